@@ -13,7 +13,7 @@ use crate::execute::{ReadFrom, read_runs};
 use crate::format::EncodeChunks;
 use crate::runs::{Axis, Runs, unravel_index};
 use crate::shape::{Order, contiguous_strides};
-use crate::sink::{Draft, FolderTree, Old, Placed, ScratchSink, Sink, SinkError};
+use crate::sink::{Draft, FileTree, Old, Placed, ScratchSink, Sink, SinkError};
 use crate::source::{Source, open_spooled};
 
 /// A tensor of an output, as its elements come.
@@ -33,10 +33,13 @@ pub struct ChunkedTensor {
 
 /// A folder of tensors in chunks that grows.
 pub struct ChunkSink {
-    folder: FolderTree,
+    folder: Box<dyn FileTree>,
     /// In the order of their positions.
     tensors: Vec<ChunkedTensor>,
-    bytes: u64,
+    /// The positions that come: those of whole chunks.
+    range: Range<u64>,
+    came: AtomicU64,
+    /// What came, from the first of these positions on.
     scratch: ScratchSink,
     kept: Box<dyn Source>,
 }
@@ -128,15 +131,20 @@ impl ChunkedTensor {
 }
 
 impl ChunkSink {
-    /// Let these tensors, which follow each other, grow in a folder.
+    /// Let these tensors, which follow each other, grow in a folder: those chunks of them that lie in a range
+    /// of positions.
     ///
     /// # Errors
-    /// [`SinkError::Os`]: no temporary file of their size can be made.
-    pub fn new(folder: FolderTree, tensors: Vec<ChunkedTensor>) -> Result<ChunkSink, SinkError> {
-        let bytes = tensors.iter().map(|tensor| tensor.bytes).sum();
+    /// [`SinkError::Os`]: no temporary file of the range's size can be made.
+    pub fn new(
+        folder: Box<dyn FileTree>,
+        tensors: Vec<ChunkedTensor>,
+        range: Range<u64>,
+    ) -> Result<ChunkSink, SinkError> {
+        let bytes = range.end - range.start;
         let (scratch, file) = ScratchSink::new(bytes)?;
         let kept = open_spooled(file, bytes).map_err(failed)?;
-        Ok(ChunkSink { folder, tensors, bytes, scratch, kept })
+        Ok(ChunkSink { folder, tensors, range, came: AtomicU64::new(0), scratch, kept })
     }
 
     /// Encode a chunk that has all its bytes, and write its file.
@@ -152,7 +160,7 @@ impl ChunkSink {
         let from = strides(&tensor.shape);
         let first =
             at.iter().zip(chunk).zip(&from).map(|((at, len), stride)| (at * len) as i64 * stride);
-        let offset = tensor.start as i64 + first.sum::<i64>();
+        let offset = tensor.start as i64 - self.range.start as i64 + first.sum::<i64>();
         let runs = Runs { offset, axes: axes(from), run: tensor.item };
         let to = Runs { offset: 0, axes: axes(strides(chunk)), run: tensor.item };
         let whole = chunk.iter().product::<u64>() * tensor.item;
@@ -184,11 +192,13 @@ fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> SinkErr
 
 impl Sink for ChunkSink {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let (count, len) = (bytes.len() as u64, self.bytes);
-        let Some(end) = offset.checked_add(count).filter(|end| *end <= len) else {
+        let (count, len) = (bytes.len() as u64, self.range.end);
+        let end = offset.checked_add(count).filter(|end| *end <= len);
+        let Some(end) = end.filter(|_| offset >= self.range.start) else {
             return Err(SinkError::OutOfBounds { offset, count, len });
         };
-        self.scratch.write_at(offset, bytes)?;
+        self.scratch.write_at(offset - self.range.start, bytes)?;
+        self.came.fetch_add(count, Ordering::AcqRel);
         let first = self.tensors.partition_point(|tensor| tensor.start + tensor.bytes <= offset);
         for tensor in self.tensors[first..].iter().take_while(|tensor| tensor.start < end) {
             let from = offset.max(tensor.start) - tensor.start;
@@ -201,14 +211,8 @@ impl Sink for ChunkSink {
 
 impl Draft for ChunkSink {
     fn seal(&mut self) -> Result<(), SinkError> {
-        let missing = self.tensors.iter().flat_map(|tensor| &tensor.missing);
-        match missing.map(|missing| missing.load(Ordering::Acquire)).sum() {
-            0 => Ok(()),
-            missing => {
-                let len = self.bytes;
-                Err(SinkError::Incomplete { written: len.saturating_sub(missing), len })
-            }
-        }
+        let (written, len) = (self.came.load(Ordering::Acquire), self.range.end - self.range.start);
+        if written == len { Ok(()) } else { Err(SinkError::Incomplete { written, len }) }
     }
 
     fn place(self: Box<Self>, _: Old) -> Result<Placed, SinkError> {

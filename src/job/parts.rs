@@ -2,8 +2,8 @@
 //!
 //! The bytes of the elements of all tensors are one space: the file from the first element to the
 //! end of the last. It is cut evenly, at multiples of 4096 bytes of the file, so that no two
-//! machines write to one block. An element that is converted on the way is not divided: it belongs
-//! to the part after the cut.
+//! machines write to one block; in an output in chunks, between whole chunks. An element that is
+//! converted on the way is not divided: it belongs to the part after the cut.
 //!
 //! ```text
 //!   file    header│ tensor a      │ tensor b  │     4096 bytes a block
@@ -28,12 +28,10 @@ use crate::job::version::{InputFile, unchanged};
 use crate::output::Prepared;
 use crate::region::Take;
 use crate::sink::{
-    Begun, Destination, Fingerprint, FixedFrame, JobRecord, Part, PartSink, PartSize, PartsError,
+    Begun, Destination, Draft, Fingerprint, FixedFrame, JobRecord, Part, PartSink, PartSize,
+    PartsError,
 };
 use crate::source::OpenError;
-
-/// Parts begin at multiples of so many bytes of the file.
-const BLOCK_BYTES: u64 = 4096;
 
 /// What fills the elements of an output, any range of it by itself.
 pub(crate) trait Divisible {
@@ -95,12 +93,14 @@ impl<'a> Parts<'a> {
         let Destination::Path(path) = &output.destination else {
             return Err(output.failed(PartsError::NotAFile.into()));
         };
-        let (Some(frame), Some(len)) = (prepared.frame.fixed(), prepared.frame.size()) else {
+        let Some(frame) = prepared.frame.fixed() else {
             return Err(failed(match output.options.deflate {
                 true => PartFault::Compressed,
                 false => PartFault::NotFixed(output.format.name),
             }));
         };
+        // of a folder, the elements count
+        let len = prepared.frame.size().unwrap_or(prepared.bytes);
         let start = prepared.places().next().map_or(0, |(_, start)| start);
         let end = prepared.places().last().map_or(0, |(last, start)| start + last.bytes);
         let span = start..end;
@@ -115,8 +115,7 @@ impl<'a> Parts<'a> {
             index if index >= self.count => end,
             index => {
                 let share = u128::from(end - start) * u128::from(index) / u128::from(self.count);
-                let at = start + share as u64;
-                (at - at % BLOCK_BYTES).max(start)
+                self.prepared.frame.cut(start + share as u64).max(start)
             }
         }
     }
@@ -185,10 +184,17 @@ impl<'a> Parts<'a> {
             output.options.sink(),
         );
         let begun = begun.map_err(|error| failed_sink(Some(name.clone()), error))?;
-        let Begun::Part(sink) = begun else { return Ok(()) };
+        let draft: Box<dyn Draft> = match begun {
+            Begun::Complete => return Ok(()),
+            Begun::Part(sink) => sink,
+            Begun::Folder(folder) => {
+                let draft = self.prepared.frame.within(folder, range.clone());
+                draft.map_err(|error| failed_sink(Some(name.clone()), error))?
+            }
+        };
         let writing = Writing::elements(
             Some(name),
-            WriteTarget::Draft(sink),
+            WriteTarget::Draft(draft),
             &output.options.workers,
             progress,
         );

@@ -48,7 +48,7 @@ pub use blocks::{BLOCK_BYTES, shared_len};
 pub use copy_file::CopiedRange;
 pub use create::{can_share, check, check_among, create, create_copy, overwritten_file};
 pub use error::SinkError;
-pub use folder::{FolderSink, FolderTree};
+pub use folder::{FileTree, FolderSink, FolderTree};
 pub use held::HeldBytes;
 pub use in_place::InPlaceFile;
 pub use options::{Destination, SinkOptions};

@@ -71,6 +71,15 @@ impl Named {
     }
 }
 
+/// Remove a folder, with all that lies in it and below.
+///
+/// # Errors
+/// The operating system's, where something is left.
+pub(super) fn remove_tree(dir: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
+    empty_tree(dir, name);
+    unlinkat(dir, name, AtFlags::REMOVEDIR)
+}
+
 /// Remove all that lies in a folder and below, as far as that can be.
 fn empty_tree(dir: &OwnedFd, name: &OsStr) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -58,8 +58,10 @@ impl NewArray<'_> {
         let json = self.json().ok_or_else(|| ZarrError::DType(self.dtype.to_string()))?;
         let metadata: ArrayMetadata = serde_json::from_value(json.clone()).map_err(invalid)?;
         let store: Arc<dyn ReadableStorageTraits> = Arc::new(MemoryStore::new());
-        let array = Array::new_with_metadata(store, "/", metadata);
-        let array = array.map_err(|error| ZarrError::Metadata(brief(&error.to_string())))?;
+        let array = guarded(|| Array::new_with_metadata(store, "/", metadata));
+        let array = array
+            .map_err(ZarrError::Metadata)?
+            .map_err(|error| ZarrError::Metadata(brief(&error.to_string())))?;
         let shape = self.shard.unwrap_or(self.chunk).to_vec();
         let lens: Option<Vec<NonZeroU64>> = shape.iter().map(|len| NonZeroU64::new(*len)).collect();
         let lens = lens.ok_or_else(|| ZarrError::Metadata("chunks without elements".to_owned()))?;
@@ -170,11 +172,13 @@ impl EncodeChunks for ZarrEncoder {
         if elements.iter().all(|byte| *byte == 0) {
             return Ok(None);
         }
-        // chunks are encoded by several threads, each of them by one
-        let options = CodecOptions::default().with_concurrent_target(1);
         let (array, elements) = (&self.array, ArrayBytes::new_flen(elements));
         let (data_type, fill) = (array.data_type(), array.fill_value());
-        let encode = || array.codecs().encode(elements, &self.lens, data_type, fill, &options);
+        let encode = || {
+            // chunks are encoded by several threads, each of them by one
+            let options = CodecOptions::default().with_concurrent_target(1);
+            array.codecs().encode(elements, &self.lens, data_type, fill, &options)
+        };
         let bytes = guarded(encode)?.map_err(|error| brief(&error.to_string()))?.into_owned();
         let name = format!("{}{}", self.folder, array.chunk_key(at).as_str());
         Ok(Some(ChunkFile { name, bytes }))

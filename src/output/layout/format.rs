@@ -14,7 +14,10 @@ use crate::output::chunking::Chunking;
 use crate::output::fault::LayoutFault;
 use crate::output::metadata::MetadataChange;
 use crate::shape::{self, Order};
-use crate::sink::{self, Destination, Draft, SinkError, Targets};
+use crate::sink::{self, Destination, Draft, FileTree, SinkError, Targets};
+
+/// Parts of a file begin at multiples of so many bytes.
+const PART_BLOCK: u64 = 4096;
 
 /// A format that outputs are written in. Each is a `static` in a file of its own, and a line in
 /// [`FORMATS`](super::FORMATS).
@@ -128,6 +131,26 @@ pub trait Frame: Send + Sync {
     /// of elements depend on the others.
     fn fixed(&self) -> Option<sink::FixedFrame> {
         None
+    }
+
+    /// A position near `at` at which a part of the elements may begin. It grows with `at`.
+    fn cut(&self, at: u64) -> u64 {
+        // no two machines write to one block
+        at - at % PART_BLOCK
+    }
+
+    /// Let the elements of a range of positions, between two [cuts](Frame::cut), go to a folder that several
+    /// processes write; only for an output whose [fixed frame](Frame::fixed) is a folder's.
+    ///
+    /// # Errors
+    /// [`SinkError::Os`]: no temporary file can be made.
+    fn within(
+        &self,
+        folder: Box<dyn FileTree>,
+        range: Range<u64>,
+    ) -> Result<Box<dyn Draft>, SinkError> {
+        let _ = (folder, range);
+        Err(SinkError::IsADirectory)
     }
 
     /// Write what stands before the first elements: bytes at a position.

@@ -40,6 +40,7 @@ fn lay_out(_: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
 #[cfg(feature = "zarr")]
 mod with {
     use std::collections::BTreeSet;
+    use std::ops::Range;
     use std::sync::Arc;
 
     use super::{Cause, FORMAT, Frame, Request};
@@ -49,7 +50,7 @@ mod with {
     use crate::output::chunking::{ChunkShapes, Chunking};
     use crate::output::fault::LayoutFault;
     use crate::output::layout::entries::{Entries, OutputTensor};
-    use crate::sink::{self, Destination, Draft, FolderTree, SinkError, Targets};
+    use crate::sink::{self, Destination, Draft, FileTree, FolderTree, SinkError, Targets};
 
     /// Files one of which makes a folder one of Zarr: only such a folder is replaced.
     const MARKS: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
@@ -61,6 +62,9 @@ mod with {
         /// The paths of the groups that the arrays lie in.
         groups: BTreeSet<String>,
     }
+
+    /// Files of metadata: the name and the bytes of each.
+    type Files = Vec<(String, Vec<u8>)>;
 
     pub(super) fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
         let tensors = Arc::clone(request.tensors);
@@ -107,6 +111,33 @@ mod with {
     }
 
     impl ZarrFolder {
+        /// The files of the metadata of groups and arrays.
+        fn files(&self) -> Result<Files, Cause> {
+            let groups = self.groups.iter().map(|group| Ok((metadata_of(group), group_json())));
+            let arrays = self.tensors.iter().map(|tensor| {
+                let (json, _) = self.array(&tensor)?;
+                Ok((metadata_of(&tensor.name), json))
+            });
+            groups.chain(arrays).collect()
+        }
+
+        /// A sink for the chunks in a range of positions, or all.
+        fn sink(
+            &self,
+            folder: Box<dyn FileTree>,
+            range: Option<Range<u64>>,
+        ) -> Result<Box<dyn Draft>, SinkError> {
+            let (mut tensors, mut start) = (Vec::with_capacity(self.tensors.len()), 0);
+            for tensor in self.tensors.iter() {
+                let (_, encoder) = self.array(&tensor).map_err(failed)?;
+                let item = tensor.dtype.item_bits() / 8;
+                let chunked = ChunkedTensor::new(encoder, &tensor.shape, item, start);
+                tensors.push(chunked.ok_or_else(|| failed(LayoutFault::TooLarge.into()))?);
+                start += tensor.bytes;
+            }
+            Ok(Box::new(ChunkSink::new(folder, tensors, range.unwrap_or(0..start))?))
+        }
+
         /// The metadata of an array, and what makes its chunks.
         fn array(&self, tensor: &OutputTensor) -> Result<(Vec<u8>, Box<dyn EncodeChunks>), Cause> {
             let OutputTensor { name, dtype, shape, .. } = tensor;
@@ -146,29 +177,80 @@ mod with {
             options: sink::SinkOptions,
         ) -> Result<Box<dyn Draft>, SinkError> {
             let Destination::Path(path) = target else { return Err(SinkError::IsADirectory) };
+            let files = self.files().map_err(failed)?;
             let folder = FolderTree::create(path, &MARKS, options)?;
-            for group in &self.groups {
-                folder.write(&metadata_of(group), &group_json())?;
-            }
-            let (mut tensors, mut start) = (Vec::with_capacity(self.tensors.len()), 0);
+            files.iter().try_for_each(|(name, bytes)| folder.write(name, bytes))?;
+            self.sink(Box::new(folder), None)
+        }
+
+        fn fixed(&self) -> Option<sink::FixedFrame> {
+            Some(sink::FixedFrame::Folder(self.files().ok()?.into()))
+        }
+
+        /// Where the next slab of whole chunks begins, which is a range of positions.
+        fn cut(&self, at: u64) -> u64 {
+            let mut start = 0;
             for tensor in self.tensors.iter() {
-                let made = self.array(&tensor);
-                let (json, encoder) = made.map_err(|cause| failed(cause.to_string()))?;
-                folder.write(&metadata_of(&tensor.name), &json)?;
-                let item = tensor.dtype.item_bits() / 8;
-                let chunked = ChunkedTensor::new(encoder, &tensor.shape, item, start);
-                tensors.push(chunked.ok_or_else(|| failed(LayoutFault::TooLarge.to_string()))?);
+                if at < start + tensor.bytes {
+                    let item = tensor.dtype.item_bits() / 8;
+                    let shapes = self.chunking.shapes(&tensor.shape, item);
+                    let file = shapes.map(|it| it.shard.unwrap_or(it.chunk)).unwrap_or_default();
+                    return start + slab_from(&tensor.shape, &file, item, at - start);
+                }
                 start += tensor.bytes;
             }
-            Ok(Box::new(ChunkSink::new(folder, tensors)?))
+            start
+        }
+
+        fn within(
+            &self,
+            folder: Box<dyn FileTree>,
+            range: Range<u64>,
+        ) -> Result<Box<dyn Draft>, SinkError> {
+            self.sink(folder, Some(range))
         }
     }
 
-    fn failed(reason: String) -> SinkError {
-        SinkError::Io(std::io::Error::other(reason))
+    /// The first byte from `at` on of a tensor's elements in C order before which whole chunks end.
+    fn slab_from(shape: &[u64], chunk: &[u64], item: u64, at: u64) -> u64 {
+        // the first axis that chunks do not step along one by one
+        let Some(axis) = (0..chunk.len()).find(|&axis| chunk[axis] > 1 || axis + 1 == chunk.len())
+        else {
+            return 0;
+        };
+        let step = shape[axis + 1..].iter().product::<u64>() * item;
+        let row = shape[axis] * step;
+        at - at % row + (at % row).next_multiple_of(chunk[axis] * step).min(row)
+    }
+
+    fn failed(cause: Cause) -> SinkError {
+        SinkError::Io(std::io::Error::other(cause.to_string()))
     }
 
     fn metadata_of(path: &str) -> String {
         if path.is_empty() { "zarr.json".to_owned() } else { format!("{path}/zarr.json") }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::slab_from;
+
+        #[test]
+        fn parts_begin_where_slabs_of_chunks_do() {
+            let slabs = |shape: &[u64], chunk: &[u64]| {
+                let all = shape.iter().product::<u64>() * 2;
+                let mut starts: Vec<u64> =
+                    (0..all).map(|at| slab_from(shape, chunk, 2, at)).collect();
+                assert!(starts.is_sorted() && starts.iter().zip(0..).all(|(it, at)| *it >= at));
+                starts.dedup();
+                starts
+            };
+            assert_eq!(slabs(&[10, 3], &[4, 2]), [0, 24, 48, 60]);
+            // slabs within each index of the first axis
+            assert_eq!(slabs(&[2, 5], &[1, 3]), [0, 6, 10, 16, 20]);
+            assert_eq!(slabs(&[3], &[1]), [0, 2, 4, 6]);
+            assert_eq!(slabs(&[4, 3], &[9, 1]), [0, 24]);
+            assert_eq!(slabs(&[], &[]), [0]);
+        }
     }
 }

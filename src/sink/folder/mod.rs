@@ -27,10 +27,13 @@ use super::{Draft, Old, Placed, Sink, SinkError, SinkOptions, Targets};
 mod one_by_one;
 mod pending;
 mod place;
+mod subfolders;
 mod tree;
 mod whole;
 
-pub use tree::FolderTree;
+pub(super) use place::folder_at;
+pub(super) use subfolders::Subfolders;
+pub use tree::{FileTree, FolderTree};
 
 /// A folder that is being written.
 #[derive(Debug)]

@@ -133,6 +133,18 @@ impl ExistingFolder {
     }
 }
 
+/// The name of a folder that need not be there. One that is, and is not empty, has a mode, as a file that is
+/// there has.
+pub(in crate::sink) fn folder_at(path: &Path) -> Result<FileAt, SinkError> {
+    match FolderPlace::find(path, SinkOptions { force: true, ..SinkOptions::default() })? {
+        FolderPlace::New(at) => Ok(at),
+        FolderPlace::Existing(ExistingFolder { at: Some(at), is_empty, .. }) => {
+            Ok(FileAt { old_mode: (!is_empty).then(Mode::empty), ..at })
+        }
+        FolderPlace::Existing(_) => Err(SinkError::os("cannot be replaced")(Errno::BUSY)),
+    }
+}
+
 /// A path without the slashes at its end, which name a folder that need not be there.
 fn without_slash(path: &Path) -> &Path {
     let bytes = path.as_os_str().as_bytes();

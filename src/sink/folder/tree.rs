@@ -4,21 +4,35 @@
 //! with a temporary name, which gets its own at the end. What stands there is replaced only if it is such a
 //! folder itself, by a file that all of them have.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags, mkdirat, openat};
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::place::{ExistingFolder, FolderPlace};
+use super::subfolders::Subfolders;
 use super::whole;
-use crate::sink::placed::{open_dir, sync_dir};
 use crate::sink::resolve::Resolved;
 use crate::sink::temp_name::{TempKind, TempName};
 use crate::sink::{Placed, SinkError, SinkOptions, Targets, sync_file};
+
+/// A folder of files that come one by one, and which appears as a whole.
+pub trait FileTree: Send + Sync {
+    /// Write a file whose name, with those of the folders that it lies in before it, nobody else writes.
+    ///
+    /// # Errors
+    /// [`SinkError::Io`], [`SinkError::Os`]; [`SinkError::Parts`] of one of several processes.
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), SinkError>;
+
+    /// Give the folder its name; of one that several processes write, with the last of them.
+    ///
+    /// # Errors
+    /// Those of [`Draft::place`](crate::sink::Draft::place).
+    fn place(self: Box<Self>) -> Result<Placed, SinkError>;
+}
 
 /// A folder that grows under a temporary name. Dropping it removes all that is in it.
 #[derive(Debug)]
@@ -27,8 +41,7 @@ pub struct FolderTree {
     fd: Arc<OwnedFd>,
     place: FolderPlace,
     options: SinkOptions,
-    /// The folders in it that were made, by their paths below it.
-    folders: Mutex<BTreeSet<String>>,
+    folders: Subfolders,
 }
 
 impl FolderTree {
@@ -73,54 +86,26 @@ impl FolderTree {
         };
         let made = whole::make(dir, TempKind::Tree, Mode::from_raw_mode(0o777));
         let (temp_name, fd) = made.map_err(SinkError::os("cannot be created"))?;
-        Ok(FolderTree { temp_name, fd, place, options, folders: Mutex::default() })
+        Ok(FolderTree { temp_name, fd, place, options, folders: Subfolders::default() })
     }
+}
 
-    /// Write a file whose name, with those of the folders that it lies in before it, nobody else writes.
-    ///
-    /// # Errors
-    /// [`SinkError::Io`], [`SinkError::Os`].
-    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), SinkError> {
-        if let Some((folder, _)) = name.rsplit_once('/') {
-            self.make_folder(folder)?;
-        }
+impl FileTree for FolderTree {
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), SinkError> {
+        let failed = SinkError::os::<Errno>("cannot be created");
+        self.folders.make_for(&self.fd, name).map_err(&failed)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o666);
         let file = retry_on_intr(|| openat(&self.fd, name, flags, mode));
-        let mut file = std::fs::File::from(file.map_err(SinkError::os("cannot be created"))?);
+        let mut file = std::fs::File::from(file.map_err(failed)?);
         file.write_all(bytes).map_err(SinkError::Io)?;
         sync_file(&file, self.options.fsync)
     }
 
-    /// Make a folder and those that it lies in, but for those that were made.
-    fn make_folder(&self, folder: &str) -> Result<(), SinkError> {
-        let mut made = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        if made.contains(folder) {
-            return Ok(());
-        }
-        let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
-        for path in ends.map(|end| &folder[..end]) {
-            match mkdirat(&self.fd, path, Mode::from_raw_mode(0o777)) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(error) => return Err(SinkError::os("cannot be created")(error)),
-            }
-            made.insert(path.to_owned());
-        }
-        Ok(())
-    }
-
-    /// Give the folder its name.
-    ///
-    /// # Errors
-    /// [`SinkError::FolderNotEmpty`] if another process made one meanwhile, [`SinkError::Os`].
-    pub fn place(self) -> Result<Placed, SinkError> {
-        let FolderTree { temp_name, fd, place, options, folders } = self;
+    fn place(self: Box<Self>) -> Result<Placed, SinkError> {
+        let FolderTree { temp_name, fd, place, options, folders } = *self;
         if options.fsync {
-            let folders = folders.into_inner().unwrap_or_else(PoisonError::into_inner);
-            let paths = folders.iter().map(String::as_str).chain(["."]);
-            let synced = paths.map(Path::new).map(|path| open_dir(&fd, path).and_then(sync_dir));
-            let synced = synced.collect::<Result<(), _>>();
-            synced.map_err(SinkError::os("cannot be brought to the disk"))?;
+            folders.sync(&fd).map_err(SinkError::os("cannot be brought to the disk"))?;
         }
         match place {
             FolderPlace::New(at) => whole::name_new(temp_name, &fd, at, options),

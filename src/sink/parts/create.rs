@@ -25,10 +25,13 @@ use crate::sink::temp_name::{RANDOM, TempKind, TempName, random_name};
 /// What could not be done.
 const CREATING: &str = "the folder of its parts cannot be created";
 
-/// Make the folder of a job. False where another process was faster, or took this one away: whoever
-/// finds that begins again.
-pub(super) fn create(entry: &FileAt, job: &JobRecord) -> Result<bool, SinkError> {
-    let kind = TempKind::Folder(vec![JOB.into(), DATA.into()]);
+/// Make the folder of a job, whose output is a file or a folder. False where another process was faster, or
+/// took this one away: whoever finds that begins again.
+pub(super) fn create(entry: &FileAt, job: &JobRecord, is_folder: bool) -> Result<bool, SinkError> {
+    let kind = match is_folder {
+        true => TempKind::Tree,
+        false => TempKind::Folder(vec![JOB.into(), DATA.into()]),
+    };
     let make = |name: &str| mkdirat(&entry.dir, name, Mode::from_raw_mode(0o777));
     let (temp_name, ()) = TempName::create_as(&entry.dir, &prefix(entry), kind, make)
         .map_err(SinkError::os(CREATING))?;
@@ -38,7 +41,7 @@ pub(super) fn create(entry: &FileAt, job: &JobRecord) -> Result<bool, SinkError>
         Err(error) if lacks_flags(error) => renameat(dir, old, dir, name),
         result => result,
     };
-    let placed = fill(entry, &temp_name, job)
+    let placed = fill(entry, &temp_name, job, is_folder)
         .and_then(|()| temp_name.persist(place).map_err(SinkError::os(CREATING)));
     match placed {
         Ok(()) => {
@@ -55,13 +58,22 @@ pub(super) fn create(entry: &FileAt, job: &JobRecord) -> Result<bool, SinkError>
 }
 
 /// Write the files of a new job.
-fn fill(entry: &FileAt, temp_name: &TempName, job: &JobRecord) -> Result<(), SinkError> {
+fn fill(
+    entry: &FileAt,
+    temp_name: &TempName,
+    job: &JobRecord,
+    is_folder: bool,
+) -> Result<(), SinkError> {
     let failed = SinkError::os::<Errno>(CREATING);
     let dir = open_dir(&entry.dir, temp_name.name()).map_err(failed)?;
     write_record(create_own(&dir, JOB).map_err(failed)?, job)?;
-    let data = create_own(&dir, DATA).map_err(failed)?;
-    retry_on_intr(|| ftruncate(&data, job.len)).map_err(failed)?;
-    data.sync_all().map_err(SinkError::Io)?;
+    if is_folder {
+        mkdirat(&dir, DATA, Mode::from_raw_mode(0o777)).map_err(failed)?;
+    } else {
+        let data = create_own(&dir, DATA).map_err(failed)?;
+        retry_on_intr(|| ftruncate(&data, job.len)).map_err(failed)?;
+        data.sync_all().map_err(SinkError::Io)?;
+    }
     sync_dir(dir).map_err(failed)
 }
 

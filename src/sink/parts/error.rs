@@ -18,6 +18,9 @@ pub enum PartsError {
     /// The output is no regular file.
     #[error("parts can only be written to a file")]
     NotAFile,
+    /// Parts replace no folder, which no call of the system does at once with what others may write.
+    #[error("is a folder that is not empty, and parts replace none: remove it first")]
+    FolderExists,
     /// A file of the job holds what no run of this program writes.
     #[error("{0} of its parts is damaged")]
     Damaged(String),

@@ -10,13 +10,14 @@ use rustix::fs::{
 use rustix::io::{Errno, retry_on_intr};
 
 use super::create::remove_leftovers;
+use super::data_folder::DataFolder;
 use super::error::PartsError;
 use super::folder::{CLOSED, DATA, Folder, Stored, part_name, sync_parent};
 use super::frame::FixedFrame;
 use super::own::{damaged, is_gone, open_own};
 use super::record::{ChosenRecord, DoneRecord, JobRecord, Part};
 use super::tree::climb;
-use crate::os::{self, FileId};
+use crate::os::{self, FileId, rename_to_free};
 use crate::sink::copy_file::CopiedRange;
 use crate::sink::error::end_within;
 use crate::sink::file::FileSink;
@@ -74,17 +75,19 @@ impl Folder {
     /// The file that was chosen, if one was.
     fn chosen(&self) -> Result<Option<ChosenRecord>, SinkError> {
         let chosen: Option<ChosenRecord> = self.read(CHOSEN)?;
-        let is_ours =
-            |file: &str| file == CLOSED || (file.starts_with(COPY) && !file.contains('/'));
+        let is_ours = |file: &str| {
+            matches!(file, CLOSED | DATA) || (file.starts_with(COPY) && !file.contains('/'))
+        };
         match chosen {
             Some(chosen) if !is_ours(&chosen.file) => Err(damaged(CHOSEN)),
             chosen => Ok(chosen),
         }
     }
 
-    /// The file that parts write, or wrote.
+    /// The file or the folder that parts write, or wrote.
     pub(super) fn data_id(&self) -> Option<FileId> {
-        self.file_id(DATA).or_else(|| self.file_id(CLOSED))
+        let id = |name| statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+        id(DATA).or_else(|| id(CLOSED)).as_ref().map(FileId::any)
     }
 }
 
@@ -134,7 +137,8 @@ impl SharedOutput {
     /// Whether the file that has the output's name is this job's.
     pub(super) fn is_over(&self) -> bool {
         // where there are no attributes, it can be told by its number
-        let is_data = self.data.is_some() && self.data == self.entry.id();
+        let there = statat(&self.entry.dir, &self.entry.name, AtFlags::SYMLINK_NOFOLLOW);
+        let is_data = self.data.is_some() && self.data == there.ok().as_ref().map(FileId::any);
         is_data || is_output_of(&self.entry, &self.job, false)
     }
 
@@ -184,6 +188,11 @@ impl SharedOutput {
         if all.written != self.total {
             return Err(SinkError::Incomplete { written: all.written, len: self.total });
         }
+        if let Some(files) = frame.folder() {
+            self.complete_folder(files)?;
+            self.place_folder()?;
+            return Ok(true);
+        }
         // opened anew, so that what others wrote is seen
         if let Some(writer) = self.folder.open_writer()? {
             let data = writer.file()?.try_clone().map_err(SinkError::Io)?;
@@ -198,6 +207,40 @@ impl SharedOutput {
         };
         self.place(&chosen.file)?;
         Ok(true)
+    }
+
+    /// Step 6 of a folder: the files that are no elements', and the record that it is the output.
+    fn complete_folder(&self, files: &[(String, Vec<u8>)]) -> Result<(), SinkError> {
+        // in its place
+        let Some(data) = DataFolder::open(&self.folder)? else { return Ok(()) };
+        files.iter().try_for_each(|(name, bytes)| data.write(&self.folder, name, bytes))?;
+        data.sync()?;
+        let folder = data.fd().try_clone().map_err(SinkError::Io)?;
+        mark(&folder.into(), &self.job)?;
+        self.check_inputs(Look::Fresh)?;
+        self.folder.check_unspoiled()?;
+        let stored = self.folder.store(&ChosenRecord { file: DATA.to_owned() })?;
+        let _: Option<ChosenRecord> = self.folder.publish(&stored, CHOSEN)?;
+        self.folder.sync()
+    }
+
+    /// Step 7 of a folder.
+    fn place_folder(&self) -> Result<(), SinkError> {
+        let (folder, entry) = (&self.folder.dir, &self.entry);
+        // a folder that is empty is replaced, and no other
+        let placed = rename_to_free(folder, DATA, &entry.dir, &entry.name)
+            .or_else(|_| retry_on_intr(|| renameat(folder, DATA, &entry.dir, &entry.name)));
+        match placed {
+            Ok(()) => sync_parent(entry)
+                .map_err(SinkError::os("is in place, but its name cannot be brought to the disk")),
+            // by another run of this part, which may have removed the folder since
+            Err(_) if self.folder.is_placed(entry)? || self.is_over() => Ok(()),
+            Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => {
+                Err(PartsError::FolderExists.into())
+            }
+            Err(error) if is_gone(error) => Err(PartsError::Discarded.into()),
+            Err(error) => Err(SinkError::os("cannot be put in place")(error)),
+        }
     }
 
     /// Step 6, from the closed file on: which file is the output, for all who ask.

@@ -18,9 +18,10 @@ use super::own::{MOST, create_own, damaged, is_gone, open_own, write_record};
 use super::record::JobRecord;
 use crate::os::FileId;
 use crate::sink::SinkError;
+use crate::sink::folder::folder_at;
 use crate::sink::placed::{open_dir as open_parent, sync_dir};
 use crate::sink::resolve::{FileAt, Resolved, resolve};
-use crate::sink::temp_name::TempName;
+use crate::sink::temp_name::{TempName, remove_tree};
 
 /// What the job is.
 pub(super) const JOB: &str = "job";
@@ -49,6 +50,15 @@ pub(super) fn output_at(path: &Path) -> Result<FileAt, SinkError> {
     match resolve(path)? {
         Resolved::File(entry) => Ok(entry),
         Resolved::Stdout | Resolved::Special { .. } => Err(PartsError::NotAFile.into()),
+    }
+}
+
+/// Where the output at a path is, a file or a folder.
+pub(super) fn any_output_at(path: &Path) -> Result<FileAt, SinkError> {
+    match output_at(path) {
+        // one that ends with a slash need not be there
+        Err(SinkError::IsADirectory) => folder_at(path),
+        entry => entry,
     }
 }
 
@@ -173,6 +183,15 @@ impl Folder {
     pub(super) fn remove_named(self, entry: &FileAt, own: &OsStr) -> Result<(), SinkError> {
         let failed = SinkError::os::<Errno>("the folder of its parts cannot be removed");
         let unlink = |name: &std::ffi::CStr| match unlinkat(&self.dir, name, AtFlags::empty()) {
+            // systems other than Linux may not say which it is
+            Err(Errno::ISDIR | Errno::PERM) if name.to_bytes() == DATA.as_bytes() => {
+                match remove_tree(&self.dir, DATA.as_ref()) {
+                    // somebody puts files there still, or removes it too
+                    Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
+                    Err(error) if !is_gone(error) => Err(failed(error)),
+                    _ => Ok(()),
+                }
+            }
             Err(Errno::ISDIR) => Err(damaged(&name.to_string_lossy())),
             // what this machine holds open of a file that is gone, on NFS
             Err(Errno::BUSY) => Ok(()),

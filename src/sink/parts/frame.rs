@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::error::PartsError;
 use super::record::DoneRecord;
 use crate::sink::zip::MemberCrcs;
 use crate::sink::{Draft, SinkError, ZipLayout, ZipSink};
@@ -14,9 +15,19 @@ pub enum FixedFrame {
     Header(Arc<[u8]>),
     /// The records of an archive of stored members.
     Zip(Arc<ZipLayout>),
+    /// Files of a folder, beside those of the elements: the name and the bytes of each.
+    Folder(Arc<[(String, Vec<u8>)]>),
 }
 
 impl FixedFrame {
+    /// The files of an output that is a folder.
+    pub(super) fn folder(&self) -> Option<&[(String, Vec<u8>)]> {
+        match self {
+            FixedFrame::Header(_) | FixedFrame::Zip(_) => None,
+            FixedFrame::Folder(files) => Some(files),
+        }
+    }
+
     /// Write it around the elements, whose sums are those of `all`; `data` is committed.
     pub(super) fn write(self, data: Box<dyn Draft>, all: &DoneRecord) -> Result<(), SinkError> {
         match self {
@@ -29,6 +40,8 @@ impl FixedFrame {
                 archive.count_written(&all.crcs);
                 Box::new(archive).commit()
             }
+            // a folder is no file
+            FixedFrame::Folder(_) => Err(PartsError::NotAFile.into()),
         }
     }
 }
@@ -44,7 +57,7 @@ impl Counted {
     /// Nothing yet.
     pub(super) fn new(frame: &FixedFrame) -> Counted {
         let crcs = match frame {
-            FixedFrame::Header(_) => None,
+            FixedFrame::Header(_) | FixedFrame::Folder(_) => None,
             FixedFrame::Zip(layout) => Some(MemberCrcs::new(layout)),
         };
         Counted { written: AtomicU64::new(0), crcs }

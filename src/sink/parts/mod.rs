@@ -118,13 +118,26 @@
 //! was changed since: a duplicate that has not looked at the folder by then begins anew, and all its
 //! parts together would replace the output.
 
+//! **An output that is a folder** (of Zarr) goes the same steps, with a folder `data`, which several things are
+//! simpler for:
+//! - *3, 4:* its files are written under temporary names in the folder of the job, brought to the disk, and linked
+//!   into `data`. A name that is taken is that of the same bytes, and is let be. There are no markers.
+//! - *6:* who passes the last join adds the files that are no elements, looks at the inputs, and makes `chosen`, which
+//!   names `data`; there is nothing to choose from.
+//! - *7:* `data` is renamed to the output's name, which fails if something is there that is not an empty folder, with
+//!   `force` too. So it has no name in the folder of the job any more: that the output is in place is told by that.
+//! - *Late processes:* what they write comes into the folder of the job, which is gone, so that they fail there. What
+//!   was written before finds its name taken, since all parts are complete.
+
 mod create;
+mod data_folder;
 mod error;
 mod fingerprint;
 mod finish;
 mod folder;
 mod frame;
 mod own;
+mod part_folder;
 mod record;
 mod sink;
 mod status;

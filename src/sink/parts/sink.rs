@@ -9,14 +9,17 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::create::{create, remove_leftovers};
+use super::data_folder::DataFolder;
 use super::error::PartsError;
 use super::finish::{Look, SharedOutput, Unchanged, is_output_of};
-use super::folder::{Folder, output_at, part_name};
+use super::folder::{Folder, any_output_at, output_at, part_name};
 use super::frame::{Counted, FixedFrame};
+use super::part_folder::PartFolder;
 use super::record::{JobRecord, Part};
 use super::writer::Writer;
 use crate::os::{Advice, advise_file, allocate, settle};
 use crate::sink::error::end_within;
+use crate::sink::resolve::FileAt;
 use crate::sink::space::Space;
 use crate::sink::{Draft, Old, Placed, Sink, SinkError, SinkOptions, ignore_sigxfsz};
 
@@ -49,6 +52,8 @@ pub enum Begun {
     Complete,
     /// The part is to be written.
     Part(Box<PartSink>),
+    /// The part of a folder is to be written.
+    Folder(Box<PartFolder>),
 }
 
 /// How often a folder that somebody removes meanwhile is looked for again.
@@ -71,16 +76,16 @@ impl PartSink {
         options: SinkOptions,
     ) -> Result<Begun, SinkError> {
         ignore_sigxfsz();
-        let mut created = false;
+        let (mut created, is_folder) = (false, frame.folder().is_some());
         for _ in 0..TRIES {
-            let entry = output_at(path)?;
+            let entry = if is_folder { any_output_at(path)? } else { output_at(path)? };
             let Some(folder) = Folder::open(&entry)? else {
                 if is_output_of(&entry, job, options.force) {
                     remove_leftovers(&entry);
                     return Ok(Begun::Complete);
                 }
-                entry.check_overwrite(options)?;
-                created = create(&entry, job)?;
+                check_overwrite(&entry, is_folder, options)?;
+                created = create(&entry, job, is_folder)?;
                 continue;
             };
             let Some(theirs) = folder.job()? else {
@@ -98,7 +103,7 @@ impl PartSink {
                 output.clean()?;
                 return Ok(Begun::Complete);
             }
-            if let Err(error) = output.entry.check_overwrite(options) {
+            if let Err(error) = check_overwrite(&output.entry, is_folder, options) {
                 // it came while this process made a folder that nobody can use
                 return if created { output.clean().and(Err(error)) } else { Err(error) };
             }
@@ -107,6 +112,12 @@ impl PartSink {
             if let Some(record) = output.folder.read(&part_name(part.index))? {
                 output.finish(part, record, None, frame)?;
                 return Ok(Begun::Complete);
+            }
+            if is_folder {
+                // in its place, if not being discarded
+                let Some(data) = DataFolder::open(&output.folder)? else { continue };
+                let folder = PartFolder::new(output, part, frame, data, size.bytes);
+                return Ok(Begun::Folder(Box::new(folder)));
             }
             // closed, if not being discarded: another run of this part is complete
             let Some(writer) = output.folder.open_writer()? else { continue };
@@ -181,6 +192,14 @@ impl Draft for PartSink {
         }
         output.record(part, record, frame)?;
         Ok(Placed::default())
+    }
+}
+
+/// Refuse to replace a file without `force`, and a folder.
+fn check_overwrite(entry: &FileAt, is_folder: bool, options: SinkOptions) -> Result<(), SinkError> {
+    match is_folder && entry.old_mode.is_some() {
+        true => Err(PartsError::FolderExists.into()),
+        false => entry.check_overwrite(options),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::create::remove_leftovers;
 #[cfg(doc)]
 use super::error::PartsError;
-use super::folder::{Folder, output_at, part_of_name};
+use super::folder::{Folder, any_output_at, part_of_name};
 use crate::sink::SinkError;
 
 /// How far the parts of an output are.
@@ -23,7 +23,7 @@ pub struct PartsStatus {
 /// [`PartsError::NotAFile`], [`PartsError::Damaged`], [`PartsError::Spoiled`]; the operating
 /// system's errors.
 pub fn status(path: &Path) -> Result<Option<PartsStatus>, SinkError> {
-    let Some(folder) = Folder::open(&output_at(path)?)? else { return Ok(None) };
+    let Some(folder) = Folder::open(&any_output_at(path)?)? else { return Ok(None) };
     let Some(job) = folder.job()? else { return Ok(None) };
     folder.check_unspoiled()?;
     let names = folder.names()?;
@@ -39,7 +39,7 @@ pub fn status(path: &Path) -> Result<Option<PartsStatus>, SinkError> {
 /// # Errors
 /// [`PartsError::NotAFile`]; the operating system's errors.
 pub fn discard(path: &Path) -> Result<bool, SinkError> {
-    let entry = output_at(path)?;
+    let entry = any_output_at(path)?;
     remove_leftovers(&entry);
     match Folder::open(&entry)? {
         Some(folder) => folder.remove(&entry).map(|()| true),
