@@ -1,5 +1,6 @@
 //! Slices read into memory.
 
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
@@ -9,10 +10,14 @@ use crate::error::{Error, Fault};
 use crate::execute::{Conversion, ExecuteError, Progress};
 use crate::handle::element::sealed::InMemory;
 use crate::handle::element::{Element, NATIVE};
+use crate::handle::file::File;
 use crate::handle::memory::MemorySink;
 use crate::handle::slice::Slice;
+use crate::input::{Input, failed_source};
 use crate::job::Writing;
+use crate::region::Take;
 use crate::shape;
+use crate::source::Source;
 
 impl Slice {
     /// Read the elements into memory, in C order; bytes of the other order are swapped. Those of a void type of the size
@@ -154,10 +159,29 @@ impl Slice {
     /// Fill all of `bytes` with the elements.
     fn fill(&self, bytes: &mut [u8], conversion: Conversion) -> Result<(), Error> {
         let takes = [self.take_as(conversion)?];
+        let File { input, source, .. } = self.tensor.file.as_ref();
+        if let Some(range) = plain(input, source.as_ref(), &takes[0]) {
+            let read = source.read(range, &mut Vec::new(), bytes);
+            return read.map_err(|error| self.tensor.named(failed_source(&input.location, error)));
+        }
         let (sink, progress) = (MemorySink::new(bytes), Progress::default());
         let copied = Writing::into_sink(&sink, &takes, &self.tensor.workers, &progress);
         copied.and_then(|job| self.copy(&job, &takes)).map_err(|error| self.tensor.named(error))
     }
+}
+
+/// More bytes are read by several threads, in pieces.
+const AT_ONCE: u64 = 256 << 10;
+
+/// The bytes of the file that a take is, where one read brings them and nothing else is to be done: it is not worth
+/// planning more for a row.
+fn plain(input: &Input, source: &dyn Source, take: &Take) -> Option<Range<u64>> {
+    let is_checked = !(input.stored.is_empty() && input.deflated.is_empty());
+    if is_checked || take.conversion != Conversion::None || source.request_gap().is_some() {
+        return None;
+    }
+    let range = take.region.strided()?.range()?;
+    (range.end - range.start <= AT_ONCE).then_some(range)
 }
 
 /// The chunks of a slice, one after the other: [`Slice::read_chunks`].

@@ -82,8 +82,9 @@ impl Tensor {
         Slice { tensor, shape, axes, dtype, cast: None, what }
     }
 
-    /// NumPy's `take` along an axis: the slabs at these positions, a list of integers of any type, or another tensor. A
-    /// negative `axis` counts from the end; positions out of range are an error of reading or writing.
+    /// NumPy's `take` along an axis: the slabs at these positions, a list of integers of any type, or another tensor.
+    /// Negative ones count from the end, as a negative `axis` does; positions out of range are an error of reading or
+    /// writing.
     ///
     /// # Errors
     /// [`GatherError`](crate::gather::GatherError): indices that are no integers, no such axis.
@@ -91,16 +92,20 @@ impl Tensor {
         let indices = indices.into();
         match self.only_slab(&indices, axis) {
             Some(slab) => Ok(slab),
-            None => self.gather(indices, Some(axis), &gather::Options::default()),
+            None => {
+                let options = gather::Options { negative: true, ..gather::Options::default() };
+                self.gather(indices, Some(axis), &options)
+            }
         }
     }
 
     /// The slab at the position of a list of one: a range, which is read faster than what a list names. `None` of
     /// other lists, and of positions that are not plainly inside.
     fn only_slab(&self, indices: &IndexTensor, axis: i64) -> Option<Slice> {
-        let position = u64::try_from(indices.only_value()?).ok()?;
         let at = shape::normalize_axis(axis, self.shape().len())?;
-        let is_inside = position < self.shape()[at] && self.dtype().blocks().is_none();
+        let (given, len) = (indices.only_value()?, self.shape()[at]);
+        let position = if given < 0 { len.checked_add_signed(given)? } else { given as u64 };
+        let is_inside = position < len && self.dtype().blocks().is_none();
         is_inside.then(|| self.all().narrowed(at, position..position + 1)).flatten()
     }
 

@@ -369,15 +369,17 @@ fn a_list_of_one_takes_what_longer_ones_take() {
     let dir = folder();
     let a = tslice::open(dir.path().join("a.npy")).unwrap().only().unwrap();
     for axis in 0..a.shape().len() {
-        for at in 0..a.shape()[axis] {
+        let len = a.shape()[axis] as i64;
+        let taken = |at: [i64; 2]| a.take(at, axis as i64).unwrap().read::<f32>().unwrap();
+        assert_eq!(taken([-1, -len]), taken([len - 1, 0]));
+        for at in -len..len {
             let one = a.take([at], axis as i64).unwrap();
             let two = a.take([at, at], axis as i64).unwrap();
             assert_eq!((one.shape()[axis], two.shape()[axis]), (1, 2));
             let first = two.slice(first_along(axis).as_str()).unwrap();
             assert_eq!(one.read::<f32>().unwrap(), first.read::<f32>().unwrap());
         }
-        let outside = [a.shape()[axis] as i64, -1];
-        for at in outside {
+        for at in [len, -len - 1] {
             let read = a.take([at], axis as i64).unwrap().read::<f32>();
             let longer = a.take([at, 0], axis as i64).unwrap().read::<f32>();
             assert!(read.is_err() && longer.is_err(), "{at}");

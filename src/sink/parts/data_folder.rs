@@ -33,14 +33,15 @@ impl DataFolder {
     /// Put a file into it, whole and on the disk, unless it is there: whoever wrote that had the same bytes.
     /// It grows in the folder of the job, so that nothing else is ever in what becomes the output.
     pub(super) fn write(&self, folder: &Folder, name: &str, bytes: &[u8]) -> Result<(), SinkError> {
-        if statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-            return Ok(());
-        }
         let discarded = |error: Errno| match is_gone(error) {
             true => PartsError::Discarded.into(),
             false => SinkError::os("cannot be created")(error),
         };
+        // a name that is there may not be on the disk yet
         self.below.make_for(&self.fd, name).map_err(discarded)?;
+        if statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+            return Ok(());
+        }
         let made = TempName::create(&folder.dir, |name| create_own(&folder.dir, name));
         let (temp_name, mut file) = made.map_err(|error| match Errno::from_io_error(&error) {
             Some(errno) => discarded(errno),
