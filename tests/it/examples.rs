@@ -121,7 +121,7 @@ fn elements_are_read_whatever_their_layout() {
     let wrong = a.all().read::<f32>().unwrap_err().to_string();
     assert!(wrong.ends_with("the elements are of dtype >i2, and float32 was asked for"), "{wrong}");
     let outside = a.take([2], 0).unwrap().read::<i16>().unwrap_err().to_string();
-    assert!(outside.ends_with("a.npy: indices[0] = 2 is not in [0, 2)"), "{outside}");
+    assert!(outside.ends_with("a.npy: indices[0] = 2 is not in [-2, 2)"), "{outside}");
     let options = GatherOptions { out_of_range: OutOfRange::Clip, ..GatherOptions::default() };
     let clipped = a.gather([9, -1], Some(1), &options).unwrap().read::<i16>().unwrap();
     assert_eq!(clipped, [4, 0, 5, 1]);
