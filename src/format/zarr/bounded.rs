@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 use std::sync::{Arc, Once};
 
+use serde_json::{Value, json};
 use zarrs::array::codec::api::{
     BytesToBytesCodecTraits, Codec, CodecError, CodecMetadataOptions, CodecOptions,
     CodecRuntimePluginV2, CodecRuntimePluginV3, CodecTraits, CodecTraitsV2, CodecTraitsV3,
@@ -15,7 +16,8 @@ use zarrs::array::codec::api::{
     register_codec_v3,
 };
 use zarrs::array::codec::{
-    BloscCodec, BytesCodec, Bz2Codec, CodecChain, GzipCodec, ZlibCodec, ZstdCodec,
+    BloscCodec, BloscCodecConfiguration, BytesCodec, Bz2Codec, CodecChain, GzipCodec, ZlibCodec,
+    ZstdCodec,
 };
 use zarrs::array::{ArrayBytesRaw, BytesRepresentation};
 use zarrs::metadata::Configuration;
@@ -26,6 +28,17 @@ use zstd::zstd_safe::{self, DCtx, DParameter, InBuffer, OutBuffer};
 
 use crate::format::inflated::{InflateFault, Wrapper, inflate};
 use crate::format::spare;
+
+/// The name of blosc as the compressor of an array of version 2, where `zarrs` takes its own, whatever is registered
+/// under the usual name.
+const BLOSC_V2: &str = "tslice.blosc";
+
+/// Let an array of version 2 have these codecs.
+pub(super) fn name_own(metadata: &mut Value) {
+    if let Some(id) = metadata.pointer_mut("/compressor/id").filter(|id| **id == "blosc") {
+        *id = BLOSC_V2.into();
+    }
+}
 
 /// Let arrays that are opened from now on have these codecs.
 pub(super) fn register() {
@@ -40,14 +53,19 @@ pub(super) fn register() {
             true => unpacked(bytes, wanted).map(Some),
             false => take(zstd::Decoder::new(bytes)?, bytes, wanted.most),
         });
-        add::<BloscCodec>(|bytes, wanted| {
-            // the number of bytes is the second word of its header
-            let len = bytes.get(4..8).and_then(|word| word.try_into().ok()).map(u32::from_le_bytes);
-            match len {
-                Some(len) if u64::from(len) <= wanted.most => Ok(None),
-                _ => Err(too_long()),
-            }
-        });
+        add::<BloscCodec>(blosc);
+        // what a chunk was encoded by is in its own header
+        register_codec_v2(CodecRuntimePluginV2::new(
+            |name| name == BLOSC_V2,
+            |_| {
+                let any =
+                    json!({ "cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "blocksize": 0 });
+                let any = serde_json::from_value::<BloscCodecConfiguration>(any);
+                let any = any.map_err(|error| PluginCreateError::Other(error.to_string()))?;
+                let inner = Arc::new(BloscCodec::new_with_configuration(&any)?);
+                Ok(Codec::BytesToBytes(Arc::new(BoundedCodec { inner, decode: blosc })))
+            },
+        ));
     });
 }
 
@@ -73,6 +91,16 @@ fn take(decoder: impl Read, encoded: &[u8], most: u64) -> io::Result<Option<Vec<
     let mut bytes = Vec::with_capacity(reserved(encoded, most) as usize);
     decoder.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(too_long()) } else { Ok(Some(bytes)) }
+}
+
+/// Leave it to the codec of `zarrs` where the header says that it makes no more bytes than are wanted.
+fn blosc(encoded: &[u8], wanted: Wanted) -> io::Result<Option<Vec<u8>>> {
+    // the number of bytes is the second word
+    let len = encoded.get(4..8).and_then(|word| word.try_into().ok()).map(u32::from_le_bytes);
+    match len {
+        Some(len) if u64::from(len) <= wanted.most => Ok(None),
+        _ => Err(too_long()),
+    }
 }
 
 fn inflated(wrapper: Wrapper, encoded: &[u8], wanted: Wanted) -> io::Result<Option<Vec<u8>>> {

@@ -87,8 +87,9 @@ pub(crate) fn array(store: ArrayStore, json: &[u8]) -> Result<TensorInfo, ZarrEr
 /// An array of `zarrs`, and the shape of the chunks in its shards, if these are all that it has.
 type ShardedArray = (Array<dyn ValueStore>, Option<Vec<u64>>);
 
-fn opened(store: ArrayStore, metadata: Value) -> Result<ShardedArray, ZarrError> {
+fn opened(store: ArrayStore, mut metadata: Value) -> Result<ShardedArray, ZarrError> {
     bounded::register();
+    bounded::name_own(&mut metadata);
     let parsed: ArrayMetadata = serde_json::from_value(metadata).map_err(invalid)?;
     let array = Array::new_with_metadata(store, "/", parsed);
     let array = array.map_err(|error| ZarrError::Metadata(brief(&error.to_string())))?;
@@ -118,4 +119,56 @@ fn chunk_shape(metadata: &Value) -> Result<Vec<u64>, ZarrError> {
     let lens = said.and_then(Value::as_array).map(|lens| lens.iter().map(Value::as_u64).collect());
     let lens: Option<Vec<u64>> = lens.flatten();
     lens.ok_or_else(|| ZarrError::Metadata("the shape of the chunks is not said".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use zarrs::storage::StoreKey;
+    use zarrs::storage::store::MemoryStore;
+
+    use super::*;
+
+    impl ValueStore for MemoryStore {
+        fn expect(&self, _: &StoreKey) {}
+    }
+
+    #[test]
+    fn every_compressor_is_bounded() {
+        let blosc = |shuffle: Value| json!({ "cname": "lz4", "clevel": 5, "shuffle": shuffle, "blocksize": 0, "typesize": 4 });
+        let level = |level: u8| json!({ "level": level });
+        let v3 = |name: &str, configuration: Value| {
+            json!({
+                "zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "float32",
+                "chunk_grid": { "name": "regular", "configuration": { "chunk_shape": [2] } },
+                "chunk_key_encoding": { "name": "default" }, "fill_value": 0.0,
+                "codecs": [
+                    { "name": "bytes", "configuration": { "endian": "little" } },
+                    { "name": name, "configuration": configuration },
+                ],
+            })
+        };
+        let v2 = |id: &str, mut compressor: Value| {
+            compressor["id"] = id.into();
+            json!({
+                "zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<f4", "order": "C",
+                "fill_value": 0.0, "filters": null, "compressor": compressor,
+            })
+        };
+        let arrays = [
+            v3("zstd", json!({ "level": 3, "checksum": false })),
+            v3("gzip", level(3)),
+            v3("blosc", blosc("shuffle".into())),
+            v2("zstd", level(3)),
+            v2("gzip", level(3)),
+            v2("zlib", level(3)),
+            v2("bz2", level(3)),
+            v2("blosc", blosc(1.into())),
+            v2("blosc", blosc(2.into())),
+        ];
+        for metadata in arrays {
+            let (array, _) = opened(Arc::new(MemoryStore::new()), metadata.clone()).unwrap();
+            assert!(bounded::only_codec(&array.codecs()).is_some(), "{metadata}");
+        }
+    }
 }
