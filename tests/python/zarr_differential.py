@@ -255,7 +255,7 @@ def written_case(case):
         if rng.random() < 0.4:
             line += ["--shards", lens([length * rng.choice([1, 2, 5]) for length in chunk])]
     if rng.random() < 0.7:
-        line += ["--codec", rng.choice(["none", "zstd", "zstd:1", "zstd:19", "gzip", "gzip:9", "blosc", "blosc:0", "blosc:9"])]
+        line += ["--codec", rng.choice(["none", "zstd", "zstd:1", "zstd:19", "gzip", "gzip:9", "blosc", "blosc:0", "blosc:8"])]
     key = rng.choice(["", "", "w", "layers/w"])
     line += ["--name", key] if key else []
     line += ["-j", str(rng.randint(1, 3))]
