@@ -5,7 +5,7 @@ zarr-python, TensorStore and h5py.
     python benches/chunks.py --bin target/release/tslice --dir /somewhere [zstd] [gzip] [hdf5] [written] [plain]
 
 `--pieces 'step 4,plane 0'` measures these rows alone. Each row writes a `.npy` of the piece; of tslice the whole program is measured, of the others what comes after
-their import. Cold rows let go of the pages of the input before each run; that the disk's own memory keeps some is
+their import, each time in a process of its own, as in a script that does this one thing. Cold rows let go of the pages of the input before each run; that the disk's own memory keeps some is
 beyond this script. `written` is the array as a new Zarr. `plain` is the array without chunks, in an HDF5 file, a `.npy` and,
 where PyTorch is there, a `.pt`, each by tslice. The best of three runs counts, and the highest RssAnon of
 tslice is said. Needs NumPy, zarr, h5py and tensorstore, a build with the features zarr and hdf5, and 5 GB in --dir.
@@ -148,6 +148,22 @@ def best(run, prepare, count):
     return min(times)
 
 
+def in_process(options, kind, rival, path, index, prepare):
+    """The seconds that another library takes for a piece, in a process that does nothing else."""
+    prepare()
+    args = [sys.executable, __file__, "--dir", options.dir, "--rival", kind, rival, path, index]
+    return float(subprocess.run(args, stdout=subprocess.PIPE, check=True).stdout)
+
+
+def one(options):
+    kind, rival, path, index = options.rival
+    opened = rivals(kind)[rival]
+    began = time.perf_counter()
+    piece = taken(opened(path), index)
+    np.save(os.path.join(options.dir, "other.npy"), np.ascontiguousarray(piece))
+    print(time.perf_counter() - began)
+
+
 def rows(options, kind, path):
     out = os.path.join(options.dir, "out.npy")
     others = rivals(kind)
@@ -162,11 +178,8 @@ def rows(options, kind, path):
             tslice(options, path, index, out, is_watched=True)
             expected = np.load(out, mmap_mode="r")
             theirs = {}
-            for rival, opened in others.items():
-                def run():
-                    piece = taken(opened(path), index)
-                    np.save(os.path.join(options.dir, "other.npy"), np.ascontiguousarray(piece))
-                theirs[rival] = best(run, prepare, options.runs)
+            for rival in others:
+                theirs[rival] = min(in_process(options, kind, rival, path, index, prepare) for _ in range(options.runs))
             if state == "warm" and not np.array_equal(expected, np.load(os.path.join(options.dir, "other.npy"), mmap_mode="r")):
                 sys.exit(f"{name}: other elements")
             ratio = min(theirs.values()) / ours
@@ -233,7 +246,10 @@ def main():
     parser.add_argument("--make", action="store_true", help="make the inputs, and measure nothing")
     parser.add_argument("--pieces", help="names of pieces, with commas between them; all where it is left out")
     parser.add_argument("what", nargs="*", default=["zstd", "gzip", "hdf5", "written", "plain"])
+    parser.add_argument("--rival", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.rival:
+        return one(options)
     options.memory = 0
     wanted = options.pieces.split(",") if options.pieces else [name for name, _ in PIECES]
     options.pieces = [(name, index) for name, index in PIECES if name in wanted]
