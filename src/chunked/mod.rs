@@ -186,12 +186,8 @@ impl Chunked {
     /// Those of [`Chunks::decode`].
     fn prepare(&self, runs: &Runs, source: &dyn Source, cache: &Cache) -> Result<(), SourceError> {
         let touched = self.touched(runs);
-        touched.chunks().zip(AHEAD..).try_for_each(|(TouchedChunk { at, .. }, ahead)| {
-            let decode = || {
-                touched.expect(ahead, source);
-                self.decode(&at, u64::MAX, source)
-            };
-            cache.prepare(&at, || true, decode)
+        touched.chunks().zip(0..).try_for_each(|(TouchedChunk { at, .. }, number)| {
+            cache.prepare(&at, || true, || touched.decode(number, &at, source))
         })
     }
 
@@ -300,6 +296,12 @@ impl Touched<'_> {
 
     fn chunks(&self) -> impl Iterator<Item = TouchedChunk> {
         (0..self.count()).map(|number| self.chunk(number))
+    }
+
+    /// The elements of chunk `number`, which is at `at`, while a later one is read ahead.
+    fn decode(&self, number: u64, at: &[u64], source: &dyn Source) -> Result<Vec<u8>, SourceError> {
+        self.expect(number + AHEAD, source);
+        self.chunked.decode(at, u64::MAX, source)
     }
 
     /// Have one of the chunks read ahead, if there are as many.

@@ -95,17 +95,13 @@ impl<'a> ChunkPieces<'a> {
         }
         let (needed, next) = (self.chunked.touched(taken), self.of_box(number + 1));
         let next = self.chunked.touched(&next);
-        for (TouchedChunk { at, .. }, ahead) in next.chunks().zip(AHEAD..) {
+        for (TouchedChunk { at, .. }, in_box) in next.chunks().zip(0..) {
             let is_waiting = !needed.chunks().all(|needed| self.cache.is_ready(&needed.at));
             if !is_waiting || !self.cache.has_room(self.chunked.chunk_bytes()) {
                 break;
             }
             let is_wanted = || !self.is_complete(number + 1);
-            let decode = || {
-                next.expect(ahead, source);
-                self.chunked.decode(&at, u64::MAX, source)
-            };
-            self.cache.prepare(&at, is_wanted, decode)?;
+            self.cache.prepare(&at, is_wanted, || next.decode(in_box, &at, source))?;
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use super::data_folder::DataFolder;
 use super::error::PartsError;
 use super::folder::{CLOSED, DATA, Folder, Stored, part_name, sync_parent};
 use super::frame::FixedFrame;
-use super::own::{damaged, is_gone, open_own};
+use super::own::{damaged, discarded_if_gone, is_gone, open_own};
 use super::record::{ChosenRecord, DoneRecord, JobRecord, Part};
 use super::tree::climb;
 use crate::os::{self, FileId, rename_to_free};
@@ -292,6 +292,10 @@ impl SharedOutput {
 
     /// Step 7.
     fn place(&self, file: &str) -> Result<(), SinkError> {
+        // that of a folder
+        if file == DATA {
+            return Err(damaged(CHOSEN));
+        }
         let (folder, entry) = (&self.folder.dir, &self.entry);
         let own = self.folder.file_id(file);
         let placed = if self.options.force {
@@ -312,14 +316,6 @@ impl SharedOutput {
             Err(error) if is_gone(error) => Err(PartsError::Discarded.into()),
             Err(error) => Err(SinkError::os("cannot be put in place")(error)),
         }
-    }
-}
-
-/// The error of a call in the folder, which may have been removed.
-fn discarded_if_gone(error: SinkError) -> SinkError {
-    match error.io().and_then(Errno::from_io_error) {
-        Some(errno) if is_gone(errno) => PartsError::Discarded.into(),
-        _ => error,
     }
 }
 

@@ -28,6 +28,14 @@ pub(super) fn is_gone(error: Errno) -> bool {
     matches!(error, Errno::NOENT | Errno::STALE)
 }
 
+/// The error of a call in the folder, which may have been removed.
+pub(super) fn discarded_if_gone(error: SinkError) -> SinkError {
+    match error.io().and_then(Errno::from_io_error) {
+        Some(errno) if is_gone(errno) => PartsError::Discarded.into(),
+        _ => error,
+    }
+}
+
 /// Open a file to read or to write; `None` where it is gone. `what` says what could not be done.
 pub(super) fn open_own(
     dir: &OwnedFd,
