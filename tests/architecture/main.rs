@@ -1,6 +1,5 @@
-//! The structure of the sources, read as text: which module may use which, that no files use each
-//! other in a circle, what the core must not know, and where each package is used. ARCHITECTURE.md
-//! says why.
+//! The structure of the sources, read as text: which module may use which, what the core must not
+//! know, and where each package, `unsafe` and the system's own calls are used. ARCHITECTURE.md says why.
 //!
 //! A module here is one of `src/lib.rs`, a file or a folder. Comments and strings do not count, nor
 //! does what stands behind `#[cfg(test)]`, which these sources keep at the end of a file.
@@ -11,12 +10,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use imports::Imports;
 use source::{Source, sources, strings, texts};
 
-mod counts;
-mod docs;
-mod imports;
 mod source;
 mod surface;
 
@@ -324,26 +319,6 @@ fn the_directions_have_no_circle() {
 }
 
 #[test]
-fn no_files_use_each_other_in_a_circle() {
-    let sources = sources();
-    let imports = Imports::of(&sources);
-    let circles = imports.circles();
-    let found = circles.iter().map(|circle| {
-        let uses = |path: &&str| {
-            let used = imports.used(path);
-            let used: Vec<&str> = used.into_iter().filter(|used| circle.contains(used)).collect();
-            format!("  {path} uses {}", used.join(", "))
-        };
-        format!(
-            "a circle of {}:\n{}",
-            circle.len(),
-            circle.iter().map(uses).collect::<Vec<_>>().join("\n")
-        )
-    });
-    assert_none("files use each other", found);
-}
-
-#[test]
 fn the_core_knows_no_paths_no_files_and_no_terminal() {
     let forbidden = ["std::fs", "std::path", "std::env", "std::process", "PathBuf", "OpenOptions"];
     let core = library().filter(|source| {
@@ -415,15 +390,4 @@ fn unsafe_code_stays_in_its_files() {
     let files: BTreeSet<String> =
         sources().into_iter().filter(found).map(|source| source.path).collect();
     assert_eq!(files, UNSAFE.iter().map(|path| (*path).to_owned()).collect());
-}
-
-#[test]
-fn the_documentation_of_public_items_stands_alone() {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let found = sources().into_iter().flat_map(|source| {
-        let text = fs::read_to_string(src.join(&source.path)).unwrap();
-        let lines = docs::leaning(&text).into_iter();
-        lines.map(move |line| format!("src/{}:{line}", source.path)).collect::<Vec<_>>()
-    });
-    assert_none("documentation that leans on another", found);
 }
