@@ -18,6 +18,7 @@
 //! # Ok::<(), tslice::internals::format::FormatError>(())
 //! ```
 
+mod annotations;
 mod brief;
 mod chunks;
 mod contents;
@@ -46,6 +47,7 @@ pub mod torch;
 #[cfg(feature = "zarr")]
 pub(crate) mod zarr;
 
+pub use annotations::{Annotated, Annotations, number};
 pub use brief::{is_printable, printable, shortened, write_printable_json};
 pub use chunks::{ChunkCodec, ChunkFile, Chunks, EncodeChunks};
 pub use contents::{Contents, Format};

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::annotations::Annotated;
 use super::chunks::Chunks;
 use super::header::data_bytes;
 use crate::dtype::DType;
@@ -19,6 +20,8 @@ pub struct TensorInfo {
     pub shape: Vec<u64>,
     /// Where its elements are.
     pub storage: Storage,
+    /// What else the format says of it.
+    pub annotated: Option<Annotated>,
 }
 
 /// Which bytes of an input hold the elements of a tensor, and how.
@@ -59,7 +62,7 @@ impl TensorInfo {
         let bytes = data_bytes(&shape, dtype.item_bits()).unwrap_or_default();
         let data = start..start.saturating_add(bytes);
         let storage = Storage { part: 0, data, kind: StorageKind::Contiguous(order) };
-        TensorInfo { name: None, dtype, shape, storage }
+        TensorInfo { name: None, dtype, shape, storage, annotated: None }
     }
 
     /// The bytes of its elements, rounded up to whole bytes: the product of shape and item size.

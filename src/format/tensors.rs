@@ -12,8 +12,10 @@
 //! followed by the end of the bytes, and then by the place of a table of chunks, from 1 on, or 0 and the
 //! strides.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::annotations::Annotated;
 use super::chunks::Chunks;
 use super::tensor::{Storage, StorageKind, TensorInfo};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
@@ -28,6 +30,10 @@ pub struct Tensors {
     /// Types that are no scalars.
     types: Vec<DType>,
     chunks: Vec<Arc<dyn Chunks>>,
+    /// What else is said of tensors, by the beginnings of their entries.
+    annotated: BTreeMap<usize, Annotated>,
+    /// What is said of groups, by their paths.
+    groups: BTreeMap<String, Annotated>,
 }
 
 /// The byte of a type: the number of a scalar, or [`OTHER`], and these two bits.
@@ -55,7 +61,11 @@ impl Tensors {
     /// Append a tensor. Where its elements follow each other, the end of its bytes is kept as that
     /// of its shape and dtype.
     pub fn push(&mut self, tensor: &TensorInfo) {
-        let TensorInfo { name, dtype, shape, storage: Storage { part, data, kind } } = tensor;
+        let TensorInfo { name, dtype, shape, storage, annotated } = tensor;
+        let Storage { part, data, kind } = storage;
+        if let Some(annotated) = annotated {
+            self.annotated.insert(self.entries.len(), annotated.clone());
+        }
         self.begin(name.as_deref());
         let part = *part as u64 * 2;
         let (order, last) = match kind {
@@ -135,6 +145,16 @@ impl Tensors {
         shape.iter().for_each(|&len| push_number(entries, len));
     }
 
+    /// Say of a group of tensors, by its path (empty for the root), what the format says of it.
+    pub fn annotate_group(&mut self, path: String, annotated: Annotated) {
+        self.groups.insert(path, annotated);
+    }
+
+    /// The groups of which something is said, by their paths.
+    pub fn groups(&self) -> &BTreeMap<String, Annotated> {
+        &self.groups
+    }
+
     /// Put another tensor in the place of one.
     ///
     /// # Panics
@@ -151,7 +171,9 @@ impl Tensors {
     /// # Panics
     /// If there are not that many.
     pub fn at(&self, number: usize) -> TensorInfo {
-        self.entry(self.starts[number]).tensor()
+        let start = self.starts[number];
+        let annotated = self.annotated.get(&start).cloned();
+        TensorInfo { annotated, ..self.entry(start).tensor() }
     }
 
     /// The tensor of this number; `None` if there are not that many.

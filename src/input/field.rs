@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::error::{Error, Fault};
-use crate::format::{Chunks, Storage, StorageKind, TensorInfo};
+use crate::format::{Annotated, Chunks, Storage, StorageKind, TensorInfo};
 use crate::input::Input;
 use crate::shape::{MAX_NDIM, Order, contiguous_strides};
 use crate::source::{Source, SourceError};
@@ -82,7 +82,9 @@ fn one(tensor: &TensorInfo, path: &[&Field]) -> Result<TensorInfo, FieldFault> {
         contiguous @ StorageKind::Contiguous(_) => contiguous,
     };
     let storage = Storage { kind, ..tensor.storage.clone() };
-    Ok(TensorInfo { name: tensor.name.clone(), dtype: dtype.clone(), shape, storage })
+    let annotated = tensor.annotated.as_ref().map(Annotated::without_fill);
+    let (name, dtype) = (tensor.name.clone(), dtype.clone());
+    Ok(TensorInfo { name, dtype, shape, storage, annotated })
 }
 
 /// Several fields of the outermost structure. As in NumPy, these have no other names than their
@@ -117,7 +119,8 @@ fn several(tensor: &TensorInfo, fields: &[Field], names: &str) -> Result<TensorI
     };
     let dtype = DType::Npy(NpyType::Structure(Arc::new(packed)));
     let storage = Storage { kind, ..tensor.storage.clone() };
-    Ok(TensorInfo { dtype, storage, ..tensor.clone() })
+    let annotated = tensor.annotated.as_ref().map(Annotated::without_fill);
+    Ok(TensorInfo { dtype, storage, annotated, ..tensor.clone() })
 }
 
 /// How structures are stored, with their strides where they are not in chunks; `None` for strides that

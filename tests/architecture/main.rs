@@ -183,6 +183,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     (
         "serde_json",
         &[
+            "format/annotations.rs",
             "format/gguf/metadata.rs",
             "format/safetensors/",
             "format/npy/mod.rs",
