@@ -13,7 +13,7 @@ use tslice::internals::execute::{self, Conversion, Progress, Transfer, Workers};
 use tslice::internals::format::gguf::{GgufHeader, MetadataValue};
 use tslice::internals::format::npz::{self, Member};
 use tslice::internals::format::shards::{ShardIndex, ShardsError, index_json};
-use tslice::internals::format::torch::{self, StoragePlace, TorchFolder};
+use tslice::internals::format::torch::{self, StoragePlace, TorchContents};
 use tslice::internals::format::{
     Contents, Format, FormatError, StorageKind, TensorInfo, npy, read_contents, safetensors,
 };
@@ -280,26 +280,41 @@ pub(crate) fn npz_directory(data: &[u8]) {
 pub(crate) fn torch_pickle(data: &[u8]) {
     const STORAGE: u64 = 64;
     let source = Bytes::new(data.to_vec(), None);
-    let folder = TorchFolder::default();
     let mut place = |key: &str| {
         let start = key.len() as u64 * STORAGE;
         Ok((key.len() < 3).then(|| StoragePlace { part: 0, bytes: start..start + STORAGE }))
     };
     let pickle = 0..data.len() as u64;
-    let found = torch::tensors(&source, pickle, Endian::Little, &folder, &mut place);
-    let tensors = match found {
-        Ok(tensors) => tensors,
+    assert_tensors(torch::read(&source, pickle, Endian::Little, &mut place), 3 * STORAGE, STORAGE);
+    // and as what follows the first pickles of an old file
+    let old = [OLD_TORCH, data].concat();
+    let len = old.len() as u64;
+    assert_tensors(torch::read_old(&Bytes::new(old, None)), len, len);
+}
+
+/// The magic number, the version and the system of an old file of torch.save.
+const OLD_TORCH: &[u8] =
+    b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.\x80\x02}.";
+
+/// The tensors of a file lie before `end`, each within one storage of so many bytes.
+fn assert_tensors(found: Result<TorchContents, FormatError>, end: u64, each: u64) {
+    let found = match found {
+        Ok(found) => found,
         Err(error) => return assert_one_short_line(&error.to_string()),
     };
-    for tensor in tensors.iter() {
+    for (name, error) in &found.unreadable {
+        assert_one_short_line(&error.to_string());
+        assert!(found.tensors.names().all(|other| other != Some(name)));
+    }
+    for tensor in found.tensors.iter() {
         let TensorInfo { dtype, shape, storage, .. } = &tensor;
-        assert!(storage.data.end <= 3 * STORAGE, "{tensor:?}");
+        assert!(storage.data.end <= end, "{tensor:?}");
         assert!(shape.len() <= 64 && dtype.item_bits() % 8 == 0);
         if storage.data.is_empty() {
             assert!(shape.contains(&0), "{tensor:?}");
             continue;
         }
-        assert_eq!(storage.data.start / STORAGE, storage.data.end.div_ceil(STORAGE) - 1);
+        assert_eq!(storage.data.start / each, storage.data.end.div_ceil(each) - 1);
         if let StorageKind::Strided { strides, .. } = &storage.kind {
             let axes = shape.iter().zip(strides);
             let far: u64 = axes.map(|(&len, &stride)| (len - 1) * stride as u64).sum();

@@ -17,6 +17,10 @@ pub enum Foreign {
     Arrow,
     /// Compressed bytes.
     Bzip2,
+    /// A folder of torch.distributed.checkpoint.
+    DcpFolder,
+    /// A file of torch.distributed.checkpoint.
+    Distcp,
     /// What git-LFS has in place of a file that was not fetched.
     GitLfs,
     /// Compressed bytes.
@@ -42,12 +46,16 @@ pub enum Foreign {
     Numbers(Option<char>),
     /// A model in ONNX.
     Onnx,
+    /// A folder of Orbax, JAX's checkpoints.
+    Orbax,
     /// A table.
     Parquet,
     /// Python objects.
     Pickle,
     /// A picture.
     Png,
+    /// Files one after the other.
+    Tar,
     /// A text without numbers.
     Text {
         /// Whether its name says that it is one.
@@ -55,8 +63,8 @@ pub enum Foreign {
     },
     /// TIFF and BigTIFF.
     Tiff,
-    /// A file of torch.save, as it was before PyTorch 1.6.
-    TorchPickle,
+    /// A file of torch.save, as it was in versions 0.1 of PyTorch.
+    TorchTar,
     /// A program of TorchScript, with its tensors.
     TorchScript,
     /// HTML or XML, such as an error of a server.
@@ -74,7 +82,7 @@ pub enum Foreign {
 }
 
 /// First bytes that tell a kind.
-const MAGICS: [(&[u8], Foreign); 25] = [
+const MAGICS: [(&[u8], Foreign); 24] = [
     (b"\x1f\x8b\x08", Foreign::Gzip),
     (b"\x28\xb5\x2f\xfd", Foreign::Zstd),
     (b"\xfd7zXZ\0", Foreign::Xz),
@@ -95,8 +103,6 @@ const MAGICS: [(&[u8], Foreign); 25] = [
     (b"MATLAB 7.3 MAT-file", Foreign::Matlab73),
     (b"MATLAB 5.0 MAT-file", Foreign::Matlab),
     (b"version https://git-lfs.github.com/", Foreign::GitLfs),
-    // the number that torch.save wrote first, 0x1950a86a20f9469cfc6c
-    (b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", Foreign::TorchPickle),
     // the length of NIfTI-2's header, and its magic
     (b"\x1c\x02\0\0n+2\0\r\n\x1a\n", Foreign::Nifti),
     (b"\0\0\x02\x1cn+2\0\r\n\x1a\n", Foreign::Nifti),
@@ -115,7 +121,10 @@ impl Foreign {
         let is_binary = || first.iter().any(|&byte| byte < b'\t');
         let magic = magic.filter(|&kind| !is_word(kind) || is_binary());
         let structured = || {
-            let looks: [(bool, Foreign); 5] = [
+            let looks: [(bool, Foreign); 8] = [
+                (is_torch_tar(first), Foreign::TorchTar),
+                (is_tar(first), Foreign::Tar),
+                (extension == "distcp", Foreign::Distcp),
                 (is_bzip2(first), Foreign::Bzip2),
                 (is_nifti1(first), Foreign::Nifti),
                 (is_old_pickle(first), Foreign::Pickle),
@@ -174,6 +183,8 @@ impl fmt::Display for Foreign {
         f.write_str(match self {
             Foreign::Arrow => "an Arrow file",
             Foreign::Bzip2 => "a bzip2 file",
+            Foreign::DcpFolder => "a folder of PyTorch's distributed checkpoints (*.distcp)",
+            Foreign::Distcp => "a part of a distributed checkpoint of PyTorch",
             Foreign::GitLfs => "a pointer of git-LFS in place of the file",
             Foreign::Gzip => "a gzip file",
             Foreign::Hdf5 => "an HDF5 file",
@@ -186,12 +197,14 @@ impl fmt::Display for Foreign {
             Foreign::Nifti => "a NIfTI file",
             Foreign::Numbers(_) => "a text of numbers",
             Foreign::Onnx => "an ONNX model",
+            Foreign::Orbax => "a folder of an Orbax checkpoint",
             Foreign::Parquet => "a Parquet file",
             Foreign::Pickle => "a pickle",
             Foreign::Png => "a PNG picture",
+            Foreign::Tar => "a tar archive",
             Foreign::Text { .. } => "a text",
             Foreign::Tiff => "a TIFF picture",
-            Foreign::TorchPickle => "an old PyTorch file (.pt, before 1.6)",
+            Foreign::TorchTar => "a PyTorch file of version 0.1 (a tar archive)",
             Foreign::TorchScript => "a TorchScript program",
             Foreign::WebPage => "a web page in place of the file",
             Foreign::Xz => "an xz file",
@@ -212,6 +225,17 @@ fn is_bzip2(first: &[u8]) -> bool {
 fn is_nifti1(first: &[u8]) -> bool {
     let begins = first.starts_with(b"\x5c\x01\0\0") || first.starts_with(b"\0\0\x01\x5c");
     begins && matches!(first.get(344..348), Some(b"n+1\0" | b"ni1\0"))
+}
+
+fn is_tar(first: &[u8]) -> bool {
+    first.get(257..262) == Some(b"ustar")
+}
+
+/// The first member of the archives that torch.save wrote in versions 0.1.
+fn is_torch_tar(first: &[u8]) -> bool {
+    let members = [&b"sys_info\0"[..], b"pickle\0", b"storages\0", b"tensors\0"];
+    // the first tars of Python have no magic where it is looked for
+    is_tar(first) && members.iter().any(|member| first.starts_with(member))
 }
 
 /// A pickle of protocol 2 or 3, which begins with one of the opcodes of an object.
@@ -310,6 +334,12 @@ mod tests {
         let mut nifti = vec![0; 352];
         nifti[..4].copy_from_slice(&348u32.to_le_bytes());
         nifti[344..348].copy_from_slice(b"n+1\0");
+        let tar = |name: &str| {
+            let mut first = vec![0; 512];
+            first[..name.len()].copy_from_slice(name.as_bytes());
+            first[257..262].copy_from_slice(b"ustar");
+            first
+        };
         let matlab4 = [[0u32, 2, 3, 0, 2].map(u32::to_le_bytes).concat(), b"a\0".to_vec()].concat();
         for (first, extension, name) in [
             (&b"\x1f\x8b\x08\x08abcd"[..], "", "a gzip file"),
@@ -327,11 +357,9 @@ mod tests {
             (b"\x08\x08\x12\x07pytorch", "onnx", "an ONNX model"),
             (b"\x80\x04\x95\x10\0\0\0\0\0\0\0", "pkl", "a pickle"),
             (b"\x80\x02}q\0.", "", "a pickle"),
-            (
-                b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.",
-                "pth",
-                "an old PyTorch file (.pt, before 1.6)",
-            ),
+            (&tar("sys_info"), "pth", "a PyTorch file of version 0.1 (a tar archive)"),
+            (&tar("model.ckpt"), "nemo", "a tar archive"),
+            (b"PK\x03\x04", "distcp", "a part of a distributed checkpoint of PyTorch"),
             (
                 b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n",
                 "safetensors",

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::execute::Progress;
 use crate::format::Format;
+use crate::input::notes::Notes;
 use crate::input::raw::RawLayout;
 use crate::input::read_as::ReadAs;
 use crate::input::{Input, Location};
@@ -29,6 +30,8 @@ pub struct OpenOptions {
     pub two_sums: bool,
     /// What elements are read as that the input says to be something else.
     pub read_as: Option<ReadAs>,
+    /// Where notes of the input go.
+    pub notes: Notes,
 }
 
 /// A format that files are recognised as.

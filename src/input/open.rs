@@ -8,13 +8,14 @@ use crate::input::format::{InputFormat, OpenOptions, RecognisedFile};
 use crate::input::hdf5;
 use crate::input::single::open_bytes;
 use crate::input::{Input, Location};
-use crate::input::{gguf, integers, raw, sharded, single, text, zarr, zip};
+use crate::input::{gguf, integers, raw, sharded, single, text, torch, zarr, zip};
 use crate::source;
 
 /// The formats that files are recognised as, by how they begin.
 const FORMATS: &[&InputFormat] = &[
     &NPY,
     &zip::FORMAT,
+    &torch::OLD_FORMAT,
     &gguf::FORMAT,
     &sharded::FORMAT,
     #[cfg(feature = "hdf5")]
@@ -63,6 +64,7 @@ pub fn open_watched(
     progress: &Progress,
 ) -> Result<Input, Error> {
     let mut input = open_as_it_says(location, options, progress)?;
+    input.notes = options.notes.clone();
     options.read_as.iter().try_for_each(|other| input.read_as(other))?;
     Ok(input)
 }

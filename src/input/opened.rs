@@ -8,9 +8,11 @@ use crate::error::{Cause, Error, Fault, FileName};
 use crate::format::gguf::{GgufMetadata, MetadataError, MetadataValue};
 use crate::format::npy::NpyError;
 use crate::format::npz::Member;
+use crate::format::torch::TorchError;
 use crate::format::{Contents, Format, FormatError, TensorInfo, shards, shortened};
 use crate::input::Location;
 use crate::input::checked::StoredMember;
+use crate::input::notes::Notes;
 use crate::input::pattern;
 use crate::input::pattern::SelectFault;
 use crate::source::{self, InflatedSource, Source, Stream};
@@ -33,10 +35,13 @@ pub struct Input {
     /// Its stored members that have elements, in the order of their bytes.
     pub(crate) stored: Vec<StoredMember>,
     pub(crate) unreadable: Vec<Unreadable>,
+    /// The classes and functions of a pickle that are not known.
+    pub(crate) opaque: Vec<String>,
+    pub(crate) notes: Notes,
 }
 
-/// A member of an archive that holds no array that can be read, such as one of Python objects. The
-/// others can still be read, as by np.load.
+/// What has a name and is no tensor that can be read, such as a member of an archive with Python objects.
+/// The others can still be read.
 #[derive(Clone, Debug)]
 pub struct Unreadable {
     /// The name that the tensor would have.
@@ -51,6 +56,9 @@ pub enum UnreadableCause {
     /// The header of a member.
     #[error(transparent)]
     Npy(#[from] NpyError),
+    /// A tensor of torch.save.
+    #[error(transparent)]
+    Torch(#[from] TorchError),
     /// A dataset.
     #[cfg(feature = "hdf5")]
     #[error(transparent)]
@@ -65,6 +73,7 @@ impl From<UnreadableCause> for FormatError {
     fn from(cause: UnreadableCause) -> FormatError {
         match cause {
             UnreadableCause::Npy(error) => error.into(),
+            UnreadableCause::Torch(error) => error.into(),
             #[cfg(feature = "hdf5")]
             UnreadableCause::Hdf5(error) => error.into(),
             #[cfg(feature = "zarr")]
@@ -75,7 +84,7 @@ impl From<UnreadableCause> for FormatError {
 
 /// The header of a member of a `.npz` breaks the rules of its format.
 #[derive(Debug, thiserror::Error)]
-#[error("member {:?}: {error}", shortened(name))]
+#[error("{}{error}", of_member(name))]
 pub struct BadMember {
     /// The member.
     pub name: String,
@@ -84,6 +93,14 @@ pub struct BadMember {
 }
 
 impl Fault for BadMember {}
+
+/// The beginning of a message about a member; that which is the only one has no name.
+fn of_member(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!("member {:?}: ", shortened(name)) }
+}
+
+/// Of how many tensors that cannot be read notes give the reason.
+const MOST_NOTES: usize = 10;
 
 /// The bytes of an input.
 pub(crate) enum Bytes {
@@ -150,6 +167,8 @@ impl Input {
             deflated: Vec::new(),
             stored: Vec::new(),
             unreadable: Vec::new(),
+            opaque: Vec::new(),
+            notes: Notes::default(),
         }
     }
 
@@ -258,19 +277,67 @@ impl Input {
         }
     }
 
-    /// The members of an archive that cannot be read.
+    /// The names of the classes and functions of a pickle that are not known: tensors in the arguments and
+    /// the state of what they make are found.
+    pub fn opaque(&self) -> &[String] {
+        &self.opaque
+    }
+
+    /// What has a name, and cannot be read.
     pub fn unreadable(&self) -> &[Unreadable] {
         &self.unreadable
     }
 
-    /// The numbers of the tensors that the patterns mean, ascending; without any, the only one's.
+    /// The numbers of the tensors that the patterns mean, ascending; without any, the only one's. What
+    /// cannot be read is left out of several with a note.
     ///
     /// # Errors
-    /// [`SelectFault`], and [`BadMember`](crate::input::BadMember) for one that cannot be read.
+    /// [`SelectFault`], and [`BadMember`](crate::input::BadMember) for what cannot be read where that is
+    /// named itself, or is all that is meant.
     pub fn find(&self, patterns: &[String]) -> Result<Vec<usize>, Error> {
-        let found = self.find_named(patterns)?;
-        found.iter().try_for_each(|&number| self.refuse_unreadable(number))?;
+        let mut found = self.find_named(patterns)?;
+        self.leave_out_unreadable(&mut found, patterns)?;
         Ok(found)
+    }
+
+    /// Leave out of the tensors that these patterns mean, ascending numbers, what cannot be read.
+    ///
+    /// # Errors
+    /// As [`find`](Input::find).
+    pub(crate) fn leave_out_unreadable(
+        &self,
+        found: &mut Vec<usize>,
+        patterns: &[String],
+    ) -> Result<(), Error> {
+        let count = self.contents.tensors.len();
+        let hidden = found.split_off(found.partition_point(|&number| number < count));
+        let is_named = |number: &&usize| {
+            self.unreadable.get(**number - count).is_some_and(|it| patterns.contains(&it.name))
+        };
+        let only = hidden.first().filter(|_| found.is_empty());
+        match hidden.iter().find(is_named).or(only) {
+            Some(&number) => self.refuse_unreadable(number),
+            None => {
+                self.note_unreadable(hidden);
+                Ok(())
+            }
+        }
+    }
+
+    /// Say of what cannot be read that it is left out: of the first few with the reason.
+    pub(crate) fn note_unreadable(&self, numbers: impl IntoIterator<Item = usize>) {
+        let mut more = 0u64;
+        for (at, number) in numbers.into_iter().enumerate() {
+            match self.refuse_unreadable(number) {
+                Err(error) if at < MOST_NOTES => self.notes.add(format_args!("{error}; left out")),
+                _ => more += 1,
+            }
+        }
+        if more > 0 {
+            let shown = &self.location;
+            self.notes
+                .add(format_args!("{shown}: {more} more tensors cannot be read, and are left out"));
+        }
     }
 
     /// The numbers of the tensors with these names, where what cannot be read counts too: its numbers

@@ -73,6 +73,12 @@ pub(crate) fn unrecognised(location: &Location, mut bytes: source::Opened) -> Er
     Error::file(location, error)
 }
 
+/// The same for bytes that can be read in any order.
+pub(crate) fn unrecognised_in(location: &Location, source: &dyn Source) -> Error {
+    let looks = foreign_in(location, source);
+    Error::file(location, named(FormatError::Unrecognised, looks))
+}
+
 /// Read the header of a whole file.
 pub(crate) fn read_header(location: &Location, source: &dyn Source) -> Result<Contents, Error> {
     if source.request_gap().is_some()

@@ -1,4 +1,5 @@
-//! PyTorch's `.pt` as one input: tensors are views of the storages in the archive.
+//! PyTorch's `.pt` as one input: tensors are views of the storages in the archive, or of those behind the
+//! pickles of an old file.
 //!
 //! The CRC-32s of the members are not compared: torch.save may be told to leave them out.
 
@@ -10,10 +11,12 @@ use std::sync::Arc;
 use crate::dtype::Endian;
 use crate::error::Error;
 use crate::format::npz::{Member, Members};
-use crate::format::torch::{self, StoragePlace, TorchFolder};
+use crate::format::torch::{self, StoragePlace, TorchContents, TorchFolder};
 use crate::format::{Contents, Format, FormatError};
 use crate::input::archive::{Archive, MemberStart};
-use crate::input::{Input, failed_source};
+use crate::input::format::{InputFormat, RecognisedFile};
+use crate::input::single::{kept, unrecognised_in};
+use crate::input::{Bytes, Input, Unreadable, failed_source};
 use crate::source::{Advice, InflatedSource, Reader, Source};
 
 /// The longest text that says a byte order, in bytes; one that is longer says none.
@@ -57,10 +60,37 @@ pub(super) fn open(
         };
         Ok(Some(StoragePlace { part, bytes: start..start + member.len }))
     };
-    let tensors = torch::tensors(source.as_ref(), range, endian, folder, &mut place);
+    let found = torch::read(source.as_ref(), range, endian, &mut place);
     // a file cut short in the meantime is the reason for whatever its pickle seems to say
     source.verify().map_err(|error| failed_source(location, error))?;
-    Ok(archive.into_input(Contents::of(Format::Torch, tensors.map_err(unfit)?)))
+    Ok(with_contents(found.map_err(unfit)?, |contents| archive.into_input(contents)))
+}
+
+/// What torch.save wrote before version 1.6.
+pub(super) const OLD_FORMAT: InputFormat =
+    InputFormat { format: Format::Torch, begins: torch::begins, open: open_old };
+
+fn open_old(file: RecognisedFile<'_>) -> Result<Input, Error> {
+    let RecognisedFile { location, bytes, progress, .. } = file;
+    let bytes = kept(location, bytes, progress)?;
+    let found = torch::read_old(bytes.as_ref());
+    bytes.verify().map_err(|error| failed_source(location, error))?;
+    match found {
+        Ok(found) => Ok(with_contents(found, |contents| {
+            Input::of_file(location, Bytes::Random(bytes), contents)
+        })),
+        Err(FormatError::Unrecognised) => Err(unrecognised_in(location, bytes.as_ref())),
+        Err(error) => Err(Error::file(location, error)),
+    }
+}
+
+/// The input of what a file holds.
+fn with_contents(found: TorchContents, input: impl FnOnce(Contents) -> Input) -> Input {
+    let TorchContents { tensors, unreadable, opaque } = found;
+    let unreadable = unreadable.into_iter();
+    let unreadable = unreadable.map(|(name, error)| Unreadable { name, error: error.into() });
+    let input = input(Contents::of(Format::Torch, tensors));
+    Input { unreadable: unreadable.collect(), opaque, ..input }
 }
 
 /// The bytes of a member, and their range in these.

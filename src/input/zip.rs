@@ -5,7 +5,7 @@ use crate::format::torch::TorchFolder;
 use crate::format::{Foreign, Format, FormatError, npz};
 use crate::input::archive::Archive;
 use crate::input::format::{InputFormat, RecognisedFile};
-use crate::input::single::kept;
+use crate::input::single::{extension, kept};
 use crate::input::{Input, Location};
 use crate::input::{npz as arrays, torch, zarr};
 
@@ -16,6 +16,9 @@ pub(super) const FORMAT: InputFormat =
 /// Read what an archive holds. One that comes through a pipe is kept in a temporary file.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, options, progress } = file;
+    if extension(location) == "distcp" {
+        return Err(foreign(location, Foreign::Distcp));
+    }
     let bytes = kept(location, bytes, progress)?;
     let members = npz::members(bytes.as_ref()).map_err(|error| Error::file(location, error))?;
     if !options.two_sums {

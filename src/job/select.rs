@@ -128,14 +128,13 @@ pub fn select<'a>(
     let excluded = excluded(input, &select.exclude)?;
     let mut chosen = chosen(input, select, output)?;
     chosen.retain(|number| excluded.binary_search(number).is_err());
+    input.leave_out_unreadable(&mut chosen, &select.patterns)?;
     let is_sliced = |number: usize| chosen.binary_search(&number).is_ok();
     let is_kept = |number: &usize| {
         (select.keep_rest && excluded.binary_search(number).is_err()) || is_sliced(*number)
     };
     let readable = input.contents.tensors.len();
-    if let Some(number) = (readable..input.named_count()).find(is_kept) {
-        input.refuse_unreadable(number)?;
-    }
+    input.note_unreadable((readable..input.named_count()).filter(is_kept));
     if chosen.is_empty() {
         return Err(Error::file(&input.location, SelectFault::NothingLeft));
     }

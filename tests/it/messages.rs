@@ -77,6 +77,8 @@ fn write_files(folder: &Path) {
         ("model.pt", zip(&[("model/data.pkl", b"\x80\x02c__main__\nNet\n)\x81.")])),
         ("plain.pt", zip(&[("plain/data.pkl", b"\x80\x02}.")])),
         ("old.pt", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.".to_vec()),
+        ("tensors.pt", [&b"sys_info"[..], &[0; 249], b"ustar", &[0; 250]].concat()),
+        ("__0_0.distcp", zip(&[("archive/data.pkl", b"")])),
         ("model.gguf", gguf()),
         ("first.gguf", b"GGUF\x01\0\0\0\0\0\0\0\0\0\0\0".to_vec()),
         ("mri.raw", vec![0, 0, 128, 63, 0, 0, 0, 64]),

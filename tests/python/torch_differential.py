@@ -6,19 +6,27 @@
 Every case is a random object (dicts, lists, tuples, parameters) of tensors of random dtypes, which are views
 of storages that several of them share: with strides and offsets, expanded, without axes, empty. It is written
 by torch.save, where PyTorch is there, or as torch.save writes it (big-endian ones, deflated ones too), and slices of
-it must be those of PyTorch or NumPy. Every tenth case is a hostile file instead: it must be an error in one
+it must be those of PyTorch or NumPy. Objects of other classes hold tensors and stand beside them, and some files
+are those of torch.save before 1.6. Every tenth case is a hostile file instead: it must be an error in one
 line, and nothing in it may run; with `--hostile` all are, and the first 256 try each instruction of pickles.
 `--only NUMBER` runs one again.
 """
 
+import argparse
+import collections
+import datetime
 import functools
 import importlib
 import io
+import json
 import os
+import pathlib
 import random
 import struct
 import sys
+import uuid
 import warnings
+from fractions import Fraction
 
 import numpy as np
 
@@ -29,6 +37,8 @@ from harness import Failure
 from torch_files import SIZES, View
 
 KEYS = ["w", "layers.0.weight", "a b", "größe", "state", "é", "x[0]", 0, 7, -3, (1, "a"), None, True, 0.5]
+
+ATTRIBUTES = ["weight", "bias", "encoder", "args", "größe", "_parameters_", "w.x"]
 
 
 def torch():
@@ -82,6 +92,9 @@ def random_object(rng, pool, depth=0):
         return random_view(rng, pool)
     if rng.random() < 0.15:
         return rng.choice([1, "text", None, 2.5, (1, 2), [], {}])
+    if rng.random() < 0.3:
+        keys = rng.sample(ATTRIBUTES, rng.choice([0, 1, 2, 3]))
+        return files.Holder(rng.choice(files.Holder.KINDS), {key: random_object(rng, pool, depth + 1) for key in keys})
     items = [random_object(rng, pool, depth + 1) for _ in range(rng.choice([1, 2, 2, 3]))]
     if rng.random() < 0.4:
         return rng.choice([list, tuple])(items)
@@ -99,11 +112,31 @@ def to_torch(value, module, storages):
         empty = module.empty(0, dtype=dtype)
         made = empty.set_(storages[id(value.storage)], value.offset, value.shape, value.strides)
         return module.nn.Parameter(made) if value.parameter else made
+    if isinstance(value, files.Holder):
+        return value.made(lambda item: to_torch(item, module, storages))
     if isinstance(value, dict):
         return {key: to_torch(item, module, storages) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(to_torch(item, module, storages) for item in value)
     return value
+
+
+def beside(rng):
+    """What stands in checkpoints beside tensors, and is none."""
+    some = [np.float64(0.5), np.int32(7), pathlib.PurePosixPath("/a/b"), np.arange(3), np.dtype("f4"), os.path.join, Fraction(1, 3),
+            argparse.Namespace(lr=0.1, layers=[1, 2]), datetime.timedelta(1), collections.deque([1]), slice(1, 2), {1, 2}, 2**70,
+            collections.Counter("ab"), collections.defaultdict(list, a=[1]), b"bytes", range(3), complex(1, 2), uuid.UUID(int=1)]
+    return rng.sample(some, rng.choice([1, 2, 4]))
+
+
+def compare_names(case, tensors):
+    """`info` lists the tensors under their names."""
+    run = harness.tslice("info", "m.pt", "--json", cwd=case.dir)
+    if run.returncode:
+        raise Failure(f"info: status {run.returncode}, {run.stderr[:300]!r}")
+    names = [tensor["name"] or "" for tensor in json.loads(run.stdout)[0]["tensors"]]
+    if names != [name for name, _ in tensors]:
+        raise Failure(f"names {names} for {[name for name, _ in tensors]}")
 
 
 # ---------------------------------------------------------------- slices
@@ -145,6 +178,8 @@ def slice_case(case):
     rng = case.rng
     pool = []
     value = random_object(rng, pool)
+    while len({name for name, _ in files.named(value)}) < len(list(files.named(value))):
+        value = random_object(rng, pool)
     tensors = list(files.named(value))
     path, module = case.path("m.pt"), torch() if rng.random() < 0.7 else None
     big = module is None and rng.random() < 0.3
@@ -153,14 +188,21 @@ def slice_case(case):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             made = to_torch(value, module, {})
-            module.save(made, path, **({"pickle_protocol": rng.choice([3, 4, 5])} if rng.random() < 0.3 else {}))
-        own = dict(files.named(made))
+            how = {"pickle_protocol": rng.choice([3, 4, 5])} if rng.random() < 0.3 else {}
+            how |= {"_use_new_zipfile_serialization": False} if rng.random() < 0.4 else {}
+            saved = made
+            if rng.random() < 0.5:
+                saved, tensors = {"saved": made, "beside": beside(rng)}, list(files.named({"saved": value}))
+            module.save(saved, path, **how)
+            case.story.append(f"torch.save(..., {how})")
+        own = {name: to_torch(view, module, {}) for name, view in tensors}
     else:
         files.pt(value, path, big=big, deflated=rng.random() < 0.2)
     case.story.append(f"{'torch' if module else 'big' if big else 'little'}: {[name for name, _ in tensors]}")
     if not tensors:
         status, _, err = case.run(["m.pt"])
         return case.check_error(status, err, [1], "no tensors")
+    compare_names(case, tensors)
     for name, view in rng.sample(tensors, min(len(tensors), 2)):
         index = random_index(rng, view.shape)
         line = ["m.pt", spelled(index)] + (["-t", name] if name else [])
@@ -204,15 +246,15 @@ def hostile_pickle(rng, mark):
     good = files.tensor(files.storage("FloatStorage", "0", 4), 0, [2, 2], [2, 1])
     attack = lambda module, attribute, *rest: files.name(module, attribute) + files.tuple_of(*rest) + b"R"
     shell = files.text(f"touch {mark}")
-    kind = rng.randrange(17)
+    kind = rng.randrange(22)
     if kind == 0:
         module, attribute = rng.choice([("os", "system"), ("posix", "system"), ("subprocess", "call"), ("builtins", "eval"),
                                         ("builtins", "exec"), ("__builtin__", "open"), ("torch", "load"), ("nt", "system"),
                                         ("torch._utils", "_import_dotted_name"), ("numpy", "load"), ("builtins", "getattr")])
-        return files.program(attack(module, attribute, shell)), attribute
+        return files.program(attack(module, attribute, shell)), ()
     if kind == 1:  # by two texts, under a keyword, as an instance
         body = files.text("os") + files.text("system") + b"\x93" + files.tuple_of(shell) + rng.choice([b"R", b"\x81"])
-        return files.program(body), "os.system"
+        return files.program(body), ()
     if kind == 2:
         return files.program(f"(ios\nsystem\n".encode() if rng.random() < 0.5 else b"(" + files.name("os", "system") + shell + b"o"), None
     if kind == 3:
@@ -224,9 +266,9 @@ def hostile_pickle(rng, mark):
         body = good + b"q\x00"
         for level in range(60):
             body += b"](h" + bytes([level]) + b"h" + bytes([level]) + b"eq" + bytes([level + 1])
-        return files.program(body), None
+        return files.program(body), ()
     if kind == 6:  # a list in itself
-        return files.program(b"]q\x00h\x00a" if rng.random() < 0.5 else b"}q\x00" + files.text("a") + b"h\x00s"), "deeper"
+        return files.program(b"]q\x00h\x00a" if rng.random() < 0.5 else b"}q\x00" + files.text("a") + b"h\x00s"), ()
     if kind == 7:  # a stack without end
         return files.program(rng.choice([b"(", b"N", b"]", b")2", b"}"]) * 3_000_000), "more than"
     if kind == 8:
@@ -245,9 +287,9 @@ def hostile_pickle(rng, mark):
         metadata = b"}" + files.text("conj") + b"\x88s"
         stored = files.storage("ComplexFloatStorage", "0", 2)
         return files.program(files.call("torch._utils", "_rebuild_tensor_v2", stored, b"K\x00", files.tuple_of(b"K\x02"),
-                                        files.tuple_of(b"K\x01"), b"\x89", files.EMPTY, metadata)), "conjugated"
+                                        files.tuple_of(b"K\x01"), b"\x89", files.EMPTY, metadata)), "1 tensor cannot be read"
     if kind == 12:
-        return files.program(b"}(" + files.text("a.b") + good + files.text("a") + b"}" + files.text("b") + good + b"su"), "two of its tensors"
+        return files.program(b"}(" + files.text("a.b") + good + files.text("a") + b"}" + files.text("b") + good + b"su"), "1 tensor cannot be read"
     if kind == 13:
         cut = files.program(good)
         return cut[:rng.randrange(len(cut))], None
@@ -255,7 +297,24 @@ def hostile_pickle(rng, mark):
         body = b"}X" + struct.pack("<I", 1 << 20) + b"k" * (1 << 20) + b"q\x00" + good + b"s"
         return files.program(body + b"q\x01" + b"".join(b"}h\x00h\x01sq\x01" for _ in range(300))), "names"
     if kind == 15:
-        return files.program(files.call("torch._utils", rng.choice(["_rebuild_sparse_tensor", "_rebuild_qtensor"]), good)), "_rebuild"
+        return files.program(files.call("torch._utils", rng.choice(["_rebuild_sparse_tensor", "_rebuild_qtensor"]), good)), ()
+    if kind == 16:  # objects in objects, as arguments and as states
+        deep = rng.choice([10, 999, 100_000])
+        body = rng.choice([files.name("a", "b") * deep + good + b"\x85R" * deep, (files.name("a", "b") + b")\x81") * deep + good + b"b" * deep])
+        return files.program(body), ()
+    if kind == 17:  # an object that is its own argument, state, key and item
+        body = files.name("a", "b") + b")\x81q\x00" + rng.choice([b"h\x00b", b"h\x00h\x00s", b"h\x00a", b"}h\x00h\x00sb", b"h\x00)R", b"h\x00\x85R"])
+        return files.program(body), ()
+    if kind == 18:  # objects of the same objects again
+        body = files.name("a", "b") + good + b"\x85Rq\x00"
+        for level in range(200):
+            held = b"h" + bytes([level])
+            body += files.name("a", "b") + held + held + b"\x86R" + held + b"bq" + bytes([level + 1])
+        return files.program(body), ()
+    if kind == 19:  # names without end
+        return files.program(b"](" + b"".join(files.name(f"m{number}", "f" * 1000) for number in range(20_000)) + b"e"), ()
+    if kind == 20:  # identifiers of storages that are none
+        return files.program(rng.choice([b"N", b")", b"K\x01", files.text("0"), files.tuple_of(files.text("storage")), good]) + b"Q"), ()
     changed = bytearray(files.program(b"}" + files.text("w") + good + b"s"))
     for _ in range(rng.randint(1, 4)):
         changed[rng.randrange(2, len(changed))] = rng.randrange(256)
@@ -266,7 +325,11 @@ def hostile_case(case, code=None):
     rng, mark = case.rng, case.path("ran")
     pickle, says = hostile_pickle(rng, mark) if code is None else instruction(rng, code)
     path = case.path("h.pt")
-    files.write(path, pickle, [b"\0" * 16], deflated=rng.random() < 0.2)
+    if rng.random() < 0.3:
+        files.old(path, pickle, ["0"], [(b"\0" * 16, rng.choice([4, 4, 4, 0, 2**61, 2**64 - 1]))], rng.choice([2, 3]))
+        says = says and None
+    else:
+        files.write(path, pickle, [b"\0" * 16], deflated=rng.random() < 0.2)
     if rng.random() < 0.1:
         with open(path, "r+b") as file:
             at = rng.randrange(max(os.path.getsize(path) - 300, 0), os.path.getsize(path))

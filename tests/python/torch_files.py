@@ -4,10 +4,12 @@ zip archive that torch.save makes of them.
     pt({"w": View(storage, dtype, offset, shape, strides)}, "m.pt", big=False)
 
 A storage is the bytes of an array; several views may have one. Objects are dicts, lists, tuples, `Ordered`
-(an OrderedDict), views and plain values.
+(an OrderedDict), views, `Holder`s (objects of classes that tslice does not know) and plain values.
 """
 
+import argparse
 import struct
+import types
 import zipfile
 
 import numpy as np
@@ -41,6 +43,67 @@ class View:
 
 class Ordered(dict):
     """An OrderedDict."""
+
+
+class Holder:
+    """An object of a class that tslice does not know, with these items as attributes, or as arguments."""
+
+    KINDS = ["namespace", "simple", "module", "attributes", "made"]
+
+    def __init__(self, kind, items):
+        self.kind, self.items = kind, items
+
+    def parts(self):
+        """The items of a module as it keeps them: parameters, buffers, modules, and then its attributes."""
+        def place(value):
+            if isinstance(value, View):
+                return "_parameters" if value.parameter else "_buffers"
+            return "_modules" if isinstance(value, Holder) and value.kind == "module" else ""
+        parts = {"_parameters": {}, "_buffers": {}, "_modules": {}, "": {}}
+        for key, value in self.items.items():
+            parts[place(value)][key] = value
+        return parts
+
+    def made(self, value_of):
+        """The object itself, of items that `value_of` makes."""
+        if self.kind == "module":
+            import torch
+            module = torch.nn.Module()
+            for part, items in self.parts().items():
+                (getattr(module, part) if part else module.__dict__).update({k: value_of(v) for k, v in items.items()})
+            return module
+        items = {key: value_of(value) for key, value in self.items.items()}
+        if self.kind == "made":
+            return Made(*items.values())
+        if self.kind == "attributes":
+            return AttributeDict(items)
+        made = argparse.Namespace() if self.kind == "namespace" else types.SimpleNamespace()
+        made.__dict__.update(items)
+        return made
+
+    def named(self, path):
+        """As `named` does."""
+        if self.kind == "made":
+            yield from named(list(self.items.values()), path)
+        elif self.kind == "module":
+            for items in self.parts().values():
+                yield from named(items, path)
+        else:
+            yield from named(self.items, path)
+
+
+class AttributeDict(dict):
+    """As that of Lightning."""
+
+
+class Made:
+    """What a call with arguments makes."""
+
+    def __init__(self, *items):
+        self.items = items
+
+    def __reduce__(self):
+        return Made, self.items
 
 
 # ---------------------------------------------------------------- instructions
@@ -117,6 +180,14 @@ class Archive:
                 stored = storage("UntypedStorage", key, len(value.storage))
                 made = tensor(stored, value.offset, value.shape, value.strides, name("torch", value.dtype))
             return call("torch._utils", "_rebuild_parameter", made, b"\x88", EMPTY) if value.parameter else made
+        if isinstance(value, Holder):
+            if value.kind == "made":
+                return call("torch_files", "Made", *map(self.pickle, value.items.values()))
+            made = name("torch_files", value.kind) + b")\x81"
+            if value.kind == "attributes":
+                return made + b"(" + b"".join(self.pickle(k) + self.pickle(v) for k, v in value.items.items()) + b"u"
+            parts = value.parts() if value.kind == "module" else {"": value.items}
+            return made + self.pickle({k: v for k, v in parts.items() if k} | parts[""]) + b"b"
         if isinstance(value, dict):
             items = b"".join(self.pickle(k) + self.pickle(v) for k, v in value.items())
             return (EMPTY if isinstance(value, Ordered) else b"}") + b"(" + items + b"u"
@@ -158,8 +229,21 @@ def pt(value, path, big=False, **options):
     write(path, made, storages, order=b"big" if big else b"little", **options)
 
 
+def old(path, pickle, keys=(), storages=(), protocol=2):
+    """What torch.save wrote before 1.6; a storage is its bytes, and the number of its elements."""
+    head = [b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.", integer(1001), b"}"]
+    made = b"".join(b"\x80" + bytes([protocol]) + part.removesuffix(b".") + b"." for part in head)
+    with open(path, "wb") as file:
+        file.write(made + pickle + program(b"](" + b"".join(map(text, keys)) + b"e"))
+        for data, count in storages:
+            file.write(struct.pack("<Q", count) + data)
+
+
 def named(value, path=""):
     """All tensors of an object by their names, as tslice writes these."""
+    if isinstance(value, Holder):
+        yield from value.named(path)
+        return
     if isinstance(value, dict):
         for key, item in value.items():
             dot = "." if path else ""

@@ -73,6 +73,11 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
         }
         speaks |= options.raw.check_used([&input]).is_ok();
         described += 1;
+        if let Some(failure) = incomplete(&input, &shown)
+            && let Some(earlier) = failed.replace(failure)
+        {
+            Failure::print(&earlier);
+        }
     }
     if !speaks && described > 0 {
         failed = failed.or_else(|| options.raw.check_used([]).err().map(Failure::from));
@@ -81,6 +86,14 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
         print(if described == 0 { "[]\n" } else { "]\n" })?;
     }
     failed.map_or(Ok(()), |failure| Err(Failure { exit: Exit::Failed, ..failure }))
+}
+
+/// The failure of an input of which something that is asked for cannot be read.
+fn incomplete(input: &Input, shown: &ShownFile) -> Option<Failure> {
+    let count = shown.unreadable.len() as u64;
+    let tensors = counted(count, "tensor");
+    (count > 0)
+        .then(|| Failure::new(format_args!("{}: {tensors} cannot be read", input.location())))
 }
 
 /// Say what lies in a folder of a store, after so many inputs.
@@ -195,6 +208,10 @@ fn write_text(
     for Unreadable { name, error } in shown.unreadable(input) {
         writeln!(out, "  {} cannot be read: {}", printable(name), printable(&error.to_string()))?;
     }
+    if !input.opaque().is_empty() {
+        let opaque: Vec<_> = input.opaque().iter().map(|name| printable(name)).collect();
+        writeln!(out, "  not understood: {}", opaque.join(", "))?;
+    }
     for (key, value) in &contents.metadata {
         writeln!(out, "  metadata {key:?}: {value:?}")?;
     }
@@ -276,6 +293,9 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> Result<(
     let unreadable: Vec<Value> = shown.unreadable(input).map(reason).collect();
     if !unreadable.is_empty() {
         write!(out, r#","unreadable":{}"#, Json(&Value::from(unreadable)))?;
+    }
+    if !input.opaque().is_empty() {
+        write!(out, r#","opaque":{}"#, Json(&json!(input.opaque())))?;
     }
     Ok(out.write_all(b"}")?)
 }

@@ -1,14 +1,16 @@
 //! From the arguments of an input to an opened one.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use tslice::internals::error::Error;
 use tslice::internals::input::{
-    BadMember, Input, Location, OpenOptions, RawLayout, ReadAs, TextOptions,
+    Input, Location, Notes, OpenOptions, RawLayout, ReadAs, TextOptions,
 };
 use tslice::internals::job::Axes;
 use tslice::internals::shape;
@@ -85,7 +87,19 @@ pub(super) fn options(from: &InputArgs, field: Option<&str>) -> Result<OpenOptio
     let dtype = from.read_as.as_deref().map(|text| result::dtype("--as", text)).transpose()?;
     let fields = field.map(str::to_owned);
     let read_as = dtype.map(|dtype| ReadAs { dtype, tensors: tensors.clone(), fields });
-    Ok(OpenOptions { io, raw, tensors, read_as, drain: from.drain, ..OpenOptions::default() })
+    let (drain, notes) = (from.drain, notes());
+    Ok(OpenOptions { io, raw, tensors, read_as, drain, notes, ..OpenOptions::default() })
+}
+
+/// Notes that are said on standard error, each once.
+fn notes() -> Notes {
+    let said = Mutex::new(HashSet::new());
+    Notes::to(move |note| {
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.insert(note.to_owned()) {
+            Failure::new(note).print_note();
+        }
+    })
 }
 
 /// The same for one of several inputs: what is said of raw bytes is said of those that are.
@@ -161,16 +175,5 @@ pub(super) fn length(flag: &str, what: &str) -> impl Fn(i64) -> Result<u64, Fail
     move |len| {
         let wrong = |_| Failure::usage(format_args!("{flag}: {len} is no length of {what}"));
         u64::try_from(len).map_err(wrong)
-    }
-}
-
-/// The hint for a tensor that cannot be read: where it was not named itself, and there are others,
-/// they can be written without it.
-pub(super) fn without_unreadable(error: &Error, others: bool, named: &[String]) -> Option<String> {
-    match error.cause.downcast_ref() {
-        Some(BadMember { name, .. }) if others && !named.contains(name) => {
-            Some(format!("--exclude {name} leaves it out"))
-        }
-        _ => None,
     }
 }

@@ -34,12 +34,10 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let rest = args.keep_rest || !args.exclude.is_empty();
     let open = OpenOptions { rest, ..input::options(&args.from, args.field.field.as_deref())? };
     let input = input::open_watched(&input::location(&args.input), &open, args.to.quiet)?;
-    let others = !input.contents().tensors.is_empty();
     let to_npy = *output.destination() == Destination::Stdout && !output.format().holds_several;
     let mut job = Copying::slice(input, &options, output).map_err(|error| {
         let meant = meant(&error, &options.select, to_npy);
-        let hint = input::without_unreadable(&error, others, &options.select.patterns);
-        let failure = index.failure(error).hint_if(hint);
+        let failure = index.failure(error);
         match (meant, &failure.hint) {
             (Some(Meant::Also(hint)), Some(names)) => {
                 let both = format!("{names}; {hint}");

@@ -8,7 +8,6 @@ use std::path::Path;
 use tslice::internals::cast::{Cast, CastError, Casting, can_cast};
 use tslice::internals::dtype::{DType, Endian};
 use tslice::internals::error::{Cause, Error, FileName, InputIsOutput};
-use tslice::internals::format::torch::TorchError;
 use tslice::internals::format::{FormatError, shortened};
 use tslice::internals::input::{
     FieldFault, Given, RawFault, ReadAsFault, SelectFault, ShardsFault,
@@ -24,7 +23,7 @@ use tslice::internals::source::remote::{RemoteError, Scheme};
 use tslice::internals::source::{OpenError, SourceError, is_too_many_open_files};
 
 use super::failure::{Failure, plain};
-use super::foreign::{remedy, state};
+use super::foreign::remedy;
 use super::nearest::did_you_mean;
 use super::shell::quoted;
 
@@ -117,7 +116,6 @@ fn format(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> F
         FormatError::Foreign(kind) => {
             failed().hint_if(remedy(*kind, error.file.as_ref(), flag == "-t"))
         }
-        FormatError::Torch(TorchError::Unknown(_)) => failed().hint(state(error.file.as_ref())),
         FormatError::Unrecognised => failed().hint(raw_bytes(error, flag)),
         _ => failed(),
     }

@@ -10,6 +10,7 @@ use super::shell::quoted;
 /// The hint for a file of that kind; `is_input` where the flags of inputs speak of it.
 pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> Option<String> {
     let Names { name, stem, npy, npz, pt } = &Names::of(file);
+    let folder = Path::new(name).parent().unwrap_or(Path::new("")).to_string_lossy();
     let streamed = |program: &str| match file {
         Some(FileName::Stdin) => Some(format!("`... | {program} | tslice - ...` reads it")),
         _ => Some(format!("`{program} {name} | tslice - ...` reads it")),
@@ -54,9 +55,18 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> 
             "import numpy, onnx.numpy_helper as h, onnx; t = onnx.load('{name}').graph.initializer; \
              numpy.savez('{npz}', **{x.name: h.to_array(x) for x in t})"
         }
-        Foreign::TorchPickle => {
-            "import torch; torch.save(torch.load('{name}', map_location='cpu'), '{pt}')"
+        Foreign::TorchTar => {
+            "import torch; torch.save(torch.load('{name}', map_location='cpu', \
+             weights_only=False), '{pt}')"
         }
+        Foreign::Distcp => return Some(merged(&folder)),
+        Foreign::DcpFolder => return Some(merged(name)),
+        Foreign::Orbax => {
+            "import jax, numpy, os, orbax.checkpoint as o; t = jax.tree_util.\
+             tree_flatten_with_path(o.PyTreeCheckpointer().restore(os.path.abspath('{name}')))[0]; \
+             numpy.savez('{npz}', **{jax.tree_util.keystr(k): v for k, v in t})"
+        }
+        Foreign::Tar => return Some(format!("`tar tf {name}` lists what is in it")),
         Foreign::TorchScript => {
             "import torch; \
              torch.save(torch.jit.load('{name}', map_location='cpu').state_dict(), '{pt}')"
@@ -83,19 +93,20 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> 
     let marks = [("{name}", name), ("{npy}", npy), ("{npz}", npz), ("{pt}", pt)];
     let line = marks.iter().fold(line.to_owned(), |line, (mark, text)| line.replace(mark, text));
     let trust = match kind {
-        Foreign::Pickle | Foreign::TorchScript => ", and runs what is in it: trust it first",
+        Foreign::Pickle | Foreign::TorchScript | Foreign::TorchTar => {
+            ", and runs what is in it: trust it first"
+        }
         _ => "",
     };
     Some(format!("`python3 -c \"{line}\"` converts it{trust}"))
 }
 
-/// The hint for a file of torch.save with more than tensors in it.
-pub(super) fn state(file: Option<&FileName>) -> String {
-    let Names { name, pt, .. } = Names::of(file);
+/// The hint for a distributed checkpoint in this folder.
+fn merged(folder: &str) -> String {
+    let folder = if folder.is_empty() { "." } else { folder };
     format!(
-        "`python3 -c \"import torch; torch.save(torch.load('{name}', map_location='cpu', \
-         weights_only=False).state_dict(), '{pt}')\"` keeps the tensors of a model alone, and runs \
-         what is in it: trust it first"
+        "`python3 -m torch.distributed.checkpoint.format_utils dcp_to_torch {folder} merged.pt` \
+         merges it into one file"
     )
 }
 

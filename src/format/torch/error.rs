@@ -4,13 +4,13 @@ use crate::format::brief::brief;
 use crate::shape::AsTuple;
 
 /// What is wrong with a file of torch.save.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum TorchError {
     /// The pickle ends before its end mark, or holds what no pickle holds.
-    #[error("its data.pkl is damaged: {0}")]
+    #[error("its pickle is damaged: {0}")]
     Damaged(&'static str),
     /// The pickle is longer than what is read; lengths in bytes.
-    #[error("its data.pkl has {len} bytes, and at most {most} are read")]
+    #[error("its pickle has {len} bytes, and at most {most} are read")]
     Long {
         /// How long it is.
         len: u64,
@@ -18,34 +18,26 @@ pub enum TorchError {
         most: u64,
     },
     /// The pickle makes more than is kept in memory.
-    #[error("its data.pkl makes more than {0} objects")]
+    #[error("its pickle makes more than {0} objects")]
     Many(usize),
     /// Objects in objects in objects.
     #[error("its objects are nested deeper than {0} levels")]
     Deep(usize),
-    /// A function or a class that is not known. Nothing of a pickle is ever run.
-    #[error(
-        "it asks for `{}`, which is not read: only tensors in dicts, lists and tuples are",
-        brief(.0)
-    )]
-    Unknown(String),
     /// An instruction that torch.save does not write.
-    #[error("opcode {0:#04x} of its data.pkl is not read")]
+    #[error("opcode {0:#04x} of its pickle is not read")]
     Opcode(u8),
     /// A function that is known, with arguments that it does not take.
-    #[error("its data.pkl calls `{0}` with arguments that it does not take")]
+    #[error("the file calls `{0}` with arguments that it does not take")]
     Arguments(&'static str),
     /// A tensor whose elements are to be changed whenever they are read.
-    #[error(
-        "a tensor is marked as conjugated or negated, so that its elements are not those stored"
-    )]
+    #[error("it is marked as conjugated or negated, so that its elements are not those stored")]
     Lazy,
-    /// A tensor under a key that makes no name.
-    #[error("a tensor stands under a key that has no name here: a {0}")]
-    Key(&'static str),
-    /// Two paths that are one name.
-    #[error("two of its tensors are named {:?}", brief(.0))]
-    Twice(String),
+    /// A tensor of elements that are no numbers here.
+    #[error("its dtype is {0}, which is not read")]
+    DType(&'static str),
+    /// Paths that are one name.
+    #[error("{0} tensors of the file have this name")]
+    Twice(usize),
     /// The names of all tensors together are too long, as where lists hold the same lists again.
     #[error("the names of its tensors have more than {0} bytes")]
     Names(usize),
@@ -53,20 +45,18 @@ pub enum TorchError {
     #[error("its byte order is {:?}, neither little nor big", brief(.0))]
     ByteOrder(String),
     /// A tensor that is not in its storage.
-    #[error("tensor {:?}: {fault}", brief(.name))]
-    Tensor {
-        /// The name of the tensor.
-        name: String,
-        /// What is wrong with it.
-        fault: TensorFault,
-    },
+    #[error(transparent)]
+    Tensor(#[from] TensorFault),
+    /// Not what torch.save wrote before 1.6.
+    #[error("what follows its pickles are no storages: {0}")]
+    Storages(&'static str),
 }
 
 /// Why a tensor cannot be where a pickle says.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum TensorFault {
-    /// The storage is not in the archive.
-    #[error("its storage, member {:?}, is not in the archive", brief(.0))]
+    /// The storage is not in the file.
+    #[error("its storage, {:?}, is not in the file", brief(.0))]
     NoStorage(String),
     /// The storage has fewer bytes than are said.
     #[error("its storage is said to have {said} bytes, and has {found}")]

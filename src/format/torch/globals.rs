@@ -1,5 +1,5 @@
-//! The functions and classes that a pickle may name. They are names here: nothing is imported, and what a
-//! call of one makes is written out in `machine`.
+//! The functions and classes that a pickle names. They are names here: nothing is imported, and what a
+//! call of a known one makes is written out in `machine`. What any other makes is opaque.
 
 use crate::dtype::Scalar;
 
@@ -12,16 +12,53 @@ pub(super) enum Global {
     FromType,
     /// A class of tensors.
     TensorClass,
-    /// A class of storages, of elements of this type; of bytes without one.
-    StorageClass(Option<Scalar>),
-    DType(Scalar),
+    /// A class of storages, of elements of this type.
+    StorageClass(ElementType),
+    DType(ElementType),
     /// Makes a dict.
     Dict,
     /// Makes a list, a tuple or a set of what it is given.
     List,
     /// Makes what is passed over: a device, a torch.Size, a complex number, bytes.
     Plain,
+    /// Any other, or such as a value.
+    Opaque,
 }
+
+/// The type of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ElementType {
+    /// Bytes, of which a tensor says what they are.
+    Bytes,
+    Known(Scalar),
+    /// One that has no name here: what PyTorch calls it, and the bytes of an element, where they are known.
+    Unnamed(&'static str, Option<u64>),
+}
+
+impl ElementType {
+    /// The bytes of an element in a storage, where they are known.
+    pub(super) fn bytes(self) -> Option<u64> {
+        match self {
+            ElementType::Bytes => Some(1),
+            ElementType::Known(scalar) => Some(scalar.bits() / 8),
+            ElementType::Unnamed(_, bytes) => bytes,
+        }
+    }
+}
+
+/// Types of elements that have no name here, their classes of storages, and the bytes of an element.
+const UNNAMED: [(&str, &str, Option<u64>); 10] = [
+    ("complex32", "ComplexHalfStorage", Some(4)),
+    ("quint8", "QUInt8Storage", Some(1)),
+    ("qint8", "QInt8Storage", Some(1)),
+    ("qint32", "QInt32Storage", Some(4)),
+    ("quint4x2", "QUInt4x2Storage", Some(1)),
+    ("quint2x4", "QUInt2x4Storage", Some(1)),
+    ("float4_e2m1fn_x2", "", Some(1)),
+    ("bits8", "", Some(1)),
+    ("bits16", "", Some(2)),
+    ("an integer of fewer than 8 bits", "", None),
+];
 
 /// A function that makes a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +73,8 @@ pub(super) enum Rebuild {
     Parameter,
     /// `_rebuild_parameter_with_state(tensor, requires_grad, hooks, state)`
     ParameterWithState,
+    /// `_rebuild_qtensor(storage, offset, size, stride, quantizer, requires_grad, hooks)`
+    Quantised,
 }
 
 impl Rebuild {
@@ -46,14 +85,15 @@ impl Rebuild {
             Rebuild::TensorV3 => "torch._utils._rebuild_tensor_v3",
             Rebuild::Parameter => "torch._utils._rebuild_parameter",
             Rebuild::ParameterWithState => "torch._utils._rebuild_parameter_with_state",
+            Rebuild::Quantised => "torch._utils._rebuild_qtensor",
         }
     }
 }
 
 impl Global {
-    /// The function or class of that name, if it is known.
-    pub(super) fn find(module: &str, name: &str) -> Option<Global> {
-        Some(match (module, name) {
+    /// The function or class of that name.
+    pub(super) fn find(module: &str, name: &str) -> Global {
+        match (module, name) {
             ("torch._utils", "_rebuild_tensor") => Global::Rebuild(Rebuild::Tensor),
             ("torch._utils", "_rebuild_tensor_v2") => Global::Rebuild(Rebuild::TensorV2),
             ("torch._utils", "_rebuild_tensor_v3") => Global::Rebuild(Rebuild::TensorV3),
@@ -61,15 +101,19 @@ impl Global {
             ("torch._utils", "_rebuild_parameter_with_state") => {
                 Global::Rebuild(Rebuild::ParameterWithState)
             }
+            ("torch._utils", "_rebuild_qtensor") => Global::Rebuild(Rebuild::Quantised),
             ("torch._tensor", "_rebuild_from_type_v2") => Global::FromType,
             ("torch" | "torch._tensor", "Tensor")
-            | ("torch.nn.parameter", "Parameter" | "Buffer") => Global::TensorClass,
+            | ("torch.nn.parameter", "Parameter" | "Buffer")
+            | ("torch.autograd.variable", "Variable") => Global::TensorClass,
             ("torch", "Size" | "device") | ("torch.serialization", "_get_layout") => Global::Plain,
-            ("torch.storage" | "torch", "UntypedStorage") => Global::StorageClass(None),
-            ("torch" | "torch.cuda", class) if class.ends_with("Storage") => {
-                Global::StorageClass(Some(storage_scalar(class)?))
+            ("torch.storage" | "torch", "UntypedStorage") => {
+                Global::StorageClass(ElementType::Bytes)
             }
-            ("torch", dtype) => Global::DType(scalar(dtype)?),
+            ("torch" | "torch.cuda", class) if class.ends_with("Storage") => {
+                storage_type(class).map_or(Global::Opaque, Global::StorageClass)
+            }
+            ("torch", dtype) => element_type(dtype).map_or(Global::Opaque, Global::DType),
             ("collections", "OrderedDict" | "defaultdict" | "Counter") => Global::Dict,
             ("__builtin__" | "builtins", "dict") => Global::Dict,
             ("__builtin__" | "builtins", "list" | "tuple" | "set" | "frozenset") => Global::List,
@@ -79,20 +123,31 @@ impl Global {
                 | "slice" | "str",
             )
             | ("_codecs", "encode") => Global::Plain,
-            _ => return None,
-        })
+            _ => Global::Opaque,
+        }
     }
 }
 
 /// The number type that PyTorch calls so. Floats of which several share a byte are of other shapes there.
-fn scalar(name: &str) -> Option<Scalar> {
+fn element_type(name: &str) -> Option<ElementType> {
     let is_it = |scalar: &Scalar| scalar.name() == name && scalar.bits().is_multiple_of(8);
-    Scalar::ALL.into_iter().find(is_it)
+    if let Some(scalar) = Scalar::ALL.into_iter().find(is_it) {
+        return Some(ElementType::Known(scalar));
+    }
+    let is_small = |digits: &str| matches!(digits.as_bytes(), [b'1'..=b'7']);
+    let small =
+        ["uint", "int"].iter().find_map(|kind| name.strip_prefix(kind)).is_some_and(is_small);
+    let is_it = |(dtype, ..): &&(&str, &str, Option<u64>)| *dtype == name;
+    let unnamed = if small { UNNAMED.last() } else { UNNAMED.iter().find(is_it) };
+    unnamed.map(|(dtype, _, bytes)| ElementType::Unnamed(dtype, *bytes))
 }
 
 /// The type of the elements of a class of storages.
-fn storage_scalar(class: &str) -> Option<Scalar> {
-    Some(match class.strip_suffix("Storage")? {
+fn storage_type(class: &str) -> Option<ElementType> {
+    if let Some((dtype, _, bytes)) = UNNAMED.iter().find(|(_, name, _)| *name == class) {
+        return Some(ElementType::Unnamed(dtype, *bytes));
+    }
+    Some(ElementType::Known(match class.strip_suffix("Storage")? {
         "Double" => Scalar::F64,
         "Float" => Scalar::F32,
         "Half" => Scalar::F16,
@@ -106,5 +161,5 @@ fn storage_scalar(class: &str) -> Option<Scalar> {
         "ComplexDouble" => Scalar::C128,
         "ComplexFloat" => Scalar::C64,
         _ => return None,
-    })
+    }))
 }

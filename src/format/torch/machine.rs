@@ -1,27 +1,31 @@
 //! The machine that a pickle is a program for, as far as it makes tensors: a stack, marks in it, a memo.
 //!
 //! It calls nothing. A call of one of the functions of `globals` makes what that function would make, and a
-//! call of anything else is an error that names it. What cannot hold a tensor is forgotten where it would
-//! be kept: the numbers of a list, the texts of a dict. The memo keeps only what the pickle asks for
-//! again, which is known from a first reading.
+//! call of anything else an opaque object, which holds its arguments. What cannot hold a tensor is forgotten
+//! where it would be kept: the numbers of a list, the texts of a dict. The memo keeps only what the pickle
+//! asks for again, which is known from a first reading.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::BufRead;
 use std::rc::Rc;
 
+use crate::format::brief::brief;
 use crate::format::error::FormatError;
 
 use super::error::TorchError;
-use super::globals::{Global, Rebuild};
+use super::globals::{ElementType, Global, Rebuild};
 use super::ops::{PickleOp, PickleOps, damaged};
 use super::tensor::{TorchStorage, TorchTensor};
-use super::value::{KeptItem, PickleValue, SharedValue, TupleValue};
+use super::value::{KeptItem, PickleValue, SharedKind, SharedValue, TupleValue};
 
 /// The most values on the stack, in the memo, and in lists and dicts.
 const MAX_VALUES: usize = 1 << 21;
 
 /// The most levels of tuples in tuples, and of anything in anything.
 pub(super) const MAX_DEPTH: usize = 1000;
+
+/// The most names of classes and functions that are not understood, and are told.
+const MAX_OPAQUE: usize = 1000;
 
 /// The numbers in the memo that a pickle asks for.
 pub(super) fn asked<R: BufRead>(ops: &mut PickleOps<R>) -> Result<HashSet<u32>, FormatError> {
@@ -52,11 +56,28 @@ pub(super) struct PickleMachine {
     shared: Vec<SharedValue>,
     /// How many items all lists and dicts have.
     kept: usize,
+    opaque: BTreeSet<String>,
+    /// The bytes of an element of each storage, where it is known.
+    storages: HashMap<Rc<str>, Option<u64>>,
+    /// Whether those are kept.
+    keeps_storages: bool,
+}
+
+/// What a pickle makes.
+pub(super) struct Made {
+    /// The object that was saved.
+    pub(super) object: PickleValue,
+    /// The lists, dicts and opaque objects in it.
+    pub(super) shared: Vec<SharedValue>,
+    /// The names of the classes and functions that are not known.
+    pub(super) opaque: BTreeSet<String>,
+    /// The bytes of an element of each storage, where it is known, if that was asked for.
+    pub(super) storages: HashMap<Rc<str>, Option<u64>>,
 }
 
 impl PickleMachine {
-    /// One that keeps these numbers of its memo.
-    pub(super) fn new(asked: HashSet<u32>) -> PickleMachine {
+    /// One that keeps these numbers of its memo, and the storages if that is asked for.
+    pub(super) fn new(asked: HashSet<u32>, keeps_storages: bool) -> PickleMachine {
         PickleMachine {
             stack: Vec::new(),
             marks: Vec::new(),
@@ -65,17 +86,21 @@ impl PickleMachine {
             memoized: 0,
             shared: Vec::new(),
             kept: 0,
+            opaque: BTreeSet::new(),
+            storages: HashMap::new(),
+            keeps_storages,
         }
     }
 
-    /// Run to the end; returns the object, and the lists and dicts in it.
-    pub(super) fn run<R: BufRead>(
-        mut self,
-        ops: &mut PickleOps<R>,
-    ) -> Result<(PickleValue, Vec<SharedValue>), FormatError> {
+    /// Run to the end.
+    pub(super) fn run<R: BufRead>(mut self, ops: &mut PickleOps<R>) -> Result<Made, FormatError> {
         loop {
             match ops.next_op()? {
-                PickleOp::Stop => return Ok((self.pop()?, self.shared)),
+                PickleOp::Stop => {
+                    let object = self.pop()?;
+                    let PickleMachine { shared, opaque, storages, .. } = self;
+                    return Ok(Made { object, shared, opaque, storages });
+                }
                 op => self.step(op)?,
             }
             let values = self.stack.len().max(self.marks.len());
@@ -89,8 +114,8 @@ impl PickleMachine {
         match op {
             PickleOp::Push(value) => self.stack.push(value),
             PickleOp::EmptyTuple => self.push_tuple(Vec::new())?,
-            PickleOp::EmptyList => self.push_shared(false),
-            PickleOp::EmptyDict => self.push_shared(true),
+            PickleOp::EmptyList => self.push_shared(SharedKind::List),
+            PickleOp::EmptyDict => self.push_shared(SharedKind::Dict),
             PickleOp::Mark => self.marks.push(self.stack.len()),
             // the last mark, where it stands above the last value
             PickleOp::Pop if self.marks.last() == Some(&self.stack.len()) => {
@@ -112,12 +137,12 @@ impl PickleMachine {
             }
             PickleOp::MarkList => {
                 let items = self.pop_mark()?;
-                self.push_shared(false);
+                self.push_shared(SharedKind::List);
                 self.append(items)?;
             }
             PickleOp::MarkDict => {
                 let items = self.pop_mark()?;
-                self.push_shared(true);
+                self.push_shared(SharedKind::Dict);
                 self.set_items(items)?;
             }
             PickleOp::Append => {
@@ -142,10 +167,10 @@ impl PickleMachine {
             }
             PickleOp::Put(number) => self.keep(number)?,
             PickleOp::Memoize => self.keep(self.memoized)?,
-            PickleOp::Global { module, name } => self.push_global(&module, &name)?,
+            PickleOp::Global { module, name } => self.push_global(&module, &name),
             PickleOp::StackGlobal => match self.pop_some(2)?.as_slice() {
                 [PickleValue::Text(module), PickleValue::Text(name)] => {
-                    self.push_global(module, name)?;
+                    self.push_global(module, name);
                 }
                 _ => return Err(damaged("the name of a class is no text")),
             },
@@ -153,11 +178,8 @@ impl PickleMachine {
             PickleOp::Build => self.build()?,
             PickleOp::Persistent => {
                 let id = self.pop()?;
-                let storage = id
-                    .items()
-                    .and_then(storage)
-                    .ok_or_else(|| damaged("a persistent identifier is not that of a storage"))?;
-                self.stack.push(PickleValue::Storage(Rc::new(storage)));
+                let value = self.persistent(id.items().unwrap_or_default());
+                self.stack.push(value);
             }
             PickleOp::Stop | PickleOp::Nothing => {}
         }
@@ -213,36 +235,45 @@ impl PickleMachine {
         Ok(())
     }
 
-    /// An empty list, or an empty dict.
-    fn push_shared(&mut self, is_dict: bool) {
+    /// An empty list, dict or object.
+    fn push_shared(&mut self, kind: SharedKind) {
         self.stack.push(PickleValue::Shared(self.shared.len()));
-        self.shared.push(SharedValue { is_dict, len: 0, kept: Vec::new() });
+        self.shared.push(SharedValue { kind, len: 0, kept: Vec::new() });
     }
 
-    fn push_global(&mut self, module: &str, name: &str) -> Result<(), FormatError> {
+    fn push_global(&mut self, module: &str, name: &str) {
         let global = Global::find(module, name);
-        let global = global.ok_or_else(|| TorchError::Unknown(format!("{module}.{name}")))?;
+        if global == Global::Opaque && self.opaque.len() < MAX_OPAQUE {
+            self.opaque.insert(brief(&format!("{module}.{name}")));
+        }
         self.stack.push(PickleValue::Global(global));
-        Ok(())
     }
 
-    /// The list that is the last value, or the dict.
-    fn last_shared(&mut self, is_dict: bool) -> Result<&mut SharedValue, FormatError> {
+    /// The list or dict that is the last value; an object may be either, and what is passed over is none.
+    fn last_shared(&mut self, kind: SharedKind) -> Result<Option<&mut SharedValue>, FormatError> {
         let last = match self.last()? {
             &PickleValue::Shared(at) => self.shared.get_mut(at),
+            PickleValue::Plain => return Ok(None),
             _ => None,
         };
-        let wrong = if is_dict { "it sets items of no dict" } else { "it appends to no list" };
-        last.filter(|last| last.is_dict == is_dict).ok_or_else(|| damaged(wrong))
+        let fits = |last: &&mut SharedValue| last.kind == kind || last.kind == SharedKind::Object;
+        let wrong = || match kind {
+            SharedKind::Dict => damaged("it sets items of no dict"),
+            _ => damaged("it appends to no list"),
+        };
+        last.filter(fits).map(Some).ok_or_else(wrong)
     }
 
     fn append(&mut self, items: Vec<PickleValue>) -> Result<(), FormatError> {
-        let list = self.last_shared(false)?;
+        let Some(list) = self.last_shared(SharedKind::List)? else { return Ok(()) };
         let (before, start) = (list.kept.len(), list.len);
         list.len += items.len() as u64;
         for (position, value) in (start..).zip(items) {
-            if value.has_tensors() {
-                list.kept.push(KeptItem { key: PickleValue::Int(position as i64), value });
+            // a list may be a pair, of which a dict is made
+            let is_key =
+                position == 0 && matches!(value, PickleValue::Text(_) | PickleValue::Int(_));
+            if value.has_tensors() || is_key {
+                list.kept.push(KeptItem { key: Some(PickleValue::Int(position as i64)), value });
             }
         }
         let more = list.kept.len() - before;
@@ -251,14 +282,14 @@ impl PickleMachine {
     }
 
     fn set_items(&mut self, items: Vec<PickleValue>) -> Result<(), FormatError> {
-        let dict = self.last_shared(true)?;
+        let Some(dict) = self.last_shared(SharedKind::Dict)? else { return Ok(()) };
         let before = dict.kept.len();
         let mut items = items.into_iter();
         while let Some(key) = items.next() {
             let value = items.next().ok_or_else(|| damaged("a key has no value"))?;
             dict.len += 1;
             if value.has_tensors() {
-                dict.kept.push(KeptItem { key, value });
+                dict.kept.push(KeptItem { key: Some(key), value });
             }
         }
         let more = dict.kept.len() - before;
@@ -266,130 +297,232 @@ impl PickleMachine {
         Ok(())
     }
 
-    /// Set the state of what stands before it: the attributes of a dict, or of a tensor, are passed over.
+    /// Set the state of what stands before it: the attributes of an opaque object. Those of a dict or of a
+    /// tensor are passed over.
     fn build(&mut self) -> Result<(), FormatError> {
-        self.pop()?;
-        match self.last()? {
-            PickleValue::Shared(_) | PickleValue::Tensor(_) | PickleValue::Plain => Ok(()),
-            _ => Err(damaged("it sets the state of what has none")),
+        let state = self.pop()?;
+        let object = match self.last()? {
+            &PickleValue::Shared(at) => self.shared.get_mut(at),
+            PickleValue::Tensor(_) | PickleValue::Unreadable(_) | PickleValue::Plain => None,
+            _ => return Err(damaged("it sets the state of what has none")),
+        };
+        let Some(object) = object.filter(|it| it.kind == SharedKind::Object) else { return Ok(()) };
+        let before = object.kept.len();
+        match state.items() {
+            // attributes in a dict, and those that have a place of their own
+            Some(
+                [first @ (PickleValue::None | PickleValue::Shared(_)), PickleValue::Shared(slots)],
+            ) => {
+                let slots = PickleValue::Shared(*slots);
+                let both = [first.clone(), slots].into_iter().filter(PickleValue::has_tensors);
+                object.kept.extend(both.map(|value| KeptItem { key: None, value }));
+            }
+            _ if !state.has_tensors() => {}
+            _ => {
+                let is_tensor =
+                    matches!(state, PickleValue::Tensor(_) | PickleValue::Unreadable(_));
+                let key = is_tensor.then_some(PickleValue::Int(0));
+                object.kept.push(KeptItem { key, value: state });
+            }
         }
+        let more = object.kept.len() - before;
+        self.kept += more;
+        Ok(())
     }
 
     /// Call a function, or make an instance of a class.
     fn call(&mut self, keywords: bool) -> Result<(), FormatError> {
-        if keywords {
-            self.pop()?;
-        }
+        let named = if keywords { Some(self.pop()?) } else { None };
         let (arguments, function) = (self.pop()?, self.pop()?);
-        let (PickleValue::Global(global), Some(items)) = (function, arguments.items()) else {
-            return Err(damaged("it calls what is no function"));
+        let Some(items) = arguments.items() else {
+            return Err(damaged("it calls a function without a tuple of arguments"));
         };
-        let made = match global {
-            Global::Dict | Global::List => return self.copy(global == Global::Dict, items),
-            Global::Plain => PickleValue::Plain,
-            Global::Rebuild(rebuild) => self.rebuild(rebuild, items)?,
-            // (function, class, arguments, attributes)
-            Global::FromType => match items {
-                [
-                    PickleValue::Global(Global::Rebuild(rebuild)),
-                    PickleValue::Global(Global::TensorClass),
-                    arguments,
-                    _,
-                ] => self.rebuild(*rebuild, arguments.items().unwrap_or_default())?,
-                _ => {
-                    return Err(TorchError::Arguments("torch._tensor._rebuild_from_type_v2").into());
+        let made = match &function {
+            PickleValue::Global(global @ (Global::Dict | Global::List)) => {
+                let is_dict = *global == Global::Dict;
+                match self.copied(is_dict, items) {
+                    Some(values) => return self.push_copy(is_dict, values),
+                    None => None,
                 }
-            },
-            Global::TensorClass | Global::StorageClass(_) | Global::DType(_) => {
-                return Err(damaged("it calls what is no function"));
             }
+            PickleValue::Global(Global::Plain) => Some(PickleValue::Plain),
+            PickleValue::Global(Global::Rebuild(rebuild)) => Some(self.rebuild(*rebuild, items)),
+            // (function, class, arguments, attributes)
+            PickleValue::Global(Global::FromType) => match items {
+                [PickleValue::Global(Global::Rebuild(by)), PickleValue::Global(_), of, _] => {
+                    Some(self.rebuild(*by, of.items().unwrap_or_default()))
+                }
+                _ => None,
+            },
+            // a parameter or a variable of a tensor, as old versions have it
+            PickleValue::Global(Global::TensorClass) => match items {
+                [tensor @ (PickleValue::Tensor(_) | PickleValue::Unreadable(_)), ..] => {
+                    Some(tensor.clone())
+                }
+                _ => None,
+            },
+            _ => None,
         };
-        self.stack.push(made);
+        match made {
+            Some(made) => self.stack.push(made),
+            None => self.push_opaque(&function, items, named),
+        }
         Ok(())
     }
 
-    /// A list or a dict of what it is made of, where that is something: a tuple, another one, for a dict
+    /// An object of a class that is not known, or what such a function makes.
+    fn push_opaque(
+        &mut self,
+        function: &PickleValue,
+        items: &[PickleValue],
+        named: Option<PickleValue>,
+    ) {
+        let held = |value: &PickleValue| value.has_tensors().then(|| value.clone());
+        let mut kept = Vec::new();
+        kept.extend(held(function).map(|value| KeptItem { key: None, value }));
+        for (position, value) in items.iter().enumerate() {
+            let key = Some(PickleValue::Int(position as i64));
+            kept.extend(held(value).map(|value| KeptItem { key, value }));
+        }
+        kept.extend(named.as_ref().and_then(held).map(|value| KeptItem { key: None, value }));
+        self.kept += kept.len();
+        self.stack.push(PickleValue::Shared(self.shared.len()));
+        self.shared.push(SharedValue { kind: SharedKind::Object, len: 0, kept });
+    }
+
+    /// What a list or a dict is made of, where that is understood: nothing, a tuple, another one, for a dict
     /// also a list of pairs. What a defaultdict makes of missing keys stands before that.
-    fn copy(&mut self, is_dict: bool, items: &[PickleValue]) -> Result<(), FormatError> {
-        let wrong = || TorchError::Arguments(if is_dict { "dict" } else { "list" });
+    fn copied(&self, is_dict: bool, items: &[PickleValue]) -> Option<Vec<PickleValue>> {
+        let is_something =
+            |item: &&PickleValue| !matches!(item, PickleValue::Global(_) | PickleValue::None);
+        let at = match items.iter().find(is_something) {
+            None => return Some(Vec::new()),
+            Some(PickleValue::Tuple(tuple)) if !is_dict => return Some(tuple.items.clone()),
+            Some(PickleValue::Shared(at)) => *at,
+            Some(_) => return None,
+        };
+        let from = self.shared.get(at)?;
         let mut values = Vec::new();
-        match items.iter().find(|item| !matches!(item, PickleValue::Global(_) | PickleValue::None))
-        {
-            None => {}
-            Some(PickleValue::Tuple(tuple)) if !is_dict => values.extend_from_slice(&tuple.items),
-            Some(PickleValue::Shared(at)) => {
-                let from = self.shared.get(*at).filter(|from| is_dict || !from.is_dict);
-                for KeptItem { key, value } in &from.ok_or_else(wrong)?.kept {
-                    match (is_dict, value.items()) {
-                        (false, _) => values.push(value.clone()),
-                        (true, _) if self.shared[*at].is_dict => {
-                            values.extend([key.clone(), value.clone()]);
+        for KeptItem { key, value } in &from.kept {
+            match (is_dict, from.kind, value) {
+                (false, SharedKind::List, _) => values.push(value.clone()),
+                (true, SharedKind::Dict, _) => values.extend([key.clone()?, value.clone()]),
+                (true, SharedKind::List, PickleValue::Tuple(pair)) => {
+                    let [_, _] = pair.items.as_slice() else { return None };
+                    values.extend_from_slice(&pair.items);
+                }
+                (true, SharedKind::List, PickleValue::Shared(pair)) => {
+                    let pair = self.shared.get(*pair).filter(|it| it.kind == SharedKind::List)?;
+                    match pair.kept.as_slice() {
+                        [key, item] if pair.len == 2 => {
+                            values.extend([key.value.clone(), item.value.clone()]);
                         }
-                        (true, Some(pair @ [_, _])) => values.extend_from_slice(pair),
-                        (true, _) => return Err(wrong().into()),
+                        // nothing in it is a tensor
+                        [] | [_] if pair.len == 2 => {}
+                        _ => return None,
                     }
                 }
+                _ => return None,
             }
-            Some(_) => return Err(wrong().into()),
         }
+        Some(values)
+    }
+
+    fn push_copy(&mut self, is_dict: bool, values: Vec<PickleValue>) -> Result<(), FormatError> {
         // what is copied counts, whether it is kept or not: a pickle may copy it again and again
         self.kept += values.len();
-        self.push_shared(is_dict);
+        self.push_shared(if is_dict { SharedKind::Dict } else { SharedKind::List });
         if is_dict { self.set_items(values) } else { self.append(values) }
     }
 
-    /// What a function makes of its arguments: a tensor.
-    fn rebuild(&self, by: Rebuild, items: &[PickleValue]) -> Result<PickleValue, FormatError> {
-        let (view, rest) = items.split_at_checked(4).unwrap_or_default();
-        let (dtype, metadata) = match (by, items, rest) {
-            (Rebuild::Parameter, [tensor @ PickleValue::Tensor(_), _, _], _)
-            | (Rebuild::ParameterWithState, [tensor @ PickleValue::Tensor(_), _, _, _], _) => {
-                return Ok(tensor.clone());
+    /// What an identifier stands for: a storage, `('storage', class, key, device, elements[, view])`, or,
+    /// in old files, a class, `('module', class, file, text)`.
+    fn persistent(&mut self, id: &[PickleValue]) -> PickleValue {
+        let [PickleValue::Text(word), class, rest @ ..] = id else { return PickleValue::Plain };
+        if &**word == "module" {
+            return class.clone();
+        }
+        let (PickleValue::Global(Global::StorageClass(elements)), "storage") = (class, &**word)
+        else {
+            return PickleValue::Plain;
+        };
+        let Some(storage) = storage(*elements, rest) else { return PickleValue::Plain };
+        if self.keeps_storages {
+            self.storages.insert(Rc::clone(&storage.key), elements.bytes());
+        }
+        PickleValue::Storage(Rc::new(storage))
+    }
+
+    /// What a function makes of its arguments: a tensor, or one that cannot be read.
+    fn rebuild(&self, by: Rebuild, items: &[PickleValue]) -> PickleValue {
+        let made = match items {
+            [tensor @ (PickleValue::Tensor(_) | PickleValue::Unreadable(_)), ..]
+                if matches!(by, Rebuild::Parameter | Rebuild::ParameterWithState) =>
+            {
+                return tensor.clone();
             }
-            (Rebuild::Tensor, _, []) | (Rebuild::TensorV2, _, [_, _]) => (None, None),
-            (Rebuild::TensorV2, _, [_, _, metadata]) => (None, Some(metadata)),
-            (Rebuild::TensorV3, _, [_, _, dtype]) => (Some(dtype), None),
-            (Rebuild::TensorV3, _, [_, _, dtype, metadata]) => (Some(dtype), Some(metadata)),
-            _ => return Err(TorchError::Arguments(by.name()).into()),
+            _ => self.rebuilt(by, items),
+        };
+        match made {
+            Ok(tensor) => PickleValue::Tensor(Rc::new(tensor)),
+            Err(error) => PickleValue::Unreadable(Rc::new(error)),
+        }
+    }
+
+    fn rebuilt(&self, by: Rebuild, items: &[PickleValue]) -> Result<TorchTensor, TorchError> {
+        let wrong = || TorchError::Arguments(by.name());
+        let (view, rest) = items.split_at_checked(4).ok_or_else(wrong)?;
+        let (dtype, metadata) = match (by, rest) {
+            (Rebuild::Tensor, []) | (Rebuild::TensorV2, [_, _]) => (None, None),
+            (Rebuild::TensorV2, [_, _, metadata]) => (None, Some(metadata)),
+            (Rebuild::TensorV3, [_, _, dtype]) => (Some(dtype), None),
+            (Rebuild::TensorV3, [_, _, dtype, metadata]) => (Some(dtype), Some(metadata)),
+            (Rebuild::Quantised, _) => (None, None),
+            _ => return Err(wrong()),
         };
         match metadata {
             None | Some(PickleValue::None) => {}
             Some(PickleValue::Shared(at)) if self.shared.get(*at).is_some_and(|it| it.len == 0) => {
             }
-            Some(_) => return Err(TorchError::Lazy.into()),
+            Some(_) => return Err(TorchError::Lazy),
         }
-        let tensor = tensor(view, dtype).ok_or(TorchError::Arguments(by.name()))?;
-        Ok(PickleValue::Tensor(Rc::new(tensor)))
+        let [PickleValue::Storage(storage), offset, shape, strides] = view else {
+            return Err(wrong());
+        };
+        let elements = match dtype {
+            None => storage.elements,
+            Some(PickleValue::Global(Global::DType(elements))) => *elements,
+            Some(_) => return Err(wrong()),
+        };
+        let scalar = match elements {
+            ElementType::Known(scalar) if by != Rebuild::Quantised => scalar,
+            ElementType::Unnamed(name, _) => return Err(TorchError::DType(name)),
+            _ => return Err(wrong()),
+        };
+        let offset = offset.count().ok_or_else(wrong)?;
+        let (shape, strides) = (shape.axes().ok_or_else(wrong)?, strides.axes().ok_or_else(wrong)?);
+        match shape.len() == strides.len() {
+            true => Ok(TorchTensor { storage: Rc::clone(storage), scalar, offset, shape, strides }),
+            false => Err(wrong()),
+        }
     }
 }
 
-/// A view of a storage: `(storage, offset, size, stride)`.
-fn tensor(view: &[PickleValue], dtype: Option<&PickleValue>) -> Option<TorchTensor> {
-    let [PickleValue::Storage(storage), offset, shape, strides] = view else { return None };
-    let scalar = match dtype {
-        Some(dtype) => dtype.scalar(),
-        None => storage.scalar,
+/// The storage of an identifier, by what follows its class.
+fn storage(elements: ElementType, rest: &[PickleValue]) -> Option<TorchStorage> {
+    let [PickleValue::Text(key), _, count, view @ ..] = rest else { return None };
+    // of what has no name here no byte is read
+    let item = elements.bytes().unwrap_or(0);
+    let whole = count.count()?.checked_mul(item)?;
+    let bytes = match view {
+        [] | [PickleValue::None] => 0..whole,
+        // the key of the view, its first element, how many it has
+        [view] => {
+            let [_, first, count] = view.items()? else { return None };
+            let start = first.count()?.checked_mul(item)?;
+            start..start.checked_add(count.count()?.checked_mul(item)?)?
+        }
+        _ => return None,
     };
-    let (shape, strides) = (shape.axes()?, strides.axes()?);
-    let (scalar, offset, storage) = (scalar?, offset.count()?, Rc::clone(storage));
-    let same = shape.len() == strides.len();
-    same.then_some(TorchTensor { storage, scalar, offset, shape, strides })
-}
-
-/// The storage that an identifier names: `('storage', class, key, device, elements)`.
-fn storage(id: &[PickleValue]) -> Option<TorchStorage> {
-    let [
-        PickleValue::Text(word),
-        PickleValue::Global(Global::StorageClass(scalar)),
-        PickleValue::Text(key),
-        PickleValue::Text(_),
-        elements,
-    ] = id
-    else {
-        return None;
-    };
-    let item = scalar.map_or(1, |scalar| scalar.bits() / 8);
-    let bytes = elements.count()?.checked_mul(item)?;
-    let key = Rc::clone(key);
-    (&**word == "storage").then_some(TorchStorage { key, bytes, scalar: *scalar })
+    Some(TorchStorage { key: Rc::clone(key), bytes, whole, elements })
 }

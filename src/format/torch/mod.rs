@@ -1,4 +1,5 @@
-//! PyTorch's `.pt`: the zip archive that torch.save writes since version 1.6.
+//! PyTorch's `.pt`: the zip archive that torch.save writes since version 1.6, and what it wrote before
+//! (`legacy`).
 //!
 //! ```text
 //! model/data.pkl │ model/byteorder │ model/data/0 │ model/data/1 │ ...
@@ -6,9 +7,10 @@
 //!
 //! `data.pkl` is a pickle, a program for a small machine, which makes the object that was saved; the members
 //! below `data` are storages, bytes that tensors are views of. The machine here knows what makes tensors,
-//! and the dicts, lists and tuples that they are in. It runs and imports nothing, and refuses what it does
-//! not know by its name.
+//! and the dicts, lists and tuples that they are in. It runs and imports nothing: what any other class or
+//! function makes is opaque, and tensors in its arguments and its state are found.
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::ops::Range;
 
@@ -22,13 +24,18 @@ use crate::source::{Reader, Source};
 
 mod error;
 mod globals;
+mod legacy;
 mod machine;
 mod names;
 mod ops;
 mod tensor;
 mod value;
 
+use machine::Made;
+
 pub use error::{TensorFault, TorchError};
+pub(crate) use legacy::begins;
+pub use legacy::read_old;
 pub use tensor::{TorchStorage, TorchTensor};
 
 /// The longest pickle that is read, in bytes: as long as the header of a `.safetensors` may be.
@@ -100,48 +107,115 @@ pub struct StoragePlace {
     pub bytes: Range<u64>,
 }
 
-/// The tensors in the object of a pickle, which is the range `pickle` of `source`, in the order in which
-/// they stand in it. `place` says where the storage of a name lies, if there is such a storage.
+/// What a file of torch.save holds.
+#[derive(Debug, Default)]
+pub struct TorchContents {
+    /// The tensors, in the order in which they stand in the object.
+    pub tensors: Tensors,
+    /// Those that cannot be read, by name, and why.
+    pub unreadable: Vec<(String, TorchError)>,
+    /// The classes and functions that are not known, by name.
+    pub opaque: Vec<String>,
+}
+
+/// Where the storage of a name lies, if there is such a storage.
+pub type PlaceStorage<'a> = &'a mut dyn FnMut(&str) -> Result<Option<StoragePlace>, FormatError>;
+
+/// What is in the object of a pickle, which is the range `pickle` of `source`.
 ///
 /// # Errors
 /// [`TorchError`], and [`FormatError::Io`].
-pub fn tensors(
+pub fn read(
     source: &dyn Source,
     pickle: Range<u64>,
     endian: Endian,
-    folder: &TorchFolder,
-    place: &mut dyn FnMut(&str) -> Result<Option<StoragePlace>, FormatError>,
-) -> Result<Tensors, FormatError> {
+    place: PlaceStorage<'_>,
+) -> Result<TorchContents, FormatError> {
     let len = pickle.end.saturating_sub(pickle.start);
     if len > MAX_PICKLE {
         return Err(TorchError::Long { len, most: MAX_PICKLE }.into());
     }
     let ops = || ops::PickleOps(Reader::at(source, pickle.start).take(len));
     let asked = machine::asked(&mut ops())?;
-    let (object, shared) = machine::PickleMachine::new(asked).run(&mut ops())?;
-    let mut all = Tensors::default();
+    let made = machine::PickleMachine::new(asked, false).run(&mut ops())?;
+    contents(made, endian, place)
+}
+
+/// The tensors in what a pickle made.
+fn contents(
+    made: Made,
+    endian: Endian,
+    place: PlaceStorage<'_>,
+) -> Result<TorchContents, FormatError> {
+    let Made { object, shared, opaque, .. } = made;
+    let (mut tensors, mut unreadable) = (Tensors::default(), Vec::new());
     names::visit_tensors(&object, &shared, &mut |name, tensor| {
-        let key = &tensor.storage.key;
-        let placed = match place(key)? {
-            Some(StoragePlace { part, bytes }) => tensor
-                .place(0..bytes.end - bytes.start, endian)
-                .map(|it| it.placed(part, bytes.start)),
-            // nothing is stored of nothing
-            None if tensor.storage.bytes == 0 => tensor.place(0..0, endian),
-            None => Err(TensorFault::NoStorage(folder.storage(key))),
+        let placed = match tensor {
+            Ok(tensor) => placed(tensor, endian, place)?.map_err(TorchError::from),
+            Err(error) => Err(error.clone()),
         };
-        let name = name.map(str::to_owned);
         match placed {
-            Ok(tensor) => all.push(&TensorInfo { name, ..tensor }),
-            Err(fault) => {
-                let name = name.unwrap_or_default();
-                return Err(TorchError::Tensor { name, fault }.into());
-            }
+            Ok(tensor) => tensors.push(&TensorInfo { name: name.map(str::to_owned), ..tensor }),
+            Err(error) => unreadable.push((name.unwrap_or_default().to_owned(), error)),
         }
         Ok(())
     })?;
-    match first_repeated(all.names().map(Option::unwrap_or_default)) {
-        Some(twice) => Err(TorchError::Twice(twice.to_owned()).into()),
-        None => Ok(all),
+    let names = tensors.names().map(Option::unwrap_or_default);
+    let names = names.chain(unreadable.iter().map(|(name, _)| name.as_str()));
+    if first_repeated(names).is_some() {
+        (tensors, unreadable) = named_once(&tensors, unreadable);
+    }
+    Ok(TorchContents { tensors, unreadable, opaque: opaque.into_iter().collect() })
+}
+
+/// A tensor of an object, where its storage lies.
+fn placed(
+    tensor: &TorchTensor,
+    endian: Endian,
+    place: PlaceStorage<'_>,
+) -> Result<Result<TensorInfo, TensorFault>, FormatError> {
+    let key = &tensor.storage.key;
+    Ok(match place(key)? {
+        Some(StoragePlace { part, bytes }) => tensor
+            .place(0..bytes.end.saturating_sub(bytes.start), endian)
+            .map(|it| it.placed(part, bytes.start)),
+        // nothing is stored of nothing
+        None if tensor.storage.whole == 0 => tensor.place(0..0, endian),
+        None => Err(TensorFault::NoStorage(key.to_string())),
+    })
+}
+
+/// What is left of tensors, and of those that cannot be read, where several of one name become one that
+/// cannot be.
+fn named_once(
+    tensors: &Tensors,
+    unreadable: Vec<(String, TorchError)>,
+) -> (Tensors, Vec<(String, TorchError)>) {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    let names = tensors.names().map(Option::unwrap_or_default);
+    for name in names.chain(unreadable.iter().map(|(name, _)| name.as_str())) {
+        *counts.entry(name).or_default() += 1;
+    }
+    counts.retain(|_, count| *count > 1);
+    let is_one = |name: &str| !counts.contains_key(name);
+    let once = tensors.iter().filter(|it| is_one(it.name.as_deref().unwrap_or_default()));
+    let once: Tensors = once.collect();
+    let mut left: Vec<_> = unreadable.iter().filter(|(name, _)| is_one(name)).cloned().collect();
+    let twice = counts.iter().map(|(name, count)| ((*name).to_owned(), TorchError::Twice(*count)));
+    left.extend(twice);
+    left.sort_by(|(one, _), (other, _)| one.cmp(other));
+    (once, left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_files_are_told_by_their_first_bytes() {
+        assert!(begins(b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a"));
+        assert!(begins(b"\x80\x04\x95\x0d\0\0\0\0\0"));
+        assert!(!begins(b"\x80\x04\x95\x0e\0\0\0\0\0"));
+        assert!(!begins(b"\x80\x02}q\0."));
     }
 }

@@ -9,16 +9,18 @@ use crate::format::tensor::{Storage, StorageKind, TensorInfo};
 use crate::shape::{Order, contiguous_strides};
 
 use super::error::TensorFault;
+use super::globals::ElementType;
 
-/// Bytes that tensors share: a member of the archive.
+/// Bytes that tensors share: a member of the archive, or what stands behind the pickles of an old file.
 #[derive(Debug)]
 pub struct TorchStorage {
     /// The name of the member, behind `data/`.
     pub key: Rc<str>,
-    /// How many bytes it has.
-    pub bytes: u64,
-    /// The type of its elements, where it has one.
-    pub(super) scalar: Option<Scalar>,
+    /// Where its bytes are in the member, which may hold several: all of it, but of old files.
+    pub(super) bytes: Range<u64>,
+    /// How many bytes the member has.
+    pub(super) whole: u64,
+    pub(super) elements: ElementType,
 }
 
 /// A tensor: a view of a storage.
@@ -40,16 +42,18 @@ impl TorchTensor {
     /// # Errors
     /// [`TensorFault`]: a tensor that is not all in its storage.
     pub fn place(&self, storage: Range<u64>, endian: Endian) -> Result<TensorInfo, TensorFault> {
-        let (said, found) = (self.storage.bytes, storage.end.saturating_sub(storage.start));
-        if found < said {
+        let (said, found) = (self.storage.whole, storage.end.saturating_sub(storage.start));
+        if found < said || self.storage.bytes.end > said {
             return Err(TensorFault::ShortStorage { said, found });
         }
+        let start = storage.start + self.storage.bytes.start;
+        let said = self.storage.bytes.end.saturating_sub(self.storage.bytes.start);
         let shape = self.shape.to_vec();
         let item = self.scalar.bits() / 8;
         let dtype = DType::Scalar(self.scalar, if item == 1 { Endian::Little } else { endian });
         match data_bytes(&shape, self.scalar.bits()) {
             None => return Err(TensorFault::TooLarge(shape)),
-            Some(0) => return Ok(TensorInfo::new(dtype, shape, Order::C, storage.start)),
+            Some(0) => return Ok(TensorInfo::new(dtype, shape, Order::C, start)),
             Some(_) => {}
         }
         // the lengths multiplied are less than 2^63, strides less than 2^64, and axes few
@@ -61,7 +65,7 @@ impl TorchTensor {
             return Err(TensorFault::Outside(said));
         }
         // no more than the bytes of the storage
-        let data = storage.start + self.offset * item..storage.start + end as u64 * item;
+        let data = start + self.offset * item..start + end as u64 * item;
         let dense = |order: &Order| {
             let strides = contiguous_strides(&shape, 1, *order).unwrap_or_default();
             let mut axes = axes().zip(strides);

@@ -1,14 +1,14 @@
 //! What a pickle of torch.save is made of, as far as tensors can be in it.
 //!
-//! Values that change after they were made, lists and dicts, are kept in one table and named by their
-//! place in it, so that a pickle that puts a list into itself makes no circle of owners. All others
-//! own what is in them, and are nested a bounded number of levels.
+//! Values that change after they were made, lists, dicts and opaque objects, are kept in one table and
+//! named by their place in it, so that a pickle that puts a list into itself makes no circle of owners.
+//! All others own what is in them, and are nested a bounded number of levels.
 
 use std::rc::Rc;
 
-use crate::dtype::Scalar;
 use crate::shape::MAX_NDIM;
 
+use super::error::TorchError;
 use super::globals::Global;
 use super::tensor::{TorchStorage, TorchTensor};
 
@@ -21,11 +21,13 @@ pub(super) enum PickleValue {
     Float(f64),
     Text(Rc<str>),
     Tuple(Rc<TupleValue>),
-    /// A list or a dict, by its place in the table.
+    /// A list, a dict or an opaque object, by its place in the table.
     Shared(usize),
     Global(Global),
     Storage(Rc<TorchStorage>),
     Tensor(Rc<TorchTensor>),
+    /// A tensor that cannot be read.
+    Unreadable(Rc<TorchError>),
     /// Anything that is passed over: bytes, a device, a long text, an integer of more than 64 bits.
     Plain,
 }
@@ -40,19 +42,30 @@ pub(super) struct TupleValue {
     pub(super) has_tensors: bool,
 }
 
-/// A list or a dict. Of its items only those are kept in which tensors may be.
+/// A list, a dict or an opaque object. Of its items only those are kept in which tensors may be, and the
+/// key of a pair in a list of such.
 #[derive(Debug)]
 pub(super) struct SharedValue {
-    pub(super) is_dict: bool,
+    pub(super) kind: SharedKind,
     /// How many items it has.
     pub(super) len: u64,
     pub(super) kept: Vec<KeptItem>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SharedKind {
+    List,
+    Dict,
+    /// What a class or a function makes that is not known: its arguments, its state, and what is put
+    /// into it.
+    Object,
+}
+
 /// An item of a list, with its position, or of a dict.
 #[derive(Clone, Debug)]
 pub(super) struct KeptItem {
-    pub(super) key: PickleValue,
+    /// Without one, `value` holds the attributes of an object.
+    pub(super) key: Option<PickleValue>,
     pub(super) value: PickleValue,
 }
 
@@ -60,7 +73,7 @@ impl PickleValue {
     /// Whether a tensor is in it, or may come into it.
     pub(super) fn has_tensors(&self) -> bool {
         match self {
-            PickleValue::Tensor(_) | PickleValue::Shared(_) => true,
+            PickleValue::Tensor(_) | PickleValue::Unreadable(_) | PickleValue::Shared(_) => true,
             PickleValue::Tuple(tuple) => tuple.has_tensors,
             _ => false,
         }
@@ -88,23 +101,14 @@ impl PickleValue {
         items.iter().map(PickleValue::count).collect()
     }
 
-    /// The number type that it names.
-    pub(super) fn scalar(&self) -> Option<Scalar> {
-        match self {
-            PickleValue::Global(Global::DType(scalar)) => Some(*scalar),
-            _ => None,
-        }
-    }
-
-    /// What it is, where it is no name.
+    /// What stands in a name for a key that is no number, text or tuple.
     pub(super) fn kind(&self) -> &'static str {
         match self {
-            PickleValue::Tensor(_) => "tensor",
-            PickleValue::Shared(_) => "list or dict",
-            PickleValue::Storage(_) => "storage",
-            PickleValue::Global(_) => "class",
-            PickleValue::Tuple(_) => "tuple of many levels",
-            _ => "value that is no number, text or tuple",
+            PickleValue::Tensor(_) | PickleValue::Unreadable(_) => "<tensor>",
+            PickleValue::Storage(_) => "<storage>",
+            PickleValue::Global(_) => "<class>",
+            PickleValue::Tuple(_) => "<tuple>",
+            _ => "<object>",
         }
     }
 }

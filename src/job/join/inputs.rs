@@ -281,6 +281,9 @@ impl<'a> Joined<'a> {
 /// The tensors of the output, by what the first input holds.
 fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<JoinTarget>, Error> {
     let chosen = first.find(&options.open.tensors)?;
+    if options.open.rest {
+        first.note_unreadable(first.contents.tensors.len()..first.named_count());
+    }
     let axes = options.axes.of_tensors(first, &chosen)?;
     let several = chosen.len() > 1;
     let mut targets = Vec::new();

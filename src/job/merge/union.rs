@@ -143,8 +143,8 @@ impl<'a> Union<'a> {
         }
         union.inputs.all_seen()?;
         union.tensors = Arc::new(tensors);
-        let chosen = union.chosen()?;
-        union.refuse_unreadable(&chosen)?;
+        let mut chosen = union.chosen()?;
+        union.leave_out_unreadable(&mut chosen)?;
         union.name(&chosen)?;
         union.taken = union.winners(&chosen)?;
         union.check(output)?;
@@ -200,10 +200,21 @@ impl<'a> Union<'a> {
         Ok(chosen)
     }
 
-    /// Refuse what is meant and cannot be read, whose numbers follow those of the tensors.
-    fn refuse_unreadable(&mut self, chosen: &[usize]) -> Result<(), Error> {
-        let beyond = chosen.iter().find_map(|number| number.checked_sub(self.tensors.len()));
-        beyond.map_or(Ok(()), |hidden| Err(self.unreadable.swap_remove(hidden).error))
+    /// Leave out what is meant and cannot be read, whose numbers follow those of the tensors; refuse it
+    /// where it is named itself, or is all that is meant.
+    fn leave_out_unreadable(&mut self, chosen: &mut Vec<usize>) -> Result<(), Error> {
+        let count = self.tensors.len();
+        let hidden = chosen.split_off(chosen.partition_point(|&number| number < count));
+        for hidden in hidden {
+            let Some(Hidden { name, error }) = self.unreadable.get(hidden - count) else {
+                continue;
+            };
+            if chosen.is_empty() || self.options.patterns.contains(name) {
+                return Err(self.unreadable.swap_remove(hidden - count).error);
+            }
+            self.options.open.notes.add(format_args!("{error}; left out"));
+        }
+        Ok(())
     }
 
     /// Give the tensors that are meant their new names.
