@@ -39,9 +39,6 @@ pub enum MemberFault {
     /// A name that is absolute or has `..` in it.
     #[error("the name leads out of the archive")]
     Path,
-    /// Two members have one name.
-    #[error("the name stands there twice")]
-    Twice,
     /// Two members share bytes.
     #[error("its bytes are those of another member too")]
     Overlap,

@@ -9,6 +9,7 @@
 //! size is checked against the length of the file. Stored members are read in place, deflated ones
 //! must be inflated first.
 
+use std::collections::HashMap;
 use std::io::{self, Read};
 use std::ops::Range;
 
@@ -146,11 +147,14 @@ impl Members {
         self.places.push(MemberPlace { name: name_at, name_len, deflated, crc, len, offset, data });
     }
 
-    /// Put them in the order of their bytes. No two may have one name or share bytes.
+    /// Put them in the order of their bytes. No two may share bytes; of several of one name the last one of the
+    /// directory counts.
     fn check(&mut self) -> Result<(), FormatError> {
         let Members { names, places, .. } = self;
-        if let Some(twice) = first_repeated(places.iter().map(|place| place.name(names))) {
-            return Err(of_member(twice, MemberFault::Twice));
+        if first_repeated(places.iter().map(|place| place.name(names))).is_some() {
+            let last: HashMap<&str, u64> =
+                places.iter().map(|it| (it.name(names), it.offset)).collect();
+            places.retain(|place| last.get(place.name(names)) == Some(&place.offset));
         }
         places.sort_unstable_by_key(|place| (place.offset, place.data.end));
         match places.windows(2).find(|two| two[1].offset < two[0].data.end) {

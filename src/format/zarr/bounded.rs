@@ -16,8 +16,8 @@ use zarrs::array::codec::api::{
     register_codec_v3,
 };
 use zarrs::array::codec::{
-    BloscCodec, BloscCodecConfiguration, BytesCodec, Bz2Codec, CodecChain, GzipCodec, ZlibCodec,
-    ZstdCodec,
+    Adler32Codec, Adler32CodecConfiguration, BloscCodec, BloscCodecConfiguration, BytesCodec,
+    Bz2Codec, CodecChain, Crc32cCodec, GzipCodec, ZlibCodec, ZstdCodec,
 };
 use zarrs::array::{ArrayBytesRaw, BytesRepresentation};
 use zarrs::metadata::Configuration;
@@ -26,6 +26,7 @@ use zarrs::plugin::{
 };
 use zstd::zstd_safe::{self, DCtx, DParameter, InBuffer, OutBuffer};
 
+use crate::crc::PiecesCrc;
 use crate::format::inflated::{InflateFault, Wrapper, inflate};
 use crate::format::spare;
 
@@ -54,6 +55,25 @@ pub(super) fn register() {
             false => take(zstd::Decoder::new(bytes)?, bytes, wanted.most),
         });
         add::<BloscCodec>(blosc);
+        // what `zarrs` has not: a sum that is another than the one it has in the same place
+        register_codec_v2(CodecRuntimePluginV2::new(
+            |name| name == "crc32",
+            |metadata| {
+                let location = metadata.configuration().get("location").cloned();
+                checked(location.as_ref())
+            },
+        ));
+        register_codec_v2(CodecRuntimePluginV2::new(
+            |name| name == "crc32c",
+            |metadata| match metadata.configuration().get("location").and_then(Value::as_str) {
+                None | Some("end") => Ok(Codec::BytesToBytes(Arc::new(Crc32cCodec::new()))),
+                _ => Err(PluginCreateError::Other("a CRC-32C in front of a chunk".to_owned())),
+            },
+        ));
+        register_codec_v3(CodecRuntimePluginV3::new(
+            |name| name == "numcodecs.crc32",
+            |metadata| checked(metadata.configuration().and_then(|all| all.get("location"))),
+        ));
         // what a chunk was encoded by is in its own header
         register_codec_v2(CodecRuntimePluginV2::new(
             |name| name == BLOSC_V2,
@@ -67,6 +87,33 @@ pub(super) fn register() {
             },
         ));
     });
+}
+
+/// The codec of a CRC-32 in front of the bytes, or behind them.
+fn checked(location: Option<&Value>) -> Result<Codec, PluginCreateError> {
+    let any = serde_json::from_value::<Adler32CodecConfiguration>(json!({}));
+    let any = any.map_err(|error| PluginCreateError::Other(error.to_string()))?;
+    let inner = Arc::new(Adler32Codec::new_with_configuration(&any)?);
+    let decode: Decode = match location.and_then(Value::as_str) {
+        Some("end") => |bytes, _| match bytes.split_last_chunk() {
+            Some((bytes, sum)) => without_sum(bytes, *sum),
+            None => Err(io::Error::other("it ends early")),
+        },
+        _ => |bytes, _| match bytes.split_first_chunk() {
+            Some((sum, bytes)) => without_sum(bytes, *sum),
+            None => Err(io::Error::other("it ends early")),
+        },
+    };
+    Ok(Codec::BytesToBytes(Arc::new(BoundedCodec { inner, decode })))
+}
+
+fn without_sum(bytes: &[u8], sum: [u8; 4]) -> io::Result<Option<Vec<u8>>> {
+    let crc = PiecesCrc::default();
+    crc.add(bytes, 0);
+    match crc.get() == u32::from_le_bytes(sum) {
+        true => Ok(Some(bytes.to_vec())),
+        false => Err(io::Error::other("its CRC-32 is another one")),
+    }
 }
 
 /// How many bytes are decoded.

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::dialect;
+
 /// Metadata, and their keys below the group.
 type KeyedMetadata = Vec<(String, Vec<u8>)>;
 
@@ -18,7 +20,7 @@ pub(crate) fn consolidated_v2(all: &[u8]) -> Option<KeyedMetadata> {
 }
 
 fn object(json: &[u8], pointer: &str) -> Option<Map<String, Value>> {
-    let mut json: Value = serde_json::from_slice(json).ok()?;
+    let mut json: Value = dialect::parse(json).ok()?;
     match json.pointer_mut(pointer)?.take() {
         Value::Object(nodes) => Some(nodes),
         _ => None,

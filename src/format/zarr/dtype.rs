@@ -1,12 +1,13 @@
 //! The types of elements by their names in Zarr: in version 3 names of its own, in version 2 NumPy's.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::error::ZarrError;
-use crate::dtype::{DType, Endian, Field, NpyType, Scalar, Structure, TimeKind, TimeUnit};
+use crate::dtype::{
+    DType, Endian, Field, NpyType, NumberKind, Scalar, Structure, TimeKind, TimeUnit,
+};
 use crate::format::brief::brief;
 use crate::format::npy;
 
@@ -37,9 +38,14 @@ impl ElementType {
     }
 }
 
-/// NumPy's type strings, and lists of fields.
+/// NumPy's type strings, and lists of fields; of numbers that NumPy has not, the names that TensorStore writes.
 fn version2(said: &Value) -> Option<ElementType> {
-    let dtype = npy::json_dtype(said).ok()?;
+    let of_its_own = || {
+        let name = said.as_str()?;
+        let scalar = Scalar::ALL.into_iter().find(|scalar| scalar.name() == name)?;
+        Some(ElementType { dtype: DType::Scalar(scalar, Endian::Little), opaque: true })
+    };
+    let Ok(dtype) = npy::json_dtype(said) else { return of_its_own() };
     Some(match dtype {
         // decoded in the order of this machine, whatever that of the file
         DType::Scalar(scalar, _) => known(scalar),
@@ -75,7 +81,12 @@ fn version3(said: &Value, depth: usize) -> Option<ElementType> {
         }
         _ => match name.strip_prefix('r').and_then(|bits| bits.parse::<u64>().ok()) {
             Some(bits) => of(true, NpyType::Void(bits / 8, None)),
-            None => Scalar::ALL.into_iter().find(|scalar| scalar.name() == name).map(known),
+            None => {
+                let scalar = Scalar::ALL.into_iter().find(|scalar| scalar.name() == name)?;
+                // of floats of a byte `zarrs` knows some, by some of their names
+                let opaque = scalar.kind() == NumberKind::Float && scalar.bits() == 8;
+                Some(ElementType { opaque, ..known(scalar) })
+            }
         },
     }
 }
@@ -99,72 +110,4 @@ fn structure(said: &[Value], depth: usize) -> Option<NpyType> {
         fields.push(Field { is_named: true, name, title: None, dtype, shape, nesting, offset });
     }
     (!fields.is_empty()).then(|| NpyType::Structure(Arc::new(Structure { fields, itemsize })))
-}
-
-/// Make the elements plain bytes in the metadata of an array.
-///
-/// # Errors
-/// [`ZarrError::Fill`]; [`ZarrError::Metadata`] for codecs that would have to know their parts.
-pub(super) fn hide(metadata: &mut Value, dtype: &DType) -> Result<(), ZarrError> {
-    let bytes = dtype.item_bits() / 8;
-    let fill = fill_bytes(metadata.get("fill_value").unwrap_or(&Value::Null), dtype);
-    let fill = fill.ok_or_else(|| ZarrError::Fill(dtype.to_string()))?;
-    if metadata.get("codecs").is_some_and(swaps) {
-        let reason = "elements of several parts in big-endian order are not read";
-        return Err(ZarrError::Metadata(reason.to_owned()));
-    }
-    let Some(entries) = metadata.as_object_mut() else { return Ok(()) };
-    entries.insert("fill_value".to_owned(), json!(fill));
-    match entries.contains_key("data_type") {
-        true => entries.insert("data_type".to_owned(), json!(format!("r{}", bytes * 8))),
-        false => entries.insert("dtype".to_owned(), json!(format!("|V{bytes}"))),
-    };
-    Ok(())
-}
-
-/// Whether one of these codecs stores elements, those of the index of a shard aside, in big-endian order.
-fn swaps(codecs: &Value) -> bool {
-    let in_map = |map: &Map<String, Value>| {
-        let is_big = map.get("endian").is_some_and(|endian| endian == "big");
-        is_big || map.iter().any(|(key, value)| key != "index_codecs" && swaps(value))
-    };
-    match codecs {
-        Value::Array(all) => all.iter().any(swaps),
-        Value::Object(map) => in_map(map),
-        _ => false,
-    }
-}
-
-/// The bytes of the elements of chunks that are not stored.
-fn fill_bytes(fill: &Value, dtype: &DType) -> Option<Vec<u8>> {
-    let DType::Npy(npy) = dtype else { return None };
-    let len = npy.itemsize() as usize;
-    let mut bytes = match (fill, npy) {
-        (fill, NpyType::Time(_, endian, _)) if fill.is_null() || fill == "NaT" => {
-            in_order(i64::MIN.to_le_bytes().to_vec(), *endian)
-        }
-        (Value::Null, _) => Vec::new(),
-        (Value::Number(number), NpyType::Time(_, endian, _)) => {
-            in_order(number.as_i64()?.to_le_bytes().to_vec(), *endian)
-        }
-        (Value::String(text), NpyType::Unicode(_, endian)) => {
-            let char = |char| in_order(u32::from(char).to_le_bytes().to_vec(), *endian);
-            text.chars().flat_map(char).collect()
-        }
-        (Value::String(text), _) => BASE64_STANDARD.decode(text).ok()?,
-        (Value::Number(number), _) if number.as_i64() == Some(0) => Vec::new(),
-        _ => return None,
-    };
-    if bytes.len() > len {
-        return None;
-    }
-    bytes.resize(len, 0);
-    Some(bytes)
-}
-
-fn in_order(mut bytes: Vec<u8>, endian: Endian) -> Vec<u8> {
-    if endian == Endian::Big {
-        bytes.reverse();
-    }
-    bytes
 }

@@ -14,8 +14,10 @@
 mod bounded;
 mod chunks;
 mod consolidated;
+mod dialect;
 mod dtype;
 mod error;
+mod fill;
 mod store;
 mod write;
 
@@ -24,6 +26,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use zarrs::array::{Array, ArrayMetadata, ArrayShardedExt};
 
+use super::annotations::{Annotated, Annotations};
 use super::brief::brief;
 use super::guarded::guarded;
 use super::tensor::{Storage, StorageKind, TensorInfo};
@@ -35,37 +38,118 @@ pub(crate) use error::ZarrError;
 pub(crate) use store::{ArrayStore, ValueStore};
 pub(crate) use write::{NewArray, group_json, stored_dtype};
 
-/// What the metadata of a folder are about.
+/// What is at a path, by its metadata.
 pub(crate) enum ZarrNode {
     /// An array.
-    Array,
-    /// Arrays and groups.
-    Group,
+    Array(ArrayMetadataJson),
+    /// Arrays and groups, and what their group says of itself.
+    Group(Annotations),
 }
+
+/// The metadata of an array, as they are written.
+pub(crate) struct ArrayMetadataJson(Value);
 
 /// What a `zarr.json` is about.
 ///
 /// # Errors
-/// [`ZarrError`]: no JSON, neither of the two.
+/// [`ZarrError`]: no JSON, neither of the two, a key that is not known and must be.
 pub(crate) fn node(json: &[u8]) -> Result<ZarrNode, ZarrError> {
-    let metadata = parse(json)?;
+    let mut metadata = dialect::parse(json)?;
     match metadata.get("node_type").and_then(Value::as_str) {
-        Some("array") => Ok(ZarrNode::Array),
-        Some("group") => Ok(ZarrNode::Group),
+        Some("array") => {
+            dialect::refuse_unknown(&metadata, false)?;
+            Ok(ZarrNode::Array(ArrayMetadataJson(metadata)))
+        }
+        Some("group") => {
+            dialect::refuse_unknown(&metadata, true)?;
+            let attributes = metadata.get_mut("attributes").map(Value::take);
+            Ok(ZarrNode::Group(of_attributes(attributes.unwrap_or_default())))
+        }
         _ => Err(ZarrError::Metadata("node_type is neither array nor group".to_owned())),
     }
 }
 
-/// The tensor that an array is, by its metadata (`zarr.json` or `.zarray`) and the store of its chunks.
+/// The metadata of an array of version 2: `.zarray`, and `.zattrs` where that is there.
+///
+/// # Errors
+/// [`ZarrError`]: no JSON.
+pub(crate) fn array_v2(
+    json: &[u8],
+    attributes: Option<&[u8]>,
+) -> Result<ArrayMetadataJson, ZarrError> {
+    let mut metadata = dialect::parse(json)?;
+    if let (Some(entries), Some(attributes)) = (metadata.as_object_mut(), attributes) {
+        let attributes = dialect::parse(attributes)?;
+        entries.insert("attributes".to_owned(), attributes);
+    }
+    Ok(ArrayMetadataJson(metadata))
+}
+
+/// What a group of version 2 says of itself in `.zattrs`.
+///
+/// # Errors
+/// [`ZarrError`]: no JSON.
+pub(crate) fn group_v2(attributes: &[u8]) -> Result<Annotations, ZarrError> {
+    Ok(of_attributes(dialect::parse(attributes)?))
+}
+
+fn of_attributes(attributes: Value) -> Annotations {
+    let Value::Object(mut attributes) = attributes else { return Annotations::default() };
+    let mut reworded = Vec::new();
+    for (name, value) in &mut attributes {
+        if dialect::reworded(value) {
+            reworded.push(name.clone());
+        }
+    }
+    Annotations { attributes, reworded, ..Annotations::default() }
+}
+
+/// The names of axes in version 2, by xarray.
+const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
+
+/// What an array says of itself, taken from its metadata.
+fn annotations(metadata: &mut Value, fill_value: Option<Vec<u8>>) -> Annotations {
+    let mut take = |key: &str| {
+        let entries = metadata.as_object_mut();
+        entries.and_then(|entries| entries.remove(key)).unwrap_or_default()
+    };
+    let (dimension_names, attributes) = (take("dimension_names"), take("attributes"));
+    let mut all = of_attributes(attributes);
+    all.fill_value = fill_value;
+    let ndim = metadata.get("shape").and_then(Value::as_array).map_or(0, Vec::len);
+    let names = |said: &Value| -> Option<Vec<Option<String>>> {
+        let names = said.as_array().filter(|names| names.len() == ndim)?;
+        Some(names.iter().map(|name| name.as_str().map(str::to_owned)).collect())
+    };
+    if let Some(names) = names(&dimension_names) {
+        all.dimension_names = names;
+    } else if let Some(names) = all.attributes.get(DIMENSIONS).and_then(names) {
+        // it would stay behind where axes change
+        all.attributes.remove(DIMENSIONS);
+        all.dimension_names = names;
+    }
+    if all.dimension_names.iter().all(Option::is_none) {
+        all.dimension_names.clear();
+    }
+    all
+}
+
+/// The tensor that an array is, by its metadata and the store of its chunks.
 ///
 /// # Errors
 /// [`ZarrError`]: metadata that break the rules, a dtype or a codec that is not known.
-pub(crate) fn array(store: ArrayStore, json: &[u8]) -> Result<TensorInfo, ZarrError> {
-    let mut metadata = parse(json)?;
-    let ElementType { dtype, opaque } = ElementType::of(&metadata)?;
-    if opaque {
-        dtype::hide(&mut metadata, &dtype)?;
+pub(crate) fn array(
+    store: ArrayStore,
+    ArrayMetadataJson(mut metadata): ArrayMetadataJson,
+) -> Result<TensorInfo, ZarrError> {
+    if let Some(fill) = metadata.get_mut("fill_value") {
+        dialect::reworded(fill);
     }
+    let elements = ElementType::of(&metadata)?;
+    let has_fill = metadata.get("fill_value").is_some_and(|fill| !fill.is_null());
+    let fill = dialect::translate(&mut metadata, &elements)?;
+    let dtype = elements.dtype;
+    let annotations = annotations(&mut metadata, has_fill.then_some(fill));
     let chunk_shape = chunk_shape(&metadata)?;
     // one element is in either order; zarrs does without a check of the axes that it reverses
     if metadata.get("order").is_some() && chunk_shape.is_empty() {
@@ -81,6 +165,7 @@ pub(crate) fn array(store: ArrayStore, json: &[u8]) -> Result<TensorInfo, ZarrEr
     let mut tensor = TensorInfo::new(dtype, shape, Order::C, 0);
     let chunks = ZarrChunks::new(array, chunk_shape, item)?;
     tensor.storage = Storage { part: 0, data: 0..0, kind: StorageKind::Chunks(Arc::new(chunks)) };
+    tensor.annotated = (!annotations.is_empty()).then(|| Annotated::of(annotations));
     Ok(tensor)
 }
 
@@ -97,10 +182,6 @@ fn opened(store: ArrayStore, mut metadata: Value) -> Result<ShardedArray, ZarrEr
     let inner = array.is_exclusively_sharded().then(|| array.subchunk_shape()).flatten();
     let inner = inner.map(|inner| inner.iter().map(|len| len.get()).collect());
     Ok((array, inner))
-}
-
-fn parse(json: &[u8]) -> Result<Value, ZarrError> {
-    serde_json::from_slice(json).map_err(invalid)
 }
 
 fn invalid(error: serde_json::Error) -> ZarrError {

@@ -47,11 +47,13 @@ impl Hierarchy for ZarrFolder {
 
     fn children(&self, group: &str) -> Result<Vec<String>, SourceError> {
         let mut names = Vec::new();
-        for entry in self.0.join(group).read_dir()? {
+        let folder = self.0.join(group);
+        for entry in folder.read_dir()? {
             let entry = entry?;
             // what is no text is no name of a node
             if let Ok(name) = entry.file_name().into_string()
                 && entry.path().is_dir()
+                && !(entry.file_type()?.is_symlink() && leads_up(&folder, &entry.path()))
             {
                 names.push(name);
             }
@@ -62,5 +64,13 @@ impl Hierarchy for ZarrFolder {
 
     fn array(&self, path: &str) -> ArrayStore {
         Arc::new(Values(ZarrFolder(self.0.join(path))))
+    }
+}
+
+/// Whether a link leads to the folder that it lies in, or to one above that.
+fn leads_up(folder: &Path, link: &Path) -> bool {
+    match (folder.canonicalize(), link.canonicalize()) {
+        (Ok(folder), Ok(target)) => folder.starts_with(target),
+        _ => false,
     }
 }

@@ -11,10 +11,11 @@ use zarrs::storage::{
     StoreKey,
 };
 
+use super::keys::ATTRIBUTES;
 use crate::error::Error;
 use crate::format::spare;
 use crate::format::zarr::{self, ArrayStore, ValueStore, ZarrError, ZarrNode};
-use crate::format::{Contents, Format, FormatError, TensorInfo, Tensors};
+use crate::format::{Annotated, Annotations, Contents, Format, FormatError, TensorInfo, Tensors};
 use crate::input::{Bytes, Input, Location, Unreadable};
 use crate::source::{Source, SourceError, memory_bytes};
 
@@ -127,66 +128,70 @@ pub(super) fn input(
     bytes: Arc<dyn Source>,
 ) -> Result<Input, Error> {
     let (mut arrays, mut unreadable) = (BTreeMap::new(), Vec::new());
+    let mut groups = Vec::new();
     let mut paths = vec![String::new()];
     while let Some(path) = paths.pop() {
         match read(location, hierarchy, &path)? {
-            Some(Node::Array(tensor)) => {
+            Node::Array(tensor) => {
                 let name = (!path.is_empty()).then(|| path.clone());
-                arrays.insert(path, TensorInfo { name, ..tensor });
+                arrays.insert(path, TensorInfo { name, ..*tensor });
             }
-            Some(Node::Unfit(error)) if path.is_empty() => {
+            Node::Unfit(error) if path.is_empty() => {
                 return Err(Error::file(location, FormatError::from(error)));
             }
-            Some(Node::Unfit(error)) => {
+            Node::Unfit(error) => {
                 unreadable.push(Unreadable { name: path, error: error.into() });
             }
-            Some(Node::Group) if path.split('/').count() > MAX_DEPTH => {
+            Node::Group(_) if path.split('/').count() > MAX_DEPTH => {
                 let error = ZarrError::Metadata(format!("more than {MAX_DEPTH} groups in another"));
                 return Err(Error::file(location, FormatError::from(error)));
             }
-            Some(Node::Group) => {
+            Node::Group(annotations) => {
                 let children = hierarchy.children(&path);
                 let children = children.map_err(|error| Error::file(location, error))?;
                 paths.extend(children.into_iter().map(|name| below(&path, &name)));
+                if !annotations.is_empty() {
+                    groups.push((path, Annotated::of(annotations)));
+                }
             }
-            None => {}
         }
     }
     unreadable.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-    let tensors: Tensors = arrays.into_values().collect();
+    let mut tensors: Tensors = arrays.into_values().collect();
+    groups.into_iter().for_each(|(path, annotated)| tensors.annotate_group(path, annotated));
     let contents = Contents::of(Format::Zarr, tensors);
     Ok(Input { unreadable, ..Input::of_file(location, Bytes::Random(bytes), contents) })
 }
 
 enum Node {
-    Array(TensorInfo),
+    Array(Box<TensorInfo>),
     Unfit(ZarrError),
-    Group,
+    Group(Annotations),
 }
 
-/// What is at a path, if anything is.
-fn read(location: &Location, hierarchy: &dyn Hierarchy, path: &str) -> Result<Option<Node>, Error> {
+/// What is at a path: a group too where there are no metadata, since others may lie below.
+fn read(location: &Location, hierarchy: &dyn Hierarchy, path: &str) -> Result<Node, Error> {
     let metadata = |name: &str| {
         let value = hierarchy.value(&below(path, name));
         let read = |value: Box<dyn StoredValue + '_>| value.read(0..value.len().min(MAX_METADATA));
         let bytes = value.and_then(|value| value.map(read).transpose());
         bytes.map_err(|error| Error::file(location, error))
     };
-    let array = |json: &[u8]| match zarr::array(hierarchy.array(path), json) {
-        Ok(tensor) => Node::Array(tensor),
-        Err(error) => Node::Unfit(error),
+    let array = |json| Ok(Node::Array(Box::new(zarr::array(hierarchy.array(path), json)?)));
+    let node = if let Some(json) = metadata("zarr.json")? {
+        zarr::node(&json).and_then(|node| match node {
+            ZarrNode::Array(json) => array(json),
+            ZarrNode::Group(annotations) => Ok(Node::Group(annotations)),
+        })
+    } else if let Some(json) = metadata(".zarray")? {
+        zarr::array_v2(&json, metadata(ATTRIBUTES)?.as_deref()).and_then(array)
+    } else {
+        match metadata(ATTRIBUTES)? {
+            Some(json) => zarr::group_v2(&json).map(Node::Group),
+            None => Ok(Node::Group(Annotations::default())),
+        }
     };
-    if let Some(json) = metadata("zarr.json")? {
-        return Ok(Some(match zarr::node(&json) {
-            Ok(ZarrNode::Array) => array(&json),
-            Ok(ZarrNode::Group) => Node::Group,
-            Err(error) => Node::Unfit(error),
-        }));
-    }
-    if let Some(json) = metadata(".zarray")? {
-        return Ok(Some(array(&json)));
-    }
-    Ok(metadata(".zgroup")?.map(|_| Node::Group))
+    Ok(node.unwrap_or_else(Node::Unfit))
 }
 
 /// The range of a value of that length which is asked for: an index of a shard may say any.

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::hierarchy::{self, Hierarchy, StoredValue, Values, below, fits};
-use super::keys::METADATA;
+use super::keys::{ATTRIBUTES, METADATA};
 use crate::error::Error;
 use crate::format::zarr::{self, ArrayStore};
 use crate::input::{Input, Location};
@@ -95,7 +95,7 @@ impl Hierarchy for ZarrAddress {
             return Ok(known.map(boxed));
         }
         let name = key.rsplit('/').next().unwrap_or(key);
-        if self.is_consolidated && METADATA.contains(&name) {
+        if self.is_consolidated && (METADATA.contains(&name) || name == ATTRIBUTES) {
             return Ok(None);
         }
         let open = self.shards().iter().find(|(of, _)| of == key).map(|(_, it)| Arc::clone(it));

@@ -1,0 +1,294 @@
+//! Metadata as other programs write them, in the words that `zarrs` knows.
+//!
+//! What zarr-python reads is read: numbers that JSON has not as bare words, fill values of another kind than the
+//! elements, codecs by their names in numcodecs.
+
+use serde_json::{Map, Value, json};
+
+use super::dtype::ElementType;
+use super::error::ZarrError;
+use super::fill;
+use super::invalid;
+use crate::dtype::DType;
+use crate::format::brief::brief;
+
+/// What stands before a word that was a bare one.
+const BARE: char = '\0';
+
+/// The words for numbers that JSON has not, as Python writes them.
+const WORDS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+
+/// What the metadata of an array of version 3 may say; all else must say that it need not be understood.
+const ARRAY_KEYS: [&str; 11] = [
+    "zarr_format",
+    "node_type",
+    "shape",
+    "data_type",
+    "chunk_grid",
+    "chunk_key_encoding",
+    "fill_value",
+    "codecs",
+    "attributes",
+    "dimension_names",
+    "storage_transformers",
+];
+
+/// What those of a group may say.
+const GROUP_KEYS: [&str; 4] = ["zarr_format", "node_type", "attributes", "consolidated_metadata"];
+
+/// JSON, in which numbers may be bare words: these become texts that [`reworded`] knows.
+pub(super) fn parse(json: &[u8]) -> Result<Value, ZarrError> {
+    serde_json::from_slice(json).or_else(|error| match quoted(json) {
+        Some(json) => serde_json::from_slice(&json).map_err(invalid),
+        None => Err(invalid(error)),
+    })
+}
+
+/// The same with bare words in quotes; `None` where there are none.
+fn quoted(json: &[u8]) -> Option<Vec<u8>> {
+    let (mut out, mut rest) = (Vec::new(), json);
+    let (mut in_text, mut found) = (false, false);
+    while let Some((&byte, behind)) = rest.split_first() {
+        let word = WORDS.into_iter().find(|word| !in_text && rest.starts_with(word.as_bytes()));
+        if let Some(word) = word {
+            out.extend(format!("\"\\u0000{word}\"").bytes());
+            rest = &rest[word.len()..];
+            found = true;
+            continue;
+        }
+        let escaped = in_text && byte == b'\\' && !behind.is_empty();
+        in_text ^= byte == b'"';
+        let (taken, behind) = rest.split_at(if escaped { 2 } else { 1 });
+        out.extend(taken);
+        rest = behind;
+    }
+    found.then_some(out)
+}
+
+/// Make words that were bare plain ones; whether there were any.
+pub(super) fn reworded(value: &mut Value) -> bool {
+    match value {
+        Value::String(text) => match text.strip_prefix(BARE) {
+            Some(word) => {
+                *text = word.to_owned();
+                true
+            }
+            None => false,
+        },
+        Value::Array(all) => all.iter_mut().fold(false, |any, it| reworded(it) || any),
+        Value::Object(map) => map.values_mut().fold(false, |any, it| reworded(it) || any),
+        _ => false,
+    }
+}
+
+/// Refuse metadata of version 3 of a group, or else of an array, that say what must be understood.
+///
+/// # Errors
+/// [`ZarrError::Metadata`].
+pub(super) fn refuse_unknown(metadata: &Value, is_group: bool) -> Result<(), ZarrError> {
+    let known: &[&str] = if is_group { &GROUP_KEYS } else { &ARRAY_KEYS };
+    let may_pass = |value: &Value| value.get("must_understand") == Some(&Value::Bool(false));
+    let mut entries = metadata.as_object().into_iter().flatten();
+    match entries.find(|(key, value)| !known.contains(&key.as_str()) && !may_pass(value)) {
+        Some((key, _)) => {
+            let reason = format!("the key {:?} is not known, and must be understood", brief(key));
+            Err(ZarrError::Metadata(reason))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Say in the words of `zarrs` what the metadata of an array say of its elements.
+///
+/// # Errors
+/// [`ZarrError`]: a fill value that is none, codecs that would have to know the parts of an element.
+pub(super) fn translate(
+    metadata: &mut Value,
+    elements: &ElementType,
+) -> Result<Vec<u8>, ZarrError> {
+    let ElementType { dtype, opaque } = elements;
+    let item = dtype.item_bits() / 8;
+    let said = metadata.get("fill_value").unwrap_or(&Value::Null);
+    let fill = fill::bytes(said, dtype).ok_or_else(|| ZarrError::Fill(dtype.to_string()))?;
+    if *opaque && metadata.get("codecs").is_some_and(swaps) {
+        let reason = "elements of several parts in big-endian order are not read";
+        return Err(ZarrError::Metadata(reason.to_owned()));
+    }
+    let Some(entries) = metadata.as_object_mut() else { return Ok(fill) };
+    let is_v3 = entries.contains_key("data_type");
+    let fill_json = if *opaque { json!(fill) } else { fill::json(&fill, dtype) };
+    entries.insert("fill_value".to_owned(), fill_json);
+    match (opaque, is_v3) {
+        (true, true) => {
+            entries.insert("data_type".to_owned(), json!(format!("r{}", item * 8)));
+        }
+        (true, false) => {
+            entries.insert("dtype".to_owned(), json!(format!("|V{item}")));
+        }
+        (false, false) => {
+            if let (Some(Value::String(name)), DType::Scalar(_, _), 1) =
+                (entries.get_mut("dtype"), dtype, item)
+            {
+                // a byte has no order, whatever is said
+                *name = format!("|{}", name.trim_start_matches(['<', '>', '=', '|']));
+            }
+        }
+        (false, true) => {}
+    }
+    if is_v3 {
+        if let Some(Value::Array(codecs)) = entries.get_mut("codecs") {
+            translate_codecs(codecs, item, item == 1 || *opaque, 0)?;
+        }
+        return Ok(fill);
+    }
+    if let Some(Value::Array(filters)) = entries.get_mut("filters") {
+        filters.retain(|filter| !leaves_elements(filter.get("id"), Some(filter)));
+        filters.iter_mut().for_each(|filter| translate_v2(filter, item));
+    }
+    if let Some(compressor) = entries.get_mut("compressor") {
+        translate_v2(compressor, item);
+    }
+    Ok(fill)
+}
+
+/// Whether a codec of this name and configuration decodes to what it is given.
+fn leaves_elements(name: Option<&Value>, configuration: Option<&Value>) -> bool {
+    let said = |key: &str| configuration.and_then(|all| all.get(key)).filter(|it| !it.is_null());
+    match name.and_then(Value::as_str).unwrap_or_default().trim_start_matches("numcodecs.") {
+        "bitround" => true,
+        "quantize" => said("astype").is_none_or(|stored| said("dtype") == Some(stored)),
+        _ => false,
+    }
+}
+
+/// The deepest shard in another.
+const MAX_SHARDS: usize = 8;
+
+fn translate_codecs(
+    codecs: &mut Vec<Value>,
+    item: u64,
+    has_no_order: bool,
+    depth: usize,
+) -> Result<(), ZarrError> {
+    codecs.retain(|codec| !leaves_elements(codec.get("name"), codec.get("configuration")));
+    for codec in codecs {
+        if let Value::String(name) = codec {
+            *codec = json!({ "name": name });
+        }
+        let Some(codec) = codec.as_object_mut() else { continue };
+        let Some(Value::String(name)) = codec.get_mut("name") else { continue };
+        let (own, name) = (known_name(name), std::mem::take(name));
+        codec.insert("name".to_owned(), own.unwrap_or(&name).into());
+        let configuration = codec.entry("configuration").or_insert_with(|| json!({}));
+        let Some(configuration) = configuration.as_object_mut() else { continue };
+        match name.as_str() {
+            "bytes" if has_no_order => {
+                configuration.insert("endian".to_owned(), "little".into());
+            }
+            "bytes" if !configuration.contains_key("endian") => {
+                let reason = "the codec bytes says no endian of elements of several bytes";
+                return Err(ZarrError::Metadata(reason.to_owned()));
+            }
+            "sharding_indexed" if depth < MAX_SHARDS => {
+                if let Some(Value::Array(inner)) = configuration.get_mut("codecs") {
+                    translate_codecs(inner, item, has_no_order, depth + 1)?;
+                }
+            }
+            name => {
+                if let Some(id) = name.strip_prefix("numcodecs.") {
+                    configure(id, configuration, item);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The name under which `zarrs` knows a codec of numcodecs in version 3, where it is another one.
+fn known_name(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "numcodecs.zstd" => "zstd",
+        "numcodecs.gzip" => "gzip",
+        "numcodecs.blosc" => "blosc",
+        "numcodecs.crc32c" => "crc32c",
+        _ => return None,
+    })
+}
+
+/// Configure a codec of numcodecs to decode, whatever it was encoded by.
+fn configure(id: &str, configuration: &mut Map<String, Value>, item: u64) {
+    let of_level = json!({ "level": 1 });
+    let own = match id {
+        "zstd" => json!({ "level": 1, "checksum": false }),
+        "gzip" | "zlib" | "bz2" => of_level,
+        // what a chunk was encoded by is in its own header
+        "blosc" => json!({ "cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "blocksize": 0 }),
+        "crc32c" if configuration.get("location").is_none_or(|it| it == "end" || it.is_null()) => {
+            json!({})
+        }
+        "shuffle" if configuration.get("elementsize").is_none_or(Value::is_null) => {
+            json!({ "elementsize": item })
+        }
+        _ => return,
+    };
+    if let Value::Object(own) = own {
+        *configuration = own;
+    }
+}
+
+/// The same of a codec of version 2.
+fn translate_v2(codec: &mut Value, item: u64) {
+    let Some(codec) = codec.as_object_mut() else { return };
+    let Some(Value::String(id)) = codec.get("id").cloned() else { return };
+    if matches!(id.as_str(), "gzip" | "zlib" | "bz2") {
+        let mut configuration = codec.clone();
+        configure(&id, &mut configuration, item);
+        *codec = configuration;
+        codec.insert("id".to_owned(), id.into());
+    }
+}
+
+/// Whether one of these codecs stores elements, those of the index of a shard aside, in big-endian order.
+fn swaps(codecs: &Value) -> bool {
+    let in_map = |map: &Map<String, Value>| {
+        let is_big = map.get("endian").is_some_and(|endian| endian == "big");
+        is_big || map.iter().any(|(key, value)| key != "index_codecs" && swaps(value))
+    };
+    match codecs {
+        Value::Array(all) => all.iter().any(swaps),
+        Value::Object(map) => in_map(map),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bare_words_are_numbers() {
+        let mut value =
+            parse(br#"{"a":[NaN,1,-Infinity],"b\"NaN":"NaN, \\","c":{"d":Infinity}}"#).unwrap();
+        let mut attributes = value.as_object_mut().unwrap().clone();
+        let found: Vec<bool> = attributes.values_mut().map(reworded).collect();
+        assert_eq!(found, [true, false, true]);
+        assert_eq!(attributes["a"], json!(["NaN", 1, "-Infinity"]));
+        assert_eq!(attributes["b\"NaN"], json!("NaN, \\"));
+        assert_eq!(attributes["c"], json!({ "d": "Infinity" }));
+        for broken in
+            [&b"{\"a\":NaNa}"[..], b"{\"a\":nan}", b"{\"a\":\"NaN}", b"NaN NaN", b"[-NaN]"]
+        {
+            assert!(parse(broken).is_err());
+        }
+    }
+
+    #[test]
+    fn what_must_be_understood_is() {
+        let refused = |metadata: Value, is_group| refuse_unknown(&metadata, is_group).is_err();
+        assert!(refused(json!({ "shape": [], "more": 1 }), false));
+        assert!(refused(json!({ "more": { "must_understand": true } }), false));
+        assert!(refused(json!({ "more": { "name": "x" } }), true));
+        assert!(!refused(json!({ "more": { "must_understand": false }, "codecs": [] }), false));
+        assert!(!refused(json!({ "consolidated_metadata": null, "attributes": {} }), true));
+    }
+}
