@@ -79,10 +79,10 @@ impl fmt::Debug for Annotated {
     }
 }
 
-/// The same ones, not such that say the same.
+/// A tensor is the same whatever is said of it.
 impl PartialEq for Annotated {
-    fn eq(&self, other: &Annotated) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+    fn eq(&self, _: &Annotated) -> bool {
+        true
     }
 }
 

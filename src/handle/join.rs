@@ -121,9 +121,9 @@ impl JoinedSlices<'_> {
 impl Slice {
     fn to_join(&self, order: Order) -> Result<JoinedSlice<'_>, Error> {
         let File { input, source, .. } = self.tensor.file.as_ref();
-        let (tensor, shape, cast) = (self.tensor.info(), &self.shape, self.cast);
+        let (tensor, becomes) = (self.tensor.info(), self.becomes());
         let region = self.region(order).map_err(|cause| self.failed(cause))?;
-        Ok(JoinedSlice { input, source, tensor, shape, cast, region })
+        Ok(JoinedSlice { input, source, tensor, becomes, region })
     }
 }
 

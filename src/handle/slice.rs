@@ -16,9 +16,9 @@ use crate::handle::output_at;
 use crate::index::resolve::{Rules, Selection};
 use crate::input::OpenOptions;
 use crate::job::{Cuts, SplitFault, Writing, in_scratch, single};
-use crate::output::{Output, Prepared, WriteOptions};
+use crate::output::{Becomes, Output, Prepared, WriteOptions};
 use crate::permutation::Permutation;
-use crate::region::{GatheredTensor, IndexTensor, Lists, Region, Take};
+use crate::region::{GatheredTensor, IndexTensor, Lists, Region, Take, gathered_axes};
 use crate::shape::{self, Order};
 
 /// Part of a tensor: a shape, and where its elements come from. Nothing of it has been read.
@@ -322,7 +322,18 @@ impl Slice {
     pub(super) fn prepare(&self, output: &Output) -> Result<(Prepared, Vec<Take>), Error> {
         let (input, order) = (&self.tensor.file.input, output.options.order);
         let region = || self.region(order);
-        single(input, self.tensor.info(), self.shape.clone(), self.cast, output, region)
+        single(input, self.tensor.info(), self.becomes(), output, region)
+    }
+
+    /// What becomes of the tensor.
+    pub(super) fn becomes(&self) -> Becomes {
+        let axes = match &self.what {
+            What::Selection(selection, _) => selection.source_axes(),
+            What::Gather(by) => {
+                gathered_axes(self.tensor.info(), &by.indices.info, by.axis, &by.options)
+            }
+        };
+        Becomes { shape: self.shape.clone(), cast: self.cast, axes: self.axes.permute(&axes) }
     }
 
     pub(super) fn copy(&self, job: &Writing<'_>, takes: &[Take]) -> Result<(), Error> {

@@ -114,6 +114,28 @@ impl Selection {
         shape
     }
 
+    /// For each axis of the result the axis of the source that it is, where it is one: the axis of a list without others
+    /// beside it is that of its positions.
+    pub fn source_axes(&self) -> Vec<Option<usize>> {
+        let mut kept = self.axes.iter().filter_map(|axis| match axis {
+            AxisSelection::Range { axis, .. } => Some(Some(*axis)),
+            AxisSelection::NewAxis => Some(None),
+            AxisSelection::Index { .. } | AxisSelection::List { .. } => None,
+        });
+        let (mut axes, mut before) = (Vec::new(), 0);
+        for block in &self.blocks {
+            axes.extend(kept.by_ref().take(block.at - before));
+            let only = match (&self.lists[block.lists.clone()], block.shape.as_slice()) {
+                ([list], [_]) if list.axes.len() == 1 => Some(list.axes.start),
+                _ => None,
+            };
+            axes.extend(block.shape.iter().map(|_| only));
+            before = block.at;
+        }
+        axes.extend(kept);
+        axes
+    }
+
     /// Count blocks of the last axis in place of its elements, of which each holds so many.
     ///
     /// # Errors

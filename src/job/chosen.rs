@@ -20,6 +20,8 @@ pub struct Chosen {
     pub dtype: DType,
     /// The shape of the selection.
     pub shape: Vec<u64>,
+    /// For each axis the one of the tensor that it is, where it is one.
+    pub(super) axes: Vec<Option<usize>>,
     pub(super) region: Arc<dyn Region>,
     part: usize,
 }
@@ -64,7 +66,8 @@ impl Chosen {
         let axes = arrange(shape.len())?;
         let region = index.lists.region(tensor, &selection, &axes, order)?;
         let (name, dtype, part) = (tensor.name.clone(), tensor.dtype.clone(), tensor.part());
-        Ok(Chosen { name, dtype, shape: axes.permute(&shape), region, part })
+        let (shape, axes) = (axes.permute(&shape), axes.permute(&selection.source_axes()));
+        Ok(Chosen { name, dtype, shape, axes, region, part })
     }
 
     /// Bytes of its elements.

@@ -7,8 +7,8 @@ use crate::dtype::DType;
 use crate::error::{Error, FileName};
 use crate::execute::{Announced, OutOfCore, Progress};
 use crate::job::parts::{PartFault, Parts};
-use crate::output::Prepared;
 use crate::output::layout::OutputFormat;
+use crate::output::{Prepared, Unsaid};
 
 /// Outputs that are made of inputs. Nothing is written before [`write`](Job::write).
 pub trait Job {
@@ -46,6 +46,11 @@ pub trait Job {
     /// # Errors
     /// Inputs that cannot be opened again.
     fn describe(&mut self) -> Result<Vec<Planned>, Error>;
+
+    /// What inputs say of tensors and groups that the outputs cannot say as they do.
+    fn unsaid(&self) -> Vec<Unsaid> {
+        Vec::new()
+    }
 
     /// The requests that reading the elements would take, where an input is remote.
     ///

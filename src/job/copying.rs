@@ -1,6 +1,5 @@
 //! Jobs that copy what is taken of one input to one output: slices, conversions and gathers.
 
-use crate::cast::Cast;
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
 use crate::execute::{Announced, Progress};
@@ -17,9 +16,9 @@ use crate::job::parts::{Parts, Taken};
 use crate::job::select::{Select, Selected, select};
 use crate::job::unmap::unmap;
 use crate::output::layout::OutputTensor;
-use crate::output::{Output, Prepared};
+use crate::output::{Becomes, Output, Prepared, Unsaid};
 use crate::permutation::{Permutation, Transposition};
-use crate::region::{IndexTensor, OpenIndex, Region, Take, gathered_shape};
+use crate::region::{IndexTensor, OpenIndex, Region, Take, gathered_axes, gathered_shape};
 use std::sync::Arc;
 
 /// What is taken of one input, on its way to one output.
@@ -99,11 +98,11 @@ impl Copying {
         };
         let mut dtypes: Vec<DType> = Vec::new();
         let preparation = selected.prepare(|of| {
-            let Sliced { shape, cast, .. } = result(of)?;
+            let Sliced { becomes, .. } = result(of)?;
             if of.sliced && !dtypes.contains(&of.tensor.dtype) {
                 dtypes.push(of.tensor.dtype.clone());
             }
-            Ok((shape, cast))
+            Ok(becomes)
         })?;
         options.casts.refuse_unused(dtypes.iter().cloned())?;
         let mut prepared = preparation.finish(&input.contents.metadata)?;
@@ -131,11 +130,13 @@ impl Copying {
         let GatherOptions { axis, how, casts, .. } = options;
         casts.refuse_unused(std::iter::once(tensor.dtype.clone()))?;
         let (shape, axes) = options.shape(tensor, &indices.info)?;
+        let of_tensor = gathered_axes(tensor, &indices.info, *axis, how);
+        let becomes = axes.permute(&of_tensor);
         let order = output.options.order;
         let how = gather::Options { order, transpose: Some(axes), ..how.clone() };
-        let cast = casts.of(&tensor.dtype)?;
+        let becomes = Becomes { shape, cast: casts.of(&tensor.dtype)?, axes: becomes };
         let region = || Ok(indices.region(tensor, *axis, &how)?);
-        let (prepared, takes) = single(&input, tensor, shape, cast, &output, region)?;
+        let (prepared, takes) = single(&input, tensor, becomes, &output, region)?;
         Ok(Copying { input, prepared, takes })
     }
 }
@@ -163,6 +164,10 @@ impl Job for Copying {
         announced(&self.input, &self.takes)
     }
 
+    fn unsaid(&self) -> Vec<Unsaid> {
+        self.prepared.unsaid.clone()
+    }
+
     fn write(&mut self, progress: &Progress) -> Result<(), Error> {
         let Copying { input, prepared, takes } = self;
         let job = Writing::begin(prepared, input, takes, progress)?;
@@ -179,16 +184,15 @@ impl Job for Copying {
     }
 }
 
-/// The place of one tensor in an output, and what is taken for it: a region of this shape.
+/// The place of one tensor in an output, and what is taken for it.
 pub(crate) fn single(
     input: &Input,
     tensor: &TensorInfo,
-    shape: Vec<u64>,
-    cast: Option<Cast>,
+    becomes: Becomes,
     output: &Output,
     region: impl FnOnce() -> Result<Arc<dyn Region>, Cause>,
 ) -> Result<(Prepared, Vec<Take>), Error> {
-    let mut prepared = output.prepare(input, tensor, shape, cast)?;
+    let mut prepared = output.prepare(input, tensor, becomes)?;
     let region = region()?;
     let take =
         |(to, at): (OutputTensor, u64)| Take::new(to.part, Arc::clone(&region), to.conversion, at);
@@ -198,11 +202,10 @@ pub(crate) fn single(
     Ok((prepared, takes))
 }
 
-/// What becomes of a tensor.
+/// What becomes of a tensor, and what of it is taken.
 struct Sliced {
-    shape: Vec<u64>,
+    becomes: Becomes,
     region: Arc<dyn Region>,
-    cast: Option<Cast>,
 }
 
 /// What becomes of a tensor that is sliced, or only kept.
@@ -214,12 +217,13 @@ fn slice(
     let order = output.options.order;
     if !sliced {
         let region = <dyn Region>::of_selection(tensor, &Selection::whole(&tensor.shape), order)?;
-        return Ok(Sliced { shape: tensor.shape.clone(), region, cast: None });
+        return Ok(Sliced { becomes: Becomes::kept(tensor.shape.clone()), region });
     }
     let selection = options.index.resolve(tensor)?;
     let shape = selection.shape();
     let axes = options.transpose.of_axes(shape.len())?;
     let cast = options.casts.of(&tensor.dtype)?;
     let region = options.index.lists.region(tensor, &selection, &axes, order)?;
-    Ok(Sliced { shape: axes.permute(&shape), region, cast })
+    let (shape, axes) = (axes.permute(&shape), axes.permute(&selection.source_axes()));
+    Ok(Sliced { becomes: Becomes { shape, cast, axes }, region })
 }

@@ -3,13 +3,13 @@
 use crate::dtype::DType;
 use crate::error::{Error, Fault};
 use crate::execute::{Progress, StridedSink, Workers};
-use crate::format::TensorInfo;
+use crate::format::{Annotated, TensorInfo};
 use crate::input::{Input, SelectFault};
 use crate::job::contract::{Job, Planned};
 use crate::job::copy::{Writing, check_indices};
 use crate::job::slices::{AxisFault, SliceOrder, Slices, SlicesOptions};
 use crate::job::{overwrite, parallel};
-use crate::output::{Output, Prepared};
+use crate::output::{Becomes, Output, Prepared, Unsaid};
 use crate::region::Take;
 use crate::runs::{Axis, Runs};
 use crate::shape::{Order, contiguous_strides};
@@ -71,14 +71,17 @@ impl Reducing {
         };
         let slices = Slices::all(&mut input, numbers, options, order)?;
         let mut preparation = output.begin_preparing(Arc::default(), None)?;
+        preparation.add_groups(&input.contents.tensors);
         for (at, (of, &number)) in slices.iter().zip(numbers).enumerate() {
             let tensor = input.contents.tensors.at(number);
             let named = |error: Error| error.of_tensor(tensor.name.as_deref(), numbers.len() > 1);
             check(of, how, options.axes).map_err(named)?;
             let dtype = how.result(&of.chosen.dtype);
             let name = output.tensor_name(&tensor, &input.location, true);
-            let tensor = TensorInfo { dtype, ..tensor };
-            preparation.push(name, &tensor, at, of.shape(keepdims), None)?;
+            let annotated = tensor.annotated.as_ref().map(Annotated::without_fill);
+            let tensor = TensorInfo { dtype, annotated, ..tensor };
+            let (shape, axes) = (of.shape(keepdims), of.source_axes(keepdims));
+            preparation.push(name, &tensor, at, Becomes { shape, cast: None, axes })?;
         }
         let prepared = preparation.finish(&input.contents.metadata)?;
         Ok(Reducing { input, prepared, slices, how })
@@ -128,6 +131,10 @@ impl Job for Reducing {
 
     fn describe(&mut self) -> Result<Vec<Planned>, Error> {
         Ok(vec![Planned::new(&self.prepared, None)])
+    }
+
+    fn unsaid(&self) -> Vec<Unsaid> {
+        self.prepared.unsaid.clone()
     }
 
     fn write(&mut self, progress: &Progress) -> Result<(), Error> {

@@ -5,12 +5,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::cast::Cast;
 use crate::error::Error;
 use crate::format::TensorInfo;
 use crate::input::{Input, SelectFault};
 use crate::job::rename::rename;
-use crate::output::{FormatOption, LayoutFault, Output, Preparation};
+use crate::output::{Becomes, FormatOption, LayoutFault, Output, Preparation};
 
 /// Which tensors are meant.
 #[derive(Clone, Debug, Default)]
@@ -99,17 +98,17 @@ impl SelectedTensors<'_> {
         })
     }
 
-    /// Begin to give places in the output to what `becomes` of each: a shape, and a cast.
+    /// Begin to give places in the output to what `becomes` of each.
     pub(super) fn prepare(
         &self,
-        mut becomes: impl FnMut(&Selected) -> Result<(Vec<u64>, Option<Cast>), Error>,
+        mut becomes: impl FnMut(&Selected) -> Result<Becomes, Error>,
     ) -> Result<Preparation<'_>, Error> {
         let tensors = Arc::clone(&self.input.contents.tensors);
         let mut preparation = self.output.begin_preparing(tensors, self.input.checkpoint())?;
         for selected in self.iter() {
-            let (shape, cast) = becomes(&selected)?;
+            let becomes = becomes(&selected)?;
             let Selected { number, tensor, name, .. } = selected;
-            let pushed = preparation.push(name.clone(), &tensor, number, shape, cast);
+            let pushed = preparation.push(name.clone(), &tensor, number, becomes);
             pushed.map_err(|error| error.of_tensor(Some(&name), self.len > 1))?;
         }
         Ok(preparation)

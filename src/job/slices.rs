@@ -198,6 +198,16 @@ impl Slices {
         (0..shape.len()).filter(stays).map(|axis| shape[axis]).collect()
     }
 
+    /// For each axis of [`shape`](Slices::shape) the axis of the tensor that it is, where it is one.
+    pub(super) fn source_axes(&self, keepdims: bool) -> Vec<Option<usize>> {
+        let mut axes = vec![None; self.reduced.len()];
+        for (&axis, &source) in self.axes.axes().iter().zip(&self.chosen.axes) {
+            axes[axis] = source;
+        }
+        let stays = |axis: &usize| keepdims || !self.reduced[*axis];
+        (0..axes.len()).filter(stays).map(|axis| axes[axis]).collect()
+    }
+
     /// The axes that stay, by their number among those, in the order of the slices.
     pub(super) fn staying(&self) -> impl Iterator<Item = usize> {
         let rank = |&axis: &usize| self.reduced[..axis].iter().filter(|it| !**it).count();

@@ -14,4 +14,4 @@ pub use chunking::{Chunking, ChunkingFault};
 pub use fault::{FormatOption, LayoutFault};
 pub use metadata::MetadataChange;
 pub use options::WriteOptions;
-pub use prepare::{Output, Preparation, Prepared};
+pub use prepare::{Becomes, Output, Preparation, Prepared, Unsaid};

@@ -8,7 +8,7 @@ use crate::cast::Cast;
 use crate::dtype::DType;
 use crate::error::{Error, FileName};
 use crate::execute::Conversion;
-use crate::format::{TensorInfo, Tensors};
+use crate::format::{Annotations, TensorInfo, Tensors};
 use crate::input::{Checkpoint, Input, Location, SmallFile};
 use crate::output::fault::{FormatOption, LayoutFault};
 use crate::output::layout;
@@ -27,6 +27,36 @@ pub struct Output {
     files: Vec<SmallFile>,
 }
 
+/// What becomes of a tensor in an output.
+#[derive(Clone, Debug, Default)]
+pub struct Becomes {
+    /// The shape.
+    pub shape: Vec<u64>,
+    /// What the elements are cast to.
+    pub cast: Option<Cast>,
+    /// For each axis the one of the tensor that it was, where it was one.
+    pub axes: Vec<Option<usize>>,
+}
+
+impl Becomes {
+    /// What it was.
+    pub fn kept(shape: Vec<u64>) -> Becomes {
+        let axes = (0..shape.len()).map(Some).collect();
+        Becomes { shape, cast: None, axes }
+    }
+}
+
+/// What a format cannot say of a tensor or a group, though the input does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsaid {
+    /// The name of the tensor, or the path of the group.
+    pub name: String,
+    /// The names of attributes that are left out.
+    pub left_out: Vec<String>,
+    /// The names of attributes in which a word stands for a number.
+    pub reworded: Vec<String>,
+}
+
 /// An output whose every byte has its place.
 pub struct Prepared {
     /// Where it goes, and in what form.
@@ -37,6 +67,8 @@ pub struct Prepared {
     pub frame: Box<dyn Frame>,
     /// Bytes of the elements of all tensors.
     pub bytes: u64,
+    /// What is not said as the input says it.
+    pub unsaid: Vec<Unsaid>,
 }
 
 impl Prepared {
@@ -148,8 +180,7 @@ impl Output {
         self.format
     }
 
-    /// Give its place in the output to what becomes of a single tensor of an input: this shape, and
-    /// what its elements are cast to.
+    /// Give its place in the output to what becomes of a single tensor of an input.
     ///
     /// # Errors
     /// [`LayoutFault`]: a dtype or a shape that the format lacks, an output that is too large, a
@@ -158,12 +189,12 @@ impl Output {
         &self,
         input: &Input,
         tensor: &TensorInfo,
-        shape: Vec<u64>,
-        cast: Option<Cast>,
+        becomes: Becomes,
     ) -> Result<Prepared, Error> {
         let mut preparation = self.begin_preparing(Arc::default(), None)?;
+        preparation.add_groups(&input.contents.tensors);
         let name = self.tensor_name(tensor, &input.location, true);
-        preparation.push(name, tensor, 0, shape, cast)?;
+        preparation.push(name, tensor, 0, becomes)?;
         preparation.finish(&input.contents.metadata)
     }
 
@@ -178,8 +209,16 @@ impl Output {
         checkpoint: Option<&'a Checkpoint>,
     ) -> Result<Preparation<'a>, Error> {
         self.check_folder(checkpoint)?;
-        let tensors = Entries::new(input);
-        Ok(Preparation { output: self, checkpoint, tensors, bytes: 0 })
+        let mut preparation = Preparation {
+            output: self,
+            checkpoint,
+            tensors: Entries::new(Arc::clone(&input)),
+            bytes: 0,
+            annotations: BTreeMap::new(),
+            groups: BTreeMap::new(),
+        };
+        preparation.add_groups(&input);
+        Ok(preparation)
     }
 
     /// Refuse a folder where the input is no sharded checkpoint, and no size of shards is said.
@@ -197,8 +236,7 @@ impl Output {
         &self,
         name: String,
         tensor: &TensorInfo,
-        shape: Vec<u64>,
-        cast: Option<Cast>,
+        Becomes { shape, cast, .. }: Becomes,
     ) -> Result<OutputTensor, LayoutFault> {
         let wanted = cast.map_or_else(|| tensor.dtype.clone(), Cast::to);
         let dtype = (self.format.stored_dtype)(&wanted).ok_or_else(|| LayoutFault::DType {
@@ -253,9 +291,22 @@ pub struct Preparation<'a> {
     checkpoint: Option<&'a Checkpoint>,
     tensors: Entries,
     bytes: u64,
+    /// What is said of the tensors of the output, by their numbers, where its format says such.
+    annotations: BTreeMap<usize, Annotations>,
+    /// What is said of groups, by their paths.
+    groups: BTreeMap<String, Annotations>,
 }
 
 impl Preparation<'_> {
+    /// Take what an input says of its groups; of several inputs the first one counts.
+    pub(crate) fn add_groups(&mut self, tensors: &Tensors) {
+        if self.output.format.has_chunks {
+            for (path, annotated) in tensors.groups() {
+                self.groups.entry(path.clone()).or_insert_with(|| annotated.get());
+            }
+        }
+    }
+
     /// Add what becomes of tensor `number` of the input behind the others.
     ///
     /// # Errors
@@ -265,10 +316,15 @@ impl Preparation<'_> {
         name: String,
         tensor: &TensorInfo,
         number: usize,
-        shape: Vec<u64>,
-        cast: Option<Cast>,
+        becomes: Becomes,
     ) -> Result<(), Error> {
-        let entry = self.output.entry(name, tensor, shape, cast)?;
+        let axes = becomes.axes.clone();
+        let entry = self.output.entry(name, tensor, becomes)?;
+        if let (true, Some(annotated)) = (self.output.format.has_chunks, &tensor.annotated) {
+            let mut said = annotated.get().of_axes(&axes);
+            said.fill_value = said.fill_value.and_then(|fill| converted(fill, tensor, &entry));
+            self.annotations.insert(self.tensors.len(), said);
+        }
         self.bytes = self.bytes.checked_add(entry.bytes).ok_or(LayoutFault::TooLarge)?;
         self.tensors.push(entry, number);
         Ok(())
@@ -279,8 +335,13 @@ impl Preparation<'_> {
     /// # Errors
     /// As [`Output::prepare`].
     pub fn finish(self, metadata: &BTreeMap<String, String>) -> Result<Prepared, Error> {
-        let Preparation { output, checkpoint, tensors, bytes } = self;
+        let Preparation { output, checkpoint, tensors, bytes, annotations, groups } = self;
         let tensors = Arc::new(tensors);
+        let names = tensors.names().enumerate().filter(|(at, _)| annotations.contains_key(at));
+        let names = names.map(|(at, name)| (name.to_owned(), &annotations[&at]));
+        let groups_said = groups.iter().map(|(path, said)| (path.clone(), said));
+        let unsaid =
+            names.chain(groups_said).filter_map(|(name, said)| unsaid(name, said)).collect();
         if i64::try_from(bytes).is_err() {
             return Err(LayoutFault::TooLarge.into());
         }
@@ -296,9 +357,42 @@ impl Preparation<'_> {
             files: &output.files,
             forward: output.destination.is_stream(),
             checkpoint,
+            annotations: &annotations,
+            groups: &groups,
         })?;
-        Ok(Prepared { output: output.clone(), tensors, frame, bytes })
+        Ok(Prepared { output: output.clone(), tensors, frame, bytes, unsaid })
     }
+}
+
+/// What becomes of a fill value: what becomes of an element that is the same.
+fn converted(fill: Vec<u8>, from: &TensorInfo, to: &OutputTensor) -> Option<Vec<u8>> {
+    let bytes = |dtype: &DType| (dtype.item_bits() / 8) as usize;
+    let (old, new) = (bytes(&from.dtype), bytes(&to.dtype));
+    if old == 0 || fill.len() != old {
+        return None;
+    }
+    let mut fill = match to.conversion {
+        Conversion::None => fill,
+        Conversion::SwapBytes { width } => {
+            fill.chunks(width).flat_map(|number| number.iter().rev().copied()).collect()
+        }
+        Conversion::Cast(cast) => {
+            let mut elements = fill.repeat(cast.input_bytes().div_ceil(old));
+            elements.truncate(cast.input_bytes());
+            let mut cast_to = vec![0; cast.output_bytes()];
+            cast.run(&mut elements, &mut cast_to);
+            cast_to
+        }
+    };
+    fill.truncate(new);
+    (fill.len() == new).then_some(fill)
+}
+
+fn unsaid(name: String, said: &Annotations) -> Option<Unsaid> {
+    let Annotations { unsaid, reworded, .. } = said;
+    let (left_out, reworded) = (unsaid.clone(), reworded.clone());
+    let is_any = !left_out.is_empty() || !reworded.is_empty();
+    is_any.then_some(Unsaid { name, left_out, reworded })
 }
 
 /// The format that a file's name asks for; that of streams for pipes and devices.

@@ -174,6 +174,32 @@ pub fn gathered_shape(
     Ok(gather(&layouts(params).swap_remove(0), indices, axis, options)?.shape().to_vec())
 }
 
+/// For each axis of what is gathered, before it is transposed, the axis of the tensor that it is, where it is one: an
+/// axis of positions along an axis is that one.
+pub(crate) fn gathered_axes(
+    params: &TensorInfo,
+    indices: &TensorInfo,
+    axis: Option<i64>,
+    options: &Options,
+) -> Vec<Option<usize>> {
+    let (ndim, batch, own) = (params.shape.len(), options.batch_dims, indices.shape.len());
+    match axis.and_then(|axis| normalize_axis(axis, ndim)) {
+        Some(_) if options.elements => (0..ndim).map(Some).collect(),
+        Some(axis) => {
+            let positions = own.saturating_sub(batch);
+            let named = Some(axis).filter(|_| positions == 1);
+            let behind = (axis + 1..ndim).map(Some);
+            (0..axis).map(Some).chain(vec![named; positions]).chain(behind).collect()
+        }
+        None => {
+            let taken = indices.shape.last().map_or(0, |len| *len as usize);
+            let tuples = own.saturating_sub(1 + batch);
+            let behind = (batch.saturating_add(taken)..ndim).map(Some);
+            (0..batch).map(Some).chain(vec![None; tuples]).chain(behind).collect()
+        }
+    }
+}
+
 /// Refuse positions along an axis that is stored in blocks, which is the last one.
 fn refuse_blocks(
     params: &TensorInfo,

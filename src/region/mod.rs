@@ -21,6 +21,7 @@ pub use contract::{ReadBy, ReadFor, Region, RegionPieces};
 pub(crate) use decoded::{decoded_bytes, decoded_info};
 pub use fields::layout as layout_of;
 pub(crate) use indices::GatheredTensor;
+pub(crate) use indices::gathered_axes;
 pub use indices::{IndexTensor, gathered_shape};
 pub use list::{Gathered, GatheredList};
 pub use lists::{ListError, ListFault, Lists, OpenIndex};

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tslice::internals::format::gguf::MetadataError;
-use tslice::internals::format::{Format, FormatError, TensorInfo, printable};
+use tslice::internals::format::{Annotated, Format, FormatError, TensorInfo, printable};
 use tslice::internals::input::{Input, Location, OpenOptions, Unreadable, remote_folder};
 use tslice::internals::shape::AsTuple;
 use tslice::internals::source::note_will_read;
 use tslice::internals::source::remote::{Address, FolderEntry};
 
-use super::input;
 use super::totals::Totals;
+use super::{input, said};
 use crate::cli::args::{InfoArgs, InfoColumn};
 use crate::cli::report::{
     Align, Exit, Failure, Json, SortKey, Table, counted, percent_encoded, print, print_by,
@@ -205,6 +205,12 @@ fn write_text(
     for row in rows() {
         out.write_all(table.line(&row).as_bytes())?;
     }
+    for tensor in shown.tensors(input) {
+        let said = tensor.annotated.as_ref().map(Annotated::get);
+        if let Some(line) = said.and_then(|it| said::packed_line(tensor.name.as_deref(), &it)) {
+            writeln!(out, "{line}")?;
+        }
+    }
     for Unreadable { name, error } in shown.unreadable(input) {
         writeln!(out, "  {} cannot be read: {}", printable(name), printable(&error.to_string()))?;
     }
@@ -283,12 +289,19 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> Result<(
         if let Some(chunks) = tensor.chunk_shape() {
             entry["chunks"] = chunks.into();
         }
+        if let Some(annotated) = &tensor.annotated {
+            said::add_said(&mut entry, &tensor.dtype, annotated.get());
+        }
         // moved, since it may be as long as a header
         entry["name"] = tensor.name.into();
         write!(out, "{}{}", if number > 0 { "," } else { "" }, Json(&entry))?;
     }
     out.write_all(b"],\"totals\":")?;
     Totals::of(shown.tensors(input)).write_json(out)?;
+    let groups = said::of_groups(input);
+    if !groups.is_empty() {
+        write!(out, r#","groups":{}"#, Json(&Value::Object(groups)))?;
+    }
     let reason = |it: &Unreadable| json!({ "name": it.name, "reason": it.error.to_string() });
     let unreadable: Vec<Value> = shown.unreadable(input).map(reason).collect();
     if !unreadable.is_empty() {

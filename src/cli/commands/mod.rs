@@ -19,6 +19,7 @@ mod part;
 mod picture;
 mod planned;
 mod result;
+mod said;
 mod scatter;
 mod scheduler;
 mod slice;

@@ -15,7 +15,7 @@ use tslice::internals::sink::{Destination, Part};
 use tslice::internals::source::remote;
 
 use super::part::{self, Share};
-use super::{input, planned};
+use super::{input, planned, said};
 use crate::cli::args::{FormatArgs, Lengths, MetadataArg, MetadataArgs, OutputArgs};
 use crate::cli::report::{Failure, counted, human_bytes, print, watch};
 
@@ -165,7 +165,10 @@ pub(super) fn perform(
     if dry != Dry::No {
         return print(&described(job, share, dry == Dry::Json).map_err(&advised)?);
     }
-    watch(job.bytes(), quiet, |progress| job.write(progress)).map_err(advised)
+    let unsaid = job.unsaid();
+    watch(job.bytes(), quiet, |progress| job.write(progress)).map_err(advised)?;
+    said::note_unsaid(&unsaid);
+    Ok(())
 }
 
 /// What a job, or a part of it, would do.

@@ -10,7 +10,7 @@ use tslice::internals::sink::Destination;
 use super::index::{Index, list};
 use super::output::Dry;
 use super::part::Share;
-use super::{input, output, picture, result, stats, tables};
+use super::{input, output, picture, result, said, stats, tables};
 use crate::cli::args::{PictureArgs, ValuesArgs, ViewArgs};
 use crate::cli::report::{Failure, print};
 
@@ -29,6 +29,9 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let draws = !reduces && (args.picture.output.is_some() || args.picture.image);
     let numbers = input.find(&args.from.tensor).map_err(|error| error.of_several(!draws))?;
     let fields = args.field.field.as_deref();
+    if args.stats.stats || reduces {
+        said::note_packed(&input, &numbers);
+    }
     let axes = args.stats.axis.as_deref().map(|text| list("--axis", text)).transpose()?;
     let (index_of_job, transpose) = (index.of_job(), &transpose);
     let slices = SlicesOptions { fields, index: index_of_job, transpose, axes: axes.as_deref() };

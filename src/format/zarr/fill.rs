@@ -6,6 +6,7 @@ use serde_json::{Number, Value, json};
 
 use crate::dtype::{DType, Endian, NpyType, NumberKind, Scalar};
 use crate::element::parse;
+use crate::format::annotations::number;
 
 /// The bytes of a fill value by its JSON, as zarr-python reads it; `None` for what is none of the dtype.
 pub(super) fn bytes(fill: &Value, dtype: &DType) -> Option<Vec<u8>> {
@@ -120,6 +121,37 @@ fn in_order(mut bytes: Vec<u8>, endian: Endian) -> Vec<u8> {
         bytes.reverse();
     }
     bytes
+}
+
+/// How a file says the little-endian bytes of an element, for any reader of version 3.
+pub(super) fn said(bytes: &[u8], dtype: &DType) -> Value {
+    let float = |bytes: &[u8]| {
+        let value = match (bytes.try_into(), bytes.try_into()) {
+            (Ok(single), _) => Some(f64::from(f32::from_le_bytes(single))),
+            (_, Ok(double)) => Some(f64::from_le_bytes(double)),
+            // of shorter ones digits say all but the most common
+            _ => bytes.iter().all(|byte| *byte == 0).then_some(0.0),
+        };
+        // digits say which NaN it is
+        value.filter(|value| !value.is_nan() || is_common_nan(bytes)).map(number)
+    };
+    match dtype {
+        DType::Scalar(scalar, _) if scalar.kind() == NumberKind::Float => {
+            float(bytes).unwrap_or_else(|| json(bytes, dtype))
+        }
+        DType::Scalar(scalar, _) if scalar.kind() == NumberKind::Complex => {
+            let (real, imaginary) = bytes.split_at(bytes.len() / 2);
+            match (float(real), float(imaginary)) {
+                (Some(real), Some(imaginary)) => json!([real, imaginary]),
+                _ => json(bytes, dtype),
+            }
+        }
+        _ => json(bytes, dtype),
+    }
+}
+
+fn is_common_nan(bytes: &[u8]) -> bool {
+    bytes == f32::NAN.to_le_bytes() || bytes == f64::NAN.to_le_bytes()
 }
 
 /// How `zarrs` is told the little-endian bytes of an element of a type that it knows.

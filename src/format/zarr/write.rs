@@ -3,14 +3,16 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArrayToBytesCodecTraits, CodecOptions};
 use zarrs::storage::ReadableStorageTraits;
 use zarrs::storage::store::MemoryStore;
 
+use super::dtype::ElementType;
 use super::error::ZarrError;
-use super::invalid;
-use crate::dtype::{DType, Endian, NpyType, NumberKind, Scalar, TimeKind};
+use super::{dialect, fill, invalid};
+use crate::dtype::{DType, Endian, NpyType, TimeKind};
+use crate::format::annotations::Annotations;
 use crate::format::brief::brief;
 use crate::format::chunks::{ChunkCodec, ChunkFile, EncodeChunks};
 use crate::format::guarded::guarded;
@@ -25,6 +27,8 @@ pub(crate) struct NewArray<'a> {
     pub(crate) chunk: &'a [u64],
     pub(crate) shard: Option<&'a [u64]>,
     pub(crate) codec: ChunkCodec,
+    /// What else is said of it.
+    pub(crate) said: Option<&'a Annotations>,
 }
 
 /// The dtype in which elements are stored; `None` where version 3 has none.
@@ -38,9 +42,9 @@ pub(crate) fn stored_dtype(dtype: &DType) -> Option<DType> {
     }
 }
 
-/// The metadata of a group.
-pub(crate) fn group_json() -> Vec<u8> {
-    text(&json!({ "zarr_format": 3, "node_type": "group", "attributes": {} }))
+/// The metadata of a group with these attributes.
+pub(crate) fn group_json(attributes: &Map<String, Value>) -> Vec<u8> {
+    text(&json!({ "zarr_format": 3, "node_type": "group", "attributes": attributes }))
 }
 
 fn text(json: &Value) -> Vec<u8> {
@@ -56,7 +60,9 @@ impl NewArray<'_> {
     /// [`ZarrError`]: a dtype that `zarrs` does not know, shapes that do not fit.
     pub(crate) fn encoder(&self) -> Result<(Vec<u8>, Box<dyn EncodeChunks>), ZarrError> {
         let json = self.json().ok_or_else(|| ZarrError::DType(self.dtype.to_string()))?;
-        let metadata: ArrayMetadata = serde_json::from_value(json.clone()).map_err(invalid)?;
+        let mut known = json.clone();
+        dialect::translate(&mut known, &ElementType::of(&json)?)?;
+        let metadata: ArrayMetadata = serde_json::from_value(known).map_err(invalid)?;
         let store: Arc<dyn ReadableStorageTraits> = Arc::new(MemoryStore::new());
         let array = guarded(|| Array::new_with_metadata(store, "/", metadata));
         let array = array
@@ -70,7 +76,12 @@ impl NewArray<'_> {
     }
 
     fn json(&self) -> Option<Value> {
-        let (data_type, fill) = data_type(self.dtype)?;
+        let data_type = data_type(self.dtype)?;
+        let item = (self.dtype.item_bits() / 8) as usize;
+        let fill = self.said.and_then(|said| said.fill_value.as_deref());
+        let zero = vec![0; item];
+        let fill = fill::said(fill.filter(|fill| fill.len() == item).unwrap_or(&zero), self.dtype);
+        let attributes = self.said.map(|said| said.attributes.clone()).unwrap_or_default();
         let mut codecs = vec![json!({ "name": "bytes", "configuration": { "endian": "little" } })];
         codecs.extend(self.compressor());
         if self.shard.is_some() {
@@ -87,7 +98,7 @@ impl NewArray<'_> {
                 },
             })];
         }
-        Some(json!({
+        let mut json = json!({
             "zarr_format": 3,
             "node_type": "array",
             "shape": self.shape,
@@ -99,9 +110,14 @@ impl NewArray<'_> {
             "chunk_key_encoding": { "name": "default", "configuration": { "separator": "/" } },
             "fill_value": fill,
             "codecs": codecs,
-            "attributes": {},
+            "attributes": attributes,
             "storage_transformers": [],
-        }))
+        });
+        let names = self.said.map(|said| &said.dimension_names);
+        if let Some(names) = names.filter(|it| it.len() == self.shape.len() && !it.is_empty()) {
+            json["dimension_names"] = json!(names);
+        }
+        Some(json)
     }
 
     fn compressor(&self) -> Option<Value> {
@@ -128,18 +144,10 @@ impl NewArray<'_> {
     }
 }
 
-/// The name of a dtype, and its zero.
-fn data_type(dtype: &DType) -> Option<(Value, Value)> {
+/// The name of a dtype.
+fn data_type(dtype: &DType) -> Option<Value> {
     match dtype {
-        DType::Scalar(scalar, _) => {
-            let fill = match scalar {
-                Scalar::Bool => json!(false),
-                Scalar::C64 | Scalar::C128 => json!([0.0, 0.0]),
-                scalar if scalar.kind() == NumberKind::Float => json!(0.0),
-                _ => json!(0),
-            };
-            Some((json!(scalar.name()), fill))
-        }
+        DType::Scalar(scalar, _) => Some(json!(scalar.name())),
         DType::Npy(NpyType::Time(kind, _, unit)) => {
             let name = match kind {
                 TimeKind::Datetime => "numpy.datetime64",
@@ -147,7 +155,7 @@ fn data_type(dtype: &DType) -> Option<(Value, Value)> {
             };
             let unit_name = if unit.name().is_empty() { "generic" } else { unit.name() };
             let configuration = json!({ "unit": unit_name, "scale_factor": unit.count });
-            Some((json!({ "name": name, "configuration": configuration }), json!(0)))
+            Some(json!({ "name": name, "configuration": configuration }))
         }
         _ => None,
     }
@@ -168,12 +176,14 @@ impl EncodeChunks for ZarrEncoder {
     }
 
     fn encode(&self, at: &[u64], elements: Vec<u8>) -> Result<Option<ChunkFile>, String> {
-        // the fill value is zero, and so are chunks that are not stored
-        if elements.iter().all(|byte| *byte == 0) {
+        let array = &self.array;
+        let (data_type, fill) = (array.data_type(), array.fill_value());
+        // so are the elements of chunks that are not stored
+        let element = fill.as_ne_bytes();
+        if elements.chunks(element.len().max(1)).all(|it| it == element) {
             return Ok(None);
         }
-        let (array, elements) = (&self.array, ArrayBytes::new_flen(elements));
-        let (data_type, fill) = (array.data_type(), array.fill_value());
+        let elements = ArrayBytes::new_flen(elements);
         let encode = || {
             // chunks are encoded by several threads, each of them by one
             let options = CodecOptions::default().with_concurrent_target(1);

@@ -40,7 +40,16 @@ use keys::METADATA;
 /// # Errors
 /// Metadata that cannot be read.
 pub(super) fn open_folder(location: &Location, folder: &Path) -> Result<Option<Input>, Error> {
-    is_folder(folder).then(|| open(location, folder)).transpose()
+    if is_folder(folder) {
+        return open(location, folder).map(Some);
+    }
+    // the root too may be a group without metadata
+    if folder.extension().is_none_or(|it| it != "zarr") || cfg!(not(feature = "zarr")) {
+        return Ok(None);
+    }
+    let input = open(location, folder)?;
+    let is_any = !input.contents.tensors.is_empty() || !input.unreadable.is_empty();
+    Ok(is_any.then_some(input))
 }
 
 /// Whether a path is that of a folder of Zarr.
@@ -61,5 +70,6 @@ pub(super) fn open_address(location: &Location, address: &Address) -> Result<Opt
 
 /// Whether the members of an archive are those of such a folder.
 pub(super) fn is_archive(members: &Members) -> bool {
-    members.iter().any(|member| METADATA.contains(&member.name))
+    let name = |path: &str| path.rsplit('/').next().is_some_and(|name| METADATA.contains(&name));
+    members.iter().any(|member| name(member.name))
 }

@@ -22,7 +22,7 @@ use crate::input::{
 use crate::job::edit::fault::EditFault;
 use crate::job::overwrite;
 use crate::output::layout::{self, OutputFormat};
-use crate::output::{LayoutFault, Output, Prepared, WriteOptions};
+use crate::output::{Becomes, LayoutFault, Output, Prepared, WriteOptions};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::Runs;
 use crate::sink::{
@@ -272,7 +272,8 @@ impl NewHeader {
         let mut preparation = output.begin_preparing(Arc::clone(&tensors), None)?;
         for (number, tensor) in tensors.iter().enumerate() {
             let name = output.tensor_name(&tensor, &input.location, false);
-            preparation.push(name, &tensor, number, tensor.shape.clone(), None)?;
+            let becomes = Becomes::kept(tensor.shape.clone());
+            preparation.push(name, &tensor, number, becomes)?;
         }
         let mut prepared = preparation.finish(&input.contents.metadata)?;
         let old = input.contents.header_len;

@@ -17,7 +17,7 @@ use crate::job::casts::Casts;
 use crate::job::edit::conversion::conversion;
 use crate::job::inputs::{Inputs, Lent};
 use crate::job::select::{Select, select};
-use crate::output::{Output, Prepared};
+use crate::output::{Becomes, Output, Prepared};
 use crate::region::OpenIndex;
 use crate::shape::Order;
 
@@ -258,10 +258,12 @@ impl<'a> Joined<'a> {
         let selected = select(first, &select_all, output)?;
         let mut targets = self.tensors.iter();
         let preparation = selected.prepare(|of| {
-            Ok(match targets.next().and_then(|target| target.join.as_ref()) {
-                Some(join) => (join.result(), self.options.casts.of(&of.tensor.dtype)?),
-                None => (of.tensor.shape.clone(), None),
-            })
+            let Some(join) = targets.next().and_then(|target| target.join.as_ref()) else {
+                return Ok(Becomes::kept(of.tensor.shape.clone()));
+            };
+            let axes = self.options.index.resolve(&of.tensor)?.source_axes();
+            let cast = self.options.casts.of(&of.tensor.dtype)?;
+            Ok(Becomes { shape: join.result(), cast, axes: join.axes(axes) })
         })?;
         let prepared = preparation.finish(&first.contents.metadata)?;
         for target in &self.tensors {

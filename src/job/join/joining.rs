@@ -8,7 +8,7 @@ use crate::execute::{Announced, Progress};
 use crate::input::Location;
 use crate::job::contract::{Job, Planned};
 use crate::job::parts::Parts;
-use crate::output::{Output, Prepared};
+use crate::output::{Output, Prepared, Unsaid};
 
 /// Inputs on their way to one output: NumPy's concatenate and stack.
 pub struct Joining<'a> {
@@ -57,6 +57,10 @@ impl Job for Joining<'_> {
 
     fn requests(&mut self) -> Result<Option<Announced>, Error> {
         self.joined.announced(&self.prepared)
+    }
+
+    fn unsaid(&self) -> Vec<Unsaid> {
+        self.prepared.unsaid.clone()
     }
 
     fn write(&mut self, progress: &Progress) -> Result<(), Error> {

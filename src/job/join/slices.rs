@@ -17,7 +17,7 @@ use crate::job::copy::Writing;
 use crate::job::edit::conversion::conversion;
 use crate::job::inputs::Lent;
 use crate::job::overwrite;
-use crate::output::Output;
+use crate::output::{Becomes, Output};
 use crate::region::{Region, Take};
 use crate::sink::WriteOrder;
 use crate::source::Source;
@@ -27,8 +27,7 @@ pub(crate) struct JoinedSlice<'a> {
     pub(crate) input: &'a Input,
     pub(crate) source: &'a Arc<dyn Source>,
     pub(crate) tensor: &'a TensorInfo,
-    pub(crate) shape: &'a [u64],
-    pub(crate) cast: Option<Cast>,
+    pub(crate) becomes: Becomes,
     /// The bytes, in the memory order of the output.
     pub(crate) region: Arc<dyn Region>,
 }
@@ -45,19 +44,21 @@ pub(crate) fn join_slices(
     output: &Output,
 ) -> Result<(), Error> {
     let first = slices.first().ok_or(JoinFault::Nothing)?;
-    let mut join = JoinedTensor::new(first.shape.to_vec(), axis, along)?;
+    let mut join = JoinedTensor::new(first.becomes.shape.clone(), axis, along)?;
     let mut steps = vec![PartStep::AsFirst(1)];
     for (number, slice) in slices.iter().enumerate().skip(1) {
         let failed = |cause| slice.input.failed_tensor(slice.tensor, true, cause);
         steps.push(slice.step(number, first).map_err(failed)?);
-        join.push(join.fit(number, slice.shape).map_err(|fault| failed(fault.into()))?)?;
+        join.push(join.fit(number, &slice.becomes.shape).map_err(|fault| failed(fault.into()))?)?;
     }
     let order = output.options.order;
     let item_bits = first.tensor.dtype.item_bits();
     if let Some(number) = join.cut_byte(slices.len(), item_bits, order) {
         return Err(JoinFault::CutsByte { number, item_bits }.into());
     }
-    let prepared = output.prepare(first.input, first.tensor, join.result(), first.cast)?;
+    let Becomes { cast, axes, .. } = first.becomes.clone();
+    let becomes = Becomes { shape: join.result(), cast, axes: join.axes(axes) };
+    let prepared = output.prepare(first.input, first.tensor, becomes)?;
     let progress = Progress::default();
     for place in &whole(&prepared) {
         let takes = slices.iter().zip(&steps).map(|(slice, step)| {
@@ -104,7 +105,7 @@ pub(crate) fn join_slices(
 
 impl JoinedSlice<'_> {
     fn dtype(&self) -> DType {
-        self.cast.map_or_else(|| self.tensor.dtype.clone(), Cast::to)
+        self.becomes.cast.map_or_else(|| self.tensor.dtype.clone(), Cast::to)
     }
 
     /// What its elements go through, beside those of the first slice.
@@ -115,7 +116,7 @@ impl JoinedSlice<'_> {
             return Err(JoinFault::DType { number, dtype, first, common }.into());
         }
         let plain = PartStep::as_first(&self.tensor.dtype, &first.tensor.dtype);
-        Ok(match (self.cast, first.cast, plain) {
+        Ok(match (self.becomes.cast, first.becomes.cast, plain) {
             (None, None, Some(step)) => step,
             (Some(cast), ..) => PartStep::own(cast, &first.tensor.dtype),
             _ => {

@@ -114,6 +114,14 @@ impl JoinedTensor {
         shape
     }
 
+    /// The axes of the result by those of an input, of which each is one of a tensor or a new one.
+    pub(super) fn axes(&self, mut axes: Vec<Option<usize>>) -> Vec<Option<usize>> {
+        if self.along == Along::New {
+            axes.insert(self.axis.min(axes.len()), None);
+        }
+        axes
+    }
+
     /// The number of rows of the result, one for each position on the axes before the joined one in
     /// the order of the output; and how many elements each position on the joined axis has in a row.
     pub(super) fn rows_and_inner(&self, order: Order) -> (u64, u64) {

@@ -8,7 +8,7 @@ use crate::input::Location;
 use crate::job::contract::{Job, Planned};
 use crate::job::copy::Writing;
 use crate::job::parts::Parts;
-use crate::output::Output;
+use crate::output::{Output, Unsaid};
 
 /// Inputs on their way to one output that has the tensors of all.
 pub struct Merging<'a>(Merged<'a>);
@@ -55,6 +55,10 @@ impl Job for Merging<'_> {
         let job = Writing::counting(&self.0.union.options.workers, &progress);
         self.0.copy(&job, &(0..u64::MAX))?;
         Ok(job.counted())
+    }
+
+    fn unsaid(&self) -> Vec<Unsaid> {
+        self.0.prepared.unsaid.clone()
     }
 
     fn write(&mut self, progress: &Progress) -> Result<(), Error> {

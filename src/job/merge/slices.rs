@@ -51,13 +51,14 @@ fn prepare(slices: &[JoinedSlice<'_>], output: &Output) -> Result<Prepared, Erro
     let mut preparation = output.begin_preparing(Arc::default(), None)?;
     let mut names: HashMap<String, &Input> = HashMap::new();
     let mut metadata = BTreeMap::new();
-    for JoinedSlice { input, tensor, shape, cast, .. } in slices {
+    for JoinedSlice { input, tensor, becomes, .. } in slices {
+        preparation.add_groups(&input.contents.tensors);
         let name = output.tensor_name(tensor, input.location(), slices.len() == 1);
         if let Some(first) = names.insert(name.clone(), input) {
             let first = FileName::from(first.location());
             return Err(Error::file(input.location(), MergeFault::Twice { name, first }));
         }
-        let pushed = preparation.push(name, tensor, 0, shape.to_vec(), *cast);
+        let pushed = preparation.push(name, tensor, 0, becomes.clone());
         pushed.map_err(|error| input.failed_tensor(tensor, true, error.cause))?;
         for (key, value) in &input.contents().metadata {
             let (other, first) = metadata.entry(key.clone()).or_insert((value.clone(), *input));

@@ -13,7 +13,7 @@ use crate::job::inputs::Inputs;
 use crate::job::join::JoinFault;
 use crate::job::rename::rename;
 use crate::job::select::check_holds;
-use crate::output::{Output, Prepared};
+use crate::output::{Becomes, Output, Prepared};
 
 /// How inputs are merged.
 pub struct MergeOptions {
@@ -105,7 +105,10 @@ impl Seen {
             let error = input.refuse_unreadable(readable.len() + at).err()?;
             Some(Hidden { name: member.name.clone(), error })
         });
-        let (tensors, unreadable) = (tensors.collect(), hidden.collect());
+        let (mut tensors, unreadable): (Tensors, _) = (tensors.collect(), hidden.collect());
+        for (path, annotated) in readable.groups() {
+            tensors.annotate_group(path.clone(), annotated.clone());
+        }
         Seen { tensors, unreadable, metadata: input.contents.metadata.clone() }
     }
 }
@@ -155,6 +158,11 @@ impl<'a> Union<'a> {
     fn add(&mut self, seen: Seen, tensors: &mut Tensors, output: &Output) {
         let number = self.firsts.len() - 1;
         tensors.extend(seen.tensors.iter());
+        for (path, annotated) in seen.tensors.groups() {
+            if !tensors.groups().contains_key(path) {
+                tensors.annotate_group(path.clone(), annotated.clone());
+            }
+        }
         self.firsts.push(tensors.len());
         self.unreadable.extend(seen.unreadable);
         for (key, value) in seen.metadata {
@@ -367,7 +375,8 @@ impl<'a> Union<'a> {
             let cast = cast.map_err(|cause| self.failed(number, cause))?;
             let name = output.options.name.as_deref().filter(|_| self.renamed.is_empty());
             let name = name.unwrap_or_else(|| self.name_of(number)).to_owned();
-            let pushed = preparation.push(name, &tensor, number, tensor.shape.clone(), cast);
+            let becomes = Becomes { cast, ..Becomes::kept(tensor.shape.clone()) };
+            let pushed = preparation.push(name, &tensor, number, becomes);
             pushed.map_err(|error| self.failed(number, error.cause))?;
         }
         let metadata = self.metadata.iter().map(|(key, text)| (key.clone(), text.value.clone()));

@@ -19,7 +19,7 @@ use crate::job::copy::{Writing, forward};
 use crate::job::scratch::in_scratch;
 use crate::job::select::{Select, select};
 use crate::job::split::cuts::SplitFault;
-use crate::output::{LayoutFault, Output, Prepared, WriteOptions};
+use crate::output::{Becomes, LayoutFault, Output, Prepared, Unsaid, WriteOptions};
 use crate::region::{OpenIndex, Region, Take};
 use crate::shape::{self, Order};
 use crate::sink::{Destination, SeveralSinks};
@@ -198,11 +198,12 @@ impl<'a> Split<'a> {
         let mut targets = self.tensors.iter();
         let preparation = selected.prepare(|of| {
             let Some(PartTensor { selection, axis: Some(cut), .. }) = targets.next() else {
-                return Ok((of.tensor.shape.clone(), None));
+                return Ok(Becomes::kept(of.tensor.shape.clone()));
             };
             let (range, mut shape) = (cut.cuts.part(number, cut.len), selection.shape());
             shape[cut.axis] = range.end - range.start;
-            Ok((shape, self.options.casts.of(&of.tensor.dtype)?))
+            let cast = self.options.casts.of(&of.tensor.dtype)?;
+            Ok(Becomes { shape, cast, axes: selection.source_axes() })
         })?;
         preparation.finish(&self.inputs[0].contents.metadata)
     }
@@ -294,6 +295,10 @@ impl Job for Split<'_> {
             first = end;
         }
         Ok(job.counted())
+    }
+
+    fn unsaid(&self) -> Vec<Unsaid> {
+        self.prepare(0).map(|prepared| prepared.unsaid).unwrap_or_default()
     }
 
     fn write(&mut self, progress: &Progress) -> Result<(), Error> {

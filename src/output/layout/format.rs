@@ -9,6 +9,7 @@ use super::entries::{Entries, OutputTensor};
 use super::header::{Header, WriteAt};
 use crate::dtype::DType;
 use crate::error::Cause;
+use crate::format::Annotations;
 use crate::input::{Checkpoint, SmallFile};
 use crate::output::chunking::Chunking;
 use crate::output::fault::LayoutFault;
@@ -78,6 +79,10 @@ pub struct Request<'a> {
     pub forward: bool,
     /// The checkpoint that the tensors come from, where it is sharded.
     pub checkpoint: Option<&'a Checkpoint>,
+    /// What is said of tensors besides, by their numbers, where the format is one of chunks.
+    pub annotations: &'a BTreeMap<usize, Annotations>,
+    /// What is said of groups, by their paths.
+    pub groups: &'a BTreeMap<String, Annotations>,
 }
 
 /// All of an output that is not elements.

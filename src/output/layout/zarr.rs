@@ -39,14 +39,16 @@ fn lay_out(_: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
 
 #[cfg(feature = "zarr")]
 mod with {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::ops::Range;
     use std::sync::Arc;
+
+    use serde_json::{Map, Value};
 
     use super::{Cause, FORMAT, Frame, Request};
     use crate::chunked::{ChunkSink, ChunkedTensor};
     use crate::format::zarr::{NewArray, group_json};
-    use crate::format::{ChunkCodec, EncodeChunks, FormatError};
+    use crate::format::{Annotations, ChunkCodec, EncodeChunks, FormatError};
     use crate::output::chunking::{ChunkShapes, Chunking};
     use crate::output::fault::LayoutFault;
     use crate::output::layout::entries::{Entries, OutputTensor};
@@ -59,8 +61,10 @@ mod with {
     struct ZarrFolder {
         tensors: Arc<Entries>,
         chunking: Chunking,
-        /// The paths of the groups that the arrays lie in.
-        groups: BTreeSet<String>,
+        /// What is said of the arrays, by their numbers.
+        annotations: BTreeMap<usize, Annotations>,
+        /// The paths of the groups that the arrays lie in, and what is said of these.
+        groups: BTreeMap<String, Map<String, Value>>,
     }
 
     /// Files of metadata: the name and the bytes of each.
@@ -69,19 +73,30 @@ mod with {
     pub(super) fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
         let tensors = Arc::clone(request.tensors);
         let names: BTreeSet<&str> = tensors.names().collect();
-        let mut groups = BTreeSet::new();
+        let mut groups = BTreeMap::new();
+        let group = |path: &str| {
+            let said = request.groups.get(path).map(|said| said.attributes.clone());
+            (path.to_owned(), said.unwrap_or_default())
+        };
         for name in tensors.names().filter(|name| !name.is_empty()) {
             check_name(name, &names)?;
             let ends = name.match_indices('/').map(|(end, _)| end);
-            groups.extend([0].into_iter().chain(ends).map(|end| name[..end].to_owned()));
+            for path in [0].into_iter().chain(ends).map(|end| &name[..end]) {
+                if !groups.contains_key(path) {
+                    groups.extend([group(path)]);
+                }
+            }
         }
         if tensors.is_empty() {
-            groups.insert(String::new());
+            groups.extend([group("")]);
         }
         drop(names);
-        let folder = ZarrFolder { tensors, chunking: request.chunking.clone(), groups };
+        let (chunking, annotations) = (request.chunking.clone(), request.annotations.clone());
+        let folder = ZarrFolder { tensors, chunking, annotations, groups };
         // what cannot be encoded is found before anything is made
-        folder.tensors.iter().try_for_each(|tensor| folder.array(&tensor).map(|_| ()))?;
+        for (number, tensor) in folder.tensors.iter().enumerate() {
+            folder.array(number, &tensor)?;
+        }
         Ok(Box::new(folder))
     }
 
@@ -113,9 +128,10 @@ mod with {
     impl ZarrFolder {
         /// The files of the metadata of groups and arrays.
         fn files(&self) -> Result<Files, Cause> {
-            let groups = self.groups.iter().map(|group| Ok((metadata_of(group), group_json())));
-            let arrays = self.tensors.iter().map(|tensor| {
-                let (json, _) = self.array(&tensor)?;
+            let groups = self.groups.iter();
+            let groups = groups.map(|(path, said)| Ok((metadata_of(path), group_json(said))));
+            let arrays = self.tensors.iter().enumerate().map(|(number, tensor)| {
+                let (json, _) = self.array(number, &tensor)?;
                 Ok((metadata_of(&tensor.name), json))
             });
             groups.chain(arrays).collect()
@@ -128,8 +144,8 @@ mod with {
             range: Option<Range<u64>>,
         ) -> Result<Box<dyn Draft>, SinkError> {
             let (mut tensors, mut start) = (Vec::with_capacity(self.tensors.len()), 0);
-            for tensor in self.tensors.iter() {
-                let (_, encoder) = self.array(&tensor).map_err(failed)?;
+            for (number, tensor) in self.tensors.iter().enumerate() {
+                let (_, encoder) = self.array(number, &tensor).map_err(failed)?;
                 let item = tensor.dtype.item_bits() / 8;
                 let chunked = ChunkedTensor::new(encoder, &tensor.shape, item, start);
                 tensors.push(chunked.ok_or_else(|| failed(LayoutFault::TooLarge.into()))?);
@@ -139,13 +155,18 @@ mod with {
         }
 
         /// The metadata of an array, and what makes its chunks.
-        fn array(&self, tensor: &OutputTensor) -> Result<(Vec<u8>, Box<dyn EncodeChunks>), Cause> {
+        fn array(
+            &self,
+            number: usize,
+            tensor: &OutputTensor,
+        ) -> Result<(Vec<u8>, Box<dyn EncodeChunks>), Cause> {
             let OutputTensor { name, dtype, shape, .. } = tensor;
             let item = dtype.item_bits() / 8;
             let ChunkShapes { chunk, shard } = self.chunking.shapes(shape, item)?;
             let codec: ChunkCodec = self.chunking.codec.unwrap_or_default();
             let shard = shard.as_deref();
-            let array = NewArray { path: name, dtype, shape, chunk: &chunk, shard, codec };
+            let (chunk, said) = (&chunk, self.annotations.get(&number));
+            let array = NewArray { path: name, dtype, shape, chunk, shard, codec, said };
             Ok(array.encoder().map_err(FormatError::from)?)
         }
     }

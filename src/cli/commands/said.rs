@@ -1,0 +1,125 @@
+//! What inputs say of tensors besides dtype and shape, in words: attributes, packed values, what an output cannot say.
+
+use serde_json::{Map, Value, json};
+use tslice::internals::dtype::DType;
+use tslice::internals::format::{Annotations, printable, shortened};
+use tslice::internals::input::Input;
+use tslice::internals::output::Unsaid;
+use tslice::internals::print;
+
+use crate::cli::report::{Failure, counted};
+
+/// The attributes by which netCDF packs values, which are read as they are stored.
+const PACKED: [&str; 3] = ["scale_factor", "add_offset", "_FillValue"];
+
+/// How many tensors notes are about at most.
+const MOST_NOTES: usize = 8;
+
+/// How the values of a tensor are packed: `scale_factor 0.01, add_offset 273.15`; `None` where they are not.
+pub(super) fn packed(said: &Annotations) -> Option<String> {
+    let one =
+        |name: &&str| said.attributes.get(*name).map(|value| format!("{name} {}", plain(value)));
+    let all: Vec<String> = PACKED.iter().filter_map(one).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// The text of an attribute, which netCDF has a list of one value for.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Array(all) if let [only] = all.as_slice() => plain(only),
+        Value::String(text) => shortened(text).to_string(),
+        value => shortened(&value.to_string()).to_string(),
+    }
+}
+
+/// Say on standard error of which of these tensors the values are packed, and read as they are stored.
+pub(super) fn note_packed(input: &Input, numbers: &[usize]) {
+    let tensors = numbers.iter().filter_map(|&number| input.contents().tensors.get(number));
+    let notes = tensors.filter_map(|tensor| {
+        let packed = packed(&tensor.annotated?.get())?;
+        let of = tensor.name.map_or_else(String::new, |name| format!("{}: ", shortened(&name)));
+        Some(format!("{of}values are taken as they are stored: {packed}"))
+    });
+    print_some(notes);
+}
+
+/// Say on standard error what an output does not say as its inputs do.
+pub(super) fn note_unsaid(all: &[Unsaid]) {
+    let notes = all.iter().flat_map(|Unsaid { name, left_out, reworded }| {
+        let of = if name.is_empty() { String::new() } else { format!("{}: ", shortened(name)) };
+        let attributes = |names: &[String]| {
+            let count = counted(names.len() as u64, "attribute");
+            let names: Vec<String> =
+                names.iter().take(MOST_NOTES).map(|it| shortened(it).to_string()).collect();
+            format!("{count} ({})", names.join(", "))
+        };
+        let left_out = (!left_out.is_empty())
+            .then(|| format!("{of}{} left out, which JSON cannot say", attributes(left_out)));
+        let reworded = (!reworded.is_empty()).then(|| {
+            format!("{of}NaN or infinity is written as a word in {}", attributes(reworded))
+        });
+        left_out.into_iter().chain(reworded)
+    });
+    print_some(notes);
+}
+
+fn print_some(mut notes: impl Iterator<Item = String>) {
+    notes.by_ref().take(MOST_NOTES).for_each(|note| Failure::new(note).print_note());
+    let others = notes.count() as u64;
+    if others > 0 {
+        Failure::new(format_args!("{} more like these", counted(others, "note"))).print_note();
+    }
+}
+
+/// Add to the record of a tensor what is said of it.
+pub(super) fn add_said(entry: &mut Value, dtype: &DType, said: Annotations) {
+    let Annotations { attributes, dimension_names, fill_value, unsaid, .. } = said;
+    if !attributes.is_empty() {
+        entry["attributes"] = Value::Object(attributes);
+    }
+    if !dimension_names.is_empty() {
+        entry["dimension_names"] = json!(dimension_names);
+    }
+    if let Some(fill) = fill_value.filter(|fill| fill.len() as u64 * 8 == dtype.item_bits()) {
+        entry["fill_value"] = element(dtype, &fill);
+    }
+    if !unsaid.is_empty() {
+        entry["unsaid_attributes"] = json!(unsaid);
+    }
+}
+
+/// An element: a number where JSON has it, or its text.
+fn element(dtype: &DType, bytes: &[u8]) -> Value {
+    let text = match print::can_print(dtype) {
+        true => print::element(dtype, bytes),
+        false => return Value::Null,
+    };
+    match text.as_str() {
+        "True" => Value::Bool(true),
+        "False" => Value::Bool(false),
+        "nan" => "NaN".into(),
+        "inf" => "Infinity".into(),
+        "-inf" => "-Infinity".into(),
+        text => {
+            let number = text.strip_suffix('.').unwrap_or(text);
+            serde_json::from_str(number)
+                .ok()
+                .filter(Value::is_number)
+                .unwrap_or_else(|| text.into())
+        }
+    }
+}
+
+/// The attributes of each group that has some, by its path.
+pub(super) fn of_groups(input: &Input) -> Map<String, Value> {
+    let groups = input.contents().tensors.groups().iter();
+    let said = groups.map(|(path, said)| (path.clone(), Value::Object(said.get().attributes)));
+    said.filter(|(_, said)| said != &json!({})).collect()
+}
+
+/// The line of a tensor whose values are packed, among those of `info`.
+pub(super) fn packed_line(name: Option<&str>, said: &Annotations) -> Option<String> {
+    let packed = packed(said)?;
+    let name = name.map_or_else(String::new, |name| format!("{} ", printable(name)));
+    Some(format!("  {name}has packed values: {}", printable(&packed)))
+}
