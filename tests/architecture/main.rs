@@ -30,7 +30,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("crc", &[]),
     ("source", &["os"]),
     ("sink", &["crc", "os"]),
-    ("format", &["dtype", "element", "shape", "source"]),
+    ("format", &["crc", "dtype", "element", "shape", "source"]),
     ("text", &["dtype", "element", "format", "shape", "sink"]),
     ("print", &["dtype", "element", "format", "shape"]),
     ("compare", &["dtype", "element", "format"]),

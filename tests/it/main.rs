@@ -52,6 +52,8 @@ mod text_inputs;
 mod torch;
 mod transpose;
 mod view;
+#[cfg(feature = "zarr")]
+mod zarr;
 
 // The library: inputs and outputs, and files that are right or wrong.
 mod examples;

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArrayToBytesCodecTraits, CodecOptions};
 use zarrs::storage::ReadableStorageTraits;
 use zarrs::storage::store::MemoryStore;
@@ -42,9 +42,9 @@ pub(crate) fn stored_dtype(dtype: &DType) -> Option<DType> {
     }
 }
 
-/// The metadata of a group with these attributes.
-pub(crate) fn group_json(attributes: &Map<String, Value>) -> Vec<u8> {
-    text(&json!({ "zarr_format": 3, "node_type": "group", "attributes": attributes }))
+/// The metadata of a group of which this is said.
+pub(crate) fn group_json(said: &Annotations) -> Vec<u8> {
+    text(&json!({ "zarr_format": 3, "node_type": "group", "attributes": said.attributes }))
 }
 
 fn text(json: &Value) -> Vec<u8> {

@@ -43,8 +43,6 @@ mod with {
     use std::ops::Range;
     use std::sync::Arc;
 
-    use serde_json::{Map, Value};
-
     use super::{Cause, FORMAT, Frame, Request};
     use crate::chunked::{ChunkSink, ChunkedTensor};
     use crate::format::zarr::{NewArray, group_json};
@@ -64,7 +62,7 @@ mod with {
         /// What is said of the arrays, by their numbers.
         annotations: BTreeMap<usize, Annotations>,
         /// The paths of the groups that the arrays lie in, and what is said of these.
-        groups: BTreeMap<String, Map<String, Value>>,
+        groups: BTreeMap<String, Annotations>,
     }
 
     /// Files of metadata: the name and the bytes of each.
@@ -75,7 +73,7 @@ mod with {
         let names: BTreeSet<&str> = tensors.names().collect();
         let mut groups = BTreeMap::new();
         let group = |path: &str| {
-            let said = request.groups.get(path).map(|said| said.attributes.clone());
+            let said = request.groups.get(path).cloned();
             (path.to_owned(), said.unwrap_or_default())
         };
         for name in tensors.names().filter(|name| !name.is_empty()) {

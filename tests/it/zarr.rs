@@ -1,0 +1,264 @@
+//! Zarr as other programs write it, and what is kept of what an array says where Zarr is written.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::tslice;
+
+/// An array of version 3 of so many 16-bit integers, in chunks of two that follow each other from 1 on; of an odd number
+/// the last chunk is not stored.
+fn array3(folder: &Path, len: i16, more: &Value) {
+    fs::create_dir_all(folder.join("c")).unwrap();
+    let mut metadata = json!({
+        "zarr_format": 3, "node_type": "array", "shape": [len], "data_type": "int16",
+        "chunk_grid": { "name": "regular", "configuration": { "chunk_shape": [2] } },
+        "chunk_key_encoding": { "name": "default" }, "fill_value": 0,
+        "codecs": [{ "name": "bytes", "configuration": { "endian": "little" } }],
+    });
+    for (key, value) in more.as_object().unwrap() {
+        metadata[key] = value.clone();
+    }
+    // as Python writes them
+    let text = metadata.to_string().replace("\"<NaN>\"", "NaN").replace("\"<-inf>\"", "-Infinity");
+    fs::write(folder.join("zarr.json"), text).unwrap();
+    for chunk in 0..len / 2 {
+        let numbers = [2 * chunk + 1, 2 * chunk + 2].map(i16::to_le_bytes).concat();
+        fs::write(folder.join(format!("c/{chunk}")), numbers).unwrap();
+    }
+}
+
+fn group3(folder: &Path, text: &str) {
+    fs::create_dir_all(folder).unwrap();
+    fs::write(folder.join("zarr.json"), text).unwrap();
+}
+
+const GROUP: &str = r#"{"zarr_format": 3, "node_type": "group", "attributes": {}}"#;
+
+/// The numbers of an array, as they are printed.
+#[track_caller]
+fn numbers(dir: &TempDir, args: &[&str]) -> String {
+    let done = tslice(dir, &[args, &["--to", "csv", "-o", "-"]].concat()).assert().success();
+    let text = String::from_utf8(done.get_output().stdout.clone()).unwrap();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What is said of an input in JSON.
+#[track_caller]
+fn info(dir: &TempDir, name: &str) -> Value {
+    let output = tslice(dir, &["info", "--json", name]).output().unwrap();
+    serde_json::from_slice::<Value>(&output.stdout).unwrap()[0].clone()
+}
+
+#[test]
+fn groups_without_metadata_hide_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("in");
+    group3(&root, GROUP);
+    array3(&root.join("a/b/c"), 4, &json!({}));
+    assert_eq!(numbers(&dir, &["in", "-t", "a/b/c"]), "1 2 3 4");
+    // nor where all of them have none
+    fs::remove_file(root.join("zarr.json")).unwrap();
+    fs::rename(&root, dir.path().join("in.zarr")).unwrap();
+    assert_eq!(numbers(&dir, &["in.zarr", "-t", "a/b/c"]), "1 2 3 4");
+    // a link to a folder above would never end
+    std::os::unix::fs::symlink("..", dir.path().join("in.zarr/a/up")).unwrap();
+    assert_eq!(numbers(&dir, &["in.zarr", "-t", "*"]), "1 2 3 4");
+    // version 2
+    let v2 = dir.path().join("v2");
+    fs::create_dir_all(v2.join("g/x")).unwrap();
+    fs::write(v2.join(".zgroup"), r#"{"zarr_format": 2}"#).unwrap();
+    let array = r#"{"zarr_format": 2, "shape": [2], "chunks": [2], "dtype": "<u1", "order": "C", "filters": null,
+        "compressor": null, "fill_value": false}"#;
+    fs::write(v2.join("g/x/.zarray"), array).unwrap();
+    fs::write(v2.join("g/x/0"), [7, 8]).unwrap();
+    assert_eq!(numbers(&dir, &["v2", "-t", "g/x"]), "7 8");
+}
+
+#[test]
+fn what_python_writes_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("in");
+    group3(
+        &root,
+        r#"{"zarr_format": 3, "node_type": "group", "attributes": {"x": [NaN, -Infinity]}}"#,
+    );
+    array3(&root.join("nan"), 3, &json!({ "attributes": { "y": "<NaN>" }, "fill_value": -9999.0 }));
+    array3(&root.join("false"), 3, &json!({ "fill_value": false }));
+    array3(&root.join("null"), 3, &json!({ "fill_value": null }));
+    array3(&root.join("half"), 3, &json!({ "fill_value": 0.5 }));
+    array3(&root.join("unknown"), 3, &json!({ "more": { "name": "x" } }));
+    array3(&root.join("passed"), 3, &json!({ "more": { "must_understand": false } }));
+    array3(&root.join("no-endian"), 3, &json!({ "codecs": ["bytes"] }));
+    array3(&root.join("lz4"), 3, &json!({ "codecs": ["bytes", { "name": "numcodecs.lz4" }] }));
+    for (name, last) in [("nan", "-9999"), ("false", "0"), ("null", "0"), ("passed", "0")] {
+        assert_eq!(numbers(&dir, &["in", "-t", name]), format!("1 2 {last}"));
+    }
+    let said = info(&dir, "in");
+    assert_eq!(said["groups"], json!({ "": { "x": ["NaN", "-Infinity"] } }));
+    let nan = said["tensors"].as_array().unwrap().iter().find(|it| it["name"] == "nan").unwrap();
+    assert_eq!((&nan["attributes"], &nan["fill_value"]), (&json!({ "y": "NaN" }), &json!(-9999)));
+    let unreadable = said["unreadable"].as_array().unwrap();
+    let names: Vec<&str> = unreadable.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["half", "lz4", "no-endian", "unknown"]);
+    let reason = unreadable[3]["reason"].as_str().unwrap();
+    assert_eq!(reason, "the key \"more\" is not known, and must be understood");
+}
+
+#[test]
+fn codecs_of_numcodecs_have_their_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let sum = |bytes: &[u8]| crc32fast::hash(bytes).to_le_bytes();
+    let plain = [1i16, 2].map(i16::to_le_bytes).concat();
+    let gzip = {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(&plain).unwrap();
+        encoder.finish().unwrap()
+    };
+    let zlib = {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(&plain).unwrap();
+        encoder.finish().unwrap()
+    };
+    let at_end = json!({ "location": "end" });
+    let stored = [
+        ("gzip", json!({ "level": 1 }), gzip),
+        ("zlib", json!({}), zlib),
+        ("crc32", json!({}), [&sum(&plain)[..], &plain].concat()),
+        ("crc32", at_end, [&plain[..], &sum(&plain)].concat()),
+        ("shuffle", json!({}), vec![1, 2, 0, 0]),
+    ];
+    for (name, configuration, bytes) in stored {
+        let name = format!("numcodecs.{name}");
+        let little = json!({ "name": "bytes", "configuration": { "endian": "little" } });
+        let codec = json!({ "name": name, "configuration": configuration });
+        array3(&dir.path().join("in"), 2, &json!({ "codecs": [little, codec] }));
+        fs::write(dir.path().join("in/c/0"), &bytes).unwrap();
+        assert_eq!(numbers(&dir, &["in"]), "1 2", "{name}");
+        if name.ends_with("crc32") {
+            let damaged: Vec<u8> = bytes.iter().map(|byte| byte ^ 1).collect();
+            fs::write(dir.path().join("in/c/0"), damaged).unwrap();
+            let failed = tslice(&dir, &["in", "-o", "out.npy"]).assert().failure();
+            let said = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
+            assert!(said.contains("its CRC-32 is another one"), "{said}");
+        }
+    }
+}
+
+/// A little-endian archive of stored members, of which several may have one name.
+fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let (mut bytes, mut directory) = (Vec::new(), Vec::new());
+    for (name, data) in members {
+        let (crc, len) = (crc32fast::hash(data), data.len() as u32);
+        let start = bytes.len() as u32;
+        let mut common = vec![0; 8];
+        for number in [crc, len, len] {
+            common.extend(number.to_le_bytes());
+        }
+        common.extend((name.len() as u16).to_le_bytes());
+        common.extend([0; 2]);
+        bytes.extend(b"PK\x03\x04\x14\0");
+        bytes.extend(&common);
+        bytes.extend(name.bytes());
+        bytes.extend(*data);
+        directory.extend(b"PK\x01\x02\x14\0\x14\0");
+        directory.extend(&common);
+        directory.extend([0; 10]);
+        directory.extend(start.to_le_bytes());
+        directory.extend(name.bytes());
+    }
+    let (start, len, count) = (bytes.len() as u32, directory.len() as u32, members.len() as u16);
+    bytes.extend(directory);
+    bytes.extend(b"PK\x05\x06\0\0\0\0");
+    bytes.extend([count, count].map(u16::to_le_bytes).concat());
+    bytes.extend([len, start].map(u32::to_le_bytes).concat());
+    bytes.extend([0; 2]);
+    bytes
+}
+
+#[test]
+fn the_last_of_two_members_of_one_name_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    array3(&dir.path().join("one"), 2, &json!({ "attributes": { "n": 1 } }));
+    array3(&dir.path().join("two"), 2, &json!({ "attributes": { "n": 2 } }));
+    let of = |name: &str| fs::read(dir.path().join(name)).unwrap();
+    let (one, two, chunk) = (of("one/zarr.json"), of("two/zarr.json"), of("one/c/0"));
+    let members: [(&str, &[u8]); 4] = [
+        ("g/a/zarr.json", &one),
+        ("g/a/c/0", &[0; 4]),
+        ("g/a/zarr.json", &two),
+        ("g/a/c/0", &chunk),
+    ];
+    fs::write(dir.path().join("in.zip"), archive(&members)).unwrap();
+    assert_eq!(numbers(&dir, &["in.zip", "-t", "g/a"]), "1 2");
+    assert_eq!(info(&dir, "in.zip")["tensors"][0]["attributes"], json!({ "n": 2 }));
+}
+
+/// A hierarchy of one array `g/a` of shape (2, 3), with attributes at each level.
+fn said() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("in");
+    group3(&root, r#"{"zarr_format": 3, "node_type": "group", "attributes": {"title": "t"}}"#);
+    group3(
+        &root.join("g"),
+        r#"{"zarr_format": 3, "node_type": "group", "attributes": {"k": [1]}}"#,
+    );
+    let grid = json!({ "name": "regular", "configuration": { "chunk_shape": [1, 3] } });
+    let array = json!({
+        "shape": [2, 3], "chunk_grid": grid, "fill_value": 7, "dimension_names": ["y", "x"],
+        "attributes": { "units": "K", "scale_factor": 0.5, "bad": "<NaN>" },
+    });
+    // no chunk is stored
+    array3(&root.join("g/a"), 0, &array);
+    dir
+}
+
+/// The metadata of an array of an output.
+fn written(dir: &TempDir, path: &str) -> Value {
+    serde_json::from_slice(&fs::read(dir.path().join(path).join("zarr.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn what_an_array_says_of_itself_is_kept() {
+    let dir = said();
+    let note = "tslice: note: g/a: NaN or infinity is written as a word in 1 attribute (bad)\n";
+    let write = |args: &[&str], out: &str| {
+        let args = [&["in", "-t", "g/a"], args, &["-o", out, "--force"]].concat();
+        tslice(&dir, &args).assert().success().stderr(note);
+        let array = written(&dir, &format!("{out}/g/a"));
+        let attributes = json!({ "units": "K", "scale_factor": 0.5, "bad": "NaN" });
+        assert_eq!(array["attributes"], attributes);
+        assert_eq!(written(&dir, out)["attributes"], json!({ "title": "t" }));
+        assert_eq!(written(&dir, &format!("{out}/g"))["attributes"], json!({ "k": [1] }));
+        (array["dimension_names"].clone(), array["fill_value"].clone())
+    };
+    assert_eq!(write(&[], "whole.zarr"), (json!(["y", "x"]), json!(7)));
+    // chunks that are the fill value are not stored, as before
+    assert!(!dir.path().join("whole.zarr/g/a/c").exists());
+    assert_eq!(numbers(&dir, &["whole.zarr", "-t", "g/a", "[0]"]), "7 7 7");
+    assert_eq!(write(&["[1]"], "row.zarr").0, json!(["x"]));
+    assert_eq!(write(&["[:, None, ::-1]"], "new.zarr").0, json!(["y", null, "x"]));
+    assert_eq!(write(&["--transpose", "1,0"], "turned.zarr").0, json!(["x", "y"]));
+    assert_eq!(write(&["[:, [2, 0]]"], "list.zarr").0, json!(["y", "x"]));
+    assert_eq!(write(&["[[1, 0], [2, 0]]"], "points.zarr").0, Value::Null);
+    assert_eq!(write(&["--cast", "float64"], "cast.zarr").1, json!(7.0));
+    assert_eq!(write(&["--cast", "int64"], "cast.zarr").1, json!(7));
+}
+
+#[test]
+fn packed_values_are_said() {
+    let dir = said();
+    let info = tslice(&dir, &["info", "in"]).assert().success();
+    let text = String::from_utf8(info.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("\n  g/a has packed values: scale_factor 0.5\n"), "{text}");
+    let note = "tslice: note: g/a: values are taken as they are stored: scale_factor 0.5\n";
+    tslice(&dir, &["view", "in", "--stats"]).assert().success().stderr(note);
+    tslice(&dir, &["view", "in", "--reduce", "sum", "-o", "sum.npy"])
+        .assert()
+        .success()
+        .stderr(note);
+    tslice(&dir, &["view", "in"]).assert().success().stderr("");
+}
