@@ -23,6 +23,8 @@ pub enum Format {
     Gguf,
     /// A checkpoint of several `.safetensors` and an index.
     Sharded,
+    /// A checkpoint of several files of torch.save.
+    ShardedTorch,
     /// HDF5, with netCDF 4.
     Hdf5,
     /// Arrays of Zarr, in a folder or a zip archive.
@@ -43,6 +45,7 @@ impl fmt::Display for Format {
             Format::Torch => "pytorch",
             Format::Gguf => "gguf",
             Format::Sharded => "sharded safetensors",
+            Format::ShardedTorch => "sharded pytorch",
             Format::Hdf5 => "hdf5",
             Format::Zarr => "zarr",
             Format::Raw => "raw",

@@ -29,6 +29,8 @@ pub enum Foreign {
     Hdf5,
     /// A picture.
     Jpeg,
+    /// An object in JSON that is no index.
+    JsonObject,
     /// Nested lists in JSON whose name does not say so.
     JsonList,
     /// Compressed bytes.
@@ -190,6 +192,9 @@ impl fmt::Display for Foreign {
             Foreign::Hdf5 => "an HDF5 file",
             Foreign::Jpeg => "a JPEG picture",
             Foreign::JsonList => "a list in JSON",
+            Foreign::JsonObject => {
+                "a JSON object that is no index of a checkpoint (it has no \"weight_map\")"
+            }
             Foreign::Lz4 => "an lz4 file",
             Foreign::Matlab => "a MATLAB file",
             Foreign::Matlab73 => "a MATLAB 7.3 file (HDF5)",

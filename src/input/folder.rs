@@ -1,14 +1,16 @@
 //! What lies in a folder beside the tensors: small files, and the shards of an index that is there; what lies
 //! in a folder of a store.
 
+use std::cmp::Ordering;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, FileName};
 use crate::format::shards::{MAX_INDEX, ShardIndex};
-use crate::input::Location;
-use crate::input::sharded;
+use crate::format::{Foreign, FormatError};
+use crate::input::format::UseOfIndex;
+use crate::input::{Location, ShardsFault};
 use crate::source::remote::{self, Address, FolderEntry};
 
 /// Files of more bytes are not small.
@@ -74,6 +76,147 @@ impl SmallFile {
     }
 }
 
+/// What lies in a folder; opened again where a signal interrupts.
+fn read_dir(folder: &Path) -> io::Result<fs::ReadDir> {
+    loop {
+        match fs::read_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            entries => return entries,
+        }
+    }
+}
+
+/// The names in a folder that are text, in natural order.
+fn names_in(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in read_dir(folder)? {
+        names.extend(entry?.file_name().into_string().ok());
+    }
+    names.sort_by(|one, other| natural(one, other));
+    Ok(names)
+}
+
+/// The order of names in which numbers count: `2` before `10`.
+fn natural(one: &str, other: &str) -> Ordering {
+    let is_digit = |byte: &u8| byte.is_ascii_digit();
+    let (mut a, mut b) = (one.as_bytes(), other.as_bytes());
+    while let ([first, rest_a @ ..], [second, rest_b @ ..]) = (a, b) {
+        if !is_digit(first) || !is_digit(second) {
+            match first.cmp(second) {
+                Ordering::Equal => (a, b) = (rest_a, rest_b),
+                unequal => return unequal,
+            }
+            continue;
+        }
+        let digits = |text: &[u8]| text.iter().take_while(|byte| is_digit(byte)).count();
+        let (number_a, rest_a) = a.split_at(digits(a));
+        let (number_b, rest_b) = b.split_at(digits(b));
+        let zeros = |text: &[u8]| text.iter().take_while(|byte| **byte == b'0').count();
+        let (plain_a, plain_b) = (&number_a[zeros(number_a)..], &number_b[zeros(number_b)..]);
+        match plain_a.len().cmp(&plain_b.len()).then_with(|| plain_a.cmp(plain_b)) {
+            Ordering::Equal => (a, b) = (rest_a, rest_b),
+            unequal => return unequal,
+        }
+    }
+    a.len().cmp(&b.len()).then_with(|| one.cmp(other))
+}
+
+/// The name of a checkpoint of one file.
+const ONE: &str = "model.safetensors";
+
+/// A kind of checkpoint: the usual name of its index, and what stands in any such name.
+type IndexNames = (&'static str, &'static str);
+const OF_SAFETENSORS: IndexNames = ("model.safetensors.index.json", ".safetensors.index.");
+const OF_TORCH: IndexNames = ("pytorch_model.bin.index.json", ".bin.index.");
+
+/// The files of a checkpoint in a folder.
+pub(super) enum CheckpointFiles {
+    /// A file that is all of it, or its index.
+    One(PathBuf),
+    /// Shards without an index.
+    Shards(Vec<String>),
+}
+
+/// What a folder holds: `model.safetensors`, an index, or shards.
+///
+/// # Errors
+/// [`ShardsFault`]: nothing of these in the folder, or several indexes; checkpoints of other programs.
+pub(super) fn checkpoint_in(folder: &Path, index: UseOfIndex) -> Result<CheckpointFiles, Error> {
+    let names = names_in(folder).map_err(|error| Error::file(folder, error))?;
+    if names.iter().any(|name| name == ONE) {
+        return Ok(CheckpointFiles::One(folder.join(ONE)));
+    }
+    if index != UseOfIndex::Ignored {
+        let mut indexes = [OF_SAFETENSORS, OF_TORCH].into_iter();
+        if let Some(index) = indexes.find_map(|kind| index_among(folder, &names, kind)) {
+            return Ok(CheckpointFiles::One(index?));
+        }
+    }
+    shards_among(folder, names).map(|mut shards| match shards.as_slice() {
+        [_] => CheckpointFiles::One(folder.join(shards.remove(0))),
+        _ => CheckpointFiles::Shards(shards),
+    })
+}
+
+/// The shards in a folder, in natural order.
+///
+/// # Errors
+/// As [`checkpoint_in`].
+pub(super) fn shards_in(folder: &Path) -> Result<Vec<String>, Error> {
+    shards_among(folder, names_in(folder).map_err(|error| Error::file(folder, error))?)
+}
+
+fn shards_among(folder: &Path, names: Vec<String>) -> Result<Vec<String>, Error> {
+    let is_there = |other: &str| names.iter().any(|name| name == other);
+    let foreign = |kind| Err(Error::file(folder, FormatError::Foreign(kind)));
+    let ends = |name: &&String, end: &str| name.ends_with(end) && !name.starts_with('.');
+    let of = |begin: &str, end: &str| -> Vec<String> {
+        let shards = names.iter().filter(|name| ends(name, end) && name.starts_with(begin));
+        shards.cloned().collect()
+    };
+    let shards = [of("", ".safetensors"), of("pytorch_model", ".bin")];
+    match shards.into_iter().find(|shards| !shards.is_empty()) {
+        Some(shards) => Ok(shards),
+        None if names.iter().any(|name| name.ends_with(".distcp")) => foreign(Foreign::DcpFolder),
+        None if ["_METADATA", "_CHECKPOINT_METADATA", "manifest.ocdbt"]
+            .into_iter()
+            .any(is_there) =>
+        {
+            foreign(Foreign::Orbax)
+        }
+        None => Err(Error::file(folder, ShardsFault::NoIndex)),
+    }
+}
+
+/// The index among the names in a folder. Of several, that of the usual name counts.
+fn index_among(
+    folder: &Path,
+    names: &[String],
+    (usual, part): IndexNames,
+) -> Option<Result<PathBuf, Error>> {
+    let is_one = |name: &&String| name.contains(part) && name.ends_with(".json");
+    let indexes: Vec<&String> = names.iter().filter(is_one).collect();
+    let of_usual_name = indexes.iter().find(|name| ***name == usual);
+    match (of_usual_name, indexes.as_slice()) {
+        (_, []) => None,
+        (Some(name), _) | (None, [name]) => Some(Ok(folder.join(name))),
+        (None, _) => {
+            let shown = indexes.into_iter().cloned().collect();
+            Some(Err(Error::file(folder, ShardsFault::SeveralIndexes(shown))))
+        }
+    }
+}
+
+/// The one file that a folder is read as; `None` for an index or several shards.
+pub(crate) fn single_file(path: &Path) -> Option<PathBuf> {
+    match checkpoint_in(path, UseOfIndex::Followed).ok()? {
+        CheckpointFiles::One(file) if !file.extension().is_some_and(|it| it == "json") => {
+            Some(file)
+        }
+        _ => None,
+    }
+}
+
 /// What lies in a folder of a store.
 ///
 /// # Errors
@@ -91,7 +234,7 @@ pub fn small_files(location: &Location) -> Result<Vec<SmallFile>, Error> {
     let Some(path) = location.path() else { return Ok(Vec::new()) };
     let folder = folder_of(path);
     let mut files = Vec::new();
-    for entry in sharded::read_dir(folder).map_err(|error| Error::file(folder, error))? {
+    for entry in read_dir(folder).map_err(|error| Error::file(folder, error))? {
         let entry = entry.map_err(|error| Error::file(folder, error))?;
         let path = entry.path();
         let Ok(name) = entry.file_name().into_string() else { continue };
@@ -112,7 +255,8 @@ pub fn is_in_folder(location: &Location, folder: &Path) -> bool {
     of_input.is_some() && of_input == fs::canonicalize(folder).ok()
 }
 
-fn folder_of(path: &Path) -> &Path {
+/// The folder of a file, or a folder itself.
+pub(super) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         _ if path.is_dir() => path,
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -136,9 +280,8 @@ pub(crate) fn old_shards(folder: &Path) -> io::Result<Vec<String>> {
     if !found(folder)?.is_some_and(|folder| folder.is_dir()) {
         return Ok(Vec::new());
     }
-    let index = match sharded::index_of(folder) {
-        Ok(path) => path,
-        Err(error) => return error.cause.downcast().map_or_else(|_| Ok(Vec::new()), Err),
+    let Some(Ok(index)) = index_among(folder, &names_in(folder)?, OF_SAFETENSORS) else {
+        return Ok(Vec::new());
     };
     if !found(&index)?.is_some_and(|index| index.is_file()) {
         return Ok(Vec::new());
@@ -157,5 +300,25 @@ fn found(path: &Path) -> io::Result<Option<fs::Metadata>> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         found => found.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_count_in_names() {
+        let sorted = ["a", "a-2.x", "a-02.x", "a-10.x", "a10b1", "a10b02", "b", "é"];
+        for (at, one) in sorted.iter().enumerate() {
+            for (behind, other) in sorted.iter().enumerate() {
+                let order = natural(one, other);
+                // those that differ by zeros alone stand next to each other
+                if !(1..3).contains(&at) || !(1..3).contains(&behind) {
+                    assert_eq!(order, at.cmp(&behind), "{one} {other}");
+                }
+                assert_eq!(natural(other, one), order.reverse());
+            }
+        }
     }
 }

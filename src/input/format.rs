@@ -30,8 +30,24 @@ pub struct OpenOptions {
     pub two_sums: bool,
     /// What elements are read as that the input says to be something else.
     pub read_as: Option<ReadAs>,
+    /// What an index of a checkpoint is used for.
+    pub index: UseOfIndex,
     /// Where notes of the input go.
     pub notes: Notes,
+}
+
+/// What an index of a checkpoint is used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UseOfIndex {
+    /// It says where tensors are; what it leaves out is read too.
+    #[default]
+    Followed,
+    /// It must agree with its shards.
+    Strict,
+    /// As `Followed`, and the shards that it does not name are read too.
+    Widened,
+    /// Nothing: the shards that are there are read.
+    Ignored,
 }
 
 /// A format that files are recognised as.

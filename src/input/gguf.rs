@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::error::{Error, Fault};
 use crate::format::gguf::{self, GgufError, GgufHeader, SplitPlace};
 use crate::format::{Contents, Format, FormatError, Tensors, first_repeated};
-use crate::input::format::{InputFormat, RecognisedFile};
+use crate::input::format::{InputFormat, OpenOptions, RecognisedFile, UseOfIndex};
 use crate::input::single::{self, kept};
-use crate::input::{Bytes, GgufPart, Input, Location, PartFile, failed_source};
+use crate::input::{Absent, Bytes, GgufPart, Input, Location, PartFile, failed_source};
 use crate::source::{self, ConcatSource, IoMode, Source};
 
 /// llama.cpp's `.gguf`.
@@ -20,7 +20,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let source = kept(location, bytes, progress)?;
     let header = read_header(location, source.as_ref())?;
     match header.split {
-        Some(place) => open_split(location, source, header, place, options.io),
+        Some(place) => open_split(location, source, header, place, options),
         None => {
             let contents = Contents::of(Format::Gguf, header.tensors);
             let part = GgufPart { metadata: header.metadata, source: Arc::clone(&source) };
@@ -37,13 +37,13 @@ fn read_header(location: &Location, source: &dyn Source) -> Result<GgufHeader, E
     header.map_err(|error| Error::file(location, error))
 }
 
-/// Open all files of a model, of which one is open.
+/// Open all files of a model that are there, of which one is open.
 fn open_split(
     location: &Location,
     source: Arc<dyn Source>,
     header: GgufHeader,
     place: SplitPlace,
-    io: IoMode,
+    options: &OpenOptions,
 ) -> Result<Input, Error> {
     let SplitPlace { number: own, count, tensors: said } = place;
     let name = |number: u64| format!("-{:05}-of-{count:05}.gguf", number.saturating_add(1));
@@ -56,12 +56,27 @@ fn open_split(
     };
     let mut opened = Some((source, header));
     let (mut joined, mut tensors) = (ConcatSource::default(), Tensors::default());
-    let (mut parts, mut first) = (Vec::new(), None);
+    let (mut parts, mut first, mut absent) = (Vec::new(), None, Vec::new());
+    // names may say anything: of what is not there no more is said than a folder may hold
+    let most = u64::from(u16::MAX);
+    if count > most {
+        return Err(failed(GgufSplitFault::Many { count, most }));
+    }
     for number in 0..count {
         let name = format!("{stem}{}", name(number));
-        let (source, header) = match opened.take_if(|_| number == own) {
-            Some(opened) => opened,
-            None => open_part(location, &name, SplitPlace { number, ..place }, io)?,
+        let part = match opened.take_if(|_| number == own) {
+            Some(opened) => Ok(opened),
+            None => open_part(location, &name, SplitPlace { number, ..place }, options.io),
+        };
+        let (source, header) = match part {
+            Ok(part) => part,
+            Err(error) if options.index == UseOfIndex::Strict => return Err(error),
+            Err(error) => {
+                let reason = error.cause.to_string();
+                absent.push(Absent { number: parts.len(), file: name.clone(), reason });
+                parts.push(PartFile { name, start: 0 });
+                continue;
+            }
         };
         let pushed = joined.push(name.clone(), Arc::clone(&source));
         let start = pushed.map_err(|error| failed_source(location, error))?;
@@ -69,6 +84,7 @@ fn open_split(
         first.get_or_insert(GgufPart { metadata: header.metadata, source });
         parts.push(PartFile { name, start });
     }
+    let said = said.filter(|_| absent.is_empty());
     if let Some(said) = said.filter(|&said| said != tensors.len() as u64) {
         return Err(failed(GgufSplitFault::Tensors { said, found: tensors.len() }));
     }
@@ -78,7 +94,10 @@ fn open_split(
     }
     let contents = Contents::of(Format::Gguf, tensors);
     let input = Input::of_file(location, Bytes::Random(Arc::new(joined)), contents);
-    Ok(Input { parts, gguf: first, ..input })
+    for Absent { file, reason, .. } in &absent {
+        options.notes.add(format_args!("{location}: {file} is missing, and its tensors: {reason}"));
+    }
+    Ok(Input { parts, gguf: first, absent, ..input })
 }
 
 /// A file of a model, and its header.
@@ -133,6 +152,14 @@ pub enum GgufSplitFault {
         count: u64,
         /// How its name would end.
         end: String,
+    },
+    /// More files than can be.
+    #[error("is of a split model of {count} files, and at most {most} are read")]
+    Many {
+        /// How many there are.
+        count: u64,
+        /// How many there may be.
+        most: u64,
     },
     /// Another file is in the place of one.
     #[error("has to be file {} of {count} of a split model, and does not say so", .number + 1)]

@@ -33,10 +33,10 @@ mod zip;
 pub(crate) use checked::{StoredMember, Summed};
 pub use field::FieldFault;
 pub(crate) use field::take_fields;
-pub(crate) use folder::old_shards;
 pub use folder::{SmallFile, is_in_folder, remote_folder, small_files};
-pub use format::OpenOptions;
+pub(crate) use folder::{old_shards, single_file};
 pub(crate) use format::RecognisedFile;
+pub use format::{OpenOptions, UseOfIndex};
 pub use gguf::GgufSplitFault;
 pub use integers::IntegersFault;
 pub(crate) use kept::{failed_source, failed_stream, finish};
@@ -44,7 +44,10 @@ pub use location::Location;
 pub use notes::Notes;
 pub(crate) use open::recognise;
 pub use open::{open, open_watched};
-pub use opened::{BadMember, Checkpoint, Input, PartFile, Unreadable, UnreadableCause};
+pub use opened::{
+    Absent, BadMember, Checkpoint, Input, Missing, MissingTensor, PartFile, Unreadable,
+    UnreadableCause,
+};
 pub(crate) use opened::{Bytes, DeflatedMember, GgufPart};
 pub use pattern::SelectFault;
 pub(crate) use pattern::find;

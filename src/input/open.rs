@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::execute::Progress;
 use crate::format::{Format, MAGIC_LEN, TextFormat, npy, safetensors};
+use crate::input::folder::{self, CheckpointFiles};
 use crate::input::format::{InputFormat, OpenOptions, RecognisedFile};
 #[cfg(feature = "hdf5")]
 use crate::input::hdf5;
@@ -85,9 +86,26 @@ fn open_as_it_says(
         options.raw.apply(&mut input, &options.tensors)?;
         return Ok(input);
     }
-    let index = folder.map(sharded::index_of).transpose()?.map(Location::Path);
-    let location = index.as_ref().unwrap_or(location);
-    let mut bytes = open_bytes(location, options.io)?;
+    let found = match folder {
+        None => None,
+        Some(folder) => match folder::checkpoint_in(folder, options.index)? {
+            CheckpointFiles::One(path) => Some(Location::Path(path)),
+            CheckpointFiles::Shards(files) => {
+                let mut input = sharded::open_folder(location, folder, files, options)?;
+                options.raw.apply(&mut input, &options.tensors)?;
+                return Ok(input);
+            }
+        },
+    };
+    let location = found.as_ref().unwrap_or(location);
+    let mut bytes = match &found {
+        // nobody waits for the writer of a FIFO in a folder
+        Some(Location::Path(path)) => {
+            let opened = source::open_file(path, options.io).map(source::Opened::Random);
+            opened.map_err(|error| Error::file(location, error))?
+        }
+        _ => open_bytes(location, options.io)?,
+    };
     let first = match &mut bytes {
         // still to be read afterwards
         source::Opened::Forward(stream) => {

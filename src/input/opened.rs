@@ -1,6 +1,6 @@
 //! An opened input: what its header says, and the bytes of its tensors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,6 +35,8 @@ pub struct Input {
     /// Its stored members that have elements, in the order of their bytes.
     pub(crate) stored: Vec<StoredMember>,
     pub(crate) unreadable: Vec<Unreadable>,
+    /// Its files that cannot be opened.
+    pub(crate) absent: Vec<Absent>,
     /// The classes and functions of a pickle that are not known.
     pub(crate) opaque: Vec<String>,
     pub(crate) notes: Notes,
@@ -141,6 +143,65 @@ pub struct Checkpoint {
     pub index: shards::ShardIndex,
     /// The metadata of each file; empty for files that were not opened.
     pub metadata: Vec<BTreeMap<String, String>>,
+    /// How many tensors there are, in files that were not opened too.
+    pub listed: usize,
+    /// Whether the files were found in a folder without an index.
+    pub(crate) is_folder: bool,
+    /// The numbers of the tensors of the index that are nowhere.
+    pub(crate) missing: Vec<u32>,
+}
+
+/// A file that should be there, and cannot be opened.
+pub struct Absent {
+    /// Its number among the files; they ascend.
+    pub(crate) number: usize,
+    /// The name, in the folder of the input.
+    pub file: String,
+    /// Why it cannot be opened.
+    pub reason: String,
+}
+
+/// What should be in an input of several files, and is not there.
+pub struct Missing<'a> {
+    /// The tensor; of a file of which no tensors are known, none.
+    pub tensor: Option<&'a str>,
+    /// The file.
+    pub file: &'a str,
+    /// Why the file cannot be opened; it can be, and does not hold the tensor, without one.
+    pub reason: Option<&'a str>,
+}
+
+/// A tensor that is asked for, and is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{}: {reason}", of_missing(tensor.as_deref()), shortened(file))]
+pub struct MissingTensor {
+    tensor: Option<String>,
+    file: String,
+    reason: String,
+}
+
+impl Fault for MissingTensor {}
+
+/// The beginning of a message about what is missing: a tensor, or a file.
+fn of_missing(tensor: Option<&str>) -> String {
+    match tensor {
+        Some(tensor) => format!("tensor {:?} is missing: ", shortened(tensor)),
+        None => "a file is missing: ".to_owned(),
+    }
+}
+
+impl Absent {
+    /// The file as what is missing.
+    fn missing(&self) -> Missing<'_> {
+        Missing { tensor: None, file: &self.file, reason: Some(&self.reason) }
+    }
+}
+
+impl<'a> Missing<'a> {
+    /// By what it can be asked for.
+    pub(crate) fn name(&self) -> &'a str {
+        self.tensor.unwrap_or(self.file)
+    }
 }
 
 /// A deflated member of an archive, and the position of its first inflated byte.
@@ -167,6 +228,7 @@ impl Input {
             deflated: Vec::new(),
             stored: Vec::new(),
             unreadable: Vec::new(),
+            absent: Vec::new(),
             opaque: Vec::new(),
             notes: Notes::default(),
         }
@@ -243,7 +305,7 @@ impl Input {
         let shard = self
             .parts
             .get(tensor.part())
-            .and_then(|file| Some(FileName::from(&self.location.with_file_name(&file.name)?)));
+            .and_then(|file| Some(FileName::from(&self.beside(&file.name)?)));
         shard.unwrap_or_else(|| (&self.location).into())
     }
 
@@ -283,6 +345,45 @@ impl Input {
         &self.opaque
     }
 
+    /// What should be there, and is not: tensors, and files of which no tensors are known.
+    pub fn missing(&self) -> impl Iterator<Item = Missing<'_>> {
+        let named = (0..self.missing_count()).filter_map(|at| self.missing_named(at));
+        let mut listed = HashSet::new();
+        if let Some(it) = &self.checkpoint {
+            listed.extend(it.missing.iter().map(|&number| it.index.tensor(number as usize).1));
+        }
+        let files = if self.checkpoint.is_some() { self.absent.as_slice() } else { &[] };
+        let files = files.iter().filter(move |it| !listed.contains(&it.number));
+        named.chain(files.map(Absent::missing))
+    }
+
+    /// How many of these have a name by which they can be asked for: tensors, and where these are not known,
+    /// files.
+    pub fn missing_count(&self) -> usize {
+        self.checkpoint.as_ref().map_or(self.absent.len(), |it| it.missing.len())
+    }
+
+    /// One of those that have a name.
+    pub fn missing_named(&self, at: usize) -> Option<Missing<'_>> {
+        let Some(checkpoint) = &self.checkpoint else {
+            return self.absent.get(at).map(Absent::missing);
+        };
+        let (tensor, file) = checkpoint.index.tensor(*checkpoint.missing.get(at)? as usize);
+        let absent = self.absent.binary_search_by_key(&file, |it| it.number).ok();
+        let reason = absent.and_then(|at| Some(self.absent.get(at)?.reason.as_str()));
+        Some(Missing { tensor: Some(tensor), file: &checkpoint.index.files[file], reason })
+    }
+
+    /// A file in the folder of the input.
+    pub(crate) fn beside(&self, name: &str) -> Option<Location> {
+        match &self.location {
+            Location::Path(folder) if self.checkpoint.as_ref().is_some_and(|it| it.is_folder) => {
+                Some(Location::Path(folder.join(name)))
+            }
+            other => other.with_file_name(name),
+        }
+    }
+
     /// What has a name, and cannot be read.
     pub fn unreadable(&self) -> &[Unreadable] {
         &self.unreadable
@@ -317,17 +418,24 @@ impl Input {
         let only = hidden.first().filter(|_| found.is_empty());
         match hidden.iter().find(is_named).or(only) {
             Some(&number) => self.refuse_unreadable(number),
-            None => {
-                self.note_unreadable(hidden);
-                Ok(())
-            }
+            None => self.note_unreadable(hidden),
         }
     }
 
     /// Say of what cannot be read that it is left out: of the first few with the reason.
-    pub(crate) fn note_unreadable(&self, numbers: impl IntoIterator<Item = usize>) {
+    ///
+    /// # Errors
+    /// [`MissingTensor`] for what is missing.
+    pub(crate) fn note_unreadable(
+        &self,
+        numbers: impl IntoIterator<Item = usize>,
+    ) -> Result<(), Error> {
         let mut more = 0u64;
+        let there = self.contents.tensors.len() + self.unreadable.len();
         for (at, number) in numbers.into_iter().enumerate() {
+            if number >= there {
+                return self.refuse_unreadable(number);
+            }
             match self.refuse_unreadable(number) {
                 Err(error) if at < MOST_NOTES => self.notes.add(format_args!("{error}; left out")),
                 _ => more += 1,
@@ -338,6 +446,7 @@ impl Input {
             self.notes
                 .add(format_args!("{shown}: {more} more tensors cannot be read, and are left out"));
         }
+        Ok(())
     }
 
     /// The numbers of the tensors with these names, where what cannot be read counts too: its numbers
@@ -349,6 +458,9 @@ impl Input {
         let tensors = &self.contents.tensors;
         let names = tensors.names().map(|name| name.unwrap_or("-"));
         let names = names.chain(self.unreadable.iter().map(|member| member.name.as_str()));
+        let missing = (0..self.missing_count()).filter_map(|at| self.missing_named(at));
+        let missing = missing.map(|it| it.name());
+        let names = names.chain(missing);
         match (patterns, self.named_count()) {
             ([], 1) => Ok(vec![0]),
             ([], 0) => Err(self.failed(SelectFault::NoTensors)),
@@ -381,12 +493,20 @@ impl Input {
 
     /// How many names there are, those of what cannot be read included.
     pub(crate) fn named_count(&self) -> usize {
-        self.contents.tensors.len() + self.unreadable.len()
+        self.contents.tensors.len() + self.unreadable.len() + self.missing_count()
     }
 
-    /// The error of a number that is beyond those of the tensors.
+    /// The error of a number that is beyond those of the tensors: what cannot be read, and behind that what
+    /// is missing.
     pub(crate) fn refuse_unreadable(&self, number: usize) -> Result<(), Error> {
         let beyond = number.checked_sub(self.contents.tensors.len());
+        let missing = beyond.and_then(|at| at.checked_sub(self.unreadable.len()));
+        if let Some(missing) = missing.and_then(|at| self.missing_named(at)) {
+            let tensor = missing.tensor.map(str::to_owned);
+            let reason = missing.reason.unwrap_or("it does not hold it").to_owned();
+            let fault = MissingTensor { tensor, file: missing.file.to_owned(), reason };
+            return Err(Error::file(&self.location, fault));
+        }
         match beyond.and_then(|number| self.unreadable.get(number)) {
             Some(Unreadable { name, error }) => {
                 let (name, error) = (name.clone(), error.clone().into());
@@ -416,8 +536,11 @@ impl Input {
             self.contents.tensors.iter().map(|tensor| tensor.part()).collect();
         parts.dedup();
         let parts = parts.into_iter().filter_map(|part| self.parts.get(part));
-        let shards = parts.filter_map(|file| own.with_file_name(&file.name));
+        let shards = parts.filter_map(|file| self.beside(&file.name));
         files.extend(shards.filter(|it| it != own));
+        if self.checkpoint.as_ref().is_some_and(|it| it.is_folder) {
+            files.remove(0);
+        }
         Some(files)
     }
 

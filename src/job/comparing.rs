@@ -217,7 +217,7 @@ fn is_nameless(input: &Input) -> bool {
 fn find(input: &Input, patterns: &[String]) -> Result<Vec<usize>, Error> {
     let tensors = &input.contents.tensors;
     if patterns.is_empty() || is_nameless(input) {
-        input.note_unreadable(tensors.len()..input.named_count());
+        input.note_unreadable(tensors.len()..input.named_count())?;
         return Ok((0..tensors.len()).collect());
     }
     let mut found = Vec::new();

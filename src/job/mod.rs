@@ -25,6 +25,7 @@ mod parts;
 #[cfg(feature = "cli")]
 mod picture;
 mod reducing;
+mod reindex;
 mod rename;
 mod scratch;
 mod select;
@@ -54,6 +55,7 @@ pub use parts::{PartFault, Parts};
 #[cfg(feature = "cli")]
 pub use picture::{Bound, Drawing, PictureFault};
 pub use reducing::{ReduceFault, Reducing};
+pub use reindex::{ReindexFault, reindex};
 pub(crate) use scratch::in_scratch;
 pub use select::{Select, Selected, SelectedTensors, select};
 pub use slices::{AllSlices, AxisFault, Slices, SlicesOptions};

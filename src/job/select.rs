@@ -133,7 +133,7 @@ pub fn select<'a>(
         (select.keep_rest && excluded.binary_search(number).is_err()) || is_sliced(*number)
     };
     let readable = input.contents.tensors.len();
-    input.note_unreadable((readable..input.named_count()).filter(is_kept));
+    input.note_unreadable((readable..input.named_count()).filter(is_kept))?;
     if chosen.is_empty() {
         return Err(Error::file(&input.location, SelectFault::NothingLeft));
     }

@@ -88,11 +88,17 @@ pub fn open(path: &Path, io: IoMode) -> Result<Opened, OpenError> {
 /// # Errors
 /// [`OpenError::NotRegularFile`], [`OpenError::IsADirectory`], [`OpenError::Io`].
 pub fn open_file(path: &Path, io: IoMode) -> Result<Box<dyn Source>, OpenError> {
+    let (file, len) = open_regular_file(path)?;
+    Ok(open_regular(file, 0, len, io)?)
+}
+
+/// The same as a file, and its length.
+pub(super) fn open_regular_file(path: &Path) -> Result<(File, u64), OpenError> {
     let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
     note_read(&file, || path.display().to_string());
     let metadata = file.metadata()?;
     match metadata.file_type() {
-        kind if kind.is_file() => Ok(open_regular(file, 0, metadata.len(), io)?),
+        kind if kind.is_file() => Ok((file, metadata.len())),
         kind if kind.is_dir() => Err(OpenError::IsADirectory),
         _ => Err(OpenError::NotRegularFile),
     }

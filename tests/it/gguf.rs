@@ -254,12 +254,30 @@ fn files_of_one_model_are_one_input() {
     fails(
         dir.path(),
         &["info", &names[0]],
-        "m-00003-of-00003.gguf: has to be file 3 of 3 of a split model, and does not say so",
+        "m-00003-of-00003.gguf is missing, and its tensors: has to be file 3 of 3 of a split model, \
+         and does not say so",
     );
     fs::write(dir.path().join(&names[2]), "no").unwrap();
     fails(dir.path(), &["info", &names[0]], "a file of a split model has to be a .gguf");
     fs::remove_file(dir.path().join(&names[2])).unwrap();
-    fails(dir.path(), &["info", &names[0]], "m-00003-of-00003.gguf: ");
+    // what is there is read
+    let note = "tslice: note: m-00001-of-00003.gguf: m-00003-of-00003.gguf is missing, and its tensors: No such file or directory\n";
+    let output = tslice(dir.path(), &["info", &names[0], "--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let says = format!("{note}tslice: m-00001-of-00003.gguf: 1 file is missing\n");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), says);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json[0]["missing"][0]["file"], *names[2]);
+    for (args, code) in [
+        (&["-t", "b", "--to", "raw"][..], 0),
+        (&["-t", "[ab]", "-o", "two.npz"], 0),
+        (&["-t", "c"], 1),
+        (&["-t", "*", "-o", "all.npz"], 1),
+        (&["-o", "all.npz"], 1),
+        (&["-t", "b", "--strict"], 1),
+    ] {
+        tslice(dir.path(), &[&[&*names[0]], args].concat()).assert().code(code);
+    }
 }
 
 #[test]

@@ -33,9 +33,28 @@ pub(crate) struct InputArgs {
     #[arg(long, hide_short_help = true)]
     pub(crate) drain: bool,
     #[command(flatten)]
+    pub(crate) index: CheckpointArgs,
+    #[command(flatten)]
     pub(crate) text: TextArgs,
     #[command(flatten)]
     pub(crate) raw: RawArgs,
+}
+
+/// How a checkpoint of several files is read.
+#[derive(Args, Clone, Copy, Debug, Default)]
+#[command(next_help_heading = "Checkpoint")]
+pub(crate) struct CheckpointArgs {
+    /// Refuse a checkpoint whose index does not agree with its shards
+    ///
+    /// Without it what is there is read: a tensor in several shards is that of the index, one that the index
+    /// leaves out is read too, with a note, and one that is missing is an error where it is asked for.
+    #[arg(long, conflicts_with = "no_index", hide_short_help = true)]
+    pub(crate) strict: bool,
+    /// Read the shards that are there, whatever an index says
+    ///
+    /// A tensor that two of them hold is an error.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_index: bool,
 }
 
 /// What there is to say of a text.

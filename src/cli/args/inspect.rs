@@ -17,6 +17,12 @@ pub(crate) struct InfoArgs {
     pub(crate) inputs: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) from: InputArgs,
+    /// Write an index that agrees with the shards, and then look at the folder
+    ///
+    /// Beside the shards, in place of an index that is there; whole or not at all. Where shards that the index
+    /// names are not there, those that are there count, whatever it says of them.
+    #[arg(long, conflicts_with_all = ["tensor", "strict"], help_heading = "Checkpoint")]
+    pub(crate) reindex: bool,
     /// Print JSON
     ///
     /// A file whose name is not UTF-8 has also `file_percent`, its name with %XX for each byte that is

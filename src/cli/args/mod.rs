@@ -29,7 +29,7 @@ pub(crate) use diff::DiffArgs;
 pub(crate) use edit::{AssignArgs, EditArgs, ScatterArgs};
 pub(crate) use gather::GatherArgs;
 pub(crate) use index::{IndexArgs, StridedArgs};
-pub(crate) use input::InputArgs;
+pub(crate) use input::{CheckpointArgs, InputArgs};
 pub(crate) use inspect::{ExplainArgs, InfoArgs, InfoColumn};
 pub(crate) use join::{InputsArgs, JoinArgs};
 pub(crate) use merge::MergeArgs;

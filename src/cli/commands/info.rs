@@ -7,7 +7,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tslice::internals::format::gguf::MetadataError;
 use tslice::internals::format::{Annotated, Format, FormatError, TensorInfo, printable};
-use tslice::internals::input::{Input, Location, OpenOptions, Unreadable, remote_folder};
+use tslice::internals::input::{Input, Location, Missing, OpenOptions, Unreadable, remote_folder};
+use tslice::internals::job::reindex;
 use tslice::internals::shape::AsTuple;
 use tslice::internals::source::note_will_read;
 use tslice::internals::source::remote::{Address, FolderEntry};
@@ -16,7 +17,7 @@ use super::totals::Totals;
 use super::{input, said};
 use crate::cli::args::{InfoArgs, InfoColumn};
 use crate::cli::report::{
-    Align, Exit, Failure, Json, SortKey, Table, counted, percent_encoded, print, print_by,
+    Align, Exit, Failure, Json, SortKey, Table, counted, percent_encoded, plain, print, print_by,
     sort_rows,
 };
 
@@ -42,7 +43,11 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
             }
             continue;
         }
-        let (input, shown) = match open(path, &options, args) {
+        let written = match args.reindex {
+            true => reindex(&input::location(path), &options).map_err(Failure::from),
+            false => Ok(()),
+        };
+        let (input, shown) = match written.and_then(|()| open(path, &options, args)) {
             Ok(opened) => opened,
             Err(failure) => {
                 if let Some(earlier) = failed.replace(failure) {
@@ -88,12 +93,27 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     failed.map_or(Ok(()), |failure| Err(Failure { exit: Exit::Failed, ..failure }))
 }
 
-/// The failure of an input of which something that is asked for cannot be read.
+/// The failure of an input of which something that is asked for cannot be read, or is missing.
 fn incomplete(input: &Input, shown: &ShownFile) -> Option<Failure> {
-    let count = shown.unreadable.len() as u64;
-    let tensors = counted(count, "tensor");
-    (count > 0)
-        .then(|| Failure::new(format_args!("{}: {tensors} cannot be read", input.location())))
+    let missing = shown.missing(input);
+    let (mut tensors, mut files) = (0, 0);
+    missing.for_each(|it| if it.tensor.is_some() { tensors += 1 } else { files += 1 });
+    let said = [
+        (shown.unreadable.len() as u64, "tensor", "cannot be read"),
+        (tensors, "tensor", "missing"),
+        (files, "file", "missing"),
+    ];
+    let said = said.into_iter().filter(|(count, ..)| *count > 0).map(|(count, what, how)| {
+        let is = match (how, count) {
+            ("missing", 1) => " is",
+            ("missing", _) => " are",
+            _ => "",
+        };
+        format!("{}{is} {how}", counted(count, what))
+    });
+    let said: Vec<String> = said.collect();
+    let failure = || Failure::new(format_args!("{}: {}", input.location(), said.join(", ")));
+    (!said.is_empty()).then(failure)
 }
 
 /// Say what lies in a folder of a store, after so many inputs.
@@ -125,6 +145,8 @@ fn list(address: &Address, described: usize, json: bool) -> Result<(), Failure> 
 struct ShownFile {
     tensors: Vec<usize>,
     unreadable: Vec<usize>,
+    /// The numbers among what should be there, and is not, where not all is shown.
+    missing: Option<Vec<usize>>,
 }
 
 impl ShownFile {
@@ -135,6 +157,16 @@ impl ShownFile {
 
     fn unreadable<'a>(&'a self, input: &'a Input) -> impl Iterator<Item = &'a Unreadable> {
         self.unreadable.iter().map(|&number| &input.unreadable()[number])
+    }
+
+    /// What should be there, and is not: all of it, or what is asked for.
+    fn missing<'a>(&'a self, input: &'a Input) -> Box<dyn Iterator<Item = Missing<'a>> + 'a> {
+        match &self.missing {
+            None => Box::new(input.missing()),
+            Some(numbers) => {
+                Box::new(numbers.iter().filter_map(|&number| input.missing_named(number)))
+            }
+        }
     }
 }
 
@@ -148,12 +180,19 @@ fn open(
     let input = tslice::internals::input::open(&input::location(path), options)?;
     let count = input.contents().tensors.len();
     let mut tensors = match options.tensors.as_slice() {
-        [] => (0..count + input.unreadable().len()).collect(),
+        [] => (0..count + input.unreadable().len() + input.missing_count()).collect(),
         patterns => input.find_named(patterns)?,
     };
     // what cannot be read has the numbers after those of the tensors
     let beyond = tensors.partition_point(|&number| number < count);
-    let unreadable = tensors.split_off(beyond).into_iter().map(|number| number - count).collect();
+    let (mut unreadable, mut missing) = (Vec::new(), Vec::new());
+    for number in tensors.split_off(beyond) {
+        match (number - count).checked_sub(input.unreadable().len()) {
+            None => unreadable.push(number - count),
+            Some(number) => missing.push(number),
+        }
+    }
+    let missing = (!options.tensors.is_empty()).then_some(missing);
     let all = &input.contents().tensors;
     if let Some(least) = args.min_bytes {
         tensors.retain(|&number| all.at(number).bytes() >= least);
@@ -166,7 +205,7 @@ fn open(
             _ => SortKey::Text(all.at(number).dtype.to_string().into()),
         });
     }
-    Ok((input, ShownFile { tensors, unreadable }))
+    Ok((input, ShownFile { tensors, unreadable, missing }))
 }
 
 fn write_text(
@@ -178,8 +217,8 @@ fn write_text(
     let contents = input.contents();
     let totals = Totals::of(shown.tensors(input));
     // of a checkpoint only the files that hold what is shown were opened
-    let opened = contents.tensors.len() + input.unreadable().len();
-    let all = input.checkpoint().map_or(opened, |it| it.index.tensors().len());
+    let opened = contents.tensors.len() + input.unreadable().len() + input.missing_count();
+    let all = input.checkpoint().map_or(opened, |it| opened.max(it.listed));
     let count = shown.tensors.len();
     writeln!(
         out,
@@ -213,6 +252,16 @@ fn write_text(
     }
     for Unreadable { name, error } in shown.unreadable(input) {
         writeln!(out, "  {} cannot be read: {}", printable(name), printable(&error.to_string()))?;
+    }
+    for Missing { tensor, file, reason } in shown.missing(input) {
+        let (file, reason) = (printable(file), reason.map(plain));
+        let reason = reason.as_deref().unwrap_or("it does not hold it");
+        match tensor {
+            Some(tensor) => {
+                writeln!(out, "  {} is missing: {file}: {}", printable(tensor), printable(reason))?;
+            }
+            None => writeln!(out, "  {file} is missing: {}", printable(reason))?,
+        }
     }
     if !input.opaque().is_empty() {
         let opaque: Vec<_> = input.opaque().iter().map(|name| printable(name)).collect();
@@ -306,6 +355,16 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> Result<(
     let unreadable: Vec<Value> = shown.unreadable(input).map(reason).collect();
     if !unreadable.is_empty() {
         write!(out, r#","unreadable":{}"#, Json(&Value::from(unreadable)))?;
+    }
+    let mut missing = shown.missing(input).peekable();
+    if missing.peek().is_some() {
+        out.write_all(br#","missing":["#)?;
+        for (number, Missing { tensor, file, reason }) in missing.enumerate() {
+            let reason = reason.map_or("it does not hold it".to_owned(), plain);
+            let entry = json!({ "name": tensor, "file": file, "reason": reason });
+            write!(out, "{}{}", if number > 0 { "," } else { "" }, Json(&entry))?;
+        }
+        out.write_all(b"]")?;
     }
     if !input.opaque().is_empty() {
         write!(out, r#","opaque":{}"#, Json(&json!(input.opaque())))?;

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tslice::internals::error::Error;
 use tslice::internals::input::{
-    Input, Location, Notes, OpenOptions, RawLayout, ReadAs, TextOptions,
+    Input, Location, Notes, OpenOptions, RawLayout, ReadAs, TextOptions, UseOfIndex,
 };
 use tslice::internals::job::Axes;
 use tslice::internals::shape;
@@ -18,8 +18,8 @@ use tslice::internals::source::note_read;
 
 use super::index::list;
 use super::result;
-use crate::cli::args::{AxisArg, InputArgs, InputsArgs};
-use crate::cli::report::{Failure, watch};
+use crate::cli::args::{AxisArg, CheckpointArgs, InputArgs, InputsArgs};
+use crate::cli::report::{Failure, plain, watch};
 
 /// Where a path of the command line leads: `-` is standard input.
 pub(super) fn location(path: &Path) -> Location {
@@ -87,8 +87,17 @@ pub(super) fn options(from: &InputArgs, field: Option<&str>) -> Result<OpenOptio
     let dtype = from.read_as.as_deref().map(|text| result::dtype("--as", text)).transpose()?;
     let fields = field.map(str::to_owned);
     let read_as = dtype.map(|dtype| ReadAs { dtype, tensors: tensors.clone(), fields });
-    let (drain, notes) = (from.drain, notes());
-    Ok(OpenOptions { io, raw, tensors, read_as, drain, notes, ..OpenOptions::default() })
+    let (drain, index, notes) = (from.drain, use_of_index(from.index), notes());
+    Ok(OpenOptions { io, raw, tensors, read_as, drain, index, notes, ..OpenOptions::default() })
+}
+
+/// What an index of a checkpoint is used for, by the flags.
+fn use_of_index(args: CheckpointArgs) -> UseOfIndex {
+    match args {
+        CheckpointArgs { strict: true, .. } => UseOfIndex::Strict,
+        CheckpointArgs { no_index: true, .. } => UseOfIndex::Ignored,
+        _ => UseOfIndex::Followed,
+    }
 }
 
 /// Notes that are said on standard error, each once.
@@ -97,7 +106,7 @@ fn notes() -> Notes {
     Notes::to(move |note| {
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
         if said.insert(note.to_owned()) {
-            Failure::new(note).print_note();
+            Failure::new(plain(note)).print_note();
         }
     })
 }

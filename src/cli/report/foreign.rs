@@ -88,7 +88,7 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> 
         Foreign::GitLfs => return Some("`git lfs pull` fetches the file".to_owned()),
         Foreign::WebPage => return Some(format!("`head {name}` shows what the server said")),
         Foreign::Zip => return Some(format!("`unzip -l {name}` lists what is in it")),
-        Foreign::Text { .. } => return None,
+        Foreign::JsonObject | Foreign::Text { .. } => return None,
     };
     let marks = [("{name}", name), ("{npy}", npy), ("{npz}", npz), ("{pt}", pt)];
     let line = marks.iter().fold(line.to_owned(), |line, (mark, text)| line.replace(mark, text));

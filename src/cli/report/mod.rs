@@ -16,7 +16,7 @@ mod table;
 
 pub(crate) use errors::of_flag;
 pub(crate) use exit::Exit;
-pub(crate) use failure::{Failure, counted, human_bytes, in_one_line};
+pub(crate) use failure::{Failure, counted, human_bytes, in_one_line, plain};
 pub(crate) use json::Json;
 pub(crate) use misuse::{failure as misuse, misplaced, quote};
 pub(crate) use nearest::did_you_mean;

@@ -11,6 +11,9 @@ pub enum ShardsError {
     /// Longer than [`MAX_INDEX`].
     #[error("more than {MAX_INDEX} bytes long")]
     TooLong,
+    /// A JSON object without a `weight_map`.
+    #[error("it has no \"weight_map\"")]
+    NoIndex,
     /// Not JSON, or not of the expected form.
     #[error("{}", brief(&.0.to_string()))]
     Json(#[from] serde_json::Error),
@@ -31,9 +34,19 @@ pub enum ShardsError {
         /// The tensor.
         tensor: String,
     },
-    /// A tensor in a shard that the index does not list there.
+    /// A tensor that two shards hold.
+    #[error("tensor '{}' is in both {} and {}", brief(.tensor), brief(.first), brief(.second))]
+    Several {
+        /// The tensor.
+        tensor: String,
+        /// A shard.
+        first: String,
+        /// Another one.
+        second: String,
+    },
+    /// A tensor in a shard that the index leaves out.
     #[error(
-        "{} holds tensor '{}', which the index does not place there",
+        "{} holds tensor '{}', which the index leaves out",
         brief(.file), brief(.tensor)
     )]
     Unlisted {

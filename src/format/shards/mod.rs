@@ -7,14 +7,12 @@
 //! The format is that of the `transformers` library. An index may be hostile: file names in it must
 //! be plain names, so that they don't lead out of its folder.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use super::contents::Contents;
 
 mod error;
 
@@ -38,8 +36,6 @@ pub struct ShardIndex {
     listed: Listed,
     /// The numbers of the tensors, sorted by name.
     sorted: Vec<u32>,
-    /// How many tensors each file holds.
-    counts: Vec<u32>,
 }
 
 /// The tensors in the order of the index.
@@ -65,7 +61,8 @@ impl Listed {
 struct RawIndex {
     #[serde(default)]
     metadata: Option<Map<String, Value>>,
-    weight_map: WeightMap,
+    #[serde(default)]
+    weight_map: Option<WeightMap>,
 }
 
 impl ShardIndex {
@@ -78,7 +75,7 @@ impl ShardIndex {
             return Err(ShardsError::TooLong);
         }
         let RawIndex { metadata, weight_map } = serde_json::from_slice(json)?;
-        let WeightMap { mut listed, mut files } = weight_map;
+        let WeightMap { mut listed, mut files } = weight_map.ok_or(ShardsError::NoIndex)?;
         for file in &files {
             check_file_name(file)?;
         }
@@ -96,12 +93,15 @@ impl ShardIndex {
             place[from as usize] = to;
         }
         files.sort_unstable();
-        let mut counts = vec![0; files.len()];
         for file in &mut listed.files {
             *file = place[*file as usize];
-            counts[*file as usize] += 1;
         }
-        Ok(ShardIndex { metadata: metadata.unwrap_or_default(), files, listed, sorted, counts })
+        Ok(ShardIndex { metadata: metadata.unwrap_or_default(), files, listed, sorted })
+    }
+
+    /// An index of these files, which lists no tensors.
+    pub fn of_files(files: Vec<String>) -> ShardIndex {
+        ShardIndex { files, ..ShardIndex::default() }
     }
 
     /// Each tensor's name and its file's number in [`files`](ShardIndex::files), in the order of the
@@ -118,32 +118,15 @@ impl ShardIndex {
         (self.listed.name(number as u32), self.listed.files[number] as usize)
     }
 
-    /// The number of the file that holds a tensor.
-    pub fn file_of(&self, tensor: &str) -> Option<usize> {
+    /// The number of a tensor.
+    pub fn number_of(&self, tensor: &str) -> Option<usize> {
         let found = self.sorted.binary_search_by(|&at| self.listed.name(at).cmp(tensor)).ok()?;
-        Some(self.listed.files[self.sorted[found] as usize] as usize)
+        Some(self.sorted[found] as usize)
     }
 
-    /// Compare the tensors of shard number `file` with those that the index lists there.
-    ///
-    /// # Errors
-    /// [`ShardsError::Missing`], [`ShardsError::Unlisted`].
-    pub fn check_shard(&self, file: usize, contents: &Contents) -> Result<(), ShardsError> {
-        let held = || contents.tensors.names().flatten();
-        let name = || self.files[file].clone();
-        let is_listed = |tensor: &&str| self.file_of(tensor) == Some(file);
-        // names are unique on both sides, so that counting is enough
-        if held().filter(is_listed).count() < self.counts[file] as usize {
-            let held: HashSet<&str> = held().collect();
-            let mut listed = self.tensors().filter(|(_, at)| *at == file);
-            if let Some((tensor, _)) = listed.find(|(tensor, _)| !held.contains(tensor)) {
-                return Err(ShardsError::Missing { file: name(), tensor: tensor.to_owned() });
-            }
-        }
-        match held().find(|tensor| !is_listed(tensor)) {
-            Some(tensor) => Err(ShardsError::Unlisted { file: name(), tensor: tensor.to_owned() }),
-            None => Ok(()),
-        }
+    /// The number of the file that holds a tensor.
+    pub fn file_of(&self, tensor: &str) -> Option<usize> {
+        Some(self.tensor(self.number_of(tensor)?).1)
     }
 }
 

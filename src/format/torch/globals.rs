@@ -31,8 +31,8 @@ pub(super) enum ElementType {
     /// Bytes, of which a tensor says what they are.
     Bytes,
     Known(Scalar),
-    /// One that has no name here: what PyTorch calls it, and the bytes of an element, where they are known.
-    Unnamed(&'static str, Option<u64>),
+    /// One that has no name here, by its place in [`UNNAMED`].
+    Unnamed(u8),
 }
 
 impl ElementType {
@@ -41,10 +41,27 @@ impl ElementType {
         match self {
             ElementType::Bytes => Some(1),
             ElementType::Known(scalar) => Some(scalar.bits() / 8),
-            ElementType::Unnamed(_, bytes) => bytes,
+            ElementType::Unnamed(at) => UNNAMED.get(usize::from(at)).and_then(|it| it.2),
         }
     }
+
+    /// What PyTorch calls one that has no name here.
+    pub(super) fn unnamed(self) -> Option<&'static str> {
+        match self {
+            ElementType::Unnamed(at) => UNNAMED.get(usize::from(at)).map(|it| it.0),
+            _ => None,
+        }
+    }
+
+    /// The one among those without a name here.
+    fn find(mut is_it: impl FnMut(&(&str, &str, Option<u64>)) -> bool) -> Option<ElementType> {
+        let at = UNNAMED.iter().position(|it| is_it(it))?;
+        u8::try_from(at).ok().map(ElementType::Unnamed)
+    }
 }
+
+/// What stands for the names of the types `int1` to `uint7`.
+const SMALL: &str = "an integer of fewer than 8 bits";
 
 /// Types of elements that have no name here, their classes of storages, and the bytes of an element.
 const UNNAMED: [(&str, &str, Option<u64>); 10] = [
@@ -57,7 +74,7 @@ const UNNAMED: [(&str, &str, Option<u64>); 10] = [
     ("float4_e2m1fn_x2", "", Some(1)),
     ("bits8", "", Some(1)),
     ("bits16", "", Some(2)),
-    ("an integer of fewer than 8 bits", "", None),
+    (SMALL, "", None),
 ];
 
 /// A function that makes a tensor.
@@ -137,15 +154,13 @@ fn element_type(name: &str) -> Option<ElementType> {
     let is_small = |digits: &str| matches!(digits.as_bytes(), [b'1'..=b'7']);
     let small =
         ["uint", "int"].iter().find_map(|kind| name.strip_prefix(kind)).is_some_and(is_small);
-    let is_it = |(dtype, ..): &&(&str, &str, Option<u64>)| *dtype == name;
-    let unnamed = if small { UNNAMED.last() } else { UNNAMED.iter().find(is_it) };
-    unnamed.map(|(dtype, _, bytes)| ElementType::Unnamed(dtype, *bytes))
+    ElementType::find(|(dtype, ..)| if small { *dtype == SMALL } else { *dtype == name })
 }
 
 /// The type of the elements of a class of storages.
 fn storage_type(class: &str) -> Option<ElementType> {
-    if let Some((dtype, _, bytes)) = UNNAMED.iter().find(|(_, name, _)| *name == class) {
-        return Some(ElementType::Unnamed(dtype, *bytes));
+    if let Some(unnamed) = ElementType::find(|(_, name, _)| *name == class) {
+        return Some(unnamed);
     }
     Some(ElementType::Known(match class.strip_suffix("Storage")? {
         "Double" => Scalar::F64,

@@ -496,8 +496,7 @@ impl PickleMachine {
         };
         let scalar = match elements {
             ElementType::Known(scalar) if by != Rebuild::Quantised => scalar,
-            ElementType::Unnamed(name, _) => return Err(TorchError::DType(name)),
-            _ => return Err(wrong()),
+            other => return Err(other.unnamed().map_or_else(wrong, TorchError::DType)),
         };
         let offset = offset.count().ok_or_else(wrong)?;
         let (shape, strides) = (shape.axes().ok_or_else(wrong)?, strides.axes().ok_or_else(wrong)?);

@@ -43,6 +43,9 @@ impl Editing {
         copy: Option<Destination>,
         options: WriteOptions,
     ) -> Result<Editing, Error> {
+        let may_be = !open.tensors.is_empty() && path.is_dir();
+        let single = if may_be { input::single_file(path) } else { None };
+        let path = single.as_deref().unwrap_or(path);
         let of_shards = copy.is_none() && !open.tensors.is_empty();
         if of_shards && path.is_dir() {
             return Editing::of_shards(path, open, &options);

@@ -284,7 +284,7 @@ impl<'a> Joined<'a> {
 fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<JoinTarget>, Error> {
     let chosen = first.find(&options.open.tensors)?;
     if options.open.rest {
-        first.note_unreadable(first.contents.tensors.len()..first.named_count());
+        first.note_unreadable(first.contents.tensors.len()..first.named_count())?;
     }
     let axes = options.axes.of_tensors(first, &chosen)?;
     let several = chosen.len() > 1;

@@ -84,6 +84,8 @@ struct Text {
 /// What has a name in an input, and cannot be read.
 struct Hidden {
     name: String,
+    /// Whether it should be there, and is not.
+    is_missing: bool,
     error: Error,
 }
 
@@ -103,9 +105,16 @@ impl Seen {
         });
         let hidden = (0..).zip(input.unreadable()).filter_map(|(at, member)| {
             let error = input.refuse_unreadable(readable.len() + at).err()?;
-            Some(Hidden { name: member.name.clone(), error })
+            Some(Hidden { name: member.name.clone(), is_missing: false, error })
         });
-        let (mut tensors, unreadable): (Tensors, _) = (tensors.collect(), hidden.collect());
+        let first = readable.len() + input.unreadable().len();
+        let missing = (0..input.missing_count()).filter_map(|at| {
+            let name = input.missing_named(at)?.name().to_owned();
+            let error = input.refuse_unreadable(first + at).err()?;
+            Some(Hidden { name, is_missing: true, error })
+        });
+        let unreadable = hidden.chain(missing).collect();
+        let mut tensors: Tensors = tensors.collect();
         for (path, annotated) in readable.groups() {
             tensors.annotate_group(path.clone(), annotated.clone());
         }
@@ -214,10 +223,9 @@ impl<'a> Union<'a> {
         let count = self.tensors.len();
         let hidden = chosen.split_off(chosen.partition_point(|&number| number < count));
         for hidden in hidden {
-            let Some(Hidden { name, error }) = self.unreadable.get(hidden - count) else {
-                continue;
-            };
-            if chosen.is_empty() || self.options.patterns.contains(name) {
+            let Some(one) = self.unreadable.get(hidden - count) else { continue };
+            let Hidden { name, is_missing, error } = one;
+            if *is_missing || chosen.is_empty() || self.options.patterns.contains(name) {
                 return Err(self.unreadable.swap_remove(hidden - count).error);
             }
             self.options.open.notes.add(format_args!("{error}; left out"));

@@ -92,7 +92,7 @@ impl<'a> Split<'a> {
             error.of_several(output.is_ok_and(|output| output.format.holds_several))
         })?;
         if options.select.keep_rest {
-            input.note_unreadable(input.contents.tensors.len()..input.named_count());
+            input.note_unreadable(input.contents.tensors.len()..input.named_count())?;
         }
         input.take_fields(options.fields.as_deref(), &cut)?;
         let axes = options.axes.of_tensors(&input, &cut)?;

@@ -106,7 +106,7 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
         let (name, metadata) = match kept {
             Some(kept) => {
                 let metadata = request.change.of(&kept.metadata[*part]);
-                (kept.index.files[*part].clone(), metadata)
+                (of_safetensors(&kept.index.files[*part]), metadata)
             }
             None => {
                 let (number, count) = (number + 1, shards.len());
@@ -133,8 +133,21 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     let beside = |name: String, header| ShardFile { name, first: tensors.len(), header, bytes: 0 };
     let others = request.files.iter().filter(|file| file.name != INDEX);
     files.extend(others.map(|file| beside(file.name.clone(), Header::Copy(file.clone()))));
-    files.push(beside(kept.map_or(INDEX, |kept| &kept.name).to_owned(), index));
+    files.push(beside(of_safetensors(kept.map_or(INDEX, |kept| &kept.name)), index));
     Ok(Box::new(ShardFiles { files, replaces: size.is_some() }))
+}
+
+/// The name of a shard or an index of PyTorch as one of safetensors.
+fn of_safetensors(name: &str) -> String {
+    let renamed = |stem: &str, end: &str| {
+        let stem = stem.strip_prefix("pytorch_").unwrap_or(stem);
+        format!("{stem}.safetensors{end}")
+    };
+    match (name.strip_suffix(".bin"), name.strip_suffix(".bin.index.json")) {
+        (Some(stem), _) => renamed(stem, ""),
+        (_, Some(stem)) => renamed(stem, ".index.json"),
+        _ => name.to_owned(),
+    }
 }
 
 impl Frame for ShardFiles {

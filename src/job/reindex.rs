@@ -1,0 +1,81 @@
+//! A new index of a checkpoint, which agrees with its shards.
+
+use std::path::PathBuf;
+
+use crate::error::{Error, Fault};
+use crate::format::{Format, FormatError, shards};
+use crate::input::{Location, OpenOptions, UseOfIndex, open};
+use crate::shape;
+use crate::sink::{self, Destination, SinkOptions};
+
+/// The name of an index where there is none, by the format of the shards.
+const INDEX: &str = "model.safetensors.index.json";
+const TORCH_INDEX: &str = "pytorch_model.bin.index.json";
+
+/// Write the index of a checkpoint anew, beside its shards: whole or not at all. Of shards that are there
+/// all count, where the index names some that are not.
+///
+/// # Errors
+/// [`ReindexFault`]; those of [`open`] and of a file that cannot be written.
+pub fn reindex(location: &Location, options: &OpenOptions) -> Result<(), Error> {
+    let path = location.path().ok_or_else(|| Error::file(location, ReindexFault::NoFolder))?;
+    let mut options = OpenOptions { tensors: Vec::new(), ..options.clone() };
+    options.notes = Default::default();
+    let mut input = open(location, &options)?;
+    let metadata = input.checkpoint().map(|it| it.index.metadata.clone()).unwrap_or_default();
+    let known = input.checkpoint().filter(|it| !it.is_folder).map(|it| it.name.clone());
+    if input.missing().next().is_some() {
+        options.index = UseOfIndex::Widened;
+        input = open(location, &options)?;
+    }
+    let default = match input.contents.format {
+        Format::Sharded => INDEX,
+        Format::ShardedTorch => TORCH_INDEX,
+        Format::Safetensors if path.is_dir() => INDEX,
+        Format::Torch if path.is_dir() => TORCH_INDEX,
+        _ => return Err(Error::file(location, ReindexFault::OneFile)),
+    };
+    let own = input.location.file_name().unwrap_or_default().to_string_lossy();
+    let tensors = &input.contents.tensors;
+    let (mut bytes, mut elements) = (0u64, 0u64);
+    let mut listed = Vec::with_capacity(tensors.len());
+    for (number, tensor) in tensors.iter().enumerate() {
+        bytes = bytes.saturating_add(tensor.bytes());
+        elements = elements.saturating_add(shape::element_count(&tensor.shape).unwrap_or(0));
+        let file = input.parts.get(tensor.part()).map_or(&*own, |file| file.name.as_str());
+        listed.push((tensors.name(number).unwrap_or_default(), file));
+    }
+    let json = shards::index_json(&listed, metadata, bytes, elements);
+    let json = json.map_err(|error| Error::file(location, FormatError::from(error)))?;
+    let target = match known {
+        Some(name) if path.is_dir() => path.join(name),
+        Some(_) => path.to_owned(),
+        None if path.is_dir() => path.join(default),
+        None => path.with_file_name(default),
+    };
+    write(target, &json)
+}
+
+/// Put a file in place.
+fn write(path: PathBuf, json: &[u8]) -> Result<(), Error> {
+    let options =
+        SinkOptions { len: Some(json.len() as u64), force: true, ..SinkOptions::default() };
+    let failed = |error| Error::file(path.as_path(), error);
+    let target = Destination::Path(path.clone());
+    let sink = sink::create(&target, options).map_err(failed)?;
+    sink.write_at(0, json).map_err(failed)?;
+    sink.commit().map_err(failed)
+}
+
+/// Why no index is written.
+#[derive(Debug, thiserror::Error)]
+pub enum ReindexFault {
+    /// What lies in no folder.
+    #[error("an index is written for the shards of a local folder")]
+    NoFolder,
+    /// A file that is no index.
+    #[error("is no checkpoint of several files, and needs no index")]
+    OneFile,
+}
+
+impl Fault for ReindexFault {}
