@@ -6,6 +6,7 @@ use crate::dtype::DType;
 use crate::error::{Cause, Error};
 use crate::execute::Conversion;
 use crate::format::TensorInfo;
+use crate::index::resolve::Selection;
 use crate::input::Input;
 use crate::permutation::{Permutation, PermutationError, Transposition};
 use crate::region::{OpenIndex, Region, RegionReader, Take};
@@ -42,6 +43,24 @@ impl Chosen {
         each_tensor(input, numbers, fields, |tensor| {
             Ok(Chosen::of(tensor, index, transpose, Order::C)?)
         })
+    }
+
+    /// All of each tensor of an input.
+    ///
+    /// # Errors
+    /// None for tensors that are in the input.
+    pub fn whole(input: &Input) -> Result<Vec<Chosen>, Error> {
+        let tensors = &input.contents.tensors;
+        let chosen = (0..tensors.len()).map(|number| {
+            let tensor = tensors.at(number);
+            let selection = Selection::whole(&tensor.shape);
+            let region = <dyn Region>::of_selection(&tensor, &selection, Order::C)?;
+            let part = tensor.part();
+            let axes = (0..tensor.shape.len()).map(Some).collect();
+            let TensorInfo { name, dtype, shape, .. } = tensor;
+            Ok(Chosen { name, dtype, shape, axes, region: Arc::from(region), part })
+        });
+        chosen.collect::<Result<Vec<Chosen>, Cause>>().map_err(Error::from)
     }
 
     /// What an index takes of a tensor, its axes transposed, in this memory order.

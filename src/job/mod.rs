@@ -54,7 +54,7 @@ pub use operand::Operand;
 pub use parts::{PartFault, Parts};
 #[cfg(feature = "cli")]
 pub use picture::{Bound, Drawing, PictureFault};
-pub use reducing::{ReduceFault, Reducing};
+pub use reducing::{ReduceFault, Reduced, Reducing};
 pub use reindex::{ReindexFault, reindex};
 pub(crate) use scratch::in_scratch;
 pub use select::{Select, Selected, SelectedTensors, select};

@@ -3,12 +3,13 @@
 use crate::dtype::DType;
 use crate::error::{Error, Fault};
 use crate::execute::{Progress, StridedSink, Workers};
+use crate::format::Tensors;
 use crate::format::{Annotated, TensorInfo};
 use crate::input::{Input, SelectFault};
 use crate::job::contract::{Job, Planned};
 use crate::job::copy::{Writing, check_indices};
 use crate::job::slices::{AxisFault, SliceOrder, Slices, SlicesOptions};
-use crate::job::{overwrite, parallel};
+use crate::job::{in_scratch, overwrite, parallel};
 use crate::output::{Becomes, Output, Prepared, Unsaid};
 use crate::region::Take;
 use crate::runs::{Axis, Runs};
@@ -119,6 +120,116 @@ fn nothing(slices: &Slices, how: Reduction) -> Result<Folded, ReduceFault> {
     how.of(dtype).ok_or_else(|| ReduceFault::DType { how, dtype: dtype.clone() })
 }
 
+/// Tensors of one input that are reduced to be looked at.
+pub struct Reduced {
+    input: Input,
+    slices: Vec<Slices>,
+    how: Reduction,
+    results: Tensors,
+    /// Bytes of the elements of all results.
+    bytes: u64,
+}
+
+impl Reduced {
+    /// Reduce the tensors with these numbers; `keepdims` leaves the axes that are reduced, with length 1.
+    ///
+    /// # Errors
+    /// As [`AllSlices::new`](crate::job::AllSlices::new); [`ReduceFault`].
+    pub fn new(
+        mut input: Input,
+        numbers: &[usize],
+        options: &SlicesOptions<'_>,
+        how: Reduction,
+        keepdims: bool,
+    ) -> Result<Reduced, Error> {
+        let slices = Slices::all(&mut input, numbers, options, SliceOrder::Memory)?;
+        let mut results = Tensors::default();
+        let mut bytes = 0;
+        for (of, &number) in slices.iter().zip(numbers) {
+            let name = input.contents.tensors.at(number).name;
+            check(of, how, options.axes)
+                .map_err(|error| error.of_tensor(name.as_deref(), numbers.len() > 1))?;
+            let dtype = how.result(&of.chosen.dtype);
+            let result = TensorInfo::new(dtype, of.shape(keepdims), Order::C, bytes);
+            bytes = bytes.saturating_add(result.bytes());
+            results.push(&TensorInfo { name, ..result });
+        }
+        Ok(Reduced { input, slices, how, results, bytes })
+    }
+
+    /// Bytes of the elements that are read.
+    pub fn bytes(&self) -> u64 {
+        self.slices.iter().map(|slices| slices.chosen.bytes()).sum()
+    }
+
+    /// The results, in a temporary file, as an input of their own.
+    ///
+    /// # Errors
+    /// An input that fails or is cut short, positions that are out of range; a temporary file that
+    /// cannot be written.
+    pub fn into_input(self, workers: &Workers, progress: &Progress) -> Result<Input, Error> {
+        let Reduced { mut input, slices, how, results, bytes } = self;
+        let takes: Vec<Take> = slices.iter().map(|slices| slices.chosen.take(0)).collect();
+        takes.iter().try_for_each(|take| check_indices(take, workers, false))?;
+        if slices.len() > 1 {
+            input.spool_watched(progress)?;
+        }
+        let location = input.location.clone();
+        let places: Vec<Place> = (0..results.len())
+            .map(|number| {
+                let result = results.at(number);
+                Place { at: result.data().start, itemsize: result.dtype.item_bits() / 8 }
+            })
+            .collect();
+        in_scratch(&location, results, bytes, &takes, workers, |job| {
+            let results = Results { slices: &slices, how, order: Order::C, workers };
+            results.write(&mut input, job, places, progress)
+        })
+    }
+}
+
+/// Where the elements of a result begin, and how many bytes each has.
+struct Place {
+    at: u64,
+    itemsize: u64,
+}
+
+/// What becomes of slices, on its way to an output that has this order of elements.
+struct Results<'a> {
+    slices: &'a [Slices],
+    how: Reduction,
+    order: Order,
+    workers: &'a Workers,
+}
+
+impl Results<'_> {
+    /// Write the elements of each result to its place.
+    fn write(
+        &self,
+        input: &mut Input,
+        job: &Writing<'_>,
+        places: impl IntoIterator<Item = Place>,
+        progress: &Progress,
+    ) -> Result<(), Error> {
+        for (slices, Place { at, itemsize }) in self.slices.iter().zip(places) {
+            let target = target(slices, at, itemsize, self.order);
+            let sink = StridedSink::new(job.sink(), &target);
+            let empty = nothing(slices, self.how)?;
+            let dtype = &slices.chosen.dtype;
+            let mut written = 0;
+            slices.summaries(input, &empty, self.workers, progress, |_, band| {
+                for part in rounded(self.how, dtype, band, self.workers)? {
+                    let done = sink.write_at(written, &part);
+                    done.map_err(|error| job.failed_sink(error))?;
+                    written += part.len() as u64;
+                }
+                Ok::<(), Error>(())
+            })?;
+        }
+        Ok(())
+    }
+}
+
 impl Job for Reducing {
     fn bytes(&self) -> u64 {
         self.slices.iter().map(|slices| slices.chosen.bytes()).sum()
@@ -145,20 +256,11 @@ impl Job for Reducing {
         }
         let Output { options, .. } = &prepared.output;
         let job = Writing::of_output(prepared, false, &[], progress)?;
-        for (slices, (to, at)) in slices.iter().zip(prepared.places()) {
-            let target = target(slices, at, to.dtype.item_bits() / 8, options.order);
-            let sink = StridedSink::new(job.sink(), &target);
-            let mut written = 0;
-            let (empty, dtype) = (nothing(slices, *how)?, &slices.chosen.dtype);
-            slices.summaries(input, &empty, &options.workers, progress, |_, band| {
-                for part in rounded(*how, dtype, band, &options.workers)? {
-                    let done = sink.write_at(written, &part);
-                    done.map_err(|error| job.failed_sink(error))?;
-                    written += part.len() as u64;
-                }
-                Ok::<(), Error>(())
-            })?;
-        }
+        let results =
+            Results { slices, how: *how, order: options.order, workers: &options.workers };
+        let places =
+            prepared.places().map(|(to, at)| Place { at, itemsize: to.dtype.item_bits() / 8 });
+        results.write(input, &job, places, progress)?;
         job.commit()
     }
 }

@@ -100,3 +100,36 @@ fn members_that_claim_more_than_64_bits_are_added_up() {
     let text = String::from_utf8(done.get_output().stdout.clone()).unwrap();
     assert!(text.contains("total: 5 tensors, 23058430092136939520 elements, 0 bytes"), "{text}");
 }
+
+#[test]
+fn files_of_one_tensor_are_a_line_each() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, shape: &str, bytes: usize| {
+        let text = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}");
+        let file = [b"\x93NUMPY\x01\x00\x76\x00", format!("{text:<117}\n").as_bytes()].concat();
+        fs::write(dir.path().join(name), [file, vec![0; bytes]].concat()).unwrap();
+    };
+    let described = |args: &[&str]| {
+        let done = tslice(&dir, &[&["info"], args].concat()).assert().success();
+        String::from_utf8(done.stderr("").get_output().stdout.clone()).unwrap()
+    };
+    write("a.npy", "(2, 3)", 6);
+    write("b.npy", "()", 1);
+    assert_eq!(
+        described(&["a.npy", "b.npy"]),
+        "file   dtype  shape   bytes  order\n\
+         a.npy  uint8  (2, 3)      6  C\n\
+         b.npy  uint8  ()          1  C\n\
+         total: 2 tensors, 7 elements, 7 bytes; all uint8\n"
+    );
+    let sorted = described(&["b.npy", "a.npy", "--sort", "bytes", "--columns", "bytes"]);
+    assert!(sorted.starts_with("file   bytes\na.npy      6\nb.npy      1\ntotal: "), "{sorted}");
+    // one alone, and beside a file of several, is shown with all that is known of it
+    assert!(described(&["a.npy"]).starts_with("a.npy: npy, 1 tensor, 6 bytes\n"));
+    write("c.npy", "(1,)", 1);
+    let array = fs::read(dir.path().join("c.npy")).unwrap();
+    let archive = crate::inputs::zip(&[("x.npy", &array), ("y.npy", &array)]);
+    fs::write(dir.path().join("c.npz"), archive).unwrap();
+    let blocks = described(&["a.npy", "c.npz"]);
+    assert!(blocks.starts_with("a.npy: npy, 1 tensor, 6 bytes\n"), "{blocks}");
+}

@@ -137,3 +137,68 @@ fn reductions_say_what_they_would_write() {
     let sums = elements(dir.path(), &["s.safetensors", "-t", "plain", "--to", "csv"]);
     assert_eq!(sums, [4.0]);
 }
+
+/// What `view` prints of `matrix.npy`, the numbers from 0 on in rows of 3.
+fn viewed(dir: &Path, rows: usize, args: &[&str]) -> String {
+    let text = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, 3), }}");
+    let header = format!("{text:<117}\n");
+    let numbers = doubles((0..rows * 3).map(|number| number as f64));
+    let file = [b"\x93NUMPY\x01\x00\x76\x00", header.as_bytes(), &numbers].concat();
+    fs::write(dir.join("matrix.npy"), file).unwrap();
+    let run = tslice(dir, &[&["view", "matrix.npy"], args].concat()).assert().success();
+    String::from_utf8(run.get_output().stdout.clone()).unwrap()
+}
+
+#[test]
+fn reductions_are_printed_as_values_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let printed = |args: &[&str]| viewed(dir.path(), 4, args);
+    let sums = printed(&["--reduce", "sum", "--axis", "0"]);
+    assert_eq!(sums, "[18. 22. 26.]\nshape (3,), dtype float64\n");
+    let kept = printed(&["[1:]", "--reduce", "mean", "--axis", "1", "--keepdims", "-j", "2"]);
+    assert_eq!(kept, "[[ 4.]\n [ 7.]\n [10.]]\nshape (3, 1), dtype float64\n");
+    assert_eq!(printed(&["--reduce", "any"]), "True\nshape (), dtype bool\n");
+    // of several tensors each
+    let file = folder();
+    let args = ["view", "model.safetensors", "-t", "plain", "-t", "wide", "--reduce", "max"];
+    let run = tslice(file.path(), &args).assert().success();
+    let found = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    assert_eq!(
+        found,
+        "3.0\nplain, shape (), dtype float64\n\ninf\nwide, shape (), dtype float64\n"
+    );
+}
+
+#[test]
+fn reductions_are_drawn() {
+    let dir = tempfile::tempdir().unwrap();
+    let args =
+        ["--reduce", "sum", "--axis", "1", "--keepdims", "--range", "0,50", "-o", "sums.png"];
+    assert_eq!(viewed(dir.path(), 4, &args), "");
+    assert_eq!(
+        viewed(dir.path(), 4, &["--reduce", "sum", "--axis", "1", "--keepdims", "-o", "own.npy"]),
+        ""
+    );
+    let drawn = ["view", "own.npy", "--range", "0,50", "-o", "expected.png"];
+    tslice(dir.path(), &drawn).assert().success();
+    let file = |name: &str| fs::read(dir.path().join(name)).unwrap();
+    assert_eq!(file("sums.png"), file("expected.png"));
+}
+
+#[test]
+fn tables_of_many_rows_are_shortened() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = |rows: usize, args: &[&str]| -> Vec<String> {
+        let args = [&["--stats", "--axis", "1"], args].concat();
+        viewed(dir.path(), rows, &args).lines().skip(2).map(str::to_owned).collect()
+    };
+    let short = rows(1001, &[]);
+    let first = |line: &String| line.split_whitespace().next().unwrap().to_owned();
+    let places: Vec<String> = short.iter().map(first).collect();
+    assert_eq!(places, ["[0]", "[1]", "[2]", "...", "[998]", "[999]", "[1000]"]);
+    assert_eq!(rows(1000, &[]).len(), 1000);
+    let full = rows(1001, &["--full"]);
+    assert_eq!(full.len(), 1001);
+    let cells = |line: &String| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(cells(&full[999]), cells(&short[5]));
+}

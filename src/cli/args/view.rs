@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap::{ArgGroup, Args};
 use tslice::internals::job::Bound;
 use tslice::internals::picture::COLOUR_MAPS;
 use tslice::internals::statistics::Reduction;
@@ -15,6 +15,7 @@ use super::output::{FormatArgs, MetadataArgs, threads};
 use super::result::{FieldArgs, TransposeArgs};
 
 #[derive(Args, Clone, Debug)]
+#[command(group = ArgGroup::new("work").multiple(true))]
 pub(crate) struct ViewArgs {
     /// The file to look at; `-` is standard input
     pub(crate) input: PathBuf,
@@ -50,8 +51,45 @@ pub(crate) struct ViewArgs {
 }
 
 impl ViewArgs {
+    /// Whether a picture is drawn, of the elements or of what they are reduced to.
+    pub(crate) fn draws(&self) -> bool {
+        let PictureArgs { output, image, .. } = &self.picture;
+        let is_png = |path: &PathBuf| {
+            path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"))
+        };
+        if self.stats.reduce.is_none() {
+            return *image || output.is_some();
+        }
+        *image || self.format.to.is_none() && output.as_ref().is_some_and(is_png)
+    }
+
+    /// What is wrong with flags that each are right by themselves.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let ViewArgs { stats, values, picture, .. } = self;
+        let writes = stats.reduce.is_some() && picture.output.is_some() && !self.draws();
+        let drawn = [
+            ("--colormap", picture.colormap.is_some()),
+            ("--range", picture.range.is_some()),
+            ("--width", picture.width.is_some()),
+        ];
+        let drawn = drawn.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag));
+        match (self.of_a_tensor(), drawn) {
+            (Some(flag), _) if stats.reduce.is_none() => {
+                Some(format!("{flag} has no effect without --reduce"))
+            }
+            (Some(flag), _) if !writes => {
+                Some(format!("{flag} has no effect without a file of tensors, -o FILE"))
+            }
+            (_, Some(flag)) if writes => Some(format!("{flag} has no effect without a picture")),
+            _ if stats.stats && values.full && stats.axis.is_none() => {
+                Some("--full has no effect on --stats without --axis".to_owned())
+            }
+            _ => None,
+        }
+    }
+
     /// The first flag that is only for outputs that are tensors, if there is one.
-    pub(crate) fn of_a_tensor(&self) -> Option<&'static str> {
+    fn of_a_tensor(&self) -> Option<&'static str> {
         let ViewArgs { format, metadata, .. } = self;
         let given = [
             ("--to", format.to.is_some()),
@@ -74,7 +112,7 @@ pub(crate) struct StatsArgs {
     ///
     /// How many elements are NaN, infinite and zero, the extremes and their places, mean and
     /// standard deviation, quantiles.
-    #[arg(long, groups = ["work", "measured", "sliced"], conflicts_with_all = ["full", "edge", "precision"])]
+    #[arg(long, groups = ["work", "measured", "sliced"], conflicts_with_all = ["edge", "precision"])]
     pub(crate) stats: bool,
     /// Along these axes: a row for each position of the others
     ///
@@ -92,10 +130,11 @@ pub(crate) struct StatsArgs {
     /// Print the statistics as JSON, a line for each tensor or row
     #[arg(long, requires = "measured")]
     pub(crate) json: bool,
-    /// Write one element for each position of the other axes, as NumPy's functions do
+    /// One element for each position of the other axes, as NumPy's functions make them
     ///
-    /// Sums and means are exact, and rounded once. --keepdims leaves the axes, with length 1.
-    #[arg(long, value_name = "HOW", value_parser = one_of(REDUCTIONS), group = "sliced", requires = "written", conflicts_with_all = ["stats", "colormap", "range", "width"])]
+    /// Printed, or with -o written to a file of tensors or drawn to one that ends in .png. Sums and means
+    /// are exact, and rounded once. --keepdims leaves the axes, with length 1.
+    #[arg(long, value_name = "HOW", value_parser = one_of(REDUCTIONS), groups = ["work", "sliced"], conflicts_with_all = ["stats"])]
     pub(crate) reduce: Option<Reduction>,
 }
 
@@ -146,9 +185,9 @@ const REDUCTIONS: [Choice<Reduction>; 7] = [
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Values")]
 pub(crate) struct ValuesArgs {
-    /// Print all values
+    /// Print all values, or with --stats --axis all rows
     ///
-    /// Above 1000 elements the middle of long axes is left out otherwise.
+    /// Above 1000 elements or rows the middle is left out otherwise.
     #[arg(long)]
     pub(crate) full: bool,
     /// How many items to print at each end of a long axis [default: 3]

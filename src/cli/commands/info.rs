@@ -21,18 +21,101 @@ use crate::cli::report::{
     sort_rows,
 };
 
+/// Files of one tensor each, of which no more is to be said: a line a file, and a total. They are held until
+/// all are read, or one comes that needs more lines.
+#[derive(Default)]
+struct OneLineFiles {
+    rows: Vec<OneLine>,
+    totals: Totals,
+}
+
+struct OneLine {
+    cells: [String; 7],
+    key: Option<SortKey<'static>>,
+    /// What is printed of the file where another one needs more lines.
+    block: String,
+}
+
+impl OneLineFiles {
+    /// Hold a file, if a line is enough for it.
+    fn hold(
+        &mut self,
+        input: &Input,
+        shown: &ShownFile,
+        block: &str,
+        sort: Option<InfoColumn>,
+    ) -> bool {
+        let [number] = *shown.tensors else { return false };
+        // a heading each for the file and the table, a row and the total
+        if block.lines().count() != 4 || !shown.unreadable.is_empty() {
+            return false;
+        }
+        self.totals.add(&input.contents().tensors.at(number));
+        let [name, dtype, shape, bytes, order, offset, _] = row(input, number).map(Cow::into_owned);
+        let file = printable(&input.location().to_string()).into_owned();
+        let key = sort.map(|column| match key(input, number, column) {
+            SortKey::Text(text) => SortKey::Text(text.into_owned().into()),
+            SortKey::Shape(shape) => SortKey::Shape(shape),
+            SortKey::LargestShape(shape) => SortKey::LargestShape(shape),
+            SortKey::Amount(amount) => SortKey::Amount(amount),
+            SortKey::Number(number) => SortKey::Number(number),
+        });
+        let cells = [name, dtype, shape, bytes, order, offset, file];
+        self.rows.push(OneLine { cells, key, block: block.to_owned() });
+        true
+    }
+
+    /// Print each with all its lines.
+    fn print_blocks(&mut self) -> Result<(), Failure> {
+        self.rows.drain(..).try_for_each(|row| print(&row.block))
+    }
+
+    /// Print a line for each, and the total.
+    fn print_lines(mut self, columns: &[InfoColumn]) -> Result<(), Failure> {
+        if self.rows.len() < 2 {
+            return self.print_blocks();
+        }
+        self.rows.sort_by(|one, other| match (&one.key, &other.key) {
+            (Some(one), Some(other)) => one.order(other),
+            _ => std::cmp::Ordering::Equal,
+        });
+        let has_names = self.rows.iter().any(|row| row.cells[0] != "-");
+        let heading = ["name", "dtype", "shape", "bytes", "order", "offset", "file"];
+        let heading = [heading.map(str::to_owned)];
+        let lines = || heading.iter().chain(self.rows.iter().map(|row| &row.cells));
+        let (left, right) = (Align::Left, Align::Right);
+        let table = Table::of(lines(), [left, left, left, right, left, right, left], 0);
+        let file = InfoColumn::File as usize;
+        let mut shown = vec![file];
+        if columns.is_empty() {
+            shown.extend(
+                (usize::from(!has_names)..file).filter(|at| *at != InfoColumn::Offset as usize),
+            );
+        } else {
+            shown.extend(columns.iter().map(|&column| column as usize).filter(|at| *at != file));
+        }
+        let table = table.columns(shown);
+        let text: String = lines().map(|line| table.line(line)).collect();
+        print(&format!("{text}{}\n", self.totals))
+    }
+}
+
 /// Describe every file; one that cannot be read does not keep the others from being shown.
 pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let mut failed = None;
     let mut described = 0;
     let options = input::options_of_several(&args.from, None)?;
     let mut speaks = false;
+    let mut one_liners = OneLineFiles::default();
+    let mut are_one_liners = !args.json && args.inputs.len() > 1;
     args.inputs.iter().for_each(|path| note_will_read(path));
     for path in &args.inputs {
         if let Location::Remote(address) = input::location(path)
             && address.is_folder()
             && !address.is_zarr()
         {
+            one_liners.print_blocks()?;
+            are_one_liners = false;
             match list(&address, described, args.json) {
                 Ok(()) => described += 1,
                 Err(failure) => {
@@ -56,6 +139,22 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
                 continue;
             }
         };
+        if are_one_liners && shown.tensors.len() <= 1 {
+            let mut block = Vec::new();
+            let written = write_text(&mut block, &input, &shown, &args.columns);
+            let block = String::from_utf8_lossy(&block);
+            are_one_liners = written.is_ok()
+                && (shown.is_filtered_out(&input)
+                    || one_liners.hold(&input, &shown, &block, args.sort));
+        } else {
+            are_one_liners = false;
+        }
+        if are_one_liners {
+            speaks |= options.raw.check_used([&input]).is_ok();
+            described += 1;
+            continue;
+        }
+        one_liners.print_blocks()?;
         let mut unread: Option<FormatError> = None;
         print_by(|out| {
             let written = match args.json {
@@ -84,6 +183,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
             Failure::print(&earlier);
         }
     }
+    one_liners.print_lines(&args.columns)?;
     if !speaks && described > 0 {
         failed = failed.or_else(|| options.raw.check_used([]).err().map(Failure::from));
     }
@@ -150,6 +250,11 @@ struct ShownFile {
 }
 
 impl ShownFile {
+    /// Whether its only tensor is smaller than those that are shown.
+    fn is_filtered_out(&self, input: &Input) -> bool {
+        self.tensors.is_empty() && self.unreadable.is_empty() && input.contents().tensors.len() == 1
+    }
+
     /// The tensors, each made when it is asked for.
     fn tensors<'a>(&'a self, input: &'a Input) -> impl ExactSizeIterator<Item = TensorInfo> + 'a {
         self.tensors.iter().map(|&number| input.contents().tensors.at(number))
@@ -198,12 +303,7 @@ fn open(
         tensors.retain(|&number| all.at(number).bytes() >= least);
     }
     if let Some(column) = args.sort {
-        sort_rows(&mut tensors, |number| match column {
-            InfoColumn::Name => SortKey::Text(all.name(number).unwrap_or_default().into()),
-            InfoColumn::Bytes => SortKey::Amount(all.at(number).bytes()),
-            InfoColumn::Shape => SortKey::Shape(all.at(number).element_shape()),
-            _ => SortKey::Text(all.at(number).dtype.to_string().into()),
-        });
+        sort_rows(&mut tensors, |number| key(&input, number, column));
     }
     Ok((input, ShownFile { tensors, unreadable, missing }))
 }
@@ -276,6 +376,17 @@ fn write_text(
         Ok(writeln!(out)?)
     })?;
     Ok(writeln!(out, "  {totals}")?)
+}
+
+/// The place of a tensor by a column.
+fn key(input: &Input, number: usize, column: InfoColumn) -> SortKey<'_> {
+    let all = &input.contents().tensors;
+    match column {
+        InfoColumn::Name => SortKey::Text(all.name(number).unwrap_or_default().into()),
+        InfoColumn::Bytes => SortKey::Amount(all.at(number).bytes()),
+        InfoColumn::Shape => SortKey::Shape(all.at(number).element_shape()),
+        _ => SortKey::Text(all.at(number).dtype.to_string().into()),
+    }
 }
 
 /// The most values of a list that are shown to people.

@@ -14,7 +14,7 @@ use tslice::internals::source::remote::mask_secrets;
 
 use super::{planned, scheduler};
 use crate::cli::args::{OutputArgs, PartArg};
-use crate::cli::report::{Failure, Json, print, quoted};
+use crate::cli::report::{Failure, Json, counted, print, quoted};
 
 /// What a run writes of an output.
 pub(super) enum Share {
@@ -101,9 +101,11 @@ pub(super) fn describe(parts: &Parts<'_>, part: Part) -> String {
     let Range { start, end } = parts.range(part.index);
     let bytes = parts.bytes(part.index);
     format!(
-        "would write part {} of {}: {bytes} bytes of elements, within bytes {start} to {end} of \
+        "would write part {} of {}: {} of elements, within bytes {start} to {end} of \
          the file\n",
-        part.index, part.count
+        part.index,
+        part.count,
+        counted(bytes, "byte")
     )
 }
 

@@ -7,7 +7,7 @@ use tslice::internals::format::printable;
 use tslice::internals::job::{Made, Planned, PlannedTensor};
 use tslice::internals::shape::AsTuple;
 
-use crate::cli::report::{Json, human_bytes, percent_encoded};
+use crate::cli::report::{Json, counted, human_bytes, percent_encoded};
 
 /// All outputs, and the requests to remote inputs, in words.
 pub(super) fn as_text(outputs: &[Planned], network: Option<String>) -> String {
@@ -28,7 +28,7 @@ pub(super) fn as_json(outputs: &[Planned], network: Option<String>) -> String {
 pub(super) fn in_common(bytes: Option<u64>) -> String {
     bytes.map_or_else(String::new, |bytes| {
         let size = human_bytes(bytes);
-        format!("{bytes} bytes ({size}) would be shared with the input, not copied\n")
+        format!("{} ({size}) would be shared with the input, not copied\n", counted(bytes, "byte"))
     })
 }
 
@@ -73,7 +73,7 @@ fn output_as_text(output: &Planned) -> String {
     };
     let what = match &output.tensors {
         Ok(PlannedTensor { shape, dtype }) => format!("shape {}, dtype {dtype}", AsTuple(shape)),
-        Err(count) => format!("{count} tensors"),
+        Err(count) => counted(*count as u64, "tensor"),
     };
     let whole = match output.size {
         Some(bytes) => format!("{} with the header", human_bytes(bytes)),
@@ -82,9 +82,9 @@ fn output_as_text(output: &Planned) -> String {
         None => "before they are compressed".to_owned(),
     };
     format!(
-        "would write{into} {}: {what}, {} bytes of elements ({whole}), format {}\n{}",
+        "would write{into} {}: {what}, {} of elements ({whole}), format {}\n{}",
         printable(&place),
-        output.bytes,
+        counted(output.bytes, "byte"),
         format.name,
         in_common(output.shared) + &too_large(output.out_of_core.as_ref()),
     )

@@ -15,7 +15,7 @@ use tslice::internals::statistics::{Extreme, Summary, Sums};
 use super::faults::Faults;
 use super::stats::{add_counts, as_json, shown, title, value};
 use crate::cli::args::{Column, StatsArgs, ViewArgs};
-use crate::cli::report::{Align, Failure, Json, SortKey, Table, print, watch};
+use crate::cli::report::{Align, Failure, Json, SortKey, Table, print, table, watch};
 
 /// How much text is printed at a time.
 const PRINTED_BYTES: usize = 1 << 20;
@@ -166,6 +166,9 @@ pub(super) fn of_slices(
         tensors += 1;
         let mut whole = slices.nothing(Sums::None)?;
         let mut shown = None;
+        let count = slices.count();
+        let is_short = !args.values.full && !json && count > MOST_ROWS;
+        let mut kept: Vec<([String; 8], u64)> = Vec::new();
         let empty = slices.nothing(Sums::Squares)?;
         slices.summaries(input, &empty, workers, progress, |first, band| {
             for summary in band.iter().filter(|_| !fail_on.is_empty()) {
@@ -188,6 +191,11 @@ pub(super) fn of_slices(
             let heading = SLICES.map(str::to_owned);
             let mut align = [Align::Right; 8];
             align[0] = Align::Left;
+            if is_short {
+                let ends = rows.into_iter().zip(first..);
+                kept.extend(ends.filter(|(_, at)| *at < EDGE || *at >= count - EDGE));
+                return Ok(());
+            }
             // of very many rows, the first ones say how wide the columns are
             let is_first = shown.is_none();
             let columns = shown
@@ -197,12 +205,30 @@ pub(super) fn of_slices(
             }
             rows.iter().try_for_each(|row| held.push(&columns.line(row)))
         })?;
+        if is_short {
+            let mut lines = vec![SLICES.map(str::to_owned)];
+            for (row, at) in kept {
+                if at == count - EDGE {
+                    lines.push(SLICES.map(|_| "...".to_owned()));
+                }
+                lines.push(row);
+            }
+            let mut align = [Align::Right; 8];
+            align[0] = Align::Left;
+            held.push(&table(&lines, align, 2))?;
+        }
         faults.look(fail_on, chosen.name.as_deref(), &whole);
         Ok(())
     })?;
     held.flush()?;
     faults.failure(input)
 }
+
+/// The most rows that a table has without --full, as NumPy prints at most so many elements.
+const MOST_ROWS: u64 = 1000;
+
+/// How many rows are shown at each end of a table that is shortened, as of an axis.
+const EDGE: u64 = 3;
 
 /// Do something with each tensor, while showing how much of all is done.
 fn watch_all(

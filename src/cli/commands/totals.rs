@@ -38,11 +38,14 @@ impl Totals {
     /// The sums over these.
     pub(super) fn of(tensors: impl Iterator<Item = TensorInfo>) -> Totals {
         let mut totals = Totals::default();
-        for tensor in tensors {
-            totals.all.add(&tensor);
-            totals.dtypes.entry(tensor.dtype.to_string()).or_default().add(&tensor);
-        }
+        tensors.for_each(|tensor| totals.add(&tensor));
         totals
+    }
+
+    /// Add one more.
+    pub(super) fn add(&mut self, tensor: &TensorInfo) {
+        self.all.add(tensor);
+        self.dtypes.entry(tensor.dtype.to_string()).or_default().add(tensor);
     }
 
     /// Their bytes, for people.

@@ -2,7 +2,7 @@
 
 use tslice::internals::format::npy;
 use tslice::internals::input::Input;
-use tslice::internals::job::{AllSlices, Chosen, Reducing, SlicesOptions};
+use tslice::internals::job::{AllSlices, Chosen, Reduced, Reducing, SlicesOptions};
 use tslice::internals::output::Output;
 use tslice::internals::print::{self, PrintOptions};
 use tslice::internals::sink::Destination;
@@ -12,12 +12,12 @@ use super::output::Dry;
 use super::part::Share;
 use super::{input, output, picture, result, said, stats, tables};
 use crate::cli::args::{PictureArgs, ValuesArgs, ViewArgs};
-use crate::cli::report::{Failure, print};
+use crate::cli::report::{Failure, print, watch};
 
 /// Show the selected elements of each tensor.
 pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
-    if let (None, Some(flag)) = (args.stats.reduce, args.of_a_tensor()) {
-        return Err(Failure::usage(format_args!("{flag} has no effect without --reduce")));
+    if let Some(fault) = args.fault() {
+        return Err(Failure::usage(fault));
     }
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let workers = output::workers(args.threads);
@@ -26,7 +26,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let options = input::options(&args.from, args.field.field.as_deref())?;
     let mut input = input::open_watched(&input::location(&args.input), &options, args.quiet)?;
     let reduces = args.stats.reduce.is_some();
-    let draws = !reduces && (args.picture.output.is_some() || args.picture.image);
+    let draws = args.draws();
     let numbers = input.find(&args.from.tensor).map_err(|error| error.of_several(!draws))?;
     let fields = args.field.field.as_deref();
     if args.stats.stats || reduces {
@@ -35,6 +35,20 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let axes = args.stats.axis.as_deref().map(|text| list("--axis", text)).transpose()?;
     let (index_of_job, transpose) = (index.of_job(), &transpose);
     let slices = SlicesOptions { fields, index: index_of_job, transpose, axes: axes.as_deref() };
+    if let Some(how) = args.stats.reduce
+        && (draws || args.picture.output.is_none())
+    {
+        let reduced = Reduced::new(input, &numbers, &slices, how, args.index.keepdims);
+        let reduced = reduced.map_err(|error| index.failure(error))?;
+        let bytes = reduced.bytes();
+        let results = watch(bytes, args.quiet, |progress| reduced.into_input(&workers, progress));
+        let mut results = results.map_err(|error| index.failure(error))?;
+        let chosen = Chosen::whole(&results)?;
+        if draws {
+            return picture::run(&mut results, &chosen, args, workers);
+        }
+        return show_all(&mut results, &chosen, &args.values);
+    }
     if let Some(how) = args.stats.reduce {
         let PictureArgs { output, force, fsync, dry_run, .. } = &args.picture;
         let options = output::of_format(&args.format, &args.metadata)?;
@@ -77,11 +91,16 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
         return picture::run(&mut input, &chosen, args, workers);
     }
     output::spool(&mut input, args.quiet)?;
-    for (number, chosen) in chosen.iter().enumerate() {
+    show_all(&mut input, &chosen, &args.values)
+}
+
+/// Print the values of each, with an empty line between them.
+fn show_all(input: &mut Input, all: &[Chosen], args: &ValuesArgs) -> Result<(), Failure> {
+    for (number, chosen) in all.iter().enumerate() {
         if number > 0 {
             print("\n")?;
         }
-        show_values(&mut input, chosen, &args.values)?;
+        show_values(input, chosen, args)?;
     }
     Ok(())
 }
