@@ -23,6 +23,8 @@ pub struct Annotations {
     pub unsaid: Vec<String>,
     /// The names of attributes in which a number that JSON has not stands as a [word](number).
     pub reworded: Vec<String>,
+    /// What its reader made of it that is not plain from dtype and shape, a line each.
+    pub notes: Vec<String>,
 }
 
 impl Annotations {

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::format::hdf5::{self, SIGNATURE};
-use crate::format::{Contents, Format, FormatError, TensorInfo, Tensors};
+use crate::format::{Contents, Format, FormatError};
 use crate::input::format::{InputFormat, RecognisedFile};
 use crate::input::single::kept;
 use crate::input::{Bytes, Input, Unreadable, failed_source};
@@ -29,18 +29,13 @@ pub(super) fn follows_user_block(source: &dyn Source) -> bool {
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, progress, .. } = file;
     let bytes = kept(location, bytes, progress)?;
-    let datasets = hdf5::datasets(&bytes);
+    let found = hdf5::contents(&bytes);
     // a file cut short in the meantime is the reason for whatever it seems to say
     bytes.verify().map_err(|error| failed_source(location, error))?;
-    let datasets = datasets.map_err(|error| Error::file(location, FormatError::from(error)))?;
-    let (mut tensors, mut unreadable) = (Tensors::default(), Vec::new());
-    for dataset in datasets {
-        let name = dataset.path;
-        match dataset.tensor {
-            Ok(tensor) => tensors.push(&TensorInfo { name: Some(name), ..tensor }),
-            Err(error) => unreadable.push(Unreadable { name, error: error.into() }),
-        }
-    }
-    let contents = Contents::of(Format::Hdf5, tensors);
+    let found = found.map_err(|error| Error::file(location, FormatError::from(error)))?;
+    let unreadable = found.unreadable.into_iter();
+    let unreadable = unreadable.map(|(name, error)| Unreadable { name, error: error.into() });
+    let unreadable = unreadable.collect();
+    let contents = Contents::of(Format::Hdf5, found.tensors);
     Ok(Input { unreadable, ..Input::of_file(location, Bytes::Random(bytes), contents) })
 }

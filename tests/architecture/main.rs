@@ -165,8 +165,10 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("flate2", &["format/inflated.rs", "source/inflate.rs", "sink/zip/deflated.rs"]),
     ("futures_util", &["source/remote/"]),
     ("globset", &["input/pattern.rs"]),
-    ("half", &["cast/kernels.rs", "compare/rule.rs", "handle/element.rs"]),
-    ("hdf5_pure", &["format/hdf5/"]),
+    (
+        "half",
+        &["cast/kernels.rs", "compare/rule.rs", "format/hdf5/attributes.rs", "handle/element.rs"],
+    ),
     ("http", &["source/remote/"]),
     ("indicatif", &["cli/report/progress.rs"]),
     ("libc", &["os/"]),
@@ -185,6 +187,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
         &[
             "format/annotations.rs",
             "format/gguf/metadata.rs",
+            "format/hdf5/attributes.rs",
             "format/safetensors/",
             "format/npy/mod.rs",
             "format/shards/",

@@ -5,11 +5,15 @@
 
 The program must be built with the feature `hdf5`, and h5py be there. Every case is a file of random datasets:
 contiguous, compact, chunked with gzip, shuffle, fletcher32, lzf and scale-offset, never written in whole or in part,
-of all dtypes that have a counterpart, in groups, behind a user block, by old and new versions of the format. Random
+of all dtypes that have a counterpart, in groups, behind a user block, by old and new versions of the format; chunks
+stored by a mask of filters or unfiltered at the ends of axes, two growing axes, axes that grew, many attributes and
+links, links inside the file. Random
 indexes with slices, lists and masks must give what NumPy takes of the array that h5py reads. Every tenth case is a
 damaged file: an error in one line, or elements. `--only NUMBER` runs one again.
 """
 
+import ctypes
+import glob
 import os
 import sys
 
@@ -19,6 +23,21 @@ import numpy as np
 import chunk_cases
 import harness
 from chunk_cases import check, check_damaged, random_array
+
+VERSIONS = ["earliest", "v108", "v110", "v112", "v114", "latest"]
+
+# of the library itself, since h5py has no such call: filters are not applied to chunks that reach over an axis
+PARTIAL_UNFILTERED = 2
+
+
+def library():
+    """The C library that h5py has loaded; None where it cannot be found."""
+    folder = os.path.join(os.path.dirname(os.path.dirname(h5py.__file__)), "h5py.libs")
+    found = [path for path in glob.glob(os.path.join(folder, "libhdf5-*")) if "_hl" not in path]
+    return ctypes.CDLL(found[0]) if found else None
+
+
+LIBRARY = library()
 
 DTYPES = ["u1", "i1", "u2", "i2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16", "?", "S5", "V6", "g"]
 STRUCTURES = [
@@ -40,9 +59,11 @@ def options_of(rng, dtype, shape):
     options = {}
     if shape and 0 not in shape and rng.random() < 0.75:
         options["chunks"] = tuple(rng.randint(1, n) if rng.random() < 0.7 else n for n in shape)
-        if rng.random() < 0.4:
-            # one growing axis: other indexes of chunks
-            options["maxshape"] = tuple([None, *shape[1:]])
+        # growing axes, and those that may become longer: other indexes of chunks
+        growing = rng.choice([[], [], [0], [len(shape) - 1], list(range(len(shape)))[:2]])
+        if growing or rng.random() < 0.2:
+            longer = [n + rng.choice([0, 0, 7]) for n in shape]
+            options["maxshape"] = tuple(None if axis in growing else n for axis, n in enumerate(longer))
         options["shuffle"] = rng.random() < 0.3
         options["fletcher32"] = rng.random() < 0.2
         options["compression"] = rng.choice([None, "gzip", "gzip", "lzf"])
@@ -58,9 +79,9 @@ def options_of(rng, dtype, shape):
 def write(case, path):
     rng, arrays = case.rng, {}
     block = rng.choice([0, 0, 0, 512, 2048])
-    # HDF5 2 has a layout of its own, which is only written where it is asked for
-    low = rng.choice(["earliest", "v108", "v110", "v114"])
-    with h5py.File(path, "w", libver=(low, "v114"), userblock_size=block or None) as file:
+    low = rng.choice(VERSIONS)
+    high = "latest" if low == "latest" else rng.choice(["v114", "latest"])
+    with h5py.File(path, "w", libver=(low, high), userblock_size=block or None, track_order=rng.random() < 0.2) as file:
         for number in range(rng.randint(1, 4)):
             group = file if rng.random() < 0.6 else file.require_group(rng.choice(["g", "g/h"]))
             dtype = random_dtype(rng)
@@ -68,7 +89,7 @@ def write(case, path):
             options = options_of(rng, dtype, shape)
             name = rng.choice(["a", "x y", "w.b"]) + str(number)
             try:
-                dataset = group.create_dataset(name, shape, dtype, **options)
+                dataset = create(rng, group, name, shape, dtype, options)
             except (TypeError, ValueError) as error:
                 case.story.append(f"h5py does not make {dtype} {shape} {options}: {error!r}")
                 continue
@@ -79,8 +100,16 @@ def write(case, path):
                     dataset[part] = data[part]
                 else:
                     dataset[...] = data
+                if "chunks" in options and rng.random() < 0.3:
+                    masked(rng, dataset, data, options)
+            around(rng, file, group, dataset)
             case.story.append(f"{dataset.name}: {dtype}, shape {shape}, {options}, user block {block}, {low}")
             arrays[dataset.name.lstrip("/")] = None
+            if rng.random() < 0.3:
+                link = "s" + str(number)
+                to = dataset.name if rng.random() < 0.5 else dataset.name.rsplit("/", 1)[-1]
+                group[link] = h5py.SoftLink(to) if rng.random() < 0.7 else dataset
+                arrays[group[link].name.lstrip("/")] = None
     # as they are in the file: filters may lose what the library still has in its memory
     with h5py.File(path) as file:
         for name in list(arrays):
@@ -94,6 +123,60 @@ def write(case, path):
         with open(path, "r+b") as file:
             file.write(b"a text in the user block\n")
     return arrays
+
+
+def create(rng, group, name, shape, dtype, options):
+    if not LIBRARY or "chunks" not in options or rng.random() < 0.6:
+        if rng.random() < 0.1:
+            group[name + " dtype"] = dtype
+            dtype = group[name + " dtype"]
+        return group.create_dataset(name, shape, dtype, **options)
+    # as h5py makes it, and then once more with another option
+    made = group.create_dataset(name + " first", shape, dtype, **options)
+    plist, space, kind = made.id.get_create_plist(), made.id.get_space(), made.id.get_type()
+    LIBRARY.H5Pset_chunk_opts(ctypes.c_int64(plist.id), ctypes.c_uint(PARTIAL_UNFILTERED))
+    h5py.h5d.create(group.id, name.encode(), kind, space, plist)
+    if rng.random() < 0.5:
+        del group[name + " first"]
+    return group[name]
+
+
+def masked(rng, dataset, data, options):
+    """Write some chunks as they are, all of whose filters are left out by a mask."""
+    count = dataset.id.get_create_plist().get_nfilters()
+    chunk = dataset.chunks
+    counts = [-(-n // c) for n, c in zip(dataset.shape, chunk)]
+    for _ in range(rng.randint(1, 3)):
+        at = [rng.randrange(n) for n in counts]
+        start = [i * c for i, c in zip(at, chunk)]
+        inside = tuple(slice(i, i + c) for i, c in zip(start, chunk))
+        part = data[inside]
+        if part.shape[: len(chunk)] != chunk or dataset.dtype.kind == "O":
+            continue
+        dataset.id.write_direct_chunk(tuple(start), np.ascontiguousarray(part).tobytes(), (1 << count) - 1)
+
+
+def around(rng, file, group, dataset):
+    """What stands around a dataset, and must not be in its way."""
+    if rng.random() < 0.1:
+        for number in range(rng.choice([3, 40, 120])):
+            dataset.attrs[f"attribute {number}"] = rng.choice([1.5, "text", [1, 2, 3]])
+    if rng.random() < 0.1:
+        inner = group.require_group("many")
+        for number in range(rng.choice([5, 40, 300])):
+            if f"n{number}" not in inner:
+                inner[f"n{number}"] = h5py.SoftLink("/nowhere")
+    if rng.random() < 0.1:
+        if "elsewhere" not in group:
+            group.require_group("cycle")["again"] = file
+            group["elsewhere"] = h5py.ExternalLink("other.h5", "/x")
+            group["loop"] = h5py.SoftLink("loop")
+    if dataset.maxshape != dataset.shape and None in dataset.maxshape and rng.random() < 0.3:
+        try:
+            dataset.resize(tuple(n + rng.choice([0, 1, 9]) if m is None else n for n, m in zip(dataset.shape, dataset.maxshape)))
+        except RuntimeError:
+            # the library does not find what it has just made with unfiltered chunks
+            pass
 
 
 def dataset_case(case):

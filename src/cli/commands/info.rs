@@ -346,8 +346,13 @@ fn write_text(
     }
     for tensor in shown.tensors(input) {
         let said = tensor.annotated.as_ref().map(Annotated::get);
-        if let Some(line) = said.and_then(|it| said::packed_line(tensor.name.as_deref(), &it)) {
+        let Some(said) = said else { continue };
+        if let Some(line) = said::packed_line(tensor.name.as_deref(), &said) {
             writeln!(out, "{line}")?;
+        }
+        let name = tensor.name.as_deref().unwrap_or("-");
+        for note in &said.notes {
+            writeln!(out, "  {}: {note}", printable(name))?;
         }
     }
     for Unreadable { name, error } in shown.unreadable(input) {

@@ -73,7 +73,7 @@ fn print_some(mut notes: impl Iterator<Item = String>) {
 
 /// Add to the record of a tensor what is said of it.
 pub(super) fn add_said(entry: &mut Value, dtype: &DType, said: Annotations) {
-    let Annotations { attributes, dimension_names, fill_value, unsaid, .. } = said;
+    let Annotations { attributes, dimension_names, fill_value, unsaid, notes, .. } = said;
     if !attributes.is_empty() {
         entry["attributes"] = Value::Object(attributes);
     }
@@ -85,6 +85,9 @@ pub(super) fn add_said(entry: &mut Value, dtype: &DType, said: Annotations) {
     }
     if !unsaid.is_empty() {
         entry["unsaid_attributes"] = json!(unsaid);
+    }
+    if !notes.is_empty() {
+        entry["notes"] = json!(notes);
     }
 }
 

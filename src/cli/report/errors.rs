@@ -366,7 +366,7 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
         SelectFault::NotFound { pattern, names, links } => {
             // several inputs have no one file
             let hold = if file.is_empty() { "the inputs hold" } else { "it holds" };
-            let not_followed = "; symbolic links and links to other files are not followed";
+            let not_followed = "; links to other files are not followed";
             let links = if *links { not_followed } else { "" };
             failed().hint(near_or_all(hold, pattern, names) + links)
         }

@@ -1,14 +1,13 @@
-//! Elements in chunks of a dataset, and those that the package reads itself.
+//! Elements in chunks of a dataset.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::Arc;
 
-use hdf5_pure::{Dataset, Filter};
-
-use super::error::Hdf5Error;
-use super::filters;
+use super::error::{Hdf5Error, damaged};
+use super::file::H5File;
+use super::filters::{self, Filter};
+use super::index::{Grid, Index};
 use crate::format::brief::brief;
 use crate::format::chunks::{Chunks, cut};
 use crate::format::guarded::guarded;
@@ -16,118 +15,103 @@ use crate::format::spare;
 use crate::shape::AsTuple;
 use crate::source::{Advice, Source, SourceError, memory_bytes};
 
-/// Chunks that are read by their offset in the file.
+/// Chunks that are looked up in the index of their dataset, or were never written.
 pub(super) struct H5Chunks {
-    dataset: Dataset,
-    shape: Vec<u64>,
-    chunk: Vec<u64>,
+    pub(super) file: Arc<H5File>,
+    pub(super) shape: Vec<u64>,
+    /// The shape of a chunk along all axes of the tensor.
+    pub(super) chunk: Vec<u64>,
+    /// The chunks along the axes of the dataset; elements that are arrays give the tensor more.
+    pub(super) grid: Grid,
     /// Bytes of an element.
-    item: u64,
-    filters: Vec<Filter>,
-    /// Where the chunks that were written are, by their number in C order.
-    places: OnceLock<Result<HashMap<u64, ChunkPlace>, String>>,
-    /// The bytes of the elements that were never written.
-    fill: OnceLock<Result<Vec<u8>, String>>,
+    pub(super) item: u64,
+    pub(super) filters: Vec<Filter>,
+    pub(super) index: Index,
+    /// Whether no filter was applied to chunks that reach over the end of an axis.
+    pub(super) partial_unfiltered: bool,
+    /// The bytes of an element of the dataset that was never written; empty for zeros.
+    pub(super) fill: Box<[u8]>,
 }
 
 /// The bytes of a chunk in the file, and the filters that were not applied to it, a bit each.
-struct ChunkPlace {
+struct Stored {
     bytes: Range<u64>,
     skipped: u32,
 }
 
 impl H5Chunks {
-    /// The chunks of a dataset of that shape, whose elements have `item` bytes.
+    /// Check that there is an index that chunks of these axes may have.
     ///
     /// # Errors
-    /// Chunks without elements.
-    pub(super) fn new(
-        dataset: Dataset,
-        shape: Vec<u64>,
-        chunk: Vec<u64>,
-        item: u64,
-        filters: Vec<Filter>,
-    ) -> Result<H5Chunks, Hdf5Error> {
-        if chunk.contains(&0) {
-            return Err(Hdf5Error::Damaged("its chunks have no elements".to_owned()));
+    /// [`Hdf5Error::Damaged`].
+    pub(super) fn check(&self) -> Result<(), Hdf5Error> {
+        let growing = self.grid.counts.iter().filter(|count| count.is_none()).count();
+        let is_sound = match self.index {
+            Index::Fixed(_) | Index::Implicit(_) => growing == 0,
+            Index::Extensible(_) => growing == 1,
+            _ => true,
+        };
+        if is_sound {
+            Ok(())
+        } else {
+            Err(damaged("the index of its chunks is not one for its axes"))
         }
-        let (places, fill) = (OnceLock::new(), OnceLock::new());
-        Ok(H5Chunks { dataset, shape, chunk, item, filters, places, fill })
     }
 
-    /// The number of the chunk that begins at an index, or has that number along each axis.
-    fn number(&self, at: impl Iterator<Item = u64>) -> u64 {
-        let counts = self.shape.iter().zip(&self.chunk).map(|(len, chunk)| len.div_ceil(*chunk));
-        counts
-            .zip(at)
-            .fold(0u64, |number, (count, at)| number.saturating_mul(count).saturating_add(at))
-    }
-
-    fn places(&self) -> Result<&HashMap<u64, ChunkPlace>, String> {
-        let find = || {
-            let chunks = self.dataset.chunks().map_err(|error| error.to_string())?;
-            let place = |chunk: hdf5_pure::Chunk| {
-                // axes of arrays that are elements have one chunk
-                let at = chunk.offset.iter().zip(&self.chunk).map(|(at, len)| at / len);
-                let number = self.number(at.chain(std::iter::repeat(0)));
-                let end = chunk.address.saturating_add(chunk.storage_size);
-                (number, ChunkPlace { bytes: chunk.address..end, skipped: chunk.filter_mask })
-            };
-            Ok(chunks.into_iter().map(place).collect())
-        };
-        self.places.get_or_init(find).as_ref().map_err(String::clone)
-    }
-
-    /// The bytes of an element that was never written, such as the first one of a chunk.
-    fn fill(&self, at: &[u64]) -> Result<&[u8], String> {
-        let read = || {
-            let rank = self.dataset.shape().map_err(|error| error.to_string())?.len();
-            let first = |axis: usize| at[axis] * self.chunk[axis];
-            let row = self.dataset.read_raw_rows(if rank > 0 { first(0) } else { 0 }, 1);
-            let row = row.map_err(|error| error.to_string())?;
-            let inside = |at: u64, axis: usize| {
-                at * self.shape[axis] + if axis < rank { first(axis) } else { 0 }
-            };
-            let element = (1..self.shape.len()).fold(0, inside);
-            let bytes = (element * self.item) as usize..((element + 1) * self.item) as usize;
-            row.get(bytes).map(<[u8]>::to_vec).ok_or_else(|| "it has no fill value".to_owned())
-        };
-        self.fill.get_or_init(read).as_deref().map_err(String::clone)
+    /// The place of a chunk; `None` for one that was never written.
+    fn place(&self, at: &[u64], source: &dyn Source) -> Result<Option<Stored>, String> {
+        let at = &at[..self.grid.counts.len()];
+        let found = self.index.find(&self.file, &self.grid, at);
+        let Some(place) = found.map_err(|error| error.to_string())? else { return Ok(None) };
+        let start = self.file.position(place.address, place.len);
+        let start = start.map_err(|_| "it lies behind the end of the file".to_owned())?;
+        let end = start + place.len;
+        if end > source.len() {
+            return Err("it lies behind the end of the file".to_owned());
+        }
+        Ok(Some(Stored { bytes: start..end, skipped: place.skipped }))
     }
 
     fn elements(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, String> {
+        let chunk = &self.chunk;
         let kept: Vec<u64> = self
             .shape
             .iter()
-            .zip(&self.chunk)
+            .zip(chunk)
             .zip(at)
             .map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk)))
             .collect();
-        let Some(place) = self.places()?.get(&self.number(at.iter().copied())) else {
-            let count = kept.iter().product::<u64>() as usize;
-            return Ok(self.fill(at)?.repeat(count));
-        };
-        let whole = self.chunk.iter().try_fold(self.item, |bytes, len| bytes.checked_mul(*len));
+        let whole = chunk.iter().try_fold(self.item, |bytes, len| bytes.checked_mul(*len));
         let Some(whole) = whole.filter(|whole| *whole <= memory_bytes()) else {
             return Err("a chunk is larger than the memory".to_owned());
         };
-        if place.bytes.end > source.len() {
-            return Err("it lies behind the end of the file".to_owned());
+        let Some(Stored { bytes: place, skipped }) = self.place(at, source)? else {
+            let bytes = kept.iter().product::<u64>() * self.item;
+            return Ok(match self.fill.len() as u64 {
+                0 => vec![0; bytes as usize],
+                len => self.fill.repeat((bytes / len) as usize),
+            });
+        };
+        let is_partial = kept != *chunk;
+        let skipped = if is_partial && self.partial_unfiltered { u32::MAX } else { skipped };
+        let len = place.end - place.start;
+        if len > memory_bytes() {
+            return Err("a chunk is larger than the memory".to_owned());
         }
-        let mut stored = spare::sized((place.bytes.end - place.bytes.start) as usize);
-        let read = source.read(place.bytes.clone(), &mut Vec::new(), &mut stored);
+        let mut stored = spare::sized(len as usize);
+        let read = source.read(place, &mut Vec::new(), &mut stored);
         read.map_err(|error| error.to_string())?;
         // what is cut is taken from anywhere
-        let needed = if kept == self.chunk { needed.min(whole) } else { whole };
+        let needed = if is_partial { whole } else { needed.min(whole) };
         let wanted = needed as usize..whole as usize;
-        let mut bytes = filters::undo(&self.filters, place.skipped, stored, wanted)?;
+        let mut bytes = filters::undo(&self.filters, skipped, stored, wanted)?;
         if needed < whole && bytes.len() as u64 >= needed {
             return Ok(bytes);
         }
         if bytes.len() as u64 != whole {
             return Err("it has another number of elements".to_owned());
         }
-        cut(&mut bytes, &self.chunk, &kept, self.item as usize);
+        cut(&mut bytes, chunk, &kept, self.item as usize);
         Ok(bytes)
     }
 }
@@ -139,17 +123,16 @@ impl Chunks for H5Chunks {
 
     fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError> {
         let elements = guarded(|| self.elements(at, needed, source)).flatten();
-        elements.map_err(|reason| failed(at, &reason))
+        elements.map_err(|reason| SourceError::Chunk {
+            at: AsTuple(at).to_string(),
+            reason: brief(&reason),
+        })
     }
 
     fn expect(&self, at: &[u64], source: &dyn Source) {
-        let place = |places: &HashMap<_, ChunkPlace>| {
-            places.get(&self.number(at.iter().copied())).map(|place| place.bytes.clone())
-        };
         // what is wrong with the places is said where the chunk is decoded
-        let found = guarded(|| self.places().map(place)).ok().and_then(Result::ok).flatten();
-        if let Some(bytes) = found.filter(|bytes| bytes.end <= source.len()) {
-            source.advise(bytes, Advice::WillNeed);
+        if let Ok(Ok(Some(stored))) = guarded(|| self.place(at, source)) {
+            source.advise(stored.bytes, Advice::WillNeed);
         }
     }
 }
@@ -158,43 +141,4 @@ impl fmt::Debug for H5Chunks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("H5Chunks").field("chunk", &self.chunk).finish_non_exhaustive()
     }
-}
-
-/// What the package reads itself, as one chunk.
-pub(super) struct H5Whole {
-    dataset: Dataset,
-    chunk: Vec<u64>,
-    item: u64,
-}
-
-impl H5Whole {
-    /// A dataset of that shape, whose elements have `item` bytes.
-    pub(super) fn new(dataset: Dataset, shape: Vec<u64>, item: u64) -> H5Whole {
-        H5Whole { dataset, chunk: shape.into_iter().map(|len| len.max(1)).collect(), item }
-    }
-}
-
-impl Chunks for H5Whole {
-    fn chunk_shape(&self) -> &[u64] {
-        &self.chunk
-    }
-
-    fn decode(&self, at: &[u64], _: u64, _: &dyn Source) -> Result<Vec<u8>, SourceError> {
-        let whole = self.chunk.iter().try_fold(self.item, |bytes, len| bytes.checked_mul(*len));
-        if whole.is_none_or(|whole| whole > memory_bytes()) {
-            return Err(failed(at, "it is larger than the memory"));
-        }
-        let all = guarded(|| self.dataset.read_raw().map_err(|error| error.to_string()));
-        all.flatten().map_err(|reason| failed(at, &reason))
-    }
-}
-
-impl fmt::Debug for H5Whole {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("H5Whole").field("chunk", &self.chunk).finish_non_exhaustive()
-    }
-}
-
-fn failed(at: &[u64], reason: &str) -> SourceError {
-    SourceError::Chunk { at: AsTuple(at).to_string(), reason: brief(reason) }
 }

@@ -2,13 +2,75 @@
 
 use std::ops::Range;
 
-use hdf5_pure::Filter;
-
-use super::error::Hdf5Error;
+use super::error::{Hdf5Error, damaged};
+use super::file::H5File;
 use super::scale_offset;
 use crate::format::brief::brief;
 use crate::format::inflated::{InflateFault, Wrapper, inflate};
 use crate::format::spare;
+
+/// A filter of chunks.
+pub(super) struct Filter {
+    id: u16,
+    name: Vec<u8>,
+    parameters: Vec<u32>,
+}
+
+impl Filter {
+    /// The filters of a message, in the order in which they were applied.
+    ///
+    /// # Errors
+    /// [`Hdf5Error::Damaged`].
+    pub(super) fn parse(file: &H5File, message: &[u8]) -> Result<Vec<Filter>, Hdf5Error> {
+        let mut input = file.cursor(message);
+        let (version, count) = (input.u8()?, input.u8()?);
+        let is_old = match version {
+            1 => true,
+            2 => false,
+            _ => return Err(damaged("its filters are of no known version")),
+        };
+        input.skip(if is_old { 6 } else { 0 })?;
+        let one = |_| {
+            let id = input.u16()?;
+            let has_name = is_old || id >= 256;
+            let name_len = if has_name { input.u16()?.into() } else { 0 };
+            input.skip(2)?;
+            let parameters = input.u16()?;
+            let name_len = if is_old { usize::next_multiple_of(name_len, 8) } else { name_len };
+            let name = input.take(name_len)?.to_vec();
+            let parameters = (0..parameters).map(|_| input.u32());
+            let parameters = parameters.collect::<Result<Vec<u32>, _>>()?;
+            // padding, which the last one may lack
+            if is_old && parameters.len() % 2 == 1 {
+                input.skip(input.rest.len().min(4))?;
+            }
+            Ok(Filter { id, name, parameters })
+        };
+        (0..count).map(one).collect()
+    }
+
+    /// What it is called in messages.
+    fn named(&self) -> String {
+        let known = match self.id {
+            4 => "szip",
+            5 => "nbit",
+            307 => "bzip2",
+            32001 => "blosc",
+            32004 => "lz4",
+            32008 => "bitshuffle",
+            32013 => "zfp",
+            32015 => "zstd",
+            32026 => "blosc2",
+            _ => "",
+        };
+        let name = String::from_utf8_lossy(&self.name);
+        match (known, name.trim_end_matches('\0')) {
+            ("", "") => format!("of number {}", self.id),
+            ("", name) => format!("{name:?} (number {})", self.id),
+            (known, _) => known.to_owned(),
+        }
+    }
+}
 
 const DEFLATE: u16 = 1;
 const SHUFFLE: u16 = 2;
@@ -26,7 +88,7 @@ pub(super) fn check(filters: &[Filter]) -> Result<(), Hdf5Error> {
     }
     let is_known = |id: u16| matches!(id, DEFLATE | SHUFFLE | FLETCHER32 | SCALE_OFFSET | LZF);
     match filters.iter().find(|filter| !is_known(filter.id)) {
-        Some(filter) => Err(Hdf5Error::Filter(brief(&filter.to_string()))),
+        Some(filter) => Err(Hdf5Error::Filter(brief(&filter.named()))),
         None => Ok(()),
     }
 }
@@ -59,9 +121,9 @@ pub(super) fn undo(
                 Err(InflateFault::TooLong) => return Err("it inflates to more than a chunk has"),
                 Err(InflateFault::Damaged) => return Err("its deflated bytes are damaged"),
             },
-            SHUFFLE => unshuffle(bytes, filter.client_data.first().copied().unwrap_or(1) as usize),
+            SHUFFLE => unshuffle(bytes, filter.parameters.first().copied().unwrap_or(1) as usize),
             FLETCHER32 => checked(bytes)?,
-            SCALE_OFFSET => scale_offset::undo(&filter.client_data, bytes, most)?,
+            SCALE_OFFSET => scale_offset::undo(&filter.parameters, bytes, most)?,
             LZF => unpack_lzf(&bytes, most)?,
             _ => return Err("a filter that is not known"),
         };

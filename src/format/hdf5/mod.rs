@@ -1,134 +1,194 @@
 //! Datasets of HDF5 files: what they are, where their bytes lie, and how their chunks are decoded.
 //!
-//! Superblock, objects and the indexes of chunks are read by the `hdf5-pure` package, which is Rust alone:
-//! no library of C with a lock that all threads share, and no memory that a damaged file could reach. It
-//! reads through the input's own [`Source`]. Elements that lie one after the other are found by their
-//! offset in the file; chunks are read by theirs, and decoded here.
+//! All of the format is read here, through the input's own [`Source`]: no library of C with a lock that all threads
+//! share, and no memory that a damaged file could reach. Whatever a file says is bounded by its length. Elements
+//! that lie one after the other are found by their offset in the file; a chunk is looked up in the index of its
+//! dataset when it is needed, so that an index takes no memory.
 //!
 //! ```text
-//!   superblock ─► groups ─► a dataset: dtype, shape ─► contiguous: an offset in the file
-//!                                                   ─► chunks: offsets, filters
-//!                                                   ─► compact, never written: by the package's reader
+//!   file: superblock, checked pieces ─► header: messages of an object
+//!     ─► links (heap, tree): names of a group ─► dataset (datatype, dtype): dtype, shape, layout
+//!                                                 ─► contiguous, compact: an offset in the file
+//!                                                 ─► chunks (index, filters): looked up and decoded
+//!     ─► attributes (heap, tree): what datasets and groups say of themselves
 //! ```
 
+mod attributes;
 mod chunks;
+mod dataset;
+mod datatype;
 mod dtype;
 mod error;
+mod file;
 mod filters;
+mod header;
+mod heap;
+mod index;
+mod links;
+mod matlab;
 mod scale_offset;
+mod tree;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hdf5_pure::{Dataset, File, FormatError as PureError, Group, Layout};
-
-use super::brief::brief;
 use super::guarded::guarded;
-use super::tensor::{Storage, StorageKind, TensorInfo};
-use crate::format::Chunks;
-use crate::shape::{Order, byte_count};
+use super::tensor::TensorInfo;
+use super::tensors::Tensors;
 use crate::source::Source;
-use chunks::{H5Chunks, H5Whole};
-use dtype::H5Type;
 pub(crate) use error::Hdf5Error;
+use file::H5File;
+pub(crate) use file::SIGNATURE;
+use header::{Header, kind};
+use links::{Groups, Links, Target};
 
-/// The first bytes of a file, at 0 or behind a user block of 512 bytes or a power of 2 times as many.
-pub(crate) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
+/// The deepest group, and how many links are read and followed at most: groups may lie in several others.
+const MAX_DEPTH: usize = 1000;
+const MAX_STEPS: usize = 3_000_000;
 
-/// The deepest group, and how many groups and datasets there may be: a group may lie in itself.
-const MAX_DEPTH: usize = 100;
-const MAX_OBJECTS: usize = 1_000_000;
+/// The longest path of a dataset in bytes.
+const MAX_PATH: usize = 1 << 16;
 
-/// A dataset: its path without the first `/`, and what it is as a tensor.
-pub(crate) struct H5Dataset {
-    pub(crate) path: String,
-    pub(crate) tensor: Result<TensorInfo, Hdf5Error>,
+/// What a file holds.
+#[derive(Default)]
+pub(crate) struct Hdf5Contents {
+    /// The datasets by their paths without the first `/`, in the order of these.
+    pub(crate) tensors: Tensors,
+    /// Paths of what cannot be read, each with the reason.
+    pub(crate) unreadable: Vec<(String, Hdf5Error)>,
 }
 
-/// All datasets of a file, in the order of their paths. Links to other files are not followed.
+/// All datasets of a file. A link inside of it, hard or soft, gives what it leads to another name; a group is not
+/// entered within itself. Links to other files, and those that lead nowhere, are passed over.
 ///
 /// # Errors
-/// [`Hdf5Error`]: no file of HDF5, damaged groups.
-pub(crate) fn datasets(source: &Arc<dyn Source>) -> Result<Vec<H5Dataset>, Hdf5Error> {
-    guarded(|| all(source)).map_err(Hdf5Error::Damaged)?
-}
-
-fn all(source: &Arc<dyn Source>) -> Result<Vec<H5Dataset>, Hdf5Error> {
-    let file = File::from_source(FileBytes(Arc::clone(source))).map_err(damaged)?;
-    let (mut found, mut objects) = (Vec::new(), 0);
-    let mut groups: Vec<(String, usize, Group)> = vec![(String::new(), 0, file.root())];
-    while let Some((path, depth, group)) = groups.pop() {
-        for (name, dataset) in group.iter_datasets().map_err(damaged)? {
-            objects += 1;
-            let tensor = guarded(|| tensor(&dataset, source.len())).map_err(Hdf5Error::Damaged);
-            let tensor = tensor.flatten();
-            found.push(H5Dataset { path: format!("{path}{name}"), tensor });
-        }
-        for (name, inner) in group.iter_groups().map_err(damaged)? {
-            objects += 1;
-            groups.push((format!("{path}{name}/"), depth + 1, inner));
-        }
-        if depth >= MAX_DEPTH || objects > MAX_OBJECTS {
-            return Err(Hdf5Error::Endless);
+/// [`Hdf5Error`]: no file of HDF5, a truncated one, a root group that cannot be read, too many names.
+pub(crate) fn contents(source: &Arc<dyn Source>) -> Result<Hdf5Contents, Hdf5Error> {
+    let file = Arc::new(H5File::open(Arc::clone(source))?);
+    let mut found = Hdf5Contents::default();
+    let mut groups = Groups::new(&file, MAX_STEPS);
+    let root = Header::read(&file, file.root)?;
+    if root.has_attributes {
+        let annotated = attributes::annotated_group(&file, file.root);
+        found.tensors.annotate_group(String::new(), annotated);
+    }
+    let mut open = vec![OpenGroup::new(String::new(), file.root, groups.links(file.root)?)];
+    while let Some(group) = open.last_mut() {
+        match group.next() {
+            Step::Enter(name, address) => {
+                let path = format!("{}{name}", group.path);
+                match groups.links(address) {
+                    Ok(links) => open.push(OpenGroup::new(path, address, links)),
+                    Err(error @ Hdf5Error::Endless(_)) => return Err(error),
+                    Err(error) => {
+                        found.unreadable.push((path.trim_end_matches('/').to_owned(), error));
+                    }
+                }
+            }
+            Step::Leave => {
+                open.pop();
+            }
+            Step::Link(number) => {
+                groups.count(1)?;
+                let links = Arc::clone(&group.links);
+                let (name, target) = links.at(number);
+                let address = match target {
+                    Target::Object(address) => Some(address),
+                    Target::Path(path) => groups.resolve(group.address, path)?,
+                    Target::Elsewhere => None,
+                };
+                let Some(address) = address else { continue };
+                let name = String::from_utf8_lossy(name);
+                let path = format!("{}{name}", group.path);
+                match Object::read(&file, address, &path) {
+                    Ok(Object::Dataset(tensor)) => {
+                        found.tensors.push(&TensorInfo { name: Some(path), ..*tensor });
+                    }
+                    Ok(Object::Group { has_attributes }) => {
+                        if open.iter().any(|outer| outer.address == address) {
+                            continue;
+                        }
+                        if open.len() > MAX_DEPTH || path.len() > MAX_PATH {
+                            found.unreadable.push((path, Hdf5Error::Deep(MAX_DEPTH)));
+                            continue;
+                        }
+                        if has_attributes {
+                            let annotated = attributes::annotated_group(&file, address);
+                            found.tensors.annotate_group(path, annotated);
+                        }
+                        if let Some(group) = open.last_mut() {
+                            group.inner.insert(format!("{name}/"), address);
+                        }
+                    }
+                    Ok(Object::Other) => {}
+                    Err(error) => found.unreadable.push((path, error)),
+                }
+            }
         }
     }
-    found.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(found)
 }
 
-/// The tensor that a dataset of a file of that length is.
-fn tensor(dataset: &Dataset, file_len: u64) -> Result<TensorInfo, Hdf5Error> {
-    let H5Type { dtype, axes } = H5Type::of(&dataset.datatype().map_err(damaged)?)?;
-    let rows = dataset.shape().map_err(damaged)?;
-    let mut shape = rows.clone();
-    shape.extend(&axes);
-    let item = dtype.item_bits() / 8;
-    let bytes = byte_count(&shape, item * 8).ok_or(Hdf5Error::TooLarge)?;
-    let mut tensor = TensorInfo::new(dtype, shape.clone(), Order::C, 0);
-    let chunks: Arc<dyn Chunks> = match dataset.layout().map_err(damaged)? {
-        Layout::Virtual => return Err(Hdf5Error::Virtual),
-        Layout::Contiguous { address: Some(address), size } => {
-            let end = address.checked_add(size).filter(|end| *end <= file_len);
-            if end.is_none() || size < bytes {
-                return Err(Hdf5Error::CutShort);
-            }
-            tensor.storage.data = address..address + bytes;
-            return Ok(tensor);
-        }
-        Layout::Contiguous { address: None, size } if size < bytes => {
-            return Err(Hdf5Error::Damaged("it has no elements, or they lie elsewhere".to_owned()));
-        }
-        Layout::Chunked { mut chunk_shape, .. } if chunk_shape.len() == rows.len() => {
-            chunk_shape.extend(&axes);
-            let filters = dataset.filter_pipeline();
-            filters::check(&filters)?;
-            Arc::new(H5Chunks::new(dataset.clone(), shape, chunk_shape, item, filters)?)
-        }
-        Layout::Chunked { .. } => {
-            return Err(Hdf5Error::Damaged("its chunks have another number of axes".to_owned()));
-        }
-        // compact, or never written
-        _ => Arc::new(H5Whole::new(dataset.clone(), shape, item)),
-    };
-    tensor.storage = Storage { part: 0, data: 0..0, kind: StorageKind::Chunks(chunks) };
-    Ok(tensor)
+/// A group whose links are gone through.
+struct OpenGroup {
+    /// The path that its names follow.
+    path: String,
+    address: u64,
+    links: Arc<Links>,
+    next: usize,
+    /// Groups in it that were not entered yet, by their names with a `/`: paths are in order then.
+    inner: BTreeMap<String, u64>,
 }
 
-/// The bytes of a file, to the package.
-struct FileBytes(Arc<dyn Source>);
+/// The next step of going through a group.
+enum Step {
+    Enter(String, u64),
+    Link(usize),
+    Leave,
+}
 
-impl hdf5_pure::Source for FileBytes {
-    fn len(&self) -> u64 {
-        self.0.len()
+impl OpenGroup {
+    fn new(path: String, address: u64, links: Arc<Links>) -> OpenGroup {
+        OpenGroup { path, address, links, next: 0, inner: BTreeMap::new() }
     }
 
-    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), PureError> {
-        let length = out.len() as u64;
-        let end = offset.checked_add(length).ok_or(PureError::OffsetOverflow { offset, length })?;
-        let read = self.0.read(offset..end, &mut Vec::new(), out);
-        read.map_err(|error| PureError::Source(error.to_string()))
+    fn next(&mut self) -> Step {
+        let next = (self.next < self.links.len()).then(|| self.links.at(self.next).0);
+        if let Some(first) = self.inner.first_entry()
+            && next.is_none_or(|name| first.key().as_bytes() < name)
+        {
+            let (name, address) = first.remove_entry();
+            return Step::Enter(name, address);
+        }
+        if next.is_none() {
+            return Step::Leave;
+        }
+        self.next += 1;
+        Step::Link(self.next - 1)
     }
 }
 
-fn damaged(error: hdf5_pure::Error) -> Hdf5Error {
-    Hdf5Error::Damaged(brief(&error.to_string()))
+/// What is at an address.
+enum Object {
+    Dataset(Box<TensorInfo>),
+    Group {
+        has_attributes: bool,
+    },
+    /// A datatype with a name.
+    Other,
+}
+
+impl Object {
+    fn read(file: &Arc<H5File>, address: u64, path: &str) -> Result<Object, Hdf5Error> {
+        let header = Header::read(file, address)?;
+        if header.has(kind::SYMBOLS) || header.has(kind::LINK_INFO) {
+            return Ok(Object::Group { has_attributes: header.has_attributes });
+        }
+        if !header.has(kind::DATASPACE) && !header.has(kind::LAYOUT) {
+            return Ok(Object::Other);
+        }
+        let tensor = guarded(|| dataset::tensor(file, address, &header, path));
+        let tensor = tensor.map_err(Hdf5Error::Damaged).flatten()?;
+        Ok(Object::Dataset(Box::new(tensor)))
+    }
 }

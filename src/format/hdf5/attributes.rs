@@ -1,0 +1,353 @@
+//! Attributes of datasets and groups: those that say how a dataset is read, and all of them as JSON.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::dataset::Dataspace;
+use super::datatype::{Class, Datatype};
+use super::dtype::H5Type;
+use super::error::{Hdf5Error, damaged};
+use super::file::{Cursor, H5File};
+use super::header::{each_message, kind, shared};
+use super::heap::{self, FractalHeap};
+use super::tree::NewTree;
+use crate::dtype::{DType, Endian, Scalar};
+use crate::format::{Annotated, Annotations, TensorInfo, number};
+
+/// Attributes that say the names of axes, or where in the file those are used.
+const OF_AXES: [&[u8]; 3] = [b"DIMENSION_LIST", b"DIMENSION_LABELS", b"REFERENCE_LIST"];
+
+/// The most values and objects of heaps that are read for the attributes of one object.
+const MOST_STEPS: usize = 4_000_000;
+
+/// What the attributes of a dataset say of how it is read.
+#[derive(Default)]
+pub(super) struct Own {
+    pub(super) matlab_class: Option<String>,
+    pub(super) matlab_empty: bool,
+}
+
+impl Own {
+    /// The attributes of the dataset at an address. A scale of axes is noted in the file with its name. What cannot
+    /// be read says nothing.
+    pub(super) fn read(file: &H5File, address: u64, path: &str) -> Own {
+        let mut own = Own::default();
+        let _ = each(file, address, &mut |name, bytes| {
+            let text = || Attribute::parse(file, bytes).ok()?.text();
+            match name {
+                b"MATLAB_class" => own.matlab_class = text(),
+                b"MATLAB_empty" => {
+                    let attribute = Attribute::parse(file, bytes).ok();
+                    own.matlab_empty =
+                        attribute.is_some_and(|it| it.data.iter().any(|byte| *byte != 0));
+                }
+                b"CLASS" if text().as_deref() == Some("DIMENSION_SCALE") => {
+                    let name = path.rsplit('/').next().unwrap_or(path);
+                    file.add_scale(address, name.trim_start_matches("_nc4_non_coord_"));
+                }
+                _ => {}
+            }
+            Ok(())
+        });
+        own
+    }
+}
+
+/// Whether a message says that an object has attributes elsewhere than in its header.
+pub(super) fn is_dense(file: &H5File, message: &[u8]) -> bool {
+    matches!(dense(file, message), Ok((Some(_), Some(_))))
+}
+
+/// The addresses of the heap and of the tree of attributes.
+fn dense(file: &H5File, message: &[u8]) -> Result<(Option<u64>, Option<u64>), Hdf5Error> {
+    let mut input = file.cursor(message);
+    let flags = input.skip(1).and_then(|()| input.u8())?;
+    input.skip(if flags & 1 == 0 { 0 } else { 2 })?;
+    Ok((input.address()?, input.address()?))
+}
+
+/// Visit the attributes of an object: their names, and their messages.
+fn each(
+    file: &H5File,
+    address: u64,
+    visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), Hdf5Error>,
+) -> Result<(), Hdf5Error> {
+    let mut elsewhere = None;
+    each_message(file, address, &mut |message, bytes| match message.kind {
+        kind::ATTRIBUTE if !message.is_shared => visit(name(file, bytes)?.0, bytes),
+        kind::ATTRIBUTE_INFO => {
+            elsewhere = Some(dense(file, bytes)?);
+            Ok(())
+        }
+        _ => Ok(()),
+    })?;
+    let Some((Some(heap), Some(tree))) = elsewhere else { return Ok(()) };
+    let heap = FractalHeap::read(file, heap)?;
+    let tree = NewTree::read(file, tree)?;
+    if tree.kind != 8 {
+        return Err(damaged("the tree of its attributes is of another kind"));
+    }
+    tree.each(file, &mut |record| {
+        let (id, flags) = (record.get(..8).unwrap_or_default(), record.get(8));
+        if flags.is_some_and(|flags| flags & 2 != 0) {
+            return Ok(());
+        }
+        let bytes = heap.object(file, id)?;
+        visit(name(file, &bytes)?.0, &bytes)
+    })
+}
+
+/// The name of an attribute, what follows it, its version and flags, and the lengths of its datatype and
+/// dataspace.
+fn name<'a>(
+    file: &H5File,
+    bytes: &'a [u8],
+) -> Result<(&'a [u8], Cursor<'a>, (u8, u8), [usize; 2]), Hdf5Error> {
+    let mut input = Cursor { rest: bytes, sizes: file.sizes };
+    let (version, flags) = (input.u8()?, input.u8()?);
+    let lengths = [input.u16()?.into(), input.u16()?.into(), input.u16()?.into()];
+    match version {
+        1 | 2 => {}
+        3 => input.skip(1)?,
+        _ => return Err(damaged("an attribute is of no known version")),
+    }
+    let padded = |len: usize| if version == 1 { len.next_multiple_of(8) } else { len };
+    let name = input.take(padded(lengths[0]))?;
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    Ok((&name[..end], input, (version, flags), [padded(lengths[1]), padded(lengths[2])]))
+}
+
+/// An attribute.
+struct Attribute {
+    datatype: Datatype,
+    /// `None` for one without elements.
+    shape: Option<Vec<u64>>,
+    data: Vec<u8>,
+}
+
+impl Attribute {
+    fn parse(file: &H5File, bytes: &[u8]) -> Result<Attribute, Hdf5Error> {
+        let (_, mut input, (version, flags), [datatype, dataspace]) = name(file, bytes)?;
+        // before version 2 nothing is shared
+        let flags = if version == 1 { 0 } else { flags };
+        let mut part = |len: usize, is_shared: bool, kind: u16| {
+            let bytes = input.take(len)?;
+            if is_shared { shared(file, kind, &mut file.cursor(bytes)) } else { Ok(bytes.to_vec()) }
+        };
+        let datatype = part(datatype, flags & 1 != 0, kind::DATATYPE)?;
+        let dataspace = part(dataspace, flags & 2 != 0, kind::DATASPACE)?;
+        let datatype = Datatype::parse(file, &datatype)?;
+        let shape = match Dataspace::parse(file, &dataspace) {
+            Err(Hdf5Error::Null) => None,
+            space => Some(space?.shape),
+        };
+        Ok(Attribute { datatype, shape, data: input.rest.to_vec() })
+    }
+
+    /// A text of a fixed length.
+    fn text(&self) -> Option<String> {
+        let is_text = self.datatype.class == Class::Text;
+        let text = is_text.then(|| self.data.get(..self.datatype.size as usize))??;
+        unpadded(text)
+    }
+}
+
+/// A text without what fills it up.
+fn unpadded(bytes: &[u8]) -> Option<String> {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8(bytes[..end].to_vec()).ok()
+}
+
+/// What a dataset says of itself: read when it is asked for.
+pub(super) fn annotated(
+    file: &Arc<H5File>,
+    address: u64,
+    tensor: &TensorInfo,
+    fill: Option<Vec<u8>>,
+    notes: Vec<String>,
+) -> Annotated {
+    let (file, rank) = (Arc::clone(file), tensor.shape.len());
+    Annotated::by(move || {
+        let mut said = all(&file, address, rank);
+        said.fill_value = fill.clone();
+        said.notes = notes.clone();
+        said
+    })
+}
+
+/// What a group says of itself.
+pub(super) fn annotated_group(file: &Arc<H5File>, address: u64) -> Annotated {
+    let file = Arc::clone(file);
+    Annotated::by(move || all(&file, address, 0))
+}
+
+/// The attributes of an object, and the names of its axes. What is damaged is left out.
+fn all(file: &H5File, address: u64, rank: usize) -> Annotations {
+    let mut said = Annotations::default();
+    let mut reader = Reader { file, left: MOST_STEPS, is_reworded: false };
+    let (mut scales, mut labels) = (Vec::new(), Vec::new());
+    let _ = each(file, address, &mut |name, bytes| {
+        let attribute = Attribute::parse(file, bytes);
+        if OF_AXES.contains(&name) {
+            match attribute {
+                Ok(list) if name == b"DIMENSION_LIST" => scales = reader.scales(&list),
+                Ok(list) if name == b"DIMENSION_LABELS" => labels = reader.labels(&list),
+                _ => {}
+            }
+            return Ok(());
+        }
+        let name = String::from_utf8_lossy(name).into_owned();
+        reader.is_reworded = false;
+        match attribute.ok().and_then(|attribute| reader.value(&attribute)) {
+            Some(value) => {
+                if reader.is_reworded {
+                    said.reworded.push(name.clone());
+                }
+                said.attributes.insert(name, value);
+            }
+            None => said.unsaid.push(name),
+        }
+        Ok(())
+    });
+    let own = file.scale(address).filter(|_| rank == 1);
+    let name = |axis: usize| {
+        let label = labels.get(axis).cloned().flatten().filter(|label| !label.is_empty());
+        let scale = || scales.get(axis).copied().flatten().and_then(|scale| file.scale(scale));
+        label.or_else(scale).or_else(|| own.clone())
+    };
+    let names: Vec<Option<String>> = (0..rank).map(name).collect();
+    if names.iter().any(Option::is_some) {
+        said.dimension_names = names;
+    }
+    said
+}
+
+/// Values of attributes.
+struct Reader<'a> {
+    file: &'a H5File,
+    left: usize,
+    /// Whether a number stands as a word.
+    is_reworded: bool,
+}
+
+impl Reader<'_> {
+    /// The value of an attribute, where JSON can say it.
+    fn value(&mut self, attribute: &Attribute) -> Option<Value> {
+        let Attribute { datatype, shape, data } = attribute;
+        let Some(shape) = shape else {
+            let is_text = matches!(datatype.class, Class::Text | Class::List { is_text: true, .. });
+            return is_text.then(|| "".into());
+        };
+        self.nested(datatype, shape, &mut data.as_slice())
+    }
+
+    /// Elements in lists of a shape.
+    fn nested(&mut self, datatype: &Datatype, shape: &[u64], data: &mut &[u8]) -> Option<Value> {
+        let Some((len, inner)) = shape.split_first() else {
+            let (element, rest) = data.split_at_checked(datatype.size as usize)?;
+            *data = rest;
+            return self.element(datatype, element);
+        };
+        let mut values = Vec::new();
+        for _ in 0..*len {
+            self.left = self.left.checked_sub(1)?;
+            values.push(self.nested(datatype, inner, data)?);
+        }
+        Some(Value::Array(values))
+    }
+
+    fn element(&mut self, datatype: &Datatype, bytes: &[u8]) -> Option<Value> {
+        self.left = self.left.checked_sub(1)?;
+        match &datatype.class {
+            Class::Integer { .. } | Class::Float(_) | Class::Enumeration { .. } => {
+                let H5Type { dtype, .. } = H5Type::of(datatype).ok()?;
+                self.number(&dtype, bytes)
+            }
+            Class::Text => unpadded(bytes).map(Value::String),
+            Class::List { is_text: true, .. } => {
+                let (_, text) = self.list(bytes)?;
+                unpadded(&text).map(Value::String)
+            }
+            Class::List { base, .. } => {
+                let (count, data) = self.list(bytes)?;
+                self.nested(base, &[count], &mut data.as_slice())
+            }
+            Class::Array { base, shape } => self.nested(base, shape, &mut &*bytes),
+            Class::Complex(base) => self.nested(base, &[2], &mut &*bytes),
+            Class::Compound(members) => {
+                let mut object = Map::new();
+                for member in members {
+                    let start = usize::try_from(member.offset).ok()?;
+                    let end = start.checked_add(member.datatype.size as usize)?;
+                    let value = self.element(&member.datatype, bytes.get(start..end)?)?;
+                    object.insert(String::from_utf8(member.name.clone()).ok()?, value);
+                }
+                Some(Value::Object(object))
+            }
+            _ => None,
+        }
+    }
+
+    fn number(&mut self, dtype: &DType, bytes: &[u8]) -> Option<Value> {
+        let DType::Scalar(scalar, endian) = dtype else { return None };
+        let mut whole = [0; 8];
+        whole.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        if *endian == Endian::Big {
+            whole[..bytes.len()].reverse();
+        }
+        let bits = u64::from_le_bytes(whole);
+        let float = match scalar {
+            Scalar::Bool => return Some((bits != 0).into()),
+            Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => return Some(bits.into()),
+            Scalar::I8 => return Some((bits as i8).into()),
+            Scalar::I16 => return Some((bits as i16).into()),
+            Scalar::I32 => return Some((bits as i32).into()),
+            Scalar::I64 => return Some((bits as i64).into()),
+            Scalar::F16 => half::f16::from_bits(bits as u16).to_f64(),
+            Scalar::BF16 => half::bf16::from_bits(bits as u16).to_f64(),
+            Scalar::F32 => f32::from_bits(bits as u32).into(),
+            Scalar::F64 => f64::from_bits(bits),
+            _ => return None,
+        };
+        self.is_reworded |= !float.is_finite();
+        Some(number(float))
+    }
+
+    /// The length of a list of any length, and its bytes.
+    fn list(&mut self, bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
+        let mut input = self.file.cursor(bytes);
+        let (count, address, index) = (input.u32().ok()?, input.address().ok()?, input.u32().ok()?);
+        if count == 0 {
+            return Some((0, Vec::new()));
+        }
+        heap::global(self.file, address?, index, &mut self.left)
+            .ok()
+            .map(|data| (count.into(), data))
+    }
+
+    /// The scale of each axis, by the address of its header.
+    fn scales(&mut self, list: &Attribute) -> Vec<Option<u64>> {
+        let each = list.data.chunks_exact((list.datatype.size as usize).max(1));
+        let is_known = |base: &Datatype| base.class == Class::Reference { is_object: true };
+        match &list.datatype.class {
+            Class::List { is_text: false, base } if is_known(base) => each
+                .map(|bytes| {
+                    let (_, list) = self.list(bytes)?;
+                    self.file.cursor(&list).address().ok().flatten()
+                })
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The label of each axis.
+    fn labels(&mut self, list: &Attribute) -> Vec<Option<String>> {
+        let each = list.data.chunks_exact((list.datatype.size as usize).max(1));
+        each.map(|bytes| match self.element(&list.datatype, bytes)? {
+            Value::String(label) => Some(label),
+            _ => None,
+        })
+        .collect()
+    }
+}

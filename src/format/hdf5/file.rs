@@ -1,0 +1,369 @@
+//! The bytes of a file: its superblock, pieces that lie inside of it, and numbers in them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::error::{Hdf5Error, damaged};
+use crate::source::Source;
+
+/// The first bytes of a file, at 0 or behind a user block of 512 bytes or a power of 2 times as many.
+pub(crate) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
+
+/// The longest piece of metadata that is read at once.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// The most bytes of nodes and blocks that are kept for the next chunk or link.
+const MOST_KEPT: usize = 4 << 20;
+
+/// Bytes of pages in which files behind a network are read.
+const PAGE: u64 = 64 << 10;
+
+/// A file of HDF5, whose superblock has been read. Addresses count from the superblock on.
+pub(super) struct H5File {
+    source: Arc<dyn Source>,
+    base: u64,
+    pub(super) sizes: Sizes,
+    /// The address of the header of the root group.
+    pub(super) root: u64,
+    kept: Mutex<Kept>,
+    /// The names of scales of axes, by the address of their headers.
+    scales: Mutex<HashMap<u64, Box<str>>>,
+}
+
+/// How many bytes an address has, and a length.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    pub(super) address: usize,
+    pub(super) length: usize,
+}
+
+/// Nodes and blocks by their address and length.
+#[derive(Default)]
+struct Kept {
+    blocks: HashMap<(u64, u64), Arc<[u8]>>,
+    bytes: usize,
+}
+
+impl H5File {
+    /// Read the superblock.
+    ///
+    /// # Errors
+    /// [`Hdf5Error`]: no file of HDF5, a file shorter than it says of itself.
+    pub(super) fn open(source: Arc<dyn Source>) -> Result<H5File, Hdf5Error> {
+        let sizes = Sizes { address: 8, length: 8 };
+        let (kept, scales) = (Mutex::default(), Mutex::default());
+        let mut file = H5File { source, base: 0, sizes, root: 0, kept, scales };
+        file.base = file.start().ok_or_else(|| damaged("it has no superblock"))?;
+        let most = file.len().min(128);
+        let bytes = file.bytes(0, most)?;
+        let mut input = Cursor::new(&bytes, sizes);
+        input.skip(SIGNATURE.len())?;
+        let version = input.u8()?;
+        let end = match version {
+            0 | 1 => {
+                input.skip(4)?;
+                input.sizes = sizes_of(&mut input)?;
+                input.skip(if version == 0 { 9 } else { 13 })?;
+                input.skip(2 * input.sizes.address)?;
+                let end = input.address()?;
+                // the driver's block, and the name of the root group
+                input.skip(2 * input.sizes.address)?;
+                end
+            }
+            2 | 3 => {
+                input.sizes = sizes_of(&mut input)?;
+                input.skip(1 + 2 * input.sizes.address)?;
+                input.address()?
+            }
+            other => {
+                return Err(Hdf5Error::Damaged(format!(
+                    "its superblock is of version {other}, which is not known"
+                )));
+            }
+        };
+        let root = input.address()?;
+        if version > 1 {
+            let len = bytes.len() - input.rest.len();
+            let sum = input.u32()?;
+            if sum != checksum(&bytes[..len]) {
+                return Err(damaged("the checksum of its superblock is another one"));
+            }
+        }
+        let expected = end.ok_or_else(|| damaged("its superblock does not say where it ends"))?;
+        let found = file.source.len();
+        if expected > found {
+            return Err(Hdf5Error::Truncated { expected, found });
+        }
+        file.root = root.ok_or_else(|| damaged("it has no root group"))?;
+        file.sizes = input.sizes;
+        Ok(file)
+    }
+
+    /// Where the signature is.
+    fn start(&self) -> Option<u64> {
+        let starts = std::iter::successors(Some(512u64), |start| start.checked_mul(2));
+        let mut starts = std::iter::once(0).chain(starts);
+        let len = self.source.len();
+        let within = |start: &u64| start.checked_add(8).is_some_and(|end| end <= len);
+        let mut scratch = Vec::new();
+        starts.by_ref().take_while(within).find(|start| {
+            let found = self.source.window(*start..start + 8, &mut scratch);
+            found.is_ok_and(|bytes| bytes == SIGNATURE)
+        })
+    }
+
+    /// How many bytes there are from the superblock on.
+    pub(super) fn len(&self) -> u64 {
+        self.source.len().saturating_sub(self.base)
+    }
+
+    /// The position in the file of so many bytes at an address.
+    ///
+    /// # Errors
+    /// [`Hdf5Error::CutShort`].
+    pub(super) fn position(&self, address: u64, len: u64) -> Result<u64, Hdf5Error> {
+        let end = address.checked_add(len).filter(|end| *end <= self.len());
+        end.map(|_| self.base + address).ok_or(Hdf5Error::CutShort)
+    }
+
+    /// So many bytes of metadata.
+    ///
+    /// # Errors
+    /// [`Hdf5Error::Damaged`]: they do not lie in the file, or are too many.
+    pub(super) fn bytes(&self, address: u64, len: u64) -> Result<Vec<u8>, Hdf5Error> {
+        if len > MOST_BYTES {
+            return Err(damaged("a piece of its metadata has more than 16 MiB"));
+        }
+        let outside = |_| damaged("a piece of its metadata lies behind the end of the file");
+        let at = self.position(address, len).map_err(outside)?;
+        let mut out = vec![0; len as usize];
+        if self.source.request_gap().is_none() {
+            self.read(at, &mut out)?;
+            return Ok(out);
+        }
+        let mut done = 0;
+        while done < out.len() {
+            let at = at + done as u64;
+            let start = at / PAGE * PAGE;
+            let page = self.kept(start, PAGE, || {
+                let mut page = vec![0; PAGE.min(self.source.len() - start) as usize];
+                self.read(start, &mut page)?;
+                Ok(page)
+            })?;
+            let found = &page[(at - start) as usize..];
+            let count = found.len().min(out.len() - done);
+            out[done..done + count].copy_from_slice(&found[..count]);
+            done += count;
+        }
+        Ok(out)
+    }
+
+    fn read(&self, at: u64, out: &mut [u8]) -> Result<(), Hdf5Error> {
+        let read = self.source.read(at..at + out.len() as u64, &mut Vec::new(), out);
+        read.map_err(|error| damaged(&error.to_string()))
+    }
+
+    /// What was read before under that address and length, or is read now.
+    fn kept(
+        &self,
+        address: u64,
+        len: u64,
+        read: impl FnOnce() -> Result<Vec<u8>, Hdf5Error>,
+    ) -> Result<Arc<[u8]>, Hdf5Error> {
+        let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(block) = lock().blocks.get(&(address, len)) {
+            return Ok(Arc::clone(block));
+        }
+        let block: Arc<[u8]> = read()?.into();
+        let mut kept = lock();
+        if kept.bytes.saturating_add(block.len()) > MOST_KEPT {
+            *kept = Kept::default();
+        }
+        if block.len() <= MOST_KEPT && kept.blocks.insert((address, len), block.clone()).is_none() {
+            kept.bytes += block.len();
+        }
+        Ok(block)
+    }
+
+    /// A block that is kept for the next time: it begins with a signature, and ends with a checksum of
+    /// all before it where `is_summed`.
+    ///
+    /// # Errors
+    /// [`Hdf5Error::Damaged`].
+    pub(super) fn block(
+        &self,
+        address: u64,
+        len: u64,
+        signature: &[u8],
+        is_summed: bool,
+    ) -> Result<Arc<[u8]>, Hdf5Error> {
+        self.kept(!address, len, || {
+            let bytes = self.bytes(address, len)?;
+            if !bytes.starts_with(signature) {
+                let name = String::from_utf8_lossy(signature);
+                return Err(Hdf5Error::Damaged(format!("there is no {name} where one should be")));
+            }
+            if is_summed {
+                check_sum(&bytes)?;
+            }
+            Ok(bytes)
+        })
+    }
+
+    /// Note that the dataset at an address is a scale of axes, of that name.
+    pub(super) fn add_scale(&self, address: u64, name: &str) {
+        let mut scales = self.scales.lock().unwrap_or_else(PoisonError::into_inner);
+        scales.entry(address).or_insert_with(|| name.into());
+    }
+
+    /// The name of the scale of axes at an address.
+    pub(super) fn scale(&self, address: u64) -> Option<String> {
+        let scales = self.scales.lock().unwrap_or_else(PoisonError::into_inner);
+        scales.get(&address).map(|name| name.to_string())
+    }
+
+    /// Numbers of bytes of this file.
+    pub(super) fn cursor<'a>(&self, bytes: &'a [u8]) -> Cursor<'a> {
+        Cursor::new(bytes, self.sizes)
+    }
+}
+
+fn sizes_of(input: &mut Cursor<'_>) -> Result<Sizes, Hdf5Error> {
+    let sizes = Sizes { address: input.u8()?.into(), length: input.u8()?.into() };
+    if [sizes.address, sizes.length].iter().all(|size| matches!(size, 2 | 4 | 8)) {
+        Ok(sizes)
+    } else {
+        Err(damaged("its addresses have a number of bytes that is not known"))
+    }
+}
+
+/// Compare the checksum that bytes end with.
+///
+/// # Errors
+/// [`Hdf5Error::Damaged`].
+pub(super) fn check_sum(bytes: &[u8]) -> Result<(), Hdf5Error> {
+    match bytes.split_last_chunk() {
+        Some((bytes, sum)) if u32::from_le_bytes(*sum) == checksum(bytes) => Ok(()),
+        _ => Err(damaged("a checksum of its metadata is another one")),
+    }
+}
+
+/// Bytes that are read from front to back; all numbers are little-endian.
+#[derive(Clone)]
+pub(super) struct Cursor<'a> {
+    pub(super) rest: &'a [u8],
+    pub(super) sizes: Sizes,
+}
+
+impl<'a> Cursor<'a> {
+    fn new(rest: &'a [u8], sizes: Sizes) -> Cursor<'a> {
+        Cursor { rest, sizes }
+    }
+
+    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], Hdf5Error> {
+        let ends = || damaged("a piece of its metadata ends too early");
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(ends)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    pub(super) fn skip(&mut self, count: usize) -> Result<(), Hdf5Error> {
+        self.take(count).map(|_| ())
+    }
+
+    /// A number of at most 8 bytes.
+    pub(super) fn uint(&mut self, count: usize) -> Result<u64, Hdf5Error> {
+        if count > 8 {
+            return Err(damaged("a number of its metadata has more than 8 bytes"));
+        }
+        let bytes = self.take(count)?.iter().rev();
+        Ok(bytes.fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
+    pub(super) fn u8(&mut self) -> Result<u8, Hdf5Error> {
+        Ok(self.uint(1)? as u8)
+    }
+
+    pub(super) fn u16(&mut self) -> Result<u16, Hdf5Error> {
+        Ok(self.uint(2)? as u16)
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, Hdf5Error> {
+        Ok(self.uint(4)? as u32)
+    }
+
+    pub(super) fn length(&mut self) -> Result<u64, Hdf5Error> {
+        self.uint(self.sizes.length)
+    }
+
+    /// An address; `None` for the one that stands for nothing.
+    pub(super) fn address(&mut self) -> Result<Option<u64>, Hdf5Error> {
+        let nothing = u64::MAX >> (64 - 8 * self.sizes.address);
+        Ok(Some(self.uint(self.sizes.address)?).filter(|address| *address != nothing))
+    }
+
+    /// Bytes up to a zero, which is passed over.
+    pub(super) fn until_zero(&mut self) -> Result<&'a [u8], Hdf5Error> {
+        let Some(end) = self.rest.iter().position(|byte| *byte == 0) else {
+            return Err(damaged("a name of its metadata has no end"));
+        };
+        let name = self.take(end)?;
+        self.skip(1)?;
+        Ok(name)
+    }
+}
+
+/// Bob Jenkins' hash of bytes, `lookup3`, which begins at 0.
+pub(super) fn checksum(bytes: &[u8]) -> u32 {
+    let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32);
+    let [mut a, mut b, mut c] = [start; 3];
+    let word = |bytes: &[u8], at: usize| {
+        let byte = |place: usize| u32::from(bytes.get(at + place).copied().unwrap_or(0));
+        byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24
+    };
+    // the last 1 to 12 bytes are mixed in another way
+    let whole = bytes.len().saturating_sub(1) / 12 * 12;
+    for block in bytes[..whole].chunks_exact(12) {
+        a = a.wrapping_add(word(block, 0));
+        b = b.wrapping_add(word(block, 4));
+        c = c.wrapping_add(word(block, 8));
+        a = a.wrapping_sub(c) ^ c.rotate_left(4);
+        c = c.wrapping_add(b);
+        b = b.wrapping_sub(a) ^ a.rotate_left(6);
+        a = a.wrapping_add(c);
+        c = c.wrapping_sub(b) ^ b.rotate_left(8);
+        b = b.wrapping_add(a);
+        a = a.wrapping_sub(c) ^ c.rotate_left(16);
+        c = c.wrapping_add(b);
+        b = b.wrapping_sub(a) ^ a.rotate_left(19);
+        a = a.wrapping_add(c);
+        c = c.wrapping_sub(b) ^ b.rotate_left(4);
+        b = b.wrapping_add(a);
+    }
+    let tail = &bytes[whole..];
+    if tail.is_empty() {
+        return c;
+    }
+    a = a.wrapping_add(word(tail, 0));
+    b = b.wrapping_add(word(tail, 4));
+    c = c.wrapping_add(word(tail, 8));
+    c = (c ^ b).wrapping_sub(b.rotate_left(14));
+    a = (a ^ c).wrapping_sub(c.rotate_left(11));
+    b = (b ^ a).wrapping_sub(a.rotate_left(25));
+    c = (c ^ b).wrapping_sub(b.rotate_left(16));
+    a = (a ^ c).wrapping_sub(c.rotate_left(4));
+    b = (b ^ a).wrapping_sub(a.rotate_left(14));
+    (c ^ b).wrapping_sub(b.rotate_left(24))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::checksum;
+
+    #[test]
+    fn checksums_are_those_of_lookup3() {
+        assert_eq!(checksum(b""), 0xdead_beef);
+        // by H5_checksum_lookup3
+        assert_eq!(checksum(b"Four score and seven years ago"), 0x1777_0551);
+    }
+}

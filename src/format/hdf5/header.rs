@@ -1,0 +1,207 @@
+//! Headers of objects: their messages, in blocks that follow each other anywhere in the file.
+
+use std::collections::HashSet;
+
+use super::error::{Hdf5Error, damaged};
+use super::file::{Cursor, H5File, check_sum};
+
+/// Kinds of messages.
+pub(super) mod kind {
+    pub(in super::super) const DATASPACE: u16 = 0x01;
+    pub(in super::super) const LINK_INFO: u16 = 0x02;
+    pub(in super::super) const DATATYPE: u16 = 0x03;
+    pub(in super::super) const OLD_FILL: u16 = 0x04;
+    pub(in super::super) const FILL: u16 = 0x05;
+    pub(in super::super) const LINK: u16 = 0x06;
+    pub(in super::super) const EXTERNAL: u16 = 0x07;
+    pub(in super::super) const LAYOUT: u16 = 0x08;
+    pub(in super::super) const FILTERS: u16 = 0x0b;
+    pub(in super::super) const ATTRIBUTE: u16 = 0x0c;
+    pub(in super::super) const CONTINUATION: u16 = 0x10;
+    pub(in super::super) const SYMBOLS: u16 = 0x11;
+    pub(in super::super) const ATTRIBUTE_INFO: u16 = 0x15;
+}
+
+/// The most bytes of messages of one object that are kept.
+const MOST_KEPT: usize = 32 << 20;
+
+/// The messages of an object, without its attributes.
+pub(super) struct Header {
+    messages: Vec<Message>,
+    /// Whether it has attributes.
+    pub(super) has_attributes: bool,
+}
+
+/// A message of a header.
+pub(super) struct Message {
+    pub(super) kind: u16,
+    /// Whether its data say where they are.
+    pub(super) is_shared: bool,
+    /// The address of its data.
+    pub(super) address: u64,
+    pub(super) data: Vec<u8>,
+}
+
+impl Header {
+    /// Read the header at an address.
+    ///
+    /// # Errors
+    /// [`Hdf5Error::Damaged`].
+    pub(super) fn read(file: &H5File, address: u64) -> Result<Header, Hdf5Error> {
+        let (mut messages, mut has_attributes, mut kept) = (Vec::new(), false, 0);
+        each_message(file, address, &mut |message, bytes| {
+            match message.kind {
+                kind::ATTRIBUTE => has_attributes = true,
+                kind::DATASPACE..=kind::LAYOUT
+                | kind::FILTERS
+                | kind::SYMBOLS
+                | kind::ATTRIBUTE_INFO => {
+                    has_attributes |= message.kind == kind::ATTRIBUTE_INFO
+                        && super::attributes::is_dense(file, bytes);
+                    kept += bytes.len();
+                    if kept > MOST_KEPT {
+                        return Err(damaged("the header of an object has more than 32 MiB"));
+                    }
+                    messages.push(Message { data: bytes.to_vec(), ..message });
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(Header { messages, has_attributes })
+    }
+
+    /// All messages of a kind.
+    pub(super) fn all(&self, kind: u16) -> impl Iterator<Item = &Message> {
+        self.messages.iter().filter(move |message| message.kind == kind)
+    }
+
+    /// Whether there is a message of a kind.
+    pub(super) fn has(&self, kind: u16) -> bool {
+        self.all(kind).next().is_some()
+    }
+
+    /// The message of a kind, which may stand in another object.
+    ///
+    /// # Errors
+    /// [`Hdf5Error::Damaged`].
+    pub(super) fn find(&self, file: &H5File, kind: u16) -> Result<Option<Vec<u8>>, Hdf5Error> {
+        let found = self.all(kind).next().map(|message| resolved(file, message, &message.data));
+        found.transpose()
+    }
+
+    /// The message of a kind, which must be there.
+    ///
+    /// # Errors
+    /// [`Hdf5Error::Damaged`].
+    pub(super) fn needed(&self, file: &H5File, kind: u16) -> Result<Vec<u8>, Hdf5Error> {
+        self.find(file, kind)?.ok_or_else(|| damaged("its header lacks a message"))
+    }
+}
+
+/// The bytes of a message, where it is another object's too.
+pub(super) fn resolved(
+    file: &H5File,
+    message: &Message,
+    bytes: &[u8],
+) -> Result<Vec<u8>, Hdf5Error> {
+    if !message.is_shared {
+        return Ok(bytes.to_vec());
+    }
+    shared(file, message.kind, &mut file.cursor(bytes))
+}
+
+/// The bytes of a message that another object has: a datatype with a name.
+///
+/// # Errors
+/// [`Hdf5Error`].
+pub(super) fn shared(
+    file: &H5File,
+    kind: u16,
+    input: &mut Cursor<'_>,
+) -> Result<Vec<u8>, Hdf5Error> {
+    let (version, place) = (input.u8()?, input.u8()?);
+    match version {
+        1 => input.skip(6)?,
+        3 if place == 1 => return Err(Hdf5Error::SharedMessages),
+        2 | 3 => {}
+        _ => return Err(damaged("a shared message of its header is of no known version")),
+    }
+    let address = input.address()?.ok_or_else(|| damaged("a shared message lies nowhere"))?;
+    let mut found = None;
+    each_message(file, address, &mut |message, bytes| {
+        if message.kind == kind && !message.is_shared && found.is_none() {
+            found = Some(bytes.to_vec());
+        }
+        Ok(())
+    })?;
+    found.ok_or_else(|| damaged("a shared message is not where it should be"))
+}
+
+/// Visit all messages of the object at an address; their data are given beside them.
+///
+/// # Errors
+/// [`Hdf5Error::Damaged`], those of `visit`.
+pub(super) fn each_message(
+    file: &H5File,
+    address: u64,
+    visit: &mut dyn FnMut(Message, &[u8]) -> Result<(), Hdf5Error>,
+) -> Result<(), Hdf5Error> {
+    let first = file.bytes(address, file.len().saturating_sub(address).min(6))?;
+    let mut prefix = file.cursor(&first);
+    let (block, has_order, is_new) = if first.starts_with(b"OHDR") {
+        prefix.skip(4)?;
+        let (version, flags) = (prefix.u8()?, prefix.u8()?);
+        if version != 2 {
+            return Err(damaged("the header of an object is of no known version"));
+        }
+        let times = if flags & 0x20 == 0 { 0 } else { 16 };
+        let limits = if flags & 0x10 == 0 { 0 } else { 4 };
+        let size = 1 << (flags & 3);
+        let front = 6 + times + limits;
+        let bytes = file.bytes(address.saturating_add(front), size)?;
+        let len = file.cursor(&bytes).uint(size as usize)?;
+        let whole = len.saturating_add(front + size + 4);
+        ((address, whole, front + size), flags & 4 != 0, true)
+    } else if first.first() == Some(&1) {
+        let start = address.saturating_add(8);
+        let bytes = file.bytes(start, 4)?;
+        ((start, u64::from(file.cursor(&bytes).u32()?).saturating_add(8), 8), false, false)
+    } else {
+        return Err(damaged("there is no header of an object where one should be"));
+    };
+    let (mut blocks, mut seen) = (vec![block], HashSet::new());
+    while let Some((start, len, front)) = blocks.pop() {
+        if !seen.insert(start) {
+            return Err(damaged("the header of an object goes on in itself"));
+        }
+        let bytes = file.bytes(start, len)?;
+        if is_new {
+            check_sum(&bytes)?;
+        }
+        if is_new && front == 4 && !bytes.starts_with(b"OCHK") {
+            return Err(damaged("the header of an object goes on where it should not"));
+        }
+        let end = if is_new { bytes.len() - 4 } else { bytes.len() };
+        let mut input = file.cursor(&bytes[..end]);
+        input.skip(front as usize)?;
+        let least = if is_new { 4 + 2 * usize::from(has_order) } else { 8 };
+        while input.rest.len() >= least {
+            let kind = if is_new { input.u8()?.into() } else { input.u16()? };
+            let size = input.u16()?;
+            let flags = input.u8()?;
+            input.skip(if is_new { 2 * usize::from(has_order) } else { 3 })?;
+            let address = start + (end - input.rest.len()) as u64;
+            let data = input.take(size.into())?;
+            if kind == kind::CONTINUATION {
+                let mut next = file.cursor(data);
+                let at = next.address()?.ok_or_else(|| damaged("a header goes on nowhere"))?;
+                blocks.push((at, next.length()?, if is_new { 4 } else { 0 }));
+                continue;
+            }
+            let is_shared = flags & 2 != 0;
+            visit(Message { kind, is_shared, address, data: Vec::new() }, data)?;
+        }
+    }
+    Ok(())
+}

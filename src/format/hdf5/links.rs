@@ -1,0 +1,303 @@
+//! The links of groups, and what they lead to.
+
+use std::sync::Arc;
+
+use super::error::{Hdf5Error, damaged};
+use super::file::{Cursor, H5File};
+use super::header::{Header, kind};
+use super::heap::{FractalHeap, LocalHeap};
+use super::tree::{NewTree, OldNode};
+
+/// The deepest tree of an old group, and the most soft links that are followed for one name.
+const MAX_LEVEL: u8 = 40;
+const MAX_HOPS: usize = 32;
+
+/// The most bytes of the names of one group.
+const MOST_TEXT: usize = 256 << 20;
+
+/// The links of a group by their names, in order.
+#[derive(Default)]
+pub(super) struct Links {
+    /// All names, and the paths of soft links.
+    text: Vec<u8>,
+    links: Vec<Link>,
+}
+
+/// A link: its name and what it leads to, as places among the texts.
+#[derive(Clone, Copy)]
+struct Link {
+    name: (u32, u32),
+    target: Place,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Object(u64),
+    Path(u32, u32),
+    Elsewhere,
+}
+
+/// What a link leads to.
+#[derive(Clone, Copy)]
+pub(super) enum Target<'a> {
+    /// The object at an address.
+    Object(u64),
+    /// What has that path in this file.
+    Path(&'a [u8]),
+    /// An object of another file, or one of a kind that only its writer knows.
+    Elsewhere,
+}
+
+impl Links {
+    /// The links of a group.
+    ///
+    /// # Errors
+    /// [`Hdf5Error::Damaged`].
+    fn read(file: &H5File, address: u64) -> Result<Links, Hdf5Error> {
+        let header = Header::read(file, address)?;
+        let mut links = Links::default();
+        if let Some(message) = header.find(file, kind::SYMBOLS)? {
+            let mut input = file.cursor(&message);
+            let (tree, heap) = (input.address()?, input.address()?);
+            let nowhere = || damaged("the links of a group lie nowhere");
+            let heap = LocalHeap::read(file, heap.ok_or_else(nowhere)?)?;
+            let mut left = file.len() / 8;
+            links.old(file, tree.ok_or_else(nowhere)?, &heap, MAX_LEVEL, &mut left)?;
+        }
+        for message in header.all(kind::LINK) {
+            links.push_message(&mut file.cursor(&message.data))?;
+        }
+        if let Some(message) = header.find(file, kind::LINK_INFO)? {
+            links.dense(file, &message)?;
+        }
+        let Links { text, links: found } = &mut links;
+        found.sort_by(|one, other| part(text, one.name).cmp(part(text, other.name)));
+        Ok(links)
+    }
+
+    fn push(&mut self, name: &[u8], target: Target<'_>) -> Result<(), Hdf5Error> {
+        if self.text.len() > MOST_TEXT {
+            return Err(damaged("the names of a group have more than 256 MiB"));
+        }
+        let text = &mut self.text;
+        let mut place = |bytes: &[u8]| {
+            let start = text.len();
+            text.extend_from_slice(bytes);
+            (start as u32, text.len() as u32)
+        };
+        let name = place(name);
+        let target = match target {
+            Target::Object(address) => Place::Object(address),
+            Target::Path(path) => {
+                let (start, end) = place(path);
+                Place::Path(start, end)
+            }
+            Target::Elsewhere => Place::Elsewhere,
+        };
+        self.links.push(Link { name, target });
+        Ok(())
+    }
+
+    /// The links of an old group, below a node of its tree.
+    fn old(
+        &mut self,
+        file: &H5File,
+        address: u64,
+        heap: &LocalHeap,
+        below: u8,
+        left: &mut u64,
+    ) -> Result<(), Hdf5Error> {
+        let node = OldNode::read(file, address, 0, file.sizes.length)?;
+        if node.level >= below {
+            return Err(damaged("the tree of a group is too deep, or lies in itself"));
+        }
+        let cyclic = || damaged("the tree of a group lies in itself");
+        for number in 0..node.count {
+            *left = left.checked_sub(1).ok_or_else(cyclic)?;
+            let child = node.child(file, number)?;
+            if node.level > 0 {
+                self.old(file, child, heap, node.level, left)?;
+                continue;
+            }
+            let front = file.block(child, 8, b"SNOD", false)?;
+            let count = u64::from(u16::from_le_bytes([front[6], front[7]]));
+            let len = (2 * file.sizes.address + 24) as u64;
+            let bytes = file.bytes(child.saturating_add(8), count * len)?;
+            let mut input = file.cursor(&bytes);
+            for _ in 0..count {
+                *left = left.checked_sub(1).ok_or_else(cyclic)?;
+                let name = input.uint(file.sizes.address)?;
+                let object = input.address()?;
+                let is_soft = input.u32()? == 2;
+                input.skip(4)?;
+                let path = u64::from(input.u32()?);
+                input.skip(12)?;
+                let name = heap.text(file, name)?;
+                match object {
+                    _ if is_soft => self.push(&name, Target::Path(&heap.text(file, path)?))?,
+                    Some(address) => self.push(&name, Target::Object(address))?,
+                    None => self.push(&name, Target::Elsewhere)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The links of a group that has many.
+    fn dense(&mut self, file: &H5File, message: &[u8]) -> Result<(), Hdf5Error> {
+        let mut input = file.cursor(message);
+        let flags = input.skip(1).and_then(|()| input.u8())?;
+        input.skip(if flags & 1 == 0 { 0 } else { 8 })?;
+        let (Some(heap), Some(tree)) = (input.address()?, input.address()?) else { return Ok(()) };
+        let heap = FractalHeap::read(file, heap)?;
+        let tree = NewTree::read(file, tree)?;
+        if tree.kind != 5 {
+            return Err(damaged("the tree of a group is of another kind"));
+        }
+        tree.each(file, &mut |record| {
+            // a hash of the name stands in front
+            let link = heap.object(file, record.get(4..).unwrap_or_default())?;
+            self.push_message(&mut file.cursor(&link))
+        })
+    }
+
+    fn push_message(&mut self, input: &mut Cursor<'_>) -> Result<(), Hdf5Error> {
+        let (version, flags) = (input.u8()?, input.u8()?);
+        if version != 1 {
+            return Err(damaged("a link is of no known version"));
+        }
+        let kind = if flags & 8 == 0 { 0 } else { input.u8()? };
+        input.skip(if flags & 4 == 0 { 0 } else { 8 })?;
+        input.skip(if flags & 16 == 0 { 0 } else { 1 })?;
+        let len = input.uint(1 << (flags & 3))? as usize;
+        let name = input.take(len)?;
+        match kind {
+            0 => match input.address()? {
+                Some(address) => self.push(name, Target::Object(address)),
+                None => self.push(name, Target::Elsewhere),
+            },
+            1 => {
+                let len = input.u16()?;
+                self.push(name, Target::Path(input.take(len.into())?))
+            }
+            _ => self.push(name, Target::Elsewhere),
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.links.len()
+    }
+
+    /// A link: its name, and what it leads to.
+    pub(super) fn at(&self, number: usize) -> (&[u8], Target<'_>) {
+        let link = self.links[number];
+        let target = match link.target {
+            Place::Object(address) => Target::Object(address),
+            Place::Path(start, end) => Target::Path(part(&self.text, (start, end))),
+            Place::Elsewhere => Target::Elsewhere,
+        };
+        (part(&self.text, link.name), target)
+    }
+
+    /// What the link of a name leads to.
+    fn find(&self, name: &[u8]) -> Option<Target<'_>> {
+        let found = self.links.binary_search_by(|link| part(&self.text, link.name).cmp(name));
+        found.ok().map(|number| self.at(number).1)
+    }
+}
+
+fn part(text: &[u8], (start, end): (u32, u32)) -> &[u8] {
+    &text[start as usize..end as usize]
+}
+
+/// Groups whose links are read: the last ones are kept for paths of soft links.
+pub(super) struct Groups<'a> {
+    pub(super) file: &'a H5File,
+    kept: Vec<(u64, Arc<Links>)>,
+    /// How many links may still be read.
+    left: usize,
+    most: usize,
+}
+
+impl Groups<'_> {
+    /// Groups of a file, of which so many links are read at most.
+    pub(super) fn new(file: &H5File, most: usize) -> Groups<'_> {
+        Groups { file, kept: Vec::new(), left: most, most }
+    }
+
+    /// Count so many steps.
+    ///
+    /// # Errors
+    /// [`Hdf5Error::Endless`].
+    pub(super) fn count(&mut self, steps: usize) -> Result<(), Hdf5Error> {
+        let left = self.left.checked_sub(steps);
+        self.left = left.ok_or(Hdf5Error::Endless(self.most))?;
+        Ok(())
+    }
+
+    /// The links of the group at an address.
+    ///
+    /// # Errors
+    /// [`Hdf5Error`].
+    pub(super) fn links(&mut self, address: u64) -> Result<Arc<Links>, Hdf5Error> {
+        const KEPT: usize = 4;
+        if let Some((_, links)) = self.kept.iter().find(|(kept, _)| *kept == address) {
+            return Ok(Arc::clone(links));
+        }
+        let links = Arc::new(Links::read(self.file, address)?);
+        self.count(links.len() + 1)?;
+        if self.kept.len() == KEPT {
+            self.kept.remove(0);
+        }
+        self.kept.push((address, Arc::clone(&links)));
+        Ok(links)
+    }
+
+    /// The address of the object that a path leads to, from a group on; `None` where there is none in this file.
+    ///
+    /// # Errors
+    /// [`Hdf5Error::Endless`].
+    pub(super) fn resolve(&mut self, group: u64, path: &[u8]) -> Result<Option<u64>, Hdf5Error> {
+        let mut at = group;
+        let mut parts = vec![path.to_vec()];
+        let mut hops = 0;
+        while let Some(mut path) = parts.pop() {
+            if path.first() == Some(&b'/') {
+                at = self.file.root;
+            }
+            let start = path.iter().position(|byte| *byte != b'/').unwrap_or(path.len());
+            path.drain(..start);
+            if path.is_empty() {
+                continue;
+            }
+            let end = path.iter().position(|byte| *byte == b'/').unwrap_or(path.len());
+            // what follows is relative to what comes before it, so that its slash is left out
+            let rest = path.get(end + 1..).unwrap_or_default();
+            let rest =
+                rest[rest.iter().position(|byte| *byte != b'/').unwrap_or(rest.len())..].to_vec();
+            path.truncate(end);
+            if !rest.is_empty() {
+                parts.push(rest);
+            }
+            self.count(1)?;
+            if path == b"." {
+                continue;
+            }
+            let links = match self.links(at) {
+                Ok(links) => links,
+                Err(error @ Hdf5Error::Endless(_)) => return Err(error),
+                Err(_) => return Ok(None),
+            };
+            match links.find(&path) {
+                Some(Target::Object(address)) => at = address,
+                Some(Target::Path(path)) if hops < MAX_HOPS => {
+                    hops += 1;
+                    parts.push(path.to_vec());
+                }
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(at))
+    }
+}
