@@ -31,6 +31,8 @@ mod field;
 mod folders;
 mod gather;
 mod gguf;
+#[cfg(feature = "hdf5")]
+mod hdf5;
 mod help;
 mod info;
 mod joins;

@@ -67,15 +67,14 @@ fn dense(file: &H5File, message: &[u8]) -> Result<(Option<u64>, Option<u64>), Hd
     Ok((input.address()?, input.address()?))
 }
 
+/// What is done with an attribute: its name, and its message.
+type Visit<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<(), Hdf5Error>;
+
 /// Visit the attributes of an object: their names, and their messages.
-fn each(
-    file: &H5File,
-    address: u64,
-    visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), Hdf5Error>,
-) -> Result<(), Hdf5Error> {
+fn each(file: &H5File, address: u64, visit: Visit<'_>) -> Result<(), Hdf5Error> {
     let mut elsewhere = None;
     each_message(file, address, &mut |message, bytes| match message.kind {
-        kind::ATTRIBUTE if !message.is_shared => visit(name(file, bytes)?.0, bytes),
+        kind::ATTRIBUTE if !message.is_shared => visit(front(file, bytes)?.name, bytes),
         kind::ATTRIBUTE_INFO => {
             elsewhere = Some(dense(file, bytes)?);
             Ok(())
@@ -94,28 +93,37 @@ fn each(
             return Ok(());
         }
         let bytes = heap.object(file, id)?;
-        visit(name(file, &bytes)?.0, &bytes)
+        visit(front(file, &bytes)?.name, &bytes)
     })
 }
 
-/// The name of an attribute, what follows it, its version and flags, and the lengths of its datatype and
-/// dataspace.
-fn name<'a>(
-    file: &H5File,
-    bytes: &'a [u8],
-) -> Result<(&'a [u8], Cursor<'a>, (u8, u8), [usize; 2]), Hdf5Error> {
-    let mut input = Cursor { rest: bytes, sizes: file.sizes };
-    let (version, flags) = (input.u8()?, input.u8()?);
-    let lengths = [input.u16()?.into(), input.u16()?.into(), input.u16()?.into()];
+/// What an attribute begins with.
+struct Front<'a> {
+    name: &'a [u8],
+    /// What follows the name.
+    rest: Cursor<'a>,
+    /// Whether its datatype is another object's, and its dataspace.
+    is_shared: [bool; 2],
+    /// The bytes of its datatype and its dataspace.
+    lengths: [usize; 2],
+}
+
+fn front<'a>(file: &H5File, bytes: &'a [u8]) -> Result<Front<'a>, Hdf5Error> {
+    let mut rest = Cursor { rest: bytes, sizes: file.sizes };
+    let (version, flags) = (rest.u8()?, rest.u8()?);
+    let [name, datatype, dataspace] = [rest.u16()?, rest.u16()?, rest.u16()?].map(usize::from);
     match version {
         1 | 2 => {}
-        3 => input.skip(1)?,
+        3 => rest.skip(1)?,
         _ => return Err(damaged("an attribute is of no known version")),
     }
     let padded = |len: usize| if version == 1 { len.next_multiple_of(8) } else { len };
-    let name = input.take(padded(lengths[0]))?;
+    let name = rest.take(padded(name))?;
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
-    Ok((&name[..end], input, (version, flags), [padded(lengths[1]), padded(lengths[2])]))
+    // before version 2 nothing is shared
+    let is_shared = [1, 2].map(|flag| version > 1 && flags & flag != 0);
+    let lengths = [padded(datatype), padded(dataspace)];
+    Ok(Front { name: &name[..end], rest, is_shared, lengths })
 }
 
 /// An attribute.
@@ -128,21 +136,20 @@ struct Attribute {
 
 impl Attribute {
     fn parse(file: &H5File, bytes: &[u8]) -> Result<Attribute, Hdf5Error> {
-        let (_, mut input, (version, flags), [datatype, dataspace]) = name(file, bytes)?;
-        // before version 2 nothing is shared
-        let flags = if version == 1 { 0 } else { flags };
-        let mut part = |len: usize, is_shared: bool, kind: u16| {
-            let bytes = input.take(len)?;
+        let Front { mut rest, is_shared, lengths, .. } = front(file, bytes)?;
+        let mut part = |number: usize, kind: u16| {
+            let bytes = rest.take(lengths[number])?;
+            let is_shared = is_shared[number];
             if is_shared { shared(file, kind, &mut file.cursor(bytes)) } else { Ok(bytes.to_vec()) }
         };
-        let datatype = part(datatype, flags & 1 != 0, kind::DATATYPE)?;
-        let dataspace = part(dataspace, flags & 2 != 0, kind::DATASPACE)?;
+        let datatype = part(0, kind::DATATYPE)?;
+        let dataspace = part(1, kind::DATASPACE)?;
         let datatype = Datatype::parse(file, &datatype)?;
         let shape = match Dataspace::parse(file, &dataspace) {
             Err(Hdf5Error::Null) => None,
             space => Some(space?.shape),
         };
-        Ok(Attribute { datatype, shape, data: input.rest.to_vec() })
+        Ok(Attribute { datatype, shape, data: rest.rest.to_vec() })
     }
 
     /// A text of a fixed length.

@@ -197,6 +197,7 @@ impl H5File {
         signature: &[u8],
         is_summed: bool,
     ) -> Result<Arc<[u8]>, Hdf5Error> {
+        // under another number than a page that begins there
         self.kept(!address, len, || {
             let bytes = self.bytes(address, len)?;
             if !bytes.starts_with(signature) {

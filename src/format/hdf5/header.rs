@@ -138,15 +138,14 @@ pub(super) fn shared(
     found.ok_or_else(|| damaged("a shared message is not where it should be"))
 }
 
+/// What is done with a message, whose data are given beside it.
+type Visit<'a> = &'a mut dyn FnMut(Message, &[u8]) -> Result<(), Hdf5Error>;
+
 /// Visit all messages of the object at an address; their data are given beside them.
 ///
 /// # Errors
 /// [`Hdf5Error::Damaged`], those of `visit`.
-pub(super) fn each_message(
-    file: &H5File,
-    address: u64,
-    visit: &mut dyn FnMut(Message, &[u8]) -> Result<(), Hdf5Error>,
-) -> Result<(), Hdf5Error> {
+pub(super) fn each_message(file: &H5File, address: u64, visit: Visit<'_>) -> Result<(), Hdf5Error> {
     let first = file.bytes(address, file.len().saturating_sub(address).min(6))?;
     let mut prefix = file.cursor(&first);
     let (block, has_order, is_new) = if first.starts_with(b"OHDR") {

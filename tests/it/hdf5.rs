@@ -1,0 +1,268 @@
+//! HDF5 as other programs write it: files that are put together here, byte by byte.
+
+use std::fs;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::program::tslice;
+
+/// A file with a superblock of version 0, whose objects have headers of version 1.
+struct File {
+    bytes: Vec<u8>,
+}
+
+/// A message of a header: its kind and its data.
+type Message = (u16, Vec<u8>);
+
+fn address(address: u64) -> [u8; 8] {
+    address.to_le_bytes()
+}
+
+impl File {
+    fn new() -> File {
+        let mut bytes = b"\x89HDF\r\n\x1a\n".to_vec();
+        // sizes of addresses and lengths, nodes of trees, flags
+        bytes.extend([0, 0, 0, 0, 0, 8, 8, 0, 4, 0, 16, 0, 0, 0, 0, 0]);
+        for place in [0, u64::MAX, 0, u64::MAX, 0, 0] {
+            bytes.extend(address(place));
+        }
+        bytes.extend([0; 24]);
+        File { bytes }
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> u64 {
+        let at = self.bytes.len() as u64;
+        self.bytes.extend(bytes);
+        at
+    }
+
+    /// An object, each of whose messages stands in a block of its own.
+    fn object(&mut self, messages: &[Message]) -> u64 {
+        let mut next: Option<(u64, u64)> = None;
+        for (number, (kind, data)) in messages.iter().enumerate().rev() {
+            let mut block = Vec::new();
+            let mut push = |kind: u16, data: &[u8]| {
+                block.extend(kind.to_le_bytes());
+                block.extend((data.len() as u16).to_le_bytes());
+                block.extend([0; 4]);
+                block.extend(data);
+            };
+            push(*kind, data);
+            if let Some((at, len)) = next {
+                push(0x10, &[address(at), address(len)].concat());
+            }
+            let len = block.len() as u64;
+            if number == 0 {
+                let prefix = [1, 0, messages.len() as u8, 0, 1, 0, 0, 0];
+                let size = (len as u32).to_le_bytes();
+                return self.put(&[&prefix[..], &size, &[0; 4], &block].concat());
+            }
+            next = Some((self.put(&block), len));
+        }
+        unreachable!("an object has messages")
+    }
+
+    fn group(&mut self, links: &[Message]) -> u64 {
+        let nowhere = [&[0, 0][..], &address(u64::MAX), &address(u64::MAX)].concat();
+        self.object(&[&[(0x02, nowhere)], links].concat())
+    }
+
+    /// The file whose root group that is.
+    fn whole(mut self, root: u64) -> Vec<u8> {
+        let len = self.bytes.len() as u64;
+        self.bytes[40..48].copy_from_slice(&address(len));
+        self.bytes[64..72].copy_from_slice(&address(root));
+        self.bytes
+    }
+}
+
+fn hard(name: &str, at: u64) -> Message {
+    (0x06, [&[1, 0, name.len() as u8][..], name.as_bytes(), &address(at)].concat())
+}
+
+fn soft(name: &str, path: &str) -> Message {
+    let front = [&[1, 8, 1, name.len() as u8][..], name.as_bytes()].concat();
+    (0x06, [&front[..], &(path.len() as u16).to_le_bytes(), path.as_bytes()].concat())
+}
+
+fn space(len: u64) -> Message {
+    (0x01, [&[1, 1, 0, 0, 0, 0, 0, 0][..], &address(len)].concat())
+}
+
+fn of_16_bits() -> Vec<u8> {
+    vec![0x10, 8, 0, 0, 2, 0, 0, 0, 0, 0, 16, 0]
+}
+
+/// Numbers that lie one after the other, by a layout of version 3.
+fn contiguous(file: &mut File, numbers: &[i16]) -> Vec<Message> {
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    let at = file.put(&bytes);
+    let layout = [&[3, 1][..], &address(at), &address(bytes.len() as u64)].concat();
+    vec![space(numbers.len() as u64), (0x03, of_16_bits()), (0x08, layout)]
+}
+
+fn write(bytes: Vec<u8>) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("in.h5"), bytes).unwrap();
+    dir
+}
+
+fn info(dir: &TempDir) -> Value {
+    let output = tslice(dir, &["info", "--json", "in.h5"]).output().unwrap();
+    serde_json::from_slice::<Value>(&output.stdout).unwrap()[0].clone()
+}
+
+fn names(info: &Value) -> Vec<&str> {
+    info["tensors"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect()
+}
+
+#[track_caller]
+fn numbers(dir: &TempDir, args: &[&str]) -> String {
+    let all = [&["in.h5"], args, &["--to", "csv", "-o", "-"]].concat();
+    let done = tslice(dir, &all).assert().success();
+    let text = String::from_utf8(done.get_output().stdout.clone()).unwrap();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn links_are_names_and_cycles_end() {
+    let mut file = File::new();
+    let messages = contiguous(&mut file, &[1, 2, 3]);
+    let x = file.object(&messages);
+    let inner = file.group(&[hard("x", x), soft("self", "."), soft("up", "/"), soft("far", "/y")]);
+    let root = file.group(&[
+        hard("b", inner),
+        hard("y", x),
+        soft("to", "b/x"),
+        soft("group", "/b"),
+        soft("nowhere", "/no/where"),
+        soft("loop", "loop"),
+        (0x06, [&[1, 8, 64, 1][..], b"e", &[3, 0, 0, b'f', 0]].concat()),
+    ]);
+    let dir = write(file.whole(root));
+    let found = info(&dir);
+    assert_eq!(names(&found), ["b/far", "b/x", "group/far", "group/x", "to", "y"]);
+    assert!(found.get("unreadable").is_none());
+    assert_eq!(numbers(&dir, &["-t", "to", "[1:]"]), "2 3");
+}
+
+#[test]
+fn headers_may_have_any_number_of_blocks() {
+    let mut file = File::new();
+    let mut messages = contiguous(&mut file, &[4, 5]);
+    messages.splice(0..0, (0..300).map(|_| (0x00, vec![0; 8])));
+    let x = file.object(&messages);
+    let root = file.group(&[hard("x", x)]);
+    assert_eq!(numbers(&write(file.whole(root)), &["-t", "x"]), "4 5");
+}
+
+#[test]
+fn chunks_at_the_end_of_an_axis_may_be_unfiltered() {
+    for (flags, mask) in [(3, 0), (2, 1)] {
+        let mut file = File::new();
+        // one chunk of four numbers, of which the dataset has three, and a shuffle that was not applied
+        let at = file.put(&[1, 0, 2, 0, 3, 0, 0, 0]);
+        let index = [&[1][..], &address(8), &[mask, 0, 0, 0], &address(at)].concat();
+        let layout = [&[4, 2, flags, 2, 1, 4, 2][..], &index].concat();
+        let filters = vec![2, 1, 2, 0, 0, 0, 1, 0, 2, 0, 0, 0];
+        let messages = [space(3), (0x03, of_16_bits()), (0x0b, filters), (0x08, layout)];
+        let x = file.object(&messages);
+        let root = file.group(&[hard("x", x)]);
+        assert_eq!(numbers(&write(file.whole(root)), &["-t", "x"]), "1 2 3", "{flags}");
+    }
+}
+
+#[test]
+fn old_layouts_are_read() {
+    let mut file = File::new();
+    let at = file.put(&[7, 0, 8, 0]);
+    let layout = [&[1, 1, 1, 0, 0, 0, 0, 0][..], &address(at), &[2, 0, 0, 0]].concat();
+    let x = file.object(&[space(2), (0x03, of_16_bits()), (0x08, layout)]);
+    let layout = [&[2, 1, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0][..], &[9, 0, 10, 0]].concat();
+    let y = file.object(&[space(2), (0x03, of_16_bits()), (0x08, layout)]);
+    let root = file.group(&[hard("x", x), hard("y", y)]);
+    let dir = write(file.whole(root));
+    assert_eq!(numbers(&dir, &["-t", "x"]), "7 8");
+    assert_eq!(numbers(&dir, &["-t", "y"]), "9 10");
+}
+
+#[test]
+fn what_cannot_be_read_is_named_alone() {
+    let mut file = File::new();
+    let messages = contiguous(&mut file, &[1]);
+    let x = file.object(&messages);
+    // a compound of a number, a text of any length, and a time
+    let text = [&[0x19, 1, 0, 0, 16, 0, 0, 0][..], &[0x13, 0, 0, 0, 1, 0, 0, 0]].concat();
+    let time = vec![0x12, 0, 0, 0, 4, 0, 0, 0, 32, 0];
+    let compound = [
+        &[0x36, 3, 0, 0, 22, 0, 0, 0][..],
+        b"n\0\0",
+        &of_16_bits(),
+        b"s\0\x02",
+        &text,
+        b"t\0\x12",
+        &time,
+    ];
+    let bytes: Vec<u8> = std::iter::once(5).chain([0; 21]).collect();
+    let at = file.put(&bytes);
+    let layout = [&[3, 1][..], &address(at), &address(22)].concat();
+    let c = file.object(&[space(1), (0x03, compound.concat()), (0x08, layout.clone())]);
+    let s = file.object(&[space(1), (0x03, text), (0x08, layout)]);
+    let broken = file.put(&[0; 16]);
+    let root = file.group(&[hard("c", c), hard("s", s), hard("x", x), hard("z", broken)]);
+    let dir = write(file.whole(root));
+    let found = info(&dir);
+    assert_eq!(names(&found), ["c", "x"]);
+    let unreadable = found["unreadable"].as_array().unwrap();
+    let unreadable: Vec<&str> = unreadable.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(unreadable, ["s", "z"]);
+    assert_eq!(found["tensors"][0]["notes"].as_array().unwrap().len(), 2);
+    assert_eq!(numbers(&dir, &["-t", "c", "--field", "n"]), "5");
+    assert_eq!(numbers(&dir, &["-t", "x"]), "1");
+}
+
+#[test]
+fn truncated_files_are_refused() {
+    let mut file = File::new();
+    let messages = contiguous(&mut file, &[1, 2]);
+    let x = file.object(&messages);
+    let root = file.group(&[hard("x", x)]);
+    let mut bytes = file.whole(root);
+    // nothing is missing but what nothing leads to
+    let len = bytes.len() as u64;
+    bytes[40..48].copy_from_slice(&address(len + 1));
+    let done = tslice(&write(bytes), &["info", "in.h5"]).assert().failure();
+    let error = String::from_utf8(done.get_output().stderr.clone()).unwrap();
+    assert!(error.contains("truncated file"), "{error}");
+}
+
+#[test]
+fn arrays_of_matlab_are_what_it_says() {
+    let mut file = File::new();
+    let attribute = |name: &str, value: &[u8]| {
+        let text = [0x13, 0, 0, 0, value.len() as u8, 0, 0, 0];
+        let lengths = [name.len() as u8, 0, 8, 0, 4, 0];
+        let scalar = [2, 0, 0, 0];
+        (0x0c, [&[3, 0][..], &lengths, &[0], name.as_bytes(), &text, &scalar, value].concat())
+    };
+    let bytes = file.put(&[0, 1]);
+    let layout = [&[3, 1][..], &address(bytes), &address(2)].concat();
+    let byte = vec![0x10, 0, 0, 0, 1, 0, 0, 0, 0, 0, 8, 0];
+    let class = attribute("MATLAB_class", b"logical");
+    let logical = file.object(&[space(2), (0x03, byte), (0x08, layout), class]);
+    let shape = file.put(&[address(0), address(3)].concat());
+    let layout = [&[3, 1][..], &address(shape), &address(16)].concat();
+    let number = vec![0x10, 0, 0, 0, 8, 0, 0, 0, 0, 0, 64, 0];
+    let class = attribute("MATLAB_class", b"single");
+    let is_empty = attribute("MATLAB_empty", &[1]);
+    let empty = file.object(&[space(2), (0x03, number), (0x08, layout), class, is_empty]);
+    let root = file.group(&[hard("e", empty), hard("l", logical)]);
+    let found = info(&write(file.whole(root)));
+    let said = |number: usize| {
+        let tensor = &found["tensors"][number];
+        format!("{} {}", tensor["dtype"].as_str().unwrap(), tensor["shape"])
+    };
+    assert_eq!([said(0), said(1)], ["float32 [0,3]", "bool [2]"]);
+    assert!(found["tensors"][1]["notes"][0].as_str().unwrap().contains("MATLAB"));
+}
