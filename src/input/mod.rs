@@ -9,6 +9,7 @@ mod field;
 mod folder;
 mod format;
 mod gguf;
+mod glob;
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod integers;
@@ -38,6 +39,8 @@ pub(crate) use folder::{old_shards, single_file};
 pub(crate) use format::RecognisedFile;
 pub use format::{OpenOptions, UseOfIndex};
 pub use gguf::GgufSplitFault;
+pub use glob::PatternError;
+pub(crate) use glob::{CarryError, Pattern};
 pub use integers::IntegersFault;
 pub(crate) use kept::{failed_source, failed_stream, finish};
 pub use location::Location;

@@ -1,15 +1,11 @@
-//! Names and globs of tensors.
+//! What patterns find among the names of tensors.
 //!
-//! A pattern that is the very name of a tensor means that tensor, whatever else it would match as
-//! a glob.
+//! A pattern that is the very name of a tensor means that tensor, whatever else it would match. A
+//! slash before it, as the tools of HDF5 print paths, is passed over where no name has it.
 
 use crate::error::{Error, Fault};
 use crate::format::shortened;
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-
-/// The deepest nesting of braces. globset turns them into groups of a regular expression, whose
-/// own limit it meets with a panic, and recurses over them without one.
-const MAX_BRACES: usize = 30;
+use crate::input::glob::{Pattern, PatternError};
 
 /// The positions of the names that the patterns mean, ascending. Those of several files may hold a name
 /// more than once.
@@ -39,39 +35,25 @@ fn find_one<'n>(
     names: impl Iterator<Item = &'n str> + Clone,
     pattern: &str,
 ) -> Result<Vec<usize>, SelectFault> {
+    let found = find_as_typed(names.clone(), pattern)?;
+    match pattern.strip_prefix('/') {
+        Some(path) if found.is_empty() => find_as_typed(names, path),
+        _ => Ok(found),
+    }
+}
+
+fn find_as_typed<'n>(
+    names: impl Iterator<Item = &'n str> + Clone,
+    pattern: &str,
+) -> Result<Vec<usize>, SelectFault> {
     let exact = names.clone().enumerate().filter(|(_, name)| *name == pattern);
     let exact: Vec<usize> = exact.map(|(at, _)| at).collect();
     if !exact.is_empty() {
         return Ok(exact);
     }
-    let glob = compile(pattern)
-        .map_err(|reason| SelectFault::Glob { pattern: pattern.to_owned(), reason })?;
+    let glob = Pattern::new(pattern)
+        .map_err(|error| SelectFault::Glob { pattern: pattern.to_owned(), error })?;
     Ok(names.enumerate().filter(|(_, name)| glob.is_match(name)).map(|(at, _)| at).collect())
-}
-
-/// Make a matcher of a glob, or say why it is none.
-fn compile(pattern: &str) -> Result<GlobSet, String> {
-    if brace_depth(pattern) > MAX_BRACES {
-        return Err(format!("braces nested deeper than {MAX_BRACES} levels"));
-    }
-    let failed = |error: globset::Error| error.kind().to_string();
-    let glob = GlobBuilder::new(pattern).build().map_err(failed)?;
-    // a set of one: its errors are returned, where those of a matcher are panics
-    GlobSetBuilder::new().add(glob).build().map_err(failed)
-}
-
-/// How deep the braces of a glob are nested at most, escaped ones and those in classes included.
-fn brace_depth(pattern: &str) -> usize {
-    let (mut depth, mut deepest) = (0usize, 0);
-    for byte in pattern.bytes() {
-        match byte {
-            b'{' => depth += 1,
-            b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
 }
 
 /// Why tensors cannot be chosen.
@@ -108,12 +90,12 @@ pub enum SelectFault {
         links: bool,
     },
     /// A text that is no name and no glob either.
-    #[error("{pattern}: {reason}")]
+    #[error("{pattern}: {error}")]
     Glob {
         /// The text.
         pattern: String,
         /// What is wrong with it.
-        reason: String,
+        error: PatternError,
     },
     /// Several tensors are to be written under one name.
     #[error("one name is given, and several tensors are chosen")]
@@ -150,13 +132,21 @@ pub enum SelectFault {
         /// Whether the only tensor has no name at all.
         nameless: bool,
     },
-    /// A second new name for a tensor.
-    #[error("{rename}: that tensor is renamed twice")]
-    RenamedTwice {
-        /// The second one.
+    /// An old name that is no name and no glob.
+    #[error("{rename}: {error}")]
+    RenameGlob {
+        /// The new name as it was given, `OLD=NEW`.
         rename: String,
-        /// Whether one of the two is a glob, so that it depends on the names of the file.
-        by_glob: bool,
+        /// What is wrong with it.
+        error: PatternError,
+    },
+    /// A new name with a piece that the old one lacks.
+    #[error("{rename}: OLD has no {{{piece}}}")]
+    RenamePiece {
+        /// The new name as it was given, `OLD=NEW`.
+        rename: String,
+        /// The name of the piece.
+        piece: String,
     },
     /// Two tensors would have one name.
     #[error("two tensors of the output would be named {:?}", shortened(.0))]
@@ -206,11 +196,19 @@ mod tests {
         assert!(matches!(found(&names, "["), Err(SelectFault::Glob { .. })));
     }
 
+    #[test]
+    fn a_slash_before_a_path_is_passed_over() {
+        let names = ["g/x", "/g/y", "g/y"];
+        assert_eq!(found(&names, "/g/x").unwrap(), [0]);
+        assert_eq!(found(&names, "/g/y").unwrap(), [1]);
+        assert_eq!(found(&names[..1], "/g/*").unwrap(), [0]);
+    }
+
     /// A command line may hold an argument of 128 KiB.
     #[test]
     fn no_glob_panics() {
         let mut texts = vec!["{".repeat(65_000), "[".repeat(131_000), "\\{".repeat(250)];
-        for depth in [MAX_BRACES, MAX_BRACES + 1, 250, 60_000] {
+        for depth in [30, 31, 250, 60_000] {
             texts.push("{".repeat(depth) + "a" + &"}".repeat(depth));
             texts.push("{a,".repeat(depth) + "a" + &"}".repeat(depth));
         }
@@ -220,16 +218,22 @@ mod tests {
         for text in &texts {
             let _ = found(&["name"], text);
         }
-        let nested = |depth| "{".repeat(depth) + "n*" + &"}".repeat(depth);
-        assert_eq!(found(&["name"], &nested(MAX_BRACES)).unwrap(), [0]);
+        let nested = |depth| "{".repeat(depth) + "x,n*" + &"}".repeat(depth);
+        assert_eq!(found(&["name"], &nested(30)).unwrap(), [0]);
         let error = found(&["name"], &nested(250)).unwrap_err();
         assert!(error.to_string().ends_with("braces nested deeper than 30 levels"), "{error}");
     }
 
     proptest! {
         #[test]
-        fn no_text_panics(text in r#"[*?\[\]{}!^,\\a-c/.é-]{0,60}"#) {
+        fn no_text_panics(text in r#"[*?\[\]{}!^,\\a-c0-2:/.é-]{0,60}"#) {
             let _ = found(&["abc", "a.b", ""], &text);
+            if let Ok(pattern) = Pattern::carrying(&text)
+                && let Ok(target) = pattern.target(&text)
+            {
+                let _ = pattern.carry(&target, "a.b");
+            }
+            let _ = Pattern::new("*").map(|it| it.target(&text).is_ok());
         }
     }
 }

@@ -58,7 +58,7 @@ impl Chosen {
             let part = tensor.part();
             let axes = (0..tensor.shape.len()).map(Some).collect();
             let TensorInfo { name, dtype, shape, .. } = tensor;
-            Ok(Chosen { name, dtype, shape, axes, region: Arc::from(region), part })
+            Ok(Chosen { name, dtype, shape, axes, region, part })
         });
         chosen.collect::<Result<Vec<Chosen>, Cause>>().map_err(Error::from)
     }

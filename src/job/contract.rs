@@ -33,6 +33,11 @@ pub trait Job {
         Ok(())
     }
 
+    /// How many tensors a cast of all leaves as they are, since they hold integers or booleans.
+    fn left_uncast(&self) -> usize {
+        0
+    }
+
     /// Make the checks that writing would fail at and that [`look`](Job::look) did not make.
     ///
     /// # Errors

@@ -26,6 +26,8 @@ pub struct Copying {
     input: Input,
     prepared: Prepared,
     takes: Vec<Take>,
+    /// How many tensors a cast leaves as they are.
+    left: usize,
 }
 
 /// What is taken of the tensors of an input, and what they become.
@@ -91,14 +93,17 @@ impl Copying {
         }
         let selected = select(&input, &options.select, &output)?;
         let several = selected.sliced() > 1;
+        let casts = options.casts.clone().of_several(several);
+        let mut left = 0;
         let result = |of: &Selected| -> Result<Sliced, Error> {
-            let sliced = slice(of, options, &output);
+            let sliced = slice(of, options, &casts, &output);
             let name = of.tensor.name.as_deref();
             sliced.map_err(|cause| Error::from(cause).of_tensor(name, several))
         };
         let mut dtypes: Vec<DType> = Vec::new();
         let preparation = selected.prepare(|of| {
             let Sliced { becomes, .. } = result(of)?;
+            left += usize::from(of.sliced && casts.leaves(&of.tensor.dtype));
             if of.sliced && !dtypes.contains(&of.tensor.dtype) {
                 dtypes.push(of.tensor.dtype.clone());
             }
@@ -113,7 +118,7 @@ impl Copying {
         }
         prepared.align(&input, &mut takes);
         drop(selected);
-        Ok(Copying { input, prepared, takes })
+        Ok(Copying { input, prepared, takes, left })
     }
 
     /// Gather: what an index tensor names of one tensor.
@@ -137,13 +142,17 @@ impl Copying {
         let becomes = Becomes { shape, cast: casts.of(&tensor.dtype)?, axes: becomes };
         let region = || Ok(indices.region(tensor, *axis, &how)?);
         let (prepared, takes) = single(&input, tensor, becomes, &output, region)?;
-        Ok(Copying { input, prepared, takes })
+        Ok(Copying { input, prepared, takes, left: 0 })
     }
 }
 
 impl Job for Copying {
     fn bytes(&self) -> u64 {
         self.prepared.bytes
+    }
+
+    fn left_uncast(&self) -> usize {
+        self.left
     }
 
     fn check(&mut self) -> Result<(), Error> {
@@ -169,7 +178,7 @@ impl Job for Copying {
     }
 
     fn write(&mut self, progress: &Progress) -> Result<(), Error> {
-        let Copying { input, prepared, takes } = self;
+        let Copying { input, prepared, takes, .. } = self;
         let job = Writing::begin(prepared, input, takes, progress)?;
         job.copy(input, takes)?;
         job.commit()?;
@@ -179,7 +188,7 @@ impl Job for Copying {
     }
 
     fn parts(&mut self, count: u64) -> Result<Parts<'_>, Error> {
-        let Copying { input, prepared, takes } = self;
+        let Copying { input, prepared, takes, .. } = self;
         Parts::new(prepared, Box::new(Taken { input, takes }), count)
     }
 }
@@ -212,6 +221,7 @@ struct Sliced {
 fn slice(
     Selected { tensor, sliced, .. }: &Selected,
     options: &SliceOptions<'_>,
+    casts: &Casts,
     output: &Output,
 ) -> Result<Sliced, Cause> {
     let order = output.options.order;
@@ -222,7 +232,7 @@ fn slice(
     let selection = options.index.resolve(tensor)?;
     let shape = selection.shape();
     let axes = options.transpose.of_axes(shape.len())?;
-    let cast = options.casts.of(&tensor.dtype)?;
+    let cast = casts.of(&tensor.dtype)?;
     let region = options.index.lists.region(tensor, &selection, &axes, order)?;
     let (shape, axes) = (axes.permute(&shape), axes.permute(&selection.source_axes()));
     Ok(Sliced { becomes: Becomes { shape, cast, axes }, region })

@@ -164,7 +164,6 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("crc32fast", &["crc.rs", "sink/zip/deflated.rs", "source/inflate.rs"]),
     ("flate2", &["format/inflated.rs", "source/inflate.rs", "sink/zip/deflated.rs"]),
     ("futures_util", &["source/remote/"]),
-    ("globset", &["input/pattern.rs"]),
     (
         "half",
         &["cast/kernels.rs", "compare/rule.rs", "format/hdf5/attributes.rs", "handle/element.rs"],
@@ -177,6 +176,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("object_store", &["source/remote/"]),
     ("png", &["job/picture.rs"]),
     ("rayon", &["execute/workers.rs"]),
+    ("regex_automata", &["input/glob.rs"]),
     ("reqwest", &["source/remote/"]),
     ("rustls", &["source/remote/"]),
     ("rustls_native_certs", &["source/remote/"]),

@@ -324,3 +324,82 @@ fn void_elements_are_read_as_numbers_that_are_asked_for() {
     assert_eq!(cast.read::<f32>().unwrap(), [-2.0, 1.5]);
     assert!(tensor.view(&floats).is_err());
 }
+
+/// Position ids and masks among the weights of a checkpoint keep their values.
+#[test]
+fn a_cast_of_several_to_floats_leaves_integers_and_booleans() {
+    let dir = tempfile::tempdir().unwrap();
+    let header = concat!(
+        r#"{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"#,
+        r#""ids":{"dtype":"I64","shape":[1],"data_offsets":[4,12]},"#,
+        r#""mask":{"dtype":"BOOL","shape":[1],"data_offsets":[12,13]}}"#
+    );
+    let data = [&1.5f32.to_le_bytes()[..], &511i64.to_le_bytes(), &[1]].concat();
+    write_safetensors(&dir.path().join("m.safetensors"), header, &data);
+    let note = "tslice: note: 2 tensors of integers or booleans are left as they are\n\
+                hint: --cast all:DTYPE converts integers and booleans, too\n";
+    let dtypes = |args: &[&str], note: &'static str| {
+        let args = [args, &["-f", "-o", "out.safetensors"]].concat();
+        tslice(dir.path(), &args).assert().success().stderr(note);
+        let bytes = fs::read(dir.path().join("out.safetensors")).unwrap();
+        let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        let dtype = |name: &str| format!("{:?}", file.tensor(name).unwrap().dtype());
+        ["w", "ids", "mask"].map(dtype).join(" ")
+    };
+    let bf16 = ["--cast", "bfloat16"];
+    let of = |command: &[&'static str], cast: &[&'static str]| [command, cast].concat();
+    assert_eq!(dtypes(&of(&["m.safetensors"], &bf16), note), "BF16 I64 BOOL");
+    assert_eq!(dtypes(&of(&["merge", "m.safetensors"], &bf16), note), "BF16 I64 BOOL");
+    let concat = ["concat", "m.safetensors", "m.safetensors", "-t", "*"];
+    assert_eq!(dtypes(&of(&concat, &bf16), note), "BF16 I64 BOOL");
+    assert_eq!(dtypes(&["m.safetensors", "--cast", "all:bfloat16"], ""), "BF16 BF16 BF16");
+    assert_eq!(dtypes(&["m.safetensors", "--cast", "int64:int32"], ""), "F32 I32 BOOL");
+    let one = ["m.safetensors", "-t", "ids", "--keep-rest", "--cast", "bfloat16"];
+    assert_eq!(dtypes(&one, ""), "F32 BF16 BOOL");
+    let dry = ["m.safetensors", "--cast", "bfloat16", "-n", "-o", "dry.safetensors"];
+    tslice(dir.path(), &dry).assert().success().stderr(note);
+    let split = ["split", "m.safetensors", "-t", "*", "--parts", "1", "--cast", "bfloat16"];
+    let split = [&split[..], &["-o", "p{}.safetensors"]].concat();
+    tslice(dir.path(), &split).assert().success().stderr(note);
+}
+
+/// The rest of a list that was written with blanks would be an index.
+#[test]
+fn a_list_with_blanks_is_no_index() {
+    let dir = tempfile::tempdir().unwrap();
+    write_floats(&dir.path().join("a.npy"), &[2, 3], &[0.0; 6]);
+    let refused = |args: &[&str], stderr: &'static str| {
+        tslice(dir.path(), args).assert().code(2).stdout("").stderr(stderr);
+    };
+    refused(
+        &["view", "a.npy", "--reduce", "mean", "--axis", "0", "1", "-o", "m.npy"],
+        "tslice: --axis 0 1: a list has no blanks in it\n\
+         hint: a list is written --axis 0,1; an index here in brackets, '[1]'\n",
+    );
+    refused(
+        &["a.npy", "-T", "1,0", "-o", "m.npy"],
+        "tslice: -T 1,0: a list has no blanks in it\n\
+         hint: a list is written --transpose 1,0; an index here in brackets, '[1,0]'\n",
+    );
+    refused(
+        &["split", "a.npy", "--at", "1", "2", "-o", "p{}.npy"],
+        "tslice: --at 1 2: a list has no blanks in it\n\
+         hint: a list is written --at 1,2; an index here in brackets, '[2]'\n",
+    );
+    let fine = ["a.npy", "-T", "[1]", "-o", "m.npy"];
+    tslice(dir.path(), &fine).assert().success();
+}
+
+#[test]
+fn names_of_many_parts_that_sort_otherwise_get_a_note() {
+    let dir = tempfile::tempdir().unwrap();
+    write_floats(&dir.path().join("a.npy"), &[12], &[0.0; 12]);
+    let note = "tslice: note: names of the parts sort otherwise than their numbers\n\
+                hint: {:02} in place of the first one sorts\n";
+    for (parts, pattern, stderr) in
+        [("12", "w{}.npy", note), ("12", "v{:02}.npy", ""), ("6", "u{}.npy", "")]
+    {
+        let args = ["split", "a.npy", "--parts", parts, "-o", pattern];
+        tslice(dir.path(), &args).assert().success().stderr(stderr);
+    }
+}

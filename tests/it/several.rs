@@ -86,8 +86,8 @@ fn renaming_is_checked() {
         .stderr("tslice: --rename a=x: no tensor of the output is named \"a\" in the input\n");
     run(&["b.0"]).code(2).stderr("tslice: --rename b.0: OLD=NEW is needed\n");
     run(&["b.0=x", "b.0=y"])
-        .code(2)
-        .stderr("tslice: --rename b.0=y: that tensor is renamed twice\n");
+        .code(1)
+        .stderr("tslice: --rename b.0=y: no tensor of the output is named \"b.0\" in the input\n");
     assert!(!dir.path().join("out.safetensors").exists());
     run(&["b.0=b.1", "b.1=b.0"]).success();
     let found = read(&dir.path().join("out.safetensors"));
@@ -128,11 +128,7 @@ fn all_is_checked_before_anything_is_written() {
         1,
         "tslice: m.safetensors: no tensor is named \"c*\"\nhint: it holds a, b.0, b.1, *\n",
     );
-    fails(
-        &["m.safetensors", "-t", "[", "-o", "out.npy"],
-        2,
-        "tslice: -t [: unclosed character class; missing ']'\n",
-    );
+    fails(&["m.safetensors", "-t", "[", "-o", "out.npy"], 2, "tslice: -t [: a '[' without a ']'\n");
     fails(
         &["m.safetensors", "-t", "b.*", "--name", "x", "-o", "out.safetensors"],
         1,
@@ -141,4 +137,48 @@ fn all_is_checked_before_anything_is_written() {
     );
     let left: Vec<_> = fs::read_dir(dir.path()).unwrap().collect();
     assert_eq!(left.len(), 1);
+}
+
+#[test]
+fn one_language_of_patterns_chooses_and_renames() {
+    let dir = tempfile::tempdir().unwrap();
+    let names: Vec<String> =
+        (0..12).map(|layer| format!("layers.{layer}.w")).chain(["opt[0].m".to_owned()]).collect();
+    let entry = |(at, name): (usize, &String)| {
+        format!(r#""{name}":{{"dtype":"U8","shape":[1],"data_offsets":[{at},{}]}}"#, at + 1)
+    };
+    let header = Vec::from_iter(names.iter().enumerate().map(entry)).join(",");
+    let data = Vec::from_iter(0..names.len() as u8);
+    write_safetensors(&dir.path().join("m.safetensors"), &format!("{{{header}}}"), &data);
+    let run = |args: &[&str]| {
+        let args = [&["m.safetensors", "-f", "-o", "out.safetensors"], args].concat();
+        tslice(dir.path(), &args).assert()
+    };
+    let found = |args: &[&str]| -> Vec<String> {
+        run(args).success().stderr("");
+        read(&dir.path().join("out.safetensors")).into_iter().map(|(name, ..)| name).collect()
+    };
+    assert_eq!(found(&["-t", "layers.{0..11}.*"]), names[..12]);
+    assert_eq!(found(&["-t", "layers.{8..10}.w"]), names[8..11]);
+    assert_eq!(found(&["-t", "layers.[0-7].w"]), names[..8]);
+    assert_eq!(found(&["-t", "opt[*].m"]), names[12..]);
+    assert_eq!(found(&["--exclude", "layers.{0..10}.w"]), names[11..]);
+    assert_eq!(found(&["-t", "opt[0].*", "--rename", "opt[*].m=m.*"]), ["m.0"]);
+    let swap = ["--rename", "layers.0.w=layers.1.w", "--rename", "layers.1.w=layers.0.w"];
+    let chain = ["--rename", "layers.{l}.w=blk.{l}", "--rename", "blk.0=first"];
+    assert_eq!(
+        found(&[&["-t", "layers.{0,1}.w"], &swap[..]].concat()),
+        ["layers.1.w", "layers.0.w"]
+    );
+    assert_eq!(found(&[&["-t", "layers.{0,1}.w"], &chain[..]].concat()), ["first", "blk.1"]);
+    for (class, range) in [("[0-11]", "{0..11}"), ("[8-15]", "{8..15}")] {
+        run(&["-t", &format!("layers.{class}.*")]).code(2).stderr(format!(
+            "tslice: -t layers.{class}.*: {class} is a class of characters, not of numbers\n\
+             hint: {range} stands for numbers: 'layers.{range}.*'\n"
+        ));
+    }
+    let hint = "hint: did you mean '*ayer*'? it holds ";
+    let said = run(&["-t", "ayer"]).code(1);
+    let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
+    assert!(said.contains(hint), "{said}");
 }

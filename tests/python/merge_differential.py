@@ -106,30 +106,33 @@ class Refused(Exception):
 
 def renamed(rng, inputs, chosen, options):
     """The new name of each chosen (input, name)."""
-    new = {}
+    new, done, flags = {}, [], []
+    # flags are shuffled, but these stay in their order
+    options.append(flags)
     for _ in range(rng.choice([0, 0, 0, 1, 1, 2])):
         number = rng.choice([None, rng.randrange(len(inputs))])
         old = rng.choice(NAMES + ["a.*", "layers.*.q", "in0"])
         to = old.replace("a", "z") if "*" in old else rng.choice(NAMES + ["new"])
-        of = {(at, name) for at, name in chosen if number in (None, at)}
-        names = {name for _, name in of}
-        if old in names:
-            hit = {(at, name): to for at, name in of if name == old}
+        # each applies to what the one before it made, but for swaps
+        swapped = [made for *one, made in done if one == [number, to, old]]
+        of = {key: new.get(key, key[1]) for key in chosen
+              if number in (None, key[0]) and not any(key in made for made in swapped)}
+        if old in of.values():
+            hit = {key: to for key, name in of.items() if name == old}
         elif "*" in old:
             head, tail = old.split("*")
-            fits = [(at, name) for at, name in of
-                    if name.startswith(head) and name.endswith(tail) and len(name) >= len(head) + len(tail)]
-            hit = {(at, name): to.replace("*", name[len(head):len(name) - len(tail)]) for at, name in fits}
+            fits = {key: name for key, name in of.items()
+                    if name.startswith(head) and name.endswith(tail) and len(name) >= len(head) + len(tail)}
+            hit = {key: to.replace("*", name[len(head):len(name) - len(tail)]) for key, name in fits.items()}
         else:
             hit = {}
         if not hit and rng.random() < 0.9:
             continue
-        options.append(["--rename", ("" if number is None else f"{number}:") + f"{old}={to}"])
+        flags += ["--rename", ("" if number is None else f"{number}:") + f"{old}={to}"]
         if not hit:
             raise Refused("no tensor of the output is named")
-        if set(hit) & set(new):
-            raise Refused("renamed twice")
         new.update(hit)
+        done.append((number, old, to, hit))
     return new
 
 

@@ -19,6 +19,7 @@ use super::merge::MergeArgs;
 use super::normalize::{SLICE, normalize};
 use super::slice::SliceArgs;
 use super::split::SplitArgs;
+use super::unquoted::parted_list;
 use super::view::ViewArgs;
 
 /// Adds the arguments of a subcommand; `None` for one that is left to the whole definition.
@@ -52,6 +53,9 @@ pub(super) fn parse_alone(args: &[OsString]) -> Option<Command> {
         None => return None,
     };
     let subcommand = (*arguments)?(clap::Command::new(*name));
+    if parted_list(&subcommand, &args[if named.is_some() { 2 } else { 1 }..]).is_some() {
+        return None;
+    }
     let definition = clap::Command::new("tslice").subcommand(subcommand);
     let args = normalize(&definition, args.iter().cloned());
     // never dropped: to free all of it one by one takes as long as to parse a line by it

@@ -13,9 +13,10 @@ use super::inspect::{ExplainArgs, InfoArgs};
 use super::join::JoinArgs;
 use super::manual;
 use super::merge::MergeArgs;
-use super::normalize::{SLICE, normalize};
+use super::normalize::{SLICE, insert_slice, normalize};
 use super::slice::SliceArgs;
 use super::split::SplitArgs;
+use super::unquoted::{PartedList, parted_list};
 use super::view::ViewArgs;
 
 /// Cut pieces out of tensor files (.npy, .npz, .safetensors, .pt, .gguf) of any size.
@@ -168,8 +169,19 @@ pub(super) fn parse_by_all(args: &[OsString]) -> Result<Command, clap::Error> {
         return Err(clap::Error::new(ErrorKind::InvalidSubcommand));
     }
     let cli = Cli::try_parse_from(normalize(&definition, args.iter().cloned()))?;
+    if parted_list_of(&definition, args).is_some() {
+        return Err(clap::Error::new(ErrorKind::UnknownArgument));
+    }
     let missing = || Cli::command().error(ErrorKind::MissingSubcommand, "an input is needed");
     cli.command.ok_or_else(missing)
+}
+
+/// The list with blanks in a command line, by the whole definition.
+pub(super) fn parted_list_of(definition: &clap::Command, args: &[OsString]) -> Option<PartedList> {
+    let mut args = args.to_vec();
+    insert_slice(definition, &mut args);
+    let command = definition.find_subcommand(args.get(1)?)?;
+    parted_list(command, &args[2..])
 }
 
 /// Whether the first word looks like a command, and there is no such file either.

@@ -39,8 +39,13 @@ pub(crate) use part::PartArg;
 pub(crate) use result::{CastArgs, ThroughArgs, TransposeArgs};
 pub(crate) use slice::SliceArgs;
 pub(crate) use split::SplitArgs;
-pub(crate) use unquoted::unquoted;
+pub(crate) use unquoted::{PartedList, unquoted};
 pub(crate) use view::{Column, PictureArgs, StatsArgs, ValuesArgs, ViewArgs};
+
+/// The list with blanks in a command line, program name first.
+pub(crate) fn parted_list(args: &[std::ffi::OsString]) -> Option<PartedList> {
+    cli::parted_list_of(&command(), args)
+}
 
 /// Parse a command line, program name first.
 ///

@@ -41,7 +41,8 @@ pub(crate) struct TransposeArgs {
 pub(crate) struct CastArgs {
     /// Convert elements to this dtype, as NumPy's astype does: bfloat16, '>i2', ...
     ///
-    /// With FROM only those of that dtype; may be given again. Names are those of NumPy, ml_dtypes and
+    /// With FROM only those of that dtype; may be given again. Of several tensors, a float dtype is for those
+    /// of floats, and all:DTYPE for integers and booleans, too. Names are those of NumPy, ml_dtypes and
     /// PyTorch (float32, '<f4', half, bfloat16), of safetensors (BF16, F8_E4M3), and short ones that
     /// count bits (f32, bf16, i64); i8, u8 and f16 mean two dtypes without a byte order.
     #[arg(long, value_name = "[FROM:]DTYPE", group = "casts")]

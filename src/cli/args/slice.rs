@@ -40,7 +40,7 @@ pub(crate) struct SliceArgs {
     pub(crate) keep_rest: bool,
     /// Give a tensor another name in the output: 'model.layers.*=blk.*'
     ///
-    /// A * in OLD stands for any text, which the * in NEW carries over. May be given again.
+    /// A * in OLD stands for any text, which the * in NEW carries over. Several are applied in turn.
     #[arg(long, value_name = "OLD=NEW", help_heading = "Output")]
     pub(crate) rename: Vec<String>,
 }

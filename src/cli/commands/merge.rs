@@ -21,14 +21,11 @@ pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
     let mut open = input::options_of_several(from, field.field.as_deref())?;
     // what is chosen must be in one of them
     let patterns = std::mem::take(&mut open.tensors);
-    let renames = args.rename.iter().cloned();
-    let (numbered, renames) = renames.partition(|text| numbered(text).is_some());
     let options = MergeOptions {
         open,
         patterns,
         exclude: args.exclude.clone(),
-        renames,
-        renames_of_one: renames_of_one(numbered, locations.len())?,
+        renames: renames(&args.rename, locations.len())?,
         wins: match (args.first, args.last) {
             (true, _) => Some(Wins::First),
             (false, true) => Some(Wins::Last),
@@ -49,18 +46,18 @@ fn numbered(text: &str) -> Option<(&str, &str)> {
     is_number.then_some((number, rename))
 }
 
-/// Renames of tensors of one of `count` inputs.
-fn renames_of_one(texts: Vec<String>, count: usize) -> Result<Vec<NumberedRename>, Failure> {
-    let rename = |text: String| {
-        let (number, rename) = numbered(&text)?;
-        let input = number.parse().ok().filter(|&number| number < count)?;
-        Some(NumberedRename { input, rename: rename.to_owned() })
-    };
-    let one = |text: String| {
-        rename(text.clone()).ok_or_else(|| {
-            let last = count.saturating_sub(1);
+/// Renames of tensors of all of `count` inputs, or of one.
+fn renames(texts: &[String], count: usize) -> Result<Vec<NumberedRename>, Failure> {
+    let one = |text: &String| {
+        let Some((number, rename)) = numbered(text) else {
+            return Ok(NumberedRename { input: None, rename: text.clone() });
+        };
+        let input = number.parse().ok().filter(|&number: &usize| number < count);
+        let last = count.saturating_sub(1);
+        let wrong = || {
             Failure::usage(format_args!("--rename {text}: inputs are numbered from 0 to {last}"))
-        })
+        };
+        Ok(NumberedRename { input: Some(input.ok_or_else(wrong)?), rename: rename.to_owned() })
     };
-    texts.into_iter().map(one).collect()
+    texts.iter().map(one).collect()
 }

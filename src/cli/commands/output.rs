@@ -152,6 +152,27 @@ pub(super) fn perform(
     quiet: bool,
     advised: impl Fn(Error) -> Failure,
 ) -> Result<(), Failure> {
+    let left = job.left_uncast() as u64;
+    perform_quietly(job, share, dry, quiet, advised)?;
+    if left > 0 && !quiet {
+        let are = if left == 1 { "is left as it is" } else { "are left as they are" };
+        let tensors = counted(left, "tensor");
+        let note = format!("{tensors} of integers or booleans {are}");
+        Failure::new(note)
+            .hint("--cast all:DTYPE converts integers and booleans, too")
+            .print_note();
+    }
+    Ok(())
+}
+
+/// The same, without a word about what is left as it is.
+fn perform_quietly(
+    job: &mut dyn Job,
+    share: &Share,
+    dry: Dry,
+    quiet: bool,
+    advised: impl Fn(Error) -> Failure,
+) -> Result<(), Failure> {
     if let Share::Plan(count) = *share {
         return part::plan(&job.parts(count).map_err(&advised)?, count, advised);
     }

@@ -32,8 +32,13 @@ pub(super) fn dtype(flag: &str, text: &str) -> Result<DType, Failure> {
 /// What becomes of which dtype.
 pub(super) fn casts(args: &CastArgs) -> Result<Casts, Failure> {
     let mut rules: Vec<(Option<DType>, DType)> = Vec::with_capacity(args.cast.len());
+    let mut to_all = false;
     for text in &args.cast {
         let (from, to) = match text.split_once(':') {
+            Some(("all", to)) => {
+                to_all = true;
+                (None, castable(text, to)?)
+            }
             Some((from, to)) => (Some(castable(text, from)?), castable(text, to)?),
             None => (None, castable(text, text)?),
         };
@@ -50,7 +55,9 @@ pub(super) fn casts(args: &CastArgs) -> Result<Casts, Failure> {
         }
         rules.push((from, to));
     }
-    Ok(Casts::new(rules, args.casting.unwrap_or_default()))
+    let mut casts = Casts::new(rules, args.casting.unwrap_or_default());
+    casts.to_all = to_all;
+    Ok(casts)
 }
 
 /// A dtype that can be cast to something.

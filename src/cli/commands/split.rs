@@ -52,6 +52,12 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     };
     let mut split = Split::new(input, options).map_err(failed)?;
     output::run(&mut split, to, &Share::Whole, failed)?;
+    if let (false, Some(place)) = (to.quiet, split.better_place()) {
+        let note = "names of the parts sort otherwise than their numbers";
+        Failure::new(note)
+            .hint(format_args!("{place} in place of the first one sorts"))
+            .print_note();
+    }
     if let (true, false, Some(uneven)) = (by_count, to.quiet, split.take_uneven()) {
         failed(uneven).hint("--equal refuses that").print_note();
     }

@@ -377,7 +377,9 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
             let choice = named(flag, pattern);
             Failure::new(format_args!("{choice}: the tensor of {file} has no name"))
         }
-        SelectFault::Glob { .. } => Failure::usage(named(flag, &fault.to_string())),
+        SelectFault::Glob { error, .. } => {
+            Failure::usage(named(flag, &fault.to_string())).hint_if(error.hint.as_ref())
+        }
         SelectFault::OneName => Failure::new("--name names one tensor, and several are chosen")
             .hint("--rename OLD=NEW names each"),
         SelectFault::HoldsOne { keep_rest, format, .. } => match keep_rest {
@@ -389,8 +391,9 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
         .hint("use a .safetensors or .npz output"),
         SelectFault::NoRename(_)
         | SelectFault::UnevenRename(_)
-        | SelectFault::RenamedTwice { by_glob: false, .. } => {
-            Failure::usage(format_args!("--rename {fault}"))
+        | SelectFault::RenamePiece { .. } => Failure::usage(format_args!("--rename {fault}")),
+        SelectFault::RenameGlob { error, .. } => {
+            Failure::usage(format_args!("--rename {fault}")).hint_if(error.hint.as_ref())
         }
         SelectFault::RenameNotFound { rename, nameless, .. } => {
             let name = rename.split_once('=').filter(|_| *nameless).map(|(_, name)| quoted(name));
@@ -398,7 +401,6 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
                 format!("the tensor has no name in the input: --name {name} gives it one")
             }))
         }
-        SelectFault::RenamedTwice { .. } => Failure::new(format_args!("--rename {fault}")),
         SelectFault::NoTensors | SelectFault::SameName(_) | SelectFault::SameNewName(_) => failed(),
     }
 }
@@ -455,10 +457,13 @@ fn extensions() -> String {
 /// The most names that people read.
 const MOST: usize = 20;
 
-/// The names that are near to one that is not there; all others too, where they are few, after the words
-/// for what they `hold`.
+/// The names that are near to one that is not there, or the pattern of those that hold it; all others
+/// too, where they are few, after the words for what they `hold`.
 fn near_or_all(hold: &str, pattern: &str, names: &[String]) -> String {
     let near = did_you_mean(pattern, names.iter().map(String::as_str));
+    let is_text = !pattern.is_empty() && !pattern.contains(['*', '?', '[', '{', '\\']);
+    let held = || is_text && names.iter().any(|name| name.contains(pattern));
+    let near = near.or_else(|| held().then(|| format!("did you mean '*{pattern}*'?")));
     match near {
         Some(near) if names.len() > MOST => near,
         Some(near) => format!("{near} {}", list(hold, names)),

@@ -13,13 +13,16 @@ use tslice::internals::output::layout::FORMATS;
 use super::failure::Failure;
 use super::nearest::{did_you_mean, is_near};
 use super::shell::quoted;
-use crate::cli::args::{command, unquoted};
+use crate::cli::args::{PartedList, command, parted_list, unquoted};
 
 /// The error of a command line, program name first, in one line, with what was meant: a command, the
 /// index that the shell took apart, the file whose name begins with a dash. `None` where the help or
 /// the version is asked for.
 pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Option<Failure> {
     let words = || args.iter().skip(1).filter_map(|word| word.to_str());
+    if let (true, Some(list)) = (error.use_stderr(), parted_list(args)) {
+        return Some(blanks(&list));
+    }
     if error.kind() == ErrorKind::InvalidSubcommand {
         return Some(unknown_command(args));
     }
@@ -32,6 +35,16 @@ pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Option<Failure>
         Some(file) => Some(dashed(file)),
         None => error.use_stderr().then(|| of_clap(error)),
     }
+}
+
+/// A list with blanks, whose rest is no index.
+fn blanks(list: &PartedList) -> Failure {
+    let PartedList { flag, word, whole, is_index } = list;
+    let list = whole.as_ref().map(|whole| format!("a list is written {whole}"));
+    let index = is_index.then(|| format!("an index here in brackets, '[{}]'", word.trim()));
+    let hint = [list, index].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let failure = Failure::usage(format_args!("{flag} {word}: a list has no blanks in it"));
+    failure.hint_if((!hint.is_empty()).then_some(hint))
 }
 
 fn unexpected(argument: &str) -> Failure {

@@ -54,8 +54,8 @@ impl ElementType {
     }
 
     /// The one among those without a name here.
-    fn find(mut is_it: impl FnMut(&(&str, &str, Option<u64>)) -> bool) -> Option<ElementType> {
-        let at = UNNAMED.iter().position(|it| is_it(it))?;
+    fn find(is_it: impl FnMut(&(&str, &str, Option<u64>)) -> bool) -> Option<ElementType> {
+        let at = UNNAMED.iter().position(is_it)?;
         u8::try_from(at).ok().map(ElementType::Unnamed)
     }
 }

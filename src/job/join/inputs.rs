@@ -79,13 +79,14 @@ impl<'a> Joined<'a> {
     /// [`JoinFault`], for the first input that does not fit; those of [`open`].
     pub(super) fn open(
         locations: &'a [Location],
-        options: JoinOptions<'a>,
+        mut options: JoinOptions<'a>,
         order: Order,
     ) -> Result<Joined<'a>, Error> {
         let inputs = Inputs::open(locations, &options.open, options.fields.clone())?;
         let first = inputs.first();
         let tensors = targets(first, &options)?;
         let joins = tensors.iter().filter(|target| target.join.is_some());
+        options.casts = options.casts.of_several(joins.clone().count() > 1);
         let shapes = joins.map(|target| first.contents.tensors.at(target.number).shape);
         let (indexed_shapes, other_dtypes) = (shapes.collect(), Vec::new());
         let mut joined = Joined { options, inputs, order, tensors, indexed_shapes, other_dtypes };
@@ -150,6 +151,13 @@ impl<'a> Joined<'a> {
         let joined = self.tensors.iter().filter(|target| target.join.is_some());
         let first = joined.map(|target| self.first().contents.tensors.at(target.number).dtype);
         first.chain(self.other_dtypes.iter().cloned())
+    }
+
+    /// How many tensors a cast leaves as they are.
+    pub(super) fn left_uncast(&self) -> usize {
+        let joined = self.tensors.iter().filter(|target| target.join.is_some());
+        let first = &self.first().contents.tensors;
+        self.options.casts.count_left(joined.map(|target| first.at(target.number).dtype))
     }
 
     /// Whether the elements of some inputs go through a cast of their own.

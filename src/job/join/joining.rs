@@ -42,6 +42,10 @@ impl Job for Joining<'_> {
         self.prepared.bytes
     }
 
+    fn left_uncast(&self) -> usize {
+        self.joined.left_uncast()
+    }
+
     fn looked_at(&self) -> Result<u64, Error> {
         self.joined.rest_bytes()
     }

@@ -33,6 +33,10 @@ impl<'a> Merging<'a> {
 }
 
 impl Job for Merging<'_> {
+    fn left_uncast(&self) -> usize {
+        self.0.union.left_uncast()
+    }
+
     fn bytes(&self) -> u64 {
         self.0.prepared.bytes
     }

@@ -11,7 +11,7 @@ use crate::input::{Input, Location, OpenOptions, SelectFault, find, take_fields}
 use crate::job::casts::Casts;
 use crate::job::inputs::Inputs;
 use crate::job::join::JoinFault;
-use crate::job::rename::rename;
+use crate::job::rename::{Rename, rename_some};
 use crate::job::select::check_holds;
 use crate::output::{Becomes, Output, Prepared};
 
@@ -23,10 +23,8 @@ pub struct MergeOptions {
     pub patterns: Vec<String>,
     /// Names or globs of tensors that are left out.
     pub exclude: Vec<String>,
-    /// New names in all inputs, each as `OLD=NEW`; a `*` in both carries over.
-    pub renames: Vec<String>,
-    /// New names in one input.
-    pub renames_of_one: Vec<NumberedRename>,
+    /// New names, applied one after the other.
+    pub renames: Vec<NumberedRename>,
     /// Which of several tensors of one name is taken; without, there may be one.
     pub wins: Option<Wins>,
     /// Names of fields, where those are taken in place of structures.
@@ -37,12 +35,12 @@ pub struct MergeOptions {
     pub workers: Workers,
 }
 
-/// A new name for tensors of one input.
+/// A new name for tensors of all inputs or of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumberedRename {
-    /// The number of the input, from 0.
-    pub input: usize,
-    /// `OLD=NEW`.
+    /// The number of the input, from 0; `None` for all.
+    pub input: Option<usize>,
+    /// `OLD=NEW`; a `*` in both carries over.
     pub rename: String,
 }
 
@@ -159,6 +157,8 @@ impl<'a> Union<'a> {
         union.leave_out_unreadable(&mut chosen)?;
         union.name(&chosen)?;
         union.taken = union.winners(&chosen)?;
+        let casts = std::mem::take(&mut union.options.casts);
+        union.options.casts = casts.of_several(union.taken.len() > 1);
         union.check(output)?;
         union.contradiction.take().map_or(Ok(union), Err)
     }
@@ -235,25 +235,22 @@ impl<'a> Union<'a> {
 
     /// Give the tensors that are meant their new names.
     fn name(&mut self, chosen: &[usize]) -> Result<(), SelectFault> {
-        let MergeOptions { renames, renames_of_one, .. } = &self.options;
-        if renames.is_empty() && renames_of_one.is_empty() {
+        let renames = &self.options.renames;
+        if renames.is_empty() {
             return Ok(());
         }
         let names: Vec<_> = chosen.iter().map(|&number| self.tensors.name(number)).collect();
-        let mut renamed = rename(&names, renames)?;
-        for NumberedRename { input, rename: one } in renames_of_one {
-            let first = |input: usize| {
-                let first = self.firsts.get(input).copied().unwrap_or(self.tensors.len());
-                chosen.partition_point(|&number| number < first)
-            };
-            let (start, end) = (first(*input), first(input + 1));
-            for (at, name) in rename(&names[start..end], std::slice::from_ref(one))? {
-                if renamed.insert(start + at, name).is_some() {
-                    let (rename, by_glob) = (one.clone(), true);
-                    return Err(SelectFault::RenamedTwice { rename, by_glob });
-                }
-            }
-        }
+        let first = |input: usize| {
+            let first = self.firsts.get(input).copied().unwrap_or(self.tensors.len());
+            chosen.partition_point(|&number| number < first)
+        };
+        let of_input = |input: usize| first(input)..first(input.saturating_add(1));
+        let scoped = |NumberedRename { input, rename }: &'_ NumberedRename| {
+            (input.map_or(0..chosen.len(), of_input), rename.clone())
+        };
+        let scoped: Vec<_> = renames.iter().map(scoped).collect();
+        let scoped = scoped.iter().map(|(range, text)| Rename { range: range.clone(), text });
+        let renamed = rename_some(&names, &Vec::from_iter(scoped))?;
         self.renamed = renamed.into_iter().map(|(at, name)| (chosen[at], name)).collect();
         Ok(())
     }
@@ -305,12 +302,11 @@ impl<'a> Union<'a> {
 
     /// Make sure that the output can hold what it is to have.
     fn check(&self, output: &Output) -> Result<(), Error> {
-        let MergeOptions { renames, renames_of_one, casts, .. } = &self.options;
+        let MergeOptions { renames, casts, .. } = &self.options;
         if self.taken.len() > 1 && output.options.name.is_some() {
             return Err(SelectFault::OneName.into());
         }
-        let renames = !renames.is_empty() || !renames_of_one.is_empty();
-        check_holds(output, self.taken.len(), false, renames)?;
+        check_holds(output, self.taken.len(), false, !renames.is_empty())?;
         let mut dtypes = Vec::new();
         for &number in &self.taken {
             let dtype = self.tensor(number as usize)?.dtype;
@@ -319,6 +315,12 @@ impl<'a> Union<'a> {
             }
         }
         Ok(casts.refuse_unused(dtypes.into_iter())?)
+    }
+
+    /// How many tensors a cast leaves as they are.
+    pub(super) fn left_uncast(&self) -> usize {
+        let taken = self.taken.iter().filter_map(|&number| self.tensor(number as usize).ok());
+        self.options.casts.count_left(taken.map(|tensor| tensor.dtype))
     }
 
     /// The number of the input that a tensor is in.

@@ -40,6 +40,14 @@ impl PartNames {
         (!places.is_empty()).then_some(PartNames { places, rest: before })
     }
 
+    /// A place with as many digits as the greatest number of `count` parts has, where the first place has
+    /// fewer: names sort otherwise than parts there.
+    pub(super) fn better_place(&self, count: u64) -> Option<String> {
+        let needed = count.saturating_sub(1).to_string().len();
+        let (_, digits) = self.places.first()?;
+        (needed > (*digits).max(1)).then(|| format!("{{:{needed:02}}}"))
+    }
+
     /// The path of a part.
     pub fn path(&self, number: u64) -> PathBuf {
         let mut path = Vec::new();
@@ -75,6 +83,12 @@ mod tests {
         assert_eq!(path("a-{}.npy", 7), Path::new("a-7.npy"));
         assert_eq!(path("{:04}/{}", 12), Path::new("0012/12"));
         assert_eq!(path("{x}{:02}{:}", 123), Path::new("{x}123{:}"));
+        let better =
+            |text: &str, count| PartNames::parse(Path::new(text)).unwrap().better_place(count);
+        assert_eq!(better("a-{}", 10), None);
+        assert_eq!(better("a-{}", 11).as_deref(), Some("{:02}"));
+        assert_eq!(better("a-{:02}-{}", 100), None);
+        assert_eq!(better("a-{:02}", 101).as_deref(), Some("{:03}"));
         for none in ["a.npy", "{:4}.npy", "{:0x}", "{", "}{", "{:0101}", "{:0+1}"] {
             assert_eq!(PartNames::parse(Path::new(none)), None, "{none}");
         }

@@ -85,7 +85,7 @@ impl<'a> Split<'a> {
     ///
     /// # Errors
     /// [`SplitFault`], [`SelectFault`](crate::input::SelectFault), an index that does not fit.
-    pub fn new(mut input: Input, options: SplitOptions<'a>) -> Result<Split<'a>, Error> {
+    pub fn new(mut input: Input, mut options: SplitOptions<'a>) -> Result<Split<'a>, Error> {
         let cut = input.find(&options.select.patterns).map_err(|error| {
             let output =
                 Output::new(Destination::Path(options.names.path(0)), options.write.clone());
@@ -97,6 +97,7 @@ impl<'a> Split<'a> {
         input.take_fields(options.fields.as_deref(), &cut)?;
         let axes = options.axes.of_tensors(&input, &cut)?;
         let several = cut.len() > 1;
+        options.casts = std::mem::take(&mut options.casts).of_several(several);
         let cuts = Arc::new(options.cuts.clone());
         let mut tensors = Vec::new();
         let mut counts: Option<(u64, usize)> = None;
@@ -141,6 +142,11 @@ impl<'a> Split<'a> {
         split.options.casts.refuse_unused(split.dtypes())?;
         split.choose()?;
         Ok(split)
+    }
+
+    /// The name of a part as it would have to be for names to sort as parts do, where they do not.
+    pub fn better_place(&self) -> Option<String> {
+        self.options.names.better_place(self.count)
     }
 
     /// What there is to say of the first tensor whose parts have several lengths.
@@ -257,6 +263,10 @@ impl<'a> Split<'a> {
 }
 
 impl Job for Split<'_> {
+    fn left_uncast(&self) -> usize {
+        self.options.casts.count_left(self.dtypes())
+    }
+
     fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -1,0 +1,630 @@
+//! The language of patterns of names: of `-t`, `--exclude`, and the left side of a new name.
+//!
+//! | text | stands for |
+//! |---|---|
+//! | `*` | any text, none too |
+//! | `?` | any character |
+//! | `{a,b}` | one of these patterns |
+//! | `{0..11}` | one of these numbers; `{00..11}` with as many digits |
+//! | `[a-c]`, `[!a-c]` | one of these characters, one of all others |
+//! | `{l}` | any text of at least one character, and no `.` in it |
+//! | `{p:q,k,v}` | one of these, under a name |
+//! | `\*` | the character `*` itself |
+//!
+//! Brackets around digits alone, a `*` or braces are themselves, as in `opt[0].m` and `opt[*].m`.
+//! A pattern becomes a regular expression, whose time is linear in the name and whose memory has a
+//! limit, whatever numbers it holds.
+
+use std::fmt::Write;
+
+use regex_automata::meta::{Config, Regex};
+
+/// The deepest nesting of braces.
+const MAX_BRACES: usize = 30;
+
+/// The longest pattern, in bytes. Its expression takes a multiple of that.
+const MAX_LENGTH: usize = 16 << 10;
+
+/// The most pieces whose texts are carried over: each costs memory at every state of the expression.
+const MAX_CARRIED: usize = 64;
+
+/// How large the expression of a pattern may be whose texts are carried over, in bytes.
+const MAX_CARRYING: usize = 256 << 10;
+
+/// A pattern of names.
+pub(crate) struct Pattern<'p> {
+    regex: Regex,
+    /// The pieces that are no text, as [`Piece::key`] tells them apart, from left to right.
+    pieces: Vec<Piece<'p>>,
+    /// Whether a backslash takes the meaning of a character.
+    escapes: bool,
+}
+
+/// A text that is no pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct PatternError {
+    reason: String,
+    /// What was meant.
+    pub hint: Option<String>,
+}
+
+/// A piece of a pattern that stands for several texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece<'p> {
+    /// Its name, or else all of it.
+    key: &'p str,
+    named: bool,
+}
+
+impl<'p> Pattern<'p> {
+    /// Understand a pattern that names are held against.
+    ///
+    /// # Errors
+    /// [`PatternError`].
+    pub(crate) fn new(text: &'p str) -> Result<Pattern<'p>, PatternError> {
+        Pattern::compile(text, false)
+    }
+
+    /// Understand a pattern whose pieces stand for texts that are asked for, by
+    /// [`carry`](Pattern::carry).
+    ///
+    /// # Errors
+    /// [`PatternError`].
+    pub(crate) fn carrying(text: &'p str) -> Result<Pattern<'p>, PatternError> {
+        Pattern::compile(text, true)
+    }
+
+    fn compile(text: &'p str, carries: bool) -> Result<Pattern<'p>, PatternError> {
+        if text.len() > MAX_LENGTH {
+            return Err(PatternError::new(format!("more than {MAX_LENGTH} bytes")));
+        }
+        let mut parser = Parser::new(text, carries);
+        parser.sequence(0)?;
+        let Parser { regex, pieces, escapes, .. } = parser;
+        if carries && pieces.len() > MAX_CARRIED {
+            return Err(PatternError::new(format!("more than {MAX_CARRIED} wildcards")));
+        }
+        let limit = if carries { MAX_CARRYING } else { 10 << 20 };
+        let config = Config::new().nfa_size_limit(Some(limit));
+        let built = Regex::builder().configure(config).build(&format!(r"(?s)\A(?:{regex})\z"));
+        let regex = built.map_err(|_| PatternError::new("the pattern is too large"))?;
+        Ok(Pattern { regex, pieces, escapes })
+    }
+
+    /// Whether it means this name.
+    pub(crate) fn is_match(&self, name: &str) -> bool {
+        self.regex.is_match(name)
+    }
+
+    /// Whether it is more than a text.
+    pub(crate) fn has_pieces(&self) -> bool {
+        !self.pieces.is_empty() || self.escapes
+    }
+
+    /// The same pieces in another text, where they carry over what they stand for in a name. What is none
+    /// of these pieces there is text.
+    ///
+    /// # Errors
+    /// Another number of `*`, a named piece that is not in this pattern.
+    pub(crate) fn target(&self, text: &str) -> Result<Target, CarryError> {
+        let mut carried = vec![false; self.pieces.len()];
+        let mut parts = vec![TargetPart::Text(String::new())];
+        let mut rest = text;
+        while let Some(first) = rest.chars().next() {
+            let (piece, len) = piece_at(rest);
+            let free = |at: &usize| self.pieces[*at].named || !carried[*at];
+            let found = piece.and_then(|piece| {
+                (0..self.pieces.len()).filter(free).find(|&at| self.pieces[at] == piece)
+            });
+            match (found, piece) {
+                (Some(at), _) => {
+                    carried[at] = true;
+                    parts.push(TargetPart::Piece(at));
+                    rest = &rest[len..];
+                    continue;
+                }
+                (None, Some(Piece { key: "*", .. })) => return Err(CarryError::Stars),
+                (None, Some(Piece { key, named: true })) if !self.pieces.is_empty() => {
+                    return Err(CarryError::Unknown(key.to_owned()));
+                }
+                _ => {}
+            }
+            let (skipped, char) = match (first, rest.chars().nth(1)) {
+                ('\\', Some(next)) if is_special(next) => (1, next),
+                _ => (0, first),
+            };
+            match parts.last_mut() {
+                Some(TargetPart::Text(text)) => text.push(char),
+                _ => parts.push(TargetPart::Text(char.to_string())),
+            }
+            rest = &rest[skipped + char.len_utf8()..];
+        }
+        let stars = |at: usize| self.pieces[at].key == "*";
+        match (0..self.pieces.len()).all(|at| carried[at] || !stars(at)) {
+            true => Ok(Target { parts }),
+            false => Err(CarryError::Stars),
+        }
+    }
+
+    /// What a name becomes, where the pattern means it.
+    pub(crate) fn carry(&self, target: &Target, name: &str) -> Option<String> {
+        let mut captures = self.regex.create_captures();
+        self.regex.captures(name, &mut captures);
+        if !captures.is_match() {
+            return None;
+        }
+        let mut new = String::new();
+        for part in &target.parts {
+            match part {
+                TargetPart::Text(text) => new.push_str(text),
+                // the first group is all of the name
+                TargetPart::Piece(at) => {
+                    let span = captures.get_group(at + 1)?;
+                    new.push_str(name.get(span.start..span.end)?);
+                }
+            }
+        }
+        Some(new)
+    }
+}
+
+/// What names become.
+pub(crate) struct Target {
+    parts: Vec<TargetPart>,
+}
+
+enum TargetPart {
+    Text(String),
+    /// What the piece of that number stands for.
+    Piece(usize),
+}
+
+/// Texts that cannot be carried over.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum CarryError {
+    /// The numbers of `*` differ.
+    Stars,
+    /// A piece of that name is not there.
+    Unknown(String),
+}
+
+impl PatternError {
+    fn new(reason: impl Into<String>) -> PatternError {
+        PatternError { reason: reason.into(), hint: None }
+    }
+}
+
+/// Characters that a backslash makes text.
+fn is_special(char: char) -> bool {
+    matches!(char, '*' | '?' | '[' | ']' | '{' | '}' | ',' | '\\')
+}
+
+/// The piece that a text begins with, and its length in bytes.
+fn piece_at(text: &str) -> (Option<Piece<'_>>, usize) {
+    let len = match text.as_bytes().first() {
+        Some(b'*' | b'?') => Some(1),
+        Some(b'{') => closing_brace(text).map(|at| at + 1),
+        Some(b'[') => text.find(']').map(|at| at + 1),
+        _ => None,
+    };
+    let Some(len) = len else { return (None, 0) };
+    let whole = &text[..len];
+    let name = whole.strip_prefix('{').and_then(name_of);
+    let piece = match name {
+        Some(name) => Piece { key: name, named: true },
+        None => Piece { key: whole, named: false },
+    };
+    (Some(piece), len)
+}
+
+/// Where the brace closes that a text begins with.
+fn closing_brace(text: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' if depth == 1 => return Some(at),
+            b'}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The name at the beginning of what stands in braces: `l}`, `p:q,k,v}`.
+fn name_of(inside: &str) -> Option<&str> {
+    let is_part = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    let name = &inside[..inside.find(|char| !is_part(char))?];
+    let is_named = inside[name.len()..].starts_with(['}', ':']);
+    let begins = name.starts_with(|first: char| !first.is_ascii_digit());
+    (is_named && begins).then_some(name)
+}
+
+/// What is left of a pattern, and the regular expression of what was read.
+struct Parser<'p> {
+    text: &'p str,
+    at: usize,
+    regex: String,
+    pieces: Vec<Piece<'p>>,
+    carries: bool,
+    escapes: bool,
+}
+
+impl<'p> Parser<'p> {
+    fn new(text: &'p str, carries: bool) -> Parser<'p> {
+        Parser { text, at: 0, regex: String::new(), pieces: Vec::new(), carries, escapes: false }
+    }
+
+    fn rest(&self) -> &'p str {
+        &self.text[self.at..]
+    }
+
+    /// Read to the end or, within braces, to the comma or brace that ends a pattern there.
+    fn sequence(&mut self, depth: usize) -> Result<(), PatternError> {
+        while let Some(char) = self.rest().chars().next() {
+            if depth > 0 && matches!(char, ',' | '}') {
+                return Ok(());
+            }
+            let start = self.at;
+            self.at += char.len_utf8();
+            match char {
+                '*' => self.piece(depth, start, None, |it| {
+                    it.regex.push_str(".*?");
+                    Ok(())
+                })?,
+                '?' => self.piece(depth, start, None, |it| {
+                    it.regex.push('.');
+                    Ok(())
+                })?,
+                '[' if is_text_in_brackets(self.rest()) => self.literal('['),
+                '[' => self.piece(depth, start, None, Parser::class)?,
+                '{' if depth == MAX_BRACES => {
+                    let reason = format!("braces nested deeper than {MAX_BRACES} levels");
+                    return Err(PatternError::new(reason));
+                }
+                '{' => {
+                    let name = name_of(self.rest());
+                    self.piece(depth, start, name, |it| it.braces(depth + 1, name))?;
+                }
+                '}' => return Err(PatternError::new("a '}' without a '{'")),
+                '\\' => {
+                    let next = self.rest().chars().next();
+                    let next = next.ok_or_else(|| PatternError::new("a '\\' at the end"))?;
+                    self.at += next.len_utf8();
+                    self.escapes = true;
+                    self.literal(next);
+                }
+                char => self.literal(char),
+            }
+        }
+        Ok(())
+    }
+
+    /// Read a piece that begins at `start`; `name` is what it is called.
+    fn piece(
+        &mut self,
+        depth: usize,
+        start: usize,
+        name: Option<&'p str>,
+        read: impl FnOnce(&mut Self) -> Result<(), PatternError>,
+    ) -> Result<(), PatternError> {
+        let captured = self.carries && depth == 0;
+        self.regex.push_str(if captured { "(" } else { "(?:" });
+        read(self)?;
+        self.regex.push(')');
+        let key = name.unwrap_or(&self.text[start..self.at]);
+        let piece = Piece { key, named: name.is_some() };
+        if name.is_some() && self.pieces.contains(&piece) {
+            return Err(PatternError::new(format!("{{{key}}} stands twice")));
+        }
+        if depth == 0 {
+            self.pieces.push(piece);
+        }
+        Ok(())
+    }
+
+    fn literal(&mut self, char: char) {
+        if matches!(char, '\\' | '.' | '+' | '*' | '?' | '(' | ')' | '|' | '[' | ']' | '{' | '}')
+            || matches!(char, '^' | '$' | '#' | '&' | '-' | '~')
+        {
+            self.regex.push('\\');
+        }
+        self.regex.push(char);
+    }
+
+    /// Read what stands in braces, behind the first one.
+    fn braces(&mut self, depth: usize, name: Option<&str>) -> Result<(), PatternError> {
+        if let Some(name) = name {
+            self.at += name.len() + 1;
+            if self.text[..self.at].ends_with('}') {
+                self.regex.push_str("[^.]+?");
+                return Ok(());
+            }
+        }
+        loop {
+            let rest = self.rest();
+            let word = &rest[..rest.find(['{', '}', ',']).unwrap_or(rest.len())];
+            match word.split_once("..") {
+                Some((first, last)) => {
+                    self.numbers(word, first, last)?;
+                    self.at += word.len();
+                }
+                None => self.sequence(depth)?,
+            }
+            let end = self.rest().chars().next();
+            self.at += usize::from(end.is_some());
+            match end {
+                Some(',') => self.regex.push('|'),
+                Some('}') => return Ok(()),
+                Some(_) => {
+                    let reason = format!("{word}: a range stands alone between commas");
+                    return Err(PatternError::new(reason));
+                }
+                None => return Err(PatternError::new("a '{' without a '}'")),
+            }
+        }
+    }
+
+    /// The numbers from one to another, in either order.
+    fn numbers(&mut self, word: &str, first: &str, last: &str) -> Result<(), PatternError> {
+        let number = |text: &str| {
+            let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+            text.parse::<u64>().ok().filter(|_| digits)
+        };
+        let (Some(one), Some(other)) = (number(first), number(last)) else {
+            let is_letters =
+                |text: &str| text.len() == 1 && text.as_bytes()[0].is_ascii_alphabetic();
+            let mut error =
+                PatternError::new(format!("{word}: a range is of numbers, written {{0..11}}"));
+            if is_letters(first) && is_letters(last) {
+                error.hint = Some(format!("[{first}-{last}] stands for letters"));
+            }
+            return Err(error);
+        };
+        let (low, high) = (one.min(other), one.max(other));
+        let is_padded = |text: &str| text.len() > 1 && text.starts_with('0');
+        if is_padded(first) || is_padded(last) {
+            let width = first.len().max(last.len());
+            let [low, high] = [low, high].map(|number| format!("{number:0width$}"));
+            self.of_one_length(low.as_bytes(), high.as_bytes());
+            return Ok(());
+        }
+        let (shortest, longest) = (low.to_string().len(), high.to_string().len());
+        for len in shortest..=longest {
+            if len > shortest {
+                self.regex.push('|');
+            }
+            let least = format!("1{}", "0".repeat(len - 1));
+            let from = if len == shortest { low.to_string() } else { least };
+            let to = if len == longest { high.to_string() } else { "9".repeat(len) };
+            self.of_one_length(from.as_bytes(), to.as_bytes());
+        }
+        Ok(())
+    }
+
+    /// The numbers between two of as many digits.
+    fn of_one_length(&mut self, low: &[u8], high: &[u8]) {
+        let ([first, low_rest @ ..], [last, high_rest @ ..]) = (low, high) else { return };
+        let open = |byte: u8, rest: &[u8]| rest.iter().all(|&digit| digit == byte);
+        if first == last {
+            self.regex.push(char::from(*first));
+            return self.of_one_length(low_rest, high_rest);
+        }
+        let nines = vec![b'9'; low_rest.len()];
+        let zeros = vec![b'0'; low_rest.len()];
+        let (whole_low, whole_high) = (open(b'0', low_rest), open(b'9', high_rest));
+        let from = if whole_low { *first } else { first + 1 };
+        let to = if whole_high { *last } else { last - 1 };
+        self.regex.push_str("(?:");
+        if !whole_low {
+            self.regex.push(char::from(*first));
+            self.of_one_length(low_rest, &nines);
+            self.regex.push('|');
+        }
+        if from <= to {
+            let (from, to) = (char::from(from), char::from(to));
+            // writing to a string does not fail
+            let _ = write!(self.regex, "[{from}-{to}][0-9]{{{}}}|", low_rest.len());
+        }
+        match whole_high {
+            true => {
+                self.regex.pop();
+            }
+            false => {
+                self.regex.push(char::from(*last));
+                self.of_one_length(&zeros, high_rest);
+            }
+        }
+        self.regex.push(')');
+    }
+
+    /// Read a class of characters, behind its bracket.
+    fn class(&mut self) -> Result<(), PatternError> {
+        let start = self.at - 1;
+        let negated = self.rest().starts_with(['!', '^']);
+        self.at += usize::from(negated);
+        let inside = self.rest();
+        // a bracket that stands first is a character
+        let first = inside.chars().next().map_or(0, char::len_utf8);
+        let end = inside[first..].find(']').map(|at| first + at);
+        let end = end.ok_or_else(|| PatternError::new("a '[' without a ']'"))?;
+        let inside = &inside[..end];
+        self.at += end + 1;
+        if let Some(numbers) = meant_as_numbers(inside) {
+            let class = &self.text[start..self.at];
+            let reason = format!("{class} is a class of characters, not of numbers");
+            let meant = [&self.text[..start], &numbers, self.rest()].concat();
+            let hint = (!negated).then(|| format!("{numbers} stands for numbers: '{meant}'"));
+            return Err(PatternError { hint, ..PatternError::new(reason) });
+        }
+        self.regex.push_str(if negated { "[^" } else { "[" });
+        let mut chars = inside.chars().peekable();
+        while let Some(low) = chars.next() {
+            let mut ahead = chars.clone();
+            let high = match (ahead.next(), ahead.next()) {
+                (Some('-'), Some(high)) => {
+                    chars = ahead;
+                    high
+                }
+                _ => low,
+            };
+            if low > high {
+                return Err(PatternError::new(format!("{low}-{high} is no range of characters")));
+            }
+            // writing to a string does not fail
+            let _ = write!(self.regex, r"\x{{{:x}}}-\x{{{:x}}}", low as u32, high as u32);
+        }
+        self.regex.push(']');
+        Ok(())
+    }
+}
+
+/// Whether brackets are themselves, by what follows the first one: an integer alone, a `*`, braces.
+fn is_text_in_brackets(rest: &str) -> bool {
+    let digits = rest.strip_prefix('-').unwrap_or(rest);
+    let behind = digits.trim_start_matches(|char: char| char.is_ascii_digit());
+    let is_integer = behind.len() < digits.len() && behind.starts_with(']');
+    let is_in_braces = rest.starts_with('{')
+        && closing_brace(rest).is_some_and(|at| rest[at + 1..].starts_with(']'));
+    is_integer || rest.starts_with("*]") || is_in_braces
+}
+
+/// The pattern of numbers that is meant by a class such as `0-11` or `8,9`.
+fn meant_as_numbers(inside: &str) -> Option<String> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (mut words, mut long) = (Vec::new(), false);
+    for word in inside.split(',').map(str::trim) {
+        let (first, last) = word.split_once('-').unwrap_or((word, word));
+        if !is_number(first) || !is_number(last) {
+            return None;
+        }
+        long |= first.len() > 1 || last.len() > 1;
+        words.push(match word.contains('-') {
+            true => format!("{first}..{last}"),
+            false => word.to_owned(),
+        });
+    }
+    (long || words.len() > 1).then(|| format!("{{{}}}", words.join(",")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(pattern: &str, name: &str) -> bool {
+        let found = Pattern::new(pattern).unwrap().is_match(name);
+        assert_eq!(Pattern::carrying(pattern).unwrap().is_match(name), found, "{pattern}: {name}");
+        found
+    }
+
+    fn refused(pattern: &str) -> (String, Option<String>) {
+        let error = Pattern::new(pattern).err().unwrap();
+        (error.to_string(), error.hint)
+    }
+
+    #[test]
+    fn each_piece_means_what_it_says() {
+        for (pattern, names, others) in [
+            ("a*", &["a", "ab/c.d\n"][..], &["ba"][..]),
+            ("a?c", &["abc", "aéc"], &["ac", "abbc"]),
+            ("{q,k}_proj", &["q_proj", "k_proj"], &["v_proj", "_proj"]),
+            ("w{,_norm}", &["w", "w_norm"], &["w_"]),
+            ("l.{0..11}.w", &["l.0.w", "l.9.w", "l.10.w", "l.11.w"], &["l.12.w", "l.00.w", "l..w"]),
+            ("{11..8}", &["8", "11"], &["7", "12"]),
+            ("{08..11}", &["08", "11"], &["8", "12"]),
+            ("{0..3,8,x*}", &["0", "3", "8", "xy"], &["4", "9"]),
+            ("{98..1203}", &["98", "100", "999", "1203"], &["97", "1204", "0100"]),
+            ("[a-c]x", &["ax", "cx"], &["dx", "-x"]),
+            ("[!a-c]x", &["dx", "\nx"], &["ax"]),
+            ("[0-7]", &["0", "7"], &["8", "[0-7]"]),
+            ("[]]", &["]"], &["[]]"]),
+            ("opt[0].*", &["opt[0].m"], &["opt0.m", "opt[1].m"]),
+            ("opt[*].m", &["opt[0].m", "opt[].m"], &["opt*.m"]),
+            ("opt[{0..3}].m", &["opt[2].m"], &["opt[4].m"]),
+            ("[-1].w", &["[-1].w"], &["-.w"]),
+            ("h.{l}.w", &["h.0.w", "h.ab.w"], &["h..w", "h.0.1.w"]),
+            ("h.{p:q,k}", &["h.q", "h.k"], &["h.p"]),
+            (r"\*\[a\]", &["*[a]"], &["x[a]"]),
+            ("a.b+(c|d)^$#", &["a.b+(c|d)^$#"], &["axb+(c|d)^$#"]),
+        ] {
+            names.iter().for_each(|name| assert!(matches(pattern, name), "{pattern}: {name}"));
+            others.iter().for_each(|name| assert!(!matches(pattern, name), "{pattern}: {name}"));
+        }
+    }
+
+    #[test]
+    fn ranges_of_numbers_hold_just_these() {
+        for (low, high) in [(0, 0), (0, 9), (3, 17), (9, 10), (95, 1004), (199, 201), (110, 119)] {
+            let pattern = format!("{{{low}..{high}}}");
+            for number in 0..1100 {
+                let is_in = (low..=high).contains(&number);
+                assert_eq!(matches(&pattern, &number.to_string()), is_in, "{pattern}: {number}");
+            }
+        }
+        let all = format!("{{0..{}}}", u64::MAX);
+        assert!(matches(&all, "18446744073709551615") && matches(&all, "0"));
+        assert!(!matches(&all, "18446744073709551616") && !matches(&all, "01"));
+    }
+
+    #[test]
+    fn classes_that_were_meant_as_numbers_are_refused() {
+        let (reason, hint) = refused("layers.[0-11].*");
+        assert_eq!(reason, "[0-11] is a class of characters, not of numbers");
+        assert_eq!(hint.unwrap(), "{0..11} stands for numbers: 'layers.{0..11}.*'");
+        for (class, range) in [
+            ("[8-15]", "{8..15}"),
+            ("[10-19]", "{10..19}"),
+            ("[0,1]", "{0,1}"),
+            ("[0-3,12]", "{0..3,12}"),
+        ] {
+            let hint = refused(class).1.unwrap();
+            assert_eq!(hint, format!("{range} stands for numbers: '{range}'"));
+        }
+        assert_eq!(refused("[!0-11]").1, None);
+    }
+
+    #[test]
+    fn what_is_no_pattern_says_why() {
+        for (pattern, why) in [
+            ("a[", "a '[' without a ']'"),
+            ("a{b", "a '{' without a '}'"),
+            ("a}", "a '}' without a '{'"),
+            ("a\\", "a '\\' at the end"),
+            ("[c-a]", "c-a is no range of characters"),
+            ("{0..}", "0..: a range is of numbers, written {0..11}"),
+            ("{1..9..2}", "1..9..2: a range is of numbers, written {0..11}"),
+            (
+                "{0..99999999999999999999}",
+                "0..99999999999999999999: a range is of numbers, written {0..11}",
+            ),
+            ("{l}.{l}", "{l} stands twice"),
+        ] {
+            assert_eq!(refused(pattern).0, why);
+        }
+        assert_eq!(refused("{a..c}").1.unwrap(), "[a-c] stands for letters");
+    }
+
+    #[test]
+    fn pieces_carry_over() {
+        let carried = |old: &str, new: &str, name: &str| {
+            let pattern = Pattern::carrying(old).unwrap();
+            let target = pattern.target(new);
+            target.map(|target| pattern.carry(&target, name).unwrap_or_default())
+        };
+        for (old, new, name, expected) in [
+            ("a.*.b.*", "*/*", "a.1.b.2.3", "1/2.3"),
+            ("opt[*].m", "m.*", "opt[12].m", "m.12"),
+            ("h.{l}.{p:q,k}.w", "{p}.{l}.{l}", "h.3.q.w", "q.3.3"),
+            ("{q,k}.{0..3}", "x.{0..3}.{q,k}", "k.2", "x.2.k"),
+            ("{0..3}.w", "w", "2.w", "w"),
+            ("x?", "y?[0]{z", "xé", "yé[0]{z"),
+            ("*", r"\**", "a", "*a"),
+        ] {
+            assert_eq!(carried(old, new, name).unwrap(), expected, "{old} {new}");
+        }
+        assert_eq!(carried("a*", "b", "ab"), Err(CarryError::Stars));
+        assert_eq!(carried("a?", "b*", "ab"), Err(CarryError::Stars));
+        assert_eq!(carried("{l}", "{m}", "ab"), Err(CarryError::Unknown("m".to_owned())));
+    }
+}
