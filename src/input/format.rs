@@ -19,6 +19,8 @@ pub struct OpenOptions {
     /// Names or globs of the tensors that are needed: of a sharded checkpoint only the files that
     /// hold them are opened. Empty for all.
     pub tensors: Vec<String>,
+    /// Names or globs of tensors that are left out of those that are chosen; without `tensors`, of all.
+    pub exclude: Vec<String>,
     /// Whether the other tensors are needed too.
     pub rest: bool,
     /// Whether a text of integers is an index tensor.

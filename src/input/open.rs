@@ -66,6 +66,7 @@ pub fn open_watched(
 ) -> Result<Input, Error> {
     let mut input = open_as_it_says(location, options, progress)?;
     input.notes = options.notes.clone();
+    input.leave_out(options);
     options.read_as.iter().try_for_each(|other| input.read_as(other))?;
     Ok(input)
 }
@@ -83,7 +84,7 @@ fn open_as_it_says(
         _ => None,
     };
     if let Some(mut input) = arrays {
-        options.raw.apply(&mut input, &options.tensors)?;
+        options.raw.apply(&mut input, options)?;
         return Ok(input);
     }
     let found = match folder {
@@ -92,7 +93,7 @@ fn open_as_it_says(
             CheckpointFiles::One(path) => Some(Location::Path(path)),
             CheckpointFiles::Shards(files) => {
                 let mut input = sharded::open_folder(location, folder, files, options)?;
-                options.raw.apply(&mut input, &options.tensors)?;
+                options.raw.apply(&mut input, options)?;
                 return Ok(input);
             }
         },
@@ -141,6 +142,6 @@ fn open_as_it_says(
         _ if is_list => return Err(integers::refused(location, &mut bytes)),
         _ => return Err(single::unrecognised(location, bytes)),
     };
-    layout.apply(&mut input, &options.tensors)?;
+    layout.apply(&mut input, options)?;
     Ok(input)
 }

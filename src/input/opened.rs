@@ -10,11 +10,11 @@ use crate::format::npy::NpyError;
 use crate::format::npz::Member;
 use crate::format::torch::TorchError;
 use crate::format::{Contents, Format, FormatError, TensorInfo, shards, shortened};
-use crate::input::Location;
 use crate::input::checked::StoredMember;
 use crate::input::notes::Notes;
 use crate::input::pattern;
 use crate::input::pattern::SelectFault;
+use crate::input::{Location, OpenOptions};
 use crate::source::{self, InflatedSource, Source, Stream};
 
 /// An input whose header has been read.
@@ -35,6 +35,12 @@ pub struct Input {
     /// Its stored members that have elements, in the order of their bytes.
     pub(crate) stored: Vec<StoredMember>,
     pub(crate) unreadable: Vec<Unreadable>,
+    /// Names or globs of tensors that are left out of those that are chosen.
+    pub(crate) exclude: Vec<String>,
+    /// Whether it may lack them, as another input has them.
+    pub(crate) may_lack_excluded: bool,
+    /// Whether tensors that are not chosen are kept beside them.
+    pub(crate) keeps_rest: bool,
     /// Its files that cannot be opened.
     pub(crate) absent: Vec<Absent>,
     /// The classes and functions of a pickle that are not known.
@@ -228,6 +234,9 @@ impl Input {
             deflated: Vec::new(),
             stored: Vec::new(),
             unreadable: Vec::new(),
+            exclude: Vec::new(),
+            may_lack_excluded: false,
+            keeps_rest: false,
             absent: Vec::new(),
             opaque: Vec::new(),
             notes: Notes::default(),
@@ -238,6 +247,12 @@ impl Input {
     /// `contents` tells where in the bytes of `source` its tensors are.
     pub fn of_source(location: &Location, source: Arc<dyn Source>, contents: Contents) -> Input {
         Input::of_file(location, Bytes::Random(source), contents)
+    }
+
+    /// Leave out of what is chosen what these options say.
+    pub(crate) fn leave_out(&mut self, options: &OpenOptions) {
+        self.keeps_rest = options.rest;
+        self.exclude.clone_from(&options.exclude);
     }
 
     /// Where it comes from.
@@ -450,11 +465,65 @@ impl Input {
     }
 
     /// The numbers of the tensors with these names, where what cannot be read counts too: its numbers
-    /// follow those of the tensors.
+    /// follow those of the tensors. Without names, those of all but what is left out, or the only one's.
     ///
     /// # Errors
     /// [`SelectFault`].
     pub fn find_named(&self, patterns: &[String]) -> Result<Vec<usize>, Error> {
+        if self.exclude.is_empty() {
+            return self.find_all_named(patterns);
+        }
+        let excluded = self.excluded()?;
+        let mut found = match patterns.is_empty() && !self.keeps_rest {
+            true => (0..self.named_count()).collect(),
+            false => self.find_all_named(patterns)?,
+        };
+        found.retain(|number| excluded.binary_search(number).is_err());
+        if found.is_empty() {
+            return Err(self.failed(SelectFault::NothingLeft));
+        }
+        Ok(found)
+    }
+
+    /// The numbers of the tensors that are left out, ascending.
+    ///
+    /// # Errors
+    /// [`SelectFault::Excluded`].
+    pub(crate) fn excluded(&self) -> Result<Vec<usize>, Error> {
+        let is_here = |pattern: &&String| !self.may_lack_excluded || !self.lacks(pattern);
+        let patterns: Vec<String> = self.exclude.iter().filter(is_here).cloned().collect();
+        if patterns.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.find_all_named(&patterns).map_err(|error| {
+            let cause = match error.cause.downcast::<SelectFault>() {
+                Ok(fault) => fault.of_excluded().into(),
+                Err(cause) => cause,
+            };
+            Error { cause, ..error }
+        })
+    }
+
+    /// Whether a name or glob means nothing here.
+    pub(crate) fn lacks(&self, pattern: &str) -> bool {
+        let found = self.find_all_named(&[pattern.to_owned()]);
+        let fault = found.as_ref().err().and_then(|error| error.cause.downcast_ref());
+        matches!(
+            fault,
+            Some(
+                SelectFault::NotFound { .. }
+                    | SelectFault::NoTensors
+                    | SelectFault::Nameless { .. }
+            )
+        )
+    }
+
+    /// Whether it holds one tensor, without a name.
+    pub(crate) fn is_nameless(&self) -> bool {
+        self.named_count() == 1 && self.contents.tensors.names().any(|name| name.is_none())
+    }
+
+    fn find_all_named(&self, patterns: &[String]) -> Result<Vec<usize>, Error> {
         let tensors = &self.contents.tensors;
         let names = tensors.names().map(|name| name.unwrap_or("-"));
         let names = names.chain(self.unreadable.iter().map(|member| member.name.as_str()));
@@ -468,7 +537,7 @@ impl Input {
                 let names = names.map(str::to_owned).collect();
                 Err(self.failed(SelectFault::NotNamed { names, holds_several: false }))
             }
-            ([first, ..], 1) if tensors.names().any(|name| name.is_none()) => {
+            ([first, ..], _) if self.is_nameless() => {
                 Err(self.failed(SelectFault::Nameless { pattern: first.clone() }))
             }
             (patterns, _) => pattern::find(names, patterns).map_err(|fault| match fault {

@@ -17,7 +17,7 @@ use crate::input::read_as::{ReadAsFault, read_as};
 use crate::input::single::{extension, foreign};
 use crate::input::text::TextOptions;
 use crate::input::watched::spool_all;
-use crate::input::{Input, Location, failed_source};
+use crate::input::{Input, Location, OpenOptions, failed_source};
 use crate::shape::{self, Order};
 use crate::source;
 
@@ -76,9 +76,10 @@ impl RawLayout {
         said.into_iter().find(|(is_unfit, _)| *is_unfit).map(|(_, given)| given)
     }
 
-    /// Apply it to an input that tells its own layout: name the dtype of the tensors that the patterns
-    /// mean, where the header leaves it open, and refuse what applies to raw bytes only.
-    pub(crate) fn apply(&self, input: &mut Input, patterns: &[String]) -> Result<(), Error> {
+    /// Apply it to an input that tells its own layout: name the dtype of the tensors that are chosen, where
+    /// the header leaves it open, and refuse what applies to raw bytes only.
+    pub(crate) fn apply(&self, input: &mut Input, options: &OpenOptions) -> Result<(), Error> {
+        input.leave_out(options);
         let location = input.location.clone();
         let failed = |fault| Error::file(&location, fault);
         let format = input.contents.format;
@@ -91,7 +92,7 @@ impl RawLayout {
         }
         let numbers = match (&self.dtype, self.several) {
             (None, _) => Vec::new(),
-            (Some(_), false) => input.find(patterns)?,
+            (Some(_), false) => input.find(&options.tensors)?,
             (Some(_), true) => (0..input.contents.tensors.len()).collect(),
         };
         for number in numbers {

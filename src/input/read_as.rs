@@ -52,6 +52,8 @@ impl Input {
         };
         numbers.sort_unstable();
         numbers.dedup();
+        let excluded = self.excluded().unwrap_or_default();
+        numbers.retain(|number| excluded.binary_search(number).is_err());
         for number in numbers {
             let mut tensor = self.contents.tensors.at(number);
             let read = match fields.as_deref() {

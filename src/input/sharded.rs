@@ -106,10 +106,10 @@ struct Wanted {
 
 impl Wanted {
     fn of(location: &Location, index: &ShardIndex, options: &OpenOptions) -> Result<Wanted, Error> {
-        let OpenOptions { tensors: patterns, rest, .. } = options;
+        let OpenOptions { tensors: patterns, exclude, rest, .. } = options;
         let all = || (0..index.files.len()).collect();
         let names = index.tensors().map(|(name, _)| name);
-        let numbers = match pattern::find(names, patterns) {
+        let mut numbers = match pattern::find(names.clone(), patterns) {
             _ if patterns.is_empty() => Vec::new(),
             // the index may leave it out
             Err(pattern::SelectFault::NotFound { .. }) => {
@@ -117,10 +117,18 @@ impl Wanted {
             }
             found => found.map_err(|fault| Error::file(location, fault))?,
         };
+        // what nobody has is told by who chooses tensors
+        let of = |pattern| pattern::find(names.clone(), std::slice::from_ref(pattern));
+        let excluded: BTreeSet<usize> = exclude.iter().flat_map(of).flatten().collect();
+        numbers.retain(|number| !excluded.contains(number));
         // of a glob there may be more than the index says, in any shard
         let is_glob = |pattern: &String| index.number_of(pattern).is_none();
         let is_local = location.path().is_some();
-        let needs_all = *rest || options.index == UseOfIndex::Strict || patterns.is_empty();
+        // what is left out must be there, in whatever shard
+        let needs_all = *rest
+            || !exclude.is_empty()
+            || options.index == UseOfIndex::Strict
+            || patterns.is_empty();
         let files = match needs_all || is_local && patterns.iter().any(is_glob) {
             true => all(),
             false => numbers.iter().map(|&number| index.tensor(number).1).collect(),

@@ -95,6 +95,11 @@ impl Comparing {
     pub fn new(inputs: [Input; 2], options: &CompareOptions<'_>) -> Result<Comparing, Error> {
         let [mut a, mut b] = inputs;
         rename_tensors(&mut a, &options.renames)?;
+        if a.exclude.iter().any(|pattern| a.lacks(pattern) && b.lacks(pattern)) {
+            // names that neither input has are a mistake
+            if a.is_nameless() { &b } else { &a }.excluded()?;
+        }
+        (a.may_lack_excluded, b.may_lack_excluded) = (true, true);
         let (pairs, only) = pair(&a, &b, &options.tensors)?;
         let numbers = |side: usize| pairs.iter().map(|pair| pair[side]).collect::<Vec<_>>();
         a.take_fields(options.fields.as_deref(), &numbers(0))?;
@@ -157,9 +162,10 @@ type Paired = (Vec<[usize; 2]>, [Vec<Option<String>>; 2]);
 fn pair(a: &Input, b: &Input, patterns: &[String]) -> Result<Paired, Error> {
     let [of_a, of_b] = [find(a, patterns)?, find(b, patterns)?];
     // names that neither input has are a mistake; the tensor without a name has none of them
-    let has = |input: &Input, found: &[usize]| !is_nameless(input) && !found.is_empty();
-    if !patterns.is_empty() && !has(a, &of_a) && !has(b, &of_b) {
-        if is_nameless(a) { b } else { a }.find(patterns)?;
+    let has = |input: &Input, found: &[usize]| !input.is_nameless() && !found.is_empty();
+    let chooses = !patterns.is_empty() || !a.exclude.is_empty();
+    if chooses && !has(a, &of_a) && !has(b, &of_b) {
+        if a.is_nameless() { b } else { a }.find(patterns)?;
     }
     fn name(input: &Input, number: usize) -> Option<&str> {
         input.contents.tensors.name(number)
@@ -206,26 +212,26 @@ fn rename_tensors(input: &mut Input, renames: &[String]) -> Result<(), Error> {
     twice.map_or(Ok(()), |twice| Err(input.failed(SelectFault::SameNewName(twice.to_owned()))))
 }
 
-/// Whether it holds one tensor, without a name.
-fn is_nameless(input: &Input) -> bool {
-    let mut names = input.contents.tensors.names();
-    names.len() == 1 && names.next() == Some(None)
-}
-
 /// The tensors that the patterns mean, as far as there are any; the one without a name is meant by
 /// all.
 fn find(input: &Input, patterns: &[String]) -> Result<Vec<usize>, Error> {
     let tensors = &input.contents.tensors;
-    if patterns.is_empty() || is_nameless(input) {
-        input.note_unreadable(tensors.len()..input.named_count())?;
-        return Ok((0..tensors.len()).collect());
+    if patterns.is_empty() || input.is_nameless() {
+        let excluded = input.excluded()?;
+        let is_meant = |number: &usize| excluded.binary_search(number).is_err();
+        input.note_unreadable((tensors.len()..input.named_count()).filter(is_meant))?;
+        return Ok((0..tensors.len()).filter(is_meant).collect());
     }
     let mut found = Vec::new();
     for pattern in patterns {
         match input.find(std::slice::from_ref(pattern)) {
             Ok(numbers) => found.extend(numbers),
             Err(error) => match error.cause.downcast_ref() {
-                Some(SelectFault::NotFound { .. } | SelectFault::NoTensors) => {}
+                Some(
+                    SelectFault::NotFound { .. }
+                    | SelectFault::NoTensors
+                    | SelectFault::NothingLeft,
+                ) => {}
                 _ => return Err(error),
             },
         }

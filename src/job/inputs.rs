@@ -80,7 +80,9 @@ impl<'a> Inputs<'a> {
         open: &OpenOptions,
         fields: Option<String>,
     ) -> Result<Inputs<'a>, Error> {
-        let location = locations.first().ok_or(JoinFault::Nothing)?;
+        if locations.is_empty() {
+            return Err(JoinFault::Nothing.into());
+        }
         if locations.iter().filter(|location| **location == Location::Stdin).count() > 1 {
             return Err(JoinFault::StdinTwice.into());
         }
@@ -93,7 +95,7 @@ impl<'a> Inputs<'a> {
             shards: BTreeMap::new(),
             speaks: AtomicBool::new(false),
         };
-        let first = inputs.open_one(location, open.io)?;
+        let first = inputs.open_one(0, open.io)?;
         inputs.keep = locations.len().saturating_mul(descriptors(&first)) <= HELD;
         inputs.speaks = AtomicBool::new(open.raw.speaks_of(&first));
         inputs.shards.extend(shards(&first).map(|files| (0, files)));
@@ -125,7 +127,7 @@ impl<'a> Inputs<'a> {
         parallel::each(numbers.len(), workers, |at| {
             let number = numbers.start + at;
             let io = if self.keep { self.open.io } else { IoMode::Read };
-            let input = self.open_one(&self.locations[number], io)?;
+            let input = self.open_one(number, io)?;
             if self.open.raw.speaks_of(&input) {
                 self.speaks.store(true, Ordering::Relaxed);
             }
@@ -157,11 +159,15 @@ impl<'a> Inputs<'a> {
     }
 
     /// Open an input, and take the fields of its tensors that are chosen.
-    fn open_one(&self, location: &Location, io: IoMode) -> Result<Input, Error> {
+    fn open_one(&self, number: usize, io: IoMode) -> Result<Input, Error> {
+        let location = &self.locations[number];
         let io = if self.open.io == IoMode::Auto { io } else { self.open.io };
         let mut input = open(location, &OpenOptions { io, ..self.open.clone() })?;
+        input.may_lack_excluded = number > 0;
         if self.fields.is_some() {
-            let numbers = input.find(&self.open.tensors)?;
+            let has_name = number == 0 || !input.is_nameless();
+            let patterns = if has_name { self.open.tensors.as_slice() } else { &[] };
+            let numbers = input.find(patterns)?;
             input.take_fields(self.fields.as_deref(), &numbers)?;
         }
         Ok(input)
@@ -176,7 +182,7 @@ impl<'a> Inputs<'a> {
                 let small = location.path().and_then(|path| path.metadata().ok());
                 let small = small.is_some_and(|metadata| metadata.len() < SMALL);
                 let io = if small { IoMode::Read } else { IoMode::Auto };
-                Ok(Lent::Again(Box::new(self.open_one(location, io)?)))
+                Ok(Lent::Again(Box::new(self.open_one(number, io)?)))
             }
         }
     }

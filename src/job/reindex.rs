@@ -19,7 +19,7 @@ const TORCH_INDEX: &str = "pytorch_model.bin.index.json";
 /// [`ReindexFault`]; those of [`open`] and of a file that cannot be written.
 pub fn reindex(location: &Location, options: &OpenOptions) -> Result<(), Error> {
     let path = location.path().ok_or_else(|| Error::file(location, ReindexFault::NoFolder))?;
-    let mut options = OpenOptions { tensors: Vec::new(), ..options.clone() };
+    let mut options = OpenOptions { tensors: Vec::new(), exclude: Vec::new(), ..options.clone() };
     options.notes = Default::default();
     let mut input = open(location, &options)?;
     let metadata = input.checkpoint().map(|it| it.index.metadata.clone()).unwrap_or_default();

@@ -18,9 +18,6 @@ pub struct Select {
     pub patterns: Vec<String>,
     /// Whether all tensors are meant where there are no patterns, and the output holds several.
     pub whole: bool,
-    /// Names or globs of tensors that are left out. With them and without patterns, all others are
-    /// meant.
-    pub exclude: Vec<String>,
     /// Whether the others are written too, as they are.
     pub keep_rest: bool,
     /// New names, each as `OLD=NEW`; a `*` in both carries over.
@@ -124,9 +121,8 @@ pub fn select<'a>(
     select: &Select,
     output: &'a Output,
 ) -> Result<SelectedTensors<'a>, Error> {
-    let excluded = excluded(input, &select.exclude)?;
+    let excluded = input.excluded()?;
     let mut chosen = chosen(input, select, output)?;
-    chosen.retain(|number| excluded.binary_search(number).is_err());
     input.leave_out_unreadable(&mut chosen, &select.patterns)?;
     let is_sliced = |number: usize| chosen.binary_search(&number).is_ok();
     let is_kept = |number: &usize| {
@@ -192,23 +188,9 @@ pub(super) fn check_holds(
 fn chosen(input: &Input, select: &Select, output: &Output) -> Result<Vec<usize>, Error> {
     let holds_several = output.format.holds_several;
     let count = input.named_count();
-    let all = (select.whole && holds_several) || !select.exclude.is_empty();
+    let all = select.whole && holds_several && input.exclude.is_empty();
     if select.patterns.is_empty() && count > 1 && all && !select.keep_rest {
         return Ok((0..count).collect());
     }
     input.find_named(&select.patterns).map_err(|error| error.of_several(holds_several))
-}
-
-/// The numbers of the tensors that are left out, ascending.
-fn excluded(input: &Input, patterns: &[String]) -> Result<Vec<usize>, Error> {
-    if patterns.is_empty() {
-        return Ok(Vec::new());
-    }
-    input.find_named(patterns).map_err(|error| {
-        let cause = match error.cause.downcast::<SelectFault>() {
-            Ok(fault) => fault.of_excluded().into(),
-            Err(cause) => cause,
-        };
-        Error { cause, ..error }
-    })
 }

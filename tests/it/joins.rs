@@ -42,6 +42,35 @@ fn files_are_joined_along_any_axis() {
     run(&["stack", "a.npy", "c.npy", "--index", "1, -2::-1"], indexed);
 }
 
+/// An array without a name is the one tensor that is joined, as rows are put behind an embedding.
+#[test]
+fn rows_without_a_name_go_behind_one_tensor() {
+    let dir = folder();
+    let header = r#"{"x":{"dtype":"U8","shape":[1,3],"data_offsets":[0,3]},"y":{"dtype":"U8","shape":[2],"data_offsets":[3,5]}}"#;
+    write_safetensors(&dir.path().join("m.safetensors"), header, &[7, 8, 9, 1, 2]);
+    let to = ["--keep-rest", "-f", "-o", "out.safetensors"];
+    for chosen in [["-t", "x"], ["-t", "x*"]] {
+        let args = [&["concat", "m.safetensors", "a.npy", "c.npy"][..], &chosen, &to].concat();
+        tslice(&dir, &args).assert().success().stderr("");
+        let bytes = fs::read(dir.path().join("out.safetensors")).unwrap();
+        let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        let x = file.tensor("x").unwrap();
+        assert_eq!(x.shape(), [5, 3]);
+        assert_eq!(x.data(), [7, 8, 9, 0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 14, 15]);
+        assert_eq!(file.tensor("y").unwrap().data(), [1, 2]);
+    }
+    let only = ["concat", "m.safetensors", "a.npy", "--exclude", "y", "-o", "x.npy"];
+    tslice(&dir, &only).assert().success().stderr("");
+    let rows = npy(&[3, 3], &[7, 8, 9, 0, 1, 2, 3, 4, 5]);
+    assert_eq!(fs::read(dir.path().join("x.npy")).unwrap(), rows);
+    // it may be the tensor of one name, not of two
+    let two = ["concat", "m.safetensors", "a.npy", "-t", "x", "-t", "y", "-o", "two.npz"];
+    let stderr = "tslice: -t x: the tensor of a.npy has no name\n";
+    tslice(&dir, &two).assert().failure().stderr(stderr);
+    let misfit = [&["concat", "m.safetensors", "b.npy", "-t", "x"][..], &to].concat();
+    tslice(&dir, &misfit).assert().failure();
+}
+
 /// The same, where the order of the bytes is not that of the inputs.
 #[test]
 fn what_alternates_in_a_stream_is_put_together_first() {

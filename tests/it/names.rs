@@ -103,6 +103,82 @@ fn what_is_excluded_is_left_out() {
     assert!(fs::read(dir.path().join("head.npy")).unwrap().ends_with(&[4]));
 }
 
+/// The commands beside the slice: each takes what `-t` chooses, or all, but for what is excluded.
+#[test]
+fn every_command_leaves_out_what_is_excluded() {
+    let dir = folder(2);
+    let out = dir.path().join("out.safetensors");
+    let stdout = |args: &[&str]| {
+        let output = tslice(&dir, args).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let head = [("head", 4)];
+    let downs = [("model.layers.0.down", 1), ("model.layers.1.down", 3)];
+    for file in ["m.safetensors", "ckpt"] {
+        let shown = stdout(&["info", file, "--exclude", "*.up", "--columns", "name"]);
+        let named = |name: &str| shown.lines().any(|line| line.trim() == name);
+        assert!(named("head") && named("model.layers.1.down"), "{shown}");
+        assert!(!shown.contains(".up") && shown.contains("3 of 5 tensors"), "{shown}");
+        let values = stdout(&["view", file, "-t", "*.0.*", "--exclude", "*.up"]);
+        assert!(values.contains("layers.0.down") && !values.contains("up"), "{values}");
+        let explained = stdout(&["explain", file, "0", "--exclude", "model.*"]);
+        assert!(explained.contains("uint8"), "{explained}");
+        let gathered = ["gather", file, "--indices", "[[0]]", "--exclude", "model.*", "-f"];
+        succeeds(&dir, &[&gathered[..], &["-o", "head.npy"]].concat());
+        assert!(fs::read(dir.path().join("head.npy")).unwrap().ends_with(&[4]));
+        for args in [
+            &["concat", file, "--exclude", "*.up"][..],
+            &["stack", file, "--exclude", "*.up"],
+            &["merge", file, "--exclude", "*.up"],
+            &["concat", file, "-t", "*.down", "--exclude", "*.up", "--keep-rest"],
+        ] {
+            succeeds(&dir, &[args, &["-f", "-o", "out.safetensors"]].concat());
+            assert_eq!(read(&out), pairs(&[&head[..], &downs].concat()), "{args:?}");
+        }
+        let split = ["split", file, "-t", "*.down", "--exclude", "*.up", "--keep-rest", "-f"];
+        succeeds(&dir, &[&split[..], &["--parts", "1", "-o", "p{}.safetensors"]].concat());
+        assert_eq!(read(&dir.path().join("p0.safetensors")), pairs(&[&head[..], &downs].concat()));
+        let same = ["diff", file, "m.safetensors", "--exclude", "*.up"];
+        assert_eq!(stdout(&same), "");
+    }
+    for file in ["m.safetensors", "ckpt"] {
+        let not_head =
+            ["assign", file, "0", "--fill", "9", "--exclude", "head", "--exclude", "*.up"];
+        succeeds(&dir, &[&not_head[..], &["--in-place"]].concat());
+        let scatter = ["scatter", file, "--indices", "[[0]]", "--values", "head.npy"];
+        let of_first = ["-t", "*.0.*", "--exclude", "*.down", "--in-place"];
+        succeeds(&dir, &[&scatter[..], &of_first].concat());
+        let ups = [("model.layers.0.up", 4), ("model.layers.1.up", 2)];
+        let nines = downs.map(|(name, _)| (name, 9));
+        succeeds(&dir, &[file, "-f", "-o", "out.safetensors"]);
+        let mut expected = pairs(&[&head[..], &ups, &nines].concat());
+        expected.sort();
+        assert_eq!(read(&out), expected);
+    }
+}
+
+/// What only one of several inputs has is left out of that; what none has is a mistake.
+#[test]
+fn what_one_of_several_inputs_has_is_left_out_of_it() {
+    let (dir, other) = (folder(1), folder(0));
+    fs::copy(other.path().join("m.safetensors"), dir.path().join("head.safetensors")).unwrap();
+    let inputs = ["m.safetensors", "head.safetensors", "--exclude", "model.*"];
+    tslice(&dir, &[&["diff"][..], &inputs].concat()).assert().code(1).stderr("");
+    succeeds(&dir, &[&["diff", "m.safetensors", "m.safetensors"][..], &inputs[2..]].concat());
+    succeeds(&dir, &[&["concat"][..], &inputs, &["-o", "out.safetensors"]].concat());
+    let bytes = fs::read(dir.path().join("out.safetensors")).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    assert_eq!(file.names(), ["head"]);
+    assert_eq!(file.tensor("head").unwrap().data(), [2, 0]);
+    for command in ["diff", "concat"] {
+        let mistaken = [command, "m.safetensors", "head.safetensors", "--exclude", "nothing"];
+        let failed = tslice(&dir, &mistaken).assert();
+        let stderr = String::from_utf8(failed.get_output().stderr.clone()).unwrap();
+        assert!(stderr.contains("--exclude: no tensor is named \"nothing\""), "{stderr}");
+    }
+}
+
 #[test]
 fn stars_carry_over_into_new_names() {
     let dir = folder(2);

@@ -16,6 +16,11 @@ pub(crate) struct InputArgs {
     /// May be given again.
     #[arg(short, long, value_name = "NAME")]
     pub(crate) tensor: Vec<String>,
+    /// Leave out the tensors of this name or glob
+    ///
+    /// Without -t all others are chosen. May be given again.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) exclude: Vec<String>,
     /// Read the elements as another dtype of the same size
     ///
     /// No byte is changed: --as bfloat16 is for the V2 of a .npy. Of the tensors that -t names, or of all;

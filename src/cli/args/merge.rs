@@ -17,11 +17,6 @@ pub(crate) struct MergeArgs {
     pub(crate) last: bool,
     #[command(flatten)]
     pub(crate) through: ThroughArgs,
-    /// Leave out the tensors of this name or glob
-    ///
-    /// May be given again.
-    #[arg(long, value_name = "NAME", help_heading = "Input")]
-    pub(crate) exclude: Vec<String>,
     /// Give a tensor another name in the output: 'model.layers.*=blk.*'
     ///
     /// A * in OLD stands for any text, which the * in NEW carries over. With a number before it, only

@@ -30,11 +30,6 @@ pub(crate) struct SliceArgs {
     pub(crate) from: InputArgs,
     #[command(flatten)]
     pub(crate) to: OutputArgs,
-    /// Leave out the tensors of this name or glob
-    ///
-    /// Without -t all others are chosen. May be given again.
-    #[arg(long, value_name = "NAME", help_heading = "Input")]
-    pub(crate) exclude: Vec<String>,
     /// Copy the tensors that -t does not choose as they are (.safetensors, .npz)
     #[arg(long, help_heading = "Output")]
     pub(crate) keep_rest: bool,

@@ -108,6 +108,7 @@ fn refuse_files(args: &ExplainArgs) -> Result<(), Failure> {
     let (from, raw) = (&args.from, &args.from.raw);
     let flags = [
         (!from.tensor.is_empty(), "-t"),
+        (!from.exclude.is_empty(), "--exclude"),
         (from.read_as.is_some(), "--as"),
         (from.io != IoMode::Auto, "--io"),
         (raw.offset.is_some(), "--offset"),

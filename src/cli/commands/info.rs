@@ -284,9 +284,10 @@ fn open(
 ) -> Result<(Input, ShownFile), Failure> {
     let input = tslice::internals::input::open(&input::location(path), options)?;
     let count = input.contents().tensors.len();
-    let mut tensors = match options.tensors.as_slice() {
-        [] => (0..count + input.unreadable().len() + input.missing_count()).collect(),
-        patterns => input.find_named(patterns)?,
+    let chooses = !options.tensors.is_empty() || !options.exclude.is_empty();
+    let mut tensors = match chooses {
+        false => (0..count + input.unreadable().len() + input.missing_count()).collect(),
+        true => input.find_named(&options.tensors)?,
     };
     // what cannot be read has the numbers after those of the tensors
     let beyond = tensors.partition_point(|&number| number < count);
@@ -297,7 +298,7 @@ fn open(
             Some(number) => missing.push(number),
         }
     }
-    let missing = (!options.tensors.is_empty()).then_some(missing);
+    let missing = chooses.then_some(missing);
     let all = &input.contents().tensors;
     if let Some(least) = args.min_bytes {
         tensors.retain(|&number| all.at(number).bytes() >= least);

@@ -87,8 +87,17 @@ pub(super) fn options(from: &InputArgs, field: Option<&str>) -> Result<OpenOptio
     let dtype = from.read_as.as_deref().map(|text| result::dtype("--as", text)).transpose()?;
     let fields = field.map(str::to_owned);
     let read_as = dtype.map(|dtype| ReadAs { dtype, tensors: tensors.clone(), fields });
-    let (drain, index, notes) = (from.drain, use_of_index(from.index), notes());
-    Ok(OpenOptions { io, raw, tensors, read_as, drain, index, notes, ..OpenOptions::default() })
+    Ok(OpenOptions {
+        io,
+        raw,
+        tensors,
+        exclude: from.exclude.clone(),
+        read_as,
+        drain: from.drain,
+        index: use_of_index(from.index),
+        notes: notes(),
+        ..OpenOptions::default()
+    })
 }
 
 /// What an index of a checkpoint is used for, by the flags.

@@ -21,10 +21,11 @@ pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
     let mut open = input::options_of_several(from, field.field.as_deref())?;
     // what is chosen must be in one of them
     let patterns = std::mem::take(&mut open.tensors);
+    let exclude = std::mem::take(&mut open.exclude);
     let options = MergeOptions {
         open,
         patterns,
-        exclude: args.exclude.clone(),
+        exclude,
         renames: renames(&args.rename, locations.len())?,
         wins: match (args.first, args.last) {
             (true, _) => Some(Wins::First),

@@ -20,7 +20,6 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
         select: Select {
             patterns: args.from.tensor.clone(),
             whole: args.takes_whole_tensors(),
-            exclude: args.exclude.clone(),
             keep_rest: args.keep_rest,
             renames: args.rename.clone(),
         },
@@ -30,13 +29,12 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
         casts: result::casts(&args.cast)?,
     };
     let output = output::open(&args.to, &input::location(&args.input), &workers)?;
-    // what is left out must be there, in whatever shard
-    let rest = args.keep_rest || !args.exclude.is_empty();
-    let open = OpenOptions { rest, ..input::options(&args.from, args.field.field.as_deref())? };
+    let field = args.field.field.as_deref();
+    let open = OpenOptions { rest: args.keep_rest, ..input::options(&args.from, field)? };
     let input = input::open_watched(&input::location(&args.input), &open, args.to.quiet)?;
     let to_npy = *output.destination() == Destination::Stdout && !output.format().holds_several;
     let mut job = Copying::slice(input, &options, output).map_err(|error| {
-        let meant = meant(&error, &options.select, to_npy);
+        let meant = meant(&error, &options.select, &args.from.exclude, to_npy);
         let failure = index.failure(error);
         match (meant, &failure.hint) {
             (Some(Meant::Also(hint)), Some(names)) => {
@@ -59,10 +57,10 @@ enum Meant {
 }
 
 /// What else was meant, where tensors of a file of several cannot be chosen.
-fn meant(error: &Error, select: &Select, to_npy: bool) -> Option<Meant> {
+fn meant(error: &Error, select: &Select, exclude: &[String], to_npy: bool) -> Option<Meant> {
     let fault = error.cause.downcast_ref()?;
     match fault {
-        SelectFault::NotNamed { .. } if select.keep_rest && !select.exclude.is_empty() => {
+        SelectFault::NotNamed { .. } if select.keep_rest && !exclude.is_empty() => {
             Some(Meant::Instead("--exclude without --keep-rest takes all other tensors"))
         }
         SelectFault::NotNamed { .. } if to_npy && select.whole => {

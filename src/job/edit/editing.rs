@@ -43,10 +43,11 @@ impl Editing {
         copy: Option<Destination>,
         options: WriteOptions,
     ) -> Result<Editing, Error> {
-        let may_be = !open.tensors.is_empty() && path.is_dir();
+        let chooses = !open.tensors.is_empty() || !open.exclude.is_empty();
+        let may_be = chooses && path.is_dir();
         let single = if may_be { input::single_file(path) } else { None };
         let path = single.as_deref().unwrap_or(path);
-        let of_shards = copy.is_none() && !open.tensors.is_empty();
+        let of_shards = copy.is_none() && chooses;
         if of_shards && path.is_dir() {
             return Editing::of_shards(path, open, &options);
         }
@@ -82,7 +83,7 @@ impl Editing {
             Some(ShardsFault::NoIndex) => Error::file(path, OpenError::IsADirectory),
             _ => error,
         })?;
-        let open = OpenOptions { tensors: Vec::new(), ..open.clone() };
+        let open = OpenOptions { tensors: Vec::new(), exclude: Vec::new(), ..open.clone() };
         let mut editing = Editing { files: Vec::new(), targets: Vec::new() };
         let mut opened: HashMap<usize, usize> = HashMap::new();
         for number in checkpoint.find(&patterns)? {

@@ -320,7 +320,7 @@ fn open_input(
         Format::Npy | Format::Npz | Format::Safetensors | Format::Raw => {}
         format => return Err(Error::file(location, EditFault::ReadOnly(format))),
     }
-    options.raw.apply(&mut input, &options.tensors)?;
+    options.raw.apply(&mut input, options)?;
     Ok(input)
 }
 

@@ -179,10 +179,16 @@ impl<'a> Joined<'a> {
     /// What is joined of an input, checked against the first one.
     fn choose(&self, number: usize, input: &Input) -> Result<Vec<ChosenPart>, Error> {
         let failed = |fault: JoinFault| Error::file(&input.location, fault);
-        let ours = input.find(&self.options.open.tensors)?;
         let joins = || self.tensors.iter().filter(|target| target.join.is_some());
         let first = &self.first().contents.tensors;
-        let by_name = !self.options.open.tensors.is_empty();
+        let chooses =
+            !self.options.open.tensors.is_empty() || !self.options.open.exclude.is_empty();
+        // an array without a name is the tensor that is joined, where that is one
+        let by_name = chooses && !(input.is_nameless() && joins().count() == 1);
+        let ours = match by_name {
+            true => input.find(&self.options.open.tensors)?,
+            false => input.find(&[])?,
+        };
         let names: BTreeSet<_> = joins().map(|target| first.name(target.number)).collect();
         let surplus = |&number: &usize| by_name && !names.contains(&name(input, number));
         if let Some(surplus) = ours.iter().copied().find(surplus) {
@@ -291,9 +297,10 @@ impl<'a> Joined<'a> {
 /// The tensors of the output, by what the first input holds.
 fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<JoinTarget>, Error> {
     let chosen = first.find(&options.open.tensors)?;
-    if options.open.rest {
-        first.note_unreadable(first.contents.tensors.len()..first.named_count())?;
-    }
+    let excluded = first.excluded()?;
+    let is_kept = |number: &usize| options.open.rest && excluded.binary_search(number).is_err();
+    let unreadable = first.contents.tensors.len()..first.named_count();
+    first.note_unreadable(unreadable.filter(is_kept))?;
     let axes = options.axes.of_tensors(first, &chosen)?;
     let several = chosen.len() > 1;
     let mut targets = Vec::new();
@@ -304,7 +311,7 @@ fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<JoinTarget>, 
                 Ok(JoinedTensor::new(selection.shape(), axes[at], options.along)?)
             });
             Some(join.map_err(|cause| first.failed_tensor(&tensor, several, cause))?)
-        } else if options.open.rest {
+        } else if is_kept(&number) {
             None
         } else {
             continue;

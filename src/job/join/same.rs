@@ -57,10 +57,15 @@ impl Joined<'_> {
         let first = self.first();
         for number in 1..self.inputs.locations.len() {
             let (input, chosen) = self.lend_checked(number)?;
-            let chosen: BTreeSet<usize> = chosen.iter().map(|chosen| chosen.number).collect();
+            if input.is_nameless() {
+                // it holds nothing else
+                continue;
+            }
+            let mut apart: BTreeSet<usize> = chosen.iter().map(|chosen| chosen.number).collect();
+            apart.extend(input.excluded()?);
             let others = input.contents.tensors.iter().enumerate();
             let others: Vec<TensorInfo> =
-                others.filter(|(at, _)| !chosen.contains(at)).map(|(_, tensor)| tensor).collect();
+                others.filter(|(at, _)| !apart.contains(at)).map(|(_, tensor)| tensor).collect();
             for (ours, window) in &rest {
                 let ours = &first.contents.tensors.at(*ours);
                 let Some(theirs) = others.iter().find(|tensor| tensor.name == ours.name) else {

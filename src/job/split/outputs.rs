@@ -91,9 +91,11 @@ impl<'a> Split<'a> {
                 Output::new(Destination::Path(options.names.path(0)), options.write.clone());
             error.of_several(output.is_ok_and(|output| output.format.holds_several))
         })?;
-        if options.select.keep_rest {
-            input.note_unreadable(input.contents.tensors.len()..input.named_count())?;
-        }
+        let excluded = input.excluded()?;
+        let is_kept =
+            |number: &usize| options.select.keep_rest && excluded.binary_search(number).is_err();
+        let unreadable = input.contents.tensors.len()..input.named_count();
+        input.note_unreadable(unreadable.filter(is_kept))?;
         input.take_fields(options.fields.as_deref(), &cut)?;
         let axes = options.axes.of_tensors(&input, &cut)?;
         let several = cut.len() > 1;
@@ -105,7 +107,7 @@ impl<'a> Split<'a> {
         for (number, tensor) in input.contents.tensors.iter().enumerate() {
             let failed = |cause: Cause| input.failed_tensor(&tensor, several, cause);
             let Ok(at) = cut.binary_search(&number) else {
-                if options.select.keep_rest {
+                if is_kept(&number) {
                     let selection = Selection::whole(&tensor.shape);
                     tensors.push(PartTensor { number, source: 0, selection, axis: None });
                 }
