@@ -535,7 +535,8 @@ impl Input {
             ([], 0) => Err(self.failed(SelectFault::NoTensors)),
             ([], _) => {
                 let names = names.map(str::to_owned).collect();
-                Err(self.failed(SelectFault::NotNamed { names, holds_several: false }))
+                let excludes = !self.exclude.is_empty();
+                Err(self.failed(SelectFault::NotNamed { names, holds_several: false, excludes }))
             }
             ([first, ..], _) if self.is_nameless() => {
                 Err(self.failed(SelectFault::Nameless { pattern: first.clone() }))

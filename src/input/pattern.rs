@@ -69,6 +69,8 @@ pub enum SelectFault {
         names: Vec<String>,
         /// Whether the output could hold all of them.
         holds_several: bool,
+        /// Whether some are left out, and all others would be meant if they were not to be kept besides.
+        excludes: bool,
     },
     /// One tensor is needed, and several match.
     #[error("{0} tensors match, and one is needed")]

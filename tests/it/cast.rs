@@ -403,3 +403,82 @@ fn names_of_many_parts_that_sort_otherwise_get_a_note() {
         tslice(dir.path(), &args).assert().success().stderr(stderr);
     }
 }
+
+/// One language of names for all flags: what it means, and that two meanings are refused.
+#[test]
+fn names_of_dtypes_are_the_same_in_every_flag() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, dtype: &DType, bytes: usize| {
+        let mut file = npy::header(dtype, &[1], Order::C).unwrap();
+        file.resize(file.len() + bytes, 0);
+        fs::write(dir.path().join(name), file).unwrap();
+    };
+    fs::write(dir.path().join("raw.bin"), [0; 16]).unwrap();
+    let dtype_of = |args: &[&str]| {
+        let output = tslice(dir.path(), args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        found[0]["tensors"][0]["dtype"].as_str().unwrap().to_owned()
+    };
+    for (names, bytes, expected) in [
+        ("f32 f4 <f4 F32 float32", 4, "float32"),
+        ("f64 f8 float F64", 8, "float64"),
+        ("fp16 f2 half F16 float16", 2, "float16"),
+        ("bf16 BF16 bfloat16", 2, "bfloat16"),
+        ("float8_e4m3fn F8_E4M3", 1, "float8_e4m3fn"),
+        ("i1 I8 int8", 1, "int8"),
+        ("i16 i2 I16", 2, "int16"),
+        (">i2", 2, ">i2"),
+        ("i32 i4 I32", 4, "int32"),
+        ("i64 I64 int <i8", 8, "int64"),
+        ("u1 |u1 U8", 1, "uint8"),
+        ("u16 u2", 2, "uint16"),
+        ("u32 u4", 4, "uint32"),
+        ("u64 <u8", 8, "uint64"),
+        ("c8 C64", 8, "complex64"),
+        ("c16", 16, "complex128"),
+        ("bool BOOL", 1, "bool"),
+    ] {
+        let void = npy::parse_dtype(&format!("V{bytes}")).unwrap();
+        write("void.npy", &void, bytes);
+        for name in names.split(' ') {
+            let dtype = tslice::internals::format::parse_dtype(name).unwrap();
+            assert_eq!(dtype.to_string(), expected, "{name}");
+            assert_eq!(dtype_of(&["info", "raw.bin", "--dtype", name, "--json"]), expected);
+            assert_eq!(dtype_of(&["info", "void.npy", "--as", name, "--json"]), expected);
+            let read = ["void.npy", "--as", name, "-f", "-o", "own.npy"];
+            tslice(dir.path(), &read).assert().success();
+            let casts = |from: &str, to: &str, input: &str, output: &str, more: &[&str]| {
+                let cast = if from.is_empty() { to.to_owned() } else { format!("{from}:{to}") };
+                let args = [input, "--cast", &cast, "--casting", "unsafe", "-f", "-o", output];
+                tslice(dir.path(), &[&args[..], more].concat()).assert().success().stderr("");
+            };
+            casts("", name, "own.npy", "one.npy", &["--as", name]);
+            casts(name, name, "own.npy", "two.npy", &["--as", name]);
+            assert_eq!(
+                fs::read(dir.path().join("one.npy")).unwrap(),
+                fs::read(dir.path().join("two.npy")).unwrap()
+            );
+        }
+    }
+    for (name, hint) in [
+        ("i8", "int8 (8 bits), or int64 or '<i8' (8 bytes, as in NumPy)"),
+        ("u8", "uint8 (8 bits), or uint64 or '<u8' (8 bytes, as in NumPy)"),
+        ("f16", "float16 (16 bits), or float128 or '<f16' (16 bytes, as in NumPy)"),
+        ("float23", "did you mean 'float32', 'float16' or 'float64'?"),
+    ] {
+        let (from, to) = (format!("{name}:f4"), format!("f4:{name}"));
+        for (flag, text) in [
+            ("--dtype", name),
+            ("--as", name),
+            ("--cast", name),
+            ("--cast", &from),
+            ("--cast", &to),
+        ] {
+            let args = ["raw.bin", flag, text, "-o", "out.npy"];
+            let refused = tslice(dir.path(), &args).assert().code(2);
+            let stderr = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+            assert!(stderr.ends_with(&format!("hint: {hint}\n")), "{args:?}: {stderr}");
+        }
+    }
+}

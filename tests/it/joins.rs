@@ -67,6 +67,19 @@ fn rows_without_a_name_go_behind_one_tensor() {
     let two = ["concat", "m.safetensors", "a.npy", "-t", "x", "-t", "y", "-o", "two.npz"];
     let stderr = "tslice: -t x: the tensor of a.npy has no name\n";
     tslice(&dir, &two).assert().failure().stderr(stderr);
+    let unclear =
+        ["concat", "m.safetensors", "a.npy", "--exclude", "y", "--keep-rest", "-o", "n.npz"];
+    let stderr = "tslice: m.safetensors: the file holds 2 tensors, choose one with -t NAME\n\
+                  hint: --exclude without --keep-rest takes all other tensors\n";
+    tslice(&dir, &unclear).assert().failure().stderr(stderr);
+    let void = npy::parse_dtype("V1").unwrap();
+    let header = npy::header(&void, &[1, 3], Order::C).unwrap();
+    fs::write(dir.path().join("void.npy"), [&header[..], &[4, 5, 6]].concat()).unwrap();
+    let args = [&["concat", "m.safetensors", "void.npy", "-t", "x"][..], &to].concat();
+    let stderr = "tslice: void.npy: input 1 has dtype |V1, input 0 has uint8\n\
+                  hint: --as uint8 reads its bytes as such\n";
+    tslice(&dir, &args).assert().failure().stderr(stderr);
+    tslice(&dir, &[&args[..], &["--as", "uint8"]].concat()).assert().success();
     let misfit = [&["concat", "m.safetensors", "b.npy", "-t", "x"][..], &to].concat();
     tslice(&dir, &misfit).assert().failure();
 }

@@ -13,7 +13,8 @@ use super::choice::{Choice, one_of};
 pub(crate) struct InputArgs {
     /// The tensor to take, in a file of several: a name or a glob
     ///
-    /// May be given again.
+    /// May be given again. docs/checkpoints.md tells what a glob may hold, under "Patterns and new names":
+    /// *, ?, {0..11}, {q,k,v}, [a-c].
     #[arg(short, long, value_name = "NAME")]
     pub(crate) tensor: Vec<String>,
     /// Leave out the tensors of this name or glob

@@ -168,7 +168,8 @@ Examples:
 pub(super) const CONCAT: &str = "\
 All shapes must agree but along the axis, and all dtypes but for the byte order,
 which is that of the first input; --cast makes several dtypes one. In files of
-several tensors -t chooses, and those of one name are joined.
+several tensors -t chooses, and those of one name are joined; an array without a
+name is put behind the one tensor that -t names.
 
 Examples:
   # files in the order of their names

@@ -34,7 +34,7 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let input = input::open_watched(&input::location(&args.input), &open, args.to.quiet)?;
     let to_npy = *output.destination() == Destination::Stdout && !output.format().holds_several;
     let mut job = Copying::slice(input, &options, output).map_err(|error| {
-        let meant = meant(&error, &options.select, &args.from.exclude, to_npy);
+        let meant = meant(&error, &options.select, to_npy);
         let failure = index.failure(error);
         match (meant, &failure.hint) {
             (Some(Meant::Also(hint)), Some(names)) => {
@@ -57,12 +57,10 @@ enum Meant {
 }
 
 /// What else was meant, where tensors of a file of several cannot be chosen.
-fn meant(error: &Error, select: &Select, exclude: &[String], to_npy: bool) -> Option<Meant> {
+fn meant(error: &Error, select: &Select, to_npy: bool) -> Option<Meant> {
     let fault = error.cause.downcast_ref()?;
     match fault {
-        SelectFault::NotNamed { .. } if select.keep_rest && !exclude.is_empty() => {
-            Some(Meant::Instead("--exclude without --keep-rest takes all other tensors"))
-        }
+        SelectFault::NotNamed { excludes: true, .. } => None,
         SelectFault::NotNamed { .. } if to_npy && select.whole => {
             Some(Meant::Also("--to safetensors writes all"))
         }

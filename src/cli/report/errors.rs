@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use tslice::internals::cast::{Cast, CastError, Casting, can_cast};
-use tslice::internals::dtype::{DType, Endian};
+use tslice::internals::dtype::{DType, Endian, NpyType};
 use tslice::internals::error::{Cause, Error, FileName, InputIsOutput};
 use tslice::internals::format::{FormatError, shortened};
 use tslice::internals::input::{
@@ -328,6 +328,13 @@ fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
             let name = if is_plain { name } else { format!("'{name}'") };
             failed().hint(format_args!("--cast {name} casts all of them first"))
         }
+        // as bfloat16 lies in a .npy
+        JoinFault::DType { dtype: dtype @ DType::Npy(NpyType::Void(..)), first, .. }
+            if dtype.item_bits() == first.item_bits() =>
+        {
+            failed()
+                .hint(format_args!("--as {} reads its bytes as such", quoted(&first.to_string())))
+        }
         JoinFault::Nothing | JoinFault::StdinTwice => Failure::usage(fault),
         _ => failed(),
     }
@@ -349,10 +356,14 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
     let file = error.file.as_ref().map(ToString::to_string).unwrap_or_default();
     let of_file = if file.is_empty() { String::new() } else { format!("{file}: ") };
     match fault {
-        SelectFault::NotNamed { names, holds_several } => {
+        SelectFault::NotNamed { names, holds_several, excludes } => {
             let count = names.len();
             let choice = named(flag, "NAME");
             let words = format!("the file holds {count} tensors, choose one with {choice}");
+            if *excludes {
+                return Failure::new(format_args!("{file}: {words}"))
+                    .hint("--exclude without --keep-rest takes all other tensors");
+            }
             let all = holds_several.then(|| format!("{flag} '*' chooses all; "));
             Failure::new(format_args!("{file}: {words}"))
                 .hint(all.unwrap_or_default() + &list("it holds", names))
