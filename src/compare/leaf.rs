@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::dtype::{DType, Endian, NpyType, Step, Walk};
-use crate::element::{FloatFormat, Meaning};
+use crate::element::{FloatFormat, Magnitude, Meaning, NAT};
 
 /// A part of an element, several times over in a subarray.
 #[derive(Clone, Debug)]
@@ -117,6 +117,20 @@ impl Leaf {
         self.count == 1 && self.size == itemsize
     }
 
+    /// Whether an item in an element is neither NaN or NaT nor an infinity.
+    pub(super) fn is_finite(&self, element: &[u8], item: usize) -> bool {
+        if !self.has_nan() {
+            return true;
+        }
+        match self.value(element, item) {
+            // the one kind of integers that has such is that of times
+            LeafValue::Integer(value) => value != i128::from(NAT),
+            LeafValue::Float(float) => float.is_finite(),
+            LeafValue::Complex(real, imaginary) => real.is_finite() && imaginary.is_finite(),
+            LeafValue::Bytes(_) | LeafValue::Owned(_) => true,
+        }
+    }
+
     /// The value of an item in an element.
     pub(super) fn value<'a>(&self, element: &'a [u8], item: usize) -> LeafValue<'a> {
         let start = self.offset + item * self.size;
@@ -152,5 +166,11 @@ impl Float {
         // of the sixteen bytes of an x87 float ten count
         let bits = if format.mantissa == 63 { bits & ((1 << 80) - 1) } else { bits };
         Float { value: format.value(bits), bits, format }
+    }
+
+    fn is_finite(&self) -> bool {
+        // a double has no value for some long doubles
+        self.value.is_finite()
+            || matches!(self.format.decode(self.bits).magnitude, Magnitude::Finite { .. })
     }
 }

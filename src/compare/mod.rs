@@ -123,21 +123,29 @@ impl Comparer {
 
     /// Whether a part of an element is the same.
     fn same(&self, of_a: &Leaf, a: &[u8], of_b: &Leaf, b: &[u8]) -> bool {
-        (0..of_a.count).all(|item| {
-            let (a, b) = (of_a.value(a, item), of_b.value(b, item));
-            if self.same_dtype { self.rule.same(&a, &b) } else { self.rule.same_numbers(&a, &b) }
-        })
+        (0..of_a.count).all(|item| self.same_item(of_a, a, of_b, b, item))
+    }
+
+    fn same_item(&self, of_a: &Leaf, a: &[u8], of_b: &Leaf, b: &[u8], item: usize) -> bool {
+        let (a, b) = (of_a.value(a, item), of_b.value(b, item));
+        if self.same_dtype { self.rule.same(&a, &b) } else { self.rule.same_numbers(&a, &b) }
     }
 
     /// Two elements that differ, and by how much where they are numbers.
     fn pair<'a>(&self, a: &'a [u8], b: &'a [u8]) -> Pair<'a> {
+        let not_finite = self.leaves.iter().any(|(of_a, of_b)| {
+            (0..of_a.count).any(|item| {
+                let finite = of_a.is_finite(a, item) && of_b.is_finite(b, item);
+                !finite && !self.same_item(of_a, a, of_b, b, item)
+            })
+        });
         let distance = match self.leaves.as_slice() {
-            [(of_a, of_b)] if of_a.is_alone(self.itemsizes[0]) => {
+            [(of_a, of_b)] if !not_finite && of_a.is_alone(self.itemsizes[0]) => {
                 of_a.value(a, 0).distance(&of_b.value(b, 0))
             }
             _ => None,
         };
-        Pair { a, b, distance }
+        Pair { a, b, not_finite, distance }
     }
 }
 

@@ -2,8 +2,9 @@
 //! in a folder of a store.
 
 use std::cmp::Ordering;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, FileName};
@@ -11,6 +12,7 @@ use crate::format::shards::{MAX_INDEX, ShardIndex};
 use crate::format::{Foreign, FormatError};
 use crate::input::format::UseOfIndex;
 use crate::input::{Location, ShardsFault};
+use crate::source::NO_WAIT;
 use crate::source::remote::{self, Address, FolderEntry};
 
 /// Files of more bytes are not small.
@@ -41,6 +43,19 @@ pub struct SmallFile {
     pub path: PathBuf,
     /// How long it was when it was found, in bytes.
     pub len: u64,
+    /// Its permission bits.
+    pub mode: u32,
+}
+
+/// The small files beside an input, each list sorted by name.
+#[derive(Default)]
+pub struct SmallFiles {
+    /// Those that go with a copy of the tensors.
+    pub files: Vec<SmallFile>,
+    /// The names of those that are left out as they are hidden.
+    pub hidden: Vec<String>,
+    /// The names of links, which are left out.
+    pub links: Vec<String>,
 }
 
 impl SmallFile {
@@ -54,10 +69,11 @@ impl SmallFile {
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> io::Result<Result<(), E>> {
         // nobody waits for what became a FIFO
-        if !fs::metadata(&self.path)?.is_file() {
+        let mut file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(&self.path)?;
+        if !file.metadata()?.is_file() {
             return Err(io::Error::other("is no regular file any more"));
         }
-        let (mut file, mut left) = (File::open(&self.path)?, self.len);
+        let mut left = self.len;
         let mut piece = vec![0; most.min(usize::try_from(left).unwrap_or(most)).max(1)];
         loop {
             let read = match file.read(&mut piece) {
@@ -223,28 +239,67 @@ pub fn remote_folder(address: &Address) -> Result<Vec<FolderEntry>, Error> {
     remote::list(address).map_err(|error| Error::file(FileName::Remote(address.clone()), error))
 }
 
-/// The small files beside an input, sorted by name: all regular files of its folder but those that hold
-/// tensors, or their index. None of an input that lies in no folder.
+/// The small files beside an input: all regular files of its folder but those that hold tensors, or their
+/// index. None of an input that lies in no folder. A link stands for a file only in a snapshot of a cache
+/// that keeps all its files in `blobs`; any other may lead anywhere.
 ///
 /// # Errors
 /// A folder that cannot be read.
-pub fn small_files(location: &Location) -> Result<Vec<SmallFile>, Error> {
-    let Some(path) = location.path() else { return Ok(Vec::new()) };
+pub fn small_files(location: &Location) -> Result<SmallFiles, Error> {
+    let mut found = SmallFiles::default();
+    let Some(path) = location.path() else { return Ok(found) };
     let folder = folder_of(path);
-    let mut files = Vec::new();
+    let blobs = blobs_of(folder);
     for entry in read_dir(folder).map_err(|error| Error::file(folder, error))? {
         let entry = entry.map_err(|error| Error::file(folder, error))?;
-        let path = entry.path();
+        let mut path = entry.path();
         let Ok(name) = entry.file_name().into_string() else { continue };
-        // links are followed, as a copy of the model would
-        let found = found(&path).map_err(|error| Error::file(&*path, error))?;
-        let Some(found) = found.filter(fs::Metadata::is_file) else { continue };
-        if found.len() <= SMALL && !holds_tensors(&name) && Some(&*path) != location.path() {
-            files.push(SmallFile { name, path, len: found.len() });
+        if holds_tensors(&name) || Some(&*path) == location.path() {
+            continue;
         }
+        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        let metadata = match fs::metadata(&path) {
+            // one that leads nowhere
+            Err(_) if is_link => entry.metadata(),
+            metadata => metadata,
+        };
+        let metadata = match metadata {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            metadata => metadata.map_err(|error| Error::file(&*path, error))?,
+        };
+        if metadata.is_dir() || !is_link && !metadata.is_file() || metadata.len() > SMALL {
+            continue;
+        }
+        if name.starts_with('.') {
+            found.hidden.push(name);
+            continue;
+        }
+        if is_link {
+            match fs::canonicalize(&path) {
+                Ok(blob) if metadata.is_file() && blob.parent() == blobs.as_deref() => path = blob,
+                _ => {
+                    found.links.push(name);
+                    continue;
+                }
+            }
+        }
+        let (len, mode) = (metadata.len(), metadata.mode() & 0o777);
+        found.files.push(SmallFile { name, path, len, mode });
     }
-    files.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-    Ok(files)
+    found.files.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    found.hidden.sort_unstable();
+    found.links.sort_unstable();
+    Ok(found)
+}
+
+/// The folder that holds all files of a cache of which `folder` is, or lies in, a snapshot: the `blobs` beside
+/// `snapshots`, as Hugging Face's programs make them.
+fn blobs_of(folder: &Path) -> Option<PathBuf> {
+    let folder = fs::canonicalize(folder).ok()?;
+    let snapshots =
+        folder.ancestors().find(|it| it.file_name().is_some_and(|it| it == "snapshots"));
+    let blobs = fs::canonicalize(snapshots?.parent()?.join("blobs")).ok()?;
+    blobs.is_dir().then_some(blobs)
 }
 
 /// Whether small files of an input would be copied to the folder in which they are.

@@ -34,7 +34,7 @@ mod zip;
 pub(crate) use checked::{StoredMember, Summed};
 pub use field::FieldFault;
 pub(crate) use field::take_fields;
-pub use folder::{SmallFile, is_in_folder, remote_folder, small_files};
+pub use folder::{SmallFile, SmallFiles, is_in_folder, remote_folder, small_files};
 pub(crate) use folder::{old_shards, single_file};
 pub(crate) use format::RecognisedFile;
 pub use format::{OpenOptions, UseOfIndex};

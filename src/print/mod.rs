@@ -33,6 +33,7 @@ mod strings;
 mod words;
 
 use crate::dtype::DType;
+use crate::element::FloatFormat;
 use element::Formatter;
 pub use elements::Elements;
 use item::{Held, Windowed};
@@ -52,6 +53,16 @@ pub fn element(dtype: &DType, bytes: &[u8]) -> String {
     let mut words = Words::new(To::Held);
     let Ok(()) = scalar::write(&mut words, dtype, &mut Held(bytes), &PrintOptions::default());
     let Ok((_, text)) = words.end();
+    text
+}
+
+/// A number in six digits at most, as C's `%g` has it; one that is whole and has fewer than 16 digits in full.
+pub fn short(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        return value.to_string();
+    }
+    let mut text = String::new();
+    number::write_small_float(&mut text, FloatFormat::DOUBLE, value.to_bits().into());
     text
 }
 

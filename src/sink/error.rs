@@ -18,6 +18,12 @@ pub enum SinkError {
     /// The output is a folder of another kind, which is not replaced.
     #[error("the folder holds something else, and is not replaced")]
     OtherFolder,
+    /// A link leads to a file that is named by what it holds.
+    #[error("leads into a cache whose files are named by their content: {}", target.display())]
+    NamedByContent {
+        /// The file, in the folder of the cache.
+        target: PathBuf,
+    },
     /// Of several outputs, two are one file.
     #[error("is the same file as {}, which is an output too", other.display())]
     SameFile {

@@ -74,9 +74,10 @@ impl FileSink {
         entry.check_overwrite(options)?;
         ignore_sigxfsz();
         let failed = SinkError::os::<io::Error>("cannot be created");
-        // The old file's mode is set again below, since the umask applies here. Passing it here
+        // The wanted mode is set again below, since the umask applies here. Passing it here
         // keeps the new file from being readable to more people in between.
-        let mode = entry.old_mode.unwrap_or(Mode::from_raw_mode(0o666));
+        let wanted = options.mode.map(|bits| Mode::from_raw_mode(bits & 0o777)).or(entry.old_mode);
+        let mode = wanted.unwrap_or(Mode::from_raw_mode(0o666));
         let unnamed = unnamed.then(|| os::open_unnamed(&entry.dir, Path::new("."), mode));
         let (file, named) = match unnamed.flatten() {
             Some(file) => (file, None),
@@ -87,8 +88,8 @@ impl FileSink {
                 (file, Some(named))
             }
         };
-        if let Some(old) = entry.old_mode {
-            fchmod(&file, old).map_err(SinkError::os("cannot be given its permissions"))?;
+        if let Some(wanted) = wanted {
+            fchmod(&file, wanted).map_err(SinkError::os("cannot be given its permissions"))?;
         }
         let (written, end, space) = Default::default();
         let file = Some(file.into());

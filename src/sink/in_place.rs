@@ -12,7 +12,7 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::writable_map::PAGE;
-use super::{Sink, SinkError, WritableMap, ignore_sigxfsz, sync_file};
+use super::{Sink, SinkError, WritableMap, ignore_sigxfsz, resolve, sync_file};
 use crate::os::{self, FileId};
 
 /// Runs of at least this many bytes are written by `pwrite`, shorter ones through the map.
@@ -28,11 +28,14 @@ pub struct InPlaceFile {
 }
 
 impl InPlaceFile {
-    /// Open an existing regular file; symbolic links are followed.
+    /// Open an existing regular file; symbolic links are followed, but for those into a cache whose files
+    /// are named by their content.
     ///
     /// # Errors
-    /// [`SinkError::IsADirectory`], [`SinkError::NotRegularFile`], [`SinkError::Io`].
+    /// [`SinkError::NamedByContent`], [`SinkError::IsADirectory`], [`SinkError::NotRegularFile`],
+    /// [`SinkError::Io`].
     pub fn open(path: &Path) -> Result<InPlaceFile, SinkError> {
+        resolve::check_in_place(path)?;
         let opened = OpenOptions::new().read(true).write(true).custom_flags(os::NO_WAIT).open(path);
         let file = opened.map_err(|error| match error.kind() {
             std::io::ErrorKind::IsADirectory => SinkError::IsADirectory,

@@ -57,6 +57,7 @@ pub use parts::{
     PartSink, PartSize, PartsError, PartsStatus, Unchanged, discard, status,
 };
 pub use placed::{Old, Placed};
+pub use resolve::link_target;
 pub use scratch::ScratchSink;
 pub(crate) use scratch::scratch_fits;
 pub use several::SeveralSinks;

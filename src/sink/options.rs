@@ -24,4 +24,6 @@ pub struct SinkOptions {
     /// Whether some of the bytes may be [shared](super::Sink::share): the space is allocated by the first
     /// write, and only if nothing was shared before it.
     pub shares: bool,
+    /// The permission bits of the file; without them an old file's, or those that the umask leaves.
+    pub mode: Option<u32>,
 }

@@ -2,7 +2,8 @@
 //!
 //! An output replaces the file that a link points to, not the link, also if that file does not
 //! exist yet. The result is a name in an open directory, so that later changes to the path's
-//! directories don't matter.
+//! directories don't matter. A link into a cache whose files are named by their content is refused: the
+//! file would keep the name of what it held before, for all that read the cache.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,10 +11,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, fstat, readlinkat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, Stat, fstat, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::{SinkError, SinkOptions};
+use super::{Destination, SinkError, SinkOptions};
 use crate::os::{self, FileId};
 
 /// How many links are followed, as in the kernel.
@@ -62,6 +63,65 @@ pub(super) fn resolve(path: &Path) -> Result<Resolved, SinkError> {
 
 /// The same for a path that is relative to the directory `from`.
 pub(super) fn resolve_from(from: impl AsFd, path: &Path) -> Result<Resolved, SinkError> {
+    let place = follow(&from, path)?;
+    if let Resolved::File(FileAt { dir, name, .. }) = &place
+        && holds_blobs(dir)
+        && goes_through_link(from, path)
+    {
+        return Err(SinkError::NamedByContent { target: Path::new("blobs").join(name) });
+    }
+    Ok(place)
+}
+
+/// Refuse a file that is to be changed where it lies, if a link leads to it into a cache whose files are
+/// named by their content. What else is wrong with it shows when it is opened.
+pub(super) fn check_in_place(path: &Path) -> Result<(), SinkError> {
+    match resolve(path) {
+        Err(error @ SinkError::NamedByContent { .. }) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a directory is the `blobs` beside `snapshots`, in which Hugging Face's cache keeps files by the
+/// digests of their content.
+fn holds_blobs(dir: &OwnedFd) -> bool {
+    let beside = |name: &str| statat(dir, name, AtFlags::empty()).ok();
+    let (own, blobs) = (fstat(dir).ok(), beside("../blobs"));
+    let id = |stat: Option<Stat>| stat.map(|stat| FileId::any(&stat));
+    blobs.is_some()
+        && id(own) == id(blobs)
+        && beside("../snapshots")
+            .is_some_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Directory)
+}
+
+/// Whether a path or one of its directories, as it was typed, is a link.
+fn goes_through_link(from: impl AsFd, path: &Path) -> bool {
+    let is_link = |path: &Path| {
+        let stat = statat(&from, path, AtFlags::SYMLINK_NOFOLLOW);
+        stat.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Symlink)
+    };
+    path.ancestors().filter(|path| !path.as_os_str().is_empty()).any(is_link)
+}
+
+/// What a path leads to that goes through links: the path of a file or a folder, without links, that need not
+/// be there. `None` for a path without links, and where they lead to a stream or nowhere.
+pub fn link_target(target: &Destination) -> Option<PathBuf> {
+    let Destination::Path(path) = target else { return None };
+    if !goes_through_link(CWD, path) || target.is_stream() {
+        return None;
+    }
+    let mut at = path.clone();
+    for _ in 0..LINKS {
+        let Ok(link) = std::fs::read_link(&at) else { break };
+        at = at.parent().unwrap_or(Path::new("")).join(link);
+    }
+    let parent = at.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new(".")).canonicalize().ok();
+    at.canonicalize().ok().or_else(|| Some(parent?.join(at.file_name()?)))
+}
+
+/// Follow the symbolic links of a path that is relative to the directory `from`.
+fn follow(from: impl AsFd, path: &Path) -> Result<Resolved, SinkError> {
     let failed = SinkError::os::<Errno>("cannot be created");
     let (mut dir, mut name) = step(from, path)?;
     for _ in 0..LINKS {

@@ -68,7 +68,11 @@ fn what_is_the_same_is_not_spoken_of() {
     let tolerant = ["diff", "a.safetensors", "b.safetensors", "-t", "weight", "--atol", "0.25"];
     says(&[&tolerant[..], &["--equal-nan"]].concat(), 0, "");
     // np.allclose's NaN is equal to none, and its tolerance is relative to the second file
-    let expected = "weight: 1 of 6 elements differs\n  first at [0, 2]: nan and nan\n";
+    let expected = "\
+weight: 1 of 6 elements differs
+  first at [0, 2]: nan and nan
+  1 with nan or inf, first at [0, 2]: nan and nan
+";
     says(&tolerant, 1, expected);
     let relative =
         ["diff", "a.safetensors", "b.safetensors", "-t", "weight", "--equal-nan", "--rtol"];
@@ -250,10 +254,71 @@ fn many_tensors_that_differ_are_a_table() {
     let lines: Vec<Vec<&str>> =
         text.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0], ["name", "differ", "of", "largest", "at", "a", "b", "relative"]);
-    let difference = "0.001000046730041504";
+    let difference = "0.00100005";
     for (number, line) in lines[1..].iter().enumerate() {
         let name = format!("x.{number}.w");
         assert_eq!(*line, [&name, "1", "2", difference, "[1]", "1.001", "1", difference]);
     }
     assert_eq!(lines.len(), 6);
+}
+
+/// Counted and placed beside the largest difference of finite numbers, which they do not hide.
+#[test]
+fn nan_and_infinities_that_differ_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let values: Vec<f32> = (0..6u8).map(f32::from).collect();
+    let mut other = values.clone();
+    (other[0], other[4], other[5]) = (1e-7, f32::NAN, f32::NEG_INFINITY);
+    let files = |count: usize| {
+        let names: Vec<String> = (0..count).map(|number| format!("w{number}")).collect();
+        for (file, values) in [("a.safetensors", &values), ("b.safetensors", &other)] {
+            let of = |name| (name, vec![2, 3], values.clone());
+            let tensors: Vec<TensorInfo<'_>> = names.iter().map(String::as_str).map(of).collect();
+            write(&dir.path().join(file), &tensors);
+        }
+    };
+    let says = |args: &[&str]| {
+        let args = [&["diff", "a.safetensors", "b.safetensors"], args].concat();
+        let output = tslice(dir.path(), &args).assert().code(1).stderr("").get_output().clone();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    files(1);
+    let expected = "\
+w0: 3 of 6 elements differ
+  first at [0, 0]: 0.0 and 1e-07
+  2 with nan or inf, first at [1, 1]: 4.0 and nan
+  largest absolute difference 1.0000000116860974e-07 at [0, 0]: 0.0 and 1e-07
+  largest relative difference 1 at [0, 0]: 0.0 and 1e-07
+";
+    assert_eq!(says(&[]), expected);
+    let found: serde_json::Value = serde_json::from_str(&says(&["--json"])).unwrap();
+    let told = serde_json::json!({ "differing": 2, "place": [1, 1], "values": ["4.0", "nan"] });
+    assert_eq!(found["tensors"][0]["nan_or_inf"], told);
+    let largest = &found["tensors"][0]["largest_absolute_difference"];
+    assert_eq!(largest["difference"], serde_json::json!(f64::from(1e-7f32)));
+    files(5);
+    let text = says(&[]);
+    let lines: Vec<Vec<&str>> =
+        text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let heading =
+        ["name", "differ", "of", "nan/inf", "first", "largest", "at", "a", "b", "relative"];
+    assert_eq!(lines[0], heading);
+    let row = ["3", "6", "2", "[1,", "1]", "1e-07", "[0,", "0]", "0.0", "1e-07", "1"];
+    assert_eq!(lines[1][1..], row);
+    assert!(text.lines().all(|line| line.len() < 80), "{text}");
+}
+
+/// The digits of a table do not widen it.
+#[test]
+fn small_differences_have_exponents() {
+    let dir = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..5).map(|number| format!("w{number}")).collect();
+    for (file, value) in [("a.safetensors", 0.0), ("b.safetensors", 1.1e-38f32)] {
+        let of = |name| (name, vec![1], vec![value]);
+        let tensors: Vec<TensorInfo<'_>> = names.iter().map(String::as_str).map(of).collect();
+        write(&dir.path().join(file), &tensors);
+    }
+    let output = tslice(dir.path(), &["diff", "a.safetensors", "b.safetensors"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.lines().nth(1), Some("w0         1   1  1.1e-38  [0]  0.0  1.1e-38         1"));
 }

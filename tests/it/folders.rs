@@ -209,3 +209,148 @@ fn a_link_that_leads_to_nothing_is_followed() {
     let message = "tslice: file/: cannot be created: Not a directory\n";
     write(dir.path(), &["-fo", "file/"]).code(1).stderr(message);
 }
+
+/// A cache as Hugging Face's programs make it: files in `blobs` by their content, links to them in a snapshot,
+/// and a link to that as `model`.
+fn cache() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let (blobs, snapshot) = (dir.path().join("hub/blobs"), dir.path().join("hub/snapshots/1"));
+    fs::create_dir_all(&blobs).unwrap();
+    fs::create_dir_all(&snapshot).unwrap();
+    let header = r#"{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}"#;
+    write_safetensors(&blobs.join("b1"), header, &[0, 1, 2, 3]);
+    fs::write(blobs.join("b2"), "{}").unwrap();
+    let index = r#"{"weight_map": {"a": "model-00001-of-00001.safetensors"}}"#;
+    fs::write(blobs.join("b3"), index).unwrap();
+    let links = [("model-00001-of-00001.safetensors", "b1"), ("config.json", "b2"), (INDEX, "b3")];
+    for (name, blob) in links {
+        symlink(format!("../../blobs/{blob}"), snapshot.join(name)).unwrap();
+    }
+    symlink("hub/snapshots/1", dir.path().join("model")).unwrap();
+    crate::inputs::write_npy(&dir.path().join("x.npy"), &crate::inputs::U8, &[4], &[7; 4]);
+    dir
+}
+
+#[test]
+fn links_into_a_cache_of_blobs_are_refused() {
+    let dir = cache();
+    let blobs = dir.path().join("hub/blobs");
+    symlink("hub/blobs/new", dir.path().join("new.npy")).unwrap();
+    symlink("hub/blobs", dir.path().join("there")).unwrap();
+    let before = contents(&blobs);
+    let shard = "model/model-00001-of-00001.safetensors";
+    let fill = ["--fill", "9", "--in-place"];
+    for (args, name, blob) in [
+        (vec!["x.npy", "-o", shard, "--force"], shard, "b1"),
+        (vec!["x.npy", "-o", shard], shard, "b1"),
+        (vec!["x.npy", "-o", "new.npy"], "new.npy", "new"),
+        (vec!["x.npy", "-o", "there/y.npy"], "there/y.npy", "y.npy"),
+        (vec!["assign", shard, "0", "-t", "a"], shard, "b1"),
+        (vec!["assign", "model", "0", "-t", "a"], shard, "b1"),
+        (vec!["scatter", shard, "--indices", "[[0]]", "--values", "x.npy"], shard, "b1"),
+        (vec!["x.npy", "-o", "model", "--force", "--shard-size", "1GB"], shard, "b1"),
+    ] {
+        let mut args = args;
+        match args[0] {
+            "assign" => args.extend(fill),
+            "scatter" => args.push("--in-place"),
+            _ => {}
+        }
+        let expected = format!(
+            "tslice: {name}: leads into a cache whose files are named by their content: blobs/{blob}\n\
+             hint: copy it first: -o with the name of another file leaves the cache as it is\n"
+        );
+        for dry in [&[][..], &["--dry-run"]] {
+            let args = [&args[..], dry].concat();
+            tslice(dir.path(), &args).assert().code(1).stdout("").stderr(expected.clone());
+        }
+    }
+    assert_eq!(contents(&blobs), before);
+    // an ordinary folder of that name, and a file that is named where it lies
+    fs::create_dir(dir.path().join("blobs")).unwrap();
+    symlink("blobs/z.npy", dir.path().join("z.npy")).unwrap();
+    tslice(dir.path(), &["x.npy", "-o", "z.npy"]).assert().success().stderr("");
+    assert!(dir.path().join("blobs/z.npy").is_file());
+    let direct = ["assign", "hub/blobs/b1", "0", "--fill", "9", "--in-place"];
+    tslice(dir.path(), &direct).assert().success().stderr("");
+    // what reads the cache is as ever
+    let copy = ["assign", "model", "0", "-t", "a", "--fill", "1", "-o", "o.safetensors"];
+    tslice(dir.path(), &copy).assert().code(1);
+    tslice(dir.path(), &["model", "-t", "a", "-o", "o.safetensors"]).assert().success();
+}
+
+#[test]
+fn a_dry_run_names_what_a_link_leads_to() {
+    let dir = cache();
+    let real = dir.path().canonicalize().unwrap();
+    fs::create_dir(dir.path().join("far")).unwrap();
+    symlink("far/y.npy", dir.path().join("y.npy")).unwrap();
+    symlink("far", dir.path().join("near")).unwrap();
+    tslice(dir.path(), &["x.npy", "-o", "far/t.npy"]).assert().success();
+    let dry = |args: &[&str]| {
+        let output = tslice(dir.path(), args).arg("--dry-run").assert().success().stderr("");
+        String::from_utf8(output.get_output().stdout.clone()).unwrap()
+    };
+    let target = |name: &str| real.join("far").join(name).display().to_string();
+    let y = format!("would write y.npy (a link to {}): ", target("y.npy"));
+    assert!(dry(&["x.npy", "-o", "y.npy"]).starts_with(&y));
+    let t = format!("would write into near/t.npy (a link to {}), in place: ", target("t.npy"));
+    let text = dry(&["assign", "near/t.npy", "0", "--fill", "1", "--in-place"]);
+    assert!(text.starts_with(&t), "{text}");
+    let json: serde_json::Value =
+        serde_json::from_str(&dry(&["x.npy", "-o", "y.npy", "--json"])).unwrap();
+    assert_eq!(json["outputs"][0]["link_target"], target("y.npy"));
+    assert!(dry(&["x.npy", "-o", "plain.npy"]).starts_with("would write plain.npy: "));
+}
+
+#[test]
+fn small_files_keep_their_rights_and_links_are_no_files() {
+    let dir = directory();
+    let input = dir.path().join("in");
+    fs::write(dir.path().join("secret.json"), "secret").unwrap();
+    for (name, mode) in [("token.json", 0o600), ("run.sh", 0o755), ("fixed.txt", 0o444)] {
+        fs::write(input.join(name), name).unwrap();
+        set_mode(&input.join(name), mode);
+    }
+    fs::write(input.join(".gitattributes"), "").unwrap();
+    fs::create_dir(input.join(".git")).unwrap();
+    fs::create_dir(input.join("sub")).unwrap();
+    symlink("../secret.json", input.join("x.json")).unwrap();
+    symlink("token.json", input.join("y.json")).unwrap();
+    symlink("sub", input.join("folder")).unwrap();
+    let args = ["in", "-o", "new/", "--shard-size", "1GB", "--with-files"];
+    let notes = "\
+tslice: note: .gitattributes is hidden, and not copied
+tslice: note: x.json and 1 more file are behind links, and not copied
+hint: `cp -L` copies what a link leads to
+";
+    tslice(dir.path(), &args).assert().success().stdout("").stderr(notes);
+    let new = dir.path().join("new");
+    let names: Vec<_> = contents(&new).into_keys().collect();
+    let shard = "model-00001-of-00001.safetensors";
+    assert_eq!(names, ["fixed.txt", shard, INDEX, "run.sh", "token.json"]);
+    let modes = ["token.json", "run.sh", "fixed.txt"].map(|name| mode(&new.join(name)));
+    assert_eq!(modes, [0o600, 0o755, 0o444]);
+    // also where another file stood
+    set_mode(&new.join("token.json"), 0o644);
+    tslice(dir.path(), &[&args[..], &["--force"]].concat()).assert().success();
+    assert_eq!(mode(&new.join("token.json")), 0o600);
+}
+
+/// All files of a snapshot are links, which stand for the files of the cache and for nothing else.
+#[test]
+fn small_files_of_a_snapshot_are_copied() {
+    let dir = cache();
+    let snapshot = dir.path().join("hub/snapshots/1");
+    fs::write(dir.path().join("other.json"), "other").unwrap();
+    symlink("../../../other.json", snapshot.join("other.json")).unwrap();
+    set_mode(&dir.path().join("hub/blobs/b2"), 0o640);
+    let args = ["model", "-o", "new/", "--shard-size", "1GB", "--with-files"];
+    let note = "tslice: note: other.json is behind links, and not copied\n\
+                hint: `cp -L` copies what a link leads to\n";
+    tslice(dir.path(), &args).assert().success().stdout("").stderr(note);
+    let config = dir.path().join("new/config.json");
+    assert!(!config.is_symlink());
+    assert_eq!((fs::read(&config).unwrap(), mode(&config)), (b"{}".to_vec(), 0o640));
+    assert_eq!(contents(&dir.path().join("new")).len(), 3);
+}

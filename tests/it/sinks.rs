@@ -16,7 +16,8 @@ use tslice::internals::sink::{
 
 use crate::child::child;
 
-const PLAIN: SinkOptions = SinkOptions { force: false, fsync: false, len: None, shares: false };
+const PLAIN: SinkOptions =
+    SinkOptions { force: false, fsync: false, len: None, shares: false, mode: None };
 const FORCE: SinkOptions = SinkOptions { force: true, ..PLAIN };
 
 /// A file with no name until commit, and one that has a temporary name.

@@ -186,11 +186,21 @@ def diff_case(case):
     if tensor["first"]["values"] != expected and "\\ud" not in repr(expected):
         raise Failure(f"expected the values {expected}: {tensor['first']['values']}")
     if simple:
+        check_not_finite(tensor, a, b, same)
         check_largest(tensor, a, b, same)
 
 
+def check_not_finite(tensor, a, b, same):
+    """How many NaN and infinities differ, and the first of them."""
+    places = np.argwhere(~same & ~(np.isfinite(a) & np.isfinite(b)))
+    told = tensor.get("nan_or_inf", {"differing": 0})
+    if told["differing"] != len(places) or len(places) and told["place"] != places[0].tolist():
+        raise Failure(f"expected {len(places)} with NaN or infinity, the first at {places[:1].tolist()}: {told}")
+
+
 def check_largest(tensor, a, b, same):
-    """The largest differences, and their places."""
+    """The largest differences of what is finite, and their places."""
+    same = same | ~(np.isfinite(a) & np.isfinite(b))
     for what, values in zip(("absolute", "relative"), differences(a, b)):
         values = np.where(same.reshape(-1), np.nan, values)
         key = f"largest_{what}_difference"
@@ -282,6 +292,7 @@ def mixed_case(case):
     if differing:
         if tensor["first"]["place"] != np.argwhere(~same)[0].tolist():
             raise Failure(f"expected the first at {np.argwhere(~same)[0].tolist()}: {tensor}")
+        check_not_finite(tensor, a, b, same)
         check_largest(tensor, a, b, same)
 
 

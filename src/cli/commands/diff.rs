@@ -10,10 +10,11 @@ use tslice::internals::print;
 use tslice::internals::shape::{AsList, AsTuple};
 
 use super::index::Index;
+use super::stats::shown;
 use super::{input, output};
 use crate::cli::args::DiffArgs;
 use crate::cli::report::{
-    Align, Exit, Failure, Json, counted, percent_encoded, print, table, watch,
+    Align, Exit, Failure, Json, Table, counted, percent_encoded, print, watch,
 };
 
 /// Compare two files; what keeps them from being compared is trouble, whatever it is.
@@ -78,7 +79,7 @@ fn differences(args: &DiffArgs) -> Result<Found, Failure> {
     Ok(Found { files: locations, found: found.map_err(failed)? })
 }
 
-fn shown(name: &Option<String>) -> &str {
+fn called(name: &Option<String>) -> &str {
     name.as_deref().unwrap_or("the tensor without a name")
 }
 
@@ -87,7 +88,7 @@ impl Found {
         let mut text = String::new();
         for (file, names) in self.files.iter().zip(&self.found.only) {
             for name in names {
-                text.push_str(&printable(&format!("only in {file}: {}", shown(name))));
+                text.push_str(&printable(&format!("only in {file}: {}", called(name))));
                 text.push('\n');
             }
         }
@@ -109,7 +110,7 @@ impl Found {
 
     fn json(&self) -> Value {
         let Differences { only, tensors } = &self.found;
-        let only = only.each_ref().map(|names| names.iter().map(shown).collect::<Vec<_>>());
+        let only = only.each_ref().map(|names| names.iter().map(called).collect::<Vec<_>>());
         let mut value = json!({
             "same": !self.found.any(),
             "files": self.files.each_ref().map(ToString::to_string),
@@ -170,20 +171,24 @@ fn kinds_as_text(tensor: &Compared) -> String {
 
 /// A row for each tensor: how many elements differ, and those that differ most.
 fn as_table(tensors: &[&Compared]) -> String {
-    let heading = ["name", "differ", "of", "largest", "at", "a", "b", "relative"];
+    let heading =
+        ["name", "differ", "of", "nan/inf", "first", "largest", "at", "a", "b", "relative"];
     let row = |tensor: &&Compared| {
         let findings = tensor.findings.as_ref()?;
         let most = findings.absolute.as_ref().or(findings.first.as_ref())?;
         let [a, b] = values(tensor, most);
         let difference = |found: &Option<Largest>| {
-            found.as_ref().map_or_else(|| "-".to_owned(), |found| found.difference.to_string())
+            found.as_ref().map_or_else(|| "-".to_owned(), |found| print::short(found.difference))
         };
+        let at = |found: &Largest| AsList(&place(&tensor.shapes[0], found.place)).to_string();
         Some([
             tensor.name.clone().unwrap_or_else(|| "-".to_owned()),
             findings.differing.to_string(),
             count(tensor).to_string(),
+            findings.not_finite.to_string(),
+            findings.first_not_finite.as_ref().map_or_else(|| "-".to_owned(), at),
             difference(&findings.absolute),
-            AsList(&place(&tensor.shapes[0], most.place)).to_string(),
+            at(most),
             a,
             b,
             difference(&findings.relative),
@@ -191,9 +196,16 @@ fn as_table(tensors: &[&Compared]) -> String {
     };
     let rows =
         tensors.iter().filter_map(row).map(|row| row.map(|cell| printable(&cell).into_owned()));
-    let rows: Vec<[String; 8]> = std::iter::once(heading.map(str::to_owned)).chain(rows).collect();
+    let rows: Vec<[String; 10]> = std::iter::once(heading.map(str::to_owned)).chain(rows).collect();
     let (left, right) = (Align::Left, Align::Right);
-    table(&rows, [left, right, right, right, left, right, right, right], 0)
+    let align = [left, right, right, right, left, right, left, right, right, right];
+    let any = |tensor: &&Compared| tensor.findings.as_ref().is_some_and(|it| it.not_finite > 0);
+    let shown = match tensors.iter().any(any) {
+        true => (0..heading.len()).collect(),
+        false => [0, 1, 2].into_iter().chain(5..heading.len()).collect(),
+    };
+    let table = Table::of(&rows, align, 0).columns(shown);
+    rows.iter().map(|row| table.line(row)).collect()
 }
 
 /// How many elements of a tensor differ, and those that differ most.
@@ -207,22 +219,27 @@ fn elements_as_text(tensor: &Compared) -> String {
     for (what, found) in found(findings) {
         let at = place(&tensor.shapes[0], found.place);
         let [a, b] = values(tensor, found).map(|value| printable(&value).into_owned());
-        let difference = match what {
-            "first" => String::new(),
-            _ => format!(" {}", found.difference),
+        let label = match what {
+            FIRST => what.to_owned(),
+            NOT_FINITE => format!("{} with nan or inf, first", findings.not_finite),
+            _ => format!("{what} {}", shown(found.difference)),
         };
-        let label = format!("{what}{difference}");
         text.push_str(&format!("  {label} at {}: {a} and {b}\n", AsList(&at)));
     }
     text
 }
 
+/// What is shown that is no difference of numbers.
+const FIRST: &str = "first";
+const NOT_FINITE: &str = "nan or inf";
+
 /// What is worth showing of the findings.
 fn found(findings: &Findings) -> Vec<(&'static str, &Largest)> {
-    let first = findings.first.iter().map(|found| ("first", found));
+    let first = findings.first.iter().map(|found| (FIRST, found));
+    let not_finite = findings.first_not_finite.iter().map(|found| (NOT_FINITE, found));
     let absolute = findings.absolute.iter().map(|found| ("largest absolute difference", found));
     let relative = findings.relative.iter().map(|found| ("largest relative difference", found));
-    first.chain(absolute).chain(relative).collect()
+    first.chain(not_finite).chain(absolute).chain(relative).collect()
 }
 
 fn as_json(tensor: &Compared) -> Value {
@@ -238,7 +255,8 @@ fn as_json(tensor: &Compared) -> Value {
     for (what, found) in found(findings) {
         let [a, b] = values(tensor, found);
         let mut entry = match what {
-            "first" => json!({}),
+            FIRST => json!({}),
+            NOT_FINITE => json!({ "differing": findings.not_finite }),
             _ if found.difference.is_finite() => json!({ "difference": found.difference }),
             _ => json!({ "difference": "Infinity" }),
         };

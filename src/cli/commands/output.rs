@@ -8,7 +8,7 @@ use std::path::Path;
 use tslice::internals::error::Error;
 use tslice::internals::execute::{Announced, Workers};
 use tslice::internals::format::safetensors::metadata_of_json;
-use tslice::internals::input::{Input, Location, is_in_folder, small_files};
+use tslice::internals::input::{Input, Location, SmallFiles, is_in_folder, small_files};
 use tslice::internals::job::Job;
 use tslice::internals::output::{Chunking, MetadataChange, Output, WriteOptions};
 use tslice::internals::sink::{Destination, Part};
@@ -43,17 +43,22 @@ pub(super) fn open(
         _ if args.with_files && input.path().is_none() => {
             Err(Failure::usage("--with-files needs an input that lies in a folder"))
         }
-        _ if args.with_files => Ok(output.with_files(small_files(input)?)?),
+        _ if args.with_files => {
+            let SmallFiles { files, hidden, links } = small_files(input)?;
+            let output = output.with_files(files)?;
+            if let Some(names) = and_more(&hidden) {
+                Failure::new(format_args!("{names} hidden, and not copied")).print_note();
+            }
+            if let Some(names) = and_more(&links) {
+                let note = Failure::new(format_args!("{names} behind links, and not copied"));
+                note.hint("`cp -L` copies what a link leads to").print_note();
+            }
+            Ok(output)
+        }
         Destination::Path(path) if args.shard_size.is_some() && !is_in_folder(input, path) => {
-            if let [first, others @ ..] = &*small_files(input)? {
-                let (name, count) = (&first.name, others.len());
-                let others = match count {
-                    0 => " is".to_owned(),
-                    1 => " and 1 more file are".to_owned(),
-                    count => format!(" and {count} more files are"),
-                };
-                let note = format!("{name}{others} beside the input, and not copied");
-                Failure::new(note)
+            let names: Vec<_> = small_files(input)?.files.into_iter().map(|it| it.name).collect();
+            if let Some(names) = and_more(&names) {
+                Failure::new(format_args!("{names} beside the input, and not copied"))
                     .hint("--with-files copies the small files of its folder")
                     .print_note();
             }
@@ -61,6 +66,16 @@ pub(super) fn open(
         }
         _ => Ok(output),
     }
+}
+
+/// The first of these names, and how many more there are, with their verb; `None` where there are none.
+fn and_more(names: &[String]) -> Option<String> {
+    let (first, others) = names.split_first()?;
+    Some(match others.len() {
+        0 => format!("{first} is"),
+        1 => format!("{first} and 1 more file are"),
+        count => format!("{first} and {count} more files are"),
+    })
 }
 
 /// Understand the flags that say how an output is written.

@@ -1,11 +1,14 @@
 //! What a dry run says of the outputs that would be written, for people and for programs.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 use tslice::internals::error::FileName;
 use tslice::internals::execute::OutOfCore;
 use tslice::internals::format::printable;
 use tslice::internals::job::{Made, Planned, PlannedTensor};
 use tslice::internals::shape::AsTuple;
+use tslice::internals::sink::{self, Destination};
 
 use crate::cli::report::{Json, counted, human_bytes, percent_encoded};
 
@@ -65,9 +68,13 @@ pub(super) fn too_large(plan: Option<&OutOfCore>) -> String {
 }
 
 fn output_as_text(output: &Planned) -> String {
-    let Planned { destination, format, .. } = output;
+    let Planned { format, .. } = output;
+    let mut destination = output.destination.to_string();
+    if let Some(target) = link_target(output) {
+        destination = format!("{destination} (a link to {})", target.display());
+    }
     let (place, into) = match &output.made {
-        Made::New => (destination.to_string(), ""),
+        Made::New => (destination, ""),
         Made::CopyOf(original) => (format!("{destination}, a copy of {original}"), " into"),
         Made::InPlace => (format!("{destination}, in place"), " into"),
     };
@@ -90,6 +97,12 @@ fn output_as_text(output: &Planned) -> String {
     )
 }
 
+/// Where an output that is reached through a link would go.
+fn link_target(output: &Planned) -> Option<PathBuf> {
+    let FileName::Path(path) = &output.destination else { return None };
+    sink::link_target(&Destination::Path(path.clone()))
+}
+
 /// One object; what is not known is left out.
 fn output_as_json(output: &Planned) -> Value {
     let name = |file: &FileName| match file {
@@ -102,6 +115,9 @@ fn output_as_json(output: &Planned) -> Value {
         && let Some(encoded) = percent_encoded(path)
     {
         value["file_percent"] = encoded.into();
+    }
+    if let Some(target) = link_target(output) {
+        value["link_target"] = target.display().to_string().into();
     }
     match &output.made {
         Made::New => {}

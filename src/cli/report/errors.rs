@@ -225,6 +225,8 @@ fn sink(fault: &SinkError, failed: impl Fn() -> Failure) -> Failure {
     match fault {
         SinkError::BrokenPipe => Failure { quiet: true, ..failed() },
         SinkError::AlreadyExists => failed().hint("--force replaces it"),
+        SinkError::NamedByContent { .. } => failed()
+            .hint("copy it first: -o with the name of another file leaves the cache as it is"),
         SinkError::Parts(
             PartsError::OtherJob(_) | PartsError::Spoiled | PartsError::Damaged(_),
         ) => failed().hint("--part discard removes them"),

@@ -34,6 +34,14 @@ impl Header {
         }
     }
 
+    /// The permissions of a file that is copied.
+    pub(super) fn mode(&self) -> Option<u32> {
+        match self {
+            Header::Copy(file) => Some(file.mode),
+            Header::Bytes(_) | Header::Text(_) => None,
+        }
+    }
+
     /// Make it longer by so many bytes. False if the format does not allow it.
     pub(super) fn grow(&mut self, bytes: u64) -> bool {
         let Header::Text(text) = self else { return false };

@@ -179,11 +179,13 @@ impl Frame for ShardFiles {
         options: sink::SinkOptions,
     ) -> Result<Box<dyn Draft>, SinkError> {
         let Destination::Path(path) = target else { return Err(SinkError::IsADirectory) };
-        let lens: Vec<_> = self.files.iter().map(|file| (&*file.name, file.len())).collect();
+        let files = self.files.iter();
+        let files: Vec<_> =
+            files.map(|file| (&*file.name, file.len(), file.header.mode())).collect();
         let old = if self.replaces { old_shards(path) } else { Ok(Vec::new()) };
         let what = "its index cannot be read";
         let old = old.map_err(|error| SinkError::Os { what, error })?;
-        Ok(Box::new(FolderSink::create(path, &lens, &old, options)?))
+        Ok(Box::new(FolderSink::create(path, &files, &old, options)?))
     }
 
     fn shared_files(&self) -> Vec<u64> {

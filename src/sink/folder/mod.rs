@@ -48,8 +48,8 @@ pub struct FolderSink {
 }
 
 impl FolderSink {
-    /// Create a folder for `path` with these files, each a name and a length in bytes. The last one
-    /// is that by which the others are found, such as the index of a checkpoint. Files with the names of
+    /// Create a folder for `path` with these files, each a name, a length in bytes, and the permissions that
+    /// it has where those are given. The last one is that by which the others are found, such as the index of a checkpoint. Files with the names of
     /// `old` go, unless they are replaced.
     ///
     /// # Errors
@@ -57,18 +57,18 @@ impl FolderSink {
     /// [`SinkError::File`] for a name that cannot be replaced, [`SinkError::Os`].
     pub fn create(
         path: &Path,
-        files: &[(&str, u64)],
+        files: &[(&str, u64, Option<u32>)],
         old: &[String],
         options: SinkOptions,
     ) -> Result<Self, SinkError> {
         let place = FolderPlace::find(path, options)?;
         let entries = files
             .iter()
-            .map(|(name, _)| place.entry(name).map_err(|error| in_folder(path, name, error)));
+            .map(|(name, ..)| place.entry(name).map_err(|error| in_folder(path, name, error)));
         let entries: Vec<FileAt> = entries.collect::<Result<_, _>>()?;
-        let names = files.iter().map(|(name, _)| *name);
+        let names = files.iter().map(|(name, ..)| *name);
         claim(path, &place, names.zip(&entries), &mut Targets::default())?;
-        let is_new = |old: &str| files.iter().any(|(name, _)| *name == old);
+        let is_new = |old: &str| files.iter().any(|(name, ..)| *name == old);
         let mut removed = Vec::new();
         for name in old.iter().filter(|name| !is_new(name)) {
             if place.has(name).map_err(|error| in_folder(path, name, error))? {
@@ -77,8 +77,8 @@ impl FolderSink {
         }
         let mut start = 0;
         let mut pending = Vec::with_capacity(files.len());
-        for (&(name, len), entry) in files.iter().zip(entries) {
-            let options = SinkOptions { len: Some(len), ..options };
+        for (&(name, len, mode), entry) in files.iter().zip(entries) {
+            let options = SinkOptions { len: Some(len), mode, ..options };
             let sink = FileSink::at(entry.clone(), options)?;
             pending.push(PendingFile { name: name.to_owned(), start, entry, sink });
             start += len;
