@@ -36,14 +36,15 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
 fn run_command(args: impl Iterator<Item = OsString>) -> Result<Exit, Failure> {
     tslice::internals::source::raise_open_files();
     let args = Vec::from_iter(args);
-    match args::parse(&args) {
+    let outcome = match args::parse(&args) {
         Ok(command) => commands::run(&command),
         Err(error) => match report::misuse(&error, &args) {
             Some(failure) => Err(failure),
             // help and version go to standard output
             None => report::print_raw(&error.render().to_string()).map(|()| Exit::Done),
         },
-    }
+    };
+    outcome.map_err(|failure| report::with_blanks(failure, &args))
 }
 
 /// End as a program does that writes to a pipe nobody reads, without a word: by the signal.

@@ -27,8 +27,8 @@ pub struct OpenOptions {
     pub integers: bool,
     /// Whether a pipe is read to its end where less of it is needed.
     pub drain: bool,
-    /// Whether a member of an archive may have another CRC-32 in its header than in the directory: a
-    /// change that was killed between the two is completed.
+    /// Whether a member of an archive that has another CRC-32 in its header than in the directory is read: a
+    /// change of it that was killed is completed.
     pub two_sums: bool,
     /// What elements are read as that the input says to be something else.
     pub read_as: Option<ReadAs>,

@@ -58,5 +58,6 @@ pub use raw::{Given, RawFault, RawLayout};
 pub(crate) use read_as::read_as;
 pub use read_as::{ReadAs, ReadAsFault};
 pub use sharded::ShardsFault;
+pub use single::{InGzip, in_gzip};
 pub use text::{TextFault, TextOptions, TextPlace};
 pub(crate) use zarr::is_folder as is_zarr_folder;

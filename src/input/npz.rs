@@ -5,15 +5,20 @@ use std::io::Read;
 use crate::crc::{CrcReader, shifted};
 use crate::error::{Cause, Error};
 use crate::format::npy::NpyError;
-use crate::format::npz::{Member, Members};
+use crate::format::npz::{Member, Members, NpzError};
 use crate::format::{Contents, Format, FormatError, TensorInfo, Tensors, npy};
 use crate::input::archive::{Archive, MemberStart};
 use crate::input::checked::StoredMember;
 use crate::input::{BadMember, Input, Unreadable, failed_source};
 use crate::source::{DeflatedRange, InflateReader, Reader, Source};
 
-/// Read the headers of the arrays in an archive. Other members are left alone.
-pub(super) fn open(mut archive: Archive<'_>, mut members: Members) -> Result<Input, Error> {
+/// Read the headers of the arrays in an archive. Other members are left alone. One of which the archive says
+/// two CRC-32s cannot be read, unless `two_sums` are allowed.
+pub(super) fn open(
+    mut archive: Archive<'_>,
+    mut members: Members,
+    two_sums: bool,
+) -> Result<Input, Error> {
     let location = archive.location;
     let bytes = archive.bytes.clone();
     members.keep_arrays();
@@ -25,9 +30,13 @@ pub(super) fn open(mut archive: Archive<'_>, mut members: Members) -> Result<Inp
     let mut tensors = Tensors::default();
     for member in members.iter() {
         let range = if member.deflated { ranges.next() } else { None };
+        let name = member.name.strip_suffix(".npy").unwrap_or(member.name).to_owned();
+        if member.two_sums && !two_sums {
+            unreadable.push(Unreadable { name, error: NpzError::TwoSums.into() });
+            continue;
+        }
         let header = read_header(bytes.as_ref(), &member, range, &mut inflater);
         let header = header.map_err(|cause| Error::file(location, cause))?;
-        let name = member.name.strip_suffix(".npy").unwrap_or(member.name).to_owned();
         let (tensor, crc) = match header {
             Ok(read) => read,
             // np.load looks at a member when it is asked for

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::format::gguf::{GgufMetadata, MetadataError, MetadataValue};
 use crate::format::npy::NpyError;
-use crate::format::npz::Member;
+use crate::format::npz::{Member, NpzError};
 use crate::format::torch::TorchError;
 use crate::format::{Contents, Format, FormatError, TensorInfo, shards, shortened};
 use crate::input::checked::StoredMember;
@@ -64,6 +64,9 @@ pub enum UnreadableCause {
     /// The header of a member.
     #[error(transparent)]
     Npy(#[from] NpyError),
+    /// A member that an archive contradicts itself about.
+    #[error("zip: {0}")]
+    Npz(#[from] NpzError),
     /// A tensor of torch.save.
     #[error(transparent)]
     Torch(#[from] TorchError),
@@ -81,6 +84,7 @@ impl From<UnreadableCause> for FormatError {
     fn from(cause: UnreadableCause) -> FormatError {
         match cause {
             UnreadableCause::Npy(error) => error.into(),
+            UnreadableCause::Npz(error) => error.into(),
             UnreadableCause::Torch(error) => error.into(),
             #[cfg(feature = "hdf5")]
             UnreadableCause::Hdf5(error) => error.into(),

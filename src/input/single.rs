@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::execute::Progress;
 use crate::format::{self, Contents, Foreign, FormatError, LOOK_LEN, MAGIC_LEN, safetensors};
 use crate::input::watched::spool_all;
-use crate::input::{Input, Location, failed_source};
-use crate::source::{self, Advice, IoMode, Reader, Source};
+use crate::input::{Input, Location, failed_source, recognise};
+use crate::source::{self, Advice, IoMode, Reader, Source, first_of_gzip};
 
 /// Open the bytes of an input.
 pub(crate) fn open_bytes(location: &Location, io: IoMode) -> Result<source::Opened, Error> {
@@ -97,6 +97,32 @@ pub(crate) fn read_header(location: &Location, source: &dyn Source) -> Result<Co
         };
         Error::file(location, named(error, looks))
     })
+}
+
+/// What a file of gzip holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InGzip {
+    /// A file of a format that is read.
+    Tensors,
+    /// A file of a kind that is known, and not read.
+    Foreign(Foreign),
+    /// Something else.
+    Unknown,
+    /// Nothing that can be inflated.
+    Damaged,
+}
+
+/// What a file of gzip holds, by its first bytes.
+pub fn in_gzip(path: &Path) -> InGzip {
+    let first = first_of_gzip(path, LOOK_LEN);
+    let extension =
+        path.with_extension("").extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    match Foreign::recognise(&first, &extension) {
+        _ if first.is_empty() => InGzip::Damaged,
+        _ if recognise(&first[..first.len().min(MAGIC_LEN)]).is_some() => InGzip::Tensors,
+        Some(kind) => InGzip::Foreign(kind),
+        None => InGzip::Unknown,
+    }
 }
 
 /// The error of a header, where the file is of a kind that is known, and not read.

@@ -21,14 +21,12 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     }
     let bytes = kept(location, bytes, progress)?;
     let members = npz::members(bytes.as_ref()).map_err(|error| Error::file(location, error))?;
-    if !options.two_sums {
-        members.check_sums().map_err(|error| Error::file(location, error))?;
-    }
     let archive = Archive::new(location, bytes)?;
     // an archive without members is an .npz of no arrays
     if members.is_empty() || members.has_arrays() {
-        return arrays::open(archive, members);
+        return arrays::open(archive, members, options.two_sums);
     }
+    members.check_sums().map_err(|error| Error::file(location, error))?;
     if zarr::is_archive(&members) {
         return zarr::open_archive(archive, members);
     }

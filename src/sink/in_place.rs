@@ -8,8 +8,11 @@ use std::fs::{File, OpenOptions};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
-use rustix::io::Errno;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::{Errno, retry_on_intr};
 
 use super::writable_map::PAGE;
 use super::{Sink, SinkError, WritableMap, ignore_sigxfsz, resolve, sync_file};
@@ -67,6 +70,29 @@ impl InPlaceFile {
     /// [`SinkError::Io`].
     pub fn id(&self) -> Result<Option<FileId>, SinkError> {
         FileId::of(&self.file).map_err(SinkError::Io)
+    }
+
+    /// Hold the file as one that is being changed, until it is closed. Returns whether nobody else does, who
+    /// cannot begin then until it is [shared](InPlaceFile::share).
+    pub fn hold(&self) -> bool {
+        self.lock(FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// Let others change it too. Where it cannot be locked, nothing tells a run that goes on from one that
+    /// was killed.
+    pub fn share(&self) {
+        const TRIES: u32 = 100;
+        // another one that holds it alone only looks at its header
+        for _ in 0..TRIES {
+            if self.lock(FlockOperation::NonBlockingLockShared) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn lock(&self, how: FlockOperation) -> bool {
+        retry_on_intr(|| flock(&self.file, how)).is_ok()
     }
 
     /// The file, for reading its header.

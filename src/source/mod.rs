@@ -35,6 +35,7 @@ mod spool;
 mod stream;
 
 pub use concat::ConcatSource;
+pub(crate) use inflate::first_of_gzip;
 pub use inflate::{DeflatedRange, InflateReader, InflatedSource};
 pub use memory::MemorySource;
 pub use mmap::MmapSource;

@@ -12,7 +12,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use crate::inputs::zip;
 use crate::program::bash;
@@ -86,7 +90,12 @@ fn write_files(folder: &Path) {
         ("list.json", b"[[1, 2], [3, 4]]".to_vec()),
         ("numbers", b"a,b\n1,2\n3,4\n".to_vec()),
         ("list", b"[[1, 2], [3, 4]]".to_vec()),
-        ("matrix.npy.gz", b"\x1f\x8b\x08\x00and so on".to_vec()),
+        ("damaged.npy.gz", b"\x1f\x8b\x08\x00and so on".to_vec()),
+        ("matrix.npy.gz", gzip(&matrix)),
+        ("table.csv.gz", gzip(b"a,b\n1,2\n3,4\n")),
+        ("photo.png.gz", gzip(b"\x89PNG\r\n\x1a\n\0\0\0\x0d")),
+        ("mri.raw.gz", gzip(&[0, 0, 128, 63, 0, 0, 0, 64])),
+        ("my matrix.npy", matrix.clone()),
         ("brain.nii.gz", b"\x1f\x8b\x08\x00and so on".to_vec()),
         ("photo.png", b"\x89PNG\r\n\x1a\n\0\0\0\x0d".to_vec()),
         ("two words.tif", b"II*\0\x08\0\0\0".to_vec()),
@@ -105,6 +114,12 @@ fn write_files(folder: &Path) {
     fs::create_dir(folder.join("folder")).unwrap();
     fs::create_dir(folder.join("image.zarr")).unwrap();
     fs::write(folder.join("image.zarr/.zarray"), b"{}").unwrap();
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
 }
 
 /// An archive in which the lowest bit of a byte is another one.

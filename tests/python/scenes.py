@@ -6,11 +6,13 @@ held against. `begin(folder)` says where the files that scenes are made of lie, 
 """
 
 import errno
+import io
 import json
 import os
 import shutil
 import struct
 import threading
+import zipfile
 
 import numpy as np
 
@@ -177,6 +179,17 @@ class InPlace(Scene):
     def outcome(self, folder, run):
         return b"".join(read(os.path.join(folder, name)) for name in self.changed)
 
+    def marks(self, old):
+        """Where marks of a run that goes on may stand: in place of CRC-32s in the directory of an archive."""
+        if not self.output.endswith(".npz"):
+            return set()
+        with zipfile.ZipFile(io.BytesIO(old)) as archive:
+            at, places = archive.start_dir, set()
+            for _ in archive.infolist():
+                places.update(range(at + 16, at + 20))
+                at += 46 + sum(struct.unpack_from("<HHH", old, at + 28))
+        return places
+
     def state(self, folder, litter=False, ignore=()):
         if set(ignore) & set(self.changed):
             return "both"
@@ -184,7 +197,8 @@ class InPlace(Scene):
         if len(data) != len(old):
             raise Wrong(f"{self.output} has another length")
         now, before, after = (np.frombuffer(b, "u1") for b in (data, old, self.new))
-        if not np.all((now == before) | (now == after)):
+        strange = np.flatnonzero((now != before) & (now != after))
+        if not set(strange.tolist()) <= self.marks(old):
             raise Wrong(f"{self.output} holds bytes that are neither the old ones nor the new ones")
         for name in sorted(os.listdir(folder)):
             if name not in ("spool", *self.changed) and name not in ignore:

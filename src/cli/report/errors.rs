@@ -8,7 +8,8 @@ use std::path::Path;
 use tslice::internals::cast::{Cast, CastError, Casting, can_cast};
 use tslice::internals::dtype::{DType, Endian, NpyType};
 use tslice::internals::error::{Cause, Error, FileName, InputIsOutput};
-use tslice::internals::format::{FormatError, shortened};
+use tslice::internals::format::npy::{DescrError, NpyError};
+use tslice::internals::format::{Foreign, FormatError, shortened};
 use tslice::internals::input::{
     FieldFault, Given, RawFault, ReadAsFault, SelectFault, ShardsFault,
 };
@@ -55,7 +56,7 @@ fn failure(error: &Error, flag: &str) -> Failure {
         .or_else(|| Some(layout(cause.downcast_ref()?, file, failed)))
         .or_else(|| Some(raw(cause.downcast_ref()?, file, |words| Failure::new(said(words)))))
         .or_else(|| Some(format(cause.downcast_ref()?, error, flag, failed)))
-        .or_else(|| Some(edit(cause.downcast_ref()?, failed)))
+        .or_else(|| Some(edit(cause.downcast_ref()?, file, failed)))
         .or_else(|| Some(of_tensor(cast(cause.downcast_ref()?))))
         .or_else(|| Some(join(cause.downcast_ref()?, failed)))
         .or_else(|| Some(merge(cause.downcast_ref()?, failed)));
@@ -116,6 +117,9 @@ fn format(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> F
         FormatError::Foreign(kind) => {
             failed().hint_if(remedy(*kind, error.file.as_ref(), flag == "-t"))
         }
+        FormatError::Npy(NpyError::Descr(DescrError::Object(_))) => {
+            failed().hint_if(remedy(Foreign::Pickle, error.file.as_ref(), flag == "-t"))
+        }
         FormatError::Unrecognised => failed().hint(raw_bytes(error, flag)),
         _ => failed(),
     }
@@ -132,9 +136,14 @@ fn raw(
             let (flag, purpose) = (flag_of(*given), given.purpose());
             failed(&format_args!("{flag} is for {purpose}, and the input is of format {format}"))
                 .hint_if(match given {
-                    Given::Shape | Given::Order | Given::Offset => {
-                        Some("with --dtype, --offset 0 takes it as raw bytes from the first one on")
+                    Given::Shape => {
+                        let name = file.map(|file| quoted(&file.to_string())).unwrap_or_default();
+                        Some(format!(
+                            "the file says its shape itself: `tslice info {name}` shows it"
+                        ))
                     }
+                    Given::Order => Some("the file says its order itself".to_owned()),
+                    Given::Offset => Some("the file says itself where elements begin".to_owned()),
                     _ => None,
                 })
         }
@@ -166,8 +175,16 @@ fn raw(
 }
 
 /// Files that cannot be changed.
-fn edit(fault: &EditFault, failed: impl Fn() -> Failure) -> Failure {
+fn edit(fault: &EditFault, file: Option<&FileName>, failed: impl Fn() -> Failure) -> Failure {
     match fault {
+        EditFault::HalfWritten { member } => {
+            let archive = file.map(|file| quoted(&file.to_string())).unwrap_or_default();
+            let member = quoted(member);
+            failed().hint(format_args!(
+                "run again what changed it, `tslice assign {archive} -t {member} ... --in-place`, or overwrite \
+                 all of it"
+            ))
+        }
         EditFault::Deflated => {
             failed().hint("`tslice FILE -o STORED.npz` stores all arrays as they are: change that")
         }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tslice::internals::error::FileName;
 use tslice::internals::format::Foreign;
+use tslice::internals::input::{InGzip, in_gzip};
 
 use super::shell::quoted;
 
@@ -21,7 +22,10 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> 
     };
     let line = match kind {
         Foreign::Gzip if stem.ends_with(".nii") => NIBABEL,
-        Foreign::Gzip => return streamed("zcat"),
+        Foreign::Gzip => match file {
+            Some(FileName::Path(path)) => return Some(unzipped(path, name)),
+            _ => return streamed("zcat"),
+        },
         Foreign::Bzip2 => return streamed("bzcat"),
         Foreign::Lz4 => return streamed("lz4cat"),
         Foreign::Xz => return streamed("xzcat"),
@@ -72,7 +76,9 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> 
              torch.save(torch.jit.load('{name}', map_location='cpu').state_dict(), '{pt}')"
         }
         Foreign::Pickle => {
-            "import numpy; numpy.save('{npy}', numpy.load('{name}', allow_pickle=True))"
+            "import numpy; d = numpy.load('{name}', allow_pickle=True); d = d.item() if \
+             getattr(d, 'shape', 0) == () else d; d = d if hasattr(d, 'items') else dict(enumerate(d)); \
+             numpy.savez('{npz}', **{str(k): v for k, v in d.items()})"
         }
         Foreign::Numbers(None) => return as_text("txt"),
         Foreign::Numbers(Some(',')) => return as_text("csv"),
@@ -99,6 +105,25 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> 
         _ => "",
     };
     Some(format!("`python3 -c \"{line}\"` converts it{trust}"))
+}
+
+/// The hint for a file of gzip, by what is in it.
+fn unzipped(path: &Path, name: &str) -> String {
+    let piped = |flags: &str| format!("`zcat {name} | tslice - {flags}...` reads it");
+    match in_gzip(path) {
+        InGzip::Tensors => piped(""),
+        InGzip::Foreign(Foreign::Numbers(None)) => piped("--from txt "),
+        InGzip::Foreign(Foreign::Numbers(Some(','))) => piped("--from csv "),
+        InGzip::Foreign(Foreign::JsonList) => piped("--from json "),
+        InGzip::Foreign(kind) => {
+            format!("what it holds is {kind}: `gunzip -k {name}` takes it out")
+        }
+        InGzip::Unknown => format!(
+            "what it holds is no file of tensors; {} if that is raw bytes",
+            piped("--dtype DTYPE --shape LIST ")
+        ),
+        InGzip::Damaged => "it cannot be inflated: the file is damaged".to_owned(),
+    }
 }
 
 /// The hint for a distributed checkpoint in this folder.

@@ -33,7 +33,7 @@ pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Option<Failure>
     let mut flags = words().take_while(|word| *word != "--").filter(|word| word.len() > 2);
     match flags.find(|word| is_dashed_file(word)) {
         Some(file) => Some(dashed(file)),
-        None => error.use_stderr().then(|| of_clap(error)),
+        None => error.use_stderr().then(|| of_clap(error, args)),
     }
 }
 
@@ -64,7 +64,7 @@ fn dashed(file: &str) -> Failure {
 }
 
 /// What clap says, in one line.
-fn of_clap(error: &clap::Error) -> Failure {
+fn of_clap(error: &clap::Error, line: &[OsString]) -> Failure {
     let texts = |kind| error.get(kind).map(texts).unwrap_or_default();
     let args = shown(&texts(ContextKind::InvalidArg));
     let arg = match args.join(" and ") {
@@ -122,7 +122,12 @@ fn of_clap(error: &clap::Error) -> Failure {
     let flags = args.iter().all(|arg| {
         arg.starts_with('-') && !arg[1..].starts_with(|first: char| first.is_ascii_digit())
     });
+    let meant = match error.kind() {
+        ErrorKind::UnknownArgument => args.first().and_then(|flag| of_numpy(flag, line)),
+        _ => None,
+    };
     match (error.kind(), suggested) {
+        _ if meant.is_some() => failure.hint_if(meant),
         (_, Some(suggested)) => failure.hint(format_args!("did you mean '{suggested}'?")),
         _ if !possible.is_empty() => failure.hint(format_args!("possible values: {possible}")),
         (ErrorKind::UnknownArgument, _) if flags => {
@@ -135,6 +140,47 @@ fn of_clap(error: &clap::Error) -> Failure {
         }
         _ => failure,
     }
+}
+
+/// What stands for a method of NumPy's arrays that was typed as a flag.
+fn of_numpy(flag: &str, line: &[OsString]) -> Option<String> {
+    let words = Vec::from_iter(line.iter().filter_map(|word| word.to_str()));
+    let joined = words.iter().find_map(|word| word.strip_prefix(flag)?.strip_prefix('='));
+    let next = || words.iter().skip_while(|word| **word != flag).nth(1).copied();
+    match flag {
+        "--astype" => {
+            let dtype = joined.or_else(next).filter(|dtype| !dtype.starts_with('-'));
+            Some(format!("--cast {} converts elements", quoted(dtype.unwrap_or("DTYPE"))))
+        }
+        "--reshape" => Some(
+            "`tslice INPUT --to raw | tslice - --dtype DTYPE --shape LIST -o OUTPUT` gives elements \
+             another shape"
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+/// A failure with a hint where the shell took the name of a file apart: neighbouring words, the first of
+/// which is no file, are one when they are joined by blanks.
+pub(crate) fn with_blanks(failure: Failure, args: &[OsString]) -> Failure {
+    const MOST: usize = 8;
+    let words =
+        Vec::from_iter(args.iter().skip(1).take(MOST * MOST).map(|it| it.to_string_lossy()));
+    for (at, first) in words.iter().enumerate().filter(|(_, first)| !Path::new(&***first).exists())
+    {
+        let mut name = first.to_string();
+        for word in words[at + 1..].iter().take(MOST) {
+            name = format!("{name} {word}");
+            if Path::new(&name).exists() {
+                let name = quoted(&name);
+                return failure.hint(format_args!(
+                    "quote the name, so that the shell does not take it apart: {name}"
+                ));
+            }
+        }
+    }
+    failure
 }
 
 /// The commands that have a flag which another one has not.
@@ -199,11 +245,26 @@ fn unknown_command(args: &[OsString]) -> Failure {
             failure.hint(format_args!("use tslice {next} --help"))
         }
         "help" => failure.hint("use tslice --help"),
+        "min" | "max" | "sum" | "mean" | "std" | "any" | "all" => {
+            let input = input_of(next);
+            failure.hint(format_args!("`tslice view {input} --reduce {typed}` reduces all of it"))
+        }
+        "nan" | "isnan" | "inf" | "isinf" | "median" | "var" | "quantile" | "percentile" => {
+            let input = input_of(next);
+            failure.hint(format_args!(
+                "`tslice view {input} --stats` counts NaN and infinite elements, and shows mean and spread"
+            ))
+        }
         _ => failure.hint(did_you_mean(typed, commands.iter().copied()).unwrap_or_else(|| {
             let commands = commands.join(", ");
             format!("`tslice INPUT [INDEX]` slices; the commands are {commands}")
         })),
     }
+}
+
+/// The input of a command that is proposed: what was typed, if it is a file.
+fn input_of(typed: &str) -> String {
+    if Path::new(typed).exists() { quoted(typed) } else { "INPUT".to_owned() }
 }
 
 fn texts(value: &ContextValue) -> Vec<String> {

@@ -18,7 +18,7 @@ pub(crate) use errors::of_flag;
 pub(crate) use exit::Exit;
 pub(crate) use failure::{Failure, counted, human_bytes, in_one_line, plain};
 pub(crate) use json::Json;
-pub(crate) use misuse::{failure as misuse, misplaced, quote};
+pub(crate) use misuse::{failure as misuse, misplaced, quote, with_blanks};
 pub(crate) use nearest::did_you_mean;
 pub(crate) use percent::percent_encoded;
 pub(crate) use progress::watch;

@@ -3,7 +3,7 @@
 use crate::format::brief::brief;
 
 /// What is wrong with an archive.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum NpzError {
     /// There is no end record of a central directory.
     #[error("the archive is cut short or damaged: it has no end of a central directory")]
@@ -14,6 +14,12 @@ pub enum NpzError {
     /// A record that is not where another one says, or is incomplete.
     #[error("the archive is damaged: {0}")]
     Damaged(&'static str),
+    /// A member whose local header has another CRC-32 than the directory.
+    #[error(
+        "its local header has another CRC-32 than the central directory, as where a change of it was \
+         killed: run that again"
+    )]
+    TwoSums,
     /// One member cannot be read.
     #[error("member \"{}\": {fault}", brief(.name))]
     Member {
@@ -25,7 +31,7 @@ pub enum NpzError {
 }
 
 /// Why a member of an archive cannot be read.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum MemberFault {
     /// An encrypted member.
     #[error("encrypted members are not read")]

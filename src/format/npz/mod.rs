@@ -22,7 +22,7 @@ mod error;
 mod sums;
 
 pub use error::{MemberFault, NpzError};
-pub use sums::{MemberSums, sums};
+pub use sums::{MemberSums, mark, sums};
 
 /// Whether a file that begins with these bytes is a zip archive.
 pub(crate) fn begins(first: &[u8]) -> bool {
@@ -42,6 +42,8 @@ pub struct Member<'a> {
     pub crc: u32,
     /// Whether they are compressed.
     pub deflated: bool,
+    /// Whether its local header has another CRC-32 than the directory.
+    pub two_sums: bool,
 }
 
 /// The members of an archive, each of which takes its name and some 50 bytes.
@@ -50,8 +52,6 @@ pub struct Members {
     /// Their names, one after the other.
     names: String,
     places: Vec<MemberPlace>,
-    /// The first one whose local header has another CRC-32 than the directory.
-    two_sums: Option<String>,
 }
 
 /// A member without its name.
@@ -60,6 +60,7 @@ struct MemberPlace {
     name: usize,
     name_len: u16,
     deflated: bool,
+    two_sums: bool,
     crc: u32,
     len: u64,
     /// Where its local header begins, and the range of its bytes.
@@ -76,10 +77,7 @@ pub fn members(archive: &dyn Source) -> Result<Members, FormatError> {
     let mut all = Members::default();
     directory.entries(archive, |_, entry| {
         let LocalHeader { data, crc } = entry.locate(archive, directory.range.start)?;
-        if crc.is_some_and(|crc| crc != entry.crc) {
-            all.two_sums.get_or_insert_with(|| entry.name.clone());
-        }
-        all.push(&entry, data);
+        all.push(&entry, data, crc.is_some_and(|crc| crc != entry.crc));
         Ok(())
     })?;
     all.check()?;
@@ -121,8 +119,9 @@ impl Members {
     /// All of them.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Member<'_>> + Clone {
         self.places.iter().map(|place| {
-            let MemberPlace { ref data, len, crc, deflated, .. } = *place;
-            Member { name: place.name(&self.names), data: data.clone(), len, crc, deflated }
+            let MemberPlace { ref data, len, crc, deflated, two_sums, .. } = *place;
+            let (name, data) = (place.name(&self.names), data.clone());
+            Member { name, data, len, crc, deflated, two_sums }
         })
     }
 
@@ -132,19 +131,21 @@ impl Members {
     /// # Errors
     /// [`MemberFault::OtherHeader`].
     pub fn check_sums(&self) -> Result<(), FormatError> {
-        match &self.two_sums {
-            Some(name) => Err(of_member(name, MemberFault::OtherHeader("CRC-32"))),
+        match self.iter().find(|member| member.two_sums) {
+            Some(member) => Err(of_member(member.name, MemberFault::OtherHeader("CRC-32"))),
             None => Ok(()),
         }
     }
 
-    fn push(&mut self, entry: &DirectoryEntry, data: Range<u64>) {
+    fn push(&mut self, entry: &DirectoryEntry, data: Range<u64>, two_sums: bool) {
         let DirectoryEntry { ref name, method, crc, size: len, offset, .. } = *entry;
         // the directory says the length in 16 bits
         let (name_len, deflated) = (name.len() as u16, method == DEFLATED);
         let name_at = self.names.len();
         self.names.push_str(name);
-        self.places.push(MemberPlace { name: name_at, name_len, deflated, crc, len, offset, data });
+        let place =
+            MemberPlace { name: name_at, name_len, deflated, two_sums, crc, len, offset, data };
+        self.places.push(place);
     }
 
     /// Put them in the order of their bytes. No two may share bytes; of several of one name the last one of the

@@ -1,5 +1,5 @@
 //! Where an archive says the CRC-32 of a member, so that it can be put right after the member's bytes
-//! were changed where they lie.
+//! were changed where they lie. While they are changed, the two that it says differ.
 //!
 //! ```text
 //! local header .. CRC │ data │ (descriptor: CRC) │ ..   central directory: .. entry .. CRC ..
@@ -8,43 +8,78 @@
 use std::ops::Range;
 
 use super::{
-    DESCRIPTOR, Directory, DirectoryEntry, FormatError, LOCAL, MemberFault, MemberPlace, Members,
-    Source, find_directory, members, read_at, u16_at, u32_at, u64_at,
+    DEFLATED, DESCRIPTOR, Directory, DirectoryEntry, FormatError, LOCAL, MemberFault, MemberPlace,
+    Members, Source, find_directory, members, read_at, u16_at, u32_at, u64_at,
 };
+use crate::crc::PiecesCrc;
 
 /// Where an archive says the CRC-32 of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberSums {
+    /// The member's name, with `.npy`.
+    pub name: String,
     /// The range of the member's bytes in the archive.
     pub data: Range<u64>,
     /// Where its CRC-32 stands, in 4 bytes, low ones first; that in the central directory, which readers
     /// go by, is the last.
     pub places: Vec<u64>,
+    /// The CRC-32s that stand there, which may be wrong.
+    pub crcs: Vec<u32>,
 }
 
-/// Where the CRC-32s of those members are that hold these positions of the archive, which ascend. They may
-/// be wrong, and differ from each other.
+impl MemberSums {
+    /// Whether they are the same.
+    pub fn agree(&self) -> bool {
+        self.crcs.windows(2).all(|two| two[0] == two[1])
+    }
+}
+
+/// What stands in place of a CRC-32 while a member is written: a number that tells one change from others.
+pub fn mark(change: &[u8]) -> u32 {
+    let mark = PiecesCrc::default();
+    mark.add(change, 0);
+    mark.get()
+}
+
+/// Where the CRC-32s of those members are that hold these positions of the archive, which ascend; and the
+/// name of another stored member whose CRC-32s differ from each other, if there is one.
 ///
 /// # Errors
 /// Those of [`members`]; [`MemberFault::Descriptor`].
-pub fn sums(archive: &dyn Source, positions: &[u64]) -> Result<Vec<MemberSums>, FormatError> {
+pub fn sums(
+    archive: &dyn Source,
+    positions: &[u64],
+) -> Result<(Vec<MemberSums>, Option<String>), FormatError> {
     let Members { places, .. } = members(archive)?;
     let directory = find_directory(archive)?;
-    let mut found = Vec::new();
+    let (mut found, mut other) = (Vec::new(), None);
     directory.entries(archive, |at, entry| {
         let number = places.partition_point(|place| place.offset < entry.offset);
         let Some(MemberPlace { data, offset, .. }) = places.get(number) else { return Ok(()) };
+        if entry.method == DEFLATED || *offset != entry.offset {
+            return Ok(());
+        }
         let first = positions.partition_point(|&position| position < data.start);
-        if positions.get(first).is_some_and(|position| data.contains(position)) {
-            let next = places.get(number + 1).map(|next| next.offset);
-            let mut places = entry.local_sums(archive, *offset, data, next, &directory)?;
-            places.push(at + 16);
-            found.push(MemberSums { data: data.clone(), places });
+        let is_asked = positions.get(first).is_some_and(|position| data.contains(position));
+        let next = places.get(number + 1).map(|next| next.offset);
+        let mut places = match entry.local_sums(archive, *offset, data, next, &directory) {
+            // nobody needs it
+            Err(FormatError::Npz(_)) if !is_asked => return Ok(()),
+            places => places?,
+        };
+        places.push(at + 16);
+        let crc = |&place: &u64| Ok::<_, FormatError>(u32_at(&read_at(archive, place, 4)?, 0));
+        let crcs = places.iter().map(crc).collect::<Result<_, _>>()?;
+        let sums = MemberSums { name: entry.name, data: data.clone(), places, crcs };
+        if is_asked {
+            found.push(sums);
+        } else if !sums.agree() {
+            other.get_or_insert(sums.name);
         }
         Ok(())
     })?;
     found.sort_unstable_by_key(|sums: &MemberSums| sums.data.start);
-    Ok(found)
+    Ok((found, other))
 }
 
 impl DirectoryEntry {

@@ -1,14 +1,16 @@
 //! A file that is changed, and all that is written into it: the elements, and then what an archive says of
 //! their bytes.
 //!
-//! The CRC-32s of members are computed from what is in the file when the elements are. A run that is killed
-//! before leaves members whose CRC-32 is wrong; running it again writes the same elements, and puts it
-//! right, whatever the killed one had done.
+//! The CRC-32s of members are computed from what is in the file when the elements are. While these are
+//! written, a mark of what is written where stands in place of that in the directory. A run that is killed
+//! leaves the mark: readers refuse the member, and whoever changes the archive next is told of it. Running it again
+//! writes the same elements, and puts the CRC-32s right, whatever the killed one had done.
 
 use crate::error::{Error, FileName};
 use crate::execute::Progress;
-use crate::format::npz::MemberSums;
+use crate::format::npz::{self, MemberSums};
 use crate::job::contract::{Made, Planned};
+use crate::job::edit::fault::EditFault;
 use crate::job::edit::original::Original;
 use crate::job::edit::tensor_edit::TensorEdit;
 
@@ -55,17 +57,73 @@ impl EditedFile {
             let looked = edit.look(&self.original, progress);
             looked.map_err(|error| error.of_tensor(edit.name(), several))?;
         }
+        (self.sums, _) = self.original.sums(&self.starts())?;
+        Ok(())
+    }
+
+    /// Where the tensors begin that are changed, in the order of the file.
+    fn starts(&self) -> Vec<u64> {
         let changed = self.edits.iter().filter(|edit| edit.bytes() > 0);
         let mut starts: Vec<u64> = changed.map(TensorEdit::start).collect();
         starts.sort_unstable();
-        self.sums = self.original.sums(&starts)?;
-        Ok(())
+        starts
+    }
+
+    /// The marks of the members that are to be changed, where nothing is left half written.
+    fn marks(&mut self) -> Result<Vec<u32>, Error> {
+        if self.sums.is_empty() {
+            return Ok(Vec::new());
+        }
+        let is_alone = self.original.hold();
+        let marks = self.check_members(is_alone);
+        self.original.share();
+        marks
+    }
+
+    /// Refuse an archive in which a member is half written, but for one that this run completes. Where others
+    /// change the file too, such members may be theirs.
+    fn check_members(&mut self, is_alone: bool) -> Result<Vec<u32>, Error> {
+        let (members, other) = self.original.sums(&self.starts())?;
+        let half = |name: &str| {
+            let member = name.strip_suffix(".npy").unwrap_or(name).to_owned();
+            Err(Error::file(self.original.input().location(), EditFault::HalfWritten { member }))
+        };
+        let mut marks = Vec::new();
+        for member in &members {
+            let (mark, is_whole) = self.mark(member)?;
+            let is_marked = member.crcs.last().is_some_and(|crc| [mark, !mark].contains(crc));
+            if !member.agree() && !is_marked && !is_whole {
+                return half(&member.name);
+            }
+            // never that of the bytes that are there
+            marks.push(if member.crcs.first() == Some(&mark) { !mark } else { mark });
+        }
+        match other {
+            Some(name) if is_alone => half(&name),
+            _ => {
+                self.sums = members;
+                Ok(marks)
+            }
+        }
+    }
+
+    /// A mark of what is written where in a member, the same for the same run; and whether that is all of it.
+    fn mark(&self, member: &MemberSums) -> Result<(u32, bool), Error> {
+        let (mut text, mut is_whole) = (member.name.clone(), false);
+        for edit in self.edits.iter().filter(|edit| member.data.contains(&edit.start())) {
+            text.push_str(&edit.places()?);
+            is_whole |= edit.is_whole();
+        }
+        Ok((npz::mark(text.as_bytes()), is_whole))
     }
 
     /// Write into it, or into its copy.
     pub(super) fn write(&mut self, several: bool, progress: &Progress) -> Result<(), Error> {
         let workers = self.original.workers().clone();
+        let marks = self.marks()?;
         let begun = self.original.begin(progress)?;
+        let mut marked = self.sums.iter().zip(marks);
+        marked.try_for_each(|(member, mark)| begun.mark(member, mark))?;
         for edit in &self.edits {
             let written = edit.write(&begun, &workers, progress);
             written.map_err(|error| error.of_tensor(edit.name(), several))?;

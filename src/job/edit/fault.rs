@@ -38,6 +38,12 @@ pub enum EditFault {
         /// The format of both.
         format: &'static OutputFormat,
     },
+    /// A member of an archive whose change is not complete.
+    #[error("member {member:?} is half written, by a run that was killed or still goes on")]
+    HalfWritten {
+        /// The name of its array.
+        member: String,
+    },
     /// What is written is read from the bytes that it overwrites.
     #[error(
         "its bytes are to be overwritten: a run that is killed could not be completed by running \

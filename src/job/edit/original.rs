@@ -144,14 +144,24 @@ impl Original {
         }
     }
 
+    /// Hold the file before it is changed in place; whether nobody else changes it. A copy is nobody else's.
+    pub(super) fn hold(&self) -> bool {
+        self.patch.as_ref().is_none_or(InPlaceFile::hold)
+    }
+
+    /// Let others change it at the same time.
+    pub(super) fn share(&self) {
+        self.patch.iter().for_each(InPlaceFile::share);
+    }
+
     /// Where the CRC-32s of those members of an archive stand whose elements begin at these positions,
-    /// which ascend; none in other files.
+    /// which ascend, and the name of another one whose CRC-32s differ; none in other files.
     ///
     /// # Errors
     /// An archive that breaks its format's rules.
-    pub(super) fn sums(&self, starts: &[u64]) -> Result<Vec<MemberSums>, Error> {
+    pub(super) fn sums(&self, starts: &[u64]) -> Result<(Vec<MemberSums>, Option<String>), Error> {
         if self.input.contents.format != Format::Npz || starts.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), None));
         }
         let location = self.input.location();
         let file = self.file.try_clone().map_err(|error| Error::file(location, error))?;
@@ -336,6 +346,21 @@ impl Edit {
     /// What the bytes of the file are written through.
     pub(super) fn patch(&self) -> &InPlaceFile {
         &self.patch
+    }
+
+    /// Put a mark in place of the CRC-32 in the directory of an archive, so that readers refuse the member
+    /// until all of it is written. A copy is seen by nobody before.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub(super) fn mark(&self, member: &MemberSums, mark: u32) -> Result<(), Error> {
+        match member.places.last() {
+            Some(&place) if self.copy.is_none() => {
+                let written = self.patch.write_at(place, &mark.to_le_bytes());
+                written.map_err(|error| failed_sink(self.name.clone(), error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Compute the CRC-32 of a member of an archive from what was written, and put it where it stands. In

@@ -7,7 +7,7 @@ use crate::execute::{
     Assignment, Conversion, ExecuteError, FillError, OutOfCore, Progress, StridedSink, Transfer,
     Workers,
 };
-use crate::format::TensorInfo;
+use crate::format::{TensorInfo, npz};
 use crate::gather::{GatherError, Indexed, Indices, Options, OutOfRange};
 use crate::index::resolve::Selection;
 use crate::job::casts::Casts;
@@ -187,6 +187,30 @@ impl TensorEdit {
             WrittenTo::Slice { to, .. } => to.bytes(),
             WrittenTo::Listed(scatter) => scatter.bytes(),
         }
+    }
+
+    /// Whether all elements of the tensor are written, whatever they were.
+    pub(super) fn is_whole(&self) -> bool {
+        match &self.place {
+            WrittenTo::Slice { to, .. } => to.bytes() == self.tensor.bytes(),
+            WrittenTo::Listed(_) => false,
+        }
+    }
+
+    /// Which bytes are written, as a text that differs for others. Lists in files count by the files' names.
+    pub(super) fn places(&self) -> Result<String, Error> {
+        let scatter = match &self.place {
+            WrittenTo::Slice { to, .. } => return Ok(format!("{to:?}")),
+            WrittenTo::Listed(scatter) => scatter,
+        };
+        let mut text = format!("{scatter:?}");
+        for list in &self.lists {
+            text.extend(list.path().map(|path| path.to_string_lossy()));
+            list.identify(&mut |bytes| {
+                text.push_str(&npz::mark(bytes).to_string());
+            })?;
+        }
+        Ok(text)
     }
 
     /// Make sure that all that is read is there and fits, while `original` is only read.
