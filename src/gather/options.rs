@@ -15,7 +15,7 @@ pub struct Options {
     /// Whether negative indices count from the end, as in NumPy and ONNX; only those further out
     /// are out of range then. In TensorFlow all are.
     pub negative: bool,
-    /// What becomes of indices out of range.
+    /// What to do with indices out of range.
     pub out_of_range: OutOfRange,
     /// The order of the axes of the result, where it is not that of the gather itself.
     pub transpose: Option<Permutation>,

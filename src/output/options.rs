@@ -118,7 +118,7 @@ impl WriteOptions {
         self
     }
 
-    /// How many threads work; 0 for as many as there are cores.
+    /// Number of threads; 0 for as many as there are cores.
     #[must_use]
     pub fn threads(self, threads: usize) -> WriteOptions {
         WriteOptions { workers: Workers::new(threads), ..self }

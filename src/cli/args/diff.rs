@@ -39,7 +39,7 @@ pub(crate) struct DiffArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// How many threads work [default: one a core]
+    /// Number of threads [default: one a core]
     #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<u16>,
     /// Show no progress

@@ -62,7 +62,7 @@ pub(crate) struct ScatterArgs {
     /// are broadcast.
     #[arg(long, requires = "axis")]
     pub(crate) elements: bool,
-    /// What becomes of positions out of range, negative ones included
+    /// What to do with positions out of range, negative ones included
     #[arg(long, value_parser = one_of(BEYOND), default_value = "error", value_name = "WHAT")]
     pub(crate) out_of_range: OutOfRange,
     /// The tensor of the indices, in a file of several
@@ -79,7 +79,7 @@ pub(crate) struct ScatterArgs {
     pub(crate) to: EditArgs,
 }
 
-/// What becomes of a position out of range that is to be written to.
+/// What to do with a position out of range that is to be written to.
 const BEYOND: [Choice<OutOfRange>; 2] = [
     ("error", "It is an error that names the first one", OutOfRange::Error),
     ("skip", "Nothing is written there", OutOfRange::Drop),
@@ -113,7 +113,7 @@ pub(crate) struct EditArgs {
     /// Wait until the disk has the output
     #[arg(long)]
     pub(crate) fsync: bool,
-    /// How many threads work [default: one a core]
+    /// Number of threads [default: one a core]
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
     /// Check everything, print what would be written, write nothing

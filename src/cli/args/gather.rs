@@ -39,7 +39,7 @@ pub(crate) struct GatherArgs {
     /// Without it they are out of range.
     #[arg(long)]
     pub(crate) negative: bool,
-    /// What becomes of indices out of range
+    /// What to do with indices out of range
     #[arg(long, value_parser = one_of(OUTSIDE), default_value = "error", value_name = "WHAT")]
     pub(crate) out_of_range: OutOfRange,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(crate) struct GatherArgs {
     pub(crate) to: OutputArgs,
 }
 
-/// What becomes of an index out of range.
+/// What to do with an index out of range.
 const OUTSIDE: [Choice<OutOfRange>; 4] = [
     ("error", "It is an error that names the first one", OutOfRange::Error),
     ("zero", "Its slice is zeros (TensorFlow on GPU)", OutOfRange::Drop),

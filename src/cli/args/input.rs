@@ -74,12 +74,12 @@ pub(crate) struct TextArgs {
     /// or bool where all are.
     #[arg(long = "from", value_parser = one_of(TEXTS), ignore_case = true, value_name = "FORMAT", hide_short_help = true)]
     pub(crate) from_text: Option<TextFormat>,
-    /// What parts the columns of csv, tsv and txt
+    /// The character between the columns of csv, tsv and txt
     ///
     /// One character, \t for a tab. Without it a comma in csv, a tab in tsv, white space in txt.
     #[arg(long, value_name = "CHAR", allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) delimiter: Option<String>,
-    /// Skip so many lines at the beginning
+    /// Number of lines to skip at the beginning
     ///
     /// One line of names without any number is left out by itself, as are comments (#) and empty lines.
     #[arg(long, value_name = "N", hide_short_help = true)]
@@ -125,9 +125,9 @@ const HOW: [Choice<IoMode>; 3] = [
 
 /// Formats of text.
 const TEXTS: [Choice<TextFormat>; 4] = [
-    ("csv", "Columns parted by commas", TextFormat::Csv),
-    ("tsv", "Columns parted by tabs", TextFormat::Tsv),
-    ("txt", "Columns parted by white space", TextFormat::Txt),
+    ("csv", "Columns separated by commas", TextFormat::Csv),
+    ("tsv", "Columns separated by tabs", TextFormat::Tsv),
+    ("txt", "Columns separated by white space", TextFormat::Txt),
     ("json", "Nested lists", TextFormat::Json),
 ];
 

@@ -47,7 +47,7 @@ pub(crate) struct OutputArgs {
     /// begun.
     #[arg(long, value_parser = part::part, value_name = "I/N", hide_short_help = true)]
     pub(crate) part: Option<PartArg>,
-    /// How many threads work [default: one a core, at least eight for ranges that wait for the disk]
+    /// Number of threads [default: one a core, at least eight for ranges that wait for the disk]
     #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<u16>,
     /// Check everything, print what would be written, write nothing
@@ -88,7 +88,7 @@ pub(crate) struct FormatArgs {
     pub(crate) name: Option<String>,
 }
 
-/// What becomes of the metadata.
+/// What to do with the metadata.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct MetadataArgs {

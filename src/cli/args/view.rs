@@ -42,7 +42,7 @@ pub(crate) struct ViewArgs {
     pub(crate) format: FormatArgs,
     #[command(flatten)]
     pub(crate) metadata: MetadataArgs,
-    /// How many threads work [default: one a core]
+    /// Number of threads [default: one a core]
     #[arg(short = 'j', long, value_name = "N", value_parser = threads, requires = "work")]
     pub(crate) threads: Option<u16>,
     /// Show no progress

@@ -63,7 +63,7 @@ pub struct Request<'a> {
     pub bytes: u64,
     /// `__metadata__` of the inputs, where the format has it.
     pub metadata: &'a BTreeMap<String, String>,
-    /// What becomes of the metadata.
+    /// What to do with the metadata.
     pub change: &'a MetadataChange,
     /// The memory order of all tensors.
     pub order: Order,

@@ -29,14 +29,14 @@ const TEXT: OutputFormat = OutputFormat {
 
 pub(super) static CSV: OutputFormat = OutputFormat {
     name: "csv",
-    about: "Text, columns parted by commas",
+    about: "Text, columns separated by commas",
     extensions: &["csv"],
     ..TEXT
 };
 
 pub(super) static TSV: OutputFormat = OutputFormat {
     name: "tsv",
-    about: "Text, columns parted by tabs",
+    about: "Text, columns separated by tabs",
     extensions: &["tsv"],
     lay_out: |request| lay_out(TextFormat::Tsv, request),
     ..TEXT
@@ -44,7 +44,7 @@ pub(super) static TSV: OutputFormat = OutputFormat {
 
 pub(super) static TXT: OutputFormat = OutputFormat {
     name: "txt",
-    about: "Text, columns parted by spaces",
+    about: "Text, columns separated by spaces",
     extensions: &["txt"],
     lay_out: |request| lay_out(TextFormat::Txt, request),
     ..TEXT
