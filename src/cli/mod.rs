@@ -36,13 +36,13 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
 fn run_command(args: impl Iterator<Item = OsString>) -> Result<Exit, Failure> {
     tslice::internals::source::raise_open_files();
     let args = Vec::from_iter(args);
+    if args.iter().take_while(|word| *word != "--").any(|word| word == "--json") {
+        report::fail_in_json();
+    }
     let outcome = match args::parse(&args) {
         Ok(command) => commands::run(&command),
-        Err(error) => match report::misuse(&error, &args) {
-            Some(failure) => Err(failure),
-            // help and version go to standard output
-            None => report::print_raw(&error.render().to_string()).map(|()| Exit::Done),
-        },
+        Err(error) => report::misuse(&error, &args)
+            .and_then(|told| report::print_raw(&args::told(told, &args)).map(|()| Exit::Done)),
     };
     outcome.map_err(|failure| report::with_blanks(failure, &args))
 }

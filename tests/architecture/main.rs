@@ -158,7 +158,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("async_trait", &["source/remote/"]),
     ("base64", &["format/zarr/"]),
     ("bzip2", &["format/zarr/"]),
-    ("clap", &["cli/args/", "cli/complete/", "cli/report/misuse.rs"]),
+    ("clap", &["cli/args/", "cli/complete/", "cli/report/misuse.rs", "cli/report/peers.rs"]),
     ("clap_complete", &["cli/complete/"]),
     ("colorous", &["picture.rs"]),
     ("crc32fast", &["crc.rs", "sink/zip/deflated.rs", "source/inflate.rs"]),

@@ -10,7 +10,7 @@ use crate::program::{bash, tslice};
 use crate::readme::write_inputs;
 
 /// The commands; none is the main job.
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 15] = [
     "",
     "gather",
     "assign",
@@ -24,6 +24,8 @@ const COMMANDS: [&str; 13] = [
     "info",
     "explain",
     "completions",
+    "help",
+    "man",
 ];
 
 fn help(folder: &TempDir, command: &str, flag: &str) -> String {
@@ -65,6 +67,7 @@ fn the_examples_of_every_help_run() {
 
         let help = help(&folder, command, "--help");
         let (_, examples) = help.split_once("\nExamples:\n").expect(command);
+        let (examples, _) = examples.split_once("\n\n").expect(command);
         let examples = examples.replace("\\\n", "");
         let lines: Vec<&str> = examples.lines().map(str::trim).collect();
         let (about, commands): (Vec<&str>, Vec<&str>) =
@@ -85,7 +88,7 @@ fn the_short_help_is_shorter_and_fits_a_terminal() {
     let folder = tempfile::tempdir().unwrap();
     for command in COMMANDS {
         let (short, long) = (help(&folder, command, "-h"), help(&folder, command, "--help"));
-        assert!(short.lines().count() < 70, "{command}");
+        assert!(short.lines().count() < 80, "{command}");
         assert!(short.lines().count() * 3 < long.lines().count() * 2, "{command}");
         assert!(!short.contains("Examples:"), "{command}");
         assert!(long.lines().all(|line| line.chars().count() <= 100), "{command}");
@@ -120,7 +123,7 @@ fn help_and_docs_tell_every_variable_that_is_read() {
     let mut found = Vec::new();
     variables(&root.join("src"), &mut found);
     assert!(found.len() >= 15, "{found:?}");
-    let help = help(&tempfile::tempdir().unwrap(), "", "--help");
+    let help = page_of(&tempfile::tempdir().unwrap(), "");
     let page = fs::read_to_string(root.join("docs/guarantees.md")).unwrap();
     for name in found {
         let name = if name.starts_with("AWS_") { "AWS_*" } else { &name };
@@ -140,5 +143,168 @@ fn the_help_holds_the_grammar_and_the_exit_statuses() {
     }
     for section in [".SH ITEMS OF AN INDEX", ".SH EXIT STATUS", ".SH ENVIRONMENT"] {
         assert!(man.contains(section), "{section}");
+    }
+}
+
+/// What `tslice man` prints, as text.
+fn page_of(folder: &TempDir, command: &str) -> String {
+    let words: Vec<&str> = command.split(' ').filter(|word| !word.is_empty()).collect();
+    let output = tslice(folder, &[&["man"], &words[..]].concat()).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{command}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn help_and_man_are_commands_too() {
+    let folder = tempfile::tempdir().unwrap();
+    for command in COMMANDS {
+        let words: Vec<&str> = command.split(' ').filter(|word| !word.is_empty()).collect();
+        let output = tslice(&folder, &[&["help"], &words[..]].concat()).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), help(&folder, command, "--help"));
+        let page = page_of(&folder, command);
+        let name =
+            format!("NAME\n       tslice{}{command} - ", if command.is_empty() { "" } else { "-" });
+        assert!(page.starts_with(&name), "{page}");
+        assert!(page.contains("\nEXAMPLES\n") && !page.contains('\u{8}'), "{command}");
+    }
+}
+
+/// The order in which people need it: examples, the daily flags, what few need, the environment.
+#[test]
+fn what_few_people_need_comes_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = help(&folder, "", "--help");
+    let at = |text: &str| long.find(text).unwrap_or_else(|| panic!("{text}"));
+    let places = [
+        "\nExamples:",
+        "\nItems of an index:",
+        "  -o, --output",
+        "  -t, --tensor",
+        "      --cast",
+        "  -f, --force",
+        "      --outer",
+        "      --with-files",
+        "      --delimiter",
+        "      --input-order",
+        "      --begin ",
+        "      --shrink-axis-mask",
+        "\nExit status:",
+        "  TMPDIR",
+    ];
+    assert!(places.map(at).is_sorted(), "{:?}", places.map(at));
+    assert!(long.lines().count() < 300);
+    // those of schedulers stand in the manual page
+    assert!(!long.contains("SLURM") && page_of(&folder, "").contains("SLURM_ARRAY_TASK_ID"));
+    for command in COMMANDS {
+        let long = help(&folder, command, "--help");
+        let option = |flag: &str| long.find(&format!("\n  {flag}, --"));
+        if let (Some(output), Some(other)) = (option("-o"), option("-j")) {
+            assert!(output < other, "{command}");
+            assert!(long.find("\nExamples:") < Some(output), "{command}");
+        }
+    }
+}
+
+#[test]
+fn the_version_names_the_build_and_the_processor() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = concat!("tslice ", env!("CARGO_PKG_VERSION"), "\n");
+    tslice(&folder, &["-V"]).assert().success().stdout(first);
+    let output = tslice(&folder, &["--version"]).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let features = said.strip_prefix(first).unwrap().strip_prefix("features: ").unwrap();
+    let (features, instructions) = features.split_once("\ninstructions: ").unwrap();
+    let built = [("hdf5", cfg!(feature = "hdf5")), ("remote", cfg!(feature = "remote"))];
+    for (name, is_on) in built.into_iter().chain([("zarr", cfg!(feature = "zarr"))]) {
+        assert_eq!(features.split(", ").any(|it| it == name), is_on, "{said}");
+    }
+    let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    for name in instructions.trim_end().split(", ").filter(|name| *name != "none") {
+        let is_there = flags.split_whitespace().any(|flag| flag == name);
+        assert!(!cfg!(target_arch = "x86_64") || flags.is_empty() || is_there, "{name}");
+    }
+}
+
+/// A word of another program is answered by the whole line; typed again it is understood.
+#[test]
+fn words_of_other_programs_are_answered_by_the_line_that_is_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    write_inputs(&folder);
+    for (typed, meant) in [
+        ("ls photos.npy", "tslice info photos.npy"),
+        ("list -l photos.npy volume.npy", "tslice info photos.npy volume.npy"),
+        ("tree model.safetensors", "tslice info model.safetensors"),
+        ("cat volume.npy '[0, :2]'", "tslice view volume.npy '[0, :2]'"),
+        ("cat photos.npy photos.npy -o o.npy", "tslice concat photos.npy photos.npy -o o.npy"),
+        ("head -n 2 volume.npy", "tslice view volume.npy '[:2]'"),
+        ("tail -2 volume.npy", "tslice view volume.npy '[-2:]'"),
+        ("show photos.npy", "tslice view photos.npy"),
+        ("print photos.npy", "tslice view photos.npy"),
+        ("stat volume.npy", "tslice view volume.npy --stats"),
+        ("stats volume.npy", "tslice view volume.npy --stats"),
+        ("mean volume.npy --axis 0", "tslice view volume.npy --reduce mean --axis 0 -o OUTPUT"),
+        ("cp volume.npy o.npz", "tslice volume.npy -o o.npz"),
+        ("convert volume.npy -o o.npz", "tslice volume.npy -o o.npz"),
+        ("slice photos.npy '[0]' -o o.npy", "tslice photos.npy '[0]' -o o.npy"),
+        ("cut photos.npy ':5' -o o.npy", "tslice photos.npy :5 -o o.npy"),
+        ("cut photos.npy --parts 2 -o '{}.npy'", "tslice split photos.npy --parts 2 -o '{}.npy'"),
+        ("take volume.npy '[0, 2]'", "tslice gather volume.npy --axis 0 --indices '[0, 2]'"),
+        ("photos.npy '[0]' --overwrite -o o.npy", "tslice photos.npy '[0]' --force -o o.npy"),
+        ("photos.npy '[0]' --out=o.npy", "tslice photos.npy '[0]' -o o.npy"),
+        ("photos.npy --dims 0,3,1,2", "tslice photos.npy --transpose 0,3,1,2"),
+        (
+            "concat volume.npy volume.npy --dim -1 -o o.npy",
+            "tslice concat volume.npy volume.npy --axis -1 -o o.npy",
+        ),
+        ("info photos.npy --sort-by bytes", "tslice info photos.npy --sort bytes"),
+        ("photos.npy --list", "tslice info photos.npy"),
+    ] {
+        let run = bash(&folder, &format!("tslice {typed}")).output().unwrap();
+        let said = String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(2), "{typed}: {said}");
+        let hint = said.lines().find_map(|line| line.strip_prefix("hint: "));
+        let is_meant =
+            hint.is_some_and(|hint| hint.strip_suffix(" --tree").unwrap_or(hint) == meant);
+        assert!(is_meant, "{typed}: {said}");
+        let line = meant.replace("OUTPUT", "m.npy");
+        let run = bash(&folder, &line).output().unwrap();
+        let said = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.success(), "{line}: {said}");
+        for made in ["o.npy", "o.npz", "m.npy", "0.npy", "1.npy"] {
+            let _ = fs::remove_file(folder.path().join(made));
+        }
+    }
+    // a file of that name is an input
+    fs::copy(folder.path().join("volume.npy"), folder.path().join("ls")).unwrap();
+    tslice(&folder, &["ls", "[0]", "-o", "o.npy"]).assert().success();
+}
+
+#[test]
+fn beside_json_an_error_is_json_too() {
+    let folder = tempfile::tempdir().unwrap();
+    write_inputs(&folder);
+    for (args, exit) in [
+        (&["info", "none.npy", "--json"][..], 1),
+        (&["explain", "volume.npy", "[99]", "--json"], 1),
+        (&["explain", "volume.npy", "[1:x]", "--json"], 2),
+        (&["diff", "volume.npy", "none.npy", "--json"], 2),
+        (&["view", "none.npy", "--stats", "--json"], 1),
+        (&["volume.npy", "-o", "o.txt", "--dry-run", "--json", "--zap"], 2),
+        (&["assign", "volume.npy", "--fill", "x", "-o", "o.npy", "-n", "--json"], 2),
+    ] {
+        let output = tslice(&folder, args).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(said.lines().count(), 1, "{said}");
+        let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert!(said["error"].is_string() && said.get("hint").is_some(), "{said}");
+        assert_eq!(said["exit"], exit, "{said}");
+        assert_eq!(output.status.code(), Some(exit), "{said}");
+        let caret = said.get("at").map(|at| {
+            let place = |key: &str| at[key].as_u64().unwrap() as usize;
+            at["text"].as_str().unwrap()[place("start")..place("end")].to_owned()
+        });
+        let expected = args.iter().find_map(|arg| arg.strip_prefix('[')?.strip_suffix(']'));
+        assert_eq!(caret.is_some(), expected.is_some(), "{said}");
+        assert!(caret.is_none_or(|caret| expected.unwrap().contains(&caret)), "{said}");
     }
 }

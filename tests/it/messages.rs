@@ -163,7 +163,9 @@ fn every_message_is_as_written() {
         let run = bash(&folder, command).output().unwrap();
         let said = String::from_utf8_lossy(&run.stderr);
         let said = format!("{said}[{}]", run.status.code().unwrap_or(-1));
-        let message = said.strip_prefix("tslice: ").unwrap_or("No prefix");
+        // beside --json it is an object
+        let message = said.strip_prefix("tslice: ").or(said.strip_prefix("{\""));
+        let message = message.unwrap_or("No prefix");
         assert!(!message.starts_with(char::is_uppercase), "$ {command}\n{said}");
         if said != expected[..end] {
             wrong += &format!("$ {command}\n{said}\n\n");

@@ -26,7 +26,7 @@ use super::view::ViewArgs;
 type Arguments = Option<fn(clap::Command) -> clap::Command>;
 
 /// All subcommands, by their names.
-const SUBCOMMANDS: [(&str, Arguments); 13] = [
+const SUBCOMMANDS: [(&str, Arguments); 15] = [
     (SLICE, Some(SliceArgs::augment_args)),
     ("gather", Some(GatherArgs::augment_args)),
     ("assign", Some(AssignArgs::augment_args)),
@@ -40,7 +40,20 @@ const SUBCOMMANDS: [(&str, Arguments); 13] = [
     ("info", Some(InfoArgs::augment_args)),
     ("explain", Some(ExplainArgs::augment_args)),
     ("completions", None),
+    ("help", None),
+    ("man", None),
 ];
+
+/// The names that are typed.
+pub(crate) const COMMANDS: [&str; 14] = {
+    let mut names = [""; SUBCOMMANDS.len() - 1];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = SUBCOMMANDS[at + 1].0;
+        at += 1;
+    }
+    names
+};
 
 /// Parse a command line, program name first; `None` if the whole definition must say what it is.
 pub(super) fn parse_alone(args: &[OsString]) -> Option<Command> {

@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use super::alone::COMMANDS;
 use super::diff::DiffArgs;
 use super::edit::{AssignArgs, ScatterArgs};
 use super::gather::GatherArgs;
@@ -43,7 +45,8 @@ use super::view::ViewArgs;
                       tslice diff A B [INDEX]\n       \
                       tslice info INPUT...\n       \
                       tslice explain INPUT [INDEX]\n       tslice explain INDEX --shape 5,6,7\n       \
-                      tslice completions SHELL",
+                      tslice completions SHELL\n       \
+                      tslice help|man [COMMAND]",
     after_help = "Values, more flags and examples: --help",
     after_long_help = manual::SLICE
 )]
@@ -142,6 +145,20 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Print the help of a command, as its --help does
+    #[command(override_usage = "tslice help [COMMAND]", after_long_help = manual::HELP)]
+    Help(TopicArgs),
+    /// Show the manual page of a command
+    #[command(override_usage = "tslice man [COMMAND]", after_long_help = manual::MAN)]
+    Man(TopicArgs),
+}
+
+/// What to tell of.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TopicArgs {
+    /// The command; tslice itself when left out
+    #[arg(value_name = "COMMAND", value_parser = PossibleValuesParser::new(COMMANDS))]
+    pub(crate) topic: Option<String>,
 }
 
 /// A shell that completions are made for.
@@ -188,11 +205,6 @@ pub(super) fn parted_list_of(definition: &clap::Command, args: &[OsString]) -> O
 pub(super) fn may_be_misspelled(word: &str) -> bool {
     let looks_like_one = word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_lowercase());
     looks_like_one && Path::new(word).symlink_metadata().is_err()
-}
-
-/// The definition, for help pages and completions.
-pub(crate) fn command() -> clap::Command {
-    Cli::command()
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub(crate) struct OutputArgs {
     /// Cut the tensors into shards of at most so many bytes: 5GB, 500MiB (-o DIR/)
     ///
     /// Each shard has as many tensors as follow each other and fit; a larger tensor has one of its own.
-    #[arg(long, value_name = "SIZE", value_parser = size, hide_short_help = true)]
+    #[arg(long, value_name = "SIZE", value_parser = shard_size, hide_short_help = true)]
     pub(crate) shard_size: Option<u64>,
     /// Copy the other small files of the input's folder beside the shards, such as config.json
     #[arg(long, hide_short_help = true)]
@@ -141,6 +141,12 @@ fn lengths(text: &str) -> Result<Lengths, &'static str> {
 fn codec(text: &str) -> Result<ChunkCodec, &'static str> {
     let codec = ChunkCodec::parse(text);
     codec.ok_or("zstd, zstd:1 to zstd:22, gzip:0 to gzip:9, blosc:0 to blosc:9 or none is needed")
+}
+
+/// The bytes of a shard.
+fn shard_size(text: &str) -> Result<u64, &'static str> {
+    size(text)
+        .and_then(|bytes| if bytes > 0 { Ok(bytes) } else { Err("a shard has at least 1 byte") })
 }
 
 /// A number of threads.

@@ -13,6 +13,7 @@ mod index;
 mod info;
 mod input;
 mod join;
+mod man;
 mod merge;
 mod output;
 mod part;
@@ -32,7 +33,7 @@ mod view;
 
 use tslice::internals::job::Along;
 
-use super::args::Command;
+use super::args::{Command, help};
 use super::complete::script;
 use super::report::{Exit, Failure, print_raw};
 
@@ -52,6 +53,8 @@ pub(crate) fn run(command: &Command) -> Result<Exit, Failure> {
         Command::Diff(args) => return diff::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Completions { shell } => print_raw(script(*shell)),
+        Command::Help(args) => print_raw(&help(args.topic.as_deref(), true)),
+        Command::Man(args) => man::run(args),
     };
     outcome.map(|()| Exit::Done)
 }

@@ -17,12 +17,19 @@ pub(crate) enum Exit {
     Usage,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(match exit {
+impl Exit {
+    /// The number that a shell sees.
+    pub(crate) fn status(self) -> u8 {
+        match self {
             Exit::Done => 0,
             Exit::Failed | Exit::Different => 1,
             Exit::Usage | Exit::Trouble => 2,
-        })
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.status())
     }
 }

@@ -6,11 +6,13 @@ use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tslice::internals::format::{is_printable, printable, shortened};
 use tslice::internals::source::remote::mask_secrets;
 
 use super::exit::Exit;
+use super::json::{self, Json};
 
 /// Why a run could not do what it was asked.
 #[derive(Debug)]
@@ -78,16 +80,30 @@ impl Failure {
 
     /// Say it on standard error, where nothing failed.
     pub(crate) fn print_note(self) {
-        Failure { message: format!("note: {}", self.message), ..self }.print();
+        let note = Failure { message: format!("note: {}", self.message), ..self };
+        let _ = write!(io::stderr().lock(), "{note}");
     }
 
-    /// Say it on standard error.
+    /// Say it on standard error, as JSON where that was asked for.
     pub(crate) fn print(&self) {
-        if !self.quiet {
-            // with standard error gone there is nobody left to tell
-            let _ = write!(io::stderr().lock(), "{self}");
+        if self.quiet {
+            return;
         }
+        let mut stderr = io::stderr().lock();
+        // with standard error gone there is nobody left to tell
+        let _ = match IN_JSON.load(Ordering::Relaxed) {
+            true => writeln!(stderr, "{}", Json(&json::of_failure(self))),
+            false => write!(stderr, "{self}"),
+        };
     }
+}
+
+/// Whether failures are printed as JSON.
+static IN_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Print failures as JSON from here on.
+pub(crate) fn fail_in_json() {
+    IN_JSON.store(true, Ordering::Relaxed);
 }
 
 impl fmt::Display for Failure {

@@ -2,8 +2,11 @@
 
 use std::fmt::{self, Write};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tslice::internals::format;
+use tslice::internals::source::remote::mask_secrets;
+
+use super::failure::Failure;
 
 /// Prints a value on one line, with escapes in its texts for what is not printable.
 pub(crate) struct Json<'a>(pub(crate) &'a Value);
@@ -20,4 +23,20 @@ impl Write for Escaped<'_, '_> {
     fn write_str(&mut self, json: &str) -> fmt::Result {
         format::write_printable_json(self.0, json)
     }
+}
+
+/// What went wrong: the message, the hint, or how the command is used, and the exit status; where an
+/// expression is at fault, it and the piece of it that a caret would stand under, in bytes.
+pub(super) fn of_failure(failure: &Failure) -> Value {
+    let masked = |text: &str| mask_secrets(text).into_owned();
+    let hint = failure.hint.as_deref().or(failure.usage.as_deref());
+    let mut value = json!({
+        "error": masked(&failure.message),
+        "hint": hint.map(masked),
+        "exit": failure.exit.status(),
+    });
+    if let Some((text, span)) = &failure.caret {
+        value["at"] = json!({ "text": masked(text), "start": span.start, "end": span.end });
+    }
+    value
 }

@@ -12,28 +12,38 @@ use tslice::internals::output::layout::FORMATS;
 
 use super::failure::Failure;
 use super::nearest::{did_you_mean, is_near};
+use super::peers;
 use super::shell::quoted;
-use crate::cli::args::{PartedList, command, parted_list, unquoted};
+use crate::cli::args::{COMMANDS, PartedList, Told, command, parted_list, unquoted};
 
 /// The error of a command line, program name first, in one line, with what was meant: a command, the
-/// index that the shell took apart, the file whose name begins with a dash. `None` where the help or
-/// the version is asked for.
-pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Option<Failure> {
+/// index that the shell took apart, the file whose name begins with a dash.
+///
+/// # Errors
+///
+/// Where the help or the version is asked for, `Ok` is what.
+pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Result<Told, Failure> {
     let words = || args.iter().skip(1).filter_map(|word| word.to_str());
     if let (true, Some(list)) = (error.use_stderr(), parted_list(args)) {
-        return Some(blanks(&list));
+        return Err(blanks(&list));
     }
-    if error.kind() == ErrorKind::InvalidSubcommand {
-        return Some(unknown_command(args));
+    match error.kind() {
+        ErrorKind::DisplayHelp => return Ok(Told::Help),
+        ErrorKind::DisplayVersion => return Ok(Told::Version),
+        ErrorKind::InvalidSubcommand => return Err(unknown_command(args)),
+        _ => {}
     }
+    let typed = || error.get(ContextKind::InvalidArg).map(texts).unwrap_or_default().concat();
     if let (ErrorKind::UnknownArgument, Some(index)) = (error.kind(), unquoted(words())) {
-        let typed = error.get(ContextKind::InvalidArg).map(texts).unwrap_or_default().concat();
-        return Some(unexpected(&typed).hint(quote(&index)));
+        return Err(unexpected(&typed()).hint(quote(&index)));
     }
     let mut flags = words().take_while(|word| *word != "--").filter(|word| word.len() > 2);
     match flags.find(|word| is_dashed_file(word)) {
-        Some(file) => Some(dashed(file)),
-        None => error.use_stderr().then(|| of_clap(error, args)),
+        Some(file) => Err(dashed(file)),
+        None => match (error.kind(), peers::of_flags(args)) {
+            (ErrorKind::UnknownArgument, Some(line)) => Err(unexpected(&typed()).hint(line)),
+            _ => Err(of_clap(error, args)),
+        },
     }
 }
 
@@ -235,36 +245,14 @@ fn is_name(word: &str) -> bool {
 
 /// A first word that is no command and no file.
 fn unknown_command(args: &[OsString]) -> Failure {
-    let [typed, next] = [1, 2].map(|at| args.get(at).and_then(|it| it.to_str()).unwrap_or(""));
-    let definition = command();
-    let commands = definition.get_subcommands().filter(|command| !command.is_hide_set());
-    let commands = Vec::from_iter(commands.map(clap::Command::get_name));
+    let typed = args.get(1).and_then(|it| it.to_str()).unwrap_or("");
     let failure = Failure::usage(format_args!("'{typed}' is neither a command nor a file"));
-    match typed {
-        "help" if commands.contains(&next) => {
-            failure.hint(format_args!("use tslice {next} --help"))
-        }
-        "help" => failure.hint("use tslice --help"),
-        "min" | "max" | "sum" | "mean" | "std" | "any" | "all" => {
-            let input = input_of(next);
-            failure.hint(format_args!("`tslice view {input} --reduce {typed}` reduces all of it"))
-        }
-        "nan" | "isnan" | "inf" | "isinf" | "median" | "var" | "quantile" | "percentile" => {
-            let input = input_of(next);
-            failure.hint(format_args!(
-                "`tslice view {input} --stats` counts NaN and infinite elements, and shows mean and spread"
-            ))
-        }
-        _ => failure.hint(did_you_mean(typed, commands.iter().copied()).unwrap_or_else(|| {
-            let commands = commands.join(", ");
-            format!("`tslice INPUT [INDEX]` slices; the commands are {commands}")
-        })),
-    }
-}
-
-/// The input of a command that is proposed: what was typed, if it is a file.
-fn input_of(typed: &str) -> String {
-    if Path::new(typed).exists() { quoted(typed) } else { "INPUT".to_owned() }
+    let near = || did_you_mean(typed, COMMANDS.iter().copied());
+    let hint = peers::of_command(args).or_else(near).unwrap_or_else(|| {
+        let commands = COMMANDS.join(", ");
+        format!("`tslice INPUT [INDEX]` slices; the commands are {commands}")
+    });
+    failure.hint(hint)
 }
 
 fn texts(value: &ContextValue) -> Vec<String> {

@@ -7,6 +7,7 @@ mod foreign;
 mod json;
 mod misuse;
 mod nearest;
+mod peers;
 mod percent;
 mod progress;
 mod shell;
@@ -16,7 +17,7 @@ mod table;
 
 pub(crate) use errors::of_flag;
 pub(crate) use exit::Exit;
-pub(crate) use failure::{Failure, counted, human_bytes, in_one_line, plain};
+pub(crate) use failure::{Failure, counted, fail_in_json, human_bytes, in_one_line, plain};
 pub(crate) use json::Json;
 pub(crate) use misuse::{failure as misuse, misplaced, quote, with_blanks};
 pub(crate) use nearest::did_you_mean;

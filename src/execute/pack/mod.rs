@@ -146,6 +146,11 @@ fn pairs<const HALF: usize>(
     }
 }
 
+/// The processor's instructions that kernels use on this machine.
+pub fn instructions() -> Vec<&'static str> {
+    Register::detected().flat_map(Register::instructions).copied().collect()
+}
+
 /// Reverse each group of `width` bytes: the other byte order.
 pub fn swap_bytes(bytes: &mut [u8], width: usize) {
     match width {

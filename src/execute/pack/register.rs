@@ -43,6 +43,20 @@ impl Register {
         found.into_iter().flatten()
     }
 
+    /// The instructions, as Linux calls them.
+    pub(super) fn instructions(self) -> &'static [&'static str] {
+        match self {
+            #[cfg(target_arch = "aarch64")]
+            Register::Neon => &["neon"],
+            #[cfg(target_arch = "x86_64")]
+            Register::Ssse3 => &["ssse3"],
+            #[cfg(target_arch = "x86_64")]
+            Register::Avx2 => &["avx2"],
+            #[cfg(target_arch = "x86_64")]
+            Register::Avx512 => &["avx512f", "avx512bw", "avx512vbmi", "avx512_vbmi2", "popcnt"],
+        }
+    }
+
     /// Bytes a register.
     pub(super) fn width(self) -> usize {
         match self {

@@ -1,0 +1,166 @@
+//! What `-h`, `--help` and `--version` print.
+//!
+//! `--help` is laid out as clap lays out `-h`, a flag on a line or two, but with all flags and all that
+//! is known of them; examples and the items of an index come first, what few people need comes last.
+
+use std::ffi::OsString;
+
+use clap::{Arg, Command, CommandFactory};
+
+use super::alone::COMMANDS;
+use super::cli::Cli;
+use super::manual::Notes;
+
+/// What is said in place of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// The help of the command in the line.
+    Help,
+    /// The version.
+    Version,
+}
+
+/// What a command line asks for that is to be told something: `-h` and `-V` in short.
+pub(crate) fn told(what: Told, args: &[OsString]) -> String {
+    let mut words = args.iter().skip(1).take_while(|word| *word != "--");
+    match what {
+        Told::Help => {
+            let named = args.get(1).and_then(|word| word.to_str());
+            let named = named.filter(|word| COMMANDS.contains(word));
+            help(named, words.any(|word| word == "--help"))
+        }
+        Told::Version => version(words.any(|word| word == "--version")),
+    }
+}
+
+/// The help of a command, of the main job without a name.
+pub(crate) fn help(name: Option<&str>, is_long: bool) -> String {
+    let mut definition = command();
+    if is_long {
+        definition = in_full(definition).mut_subcommands(in_full);
+    }
+    definition.build();
+    let named = name.and_then(|name| definition.find_subcommand_mut(name).cloned());
+    let help = named.unwrap_or(definition).render_help().to_string();
+    // clap says so wherever -h and --help differ
+    if is_long { help.replace(" (see more with '--help')", " (-h: in short)") } else { help }
+}
+
+/// The version, and what this build and this machine have.
+fn version(is_long: bool) -> String {
+    let version = concat!("tslice ", env!("CARGO_PKG_VERSION"), "\n");
+    if !is_long {
+        return version.to_owned();
+    }
+    let features = [
+        ("hdf5", cfg!(feature = "hdf5")),
+        ("remote", cfg!(feature = "remote")),
+        ("zarr", cfg!(feature = "zarr")),
+    ];
+    let features = features.into_iter().filter_map(|(name, is_on)| is_on.then_some(name));
+    let features = listed(&Vec::from_iter(features));
+    let instructions = listed(&tslice::internals::execute::pack::instructions());
+    format!("{version}features: {features}\ninstructions: {instructions}\n")
+}
+
+fn listed(words: &[&str]) -> String {
+    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+}
+
+/// The definition, for help pages and completions.
+pub(crate) fn command() -> Command {
+    ordered(Cli::command()).mut_subcommands(ordered)
+}
+
+/// The flags that stand first, whatever the command: what it cannot do without, and what is used daily.
+const FIRST: [&str; 15] = [
+    "inputs", "indices", "values", "value", "fill", "parts", "sizes", "at", "every", "output",
+    "in_place", "tensor", "cast", "stats", "reduce",
+];
+
+/// The flags that all commands have, behind their own.
+const LAST: [&str; 5] = ["force", "dry_run", "json", "threads", "quiet"];
+
+/// The headings that stand last: few people need their flags.
+const LAST_HEADINGS: [&str; 3] = ["Text", "Raw bytes", "StridedSlice (in place of INDEX)"];
+
+/// A command whose flags are listed in the order in which people need them.
+fn ordered(command: Command) -> Command {
+    let id = |arg: &Arg| arg.get_id().to_string();
+    let ids: Vec<String> =
+        command.get_arguments().filter(|arg| !arg.is_positional()).map(id).collect();
+    let command = ids.iter().enumerate().fold(command, |command, (at, id)| {
+        let first = FIRST.iter().position(|first| first == id);
+        let last = LAST.iter().position(|last| last == id);
+        command.mut_arg(id, |arg| match (first, last) {
+            (Some(first), _) => arg.help_heading(None::<&str>).display_order(first),
+            (_, Some(last)) => arg.help_heading(None::<&str>).display_order(500 + last),
+            _ => arg.display_order(100 + at),
+        })
+    });
+    // headings come in the order of their first flags, and a flag that is changed goes to the end
+    LAST_HEADINGS.iter().fold(command, |command, heading| {
+        let stands_below = |arg: &&Arg| arg.get_help_heading() == Some(heading);
+        let ids: Vec<String> = command.get_arguments().filter(stands_below).map(id).collect();
+        ids.iter().fold(command, |command, id| command.mut_arg(id, |arg| arg))
+    })
+}
+
+/// Examples and notes before the flags.
+const TEMPLATE: &str =
+    "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}";
+
+/// A command that says everything where it would be brief.
+fn in_full(command: Command) -> Command {
+    let text = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    let notes = Notes::of(&text);
+    let examples = format!("Examples:\n{}", notes.examples.trim_end());
+    let before = [&[examples.as_str()], &notes.before[..]].concat().join("\n\n");
+    let behind = notes.behind.iter().filter(|note| !note.starts_with(SCHEDULERS));
+    let behind: Vec<&str> = behind.copied().collect();
+    let about = command.get_long_about().or(command.get_about()).cloned();
+    command
+        .mut_args(described)
+        .about(about.unwrap_or_default())
+        .help_template(TEMPLATE)
+        .before_help(before)
+        .after_help(behind.join("\n\n"))
+}
+
+/// The section that only the manual page has: docs/parts.md tells more.
+const SCHEDULERS: &str = "Environment of schedulers:";
+
+/// A flag with all that is known of it, in one paragraph, and its values below.
+fn described(arg: Arg) -> Arg {
+    let text = arg.get_long_help().or(arg.get_help()).map(ToString::to_string);
+    let paragraphs: Vec<String> = text
+        .iter()
+        .flat_map(|text| text.split("\n\n"))
+        .map(|text| text.trim().to_owned())
+        .collect();
+    let mut text = String::new();
+    for paragraph in paragraphs {
+        if !text.is_empty() {
+            text += if text.ends_with('.') { " " } else { ". " };
+        }
+        text += &paragraph;
+    }
+    let values = if arg.get_action().takes_values() { arg.get_possible_values() } else { vec![] };
+    let told: Vec<String> = values
+        .iter()
+        .filter(|value| !value.is_hide_set())
+        .filter_map(|value| {
+            let about = value.get_help().map(ToString::to_string).unwrap_or_default();
+            (!about.is_empty()).then(|| format!("\n- {}: {about}", value.get_name()))
+        })
+        .collect();
+    let all_told = !told.is_empty() && told.len() == values.len();
+    if all_told {
+        text.extend(told);
+    }
+    let arg = arg.hide_short_help(false).hide_possible_values(all_told);
+    match text.is_empty() {
+        true => arg,
+        false => arg.help(text).long_help(None::<&str>),
+    }
+}
