@@ -242,7 +242,7 @@ fn words_of_other_programs_are_answered_by_the_line_that_is_meant() {
         ("print photos.npy", "tslice view photos.npy"),
         ("stat volume.npy", "tslice view volume.npy --stats"),
         ("stats volume.npy", "tslice view volume.npy --stats"),
-        ("mean volume.npy --axis 0", "tslice view volume.npy --reduce mean --axis 0 -o OUTPUT"),
+        ("mean volume.npy --axis 0", "tslice view volume.npy --reduce mean --axis 0"),
         ("cp volume.npy o.npz", "tslice volume.npy -o o.npz"),
         ("convert volume.npy -o o.npz", "tslice volume.npy -o o.npz"),
         ("slice photos.npy '[0]' -o o.npy", "tslice photos.npy '[0]' -o o.npy"),

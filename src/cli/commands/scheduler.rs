@@ -246,6 +246,22 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_parts_tells_every_variable() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/parts.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let names = SCHEDULERS.iter().flat_map(|scheduler| match scheduler.numbers {
+            Numbers::Array { first, last, step, count, .. } => {
+                vec![Some(scheduler.task), first, Some(last), Some(step), count]
+            }
+            Numbers::Counted => vec![Some(scheduler.task), Some(COUNT)],
+            Numbers::Ranks(size) => vec![Some(scheduler.task), Some(size)],
+        });
+        for name in names.flatten() {
+            assert!(page.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+
+    #[test]
     fn every_scheduler_is_understood() {
         let slurm = |id, count, min, max, step| {
             found(&format!(

@@ -15,7 +15,7 @@ pub(super) fn of_command(args: &[OsString]) -> Option<String> {
     let said = match typed {
         "ls" | "list" | "shape" | "inspect" => line.command("info", &[], &["INPUT"]),
         "tree" => line.command("info", &["--tree"], &["INPUT"]),
-        "cat" if line.has_two_files() => line.written("concat", &[]),
+        "cat" if line.has_two_files() => line.written("concat"),
         "cat" | "show" | "print" => line.command("view", &[], &["INPUT"]),
         "head" | "tail" => line.rows(typed == "head"),
         "nan" | "isnan" | "inf" | "isinf" | "median" | "var" | "quantile" | "percentile" => {
@@ -23,14 +23,14 @@ pub(super) fn of_command(args: &[OsString]) -> Option<String> {
         }
         "stat" | "stats" | "describe" => line.command("view", &["--stats"], &["INPUT"]),
         "min" | "max" | "sum" | "mean" | "std" | "any" | "all" => {
-            line.written("view", &["--reduce", typed])
+            line.command("view", &["--reduce", typed], &["INPUT"])
         }
         "cp" | "convert" => line.converted(),
-        "cut" if line.has(&["--parts", "--at", "--every", "--sizes"]) => line.written("split", &[]),
+        "cut" if line.has(&["--parts", "--at", "--every", "--sizes"]) => line.written("split"),
         "slice" | "cut" => line.piped(SLICE),
         "take" => line.taken(),
         "compare" | "cmp" => line.command("diff", &[], &["A", "B"]),
-        "join" | "concatenate" | "append" => line.written("concat", &[]),
+        "join" | "concatenate" | "append" => line.written("concat"),
         _ => return None,
     };
     Some(said)
@@ -172,8 +172,8 @@ impl Line {
     }
 
     /// The same for a command that needs an output.
-    fn written(&self, name: &str, extra: &[&str]) -> String {
-        let line = self.command(name, extra, &["INPUT"]);
+    fn written(&self, name: &str) -> String {
+        let line = self.command(name, &[], &["INPUT"]);
         let is_named = self.parts(name).flags.iter().any(|flag| flag == "-o");
         if is_named { line } else { format!("{line} -o OUTPUT") }
     }
@@ -181,7 +181,7 @@ impl Line {
     /// The same for a command that writes to standard output where that is no terminal.
     fn piped(&self, name: &str) -> String {
         match std::io::stdout().is_terminal() {
-            true => self.written(name, &[]),
+            true => self.written(name),
             false => self.command(name, &[], &["INPUT"]),
         }
     }
