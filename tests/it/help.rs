@@ -258,6 +258,30 @@ fn words_of_other_programs_are_answered_by_the_line_that_is_meant() {
         ),
         ("info photos.npy --sort-by bytes", "tslice info photos.npy --sort bytes"),
         ("photos.npy --list", "tslice info photos.npy"),
+        ("version", "tslice --version"),
+        ("keys model.safetensors", "tslice info model.safetensors"),
+        ("plot volume.npy 3", "tslice view volume.npy 3 --image"),
+        ("plot volume.npy 3 -o o.png", "tslice view volume.npy 3 -o o.png"),
+        ("transpose photos.npy 0,3,1,2", "tslice photos.npy --transpose 0,3,1,2 -o OUTPUT"),
+        ("cast photos.npy float16 -o o.npy", "tslice photos.npy --cast float16 -o o.npy"),
+        (
+            "rename model.safetensors steps=s head.weight=h -o o.npz",
+            "tslice model.safetensors --rename steps=s --rename head.weight=h -o o.npz",
+        ),
+        (
+            "rm model.safetensors steps -o o.npz",
+            "tslice model.safetensors --exclude steps -o o.npz",
+        ),
+        (
+            "model.safetensors --delete steps -o o.npz",
+            "tslice model.safetensors --exclude steps -o o.npz",
+        ),
+        ("photos.npy --permute 0,3,1,2 -o o.npy", "tslice photos.npy --transpose 0,3,1,2 -o o.npy"),
+        ("volume.npy --compress -o o.npz", "tslice volume.npy --deflate -o o.npz"),
+        ("volume.npy --format npz -o o.npz", "tslice volume.npy --to npz -o o.npz"),
+        ("--rows 0:8 photos.npy -o o.npy", "tslice photos.npy 0:8 -o o.npy"),
+        ("view photos.npy --rows=0:2", "tslice view photos.npy 0:2"),
+        ("photos.npy --mask keep.npy -o o.npy", "tslice photos.npy '[@keep.npy]' -o o.npy"),
     ] {
         let run = bash(&folder, &format!("tslice {typed}")).output().unwrap();
         let said = String::from_utf8_lossy(&run.stderr);
@@ -270,7 +294,7 @@ fn words_of_other_programs_are_answered_by_the_line_that_is_meant() {
         let run = bash(&folder, &line).output().unwrap();
         let said = String::from_utf8_lossy(&run.stderr);
         assert!(run.status.success(), "{line}: {said}");
-        for made in ["o.npy", "o.npz", "m.npy", "0.npy", "1.npy"] {
+        for made in ["o.npy", "o.npz", "o.png", "m.npy", "0.npy", "1.npy"] {
             let _ = fs::remove_file(folder.path().join(made));
         }
     }

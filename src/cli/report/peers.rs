@@ -13,7 +13,8 @@ pub(super) fn of_command(args: &[OsString]) -> Option<String> {
     let typed = args.get(1)?.to_str()?;
     let line = Line::new(args.get(2..)?);
     let said = match typed {
-        "ls" | "list" | "shape" | "inspect" => line.command("info", &[], &["INPUT"]),
+        "version" => "tslice --version".to_owned(),
+        "ls" | "list" | "shape" | "inspect" | "keys" => line.command("info", &[], &["INPUT"]),
         "tree" => line.command("info", &["--tree"], &["INPUT"]),
         "cat" if line.has_two_files() => line.written("concat"),
         "cat" | "show" | "print" => line.command("view", &[], &["INPUT"]),
@@ -21,6 +22,10 @@ pub(super) fn of_command(args: &[OsString]) -> Option<String> {
         "nan" | "isnan" | "inf" | "isinf" | "median" | "var" | "quantile" | "percentile" => {
             line.command("view", &["--stats"], &["INPUT"])
         }
+        "plot" | "draw" | "imshow" if line.has(&["-o", "--output", "--out"]) => {
+            line.command("view", &[], &["INPUT"])
+        }
+        "plot" | "draw" | "imshow" => line.command("view", &["--image"], &["INPUT"]),
         "stat" | "stats" | "describe" => line.command("view", &["--stats"], &["INPUT"]),
         "min" | "max" | "sum" | "mean" | "std" | "any" | "all" => {
             line.command("view", &["--reduce", typed], &["INPUT"])
@@ -28,6 +33,10 @@ pub(super) fn of_command(args: &[OsString]) -> Option<String> {
         "cp" | "convert" => line.converted(),
         "cut" if line.has(&["--parts", "--at", "--every", "--sizes"]) => line.written("split"),
         "slice" | "cut" => line.piped(SLICE),
+        "transpose" | "permute" => line.flagged("--transpose", "AXES"),
+        "cast" | "astype" => line.flagged("--cast", "DTYPE"),
+        "rename" => line.flagged("--rename", "OLD=NEW"),
+        "rm" | "remove" | "delete" | "drop" => line.flagged("--exclude", "NAME"),
         "take" => line.taken(),
         "compare" | "cmp" => line.command("diff", &[], &["A", "B"]),
         "join" | "concatenate" | "append" => line.written("concat"),
@@ -36,8 +45,13 @@ pub(super) fn of_command(args: &[OsString]) -> Option<String> {
     Some(said)
 }
 
+/// The rows that are taken; here an index says so.
+const ROWS: &str = "--rows";
+/// A file of the positions that are taken; here an index says so.
+const MASK: &str = "--mask";
+
 /// Flags of other programs. Where tslice's own is one of several, the first that the command has.
-const FLAGS: [(&str, &[&str]); 8] = [
+const FLAGS: [(&str, &[&str]); 16] = [
     ("--overwrite", &["--force"]),
     ("--out", &["--output"]),
     ("--dim", &["--axis", "--transpose"]),
@@ -46,6 +60,14 @@ const FLAGS: [(&str, &[&str]); 8] = [
     ("--append", &["--append-to"]),
     ("--list", &[]),
     ("--ls", &[]),
+    ("--permute", &["--transpose"]),
+    ("--compress", &["--deflate"]),
+    ("--format", &["--to"]),
+    ("--delete", &["--exclude"]),
+    ("--drop", &["--exclude"]),
+    ("--remove", &["--exclude"]),
+    (ROWS, &[]),
+    (MASK, &[]),
 ];
 
 /// A line in which flags of other programs stand, with tslice's own in their places.
@@ -119,6 +141,7 @@ impl Line {
     fn parts(&self, command: &str) -> Parts {
         let mut parts = Parts::default();
         let mut words = self.words.iter().peekable();
+        let mut index = None;
         let mut is_behind = false;
         while let Some(word) = words.next() {
             let number = word.strip_prefix('-').unwrap_or_default();
@@ -140,7 +163,15 @@ impl Line {
                 Some((_, own)) => own.iter().copied().find(|own| has_flag(command, own)),
                 None => Some(flag),
             };
-            let Some(flag) = flag else { continue };
+            let Some(flag) = flag else {
+                if meant.is_some_and(|(other, _)| [ROWS, MASK].contains(other)) {
+                    let is_mask = meant.is_some_and(|(other, _)| *other == MASK);
+                    let value = value.map(str::to_owned).or_else(|| words.next().cloned());
+                    let value = value.unwrap_or_else(|| "VALUE".to_owned());
+                    index = Some(if is_mask { format!("[@{value}]") } else { value });
+                }
+                continue;
+            };
             match flag_of(command, flag) {
                 None => {}
                 Some(false) => parts.flags.push(flag.to_owned()),
@@ -152,6 +183,7 @@ impl Line {
                 }
             }
         }
+        parts.operands.extend(index);
         parts
     }
 
@@ -218,6 +250,21 @@ impl Line {
             flags.splice(0..0, ["-o".to_owned(), output]);
         }
         said(SLICE, vec![input], flags)
+    }
+
+    /// What is a flag of a slice: `transpose IN 0,2,1`, `rename IN OLD=NEW`.
+    fn flagged(&self, flag: &str, missing: &str) -> String {
+        let Parts { operands, flags } = self.parts(SLICE);
+        let mut operands = operands.into_iter();
+        let input = operands.next().unwrap_or_else(|| "INPUT".to_owned());
+        let mut values: Vec<String> = operands.collect();
+        if values.is_empty() && !flags.iter().any(|given| given == flag) {
+            values.push(missing.to_owned());
+        }
+        let meant = values.into_iter().flat_map(|value| [flag.to_owned(), value]);
+        let has_output = flags.iter().any(|given| given == "-o");
+        let line = said(SLICE, vec![input], meant.chain(flags).collect());
+        if has_output { line } else { format!("{line} -o OUTPUT") }
     }
 
     /// np.take is `gather`; of a slice it is the main job.
