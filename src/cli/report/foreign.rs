@@ -188,7 +188,6 @@ mod tests {
                  tifffile.imread('FILE'))\"` converts it"
             );
         }
-        assert_eq!(hint(Foreign::Gzip, "x.npy.gz"), "`zcat x.npy.gz | tslice - ...` reads it");
         assert!(hint(Foreign::Gzip, "mri.nii.gz").contains("numpy.save('mri.npy', nibabel."));
         assert_eq!(remedy(Foreign::Text { named: true }, None, true), None);
     }
