@@ -5,7 +5,7 @@ use std::io;
 use super::foreign::Foreign;
 use super::gguf::GgufError;
 use super::npy::NpyError;
-use super::npz::NpzError;
+use super::npz::{MemberRefusal, NpzError};
 use super::safetensors::SafetensorsError;
 use super::shards::ShardsError;
 use super::torch::TorchError;
@@ -65,6 +65,9 @@ pub enum FormatError {
     /// A `.npz` archive cannot be read.
     #[error("zip: {0}")]
     Npz(#[from] NpzError),
+    /// A member of an archive is not read.
+    #[error(transparent)]
+    Member(#[from] MemberRefusal),
     /// A file of torch.save cannot be read.
     #[error("pytorch: {0}")]
     Torch(#[from] TorchError),

@@ -22,13 +22,18 @@ pub(super) fn open(
     let location = archive.location;
     let bytes = archive.bytes.clone();
     members.keep_arrays();
-    let compressed = members.iter().filter(|member| member.deflated);
+    let compressed = members.iter().filter(|member| member.deflated && member.refused.is_none());
     let compressed: Vec<DeflatedRange> = compressed.map(|it| archive.range(&it)).collect();
     let (mut ranges, mut inflater) = (compressed.iter(), None);
     let mut unreadable = Vec::new();
     let mut stored = Vec::with_capacity(members.len() - compressed.len());
     let mut tensors = Tensors::default();
     for member in members.iter() {
+        let name = member.name.strip_suffix(".npy").unwrap_or(member.name).to_owned();
+        if let Some(refusal) = member.refused {
+            unreadable.push(Unreadable { name, error: refusal.into() });
+            continue;
+        }
         let range = if member.deflated { ranges.next() } else { None };
         let name = member.name.strip_suffix(".npy").unwrap_or(member.name).to_owned();
         if member.two_sums && !two_sums {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::format::gguf::{GgufMetadata, MetadataError, MetadataValue};
 use crate::format::npy::NpyError;
-use crate::format::npz::{Member, NpzError};
+use crate::format::npz::{Member, MemberRefusal, NpzError};
 use crate::format::torch::TorchError;
 use crate::format::{Contents, Format, FormatError, TensorInfo, shards, shortened};
 use crate::input::checked::StoredMember;
@@ -67,6 +67,9 @@ pub enum UnreadableCause {
     /// A member that an archive contradicts itself about.
     #[error("zip: {0}")]
     Npz(#[from] NpzError),
+    /// A member of an archive.
+    #[error(transparent)]
+    Member(#[from] MemberRefusal),
     /// A tensor of torch.save.
     #[error(transparent)]
     Torch(#[from] TorchError),
@@ -85,6 +88,7 @@ impl From<UnreadableCause> for FormatError {
         match cause {
             UnreadableCause::Npy(error) => error.into(),
             UnreadableCause::Npz(error) => error.into(),
+            UnreadableCause::Member(refusal) => refusal.into(),
             UnreadableCause::Torch(error) => error.into(),
             #[cfg(feature = "hdf5")]
             UnreadableCause::Hdf5(error) => error.into(),

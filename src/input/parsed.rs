@@ -7,7 +7,7 @@ use crate::error::{Error, Fault};
 use crate::execute::{Progress, UNKNOWN};
 use crate::format::FormatError;
 use crate::input::watched::Watched;
-use crate::input::{Location, failed_source};
+use crate::input::{Location, TextFault, failed_source};
 use crate::source::{self, MemorySource, Opened, Reader, Source};
 
 /// Bytes of elements that are kept in memory.
@@ -72,6 +72,9 @@ fn without_mark(location: &Location, mut text: impl Read) -> Result<impl Read, E
     let mut first = Vec::new();
     let read = text.by_ref().take(MARK.len() as u64).read_to_end(&mut first);
     read.map_err(|error| failed_source(location, error.into()))?;
+    if first.starts_with(b"\xff\xfe") || first.starts_with(b"\xfe\xff") {
+        return Err(Error::file(location, TextFault::Utf16));
+    }
     if first == MARK {
         first.clear();
     }

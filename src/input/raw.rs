@@ -71,6 +71,7 @@ impl RawLayout {
             (!is_raw && self.offset.is_some(), Given::Offset),
             (!is_table && text.delimiter.is_some(), Given::Delimiter),
             (!is_table && text.skip_rows.is_some(), Given::SkipRows),
+            (!is_table && !text.missing.is_empty(), Given::Missing),
             (!is_table && text.names, Given::Names),
         ];
         said.into_iter().find(|(is_unfit, _)| *is_unfit).map(|(_, given)| given)
@@ -334,6 +335,8 @@ pub enum Given {
     Delimiter,
     /// Lines that are skipped.
     SkipRows,
+    /// Texts of cells that are missing.
+    Missing,
     /// That the first line names fields.
     Names,
 }
@@ -344,7 +347,7 @@ impl Given {
         match self {
             Given::DType | Given::Shape | Given::Order | Given::Offset => "raw bytes",
             Given::From => "text",
-            Given::Delimiter | Given::SkipRows | Given::Names => "csv, tsv or txt",
+            Given::Delimiter | Given::SkipRows | Given::Missing | Given::Names => "csv, tsv or txt",
         }
     }
 }
@@ -359,6 +362,7 @@ impl fmt::Display for Given {
             Given::From => "a format of text",
             Given::Delimiter => "a delimiter",
             Given::SkipRows => "a number of lines to skip",
+            Given::Missing => "texts of missing cells",
             Given::Names => "a line of names",
         })
     }

@@ -27,6 +27,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
         return arrays::open(archive, members, options.two_sums);
     }
     members.check_sums().map_err(|error| Error::file(location, error))?;
+    members.check_readable().map_err(|error| Error::file(location, error))?;
     if zarr::is_archive(&members) {
         return zarr::open_archive(archive, members);
     }

@@ -322,3 +322,28 @@ fn what_is_no_stored_array_is_not_changed() {
     refused(dir.path(), &[&["assign", "a.npz"], &fill[..]].concat(), "the data descriptor");
     assert!(fs::read(&path).unwrap() == bad);
 }
+
+/// What np.load makes of each member: those of other methods fail when they are asked for, and of two with
+/// one name it reads the last.
+#[test]
+fn a_member_that_cannot_be_read_leaves_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let array = |value: u8| [npy_header(&U8, &[2]), vec![value; 2]].concat();
+    let [v, w, x] = [1, 2, 3].map(array);
+    let mut bytes =
+        zip(&[("v.npy", &v), ("w.npy", &w), ("v.npy", &x), ("__MACOSX/._v.npy", b"none")]);
+    for (name, head, at) in [("w.npy", b"PK\x03\x04", 30), ("w.npy", b"PK\x01\x02", 46)] {
+        let entry = |start: &usize| {
+            bytes[*start..].starts_with(head) && bytes[start + at..].starts_with(name.as_bytes())
+        };
+        let start = (0..bytes.len() - at).find(entry).unwrap();
+        bytes[start + if at == 30 { 8 } else { 10 }] = 12;
+    }
+    fs::write(dir.path().join("a.npz"), bytes).unwrap();
+    let run = |args: &[&str]| tslice(dir.path(), args).assert();
+    run(&["a.npz", "-t", "v", "--to", "json"]).success().stdout("[3, 3]\n");
+    let says = "compression method 12 (bzip2) is not read";
+    run(&["a.npz", "-t", "w", "--to", "json"]).code(1).stderr(contains(says));
+    run(&["view", "a.npz", "-t", "*"]).success().stderr(contains(says));
+    run(&["info", "a.npz"]).code(1).stdout(contains(says).and(contains("MACOSX").not()));
+}

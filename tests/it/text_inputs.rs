@@ -99,3 +99,40 @@ fn tables_are_written_with_tabs_too() {
     tslice(dir.path(), &["t.csv", "-o", "o.tsv"]).assert().success();
     assert_eq!(fs::read(dir.path().join("o.tsv")).unwrap(), b"1.0\t2.0\n3.0\t4.0\n5.0\t-6.5\n");
 }
+
+#[test]
+fn cells_may_stand_in_quotes_or_be_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    for (text, args, expected) in [
+        ("\"a\",\"b\"\r\n\"1\",\"2\"\r\n 3,\"-4.5\"\r\n", &[][..], "[[1.0, 2.0],\n[3.0, -4.5]]\n"),
+        ("\"p,q\",\"a\"\"b#\"\n", &["--dtype", "U4"], "[\"p,q\", \"a\\\"b#\"]\n"),
+        ("NA,1\n-,2\n", &["--missing", "NA,-"], "[[\"NaN\", 1.0],\n[\"NaN\", 2.0]]\n"),
+        (",1\n2,\n", &["--missing", "NA,"], "[[\"NaN\", 1.0],\n[2.0, \"NaN\"]]\n"),
+    ] {
+        fs::write(dir.path().join("q.csv"), text).unwrap();
+        let run =
+            tslice(dir.path(), &[&["q.csv", "--to", "json"], args].concat()).output().unwrap();
+        assert_eq!(out(&run), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn errors_name_the_cell_at_fault_and_the_way_to_read_it() {
+    let dir = tempfile::tempdir().unwrap();
+    for (text, args, says) in [
+        (&b"0x1p3,1\n"[..], &[][..], "line 1, column 1: '0x1p3' is not a number"),
+        (b"1.5D+03,2\n", &[], "line 1, column 1: '1.5D+03' is not a number"),
+        (b"1;2\n3;4\n", &[], "hint: --delimiter ';'"),
+        (b"1\t2\n3\t4\n", &[], "hint: --delimiter '\\t'"),
+        (b"1 2\n3 4\n", &[], "hint: --delimiter ' '"),
+        (b"1,\"2\n", &[], "column 2: the quotes of the cell are not closed"),
+        (b"1,-\n", &["--missing", "-", "--dtype", "int64"], "line 1, column 2: '-' is not"),
+        (b"\xff\xfe1\0,\x002\0", &[], "the text is UTF-16, and UTF-8 is read"),
+    ] {
+        fs::write(dir.path().join("q.csv"), text).unwrap();
+        let run =
+            tslice(dir.path(), &[&["q.csv", "--to", "json"], args].concat()).output().unwrap();
+        let error = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.code() == Some(1) && error.contains(says), "{error}");
+    }
+}

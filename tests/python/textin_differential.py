@@ -163,6 +163,9 @@ def table_case(case):
     if dtype != "f8" or rng.random() < 0.1:
         args += ["--dtype", {"i8": "int64", "u8": "uint64"}.get(dtype, dtype)]
     text = table(rng, dtype, delimiter)
+    if extension != "txt" and np.dtype(dtype).kind in "SU":
+        # quotes that are not closed are errors here, and end with the text for NumPy
+        text = text.replace('"', "'")
     skip = 0
     if rng.random() < 0.2:
         skip = rng.randrange(4)
@@ -177,7 +180,8 @@ def table_case(case):
     if rng.random() < 0.1:
         data = b"\xef\xbb\xbf" + data
     plain = decoded(data)
-    options = dict(dtype=dtype, delimiter=delimiter, skiprows=skip)
+    quotes = '"' if extension in ("csv", "tsv") and delimiter != '"' else None
+    options = dict(dtype=dtype, delimiter=delimiter, skiprows=skip, quotechar=quotes)
     if names:
         # without the line of names, which np.loadtxt takes for a row
         lines = plain.split("\n")

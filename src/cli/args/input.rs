@@ -79,6 +79,11 @@ pub(crate) struct TextArgs {
     /// One character, \t for a tab. Without it a comma in csv, a tab in tsv, white space in txt.
     #[arg(long, value_name = "CHAR", allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) delimiter: Option<String>,
+    /// Read cells of these texts as NaN: NA,-
+    ///
+    /// An empty word among them, as in 'NA,', is the empty cell. Integers have no NaN, and refuse them.
+    #[arg(long, value_name = "TEXTS", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) missing: Option<String>,
     /// Number of lines to skip at the beginning
     ///
     /// One line of names without any number is left out by itself, as are comments (#) and empty lines.

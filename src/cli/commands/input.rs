@@ -154,6 +154,12 @@ fn raw(from: &InputArgs) -> Result<RawLayout, Failure> {
             format: text.from_text,
             delimiter: text.delimiter.as_deref().map(parse_delimiter).transpose()?,
             skip_rows: text.skip_rows,
+            missing: text
+                .missing
+                .iter()
+                .flat_map(|words| words.split(','))
+                .map(str::to_owned)
+                .collect(),
             names: text.names_columns,
             fields: false,
         },

@@ -11,7 +11,7 @@ use tslice::internals::error::{Cause, Error, FileName, InputIsOutput};
 use tslice::internals::format::npy::{DescrError, NpyError};
 use tslice::internals::format::{Foreign, FormatError, shortened};
 use tslice::internals::input::{
-    FieldFault, Given, RawFault, ReadAsFault, SelectFault, ShardsFault,
+    FieldFault, Given, RawFault, ReadAsFault, SelectFault, ShardsFault, TextFault,
 };
 use tslice::internals::job::{
     AxisFault, EditFault, JoinFault, MergeFault, StatisticsFault, UnusedCast,
@@ -81,6 +81,22 @@ fn failure(error: &Error, flag: &str) -> Failure {
     }
     if let Some(fault) = cause.downcast_ref::<FieldFault>() {
         return Failure::new(said(&format_args!("--field: {fault}")));
+    }
+    match cause.downcast_ref() {
+        Some(TextFault::OtherDelimiter { delimiter: '\t', .. }) => {
+            return failed().hint("--delimiter '\\t' parts columns by tabs");
+        }
+        Some(TextFault::OtherDelimiter { delimiter, .. }) => {
+            let hint = format!("--delimiter '{delimiter}' parts columns by this character");
+            return failed().hint(hint);
+        }
+        Some(TextFault::Utf16) => {
+            return failed().hint("`iconv -f UTF-16 -t UTF-8 FILE` converts it");
+        }
+        Some(TextFault::EmptyCell { .. }) => {
+            return failed().hint("--missing '' reads empty cells as NaN");
+        }
+        _ => {}
     }
     if let Some(ShardsFault::Outside) = cause.downcast_ref() {
         return failed().hint(
@@ -276,6 +292,7 @@ fn flag_of(given: Given) -> &'static str {
         Given::From => "--from",
         Given::Delimiter => "--delimiter",
         Given::SkipRows => "--skip-rows",
+        Given::Missing => "--missing",
         Given::Names => "--names",
     }
 }

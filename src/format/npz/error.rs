@@ -1,5 +1,6 @@
 //! What is wrong with an archive.
 
+use super::{DEFLATED, ENCRYPTED, PATCH};
 use crate::format::brief::brief;
 
 /// What is wrong with an archive.
@@ -30,9 +31,9 @@ pub enum NpzError {
     },
 }
 
-/// Why a member of an archive cannot be read.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum MemberFault {
+/// Why the bytes of a member are not read, though nothing is wrong with the archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemberRefusal {
     /// An encrypted member.
     #[error("encrypted members are not read")]
     Encrypted,
@@ -40,8 +41,44 @@ pub enum MemberFault {
     #[error("patches to other files are not read")]
     Patch,
     /// Neither stored nor deflated.
-    #[error("compression method {0} is not read, only stored (0) and deflated (8)")]
-    Method(u16),
+    #[error("compression method {number}{name} is not read, only stored (0) and deflated (8)",
+        name = method(*.number))]
+    Method {
+        /// Its number in the archive.
+        number: u16,
+    },
+}
+
+impl MemberRefusal {
+    /// That of a member with these flags and this compression method, if there is one.
+    pub(super) fn of(flags: u16, method: u16) -> Option<MemberRefusal> {
+        match (flags, method) {
+            _ if flags & ENCRYPTED != 0 => Some(MemberRefusal::Encrypted),
+            _ if flags & PATCH != 0 => Some(MemberRefusal::Patch),
+            (_, 0 | DEFLATED) => None,
+            (_, number) => Some(MemberRefusal::Method { number }),
+        }
+    }
+}
+
+/// The name of a compression method in brackets, where it has one that is known.
+fn method(number: u16) -> &'static str {
+    match number {
+        9 => " (deflate64)",
+        12 => " (bzip2)",
+        14 => " (LZMA)",
+        93 => " (zstd)",
+        95 => " (xz)",
+        _ => "",
+    }
+}
+
+/// Why a member of an archive cannot be read.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum MemberFault {
+    /// One that needs what is not there.
+    #[error(transparent)]
+    Refused(#[from] MemberRefusal),
     /// A name that is absolute or has `..` in it.
     #[error("the name leads out of the archive")]
     Path,

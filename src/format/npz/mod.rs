@@ -9,7 +9,7 @@
 //! size is checked against the length of the file. Stored members are read in place, deflated ones
 //! must be inflated first.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::io::{self, Read};
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ use crate::source::{Reader, Source};
 mod error;
 mod sums;
 
-pub use error::{MemberFault, NpzError};
+pub use error::{MemberFault, MemberRefusal, NpzError};
 pub use sums::{MemberSums, mark, sums};
 
 /// Whether a file that begins with these bytes is a zip archive.
@@ -44,6 +44,8 @@ pub struct Member<'a> {
     pub deflated: bool,
     /// Whether its local header has another CRC-32 than the directory.
     pub two_sums: bool,
+    /// Why they cannot be read, while those of others can.
+    pub refused: Option<MemberRefusal>,
 }
 
 /// The members of an archive, each of which takes its name and some 50 bytes.
@@ -61,6 +63,7 @@ struct MemberPlace {
     name_len: u16,
     deflated: bool,
     two_sums: bool,
+    refused: Option<MemberRefusal>,
     crc: u32,
     len: u64,
     /// Where its local header begins, and the range of its bytes.
@@ -76,6 +79,10 @@ pub fn members(archive: &dyn Source) -> Result<Members, FormatError> {
     let directory = find_directory(archive)?;
     let mut all = Members::default();
     directory.entries(archive, |_, entry| {
+        // what macOS keeps beside files of the same names
+        if entry.name.starts_with("__MACOSX/") {
+            return Ok(());
+        }
         let LocalHeader { data, crc } = entry.locate(archive, directory.range.start)?;
         all.push(&entry, data, crc.is_some_and(|crc| crc != entry.crc));
         Ok(())
@@ -119,9 +126,9 @@ impl Members {
     /// All of them.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Member<'_>> + Clone {
         self.places.iter().map(|place| {
-            let MemberPlace { ref data, len, crc, deflated, two_sums, .. } = *place;
+            let MemberPlace { ref data, len, crc, deflated, two_sums, refused, .. } = *place;
             let (name, data) = (place.name(&self.names), data.clone());
-            Member { name, data, len, crc, deflated, two_sums }
+            Member { name, data, len, crc, deflated, two_sums, refused }
         })
     }
 
@@ -137,25 +144,38 @@ impl Members {
         }
     }
 
+    /// Refuse archives of which all members are needed, where one cannot be read.
+    ///
+    /// # Errors
+    /// [`MemberFault::Refused`].
+    pub fn check_readable(&self) -> Result<(), FormatError> {
+        let refused = self.iter().find_map(|member| Some((member.name, member.refused?)));
+        match refused {
+            Some((name, refusal)) => Err(of_member(name, refusal.into())),
+            None => Ok(()),
+        }
+    }
+
     fn push(&mut self, entry: &DirectoryEntry, data: Range<u64>, two_sums: bool) {
-        let DirectoryEntry { ref name, method, crc, size: len, offset, .. } = *entry;
+        let DirectoryEntry { ref name, method, refused, crc, size: len, offset, .. } = *entry;
         // the directory says the length in 16 bits
         let (name_len, deflated) = (name.len() as u16, method == DEFLATED);
         let name_at = self.names.len();
         self.names.push_str(name);
+        let name = name_at;
         let place =
-            MemberPlace { name: name_at, name_len, deflated, two_sums, crc, len, offset, data };
+            MemberPlace { name, name_len, deflated, two_sums, refused, crc, len, offset, data };
         self.places.push(place);
     }
 
-    /// Put them in the order of their bytes. No two may share bytes; of several of one name the last one of the
-    /// directory counts.
+    /// Put them in the order of their bytes. Of several with one name the last in the directory counts, as
+    /// for np.load; no two may share bytes.
     fn check(&mut self) -> Result<(), FormatError> {
         let Members { names, places, .. } = self;
         if first_repeated(places.iter().map(|place| place.name(names))).is_some() {
-            let last: HashMap<&str, u64> =
-                places.iter().map(|it| (it.name(names), it.offset)).collect();
-            places.retain(|place| last.get(place.name(names)) == Some(&place.offset));
+            let mut seen = HashSet::new();
+            places.reverse();
+            places.retain(|place| seen.insert(place.name(names)));
         }
         places.sort_unstable_by_key(|place| (place.offset, place.data.end));
         match places.windows(2).find(|two| two[1].offset < two[0].data.end) {
@@ -284,6 +304,7 @@ struct DirectoryEntry {
     name: String,
     flags: u16,
     method: u16,
+    refused: Option<MemberRefusal>,
     crc: u32,
     /// Compressed size in bytes.
     stored: u64,
@@ -295,10 +316,12 @@ struct DirectoryEntry {
 impl DirectoryEntry {
     /// An entry by the fields from its flags on, which local headers have too.
     fn of(name: String, fields: &[u8], offset: u32) -> DirectoryEntry {
+        let (flags, method) = (u16_at(fields, 0), u16_at(fields, 2));
         DirectoryEntry {
             name,
-            flags: u16_at(fields, 0),
-            method: u16_at(fields, 2),
+            flags,
+            method,
+            refused: MemberRefusal::of(flags, method),
             crc: u32_at(fields, 8),
             stored: u32_at(fields, 12).into(),
             size: u32_at(fields, 16).into(),
@@ -326,23 +349,10 @@ impl DirectoryEntry {
         let mut entry = DirectoryEntry::of(name, &fixed[8..], u32_at(&fixed, 42));
         entry.widen(&extra)?;
         check_name(&entry.name)?;
-        entry.check_flags(entry.flags)?;
-        match entry.method {
-            0 if entry.stored != entry.size => {
-                let (stored, size) = (entry.stored, entry.size);
-                Err(entry.fault(MemberFault::Size { stored, size }))
-            }
-            0 | DEFLATED => Ok(entry),
-            method => Err(entry.fault(MemberFault::Method(method))),
-        }
-    }
-
-    /// Refuse data that are not what they are without a password or another file.
-    fn check_flags(&self, flags: u16) -> Result<(), FormatError> {
-        match flags {
-            _ if flags & ENCRYPTED != 0 => Err(self.fault(MemberFault::Encrypted)),
-            _ if flags & PATCH != 0 => Err(self.fault(MemberFault::Patch)),
-            _ => Ok(()),
+        let (stored, size) = (entry.stored, entry.size);
+        match entry.method == 0 && entry.refused.is_none() && stored != size {
+            true => Err(entry.fault(MemberFault::Size { stored, size })),
+            false => Ok(entry),
         }
     }
 
@@ -393,7 +403,9 @@ impl DirectoryEntry {
     fn compare(&self, local: &[u8], name: &[u8], extra: &[u8]) -> Result<Option<u32>, FormatError> {
         let mut there = DirectoryEntry::of(String::new(), &local[6..], 0);
         let flags = there.flags;
-        self.check_flags(flags)?;
+        if let (None, Some(refusal)) = (self.refused, MemberRefusal::of(flags, self.method)) {
+            return Err(self.fault(refusal.into()));
+        }
         there.widen(extra)?;
         // the encoding of a name is no part of it where all characters are the same in both
         let same_encoding = self.name.is_ascii() || (flags ^ self.flags) & UTF8 == 0;

@@ -32,6 +32,25 @@ pub enum TextFault {
         /// What is wrong with it.
         error: ElementError,
     },
+    /// A cell would be several elements under another delimiter.
+    #[error("{place}: '{text}' is not a number")]
+    OtherDelimiter {
+        /// Where.
+        place: TextPlace,
+        /// The cell.
+        text: String,
+        /// The delimiter.
+        delimiter: char,
+    },
+    /// A cell in quotes does not end.
+    #[error("{place}: the quotes of the cell are not closed")]
+    OpenQuote {
+        /// Where the text ends.
+        place: TextPlace,
+    },
+    /// The text is in another encoding.
+    #[error("the text is UTF-16, and UTF-8 is read")]
+    Utf16,
     /// A cell has more bytes than are held in memory.
     #[error("{place}: the cell is longer than {} bytes", super::MAX_CELL)]
     TooLong {

@@ -43,9 +43,8 @@ pub(crate) fn open(
             let dtype = dtype.cloned().unwrap_or(DType::Scalar(Scalar::F64, Endian::Little));
             let cells = CellReader::of(&dtype).ok_or_else(|| failed(TextFault::NoText(dtype)))?;
             let delimiter = options.delimiter.or(format.delimiter());
-            let skip = options.skip_rows.unwrap_or(0);
-            let mut table =
-                TableParser::new(cells, delimiter, skip, options.names || options.fields);
+            let is_quoted = format != TextFormat::Txt && delimiter != Some(b'"');
+            let mut table = TableParser::new(cells, delimiter, options, is_quoted);
             let elements = parsed::keep(location, &mut bytes, &mut table, progress)?;
             let (dtype, shape) = table.found().map_err(failed)?;
             Read { dtype, shape, elements }

@@ -11,6 +11,8 @@ pub struct TextOptions {
     pub delimiter: Option<u8>,
     /// How many lines of a table are skipped at its beginning.
     pub skip_rows: Option<u64>,
+    /// Cells of a table that are read as NaN; an empty one stands for the empty cell.
+    pub missing: Vec<String>,
     /// Whether the first line of a table names the fields of a structured dtype.
     pub names: bool,
     /// Whether fields are to be taken, which a table has by the names in its first line.

@@ -12,6 +12,7 @@ use std::mem;
 use std::sync::Arc;
 
 use super::fault::{TextFault, TextPlace};
+use super::options::TextOptions;
 use super::{MAX_CELL, MAX_NAMES};
 use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::element::{CellReader, trimmed};
@@ -26,6 +27,18 @@ enum Kind {
     Comment,
     NewLine,
     Return,
+    /// A double quote, of tables whose cells may stand in such.
+    Quote,
+}
+
+/// Whether what is read stands in quotes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quoting {
+    /// Not in quotes.
+    Outside,
+    Inside,
+    /// Right behind the quote that ends them, or that is the first of two which stand for one.
+    Behind,
 }
 
 /// What the lines with cells are, as far as is known.
@@ -61,6 +74,14 @@ pub(super) struct TableParser {
     is_open: bool,
     in_comment: bool,
     after_return: bool,
+    quoting: Quoting,
+    /// Whether this cell has begun with a quote.
+    was_quoted: bool,
+    /// The first cell of the line of names that looks like a number and is none.
+    suspect: Option<(TextPlace, String)>,
+    /// Cells that are read as NaN.
+    missing: Vec<String>,
+    delimiter: Option<u8>,
     /// Lines that have ended.
     lines: u64,
     rows: u64,
@@ -73,10 +94,14 @@ impl TableParser {
     pub(super) fn new(
         cells: CellReader,
         delimiter: Option<u8>,
-        skip: u64,
-        with_names: bool,
+        options: &TextOptions,
+        is_quoted: bool,
     ) -> Self {
+        let (skip, with_names) = (options.skip_rows.unwrap_or(0), options.names || options.fields);
         let mut kinds = [Kind::Plain; 256];
+        if is_quoted {
+            kinds[usize::from(b'"')] = Kind::Quote;
+        }
         match delimiter {
             Some(byte) => kinds[usize::from(byte)] = Kind::Separator,
             None => b" \t\x0b\x0c\x1c\x1d\x1e\x1f"
@@ -106,6 +131,11 @@ impl TableParser {
             is_open: false,
             in_comment: false,
             after_return: false,
+            quoting: Quoting::Outside,
+            was_quoted: false,
+            suspect: None,
+            missing: options.missing.clone(),
+            delimiter,
             lines: 0,
             rows: 0,
             columns: None,
@@ -147,6 +177,36 @@ impl TableParser {
         TextPlace { line: self.lines + 1, column }
     }
 
+    /// A quote behind this part of a cell: it begins a cell in quotes, ends it, or is one of its
+    /// characters.
+    fn quote(&mut self, part: &[u8]) -> Result<(), TextFault> {
+        // blanks are no part of a number, and part of a string
+        let is_blank = |byte: &u8| !self.cells.are_strings() && matches!(byte, b' ' | b'\t');
+        let is_first = self.cell.iter().chain(part).all(is_blank);
+        match self.quoting {
+            Quoting::Inside => {
+                self.hold(part)?;
+                self.quoting = Quoting::Behind;
+            }
+            Quoting::Behind if part.is_empty() => {
+                self.hold(b"\"")?;
+                self.quoting = Quoting::Inside;
+            }
+            Quoting::Outside if is_first && !self.was_quoted => {
+                self.cell.clear();
+                self.is_open = true;
+                self.was_quoted = true;
+                self.quoting = Quoting::Inside;
+            }
+            _ => {
+                self.hold(part)?;
+                self.hold(b"\"")?;
+                self.quoting = Quoting::Outside;
+            }
+        }
+        Ok(())
+    }
+
     /// Keep the beginning of a cell.
     fn hold(&mut self, part: &[u8]) -> Result<(), TextFault> {
         if self.cell.len() + part.len() > MAX_CELL {
@@ -172,6 +232,7 @@ impl TableParser {
     /// Read a whole cell.
     fn take(&mut self, cell: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
         self.column += 1;
+        self.was_quoted = false;
         let place = self.place(self.column);
         if let Some(expected) = self.columns.filter(|&columns| self.column > columns) {
             return Err(TextFault::LongRow { place, expected });
@@ -184,27 +245,60 @@ impl TableParser {
     }
 
     fn element(&self, place: TextPlace, text: &str, out: &mut Vec<u8>) -> Result<(), TextFault> {
+        // where NaN is none of the elements, the cell itself is what is refused
+        if self.is_missing(text) && self.cells.push("nan", out).is_some() {
+            return Ok(());
+        }
         self.cells.push(text, out).ok_or_else(|| match trimmed(text) {
             "" => TextFault::EmptyCell { place },
-            _ => TextFault::Cell { place, error: self.cells.refusal(text, &shortened(text)) },
+            _ => self.refused(place, text),
         })
+    }
+
+    fn is_missing(&self, text: &str) -> bool {
+        let is_text = self.cells.are_strings();
+        !is_text && self.missing.iter().any(|word| word == trimmed(text))
+    }
+
+    /// The error of a cell that is no element: it may be several, under another delimiter.
+    fn refused(&self, place: TextPlace, text: &str) -> TextFault {
+        let parted = |delimiter: &char| {
+            let mut parts = text.split(*delimiter).map(trimmed).filter(|part| !part.is_empty());
+            text.contains(*delimiter) && parts.all(|part| self.cells.is_number(part))
+        };
+        let others = [';', '\t', ',', ' ', '|'].into_iter();
+        let mut others = others.filter(|other| self.delimiter.map(char::from) != Some(*other));
+        match others.find(parted) {
+            Some(delimiter) => {
+                TextFault::OtherDelimiter { place, text: shortened(text).into_owned(), delimiter }
+            }
+            None => TextFault::Cell { place, error: self.cells.refusal(text, &shortened(text)) },
+        }
     }
 
     /// A cell of the first line, which has names if none of its cells is a number.
     fn name(&mut self, place: TextPlace, text: &str, out: &mut Vec<u8>) -> Result<(), TextFault> {
-        let is_number = !self.cells.are_strings() && self.cells.is_number(text);
+        let is_number = !self.cells.are_strings()
+            && (self.cells.is_number(text) || (!text.is_empty() && self.is_missing(text)));
         match (is_number, &self.phase) {
             (true, TablePhase::Unknown) if !self.with_names => {
-                if self.column > 1 {
-                    return Err(TextFault::EmptyCell { place: self.place(1) });
-                }
                 self.phase = TablePhase::Rows;
+                // those before it are empty
+                for column in 1..self.column {
+                    self.element(self.place(column), "", out)?;
+                }
                 self.element(place, text, out)
             }
-            (true, _) => {
-                Err(TextFault::NumberInNames { place, text: shortened(text).into_owned() })
-            }
+            (true, _) => Err(match self.suspect.take() {
+                Some((place, cell)) if !self.with_names => self.refused(place, &cell),
+                _ => TextFault::NumberInNames { place, text: shortened(text).into_owned() },
+            }),
             (false, _) => {
+                let digits = text.trim_start_matches(['+', '-', '.']);
+                if self.suspect.is_none() && digits.starts_with(|char: char| char.is_ascii_digit())
+                {
+                    self.suspect = Some((place, text.to_owned()));
+                }
                 if !text.is_empty() {
                     self.phase = TablePhase::Names;
                 }
@@ -232,6 +326,7 @@ impl TableParser {
 
     /// The cells of a line have ended.
     fn end_cells(&mut self, last: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
+        self.quoting = Quoting::Outside;
         if self.is_open || !self.cell.is_empty() || !last.is_empty() {
             self.end_cell(last, out)?;
         }
@@ -249,6 +344,7 @@ impl TableParser {
             }
             (TablePhase::Names, ..) => {
                 (self.phase, self.columns) = (TablePhase::Rows, Some(found));
+                self.suspect = None;
                 self.seen = HashSet::new();
             }
             (TablePhase::Rows, _, Some(expected)) if found < expected => {
@@ -268,6 +364,9 @@ impl TableParser {
     /// How many bytes of a text end no cell: of a comment and of lines that are skipped, no line.
     fn plain(&self, text: &[u8]) -> Option<usize> {
         let ends = |byte: &u8| self.kinds[usize::from(*byte)];
+        if self.quoting == Quoting::Inside {
+            return text.iter().position(|&byte| byte == b'"');
+        }
         match self.in_comment || self.skip > 0 {
             true => text.iter().position(|byte| matches!(byte, b'\n' | b'\r')),
             false => text.iter().position(|byte| ends(byte) != Kind::Plain),
@@ -287,13 +386,21 @@ impl TextParser for TableParser {
             }
             let is_skipped = self.in_comment || self.skip > 0;
             let Some(at) = self.plain(text) else {
+                if self.quoting == Quoting::Behind && !text.is_empty() {
+                    self.quoting = Quoting::Outside;
+                }
                 return if is_skipped { Ok(()) } else { self.hold(text) };
             };
             let (cell, rest) = text.split_at(at);
             let kind = self.kinds[usize::from(rest[0])];
             text = &rest[1..];
+            if kind != Kind::Quote && (at > 0 || self.quoting == Quoting::Behind) {
+                self.quoting = Quoting::Outside;
+            }
             match kind {
+                Kind::Quote => self.quote(cell)?,
                 Kind::Separator if self.is_delimited => {
+                    self.quoting = Quoting::Outside;
                     self.end_cell(cell, out)?;
                     self.is_open = true;
                 }
@@ -325,6 +432,9 @@ impl TextParser for TableParser {
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), TextFault> {
         if self.skip > 0 {
             return Ok(());
+        }
+        if self.quoting == Quoting::Inside {
+            return Err(TextFault::OpenQuote { place: self.place(self.column + 1) });
         }
         if !self.in_comment {
             self.end_cells(&[], out)?;
