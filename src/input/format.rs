@@ -34,6 +34,8 @@ pub struct OpenOptions {
     pub read_as: Option<ReadAs>,
     /// What an index of a checkpoint is used for.
     pub index: UseOfIndex,
+    /// What chunks of Zarr are that are not there.
+    pub missing_chunks: MissingChunks,
     /// Where notes of the input go.
     pub notes: Notes,
 }
@@ -50,6 +52,16 @@ pub enum UseOfIndex {
     Widened,
     /// Nothing: the shards that are there are read.
     Ignored,
+}
+
+/// What a chunk of an array of Zarr is that is not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissingChunks {
+    /// The fill value, as its format says.
+    #[default]
+    Fill,
+    /// An error: of a copy that was cut short they are missing too.
+    Error,
 }
 
 /// A format that files are recognised as.

@@ -37,7 +37,7 @@ pub(crate) use field::take_fields;
 pub use folder::{SmallFile, SmallFiles, is_in_folder, remote_folder, small_files};
 pub(crate) use folder::{old_shards, single_file};
 pub(crate) use format::RecognisedFile;
-pub use format::{OpenOptions, UseOfIndex};
+pub use format::{MissingChunks, OpenOptions, UseOfIndex};
 pub use gguf::GgufSplitFault;
 pub use glob::PatternError;
 pub(crate) use glob::{CarryError, Pattern};

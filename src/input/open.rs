@@ -79,8 +79,8 @@ fn open_as_it_says(
     // a file is asked for once whether it is one
     let folder = location.path().filter(|path| path.is_dir());
     let arrays = match (location, folder) {
-        (Location::Remote(address), _) => zarr::open_address(location, address)?,
-        (_, Some(folder)) => zarr::open_folder(location, folder)?,
+        (Location::Remote(address), _) => zarr::open_address(location, address, options)?,
+        (_, Some(folder)) => zarr::open_folder(location, folder, options)?,
         _ => None,
     };
     if let Some(mut input) = arrays {

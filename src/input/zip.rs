@@ -29,7 +29,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     members.check_sums().map_err(|error| Error::file(location, error))?;
     members.check_readable().map_err(|error| Error::file(location, error))?;
     if zarr::is_archive(&members) {
-        return zarr::open_archive(archive, members);
+        return zarr::open_archive(archive, members, options);
     }
     match TorchFolder::find(&members) {
         Some(folder) if !folder.is_script(&members) => torch::open(archive, &folder, &members),

@@ -197,6 +197,18 @@ fn the_last_of_two_members_of_one_name_counts() {
     assert_eq!(info(&dir, "in.zip")["tensors"][0]["attributes"], json!({ "n": 2 }));
 }
 
+#[test]
+fn chunks_that_are_not_there_may_be_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    array3(&dir.path().join("in"), 3, &json!({ "fill_value": 9 }));
+    assert_eq!(numbers(&dir, &["in", "--missing-chunks", "fill"]), "1 2 9");
+    assert_eq!(numbers(&dir, &["in", "[:2]", "--missing-chunks", "error"]), "1 2");
+    let failed = tslice(&dir, &["in", "--missing-chunks", "error", "-o", "o.npy"]).assert();
+    let failed = failed.code(1).stdout("");
+    let said = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
+    assert!(said.contains("it is not there") && said.lines().count() == 1, "{said}");
+}
+
 /// A hierarchy of one array `g/a` of shape (2, 3), with attributes at each level.
 fn said() -> TempDir {
     let dir = tempfile::tempdir().unwrap();

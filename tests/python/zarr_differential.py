@@ -7,17 +7,25 @@ The program must be built with the feature `zarr`, and zarr-python 3 be there. E
 arrays: versions 2 and 3, random shapes, chunks and shards, byte orders, memory orders, codecs and filters, fill
 values, and chunks that were never written. Random indexes with slices, lists and masks must give what NumPy takes
 of the array that zarr-python reads; some outputs are written in parts, as streams, transposed, or compared by
-`diff`. A fifth of the cases is an output of Zarr, which zarr-python and, where it is there, TensorStore must
-read. Every tenth case is a damaged store: an error in one line, or the same array. `--only NUMBER` runs one again.
+`diff`. A fifth of the cases is odd: groups without metadata, keys that stand twice in an archive, NaN in
+attributes, fill values of another kind, codecs of numcodecs, keys that need not or must be understood, consolidated
+metadata. Others are written by TensorStore, in dtypes that zarr-python has not, or by kerchunk, whose references
+are copied to their places. A fifth of the cases is an output of Zarr, which zarr-python and, where it is there,
+TensorStore must read, with the attributes, names of dimensions and fill value of its input. Every tenth case is a
+damaged store: an error in one line, or the same array. `--only NUMBER` runs one again.
 """
 
+import base64
 import json
+import math
 import os
 import sys
+import warnings
 
 import numcodecs
 import numpy as np
 import zarr
+import zarr.codecs.numcodecs as of_numcodecs
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
 
 import chunk_cases
@@ -29,6 +37,15 @@ try:
     import tensorstore
 except ImportError:  # the outputs are read by zarr-python alone
     tensorstore = None
+try:
+    import h5py
+    import ml_dtypes
+    from kerchunk.hdf import SingleHdf5ToZarr
+except ImportError:
+    SingleHdf5ToZarr = None
+
+# codecs of numcodecs in version 3 are no part of the format, which zarr-python says each time
+warnings.filterwarnings("ignore", module="zarr")
 
 DTYPES = ["u1", "i1", "u2", "i2", "i4", "u8", "f2", "f4", "f8", "c8", "c16", "?", "M8[10s]", "m8[ns]", "U3", "S5", "V6"]
 FIELDS = [("a", "<i4"), ("b", "<f8"), ("c", "S3")]
@@ -51,6 +68,12 @@ def compressor3(rng):
         [], [], [GzipCodec(level=rng.choice([0, 1, 5]))], [ZstdCodec(level=rng.choice([-1, 0, 3]), checksum=rng.random() < 0.5)],
         [BloscCodec(cname=blosc_names(rng), clevel=rng.randrange(10), shuffle=rng.choice(["noshuffle", "shuffle", "bitshuffle"]))],
     ])
+    if rng.random() < 0.25:
+        chain = [rng.choice([
+            of_numcodecs.Zstd(level=rng.choice([1, 9])), of_numcodecs.GZip(level=2), of_numcodecs.Zlib(), of_numcodecs.BZ2(level=1),
+            of_numcodecs.Blosc(cname=blosc_names(rng), clevel=3, shuffle=rng.choice([0, 1, 2])), of_numcodecs.CRC32(),
+            of_numcodecs.CRC32(location="end"), of_numcodecs.CRC32C(), of_numcodecs.Adler32(), of_numcodecs.Shuffle(),
+        ])]
     return chain + ([Crc32cCodec()] if rng.random() < 0.3 else [])
 
 
@@ -176,6 +199,187 @@ def array_case(case):
         check(case, name, key, arrays[key], lambda name, array: stored_list(case, name, array))
 
 
+def metadata_files(folder, names):
+    return [os.path.join(at, name) for at, _, files in os.walk(folder) for name in files if name in names]
+
+
+def changed(path, **entries):
+    with open(path) as file:
+        metadata = json.load(file)
+    metadata.update(entries)
+    with open(path, "w") as file:
+        json.dump(metadata, file)
+
+
+def odd_attributes(rng):
+    words = [math.nan, math.inf, -math.inf, 0.1, None, "x", "NaN", [1, math.nan], {"a": [math.inf]}]
+    return {name: rng.choice(words) for name in rng.sample("abcde", rng.randint(1, 4))}
+
+
+def legal(value):
+    """An attribute as JSON for programs has it."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {key: legal(one) for key, one in value.items()}
+    return [legal(one) for one in value] if isinstance(value, list) else value
+
+
+def odd_fill(rng, fill):
+    """Another way to write a fill value, which zarr-python reads as the same."""
+    if isinstance(fill, bool) or not isinstance(fill, (int, float)):
+        return fill
+    same = [fill, float(fill)]
+    same += [int(fill), str(int(fill))] if fill == int(fill) else []
+    same += [bool(fill)] if fill in (0, 1) else []
+    return rng.choice(same)
+
+
+def odd_case(case):
+    """A hierarchy with what other programs, and people, leave in it."""
+    rng = case.rng
+    name = rng.choice(["s.zip", "s.zarr", "s.zarr", "s.zarr"])
+    place, said, refused = case.path(name), {}, None
+    try:
+        arrays = store(case, place, name == "s.zip")
+    except Skip:
+        return
+    if name == "s.zip":
+        # the keys of attributes that are set later stand twice
+        where = zarr.storage.ZipStore(place, mode="a")
+        for key in arrays:
+            said[key] = odd_attributes(rng)
+            try:
+                zarr.open_array(where, path=key, mode="r+").attrs.update(said[key])
+            except ValueError:  # zarr-python does not read all that it writes
+                del said[key]
+        where.close()
+    else:
+        for key in arrays:
+            said[key] = odd_attributes(rng)
+            try:
+                zarr.open_array(place, path=key, mode="r+").attrs.update(said[key])
+            except ValueError:  # zarr-python does not read all that it writes
+                del said[key]
+        for path in metadata_files(place, ["zarr.json", ".zarray"]):
+            with open(path) as file:
+                metadata = json.load(file)
+            if "fill_value" not in metadata:
+                continue
+            kind = str(metadata.get("data_type", metadata.get("dtype"))).strip("<>|=")
+            is_number = kind.startswith(("int", "uint", "float", "i", "u", "f")) and not kind.startswith("fixed")
+            entries = {"fill_value": odd_fill(rng, metadata["fill_value"])} if is_number else {}
+            if str(metadata.get("dtype")) in ("|u1", "|i1"):
+                entries["dtype"] = rng.choice("<|") + metadata["dtype"][1:]
+            if metadata.get("data_type") in ("uint8", "int8", "bool"):
+                entries["codecs"] = [{"name": "bytes"} if codec["name"] == "bytes" else codec for codec in metadata["codecs"]]
+            if metadata["zarr_format"] == 3 and rng.random() < 0.2:
+                entries["more"] = {"must_understand": False, "name": "x"}
+            changed(path, **entries)
+        if "" not in arrays:
+            zarr.open_group(place, mode="r+").attrs["root"] = math.nan
+            if rng.random() < 0.3:
+                try:
+                    zarr.consolidate_metadata(place)
+                except ValueError:  # as above
+                    pass
+            for path in metadata_files(place, ["zarr.json", ".zgroup", ".zattrs"]):
+                is_inner = os.path.dirname(path) == os.path.join(place, "inner")
+                if is_inner or (os.path.dirname(path) == place and rng.random() < 0.2):
+                    os.remove(path)
+            if rng.random() < 0.3 and len(arrays) > 1:
+                refused = rng.choice(sorted(arrays))
+                [path] = metadata_files(os.path.join(place, refused), ["zarr.json", ".zarray"])
+                changed(path, **rng.choice([{"more": 1}, {"fill_value": {}}] if path.endswith("zarr.json") else [{"fill_value": {}}, {"dtype": "<q9"}]))
+    status, out, err = case.run(["info", "--json", name])
+    wanted = (0, "") if refused is None else (1, f"tslice: {name}: 1 tensor cannot be read\n")
+    if (status, err) != wanted:
+        raise Failure(f"info: status {status}, {err!r}")
+    info = json.loads(out, parse_constant=lambda word: no_json(word))[0]
+    if [it["name"] for it in info.get("unreadable", [])] != ([refused] if refused is not None else []):
+        raise Failure(f"unreadable: {info.get('unreadable')}")
+    for entry in info["tensors"]:
+        if entry.get("attributes", {}) != legal(said.get(entry["name"] or "", {})):
+            raise Failure(f"attributes {entry.get('attributes')} of {entry['name']}")
+    for key in sorted(arrays):
+        if key != refused:
+            check(case, name, key, arrays[key], lambda name, array: stored_list(case, name, array))
+
+
+def no_json(word):
+    raise Failure(f"{word} is no JSON")
+
+
+def tensorstore_case(case):
+    """An array that TensorStore writes, in a dtype that zarr-python may not have."""
+    rng = case.rng
+    version = rng.choice([2, 3])
+    kinds = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "uint8", "int16", "float32", "complex64"]
+    kind = rng.choice(kinds)
+    dtype = np.dtype(getattr(ml_dtypes, kind, None) or kind)
+    shape = [rng.choice([1, 2, 3, 5, 9]) for _ in range(rng.choice([1, 2, 3]))]
+    chunk = [rng.choice([1, 2, 4]) for _ in shape]
+    if version == 2:
+        of_numpy = not hasattr(ml_dtypes, kind)
+        metadata = {"shape": shape, "chunks": chunk, "dtype": dtype.str if of_numpy else kind, "order": rng.choice("CF") if len(shape) > 1 else "C"}
+        metadata["compressor"] = rng.choice([None, {"id": "zlib", "level": 3}, {"id": "blosc", "cname": "lz4", "clevel": 3, "shuffle": 1}])
+    else:
+        codecs = [{"name": "bytes", "configuration": {"endian": rng.choice(["little", "big"])}} if dtype.itemsize > 1 else {"name": "bytes"}]
+        codecs += rng.choice([[], [{"name": "gzip", "configuration": {"level": 1}}], [{"name": "zstd", "configuration": {"level": 1}}]])
+        metadata = {"shape": shape, "data_type": kind, "codecs": codecs}
+        metadata["chunk_grid"] = {"name": "regular", "configuration": {"chunk_shape": chunk}}
+        if rng.random() < 0.3 and dtype.kind != "c":
+            metadata["fill_value"] = rng.choice([0.0, 1.0, "NaN"] if dtype.kind in "fV" and "fn" not in kind else [0, 1])
+    spec = {"driver": "zarr" if version == 2 else "zarr3", "kvstore": {"driver": "file", "path": case.path("s.zarr")}, "metadata": metadata}
+    case.story.append(f"TensorStore: {json.dumps(metadata)}")
+    array = tensorstore.open(spec, create=True).result()
+    values = np.array([rng.choice([0, 1, 2, 0.5, 7]) for _ in range(math.prod(shape))]).reshape(shape).astype(dtype)
+    end = rng.randint(0, shape[0])
+    array[:end].write(values[:end]).result()
+    expected = np.ascontiguousarray(array.read().result())
+    status, _, err = case.run(["s.zarr", "-o", "o.bin"])
+    if status or err:
+        raise Failure(f"status {status}, {err!r}")
+    with open(case.path("o.bin"), "rb") as file:
+        found = file.read()
+    if found != expected.tobytes():
+        raise Failure(f"other elements than {expected}")
+
+
+def kerchunk_case(case):
+    """The Zarr that kerchunk makes of a file of HDF5, its references copied to where they stand for."""
+    rng = case.rng
+    arrays = {}
+    with h5py.File(case.path("in.h5"), "w") as file:
+        for number in range(rng.randint(1, 3)):
+            name = rng.choice(["", "g/", "g/h/"]) + f"d{number}"
+            dtype = np.dtype(rng.choice(["<i2", ">i4", "<f4", "<f8", "u1"]))
+            shape = tuple(rng.choice([1, 2, 5, 8]) for _ in range(rng.choice([1, 2, 3])))
+            options = rng.choice([{}, {"chunks": tuple(max(1, n // 2) for n in shape)}, {"chunks": shape, "compression": "gzip", "shuffle": rng.random() < 0.5}])
+            arrays[name] = random_array(rng, dtype, shape)
+            made = file.create_dataset(name, data=arrays[name], **options)
+            made.attrs["units"] = "K"
+            if dtype.kind == "f":
+                made.attrs["_FillValue"] = dtype.type(rng.choice([math.nan, -9999]))
+    with open(case.path("in.h5"), "rb") as file:
+        data = file.read()
+    references = SingleHdf5ToZarr(case.path("in.h5"), inline_threshold=rng.choice([0, 500])).translate()
+    references = references.get("refs", references)
+    for key, value in references.items():
+        if isinstance(value, list):
+            value = data[value[1] : value[1] + value[2]] if len(value) == 3 else data
+        elif value.startswith("base64:"):
+            value = base64.b64decode(value[len("base64:"):])
+        else:
+            value = value.encode()
+        os.makedirs(os.path.dirname(case.path("s.zarr/" + key)), exist_ok=True)
+        with open(case.path("s.zarr/" + key), "wb") as file:
+            file.write(value)
+    case.story.append(f"kerchunk: {sorted(references)}")
+    for key, array in arrays.items():
+        check(case, "s.zarr", key, array.astype(array.dtype.newbyteorder("<")), lambda name, array: stored_list(case, name, array))
+
+
 def stored_list(case, name, array):
     """An array that is a list or a mask, in chunks."""
     zarr.create_array(case.path(name + ".zarr"), data=array, overwrite=True, chunks=tuple(max(1, n // 2) for n in array.shape))
@@ -239,14 +443,22 @@ def written_case(case):
     array = random_array(rng, dtype, shape)
     items = simple(rng, shape)
     expected = np.asarray(array[tuple(items)])
-    name, line = "a.npy", []
-    if rng.random() < 0.3 and dtype.kind not in "mM":
-        zarr.save_array(case.path("a.zarr"), array.astype(dtype.newbyteorder("<"))) if array.ndim else np.save(case.path(name), array)
-        name = "a.zarr" if array.ndim else name
+    name, line, said = "a.npy", [], None
+    if rng.random() < 0.5 and dtype.kind not in "mM" and array.ndim:
+        name, version = "a.zarr", rng.choice([2, 3])
+        names = [rng.choice("xyzt") + str(axis) if rng.random() < 0.9 else None for axis in range(array.ndim)]
+        attributes, dimensions = {"units": "K", "n": [1, {"a": None}]}, {"dimension_names": names}
+        if version == 2:
+            names = [one or "w" + str(axis) for axis, one in enumerate(names)]
+            dimensions, attributes["_ARRAY_DIMENSIONS"] = {}, names
+        fill = rng.choice([0, 1]) if dtype.kind in "?bc" else rng.choice([0, 7, math.nan] if dtype.kind == "f" else [0, 7])
+        zarr.create_array(case.path("a.zarr"), data=array.astype(dtype.newbyteorder("<")), zarr_format=version, fill_value=fill, attributes=attributes, **dimensions)
+        said = ({key: value for key, value in attributes.items() if key != "_ARRAY_DIMENSIONS"}, kept_names(names, items), fill)
     if name == "a.npy":
         np.save(case.path(name), array)
     if rng.random() < 0.3:
         line, expected = ["-T"], expected.T
+        said = said and (said[0], said[1][::-1], said[2])
     rank = expected.ndim
     chunk = [rng.choice([1, 2, 3, 7, 64]) for _ in range(rank)]
     lens = lambda lens: ",".join(map(str, lens))
@@ -276,9 +488,34 @@ def written_case(case):
     if told != (wanted, expected.shape):
         raise Failure(f"{told} for {wanted} {expected.shape}")
     same(found[...], expected, wanted)
+    if said is not None:
+        attributes, names, fill = said
+        found_names = found.metadata.dimension_names
+        names = tuple(names) if any(names) else None
+        told = (dict(found.attrs), found_names, np.asarray(found.fill_value, wanted).tobytes())
+        if told != (attributes, names, np.asarray(fill, wanted).tobytes()):
+            raise Failure(f"{told} for {said}")
     if tensorstore is not None and dtype.kind not in "mM":
         place = {"driver": "file", "path": os.path.join(case.path("o.zarr"), key)}
         same(tensorstore.open({"driver": "zarr3", "kvstore": place}).result().read().result(), expected, wanted)
+
+
+def kept_names(names, items):
+    """The names of the axes that are left by items of NumPy's basic indexing."""
+    if Ellipsis not in items:
+        items = [*items, Ellipsis]
+    at = next(number for number, item in enumerate(items) if item is Ellipsis)
+    taken = sum(item is not None for item in items) - 1
+    items = items[:at] + [slice(None)] * (len(names) - taken) + items[at + 1 :]
+    left, rest = [], iter(names)
+    for item in items:
+        if item is None:
+            left.append(None)
+        elif isinstance(item, slice):
+            left.append(next(rest))
+        else:
+            next(rest)
+    return left
 
 
 def same(found, expected, dtype):
@@ -288,7 +525,11 @@ def same(found, expected, dtype):
 
 
 def usual_case(case):
-    (written_case if case.rng.random() < 0.2 else array_case)(case)
+    part = case.rng.random()
+    others = [(0.2, written_case), (0.4, odd_case)]
+    others += [(0.5, tensorstore_case)] if tensorstore is not None and SingleHdf5ToZarr is not None else []
+    others += [(0.6, kerchunk_case)] if SingleHdf5ToZarr is not None else []
+    next((one for most, one in others if part < most), array_case)(case)
 
 
 def one(job):

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use tslice::internals::format::TextFormat;
+use tslice::internals::input::MissingChunks;
 use tslice::internals::shape::Order;
 use tslice::internals::source::IoMode;
 
@@ -31,6 +32,12 @@ pub(crate) struct InputArgs {
     /// How to read
     #[arg(long, value_parser = one_of(HOW), default_value = "auto", value_name = "HOW", hide_short_help = true)]
     pub(crate) io: IoMode,
+    /// What chunks of Zarr are that are not there
+    ///
+    /// Zarr need not store chunks that are the fill value as a whole; of a copy that was cut short, others are
+    /// missing too.
+    #[arg(long, value_parser = one_of(MISSING), default_value = "fill", value_name = "WHAT", hide_short_help = true)]
+    pub(crate) missing_chunks: MissingChunks,
     /// Read a pipe to its end
     ///
     /// Otherwise it is closed after the last byte that is needed, as head does, and so is the connection to
@@ -126,6 +133,12 @@ const HOW: [Choice<IoMode>; 3] = [
     ("auto", "Map local files, read those of network file systems", IoMode::Auto),
     ("mmap", "Map the file", IoMode::Mmap),
     ("read", "Read the file by position, in large pieces", IoMode::Read),
+];
+
+/// What chunks are that are not there.
+const MISSING: [Choice<MissingChunks>; 2] = [
+    ("fill", "The fill value of their array", MissingChunks::Fill),
+    ("error", "An error", MissingChunks::Error),
 ];
 
 /// Formats of text.

@@ -96,6 +96,7 @@ pub(super) fn options(from: &InputArgs, field: Option<&str>) -> Result<OpenOptio
         drain: from.drain,
         index: use_of_index(from.index),
         notes: notes(),
+        missing_chunks: from.missing_chunks,
         ..OpenOptions::default()
     })
 }

@@ -17,7 +17,7 @@ use zarrs::array::codec::api::{
 };
 use zarrs::array::codec::{
     Adler32Codec, Adler32CodecConfiguration, BloscCodec, BloscCodecConfiguration, BytesCodec,
-    Bz2Codec, CodecChain, Crc32cCodec, GzipCodec, ZlibCodec, ZstdCodec,
+    Bz2Codec, CodecChain, Crc32cCodec, Fletcher32Codec, GzipCodec, ZlibCodec, ZstdCodec,
 };
 use zarrs::array::{ArrayBytesRaw, BytesRepresentation};
 use zarrs::metadata::Configuration;
@@ -55,6 +55,9 @@ pub(super) fn register() {
             false => take(zstd::Decoder::new(bytes)?, bytes, wanted.most),
         });
         add::<BloscCodec>(blosc);
+        // only whole chunks are decoded by these: parts of them, in shards, are cut by `zarrs` in other places
+        add::<Adler32Codec>(|_, _| Ok(None));
+        add::<Fletcher32Codec>(|_, _| Ok(None));
         // what `zarrs` has not: a sum that is another than the one it has in the same place
         register_codec_v2(CodecRuntimePluginV2::new(
             |name| name == "crc32",
@@ -83,7 +86,7 @@ pub(super) fn register() {
                 let any = serde_json::from_value::<BloscCodecConfiguration>(any);
                 let any = any.map_err(|error| PluginCreateError::Other(error.to_string()))?;
                 let inner = Arc::new(BloscCodec::new_with_configuration(&any)?);
-                Ok(Codec::BytesToBytes(Arc::new(BoundedCodec { inner, decode: blosc })))
+                Ok(Codec::BytesToBytes(Arc::new(BoundedCodec { inner, decode: blosc, own: None })))
             },
         ));
     });
@@ -94,8 +97,9 @@ fn checked(location: Option<&Value>) -> Result<Codec, PluginCreateError> {
     let any = serde_json::from_value::<Adler32CodecConfiguration>(json!({}));
     let any = any.map_err(|error| PluginCreateError::Other(error.to_string()))?;
     let inner = Arc::new(Adler32Codec::new_with_configuration(&any)?);
-    let decode: Decode = match location.and_then(Value::as_str) {
-        Some("end") => |bytes, _| match bytes.split_last_chunk() {
+    let location = location.and_then(Value::as_str).unwrap_or("start");
+    let decode: Decode = match location {
+        "end" => |bytes, _| match bytes.split_last_chunk() {
             Some((bytes, sum)) => without_sum(bytes, *sum),
             None => Err(io::Error::other("it ends early")),
         },
@@ -104,7 +108,8 @@ fn checked(location: Option<&Value>) -> Result<Codec, PluginCreateError> {
             None => Err(io::Error::other("it ends early")),
         },
     };
-    Ok(Codec::BytesToBytes(Arc::new(BoundedCodec { inner, decode })))
+    let own = Some(("numcodecs.crc32", json!({ "location": location })));
+    Ok(Codec::BytesToBytes(Arc::new(BoundedCodec { inner, decode, own })))
 }
 
 fn without_sum(bytes: &[u8], sum: [u8; 4]) -> io::Result<Option<Vec<u8>>> {
@@ -238,7 +243,7 @@ where
     let bounded = move |codec: Result<Codec, PluginCreateError>| {
         Ok(match codec? {
             Codec::BytesToBytes(inner) => {
-                Codec::BytesToBytes(Arc::new(BoundedCodec { inner, decode }))
+                Codec::BytesToBytes(Arc::new(BoundedCodec { inner, decode, own: None }))
             }
             codec => codec,
         })
@@ -256,11 +261,16 @@ where
 struct BoundedCodec {
     inner: Arc<dyn BytesToBytesCodecTraits>,
     decode: Decode,
+    /// The name and configuration, where they are not those of the other one.
+    own: Option<(&'static str, Value)>,
 }
 
 impl ExtensionName for BoundedCodec {
     fn name(&self, version: ZarrVersion) -> Option<Cow<'static, str>> {
-        self.inner.name(version)
+        match self.own {
+            Some((name, _)) => Some(name.into()),
+            None => self.inner.name(version),
+        }
     }
 }
 
@@ -274,7 +284,10 @@ impl CodecTraits for BoundedCodec {
         version: ZarrVersion,
         options: &CodecMetadataOptions,
     ) -> Option<Configuration> {
-        self.inner.configuration(version, options)
+        match &self.own {
+            Some((_, configuration)) => configuration.as_object().cloned().map(Into::into),
+            None => self.inner.configuration(version, options),
+        }
     }
 
     fn partial_decoder_capability(&self) -> PartialDecoderCapability {

@@ -30,6 +30,8 @@ pub(super) struct ZarrChunks {
     /// Bytes of an element.
     item: usize,
     fill: Vec<u8>,
+    /// The shape of what is stored under a key, where that must be there.
+    required: Option<Vec<u64>>,
     /// The codec that alone makes elements of stored bytes, from front to back.
     front: Option<Arc<dyn BytesToBytesCodecTraits>>,
     /// The indexes of shards, of an array whose chunks are shards and nothing else.
@@ -37,7 +39,8 @@ pub(super) struct ZarrChunks {
 }
 
 impl ZarrChunks {
-    /// The chunks of an array, or of its shards, that have this shape; elements have `item` bytes.
+    /// The chunks of an array, or of its shards, that have this shape; elements have `item` bytes. What is stored under a
+    /// key must be there where its shape is given.
     ///
     /// # Errors
     /// [`ZarrError`].
@@ -45,6 +48,7 @@ impl ZarrChunks {
         array: Array<dyn ValueStore>,
         shape: Vec<u64>,
         item: usize,
+        required: Option<Vec<u64>>,
     ) -> Result<ZarrChunks, ZarrError> {
         let fill = array.fill_value().as_ne_bytes().to_vec();
         if array.data_type().fixed_size() != Some(item) || fill.len() != item {
@@ -54,7 +58,7 @@ impl ZarrChunks {
         let shards = shards.map_err(ZarrError::Metadata)?;
         let shards = Some(shards).filter(|it| it.array_is_exclusively_sharded());
         let front = only_codec(&array.codecs());
-        Ok(ZarrChunks { array, shape, item, fill, front, shards })
+        Ok(ZarrChunks { array, shape, item, fill, required, front, shards })
     }
 
     /// The shape of a chunk, which ends where the array does.
@@ -91,6 +95,18 @@ impl ZarrChunks {
         elements.map(fixed).transpose().map_err(ArrayError::CodecError)
     }
 
+    /// Refuse a chunk of which nothing is stored: of one in a shard, nothing of the shard.
+    fn check_stored(&self, at: &[u64]) -> Result<(), String> {
+        let Some(stored) = &self.required else { return Ok(()) };
+        let key = at.iter().zip(&self.shape).zip(stored);
+        let key: Vec<u64> = key.map(|((at, len), stored)| at * len / (*stored).max(1)).collect();
+        let size = self.array.storage().size_key(&self.array.chunk_key(&key));
+        match size.map_err(|error| error.to_string())? {
+            Some(_) => Ok(()),
+            None => Err("it is not there".to_owned()),
+        }
+    }
+
     fn failed(&self, at: &[u64], reason: &str) -> SourceError {
         SourceError::Chunk { at: AsTuple(at).to_string(), reason: brief(reason) }
     }
@@ -111,7 +127,7 @@ impl Chunks for ZarrChunks {
         // what is cut is taken from anywhere
         let needed = if kept == self.shape { needed.min(whole) } else { whole };
         let elements = || self.elements(at, needed, whole).map_err(|error| error.to_string());
-        let elements = guarded(elements).flatten();
+        let elements = guarded(|| self.check_stored(at).and_then(|()| elements())).flatten();
         let elements = elements.map_err(|reason| self.failed(at, &reason))?;
         let Some(mut bytes) = elements else {
             let count = kept.iter().product::<u64>() as usize;

@@ -134,13 +134,15 @@ fn annotations(metadata: &mut Value, fill_value: Option<Vec<u8>>) -> Annotations
     all
 }
 
-/// The tensor that an array is, by its metadata and the store of its chunks.
+/// The tensor that an array is, by its metadata and the store of its chunks, of which those that are not there may be
+/// refused.
 ///
 /// # Errors
 /// [`ZarrError`]: metadata that break the rules, a dtype or a codec that is not known.
 pub(crate) fn array(
     store: ArrayStore,
     ArrayMetadataJson(mut metadata): ArrayMetadataJson,
+    refuses_missing: bool,
 ) -> Result<TensorInfo, ZarrError> {
     if let Some(fill) = metadata.get_mut("fill_value") {
         dialect::reworded(fill);
@@ -157,13 +159,15 @@ pub(crate) fn array(
     }
     let (array, inner) = guarded(|| opened(store, metadata)).map_err(ZarrError::Metadata)??;
     let shape = array.shape().to_vec();
-    let chunk_shape = inner.unwrap_or(chunk_shape);
+    let stored_shape = chunk_shape;
+    let chunk_shape = inner.unwrap_or_else(|| stored_shape.clone());
     if chunk_shape.len() != shape.len() || chunk_shape.contains(&0) {
         return Err(ZarrError::Metadata("the chunks have another number of axes".to_owned()));
     }
     let item = (dtype.item_bits() / 8) as usize;
     let mut tensor = TensorInfo::new(dtype, shape, Order::C, 0);
-    let chunks = ZarrChunks::new(array, chunk_shape, item)?;
+    let required = refuses_missing.then_some(stored_shape);
+    let chunks = ZarrChunks::new(array, chunk_shape, item, required)?;
     tensor.storage = Storage { part: 0, data: 0..0, kind: StorageKind::Chunks(Arc::new(chunks)) };
     tensor.annotated = (!annotations.is_empty()).then(|| Annotated::of(annotations));
     Ok(tensor)

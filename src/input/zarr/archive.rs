@@ -9,8 +9,8 @@ use super::hierarchy::{self, Hierarchy, StoredValue, Values, below};
 use crate::error::Error;
 use crate::format::npz::Members;
 use crate::format::zarr::ArrayStore;
-use crate::input::Input;
 use crate::input::archive::Archive;
+use crate::input::{Input, OpenOptions};
 use crate::source::{DeflatedRange, Source, SourceError};
 
 /// An archive and its members.
@@ -38,6 +38,7 @@ struct Below {
 pub(in crate::input) fn open_archive(
     archive: Archive<'_>,
     members: Members,
+    options: &OpenOptions,
 ) -> Result<Input, Error> {
     let value = |member| match archive.range(&member) {
         range if member.deflated => ZipValue::Deflated(range),
@@ -46,7 +47,7 @@ pub(in crate::input) fn open_archive(
     let members = members.iter().map(|member| (member.name.to_owned(), value(member))).collect();
     let values = ZipValues { bytes: Arc::clone(&archive.bytes), members };
     let values = Below { values: Arc::new(values), path: String::new() };
-    hierarchy::input(archive.location, &values, archive.bytes)
+    hierarchy::input(archive.location, &values, archive.bytes, options)
 }
 
 /// A member of an archive.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::hierarchy::{self, Hierarchy, StoredValue, Values};
 use crate::error::Error;
 use crate::format::zarr::ArrayStore;
-use crate::input::{Input, Location};
+use crate::input::{Input, Location, OpenOptions};
 use crate::source::{self, Advice, IoMode, MemorySource, OpenError, Source, SourceError};
 
 /// A folder.
@@ -17,9 +17,13 @@ struct ZarrFolder(PathBuf);
 ///
 /// # Errors
 /// Those of [`hierarchy::input`].
-pub(super) fn open(location: &Location, path: &Path) -> Result<Input, Error> {
+pub(super) fn open(
+    location: &Location,
+    path: &Path,
+    options: &OpenOptions,
+) -> Result<Input, Error> {
     let folder = ZarrFolder(path.to_owned());
-    hierarchy::input(location, &folder, Arc::new(MemorySource::default()))
+    hierarchy::input(location, &folder, Arc::new(MemorySource::default()), options)
 }
 
 impl Hierarchy for ZarrFolder {

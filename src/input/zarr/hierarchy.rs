@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::format::spare;
 use crate::format::zarr::{self, ArrayStore, ValueStore, ZarrError, ZarrNode};
 use crate::format::{Annotated, Annotations, Contents, Format, FormatError, TensorInfo, Tensors};
-use crate::input::{Bytes, Input, Location, Unreadable};
+use crate::input::{Bytes, Input, Location, MissingChunks, OpenOptions, Unreadable};
 use crate::source::{Source, SourceError, memory_bytes};
 
 /// The longest metadata of an array or a group, in bytes: as long as the header of a `.safetensors` may be.
@@ -126,12 +126,14 @@ pub(super) fn input(
     location: &Location,
     hierarchy: &dyn Hierarchy,
     bytes: Arc<dyn Source>,
+    options: &OpenOptions,
 ) -> Result<Input, Error> {
+    let refuses = options.missing_chunks == MissingChunks::Error;
     let (mut arrays, mut unreadable) = (BTreeMap::new(), Vec::new());
     let mut groups = Vec::new();
     let mut paths = vec![String::new()];
     while let Some(path) = paths.pop() {
-        match read(location, hierarchy, &path)? {
+        match read(location, hierarchy, &path, refuses)? {
             Node::Array(tensor) => {
                 let name = (!path.is_empty()).then(|| path.clone());
                 arrays.insert(path, TensorInfo { name, ..*tensor });
@@ -169,15 +171,21 @@ enum Node {
     Group(Annotations),
 }
 
-/// What is at a path: a group too where there are no metadata, since others may lie below.
-fn read(location: &Location, hierarchy: &dyn Hierarchy, path: &str) -> Result<Node, Error> {
+/// What is at a path, where an array may refuse chunks that are not there: a group too where there are no metadata, since others may lie below.
+fn read(
+    location: &Location,
+    hierarchy: &dyn Hierarchy,
+    path: &str,
+    refuses: bool,
+) -> Result<Node, Error> {
     let metadata = |name: &str| {
         let value = hierarchy.value(&below(path, name));
         let read = |value: Box<dyn StoredValue + '_>| value.read(0..value.len().min(MAX_METADATA));
         let bytes = value.and_then(|value| value.map(read).transpose());
         bytes.map_err(|error| Error::file(location, error))
     };
-    let array = |json| Ok(Node::Array(Box::new(zarr::array(hierarchy.array(path), json)?)));
+    let array =
+        |json| Ok(Node::Array(Box::new(zarr::array(hierarchy.array(path), json, refuses)?)));
     let node = if let Some(json) = metadata("zarr.json")? {
         zarr::node(&json).and_then(|node| match node {
             ZarrNode::Array(json) => array(json),

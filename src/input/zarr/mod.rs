@@ -31,7 +31,7 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::format::npz::Members;
-use crate::input::{Input, Location};
+use crate::input::{Input, Location, OpenOptions};
 use crate::source::remote::Address;
 use keys::METADATA;
 
@@ -39,15 +39,19 @@ use keys::METADATA;
 ///
 /// # Errors
 /// Metadata that cannot be read.
-pub(super) fn open_folder(location: &Location, folder: &Path) -> Result<Option<Input>, Error> {
+pub(super) fn open_folder(
+    location: &Location,
+    folder: &Path,
+    options: &OpenOptions,
+) -> Result<Option<Input>, Error> {
     if is_folder(folder) {
-        return open(location, folder).map(Some);
+        return open(location, folder, options).map(Some);
     }
     // the root too may be a group without metadata
     if folder.extension().is_none_or(|it| it != "zarr") || cfg!(not(feature = "zarr")) {
         return Ok(None);
     }
-    let input = open(location, folder)?;
+    let input = open(location, folder, options)?;
     let is_any = !input.contents.tensors.is_empty() || !input.unreadable.is_empty();
     Ok(is_any.then_some(input))
 }
@@ -61,9 +65,13 @@ pub(crate) fn is_folder(path: &Path) -> bool {
 ///
 /// # Errors
 /// Metadata that cannot be read.
-pub(super) fn open_address(location: &Location, address: &Address) -> Result<Option<Input>, Error> {
+pub(super) fn open_address(
+    location: &Location,
+    address: &Address,
+    options: &OpenOptions,
+) -> Result<Option<Input>, Error> {
     match address.may_be_zarr() {
-        true => open_remote(location, address),
+        true => open_remote(location, address, options),
         false => Ok(None),
     }
 }

@@ -12,7 +12,7 @@ use super::hierarchy::{self, Hierarchy, StoredValue, Values, below, fits};
 use super::keys::{ATTRIBUTES, METADATA};
 use crate::error::Error;
 use crate::format::zarr::{self, ArrayStore};
-use crate::input::{Input, Location};
+use crate::input::{Input, Location, OpenOptions};
 use crate::source::remote::{self, Address, RemoteError, Scheme};
 use crate::source::{IoMode, MemorySource, OpenError, Opened, Source, SourceError, spool};
 
@@ -36,7 +36,11 @@ struct ZarrAddress {
 ///
 /// # Errors
 /// Those of [`hierarchy::input`], and of networks.
-pub(super) fn open(location: &Location, address: &Address) -> Result<Option<Input>, Error> {
+pub(super) fn open(
+    location: &Location,
+    address: &Address,
+    options: &OpenOptions,
+) -> Result<Option<Input>, Error> {
     let failed = |error| Error::file(location, error);
     let mut known = BTreeMap::new();
     let mut keeps = None;
@@ -58,7 +62,8 @@ pub(super) fn open(location: &Location, address: &Address) -> Result<Option<Inpu
         keeps,
     };
     folder.consolidate().map_err(failed)?;
-    hierarchy::input(location, &folder, Arc::new(MemorySource::default())).map(Some)
+    let bytes = Arc::new(MemorySource::default());
+    hierarchy::input(location, &folder, bytes, options).map(Some)
 }
 
 impl ZarrAddress {

@@ -8,11 +8,11 @@ use crate::error::Error;
 use crate::format::npz::Members;
 use crate::format::{Foreign, FormatError};
 use crate::input::archive::Archive;
-use crate::input::{Input, Location};
+use crate::input::{Input, Location, OpenOptions};
 use crate::source::remote::Address;
 use crate::source::{self, IoMode, Reader};
 
-pub(super) fn open(location: &Location, folder: &Path) -> Result<Input, Error> {
+pub(super) fn open(location: &Location, folder: &Path, _: &OpenOptions) -> Result<Input, Error> {
     let json = source::open_file(&folder.join("zarr.json"), IoMode::Read).ok();
     let json = json.and_then(|source| {
         let mut json = String::new();
@@ -27,7 +27,11 @@ pub(super) fn open(location: &Location, folder: &Path) -> Result<Input, Error> {
     Err(Error::file(location, FormatError::Foreign(kind)))
 }
 
-pub(super) fn open_remote(location: &Location, address: &Address) -> Result<Option<Input>, Error> {
+pub(super) fn open_remote(
+    location: &Location,
+    address: &Address,
+    _: &OpenOptions,
+) -> Result<Option<Input>, Error> {
     let is_there = |name: &str| source::remote::open(&address.below(name), IoMode::Read).is_ok();
     match METADATA.iter().any(|name| is_there(name)) {
         true => Err(Error::file(location, FormatError::Foreign(Foreign::ZarrGroup))),
@@ -35,6 +39,10 @@ pub(super) fn open_remote(location: &Location, address: &Address) -> Result<Opti
     }
 }
 
-pub(in crate::input) fn open_archive(archive: Archive<'_>, _: Members) -> Result<Input, Error> {
+pub(in crate::input) fn open_archive(
+    archive: Archive<'_>,
+    _: Members,
+    _: &OpenOptions,
+) -> Result<Input, Error> {
     Err(Error::file(archive.location, FormatError::Foreign(Foreign::ZarrGroup)))
 }
