@@ -75,8 +75,10 @@ pub(super) fn reworded(value: &mut Value) -> bool {
             }
             None => false,
         },
-        Value::Array(all) => all.iter_mut().fold(false, |any, it| reworded(it) || any),
-        Value::Object(map) => map.values_mut().fold(false, |any, it| reworded(it) || any),
+        Value::Array(all) => all.iter_mut().filter_map(|it| reworded(it).then_some(())).count() > 0,
+        Value::Object(map) => {
+            map.values_mut().filter_map(|it| reworded(it).then_some(())).count() > 0
+        }
         _ => false,
     }
 }
