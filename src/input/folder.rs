@@ -226,9 +226,7 @@ fn index_among(
 /// The one file that a folder is read as; `None` for an index or several shards.
 pub(crate) fn single_file(path: &Path) -> Option<PathBuf> {
     match checkpoint_in(path, UseOfIndex::Followed).ok()? {
-        CheckpointFiles::One(file) if file.extension().is_none_or(|it| it != "json") => {
-            Some(file)
-        }
+        CheckpointFiles::One(file) if file.extension().is_none_or(|it| it != "json") => Some(file),
         _ => None,
     }
 }
