@@ -238,7 +238,7 @@ fn contradictions_are_errors() {
         &["v2.npy", "--dtype", "i2", "--shape", "6"],
         1,
         "tslice: v2.npy: --shape is for raw bytes, and the input is of format npy\n\
-         hint: with --dtype, --offset 0 takes it as raw bytes from the first one on\n",
+         hint: the file says its shape itself: `tslice info v2.npy` shows it\n",
     );
     fails(
         &["a.bin", "--dtype", "f3"],
