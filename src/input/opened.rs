@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::format::gguf::{GgufMetadata, MetadataError, MetadataValue};
-use crate::format::npy::NpyError;
+use crate::format::npy::{self, NpyError};
 use crate::format::npz::{Member, MemberRefusal, NpzError};
 use crate::format::torch::TorchError;
 use crate::format::{Contents, Format, FormatError, TensorInfo, shards, shortened};
@@ -281,6 +281,20 @@ impl Input {
     /// The files, where there are several: shards, or those of a split model.
     pub fn parts(&self) -> &[PartFile] {
         &self.parts
+    }
+
+    /// What follows the array of a `.npy`, as several np.save to one file leave it: how many bytes, and
+    /// whether they begin another array. np.load passes over them.
+    pub fn following(&self) -> Option<(u64, bool)> {
+        let (Format::Npy, Bytes::Random(source)) = (self.contents.format, &self.bytes) else {
+            return None;
+        };
+        let end = self.contents.tensors.at(0).data().end;
+        let bytes = source.len().checked_sub(end).filter(|bytes| *bytes > 0)?;
+        let first = end..end.saturating_add(npy::MAGIC.len() as u64).min(source.len());
+        let mut scratch = Vec::new();
+        let begins = source.window(first, &mut scratch).is_ok_and(|first| first == npy::MAGIC);
+        Some((bytes, begins))
     }
 
     /// Whether it is a `.gguf`, whose metadata have values of several types.

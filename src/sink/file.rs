@@ -30,7 +30,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, ftruncate, openat, renameat, statat};
+use rustix::fs::{
+    AtFlags, Mode, OFlags, RawMode, fchmod, fstat, ftruncate, openat, renameat, statat,
+};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::copy_file::{CopiedRange, copy_file};
@@ -76,7 +78,10 @@ impl FileSink {
         let failed = SinkError::os::<io::Error>("cannot be created");
         // The wanted mode is set again below, since the umask applies here. Passing it here
         // keeps the new file from being readable to more people in between.
-        let wanted = options.mode.map(|bits| Mode::from_raw_mode(bits & 0o777)).or(entry.old_mode);
+        let wanted = options
+            .mode
+            .map(|bits| Mode::from_raw_mode((bits & 0o777) as RawMode))
+            .or(entry.old_mode);
         let mode = wanted.unwrap_or(Mode::from_raw_mode(0o666));
         let unnamed = unnamed.then(|| os::open_unnamed(&entry.dir, Path::new("."), mode));
         let (file, named) = match unnamed.flatten() {

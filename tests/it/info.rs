@@ -133,3 +133,63 @@ fn files_of_one_tensor_are_a_line_each() {
     let blocks = described(&["a.npy", "c.npz"]);
     assert!(blocks.starts_with("a.npy: npy, 1 tensor, 6 bytes\n"), "{blocks}");
 }
+
+/// A header of version 1.0, and 6 doubles.
+fn npy(entries: &str) -> Vec<u8> {
+    [b"\x93NUMPY\x01\x00\x76\x00", format!("{entries:<117}\n").as_bytes(), &[0; 48]].concat()
+}
+
+#[test]
+fn what_follows_an_array_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let one = npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }");
+    let said = |file: &[u8], args: &[&str]| {
+        fs::write(dir.path().join("a.npy"), file).unwrap();
+        let done = tslice(&dir, &[&["info", "a.npy"], args].concat()).assert().success();
+        String::from_utf8(done.stderr("").get_output().stdout.clone()).unwrap()
+    };
+    assert!(!said(&one, &[]).contains("behind the array"));
+    let two = [&one[..], &one].concat();
+    let line = "  176 bytes behind the array, which are not read; they begin another array\n";
+    assert!(said(&two, &[]).contains(line), "{}", said(&two, &[]));
+    assert!(said(&two, &["--json"]).contains(r#""following":{"bytes":176,"begins_array":true}"#));
+    let odd = [&one[..], b"abc"].concat();
+    assert!(said(&odd, &[]).contains("  3 bytes behind the array, which are not read\n"));
+}
+
+/// Headers that NumPy refuses, though it is plain what they mean: the command that reads them works.
+#[test]
+fn headers_of_unusual_words_are_told_how_to_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let cases = [
+        ("False", "(np.int64(2), np.int64(3))", "2,3", ""),
+        ("np.True_", "(2, 3)", "2,3", " --input-order F"),
+        ("False", "[2, 3]", "2,3", ""),
+        ("False", "6", "6", ""),
+    ];
+    for (order, shape, lengths, flag) in cases {
+        let entries = format!("{{'descr': '<f8', 'fortran_order': {order}, 'shape': {shape}, }}");
+        fs::write(dir.path().join("a.npy"), npy(&entries)).unwrap();
+        let failed = tslice(&dir, &["a.npy", "-o", "b.npy"]).assert().code(1);
+        let said = String::from_utf8(failed.get_output().stderr.clone()).unwrap();
+        let command = format!("--dtype 'float64' --shape {lengths} --offset 128{flag}");
+        assert!(said.contains("np.load refuses too\n"), "{said}");
+        assert!(
+            said.ends_with(&format!("hint: `tslice a.npy {command} -o OTHER.npy` reads it\n")),
+            "{said}"
+        );
+        let command = command.replace('\'', "");
+        let words = command.split(' ').chain(["-o", "b.npy", "-f"]);
+        let args: Vec<&str> = std::iter::once("a.npy").chain(words).collect();
+        tslice(&dir, &args).assert().success();
+        fs::remove_file(dir.path().join("b.npy")).unwrap();
+    }
+    fs::write(
+        dir.path().join("a.npy"),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (open(1),), }"),
+    )
+    .unwrap();
+    let failed = tslice(&dir, &["a.npy", "-o", "b.npy"]).assert().code(1);
+    let said = String::from_utf8(failed.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("expected a Python literal"), "{said}");
+}

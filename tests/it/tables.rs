@@ -66,7 +66,8 @@ fn tensors_that_should_not_be_so_are_named() {
     let bad = "tslice: model.safetensors: bad has 2 nan\n";
     // tensors of a file stand in the order of their data
     run(&["--fail-on", "nan,inf", "--sort", "name"]).code(1).stderr(said);
-    run(&["--fail-on", "nan", "--json"]).code(1).stderr(bad);
+    let object = "{\"error\":\"model.safetensors: bad has 2 nan\",\"hint\":null,\"exit\":1}\n";
+    run(&["--fail-on", "nan", "--json"]).code(1).stderr(object);
     run(&["--fail-on", "nan", "--axis", "0"]).code(1).stderr(bad);
     run(&["--fail-on", "nan", "-t", "plain"]).code(1);
     let one = ["view", "model.safetensors", "-t", "plain", "--stats", "--fail-on"];
@@ -201,4 +202,40 @@ fn tables_of_many_rows_are_shortened() {
     assert_eq!(full.len(), 1001);
     let cells = |line: &String| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(cells(&full[999]), cells(&short[5]));
+}
+
+#[test]
+fn tensors_without_numbers_have_a_row_that_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let array = |descr: &str, bytes: &[u8]| {
+        let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (1,), }}");
+        [b"\x93NUMPY\x01\x00\x76\x00", format!("{text:<117}\n").as_bytes(), bytes].concat()
+    };
+    let members = [
+        ("s.npy", array("|S3", b"abc")),
+        ("x.npy", array("<f8", &f64::NAN.to_le_bytes())),
+        ("y.npy", array("<f8", &2f64.to_le_bytes())),
+    ];
+    let members: Vec<(&str, &[u8])> =
+        members.iter().map(|(name, file)| (*name, &file[..])).collect();
+    fs::write(dir.path().join("m.npz"), crate::inputs::zip(&members)).unwrap();
+    let said = |args: &[&str], code| {
+        let args = [&["view", "m.npz", "-t", "*", "--stats"], args].concat();
+        let run = tslice(dir.path(), &args).assert().code(code);
+        String::from_utf8(run.get_output().stdout.clone()).unwrap()
+    };
+    let rows = |text: &str| -> Vec<String> {
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        text.lines().skip(1).map(words).collect()
+    };
+    let found = rows(&said(&["--fail-on", "nan"], 1));
+    assert_eq!(found[0], "s |S3 (1,) no numbers");
+    assert_eq!(found[2], "y float64 (1,) 0 0 0 2.0 2.0 2 0");
+    assert!(rows(&said(&["--sort", "max"], 0))[0].starts_with("y "));
+    let json = said(&["--json"], 0);
+    assert!(
+        json.starts_with(r#"{"name":"s","shape":[1],"dtype":"|S3","reason":"no numbers"}"#),
+        "{json}"
+    );
+    assert!(said(&["--axis", "0"], 0).starts_with("s, shape (1,), dtype |S3\n  no numbers\n"));
 }

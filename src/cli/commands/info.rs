@@ -369,6 +369,11 @@ fn write_text(
             None => writeln!(out, "  {file} is missing: {}", printable(reason))?,
         }
     }
+    if let Some((bytes, is_array)) = input.following() {
+        let bytes = counted(bytes, "byte");
+        let what = if is_array { "; they begin another array" } else { "" };
+        writeln!(out, "  {bytes} behind the array, which are not read{what}")?;
+    }
     if !input.opaque().is_empty() {
         let opaque: Vec<_> = input.opaque().iter().map(|name| printable(name)).collect();
         writeln!(out, "  not understood: {}", opaque.join(", "))?;
@@ -464,6 +469,9 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> Result<(
     }
     out.write_all(b"],\"totals\":")?;
     Totals::of(shown.tensors(input)).write_json(out)?;
+    if let Some((bytes, begins_array)) = input.following() {
+        write!(out, r#","following":{{"bytes":{bytes},"begins_array":{begins_array}}}"#)?;
+    }
     let groups = said::of_groups(input);
     if !groups.is_empty() {
         write!(out, r#","groups":{}"#, Json(&Value::Object(groups)))?;

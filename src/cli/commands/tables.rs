@@ -56,30 +56,62 @@ struct TensorRow {
 }
 
 /// The place of a tensor by a column.
-fn key(chosen: &Chosen, summary: &Summary, column: Column) -> SortKey<'static> {
+fn key(chosen: &Chosen, summary: Option<&Summary>, column: Column) -> SortKey<'static> {
+    match column {
+        Column::Name => return SortKey::Text(chosen.name.clone().unwrap_or_default().into()),
+        Column::DType => return SortKey::Text(chosen.dtype.to_string().into()),
+        Column::Shape => return SortKey::LargestShape(chosen.shape.clone()),
+        _ => {}
+    }
+    let Some(summary) = summary else {
+        // behind all that have numbers
+        return match column {
+            Column::Nan | Column::Infinite | Column::Zero => SortKey::Amount(0),
+            _ => SortKey::Number(None),
+        };
+    };
     let extreme = |pick: fn((Extreme, Extreme)) -> Extreme| {
         SortKey::Number(summary.range.map(|range| summary.value(&pick(range))))
     };
     match column {
-        Column::Name => SortKey::Text(chosen.name.clone().unwrap_or_default().into()),
-        Column::DType => SortKey::Text(chosen.dtype.to_string().into()),
-        Column::Shape => SortKey::LargestShape(chosen.shape.clone()),
         Column::Nan => SortKey::Amount(summary.nan),
         Column::Infinite => SortKey::Amount(summary.infinite),
         Column::Zero => SortKey::Amount(summary.zero),
         Column::Min => extreme(|(least, _)| least),
         Column::Max => extreme(|(_, greatest)| greatest),
         Column::Mean => SortKey::Number(summary.mean()),
-        Column::Std => SortKey::Number(summary.deviation()),
+        _ => SortKey::Number(summary.deviation()),
     }
 }
 
+/// What a table and JSON say of a tensor whose elements are strings, blocks or floats of 4 bits.
+const NO_NUMBERS: &str = "no numbers";
+
+/// The record of a tensor whose elements are no numbers.
+fn without_numbers(chosen: &Chosen) -> String {
+    let record = json!({
+        "name": chosen.name,
+        "shape": chosen.shape,
+        "dtype": chosen.dtype.to_string(),
+        "reason": NO_NUMBERS,
+    });
+    format!("{}\n", Json(&record))
+}
+
 impl TensorRow {
-    fn new(chosen: &Chosen, summary: &Summary, sort: &[Column], json: Option<String>) -> TensorRow {
+    fn new(
+        chosen: &Chosen,
+        summary: Option<&Summary>,
+        sort: &[Column],
+        json: Option<String>,
+    ) -> TensorRow {
         let text = json.unwrap_or_else(|| {
             let name = printable(chosen.name.as_deref().unwrap_or_default()).into_owned();
             let (dtype, shape) = (chosen.dtype.to_string(), AsTuple(&chosen.shape).to_string());
-            let [nan, inf, zero, min, max, mean, std] = cells(&chosen.dtype, summary);
+            let empty =
+                || std::array::from_fn(|at| if at == 0 { NO_NUMBERS } else { "" }.to_owned());
+            let cells = summary.map_or_else(empty, |summary| cells(&chosen.dtype, summary));
+            let [nan, inf, zero, min, max, mean, std] = cells;
             [name, dtype, shape, nan, inf, zero, min, max, mean, std].join("\n")
         });
         let keys = sort.iter().map(|&column| key(chosen, summary, column)).collect();
@@ -112,6 +144,13 @@ pub(super) fn of_tensors(
     let (mut rows, mut faults, mut held) = (Vec::new(), Faults::default(), Printing::default());
     watch_all(input, all, args.quiet, |input, slices, progress| {
         let chosen = &slices.chosen;
+        if all.len() > 1 && slices.nothing(Sums::None).is_err() {
+            match json.then(|| without_numbers(chosen)) {
+                Some(text) if sort.is_empty() => held.push(&text)?,
+                text => rows.push(TensorRow::new(chosen, None, sort, text)),
+            }
+            return Ok(());
+        }
         let (summary, text) = match json {
             true => {
                 let statistics = chosen.statistics(input, workers, progress)?;
@@ -123,7 +162,7 @@ pub(super) fn of_tensors(
         faults.look(fail_on, chosen.name.as_deref(), &summary);
         match text {
             Some(text) if sort.is_empty() => held.push(&text)?,
-            text => rows.push(TensorRow::new(chosen, &summary, sort, text)),
+            text => rows.push(TensorRow::new(chosen, Some(&summary), sort, text)),
         }
         Ok(())
     })?;
@@ -164,6 +203,12 @@ pub(super) fn of_slices(
             ))?;
         }
         tensors += 1;
+        if all.len() > 1 && slices.nothing(Sums::None).is_err() {
+            return match json {
+                true => held.push(&without_numbers(chosen)),
+                false => held.push(&format!("  {NO_NUMBERS}\n")),
+            };
+        }
         let mut whole = slices.nothing(Sums::None)?;
         let mut shown = None;
         let count = slices.count();

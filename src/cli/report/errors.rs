@@ -84,10 +84,10 @@ fn failure(error: &Error, flag: &str) -> Failure {
     }
     match cause.downcast_ref() {
         Some(TextFault::OtherDelimiter { delimiter: '\t', .. }) => {
-            return failed().hint("--delimiter '\\t' parts columns by tabs");
+            return failed().hint("--delimiter '\\t' separates columns by tabs");
         }
         Some(TextFault::OtherDelimiter { delimiter, .. }) => {
-            let hint = format!("--delimiter '{delimiter}' parts columns by this character");
+            let hint = format!("--delimiter '{delimiter}' separates columns by this character");
             return failed().hint(hint);
         }
         Some(TextFault::Utf16) => {
@@ -135,6 +135,21 @@ fn format(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> F
         }
         FormatError::Npy(NpyError::Descr(DescrError::Object(_))) => {
             failed().hint_if(remedy(Foreign::Pickle, error.file.as_ref(), flag == "-t"))
+        }
+        FormatError::Npy(NpyError::Unusual {
+            dtype: Some(dtype), shape, fortran, start, ..
+        }) => {
+            let Some(FileName::Path(path)) = &error.file else { return failed() };
+            if path.extension().is_some_and(|extension| extension == "npz") {
+                return failed();
+            }
+            let name = quoted(&path.to_string_lossy());
+            let shape = quoted(shape);
+            let order = if *fortran { " --input-order F" } else { "" };
+            failed().hint(format_args!(
+                "`tslice {name} --dtype '{dtype}' --shape {shape} --offset {start}{order} -o OTHER.npy` \
+                 reads it"
+            ))
         }
         FormatError::Unrecognised => failed().hint(raw_bytes(error, flag)),
         _ => failed(),

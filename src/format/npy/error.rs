@@ -30,6 +30,20 @@ pub enum NpyError {
     /// Not a tuple of integers.
     #[error("'shape' is not a tuple of integers")]
     Shape,
+    /// A header that np.load refuses too, though it is plain what it means.
+    #[error("{what}, which np.load refuses too")]
+    Unusual {
+        /// What is unusual about it.
+        what: &'static str,
+        /// The dtype, where `--dtype` can say it.
+        dtype: Option<String>,
+        /// The lengths of the axes, as `--shape` takes them.
+        shape: String,
+        /// Whether the first axis is the fastest one.
+        fortran: bool,
+        /// Where the elements begin, in bytes.
+        start: u64,
+    },
     /// A length no axis can have.
     #[error("axis {axis} has a length of {len}; 0 to 9223372036854775807 are possible")]
     AxisLength {

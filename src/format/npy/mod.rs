@@ -34,7 +34,7 @@ pub(in crate::format) use descr::names as dtype_names;
 pub use error::{DescrError, NpyError};
 pub use literal::LiteralError;
 
-const MAGIC: &[u8] = b"\x93NUMPY";
+pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// A header, its prefix included, is a multiple of this many bytes.
 const ALIGN: usize = 64;
@@ -88,6 +88,49 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
 
 /// What the text of a header says.
 fn parse(text: &str, python2: bool, start: u64) -> Result<TensorInfo, NpyError> {
+    let found = parse_entries(text, python2, start, false);
+    let what = match found {
+        Err(NpyError::PyLiteral(_)) => "it is written with NumPy's own numbers, as np.int64(2)",
+        Err(NpyError::Shape) => "'shape' is not a tuple of integers",
+        _ => return found,
+    };
+    let Ok(meant) = parse_entries(&without_numpy(text), python2, start, true) else { return found };
+    let shape: Vec<String> = meant.shape.iter().map(u64::to_string).collect();
+    Err(NpyError::Unusual {
+        what,
+        dtype: matches!(meant.dtype, DType::Scalar(..)).then(|| meant.dtype.to_string()),
+        shape: shape.join(","),
+        fortran: meant.order() == Order::F,
+        start,
+    })
+}
+
+/// A text in which `np.int64(2)` is `2`, and `np.True_` is `True`.
+fn without_numpy(text: &str) -> String {
+    let text = text.replace("numpy.", "np.");
+    let mut parts = text.split("np.");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let (name, after) = part.split_at(part.find(|c| !is_name(c)).unwrap_or(part.len()));
+        let call = after.strip_prefix('(').and_then(|inside| inside.split_once(')'));
+        match (name, call) {
+            (_, Some((inside, after))) => plain.extend([inside, after]),
+            ("True_", None) => plain.extend(["True", after]),
+            ("False_", None) => plain.extend(["False", after]),
+            _ => plain.extend(["np.", part]),
+        }
+    }
+    plain
+}
+
+/// The entries of a header; where it is read leniently, a shape may be a list or a single integer.
+fn parse_entries(
+    text: &str,
+    python2: bool,
+    start: u64,
+    is_lenient: bool,
+) -> Result<TensorInfo, NpyError> {
     let PyLiteral::Dict(entries) = literal::parse(text, python2)? else {
         return Err(NpyError::Keys);
     };
@@ -113,7 +156,7 @@ fn parse(text: &str, python2: bool, start: u64) -> Result<TensorInfo, NpyError> 
         PyLiteral::Bool(false) => Order::C,
         _ => return Err(NpyError::FortranOrder),
     };
-    let shape = parse_shape(shape)?;
+    let shape = parse_shape(shape, is_lenient)?;
     if data_bytes(&shape, dtype.item_bits()).is_none() {
         let (shape, itemsize) = (AsTuple(&shape).to_string(), dtype.item_bits() / 8);
         return Err(NpyError::TooLarge { shape, itemsize });
@@ -121,8 +164,13 @@ fn parse(text: &str, python2: bool, start: u64) -> Result<TensorInfo, NpyError> 
     Ok(TensorInfo::new(dtype, shape, order, start))
 }
 
-fn parse_shape(shape: &PyLiteral) -> Result<Vec<u64>, NpyError> {
-    let PyLiteral::Tuple(lengths) = shape else { return Err(NpyError::Shape) };
+fn parse_shape(shape: &PyLiteral, is_lenient: bool) -> Result<Vec<u64>, NpyError> {
+    let lengths = match shape {
+        PyLiteral::Tuple(lengths) => lengths.as_slice(),
+        PyLiteral::List(lengths) if is_lenient => lengths.as_slice(),
+        PyLiteral::Int(_) if is_lenient => std::slice::from_ref(shape),
+        _ => return Err(NpyError::Shape),
+    };
     if lengths.len() > MAX_NDIM {
         return Err(NpyError::TooManyAxes(lengths.len()));
     }
@@ -318,7 +366,10 @@ mod tests {
             message("'<f4'", "(3, -1)"),
             "npy header: axis 1 has a length of -1; 0 to 9223372036854775807 are possible"
         );
-        assert_eq!(message("'<f4'", "[3]"), "npy header: 'shape' is not a tuple of integers");
+        assert_eq!(
+            message("'<f4'", "[3]"),
+            "npy header: 'shape' is not a tuple of integers, which np.load refuses too"
+        );
         assert_eq!(message("'<f4'", "(True,)"), "npy header: 'shape' is not a tuple of integers");
         assert_eq!(
             message("'<f4'", "(4294967296, 4294967296)"),
