@@ -108,7 +108,11 @@ fn nothing_is_printed_into_an_input() {
         let before = state(dir.path());
         let output = bash(&dir, line).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
-        let first = format!("tslice: {name}: input file is output file\n");
+        let first = if line.contains("--json") {
+            format!("{{\"error\":\"{name}: input file is output file\",")
+        } else {
+            format!("tslice: {name}: input file is output file\n")
+        };
         assert!(told.starts_with(&first), "{line}: {told}");
         let status = if line.contains("diff") { 2 } else { 1 };
         assert_eq!(output.status.code(), Some(status), "{line}");
