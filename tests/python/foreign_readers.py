@@ -10,6 +10,7 @@ within such an object has a name beginning with `?`: it is found by its elements
 import collections
 import functools
 import io
+import json
 import os
 import pickle
 import re
@@ -170,25 +171,52 @@ def walk_hdf5(h5py, group, prefix, above, found):
                 walk_hdf5(h5py, item, key + "/", [*above, place], found)
 
 
+MATLAB = {"double": "f8", "single": "f4", "logical": "?", "char": "u2"}
+MATLAB |= {f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+
+
 def dataset(h5py, item):
     if item.shape is None:
         return Refused("no elements, and no shape")
-    if has_objects(item.dtype):
+    plain = plain_part(item.dtype)
+    if plain is None:
         return Refused(f"objects in Python: {item.dtype}")
     if item.size * item.dtype.itemsize > LARGEST:
         return Refused("too large for this test")
     array = np.asarray(item[...]).reshape(item.shape + item.dtype.shape)
+    if plain != item.dtype:
+        part = np.zeros(array.shape, plain)
+        copy_fields(array, part)
+        return part
+    kind = item.attrs.get("MATLAB_class", b"").decode()
     if item.attrs.get("MATLAB_empty"):
-        return np.zeros([int(n) for n in array], array.dtype)
-    if item.attrs.get("MATLAB_class") == b"logical":
+        # what is stored is its shape; (1, 1) of a structure without fields
+        shape = tuple(int(length) for length in array)
+        return np.zeros(shape, MATLAB.get(kind, array.dtype)) if 0 in shape else Refused("a structure without fields")
+    if kind == "logical":
         return array.astype(bool)
     return array
 
 
-def has_objects(dtype):
+def plain_part(dtype):
+    """A dtype without the fields that are objects in Python; None where nothing is left."""
     if dtype.subdtype:
-        return has_objects(dtype.subdtype[0])
-    return dtype.kind == "O" or any(has_objects(dtype[name]) for name in dtype.names or ())
+        base = plain_part(dtype.subdtype[0])
+        return base and np.dtype((base, dtype.shape))
+    if not dtype.names:
+        return None if dtype.kind == "O" else dtype
+    fields = {name: plain_part(dtype[name]) for name in dtype.names}
+    if all(fields[name] == dtype[name] for name in fields):
+        return dtype
+    return np.dtype([entry for entry in fields.items() if entry[1]]) if any(fields.values()) else None
+
+
+def copy_fields(array, part):
+    for name in part.dtype.names:
+        if part[name].dtype.names:
+            copy_fields(array[name], part[name])
+        else:
+            part[name] = array[name]
 
 
 # ---------------------------------------------------------------- Zarr
@@ -210,11 +238,24 @@ def read_zarr(path):
     for name in names:
         inner = os.path.dirname(name)
         node = attempt(lambda inner=inner: zarr.open(store, path=inner, mode="r"))
+        if isinstance(node, Refused) and os.path.exists(os.path.join(path, inner, ".zarray")):
+            node = attempt(lambda inner=inner: without_fill_value(zarr, os.path.join(path, inner)))
         if isinstance(node, zarr.Array):
             found[inner] = attempt(lambda node=node: elements_of_zarr(node))
         elif isinstance(node, Refused):
             found[inner] = node
     return found
+
+
+def without_fill_value(zarr, folder):
+    """An array of version 2 whose fill value zarr-python 3 does not take, though zarr-python 2 wrote it (0 of strings)."""
+    stored = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), "rb") as file:
+            stored[name] = file.read()
+    stored[".zarray"] = json.dumps(dict(json.loads(stored[".zarray"]), fill_value=None)).encode()
+    buffers = {name: zarr.core.buffer.cpu.Buffer.from_bytes(data) for name, data in stored.items()}
+    return zarr.open_array(zarr.storage.MemoryStore(buffers), mode="r")
 
 
 def elements_of_zarr(array):
