@@ -38,6 +38,8 @@ PACKAGES = """tables scipy h5py matplotlib astropy scikit-image pandas librosa p
 # members of packages that may hold tensors
 ENDINGS = {".npy", ".npz", ".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4", ".mat", ".h5ad", ".nwb", ".loom", ".nxs", ".zip",
            ".gguf", ".safetensors", *foreign_readers.PICKLES, *foreign_readers.TABLES}
+# so many wrong tensors of a file are printed
+SHOWN = 10
 # what is refused, and the sentence of docs/files.md that says so
 REASONS = [
     (r"Python objects|pickled", "Arrays of Python objects are refused"),
@@ -172,7 +174,8 @@ def outcomes(kind, path):
             yield "wrong", "", f"read, though the library says {expected}"
         return
     if not listed:
-        reason = error.splitlines()[0].removeprefix("tslice: ").replace(path, "FILE") if error else "no error, and nothing is read"
+        said = error or "no error, and nothing is read"
+        reason = said.splitlines()[0].removeprefix("tslice: ").replace(path, "FILE")
         for name, array in expected.items():
             yield ("alike", name, "refused by both") if isinstance(array, Refused) else ("refused", name, reason)
         if not expected:
@@ -225,7 +228,8 @@ def difference(path, options, name, array):
         if done.returncode or b"panicked" in done.stderr:
             return done.stderr.decode(errors="replace").splitlines()[0] if done.stderr else harness.text(done)
         found = np.load(output)
-    if found.dtype.kind == "V" and not found.dtype.names and not array.dtype.names and found.dtype.itemsize == array.dtype.itemsize:
+    opaque = found.dtype.kind == "V" and not found.dtype.names and not array.dtype.names
+    if opaque and found.dtype.itemsize == array.dtype.itemsize:
         array = array.view(found.dtype) if array.ndim else array.reshape(1).view(found.dtype).reshape(())
     if found.dtype.names and sorted(found.dtype.names) == sorted(array.dtype.names or ()):
         # a .npy has the fields in the order of their bytes, whatever order they are named in
@@ -277,6 +281,10 @@ def main():
                 if found:
                     rows[package, kind]["files"] += 1
                 short = path.split(".files/", maxsplit=1)[1]
+                wrong = [f"WRONG {short}: {name}: {words}" for outcome, name, words in found if outcome == "wrong"]
+                print("".join(line + "\n" for line in wrong[:SHOWN]), end="", flush=True)
+                if len(wrong) > SHOWN:
+                    print(f"      and {len(wrong) - SHOWN} more in this file", flush=True)
                 for outcome, name, words in found:
                     judge(tally, rows[package, kind], reasons, docs, (outcome, f"{short}: {name}", words))
     print_tables(rows, reasons, docs)
@@ -296,8 +304,6 @@ def judge(tally, row, reasons, docs, result):
         tally.passed += 1
         return
     tally.failed += 1
-    if outcome == "wrong":
-        print(f"WRONG {where}: {words}", flush=True)
 
 
 def print_tables(rows, reasons, docs):
