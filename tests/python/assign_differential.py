@@ -469,8 +469,8 @@ def many_case(case):
     make = lambda shape: np.frombuffer(bytearray(random_bytes(rng, int(np.prod(shape)) * np.dtype(MANY[code]).itemsize)),
                                        MANY[code]).reshape(shape)
     target = {name: make(shape) for name, shape in shapes.items()}
-    globs = rng.choice([["l.*"], ["*"], ["l.[12].w", "head"], ["l.0.w", "l.2.w"]])
-    chosen = [name for name in names if any(fnmatch.fnmatchcase(name, glob) for glob in globs)]
+    globs = rng.choice([["l.*"], ["*"], ["l.{1,2}.w", "head"], ["l.0.w", "l.2.w"]])
+    chosen = [name for name in names if any(fnmatch.fnmatchcase(name, glob.replace("{1,2}", "[12]")) for glob in globs)]
     blob = lambda tensors, metadata=None: safetensors_file(
         {name: (code, a.shape, a.tobytes()) for name, a in tensors.items()}, metadata)
     options = [part for glob in globs for part in ("-t", glob)]

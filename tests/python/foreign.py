@@ -89,7 +89,7 @@ def check_pickles():
     for protocol in (2, 3, 4, 5):
         with open(f"p{protocol}.pkl", "wb") as file:
             pickle.dump(FLOATS, file, protocol=protocol)
-        converted(f"p{protocol}.pkl", f"p{protocol}.npy", {None: FLOATS})
+        converted(f"p{protocol}.pkl", f"p{protocol}.npz", {"arr_0": FLOATS})
 
 
 def check_compressed():

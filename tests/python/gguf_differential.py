@@ -292,7 +292,7 @@ def hostile_file(rng):
 def hostile_case(case):
     data, says = hostile_file(case.rng)
     case.write("h.gguf", data)
-    run = harness.tslice("info", "--json", "h.gguf", cwd=case.dir)
+    run = harness.tslice("info", "h.gguf", cwd=case.dir)
     case.story.append(f"{data[:200]!r}\n  status {run.returncode}: {run.stderr[:300]!r}")
     check_hostile(run, "h.gguf", says)
 

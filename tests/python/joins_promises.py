@@ -224,10 +224,10 @@ def check_more_outputs_than_descriptors():
     def judge(what):
         assert len(names()) == count + 1, (what, len(names()))
         for part in range(count):
-            same(f"p{part}.npy", what[part:part + 1])
-            os.unlink(f"p{part}.npy")
+            same(f"p{part:04}.npy", what[part:part + 1])
+            os.unlink(f"p{part:04}.npy")
 
-    split = ["split", "in0.npy", "--every", "1", "-o", "p{}.npy"]
+    split = ["split", "in0.npy", "--every", "1", "-o", "p{:04}.npy"]
     process = start(*split, "-j", "2", preexec_fn=limit)
     peak = peak_rss_anon(process)
     assert process.returncode == 0, process.stderr.read()

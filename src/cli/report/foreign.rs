@@ -77,7 +77,8 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> 
         }
         Foreign::Pickle => {
             "import numpy; d = numpy.load('{name}', allow_pickle=True); d = d.item() if \
-             getattr(d, 'shape', 0) == () else d; d = d if hasattr(d, 'items') else dict(enumerate(d)); \
+             getattr(d, 'shape', 0) == () else d; d = d if hasattr(d, 'items') else \
+             dict(enumerate(d)) if getattr(d, 'dtype', object) == object else dict(arr_0=d); \
              numpy.savez('{npz}', **{str(k): v for k, v in d.items()})"
         }
         Foreign::Numbers(None) => return as_text("txt"),
