@@ -626,7 +626,7 @@ def shards(folder, files, tensors):
 
 
 def check_checkpoints_of_700_files():
-    """As many files in and out as the hard limit of descriptors allows; beyond it a clear error."""
+    """As many files out as the hard limit of descriptors allows; beyond it a clear error."""
     import resource
     index = shards("in", 700, 1)
 
@@ -642,9 +642,11 @@ def check_checkpoints_of_700_files():
             with open(os.path.join("in", name), "rb") as ours, open(os.path.join("out", name), "rb") as theirs:
                 assert ours.read()[-1:] == theirs.read()[-1:], name
     before = {name: os.stat(os.path.join("out", name)).st_ino for name in names("out")}
-    failed_well(tslice(index, "-t", "*", "-fo", "out/", **limited(256, 1000)), 1, "Too many open files", "ulimit")
-    failed_well(tslice(index, "-t", "*", "-o", "new/", **limited(256, 1000)), 1, "Too many open files", "ulimit")
-    failed_well(tslice(index, "-t", "*", "-o", "o.safetensors", **limited(256, 256)), 1, "Too many open files")
+    failed_well(tslice(index, "-t", "*", "-fo", "out/", **limited(256, 600)), 1, "Too many open files", "ulimit")
+    failed_well(tslice(index, "-t", "*", "-o", "new/", **limited(256, 600)), 1, "Too many open files", "ulimit")
+    # files that are read need not all be open at a time
+    done_well(tslice(index, "-t", "*", "-o", "o.safetensors", **limited(256, 256)))
+    os.unlink("o.safetensors")
     assert before == {name: os.stat(os.path.join("out", name)).st_ino for name in names("out")}
     assert names() == ["in", "out"], names()
 
