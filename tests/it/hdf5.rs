@@ -232,7 +232,8 @@ fn truncated_files_are_refused() {
     // nothing is missing but what nothing leads to
     let len = bytes.len() as u64;
     bytes[40..48].copy_from_slice(&address(len + 1));
-    let done = tslice(write(bytes), &["info", "in.h5"]).assert().failure();
+    let dir = write(bytes);
+    let done = tslice(&dir, &["info", "in.h5"]).assert().failure();
     let error = String::from_utf8(done.get_output().stderr.clone()).unwrap();
     assert!(error.contains("truncated file"), "{error}");
 }
