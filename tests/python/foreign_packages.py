@@ -43,9 +43,9 @@ SHOWN = 10
 # what is refused, and the sentence of docs/files.md that says so
 REASONS = [
     (r"Python objects|pickled", "Arrays of Python objects are refused"),
-    (r"elements that are ((strings|lists) of any length|references)",
-     "Strings and lists of any length, and references have no counterpart"),
-    (r"stored by the filter", "Another one (szip, nbit, blosc, zfp, ...) is named with the dataset"),
+    (r"elements that are ((strings|lists) of any length|references|times|floats of no known format) ",
+     "Strings and lists of any length, references, times and floats of other formats have no counterpart"),
+    (r"stored by the filter", "Another filter (szip, nbit, blosc, zfp, ...) is named with the dataset"),
     (r"^dtype ", "Strings of any length and objects have no counterpart here"),
     (r"TorchScript|a tar archive|distributed checkpoint", "TorchScript and parts of distributed checkpoints"),
     (r"quantised", "in a `.pt` a quantised tensor"),
