@@ -88,16 +88,22 @@ impl Reducing {
         Ok(Reducing { input, prepared, slices, how })
     }
 
-    fn takes(&self) -> Vec<Take> {
-        self.slices.iter().map(|slices| slices.chosen.take(0)).collect()
-    }
-
     /// Refuse an output that overwrites what is read, and indices that are bad.
     fn check_inputs(&self, takes: &[Take]) -> Result<(), Error> {
         let Output { destination, options, .. } = &self.prepared.output;
         overwrite::check_output(destination, &self.input, takes)?;
         takes.iter().try_for_each(|take| check_indices(take, &options.workers, false))
     }
+}
+
+/// The selections that are reduced, as they are read.
+fn takes(slices: &[Slices]) -> Vec<Take> {
+    slices.iter().map(|slices| slices.chosen.take(0)).collect()
+}
+
+/// Bytes of the elements that are reduced.
+fn selected_bytes(slices: &[Slices]) -> u64 {
+    slices.iter().map(|slices| slices.chosen.bytes()).sum()
 }
 
 /// Refuse what has no results.
@@ -159,7 +165,7 @@ impl Reduced {
 
     /// Bytes of the elements that are read.
     pub fn bytes(&self) -> u64 {
-        self.slices.iter().map(|slices| slices.chosen.bytes()).sum()
+        selected_bytes(&self.slices)
     }
 
     /// The results, in a temporary file, as an input of their own.
@@ -169,7 +175,7 @@ impl Reduced {
     /// cannot be written.
     pub fn into_input(self, workers: &Workers, progress: &Progress) -> Result<Input, Error> {
         let Reduced { mut input, slices, how, results, bytes } = self;
-        let takes: Vec<Take> = slices.iter().map(|slices| slices.chosen.take(0)).collect();
+        let takes = takes(&slices);
         takes.iter().try_for_each(|take| check_indices(take, workers, false))?;
         if slices.len() > 1 {
             input.spool_watched(progress)?;
@@ -232,12 +238,12 @@ impl Results<'_> {
 
 impl Job for Reducing {
     fn bytes(&self) -> u64 {
-        self.slices.iter().map(|slices| slices.chosen.bytes()).sum()
+        selected_bytes(&self.slices)
     }
 
     fn check(&mut self) -> Result<(), Error> {
         self.prepared.check()?;
-        self.check_inputs(&self.takes())
+        self.check_inputs(&takes(&self.slices))
     }
 
     fn describe(&mut self) -> Result<Vec<Planned>, Error> {
@@ -249,7 +255,7 @@ impl Job for Reducing {
     }
 
     fn write(&mut self, progress: &Progress) -> Result<(), Error> {
-        self.check_inputs(&self.takes())?;
+        self.check_inputs(&takes(&self.slices))?;
         let Reducing { input, prepared, slices, how } = self;
         if slices.len() > 1 {
             input.spool_watched(progress)?;

@@ -426,6 +426,8 @@ def table_case(case):
     bad = [key for key in tensors if any(known[key][fault] for fault in faults)]
     if status != (1 if bad else 0) or bool(err) != bool(bad):
         raise Failure(f"expected these to be bad: {bad}")
+    if bad and as_json:
+        err = "tslice: " + json.loads(err)["error"]
     named = [part.split()[0] for part in err.removeprefix("tslice: m.safetensors: ").split("; ")] if bad else []
     if named != bad:
         raise Failure(f"expected {bad} to be named: {named}")
