@@ -1,5 +1,6 @@
 """One run of the program in a folder of its own, with a random way in and out."""
 
+import json
 import os
 import shlex
 import subprocess
@@ -70,6 +71,9 @@ class Case:
     def check_error(self, status, err, statuses, says=None):
         if status not in statuses:
             raise Failure(f"exit status {status}, expected {' or '.join(map(str, statuses))}")
+        if err.startswith('{"error":"'):
+            # under --json
+            err = "tslice: " + json.loads(err.splitlines()[-1])["error"]
         if not err.startswith("tslice: "):
             raise Failure("the message does not begin with `tslice: `")
         if says and says not in err:
