@@ -11,9 +11,9 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use tslice::internals::execute::pack::{pack, pack_plainly};
-use tslice::internals::plan::PIECE_BYTES;
-use tslice::internals::runs::{Axis, byte_bounds};
+use tslice::execute::pack::{pack, pack_plainly};
+use tslice::plan::PIECE_BYTES;
+use tslice::runs::{Axis, byte_bounds};
 
 /// Runs along axes, as a plan hands them to the kernels.
 struct Pattern {

@@ -5,11 +5,11 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use tslice::internals::index::numpy;
-use tslice::internals::index::resolve::resolve;
-use tslice::internals::plan::{PIECE_BYTES, Plan, Tiling};
-use tslice::internals::shape::Order;
-use tslice::internals::view::{Layout, View};
+use tslice::index::numpy;
+use tslice::index::resolve::resolve;
+use tslice::plan::{PIECE_BYTES, Plan, Tiling};
+use tslice::shape::Order;
+use tslice::view::{Layout, View};
 
 /// Index, shape, memory order: views that plans find hard.
 const VIEWS: [(&str, &str, &[u64], Order); 6] = [

@@ -7,26 +7,26 @@ use std::io::Read;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
-use tslice::internals::dtype::{DType, Endian, Scalar};
-use tslice::internals::element;
-use tslice::internals::execute::{self, Conversion, Progress, Transfer, Workers};
-use tslice::internals::format::gguf::{GgufHeader, MetadataValue};
-use tslice::internals::format::npz::{self, Member};
-use tslice::internals::format::shards::{ShardIndex, index_json};
-use tslice::internals::format::torch::{self, StoragePlace, TorchContents};
-use tslice::internals::format::{
+use tslice::dtype::{DType, Endian, Scalar};
+use tslice::element;
+use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
+use tslice::format::gguf::{GgufHeader, MetadataValue};
+use tslice::format::npz::{self, Member};
+use tslice::format::shards::{ShardIndex, index_json};
+use tslice::format::torch::{self, StoragePlace, TorchContents};
+use tslice::format::{
     Contents, Format, FormatError, StorageKind, TensorInfo, npy, read_contents, safetensors,
 };
-use tslice::internals::index::array;
-use tslice::internals::index::resolve::{AxisSelection, ListPositions, Selection, resolve};
-use tslice::internals::index::strided_slice::{StridedSlice, parse_list, parse_mask};
-use tslice::internals::index::{Array, IndexExpr, Item, SliceItem, numpy};
-use tslice::internals::permutation::Permutation;
-use tslice::internals::plan::Plan;
-use tslice::internals::shape::{Order, contiguous_strides};
-use tslice::internals::sink::WriteOrder;
-use tslice::internals::source::{DeflatedRange, InflatedSource, Reader, Source, SourceError};
-use tslice::internals::view::{Layout, View};
+use tslice::index::array;
+use tslice::index::resolve::{AxisSelection, ListPositions, Selection, resolve};
+use tslice::index::strided_slice::{StridedSlice, parse_list, parse_mask};
+use tslice::index::{Array, IndexExpr, Item, SliceItem, numpy};
+use tslice::permutation::Permutation;
+use tslice::plan::Plan;
+use tslice::shape::{Order, contiguous_strides};
+use tslice::sink::WriteOrder;
+use tslice::source::{DeflatedRange, InflatedSource, Reader, Source, SourceError};
+use tslice::view::{Layout, View};
 
 use crate::memory::{Bytes, Memory};
 

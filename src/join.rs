@@ -17,17 +17,17 @@
 //! one beside the other.
 //!
 //! ```
-//! use tslice::internals::execute::{Conversion, Pieces, ReadFrom};
-//! use tslice::internals::join::{Join, JoinPart};
-//! use tslice::internals::runs::Runs;
-//! use tslice::internals::source::MemorySource;
+//! use tslice::execute::{Conversion, Pieces, ReadFrom};
+//! use tslice::join::{Join, JoinPart};
+//! use tslice::runs::Runs;
+//! use tslice::source::MemorySource;
 //! let part = |offset, run| JoinPart::of_runs(Runs { offset, axes: vec![], run }, 1);
 //! let join = Join::new(vec![part(0, 6), part(6, 4)], 2, 5, 1);
 //! let mut out = [0; 10];
 //! let source = MemorySource(b"abcdefghij".to_vec());
 //! join.fill(0, &mut ReadFrom { source: &source, scratch: &mut Vec::new() }, &mut out)?;
 //! assert_eq!(&out, b"abcghdefij");
-//! # Ok::<(), tslice::internals::execute::FillError>(())
+//! # Ok::<(), tslice::execute::FillError>(())
 //! ```
 
 use std::cell::Cell;

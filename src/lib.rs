@@ -75,48 +75,72 @@
 //!                     input gives the tensor: its bytes (source), dtype, shape (format) ▲
 //! ```
 //!
-//! The modules stand in that order, and are not public: what a program needs of them is handed out
-//! here by name. The core opens no files and knows no paths: that is for `source`, `sink`, `input` and
+//! What a program needs of the modules is handed out here by name; they are hidden, not part of the
+//! library's surface. The core opens no files and knows no paths: that is for `source`, `sink`, `input` and
 //! `job`. The library prints nothing and knows no flags.
 
-mod index;
-
-mod cast;
-mod dtype;
-mod element;
-mod gather;
-mod permutation;
-mod runs;
-mod shape;
-mod view;
-
-mod plan;
-
-mod execute;
-
-mod join;
-mod scatter;
+// Open to the command-line program, the tests and the benchmarks alone: what stands here may change with
+// every version.
+#[doc(hidden)]
+pub mod cast;
+#[doc(hidden)]
+pub mod chunked;
+#[doc(hidden)]
+pub mod compare;
+#[doc(hidden)]
+pub mod dtype;
+#[doc(hidden)]
+pub mod element;
+#[doc(hidden)]
+pub mod error;
+#[doc(hidden)]
+pub mod execute;
+#[doc(hidden)]
+pub mod format;
+#[doc(hidden)]
+pub mod gather;
+#[doc(hidden)]
+pub mod handle;
+#[doc(hidden)]
+pub mod index;
+#[doc(hidden)]
+pub mod input;
+#[doc(hidden)]
+pub mod job;
+#[doc(hidden)]
+pub mod join;
+#[doc(hidden)]
+pub mod output;
+#[doc(hidden)]
+pub mod permutation;
+#[doc(hidden)]
+#[cfg(feature = "cli")]
+pub mod picture;
+#[doc(hidden)]
+pub mod plan;
+#[doc(hidden)]
+pub mod print;
+#[doc(hidden)]
+pub mod region;
+#[doc(hidden)]
+pub mod runs;
+#[doc(hidden)]
+pub mod scatter;
+#[doc(hidden)]
+pub mod shape;
+#[doc(hidden)]
+pub mod sink;
+#[doc(hidden)]
+pub mod source;
+#[doc(hidden)]
+pub mod statistics;
+#[doc(hidden)]
+pub mod text;
+#[doc(hidden)]
+pub mod view;
 
 mod crc;
 mod os;
-mod sink;
-mod source;
-
-mod chunked;
-mod compare;
-mod format;
-#[cfg(feature = "cli")]
-mod picture;
-mod print;
-mod statistics;
-mod text;
-
-mod error;
-mod handle;
-mod input;
-mod job;
-mod output;
-mod region;
 
 pub use cast::{CastError, Casting};
 pub use dtype::{BlockType, DType, Endian, Field, NpyType, Scalar, Structure};
@@ -148,97 +172,6 @@ pub use region::IndexTensor;
 pub use shape::Order;
 pub use sink::SinkError;
 pub use source::{IoMode, SourceError};
-
-/// All of the library, for the command-line program, the tests and the benchmarks: what stands here may
-/// change with every version.
-#[doc(hidden)]
-pub mod internals {
-    pub mod cast {
-        pub use crate::cast::*;
-    }
-    pub mod chunked {
-        pub use crate::chunked::*;
-    }
-    pub mod compare {
-        pub use crate::compare::*;
-    }
-    pub mod dtype {
-        pub use crate::dtype::*;
-    }
-    pub mod element {
-        pub use crate::element::*;
-    }
-    pub mod error {
-        pub use crate::error::*;
-    }
-    pub mod execute {
-        pub use crate::execute::*;
-    }
-    pub mod format {
-        pub use crate::format::*;
-    }
-    pub mod gather {
-        pub use crate::gather::*;
-    }
-    pub mod handle {
-        pub use crate::handle::*;
-    }
-    pub mod index {
-        pub use crate::index::*;
-    }
-    pub mod input {
-        pub use crate::input::*;
-    }
-    pub mod job {
-        pub use crate::job::*;
-    }
-    pub mod join {
-        pub use crate::join::*;
-    }
-    pub mod output {
-        pub use crate::output::*;
-    }
-    pub mod permutation {
-        pub use crate::permutation::*;
-    }
-    #[cfg(feature = "cli")]
-    pub mod picture {
-        pub use crate::picture::*;
-    }
-    pub mod plan {
-        pub use crate::plan::*;
-    }
-    pub mod print {
-        pub use crate::print::*;
-    }
-    pub mod region {
-        pub use crate::region::*;
-    }
-    pub mod runs {
-        pub use crate::runs::*;
-    }
-    pub mod scatter {
-        pub use crate::scatter::*;
-    }
-    pub mod shape {
-        pub use crate::shape::*;
-    }
-    pub mod sink {
-        pub use crate::sink::*;
-    }
-    pub mod source {
-        pub use crate::source::*;
-    }
-    pub mod statistics {
-        pub use crate::statistics::*;
-    }
-    pub mod text {
-        pub use crate::text::*;
-    }
-    pub mod view {
-        pub use crate::view::*;
-    }
-}
 
 #[cfg(not(unix))]
 compile_error!("tslice needs a Unix system: on Windows, build and run it inside WSL");

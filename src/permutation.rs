@@ -1,13 +1,13 @@
 //! Permutations of axes, as np.transpose takes them.
 //!
 //! ```
-//! use tslice::internals::permutation::Permutation;
-//! use tslice::internals::shape::Order;
+//! use tslice::permutation::Permutation;
+//! use tslice::shape::Order;
 //! let nchw = Permutation::new(&[0, -1, 1, 2], 4)?;
 //! assert_eq!(nchw.permute(&[8, 48, 64, 3]), [8, 3, 48, 64]);
 //! assert_eq!(nchw.in_memory(Order::F).permute(&[8, 48, 64, 3]), [64, 48, 3, 8]);
 //! assert_eq!(Permutation::reversed(3).permute(&['a', 'b', 'c']), ['c', 'b', 'a']);
-//! # Ok::<(), tslice::internals::permutation::PermutationError>(())
+//! # Ok::<(), tslice::permutation::PermutationError>(())
 //! ```
 
 use crate::shape::{Order, normalize_axis};

@@ -5,10 +5,10 @@
 //! after the other from elements that the caller reads, so that no picture is held in memory.
 //!
 //! ```
-//! use tslice::internals::picture::Sheet;
+//! use tslice::picture::Sheet;
 //! let sheet = Sheet::new(&[10, 30, 40], false, None)?;
 //! assert_eq!((sheet.width(), sheet.height()), (4 * 40 + 3, 3 * 30 + 2));
-//! # Ok::<(), tslice::internals::picture::SheetFault>(())
+//! # Ok::<(), tslice::picture::SheetFault>(())
 //! ```
 
 use std::ops::Range;

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! ```
-//! use tslice::internals::runs::{Axis, Runs};
+//! use tslice::runs::{Axis, Runs};
 //! let axes = vec![Axis { len: 3, stride: 10 }, Axis { len: 4, stride: 1 }];
 //! let rows = Runs { offset: 100, axes, run: 1 };
 //! assert_eq!(rows.bytes(), 12);
@@ -101,7 +101,7 @@ impl Runs {
     /// length 0.
     ///
     /// ```
-    /// use tslice::internals::runs::{Axis, Gap, Runs};
+    /// use tslice::runs::{Axis, Gap, Runs};
     /// // two rows of two runs of 3 bytes, 4 apart; the rows are 10 apart
     /// let axes = vec![Axis { len: 2, stride: 10 }, Axis { len: 2, stride: 4 }];
     /// let gaps = Runs { offset: 0, axes, run: 3 }.gaps();
@@ -253,7 +253,7 @@ pub(crate) fn span_bytes(axes: &[Axis], run: u64) -> u64 {
 /// its items are contiguous. No axis may have length 0.
 ///
 /// ```
-/// use tslice::internals::runs::{Axis, coalesce};
+/// use tslice::runs::{Axis, coalesce};
 /// // a crop of 3 rows of 4 whole, neighbouring, 8-byte items in rows of 64 bytes
 /// let axes = [Axis { len: 3, stride: 64 }, Axis { len: 1, stride: 0 }, Axis { len: 4, stride: 8 }];
 /// assert_eq!(coalesce(&axes, 8), (vec![Axis { len: 3, stride: 64 }], 32));

@@ -3,7 +3,7 @@
 //! Owns the two memory orders. Knows no files and no dtypes, only the size of an item.
 //!
 //! ```
-//! use tslice::internals::shape::{Order, contiguous_strides, element_count};
+//! use tslice::shape::{Order, contiguous_strides, element_count};
 //! assert_eq!(element_count(&[2, 3, 4]), Some(24));
 //! assert_eq!(contiguous_strides(&[2, 3, 4], 8, Order::C), Some(vec![96, 32, 8]));
 //! assert_eq!(contiguous_strides(&[2, 3, 4], 8, Order::F), Some(vec![8, 16, 48]));

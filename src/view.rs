@@ -4,9 +4,9 @@
 //! data. Offsets count from the beginning of a file, but no file is known here.
 //!
 //! ```
-//! use tslice::internals::index::{numpy, resolve::resolve};
-//! use tslice::internals::shape::Order;
-//! use tslice::internals::view::{Layout, View};
+//! use tslice::index::{numpy, resolve::resolve};
+//! use tslice::shape::Order;
+//! use tslice::view::{Layout, View};
 //! let layout = Layout::new(&[4, 5], 32, Order::C, 128);
 //! let selection = resolve(&numpy::parse("1:, ::-2").unwrap().expr, &[4, 5], false).unwrap();
 //! let view = View::new(&layout, &selection).unwrap();

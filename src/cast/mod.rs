@@ -15,8 +15,8 @@
 //! first one in the low bits, as in PyTorch's `float4_e2m1fn_x2`, which `.safetensors` hold, and in ONNX.
 //!
 //! ```
-//! use tslice::internals::cast::{Cast, Casting};
-//! use tslice::internals::dtype::{DType, Endian, Scalar};
+//! use tslice::cast::{Cast, Casting};
+//! use tslice::dtype::{DType, Endian, Scalar};
 //! let float = DType::Scalar(Scalar::F32, Endian::Little);
 //! let bfloat = DType::Scalar(Scalar::BF16, Endian::Big);
 //! let cast = Cast::new(&float, &bfloat, Casting::SameKind)?;
@@ -25,7 +25,7 @@
 //! assert_eq!(output, [0x3f, 0x81]);
 //! assert!(Cast::new(&bfloat, &float, Casting::Safe).is_ok());
 //! assert!(Cast::new(&float, &bfloat, Casting::Safe).is_err());
-//! # Ok::<(), tslice::internals::cast::CastError>(())
+//! # Ok::<(), tslice::cast::CastError>(())
 //! ```
 
 use std::fmt;

@@ -34,7 +34,7 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
 
 /// Understand a command line, and do what it asks for.
 fn run_command(args: impl Iterator<Item = OsString>) -> Result<Exit, Failure> {
-    tslice::internals::source::raise_open_files();
+    tslice::source::raise_open_files();
     let args = Vec::from_iter(args);
     if args.iter().take_while(|word| *word != "--").any(|word| word == "--json") {
         report::fail_in_json();

@@ -5,8 +5,8 @@
 //! depend on how the elements were divided.
 //!
 //! ```
-//! use tslice::internals::compare::{Comparer, Findings, Rule};
-//! use tslice::internals::dtype::{DType, Endian, Scalar};
+//! use tslice::compare::{Comparer, Findings, Rule};
+//! use tslice::dtype::{DType, Endian, Scalar};
 //! let dtype = |endian| DType::Scalar(Scalar::I16, endian);
 //! let comparer = Comparer::new(&dtype(Endian::Little), &dtype(Endian::Big), Rule::default()).unwrap();
 //! let mut findings = Findings::default();

@@ -6,7 +6,7 @@
 //! among its columns.
 //!
 //! ```
-//! use tslice::internals::dtype::{DType, Endian, Scalar};
+//! use tslice::dtype::{DType, Endian, Scalar};
 //! let dtype = DType::Scalar(Scalar::C64, Endian::Big);
 //! assert_eq!((dtype.item_bits(), dtype.swap_width()), (64, 4));
 //! assert_eq!(dtype.to_string(), ">c8");

@@ -62,7 +62,7 @@ pub(crate) fn write_str(out: &mut String, text: &str) {
 /// private characters, surrogates, what is not assigned, and separators other than the space.
 ///
 /// ```
-/// use tslice::internals::format::is_printable;
+/// use tslice::format::is_printable;
 /// assert!(is_printable('é') && is_printable(' ') && !is_printable('\u{9b}') && !is_printable('\u{202e}'));
 /// ```
 pub fn is_printable(char: char) -> bool {

@@ -3,8 +3,8 @@
 //! Knows dtypes only: no tensors, no files, no separators between elements.
 //!
 //! ```
-//! use tslice::internals::dtype::{DType, Endian, Scalar};
-//! use tslice::internals::element;
+//! use tslice::dtype::{DType, Endian, Scalar};
+//! use tslice::element;
 //! let big = DType::Scalar(Scalar::I16, Endian::Big);
 //! assert_eq!(element::parse("-2", &big), Ok(vec![0xff, 0xfe]));
 //! let half = DType::Scalar(Scalar::F16, Endian::Little);

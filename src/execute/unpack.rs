@@ -6,8 +6,8 @@
 //!
 //! ```
 //! use std::cell::Cell;
-//! use tslice::internals::execute::unpack::unpack;
-//! use tslice::internals::runs::Axis;
+//! use tslice::execute::unpack::unpack;
+//! use tslice::runs::Axis;
 //! let mut output = *b"......";
 //! let cells = Cell::from_mut(&mut output[..]).as_slice_of_cells();
 //! unpack(&[Axis { len: 3, stride: -2 }], 1, b"fdb", cells, 5);

@@ -13,7 +13,7 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 /// Jobs that run at the same time never wait for each other's threads: the second one has its own.
 ///
 /// ```
-/// let workers = tslice::internals::execute::Workers::new(4);
+/// let workers = tslice::execute::Workers::new(4);
 /// assert_eq!(workers.count(), 4);
 /// ```
 #[derive(Clone, Debug, Default)]

@@ -6,16 +6,16 @@
 //! name the file: the caller adds the path.
 //!
 //! ```
-//! use tslice::internals::dtype::{DType, Endian, Scalar};
-//! use tslice::internals::format::{npy, read_contents};
-//! use tslice::internals::shape::Order;
+//! use tslice::dtype::{DType, Endian, Scalar};
+//! use tslice::format::{npy, read_contents};
+//! use tslice::shape::Order;
 //!
 //! let dtype = DType::Scalar(Scalar::F32, Endian::Little);
 //! let mut file = npy::header(&dtype, &[2, 3], Order::C)?;
 //! file.extend([0; 24]);
 //! let contents = read_contents(&mut file.as_slice(), Some(file.len() as u64))?;
 //! assert_eq!(contents.tensors.at(0).shape, [2, 3]);
-//! # Ok::<(), tslice::internals::format::FormatError>(())
+//! # Ok::<(), tslice::format::FormatError>(())
 //! ```
 
 mod annotations;

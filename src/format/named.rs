@@ -68,7 +68,7 @@ const SHORT: [(&str, Scalar); 15] = [
 /// [`NameError`] where it is none of them, or two; or means Python objects.
 ///
 /// ```
-/// # use tslice::internals::format::parse_dtype;
+/// # use tslice::format::parse_dtype;
 /// assert_eq!(parse_dtype("f32"), parse_dtype("float32"));
 /// assert_eq!(parse_dtype("BF16"), parse_dtype("bfloat16"));
 /// assert_eq!(parse_dtype("<i8"), parse_dtype("int64"));

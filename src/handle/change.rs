@@ -45,9 +45,9 @@ impl Tensor {
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let path = |name: &str| folder.path().join(name);
-    /// # use tslice::internals::dtype::{DType, Endian, Scalar};
+    /// # use tslice::dtype::{DType, Endian, Scalar};
     /// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
-    /// # let header = tslice::internals::format::npy::header(&u8, &[2, 2], Default::default())?;
+    /// # let header = tslice::format::npy::header(&u8, &[2, 2], Default::default())?;
     /// # std::fs::write(path("a.npy"), [&header[..], &[1, 2, 3, 4]].concat())?;
     /// let target = tslice::open(path("a.npy"))?.only()?;
     /// let value = target.slice("[1]")?;

@@ -147,7 +147,7 @@ impl Tensor {
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("a.npy");
     /// # let f32 = tslice::parse_dtype("float32")?;
-    /// # let header = tslice::internals::format::npy::header(&f32, &[2], Default::default())?;
+    /// # let header = tslice::format::npy::header(&f32, &[2], Default::default())?;
     /// # std::fs::write(&path, [&header[..], &1.5f32.to_le_bytes(), &[0; 4]].concat())?;
     /// let tensor = tslice::open(path)?.only()?;
     /// let bits = tensor.view(&tslice::parse_dtype("uint32")?)?;

@@ -35,9 +35,9 @@ enum How {
 /// ```
 /// # let folder = tempfile::tempdir()?;
 /// # let path = |name: &str| folder.path().join(name);
-/// # use tslice::internals::dtype::{DType, Endian, Scalar};
+/// # use tslice::dtype::{DType, Endian, Scalar};
 /// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
-/// # let header = tslice::internals::format::npy::header(&u8, &[2, 2], Default::default())?;
+/// # let header = tslice::format::npy::header(&u8, &[2, 2], Default::default())?;
 /// # std::fs::write(path("a.npy"), [&header[..], &[1, 2, 3, 4]].concat())?;
 /// # std::fs::write(path("b.npy"), [&header[..], &[5, 6, 7, 8]].concat())?;
 /// let a = tslice::open(path("a.npy"))?.only()?.all();
@@ -70,9 +70,9 @@ pub fn stack(slices: &[Slice], axis: i64) -> JoinedSlices<'_> {
 /// ```
 /// # let folder = tempfile::tempdir()?;
 /// # let path = |name: &str| folder.path().join(name);
-/// # use tslice::internals::dtype::{DType, Endian, Scalar};
+/// # use tslice::dtype::{DType, Endian, Scalar};
 /// # let f32 = DType::Scalar(Scalar::F32, Endian::Little);
-/// # let header = tslice::internals::format::npy::header(&f32, &[2], Default::default())?;
+/// # let header = tslice::format::npy::header(&f32, &[2], Default::default())?;
 /// # std::fs::write(path("a.npy"), [&header[..], &[0; 8]].concat())?;
 /// use tslice::{Casting, Slice, WriteOptions};
 ///
@@ -132,13 +132,13 @@ impl Slice {
 ///
 /// ```
 /// use tslice::WriteOptions;
-/// use tslice::internals::job::Cuts;
+/// use tslice::job::Cuts;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = |name: &str| folder.path().join(name);
-/// # use tslice::internals::dtype::{DType, Endian, Scalar};
+/// # use tslice::dtype::{DType, Endian, Scalar};
 /// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
-/// # let header = tslice::internals::format::npy::header(&u8, &[2, 2], Default::default())?;
+/// # let header = tslice::format::npy::header(&u8, &[2, 2], Default::default())?;
 /// # std::fs::write(path("a.npy"), [&header[..], &[1, 2, 3, 4]].concat())?;
 /// let rows = tslice::open(path("a.npy"))?.only()?.all().split(0, &Cuts::Every(1))?;
 /// tslice::write_all(path("row-{:02}.npy"), &rows, &WriteOptions::default())?;

@@ -40,9 +40,9 @@ impl Slice {
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("a.npy");
-    /// # use tslice::internals::dtype::{DType, Endian, Scalar};
+    /// # use tslice::dtype::{DType, Endian, Scalar};
     /// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
-    /// # let header = tslice::internals::format::npy::header(&u8, &[2, 2], Default::default())?;
+    /// # let header = tslice::format::npy::header(&u8, &[2, 2], Default::default())?;
     /// # std::fs::write(&path, [&header[..], &[1, 2, 3, 4]].concat())?;
     /// let tensor = tslice::open(path)?.only()?;
     /// let mut column = [0u8; 2];
@@ -109,9 +109,9 @@ impl Slice {
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("a.npy");
-    /// # use tslice::internals::dtype::{DType, Endian, Scalar};
+    /// # use tslice::dtype::{DType, Endian, Scalar};
     /// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
-    /// # let header = tslice::internals::format::npy::header(&u8, &[3, 2], Default::default())?;
+    /// # let header = tslice::format::npy::header(&u8, &[3, 2], Default::default())?;
     /// # std::fs::write(&path, [&header[..], &[1, 2, 3, 4, 5, 6]].concat())?;
     /// let tensor = tslice::open(path)?.only()?;
     /// let chunks = tensor.all().read_chunks::<u8>(0, 2)?;

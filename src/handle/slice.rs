@@ -222,7 +222,7 @@ impl Slice {
     /// the end. Of a slice made of lists, a copy in a temporary file is cut.
     ///
     /// ```no_run
-    /// use tslice::internals::job::Cuts;
+    /// use tslice::job::Cuts;
     ///
     /// let embed = tslice::open("model.safetensors")?.tensor("embed.weight")?;
     /// let parts = embed.all().split(0, &Cuts::Parts(4))?;

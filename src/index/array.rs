@@ -5,7 +5,7 @@
 //! only, an item of an index booleans too.
 //!
 //! ```
-//! use tslice::internals::index::array::parse;
+//! use tslice::index::array::parse;
 //! let array = parse("[[0, 1], [2, -3], [4, 5]]").unwrap();
 //! assert_eq!(array.shape, [3, 2]);
 //! assert_eq!(array.values, [0, 1, 2, -3, 4, 5]);

@@ -5,7 +5,7 @@
 //! applies an expression to a shape. Knows no bytes and no files.
 //!
 //! ```
-//! use tslice::internals::index::{numpy, resolve::resolve};
+//! use tslice::index::{numpy, resolve::resolve};
 //! let parsed = numpy::parse("1, ..., ::-2").unwrap();
 //! let selection = resolve(&parsed.expr, &[4, 5, 6], false).unwrap();
 //! assert_eq!(selection.shape(), [5, 3]);

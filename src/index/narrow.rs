@@ -8,7 +8,7 @@ impl Selection {
     /// positions past its end, and for a selection with a list.
     ///
     /// ```
-    /// use tslice::internals::index::{numpy, resolve::{AxisSelection, resolve}};
+    /// use tslice::index::{numpy, resolve::{AxisSelection, resolve}};
     /// let expr = numpy::parse("2, ::-2").unwrap().expr;
     /// let part = resolve(&expr, &[3, 9], false).unwrap().narrowed(0, 1, 3).unwrap();
     /// assert_eq!(part.shape(), [3]);

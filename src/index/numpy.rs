@@ -5,7 +5,7 @@
 //! items. Every item and every error has its byte range in the text, for carets.
 //!
 //! ```
-//! use tslice::internals::index::numpy::{format, parse};
+//! use tslice::index::numpy::{format, parse};
 //! let spanned = parse("-1, 2:4:, None, Ellipsis").unwrap();
 //! assert_eq!(spanned.spans[1], 4..8);
 //! assert_eq!(format(&spanned.expr).text, "[-1, 2:4, None, ...]");

@@ -5,7 +5,7 @@
 //! The rules and the error messages are NumPy's.
 //!
 //! ```
-//! use tslice::internals::index::{numpy, resolve::{AxisSelection, resolve}};
+//! use tslice::index::{numpy, resolve::{AxisSelection, resolve}};
 //! let expr = numpy::parse("2, ..., 4:1:-2").unwrap().expr;
 //! let selection = resolve(&expr, &[3, 8, 5], false).unwrap();
 //! assert_eq!(selection.shape(), [8, 2]);

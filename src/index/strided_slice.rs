@@ -6,7 +6,7 @@
 //! expression.
 //!
 //! ```
-//! use tslice::internals::index::{numpy, strided_slice::StridedSlice};
+//! use tslice::index::{numpy, strided_slice::StridedSlice};
 //! let expr = numpy::parse("1, 2:4, None, ..., :-3:-1, :").unwrap().expr;
 //! let flags = StridedSlice::from_expr(&expr).unwrap();
 //! assert_eq!(flags.begin, [1, 2, 0, 0, 0, 0]);

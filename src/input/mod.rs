@@ -1,6 +1,6 @@
 //! Files that hold tensors, whatever their format: recognised, opened, and chosen from.
 //!
-//! An [`Input`] is opened by [`open`]: `.npy`, `.npz`, `.safetensors`, `.pt`, `.gguf`, a sharded checkpoint,
+//! An [`Input`] is opened by [`open`](fn@open): `.npy`, `.npz`, `.safetensors`, `.pt`, `.gguf`, a sharded checkpoint,
 //! text, raw bytes, a file or a pipe. It knows nothing of outputs.
 
 mod archive;

@@ -12,7 +12,7 @@ use crate::sink::SinkOptions;
 /// are cores.
 ///
 /// ```
-/// let options = tslice::internals::output::WriteOptions::default().force(true).name("embed");
+/// let options = tslice::output::WriteOptions::default().force(true).name("embed");
 /// assert!(options.force && !options.fsync);
 /// ```
 #[derive(Clone, Debug, Default)]

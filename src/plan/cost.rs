@@ -19,7 +19,7 @@ impl Plan {
     /// About how many bytes of the input must be read, in whole cache lines.
     ///
     /// ```
-    /// use tslice::internals::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};
+    /// use tslice::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};
     /// let layout = Layout::new(&[1000, 1024], 32, Order::C, 128);
     /// let reads = |index| {
     ///     let expr = numpy::parse(index).unwrap().expr;

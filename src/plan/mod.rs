@@ -160,7 +160,7 @@ impl Plan {
     /// [prefetched](Plan::prefetch).
     ///
     /// ```
-    /// use tslice::internals::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};
+    /// use tslice::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};
     /// let shape = [1 << 20, 1024];
     /// let layout = Layout::new(&shape, 32, Order::C, 128);
     /// let sparse_range = |index| {

@@ -54,10 +54,10 @@ impl Reading {
     /// How a view of a mapped file is read; a pipe is read in windows of `window` bytes.
     ///
     /// ```
-    /// use tslice::internals::index::{numpy, resolve::resolve};
-    /// use tslice::internals::plan::{Reading, Way};
-    /// use tslice::internals::shape::Order;
-    /// use tslice::internals::view::{Layout, View};
+    /// use tslice::index::{numpy, resolve::resolve};
+    /// use tslice::plan::{Reading, Way};
+    /// use tslice::shape::Order;
+    /// use tslice::view::{Layout, View};
     /// let layout = Layout::new(&[100, 50, 4], 8, Order::C, 128);
     /// let reading = |index| {
     ///     let selection = resolve(&numpy::parse(index).unwrap().expr, layout.shape, false);

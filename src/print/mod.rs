@@ -7,8 +7,8 @@
 //! windows (`item`), and their text is counted before it is written as it comes (`words`).
 //!
 //! ```
-//! use tslice::internals::dtype::{DType, Endian, Scalar};
-//! use tslice::internals::print::{PrintOptions, print};
+//! use tslice::dtype::{DType, Endian, Scalar};
+//! use tslice::print::{PrintOptions, print};
 //! let bytes: Vec<u8> = [0.5f32, 100.0, f32::NAN].iter().flat_map(|it| it.to_le_bytes()).collect();
 //! let dtype = DType::Scalar(Scalar::F32, Endian::Little);
 //! let elements = &mut |start: u64, out: &mut [u8]| {

@@ -6,12 +6,12 @@
 //! Sinks know nothing of tensors or of command line flags.
 //!
 //! ```no_run
-//! use tslice::internals::sink::{Destination, SinkOptions, create};
+//! use tslice::sink::{Destination, SinkOptions, create};
 //!
 //! let sink = create(&Destination::Path("out.npy".into()), SinkOptions { len: Some(4), ..SinkOptions::default() })?;
 //! sink.write_at(0, b"\x93NUM")?;
 //! sink.commit()?;
-//! # Ok::<(), tslice::internals::sink::SinkError>(())
+//! # Ok::<(), tslice::sink::SinkError>(())
 //! ```
 
 use std::fs::File;

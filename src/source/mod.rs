@@ -5,7 +5,7 @@
 //!
 //! ```no_run
 //! use std::io::Read;
-//! use tslice::internals::source::{Opened, IoMode, Reader, open};
+//! use tslice::source::{Opened, IoMode, Reader, open};
 //!
 //! let mut magic = [0; 6];
 //! match open("a.npy".as_ref(), IoMode::Auto)? {

@@ -7,8 +7,8 @@
 //! makes one element of it, or of what is known of complex numbers and times ([`Folded`]).
 //!
 //! ```
-//! use tslice::internals::dtype::{Endian, Scalar};
-//! use tslice::internals::statistics::Statistics;
+//! use tslice::dtype::{Endian, Scalar};
+//! use tslice::statistics::Statistics;
 //! let mut statistics = Statistics::new(Scalar::F32, Endian::Little).unwrap();
 //! let bytes: Vec<u8> = [1.0f32, f32::NAN, 4.0].iter().flat_map(|it| it.to_le_bytes()).collect();
 //! statistics.add(&bytes, 0);

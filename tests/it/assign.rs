@@ -8,8 +8,8 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use predicates::str::contains;
-use tslice::internals::dtype::DType;
-use tslice::internals::format::safetensors;
+use tslice::dtype::DType;
+use tslice::format::safetensors;
 
 use crate::inputs::{F32, I64, U8, floats, integers, npy_header, write_npy, write_safetensors};
 use crate::program::{process, tslice};
@@ -316,7 +316,7 @@ fn a_copy_can_replace_its_original_or_go_through_a_pipe() {
 #[test]
 fn an_item_that_divides_no_piece_is_repeated_whole() {
     let dir = directory();
-    let dtype = DType::Npy(tslice::internals::dtype::NpyType::Bytes(3));
+    let dtype = DType::Npy(tslice::dtype::NpyType::Bytes(3));
     write_npy(&dir.path().join("long.npy"), &dtype, &[400_000], &vec![0; 1_200_000]);
     write_npy(&dir.path().join("item.npy"), &dtype, &[], b"abc");
     let assign = ["assign", "long.npy", "--value", "item.npy", "--broadcast", "--in-place"];

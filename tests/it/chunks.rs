@@ -6,33 +6,29 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use tslice::internals::cast::Casting;
-use tslice::internals::compare::Rule;
-use tslice::internals::dtype::{DType, Endian, Field, NpyType, Scalar, Structure};
-use tslice::internals::error::Error;
-use tslice::internals::execute::{
-    self, Conversion, Pieces, Progress, StridedSink, Transfer, Workers,
-};
-use tslice::internals::format::{Chunks, Contents, Format, StorageKind, TensorInfo};
-use tslice::internals::index::numpy;
-use tslice::internals::index::resolve::Rules;
-use tslice::internals::index::resolve::{Selection, resolve};
-use tslice::internals::input::{Input, Location};
-use tslice::internals::job::{
+use tslice::cast::Casting;
+use tslice::compare::Rule;
+use tslice::dtype::{DType, Endian, Field, NpyType, Scalar, Structure};
+use tslice::error::Error;
+use tslice::execute::{self, Conversion, Pieces, Progress, StridedSink, Transfer, Workers};
+use tslice::format::{Chunks, Contents, Format, StorageKind, TensorInfo};
+use tslice::index::numpy;
+use tslice::index::resolve::Rules;
+use tslice::index::resolve::{Selection, resolve};
+use tslice::input::{Input, Location};
+use tslice::job::{
     Casts, Chosen, CompareOptions, Comparing, Copying, GatherOptions, Job, Operand, Select,
     SliceOptions,
 };
-use tslice::internals::join::{Join, JoinPart};
-use tslice::internals::output::{Output, WriteOptions};
-use tslice::internals::permutation::{Permutation, Transposition};
-use tslice::internals::print;
-use tslice::internals::region::{
-    IndexTensor, Lists, OpenIndex, ReadBy, ReadFor, Region, RegionPieces,
-};
-use tslice::internals::runs::{Axis, Runs};
-use tslice::internals::shape::Order;
-use tslice::internals::sink::{Destination, WriteOrder};
-use tslice::internals::source::{MemorySource, Source, SourceError};
+use tslice::join::{Join, JoinPart};
+use tslice::output::{Output, WriteOptions};
+use tslice::permutation::{Permutation, Transposition};
+use tslice::print;
+use tslice::region::{IndexTensor, Lists, OpenIndex, ReadBy, ReadFor, Region, RegionPieces};
+use tslice::runs::{Axis, Runs};
+use tslice::shape::Order;
+use tslice::sink::{Destination, WriteOrder};
+use tslice::source::{MemorySource, Source, SourceError};
 
 use crate::memory::Memory;
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tslice::internals::dtype::{DType, Endian, Scalar};
+use tslice::dtype::{DType, Endian, Scalar};
 
 use crate::inputs::npy_header;
 use crate::program::tslice;

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use tempfile::TempDir;
-use tslice::internals::sink::EXCHANGES_NAMES;
+use tslice::sink::EXCHANGES_NAMES;
 
 use crate::inputs::write_safetensors;
 use crate::program::tslice;

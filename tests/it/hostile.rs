@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tslice::internals::dtype::{DType, Endian, Scalar};
-use tslice::internals::format::{FormatError, read_contents, safetensors};
+use tslice::dtype::{DType, Endian, Scalar};
+use tslice::format::{FormatError, read_contents, safetensors};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/bad")

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use tslice::internals::dtype::{DType, Endian, Scalar};
-use tslice::internals::format::npy;
-use tslice::internals::shape::Order;
+use tslice::dtype::{DType, Endian, Scalar};
+use tslice::format::npy;
+use tslice::shape::Order;
 
 pub(crate) const F32: DType = DType::Scalar(Scalar::F32, Endian::Little);
 pub(crate) const I32: DType = DType::Scalar(Scalar::I32, Endian::Little);

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use tslice::internals::dtype::{DType, Endian, Scalar};
-use tslice::internals::format::npy;
-use tslice::internals::shape::Order;
+use tslice::dtype::{DType, Endian, Scalar};
+use tslice::format::npy;
+use tslice::shape::Order;
 
 use crate::inputs::{F32, I32, U8, npy_header, write_npy, write_safetensors};
 use crate::program::{bash, tslice};

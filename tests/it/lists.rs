@@ -4,7 +4,7 @@
 use std::fs;
 
 use tempfile::TempDir;
-use tslice::internals::dtype::{DType, Endian, Scalar};
+use tslice::dtype::{DType, Endian, Scalar};
 
 use crate::inputs::{F32, I64, U8, floats, integers, npy_header, write_npy};
 use crate::program::{bash, tslice};

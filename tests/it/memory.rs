@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
-use tslice::internals::sink::{Sink, SinkError, WriteOrder};
-use tslice::internals::source::{Advice, Source, SourceError};
+use tslice::sink::{Sink, SinkError, WriteOrder};
+use tslice::source::{Advice, Source, SourceError};
 
 /// An input in memory, lent whole or read in windows of `limit` bytes at most, that keeps the ranges
 /// it is asked for, and the advice it is given.

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tslice::internals::dtype::{DType, Endian, Scalar};
+use tslice::dtype::{DType, Endian, Scalar};
 
 use crate::inputs::{U8, write_npy};
 use crate::program::{bash, tslice};

@@ -74,16 +74,10 @@ fn contiguous_slices_joins_and_splits_are_whole() {
     let dir = tempfile::tempdir().unwrap();
     let data = bytes(96 * 16_384, 5);
     let npy = |rows: usize, data: &[u8]| {
-        let dtype = tslice::internals::dtype::DType::Scalar(
-            tslice::internals::dtype::Scalar::U8,
-            tslice::internals::dtype::Endian::Little,
-        );
+        let dtype =
+            tslice::dtype::DType::Scalar(tslice::dtype::Scalar::U8, tslice::dtype::Endian::Little);
         let shape = [rows as u64, 16_384];
-        let header = tslice::internals::format::npy::header(
-            &dtype,
-            &shape,
-            tslice::internals::shape::Order::C,
-        );
+        let header = tslice::format::npy::header(&dtype, &shape, tslice::shape::Order::C);
         [&header.unwrap(), data].concat()
     };
     let path = |name: &str| dir.path().join(name);

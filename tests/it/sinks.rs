@@ -9,7 +9,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use tslice::internals::sink::{
+use tslice::sink::{
     Destination, Draft, SinkError, SinkOptions, UNNAMED_FILES, WriteOrder, check, create,
     create_named,
 };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
-use tslice::internals::source::{
+use tslice::source::{
     Advice, Forward, IoMode, OpenError, Opened, Reader, Source, SourceError, Stream, open,
     open_stdin, spool,
 };

@@ -3,9 +3,9 @@
 use std::fs;
 
 use serde_json::Value;
-use tslice::internals::dtype::{DType, Endian, Scalar};
-use tslice::internals::format::npy;
-use tslice::internals::shape::Order;
+use tslice::dtype::{DType, Endian, Scalar};
+use tslice::format::npy;
+use tslice::shape::Order;
 
 use crate::inputs::write_safetensors;
 use crate::program::tslice;

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use tslice::internals::format::{Contents, npy, read_contents};
-use tslice::internals::shape::{AsTuple, Order};
+use tslice::format::{Contents, npy, read_contents};
+use tslice::shape::{AsTuple, Order};
 
 fn read(name: &str) -> (Contents, Vec<u8>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/valid").join(name);
@@ -28,7 +28,7 @@ fn files_hold_what_their_packages_say() {
         expected.entry(file).or_default().push(rest.to_owned());
         let (contents, bytes) = read(file);
         found.entry(file).or_insert_with(|| {
-            let describe = |tensor: tslice::internals::format::TensorInfo| {
+            let describe = |tensor: tslice::format::TensorInfo| {
                 let name = tensor.name.as_deref().unwrap_or("-");
                 let order = if tensor.order() == Order::F { "F" } else { "C" };
                 let shape = AsTuple(&tensor.shape);

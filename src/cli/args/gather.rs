@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use tslice::internals::gather::OutOfRange;
+use tslice::gather::OutOfRange;
 
 use super::choice::{Choice, one_of};
 use super::input::InputArgs;

@@ -59,7 +59,7 @@ fn version(is_long: bool) -> String {
     ];
     let features = features.into_iter().filter_map(|(name, is_on)| is_on.then_some(name));
     let features = listed(&Vec::from_iter(features));
-    let instructions = listed(&tslice::internals::execute::pack::instructions());
+    let instructions = listed(&tslice::execute::pack::instructions());
     format!("{version}features: {features}\ninstructions: {instructions}\n")
 }
 

@@ -1,10 +1,10 @@
 //! The arguments that say how an input is read, and what text and raw bytes mean.
 
 use clap::Args;
-use tslice::internals::format::TextFormat;
-use tslice::internals::input::MissingChunks;
-use tslice::internals::shape::Order;
-use tslice::internals::source::IoMode;
+use tslice::format::TextFormat;
+use tslice::input::MissingChunks;
+use tslice::shape::Order;
+use tslice::source::IoMode;
 
 use super::choice::{Choice, one_of};
 

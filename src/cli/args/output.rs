@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::TypedValueParser;
-use tslice::internals::format::ChunkCodec;
-use tslice::internals::output::layout::{FORMATS, OutputFormat};
-use tslice::internals::shape::Order;
+use tslice::format::ChunkCodec;
+use tslice::output::layout::{FORMATS, OutputFormat};
+use tslice::shape::Order;
 
 use super::choice::one_of;
 use super::input::ORDERS;

@@ -1,6 +1,6 @@
 //! The value of --part.
 
-use tslice::internals::sink::{MAX_PARTS, Part};
+use tslice::sink::{MAX_PARTS, Part};
 
 /// What to do with the parts of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The arguments that change the result of an index on its way to the output.
 
 use clap::Args;
-use tslice::internals::cast::Casting;
+use tslice::cast::Casting;
 
 use super::choice::{Choice, one_of};
 use super::input::InputArgs;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use tslice::internals::job::MAX_PARTS;
+use tslice::job::MAX_PARTS;
 
 use super::axis::{AxisArg, axis};
 use super::index::IndexArgs;

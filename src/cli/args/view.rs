@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args};
-use tslice::internals::job::Bound;
-use tslice::internals::picture::COLOUR_MAPS;
-use tslice::internals::statistics::Reduction;
+use tslice::job::Bound;
+use tslice::picture::COLOUR_MAPS;
+use tslice::statistics::Reduction;
 
 use super::choice::{Choice, one_of};
 use super::index::IndexArgs;

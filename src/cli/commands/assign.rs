@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use tslice::internals::dtype::DType;
-use tslice::internals::element::{self, ElementError};
-use tslice::internals::format::TensorInfo;
-use tslice::internals::job::{Editing, Operand};
-use tslice::internals::region::IndexTensor;
+use tslice::dtype::DType;
+use tslice::element::{self, ElementError};
+use tslice::format::TensorInfo;
+use tslice::job::{Editing, Operand};
+use tslice::region::IndexTensor;
 
 use super::index::Index;
 use super::output::Dry;

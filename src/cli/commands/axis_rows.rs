@@ -1,9 +1,9 @@
 //! What an index does to each axis: a row each, as asked and as resolved.
 
 use serde_json::{Value, json};
-use tslice::internals::index::resolve::{AxisSelection, ListPositions, SelectedList, Selection};
-use tslice::internals::index::{Item, List, SpannedExpr};
-use tslice::internals::shape::AsTuple;
+use tslice::index::resolve::{AxisSelection, ListPositions, SelectedList, Selection};
+use tslice::index::{Item, List, SpannedExpr};
+use tslice::shape::AsTuple;
 
 use crate::cli::report::in_one_line;
 

@@ -1,13 +1,13 @@
 //! `tslice diff A B`: whether two files hold the same, and where not.
 
 use serde_json::{Value, json};
-use tslice::internals::compare::{Findings, Largest, Rule, same_dtype};
-use tslice::internals::dtype::DType;
-use tslice::internals::format::printable;
-use tslice::internals::input::{Location, OpenOptions};
-use tslice::internals::job::{CompareOptions, Compared, Comparing, Differences, place};
-use tslice::internals::print;
-use tslice::internals::shape::{AsList, AsTuple};
+use tslice::compare::{Findings, Largest, Rule, same_dtype};
+use tslice::dtype::DType;
+use tslice::format::printable;
+use tslice::input::{Location, OpenOptions};
+use tslice::job::{CompareOptions, Compared, Comparing, Differences, place};
+use tslice::print;
+use tslice::shape::{AsList, AsTuple};
 
 use super::index::Index;
 use super::stats::shown;

@@ -1,10 +1,10 @@
 //! The same piece in other libraries: the calls of TensorFlow and MindSpore, and ONNX operators.
 
 use serde_json::{Value, json};
-use tslice::internals::index::resolve::{AxisSelection, Selection};
-use tslice::internals::index::strided_slice::StridedSlice;
-use tslice::internals::index::{IndexExpr, Item, SliceItem};
-use tslice::internals::permutation::Permutation;
+use tslice::index::resolve::{AxisSelection, Selection};
+use tslice::index::strided_slice::StridedSlice;
+use tslice::index::{IndexExpr, Item, SliceItem};
+use tslice::permutation::Permutation;
 
 /// What other libraries call an index of a tensor `x`, `None` where they cannot express it.
 pub(super) struct Equivalents {
@@ -218,8 +218,8 @@ fn tuple<T: ToString>(values: &[T]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tslice::internals::index::numpy;
-    use tslice::internals::index::resolve::resolve;
+    use tslice::index::numpy;
+    use tslice::index::resolve::resolve;
 
     fn equivalents(text: &str, shape: &[u64], keepdims: bool) -> Equivalents {
         let expr = numpy::parse(text).unwrap().expr;

@@ -4,20 +4,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tslice::internals::dtype::{DType, Endian, Scalar};
-use tslice::internals::error::Error;
-use tslice::internals::execute::{Conversion, OutOfCore, Workers};
-use tslice::internals::format::TensorInfo;
-use tslice::internals::index::resolve::Selection;
-use tslice::internals::index::strided_slice::StridedSlice;
-use tslice::internals::input::Input;
-use tslice::internals::job;
-use tslice::internals::permutation::Permutation;
-use tslice::internals::plan::{Reading, Way};
-use tslice::internals::region::{Region, Take};
-use tslice::internals::shape::{self, AsTuple, Order};
-use tslice::internals::source::IoMode;
-use tslice::internals::source::remote::mask_secrets;
+use tslice::dtype::{DType, Endian, Scalar};
+use tslice::error::Error;
+use tslice::execute::{Conversion, OutOfCore, Workers};
+use tslice::format::TensorInfo;
+use tslice::index::resolve::Selection;
+use tslice::index::strided_slice::StridedSlice;
+use tslice::input::Input;
+use tslice::job;
+use tslice::permutation::Permutation;
+use tslice::plan::{Reading, Way};
+use tslice::region::{Region, Take};
+use tslice::shape::{self, AsTuple, Order};
+use tslice::source::IoMode;
+use tslice::source::remote::mask_secrets;
 
 use super::axis_rows::{AxisRow, axis_rows};
 use super::equivalents::{Equivalents, masks};
@@ -47,7 +47,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
             let index = Index::parse(args.text.as_deref(), &args.index)?;
             let index = index.open(args.from.io, &workers, false, "INPUT", path)?;
             let options = input::options(&args.from, args.field.field.as_deref())?;
-            let mut input = tslice::internals::input::open(&input::location(path), &options)?;
+            let mut input = tslice::input::open(&input::location(path), &options)?;
             let tensor = input.tensor_fields(&args.from.tensor, field.as_deref())?;
             (index, tensor.element_shape(), Some(input), Some(tensor))
         }

@@ -1,7 +1,7 @@
 //! `tslice view --stats --fail-on`: the tensors that have elements which none should have.
 
-use tslice::internals::input::Input;
-use tslice::internals::statistics::Summary;
+use tslice::input::Input;
+use tslice::statistics::Summary;
 
 use crate::cli::args::Column;
 use crate::cli::report::Failure;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use tslice::internals::error::{Error, FileName};
-use tslice::internals::execute::{ExecuteError, FillError};
-use tslice::internals::gather::{GatherError, Options, OutOfRange, count_batch_dims};
-use tslice::internals::job::{Copying, GatherOptions};
+use tslice::error::{Error, FileName};
+use tslice::execute::{ExecuteError, FillError};
+use tslice::gather::{GatherError, Options, OutOfRange, count_batch_dims};
+use tslice::job::{Copying, GatherOptions};
 
 use super::target::NamedTensor;
 use super::{input, output, part, result};

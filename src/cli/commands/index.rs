@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use tslice::internals::error::{Error, FileName};
-use tslice::internals::execute::{BadPosition, ExecuteError, FillError, Workers};
-use tslice::internals::format::TensorInfo;
-use tslice::internals::index::numpy::{self, ParseError};
-use tslice::internals::index::resolve::{ResolveError, ResolveErrorKind, Rules, Selection};
-use tslice::internals::index::strided_slice::{self, StridedSlice};
-use tslice::internals::index::{IndexExpr, Item, List, SpannedExpr};
-use tslice::internals::region::{ListError, ListFault, Lists, OpenIndex};
-use tslice::internals::source::IoMode;
+use tslice::error::{Error, FileName};
+use tslice::execute::{BadPosition, ExecuteError, FillError, Workers};
+use tslice::format::TensorInfo;
+use tslice::index::numpy::{self, ParseError};
+use tslice::index::resolve::{ResolveError, ResolveErrorKind, Rules, Selection};
+use tslice::index::strided_slice::{self, StridedSlice};
+use tslice::index::{IndexExpr, Item, List, SpannedExpr};
+use tslice::region::{ListError, ListFault, Lists, OpenIndex};
+use tslice::source::IoMode;
 
 use crate::cli::args::{IndexArgs, StridedArgs};
 use crate::cli::report::{Failure, misplaced, of_flag, watch};

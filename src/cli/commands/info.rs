@@ -5,13 +5,13 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tslice::internals::format::gguf::MetadataError;
-use tslice::internals::format::{Annotated, Format, FormatError, TensorInfo, printable};
-use tslice::internals::input::{Input, Location, Missing, OpenOptions, Unreadable, remote_folder};
-use tslice::internals::job::reindex;
-use tslice::internals::shape::AsTuple;
-use tslice::internals::source::note_will_read;
-use tslice::internals::source::remote::{Address, FolderEntry};
+use tslice::format::gguf::MetadataError;
+use tslice::format::{Annotated, Format, FormatError, TensorInfo, printable};
+use tslice::input::{Input, Location, Missing, OpenOptions, Unreadable, remote_folder};
+use tslice::job::reindex;
+use tslice::shape::AsTuple;
+use tslice::source::note_will_read;
+use tslice::source::remote::{Address, FolderEntry};
 
 use super::totals::Totals;
 use super::{input, said};
@@ -282,7 +282,7 @@ fn open(
     options: &OpenOptions,
     args: &InfoArgs,
 ) -> Result<(Input, ShownFile), Failure> {
-    let input = tslice::internals::input::open(&input::location(path), options)?;
+    let input = tslice::input::open(&input::location(path), options)?;
     let count = input.contents().tensors.len();
     let chooses = !options.tensors.is_empty() || !options.exclude.is_empty();
     let mut tensors = match chooses {

@@ -8,13 +8,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use tslice::internals::error::Error;
-use tslice::internals::input::{
+use tslice::error::Error;
+use tslice::input::{
     Input, Location, Notes, OpenOptions, RawLayout, ReadAs, TextOptions, UseOfIndex,
 };
-use tslice::internals::job::Axes;
-use tslice::internals::shape;
-use tslice::internals::source::note_read;
+use tslice::job::Axes;
+use tslice::shape;
+use tslice::source::note_read;
 
 use super::index::list;
 use super::result;
@@ -77,7 +77,7 @@ pub(super) fn open_watched(
     options: &OpenOptions,
     quiet: bool,
 ) -> Result<Input, Error> {
-    watch(0, quiet, |progress| tslice::internals::input::open_watched(location, options, progress))
+    watch(0, quiet, |progress| tslice::input::open_watched(location, options, progress))
 }
 
 /// How an input is opened, by the flags that all commands with one have.

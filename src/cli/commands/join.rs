@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use tslice::internals::index::resolve::Rules;
-use tslice::internals::input::{Location, OpenOptions};
-use tslice::internals::job::{Along, JoinOptions, Joining};
+use tslice::index::resolve::Rules;
+use tslice::input::{Location, OpenOptions};
+use tslice::job::{Along, JoinOptions, Joining};
 
 use super::index::Index;
 use super::{input, output, part, result};

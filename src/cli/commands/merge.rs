@@ -1,7 +1,7 @@
 //! `tslice merge INPUT...`: the tensors of several files in one.
 
-use tslice::internals::input::Location;
-use tslice::internals::job::{MergeOptions, Merging, NumberedRename, Wins};
+use tslice::input::Location;
+use tslice::job::{MergeOptions, Merging, NumberedRename, Wins};
 
 use super::{input, output, part, result};
 use crate::cli::args::{MergeArgs, ThroughArgs};

@@ -31,7 +31,7 @@ mod target;
 mod totals;
 mod view;
 
-use tslice::internals::job::Along;
+use tslice::job::Along;
 
 use super::args::{Command, help};
 use super::complete::script;

@@ -5,14 +5,14 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
-use tslice::internals::error::Error;
-use tslice::internals::execute::{Announced, Workers};
-use tslice::internals::format::safetensors::metadata_of_json;
-use tslice::internals::input::{Input, Location, SmallFiles, is_in_folder, small_files};
-use tslice::internals::job::Job;
-use tslice::internals::output::{Chunking, MetadataChange, Output, WriteOptions};
-use tslice::internals::sink::{Destination, Part};
-use tslice::internals::source::remote;
+use tslice::error::Error;
+use tslice::execute::{Announced, Workers};
+use tslice::format::safetensors::metadata_of_json;
+use tslice::input::{Input, Location, SmallFiles, is_in_folder, small_files};
+use tslice::job::Job;
+use tslice::output::{Chunking, MetadataChange, Output, WriteOptions};
+use tslice::sink::{Destination, Part};
+use tslice::source::remote;
 
 use super::part::{self, Share};
 use super::{input, planned, said};

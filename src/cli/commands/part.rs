@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde_json::json;
-use tslice::internals::error::{Error, FileName};
-use tslice::internals::execute::OutOfCore;
-use tslice::internals::format::printable;
-use tslice::internals::job::Parts;
-use tslice::internals::sink::{self, Part};
-use tslice::internals::source::remote::mask_secrets;
+use tslice::error::{Error, FileName};
+use tslice::execute::OutOfCore;
+use tslice::format::printable;
+use tslice::job::Parts;
+use tslice::sink::{self, Part};
+use tslice::source::remote::mask_secrets;
 
 use super::{planned, scheduler};
 use crate::cli::args::{OutputArgs, PartArg};

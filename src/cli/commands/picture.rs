@@ -3,14 +3,14 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use tslice::internals::dtype::{DType, Scalar};
-use tslice::internals::error::FileName;
-use tslice::internals::execute::{Progress, Workers};
-use tslice::internals::format::printable;
-use tslice::internals::input::Input;
-use tslice::internals::job::{Chosen, Drawing};
-use tslice::internals::picture::{Colours, Sheet};
-use tslice::internals::sink::{Destination, SinkOptions};
+use tslice::dtype::{DType, Scalar};
+use tslice::error::FileName;
+use tslice::execute::{Progress, Workers};
+use tslice::format::printable;
+use tslice::input::Input;
+use tslice::job::{Chosen, Drawing};
+use tslice::picture::{Colours, Sheet};
+use tslice::sink::{Destination, SinkOptions};
 
 use super::output;
 use crate::cli::args::ViewArgs;

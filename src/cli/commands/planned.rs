@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use tslice::internals::error::FileName;
-use tslice::internals::execute::OutOfCore;
-use tslice::internals::format::printable;
-use tslice::internals::job::{Made, Planned, PlannedTensor};
-use tslice::internals::shape::AsTuple;
-use tslice::internals::sink::{self, Destination};
+use tslice::error::FileName;
+use tslice::execute::OutOfCore;
+use tslice::format::printable;
+use tslice::job::{Made, Planned, PlannedTensor};
+use tslice::shape::AsTuple;
+use tslice::sink::{self, Destination};
 
 use crate::cli::report::{Json, counted, human_bytes, percent_encoded};
 
@@ -142,7 +142,7 @@ fn output_as_json(output: &Planned) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use tslice::internals::execute::CopyStep;
+    use tslice::execute::CopyStep;
 
     use super::*;
 

@@ -1,10 +1,10 @@
 //! From the arguments that change a result to its dtype, its casts and the order of its axes.
 
-use tslice::internals::cast::{Cast, CastError};
-use tslice::internals::dtype::DType;
-use tslice::internals::format::{NameError, dtype_names, parse_dtype};
-use tslice::internals::job::Casts;
-use tslice::internals::permutation::Transposition;
+use tslice::cast::{Cast, CastError};
+use tslice::dtype::DType;
+use tslice::format::{NameError, dtype_names, parse_dtype};
+use tslice::job::Casts;
+use tslice::permutation::Transposition;
 
 use super::index::list;
 use crate::cli::args::{CastArgs, TransposeArgs};

@@ -1,11 +1,11 @@
 //! What inputs say of tensors besides dtype and shape, in words: attributes, packed values, what an output cannot say.
 
 use serde_json::{Map, Value, json};
-use tslice::internals::dtype::DType;
-use tslice::internals::format::{Annotations, printable, shortened};
-use tslice::internals::input::Input;
-use tslice::internals::output::Unsaid;
-use tslice::internals::print;
+use tslice::dtype::DType;
+use tslice::format::{Annotations, printable, shortened};
+use tslice::input::Input;
+use tslice::output::Unsaid;
+use tslice::print;
 
 use crate::cli::report::{Failure, counted};
 

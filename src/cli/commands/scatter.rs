@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use tslice::internals::error::Error;
-use tslice::internals::execute::{ExecuteError, FillError};
-use tslice::internals::gather::GatherError;
-use tslice::internals::job::ScatterOptions;
-use tslice::internals::scatter::ScatterError;
+use tslice::error::Error;
+use tslice::execute::{ExecuteError, FillError};
+use tslice::gather::GatherError;
+use tslice::job::ScatterOptions;
+use tslice::scatter::ScatterError;
 
 use super::output::Dry;
 use super::part::Share;

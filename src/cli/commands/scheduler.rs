@@ -16,7 +16,7 @@
 
 use std::fmt;
 
-use tslice::internals::sink::{MAX_PARTS, Part};
+use tslice::sink::{MAX_PARTS, Part};
 
 use crate::cli::report::Failure;
 

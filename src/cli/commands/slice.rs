@@ -1,9 +1,9 @@
 //! `tslice INPUT [INDEX]`: the main job.
 
-use tslice::internals::error::Error;
-use tslice::internals::input::{OpenOptions, SelectFault};
-use tslice::internals::job::{Copying, Select, SliceOptions};
-use tslice::internals::sink::Destination;
+use tslice::error::Error;
+use tslice::input::{OpenOptions, SelectFault};
+use tslice::job::{Copying, Select, SliceOptions};
+use tslice::sink::Destination;
 
 use super::index::Index;
 use super::{input, output, part, result};

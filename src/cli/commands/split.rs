@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use tslice::internals::input::OpenOptions;
-use tslice::internals::job::{Cuts, PartNames, Select, Split, SplitOptions};
+use tslice::input::OpenOptions;
+use tslice::job::{Cuts, PartNames, Select, Split, SplitOptions};
 
 use super::index::{Index, list};
 use super::part::Share;
@@ -32,8 +32,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     let options =
         OpenOptions { rest: args.keep_rest, ..input::options(from, field.field.as_deref())? };
     let failed = |error| index.failure(error);
-    let input =
-        tslice::internals::input::open(&input::location(&args.input), &options).map_err(failed)?;
+    let input = tslice::input::open(&input::location(&args.input), &options).map_err(failed)?;
     let by_count = matches!(cuts, Cuts::Parts(_));
     let options = SplitOptions {
         cuts,

@@ -1,14 +1,14 @@
 //! `tslice view --stats`: numbers about numbers.
 
 use serde_json::{Value, json};
-use tslice::internals::dtype::{DType, Endian};
-use tslice::internals::execute::Workers;
-use tslice::internals::format::printable;
-use tslice::internals::input::Input;
-use tslice::internals::job::{Chosen, place};
-use tslice::internals::print;
-use tslice::internals::shape::{AsList, AsTuple};
-use tslice::internals::statistics::{Bar, Extreme, Statistics, Summary};
+use tslice::dtype::{DType, Endian};
+use tslice::execute::Workers;
+use tslice::format::printable;
+use tslice::input::Input;
+use tslice::job::{Chosen, place};
+use tslice::print;
+use tslice::shape::{AsList, AsTuple};
+use tslice::statistics::{Bar, Extreme, Statistics, Summary};
 
 use super::faults::Faults;
 use crate::cli::args::ViewArgs;
@@ -148,7 +148,7 @@ fn rounded(value: f64, width: f64) -> f64 {
 
 /// A number with the fewest digits that tell it from others, and an exponent where it is long.
 pub(super) fn shown(value: f64) -> String {
-    let dtype = DType::Scalar(tslice::internals::dtype::Scalar::F64, Endian::Little);
+    let dtype = DType::Scalar(tslice::dtype::Scalar::F64, Endian::Little);
     let text = print::element(&dtype, &value.to_le_bytes());
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
@@ -192,7 +192,7 @@ pub(super) fn add_counts(
 
 /// The statistics of a tensor.
 pub(super) fn as_json(chosen: &Chosen, statistics: &Statistics) -> Value {
-    let quantile = |quantile: &tslice::internals::statistics::Quantile| {
+    let quantile = |quantile: &tslice::statistics::Quantile| {
         json!({
             "q": quantile.part,
             "value": number(quantile.value),

@@ -4,13 +4,13 @@
 use std::cmp::Ordering;
 
 use serde_json::json;
-use tslice::internals::dtype::DType;
-use tslice::internals::execute::{Progress, Workers};
-use tslice::internals::format::printable;
-use tslice::internals::input::Input;
-use tslice::internals::job::{AllSlices, Chosen, Slices, place};
-use tslice::internals::shape::{AsList, AsTuple};
-use tslice::internals::statistics::{Extreme, Summary, Sums};
+use tslice::dtype::DType;
+use tslice::execute::{Progress, Workers};
+use tslice::format::printable;
+use tslice::input::Input;
+use tslice::job::{AllSlices, Chosen, Slices, place};
+use tslice::shape::{AsList, AsTuple};
+use tslice::statistics::{Extreme, Summary, Sums};
 
 use super::faults::Faults;
 use super::stats::{add_counts, as_json, shown, title, value};

@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use tslice::internals::error::Error;
-use tslice::internals::execute::Workers;
-use tslice::internals::index::array;
-use tslice::internals::input::OpenOptions;
-use tslice::internals::job::{Casts, Editing, Operand};
-use tslice::internals::output::WriteOptions;
-use tslice::internals::region::IndexTensor;
-use tslice::internals::source::IoMode;
+use tslice::error::Error;
+use tslice::execute::Workers;
+use tslice::index::array;
+use tslice::input::OpenOptions;
+use tslice::job::{Casts, Editing, Operand};
+use tslice::output::WriteOptions;
+use tslice::region::IndexTensor;
+use tslice::source::IoMode;
 
 use super::index::misread;
 use super::{input, output};

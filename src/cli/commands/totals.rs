@@ -5,8 +5,8 @@ use std::fmt;
 use std::io::{self, Write};
 
 use serde_json::Value;
-use tslice::internals::format::{TensorInfo, printable};
-use tslice::internals::shape;
+use tslice::format::{TensorInfo, printable};
+use tslice::shape;
 
 use crate::cli::report::{Json, human_bytes};
 

@@ -1,11 +1,11 @@
 //! `tslice view INPUT [INDEX]`: look at values.
 
-use tslice::internals::format::npy;
-use tslice::internals::input::Input;
-use tslice::internals::job::{AllSlices, Chosen, Reduced, Reducing, SlicesOptions};
-use tslice::internals::output::Output;
-use tslice::internals::print::{self, PrintOptions};
-use tslice::internals::sink::Destination;
+use tslice::format::npy;
+use tslice::input::Input;
+use tslice::job::{AllSlices, Chosen, Reduced, Reducing, SlicesOptions};
+use tslice::output::Output;
+use tslice::print::{self, PrintOptions};
+use tslice::sink::Destination;
 
 use super::index::{Index, list};
 use super::output::Dry;

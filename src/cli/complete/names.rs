@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use tslice::internals::dtype::Field;
-use tslice::internals::format::{TensorInfo, TextFormat};
-use tslice::internals::input::{Input, Location, OpenOptions};
-use tslice::internals::shape::AsTuple;
+use tslice::dtype::Field;
+use tslice::format::{TensorInfo, TextFormat};
+use tslice::input::{Input, Location, OpenOptions};
+use tslice::shape::AsTuple;
 
 /// A name, and what it stands for.
 pub(super) type NameAndMeaning = (String, String);
@@ -55,7 +55,7 @@ fn open(path: &Path) -> Option<Input> {
     if !metadata.is_file() && !metadata.is_dir() {
         return None;
     }
-    tslice::internals::input::open(&Location::Path(path), &OpenOptions::default()).ok()
+    tslice::input::open(&Location::Path(path), &OpenOptions::default()).ok()
 }
 
 /// `~/a` is expanded when the line is run, and so not yet.

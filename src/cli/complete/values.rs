@@ -6,8 +6,8 @@ use std::sync::Arc;
 use clap::builder::StyledStr;
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use tslice::internals::dtype::Scalar;
-use tslice::internals::format::{dtype_names, is_printable};
+use tslice::dtype::Scalar;
+use tslice::format::{dtype_names, is_printable};
 
 use super::names::{self, NameAndMeaning};
 

@@ -5,23 +5,21 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
-use tslice::internals::cast::{Cast, CastError, Casting, can_cast};
-use tslice::internals::dtype::{DType, Endian, NpyType};
-use tslice::internals::error::{Cause, Error, FileName, InputIsOutput};
-use tslice::internals::format::npy::{DescrError, NpyError};
-use tslice::internals::format::{Foreign, FormatError, shortened};
-use tslice::internals::input::{
+use tslice::cast::{Cast, CastError, Casting, can_cast};
+use tslice::dtype::{DType, Endian, NpyType};
+use tslice::error::{Cause, Error, FileName, InputIsOutput};
+use tslice::format::npy::{DescrError, NpyError};
+use tslice::format::{Foreign, FormatError, shortened};
+use tslice::input::{
     FieldFault, Given, RawFault, ReadAsFault, SelectFault, ShardsFault, TextFault,
 };
-use tslice::internals::job::{
-    AxisFault, EditFault, JoinFault, MergeFault, StatisticsFault, UnusedCast,
-};
-use tslice::internals::output::layout::FORMATS;
-use tslice::internals::output::{FormatOption, LayoutFault};
-use tslice::internals::permutation::PermutationError;
-use tslice::internals::sink::{PartsError, SinkError};
-use tslice::internals::source::remote::{RemoteError, Scheme};
-use tslice::internals::source::{OpenError, SourceError, is_too_many_open_files};
+use tslice::job::{AxisFault, EditFault, JoinFault, MergeFault, StatisticsFault, UnusedCast};
+use tslice::output::layout::FORMATS;
+use tslice::output::{FormatOption, LayoutFault};
+use tslice::permutation::PermutationError;
+use tslice::sink::{PartsError, SinkError};
+use tslice::source::remote::{RemoteError, Scheme};
+use tslice::source::{OpenError, SourceError, is_too_many_open_files};
 
 use super::failure::{Failure, plain};
 use super::foreign::remedy;

@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tslice::internals::format::{is_printable, printable, shortened};
-use tslice::internals::source::remote::mask_secrets;
+use tslice::format::{is_printable, printable, shortened};
+use tslice::source::remote::mask_secrets;
 
 use super::exit::Exit;
 use super::json::{self, Json};

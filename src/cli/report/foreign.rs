@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use tslice::internals::error::FileName;
-use tslice::internals::format::Foreign;
-use tslice::internals::input::{InGzip, in_gzip};
+use tslice::error::FileName;
+use tslice::format::Foreign;
+use tslice::input::{InGzip, in_gzip};
 
 use super::shell::quoted;
 

@@ -3,8 +3,8 @@
 use std::fmt::{self, Write};
 
 use serde_json::{Value, json};
-use tslice::internals::format;
-use tslice::internals::source::remote::mask_secrets;
+use tslice::format;
+use tslice::source::remote::mask_secrets;
 
 use super::failure::Failure;
 

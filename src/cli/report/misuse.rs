@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use tslice::internals::output::layout::FORMATS;
+use tslice::output::layout::FORMATS;
 
 use super::failure::Failure;
 use super::nearest::{did_you_mean, is_near};

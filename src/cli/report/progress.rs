@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tslice::internals::execute::Progress;
-use tslice::internals::source::remote;
+use tslice::execute::Progress;
+use tslice::source::remote;
 
 use super::failure::human_bytes;
 

@@ -2,8 +2,8 @@
 
 use std::io::{self, BufWriter, Write};
 
-use tslice::internals::format::{is_printable, printable};
-use tslice::internals::sink::{self, Destination};
+use tslice::format::{is_printable, printable};
+use tslice::sink::{self, Destination};
 
 use super::failure::{Failure, plain};
 

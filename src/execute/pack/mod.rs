@@ -12,8 +12,8 @@
 //! [`pack_plainly`] is the reference that the others are tested against.
 //!
 //! ```
-//! use tslice::internals::execute::pack::pack;
-//! use tslice::internals::runs::Axis;
+//! use tslice::execute::pack::pack;
+//! use tslice::runs::Axis;
 //! let mut out = [0; 3];
 //! pack(&[Axis { len: 3, stride: -2 }], 1, b"abcdef", 5, &mut out);
 //! assert_eq!(&out, b"fdb");

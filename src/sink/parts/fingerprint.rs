@@ -6,7 +6,7 @@ use std::fmt;
 ///
 /// ```
 /// use std::fmt::Write;
-/// let mut hash = tslice::internals::sink::Fingerprint::default();
+/// let mut hash = tslice::sink::Fingerprint::default();
 /// write!(hash, "{}", "a").unwrap();
 /// assert_eq!(hash.to_string(), "d228cb696f1a8caf78912b704e4a8964");
 /// ```

@@ -10,7 +10,7 @@ use std::fmt;
 /// The address of a file that is read through a network.
 ///
 /// ```
-/// use tslice::internals::source::remote::Address;
+/// use tslice::source::remote::Address;
 /// let address = Address::parse("https://me:pw@host/model.safetensors?sig=abc").unwrap();
 /// assert_eq!(address.to_string(), "https://host/model.safetensors");
 /// assert_eq!(address.file_name(), "model.safetensors");
@@ -168,7 +168,7 @@ fn percent_encoded(name: &str) -> String {
 /// points into the text still does. An address ends at white space or a double quote.
 ///
 /// ```
-/// use tslice::internals::source::remote::mask_secrets;
+/// use tslice::source::remote::mask_secrets;
 /// assert_eq!(mask_secrets("[@https://h/a.npy?sig=1]"), "[@https://h/a.npy?******");
 /// assert_eq!(mask_secrets("s3://me:pw@bucket/a.npy"), "s3://*****@bucket/a.npy");
 /// assert_eq!(mask_secrets("is it a://b?"), "is it a://b?");

@@ -7,12 +7,12 @@
 use std::path::Path;
 
 use serde_json::Value;
-use tslice::internals::dtype::{DType, Endian, Scalar};
-use tslice::internals::execute::{self, Conversion, ExecuteError, Progress, Transfer, Workers};
-use tslice::internals::gather::{Gather, Indexed, Indices, Options, OutOfRange};
-use tslice::internals::shape::{Order, element_count};
-use tslice::internals::sink::WriteOrder;
-use tslice::internals::view::Layout;
+use tslice::dtype::{DType, Endian, Scalar};
+use tslice::execute::{self, Conversion, ExecuteError, Progress, Transfer, Workers};
+use tslice::gather::{Gather, Indexed, Indices, Options, OutOfRange};
+use tslice::shape::{Order, element_count};
+use tslice::sink::WriteOrder;
+use tslice::view::Layout;
 
 use crate::inputs::{I32, npy_header, write_npy};
 use crate::memory::{Bytes, Memory};

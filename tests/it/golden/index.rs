@@ -5,8 +5,8 @@
 //! 0, 1, 2, ... in C order, so that its elements are also their own places.
 
 use serde_json::Value;
-use tslice::internals::index::resolve::{AxisSelection, ListPositions, Selection, resolve};
-use tslice::internals::index::{numpy, strided_slice::StridedSlice};
+use tslice::index::resolve::{AxisSelection, ListPositions, Selection, resolve};
+use tslice::index::{numpy, strided_slice::StridedSlice};
 
 /// What became of a case: the result's shape and elements, or a message.
 type Outcome = Result<(Vec<u64>, Vec<i64>), String>;

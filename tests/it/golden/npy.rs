@@ -1,8 +1,8 @@
 //! Headers against those that np.save wrote: `fixtures/npy_headers.tsv`.
 
-use tslice::internals::dtype::{self, DType};
-use tslice::internals::format::{npy, read_contents};
-use tslice::internals::shape::{AsTuple, Order};
+use tslice::dtype::{self, DType};
+use tslice::format::{npy, read_contents};
+use tslice::shape::{AsTuple, Order};
 
 struct Row<'a> {
     dtype: &'a str,

@@ -4,19 +4,17 @@
 use std::fs;
 
 use proptest::prelude::*;
-use tslice::internals::dtype::{DType, Endian, Scalar};
-use tslice::internals::execute::{
-    self, Assignment, Conversion, Progress, StridedSink, Transfer, Workers,
-};
-use tslice::internals::gather::{Indices, OutOfRange};
-use tslice::internals::index::resolve::{Selection, resolve};
-use tslice::internals::index::{IndexExpr, Item, SliceItem};
-use tslice::internals::plan::Plan;
-use tslice::internals::runs::Runs;
-use tslice::internals::scatter::Scatter;
-use tslice::internals::shape::Order;
-use tslice::internals::sink::{InPlaceFile, Sink, WriteOrder};
-use tslice::internals::view::{Layout, View};
+use tslice::dtype::{DType, Endian, Scalar};
+use tslice::execute::{self, Assignment, Conversion, Progress, StridedSink, Transfer, Workers};
+use tslice::gather::{Indices, OutOfRange};
+use tslice::index::resolve::{Selection, resolve};
+use tslice::index::{IndexExpr, Item, SliceItem};
+use tslice::plan::Plan;
+use tslice::runs::Runs;
+use tslice::scatter::Scatter;
+use tslice::shape::Order;
+use tslice::sink::{InPlaceFile, Sink, WriteOrder};
+use tslice::view::{Layout, View};
 
 use super::cases;
 use crate::memory::{Bytes, Memory};

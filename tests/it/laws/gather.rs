@@ -5,15 +5,15 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use tslice::internals::dtype::{DType, Endian, Scalar};
-use tslice::internals::execute::{
+use tslice::dtype::{DType, Endian, Scalar};
+use tslice::execute::{
     self, BadPosition, Conversion, ExecuteError, FillError, Progress, Transfer, Workers,
 };
-use tslice::internals::gather::{Gather, Indexed, Indices, Options, OutOfRange};
-use tslice::internals::permutation::Permutation;
-use tslice::internals::shape::{Order, contiguous_strides};
-use tslice::internals::sink::WriteOrder;
-use tslice::internals::view::Layout;
+use tslice::gather::{Gather, Indexed, Indices, Options, OutOfRange};
+use tslice::permutation::Permutation;
+use tslice::shape::{Order, contiguous_strides};
+use tslice::sink::WriteOrder;
+use tslice::view::Layout;
 
 use super::cases;
 use crate::memory::{Bytes, Memory};

@@ -5,15 +5,15 @@
 //! with NumPy elsewhere (the unit tests of `resolve`, tests/python/lists_differential.py).
 
 use proptest::prelude::*;
-use tslice::internals::dtype::{DType, Endian, Scalar};
-use tslice::internals::execute::{self, Conversion, Progress, Transfer, Workers};
-use tslice::internals::gather::{Gather, Indexed, Indices, ListTensor, Mask, Options};
-use tslice::internals::index::resolve::{AxisSelection, ListShape, Rules, Selection, resolve_with};
-use tslice::internals::index::{FileRef, IndexExpr, Item, List, SliceItem};
-use tslice::internals::shape::{Order, contiguous_strides};
-use tslice::internals::sink::WriteOrder;
-use tslice::internals::source::Source;
-use tslice::internals::view::Layout;
+use tslice::dtype::{DType, Endian, Scalar};
+use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
+use tslice::gather::{Gather, Indexed, Indices, ListTensor, Mask, Options};
+use tslice::index::resolve::{AxisSelection, ListShape, Rules, Selection, resolve_with};
+use tslice::index::{FileRef, IndexExpr, Item, List, SliceItem};
+use tslice::shape::{Order, contiguous_strides};
+use tslice::sink::WriteOrder;
+use tslice::source::Source;
+use tslice::view::Layout;
 
 use crate::memory::{Bytes, Memory};
 

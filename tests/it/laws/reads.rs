@@ -10,16 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRng, TestRunner};
-use tslice::internals::execute::{self, Conversion, Progress, Transfer, Workers};
-use tslice::internals::index::resolve::resolve;
-use tslice::internals::index::{IndexExpr, Item, SliceItem};
-use tslice::internals::permutation::Permutation;
-use tslice::internals::plan::{Plan, Tiling};
-use tslice::internals::runs::Runs;
-use tslice::internals::shape::Order;
-use tslice::internals::sink::{Sink, SinkError, WriteOrder};
-use tslice::internals::source::{Advice, Source};
-use tslice::internals::view::{Layout, View};
+use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
+use tslice::index::resolve::resolve;
+use tslice::index::{IndexExpr, Item, SliceItem};
+use tslice::permutation::Permutation;
+use tslice::plan::{Plan, Tiling};
+use tslice::runs::Runs;
+use tslice::shape::Order;
+use tslice::sink::{Sink, SinkError, WriteOrder};
+use tslice::source::{Advice, Source};
+use tslice::view::{Layout, View};
 
 use crate::memory::Bytes;
 

@@ -4,15 +4,15 @@
 //! output's positions and computes each one's place in the input from the selection alone.
 
 use proptest::prelude::*;
-use tslice::internals::execute::{self, Conversion, Progress, Transfer, Workers};
-use tslice::internals::index::resolve::{AxisSelection, Selection, resolve};
-use tslice::internals::index::strided_slice::StridedSlice;
-use tslice::internals::index::{IndexExpr, Item, SliceItem, numpy};
-use tslice::internals::permutation::Permutation;
-use tslice::internals::plan::{Plan, Tiling};
-use tslice::internals::shape::{Order, contiguous_strides};
-use tslice::internals::sink::WriteOrder;
-use tslice::internals::view::{Layout, View};
+use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
+use tslice::index::resolve::{AxisSelection, Selection, resolve};
+use tslice::index::strided_slice::StridedSlice;
+use tslice::index::{IndexExpr, Item, SliceItem, numpy};
+use tslice::permutation::Permutation;
+use tslice::plan::{Plan, Tiling};
+use tslice::shape::{Order, contiguous_strides};
+use tslice::sink::WriteOrder;
+use tslice::view::{Layout, View};
 
 use super::cases;
 use crate::memory::{Bytes, Memory};

@@ -6,17 +6,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tslice::internals::dtype::{DType, NpyType};
-use tslice::internals::execute::{self, Conversion, Progress, Transfer, Workers};
-use tslice::internals::format::{StorageKind, TensorInfo};
-use tslice::internals::index::numpy;
-use tslice::internals::index::resolve::{Selection, resolve};
-use tslice::internals::permutation::Permutation;
-use tslice::internals::region::{ReadBy, ReadFor, Region, layout_of};
-use tslice::internals::shape::Order;
-use tslice::internals::sink::WriteOrder;
-use tslice::internals::source::Source;
-use tslice::internals::view::{View, ViewError};
+use tslice::dtype::{DType, NpyType};
+use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
+use tslice::format::{StorageKind, TensorInfo};
+use tslice::index::numpy;
+use tslice::index::resolve::{Selection, resolve};
+use tslice::permutation::Permutation;
+use tslice::region::{ReadBy, ReadFor, Region, layout_of};
+use tslice::shape::Order;
+use tslice::sink::WriteOrder;
+use tslice::source::Source;
+use tslice::view::{View, ViewError};
 
 use super::cases;
 use crate::chunks::{Grid, source};
