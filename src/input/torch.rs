@@ -30,31 +30,33 @@ pub(super) fn open(
 ) -> Result<Input, Error> {
     let location = archive.location;
     let unfit = |error: FormatError| Error::file(location, error);
-    let named: HashMap<&str, Member<'_>> =
-        members.iter().map(|member| (member.name, member)).collect();
-    let endian = match named.get(folder.byte_order().as_str()) {
-        Some(member) => byte_order(&archive, member).map_err(unfit)?,
+    let by_name = MembersByName::new(members);
+    let endian = match by_name.find(&folder.byte_order()) {
+        Some(member) => byte_order(&archive, &member).map_err(unfit)?,
         // older versions were written on little-endian machines, or torch.load takes them as such
         None => Endian::Little,
     };
-    let pickle = named.get(folder.pickle().as_str());
-    let (source, range) = match pickle.map(|member| whole(&archive, member)) {
+    let pickle = by_name.find(&folder.pickle());
+    let (source, range) = match pickle.map(|member| whole(&archive, &member)) {
         Some(place) => place,
         None => return Err(unfit(FormatError::Unrecognised)),
     };
     if source.request_gap().is_some() {
         source.advise(range.clone(), Advice::Sequential);
     }
-    let mut places: HashMap<&str, MemberStart> = HashMap::new();
+    // of those that are stored nothing need be known
+    let mut inflated: HashMap<&str, MemberStart> = HashMap::new();
     let mut place = |key: &str| {
-        let Some(member) = named.get(folder.storage(key).as_str()) else { return Ok(None) };
-        let MemberStart { part, start } = match places.get(member.name) {
+        let Some(member) = by_name.find(&folder.storage(key)) else { return Ok(None) };
+        let MemberStart { part, start } = match inflated.get(member.name) {
             Some(place) => *place,
             None => {
-                let range = member.deflated.then(|| archive.range(member));
-                let place = archive.place(member, range.as_ref());
+                let range = member.deflated.then(|| archive.range(&member));
+                let place = archive.place(&member, range.as_ref());
                 let place = place.map_err(|error| FormatError::Io(error.into()))?;
-                places.insert(member.name, place);
+                if member.deflated {
+                    inflated.insert(member.name, place);
+                }
                 place
             }
         };
@@ -64,6 +66,29 @@ pub(super) fn open(
     // a file cut short in the meantime is the reason for whatever its pickle seems to say
     source.verify().map_err(|error| failed_source(location, error))?;
     Ok(with_contents(found.map_err(unfit)?, |contents| archive.into_input(contents)))
+}
+
+/// The members of an archive, found by their names. There may be a million.
+struct MembersByName<'a> {
+    members: &'a Members,
+    order: Vec<usize>,
+}
+
+impl<'a> MembersByName<'a> {
+    fn new(members: &'a Members) -> MembersByName<'a> {
+        let mut order: Vec<usize> = (0..members.len()).collect();
+        order.sort_by_key(|&number| members.get(number).map(|member| member.name));
+        MembersByName { members, order }
+    }
+
+    /// Of several of one name the last one.
+    fn find(&self, name: &str) -> Option<Member<'a>> {
+        let is_until =
+            |&number: &usize| self.members.get(number).is_some_and(|member| member.name <= name);
+        let behind = self.order.partition_point(is_until);
+        let last = self.order.get(behind.checked_sub(1)?)?;
+        self.members.get(*last).filter(|member| member.name == name)
+    }
 }
 
 /// What torch.save wrote before version 1.6.

@@ -212,6 +212,23 @@ fn an_object_is_visited_once() {
 }
 
 #[test]
+fn what_a_pickle_makes_fits_in_memory() {
+    let nested = [b")".to_vec(), b"\x85".repeat(998)].concat();
+    let whole = [b"(".to_vec(), nested.repeat(1000), b"t".to_vec()].concat();
+    let texts = [text("key"), b"0".to_vec()].concat();
+    let folder = folder(&whole);
+    tslice(folder.path(), &["info", "m.pt"])
+        .assert()
+        .code(1)
+        .stderr(contains("its pickle makes objects that take more than 40 MiB of memory"));
+    // what is dropped takes none
+    let dropped = [nested, b"0".to_vec()].concat().repeat(1000);
+    let object = [dropped, texts.repeat(500_000), dict(&[("w", tensor(0, &[2], &[1]))])].concat();
+    let folder = self::folder(&object);
+    tslice(folder.path(), &["info", "m.pt"]).assert().success().stdout(contains("1 tensor"));
+}
+
+#[test]
 fn tensors_are_unreadable_one_by_one() {
     let untyped = |dtype: &str| {
         let class = global("torch.storage", "UntypedStorage");

@@ -246,7 +246,7 @@ def hostile_pickle(rng, mark):
     good = files.tensor(files.storage("FloatStorage", "0", 4), 0, [2, 2], [2, 1])
     attack = lambda module, attribute, *rest: files.name(module, attribute) + files.tuple_of(*rest) + b"R"
     shell = files.text(f"touch {mark}")
-    kind = rng.randrange(22)
+    kind = rng.randrange(23)
     if kind == 0:
         module, attribute = rng.choice([("os", "system"), ("posix", "system"), ("subprocess", "call"), ("builtins", "eval"),
                                         ("builtins", "exec"), ("__builtin__", "open"), ("torch", "load"), ("nt", "system"),
@@ -315,6 +315,8 @@ def hostile_pickle(rng, mark):
         return files.program(b"](" + b"".join(files.name(f"m{number}", "f" * 1000) for number in range(20_000)) + b"e"), ()
     if kind == 20:  # identifiers of storages that are none
         return files.program(rng.choice([b"N", b")", b"K\x01", files.text("0"), files.tuple_of(files.text("storage")), good]) + b"Q"), ()
+    if kind == 21:  # tuples in tuples, a byte each
+        return files.program(b"(" + (b")" + b"\x85" * 998) * 1000 + b"t"), "40 MiB"
     changed = bytearray(files.program(b"}" + files.text("w") + good + b"s"))
     for _ in range(rng.randint(1, 4)):
         changed[rng.randrange(2, len(changed))] = rng.randrange(256)

@@ -96,6 +96,13 @@ fn is_array(name: &str) -> bool {
 }
 
 impl MemberPlace {
+    /// The member, with its name.
+    fn member<'a>(&self, names: &'a str) -> Member<'a> {
+        let MemberPlace { ref data, len, crc, deflated, two_sums, refused, .. } = *self;
+        let (name, data) = (self.name(names), data.clone());
+        Member { name, data, len, crc, deflated, two_sums, refused }
+    }
+
     fn name<'a>(&self, names: &'a str) -> &'a str {
         &names[self.name..self.name + usize::from(self.name_len)]
     }
@@ -125,11 +132,12 @@ impl Members {
 
     /// All of them.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Member<'_>> + Clone {
-        self.places.iter().map(|place| {
-            let MemberPlace { ref data, len, crc, deflated, two_sums, refused, .. } = *place;
-            let (name, data) = (place.name(&self.names), data.clone());
-            Member { name, data, len, crc, deflated, two_sums, refused }
-        })
+        self.places.iter().map(|place| place.member(&self.names))
+    }
+
+    /// The member of this number; `None` if there are not that many.
+    pub fn get(&self, number: usize) -> Option<Member<'_>> {
+        self.places.get(number).map(|place| place.member(&self.names))
     }
 
     /// Refuse members of which the archive says two CRC-32s, as one does whose change was killed between

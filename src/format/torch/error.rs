@@ -20,6 +20,9 @@ pub enum TorchError {
     /// The pickle makes more than is kept in memory.
     #[error("its pickle makes more than {0} objects")]
     Many(usize),
+    /// The pickle makes objects that take more memory than that, in bytes.
+    #[error("its pickle makes objects that take more than {} MiB of memory", .0 >> 20)]
+    Large(usize),
     /// Objects in objects in objects.
     #[error("its objects are nested deeper than {0} levels")]
     Deep(usize),

@@ -16,10 +16,19 @@ use super::error::TorchError;
 use super::globals::{ElementType, Global, Rebuild};
 use super::ops::{PickleOp, PickleOps, damaged};
 use super::tensor::{TorchStorage, TorchTensor};
-use super::value::{KeptItem, PickleValue, SharedKind, SharedValue, TupleValue};
+use super::value::{KeptItem, PickleValue, SharedKind, SharedValue, TupleValue, ValueWeight};
 
 /// The most values on the stack, in the memo, and in lists and dicts.
 const MAX_VALUES: usize = 1 << 21;
+
+/// The most numbers in the memo that are asked for.
+const MAX_ASKED: usize = 1 << 19;
+
+/// The most bytes that all values take in memory together. A pickle of few bytes may make many.
+const MAX_BYTES: usize = 40 << 20;
+
+/// After how many bytes of new values all that are left are weighed again.
+const WEIGHED_EVERY: usize = 16 << 20;
 
 /// The most levels of tuples in tuples, and of anything in anything.
 pub(super) const MAX_DEPTH: usize = 1000;
@@ -35,8 +44,8 @@ pub(super) fn asked<R: BufRead>(ops: &mut PickleOps<R>) -> Result<HashSet<u32>, 
             PickleOp::Stop => return Ok(asked),
             PickleOp::Get(number) => {
                 asked.insert(number);
-                if asked.len() > MAX_VALUES {
-                    return Err(TorchError::Many(MAX_VALUES).into());
+                if asked.len() > MAX_ASKED {
+                    return Err(TorchError::Many(MAX_ASKED).into());
                 }
             }
             _ => {}
@@ -56,6 +65,10 @@ pub(super) struct PickleMachine {
     shared: Vec<SharedValue>,
     /// How many items all lists and dicts have.
     kept: usize,
+    /// How many bytes of values have been made.
+    made_bytes: usize,
+    /// When all that are left are weighed.
+    weighed_at: usize,
     opaque: BTreeSet<String>,
     /// The bytes of an element of each storage, where it is known.
     storages: HashMap<Rc<str>, Option<u64>>,
@@ -86,6 +99,8 @@ impl PickleMachine {
             memoized: 0,
             shared: Vec::new(),
             kept: 0,
+            made_bytes: 0,
+            weighed_at: WEIGHED_EVERY,
             opaque: BTreeSet::new(),
             storages: HashMap::new(),
             keeps_storages,
@@ -107,12 +122,44 @@ impl PickleMachine {
             if values > MAX_VALUES || self.shared.len() + self.kept > MAX_VALUES {
                 return Err(TorchError::Many(MAX_VALUES).into());
             }
+            self.check_bytes()?;
+        }
+    }
+
+    /// Refuse values that take too much memory together. Most are gone soon after they were made: what is left
+    /// is weighed now and then.
+    fn check_bytes(&mut self) -> Result<(), FormatError> {
+        self.made_bytes += size_of::<PickleValue>();
+        if self.made_bytes + self.kept * size_of::<KeptItem>() < self.weighed_at {
+            return Ok(());
+        }
+        let mut weight = ValueWeight::new(MAX_BYTES);
+        weight.add(self.stack.capacity() * size_of::<PickleValue>());
+        weight.add(self.marks.capacity() * size_of::<usize>());
+        // a table that hashes has a byte more for each place
+        weight.add(self.asked.capacity() * (size_of::<u32>() + 1));
+        weight.add(self.memo.capacity() * (size_of::<(u32, PickleValue)>() + 1));
+        weight.add(self.shared.capacity() * size_of::<SharedValue>());
+        weight.add(self.storages.capacity() * (size_of::<(Rc<str>, Option<u64>)>() + 1));
+        for value in &self.shared {
+            weight.add(value.kept.capacity() * size_of::<KeptItem>());
+        }
+        let in_shared = self.shared.iter().flat_map(|value| &value.kept);
+        let kept = in_shared.flat_map(|KeptItem { key, value }| key.iter().chain([value]));
+        let all = self.stack.iter().chain(self.memo.values()).chain(kept);
+        match all.map(|value| weight.add_value(value)).all(|fits| fits) {
+            true => {
+                self.weighed_at =
+                    self.made_bytes + self.kept * size_of::<KeptItem>() + WEIGHED_EVERY;
+                Ok(())
+            }
+            false => Err(TorchError::Large(MAX_BYTES).into()),
         }
     }
 
     fn step(&mut self, op: PickleOp) -> Result<(), FormatError> {
         match op {
-            PickleOp::Push(value) => self.stack.push(value),
+            PickleOp::Push(value) => self.push_made(value),
             PickleOp::EmptyTuple => self.push_tuple(Vec::new())?,
             PickleOp::EmptyList => self.push_shared(SharedKind::List),
             PickleOp::EmptyDict => self.push_shared(SharedKind::Dict),
@@ -179,11 +226,17 @@ impl PickleMachine {
             PickleOp::Persistent => {
                 let id = self.pop()?;
                 let value = self.persistent(id.items().unwrap_or_default());
-                self.stack.push(value);
+                self.push_made(value);
             }
             PickleOp::Stop | PickleOp::Nothing => {}
         }
         Ok(())
+    }
+
+    /// Push a value that is new.
+    fn push_made(&mut self, value: PickleValue) {
+        self.made_bytes += value.bytes();
+        self.stack.push(value);
     }
 
     /// The last value, which must stand above the last mark.
@@ -231,7 +284,7 @@ impl PickleMachine {
             return Err(TorchError::Deep(MAX_DEPTH).into());
         }
         let has_tensors = items.iter().any(PickleValue::has_tensors);
-        self.stack.push(PickleValue::Tuple(Rc::new(TupleValue { items, depth, has_tensors })));
+        self.push_made(PickleValue::Tuple(Rc::new(TupleValue { items, depth, has_tensors })));
         Ok(())
     }
 
@@ -364,7 +417,7 @@ impl PickleMachine {
             _ => None,
         };
         match made {
-            Some(made) => self.stack.push(made),
+            Some(made) => self.push_made(made),
             None => self.push_opaque(&function, items, named),
         }
         Ok(())

@@ -27,7 +27,7 @@ use super::value::{KeptItem, PickleValue, SharedValue, TupleValue};
 const MAX_VISITS: usize = 1 << 24;
 
 /// The most bytes of all names.
-const MAX_NAMES: usize = 100_000_000;
+const MAX_NAMES: usize = 32_000_000;
 
 /// The most levels of tuples in a key.
 const MAX_KEY_DEPTH: usize = 16;

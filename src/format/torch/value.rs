@@ -4,6 +4,7 @@
 //! named by their place in it, so that a pickle that puts a list into itself makes no circle of owners.
 //! All others own what is in them, and are nested a bounded number of levels.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use crate::shape::MAX_NDIM;
@@ -79,6 +80,44 @@ impl PickleValue {
         }
     }
 
+    /// The bytes of its own in memory, besides its place among others and what it holds of these.
+    pub(super) fn bytes(&self) -> usize {
+        /// The counters of owners, and what the allocator adds.
+        const OWNED: usize = 24;
+        match self {
+            PickleValue::Text(text) => OWNED + text.len(),
+            PickleValue::Tuple(tuple) => {
+                let items = tuple.items.capacity() * size_of::<PickleValue>();
+                2 * OWNED + size_of::<TupleValue>() + items
+            }
+            PickleValue::Storage(storage) => {
+                2 * OWNED + size_of::<TorchStorage>() + storage.key.len()
+            }
+            PickleValue::Tensor(tensor) => {
+                let axes = 2 * tensor.shape.len() * size_of::<u64>();
+                let storage = 2 * OWNED + size_of::<TorchStorage>() + tensor.storage.key.len();
+                3 * OWNED + size_of::<TorchTensor>() + axes + storage
+            }
+            PickleValue::Unreadable(_) => OWNED + size_of::<TorchError>(),
+            _ => 0,
+        }
+    }
+
+    /// Where it is, if it may have other owners.
+    fn shared_place(&self) -> Option<*const u8> {
+        fn place<T: ?Sized>(owned: &Rc<T>) -> Option<*const u8> {
+            (Rc::strong_count(owned) > 1).then(|| Rc::as_ptr(owned).cast())
+        }
+        match self {
+            PickleValue::Text(text) => place(text),
+            PickleValue::Tuple(tuple) => place(tuple),
+            PickleValue::Storage(storage) => place(storage),
+            PickleValue::Tensor(tensor) => place(tensor),
+            PickleValue::Unreadable(error) => place(error),
+            _ => None,
+        }
+    }
+
     /// The items of a tuple.
     pub(super) fn items(&self) -> Option<&[PickleValue]> {
         match self {
@@ -110,5 +149,46 @@ impl PickleValue {
             PickleValue::Tuple(_) => "<tuple>",
             _ => "<object>",
         }
+    }
+}
+
+/// What values take in memory together, up to a limit; those of several owners once.
+pub(super) struct ValueWeight {
+    left: usize,
+    seen: HashSet<*const u8>,
+}
+
+impl ValueWeight {
+    /// Nothing yet, of so many bytes.
+    pub(super) fn new(most: usize) -> ValueWeight {
+        ValueWeight { left: most, seen: HashSet::new() }
+    }
+
+    /// Add bytes; whether they fit.
+    pub(super) fn add(&mut self, bytes: usize) -> bool {
+        let left = self.left.checked_sub(bytes);
+        self.left = left.unwrap_or(0);
+        left.is_some() && self.left > 0
+    }
+
+    /// Add a value and what is in it; whether they fit.
+    pub(super) fn add_value(&mut self, value: &PickleValue) -> bool {
+        let mut levels = vec![std::slice::from_ref(value).iter()];
+        while let Some(level) = levels.last_mut() {
+            let Some(value) = level.next() else {
+                levels.pop();
+                continue;
+            };
+            if value.shared_place().is_some_and(|place| !self.seen.insert(place)) {
+                continue;
+            }
+            if !self.add(value.bytes()) {
+                return false;
+            }
+            if let PickleValue::Tuple(tuple) = value {
+                levels.push(tuple.items.iter());
+            }
+        }
+        true
     }
 }
