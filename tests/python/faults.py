@@ -306,6 +306,10 @@ def try_scene(number):
     passed, lines, begun, folder = 0, [], time.monotonic(), at(f"work-{number}")
     try:
         calls = scene.rehearse(folder)
+        synced = [path for name, path, _ in calls if name == "fsync"]
+        # the file, and the folder that its name is in
+        if "--fsync" in scene.args and len(synced) < (1 if "--in-place" in scene.args else 2):
+            raise Wrong(f"was run with --fsync, and synced {synced}")
         for fault in wanted:
             for count, (title, one) in enumerate(fault(scene, calls, folder)):
                 if options.quick and count % step != number % step:
