@@ -21,6 +21,8 @@
 mod annotations;
 mod brief;
 mod chunks;
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+mod codecs;
 mod contents;
 mod detect;
 mod error;

@@ -157,7 +157,7 @@ const MODULES: &[(&str, &[&str])] = &[
 const PACKAGES: &[(&str, &[&str])] = &[
     ("async_trait", &["source/remote/"]),
     ("base64", &["format/zarr/"]),
-    ("bzip2", &["format/zarr/"]),
+    ("bzip2", &["format/codecs.rs"]),
     ("clap", &["cli/args/", "cli/complete/", "cli/report/misuse.rs", "cli/report/peers.rs"]),
     ("clap_complete", &["cli/complete/"]),
     ("colorous", &["picture.rs"]),
@@ -171,6 +171,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("http", &["source/remote/"]),
     ("indicatif", &["cli/report/progress.rs"]),
     ("libc", &["os/"]),
+    ("lz4_flex", &["format/codecs.rs"]),
     ("memmap2", &["os/", "source/mmap.rs", "sink/writable_map.rs"]),
     ("ndarray", &["handle/arrays.rs"]),
     ("object_store", &["source/remote/"]),
@@ -229,7 +230,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("tokio", &["source/remote/"]),
     ("url", &["source/remote/"]),
     ("zarrs", &["format/zarr/", "input/zarr/"]),
-    ("zstd", &["format/zarr/"]),
+    ("zstd", &["format/codecs.rs"]),
     ("zerocopy", &["handle/element.rs"]),
 ];
 

@@ -173,6 +173,111 @@ fn chunks_at_the_end_of_an_axis_may_be_unfiltered() {
     }
 }
 
+/// The numbers 0, 1, 2 and 3, eight times each, in one chunk by each filter of hdf5plugin: its parameters, and the
+/// bytes of the chunk; blosc, which stores so few numbers as they are, has them four times.
+const PLUGINS: [(u16, &[u32], &[u8]); 7] = [
+    (
+        32015,
+        &[3],
+        &[
+            40, 181, 47, 253, 32, 64, 141, 0, 0, 40, 0, 0, 1, 2, 3, 4, 0, 160, 19, 208, 93, 174,
+            99, 50, 104, 3,
+        ],
+    ),
+    (
+        307,
+        &[9],
+        &[
+            66, 90, 104, 57, 49, 65, 89, 38, 83, 89, 37, 187, 253, 173, 0, 0, 0, 192, 0, 120, 4,
+            32, 0, 48, 205, 0, 137, 79, 213, 53, 159, 1, 44, 186, 254, 1, 225, 119, 36, 83, 133, 9,
+            2, 91, 191, 218, 208,
+        ],
+    ),
+    (
+        32004,
+        &[0],
+        &[
+            0, 0, 0, 0, 0, 0, 0, 64, 0, 0, 0, 64, 0, 0, 0, 22, 27, 0, 1, 0, 27, 1, 2, 0, 27, 2, 2,
+            0, 22, 3, 2, 0, 80, 0, 3, 0, 3, 0,
+        ],
+    ),
+    (
+        32008,
+        &[0, 4, 2, 0, 0],
+        &[
+            0, 255, 0, 255, 0, 0, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            0, 0, 0, 0, 0, 0, 0, 0, 0,
+        ],
+    ),
+    (
+        32008,
+        &[0, 4, 2, 0, 2],
+        &[
+            0, 0, 0, 0, 0, 0, 0, 64, 0, 0, 32, 0, 0, 0, 0, 19, 159, 0, 255, 0, 255, 0, 0, 255, 255,
+            0, 1, 0, 31, 80, 0, 0, 0, 0, 0,
+        ],
+    ),
+    (
+        32008,
+        &[0, 4, 2, 0, 3, 3],
+        &[
+            0, 0, 0, 0, 0, 0, 0, 64, 0, 0, 32, 0, 0, 0, 0, 24, 40, 181, 47, 253, 32, 64, 125, 0, 0,
+            72, 0, 255, 0, 255, 0, 0, 255, 255, 0, 1, 0, 60, 193, 17,
+        ],
+    ),
+    (
+        32001,
+        &[2, 2, 2, 256, 5, 1, 0],
+        &[
+            2, 1, 1, 2, 0, 1, 0, 0, 0, 1, 0, 0, 83, 0, 0, 0, 20, 0, 0, 0, 44, 0, 0, 0, 40, 0, 0, 0,
+            0, 0, 0, 0, 0, 1, 160, 0, 0, 2, 160, 0, 0, 3, 160, 0, 0, 0, 160, 0, 160, 30, 0, 1, 160,
+            30, 0, 2, 160, 30, 0, 3, 160, 30, 224, 46, 63, 1, 3, 3, 11, 0, 0, 0, 35, 0, 0, 0, 0,
+            224, 113, 3, 1, 0, 0,
+        ],
+    ),
+];
+
+#[test]
+fn filters_of_plugins_are_undone() {
+    for (id, parameters, bytes) in PLUGINS {
+        let dir = filtered(id, parameters, bytes);
+        let count = if id == 32001 { 128 } else { 32 };
+        let has_codec = cfg!(feature = "zarr") || id == 32004 || id == 32008 && parameters[4] != 3;
+        if has_codec {
+            let expected: Vec<String> = (0..count).map(|at| (at / 8 % 4).to_string()).collect();
+            assert_eq!(numbers(&dir, &["-t", "x"]), expected.join(" "), "{id}");
+            for end in 0..bytes.len() {
+                // an error in one line, and no elements that are not there
+                let dir = filtered(id, parameters, &bytes[..end]);
+                tslice(&dir, &["in.h5", "-t", "x", "-o", "o.npy"]).assert().code(1);
+            }
+        } else {
+            let done = tslice(&dir, &["in.h5", "-t", "x", "-o", "o.npy"]).assert().code(1);
+            let error = String::from_utf8(done.get_output().stderr.clone()).unwrap();
+            assert!(error.contains("build it with --features hdf5,zarr"), "{error}");
+        }
+    }
+}
+
+/// A dataset of 32 numbers, or 128 by blosc, in one chunk by one filter.
+fn filtered(id: u16, parameters: &[u32], bytes: &[u8]) -> TempDir {
+    let mut file = File::new();
+    let at = file.put(bytes);
+    let count = if id == 32001 { 128 } else { 32 };
+    let index = [&[1][..], &address(bytes.len() as u64), &[0; 4], &address(at)].concat();
+    let layout = [&[4, 2, 2, 2, 1, count, 2][..], &index].concat();
+    let mut filters = vec![2, 1];
+    for number in [id, 0, 0, parameters.len() as u16] {
+        filters.extend(number.to_le_bytes());
+    }
+    filters.extend(parameters.iter().flat_map(|number| number.to_le_bytes()));
+    let messages = [space(count.into()), (0x03, of_16_bits()), (0x0b, filters), (0x08, layout)];
+    let x = file.object(&messages);
+    let root = file.group(&[hard("x", x)]);
+    write(file.whole(root))
+}
+
 #[test]
 fn old_layouts_are_read() {
     let mut file = File::new();
@@ -238,15 +343,44 @@ fn truncated_files_are_refused() {
     assert!(error.contains("truncated file"), "{error}");
 }
 
+fn attribute(name: &str, value: &[u8]) -> Message {
+    let text = [0x13, 0, 0, 0, value.len() as u8, 0, 0, 0];
+    let lengths = [name.len() as u8, 0, 8, 0, 4, 0];
+    let scalar = [2, 0, 0, 0];
+    (0x0c, [&[3, 0][..], &lengths, &[0], name.as_bytes(), &text, &scalar, value].concat())
+}
+
+/// The lengths of axes of an empty array, as MATLAB stores them.
+fn of_64_bits() -> Vec<u8> {
+    vec![0x10, 0, 0, 0, 8, 0, 0, 0, 0, 0, 64, 0]
+}
+
+#[test]
+fn arrays_of_matlab_without_elements_are_told_apart() {
+    let mut file = File::new();
+    // a structure of one element without fields, and an empty array whose shape lies in two chunks
+    let at = file.put(&[address(1), address(1)].concat());
+    let layout = [&[3, 1][..], &address(at), &address(16)].concat();
+    let (of_struct, is_empty) =
+        (attribute("MATLAB_class", b"struct"), attribute("MATLAB_empty", &[1]));
+    let s =
+        file.object(&[space(2), (0x03, of_64_bits()), (0x08, layout), of_struct, is_empty.clone()]);
+    let at = file.put(&[address(0), address(7)].concat());
+    // one after the other, by an index that is implied
+    let layout = [&[4, 2, 0, 2, 1, 1, 8, 2][..], &address(at)].concat();
+    let of_double = attribute("MATLAB_class", b"double");
+    let e = file.object(&[space(2), (0x03, of_64_bits()), (0x08, layout), of_double, is_empty]);
+    let root = file.group(&[hard("e", e), hard("s", s)]);
+    let found = info(&write(file.whole(root)));
+    assert_eq!(names(&found), ["e"]);
+    assert_eq!(found["tensors"][0]["shape"].to_string(), "[0,7]");
+    let reason = found["unreadable"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("a MATLAB structure without fields"), "{reason}");
+}
+
 #[test]
 fn arrays_of_matlab_are_what_it_says() {
     let mut file = File::new();
-    let attribute = |name: &str, value: &[u8]| {
-        let text = [0x13, 0, 0, 0, value.len() as u8, 0, 0, 0];
-        let lengths = [name.len() as u8, 0, 8, 0, 4, 0];
-        let scalar = [2, 0, 0, 0];
-        (0x0c, [&[3, 0][..], &lengths, &[0], name.as_bytes(), &text, &scalar, value].concat())
-    };
     let bytes = file.put(&[0, 1]);
     let layout = [&[3, 1][..], &address(bytes), &address(2)].concat();
     let byte = vec![0x10, 0, 0, 0, 1, 0, 0, 0, 0, 0, 8, 0];
@@ -254,10 +388,9 @@ fn arrays_of_matlab_are_what_it_says() {
     let logical = file.object(&[space(2), (0x03, byte), (0x08, layout), class]);
     let shape = file.put(&[address(0), address(3)].concat());
     let layout = [&[3, 1][..], &address(shape), &address(16)].concat();
-    let number = vec![0x10, 0, 0, 0, 8, 0, 0, 0, 0, 0, 64, 0];
     let class = attribute("MATLAB_class", b"single");
     let is_empty = attribute("MATLAB_empty", &[1]);
-    let empty = file.object(&[space(2), (0x03, number), (0x08, layout), class, is_empty]);
+    let empty = file.object(&[space(2), (0x03, of_64_bits()), (0x08, layout), class, is_empty]);
     let root = file.group(&[hard("e", empty), hard("l", logical)]);
     let found = info(&write(file.whole(root)));
     let said = |number: usize| {

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shlex
 import subprocess
 import tempfile
@@ -29,6 +30,8 @@ class Case:
         self.dir = tempfile.mkdtemp(prefix="tslice-diff-")
         os.mkdir(self.path("tmp"))
         self.story = []
+        # what a run may take, in bytes; None for as much as there is
+        self.memory = None
 
     def path(self, name):
         return os.path.join(self.dir, name)
@@ -47,6 +50,9 @@ class Case:
         source = open(self.path(stdin), "rb") if stdin and pipe_in is None else None
         target = open(self.path(stdout), "wb") if stdout != "pipe" else None
         given = {"input": pipe_in} if pipe_in is not None else {"stdin": source or subprocess.DEVNULL}
+        if self.memory is not None:
+            limits = (self.memory, self.memory)
+            given["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_DATA, limits)
         try:
             done = harness.tslice(*args, cwd=self.dir, env=harness.env(TMPDIR=self.path("tmp")),
                                   stdout=target or subprocess.PIPE, **given)

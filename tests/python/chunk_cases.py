@@ -4,7 +4,6 @@ import io
 import json
 import os
 import random
-import resource
 import warnings
 
 import numpy as np
@@ -20,20 +19,16 @@ from lists_differential import nested, random_index
 MEMORY = 1 << 30
 
 
-def one(job, usual, damaged):
+def one(job, usual, damaged, memory=MEMORY):
     """A case: every tenth one is of a damaged file, in little memory."""
     options, number = job
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         case = Case(random.Random(f"{options.seed} {number}"))
         is_damaged = number % 10 == 9 or options.damaged
-        before = resource.getrlimit(resource.RLIMIT_DATA)
         if is_damaged:
-            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, before[1]))
-        try:
-            return harness.run_case(case, damaged if is_damaged else usual, number, options.keep)
-        finally:
-            resource.setrlimit(resource.RLIMIT_DATA, before)
+            case.memory = memory
+        return harness.run_case(case, damaged if is_damaged else usual, number, options.keep)
 
 
 def options_of(description):

@@ -3,13 +3,13 @@
 
     python tests/python/hdf5_differential.py --bin target/debug/tslice --count 2000 --seed 1
 
-The program must be built with the feature `hdf5`, and h5py be there. Every case is a file of random datasets:
-contiguous, compact, chunked with gzip, shuffle, fletcher32, lzf and scale-offset, never written in whole or in part,
+The program must be built with the features `hdf5` and `zarr`, and h5py and hdf5plugin be there. Every case is a file of random datasets:
+contiguous, compact, chunked with gzip, shuffle, fletcher32, lzf, scale-offset and the filters of hdf5plugin, never written in whole or in part,
 of all dtypes that have a counterpart, in groups, behind a user block, by old and new versions of the format; chunks
 stored by a mask of filters or unfiltered at the ends of axes, two growing axes, axes that grew, many attributes and
 links, links inside the file. Random
 indexes with slices, lists and masks must give what NumPy takes of the array that h5py reads. Every tenth case is a
-damaged file: an error in one line, or elements. `--only NUMBER` runs one again.
+damaged file, in 64 MiB of memory: an error in one line, or elements. `--only NUMBER` runs one again.
 """
 
 import ctypes
@@ -18,6 +18,7 @@ import os
 import sys
 
 import h5py
+import hdf5plugin
 import numpy as np
 
 import chunk_cases
@@ -25,6 +26,9 @@ import harness
 from chunk_cases import check, check_damaged, random_array
 
 VERSIONS = ["earliest", "v108", "v110", "v112", "v114", "latest"]
+
+# what a damaged file may take: 64 MiB, and the program without a file; chunks of these cases are small
+MEMORY = 72 << 20
 
 # of the library itself, since h5py has no such call: filters are not applied to chunks that reach over an axis
 PARTIAL_UNFILTERED = 2
@@ -54,6 +58,17 @@ def random_dtype(rng):
     return dtype.newbyteorder(">") if rng.random() < 0.3 else dtype
 
 
+def plugin(rng):
+    """A filter of hdf5plugin."""
+    return rng.choice([
+        lambda: hdf5plugin.Zstd(clevel=rng.choice([1, 3, 9])),
+        lambda: hdf5plugin.BZip2(blocksize=rng.choice([1, 9])),
+        lambda: hdf5plugin.LZ4(nbytes=rng.choice([0, 16, 40, 1000])),
+        lambda: hdf5plugin.Bitshuffle(nelems=rng.choice([0, 8, 64]), cname=rng.choice(["none", "lz4", "zstd"])),
+        lambda: hdf5plugin.Blosc(cname=rng.choice(["blosclz", "lz4", "lz4hc", "zlib", "zstd"]), clevel=rng.choice([0, 5]), shuffle=rng.choice([0, 1, 2])),
+    ])()
+
+
 def options_of(rng, dtype, shape):
     """How a dataset is stored."""
     options = {}
@@ -67,6 +82,8 @@ def options_of(rng, dtype, shape):
         options["shuffle"] = rng.random() < 0.3
         options["fletcher32"] = rng.random() < 0.2
         options["compression"] = rng.choice([None, "gzip", "gzip", "lzf"])
+        if rng.random() < 0.4:
+            options["compression"] = plugin(rng)
         if (dtype.kind in "iu" or dtype.kind == "f" and dtype.itemsize in (4, 8)) and rng.random() < 0.25:
             # as many bits as are needed, so many, or so many digits
             scale = rng.choice([0, 2, 5]) if dtype.kind == "f" else rng.choice([0, 0, 3, dtype.itemsize * 8])
@@ -214,7 +231,7 @@ def damaged_case(case):
 
 
 def one(job):
-    return chunk_cases.one(job, dataset_case, damaged_case)
+    return chunk_cases.one(job, dataset_case, damaged_case, MEMORY)
 
 
 def main():

@@ -33,6 +33,9 @@ pub(super) struct H5Chunks {
     pub(super) fill: Box<[u8]>,
 }
 
+/// The longest chunk of a short dataset.
+const MOST_SHORT: u64 = 64 << 10;
+
 /// The bytes of a chunk in the file, and the filters that were not applied to it, a bit each.
 struct Stored {
     bytes: Range<u64>,
@@ -56,6 +59,24 @@ impl H5Chunks {
         } else {
             Err(damaged("the index of its chunks is not one for its axes"))
         }
+    }
+
+    /// All elements of a dataset of one axis that has few of them.
+    ///
+    /// # Errors
+    /// [`Hdf5Error::Damaged`]: several axes, large chunks, a chunk that cannot be decoded.
+    pub(super) fn short(&self, file: &H5File) -> Result<Vec<u8>, Hdf5Error> {
+        let ([len], [chunk]) = (&self.shape[..], &self.chunk[..]) else {
+            return Err(damaged("a list in it has several axes"));
+        };
+        if self.grid.bytes > MOST_SHORT {
+            return Err(damaged("a list in it has large chunks"));
+        }
+        let decoded = (0..len.div_ceil(*chunk)).map(|at| {
+            let bytes = self.decode(&[at], u64::MAX, file.source());
+            bytes.map_err(|error| damaged(&error.to_string()))
+        });
+        Ok(decoded.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     /// The place of a chunk; `None` for one that was never written.

@@ -106,6 +106,9 @@ pub(super) fn tensor(
             fill: fill.into(),
         };
         chunks.check()?;
+        if own.matlab_empty && bytes <= MOST_SHAPE {
+            stored = chunks.short(file)?;
+        }
         let kind = StorageKind::Chunks(Arc::new(chunks));
         tensor.storage = Storage { part: 0, data: 0..0, kind };
     }

@@ -22,6 +22,9 @@ pub enum Hdf5Error {
     /// A dataset without a shape.
     #[error("it has no elements and no shape (a null dataspace)")]
     Null,
+    /// A structure of MATLAB that has none.
+    #[error("it is a MATLAB structure without fields, which has no elements")]
+    NoFields,
     /// A dataset whose elements lie in other datasets.
     #[error("virtual datasets are not read")]
     Virtual,
@@ -34,6 +37,12 @@ pub enum Hdf5Error {
     /// A filter that is not undone here.
     #[error("its chunks are stored by the filter {0}, which is not read")]
     Filter(String),
+    /// A filter whose codec this build has not.
+    #[error(
+        "its chunks are stored by the filter {0}, whose codec this build has not: \
+         build it with --features hdf5,zarr"
+    )]
+    Codec(String),
     /// A dataset whose elements lie behind the end of the file.
     #[error("its elements lie behind the end of the file")]
     CutShort,

@@ -99,6 +99,10 @@ impl H5File {
         Ok(file)
     }
 
+    pub(super) fn source(&self) -> &dyn Source {
+        self.source.as_ref()
+    }
+
     /// Where the signature is.
     fn start(&self) -> Option<u64> {
         let starts = std::iter::successors(Some(512u64), |start| start.checked_mul(2));

@@ -1,9 +1,10 @@
-//! The filters of chunks, undone: deflate, shuffle, fletcher32, scale-offset and h5py's lzf.
+//! The filters of chunks, undone: deflate, shuffle, fletcher32, scale-offset and h5py's lzf, and those of plugins.
 
 use std::ops::Range;
 
 use super::error::{Hdf5Error, damaged};
 use super::file::H5File;
+use super::plugins;
 use super::scale_offset;
 use crate::format::brief::brief;
 use crate::format::inflated::{InflateFault, Wrapper, inflate};
@@ -81,16 +82,21 @@ const LZF: u16 = 32000;
 /// Refuse filters that are not undone here.
 ///
 /// # Errors
-/// [`Hdf5Error::Filter`], which names one.
+/// [`Hdf5Error::Filter`] and [`Hdf5Error::Codec`], which name one.
 pub(super) fn check(filters: &[Filter]) -> Result<(), Hdf5Error> {
     if filters.len() > 32 {
         return Err(Hdf5Error::Damaged("it has more than 32 filters".to_owned()));
     }
-    let is_known = |id: u16| matches!(id, DEFLATE | SHUFFLE | FLETCHER32 | SCALE_OFFSET | LZF);
-    match filters.iter().find(|filter| !is_known(filter.id)) {
-        Some(filter) => Err(Hdf5Error::Filter(brief(&filter.named()))),
-        None => Ok(()),
+    for filter in filters {
+        let is_own = matches!(filter.id, DEFLATE | SHUFFLE | FLETCHER32 | SCALE_OFFSET | LZF);
+        if !is_own && !plugins::is_known(filter.id) {
+            return Err(Hdf5Error::Filter(brief(&filter.named())));
+        }
+        if plugins::lacks(filter.id, &filter.parameters) {
+            return Err(Hdf5Error::Codec(filter.named()));
+        }
     }
+    Ok(())
 }
 
 /// The elements of a chunk by its bytes in the file: as many bytes as `wanted` ends with, and those from where it
@@ -103,7 +109,7 @@ pub(super) fn undo(
     skipped: u32,
     stored: Vec<u8>,
     wanted: Range<usize>,
-) -> Result<Vec<u8>, &'static str> {
+) -> Result<Vec<u8>, String> {
     let len = wanted.end;
     // other filters need all of a stream
     let is_part = filters.len() == 1 && wanted.start < len;
@@ -118,14 +124,23 @@ pub(super) fn undo(
         bytes = match filter.id {
             DEFLATE => match inflate(Wrapper::Zlib, &bytes, needed, most) {
                 Ok(inflated) => used(bytes, inflated),
-                Err(InflateFault::TooLong) => return Err("it inflates to more than a chunk has"),
-                Err(InflateFault::Damaged) => return Err("its deflated bytes are damaged"),
+                Err(InflateFault::TooLong) => {
+                    return Err("it inflates to more than a chunk has".to_owned());
+                }
+                Err(InflateFault::Damaged) => {
+                    return Err("its deflated bytes are damaged".to_owned());
+                }
             },
             SHUFFLE => unshuffle(bytes, filter.parameters.first().copied().unwrap_or(1) as usize),
             FLETCHER32 => checked(bytes)?,
             SCALE_OFFSET => scale_offset::undo(&filter.parameters, bytes, most)?,
             LZF => unpack_lzf(&bytes, most)?,
-            _ => return Err("a filter that is not known"),
+            id => match plugins::undo(id, &filter.parameters, &bytes, needed, most) {
+                Ok(made) => used(bytes, made),
+                Err(error) => {
+                    return Err(format!("its bytes of {} are damaged: {error}", filter.named()));
+                }
+            },
         };
     }
     Ok(bytes)

@@ -10,7 +10,7 @@ use crate::shape::Order;
 /// its shape.
 ///
 /// # Errors
-/// [`Hdf5Error::Damaged`]: an empty array whose shape cannot be read.
+/// [`Hdf5Error::NoFields`], [`Hdf5Error::Damaged`]: an empty array whose shape cannot be read.
 pub(super) fn apply(
     tensor: &mut TensorInfo,
     own: &Own,
@@ -38,6 +38,9 @@ pub(super) fn apply(
         let lengths =
             lengths.map(|len| len.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)));
         let shape: Vec<u64> = lengths.collect();
+        if !shape.contains(&0) && class == "struct" {
+            return Err(Hdf5Error::NoFields);
+        }
         if !shape.contains(&0) {
             return Err(damaged("it is an empty MATLAB array of no shape"));
         }

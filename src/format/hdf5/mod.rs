@@ -26,6 +26,7 @@ mod heap;
 mod index;
 mod links;
 mod matlab;
+mod plugins;
 mod scale_offset;
 mod tree;
 

@@ -5,7 +5,7 @@
 //! them.
 
 use std::borrow::Cow;
-use std::io::{self, Read};
+use std::io;
 use std::sync::{Arc, Once};
 
 use serde_json::{Value, json};
@@ -24,9 +24,10 @@ use zarrs::metadata::Configuration;
 use zarrs::plugin::{
     ExtensionAliasesV2, ExtensionAliasesV3, ExtensionName, PluginCreateError, ZarrVersion,
 };
-use zstd::zstd_safe::{self, DCtx, DParameter, InBuffer, OutBuffer};
 
+use super::numcodecs;
 use crate::crc::PiecesCrc;
+use crate::format::codecs::{self, Wanted, too_long};
 use crate::format::inflated::{InflateFault, Wrapper, inflate};
 use crate::format::spare;
 
@@ -47,14 +48,10 @@ pub(super) fn register() {
     ONCE.call_once(|| {
         add::<GzipCodec>(|bytes, wanted| inflated(Wrapper::Gzip, bytes, wanted));
         add::<ZlibCodec>(|bytes, wanted| inflated(Wrapper::Zlib, bytes, wanted));
-        add::<Bz2Codec>(|bytes, wanted| {
-            take(bzip2::read::BzDecoder::new(bytes), bytes, wanted.most)
-        });
-        add::<ZstdCodec>(|bytes, wanted| match wanted.most <= reserved(bytes, wanted.most) {
-            true => unpacked(bytes, wanted).map(Some),
-            false => take(zstd::Decoder::new(bytes)?, bytes, wanted.most),
-        });
+        add::<Bz2Codec>(|bytes, wanted| codecs::bzip2(bytes, wanted.most).map(Some));
+        add::<ZstdCodec>(|bytes, wanted| codecs::zstd(bytes, wanted).map(Some));
         add::<BloscCodec>(blosc);
+        numcodecs::register();
         // only whole chunks are decoded by these: parts of them, in shards, are cut by `zarrs` in other places
         add::<Adler32Codec>(|_, _| Ok(None));
         add::<Fletcher32Codec>(|_, _| Ok(None));
@@ -77,15 +74,10 @@ pub(super) fn register() {
             |name| name == "numcodecs.crc32",
             |metadata| checked(metadata.configuration().and_then(|all| all.get("location"))),
         ));
-        // what a chunk was encoded by is in its own header
         register_codec_v2(CodecRuntimePluginV2::new(
             |name| name == BLOSC_V2,
             |_| {
-                let any =
-                    json!({ "cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "blocksize": 0 });
-                let any = serde_json::from_value::<BloscCodecConfiguration>(any);
-                let any = any.map_err(|error| PluginCreateError::Other(error.to_string()))?;
-                let inner = Arc::new(BloscCodec::new_with_configuration(&any)?);
+                let inner = Arc::new(any_blosc()?);
                 Ok(Codec::BytesToBytes(Arc::new(BoundedCodec { inner, decode: blosc, own: None })))
             },
         ));
@@ -121,28 +113,34 @@ fn without_sum(bytes: &[u8], sum: [u8; 4]) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// How many bytes are decoded.
-#[derive(Clone, Copy)]
-struct Wanted {
-    /// No more than these.
-    most: u64,
-    /// The first ones that are used. Others may be left out.
-    needed: u64,
-}
-
 /// Decodes as many bytes as are wanted; `None` where the codec of `zarrs` does no harm with these.
 type Decode = fn(&[u8], Wanted) -> io::Result<Option<Vec<u8>>>;
 
-/// The bytes that are reserved for what so many become, before it is known how many that are: most streams
-/// become at most a thousand times as long.
-fn reserved(encoded: &[u8], most: u64) -> u64 {
-    most.min((encoded.len() as u64).saturating_mul(1 << 10))
+/// The bytes of a stream of blosc, as many as its header says and no more than `most`.
+///
+/// # Errors
+/// A damaged stream, or one of more bytes.
+#[cfg(feature = "hdf5")]
+pub(in crate::format) fn blosc_bytes(encoded: &[u8], most: u64) -> io::Result<Vec<u8>> {
+    let bytes = match blosc(encoded, Wanted { most, needed: most })? {
+        Some(bytes) => bytes,
+        None => {
+            let inner = any_blosc().map_err(io::Error::other)?;
+            let whole = BytesRepresentation::BoundedSize(most);
+            let bytes = inner.decode(Cow::Borrowed(encoded), &whole, &CodecOptions::default());
+            bytes.map_err(io::Error::other)?.into_owned()
+        }
+    };
+    Ok(bytes)
 }
 
-fn take(decoder: impl Read, encoded: &[u8], most: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::with_capacity(reserved(encoded, most) as usize);
-    decoder.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most { Err(too_long()) } else { Ok(Some(bytes)) }
+/// The codec blosc: what a chunk was encoded by is in its own header.
+fn any_blosc() -> Result<BloscCodec, PluginCreateError> {
+    let any = json!({ "cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "blocksize": 0 });
+    let any = serde_json::from_value::<BloscCodecConfiguration>(any);
+    BloscCodec::new_with_configuration(
+        &any.map_err(|error| PluginCreateError::Other(error.to_string()))?,
+    )
 }
 
 /// Leave it to the codec of `zarrs` where the header says that it makes no more bytes than are wanted.
@@ -163,42 +161,6 @@ fn inflated(wrapper: Wrapper, encoded: &[u8], wanted: Wanted) -> io::Result<Opti
         Err(InflateFault::TooLong) => Err(too_long()),
         Err(InflateFault::Damaged) => Err(io::Error::other("its deflated bytes are damaged")),
     }
-}
-
-/// So many bytes of Zstandard are decoded before it is asked whether they are enough.
-const STEP: usize = 64 << 10;
-
-/// The bytes of Zstandard, in one call, which is faster; in steps where not all are needed.
-fn unpacked(encoded: &[u8], wanted: Wanted) -> io::Result<Vec<u8>> {
-    let mut bytes = spare::empty(wanted.most as usize);
-    if wanted.needed >= wanted.most {
-        zstd::bulk::Decompressor::new()?.decompress_to_buffer(encoded, &mut bytes)?;
-        return Ok(bytes);
-    }
-    let failed = |code| io::Error::other(zstd_safe::get_error_name(code));
-    let mut decoder = DCtx::create();
-    // straight to its place, and not through memory of the decoder
-    decoder.set_parameter(DParameter::StableOutBuffer(true)).map_err(failed)?;
-    let (mut to, mut decoded) = (OutBuffer::around(&mut bytes), 0);
-    for step in encoded.chunks(STEP) {
-        let mut from = InBuffer::around(step);
-        while from.pos() < step.len() && (to.pos() as u64) < wanted.needed {
-            let before = (from.pos(), to.pos());
-            decoder.decompress_stream(&mut to, &mut from).map_err(failed)?;
-            if (from.pos(), to.pos()) == before {
-                return Err(io::Error::other("its bytes are damaged"));
-            }
-        }
-        decoded = to.pos() as u64;
-        if decoded >= wanted.needed {
-            break;
-        }
-    }
-    if decoded < wanted.needed { Err(io::Error::other("it ends early")) } else { Ok(bytes) }
-}
-
-fn too_long() -> io::Error {
-    io::Error::other("it decodes to more than a chunk has")
 }
 
 /// The codec of a chain that does nothing but one of these, to elements as they are in memory: it decodes the first
@@ -344,6 +306,8 @@ impl BytesToBytesCodecTraits for BoundedCodec {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use super::*;
 
     #[test]
@@ -358,17 +322,5 @@ mod tests {
         let decode = |most| inflated(Wrapper::Gzip, &gzip, Wanted { most, needed: most });
         assert_eq!(decode(1 << 20).unwrap().unwrap(), long);
         assert!(decode((1 << 20) - 1).unwrap_err().to_string().contains("more than a chunk has"));
-        let zstd = zstd::bulk::compress(&long, 1).unwrap();
-        for needed in [1, 70_000, 1 << 19, (1 << 20) - 1, 1 << 20] {
-            for most in [1 << 20, 1 << 21] {
-                let bytes = unpacked(&zstd, Wanted { most, needed }).unwrap();
-                assert!(bytes.len() as u64 >= needed && long.starts_with(&bytes));
-            }
-        }
-        assert!(unpacked(&zstd, Wanted { most: 1 << 19, needed: 1 << 19 }).is_err());
-        assert!(unpacked(&zstd, Wanted { most: 1 << 21, needed: (1 << 20) + 1 }).is_err());
-        assert!(unpacked(&zstd[..20], Wanted { most: 1 << 20, needed: 1 << 19 }).is_err());
-        // what is not known to be short is not reserved
-        assert_eq!(reserved(&gzip, 1 << 60), gzip.len() as u64 * 1024);
     }
 }

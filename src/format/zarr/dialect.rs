@@ -9,6 +9,7 @@ use super::dtype::ElementType;
 use super::error::ZarrError;
 use super::fill;
 use super::invalid;
+use super::numcodecs;
 use crate::dtype::DType;
 use crate::format::brief::brief;
 
@@ -145,6 +146,8 @@ pub(super) fn translate(
     }
     if let Some(Value::Array(filters)) = entries.get_mut("filters") {
         filters.retain(|filter| !leaves_elements(filter.get("id"), Some(filter)));
+        let ids = filters.iter().map(|filter| filter.get("id").and_then(Value::as_str));
+        check_filters(ids.flatten())?;
         filters.iter_mut().for_each(|filter| translate_v2(filter, item));
     }
     if let Some(compressor) = entries.get_mut("compressor") {
@@ -163,6 +166,26 @@ fn leaves_elements(name: Option<&Value>, configuration: Option<&Value>) -> bool 
     }
 }
 
+/// Refuse filters of elements behind one that is undone as a filter of bytes: these would go first.
+fn check_filters<'a>(mut names: impl Iterator<Item = &'a str>) -> Result<(), ZarrError> {
+    let Some(first) = names.find(|name| numcodecs::is_filter(name)) else { return Ok(()) };
+    let of_elements = |name: &str| {
+        matches!(name.trim_start_matches("numcodecs."), "transpose" | "fixedscaleoffset")
+    };
+    match names.find(|name| of_elements(name)) {
+        Some(name) => {
+            let reason = format!("the codec {first} before {name} is not read");
+            Err(ZarrError::Metadata(brief(&reason)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The name of a codec of version 3.
+fn codec_name(codec: &Value) -> Option<&str> {
+    codec.get("name").unwrap_or(codec).as_str()
+}
+
 /// The deepest shard in another.
 const MAX_SHARDS: usize = 8;
 
@@ -173,6 +196,12 @@ fn translate_codecs(
     depth: usize,
 ) -> Result<(), ZarrError> {
     codecs.retain(|codec| !leaves_elements(codec.get("name"), codec.get("configuration")));
+    check_filters(codecs.iter().filter_map(codec_name))?;
+    let is_filter = |codec: &Value| codec_name(codec).is_some_and(numcodecs::is_filter);
+    if codecs.iter().any(is_filter) && codecs.iter().any(swaps) {
+        let reason = "differences of big-endian elements are not read";
+        return Err(ZarrError::Metadata(reason.to_owned()));
+    }
     for codec in codecs {
         if let Value::String(name) = codec {
             *codec = json!({ "name": name });

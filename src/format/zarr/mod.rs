@@ -18,6 +18,7 @@ mod dialect;
 mod dtype;
 mod error;
 mod fill;
+mod numcodecs;
 mod store;
 mod write;
 
@@ -31,6 +32,8 @@ use super::brief::brief;
 use super::guarded::guarded;
 use super::tensor::{Storage, StorageKind, TensorInfo};
 use crate::shape::Order;
+#[cfg(feature = "hdf5")]
+pub(in crate::format) use bounded::blosc_bytes;
 use chunks::ZarrChunks;
 pub(crate) use consolidated::{consolidated, consolidated_v2};
 use dtype::ElementType;
