@@ -35,7 +35,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use crate::execute::pack::{pack, swap_bytes};
-use crate::execute::unpack::unpack;
+use crate::execute::unpack;
 use crate::execute::{
     FillError, Pieces, ReadFrom, VisitRange, needs_of_pieces, read_pieces, read_range, split_first,
     visit_ranges,

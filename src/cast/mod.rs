@@ -30,18 +30,14 @@
 
 use std::fmt;
 
-use crate::dtype::{DType, Endian, Scalar};
-use element::{CastKind, Castable};
+use crate::dtype::{DType, Endian, NpyType, Scalar, TimeKind, TimeUnit};
 
-mod element;
 mod kernels;
 mod number;
-mod promotion;
 mod rules;
 mod times;
 
-pub use promotion::result_type;
-pub use rules::{Casting, can_cast};
+pub use rules::{Casting, can_cast, result_type};
 
 /// A conversion of elements from one type to another; byte orders are those of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +77,7 @@ pub enum CastError {
         to: DType,
     },
     /// Strings that would be held in memory as a whole.
-    #[error("elements of dtype {0} are too long to be cast: at most {most} bytes can be", most = element::MOST_BYTES)]
+    #[error("elements of dtype {0} are too long to be cast: at most {most} bytes can be", most = MOST_BYTES)]
     TooLong(DType),
     /// Units of time between which NumPy has no factor, or none of 64 bits.
     #[error("cannot cast from {from} to {to}: there is no factor of 64 bits between their units")]
@@ -115,7 +111,7 @@ impl Cast {
             }
             (CastKind::Bytes(_), CastKind::Bytes(_))
             | (CastKind::Unicode(_), CastKind::Unicode(_)) => {
-                let is_long = |dtype: &&DType| dtype.item_bits() / 8 > element::MOST_BYTES;
+                let is_long = |dtype: &&DType| dtype.item_bits() / 8 > MOST_BYTES;
                 if let Some(dtype) = [from, to].into_iter().find(is_long) {
                     return Err(CastError::TooLong(dtype.clone()));
                 }
@@ -250,5 +246,67 @@ impl fmt::Display for Casting {
             Casting::SameKind => "same-kind",
             Casting::Unsafe => "unsafe",
         })
+    }
+}
+
+/// The most bytes of a string that is cast: a whole one lies in memory beside what it becomes.
+pub(super) const MOST_BYTES: u64 = 64 << 10;
+
+/// A type of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Castable {
+    pub(super) kind: CastKind,
+    /// `Little` where there is none.
+    pub(super) endian: Endian,
+}
+
+/// A type of elements in any byte order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CastKind {
+    Number(Scalar),
+    /// So many bytes.
+    Bytes(u32),
+    /// So many code points.
+    Unicode(u32),
+    Time(TimeKind, TimeUnit),
+}
+
+impl Castable {
+    /// The type of elements of a dtype, where they can be cast to something.
+    pub(super) fn of(dtype: &DType) -> Option<Castable> {
+        let (kind, endian) = match *dtype {
+            DType::Scalar(scalar, endian) => (CastKind::Number(scalar), endian),
+            DType::Npy(NpyType::Bytes(len)) if len > 0 => {
+                (CastKind::Bytes(u32::try_from(len).ok()?), Endian::Little)
+            }
+            DType::Npy(NpyType::Unicode(len, endian)) if len > 0 => {
+                (CastKind::Unicode(u32::try_from(len).ok()?), endian)
+            }
+            DType::Npy(NpyType::Time(kind, endian, unit)) => (CastKind::Time(kind, unit), endian),
+            DType::Npy(_) | DType::Blocks(_) => return None,
+        };
+        Some(Castable { kind, endian })
+    }
+
+    pub(super) fn dtype(self) -> DType {
+        match self.kind {
+            CastKind::Number(scalar) => DType::Scalar(scalar, self.endian),
+            CastKind::Bytes(len) => DType::Npy(NpyType::Bytes(len.into())),
+            CastKind::Unicode(len) => DType::Npy(NpyType::Unicode(len.into(), self.endian)),
+            CastKind::Time(kind, unit) => DType::Npy(NpyType::Time(kind, self.endian, unit)),
+        }
+    }
+
+    pub(super) fn bits(self) -> u64 {
+        self.dtype().item_bits()
+    }
+
+    /// The bytes that are reversed together where the byte order changes.
+    pub(super) fn swap_width(self) -> usize {
+        match self.kind {
+            CastKind::Number(_) | CastKind::Bytes(_) => self.dtype().swap_width(),
+            CastKind::Unicode(_) => 4,
+            CastKind::Time(..) => 8,
+        }
     }
 }

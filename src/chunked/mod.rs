@@ -15,28 +15,26 @@
 //!                x · · ·│x · ·
 //! ```
 
-mod cache;
-mod grid;
-mod pieces;
-mod positions;
-mod sink;
-
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
 use cache::{CACHE_BYTES, Cache, ChunkBytes};
-use grid::{CellBoxes, Steps};
-pub use pieces::{ChunkPieces, InOrder};
-pub use positions::Decoding;
-pub use sink::{ChunkSink, ChunkedTensor};
+use pieces::{CellBoxes, Steps};
 
 use crate::execute::pack::pack;
-use crate::execute::unpack::unpack;
+use crate::execute::unpack;
 use crate::format::Chunks;
 use crate::runs::{Axis, Runs, unravel_index};
 use crate::shape::{AsTuple, Order, byte_count, contiguous_strides};
 use crate::source::{Source, SourceError};
+
+mod cache;
+mod pieces;
+mod sink;
+
+pub use pieces::{ChunkPieces, Decoding, InOrder};
+pub use sink::{ChunkSink, ChunkedTensor};
 
 /// The elements of a tensor in chunks, at the positions that they would have one after the other in C
 /// order.

@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::execute::unpack::unpack;
+use crate::execute::unpack;
 use crate::execute::{ReadFrom, read_runs};
 use crate::format::EncodeChunks;
 use crate::runs::{Axis, Runs, unravel_index};

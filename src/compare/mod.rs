@@ -16,16 +16,14 @@
 
 use std::ops::Range;
 
-mod dtypes;
-mod findings;
+use leaf::{Leaf, leaves, leaves_within, types};
+
+use crate::dtype::{DType, Field, NpyType};
+use crate::format::npy;
+
 mod leaf;
 mod rule;
 
-use crate::dtype::DType;
-use dtypes::are_numbers;
-pub use dtypes::same_dtype;
-pub use findings::{Findings, Largest, Pair};
-use leaf::{Leaf, leaves, leaves_within, types};
 pub use rule::Rule;
 
 /// Elements that are compared a block at a time: blocks of the same bytes are skipped.
@@ -62,7 +60,7 @@ impl Comparer {
         if !same_dtype && !by_value || !a.item_bits().is_multiple_of(8) {
             return None;
         }
-        let dtypes = (dtypes::with_meaning(a, b).clone(), dtypes::with_meaning(b, a).clone());
+        let dtypes = (with_meaning(a, b).clone(), with_meaning(b, a).clone());
         let (of_a, of_b) = (types(&dtypes.0)?, types(&dtypes.1)?);
         let same_order = of_a.iter().zip(&of_b).all(|(a, b)| a.endian() == b.endian());
         let has_nan = of_a.iter().any(Leaf::has_nan);
@@ -147,6 +145,171 @@ impl Comparer {
         };
         Pair { a, b, not_finite, distance }
     }
+}
+
+/// What portions of elements add up to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Findings {
+    /// How many elements differ.
+    pub differing: u64,
+    /// The first of them.
+    pub first: Option<Largest>,
+    /// How many of them hold NaN, NaT or an infinity, in one of both files at least.
+    pub not_finite: u64,
+    /// The first of these.
+    pub first_not_finite: Option<Largest>,
+    /// The one of the largest absolute difference, among finite numbers.
+    pub absolute: Option<Largest>,
+    /// The one of the largest difference relative to the second value, among finite numbers.
+    pub relative: Option<Largest>,
+}
+
+/// A difference and its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Largest {
+    /// The difference.
+    pub difference: f64,
+    /// The number of the element.
+    pub place: u64,
+    /// The bytes of both elements.
+    pub values: (Vec<u8>, Vec<u8>),
+}
+
+/// Two elements that differ.
+pub struct Pair<'a> {
+    pub(super) a: &'a [u8],
+    pub(super) b: &'a [u8],
+    /// Whether a part that differs is NaN, NaT or an infinity.
+    pub(super) not_finite: bool,
+    /// The absolute and the relative difference of finite numbers.
+    pub(super) distance: Option<(f64, f64)>,
+}
+
+impl Findings {
+    /// Add a large element that differs, of which the bytes are not kept.
+    pub fn add_large(&mut self, place: u64) {
+        self.add(place, Pair { a: &[], b: &[], not_finite: false, distance: None });
+    }
+
+    /// Add two elements that differ.
+    pub(super) fn add(&mut self, place: u64, pair: Pair<'_>) {
+        self.differing += 1;
+        let found =
+            |difference| Largest { difference, place, values: (pair.a.to_vec(), pair.b.to_vec()) };
+        if Largest::is_later(&self.first, place) {
+            self.first = Some(found(0.0));
+        }
+        if pair.not_finite {
+            self.not_finite += 1;
+            if Largest::is_later(&self.first_not_finite, place) {
+                self.first_not_finite = Some(found(0.0));
+            }
+        }
+        let Some((absolute, relative)) = pair.distance else { return };
+        if Largest::is_exceeded(&self.absolute, absolute, place) {
+            self.absolute = Some(found(absolute));
+        }
+        if !relative.is_nan() && Largest::is_exceeded(&self.relative, relative, place) {
+            self.relative = Some(found(relative));
+        }
+    }
+
+    /// Add what another portion found.
+    pub fn merge(&mut self, other: Findings) {
+        self.differing += other.differing;
+        self.not_finite += other.not_finite;
+        Largest::keep_first(&mut self.first, other.first);
+        Largest::keep_first(&mut self.first_not_finite, other.first_not_finite);
+        Largest::merge(&mut self.absolute, other.absolute);
+        Largest::merge(&mut self.relative, other.relative);
+    }
+}
+
+impl Largest {
+    /// Whether what was found stands behind this place, or nothing was found.
+    fn is_later(found: &Option<Largest>, place: u64) -> bool {
+        found.as_ref().is_none_or(|found| place < found.place)
+    }
+
+    fn keep_first(ours: &mut Option<Largest>, theirs: Option<Largest>) {
+        if let Some(theirs) = theirs
+            && Largest::is_later(ours, theirs.place)
+        {
+            *ours = Some(theirs);
+        }
+    }
+
+    /// Whether a difference is larger, or as large at an earlier place.
+    fn is_exceeded(largest: &Option<Largest>, difference: f64, place: u64) -> bool {
+        largest.as_ref().is_none_or(|largest| {
+            difference > largest.difference
+                || difference == largest.difference && place < largest.place
+        })
+    }
+
+    fn merge(ours: &mut Option<Largest>, theirs: Option<Largest>) {
+        if let Some(theirs) = theirs
+            && Largest::is_exceeded(ours, theirs.difference, theirs.place)
+        {
+            *ours = Some(theirs);
+        }
+    }
+}
+
+/// Whether two dtypes are the same but for their byte order. What NumPy lacks is the same as the void in
+/// which `.npy` stores it.
+pub fn same_dtype(a: &DType, b: &DType) -> bool {
+    match (a, b) {
+        (DType::Scalar(a, _), DType::Scalar(b, _)) => a == b,
+        (DType::Scalar(..) | DType::Blocks(_), DType::Npy(_)) => is_stored_as(a, b),
+        (DType::Npy(_), DType::Scalar(..) | DType::Blocks(_)) => is_stored_as(b, a),
+        (DType::Blocks(a), DType::Blocks(b)) => a == b,
+        (DType::Scalar(..), DType::Blocks(_)) | (DType::Blocks(_), DType::Scalar(..)) => false,
+        (DType::Npy(a), DType::Npy(b)) => same_type(a, b),
+    }
+}
+
+/// Whether elements of two dtypes have exact values that can be compared: numbers of any kinds, whole
+/// bytes each.
+fn are_numbers(dtypes: [&DType; 2]) -> bool {
+    let is_number = |dtype: &DType| match dtype {
+        DType::Scalar(scalar, _) => scalar.bits().is_multiple_of(8),
+        DType::Npy(dtype) => {
+            matches!(dtype, NpyType::LongDouble(_) | NpyType::ComplexLongDouble(_))
+        }
+        DType::Blocks(_) => false,
+    };
+    dtypes.into_iter().all(is_number)
+}
+
+/// What the bytes of `dtype` mean, where `other` is the same type and says more.
+fn with_meaning<'a>(dtype: &'a DType, other: &'a DType) -> &'a DType {
+    match (dtype, other) {
+        (DType::Npy(_), DType::Scalar(..) | DType::Blocks(_)) => other,
+        _ => dtype,
+    }
+}
+
+fn is_stored_as(dtype: &DType, void: &DType) -> bool {
+    dtype != void && void.is_void() && npy::stored_dtype(dtype).as_ref() == Some(void)
+}
+
+fn same_type(a: &NpyType, b: &NpyType) -> bool {
+    match (a, b) {
+        (NpyType::Void(a, _), NpyType::Void(b, _)) => a == b,
+        (NpyType::Structure(a), NpyType::Structure(b)) => {
+            a.itemsize == b.itemsize
+                && a.fields.len() == b.fields.len()
+                && a.fields.iter().zip(&b.fields).all(|(a, b)| same_field(a, b))
+        }
+        (a, b) => a == b || a.swap_width_to(b).is_some(),
+    }
+}
+
+fn same_field(a: &Field, b: &Field) -> bool {
+    a.name == b.name
+        && (&a.shape, &a.nesting, a.offset) == (&b.shape, &b.nesting, b.offset)
+        && same_dtype(&a.dtype, &b.dtype)
 }
 
 #[cfg(test)]

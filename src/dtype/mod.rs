@@ -12,22 +12,15 @@
 //! assert_eq!(dtype.to_string(), ">c8");
 //! ```
 
-mod blocks;
-mod integers;
 mod literal;
-mod repr;
 mod scalar;
-mod time;
 mod types;
 mod walk;
 
-pub use blocks::BlockType;
-pub(crate) use integers::Integers;
-pub use literal::literal;
-pub use repr::is_printable;
-pub(crate) use repr::{CodePoints, write_str};
+pub(crate) use literal::{CodePoints, write_str};
+pub use literal::{is_printable, literal};
+pub(crate) use scalar::Integers;
 pub use scalar::{Endian, NumberKind, Scalar};
-pub use time::{TimeKind, TimeUnit};
-pub use types::{DType, Field, NpyType, Structure};
+pub use types::{BlockType, DType, Field, NpyType, Structure, TimeKind, TimeUnit};
 pub(crate) use walk::Shortened;
 pub use walk::{Paused, Step, Walk};

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use super::blocks::BlockType;
-use super::repr::write_str;
+use super::literal::write_str;
 use super::scalar::{Endian, Scalar};
-use super::time::{TimeKind, TimeUnit};
 
 /// The type of a tensor's elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -186,6 +184,84 @@ impl DType {
     /// Whether its elements are bytes of which nothing says what they mean.
     pub fn is_void(&self) -> bool {
         matches!(self, DType::Npy(NpyType::Void(..)))
+    }
+}
+
+/// Elements that are stored together, and have no bytes of their own: so many neighbours along the last
+/// axis in so many bytes, of which nothing here says what they mean.
+///
+/// A tensor of such blocks has a block in place of an item, and its last axis counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockType {
+    /// The name in its format, such as `Q4_K`.
+    pub name: &'static str,
+    /// Elements of a block; at least 1.
+    pub elements: u64,
+    /// Bytes of a block.
+    pub bytes: u64,
+}
+
+/// Units of time from the longest to the shortest, behind the generic one: NumPy's names, and the
+/// words that its scalars are printed with.
+const UNITS: [(&str, &str); 14] = [
+    ("", "generic time units"),
+    ("Y", "years"),
+    ("M", "months"),
+    ("W", "weeks"),
+    ("D", "days"),
+    ("h", "hours"),
+    ("m", "minutes"),
+    ("s", "seconds"),
+    ("ms", "milliseconds"),
+    ("us", "microseconds"),
+    ("ns", "nanoseconds"),
+    ("ps", "picoseconds"),
+    ("fs", "femtoseconds"),
+    ("as", "attoseconds"),
+];
+
+/// What a count of units of time is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TimeKind {
+    /// `M8`: a point in time, counted from 1970 on.
+    Datetime,
+    /// `m8`: a length of time.
+    Timedelta,
+}
+
+/// A unit of time: `[25s]` is 25 of `s`. It takes few bytes, since an output keeps a conversion for
+/// each of its tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TimeUnit {
+    /// How many of the named units one step is.
+    pub count: i32,
+    /// The place of its name among [`UNITS`].
+    number: u8,
+}
+
+impl TimeUnit {
+    /// The unit of which nothing is known.
+    pub(crate) const GENERIC: TimeUnit = TimeUnit { count: 1, number: 0 };
+
+    /// So many of the unit that NumPy calls so, `Y` to `as`, or nothing for the generic one.
+    pub fn new(count: i32, name: &str) -> Option<TimeUnit> {
+        let number = UNITS.iter().position(|(known, _)| *known == name)?;
+        Some(TimeUnit { count, number: number as u8 })
+    }
+
+    /// NumPy's name of the unit; empty for the generic one.
+    pub fn name(self) -> &'static str {
+        UNITS[usize::from(self.number)].0
+    }
+
+    /// The name of several of them.
+    pub(crate) fn plural(self) -> &'static str {
+        UNITS[usize::from(self.number)].1
+    }
+
+    /// Its place among all from years on, the longest; the generic one has none.
+    pub(crate) fn rank(self) -> Option<usize> {
+        usize::from(self.number).checked_sub(1)
     }
 }
 

@@ -17,17 +17,14 @@ mod cell;
 mod dragon4;
 mod float;
 mod format;
-mod meaning;
 mod parse;
-mod rounding;
-mod time;
 
 pub(crate) use big::Big;
 pub(crate) use cell::{CellReader, trimmed};
 pub(crate) use dragon4::{Decimal, Trim};
 pub(crate) use float::{FloatFormat, Magnitude, Specials};
-pub(crate) use format::{Notation, write_number};
-pub(crate) use meaning::Meaning;
+pub(crate) use format::{
+    Meaning, NAT, Notation, civil, days_of_civil, write_datetime, write_number, write_timedelta,
+};
 pub(crate) use parse::integer_literal;
 pub use parse::{ElementError, parse};
-pub(crate) use time::{NAT, civil, days_of_civil, write_datetime, write_timedelta};

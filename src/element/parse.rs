@@ -1,7 +1,6 @@
 //! One element from the text of a number, exact for its dtype.
 
-use super::float::FloatFormat;
-use super::rounding::rounded_to_odd;
+use super::float::{FloatFormat, rounded_to_odd};
 use crate::dtype::{DType, Endian, Integers, Scalar};
 
 /// Why a text cannot become an element of a dtype.

@@ -6,7 +6,7 @@
 //! second buffer, and the rows of the result are scaled.
 
 use super::Progress;
-use super::buffer::{Buffer, PiecePlaces};
+use super::fill::{Buffer, PiecePlaces};
 use super::pack::swap_bytes;
 use crate::cast::Cast;
 use crate::runs::{Axis, Runs};

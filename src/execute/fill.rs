@@ -4,13 +4,15 @@
 //! for windows of bounded length, in the order of the input: a box that spans more, or has long gaps,
 //! is divided along its longest stride until each part is worth one read, or is a single run.
 
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 
+use super::convert::write_rows;
 use super::pack::pack;
-use super::{FillError, Pieces, ReadFrom, VisitRange};
+use super::{Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, VisitRange};
 use crate::plan::{Panel, Plan, needed_bytes, reads_gap};
 use crate::runs::{Axis, Runs, dense_bytes, span_bytes};
-use crate::source::{Advice, Source, SourceError};
+use crate::sink::Sink;
+use crate::source::{Advice, Forward, PAGE, STEP, Source, SourceError, is_slow};
 
 impl Pieces for Plan {
     fn bytes(&self) -> u64 {
@@ -207,4 +209,153 @@ fn part_len(axes: &[Axis], run: u64, limit: u64) -> Option<u64> {
         _ => limit.saturating_sub(item) / stride + 1,
     };
     (axis.len == 1 || most < axis.len).then_some(most)
+}
+
+/// How much further in its page a buffer lies than its bytes do in the output. The input often has them at
+/// the same place as the output; processors hold loads back that end like a store before them.
+const APART: usize = 512;
+
+/// The bytes of a piece, with room before them: they lie at a place in a page that is fast for what is read
+/// into them and for what is written from them (see [`is_slow`]).
+#[derive(Default)]
+pub(super) struct Buffer {
+    memory: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+/// Where in files the bytes of a piece come from and go to, as far as that is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PiecePlaces {
+    pub(super) read: Option<u64>,
+    pub(super) written: u64,
+}
+
+impl Buffer {
+    /// A buffer of `len` bytes, whatever they are, in memory that is free: in the shortest that will do, so
+    /// that buffers for what is packed do not become as long as those for what it is converted to.
+    pub(super) fn take(spare: &mut Vec<Buffer>, len: usize, places: PiecePlaces) -> Buffer {
+        let needed = len + PAGE + STEP;
+        let lens = || spare.iter().map(|buffer| buffer.memory.len()).enumerate();
+        let fitting = lens().filter(|(_, has)| *has >= needed).min_by_key(|(_, has)| *has);
+        let best = fitting.or_else(|| lens().max_by_key(|(_, has)| *has));
+        let mut memory = best.map(|(at, _)| spare.swap_remove(at).memory).unwrap_or_default();
+        if memory.len() < needed {
+            memory = vec![0; needed];
+        }
+        let start = places.start(memory.as_ptr().addr());
+        Buffer { memory, start, len }
+    }
+}
+
+impl PiecePlaces {
+    /// How far behind an address bytes are moved fast: at most a page and a [`STEP`].
+    fn start(self, address: usize) -> usize {
+        let start = (self.written as usize).wrapping_add(APART).wrapping_sub(address) % PAGE;
+        let is_slow = self.read.is_some_and(|read| is_slow(read as usize, address + start));
+        if is_slow { start + STEP } else { start }
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.memory[self.start..][..self.len]
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..][..self.len]
+    }
+}
+
+// Copying from a pipe: one pass over the input, keeping only what is needed of it.
+//
+// The pieces of a forward plan ascend in the input. The bytes
+// between them are skipped, unread where the operating system can.
+
+/// The most bytes of a pipe that are kept at a time: the window of plans for pipes.
+pub const WINDOW_BYTES: u64 = 4 << 20;
+
+/// Run one transfer from a stream, whose position counts from where the plan's offsets do.
+///
+/// # Errors
+/// As [`run`](super::run); an input that ends too early is [`SourceError::Truncated`].
+pub fn run_forward(
+    stream: &mut dyn Forward,
+    plan: &Plan,
+    conversion: Conversion,
+    sink: &dyn Sink,
+    at: u64,
+    progress: &Progress,
+) -> Result<(), ExecuteError> {
+    let (mut window, mut spare) = (Vec::new(), Vec::new());
+    for number in 0..plan.pieces() {
+        let piece = plan.piece(number);
+        let places = PiecePlaces { read: None, written: at + piece.output.offset as u64 };
+        let mut buffer = Buffer::take(&mut spare, piece.output.bytes() as usize, places);
+        let mut rest = &mut buffer[..];
+        for runs in &piece.input {
+            let bounds = runs.byte_bounds();
+            window.resize((bounds.end - bounds.start) as usize, 0);
+            read_ahead_to(stream, bounds.start as u64, &mut window)
+                .map_err(|error| ExecuteError::Fill { transfer: 0, error: error.into() })?;
+            let now = split_first(&mut rest, runs.bytes());
+            let first = (runs.offset - bounds.start) as usize;
+            pack(&runs.axes, runs.run, &window, first, now);
+        }
+        let (bytes, rows) = conversion.apply(buffer, piece.output, at, &mut spare);
+        write_rows(&bytes, &rows, sink, at, progress)?;
+        spare.push(bytes);
+    }
+    Ok(())
+}
+
+/// Read the bytes from position `start` on, which lies at or after the stream's own.
+fn read_ahead_to(
+    stream: &mut dyn Forward,
+    start: u64,
+    window: &mut [u8],
+) -> Result<(), SourceError> {
+    stream.skip(start.saturating_sub(stream.position()))?;
+    stream.read_exact(window).map_err(|error| match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => SourceError::Truncated,
+        _ => SourceError::Io(error),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_lie_where_they_are_read_and_written_fast() {
+        let mut spare = Vec::new();
+        for read in (0..PAGE as u64).step_by(5) {
+            for written in [0, 1, 16, 31, 128, 4095] {
+                let places = PiecePlaces { read: Some(read), written };
+                let buffer = Buffer::take(&mut spare, 1000, places);
+                let address = buffer.as_ptr().addr();
+                assert_eq!(buffer.len(), 1000);
+                assert!(!is_slow(read as usize, address), "{places:?}");
+                assert!(!is_slow(address, written as usize), "{places:?}");
+                spare = vec![buffer];
+            }
+        }
+    }
+
+    #[test]
+    fn the_shortest_memory_that_will_do_is_taken() {
+        let taken = |spare: &mut Vec<Buffer>, len| Buffer::take(spare, len, PiecePlaces::default());
+        let mut spare: Vec<Buffer> = [100, 5000, 300].map(|len| taken(&mut Vec::new(), len)).into();
+        let of_medium = spare[2].memory.as_ptr();
+        assert_eq!(taken(&mut spare, 200).memory.as_ptr(), of_medium);
+        assert_eq!(spare.len(), 2);
+        // where none is long enough, the longest gives way
+        taken(&mut spare, 9000);
+        assert_eq!(spare.len(), 1);
+        assert_eq!(spare[0].len, 100);
+    }
 }

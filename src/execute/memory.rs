@@ -4,7 +4,9 @@
 //! use no more without reading something twice. Shares of what is read at the same time add up to less than
 //! all of it, since what was written waits there for the disk. Sizes are in bytes.
 
-use crate::source::memory_bytes;
+use crate::plan::{PIECE_BYTES, Tiling};
+use crate::runs::Runs;
+use crate::source::{Source, memory_bytes};
 
 /// Longer stretches, in bytes, make no disk faster.
 const BAND_STRETCH: u64 = 4 << 20;
@@ -71,5 +73,117 @@ impl Memory {
     /// Rows that are read one by one, ahead of those that are copied.
     pub(crate) fn rows_ahead(self) -> u64 {
         self.bytes / 16
+    }
+}
+
+/// Inputs shorter than this, in bytes, have few pages whatever the memory.
+const SMALL: u64 = 64 << 20;
+
+/// How an output of so many bytes, taken from that source, is tiled.
+///
+/// The pieces of a relayout use a cache line of each page, and those beside them the others. Where
+/// memory is short, as in a control group, pieces are smaller, so that a page stays until its last line
+/// was used and is not read again for each.
+pub fn tiling(source: &dyn Source, bytes: u64) -> Tiling {
+    let tiling = Tiling::of(source.window_limit());
+    // one piece is not tiled, and asking for the memory takes longer than to pack it
+    if source.window_limit().is_some() || source.len() < SMALL || bytes <= PIECE_BYTES {
+        return tiling;
+    }
+    Tiling { pages_bytes: Memory::of_process().box_pages(), ..tiling }
+}
+
+/// In how many places to look whether an input is in memory already.
+const SAMPLES: u64 = 64;
+
+/// How much memory the input of [panels](crate::plan::Tiling::panel_bytes) of these runs of a source may take;
+/// `None` where panels are of no use: what is read and written fits in memory together, or is there.
+pub fn panel_bytes(source: &dyn Source, runs: &Runs) -> Option<u64> {
+    if source.request_gap().is_some() {
+        return None;
+    }
+    let room = room_for_panels(source.len(), runs)?;
+    let bounds = runs.byte_bounds();
+    let (start, end) = (bounds.start as u64, bounds.end as u64);
+    let mut places = (0..SAMPLES).map(|number| start + (end - 1 - start) / SAMPLES * number);
+    if places.all(|at| source.is_cached(at)) {
+        return None;
+    }
+    Some(room)
+}
+
+/// The same of a source of `len` bytes that is not in memory.
+pub(super) fn room_for_panels(len: u64, runs: &Runs) -> Option<u64> {
+    // to ask for the memory takes longer than to copy little
+    if len < SMALL || runs.bytes() < SMALL / 4 {
+        return None;
+    }
+    let bounds = runs.byte_bounds();
+    let span = (bounds.end - bounds.start) as u64;
+    let memory = Memory::of_process();
+    (!memory.holds(span.min(runs.bytes()), runs.bytes())).then(|| memory.panels())
+}
+
+/// The plan of a copy whose input and output do not fit in memory together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutOfCore {
+    /// What is done, one step after the other. Each but the last writes what the next one reads.
+    pub steps: Vec<CopyStep>,
+    /// Bytes of temporary files, at most.
+    pub temporary_bytes: u64,
+}
+
+/// A step of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyStep {
+    /// From the beginning to the end, in the order of the output.
+    InOrder,
+    /// In panels, each of which is read in the order of the input.
+    Panels,
+    /// In bands of the input, each of which is put in the order of the output in a temporary file.
+    Bands,
+    /// Each row by itself, where it lies.
+    Rows,
+    /// Rows are put in order in temporary files, which are read for the output.
+    Distribution,
+}
+
+impl CopyStep {
+    /// The name of the step, in one word or a few.
+    pub fn name(self) -> &'static str {
+        match self {
+            CopyStep::InOrder => "in order",
+            CopyStep::Panels => "panels",
+            CopyStep::Bands => "bands",
+            CopyStep::Rows => "rows one by one",
+            CopyStep::Distribution => "distribution",
+        }
+    }
+
+    /// How often the bytes are read and written.
+    pub fn passes(self) -> u64 {
+        match self {
+            CopyStep::InOrder | CopyStep::Panels | CopyStep::Bands | CopyStep::Rows => 1,
+            CopyStep::Distribution => 2,
+        }
+    }
+}
+
+impl OutOfCore {
+    /// A plan of one step.
+    pub(crate) fn of(step: CopyStep, temporary_bytes: u64) -> OutOfCore {
+        OutOfCore { steps: vec![step], temporary_bytes }
+    }
+
+    /// How often bytes are read, and written, in all.
+    pub fn passes(&self) -> u64 {
+        self.steps.iter().map(|step| step.passes()).sum()
+    }
+
+    /// The plan of two copies to one output, which are made together: the steps of the one that has more.
+    pub(crate) fn and(self, other: OutOfCore) -> OutOfCore {
+        let temporary_bytes = self.temporary_bytes.saturating_add(other.temporary_bytes);
+        let more = if other.passes() > self.passes() { other } else { self };
+        OutOfCore { temporary_bytes, ..more }
     }
 }

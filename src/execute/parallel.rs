@@ -7,14 +7,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::buffer::{Buffer, PiecePlaces};
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+
 use super::convert::write_rows;
-use super::feed::Feed;
-use super::flow::{Flow, HELPERS, Role};
-use super::share::share;
-use super::{ExecuteError, POOL_BYTES, Progress, ReadFrom, Transfer, Workers};
+use super::fill::{Buffer, PiecePlaces};
+use super::flow::{Feed, Flow, HELPERS, Role};
+use super::{ExecuteError, POOL_BYTES, ReadFrom, Transfer, share};
 use crate::runs::Runs;
 use crate::sink::{Sink, WriteOrder};
 use crate::source::Advice;
@@ -292,14 +292,168 @@ impl Run<'_> {
     }
 }
 
+// The threads of a run: one pool, made when it is first needed, kept for all that follows.
+//
+// The only file that knows rayon. A run is many jobs: a join copies each large input by itself, checks
+// come before copies, pictures are painted in bands. Each starts as many threads as it has use for, and
+// a small job none; those that were started for one wait for the next.
+
+/// How many threads may work, and those that do. Clones share them.
+///
+/// Jobs that run at the same time never wait for each other's threads: the second one has its own.
+///
+/// ```
+/// let workers = tslice::execute::Workers::new(4);
+/// assert_eq!(workers.count(), 4);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Workers {
+    /// 0 stands for as many as there are cores.
+    asked: usize,
+    /// The pool, where no job has it.
+    idle: Arc<Mutex<Option<ThreadPool>>>,
+}
+
+impl Workers {
+    /// At most so many; 0 stands for as many as there are cores. None is started yet.
+    pub fn new(threads: usize) -> Workers {
+        Workers { asked: threads, idle: Arc::default() }
+    }
+
+    /// How many were asked for: 0 stands for as many as there are cores.
+    pub(super) fn asked(&self) -> usize {
+        self.asked
+    }
+
+    /// How many they are, at most.
+    pub fn count(&self) -> usize {
+        match self.asked {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            asked => asked,
+        }
+    }
+
+    /// Call `work` in `count` threads at the same time, and wait for all of them.
+    ///
+    /// # Errors
+    /// Where threads cannot be started. `work` was not called then.
+    pub(crate) fn broadcast(
+        &self,
+        count: usize,
+        work: impl Fn() + Sync,
+    ) -> Result<(), ThreadPoolBuildError> {
+        let pool = self.take(count)?;
+        pool.broadcast(|thread| {
+            if thread.index() < count {
+                work();
+            }
+        });
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let threads =
+            |pool: &Option<ThreadPool>| pool.as_ref().map(ThreadPool::current_num_threads);
+        let pool = Some(pool);
+        if threads(&idle) < threads(&pool) {
+            *idle = pool;
+        }
+        Ok(())
+    }
+
+    /// A pool of at least `count` threads. One that is too small at least doubles, so that few are made
+    /// where jobs grow.
+    fn take(&self, count: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let threads = idle.as_ref().map_or(0, ThreadPool::current_num_threads);
+        match idle {
+            Some(pool) if threads >= count => Ok(pool),
+            small => {
+                drop(small);
+                let threads = count.max(self.count().min(2 * threads));
+                ThreadPoolBuilder::new().num_threads(threads).build()
+            }
+        }
+    }
+}
+
+impl From<usize> for Workers {
+    fn from(threads: usize) -> Workers {
+        Workers::new(threads)
+    }
+}
+
+/// How far a job is, to be watched from another thread.
+#[derive(Debug, Default)]
+pub struct Progress {
+    written: AtomicU64,
+    /// Bytes that are read beforehand: pipes that are kept, masks that are counted.
+    pub(crate) kept: Stage,
+    /// Bytes of a file that are copied, to be changed then.
+    pub(crate) copied: Stage,
+}
+
+/// Something that is done before anything is written.
+#[derive(Debug, Default)]
+pub(crate) struct Stage {
+    done: AtomicU64,
+    /// How many bytes there are; 0 while nothing is done.
+    total: AtomicU64,
+}
+
+/// The bytes of a pipe that does not say how many it has.
+pub(crate) const UNKNOWN: u64 = u64::MAX;
+
+impl Progress {
+    /// The bytes of output written so far.
+    pub fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// While a pipe is read to its end, or a mask is counted, before anything is written: the bytes read
+    /// so far, and how many there will be, where that is known.
+    pub fn keeping(&self) -> Option<(u64, Option<u64>)> {
+        let (done, total) = self.kept.now()?;
+        Some((done, (total != UNKNOWN).then_some(total)))
+    }
+
+    /// While a file is copied, before the copy is changed: the bytes copied so far, and how many there
+    /// are.
+    pub fn copying(&self) -> Option<(u64, u64)> {
+        self.copied.now()
+    }
+
+    pub(crate) fn add(&self, bytes: u64) {
+        self.written.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Stage {
+    /// Begin with so many bytes, or end it with 0.
+    pub(crate) fn begin(&self, total: u64) {
+        self.done.store(0, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+    }
+
+    /// So many more bytes are done.
+    pub(crate) fn add(&self, bytes: u64) {
+        self.done.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// How much is done, and of how much.
+    fn now(&self) -> Option<(u64, u64)> {
+        let total = self.total.load(Ordering::Relaxed);
+        (total > 0).then(|| (self.done.load(Ordering::Relaxed), total))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::collections::HashSet;
+    use std::sync::{Barrier, mpsc};
     use std::thread;
+    use std::thread::ThreadId;
     use std::time::Duration;
 
+    use super::super::{Conversion, FillError, Pieces};
     use super::*;
-    use crate::execute::{Conversion, FillError, Pieces};
     use crate::runs::Runs;
     use crate::sink::SinkError;
     use crate::source::MemorySource;
@@ -367,5 +521,45 @@ mod tests {
                 assert!(matches!(outcome, Err(ExecuteError::Panicked)), "{outcome:?}");
             }
         }
+    }
+
+    /// The threads that so many workers of a job were.
+    fn threads(workers: &Workers, count: usize) -> HashSet<ThreadId> {
+        let (all, seen) = (Barrier::new(count), Mutex::new(HashSet::new()));
+        let note = || {
+            seen.lock().unwrap().insert(thread::current().id());
+            // until all are there, so that no thread is two workers
+            all.wait();
+        };
+        workers.broadcast(count, note).unwrap();
+        seen.into_inner().unwrap()
+    }
+
+    #[test]
+    fn jobs_share_threads() {
+        let workers = Workers::new(4);
+        let first = threads(&workers, 4);
+        assert_eq!(first.len(), 4);
+        for count in [4, 1, 3, 2, 4] {
+            let again = threads(&workers.clone(), count);
+            assert!(again.len() == count && again.is_subset(&first), "{count}");
+        }
+    }
+
+    #[test]
+    fn pools_grow_in_few_steps() {
+        let workers = Workers::new(100);
+        let mut all = HashSet::new();
+        (1..=100).for_each(|count| all.extend(threads(&workers, count)));
+        assert!(all.len() < 300, "{}", all.len());
+    }
+
+    #[test]
+    fn a_job_inside_another_has_threads_of_its_own() {
+        let workers = Workers::new(2);
+        let inner = Mutex::new(0);
+        let work = || *inner.lock().unwrap() += threads(&workers, 2).len();
+        workers.broadcast(2, work).unwrap();
+        assert_eq!(inner.into_inner().unwrap(), 4);
     }
 }

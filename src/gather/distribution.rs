@@ -28,19 +28,19 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::null_sink::NullSink;
-use super::page_cache::{PAGE, is_mostly_gaps};
-use super::placed::{PLACE, PlacedSlabs};
+use super::pieces::{GatherPieces, copy_rows, read_rows};
 use super::positions::DROPPED;
-use super::rows::BoundRows;
-use super::stages::Stages;
+use super::prefetch::{CacheState, LONG_ROW, PAGE, is_mostly_gaps};
+use super::rows::{BoundRows, RowBlock, RowOffsets};
+use super::tuples::BLOCK;
+use crate::execute;
 use crate::execute::{
-    self, Conversion, ExecuteError, FillError, Memory, Pieces, Progress, ReadFrom, Transfer,
-    Workers, spool_pieces, unspooled,
+    Conversion, CopyStep, ExecuteError, FillError, Memory, OutOfCore, Pieces, Progress, ReadFrom,
+    Transfer, Workers, split_first, spool_pieces, unspooled,
 };
-use crate::plan::PIECE_BYTES;
+use crate::plan::{PIECE_BYTES, Panel};
 use crate::runs::Runs;
-use crate::sink::{ScratchSink, Sink, scratch_fits};
+use crate::sink::{ScratchSink, Sink, SinkError, scratch_fits};
 use crate::source::{Source, SourceError, open_spooled};
 
 /// Bands and stretches are no longer than it takes for a stretch to have so many bytes of each band.
@@ -363,11 +363,317 @@ impl PlaceFile<'_> {
     }
 }
 
+/// Rows in the order of the output, in a temporary file, and the pieces that take them.
+pub(crate) struct Distributed {
+    /// The byte of the output at which the first of them begins.
+    pub(crate) start: u64,
+    /// The rows, band by band.
+    pub(crate) kept: Box<dyn Source>,
+    /// The output of these rows, made of the file.
+    pub(crate) pieces: PlacedSlabs,
+}
+
+impl GatherPieces<'_> {
+    /// Put the rows that hold what is wanted of the output in order in temporary files, where that is the
+    /// faster way. `source` is that of the params; the files are read by the pieces.
+    ///
+    /// # Errors
+    /// Bad positions, sources that cannot be read, and [`SourceError::Spool`]: no room in `TMPDIR`.
+    pub(crate) fn distributed(
+        &self,
+        source: &dyn Source,
+        workers: &Workers,
+        progress: &Progress,
+    ) -> Result<Option<Distributed>, ExecuteError> {
+        let Some(distribution) = self.distribution(source) else { return Ok(None) };
+        let bytes = distribution.temporary_bytes();
+        if !has_room(bytes)? {
+            return Ok(None);
+        }
+        progress.kept.begin(bytes);
+        let PlacedRows { bands, stretches } =
+            distribution.place(false, source, workers, progress)?;
+        let kept = spool_pieces(source, &bands, workers, progress)?;
+        progress.kept.begin(0);
+        let start = self.wanted_rows().start * self.gather.slab.bytes();
+        Ok(Some(Distributed { start, kept, pieces: stretches }))
+    }
+
+    /// The plan of what is wanted where it does not fit in memory, that of
+    /// [`distributed`](GatherPieces::distributed) among others; `None` where it does, or is there.
+    ///
+    /// # Errors
+    /// No room in `TMPDIR`.
+    pub(crate) fn out_of_core(
+        &self,
+        source: &dyn Source,
+    ) -> Result<Option<OutOfCore>, ExecuteError> {
+        if self.fits(self.gather.bytes()) {
+            return Ok(None);
+        }
+        if let Some(distribution) = self.distribution(source) {
+            let bytes = distribution.temporary_bytes();
+            if has_room(bytes)? {
+                return Ok(Some(OutOfCore::of(CopyStep::Distribution, bytes)));
+            }
+        }
+        Ok(match self.state(source) {
+            CacheState::Cold { .. } | CacheState::ColdLong => {
+                Some(OutOfCore::of(CopyStep::Rows, 0))
+            }
+            CacheState::ColdDense => None,
+            CacheState::Cached => {
+                self.cold_look(source).map(|_| OutOfCore::of(CopyStep::InOrder, 0))
+            }
+        })
+    }
+
+    /// How to distribute the rows, where that is the faster way.
+    fn distribution(&self, source: &dyn Source) -> Option<Distribution<'_>> {
+        let rows = self.wanted_rows();
+        let (params, slab) = (self.gather.params.clone(), &self.gather.slab);
+        // before anything is asked of the system, which takes longer than a short copy
+        let is_short = slab.bytes() < LONG_ROW && source.request_gap().is_none();
+        if !is_short
+            || !pays(&rows, &params, slab)
+            || self.fits((rows.end - rows.start) * slab.bytes())
+        {
+            return None;
+        }
+        let look = self.cold_look(source)?;
+        let distribution = Distribution::new(&self.rows, rows, params, slab);
+        Some(distribution).filter(|it| it.is_needed(look.spread))
+    }
+}
+
+/// Bytes of a place in a file of places.
+pub(super) const PLACE: u64 = size_of::<u64>() as u64;
+
+/// Rows that are looked at together where slabs are read by position.
+const READ_BLOCK: usize = 1 << 16;
+
+/// Slabs one after the other.
+pub(crate) struct PlacedSlabs {
+    /// Where each begins in their source, or [`DROPPED`]: numbers of the machine's own byte order, in a
+    /// temporary file.
+    pub(super) places: Box<dyn Source>,
+    /// A slab, from its first byte on.
+    pub(super) slab: Runs,
+    /// The bytes of their source that they lie in.
+    pub(super) within: Range<u64>,
+    pub(super) stages: Stages,
+}
+
+impl PlacedSlabs {
+    /// The places of the rows from `row` on.
+    fn places(&self, row: u64, out: &mut [u64], bytes: &mut Vec<u8>) -> Result<(), SourceError> {
+        let range = row * PLACE..(row + out.len() as u64) * PLACE;
+        bytes.resize(out.len() * PLACE as usize, 0);
+        self.places.read(range, &mut Vec::new(), bytes)?;
+        let bounds = self.slab.byte_bounds();
+        let (before, behind) = (bounds.start.unsigned_abs(), bounds.end.unsigned_abs());
+        let first = self.within.start.saturating_add(before);
+        let last = self.within.end.saturating_sub(behind);
+        for (place, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
+            *place = u64::from_ne_bytes(*bytes);
+            // a list that was changed meanwhile
+            if !(first..=last).contains(place) && *place != DROPPED {
+                return Err(SourceError::Changed);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PlacedSlabs {
+    /// The stages of the pass.
+    pub(crate) fn stages(&self) -> &Stages {
+        &self.stages
+    }
+
+    /// A slab, from its first byte on.
+    pub(crate) fn slab(&self) -> &Runs {
+        &self.slab
+    }
+
+    /// The bytes that they lie in.
+    pub(crate) fn within(&self) -> &Range<u64> {
+        &self.within
+    }
+
+    fn block_of(
+        &self,
+        rows: Range<u64>,
+        slab: &Runs,
+        block: &mut RowBlock,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), SourceError> {
+        self.places(rows.start, block.begin_rows(rows.end - rows.start), bytes)?;
+        block.join_neighbours(slab);
+        Ok(())
+    }
+}
+
+impl RowOffsets for PlacedSlabs {
+    fn block(
+        &self,
+        rows: Range<u64>,
+        most: usize,
+        slab: &Runs,
+        block: &mut RowBlock,
+    ) -> Result<(), FillError> {
+        let end = rows.end.min(rows.start + most as u64);
+        Ok(self.block_of(rows.start..end, slab, block, &mut Vec::new())?)
+    }
+
+    fn verify(&self) -> Result<(), FillError> {
+        Ok(self.places.verify()?)
+    }
+}
+
+impl Pieces for PlacedSlabs {
+    fn bytes(&self) -> u64 {
+        self.places.len() / PLACE * self.slab.bytes()
+    }
+
+    fn count(&self) -> u64 {
+        self.stages.pieces()
+    }
+
+    fn output(&self, number: u64) -> Runs {
+        let (rows, slab) = (self.stages.rows(number), self.slab.bytes());
+        Runs::contiguous(rows.start * slab, (rows.end - rows.start) * slab)
+    }
+
+    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
+        let (rows, slab) = (self.stages.rows(number), &self.slab);
+        let (mut row, end) = (rows.start, rows.end);
+        let reads = from.source.window_limit().is_some();
+        let most = if reads { READ_BLOCK } else { BLOCK } as u64;
+        let (mut block, mut bytes, mut rest) = (RowBlock::default(), Vec::new(), out);
+        while row < end {
+            let count = most.min(end - row);
+            self.block_of(row..row + count, slab, &mut block, &mut bytes)?;
+            let part = split_first(&mut rest, count * slab.bytes());
+            match reads {
+                true => read_rows(from, &block, slab, part)?,
+                false => {
+                    let input = from.window(self.within.clone())?;
+                    copy_rows(input, self.within.start, &block, slab, part);
+                }
+            }
+            row += count;
+        }
+        Ok(())
+    }
+
+    fn panel(&self, number: u64) -> Option<Panel> {
+        self.stages.panel(number)
+    }
+
+    fn waits_for_disk(&self, _source: &dyn Source) -> bool {
+        true
+    }
+
+    fn sparse_range(&self) -> Option<Range<u64>> {
+        // what is needed is read ahead, panel by panel
+        Some(self.within.clone())
+    }
+}
+
+/// A sink that takes nothing, as `/dev/null`: for jobs that only look.
+pub(crate) struct NullSink;
+
+impl Sink for NullSink {
+    fn write_at(&self, _offset: u64, _bytes: &[u8]) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+// Rows in stages, each of which needs a few ranges of a source that fit a share of the memory.
+//
+// A stage is some rows after each other that lie, in any order, in these ranges. It is a
+// panel: its ranges are read before its rows are copied, and let go behind them. So each byte is
+// read from the disk once, in long stretches.
+
+/// The ranges of a stage, by its number.
+type StageRanges = Box<dyn Fn(usize) -> Vec<Range<u64>> + Send + Sync>;
+
+/// Where stages begin, and what they need.
+pub(crate) struct Stages {
+    /// The first row of each stage, none of which is empty, and behind the last one.
+    first_rows: Vec<u64>,
+    /// The first piece of each, and behind the last one.
+    first_pieces: Vec<u64>,
+    /// The rows of a piece, unless it is the last of its stage.
+    piece_rows: u64,
+    ranges: StageRanges,
+}
+
+impl Stages {
+    /// Stages that begin at these rows, the last of which is behind all, in pieces of so many rows; `ranges`
+    /// says what each needs, in ascending ranges.
+    pub(crate) fn new(
+        first_rows: Vec<u64>,
+        piece_rows: u64,
+        ranges: impl Fn(usize) -> Vec<Range<u64>> + Send + Sync + 'static,
+    ) -> Stages {
+        let (piece_rows, ranges) = (piece_rows.max(1), Box::new(ranges));
+        let mut first_pieces = vec![0];
+        first_pieces.extend(first_rows.array_windows().scan(0, |pieces, [first, end]| {
+            *pieces += (end - first).div_ceil(piece_rows);
+            Some(*pieces)
+        }));
+        Stages { first_rows, first_pieces, piece_rows, ranges }
+    }
+
+    /// How many pieces there are.
+    pub(super) fn pieces(&self) -> u64 {
+        self.first_pieces.last().copied().unwrap_or(0)
+    }
+
+    /// How many stages there are.
+    pub(crate) fn count(&self) -> usize {
+        self.first_rows.len() - 1
+    }
+
+    /// The stage that a row belongs to.
+    pub(crate) fn of_row(&self, row: u64) -> usize {
+        self.first_rows.partition_point(|&first| first <= row).saturating_sub(1)
+    }
+
+    /// The rows of a stage.
+    pub(crate) fn rows_of(&self, stage: usize) -> Range<u64> {
+        self.first_rows[stage]..self.first_rows[stage + 1]
+    }
+
+    /// What a stage needs.
+    pub(crate) fn ranges(&self, stage: usize) -> impl Iterator<Item = Range<u64>> {
+        (self.ranges)(stage).into_iter().filter(|range| !range.is_empty())
+    }
+
+    /// The rows of a piece.
+    pub(super) fn rows(&self, piece: u64) -> Range<u64> {
+        let stage = self.first_pieces.partition_point(|&first| first <= piece).saturating_sub(1);
+        let start = self.first_rows[stage] + (piece - self.first_pieces[stage]) * self.piece_rows;
+        start..self.first_rows[stage + 1].min(start + self.piece_rows)
+    }
+
+    /// The stage that begins with a piece, where one does.
+    pub(super) fn panel(&self, piece: u64) -> Option<Panel> {
+        let stage = self.first_pieces.binary_search(&piece).ok()?;
+        let pieces = self.first_pieces.get(stage + 1)? - piece;
+        let input =
+            self.ranges(stage).map(|range| Runs::contiguous(range.start, range.end - range.start));
+        Some(Panel { pieces, input: input.collect(), room: Memory::of_process().panels() })
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::{Gather, Indexed, Indices, Options, OutOfRange};
     use super::*;
     use crate::dtype::{DType, Endian, Scalar};
-    use crate::gather::{Gather, Indexed, Indices, Options, OutOfRange};
     use crate::shape::Order;
     use crate::source::MemorySource;
     use crate::view::Layout;
@@ -432,5 +738,23 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn no_piece_is_in_two_stages() {
+        let ranges = |stage: usize| vec![stage as u64 * 10..stage as u64 * 10 + 7, 80..80];
+        let stages = Stages::new(vec![0, 100, 101, 300], 30, ranges);
+        let rows: Vec<Range<u64>> = (0..stages.pieces()).map(|piece| stages.rows(piece)).collect();
+        assert_eq!(rows[..5], [0..30, 30..60, 60..90, 90..100, 100..101]);
+        assert_eq!(
+            rows[5..],
+            [101..131, 131..161, 161..191, 191..221, 221..251, 251..281, 281..300]
+        );
+        let panels = (0..=stages.pieces()).map(|piece| stages.panel(piece));
+        let panels: Vec<_> =
+            panels.enumerate().filter_map(|(piece, panel)| Some((piece, panel?))).collect();
+        let told: Vec<_> = panels.iter().map(|(piece, panel)| (*piece, panel.pieces)).collect();
+        assert_eq!(told, [(0, 4), (4, 1), (5, 7)]);
+        assert_eq!(panels[1].1.input, [Runs::contiguous(10, 7)]);
     }
 }

@@ -8,14 +8,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::null_sink::NullSink;
+use super::GatherError;
+use super::distribution::NullSink;
+use super::rows::RowBlock;
+use crate::execute;
+use crate::execute::pack::{can_compress, compress};
 use crate::execute::{
-    self, Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, Transfer, Workers,
-    read_range,
+    Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, Transfer, Workers, read_range,
 };
-use crate::runs::Runs;
+use crate::runs::{Axis, Runs, byte_bounds, coalesce, distance};
 use crate::source::{Source, SourceError};
-use crate::view::Layout;
+use crate::view::{Layout, ViewError};
 
 /// Elements in a block, where there are not too many blocks.
 const BLOCK: u64 = 4 << 10;
@@ -222,9 +225,302 @@ pub(super) fn ones(word: [u8; 8]) -> u64 {
     (((word & LOW) + LOW) | word) >> 7 & u64::from_ne_bytes([1; 8])
 }
 
+/// The places of the true elements of a mask, in C order.
+#[derive(Clone, Debug)]
+pub(crate) struct MaskPositions {
+    mask: Mask,
+    /// The axes of the params that it takes, in bytes, with neighbours merged.
+    pub(super) axes: Vec<Axis>,
+    /// How far those of them that run backwards lead before the first element: offsets count from
+    /// there.
+    pub(super) before: u64,
+}
+
+impl MaskPositions {
+    /// The places of the true elements of a mask on these axes of the params, in bytes.
+    ///
+    /// # Errors
+    /// [`ViewError::TooLarge`]: axes of other lengths than the mask's.
+    pub(super) fn new(mask: Mask, axes: &[Axis]) -> Result<MaskPositions, GatherError> {
+        if !axes.iter().map(|axis| axis.len).eq(mask.shape().iter().copied()) {
+            return Err(GatherError::View(ViewError::TooLarge));
+        }
+        let axes = if mask.bytes.len == 0 { Vec::new() } else { coalesce(axes, 0).0 };
+        let before = byte_bounds(&axes, 0).start.unsigned_abs();
+        Ok(MaskPositions { mask, axes, before })
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> u64 {
+        self.mask.true_count()
+    }
+
+    /// The offset in bytes of true element number `first` and those after it, as many as `out`
+    /// holds.
+    ///
+    /// # Errors
+    /// [`FillError::Indices`]: the file cannot be read, or has fewer true elements than were
+    /// counted.
+    pub(super) fn read(
+        &self,
+        first: u64,
+        source: &dyn Source,
+        out: &mut [u64],
+    ) -> Result<(), FillError> {
+        let mut found = 0;
+        let read = self.each_from(first, source, &mut |at, bytes| {
+            found += self.places(at, bytes, &mut out[found..]);
+            found < out.len()
+        });
+        self.complete(read, found == out.len())
+    }
+
+    /// The same as stretches of neighbours, which lie `base` bytes further: at most `rows` elements
+    /// in about `most` stretches. False where the first ones are scattered; then `block` means
+    /// nothing.
+    ///
+    /// # Errors
+    /// As [`read`](MaskPositions::read).
+    pub(super) fn read_stretches(
+        &self,
+        first: u64,
+        rows: u64,
+        base: u64,
+        most: usize,
+        source: &dyn Source,
+        block: &mut RowBlock,
+    ) -> Result<bool, FillError> {
+        let Some(inner) = self.axes.last().filter(|axis| axis.stride > 0) else {
+            return Ok(false);
+        };
+        block.begin_stretches(inner.stride as u64);
+        let (mut scattered, mut full) = (None, false);
+        let read = self.each_from(first, source, &mut |at, bytes| {
+            if *scattered.get_or_insert_with(|| is_scattered(&bytes[..bytes.len().min(SAMPLE)])) {
+                return false;
+            }
+            let mut done = 0;
+            while !full {
+                done += leading_false(&bytes[done..]);
+                let len = leading_true(&bytes[done..]) as u64;
+                let len = len.min(rows - block.rows());
+                if len == 0 {
+                    break;
+                }
+                full = self.push(at + done as u64, len, base, block) >= most;
+                done += len as usize;
+                full |= block.rows() == rows;
+            }
+            !full
+        });
+        match scattered {
+            Some(true) => Ok(false),
+            _ => self.complete(read, full).map(|()| true),
+        }
+    }
+
+    /// Whether items of so many bytes, one at each place, can be [compressed](Self::compress): those
+    /// on the innermost axis must be neighbours.
+    pub(super) fn compresses(&self, size: u64) -> bool {
+        let inner = self.axes.last();
+        can_compress(size) && inner.is_some_and(|axis| axis.stride == size as i64)
+    }
+
+    /// Copy the items of `size` bytes at the place of true element number `first` and those after it
+    /// to `out`, which they fill. `input` holds the bytes of the params' file, the item at place 0 is
+    /// at byte `base` of it, perhaps wrapped around.
+    ///
+    /// # Errors
+    /// As [`read`](MaskPositions::read).
+    pub(super) fn compress(
+        &self,
+        first: u64,
+        base: u64,
+        size: u64,
+        source: &dyn Source,
+        input: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), FillError> {
+        let mut rest = out;
+        let read = self.each_from(first, source, &mut |mut at, mut bytes| {
+            while !bytes.is_empty() && !rest.is_empty() {
+                let (offset, left) = self.place(at);
+                let len = left.min(bytes.len() as u64);
+                let (now, later) = bytes.split_at(len as usize);
+                let items = &input[base.wrapping_add(offset) as usize..][..(len * size) as usize];
+                let copied = compress(now, size as usize, items, rest);
+                rest = std::mem::take(&mut rest).split_at_mut(copied).1;
+                (at, bytes) = (at + len, later);
+            }
+            !rest.is_empty()
+        });
+        self.complete(read, rest.is_empty())
+    }
+
+    /// Call `visit` with the elements from true one number `first` on, piece by piece, until it
+    /// returns false.
+    fn each_from(
+        &self,
+        first: u64,
+        source: &dyn Source,
+        visit: &mut dyn FnMut(u64, &[u8]) -> bool,
+    ) -> Result<(), SourceError> {
+        let Mask { bytes, block, ranks, .. } = &self.mask;
+        let before = ranks.partition_point(|&rank| rank <= first).saturating_sub(1);
+        let mut skip = first - ranks[before];
+        bytes.each(before as u64 * block, bytes.len, source, &mut |at, bytes| {
+            let skipped = skip_true(bytes, &mut skip);
+            visit(at + skipped as u64, &bytes[skipped..])
+        })
+    }
+
+    /// What reading came to, where all that were asked for should have been found.
+    fn complete(&self, read: Result<(), SourceError>, found_all: bool) -> Result<(), FillError> {
+        let read = match read {
+            // a mask that was changed since it was counted
+            Ok(()) if !found_all => Err(SourceError::Changed),
+            read => read,
+        };
+        read.map_err(|error| FillError::Indices { list: 0, error })
+    }
+
+    /// Add `len` elements from element `at` on to a block; how many stretches it has then.
+    fn push(&self, mut at: u64, mut len: u64, base: u64, block: &mut RowBlock) -> usize {
+        let mut stretches = 0;
+        while len > 0 {
+            let (offset, left) = self.place(at);
+            let rows = left.min(len);
+            stretches = block.push(base.wrapping_add(offset), rows);
+            (at, len) = (at + rows, len - rows);
+        }
+        stretches
+    }
+
+    /// The offset of an element, and how many lie along the innermost axis from there on.
+    fn place(&self, at: u64) -> (u64, u64) {
+        let Some((inner, outer)) = self.axes.split_last() else { return (0, u64::MAX) };
+        let within = at % inner.len;
+        let offset = distance(outer, at / inner.len) + within as i64 * inner.stride;
+        (self.before.wrapping_add_signed(offset), inner.len - within)
+    }
+
+    /// The offsets of the true ones among `bytes`, which begin at element `at`; how many were found
+    /// before `out` was full.
+    fn places(&self, at: u64, bytes: &[u8], out: &mut [u64]) -> usize {
+        let stride = self.axes.last().map_or(0, |inner| inner.stride as u64);
+        let (mut at, mut bytes, mut found) = (at, bytes, 0);
+        while !bytes.is_empty() && found < out.len() {
+            let (base, left) = self.place(at);
+            let len = left.min(bytes.len() as u64);
+            let (now, later) = bytes.split_at(len as usize);
+            found += places(now, base, stride, &mut out[found..]);
+            (at, bytes) = (at + len, later);
+        }
+        found
+    }
+}
+
+/// `base` plus `stride` for each byte before it, for every byte that is not 0; how many were found
+/// before `out` was full.
+fn places(bytes: &[u8], base: u64, stride: u64, out: &mut [u64]) -> usize {
+    let mut found = 0;
+    let mut offset = base;
+    let (words, _) = bytes.as_chunks::<8>();
+    let mut rest = 0;
+    for word in words {
+        if out.len() - found < 8 {
+            break;
+        }
+        match u64::from_le_bytes(*word) {
+            0 => offset = offset.wrapping_add(stride.wrapping_mul(8)),
+            _ => {
+                for &byte in word {
+                    // written in any case, kept where it is true: no branch to mispredict
+                    out[found] = offset;
+                    found += usize::from(byte != 0);
+                    offset = offset.wrapping_add(stride);
+                }
+            }
+        }
+        rest += 8;
+    }
+    for &byte in &bytes[rest..] {
+        if found == out.len() {
+            break;
+        }
+        if byte != 0 {
+            out[found] = offset;
+            found += 1;
+        }
+        offset = offset.wrapping_add(stride);
+    }
+    found
+}
+
+/// Elements that tell whether the true ones among them are scattered.
+const SAMPLE: usize = 256;
+
+/// Whether true elements stand alone, or nearly so.
+fn is_scattered(bytes: &[u8]) -> bool {
+    let (mut is_true, mut ends) = (0, usize::from(bytes.last().is_some_and(|&last| last != 0)));
+    for &[byte, next] in bytes.array_windows() {
+        is_true += usize::from(byte != 0);
+        ends += usize::from(byte != 0 && next == 0);
+    }
+    is_true < ends * 4 || ends == 0
+}
+
+/// How many bytes are not 0 before the first that is.
+fn leading_true(bytes: &[u8]) -> usize {
+    leading(bytes, |word| ones(word) ^ u64::from_ne_bytes([1; 8]))
+}
+
+/// How many bytes are 0 before the first that is not.
+fn leading_false(bytes: &[u8]) -> usize {
+    leading(bytes, u64::from_le_bytes)
+}
+
+/// How many bytes there are before the first of which `marked` leaves a bit.
+fn leading(bytes: &[u8], marked: impl Fn([u8; 8]) -> u64) -> usize {
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (number, word) in words.iter().enumerate() {
+        let bits = marked(*word);
+        if bits != 0 {
+            return number * 8 + bits.trailing_zeros() as usize / 8;
+        }
+    }
+    let is_marked = |&byte: &u8| marked([byte, 0, 0, 0, 0, 0, 0, 0]) & 0xFF != 0;
+    words.len() * 8 + rest.iter().position(is_marked).unwrap_or(rest.len())
+}
+
+/// How many bytes to go until `skip` of them were not 0; `skip` becomes what is left of it.
+fn skip_true(bytes: &[u8], skip: &mut u64) -> usize {
+    let mut at = 0;
+    for part in bytes.chunks(256) {
+        let count = true_count(part);
+        if count > *skip {
+            break;
+        }
+        *skip -= count;
+        at += part.len();
+    }
+    while *skip > 0 && at < bytes.len() {
+        *skip -= u64::from(bytes[at] != 0);
+        at += 1;
+    }
+    at
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::execute::{Progress, Workers};
+    use crate::runs::{Runs, unravel_index};
+    use crate::shape::{Order, contiguous_strides};
+    use crate::source::MemorySource;
+    use crate::view::Layout;
 
     #[test]
     fn true_elements_are_counted_at_any_length() {
@@ -233,6 +529,115 @@ mod tests {
                 (0..len).map(|at| (at % 3 != 0) as u8 * (at % 255) as u8).collect();
             let expected = bytes.iter().filter(|&&byte| byte != 0).count() as u64;
             assert_eq!(true_count(&bytes), expected, "{len}");
+        }
+    }
+
+    #[test]
+    fn leading_bytes_are_counted_at_any_length() {
+        for len in 0..40 {
+            for other in 0..=len {
+                let mut bytes = vec![0x80; len + 9];
+                bytes[other] = 0;
+                assert_eq!(leading_true(&bytes[..len]), other.min(len), "{other} of {len}");
+                let mut bytes = vec![0; len + 9];
+                bytes[other] = 3;
+                assert_eq!(leading_false(&bytes[..len]), other.min(len), "{other} of {len}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn places_are_those_of_a_loop(
+            shape in prop_oneof![prop::collection::vec(1..9u64, 0..4), prop::collection::vec(1..1000u64, 1)],
+            (seed, percent, run) in (any::<u64>(), 0..101u64, prop_oneof![Just(1u64), 2..60u64]),
+            order in prop_oneof![Just(Order::C), Just(Order::F)],
+            (first, len, most) in (0..1000usize, 0..1000usize, 1..20usize),
+            backwards in any::<bool>(),
+        ) {
+            let count: u64 = shape.iter().product();
+            let random = |at: u64| at.wrapping_add(seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+            let file: Vec<u8> =
+                (0..count + 5).map(|at| u8::from(random(at / run) % 100 < percent) * 3).collect();
+            let strides = contiguous_strides(&shape, 1, order).unwrap();
+            let mut params = contiguous_strides(&shape, 10, Order::C).unwrap();
+            let mut before = 0;
+            if let (true, Some(stride)) = (backwards, params.first_mut()) {
+                before = *stride * (shape[0] as i64 - 1);
+                *stride = -*stride;
+            }
+            let mut expected = Vec::new();
+            for at in 0..count {
+                let mut at: Vec<u64> =
+                    unravel_index(shape.iter().rev().copied(), at).collect();
+                at.reverse();
+                let dot = |strides: &[i64]| {
+                    at.iter().zip(strides).map(|(at, stride)| *at as i64 * stride).sum::<i64>()
+                };
+                if file[5 + dot(&strides) as usize] != 0 {
+                    expected.push((before + dot(&params)) as u64);
+                }
+            }
+            let source = MemorySource(file);
+            let mask = Mask::count(&Layout::new(&shape, 8, order, 5), &source, &Workers::new(2), &Progress::default()).unwrap();
+            prop_assert_eq!(mask.true_count(), expected.len() as u64);
+            let axes = shape.iter().zip(params).map(|(&len, stride)| Axis { len, stride });
+            let positions = MaskPositions::new(mask, &axes.collect::<Vec<_>>()).unwrap();
+            let first = first.min(expected.len());
+            let len = len.min(expected.len() - first);
+            let item = Runs::contiguous(0, 1);
+            let mut out = vec![7; len];
+            positions.read(first as u64, &source, &mut out).unwrap();
+            prop_assert_eq!(&out[..], &expected[first..first + len]);
+
+            // the same from stretches, and from what stands between them
+            let (mut block, mut found) = (RowBlock::default(), Vec::new());
+            while found.len() < len {
+                let (from, rows) = ((first + found.len()) as u64, (len - found.len()) as u64);
+                let block = &mut block;
+                if positions.read_stretches(from, rows, 7, most, &source, block).unwrap() {
+                    prop_assert!(block.rows() > 0);
+                    for (offset, rows) in block.stretches() {
+                        let step = if rows > 1 { block.runs(&item, 0, rows).axes[0].stride } else { 0 };
+                        found.extend((0..rows).map(|at| offset + at * step as u64 - 7));
+                    }
+                } else {
+                    let mut one = [0];
+                    positions.read(from, &source, &mut one).unwrap();
+                    found.extend(one);
+                }
+            }
+            prop_assert_eq!(found, &expected[first..first + len]);
+        }
+
+        #[test]
+        fn compressed_items_are_those_at_the_places(
+            shape in prop_oneof![prop::collection::vec(1..9u64, 1..4), prop::collection::vec(1..3000u64, 1)],
+            (seed, percent, run) in (any::<u64>(), 0..101u64, prop_oneof![Just(1u64), 2..90u64]),
+            (size, more) in (prop::sample::select(vec![1u64, 2, 4, 8, 16]), 0..3u64),
+            (first, len) in (0..3000u64, 0..3000u64),
+        ) {
+            let random = |at: u64| at.wrapping_add(seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+            let count: u64 = shape.iter().product();
+            let source =
+                MemorySource((0..count).map(|at| u8::from(random(at / run) % 100 < percent)).collect());
+            let mask = Mask::count(&Layout::new(&shape, 8, Order::C, 0), &source, &Workers::new(2), &Progress::default()).unwrap();
+            // of a tensor with more elements along each axis, behind 3 other bytes
+            let params: Vec<u64> = shape.iter().map(|len| len + more).collect();
+            let strides = contiguous_strides(&params, size, Order::C).unwrap();
+            let axes = shape.iter().zip(strides).map(|(&len, stride)| Axis { len, stride });
+            let positions = MaskPositions::new(mask, &axes.collect::<Vec<_>>()).unwrap();
+            prop_assume!(positions.compresses(size));
+            let bytes = 3 + params.iter().product::<u64>() * size;
+            let input: Vec<u8> = (0..bytes).map(|at| random(at) as u8).collect();
+            let first = first.min(positions.count());
+            let mut places = vec![0; len.min(positions.count() - first) as usize];
+            positions.read(first, &source, &mut places).unwrap();
+            let item = |&place: &u64| &input[3 + place as usize..][..size as usize];
+            let expected: Vec<u8> = places.iter().flat_map(item).copied().collect();
+            let mut out = vec![0; expected.len()];
+            positions.compress(first, 3, size, &source, &input, &mut out).unwrap();
+            prop_assert_eq!(out, expected);
         }
     }
 }

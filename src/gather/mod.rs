@@ -14,54 +14,40 @@
 //!
 //! [`Gather::with`] binds the sources of the lists, which makes [`GatherPieces`] for the executor.
 
+use std::cmp::Reverse;
 use std::ops::Range;
+
+use distribution::SHORT;
+use prefetch::LONG_ROW;
 
 use crate::index::resolve::Selection;
 use crate::permutation::{Permutation, PermutationError};
-use crate::plan::Reading;
+use crate::plan::{PIECE_BYTES, Reading};
 use crate::runs::Runs;
-use crate::shape::{self, MAX_NDIM, Order};
+use crate::shape;
+use crate::shape::{AsList, MAX_NDIM, Order};
+use crate::source::Source;
 use crate::view::{Layout, View, ViewError};
 
-mod check;
-mod copy;
-mod distribute;
 mod distribution;
-mod error;
 mod indexed;
 mod mask;
-mod mask_positions;
-mod null_sink;
-mod options;
-mod page_cache;
 mod pieces;
-mod placed;
 mod positions;
 mod prefetch;
-mod ravel;
-mod relaid;
-mod row_block;
 mod rows;
-mod select;
-mod stages;
 mod tuples;
 
-pub(crate) use distribute::Distributed;
-pub(crate) use distribution::{Distribution, PlacedRows, has_room, pays};
-pub use error::GatherError;
-pub use indexed::Indexed;
+pub(crate) use distribution::{
+    Distributed, Distribution, NullSink, PlacedRows, PlacedSlabs, Stages, has_room, pays,
+};
 pub(crate) use indexed::slab_runs;
+pub use indexed::{Indexed, ListTensor};
 pub use mask::Mask;
-pub(crate) use null_sink::NullSink;
-pub use options::Options;
 pub use pieces::GatherPieces;
-pub(crate) use placed::PlacedSlabs;
 pub use positions::{DROPPED, Indices, OutOfRange, Positions, count_batch_dims};
-pub(crate) use row_block::{RowBlock, RowOffsets};
 pub use rows::BoundRows;
-pub(crate) use rows::Rows;
-pub use select::ListTensor;
-pub(crate) use stages::Stages;
+pub(crate) use rows::{RowBlock, RowOffsets, Rows};
 
 /// What to gather: everything but the bytes.
 #[derive(Clone, Debug)]
@@ -209,5 +195,264 @@ impl Relaid {
         let all = Selection::whole(&gather.shape);
         let view = View::permuted(&kept, &all, &Permutation::of_axes(axes))?;
         Ok(Some(Relaid { gather, view }))
+    }
+}
+
+/// How to gather.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many leading axes are batch axes, which params and indices share.
+    pub batch_dims: usize,
+    /// Along an axis: one element for each index, as np.take_along_axis has it, in place of a slab.
+    pub elements: bool,
+    /// Whether negative indices count from the end, as in NumPy and ONNX; only those further out
+    /// are out of range then. In TensorFlow all are.
+    pub negative: bool,
+    /// What to do with indices out of range.
+    pub out_of_range: OutOfRange,
+    /// The order of the axes of the result, where it is not that of the gather itself.
+    pub transpose: Option<Permutation>,
+    /// The order of the output's elements.
+    pub order: Order,
+    /// The most bytes of a piece.
+    pub piece_bytes: u64,
+    /// The most tuples of index tensors that are held in memory, as 8 bytes each.
+    pub hold: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            batch_dims: 0,
+            elements: false,
+            negative: false,
+            out_of_range: OutOfRange::Error,
+            transpose: None,
+            order: Order::C,
+            piece_bytes: PIECE_BYTES,
+            hold: 1 << 16,
+        }
+    }
+}
+
+/// Why a gather is not possible.
+#[derive(Debug, thiserror::Error)]
+pub enum GatherError {
+    /// The indices are of a type that is no integer.
+    #[error("indices must be integers, not {0}")]
+    NotIntegers(String),
+    /// Positions of elements that are stored in blocks.
+    #[error("axis {axis} is stored in blocks of {block} elements, of which none can be gathered")]
+    InBlocks {
+        /// The axis.
+        axis: usize,
+        /// Elements of a block.
+        block: u64,
+    },
+    /// A scalar cannot hold tuples.
+    #[error("indices must have an axis of tuples, but have shape []")]
+    NoTuples,
+    /// Tuples with more numbers than there are axes.
+    #[error(
+        "indices of shape {} hold tuples of {} numbers, but params of shape {} have {} axes{}",
+        AsList(indices), indices.last().unwrap_or(&0), AsList(params), params.len(),
+        if *batch_dims > 0 { format!(" after {batch_dims} of batches") } else { String::new() }
+    )]
+    LongTuples {
+        /// The shape of the indices.
+        indices: Vec<u64>,
+        /// The shape of the params.
+        params: Vec<u64>,
+        /// How many axes are left to the batches.
+        batch_dims: usize,
+    },
+    /// More batch axes than one of the two tensors has.
+    #[error(
+        "{batch_dims} batch dims are too many: at most {most} fit {what} of shape {}",
+        AsList(shape)
+    )]
+    BatchDims {
+        /// How many were asked for.
+        batch_dims: usize,
+        /// How many there can be.
+        most: usize,
+        /// Whose shape it is.
+        what: &'static str,
+        /// The shape.
+        shape: Vec<u64>,
+    },
+    /// A negative number of batch axes that goes beyond the axes of the indices.
+    #[error("{batch_dims} batch dims: indices of shape {} have {} axes", AsList(indices), indices.len())]
+    NegativeBatchDims {
+        /// How many were asked for.
+        batch_dims: i64,
+        /// The shape of the indices.
+        indices: Vec<u64>,
+    },
+    /// The gathered axis would be one of the batches'.
+    #[error("{batch_dims} batch dims are too many: axis {axis} cannot be gathered among them")]
+    BatchAxis {
+        /// How many were asked for.
+        batch_dims: usize,
+        /// The axis to gather along.
+        axis: usize,
+    },
+    /// Batches of different shapes.
+    #[error(
+        "params of shape {} and indices of shape {} differ in axis {axis} of the batches",
+        AsList(params),
+        AsList(indices)
+    )]
+    BatchShape {
+        /// The shape of the params.
+        params: Vec<u64>,
+        /// The shape of the indices.
+        indices: Vec<u64>,
+        /// The first axis that differs.
+        axis: usize,
+    },
+    /// An axis that the params lack.
+    #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
+    Axis {
+        /// The axis.
+        axis: i64,
+        /// How many the params have.
+        ndim: usize,
+    },
+    /// Indices of another rank than the params, one for each element.
+    #[error(
+        "indices and params must have the same number of axes, but have {indices} and {params}"
+    )]
+    ElementsRank {
+        /// Axes of the params.
+        params: usize,
+        /// Axes of the indices.
+        indices: usize,
+    },
+    /// Shapes that are not broadcast to one.
+    #[error(
+        "indices of shape {} and params of shape {} are not broadcast to one shape along the axes \
+         other than {axis}",
+        AsList(indices),
+        AsList(params)
+    )]
+    ElementsShape {
+        /// The shape of the params.
+        params: Vec<u64>,
+        /// The shape of the indices.
+        indices: Vec<u64>,
+        /// The axis of the positions.
+        axis: usize,
+    },
+    /// Nothing to clip or wrap to.
+    #[error("axis {0} of the params has length 0: it has no position to clip or wrap to")]
+    EmptyAxis(usize),
+    /// A result that NumPy could not hold.
+    #[error("number of dimensions must be within [0, {MAX_NDIM}], the result would have {0}")]
+    TooManyAxes(usize),
+    /// The order of the axes is of another number of them.
+    #[error(transparent)]
+    Transpose(#[from] PermutationError),
+    /// Sizes past 63 bits, or slabs that would cut a byte.
+    #[error(transparent)]
+    View(#[from] ViewError),
+}
+
+// When a result in another order than the params' is gathered in their order first.
+//
+// A transposed gather needs a few bytes of each row for one row of the output. Where the rows do not fit in
+// memory, each is read again for each of these. Instead they are gathered whole to a temporary file
+// (`Relaid`), which is then copied as any tensor is whose axes change their order.
+//
+// ```text
+//   params      rows 2 0 3     kept  20 21 22     output  20 00 30
+//   00 01 02                         00 01 02             21 01 31
+//   10 11 12 ...                     30 31 32             22 02 32
+// ```
+
+impl Indexed {
+    /// The order of the axes of the result in which its elements lie as near to each other in the params as
+    /// lists let them.
+    pub(super) fn params_order(&self, params: &Layout<'_>) -> Result<Permutation, ViewError> {
+        let lists: Vec<u64> = self.lists.iter().map(|list| list.longest_stride()).collect();
+        let mut order = Vec::with_capacity(self.axes.len());
+        for (number, axis) in self.axes.iter().enumerate() {
+            let own = params.bytes(axis.stride)?.unsigned_abs();
+            let along = axis.dims.iter().zip(&lists).filter(|(dim, _)| dim.is_some());
+            order.push((Reverse(along.fold(own, |most, (_, list)| most.max(*list))), number));
+        }
+        order.sort_unstable();
+        Ok(Permutation::of_axes(order.into_iter().map(|(_, number)| number).collect()))
+    }
+}
+
+impl GatherPieces<'_> {
+    /// Whether rows that are shorter than a disk likes would be read again and again, as they do not fit in
+    /// memory and are not there.
+    pub(crate) fn reads_rows_again(&self, source: &dyn Source) -> bool {
+        let gather = &self.gather;
+        let (slab, len) = (&gather.slab, gather.params.end - gather.params.start);
+        let is_long = slab.axes.is_empty() && slab.run >= LONG_ROW;
+        // before anything is asked of the system, which takes longer than a short copy
+        if is_long || len < SHORT || gather.bytes < PIECE_BYTES || source.request_gap().is_some() {
+            return false;
+        }
+        !self.fits(gather.bytes) && self.cold_look(source).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Gather, Indices, Options, *};
+    use crate::dtype::{DType, Endian, Scalar};
+    use crate::execute::{Pieces, ReadFrom, Workers};
+    use crate::shape::Order;
+    use crate::source::MemorySource;
+
+    /// All bytes of a gather, whose pieces are ranges in the order of its output.
+    fn bytes(gather: &Gather, params: &dyn Source, list: &dyn Source) -> Vec<u8> {
+        let pieces = gather.clone().with(&[list], 1, &Workers::new(1)).unwrap();
+        let fill = |number: u64| {
+            let mut out = vec![0; pieces.output(number).run as usize];
+            let from = &mut ReadFrom { source: params, scratch: &mut Vec::new() };
+            pieces.fill(number, from, &mut out).unwrap();
+            out
+        };
+        (0..pieces.count()).flat_map(fill).collect()
+    }
+
+    #[test]
+    fn two_steps_make_the_same_result() {
+        let params = MemorySource((0..8 + 3 * 5 * 4 * 2).collect());
+        let list = MemorySource(vec![4, 0, 2, 2, 1, 3]);
+        let (shape, list_shape) = ([3, 5, 4], [3, 2]);
+        let dtype = DType::Scalar(Scalar::U8, Endian::Little);
+        let indices = Indices { dtype: &dtype, layout: Layout::new(&list_shape, 8, Order::C, 0) };
+        let mut relaid = 0;
+        for (number, order) in (0..256).flat_map(|at| [(at, Order::C), (at, Order::F)]) {
+            let axes = [number & 3, number >> 2 & 3, number >> 4 & 3, number >> 6];
+            let Ok(transpose) = Permutation::new(&axes, 4) else { continue };
+            for (axis, stored) in [(0, Order::C), (1, Order::C), (1, Order::F), (2, Order::F)] {
+                let layout = Layout::new(&shape, 16, stored, 8);
+                let options =
+                    Options { transpose: Some(transpose.clone()), order, ..Options::default() };
+                let list_fits = MemorySource(list.0.iter().map(|at| at % 3).collect());
+                let indexed = Indexed::along(&layout, &indices, axis, &options).unwrap();
+                let gather = Gather::new(&layout, indexed, &options).unwrap();
+                let direct = bytes(&gather, &params, &list_fits);
+                let Some(steps) = gather.relaid() else { continue };
+                relaid += 1;
+                assert!(steps.gather.relaid().is_none());
+                let kept = bytes(&steps.gather, &params, &list_fits);
+                let laid: Vec<u8> = steps
+                    .view
+                    .runs()
+                    .starts()
+                    .flat_map(|at| kept[at as usize..at as usize + 2].to_vec())
+                    .collect();
+                assert!(laid == direct, "{axes:?} {order:?} {axis} {stored:?}");
+            }
+        }
+        assert!(relaid > 150, "{relaid}");
     }
 }

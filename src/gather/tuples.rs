@@ -5,7 +5,7 @@
 //! a file that is read by position, each block would read most of the file: then the numbers are
 //! put in order in a temporary file first.
 
-use super::mask_positions::MaskPositions;
+use super::mask::MaskPositions;
 use super::positions::Positions;
 use crate::execute::{ExecuteError, FillError, Workers, spool};
 use crate::permutation::Permutation;

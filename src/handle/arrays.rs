@@ -2,8 +2,8 @@
 
 use ndarray::{ArrayBase, ArrayD, Data, Dimension, IxDyn};
 
+use super::read::Element;
 use crate::error::{Error, FileName};
-use crate::handle::element::Element;
 use crate::handle::file::Tensor;
 use crate::handle::held::tensor;
 use crate::handle::read::ReadFault;

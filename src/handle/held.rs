@@ -3,14 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::read::{Element, NATIVE};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, FileName};
 use crate::execute::Workers;
 use crate::format::{Contents, Format, TensorInfo, Tensors};
-use crate::handle::element::{Element, NATIVE};
 use crate::handle::file::{File, Tensor};
 use crate::input::{Input, Location, OpenOptions};
-use crate::shape::{self, Order};
+use crate::shape;
+use crate::shape::Order;
 use crate::source::{Source, SourceError, checked_len};
 
 /// A tensor of elements in memory, in C order: to be joined, merged or assigned beside tensors of files. The

@@ -2,21 +2,23 @@
 
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use half::{bf16, f16};
+use sealed::InMemory;
+
 use crate::cast::{Cast, Casting};
-use crate::dtype::{DType, Endian};
+use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Error, Fault};
 use crate::execute::{Conversion, ExecuteError, Progress};
-use crate::handle::element::sealed::InMemory;
-use crate::handle::element::{Element, NATIVE};
 use crate::handle::file::File;
-use crate::handle::memory::MemorySink;
 use crate::handle::slice::Slice;
 use crate::input::{Input, failed_source};
 use crate::job::Writing;
 use crate::region::Take;
 use crate::shape;
+use crate::sink::{Sink, SinkError};
 use crate::source::Source;
 
 impl Slice {
@@ -234,3 +236,135 @@ pub enum ReadFault {
 }
 
 impl Fault for ReadFault {}
+
+/// So many bytes have a lock of their own: as long as a piece commonly is, so that threads don't wait for
+/// each other.
+const STRETCH: usize = 256 << 10;
+
+/// A sink that fills memory.
+pub(super) struct MemorySink<'a> {
+    stretches: Vec<Mutex<&'a mut [u8]>>,
+    len: u64,
+}
+
+impl<'a> MemorySink<'a> {
+    /// Fill these bytes.
+    pub(super) fn new(bytes: &'a mut [u8]) -> MemorySink<'a> {
+        let len = bytes.len() as u64;
+        MemorySink { stretches: bytes.chunks_mut(STRETCH).map(Mutex::new).collect(), len }
+    }
+}
+
+impl Sink for MemorySink<'_> {
+    fn write_at(&self, offset: u64, mut bytes: &[u8]) -> Result<(), SinkError> {
+        let (count, len) = (bytes.len() as u64, self.len);
+        if offset.checked_add(count).is_none_or(|end| end > len) {
+            return Err(SinkError::OutOfBounds { offset, count, len });
+        }
+        let (mut number, mut at) = (offset as usize / STRETCH, offset as usize % STRETCH);
+        while !bytes.is_empty() {
+            let mut stretch = self.stretches[number].lock().unwrap_or_else(PoisonError::into_inner);
+            let now = &mut stretch[at..];
+            let (first, rest) = bytes.split_at(bytes.len().min(now.len()));
+            now[..first.len()].copy_from_slice(first);
+            (number, at, bytes) = (number + 1, 0, rest);
+        }
+        Ok(())
+    }
+}
+
+/// The byte order of numbers in memory.
+pub(crate) const NATIVE: Endian = match cfg!(target_endian = "big") {
+    true => Endian::Big,
+    false => Endian::Little,
+};
+
+/// A type of numbers that tensors hold, for [`Slice::read`](crate::Slice::read).
+pub trait Element: sealed::InMemory + Copy + Send + 'static {
+    /// The dtype of the numbers, but for the byte order.
+    const SCALAR: Scalar;
+}
+
+pub(super) mod sealed {
+    /// Elements as bytes in the byte order of the machine.
+    pub trait InMemory: Sized {
+        /// So many elements of zero; `None` where there is not that much memory.
+        fn zeroes(count: usize) -> Option<Vec<Self>>;
+
+        /// Let `fill` overwrite all bytes of elements.
+        fn fill<R>(elements: &mut [Self], fill: impl FnOnce(&mut [u8]) -> R) -> R;
+
+        /// The bytes of elements.
+        fn bytes(elements: &[Self]) -> &[u8];
+    }
+}
+
+macro_rules! elements {
+    ($($element:ty => $scalar:ident),*) => {$(
+        impl Element for $element {
+            const SCALAR: Scalar = Scalar::$scalar;
+        }
+
+        impl sealed::InMemory for $element {
+            fn zeroes(count: usize) -> Option<Vec<Self>> {
+                <Self as zerocopy::FromZeros>::new_vec_zeroed(count).ok()
+            }
+
+            fn fill<R>(elements: &mut [Self], fill: impl FnOnce(&mut [u8]) -> R) -> R {
+                fill(zerocopy::IntoBytes::as_mut_bytes(elements))
+            }
+
+            fn bytes(elements: &[Self]) -> &[u8] {
+                zerocopy::IntoBytes::as_bytes(elements)
+            }
+        }
+    )*};
+}
+
+elements!(
+    i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64,
+    f16 => F16, bf16 => BF16, f32 => F32, f64 => F64
+);
+
+impl Element for bool {
+    const SCALAR: Scalar = Scalar::Bool;
+}
+
+impl sealed::InMemory for bool {
+    fn zeroes(count: usize) -> Option<Vec<bool>> {
+        <bool as zerocopy::FromZeros>::new_vec_zeroed(count).ok()
+    }
+
+    /// Bytes of a file may be other ones than 0 and 1, which those of a `bool` must not be.
+    fn fill<R>(elements: &mut [bool], fill: impl FnOnce(&mut [u8]) -> R) -> R {
+        let mut bytes = vec![0; elements.len()];
+        let outcome = fill(&mut bytes);
+        elements.iter_mut().zip(bytes).for_each(|(element, byte)| *element = byte != 0);
+        outcome
+    }
+
+    fn bytes(elements: &[bool]) -> &[u8] {
+        zerocopy::IntoBytes::as_bytes(elements)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_arrive_in_any_order() {
+        let bytes: Vec<u8> = (0..3 * STRETCH as u32).map(|at| (at % 251) as u8).collect();
+        for part in [1 << 10, 100_000, STRETCH, STRETCH + 1, bytes.len()] {
+            let mut memory = vec![0; bytes.len()];
+            let sink = MemorySink::new(&mut memory);
+            for (number, part_bytes) in bytes.chunks(part).enumerate().rev() {
+                sink.write_at((number * part) as u64, part_bytes).unwrap();
+            }
+            assert!(matches!(sink.write_at(sink.len, &[0]), Err(SinkError::OutOfBounds { .. })));
+            sink.write_at(sink.len, &[]).unwrap();
+            drop(sink);
+            assert!(memory == bytes, "parts of {part}");
+        }
+    }
+}

@@ -12,12 +12,9 @@
 //! ```
 
 pub mod array;
-mod axis;
 mod lexer;
 mod list;
-mod narrow;
 pub mod numpy;
-mod placement;
 pub mod resolve;
 mod selection;
 pub mod strided_slice;

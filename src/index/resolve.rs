@@ -17,14 +17,15 @@
 
 use std::sync::Arc;
 
-use super::axis::{position, range};
-use super::placement::Placement;
+use super::list::Placement;
+use super::selection::{position, range};
+use super::{IndexExpr, Item, List, Malformed, SliceItem};
+use crate::shape::MAX_NDIM;
+
 pub use super::selection::{
     AxisSelection, ListBlock, ListPositions, ResolveError, ResolveErrorKind, SelectedList,
     Selection,
 };
-use super::{IndexExpr, Item, List, Malformed, SliceItem};
-use crate::shape::MAX_NDIM;
 
 /// How an expression is applied to a shape, besides its text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Malformed;
+use super::{Malformed, SliceItem};
 use crate::shape::{AsTuple, MAX_NDIM};
 
 /// What an expression selects from a tensor of one shape; all positions are in bounds, but those of
@@ -266,4 +266,139 @@ pub enum ResolveErrorKind {
     /// The expression breaks a rule that parsing checks.
     #[error(transparent)]
     Malformed(#[from] Malformed),
+}
+
+/// The position of an integer; a negative one counts from the end.
+pub(super) fn position(index: i64, axis: usize, size: u64) -> Result<u64, ResolveErrorKind> {
+    let wrapped = i128::from(index) + if index < 0 { i128::from(size) } else { 0 };
+    match u64::try_from(wrapped) {
+        Ok(at) if at < size => Ok(at),
+        _ => Err(ResolveErrorKind::OutOfBounds { index, axis, size }),
+    }
+}
+
+/// A slice, by the rules of Python's `slice.indices`; its step is not 0.
+pub(super) fn range(slice: SliceItem, axis: usize, size: u64) -> AxisSelection {
+    let size = i128::from(size);
+    let step = i128::from(slice.step.unwrap_or(1));
+    // Bounds are clamped to the axis and one past its end in the direction of the step.
+    let (lowest, highest) = if step < 0 { (-1, size - 1) } else { (0, size) };
+    let (first, last) = if step < 0 { (highest, lowest) } else { (lowest, highest) };
+    let clamped = |bound: i64| {
+        let bound = i128::from(bound);
+        (if bound < 0 { bound + size } else { bound }).clamp(lowest, highest)
+    };
+    let start = slice.start.map_or(first, clamped);
+    let stop = slice.stop.map_or(last, clamped);
+    let distance = if step < 0 { start - stop } else { stop - start };
+    let len = match distance {
+        // Rounded up: an incomplete last step still has a position at its start.
+        1.. => (distance - 1) / step.abs() + 1,
+        _ => 0,
+    };
+    // The casts are lossless: positions and lengths are within the axis, and so is a step that is
+    // used.
+    AxisSelection::Range {
+        axis,
+        start: if len > 0 { start as u64 } else { 0 },
+        step: if len > 1 { step as i64 } else { 1 },
+        len: len as u64,
+    }
+}
+
+impl Selection {
+    /// The positions `start` to `start + len` of this selection's axis `axis`, counted in its
+    /// result; `len` must be more than 0. `None` for an axis that the result does not have, for
+    /// positions past its end, and for a selection with a list.
+    ///
+    /// ```
+    /// use tslice::index::{numpy, resolve::{AxisSelection, resolve}};
+    /// let expr = numpy::parse("2, ::-2").unwrap().expr;
+    /// let part = resolve(&expr, &[3, 9], false).unwrap().narrowed(0, 1, 3).unwrap();
+    /// assert_eq!(part.shape(), [3]);
+    /// assert_eq!(part.axes[1], AxisSelection::Range { axis: 1, start: 6, step: -2, len: 3 });
+    /// ```
+    pub fn narrowed(&self, axis: usize, start: u64, len: u64) -> Option<Selection> {
+        if !self.lists.is_empty() {
+            return None;
+        }
+        let mut narrowed = self.clone();
+        let mut at = 0;
+        for selected in &mut narrowed.axes {
+            match selected {
+                AxisSelection::Index { .. } | AxisSelection::List { .. } => continue,
+                AxisSelection::NewAxis if at == axis && (start, len) != (0, 1) => return None,
+                AxisSelection::Range { start: first, step, len: all, .. } if at == axis => {
+                    if start.checked_add(len)? > *all {
+                        return None;
+                    }
+                    // each position lies inside the axis, so below 2^63
+                    *first = first.checked_add_signed(*step * start as i64)?;
+                    *all = len;
+                    if len == 1 {
+                        *step = 1;
+                    }
+                }
+                AxisSelection::NewAxis | AxisSelection::Range { .. } => {}
+            }
+            at += 1;
+        }
+        (axis < at).then_some(narrowed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::tests::slices;
+    use super::*;
+
+    /// Python's `slice.indices` and `range`, one position at a time.
+    fn naive(slice: SliceItem, len: i128) -> Vec<i128> {
+        let step = i128::from(slice.step.unwrap_or(1));
+        let wrap = |bound: i64| i128::from(bound) + if bound < 0 { len } else { 0 };
+        let (mut at, stop) = if step > 0 {
+            (
+                slice.start.map_or(0, |start| wrap(start).max(0)),
+                slice.stop.map_or(len, |stop| wrap(stop).min(len)),
+            )
+        } else {
+            (
+                slice.start.map_or(len - 1, |start| wrap(start).min(len - 1)),
+                slice.stop.map_or(-1, |stop| wrap(stop).max(-1)),
+            )
+        };
+        let mut positions = Vec::new();
+        while if step > 0 { at < stop } else { at > stop } {
+            positions.push(at);
+            at += step;
+        }
+        positions
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_are_pythons(slice in slices(), len in 0..9u64) {
+            let AxisSelection::Range { start, step, len: count, .. } = range(slice, 0, len) else {
+                return Err(TestCaseError::fail("not a range"));
+            };
+            let positions: Vec<_> =
+                (0..i128::from(count)).map(|i| i128::from(start) + i * i128::from(step)).collect();
+            prop_assert_eq!(positions, naive(slice, len.into()));
+        }
+
+        #[test]
+        fn long_ranges_stay_inside(slice in slices(), len in any::<i64>()) {
+            let len = len.unsigned_abs() >> 1;
+            let AxisSelection::Range { start, step, len: count, .. } = range(slice, 0, len) else {
+                return Err(TestCaseError::fail("not a range"));
+            };
+            prop_assert!(count <= len);
+            if count > 0 {
+                let last = i128::from(start) + (i128::from(count) - 1) * i128::from(step);
+                prop_assert!(start < len && (0..i128::from(len)).contains(&last));
+            }
+        }
+    }
 }

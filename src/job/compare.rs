@@ -4,20 +4,26 @@
 //! elements of the other and compares them. The one that leads is that whose bytes lie in the less
 //! convenient order: the engine cuts its pieces to suit it, and rows of the other are contiguous.
 
+use std::collections::{HashMap, HashSet};
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::compare::{Comparer, Findings};
-use crate::error::Error;
+use super::inputs;
+use super::select::rename;
+use super::statistics::Chosen;
+use crate::compare::{Comparer, Findings, Rule, same_dtype};
+use crate::dtype::DType;
+use crate::error::{Cause, Error, Fault};
 use crate::execute::{Progress, Workers};
-use crate::input::Input;
-use crate::job::chosen::Chosen;
+use crate::format::TensorInfo;
+use crate::input::{Bytes, Input, SelectFault};
 use crate::job::copy::Writing;
-use crate::job::parallel;
-use crate::region::RegionReader;
+use crate::permutation::Transposition;
+use crate::region::{OpenIndex, RegionReader};
 use crate::runs::unravel_index;
-use crate::shape::{self, Order};
+use crate::shape::Order;
 use crate::sink::{Sink, SinkError};
+use crate::{print, shape};
 
 /// Two tensors of one shape, to be compared.
 pub(super) struct Comparison {
@@ -156,7 +162,7 @@ fn windows(
     let mut differing = None;
     for first in (0..count).step_by(WINDOWS as usize) {
         let some = WINDOWS.min(count - first) as usize;
-        let found = parallel::each(some, workers, |number| same(first + number as u64))?;
+        let found = inputs::each(some, workers, |number| same(first + number as u64))?;
         for (number, same) in (first..).zip(found) {
             if !same && differing.replace(number / each) != Some(number / each) {
                 findings.add_large(pair.place(number / each));
@@ -281,3 +287,280 @@ impl Sink for CompareSink<'_> {
         })
     }
 }
+
+/// What is compared of two inputs, and how.
+pub struct CompareOptions<'a> {
+    /// Names or globs of the tensors; all without any.
+    pub tensors: Vec<String>,
+    /// Names of fields, where those are compared in place of structures.
+    pub fields: Option<String>,
+    /// What is compared of each tensor.
+    pub index: OpenIndex<'a>,
+    /// New names of tensors of the first input, each as `OLD=NEW`; a `*` in both carries over.
+    pub renames: Vec<String>,
+    /// When elements are the same.
+    pub rule: Rule,
+    /// Whether dtypes must be the same where the rule has a tolerance, too.
+    pub dtypes: bool,
+    /// The threads that work.
+    pub workers: Workers,
+}
+
+/// Two inputs whose tensors are compared.
+pub struct Comparing {
+    inputs: [Input; 2],
+    only: [Vec<Option<String>>; 2],
+    tensors: Vec<Compared>,
+    /// Those tensors whose elements can be compared, in the same order.
+    comparisons: Vec<Comparison>,
+    workers: Workers,
+}
+
+/// What differs between two inputs.
+pub struct Differences {
+    /// The names of the tensors that only one of them has.
+    pub only: [Vec<Option<String>>; 2],
+    /// The tensors that both have.
+    pub tensors: Vec<Compared>,
+}
+
+/// A tensor of both inputs.
+pub struct Compared {
+    /// The name, where one of them has one.
+    pub name: Option<String>,
+    /// The shapes of what is compared of each.
+    pub shapes: [Vec<u64>; 2],
+    /// The dtypes.
+    pub dtypes: [DType; 2],
+    /// What was found of the elements, where they could be compared.
+    pub findings: Option<Findings>,
+    /// The beginnings of the first two that differ, where elements are too large to be kept.
+    pub large: Option<[String; 2]>,
+}
+
+impl Differences {
+    /// Whether there are any.
+    pub fn any(&self) -> bool {
+        self.only.iter().any(|names| !names.is_empty())
+            || self.tensors.iter().any(Compared::differs)
+    }
+}
+
+impl Compared {
+    /// Whether it differs in any way.
+    pub fn differs(&self) -> bool {
+        self.findings.as_ref().is_none_or(|findings| findings.differing > 0)
+    }
+}
+
+/// How many characters of a large element are shown.
+const SHOWN: usize = 1000;
+
+impl Comparing {
+    /// Find the tensors that belong together: those of one name, once those of the first are renamed, or
+    /// the only ones of both inputs, where one has no name.
+    ///
+    /// # Errors
+    /// [`SelectFault`] for new names that cannot be given, for names that neither input has, fields that a tensor lacks, an index that does
+    /// not fit, [`CompareFault`].
+    pub fn new(inputs: [Input; 2], options: &CompareOptions<'_>) -> Result<Comparing, Error> {
+        let [mut a, mut b] = inputs;
+        rename_tensors(&mut a, &options.renames)?;
+        if a.exclude.iter().any(|pattern| a.lacks(pattern) && b.lacks(pattern)) {
+            // names that neither input has are a mistake
+            if a.is_nameless() { &b } else { &a }.excluded()?;
+        }
+        (a.may_lack_excluded, b.may_lack_excluded) = (true, true);
+        let (pairs, only) = pair(&a, &b, &options.tensors)?;
+        let numbers = |side: usize| pairs.iter().map(|pair| pair[side]).collect::<Vec<_>>();
+        a.take_fields(options.fields.as_deref(), &numbers(0))?;
+        b.take_fields(options.fields.as_deref(), &numbers(1))?;
+        let several = pairs.len() > 1;
+        let (mut tensors, mut comparisons) = (Vec::new(), Vec::new());
+        for [of_a, of_b] in pairs {
+            let both = &[a.contents.tensors.at(of_a), b.contents.tensors.at(of_b)];
+            let name = both[0].name.clone().or_else(|| both[1].name.clone());
+            let prepared = prepare(both, options);
+            let (shapes, comparison) =
+                prepared.map_err(|cause| Error::from(cause).of_tensor(name.as_deref(), several))?;
+            let dtypes = both.each_ref().map(|tensor| tensor.dtype.clone());
+            let findings = comparison.is_some().then(Findings::default);
+            comparisons.extend(comparison);
+            tensors.push(Compared { name, shapes, dtypes, findings, large: None });
+        }
+        let workers = options.workers.clone();
+        Ok(Comparing { inputs: [a, b], only, tensors, comparisons, workers })
+    }
+
+    /// Bytes of the elements of an input that are compared.
+    pub fn bytes(&self) -> u64 {
+        let [a, b] = &self.inputs;
+        let side = usize::from(second_leads(a, b));
+        self.comparisons.iter().map(|comparison| comparison.bytes(side)).sum()
+    }
+
+    /// Compare the elements, in one pass over both inputs.
+    ///
+    /// # Errors
+    /// An input that fails or is cut short, positions that are out of range.
+    pub fn run(self, progress: &Progress) -> Result<Differences, Error> {
+        let Comparing { inputs: [mut a, mut b], only, mut tensors, comparisons, workers } = self;
+        let second_leads = second_leads(&a, &b);
+        let found = compare([&mut a, &mut b], &comparisons, second_leads, &workers, progress)?;
+        let compared = tensors.iter_mut().filter(|tensor| tensor.findings.is_some());
+        for ((tensor, pair), found) in compared.zip(&comparisons).zip(found) {
+            if let (true, Some(first)) = (pair.is_large(), &found.first) {
+                let (readers, number) = pair.readers([&mut a, &mut b], first.place)?;
+                let mut texts = [String::new(), String::new()];
+                for ((text, reader), dtype) in texts.iter_mut().zip(readers).zip(&tensor.dtypes) {
+                    let mut scratch = Vec::new();
+                    let values =
+                        &mut |start: u64, out: &mut [u8]| reader.read(start, &mut scratch, out);
+                    *text = print::beginning(dtype, number, SHOWN, values)?;
+                }
+                tensor.large = Some(texts);
+            }
+            tensor.findings = Some(found);
+        }
+        Ok(Differences { only, tensors })
+    }
+}
+
+/// The numbers of the tensors that belong together, and the names of the others of each input.
+type Paired = (Vec<[usize; 2]>, [Vec<Option<String>>; 2]);
+
+/// Pair the tensors that the patterns mean.
+fn pair(a: &Input, b: &Input, patterns: &[String]) -> Result<Paired, Error> {
+    let [of_a, of_b] = [find(a, patterns)?, find(b, patterns)?];
+    // names that neither input has are a mistake; the tensor without a name has none of them
+    let has = |input: &Input, found: &[usize]| !input.is_nameless() && !found.is_empty();
+    let chooses = !patterns.is_empty() || !a.exclude.is_empty();
+    if chooses && !has(a, &of_a) && !has(b, &of_b) {
+        if a.is_nameless() { b } else { a }.find(patterns)?;
+    }
+    fn name(input: &Input, number: usize) -> Option<&str> {
+        input.contents.tensors.name(number)
+    }
+    if let ([first], [second]) = (of_a.as_slice(), of_b.as_slice())
+        && (name(a, *first).is_none() || name(b, *second).is_none())
+    {
+        return Ok((vec![[*first, *second]], [vec![], vec![]]));
+    }
+    let mut pairs = Vec::new();
+    let mut only = [vec![], vec![]];
+    let mut by_name: HashMap<_, _> = of_b.iter().map(|&number| (name(b, number), number)).collect();
+    for &first in &of_a {
+        match by_name.remove(&name(a, first)) {
+            Some(second) => pairs.push([first, second]),
+            None => only[0].push(name(a, first).map(str::to_owned)),
+        }
+    }
+    let missing = of_b.iter().filter(|&&second| by_name.contains_key(&name(b, second)));
+    only[1] = missing.map(|&second| name(b, second).map(str::to_owned)).collect();
+    Ok((pairs, only))
+}
+
+/// Give tensors of an input new names.
+fn rename_tensors(input: &mut Input, renames: &[String]) -> Result<(), Error> {
+    if renames.is_empty() {
+        return Ok(());
+    }
+    let names = Vec::from_iter(input.contents.tensors.names());
+    let renamed = rename(&names, renames).map_err(|fault| match fault {
+        SelectFault::RenameNotFound { old, .. } => {
+            let names = names.iter().map(|name| name.unwrap_or("-").to_owned()).collect();
+            input.failed(SelectFault::NotFound { pattern: old, names, links: false })
+        }
+        fault => fault.into(),
+    })?;
+    let tensors = Arc::make_mut(&mut input.contents.tensors);
+    for (number, name) in renamed {
+        let tensor = tensors.at(number);
+        tensors.replace(number, &TensorInfo { name: Some(name), ..tensor });
+    }
+    let mut names = HashSet::new();
+    let twice = input.contents.tensors.names().flatten().find(|name| !names.insert(*name));
+    twice.map_or(Ok(()), |twice| Err(input.failed(SelectFault::SameNewName(twice.to_owned()))))
+}
+
+/// The tensors that the patterns mean, as far as there are any; the one without a name is meant by
+/// all.
+fn find(input: &Input, patterns: &[String]) -> Result<Vec<usize>, Error> {
+    let tensors = &input.contents.tensors;
+    if patterns.is_empty() || input.is_nameless() {
+        let excluded = input.excluded()?;
+        let is_meant = |number: &usize| excluded.binary_search(number).is_err();
+        input.note_unreadable((tensors.len()..input.named_count()).filter(is_meant))?;
+        return Ok((0..tensors.len()).filter(is_meant).collect());
+    }
+    let mut found = Vec::new();
+    for pattern in patterns {
+        match input.find(std::slice::from_ref(pattern)) {
+            Ok(numbers) => found.extend(numbers),
+            Err(error) => match error.cause.downcast_ref() {
+                Some(
+                    SelectFault::NotFound { .. }
+                    | SelectFault::NoTensors
+                    | SelectFault::NothingLeft,
+                ) => {}
+                _ => return Err(error),
+            },
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+/// The shapes of the selections and, where these are the same and elements comparable, what to compare.
+fn prepare(
+    tensors: &[TensorInfo; 2],
+    options: &CompareOptions<'_>,
+) -> Result<([Vec<u64>; 2], Option<Comparison>), Cause> {
+    let choose = |tensor, order| Chosen::of(tensor, options.index, &Transposition::None, order);
+    let mut both = [choose(&tensors[0], Order::C)?, choose(&tensors[1], Order::C)?];
+    let [a, b] = &both;
+    let same_dtype = same_dtype(&a.dtype, &b.dtype);
+    let shapes = match same_dtype {
+        true => [a.shape.clone(), b.shape.clone()],
+        // one may count blocks, which the other has none of
+        false => {
+            let [a, b] = tensors;
+            [options.index.element_shape(a)?, options.index.element_shape(b)?]
+        }
+    };
+    if shapes[0] != shapes[1] || options.dtypes && !same_dtype {
+        return Ok((shapes, None));
+    }
+    let comparer = match Comparer::new(&a.dtype, &b.dtype, options.rule) {
+        Some(comparer) => comparer,
+        None if same_dtype => return Err(CompareFault(a.dtype.clone()).into()),
+        None => return Ok((shapes, None)),
+    };
+    let fortran = tensors.iter().all(|tensor| tensor.order() == Order::F);
+    let mut order = Order::C;
+    if fortran && both.iter().all(|one| one.region.strided().is_some()) {
+        // both in the order of their files: contiguous where the selection is
+        order = Order::F;
+        both = [choose(&tensors[0], order)?, choose(&tensors[1], order)?];
+    }
+    Ok((shapes, Some(Comparison::new(both, comparer, order))))
+}
+
+/// Whether the second input leads: one that is read once does, or the one whose elements lie in
+/// another order.
+fn second_leads(a: &Input, b: &Input) -> bool {
+    let is_pipe = |input: &Input| matches!(input.bytes, Bytes::Stream(_));
+    let is_fortran = |input: &Input| {
+        let tensors = &input.contents.tensors;
+        !tensors.is_empty() && tensors.iter().all(|tensor| tensor.order() == Order::F)
+    };
+    is_pipe(b) || !is_pipe(a) && is_fortran(b) && !is_fortran(a)
+}
+
+/// Elements that cannot be compared.
+#[derive(Debug, thiserror::Error)]
+#[error("elements of dtype {0} cannot be compared")]
+pub struct CompareFault(pub DType);
+
+impl Fault for CompareFault {}

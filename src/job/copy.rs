@@ -3,10 +3,11 @@
 //! A pipe is read in one pass where its regions lie one after the other in it, and kept in a
 //! temporary file otherwise. So is a deflated member of an archive.
 
+use std::sync::{Mutex, PoisonError};
+
 use crate::error::{Error, FileName};
-use crate::execute::{
-    self, Announced, ExecuteError, FillError, OutOfCore, Progress, Transfer, Workers,
-};
+use crate::execute::{Announced, ExecuteError, FillError, OutOfCore, Progress, Transfer, Workers};
+use crate::format::{Contents, Format, Tensors};
 use crate::gather::NullSink;
 use crate::input::{
     Bytes, DeflatedMember, Input, Location, StoredMember, Summed, failed_source, failed_stream,
@@ -17,9 +18,9 @@ use crate::output::Prepared;
 use crate::output::layout::Frame;
 use crate::plan::Plan;
 use crate::region::{Gathered, ReadBy, ReadFor, RegionPieces, Take};
-use crate::sink::{Draft, Sink, SinkError, WriteOrder};
-use crate::source::{Forward, Source};
-use std::sync::{Mutex, PoisonError};
+use crate::sink::{Draft, ScratchSink, Sink, SinkError, WriteOrder};
+use crate::source::{Forward, PreadSource, Source};
+use crate::{execute, source};
 
 /// How many takes go to the executor at once: each has some 300 bytes there.
 const RUN_TAKES: usize = 1 << 13;
@@ -453,4 +454,21 @@ pub(crate) fn failed_sink(name: Option<FileName>, error: SinkError) -> Error {
         (Some(name), error) => Error::file(name, error),
         (None, error) => error.into(),
     }
+}
+
+/// An input of these tensors, which `copy` writes to a temporary file of so many bytes; `location` is
+/// named in errors.
+pub(crate) fn in_scratch(
+    location: &Location,
+    tensors: Tensors,
+    bytes: u64,
+    takes: &[Take],
+    workers: &Workers,
+    copy: impl FnOnce(&Writing<'_>) -> Result<(), Error>,
+) -> Result<Input, Error> {
+    let (sink, file) = ScratchSink::new(bytes)?;
+    let progress = Progress::default();
+    copy(&Writing::into_sink(&sink, takes, workers, &progress)?)?;
+    let bytes = source::Opened::Random(Box::new(PreadSource::new(file, 0, bytes)));
+    Ok(Input::of_file(location, bytes, Contents::of(Format::Raw, tensors)))
 }

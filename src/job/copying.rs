@@ -1,5 +1,10 @@
 //! Jobs that copy what is taken of one input to one output: slices, conversions and gathers.
 
+use std::sync::Arc;
+
+use super::overwrite::unmap;
+use super::select::Casts;
+use super::{Job, Planned};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
 use crate::execute::{Announced, Progress};
@@ -8,18 +13,14 @@ use crate::gather;
 use crate::index::resolve::Selection;
 use crate::input::Input;
 use crate::job::align::shared_bytes;
-use crate::job::casts::Casts;
-use crate::job::contract::{Job, Planned};
 use crate::job::copy::{Writing, announced, check_indices, out_of_core};
 use crate::job::overwrite;
 use crate::job::parts::{Parts, Taken};
 use crate::job::select::{Select, Selected, select};
-use crate::job::unmap::unmap;
 use crate::output::layout::OutputTensor;
 use crate::output::{Becomes, Output, Prepared, Unsaid};
 use crate::permutation::{Permutation, Transposition};
 use crate::region::{IndexTensor, OpenIndex, Region, Take, gathered_axes, gathered_shape};
-use std::sync::Arc;
 
 /// What is taken of one input, on its way to one output.
 pub struct Copying {

@@ -7,15 +7,14 @@
 use std::collections::BTreeMap;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::Error;
 use crate::execute::{Progress, Workers};
 use crate::input::{Bytes, Input, Location, OpenOptions, failed_source, open};
 use crate::job::join::JoinFault;
 use crate::job::overwrite;
-use crate::job::parallel;
 use crate::job::parts::{PartFault, last_name};
 use crate::sink::Destination;
 use crate::source::{IoMode, Source, SourceError};
@@ -124,7 +123,7 @@ impl<'a> Inputs<'a> {
         workers: &Workers,
         look: impl Fn(usize, &Input) -> Result<T, Error> + Sync,
     ) -> Result<Vec<Looked<T>>, Error> {
-        parallel::each(numbers.len(), workers, |at| {
+        each(numbers.len(), workers, |at| {
             let number = numbers.start + at;
             let io = if self.keep { self.open.io } else { IoMode::Read };
             let input = self.open_one(number, io)?;
@@ -269,6 +268,40 @@ fn common_folder(files: &[PathBuf]) -> PathBuf {
     common
 }
 
+/// Call `work` with each number of `0..count`, from several threads, and return the results in the
+/// order of the numbers. After an error no further numbers are begun, but all before it are done,
+/// so that the first error is that of the lowest number.
+///
+/// # Errors
+/// The first one of `work`, in the order of the numbers.
+pub(crate) fn each<T: Send, E: Send>(
+    count: usize,
+    workers: &Workers,
+    work: impl Fn(usize) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::with_capacity(count));
+    let worker = || loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        if number >= count {
+            return;
+        }
+        let result = work(number);
+        if result.is_err() {
+            next.store(count, Ordering::Relaxed);
+        }
+        results.lock().unwrap_or_else(PoisonError::into_inner).push((number, result));
+    };
+    let threads = workers.count().min(count);
+    // without more threads this one does it all
+    if threads <= 1 || workers.broadcast(threads, worker).is_err() {
+        worker();
+    }
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_unstable_by_key(|(number, _)| *number);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,5 +316,17 @@ mod tests {
         assert_eq!(common(&["/a/b/x.npy", "/a/c/x.npy", "/a/b/y.npy"]), "/a");
         assert_eq!(common(&["x.npy", "y.npy"]), "");
         assert_eq!(common(&["/a/x.npy", "b/x.npy"]), "");
+    }
+
+    #[test]
+    fn results_come_in_order_and_the_first_error_counts() {
+        for threads in [1, 3, 200] {
+            let workers = &Workers::new(threads);
+            let all: Result<Vec<usize>, usize> = each(100, workers, Ok);
+            assert_eq!(all, Ok((0..100).collect()));
+            let failing = |number| if number % 7 == 6 { Err(number) } else { Ok(()) };
+            assert_eq!(each(100, workers, failing), Err(6));
+        }
+        assert_eq!(each(0, &Workers::new(4), Ok::<usize, ()>), Ok(vec![]));
     }
 }

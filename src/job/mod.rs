@@ -5,13 +5,14 @@
 //! [`Split`] several of one; [`Editing`] changes a file, [`Reducing`] makes one element of each slice of one.
 //! Comparisons, statistics and pictures read a selection once. [`Parts`] divides an output among processes.
 
+use crate::dtype::DType;
+use crate::error::{Error, FileName};
+use crate::execute::{Announced, OutOfCore, Progress};
+use crate::output::layout::OutputFormat;
+use crate::output::{Prepared, Unsaid};
+
 mod align;
-mod axes;
-mod casts;
-mod chosen;
 mod compare;
-mod comparing;
-mod contract;
 mod copy;
 mod copying;
 mod edit;
@@ -20,28 +21,19 @@ mod join;
 mod merge;
 mod operand;
 mod overwrite;
-mod parallel;
 mod parts;
 #[cfg(feature = "cli")]
 mod picture;
 mod reducing;
 mod reindex;
-mod rename;
-mod scratch;
 mod select;
 mod slices;
 mod split;
 mod statistics;
-mod unmap;
-mod version;
 
 pub use align::{shareable_bytes, shared_bytes};
-pub use axes::Axes;
-pub use casts::{Casts, UnusedCast};
-pub use chosen::{Chosen, place};
-pub use comparing::{CompareFault, CompareOptions, Compared, Comparing, Differences};
-pub use contract::{Job, Made, Planned, PlannedTensor};
-pub(crate) use copy::Writing;
+pub use compare::{CompareFault, CompareOptions, Compared, Comparing, Differences};
+pub(crate) use copy::{Writing, in_scratch};
 pub use copy::{announced, out_of_core};
 pub(crate) use copying::single;
 pub use copying::{Copying, GatherOptions, SliceOptions};
@@ -56,9 +48,142 @@ pub use parts::{PartFault, Parts};
 pub use picture::{Bound, Drawing, PictureFault};
 pub use reducing::{ReduceFault, Reduced, Reducing};
 pub use reindex::{ReindexFault, reindex};
-pub(crate) use scratch::in_scratch;
-pub use select::{Select, Selected, SelectedTensors, select};
+pub use select::{Axes, Casts, Select, Selected, SelectedTensors, UnusedCast, select};
 pub use slices::{AllSlices, AxisFault, Slices, SlicesOptions};
 pub use split::{Cuts, MAX_PARTS, PartNames, Split, SplitFault, SplitOptions};
 pub(crate) use split::{Together, check_together, write_together};
-pub use statistics::StatisticsFault;
+pub use statistics::{Chosen, StatisticsFault, place};
+
+// What a job is: outputs that are made of inputs.
+//
+// Slices, gathers, joins and splits differ in what they take of their inputs. What a caller does
+// with them is one thing: have all checked, described, written, or divided in parts.
+
+/// Outputs that are made of inputs. Nothing is written before [`write`](Job::write).
+pub trait Job {
+    /// Bytes of the elements that are written.
+    fn bytes(&self) -> u64;
+
+    /// Bytes that [`look`](Job::look) reads.
+    ///
+    /// # Errors
+    /// More than 63 bits.
+    fn looked_at(&self) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    /// Look at what must be known before anything is written, and would take long. Called once,
+    /// before [`describe`](Job::describe) and [`write`](Job::write).
+    ///
+    /// # Errors
+    /// Inputs that cannot be read, or that do not fit together.
+    fn look(&mut self, progress: &Progress) -> Result<(), Error> {
+        let _ = progress;
+        Ok(())
+    }
+
+    /// How many tensors a cast of all leaves as they are, since they hold integers or booleans.
+    fn left_uncast(&self) -> usize {
+        0
+    }
+
+    /// Make the checks that writing would fail at and that [`look`](Job::look) did not make.
+    ///
+    /// # Errors
+    /// Whatever writing would fail at, as far as it can be known.
+    fn check(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Say what would be written.
+    ///
+    /// # Errors
+    /// Inputs that cannot be opened again.
+    fn describe(&mut self) -> Result<Vec<Planned>, Error>;
+
+    /// What inputs say of tensors and groups that the outputs cannot say as they do.
+    fn unsaid(&self) -> Vec<Unsaid> {
+        Vec::new()
+    }
+
+    /// The requests that reading the elements would take, where an input is remote.
+    ///
+    /// # Errors
+    /// Indices that cannot be read, inputs that cannot be opened again.
+    fn requests(&mut self) -> Result<Option<Announced>, Error> {
+        Ok(None)
+    }
+
+    /// Write the outputs. They are put in place when all of them are written; on any error, what
+    /// stood there before stays.
+    ///
+    /// # Errors
+    /// Inputs that fail, are cut short or were changed, positions out of range, outputs that cannot
+    /// be written.
+    fn write(&mut self, progress: &Progress) -> Result<(), Error>;
+
+    /// The job in `count` parts, at least one, which several processes can write.
+    ///
+    /// # Errors
+    /// [`PartFault`]: an output whose bytes have no fixed places, or several; a file that is changed.
+    fn parts(&mut self, count: u64) -> Result<Parts<'_>, Error> {
+        let _ = count;
+        Err(PartFault::NotOne.into())
+    }
+}
+
+/// An output that would be written.
+pub struct Planned {
+    /// Where it goes.
+    pub destination: FileName,
+    /// What it is made of.
+    pub made: Made,
+    /// The format of the output.
+    pub format: &'static OutputFormat,
+    /// The one tensor of the output, or how many there are.
+    pub tensors: Result<PlannedTensor, usize>,
+    /// Bytes of the elements of all tensors.
+    pub bytes: u64,
+    /// Bytes of the file, where they are known before it is written.
+    pub size: Option<u64>,
+    /// Bytes that would be shared with inputs, not copied: `None` where none are.
+    pub shared: Option<u64>,
+    /// The plan of the copy where it does not fit in memory.
+    pub out_of_core: Option<OutOfCore>,
+}
+
+/// What an output is made of.
+pub enum Made {
+    /// Of elements alone.
+    New,
+    /// Of a copy of this file, which is changed then.
+    CopyOf(FileName),
+    /// Of itself.
+    InPlace,
+}
+
+/// A tensor of an output.
+pub struct PlannedTensor {
+    /// The lengths of its axes.
+    pub shape: Vec<u64>,
+    /// The type of its elements.
+    pub dtype: DType,
+}
+
+impl Planned {
+    /// An output whose tensors have their places, of which so many bytes would be shared.
+    pub(super) fn new(prepared: &Prepared, shared: Option<u64>) -> Planned {
+        let tensor = prepared.tensors.only();
+        let tensor = tensor.map(|only| PlannedTensor { shape: only.shape, dtype: only.dtype });
+        Planned {
+            destination: FileName::from(&prepared.output.destination),
+            made: Made::New,
+            format: prepared.output.format,
+            tensors: tensor.ok_or(prepared.tensors.len()),
+            bytes: prepared.bytes,
+            size: prepared.frame.size(),
+            shared,
+            out_of_core: None,
+        }
+    }
+}

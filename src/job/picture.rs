@@ -1,19 +1,22 @@
 //! Selections as pictures: read row by row, by several threads, and written as `.png`.
 
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 use std::ops::Range;
 
+use super::inputs;
+use super::statistics::Chosen;
 use crate::cast::{Cast, Casting};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Error, Fault};
 use crate::execute::{Progress, Workers};
 use crate::input::Input;
-use crate::job::chosen::Chosen;
+use crate::job::overwrite;
 use crate::job::statistics::StatisticsFault;
-use crate::job::{overwrite, parallel};
 use crate::picture::{Colours, Sheet};
 use crate::region::RegionReader;
-use crate::sink::{self, Destination, Sink, SinkError, SinkOptions};
+use crate::sink;
+use crate::sink::{Destination, Sink, SinkError, SinkOptions};
 
 /// Elements that are read at a time.
 const BLOCK: u64 = 1 << 16;
@@ -111,7 +114,7 @@ impl<'a> Drawing<'a> {
         for first in (0..height).step_by(band) {
             let rows = (height - first).min(band as u64) as usize;
             let paint = |number: usize| self.paint(first + number as u64, &cast, progress);
-            for painted in parallel::each(rows, &self.workers, paint)? {
+            for painted in inputs::each(rows, &self.workers, paint)? {
                 row(&painted)?;
             }
         }

@@ -1,22 +1,22 @@
 //! A job that reduces tensors along axes: an element for each slice.
 
+use std::sync::Arc;
+
+use super::{Job, Planned, inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Fault};
 use crate::execute::{Progress, StridedSink, Workers};
-use crate::format::Tensors;
-use crate::format::{Annotated, TensorInfo};
+use crate::format::{Annotated, TensorInfo, Tensors};
 use crate::input::{Input, SelectFault};
-use crate::job::contract::{Job, Planned};
 use crate::job::copy::{Writing, check_indices};
 use crate::job::slices::{AxisFault, SliceOrder, Slices, SlicesOptions};
-use crate::job::{in_scratch, overwrite, parallel};
+use crate::job::{in_scratch, overwrite};
 use crate::output::{Becomes, Output, Prepared, Unsaid};
 use crate::region::Take;
 use crate::runs::{Axis, Runs};
 use crate::shape::{Order, contiguous_strides};
 use crate::sink::Sink;
 use crate::statistics::{Folded, Reduction};
-use std::sync::Arc;
 
 /// Slices whose elements are made by a thread at a time.
 const ROUNDED: usize = 1 << 10;
@@ -288,7 +288,7 @@ fn rounded(
     workers: &Workers,
 ) -> Result<Vec<Vec<u8>>, Error> {
     let parts: Vec<&[Folded]> = band.chunks(ROUNDED).collect();
-    parallel::each(parts.len(), workers, |number| {
+    inputs::each(parts.len(), workers, |number| {
         let mut out = Vec::new();
         parts[number].iter().for_each(|folded| how.push(dtype, folded, &mut out));
         Ok(out)

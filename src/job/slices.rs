@@ -9,12 +9,12 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use super::statistics::{Chosen, each_tensor};
 use crate::dtype::DType;
 use crate::error::{Cause, Error, Fault};
 use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
 use crate::input::Input;
-use crate::job::chosen::{Chosen, each_tensor};
 use crate::job::copy::{Writing, check_indices};
 use crate::job::statistics::StatisticsFault;
 use crate::permutation::{Permutation, Transposition};
@@ -217,7 +217,8 @@ impl Slices {
     /// The index in the selection of element `place` of slice `slice`.
     pub fn place(&self, slice: u64, place: u64) -> Vec<u64> {
         let (lens, inner) = self.chosen.shape.split_at(self.stay);
-        let at = [super::chosen::place(lens, slice), super::chosen::place(inner, place)].concat();
+        let at = [super::statistics::place(lens, slice), super::statistics::place(inner, place)]
+            .concat();
         let mut index = vec![0; at.len()];
         self.axes.axes().iter().zip(at).for_each(|(&axis, at)| index[axis] = at);
         index

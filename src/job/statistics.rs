@@ -1,13 +1,18 @@
 //! Statistics of a selection, in one parallel pass.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::dtype::DType;
-use crate::error::{Error, Fault};
-use crate::execute::{Progress, Workers};
+use crate::error::{Cause, Error, Fault};
+use crate::execute::{Conversion, Progress, Workers};
+use crate::format::TensorInfo;
+use crate::index::resolve::Selection;
 use crate::input::Input;
-use crate::job::chosen::Chosen;
 use crate::job::copy::Writing;
+use crate::permutation::{Permutation, PermutationError, Transposition};
+use crate::region::{OpenIndex, Region, RegionReader, Take};
+use crate::runs::unravel_index;
+use crate::shape::Order;
 use crate::sink::{Sink, SinkError};
 use crate::statistics::Statistics;
 
@@ -61,4 +66,128 @@ impl Sink for StatisticsSink<'_> {
         idle.lock().unwrap_or_else(PoisonError::into_inner).push(own);
         Ok(())
     }
+}
+
+/// What an index takes of a tensor, to be looked at.
+pub struct Chosen {
+    /// The name of the tensor, where it has one.
+    pub name: Option<String>,
+    /// The type of its elements.
+    pub dtype: DType,
+    /// The shape of the selection.
+    pub shape: Vec<u64>,
+    /// For each axis the one of the tensor that it is, where it is one.
+    pub(super) axes: Vec<Option<usize>>,
+    pub(super) region: Arc<dyn Region>,
+    part: usize,
+}
+
+impl Chosen {
+    /// What an index takes of the tensors with these numbers, its axes transposed, in C order; `fields`
+    /// in place of items, where they are named.
+    ///
+    /// # Errors
+    /// [`FieldFault`](crate::input::FieldFault); an index or a transposition that does not fit.
+    pub fn all(
+        input: &mut Input,
+        numbers: &[usize],
+        fields: Option<&str>,
+        index: OpenIndex<'_>,
+        transpose: &Transposition,
+    ) -> Result<Vec<Chosen>, Error> {
+        each_tensor(input, numbers, fields, |tensor| {
+            Ok(Chosen::of(tensor, index, transpose, Order::C)?)
+        })
+    }
+
+    /// All of each tensor of an input.
+    ///
+    /// # Errors
+    /// None for tensors that are in the input.
+    pub fn whole(input: &Input) -> Result<Vec<Chosen>, Error> {
+        let tensors = &input.contents.tensors;
+        let chosen = (0..tensors.len()).map(|number| {
+            let tensor = tensors.at(number);
+            let selection = Selection::whole(&tensor.shape);
+            let region = <dyn Region>::of_selection(&tensor, &selection, Order::C)?;
+            let part = tensor.part();
+            let axes = (0..tensor.shape.len()).map(Some).collect();
+            let TensorInfo { name, dtype, shape, .. } = tensor;
+            Ok(Chosen { name, dtype, shape, axes, region, part })
+        });
+        chosen.collect::<Result<Vec<Chosen>, Cause>>().map_err(Error::from)
+    }
+
+    /// What an index takes of a tensor, its axes transposed, in this memory order.
+    pub(super) fn of(
+        tensor: &TensorInfo,
+        index: OpenIndex<'_>,
+        transpose: &Transposition,
+        order: Order,
+    ) -> Result<Chosen, Cause> {
+        Chosen::arranged(tensor, index, order, |ndim| transpose.of_axes(ndim))
+    }
+
+    /// The same, where `arrange` says in which order so many axes are.
+    pub(super) fn arranged(
+        tensor: &TensorInfo,
+        index: OpenIndex<'_>,
+        order: Order,
+        arrange: impl FnOnce(usize) -> Result<Permutation, PermutationError>,
+    ) -> Result<Chosen, Cause> {
+        let selection = index.resolve(tensor)?;
+        let shape = selection.shape();
+        let axes = arrange(shape.len())?;
+        let region = index.lists.region(tensor, &selection, &axes, order)?;
+        let (name, dtype, part) = (tensor.name.clone(), tensor.dtype.clone(), tensor.part());
+        let (shape, axes) = (axes.permute(&shape), axes.permute(&selection.source_axes()));
+        Ok(Chosen { name, dtype, shape, axes, region, part })
+    }
+
+    /// Bytes of its elements.
+    pub fn bytes(&self) -> u64 {
+        self.region.bytes()
+    }
+
+    /// Reads its [elements](crate::print::Elements), to print them. A pipe is copied to a temporary file.
+    ///
+    /// # Errors
+    /// A pipe or an index tensor that cannot be read.
+    pub fn elements<'a, E: From<Error>>(
+        &'a self,
+        input: &mut Input,
+    ) -> Result<impl FnMut(u64, &mut [u8]) -> Result<(), E> + use<'a, E>, Error> {
+        let (reader, mut scratch) = (RegionReader::new(input, self.region.as_ref())?, Vec::new());
+        Ok(move |start: u64, out: &mut [u8]| Ok(reader.read(start, &mut scratch, out)?))
+    }
+
+    /// Its bytes on their way to position `at`, where no piece divides elements.
+    pub(super) fn take(&self, at: u64) -> Take {
+        let take = Take::new(self.part, Arc::clone(&self.region), Conversion::None, at);
+        Take { unit: (self.dtype.item_bits() / 8).max(1), ..take }
+    }
+}
+
+/// Choose of each of these tensors; `fields` in place of items, where they are named.
+pub(super) fn each_tensor<T>(
+    input: &mut Input,
+    numbers: &[usize],
+    fields: Option<&str>,
+    choose: impl Fn(&TensorInfo) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    input.take_fields(fields, numbers)?;
+    let several = numbers.len() > 1;
+    let tensors = numbers.iter().map(|&number| input.contents.tensors.at(number));
+    let choose = |tensor: TensorInfo| {
+        choose(&tensor).map_err(|error| error.of_tensor(tensor.name.as_deref(), several))
+    };
+    tensors.map(choose).collect()
+}
+
+/// The index of an element of a shape, by its number in C order.
+pub fn place(shape: &[u64], number: u64) -> Vec<u64> {
+    let lens = shape.iter().rev().map(|&len| len.max(1));
+    let mut place: Vec<u64> = unravel_index(lens, number).collect();
+    place.reverse();
+    place
 }

@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 
-use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
-use rustix::io::Errno;
+use rustix::fs::{RenameFlags, XattrFlags, fgetxattr, flistxattr, fsetxattr, renameat_with};
+use rustix::io::{Errno, Result};
+use rustix::path::Arg;
 
 /// Give a file an attribute, on a file system that has them.
 pub(crate) fn set_attribute(file: &File, name: &str, value: &str) {
@@ -28,4 +29,22 @@ pub(crate) fn has_attributes(folder: impl AsFd) -> bool {
             .any(|name| !name.is_empty() && name != b"security.selinux"),
         Err(error) => error != Errno::OPNOTSUPP && error != Errno::NOSYS,
     }
+}
+
+/// Whether the system exchanges names, on file systems that can.
+pub const EXCHANGES_NAMES: bool = true;
+
+/// Rename a file, unless something has the new name.
+pub(crate) fn rename_to_free(
+    from: impl AsFd,
+    old: impl Arg,
+    to: impl AsFd,
+    new: impl Arg,
+) -> Result<()> {
+    renameat_with(from, old, to, new, RenameFlags::NOREPLACE)
+}
+
+/// Exchange two names.
+pub(crate) fn exchange(from: impl AsFd, old: impl Arg, to: impl AsFd, new: impl Arg) -> Result<()> {
+    renameat_with(from, old, to, new, RenameFlags::EXCHANGE)
 }

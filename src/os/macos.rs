@@ -8,12 +8,11 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::ptr;
+use std::{io, ptr};
 
 use rustix::fs::{
     AtFlags, CloneFlags, Mode, OFlags, fchmod, fclonefileat, fcntl_rdadvise, fstat, fstatfs,
@@ -21,8 +20,12 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, Result, retry_on_intr};
 
-use super::advice::Advice;
-pub(crate) use super::attributes::{attribute, has_attributes, set_attribute};
+use super::files::Advice;
+
+pub use super::attributes::EXCHANGES_NAMES;
+pub(crate) use super::attributes::{
+    attribute, exchange, has_attributes, rename_to_free, set_attribute,
+};
 pub use super::other::UNNAMED_FILES;
 #[cfg(feature = "remote")]
 pub(crate) use super::other::machine_vendor;
@@ -31,8 +34,6 @@ pub(crate) use super::other::{
     link_unnamed, load, load_to_write, mapped_pages, memory_bytes, nobody_writes, open_place,
     open_unnamed, populate, populate_to_write, reads_ahead, settle,
 };
-pub use super::renames::EXCHANGES_NAMES;
-pub(crate) use super::renames::{exchange, rename_to_free};
 
 /// The path of an open directory, as far as it can be found out.
 pub(crate) fn path_of(dir: &OwnedFd) -> PathBuf {

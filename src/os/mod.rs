@@ -9,17 +9,34 @@
 
 use std::os::fd::AsFd;
 
+#[cfg(all(target_os = "linux", not(tslice_other_system)))]
+use linux as system;
+#[cfg(all(target_os = "macos", not(tslice_other_system)))]
+use macos as system;
+#[cfg(any(not(any(target_os = "linux", target_os = "macos")), tslice_other_system))]
+use other as system;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-pub use advice::Advice;
-pub use file_id::FileId;
-pub(crate) use holes::{next_data, next_hole};
-pub(crate) use open_files::{NO_TERMINAL, NO_WAIT, open_file_limit};
-pub use open_files::{is_too_many_open_files, raise_open_files};
-pub(crate) use read_files::read_from_stdout;
-pub use read_files::{note_read, note_will_read};
-pub(crate) use signals::is_ignored;
+#[cfg(all(any(target_os = "linux", target_os = "macos"), not(tslice_other_system)))]
+mod attributes;
+mod files;
+#[cfg(all(target_os = "linux", not(tslice_other_system)))]
+mod linux;
+#[cfg(all(target_os = "macos", not(tslice_other_system)))]
+mod macos;
+#[cfg(any(not(target_os = "linux"), tslice_other_system))]
+mod other;
+pub(crate) mod sigbus;
+pub(crate) mod stdio;
+
+pub use files::{
+    Advice, FileId, is_too_many_open_files, note_read, note_will_read, raise_open_files,
+};
+pub(crate) use files::{
+    NO_TERMINAL, NO_WAIT, next_data, next_hole, open_file_limit, read_from_stdout,
+};
+pub(crate) use stdio::is_ignored;
 #[cfg(feature = "remote")]
 pub(crate) use system::machine_vendor;
 pub use system::{EXCHANGES_NAMES, UNNAMED_FILES};
@@ -30,32 +47,6 @@ pub(crate) use system::{
     mapped_pages, memory_bytes, nobody_writes, open_place, open_unnamed, open_within_mount,
     path_of, populate, populate_to_write, reads_ahead, rename_to_free, set_attribute, settle,
 };
-
-#[cfg(all(target_os = "linux", not(tslice_other_system)))]
-use linux as system;
-#[cfg(all(target_os = "macos", not(tslice_other_system)))]
-use macos as system;
-#[cfg(any(not(any(target_os = "linux", target_os = "macos")), tslice_other_system))]
-use other as system;
-
-mod advice;
-#[cfg(all(any(target_os = "linux", target_os = "macos"), not(tslice_other_system)))]
-mod attributes;
-mod file_id;
-mod holes;
-#[cfg(all(target_os = "linux", not(tslice_other_system)))]
-mod linux;
-#[cfg(all(target_os = "macos", not(tslice_other_system)))]
-mod macos;
-mod open_files;
-#[cfg(any(not(target_os = "linux"), tslice_other_system))]
-mod other;
-mod read_files;
-#[cfg(all(any(target_os = "linux", target_os = "macos"), not(tslice_other_system)))]
-mod renames;
-pub(crate) mod sigbus;
-mod signals;
-pub(crate) mod stdio;
 
 /// Wait until a non-blocking descriptor is ready.
 ///

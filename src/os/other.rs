@@ -16,7 +16,7 @@ use rustix::io::{Errno, Result, retry_on_intr};
 use rustix::path::Arg;
 
 use super::FileId;
-use super::advice::Advice;
+use super::files::Advice;
 
 /// Whether the system knows files without names.
 pub const UNNAMED_FILES: bool = false;

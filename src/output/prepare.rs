@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::{FormatOption, LayoutFault, WriteOptions};
 use crate::cast::Cast;
 use crate::dtype::DType;
 use crate::error::{Error, FileName};
 use crate::execute::Conversion;
 use crate::format::{Annotations, TensorInfo, Tensors};
 use crate::input::{Checkpoint, Input, Location, SmallFile};
-use crate::output::fault::{FormatOption, LayoutFault};
 use crate::output::layout;
 use crate::output::layout::{Entries, Frame, OutputFormat, OutputTensor, Request};
-use crate::output::options::WriteOptions;
 use crate::shape::Order;
 use crate::sink::{Destination, Draft, SinkError, SinkOptions, Targets};
 

@@ -16,8 +16,8 @@
 use std::convert::Infallible;
 use std::ops::Range;
 
-use super::extents::{PanelSizes, extents, pass_cost, range_items};
-use super::stretches::{NEAR_BYTES, stretches};
+use super::boxes::{PanelSizes, extents, pass_cost, range_items};
+use super::{NEAR_BYTES, stretches};
 use crate::runs::{Axis, Runs};
 
 /// The bands of a relayout, and its output as it lies in them.

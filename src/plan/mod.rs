@@ -14,30 +14,20 @@
 //! [boxes](Plan::tiled) of several rows of the output instead, so that input and output both are
 //! used by whole cache lines.
 
+use std::convert::Infallible;
 use std::ops::Range;
 
-use crate::runs::{Axis, Runs, span_bytes};
+use boxes::Boxes;
+
+use crate::runs::{Axis, Runs, coalesce, dense_bytes, distance, span_bytes};
 use crate::view::View;
 
 mod bands;
 mod boxes;
-mod cost;
-mod extents;
-mod partition;
-mod piece;
-mod prefetch;
 mod reading;
-mod stretches;
 
 pub(crate) use bands::{Bands, OnePass};
-use boxes::Boxes;
-pub(crate) use cost::{needed_bytes, reads_gap};
-pub(crate) use partition::PieceCuts;
-use partition::{Partition, Ranges};
-use piece::READAHEAD_BYTES;
-pub use piece::{PIECE_BYTES, Panel, Piece, Tiling};
 pub use reading::{Reading, TOUCHED_GAP, Way};
-pub(crate) use stretches::stretches;
 
 /// How to copy a view into a contiguous output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -224,4 +214,282 @@ pub(crate) fn row_piece_bytes(runs: &Runs, unit: u64) -> u64 {
         inner = inner.saturating_mul(axis.len);
     }
     (PIECE_BYTES / row * row).max(row)
+}
+
+/// One piece of a plan: where its bytes come from, and where they go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The bytes of the piece in the input: several runs where it begins or ends within a row.
+    pub input: Vec<Runs>,
+    /// Where the bytes go: as many, in the same order.
+    pub output: Runs,
+}
+
+/// Consecutive pieces that are read together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Panel {
+    /// How many pieces.
+    pub pieces: u64,
+    /// What they need of the input, in ascending ranges.
+    pub input: Vec<Runs>,
+    /// How much memory the input of all panels that are read may take, in bytes.
+    pub room: u64,
+}
+
+/// The bytes of a piece: half of them and the input's share fit in a level-2 cache.
+pub const PIECE_BYTES: u64 = 256 << 10;
+
+/// Gaps longer than this, in bytes, are longer than what kernels commonly read ahead.
+pub(super) const READAHEAD_BYTES: u64 = 128 << 10;
+
+/// The sizes of the pieces of a [tiled](Plan::tiled) plan, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Tiling {
+    /// A piece that is one range of the output, at most. Rows of a piece of several, each of which is
+    /// a write, are as long where that is possible.
+    pub piece_bytes: u64,
+    /// Where such pieces may divide rows, to begin where a block of a file does: the length of the
+    /// first one, the others having `piece_bytes`.
+    pub first_bytes: Option<u64>,
+    /// A piece of several rows, at most.
+    pub box_bytes: u64,
+    /// How long the stretches of the input are that such a piece uses up.
+    pub width_bytes: u64,
+    /// The pages of the input that such a piece may lie in, in bytes: other pieces need the rest of them.
+    pub pages_bytes: u64,
+    /// Where not all fits in memory: the most of it that the input of a panel takes. Panels are then
+    /// [read ahead](Plan::panel) and left behind as a whole.
+    pub panel_bytes: Option<u64>,
+}
+
+impl Tiling {
+    /// For inputs in memory: one cache line of the input, which leaves room for long rows of the output.
+    /// File systems take one write of a file at a time: short rows cost more there than wide stretches
+    /// save while packing.
+    pub const MAPPED: Tiling = Tiling {
+        piece_bytes: PIECE_BYTES,
+        first_bytes: None,
+        box_bytes: 2 << 20,
+        width_bytes: 64,
+        pages_bytes: u64::MAX,
+        panel_bytes: None,
+    };
+
+    /// For inputs that are read by position: fewer, longer reads.
+    pub const READ: Tiling = Tiling { width_bytes: 2 << 10, ..Tiling::MAPPED };
+
+    /// For a source with this [limit of windows](crate::source::Source::window_limit).
+    pub fn of(window_limit: Option<u64>) -> Tiling {
+        if window_limit.is_some() { Tiling::READ } else { Tiling::MAPPED }
+    }
+
+    /// The tiling for pieces that become `by` times as large when they are converted.
+    #[must_use]
+    pub fn divided(self, by: u64) -> Tiling {
+        let (piece_bytes, box_bytes) = (self.piece_bytes / by, self.box_bytes / by);
+        Tiling { piece_bytes, box_bytes, ..self }
+    }
+}
+
+/// The length of chunks of at most `most` that divide `len` evenly, or nearly so.
+pub(super) fn evenly(len: u64, most: u64) -> u64 {
+    len.div_ceil(len.div_ceil(most))
+}
+
+/// Stretches of a panel nearer than this are prefetched with the gap between them, in bytes.
+pub(super) const NEAR_BYTES: u64 = 16 << 10;
+
+/// The bytes of runs in ascending ranges, those with gaps of at most `near` bytes in one.
+pub(crate) fn stretches(runs: Runs, near: u64) -> Runs {
+    let Runs { offset, axes, run } = runs.ascending();
+    let (mut axes, mut run) = coalesce(&axes, run);
+    while let Some(next) = axes.pop_if(|axis| axis.stride as u64 <= run + near) {
+        run = span_bytes(&[next], run);
+    }
+    Runs { offset, axes, run }
+}
+
+/// A read by position of fewer bytes is not faster.
+const SHORT_BYTES: u64 = 1 << 10;
+
+/// A cache line, in bytes: the unit in which memory is read.
+const LINE_BYTES: u64 = 64;
+
+impl Plan {
+    /// Whether other axes are close together in the input than in the output.
+    pub fn is_relayout(&self) -> bool {
+        matches!(self.partition, Partition::Boxes(_))
+    }
+
+    /// About how many bytes of the input must be read, in whole cache lines.
+    ///
+    /// ```
+    /// use tslice::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};
+    /// let layout = Layout::new(&[1000, 1024], 32, Order::C, 128);
+    /// let reads = |index| {
+    ///     let expr = numpy::parse(index).unwrap().expr;
+    ///     let selection = resolve(&expr, layout.shape, false).unwrap();
+    ///     Plan::new(View::new(&layout, &selection).unwrap().runs(), 1, 1 << 18).reads()
+    /// };
+    /// assert_eq!(reads(":"), 1000 * 4096);
+    /// assert_eq!(reads(":, ::2"), 1000 * 4096);
+    /// assert_eq!(reads(":, 5"), 1000 * 64);
+    /// assert_eq!(reads("7, 5"), 64);
+    /// assert_eq!(reads("7:7"), 0);
+    /// ```
+    pub fn reads(&self) -> u64 {
+        if self.bytes() == 0 {
+            return 0;
+        }
+        let mut axes = self.input.axes.clone();
+        axes.sort_unstable_by_key(|axis| axis.stride.unsigned_abs());
+        let (mut cluster, mut clusters) = (self.input.run, 1u64);
+        for axis in axes {
+            let stride = axis.stride.unsigned_abs();
+            if clusters == 1 && stride <= cluster.next_multiple_of(LINE_BYTES) {
+                cluster = cluster.max(stride * (axis.len - 1) + cluster);
+            } else {
+                clusters = clusters.saturating_mul(axis.len);
+            }
+        }
+        clusters.saturating_mul(cluster.next_multiple_of(LINE_BYTES))
+    }
+
+    /// Whether the pieces together need hardly more reads by position than the whole.
+    pub(crate) fn reads_once(&self) -> bool {
+        let needed = |runs: &Runs| needed_bytes(&runs.in_memory_order().axes, runs.run);
+        let pieces = self.pieces();
+        pieces <= 1 || {
+            let first: u64 = self.piece(0).input.iter().map(needed).sum();
+            first.saturating_mul(pieces) <= needed(&self.input).saturating_mul(5) / 4
+        }
+    }
+}
+
+/// How many bytes must be read where axes go from the longest stride to the shortest, those between
+/// runs that are close together included.
+pub(crate) fn needed_bytes(axes: &[Axis], run: u64) -> u64 {
+    axes.iter().rev().filter(|axis| axis.stride != 0).fold(run, |needed, axis| {
+        let item = needed.max(axis.stride.unsigned_abs().min(SHORT_BYTES));
+        item.saturating_mul(axis.len)
+    })
+}
+
+/// Whether items that need so many bytes, `stride` bytes apart, are read together with what lies
+/// between them: at most half as much again is read then.
+pub(crate) fn reads_gap(stride: u64, needed: u64) -> bool {
+    stride <= needed.max(SHORT_BYTES).saturating_mul(3) / 2
+}
+
+/// How a plan's output is divided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Partition {
+    Ranges(Ranges),
+    Cuts(PieceCuts),
+    Boxes(Boxes),
+}
+
+/// Pieces that are ranges of the output of equal length, but for the first and the last one,
+/// wherever rows end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PieceCuts {
+    /// Bytes of all pieces, of the first one at most, and of any other.
+    bytes: u64,
+    first: u64,
+    step: u64,
+}
+
+impl PieceCuts {
+    /// Divide `bytes` bytes behind the first `first` ones, and then every `step`; both at least 1.
+    pub(crate) fn new(bytes: u64, first: u64, step: u64) -> PieceCuts {
+        PieceCuts { bytes, first: first.max(1), step: step.max(1) }
+    }
+
+    pub(crate) fn pieces(&self) -> u64 {
+        match self.bytes {
+            0 => 0,
+            bytes => 1 + bytes.saturating_sub(self.first).div_ceil(self.step),
+        }
+    }
+
+    pub(crate) fn range(&self, number: u64) -> Range<u64> {
+        let end = self.first + number * self.step;
+        let start = if number == 0 { 0 } else { end - self.step };
+        start..end.min(self.bytes)
+    }
+
+    pub(super) fn piece(&self, input: &Runs, number: u64) -> Piece {
+        let range = self.range(number);
+        let output = Runs::contiguous(range.start, range.end - range.start);
+        let mut boxes = Vec::new();
+        let Ok(()) = input.split(range, &mut |runs| {
+            boxes.push(runs);
+            Ok::<_, Infallible>(())
+        });
+        Piece { input: boxes, output }
+    }
+}
+
+/// Pieces that are ranges of the output, in its order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ranges {
+    /// The axis that is divided; `axes.len()` for the run itself.
+    pub(super) axis: usize,
+    /// Items of that axis (bytes, of the run) in a piece, and pieces along it.
+    pub(super) chunk: u64,
+    pub(super) chunks: u64,
+    /// Bytes of output an item of that axis.
+    inner: u64,
+}
+
+impl Ranges {
+    /// Divide the outermost axis one of whose items (its inner axes and their bytes) fits a piece.
+    pub(super) fn choose(
+        input: &Runs,
+        unit: u64,
+        piece_bytes: u64,
+        fits: impl Fn(&[Axis], u64) -> bool,
+    ) -> Ranges {
+        let Runs { axes, run, .. } = input;
+        let mut inner = *run;
+        let mut divided = None;
+        for (at, axis) in axes.iter().enumerate().rev() {
+            if !fits(&axes[at + 1..], inner) {
+                break;
+            }
+            divided = Some((at, axis.len, inner, 1));
+            inner = inner.saturating_mul(axis.len);
+        }
+        let (axis, len, inner, unit) = divided.unwrap_or((axes.len(), *run, 1, unit));
+        let most = (piece_bytes / inner / unit * unit).max(unit);
+        let chunk = evenly(len, most).next_multiple_of(unit).min(len);
+        Ranges { axis, chunk, chunks: len.div_ceil(chunk), inner }
+    }
+
+    pub(super) fn pieces(&self, axes: &[Axis]) -> u64 {
+        dense_bytes(&axes[..self.axis], self.chunks)
+    }
+
+    pub(super) fn piece(&self, input: &Runs, number: u64) -> Piece {
+        let Ranges { axis, chunk, chunks, inner } = *self;
+        let (outer, divided) = input.axes.split_at(axis);
+        let whole = divided.first().map_or(input.run, |axis| axis.len);
+        let first = number % chunks * chunk;
+        let len = chunk.min(whole - first);
+        let outer_item = number / chunks;
+        let output = Runs::contiguous((outer_item * whole + first) * inner, len * inner);
+        let mut offset = input.offset + distance(outer, outer_item);
+        let (mut axes, mut run) = (divided.to_vec(), input.run);
+        match axes.first_mut() {
+            Some(axis) => {
+                offset += first as i64 * axis.stride;
+                axis.len = len;
+            }
+            None => {
+                offset += first as i64;
+                run = len;
+            }
+        }
+        Piece { input: vec![Runs { offset, axes, run }], output }
+    }
 }

@@ -1,14 +1,13 @@
 //! One element as text, in columns with the others of its array.
 
+use std::convert::Infallible;
 use std::fmt::Write;
 use std::ops::Range;
 
 use super::float::FloatColumn;
-use super::item::PrintedItem;
-use super::number::{is_numpys, write_float, write_small_float};
-use super::options::PrintOptions;
+use super::scalar::{is_numpys, write_float, write_small_float};
 use super::strings::{write_bytes, write_unicode, write_void};
-use super::words::Words;
+use super::{Elements, PrintOptions};
 use crate::dtype::{DType, Endian, Integers, Shortened, Step, TimeKind, TimeUnit, Walk};
 use crate::element::{FloatFormat, Meaning, NAT, write_datetime};
 
@@ -284,4 +283,133 @@ fn time(value: i64, unit: Option<TimeUnit>) -> String {
     write_datetime(&mut text, value, unit);
     text.push('\'');
     text
+}
+
+/// Elements of more bytes than this are not held.
+pub(super) const LARGE: u64 = 64 << 10;
+
+/// The most bytes that are asked for at a time.
+pub(super) const CHUNK: u64 = 16 << 10;
+
+/// The bytes of an element.
+pub(super) trait PrintedItem {
+    /// Why they could not be read.
+    type Error;
+
+    /// So many of them from a place in it on, at most [`CHUNK`] or [`LARGE`] of a small one.
+    fn bytes(&mut self, at: u64, len: u64) -> Result<&[u8], Self::Error>;
+}
+
+/// An element in memory.
+pub(super) struct Held<'a>(pub(super) &'a [u8]);
+
+impl PrintedItem for Held<'_> {
+    type Error = Infallible;
+
+    fn bytes(&mut self, at: u64, len: u64) -> Result<&[u8], Infallible> {
+        Ok(&self.0[at as usize..(at + len) as usize])
+    }
+}
+
+/// An element that is read in windows.
+pub(super) struct Windowed<'a, E> {
+    elements: &'a mut Elements<'a, E>,
+    /// Where it begins among the bytes of all elements, and how many it has.
+    start: u64,
+    size: u64,
+    /// What is held of it, and from where on.
+    window: Vec<u8>,
+    from: u64,
+}
+
+impl<'a, E> Windowed<'a, E> {
+    /// Element `number` of those that have `size` bytes.
+    pub(super) fn new(elements: &'a mut Elements<'a, E>, number: u64, size: u64) -> Self {
+        Windowed { elements, start: number * size, size, window: Vec::new(), from: 0 }
+    }
+}
+
+impl<E> PrintedItem for Windowed<'_, E> {
+    type Error = E;
+
+    fn bytes(&mut self, at: u64, len: u64) -> Result<&[u8], E> {
+        let held = self.from..self.from + self.window.len() as u64;
+        if at < held.start || at + len > held.end {
+            // those who come from behind go on so
+            let backwards = at < self.from;
+            self.from = if backwards { (at + len).saturating_sub(LARGE) } else { at };
+            let count = LARGE.max(len).min(self.size - self.from);
+            self.window.resize(count as usize, 0);
+            (self.elements)(self.start + self.from, &mut self.window)?;
+        }
+        let first = (at - self.from) as usize;
+        Ok(&self.window[first..first + len as usize])
+    }
+}
+
+/// Text that is collected, and handed on where there is much of it.
+pub(super) struct Words<'a, E> {
+    /// What has been collected.
+    pub(super) text: String,
+    to: To<'a, E>,
+}
+
+/// Writes a part of a text.
+pub(super) type WriteText<'a, E> = dyn FnMut(&str) -> Result<(), E> + 'a;
+
+/// Where text goes.
+pub(super) enum To<'a, E> {
+    /// Nowhere: it is held.
+    Held,
+    /// Its characters are counted.
+    Counted(usize),
+    /// It is written as it comes.
+    Written(&'a mut WriteText<'a, E>),
+    /// No more than so many characters are held.
+    Cut(usize),
+}
+
+/// How much text is collected, in bytes.
+const COLLECTED: usize = 64 << 10;
+
+impl<'a, E> Words<'a, E> {
+    pub(super) fn new(to: To<'a, E>) -> Words<'a, E> {
+        Words { text: String::new(), to }
+    }
+
+    /// Hand on what has been collected, if it is much; to be called between parts of a text.
+    /// Whether more of it is wanted.
+    pub(super) fn go_on(&mut self) -> Result<bool, E> {
+        if let To::Cut(most) = self.to {
+            return Ok(self.text.len() <= 4 * most);
+        }
+        if self.text.len() >= COLLECTED {
+            self.hand_on()?;
+        }
+        Ok(true)
+    }
+
+    fn hand_on(&mut self) -> Result<(), E> {
+        match &mut self.to {
+            To::Held | To::Cut(_) => return Ok(()),
+            To::Counted(count) => *count += self.text.chars().count(),
+            To::Written(write) => write(&self.text)?,
+        }
+        self.text.clear();
+        Ok(())
+    }
+
+    /// The text is complete: how many characters were counted, and what is held, with dots where
+    /// it was cut.
+    pub(super) fn end(mut self) -> Result<(usize, String), E> {
+        self.hand_on()?;
+        let count = if let To::Counted(count) = self.to { count } else { 0 };
+        if let To::Cut(most) = self.to
+            && let Some((end, _)) = self.text.char_indices().nth(most)
+        {
+            self.text.truncate(end);
+            self.text.push_str("...");
+        }
+        Ok((count, self.text))
+    }
 }

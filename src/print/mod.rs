@@ -20,26 +20,17 @@
 //! assert_eq!(text, "[  0.5 100.    nan]");
 //! ```
 
-mod array;
-mod element;
-mod elements;
-mod float;
-mod item;
-mod kept;
-mod number;
-mod options;
-mod scalar;
-mod strings;
-mod words;
+use array::{Kept, KeptCursor, Shown};
+use element::{Formatter, Held, To, Windowed, Words};
 
 use crate::dtype::DType;
 use crate::element::FloatFormat;
-use element::Formatter;
-pub use elements::Elements;
-use item::{Held, Windowed};
-use kept::{Kept, KeptCursor, Shown};
-pub use options::PrintOptions;
-use words::{To, Words};
+
+mod array;
+mod element;
+mod float;
+mod scalar;
+mod strings;
 
 /// Whether elements of a dtype can be printed: all but floats of 4 and 6 bits, and descriptions
 /// that no reader makes.
@@ -62,7 +53,7 @@ pub fn short(value: f64) -> String {
         return value.to_string();
     }
     let mut text = String::new();
-    number::write_small_float(&mut text, FloatFormat::DOUBLE, value.to_bits().into());
+    scalar::write_small_float(&mut text, FloatFormat::DOUBLE, value.to_bits().into());
     text
 }
 
@@ -125,3 +116,26 @@ pub fn print<E>(
     array::ArrayWriter { shape, edge, formatter: &formatter, size, cursor, elements, write }
         .write(options.line_width)
 }
+
+/// NumPy's print options; the others have NumPy's defaults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrintOptions {
+    /// The most digits behind the point of a float.
+    pub precision: u16,
+    /// Arrays of more elements are shortened; `u64::MAX` prints all.
+    pub threshold: u64,
+    /// How many items of a shortened axis are shown at each end.
+    pub edge: u64,
+    /// Characters a line.
+    pub line_width: usize,
+}
+
+impl Default for PrintOptions {
+    fn default() -> PrintOptions {
+        PrintOptions { precision: 8, threshold: 1000, edge: 3, line_width: 75 }
+    }
+}
+
+/// Reads the bytes of an array's elements from a position on, in C order without gaps, as many as
+/// there is room for.
+pub type Elements<'a, E> = dyn FnMut(u64, &mut [u8]) -> Result<(), E> + 'a;

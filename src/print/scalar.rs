@@ -1,13 +1,14 @@
 //! Arrays without axes: NumPy prints their element as a scalar, without columns and quotes.
 
-use super::element::Formatter;
-use super::item::PrintedItem;
-use super::number::write_complex;
-use super::options::PrintOptions;
+use std::fmt::Write;
+
+use super::PrintOptions;
+use super::element::{Formatter, PrintedItem, Words};
 use super::strings::{write_bytes, write_plain};
-use super::words::Words;
-use crate::dtype::{DType, TimeKind};
-use crate::element::{Meaning, NAT, write_datetime, write_timedelta};
+use crate::dtype::{DType, Endian, TimeKind};
+use crate::element::{
+    Decimal, FloatFormat, Magnitude, Meaning, NAT, Trim, write_datetime, write_timedelta,
+};
 
 /// Append an element as Python's `str` of a NumPy scalar does.
 pub(super) fn write<I: PrintedItem>(
@@ -42,4 +43,82 @@ pub(super) fn write<I: PrintedItem>(
         }
     }
     Ok(())
+}
+
+/// Whether NumPy has floats of a format; others are those of `ml_dtypes`.
+pub(super) fn is_numpys(format: FloatFormat) -> bool {
+    use FloatFormat as F;
+    matches!(format, F::HALF | F::SINGLE | F::DOUBLE | F::EXTENDED)
+}
+
+/// Append a float as NumPy's scalars print: `1.0`, `1e+16`.
+pub(super) fn write_float(out: &mut String, format: FloatFormat, bits: u128) {
+    let plain = Decimal { trim: Trim::LeaveOneZero, ..Decimal::default() };
+    write_lone(out, format, bits, plain);
+}
+
+/// Append a complex number: `(1+2j)`, `2j`.
+fn write_complex(out: &mut String, format: FloatFormat, endian: Endian, bytes: &[u8]) {
+    let (real, imaginary) = bytes.split_at(bytes.len() / 2);
+    let (real, imaginary) = (endian.bits(real), endian.bits(imaginary));
+    let plain = Decimal { trim: Trim::PointToo, ..Decimal::default() };
+    if format.decode(real).is_positive_zero() {
+        write_lone(out, format, imaginary, plain);
+        out.push('j');
+    } else {
+        out.push('(');
+        write_lone(out, format, real, plain);
+        write_lone(out, format, imaginary, Decimal { plus: true, ..plain });
+        out.push_str("j)");
+    }
+}
+
+/// Append a float, with an exponent where it is large or small.
+fn write_lone(out: &mut String, format: FloatFormat, bits: u128, plain: Decimal) {
+    let float = format.decode(bits);
+    match float.magnitude {
+        Magnitude::Nan => out.push_str(if plain.plus { "+nan" } else { "nan" }),
+        Magnitude::Infinite => out.push_str(match (float.negative, plain.plus) {
+            (true, _) => "-inf",
+            (false, true) => "+inf",
+            (false, false) => "inf",
+        }),
+        Magnitude::Finite { mantissa, .. } => {
+            let greatest = match format {
+                FloatFormat::HALF => 1e3,
+                FloatFormat::SINGLE => 1e6,
+                _ => 1e16,
+            };
+            if mantissa == 0 || (1e-4..greatest).contains(&float.value().abs()) {
+                plain.positional(out, &float);
+            } else {
+                Decimal { trim: Trim::PointToo, ..plain }.scientific(out, &float);
+            }
+        }
+    }
+}
+
+/// Append a float of `ml_dtypes` as its package prints it: in C's `%g`, with six digits.
+pub(super) fn write_small_float(out: &mut String, format: FloatFormat, bits: u128) {
+    let value = format.value(bits);
+    if !value.is_finite() {
+        let text = if value.is_nan() { "nan" } else { "inf" };
+        out.push_str(if value == f64::NEG_INFINITY { "-" } else { "" });
+        return out.push_str(text);
+    }
+    let scientific = format!("{value:.5e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let trimmed = |digits: &str| match digits.contains('.') {
+        true => digits.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => digits.to_owned(),
+    };
+    // writing to a string cannot fail
+    let _ = if (-4..6).contains(&exponent) {
+        let places = (5 - exponent) as usize;
+        out.write_str(&trimmed(&format!("{value:.places$}")))
+    } else {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        write!(out, "{}e{sign}{:02}", trimmed(digits), exponent.unsigned_abs())
+    };
 }

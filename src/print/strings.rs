@@ -3,8 +3,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use super::item::{CHUNK, PrintedItem};
-use super::words::Words;
+use super::element::{CHUNK, PrintedItem, Words};
 use crate::dtype::{CodePoints, Endian};
 
 /// Go through a range of an element, a multiple of 4 bytes at a time; `visit` says whether to go on.

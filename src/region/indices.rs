@@ -1,22 +1,28 @@
 //! An index tensor, in memory or in a file.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
+use super::chunks::{decoded_bytes, decoded_info};
+use super::strided::{layout, layouts};
+use super::{ReadBy, ReadFor, Region, RegionPieces};
 use crate::dtype::{DType, Endian, Scalar};
-use crate::error::{Error, FileName};
-use crate::execute::{self, Progress, Workers};
+use crate::error::{Cause, Error, FileName};
+use crate::execute;
+use crate::execute::{
+    BadPosition, Clipped, Conversion, CopyStep, ExecuteError, FillError, OutOfCore, Pieces,
+    Progress, TwoPasses, Workers, spool_pieces,
+};
 use crate::format::TensorInfo;
-use crate::gather::{Gather, GatherError, Indexed, Indices, Options};
-use crate::region::contract::Region;
-use crate::region::decoded::{decoded_bytes, decoded_info};
-use crate::region::fields::{layout, layouts};
-use crate::region::list::{Gathered, GatheredList};
+use crate::gather::{
+    Distributed, Gather, GatherError, GatherPieces, Indexed, Indices, Options, Relaid, has_room,
+};
+use crate::plan::{PIECE_BYTES, Reading};
 use crate::runs::Runs;
-use crate::shape::Order;
-use crate::shape::normalize_axis;
+use crate::shape::{Order, normalize_axis};
 use crate::source::{ConcatSource, MemorySource, Source};
-use crate::view::Layout;
+use crate::view::{Layout, View};
 
 /// Positions to gather from.
 #[derive(Clone)]
@@ -238,4 +244,216 @@ fn gather(
         Some(axis) => Indexed::along(params, &indices, axis, options)?,
     };
     Gather::new(params, indexed, options)
+}
+
+/// Positions that index tensors name.
+#[derive(Clone)]
+pub struct Gathered {
+    /// What to gather.
+    pub gather: Gather,
+    /// The index tensors.
+    pub lists: Vec<GatheredList>,
+}
+
+/// The bytes of an index tensor.
+#[derive(Clone)]
+pub struct GatheredList {
+    /// The bytes.
+    pub source: Arc<dyn Source>,
+    /// The file that they lie in, for errors; `None` for indices that were typed.
+    pub file: Option<FileName>,
+}
+
+impl Gathered {
+    /// The sources of the index tensors.
+    pub(crate) fn sources(&self) -> Vec<&dyn Source> {
+        GatheredList::sources(&self.lists)
+    }
+}
+
+impl GatheredList {
+    /// The sources of index tensors.
+    pub(crate) fn sources(lists: &[GatheredList]) -> Vec<&dyn Source> {
+        lists.iter().map(|list| list.source.as_ref()).collect()
+    }
+
+    /// Check that none of these was cut short while it was read.
+    pub(crate) fn verify_all(lists: &[GatheredList]) -> Result<(), Error> {
+        lists.iter().try_for_each(|list| list.source.verify().map_err(|error| list.error(error)))
+    }
+
+    /// The error of index tensors that are bad, or could not be read.
+    pub fn failed(lists: &[GatheredList], error: FillError) -> Error {
+        // a file that was cut short is the reason for whatever else is wrong with it
+        if let Err(error) = GatheredList::verify_all(lists) {
+            return error;
+        }
+        let of = |list: usize, cause: Cause| match lists.get(list) {
+            Some(list) => list.error(cause),
+            None => cause.into(),
+        };
+        match error {
+            FillError::Indices { list, error } => of(list, error.into()),
+            FillError::Source(error) => of(0, error.into()),
+            error @ FillError::Position(BadPosition::Listed { list, .. }) => {
+                of(list, ExecuteError::Fill { transfer: 0, error }.into())
+            }
+            error => ExecuteError::Fill { transfer: 0, error }.into(),
+        }
+    }
+
+    /// An error that is about it.
+    fn error(&self, cause: impl Into<Cause>) -> Error {
+        Error::of_file(self.file.as_ref(), cause)
+    }
+
+    /// The file that it lies in, by its path.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match &self.file {
+            Some(FileName::Path(path)) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Add all bytes of indices that have no file of their own.
+    pub(crate) fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        if self.path().is_some() {
+            return Ok(());
+        }
+        let indices = self.source.as_ref();
+        let mut scratch = Vec::new();
+        let limit = indices.window_limit().unwrap_or(u64::MAX).clamp(1, 1 << 20);
+        let mut start = 0;
+        while start < indices.len() {
+            let end = (start + limit).min(indices.len());
+            add(indices.window(start..end, &mut scratch)?);
+            start = end;
+        }
+        Ok(())
+    }
+}
+
+impl Region for Gathered {
+    fn bytes(&self) -> u64 {
+        self.gather.bytes()
+    }
+
+    fn pieces<'a>(&'a self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
+        let first_bytes = match by.to {
+            ReadFor::Position(at) => by.conversion.first_bytes(at, PIECE_BYTES),
+            ReadFor::Memory | ReadFor::Stream => None,
+        };
+        let pieces = self.bound(by)?;
+        if let Some(steps) = self.steps(&pieces, by)?
+            && has_room(steps.needed_bytes)?
+        {
+            return steps.pieces(by);
+        }
+        if by.to != ReadFor::Memory {
+            let distributed = pieces.distributed(by.source, by.workers, by.progress)?;
+            if let Some(Distributed { start, kept, pieces }) = distributed {
+                let window = self.gather.window().unwrap_or(0..self.gather.bytes());
+                let window = window.start - start..window.end - start;
+                let pieces = Box::new(Clipped::new(pieces, window));
+                return Ok(RegionPieces { pieces, copied: Some(kept) });
+            }
+        }
+        let pieces: Box<dyn Pieces + 'a> = match (self.gather.window(), first_bytes) {
+            (None, Some(first)) => Box::new(pieces.divided(first, PIECE_BYTES)),
+            (None, None) => Box::new(pieces),
+            (Some(range), _) => Box::new(Clipped::new(pieces, range)),
+        };
+        Ok(RegionPieces { pieces, copied: None })
+    }
+
+    fn out_of_core(&self, by: &ReadBy<'_>) -> Result<Option<OutOfCore>, ExecuteError> {
+        let pieces = self.bound(by)?;
+        if let Some(steps) = self.steps(&pieces, by)?
+            && has_room(steps.needed_bytes)?
+        {
+            return Ok(Some(steps.plan));
+        }
+        pieces.out_of_core(by.source)
+    }
+
+    fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {
+        let gather = self.gather.clone().within(range);
+        vec![Arc::new(Gathered { gather, lists: self.lists.clone() })]
+    }
+
+    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        add(self.gather.identity().as_bytes());
+        self.lists.iter().try_for_each(|list| list.identify(add))
+    }
+
+    fn reading(&self) -> Option<Reading> {
+        Some(self.gather.reading())
+    }
+
+    fn gathered(&self) -> Option<&Gathered> {
+        Some(self)
+    }
+}
+
+impl Gathered {
+    /// What is gathered, with the sources of its lists.
+    fn bound(&self, by: &ReadBy<'_>) -> Result<GatherPieces<'_>, ExecuteError> {
+        let pieces = self.gather.clone().with(&self.sources(), by.unit, by.workers);
+        pieces.map_err(|error| {
+            let error = match error {
+                // nothing but an index tensor has been read
+                FillError::Source(error) => FillError::Indices { list: 0, error },
+                error => error,
+            };
+            ExecuteError::Fill { transfer: 0, error }
+        })
+    }
+
+    /// The two steps to a result in another order than that of the params, where they are the faster way.
+    fn steps(
+        &self,
+        pieces: &GatherPieces<'_>,
+        by: &ReadBy<'_>,
+    ) -> Result<Option<TwoSteps<'_>>, ExecuteError> {
+        let relaid = self.gather.relaid().filter(|_| by.to != ReadFor::Memory);
+        let Some(Relaid { gather, view }) = relaid.filter(|_| pieces.reads_rows_again(by.source))
+        else {
+            return Ok(None);
+        };
+        let rows = Gathered { gather: gather.clone(), lists: self.lists.clone() };
+        let first = rows.out_of_core(by)?;
+        let mut plan = first.unwrap_or_else(|| OutOfCore::of(CopyStep::InOrder, 0));
+        let needed_bytes = plan.temporary_bytes.saturating_add(rows.bytes());
+        let in_order = by.to == ReadFor::Stream;
+        let then = TwoPasses::of_spooled(rows.bytes(), view.runs(), in_order)
+            .map_or_else(|| OutOfCore::of(CopyStep::Panels, 0), |passes| passes.out_of_core());
+        plan.steps.extend(then.steps);
+        plan.temporary_bytes = needed_bytes.saturating_add(then.temporary_bytes);
+        Ok(Some(TwoSteps { rows, view, plan, needed_bytes }))
+    }
+}
+
+/// Rows that are kept in the order of the params, and the result that is made of them.
+struct TwoSteps<'a> {
+    rows: Gathered,
+    view: &'a View,
+    plan: OutOfCore,
+    /// The temporary bytes without which it cannot be.
+    needed_bytes: u64,
+}
+
+impl<'a> TwoSteps<'a> {
+    /// Keep the rows, and say how the result is made.
+    fn pieces(&self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
+        let (conversion, to) = (Conversion::None, ReadFor::Position(0));
+        let RegionPieces { pieces, copied } =
+            self.rows.pieces(&ReadBy { conversion, unit: 1, to, ..*by })?;
+        let source = copied.as_deref().unwrap_or(by.source);
+        by.progress.kept.begin(self.rows.bytes());
+        let kept = spool_pieces(source, pieces.as_ref(), by.workers, by.progress)?;
+        by.progress.kept.begin(0);
+        drop(pieces);
+        let laid = self.view.pieces(&ReadBy { source: kept.as_ref(), ..*by })?;
+        Ok(RegionPieces { copied: laid.copied.or(Some(kept)), ..laid })
+    }
 }

@@ -7,22 +7,22 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::Region;
+use super::chunks::{decoded_bytes, decoded_info};
+use super::indices::{Gathered, GatheredList};
+use super::strided::layout;
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{ExecuteError, Progress, Workers};
 use crate::format::TensorInfo;
-use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask};
+use crate::gather;
+use crate::gather::{Gather, Indexed, Indices, ListTensor, Mask};
 use crate::index::resolve::{
     ListPositions, ListShape, ResolveError, Rules, SelectedList, Selection, resolve_with,
 };
 use crate::index::{FileRef, IndexExpr, Item, List};
-use crate::input::{Input, Location};
-use crate::input::{OpenOptions, open_watched};
+use crate::input::{Input, Location, OpenOptions, open_watched};
 use crate::permutation::Permutation;
-use crate::region::contract::Region;
-use crate::region::decoded::{decoded_bytes, decoded_info};
-use crate::region::fields::layout;
-use crate::region::list::{Gathered, GatheredList};
 use crate::shape::Order;
 use crate::source::{IoMode, MemorySource};
 use crate::view::{Layout, View};

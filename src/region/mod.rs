@@ -5,25 +5,342 @@
 //! tensors name (`gathered`), either of a tensor in chunks (`chunks`), and fields side by side (`fields`). A [`Take`] is a region on its way to
 //! its place in an output. The index tensors of an expression are opened here too ([`Lists`]).
 
-mod chunks;
-mod contract;
-mod decoded;
-mod fields;
-mod gathered;
-mod indices;
-mod list;
-mod lists;
-mod reader;
-mod strided;
-mod take;
+use std::ops::Range;
+use std::sync::Arc;
 
-pub use contract::{ReadBy, ReadFor, Region, RegionPieces};
-pub(crate) use decoded::{decoded_bytes, decoded_info};
-pub use fields::layout as layout_of;
-pub(crate) use indices::GatheredTensor;
-pub(crate) use indices::gathered_axes;
-pub use indices::{IndexTensor, gathered_shape};
-pub use list::{Gathered, GatheredList};
+use crate::error::Error;
+use crate::execute::{
+    Conversion, ExecuteError, FillError, OutOfCore, Pieces, Progress, ReadFrom, SHARED_BYTES,
+    WINDOW_BYTES, Workers, read_pieces, read_range,
+};
+use crate::input::{Bytes, Input, Location, failed_source};
+use crate::plan::{Plan, Reading};
+use crate::runs::Runs;
+use crate::source::Source;
+use crate::view::View;
+
+mod chunks;
+mod indices;
+mod lists;
+mod strided;
+
+pub(crate) use chunks::{decoded_bytes, decoded_info};
+pub use indices::{Gathered, GatheredList, IndexTensor, gathered_shape};
+pub(crate) use indices::{GatheredTensor, gathered_axes};
 pub use lists::{ListError, ListFault, Lists, OpenIndex};
-pub use reader::RegionReader;
-pub use take::Take;
+pub use strided::layout as layout_of;
+
+// What a region of a tensor answers, whatever kind it is.
+//
+// Copies, comparisons, statistics, parts and the library's handles know no more of a region than
+// this. A new way of finding the bytes of a tensor is one more implementation.
+
+/// Bytes of one tensor, in the order of the output.
+pub trait Region: Send + Sync {
+    /// How many bytes.
+    fn bytes(&self) -> u64;
+
+    /// What it is to the executor.
+    ///
+    /// # Errors
+    /// What must be read or put in order first cannot be: an index tensor, or a tensor that is read
+    /// in another order than it is written.
+    fn pieces<'a>(&'a self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError>;
+
+    /// A range of its bytes, in one region or in several that follow each other.
+    fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>>;
+
+    /// Add all that decides which bytes of its tensor it is, but for the content of files.
+    ///
+    /// # Errors
+    /// Typed indices that cannot be read.
+    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error>;
+
+    /// The plan of its [pieces](Region::pieces) where it does not fit in memory; `None` where it does, or is
+    /// there.
+    ///
+    /// # Errors
+    /// An index tensor that cannot be read.
+    fn out_of_core(&self, by: &ReadBy<'_>) -> Result<Option<OutOfCore>, ExecuteError> {
+        let _ = by;
+        Ok(None)
+    }
+
+    /// About how many bytes of the input are read, in whole cache lines, where no piece divides
+    /// `unit` bytes.
+    fn reads(&self, unit: u64) -> u64 {
+        let _ = unit;
+        self.bytes()
+    }
+
+    /// How it is read in one pass of a stream that begins at position `start`, in windows of at most
+    /// `window` bytes; `None` where that cannot be.
+    fn forward(&self, start: u64, unit: u64, window: u64) -> Option<Plan> {
+        let _ = (start, unit, window);
+        None
+    }
+
+    /// What can be said of how it is read; `None` where that is not known.
+    fn reading(&self) -> Option<Reading> {
+        None
+    }
+
+    /// The ranges of positions that it is, where it is nothing else.
+    fn strided(&self) -> Option<&View> {
+        None
+    }
+
+    /// What is gathered; of several fields, what is of the first, since the index tensors of all are
+    /// one.
+    fn gathered(&self) -> Option<&Gathered> {
+        None
+    }
+}
+
+/// How the bytes of a region are read.
+#[derive(Clone, Copy)]
+pub struct ReadBy<'a> {
+    /// The bytes of the tensor's file.
+    pub source: &'a dyn Source,
+    /// What elements go through.
+    pub conversion: Conversion,
+    /// No piece divides so many bytes.
+    pub unit: u64,
+    /// Where the bytes go.
+    pub to: ReadFor,
+    /// Who puts in order what must be in order first.
+    pub workers: &'a Workers,
+    /// How far that is.
+    pub progress: &'a Progress,
+}
+
+/// What the bytes of a region are read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadFor {
+    /// To this position of an output that takes bytes in any order.
+    Position(u64),
+    /// To memory, piece by piece.
+    Memory,
+    /// To an output that takes bytes in order only.
+    Stream,
+}
+
+/// The pieces of a region, and the source that they are of, where that is not the tensor's own.
+pub struct RegionPieces<'a> {
+    /// The pieces.
+    pub pieces: Box<dyn Pieces + 'a>,
+    /// A temporary copy, in the order of the output.
+    pub copied: Option<Box<dyn Source>>,
+}
+
+impl dyn Region + '_ {
+    /// The index tensors.
+    pub fn lists(&self) -> &[GatheredList] {
+        self.gathered().map_or(&[], |gathered| &gathered.lists)
+    }
+
+    /// Check that the index tensors were not cut short while they were read.
+    pub(crate) fn verify_lists(&self) -> Result<(), Error> {
+        GatheredList::verify_all(self.lists())
+    }
+
+    /// The error of index tensors that are bad, or could not be read.
+    pub(crate) fn failed_fill(&self, error: FillError) -> Error {
+        GatheredList::failed(self.lists(), error)
+    }
+}
+
+/// A region on its way to its place in the output.
+pub struct Take {
+    /// The part of the input that it is taken of.
+    pub part: usize,
+    /// What is taken.
+    pub region: Arc<dyn Region>,
+    /// What elements go through on the way.
+    pub conversion: Conversion,
+    /// Where it goes in the output, in bytes.
+    pub at: u64,
+    /// No piece divides so many bytes: an element, where it is converted or looked at.
+    pub unit: u64,
+}
+
+impl Take {
+    /// What is taken of a part of the input, on its way to position `at` of the output.
+    pub fn new(part: usize, region: Arc<dyn Region>, conversion: Conversion, at: u64) -> Take {
+        Take { part, region, conversion, at, unit: conversion.unit() }
+    }
+
+    /// Add what is taken of the next tensor to `takes`: to the last of them, where both are one
+    /// range of bytes in the input and in the output. A range that stays alone, of which there may be
+    /// hundreds of thousands, keeps no axes.
+    pub fn push(self, takes: &mut Vec<Take>) {
+        let joined = takes.last_mut().and_then(|last| Some((last.followed_by(&self)?, last)));
+        match (joined, self.region.strided()) {
+            (Some((region, last)), _) => last.region = region,
+            (None, Some(view)) if self.conversion == Conversion::None => {
+                let region = Arc::new(view.coalesced());
+                takes.push(Take { region, ..self });
+            }
+            (None, _) => takes.push(self),
+        }
+    }
+
+    /// What this and the next one take, where that is one range.
+    fn followed_by(&self, next: &Take) -> Option<Arc<dyn Region>> {
+        let plain = |take: &Take| take.conversion == Conversion::None;
+        if !plain(self) || !plain(next) || self.part != next.part {
+            return None;
+        }
+        let (first, second) = (self.region.strided()?, next.region.strided()?);
+        match self.at.checked_add(first.bytes()) {
+            Some(end) if end == next.at && second.bytes() == 0 => Some(Arc::clone(&self.region)),
+            Some(end) if end == next.at => Some(Arc::new(first.followed_by(second)?)),
+            _ => None,
+        }
+    }
+
+    /// Whether its bytes may be shared with the file that they are in.
+    pub(crate) fn may_share(&self, input: &Input) -> bool {
+        let file = |range: &Range<u64>| match &input.bytes {
+            Bytes::Random(source) => source.file(range.clone()).is_some(),
+            Bytes::Stream(_) => false,
+        };
+        self.range().is_some_and(|range| file(&range))
+    }
+
+    /// The range of the input that goes to the output as it is, where it is one and long enough to
+    /// be shared.
+    pub(crate) fn range(&self) -> Option<Range<u64>> {
+        let view = self.region.strided()?;
+        let long = |range: &Range<u64>| range.end - range.start >= SHARED_BYTES;
+        view.range().filter(long).filter(|_| self.conversion == Conversion::None)
+    }
+
+    /// How it is read in one pass of a stream that begins at position `start`, where it can be.
+    pub(crate) fn forward(&self, start: u64) -> Option<Plan> {
+        let window = WINDOW_BYTES / self.conversion.expansion();
+        self.region.forward(start, self.unit, window)
+    }
+
+    /// Bytes of the output.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.conversion.output_bytes(self.region.bytes())
+    }
+
+    /// About how many bytes of the input are read, in whole cache lines.
+    pub(crate) fn reads(&self) -> u64 {
+        self.region.reads(self.unit)
+    }
+
+    /// What goes to a range of the output.
+    pub(crate) fn within(&self, range: &Range<u64>) -> Vec<Take> {
+        let cut = |at: u64| at.saturating_sub(self.at).min(self.bytes());
+        let window = cut(range.start)..cut(range.end);
+        let start = self.input_bytes(window.start);
+        self.window(window, self.at + self.conversion.output_bytes(start))
+    }
+
+    /// A range of the bytes that it is in the output, to be written from position `at` on. An element
+    /// that is converted on the way is not divided: it belongs to the range after the cut.
+    pub(crate) fn window(&self, window: Range<u64>, mut at: u64) -> Vec<Take> {
+        let window = self.input_bytes(window.start)..self.input_bytes(window.end);
+        let regions = match &self.region {
+            _ if window.is_empty() => Vec::new(),
+            whole if window == (0..whole.bytes()) => vec![Arc::clone(whole)],
+            region => region.within(window),
+        };
+        let take = |region: Arc<dyn Region>| {
+            let start = at;
+            at += self.conversion.output_bytes(region.bytes());
+            Take { region, at: start, ..*self }
+        };
+        regions.into_iter().map(take).collect()
+    }
+
+    /// The bytes of the region that become its first `output` bytes, or fewer.
+    fn input_bytes(&self, output: u64) -> u64 {
+        match output == self.bytes() {
+            true => self.region.bytes(),
+            false => self.conversion.input_bytes(output),
+        }
+    }
+}
+
+/// Reads ranges of the bytes that a copy of a region would write, and no more than they need.
+pub struct RegionReader<'a> {
+    location: Location,
+    source: Arc<dyn Source>,
+    bytes: RegionBytes<'a>,
+}
+
+/// How ranges are found.
+enum RegionBytes<'a> {
+    /// Strided bytes.
+    Runs(Runs),
+    /// Positions that an index tensor names: whole pieces are gathered.
+    Pieces(Box<dyn Pieces + 'a>),
+}
+
+impl<'a> RegionReader<'a> {
+    /// Prepare to read a region of an input. A pipe is copied to a temporary file.
+    ///
+    /// # Errors
+    /// A pipe or an index tensor that cannot be read.
+    pub fn new(input: &mut Input, region: &'a dyn Region) -> Result<RegionReader<'a>, Error> {
+        let source = input.spool()?;
+        RegionReader::of(input.location(), source, region)
+    }
+
+    /// Prepare to read a region of the input at a location, whose bytes are those of `source`.
+    ///
+    /// # Errors
+    /// An index tensor that cannot be read, a temporary file that cannot be written.
+    pub(crate) fn of(
+        location: &Location,
+        mut source: Arc<dyn Source>,
+        region: &'a dyn Region,
+    ) -> Result<RegionReader<'a>, Error> {
+        let bytes = match region.strided() {
+            Some(view) => RegionBytes::Runs(view.runs().coalesced()),
+            None => {
+                let (conversion, to) = (Conversion::None, ReadFor::Memory);
+                let workers = &Workers::new(1);
+                let (of, progress) = (source.as_ref(), &Progress::default());
+                let by = ReadBy { source: of, conversion, unit: 1, to, workers, progress };
+                let pieces = region.pieces(&by).map_err(|error| match error {
+                    ExecuteError::Fill { error, .. } => region.failed_fill(error),
+                    error => error.into(),
+                })?;
+                let RegionPieces { pieces, copied } = pieces;
+                if let Some(copied) = copied {
+                    source = Arc::from(copied);
+                }
+                RegionBytes::Pieces(pieces)
+            }
+        };
+        Ok(RegionReader { location: location.clone(), source, bytes })
+    }
+
+    /// Fill `out` with the bytes from position `start` of the region on; `scratch` is for what must
+    /// be read.
+    ///
+    /// # Errors
+    /// An input that fails or is cut short, positions that are out of range.
+    pub fn read(&self, start: u64, scratch: &mut Vec<u8>, out: &mut [u8]) -> Result<(), Error> {
+        let source = self.source.as_ref();
+        let from = &mut ReadFrom { source, scratch };
+        let outcome = match &self.bytes {
+            RegionBytes::Runs(runs) => {
+                let range = start..start + out.len() as u64;
+                read_range(runs, range, from, out).map_err(FillError::from)
+            }
+            RegionBytes::Pieces(pieces) => read_pieces(pieces.as_ref(), start, from, out),
+        };
+        // an input that was cut short is the reason for whatever else went wrong
+        source.verify().map_err(|error| failed_source(&self.location, error))?;
+        outcome.map_err(|error| match error {
+            FillError::Source(error) => failed_source(&self.location, error),
+            error => ExecuteError::Fill { transfer: 0, error }.into(),
+        })
+    }
+}

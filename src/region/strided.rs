@@ -3,11 +3,20 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::chunks::InChunks;
+use super::indices::Gathered;
+use super::{ReadBy, ReadFor, Region, RegionPieces};
+use crate::chunked::Chunked;
 use crate::error::Error;
-use crate::execute::{self, CopyStep, ExecuteError, OutOfCore, TwoPasses, WINDOW_BYTES};
+use crate::execute::{
+    Clipped, Conversion, CopyStep, ExecuteError, OutOfCore, Pieces, TwoPasses, WINDOW_BYTES,
+};
+use crate::format::{Storage, StorageKind, TensorInfo};
+use crate::join::{Join, JoinPart};
 use crate::plan::{PIECE_BYTES, Plan, Reading, Tiling};
-use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
-use crate::view::View;
+use crate::shape::Order;
+use crate::view::{Layout, View, ViewError};
+use crate::{execute, gather};
 
 /// The two passes by which a view is copied, where those are the faster way.
 fn two_passes(view: &View, by: &ReadBy<'_>) -> Option<TwoPasses> {
@@ -95,5 +104,124 @@ impl Region for View {
 
     fn strided(&self) -> Option<&View> {
         Some(self)
+    }
+}
+
+/// How the elements of a tensor lie in its input; where each is made of several ranges, how the first
+/// of these do.
+///
+/// # Errors
+/// [`ViewError::InChunks`]: they lie in chunks.
+pub fn layout(tensor: &TensorInfo) -> Result<Layout<'_>, ViewError> {
+    match tensor.storage.kind {
+        StorageKind::Chunks(_) => Err(ViewError::InChunks),
+        _ => Ok(layouts(tensor).swap_remove(0)),
+    }
+}
+
+/// How the elements lie, or each of the ranges that together are one: at least one layout. Those of
+/// chunks follow each other from position 0 on.
+pub(super) fn layouts(tensor: &TensorInfo) -> Vec<Layout<'_>> {
+    let TensorInfo { dtype, shape, storage: Storage { data, kind, .. }, .. } = tensor;
+    let bits = dtype.item_bits();
+    match kind {
+        StorageKind::Contiguous(order) => vec![Layout::new(shape, bits, *order, data.start)],
+        StorageKind::Chunks(_) => vec![Layout::new(shape, bits, Order::C, 0)],
+        StorageKind::Strided { first, strides, ranges } => {
+            let layout = |bits: u64, start: u64| {
+                let offset = data.start.saturating_add(*first).saturating_add(start);
+                Layout::strided(shape, bits, offset, strides.clone(), data.clone())
+            };
+            let range = |it: &Range<u64>| layout((it.end - it.start).saturating_mul(8), it.start);
+            match ranges.is_empty() {
+                true => vec![layout(bits, 0)],
+                false => ranges.iter().map(range).collect(),
+            }
+        }
+    }
+}
+
+impl dyn Region {
+    /// What `make` takes of a tensor or, where its elements are several ranges, of each of these, which
+    /// then stand side by side. The pieces of all are as many elements.
+    pub(super) fn of_fields<E: From<ViewError>>(
+        tensor: &TensorInfo,
+        options: &gather::Options,
+        mut make: impl FnMut(&Layout<'_>, &gather::Options) -> Result<Arc<dyn Region>, E>,
+    ) -> Result<Arc<dyn Region>, E> {
+        let layouts = layouts(tensor);
+        if let [only] = layouts.as_slice() {
+            let elements = make(only, options)?;
+            let StorageKind::Chunks(chunks) = &tensor.storage.kind else { return Ok(elements) };
+            let bits = tensor.dtype.item_bits();
+            let item = bits.is_multiple_of(8).then_some(bits / 8);
+            let chunks = |item| Chunked::new(Arc::clone(chunks), &tensor.shape, item);
+            let chunked = Arc::new(item.and_then(chunks).ok_or(ViewError::Outside)?);
+            return Ok(Arc::new(InChunks { elements, chunked }));
+        }
+        let bytes = |layout: &Layout<'_>| layout.item_bits / 8;
+        let row: u64 = layouts.iter().map(bytes).sum();
+        let rows = (options.piece_bytes / row.max(1)).max(1);
+        let hold = options.hold / layouts.len() as u64;
+        let mut parts = Vec::with_capacity(layouts.len());
+        for layout in &layouts {
+            let piece_bytes = rows * bytes(layout);
+            let part = make(layout, &gather::Options { piece_bytes, hold, ..options.clone() })?;
+            parts.push((bytes(layout), part));
+        }
+        Ok(Arc::new(SideBySide { parts, window: None }))
+    }
+}
+
+/// Regions of one shape: an element of each, and then the next ones.
+#[derive(Clone)]
+pub(super) struct SideBySide {
+    /// The bytes of an element of each region, and the region.
+    parts: Vec<(u64, Arc<dyn Region>)>,
+    /// The bytes that are taken, where it is a part of all.
+    window: Option<Range<u64>>,
+}
+
+impl Region for SideBySide {
+    fn bytes(&self) -> u64 {
+        match &self.window {
+            Some(window) => window.end - window.start,
+            None => self.parts.iter().map(|(_, part)| part.bytes()).sum(),
+        }
+    }
+
+    fn pieces<'a>(&'a self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
+        let row = self.parts.iter().map(|(bytes, _)| bytes).sum();
+        let rows = |(bytes, part): &(u64, Arc<dyn Region>)| part.bytes().checked_div(*bytes);
+        let rows = self.parts.iter().filter_map(rows).max().unwrap_or(0);
+        let (conversion, to) = (Conversion::None, ReadFor::Memory);
+        let inner = ReadBy { conversion, unit: 1, to, ..*by };
+        let mut parts = Vec::with_capacity(self.parts.len());
+        for (_, part) in &self.parts {
+            parts.push(match part.strided() {
+                Some(view) => JoinPart::of_runs(view.runs().clone(), 1),
+                None => JoinPart::of_pieces(part.pieces(&inner)?.pieces),
+            });
+        }
+        let join = Join::new(parts, rows, row, by.unit);
+        let pieces: Box<dyn Pieces + 'a> = match &self.window {
+            Some(window) => Box::new(Clipped::new(join, window.clone())),
+            None => Box::new(join),
+        };
+        Ok(RegionPieces { pieces, copied: None })
+    }
+
+    fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {
+        vec![Arc::new(SideBySide { parts: self.parts.clone(), window: Some(range) })]
+    }
+
+    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        self.parts.iter().try_for_each(|(_, part)| part.identify(add))?;
+        add(format!("{:?}", self.window).as_bytes());
+        Ok(())
+    }
+
+    fn gathered(&self) -> Option<&Gathered> {
+        self.parts.first().and_then(|(_, part)| part.gathered())
     }
 }

@@ -2,16 +2,19 @@
 //! stay holes.
 
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::ftruncate;
+use rustix::fs::{fstatvfs, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::SinkError;
-use super::blocks::{block_bytes, whole_blocks};
 use crate::os;
+use crate::os::clone_range;
 
 /// What could not be done.
 pub(super) const COPYING: &str = "cannot be copied";
@@ -179,4 +182,105 @@ pub(super) fn in_pieces<E>(
         at += piece.len() as u64;
     }
     Ok(())
+}
+
+/// The shortest block in bytes that is looked for: that of pages, and of all these file systems
+/// as they are commonly made.
+pub const BLOCK_BYTES: u64 = 4096;
+
+/// The blocks of a file's file system, in bytes: only whole ones can be shared.
+pub(super) fn block_bytes(file: &File) -> u64 {
+    let size = fstatvfs(file).map_or(0, |it| it.f_bsize);
+    size.max(BLOCK_BYTES)
+}
+
+/// The whole blocks in a range of a file, where those at position `at` of another begin at the same
+/// place; empty where there are none.
+fn whole_blocks(range: &Range<u64>, at: u64, block: u64) -> Range<u64> {
+    let start = range.start.checked_next_multiple_of(block).unwrap_or(u64::MAX);
+    let end = range.end / block * block;
+    match range.start % block == at % block && start < end {
+        true => start..end,
+        false => range.start..range.start,
+    }
+}
+
+/// How many bytes of a range of a file can be shared with another that has them at position `at`, in
+/// blocks of [`BLOCK_BYTES`].
+pub fn shared_len(range: &Range<u64>, at: u64) -> u64 {
+    let blocks = whole_blocks(range, at, BLOCK_BYTES);
+    blocks.end - blocks.start
+}
+
+/// The space of a file that is being written: allocated before the first write, unless blocks were
+/// shared by then.
+#[derive(Debug, Default)]
+pub(super) struct Space {
+    /// What came of the allocation, once it was made or done without.
+    made: OnceLock<rustix::io::Result<()>>,
+    /// The blocks of its file system, in bytes.
+    block: OnceLock<u64>,
+    /// Whether sharing was tried in vain.
+    refused: AtomicBool,
+}
+
+impl Space {
+    /// Allocate it by `reserve`, unless that was done or blocks are shared.
+    pub(super) fn make(
+        &self,
+        reserve: impl FnOnce() -> rustix::io::Result<()>,
+    ) -> Result<(), SinkError> {
+        let made = self.made.get_or_init(reserve);
+        made.map_err(SinkError::os("cannot be made room for"))
+    }
+
+    /// Let the file, of `len` bytes, have the whole blocks in a range of `from` that is to stand at
+    /// position `at`. The range of `from` that the file has now; empty where blocks cannot be shared.
+    pub(super) fn share(
+        &self,
+        file: &File,
+        len: u64,
+        at: u64,
+        from: &File,
+        range: Range<u64>,
+    ) -> Range<u64> {
+        let nothing = range.start..range.start;
+        if self.refused.load(Ordering::Relaxed) {
+            return nothing;
+        }
+        let block = *self.block.get_or_init(|| block_bytes(file));
+        let blocks = whole_blocks(&range, at, block);
+        let count = blocks.end - blocks.start;
+        let at = at.saturating_add(blocks.start - range.start);
+        if count == 0 || at.checked_add(count).is_none_or(|end| end > len) {
+            return nothing;
+        }
+        match clone_range(from, &blocks, file, at) {
+            Ok(()) => {
+                // what is not shared is a hole until it is written
+                self.made.get_or_init(|| Ok(()));
+                blocks
+            }
+            Err(error) => {
+                let never = [Errno::OPNOTSUPP, Errno::NOTTY, Errno::NOSYS].contains(&error);
+                self.refused.fetch_or(never, Ordering::Relaxed);
+                nothing
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_blocks_at_one_place_are_whole() {
+        let blocks = |start, end, at| whole_blocks(&(start..end), at, 4096);
+        assert_eq!(blocks(128, 12_288 + 128, 128), 4096..12_288);
+        assert_eq!(blocks(0, 4096, 8192), 0..4096);
+        assert!(blocks(128, 12_288, 136).is_empty());
+        assert!(blocks(1, 8191, 1).is_empty());
+        assert!(blocks(u64::MAX - 1, u64::MAX, u64::MAX - 1).is_empty());
+    }
 }

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use rustix::fs::{Access, AtFlags, CWD, Mode, accessat, statat};
 
-use super::blocks::block_bytes;
-use super::copy_file::CopiedRange;
+use super::copy_file::{CopiedRange, block_bytes};
 use super::file::FileSink;
 use super::resolve::{Resolved, resolve};
-use super::spooled::SpooledSink;
+use super::scratch::SpooledSink;
 use super::{Destination, Draft, InPlaceFile, SinkError, SinkOptions, StreamSink, Targets};
+use crate::os;
+use crate::os::FileId;
 use crate::os::stdio::{StdStream, closed_at_start};
-use crate::os::{self, FileId};
 
 impl Destination {
     /// Whether it is standard output, an existing FIFO or device, or another open descriptor

@@ -35,15 +35,14 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, retry_on_intr};
 
-use super::copy_file::{CopiedRange, copy_file};
-use super::error::end_within;
+use super::copy_file::{CopiedRange, Space, copy_file};
 use super::in_place::InPlaceFile;
 use super::placed::{Old, Placed, move_to_free, no_folder, open_to_sync};
 use super::resolve::FileAt;
-use super::space::Space;
 use super::temp_name::{TempKind, TempName};
-use super::{Draft, Sink, SinkError, SinkOptions, ignore_sigxfsz, sync_file};
-use crate::os::{self, Advice, FileId};
+use super::{Draft, Sink, SinkError, SinkOptions, end_within, ignore_sigxfsz, sync_file};
+use crate::os;
+use crate::os::{Advice, FileId};
 
 /// A regular file that is being written.
 #[derive(Debug)]

@@ -21,10 +21,9 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use super::error::end_within;
 use super::placed::{Old, Placed};
 use super::temp_name::without_signals;
-use super::{Draft, Sink, SinkError, WriteOrder};
+use super::{Draft, Sink, SinkError, WriteOrder, end_within};
 use crate::os::open_file_limit;
 
 /// Outputs of which all appear or none.

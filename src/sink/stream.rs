@@ -7,19 +7,19 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
+use std::io;
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 
 use rustix::event::PollFlags;
 use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, openat, statat};
-
 use rustix::io::retry_on_intr;
 
-use super::error::end_within;
 use super::{
-    Draft, Old, Placed, Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz, sync_file,
+    Draft, Old, Placed, Sink, SinkError, SinkOptions, WriteOrder, end_within, ignore_sigxfsz,
+    sync_file,
 };
 use crate::os;
 use crate::os::stdio::{StdStream, closed_at_start};

@@ -16,36 +16,26 @@
 //! ```
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::io::{BufRead, Read};
 use std::ops::Range;
 use std::path::PathBuf;
 
 mod concat;
 mod inflate;
-mod memory;
 mod mmap;
 mod open;
-mod pool;
 mod pread;
-mod reader;
 pub mod remote;
-mod sample;
-mod slow_copy;
-mod spool;
 mod stream;
 
-pub use concat::ConcatSource;
+pub use concat::{ConcatSource, FilePool};
 pub(crate) use inflate::first_of_gzip;
 pub use inflate::{DeflatedRange, InflateReader, InflatedSource};
-pub use memory::MemorySource;
-pub use mmap::MmapSource;
-pub use open::{IoMode, OpenError, Opened, open, open_file, open_stdin};
-pub use pool::FilePool;
+pub use mmap::{MmapSource, open_spooled, spool};
+pub use open::{IoMode, OpenError, Opened, open, open_file, open_stdin, sample};
 pub use pread::PreadSource;
-pub use reader::Reader;
-pub use sample::sample;
-pub(crate) use slow_copy::{PAGE, STEP, is_slow};
-pub use spool::{open_spooled, spool};
+pub(crate) use pread::{PAGE, STEP, is_slow};
 pub use stream::Stream;
 
 pub use crate::os::{
@@ -289,5 +279,111 @@ pub(crate) fn checked_len(range: &Range<u64>, len: u64) -> Result<usize, SourceE
         usize::try_from(end - start).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory).into())
     } else {
         Err(SourceError::OutOfBounds { start, end, len })
+    }
+}
+
+/// A source that lends bytes it owns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemorySource(pub Vec<u8>);
+
+impl Source for MemorySource {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn window<'a>(
+        &'a self,
+        range: Range<u64>,
+        _scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], SourceError> {
+        let count = checked_len(&range, self.len())?;
+        let start = range.start as usize;
+        Ok(&self.0[start..start + count])
+    }
+}
+
+// `std::io::Read` on a `Source`, for headers.
+//
+// Short reads are served from a buffered page of 4 KiB, so that a small job touches only the
+// header's page; a read longer than a page goes to the source directly.
+
+/// The longest read from the source, in bytes.
+const PIECE: u64 = 1 << 20;
+
+/// A position that moves forward over a source.
+pub struct Reader<'s> {
+    source: &'s dyn Source,
+    position: u64,
+    /// Buffered bytes; those from `position` on are `buffer[at..]`.
+    buffer: Vec<u8>,
+    at: usize,
+    scratch: Vec<u8>,
+}
+
+impl<'s> Reader<'s> {
+    /// Short reads bring a page of so many bytes, as far as there are any.
+    pub const PAGE: u64 = 4096;
+
+    /// Read `source` from its first byte on.
+    pub fn new(source: &'s dyn Source) -> Self {
+        Self { source, position: 0, buffer: Vec::new(), at: 0, scratch: Vec::new() }
+    }
+
+    /// Read `source` from byte `position` on.
+    pub fn at(source: &'s dyn Source, position: u64) -> Self {
+        Self { position, ..Self::new(source) }
+    }
+
+    /// How many bytes are left.
+    pub fn remaining(&self) -> u64 {
+        self.source.len().saturating_sub(self.position)
+    }
+
+    /// Go on behind the next `len` bytes, which are not read.
+    pub fn skip(&mut self, len: u64) {
+        match usize::try_from(len) {
+            Ok(count) if count <= self.buffer.len() - self.at => self.consume(count),
+            _ => {
+                self.position = self.position.saturating_add(len);
+                self.at = self.buffer.len();
+            }
+        }
+    }
+}
+
+impl Read for Reader<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.at < self.buffer.len() || (buf.len() as u64) < Self::PAGE {
+            let buffered = self.fill_buf()?;
+            let count = buffered.len().min(buf.len());
+            buf[..count].copy_from_slice(&buffered[..count]);
+            self.consume(count);
+            return Ok(count);
+        }
+        let count = self.remaining().min(buf.len() as u64).min(PIECE);
+        let window = self.source.window(self.position..self.position + count, &mut self.scratch)?;
+        buf[..window.len()].copy_from_slice(window);
+        self.position += count;
+        Ok(window.len())
+    }
+}
+
+impl BufRead for Reader<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.at >= self.buffer.len() && self.remaining() > 0 {
+            // Up to a page boundary, so that no second page is touched.
+            let end = self.source.len().min((self.position / Self::PAGE + 1) * Self::PAGE);
+            let window = self.source.window(self.position..end, &mut self.scratch)?;
+            self.buffer.clear();
+            self.buffer.extend_from_slice(window);
+            self.at = 0;
+        }
+        Ok(&self.buffer[self.at..])
+    }
+
+    fn consume(&mut self, count: usize) {
+        let count = count.min(self.buffer.len() - self.at);
+        self.at += count;
+        self.position += count as u64;
     }
 }

@@ -1,11 +1,9 @@
 //! What is known of complex numbers: of both parts, and of the extremes in NumPy's order, by the real part
 //! and then by the imaginary one.
 
-use super::exact_sum::deviation;
-use super::fold::Fold;
-use super::key::Keys;
-use super::quotient::Quotient;
+use super::exact_sum::{Quotient, deviation};
 use super::summary::{Summary, Sums};
+use super::{Fold, Keys};
 use crate::dtype::{Endian, Scalar};
 
 /// Elements whose parts are put apart at a time.

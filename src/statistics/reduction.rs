@@ -1,8 +1,8 @@
 //! Reductions: one element of many, as NumPy's functions of these names have it.
 
+use super::Folded;
 use super::complex::ComplexSummary;
-use super::folded::Folded;
-use super::quotient::Quotient;
+use super::exact_sum::Quotient;
 use super::summary::{Summary, Sums};
 use crate::dtype::{DType, Endian, NpyType, NumberKind, Scalar, TimeKind};
 use crate::element::FloatFormat;

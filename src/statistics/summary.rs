@@ -1,8 +1,7 @@
 //! What is known of any number of elements in a few hundred bytes.
 
-use super::exact_sum::{ExactSum, Moments, Terms, deviation};
-use super::key::Keys;
-use super::quotient::Quotient;
+use super::Keys;
+use super::exact_sum::{ExactSum, Moments, Quotient, Terms, deviation};
 use crate::dtype::{Endian, NumberKind, Scalar};
 use crate::element::FloatFormat;
 

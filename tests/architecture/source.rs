@@ -43,13 +43,42 @@ impl Source {
         first.strip_suffix(".rs").unwrap_or(first)
     }
 
-    /// The modules that it names: the words after `crate::`, which no file of these spells with
-    /// braces.
+    /// The modules that it names: the words after `crate::`, those in braces among them.
     pub(crate) fn used_modules(&self) -> BTreeSet<&str> {
-        let word = |c: char| c.is_alphanumeric() || c == '_';
-        let modules = self.code.split("crate::").skip(1);
-        modules.map(|rest| rest.split(|c| !word(c)).next().unwrap_or_default()).collect()
+        let mut modules = BTreeSet::new();
+        for rest in self.code.split("crate::").skip(1) {
+            match rest.strip_prefix('{') {
+                Some(list) => modules.extend(first_words(list)),
+                None => modules.extend(word(rest)),
+            }
+        }
+        modules
     }
+}
+
+/// The word that a text begins with.
+fn word(text: &str) -> Option<&str> {
+    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    (end > 0).then(|| &text[..end])
+}
+
+/// The first word of each item of a list, up to the brace that ends it.
+fn first_words(list: &str) -> Vec<&str> {
+    let (mut words, mut depth, mut is_first) = (Vec::new(), 0, true);
+    for (at, char) in list.char_indices() {
+        match char {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => is_first = true,
+            _ if is_first && !char.is_whitespace() => {
+                words.extend(word(&list[at..]));
+                is_first = false;
+            }
+            _ => {}
+        }
+    }
+    words
 }
 
 /// The code of a file: without comments, texts, and the tests at its end.
@@ -130,12 +159,12 @@ pub(crate) fn texts() -> Vec<Text> {
 /// The reader must see what it looks for, or none of these tests could fail.
 #[test]
 fn code_is_read_as_code() {
-    let text = "use crate::plan::Plan;\nuse crate::view;\n// rayon::spawn\nlet a = \"memmap2::Mmap\";\n\
+    let text = "use crate::plan::Plan;\nuse crate::{view, runs::{a, b}, cast};\n// rayon::spawn\nlet a = \"memmap2::Mmap\";\n\
                 fn f() { clap::parse(); super::libc::x(); crate::shape::f('\"', '\\n') }\n\
                 #[cfg(test)]\nmod tests {\n use rayon::x; }";
     let source = Source { path: "index/numpy.rs".to_owned(), code: code(text) };
     assert_eq!(source.module(), "index");
-    assert_eq!(source.used_modules(), BTreeSet::from(["plan", "shape", "view"]));
+    assert_eq!(source.used_modules(), BTreeSet::from(["cast", "plan", "runs", "shape", "view"]));
     assert!(source.names_package("clap"));
     for package in ["rayon", "memmap2", "libc", "lap", "::shape"] {
         assert!(!source.names_package(package), "{package}");

@@ -9,7 +9,7 @@
 //!   mask  1 0 0 1 1 0 1 1     items  a b c d e f g h     out  a d e g h
 //! ```
 
-use super::register::Register;
+use super::transpose::Register;
 
 /// Items in a group.
 const GROUP: usize = 8;

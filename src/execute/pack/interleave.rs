@@ -13,9 +13,9 @@
 //! A row of the output whose length is not a multiple of what is loaded ends with a block that
 //! overlaps the one before it.
 
-use super::plain::pack_plainly;
-use super::register::{Register, units};
+use super::pack_plainly;
 use super::square::{Narrow, Vector};
+use super::transpose::{Register, units};
 use crate::runs::{Axis, starts};
 
 /// Bytes a register.

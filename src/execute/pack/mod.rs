@@ -19,27 +19,24 @@
 //! assert_eq!(&out, b"fdb");
 //! ```
 
-use crate::runs::Axis;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use interleave::Interleave;
+use shuffle::Shuffle;
+use transpose::{Register, Transpose};
+
+use crate::runs::{Axis, starts};
+use crate::source::is_slow;
 
 mod compress;
-mod copy;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod interleave;
-mod plain;
-mod register;
 mod shuffle;
 mod square;
+#[cfg(test)]
+mod tests;
 mod transpose;
 
 pub(crate) use compress::{can_compress, compress};
-use copy::copy_run;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use interleave::Interleave;
-use plain::each_row;
-pub use plain::pack_plainly;
-use register::Register;
-use shuffle::Shuffle;
-use transpose::Transpose;
 
 /// Copy the runs of `run` bytes that lie along `axes` (outermost first), the first at position
 /// `first` of `input`, to `out`, which they fill exactly.
@@ -162,5 +159,71 @@ pub fn swap_bytes(bytes: &mut [u8], width: usize) {
     }
 }
 
+/// C libraries copy so many bytes by other instructions.
+const SHORT: usize = 1024;
+
+/// Copy one run to a place of the same length; those of some cache lines without a call, in blocks of 64
+/// bytes of which the last may overlap the one before it.
+fn copy_run(to: &mut [u8], from: &[u8]) {
+    const BLOCK: usize = 64;
+    let len = to.len();
+    if len > SHORT && is_slow(from.as_ptr().addr(), to.as_ptr().addr()) {
+        let shorts = to.chunks_mut(SHORT).zip(from.chunks(SHORT));
+        return shorts.for_each(|(to, from)| to.copy_from_slice(from));
+    }
+    if !(BLOCK..=512).contains(&len) || from.len() != len {
+        return to.copy_from_slice(from);
+    }
+    for (to, from) in to.as_chunks_mut::<BLOCK>().0.iter_mut().zip(from.as_chunks::<BLOCK>().0) {
+        *to = *from;
+    }
+    if let (Some(to), Some(from)) = (to.last_chunk_mut::<BLOCK>(), from.last_chunk::<BLOCK>()) {
+        *to = *from;
+    }
+}
+
+/// Pack as [`pack`](pack()) does, run by run: the reference for the tests of the kernels.
+pub fn pack_plainly(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8]) {
+    let run = run as usize;
+    each_row(axes, run, first, out, |at, rest| {
+        rest[..run].copy_from_slice(&input[at as usize..at as usize + run]);
+    });
+}
+
+/// Walk along `axes`: call `row` with the input position of each row of `row_bytes` bytes, and
+/// with the output from the beginning of the row to the end of all rows.
+pub(super) fn each_row(
+    axes: &[Axis],
+    row_bytes: usize,
+    first: usize,
+    out: &mut [u8],
+    mut row: impl FnMut(i64, &mut [u8]),
+) {
+    let mut done = 0;
+    for at in starts(axes, first as i64) {
+        row(at, &mut out[done..]);
+        done += row_bytes;
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod inline_tests {
+    use super::*;
+    use crate::source::PAGE;
+
+    #[test]
+    fn runs_are_copied_between_any_places() {
+        let input: Vec<u8> = (0..3 * PAGE).map(|at| (at % 251) as u8).collect();
+        let mut output = vec![0; input.len()];
+        for len in [0, 1, 63, 64, 200, 512, 513, SHORT, SHORT + 1, 5000] {
+            for from in [0, 1, 17, 128] {
+                for to in (0..80).chain([PAGE - 31, PAGE - 1]) {
+                    output.fill(0);
+                    copy_run(&mut output[to..to + len], &input[from..from + len]);
+                    assert_eq!(output[to..to + len], input[from..from + len], "{len} {from} {to}");
+                    assert!(output[..to].iter().chain(&output[to + len..]).all(|&byte| byte == 0));
+                }
+            }
+        }
+    }
+}

@@ -18,8 +18,8 @@
 
 use std::ops::Range;
 
-use super::plain::{each_row, pack_plainly};
-use super::register::{Register, units};
+use super::transpose::{Register, units};
+use super::{each_row, pack_plainly};
 use crate::runs::{Axis, byte_bounds, dense_bytes, span_bytes};
 
 /// The widest register, in bytes.

@@ -6,11 +6,12 @@
 //! leaves the mark: readers refuse the member, and whoever changes the archive next is told of it. Running it again
 //! writes the same elements, and puts the CRC-32s right, whatever the killed one had done.
 
+use super::super::{Made, Planned};
+use super::EditFault;
 use crate::error::{Error, FileName};
 use crate::execute::Progress;
-use crate::format::npz::{self, MemberSums};
-use crate::job::contract::{Made, Planned};
-use crate::job::edit::fault::EditFault;
+use crate::format::npz;
+use crate::format::npz::MemberSums;
 use crate::job::edit::original::Original;
 use crate::job::edit::tensor_edit::TensorEdit;
 

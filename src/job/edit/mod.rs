@@ -8,14 +8,350 @@
 //! 3. When it is written, the copy is made first, or the file opened for writing; elements go through
 //!    a sink that patches it, and the CRC-32s of an archive come last (`edited_file`).
 
-pub(super) mod conversion;
+use std::collections::HashMap;
+use std::path::Path;
+
+use edited_file::EditedFile;
+use tensor_edit::TensorEdit;
+
+use super::operand::Operand;
+use super::select::Casts;
+use super::{Job, Planned};
+use crate::dtype::DType;
+use crate::error::{Cause, Error, Fault, FileName};
+use crate::execute::{Conversion, Progress};
+use crate::format::{Format, TensorInfo, npy};
+use crate::input;
+use crate::input::{Location, OpenOptions, ShardsFault};
+use crate::output::WriteOptions;
+use crate::output::layout::OutputFormat;
+use crate::region::OpenIndex;
+use crate::shape::AsTuple;
+use crate::sink::Destination;
+use crate::source::OpenError;
+
 mod edited_file;
-mod editing;
-pub(super) mod fault;
 pub(super) mod original;
 mod tensor_edit;
 
-pub use editing::Editing;
-pub use fault::EditFault;
 pub use original::Original;
 pub use tensor_edit::{EditedSlice, ScatterOptions};
+
+/// Why a file cannot be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum EditFault {
+    /// Not a regular file.
+    #[error("only a regular file can be changed")]
+    NotAFile,
+    /// A file behind a network.
+    #[error("a remote file cannot be changed, nor copied with a change")]
+    Remote,
+    /// A file of a format that is not written.
+    #[error("a file of format {0} cannot be changed, nor copied with a change")]
+    ReadOnly(Format),
+    /// A member of an archive that has other bytes than its elements.
+    #[error("an array that is deflated cannot be changed where it lies")]
+    Deflated,
+    /// An index of several files.
+    #[error("a sharded checkpoint cannot be changed as a whole")]
+    Sharded,
+    /// A text, whose elements are no bytes of the file.
+    #[error("a text cannot be changed")]
+    Text,
+    /// What is to be changed is a field of a tensor, or the file is not what it was.
+    #[error("the file does not hold this tensor: it is a field of one, or the file was changed")]
+    OtherTensor,
+    /// A copy whose name tells another format than that of the file.
+    #[error("the output is a copy of {original}, in the {} format", format.name)]
+    CopyName {
+        /// The file that it is a copy of.
+        original: FileName,
+        /// The format of both.
+        format: &'static OutputFormat,
+    },
+    /// A member of an archive whose change is not complete.
+    #[error("member {member:?} is half written, by a run that was killed or still goes on")]
+    HalfWritten {
+        /// The name of its array.
+        member: String,
+    },
+    /// What is written is read from the bytes that it overwrites.
+    #[error(
+        "its bytes are to be overwritten: a run that is killed could not be completed by running \
+         it again"
+    )]
+    Overlap,
+    /// The value has another dtype.
+    #[error("the value has dtype {value}, the target has {target}")]
+    DType {
+        /// The dtype of the value.
+        value: DType,
+        /// The dtype of the target.
+        target: DType,
+    },
+    /// The value has another shape than the slice.
+    #[error("the value has shape {}, the slice has shape {}", AsTuple(value), AsTuple(slice))]
+    Shape {
+        /// The shape of the value.
+        value: Vec<u64>,
+        /// The shape of the slice.
+        slice: Vec<u64>,
+        /// Whether NumPy would stretch the value to it.
+        stretches: bool,
+    },
+    /// The value cannot be broadcast to what is written.
+    #[error(
+        "could not broadcast input array from shape {:#} into shape {:#}",
+        AsTuple(value),
+        AsTuple(written)
+    )]
+    NotBroadcast {
+        /// The shape of the value.
+        value: Vec<u64>,
+        /// The shape of what is written.
+        written: Vec<u64>,
+    },
+    /// Values that share bytes are not broadcast.
+    #[error("elements of dtype {0} cannot be broadcast")]
+    BroadcastParts(DType),
+    /// Values that share bytes are not cast where they are assigned.
+    #[error("values of dtype {0} cannot be cast here: they are smaller than a byte")]
+    PartsOfBytes(DType),
+}
+
+impl Fault for EditFault {}
+
+/// How elements of a value become those of a target, where one of `casts` may be for its dtype.
+///
+/// # Errors
+/// [`EditFault::DType`] for a dtype that is not the target's afterwards;
+/// [`EditFault::PartsOfBytes`]; [`CastError`](crate::cast::CastError).
+pub(super) fn cast_conversion(
+    value: &DType,
+    target: &DType,
+    casts: &Casts,
+) -> Result<Conversion, Cause> {
+    let Some(cast) = casts.of(value)? else { return Ok(conversion(value, target)?) };
+    conversion(&cast.to(), target)?;
+    if !value.item_bits().is_multiple_of(8) {
+        return Err(EditFault::PartsOfBytes(value.clone()).into());
+    }
+    Ok(match target {
+        _ if cast.keeps_type() => conversion(value, target)?,
+        _ => Conversion::Cast(cast.with_order_of(target)),
+    })
+}
+
+/// What makes elements of a value's dtype elements of the target's, where the two are one but for
+/// their byte order. What a `.npy` has as `<V2` is the bfloat16 that it was made of.
+///
+/// # Errors
+/// [`EditFault::DType`] for two different ones.
+pub(in crate::job) fn conversion(value: &DType, target: &DType) -> Result<Conversion, EditFault> {
+    let swap_width = match (value, target) {
+        (DType::Scalar(ours, from), DType::Scalar(theirs, to)) => {
+            (ours == theirs).then(|| if from == to { 1 } else { target.swap_width() })
+        }
+        (DType::Npy(ours), DType::Npy(theirs)) if ours == theirs => Some(1),
+        (DType::Npy(ours), DType::Npy(theirs)) => ours.swap_width_to(theirs),
+        (stored @ DType::Npy(_), other) | (other, stored @ DType::Npy(_)) => {
+            (npy::stored_dtype(other).as_ref() == Some(stored)).then_some(1)
+        }
+        (ours, theirs) => (ours == theirs).then_some(1),
+    };
+    let conversion = swap_width.map(Conversion::swap_bytes);
+    conversion.ok_or_else(|| EditFault::DType { value: value.clone(), target: target.clone() })
+}
+
+/// Values on their way into tensors of files: of one file, or of shards of a checkpoint.
+pub struct Editing {
+    files: Vec<EditedFile>,
+    targets: Vec<Target>,
+}
+
+/// A tensor that is changed, and the number of its file.
+struct Target {
+    file: usize,
+    tensor: TensorInfo,
+}
+
+impl Editing {
+    /// Open the tensors that patterns mean, names or globs, in a file or in the shards of a checkpoint:
+    /// these are changed in place, or one file in a `copy`.
+    ///
+    /// # Errors
+    /// Those of [`Original::open`], [`SelectFault`](crate::input::SelectFault).
+    pub fn open(
+        path: &Path,
+        open: &OpenOptions,
+        copy: Option<Destination>,
+        options: WriteOptions,
+    ) -> Result<Editing, Error> {
+        let chooses = !open.tensors.is_empty() || !open.exclude.is_empty();
+        let may_be = chooses && path.is_dir();
+        let single = if may_be { input::single_file(path) } else { None };
+        let path = single.as_deref().unwrap_or(path);
+        let of_shards = copy.is_none() && chooses;
+        if of_shards && path.is_dir() {
+            return Editing::of_shards(path, open, &options);
+        }
+        match Original::open(path, open, copy, options.clone()) {
+            Ok(original) => {
+                let numbers = original.input().find(&open.tensors);
+                let numbers = numbers.map_err(|error| error.of_several(true))?;
+                let several = numbers.len() > 1;
+                let target = |number| {
+                    let tensor = original.input().contents.tensors.at(number);
+                    original.check_target(&tensor, several)?;
+                    Ok(Target { file: 0, tensor })
+                };
+                let targets = numbers.into_iter().map(target).collect::<Result<_, Error>>()?;
+                Ok(Editing { files: vec![original.into()], targets })
+            }
+            Err(error) => match error.cause.downcast_ref() {
+                Some(EditFault::Sharded) if of_shards => Editing::of_shards(path, open, &options),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// Open those shards of a checkpoint that hold the tensors that patterns mean.
+    fn of_shards(
+        path: &Path,
+        open: &OpenOptions,
+        options: &WriteOptions,
+    ) -> Result<Editing, Error> {
+        let patterns = open.tensors.clone();
+        let checkpoint = input::open(&Location::Path(path.to_owned()), open);
+        let checkpoint = checkpoint.map_err(|error| match error.cause.downcast_ref() {
+            Some(ShardsFault::NoIndex) => Error::file(path, OpenError::IsADirectory),
+            _ => error,
+        })?;
+        let open = OpenOptions { tensors: Vec::new(), exclude: Vec::new(), ..open.clone() };
+        let mut editing = Editing { files: Vec::new(), targets: Vec::new() };
+        let mut opened: HashMap<usize, usize> = HashMap::new();
+        for number in checkpoint.find(&patterns)? {
+            let tensor = checkpoint.contents.tensors.at(number);
+            let file = match opened.get(&tensor.part()) {
+                Some(&file) => file,
+                None => {
+                    let FileName::Path(shard) = checkpoint.file_name(&tensor) else {
+                        return Err(Error::file(path, EditFault::Remote));
+                    };
+                    let original = Original::open(&shard, &open, None, options.clone())?;
+                    editing.files.push(original.into());
+                    opened.insert(tensor.part(), editing.files.len() - 1);
+                    editing.files.len() - 1
+                }
+            };
+            let name: Vec<String> = tensor.name.into_iter().collect();
+            let tensor = editing.files[file].original().input().tensor(&name)?;
+            editing.targets.push(Target { file, tensor });
+        }
+        Ok(editing)
+    }
+
+    /// Change one tensor of a file.
+    ///
+    /// # Errors
+    /// [`EditFault::Deflated`].
+    pub fn of(original: Original, tensor: TensorInfo) -> Result<Editing, Error> {
+        original.check_target(&tensor, false)?;
+        Ok(Editing { files: vec![original.into()], targets: vec![Target { file: 0, tensor }] })
+    }
+
+    /// The tensors that are changed.
+    pub fn tensors(&self) -> impl ExactSizeIterator<Item = &TensorInfo> {
+        self.targets.iter().map(|target| &target.tensor)
+    }
+
+    /// What an index selects of the tensor of this number.
+    ///
+    /// # Errors
+    /// [`ResolveError`](crate::index::resolve::ResolveError) for an index that does not fit.
+    ///
+    /// # Panics
+    /// If there are not that many.
+    pub fn slice<'a>(&self, number: usize, index: OpenIndex<'a>) -> Result<EditedSlice<'a>, Error> {
+        let tensor = self.targets[number].tensor.clone();
+        let slice = EditedSlice::new(number, tensor, index);
+        slice.map_err(|error| self.of_target(number, error))
+    }
+
+    /// NumPy's `tensor[index] = value`; of values for one position the last one stands. The value has
+    /// the shape of the slice, unless it is `broadcast` as NumPy does.
+    ///
+    /// # Errors
+    /// [`EditFault`], [`CastError`](crate::cast::CastError); [`ListError`] for a list of the index that
+    /// lies in what is changed.
+    pub fn assign(
+        &mut self,
+        slice: EditedSlice<'_>,
+        value: Operand,
+        casts: &Casts,
+        broadcast: bool,
+    ) -> Result<(), Error> {
+        let target = slice.target();
+        let original = self.files[self.targets[target].file].original();
+        let edit = slice.assign(original, value, casts, broadcast);
+        self.add(target, edit)
+    }
+
+    /// TensorFlow's TensorScatterUpdate on the tensor of this number: slabs of `value` at the tuples on
+    /// the last axis of `indices`; or np.put_along_axis. Of values for one position the last one stands.
+    ///
+    /// # Errors
+    /// [`ScatterError`], [`EditFault`], [`CastError`](crate::cast::CastError).
+    ///
+    /// # Panics
+    /// If there are not that many.
+    pub fn scatter(
+        &mut self,
+        number: usize,
+        indices: Operand,
+        value: Operand,
+        options: &ScatterOptions,
+    ) -> Result<(), Error> {
+        let tensor = self.targets[number].tensor.clone();
+        self.add(number, TensorEdit::scatter(tensor, indices, value, options))
+    }
+
+    fn add(&mut self, target: usize, edit: Result<TensorEdit, Error>) -> Result<(), Error> {
+        let edit = edit.map_err(|error| self.of_target(target, error))?;
+        self.files[self.targets[target].file].push(edit);
+        Ok(())
+    }
+
+    /// An error of one of the tensors, which is named where there are several.
+    fn of_target(&self, target: usize, error: Error) -> Error {
+        let name = self.targets[target].tensor.name.as_deref();
+        error.of_tensor(name, self.targets.len() > 1)
+    }
+}
+
+impl Job for Editing {
+    fn bytes(&self) -> u64 {
+        self.files.iter().map(EditedFile::bytes).sum()
+    }
+
+    fn look(&mut self, progress: &Progress) -> Result<(), Error> {
+        let several = self.targets.len() > 1;
+        self.files.iter_mut().try_for_each(|file| file.look(several, progress))
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        self.files.iter().try_for_each(|file| file.original().check())
+    }
+
+    fn describe(&mut self) -> Result<Vec<Planned>, Error> {
+        Ok(self.files.iter().map(EditedFile::planned).collect())
+    }
+
+    fn write(&mut self, progress: &Progress) -> Result<(), Error> {
+        if !self.files.iter().all(EditedFile::is_looked_at) {
+            self.look(progress)?;
+        }
+        let several = self.targets.len() > 1;
+        self.files.iter_mut().try_for_each(|file| file.write(several, progress))
+    }
+}

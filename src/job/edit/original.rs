@@ -3,32 +3,32 @@
 //! Everything is checked while the file is only read. [`Original::begin`] is the moment from
 //! which on bytes are written.
 
-use std::fs::{self, File};
+use std::fs;
+use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::EditFault;
 use crate::error::{Error, FileName};
-use crate::execute::{self, Conversion, ExecuteError, FillError, Progress, Transfer, Workers};
-use crate::format::npz::{self, MemberSums};
-use crate::format::{Format, TensorInfo};
+use crate::execute::{Conversion, ExecuteError, FillError, Progress, Transfer, Workers};
+use crate::format::npz::MemberSums;
+use crate::format::{Format, TensorInfo, npz};
 use crate::gather::NullSink;
 use crate::input::{
-    self, Bytes, Input, Location, OpenOptions, RecognisedFile, Summed, failed_source, raw,
-    recognise, single,
+    Bytes, Input, Location, OpenOptions, RecognisedFile, Summed, failed_source, raw, recognise,
+    single,
 };
-use crate::job::edit::fault::EditFault;
 use crate::job::overwrite;
-use crate::output::layout::{self, OutputFormat};
-use crate::output::{Becomes, LayoutFault, Output, Prepared, WriteOptions};
+use crate::output::layout::OutputFormat;
+use crate::output::{Becomes, LayoutFault, Output, Prepared, WriteOptions, layout};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::Runs;
-use crate::sink::{
-    self, BLOCK_BYTES, CopiedRange, Destination, Draft, InPlaceFile, Sink, SinkError,
-};
-use crate::source::{self, NO_WAIT, PreadSource, SourceError};
+use crate::sink::{BLOCK_BYTES, CopiedRange, Destination, Draft, InPlaceFile, Sink, SinkError};
+use crate::source::{NO_WAIT, PreadSource, SourceError};
+use crate::{execute, input, sink, source};
 
 /// The file that is to be changed, its header read.
 pub struct Original {

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use super::super::PlannedTensor;
+use super::super::select::Casts;
+use super::{EditFault, cast_conversion};
 use crate::error::Error;
 use crate::execute::{
     Assignment, Conversion, ExecuteError, FillError, OutOfCore, Progress, StridedSink, Transfer,
@@ -10,10 +13,6 @@ use crate::execute::{
 use crate::format::{TensorInfo, npz};
 use crate::gather::{GatherError, Indexed, Indices, Options, OutOfRange};
 use crate::index::resolve::Selection;
-use crate::job::casts::Casts;
-use crate::job::contract::PlannedTensor;
-use crate::job::edit::conversion::cast_conversion;
-use crate::job::edit::fault::EditFault;
 use crate::job::edit::original::{Edit, Original};
 use crate::job::operand::Operand;
 use crate::region::{GatheredList, ListError, OpenIndex, layout_of};

@@ -9,20 +9,184 @@
 //!    [`Joined::parts`] cuts that in parts, of which each process writes one (`part`): what a part has
 //!    of each input is arithmetic (`bands`, `place`).
 
-mod bands;
-mod fault;
+use inputs::Joined;
+use part::JoinedParts;
+use place::whole;
+
+use super::parts::Parts;
+use super::{Job, Planned};
+use crate::dtype::DType;
+use crate::error::{Error, Fault};
+use crate::execute::{Announced, Progress};
+use crate::input::Location;
+use crate::output::{Output, Prepared, Unsaid};
+use crate::shape::AsTuple;
+
 mod inputs;
-mod joining;
 mod part;
 mod place;
 mod same;
 mod slices;
-mod step;
-mod tensor;
 mod write;
 
-pub use fault::JoinFault;
-pub use inputs::JoinOptions;
-pub use joining::Joining;
+pub use inputs::{Along, JoinOptions};
 pub(crate) use slices::{JoinedSlice, join_slices};
-pub use tensor::Along;
+
+/// Why inputs do not fit together. The error names the file of the input at fault.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinFault {
+    /// There are no inputs.
+    #[error("at least one input is needed")]
+    Nothing,
+    /// Standard input is named twice.
+    #[error("standard input can be only one of the inputs")]
+    StdinTwice,
+    /// The result has no such axis.
+    #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
+    Axis {
+        /// The axis that was asked for.
+        axis: i64,
+        /// How many axes there are.
+        ndim: usize,
+    },
+    /// A tensor without axes has none to be joined along.
+    #[error("zero-dimensional arrays cannot be concatenated")]
+    NoAxes,
+    /// Another shape than that of the first input.
+    #[error(
+        "input {number} has shape {}, which does not fit shape {} of input 0: {}",
+        AsTuple(shape), AsTuple(first),
+        match axis {
+            _ if shape.len() != first.len() => "they need as many axes".to_owned(),
+            Some(axis) => format!("they may differ along axis {axis} only"),
+            None => "they must be equal".to_owned(),
+        }
+    )]
+    Shape {
+        /// The number of the input, from 0.
+        number: usize,
+        /// The shape of the input, after an index.
+        shape: Vec<u64>,
+        /// The shape of the first input.
+        first: Vec<u64>,
+        /// The axis along which they may differ.
+        axis: Option<usize>,
+    },
+    /// Another dtype than that of the first input.
+    #[error("input {number} has dtype {dtype}, input 0 has {first}")]
+    DType {
+        /// The number of the input, from 0.
+        number: usize,
+        /// The dtype of the input.
+        dtype: DType,
+        /// The dtype of the first input.
+        first: DType,
+        /// The dtype that both can be cast to (np.result_type), where there is one.
+        common: Option<DType>,
+    },
+    /// A tensor of the first input is missing.
+    #[error("input {number} has no tensor {name:?}, which input 0 has")]
+    Missing {
+        /// The number of the input, from 0.
+        number: usize,
+        /// The name.
+        name: String,
+    },
+    /// A tensor that the first input does not have.
+    #[error("input {number} has a tensor {name:?}, which input 0 does not have")]
+    Surplus {
+        /// The number of the input, from 0.
+        number: usize,
+        /// The name.
+        name: String,
+    },
+    /// A tensor that is to be taken once differs.
+    #[error("input {number} has other bytes than input 0, so that it cannot be taken once")]
+    Differs {
+        /// The number of the input, from 0.
+        number: usize,
+    },
+    /// Elements smaller than a byte, and a part would not begin on a whole byte.
+    #[error("input {number} has {item_bits}-bit elements that do not fill whole bytes here")]
+    CutsByte {
+        /// The number of the input, from 0.
+        number: usize,
+        /// Bits an element.
+        item_bits: u64,
+    },
+    /// An input is not what it was when its header was read first.
+    #[error("the file was changed while it was being read")]
+    Changed,
+}
+
+impl Fault for JoinFault {}
+
+/// Inputs on their way to one output: NumPy's concatenate and stack.
+pub struct Joining<'a> {
+    joined: Joined<'a>,
+    prepared: Prepared,
+}
+
+impl<'a> Joining<'a> {
+    /// Read the headers of all inputs, check that they fit together, and give the tensors of the
+    /// output their places.
+    ///
+    /// # Errors
+    /// [`JoinFault`](crate::job::JoinFault) for the first input that does not fit; a cast that no
+    /// tensor needs; dtypes that the output lacks.
+    pub fn new(
+        locations: &'a [Location],
+        options: JoinOptions<'a>,
+        output: Output,
+    ) -> Result<Joining<'a>, Error> {
+        let several = output.format.holds_several;
+        let joined = Joined::open(locations, options, output.options.order);
+        let joined = joined.map_err(|error| error.of_several(several))?;
+        joined.options.casts.refuse_unused(joined.dtypes())?;
+        let prepared = joined.prepare(&output)?;
+        Ok(Joining { joined, prepared })
+    }
+}
+
+impl Job for Joining<'_> {
+    fn bytes(&self) -> u64 {
+        self.prepared.bytes
+    }
+
+    fn left_uncast(&self) -> usize {
+        self.joined.left_uncast()
+    }
+
+    fn looked_at(&self) -> Result<u64, Error> {
+        self.joined.rest_bytes()
+    }
+
+    fn look(&mut self, progress: &Progress) -> Result<(), Error> {
+        self.joined.check(&self.prepared, progress)
+    }
+
+    fn describe(&mut self) -> Result<Vec<Planned>, Error> {
+        let shared = self.joined.shared(&whole(&self.prepared), &self.prepared)?;
+        Ok(vec![Planned::new(&self.prepared, shared)])
+    }
+
+    fn requests(&mut self) -> Result<Option<Announced>, Error> {
+        self.joined.announced(&self.prepared)
+    }
+
+    fn unsaid(&self) -> Vec<Unsaid> {
+        self.prepared.unsaid.clone()
+    }
+
+    fn write(&mut self, progress: &Progress) -> Result<(), Error> {
+        self.joined.write(&self.prepared, progress)
+    }
+
+    fn parts(&mut self, count: u64) -> Result<Parts<'_>, Error> {
+        Parts::new(
+            &self.prepared,
+            Box::new(JoinedParts { joined: &mut self.joined, prepared: &self.prepared }),
+            count,
+        )
+    }
+}

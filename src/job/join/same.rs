@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::JoinFault;
 use super::inputs::Joined;
 use super::place::Place;
 use crate::error::Error;
@@ -15,7 +16,6 @@ use crate::input::{Input, failed_source};
 use crate::job::compare::Beside;
 use crate::job::copy::Writing;
 use crate::job::inputs::source_of;
-use crate::job::join::fault::JoinFault;
 use crate::output::LayoutFault;
 use crate::region::{Region, RegionReader, Take};
 use crate::sink::{Sink, SinkError};

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::fault::JoinFault;
+use super::super::edit::conversion;
+use super::JoinFault;
+use super::inputs::{Along, JoinedTensor};
 use super::place::{JoinedPlace, whole};
-use super::step::PartStep;
-use super::tensor::{Along, JoinedTensor};
-use super::write::{Cells, Group, through_scratch};
+use super::write::{Cells, Group, PartStep, through_scratch};
 use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
@@ -14,7 +14,6 @@ use crate::execute::Progress;
 use crate::format::TensorInfo;
 use crate::input::Input;
 use crate::job::copy::Writing;
-use crate::job::edit::conversion::conversion;
 use crate::job::inputs::Lent;
 use crate::job::overwrite;
 use crate::output::{Becomes, Output};

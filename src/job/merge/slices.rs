@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::fault::MergeFault;
+use super::MergeFault;
 use crate::error::{Error, FileName};
 use crate::execute::Progress;
 use crate::input::{Input, SelectFault};

@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::fault::MergeFault;
+use super::super::select::{Casts, Rename, rename_some};
+use super::MergeFault;
 use crate::error::{Cause, Error, FileName};
 use crate::execute::Workers;
 use crate::format::{TensorInfo, Tensors};
 use crate::input::{Input, Location, OpenOptions, SelectFault, find, take_fields};
-use crate::job::casts::Casts;
 use crate::job::inputs::Inputs;
 use crate::job::join::JoinFault;
-use crate::job::rename::{Rename, rename_some};
 use crate::job::select::check_holds;
 use crate::output::{Becomes, Output, Prepared};
 

@@ -6,12 +6,316 @@
 //! 3. [`Split::write`] copies a slice for each part, all in one job, to outputs that are put in
 //!    place together at the end ([`SeveralSinks`](crate::sink::SeveralSinks)).
 
-mod cuts;
-mod names;
-mod outputs;
-mod together;
+use std::ffi::OsString;
+use std::ops::Range;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
-pub use cuts::{Cuts, MAX_PARTS, SplitFault};
-pub use names::PartNames;
+use crate::error::Fault;
+
+mod outputs;
+
 pub use outputs::{Split, SplitOptions};
-pub(crate) use together::{Together, check_together, write_together};
+pub(crate) use outputs::{Together, check_together, write_together};
+
+/// The most parts of an axis: each is a file, and takes memory as long as the set is not whole.
+pub const MAX_PARTS: u64 = 100_000;
+
+/// Where an axis is cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cuts {
+    /// Into so many parts, at least 1, of lengths that differ by 1 at most: the first ones are the
+    /// longer ones (np.array_split).
+    Parts(u64),
+    /// Into parts of these lengths.
+    Sizes(Vec<u64>),
+    /// Before these positions (np.split), which are those of Python's slices: negative ones count
+    /// from the end, and all are clamped.
+    At(Vec<i64>),
+    /// Into parts of this length, at least 1; the last one may be shorter.
+    Every(u64),
+}
+
+impl Cuts {
+    /// How many parts an axis is cut into.
+    ///
+    /// # Errors
+    /// [`SplitFault::Sizes`], [`SplitFault::Parts`].
+    pub(crate) fn count(&self, len: u64) -> Result<u64, SplitFault> {
+        let count = match self {
+            Cuts::Parts(count) => (*count).max(1),
+            Cuts::Sizes(sizes) => {
+                let sum = sizes.iter().map(|&size| u128::from(size)).sum();
+                if sum != u128::from(len) {
+                    return Err(SplitFault::Sizes { sum, len });
+                }
+                sizes.len() as u64
+            }
+            Cuts::At(positions) => positions.len() as u64 + 1,
+            // np.split of no elements gives one part of none
+            Cuts::Every(size) => len.div_ceil((*size).max(1)).max(1),
+        };
+        if count > MAX_PARTS {
+            Err(SplitFault::Parts { count, most: MAX_PARTS })
+        } else {
+            Ok(count)
+        }
+    }
+
+    /// The same cuts of an axis that counts blocks of so many elements: numbers count elements, and must
+    /// be whole blocks.
+    ///
+    /// # Errors
+    /// [`SplitFault::PartOfBlock`].
+    pub(crate) fn of_blocks(&self, block: u64) -> Result<Cuts, SplitFault> {
+        let whole = |number: u64| match number.checked_div(block) {
+            Some(blocks) if blocks * block == number => Ok(blocks),
+            _ => Err(SplitFault::PartOfBlock { number, block }),
+        };
+        Ok(match self {
+            Cuts::Parts(count) => Cuts::Parts(*count),
+            Cuts::Sizes(sizes) => {
+                Cuts::Sizes(sizes.iter().map(|&size| whole(size)).collect::<Result<_, _>>()?)
+            }
+            Cuts::At(positions) => {
+                // no more than before, so that it fits
+                let at = |&at: &i64| Ok(whole(at.unsigned_abs())? as i64 * at.signum());
+                Cuts::At(positions.iter().map(at).collect::<Result<_, _>>()?)
+            }
+            Cuts::Every(size) => Cuts::Every(whole(*size)?),
+        })
+    }
+
+    /// The shortest and the longest part of `count` ones, where they are not equal.
+    pub(crate) fn uneven(&self, len: u64, count: u64) -> Option<SplitFault> {
+        let sized = |number| {
+            let part = self.part(number, len);
+            part.end - part.start
+        };
+        let lens: Vec<u64> = match self {
+            // of the others a part is known from its number alone
+            Cuts::Sizes(sizes) => sizes.clone(),
+            _ => (0..count).map(sized).collect(),
+        };
+        let (shortest, longest) = (*lens.iter().min()?, *lens.iter().max()?);
+        (shortest < longest).then_some(SplitFault::Uneven { len, count, shortest, longest })
+    }
+
+    /// The positions of part `number` of `0..count(len)`.
+    pub(crate) fn part(&self, number: u64, len: u64) -> Range<u64> {
+        match self {
+            Cuts::Parts(count) => {
+                let count = (*count).max(1);
+                let (size, longer) = (len / count, len % count);
+                let start = number * size + number.min(longer);
+                start..start + size + u64::from(number < longer)
+            }
+            Cuts::Sizes(sizes) => {
+                let start = sizes.iter().take(number as usize).sum();
+                start..start + sizes.get(number as usize).copied().unwrap_or(0)
+            }
+            Cuts::At(positions) => {
+                let clamped = |position: i64| match position {
+                    0.. => (position as u64).min(len),
+                    _ => len.saturating_sub(position.unsigned_abs()),
+                };
+                let number = number as usize;
+                let before = number.checked_sub(1).and_then(|before| positions.get(before));
+                let start = before.map_or(0, |&position| clamped(position));
+                let end = positions.get(number).map_or(len, |&position| clamped(position));
+                start..end.max(start)
+            }
+            Cuts::Every(size) => {
+                let start = number * (*size).max(1);
+                start..len.min(start + (*size).max(1))
+            }
+        }
+    }
+}
+
+/// Why an input cannot be split.
+#[derive(Debug, thiserror::Error)]
+pub enum SplitFault {
+    /// A name of files that has no place for their number.
+    #[error("no place for the number of the part")]
+    NoPlace,
+    /// The result has no such axis.
+    #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
+    Axis {
+        /// The axis that was asked for.
+        axis: i64,
+        /// How many axes there are.
+        ndim: usize,
+    },
+    /// Lengths that do not add up to that of the axis.
+    #[error("the sizes of the parts add up to {sum}, and the axis has size {len}")]
+    Sizes {
+        /// The sum of the lengths.
+        sum: u128,
+        /// The length of the axis.
+        len: u64,
+    },
+    /// Blocks of elements that would be cut.
+    #[error(
+        "the axis is stored in blocks of {block} elements, and {number} is no multiple of that"
+    )]
+    PartOfBlock {
+        /// A length or a position.
+        number: u64,
+        /// Elements of a block.
+        block: u64,
+    },
+    /// More parts than files are made at a time.
+    #[error("it would be cut into {count} parts, and at most {most} are possible")]
+    Parts {
+        /// The number of parts.
+        count: u64,
+        /// How many there can be.
+        most: u64,
+    },
+    /// Parts of several lengths, where equal ones were asked for.
+    #[error(
+        "the axis has size {len}, and its {count} parts have sizes from {shortest} to {longest}"
+    )]
+    Uneven {
+        /// The length of the axis.
+        len: u64,
+        /// The number of parts.
+        count: u64,
+        /// The length of the shortest part.
+        shortest: u64,
+        /// The length of the longest one.
+        longest: u64,
+    },
+    /// Tensors that would be cut into different numbers of parts.
+    #[error("it would be cut into {count} parts, and tensor {first_name:?} into {first}")]
+    Counts {
+        /// The number of parts.
+        count: u64,
+        /// The name of the first tensor.
+        first_name: String,
+        /// The number of its parts.
+        first: u64,
+    },
+}
+
+impl Fault for SplitFault {}
+
+/// A path with a place for the number of a part: `{}`, or `{:04}` for four digits with zeros before
+/// them. There may be several such places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartNames {
+    /// What stands before each place, and the least number of digits there.
+    places: Vec<(Vec<u8>, usize)>,
+    rest: Vec<u8>,
+}
+
+/// The most digits of a place.
+const DIGITS: usize = 100;
+
+impl PartNames {
+    /// Understand a path; `None` where it has no place for a number.
+    pub fn parse(path: &Path) -> Option<PartNames> {
+        let mut places = Vec::new();
+        let mut rest = path.as_os_str().as_bytes();
+        let mut before = Vec::new();
+        while let Some(at) = rest.iter().position(|&byte| byte == b'{') {
+            let (literal, from) = rest.split_at(at);
+            before.extend(literal);
+            match place(from) {
+                Some((digits, len)) => {
+                    places.push((std::mem::take(&mut before), digits));
+                    rest = &from[len..];
+                }
+                None => {
+                    before.push(b'{');
+                    rest = &from[1..];
+                }
+            }
+        }
+        before.extend(rest);
+        (!places.is_empty()).then_some(PartNames { places, rest: before })
+    }
+
+    /// A place with as many digits as the greatest number of `count` parts has, where the first place has
+    /// fewer: names sort otherwise than parts there.
+    pub(super) fn better_place(&self, count: u64) -> Option<String> {
+        let needed = count.saturating_sub(1).to_string().len();
+        let (_, digits) = self.places.first()?;
+        (needed > (*digits).max(1)).then(|| format!("{{:{needed:02}}}"))
+    }
+
+    /// The path of a part.
+    pub fn path(&self, number: u64) -> PathBuf {
+        let mut path = Vec::new();
+        for (before, digits) in &self.places {
+            path.extend(before);
+            path.extend(format!("{number:0digits$}").into_bytes());
+        }
+        path.extend(&self.rest);
+        PathBuf::from(OsString::from_vec(path))
+    }
+}
+
+/// The digits and the length of a place at the beginning of a text.
+fn place(text: &[u8]) -> Option<(usize, usize)> {
+    let end = text.iter().position(|&byte| byte == b'}')?;
+    let inside = &text[1..end];
+    if inside.is_empty() {
+        return Some((0, end + 1));
+    }
+    let digits = std::str::from_utf8(inside.strip_prefix(b":0")?).ok()?;
+    let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = digits.parse().ok().filter(|&digits| all_digits && digits <= DIGITS)?;
+    Some((digits, end + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(cuts: &Cuts, len: u64) -> Vec<Range<u64>> {
+        (0..cuts.count(len).unwrap()).map(|number| cuts.part(number, len)).collect()
+    }
+
+    #[test]
+    fn parts_are_those_of_numpy() {
+        assert_eq!(parts(&Cuts::Parts(3), 8), [0..3, 3..6, 6..8]);
+        assert_eq!(parts(&Cuts::Parts(4), 2), [0..1, 1..2, 2..2, 2..2]);
+        assert_eq!(parts(&Cuts::Sizes(vec![2, 0, 3]), 5), [0..2, 2..2, 2..5]);
+        assert_eq!(parts(&Cuts::At(vec![2, 5]), 4), [0..2, 2..4, 4..4]);
+        assert_eq!(parts(&Cuts::At(vec![3, 1, -9]), 4), [0..3, 3..3, 1..1, 0..4]);
+        assert_eq!(parts(&Cuts::At(vec![-1]), 4), [0..3, 3..4]);
+        assert_eq!(parts(&Cuts::Every(3), 7), [0..3, 3..6, 6..7]);
+        assert_eq!(parts(&Cuts::Every(3), 0), vec![0..0; 1]);
+        assert_eq!(Cuts::Every(7).count(7 * MAX_PARTS).unwrap(), MAX_PARTS);
+        for cuts in [Cuts::Every(7), Cuts::Parts(MAX_PARTS + 1)] {
+            let fault = cuts.count(7 * MAX_PARTS + 1).unwrap_err();
+            assert!(matches!(fault, SplitFault::Parts { count, .. } if count == MAX_PARTS + 1));
+        }
+        let uneven = |cuts: Cuts, len| cuts.uneven(len, cuts.count(len).unwrap()).is_some();
+        assert!(uneven(Cuts::Parts(4), 10) && uneven(Cuts::Every(3), 10));
+        assert!(uneven(Cuts::Sizes(vec![4, 6]), 10) && uneven(Cuts::At(vec![4]), 10));
+        assert!(!uneven(Cuts::Parts(5), 10) && !uneven(Cuts::Every(2), 10));
+        assert!(!uneven(Cuts::Sizes(vec![5, 5]), 10) && !uneven(Cuts::At(vec![5]), 10));
+        let fault = Cuts::Sizes(vec![2, 2]).count(5).unwrap_err();
+        assert!(matches!(fault, SplitFault::Sizes { sum: 4, len: 5 }));
+    }
+
+    #[test]
+    fn numbers_stand_in_their_places() {
+        let path = |text: &str, number| PartNames::parse(Path::new(text)).unwrap().path(number);
+        assert_eq!(path("a-{}.npy", 7), Path::new("a-7.npy"));
+        assert_eq!(path("{:04}/{}", 12), Path::new("0012/12"));
+        assert_eq!(path("{x}{:02}{:}", 123), Path::new("{x}123{:}"));
+        let better =
+            |text: &str, count| PartNames::parse(Path::new(text)).unwrap().better_place(count);
+        assert_eq!(better("a-{}", 10), None);
+        assert_eq!(better("a-{}", 11).as_deref(), Some("{:02}"));
+        assert_eq!(better("a-{:02}-{}", 100), None);
+        assert_eq!(better("a-{:02}", 101).as_deref(), Some("{:03}"));
+        for none in ["a.npy", "{:4}.npy", "{:0x}", "{", "}{", "{:0101}", "{:0+1}"] {
+            assert_eq!(PartNames::parse(Path::new(none)), None, "{none}");
+        }
+    }
+}

@@ -3,29 +3,277 @@
 //! Callers know from the error of a call, or from its answer, that there is none: older kernels and
 //! some file systems lack them too, and `other.rs` always does.
 
-pub(crate) use super::attributes::{attribute, has_attributes, set_attribute};
-pub use super::renames::EXCHANGES_NAMES;
-pub(crate) use super::renames::{exchange, rename_to_free};
-pub(crate) use blocks::{
-    allocate, allocate_within, clone_file, clone_over, clone_range, copy_range, settle,
+use std::fs::{File, read_to_string};
+use std::io;
+use std::io::IoSliceMut;
+use std::num::NonZeroU64;
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use memmap2::{Advice as MapAdvice, Mmap, MmapRaw};
+use rustix::fs::{
+    Advice as FileAdvice, AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags,
+    fadvise, fstat, fstatfs, linkat, major, minor, openat, openat2, statat, statx,
 };
-pub(crate) use memory::memory_bytes;
-#[cfg(feature = "remote")]
-pub(crate) use mounts::machine_vendor;
-pub(crate) use mounts::{is_descriptors, is_fixed, is_in_memory, is_network, open_within_mount};
-pub use names::UNNAMED_FILES;
-pub(crate) use names::{link_unnamed, open_place, open_unnamed, path_of};
-pub(crate) use pages::{
-    LOADED, UNRESERVED, advise_file, is_cached, load, load_to_write, mapped_pages, populate,
-    populate_to_write, reads_ahead,
-};
-pub(crate) use pipes::{discard, enlarge_pipe};
-pub(crate) use writers::{boot_id, nobody_writes};
+use rustix::io::{Errno, ReadWriteFlags, Result, preadv2, retry_on_intr};
+use rustix::path::Arg;
+use rustix::pipe::{SpliceFlags, fcntl_setpipe_size, splice};
+
+use super::files::Advice;
 
 mod blocks;
-mod memory;
-mod mounts;
-mod names;
-mod pages;
-mod pipes;
-mod writers;
+
+pub(crate) use blocks::{
+    allocate, allocate_within, boot_id, clone_file, clone_over, clone_range, copy_range,
+    nobody_writes, settle,
+};
+
+pub use super::attributes::EXCHANGES_NAMES;
+pub(crate) use super::attributes::{
+    attribute, exchange, has_attributes, rename_to_free, set_attribute,
+};
+
+/// The memory in bytes that this process may count on, the page cache of its files included: that of
+/// the machine, or the least limit of its control groups when this was first asked.
+pub(crate) fn memory_bytes() -> u64 {
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let machine = rustix::system::sysinfo();
+        let machine = (machine.totalram as u64).saturating_mul(u64::from(machine.mem_unit));
+        let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
+        groups.lines().filter_map(group_limit).fold(machine, u64::min)
+    })
+}
+
+/// The least limit of a group and those above it; the line names it as `/proc/self/cgroup` does.
+/// `None` where it limits no memory, or where its files cannot be seen: in a container whose root is the
+/// group itself, that of the root is what counts.
+fn group_limit(line: &str) -> Option<u64> {
+    let mut fields = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (fields.next()?, fields.next()?.trim_start_matches('/'));
+    let (root, file) = if controllers.is_empty() {
+        ("/sys/fs/cgroup", "memory.max")
+    } else if controllers.split(',').any(|controller| controller == "memory") {
+        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+    } else {
+        return None;
+    };
+    let group: PathBuf = Path::new(root).join(path);
+    let groups = group.ancestors().take_while(|group| group.starts_with(root));
+    // where there is no limit: a word, or more than any machine has
+    groups.filter_map(|group| read_to_string(group.join(file)).ok()?.trim().parse().ok()).min()
+}
+
+/// Whether a file is on a network file system or FUSE, where mapping is slow, another machine may
+/// truncate the file, and write errors may be reported as late as `close`.
+pub(crate) fn is_network(fd: impl AsFd) -> bool {
+    magic(fd).is_some_and(|magic| NETWORK.contains(&magic))
+}
+
+/// Whether a file is on a file system that keeps its files in memory.
+pub(crate) fn is_in_memory(fd: impl AsFd) -> bool {
+    magic(fd).is_some_and(|magic| IN_MEMORY.contains(&magic))
+}
+
+/// Whether a directory is of `/proc`, where a link in a folder of descriptors stands for one of them,
+/// whatever its text says.
+pub(crate) fn is_descriptors(dir: impl AsFd) -> bool {
+    magic(dir) == Some(PROC)
+}
+
+/// The low 32 bits are the magic number; the type of the field differs between machines.
+fn magic(fd: impl AsFd) -> Option<u32> {
+    fstatfs(fd).ok().map(|fs| fs.f_type as u32)
+}
+
+const PROC: u32 = 0x9fa0;
+
+/// Magic numbers of `tmpfs` and `ramfs`.
+const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
+
+/// Magic numbers of `statfs(2)` and of the file systems' own sources.
+const NETWORK: [u32; 15] = [
+    0x0000_6969, // NFS
+    0x0000_517b, // SMB
+    0xff53_4d42, // CIFS
+    0xfe53_4d42, // SMB 2 and later
+    0x6573_5546, // FUSE: sshfs, s3fs, virtiofs
+    0x0102_1997, // 9P
+    0x00c3_6400, // Ceph
+    0x0bd0_0bd0, // Lustre
+    0x4750_4653, // GPFS
+    0x1983_0326, // BeeGFS
+    0x5346_414f, // AFS
+    0x6b41_4653, // AFS of the kernel
+    0x7375_7245, // Coda
+    0x0000_564c, // NCP
+    0x786f_4256, // VirtualBox shared folders
+];
+
+/// Open a folder to ask what it is, unless another file system is mounted there.
+pub(crate) fn open_within_mount(dir: impl AsFd, name: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    retry_on_intr(|| openat2(&dir, name, flags, Mode::empty(), ResolveFlags::NO_XDEV))
+}
+
+/// Whether a name in a folder cannot be taken away: an immutable file, a place where one is mounted.
+pub(crate) fn is_fixed(dir: impl AsFd, name: &str) -> bool {
+    let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND | StatxAttributes::MOUNT_ROOT;
+    let stat = statx(dir, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
+    stat.is_ok_and(|stat| stat.stx_attributes.intersects(fixed))
+}
+
+/// Who made this machine, by its firmware.
+#[cfg(feature = "remote")]
+pub(crate) fn machine_vendor() -> Option<String> {
+    std::fs::read_to_string("/sys/class/dmi/id/sys_vendor").ok()
+}
+
+/// Whether the system knows files without names, for file systems that have them.
+pub const UNNAMED_FILES: bool = true;
+
+/// Open a file without a name in a directory. `None` if the file system has no such files, or there
+/// is no `/proc` to link them through; also on any other error, which creating a named file will meet
+/// again and report.
+pub(crate) fn open_unnamed(from: impl AsFd, dir: &Path, mode: Mode) -> Option<OwnedFd> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = retry_on_intr(|| openat(&from, dir, flags, mode)).ok()?;
+    statat(CWD, by_descriptor(&file), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(file)
+}
+
+/// Give a file without a name one.
+pub(crate) fn link_unnamed(file: &File, dir: impl AsFd, name: impl Arg) -> Result<()> {
+    linkat(CWD, by_descriptor(file), dir, name, AtFlags::SYMLINK_FOLLOW)
+}
+
+/// Open a directory, as a place for names: that needs no right to list it, which a drop-box directory
+/// does not grant.
+pub(crate) fn open_place(from: impl AsFd, path: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    retry_on_intr(|| openat(&from, path, flags, Mode::empty()))
+}
+
+/// The path of an open directory, as far as it can be found out.
+pub(crate) fn path_of(dir: &OwnedFd) -> PathBuf {
+    std::fs::read_link(by_descriptor(dir)).unwrap_or_default()
+}
+
+/// The path of an open file in `/proc`.
+fn by_descriptor(file: &impl AsRawFd) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+/// A flag of maps whose pages need no room before they are written.
+pub(crate) const UNRESERVED: libc::c_int = libc::MAP_NORESERVE;
+
+/// How far a kernel reads ahead, at least, that need not be asked to, in bytes.
+const FAR_AHEAD: u64 = 1 << 20;
+
+/// How much is asked for at a call, in bytes: kernels begin to read no more than they commonly read
+/// ahead.
+const STEP: u64 = 128 << 10;
+
+/// Tell how a range of a file that is read by position is going to be used.
+pub(crate) fn advise_file(file: &File, range: Range<u64>, advice: Advice) {
+    let advice = match advice {
+        Advice::Sequential => FileAdvice::Sequential,
+        Advice::Random => FileAdvice::Random,
+        Advice::WillNeed => FileAdvice::WillNeed,
+        Advice::Evict => FileAdvice::DontNeed,
+        Advice::Populate | Advice::Load | Advice::DontNeed => return,
+    };
+    let step = if advice == FileAdvice::WillNeed { STEP } else { u64::MAX };
+    let mut start = range.start;
+    // a length of 0 would mean "to the end of the file"
+    while let Some(rest) = range.end.checked_sub(start).and_then(NonZeroU64::new) {
+        let count = rest.get().min(step);
+        let _ = fadvise(file, start, NonZeroU64::new(count), advice);
+        start += count;
+    }
+}
+
+/// Fault in pages of a map to read them, in one call.
+///
+/// # Errors
+/// One of them cannot be read.
+pub(crate) fn populate(map: &Mmap, start: usize, count: usize) -> io::Result<()> {
+    map.advise_range(MapAdvice::PopulateRead, start, count)
+}
+
+/// The unit in which [`load`] reads a file, in bytes: a large page.
+pub(crate) const LOADED: Option<u64> = Some(2 << 20);
+
+/// Read a range of a map into memory, in large pages where the file system has them. To read, map and let go
+/// of single pages takes a processor longer than a fast disk.
+///
+/// # Errors
+/// Some of it cannot be read, or the kernel has no such call.
+pub(crate) fn load(map: &Mmap, start: usize, count: usize) -> io::Result<()> {
+    // a kernel without large pages reads as far ahead as it does for anyone
+    let _ = map.advise_range(MapAdvice::Normal, start, count);
+    let _ = map.advise_range(MapAdvice::HugePage, start, count);
+    populate(map, start, count)
+}
+
+/// Fault in pages of a map to write them, in one call.
+///
+/// # Errors
+/// One of them cannot be written: a full disk behind a hole, or a truncated file.
+pub(crate) fn populate_to_write(map: &MmapRaw, start: usize, count: usize) -> io::Result<()> {
+    map.advise_range(MapAdvice::PopulateWrite, start, count)
+}
+
+/// Read a range of a map that is about to be written into memory, as [`load`] does.
+///
+/// # Errors
+/// Those of [`load`].
+pub(crate) fn load_to_write(map: &MmapRaw, start: usize, count: usize) -> io::Result<()> {
+    let _ = map.advise_range(MapAdvice::HugePage, start, count);
+    map.advise_range(MapAdvice::PopulateRead, start, count)
+}
+
+/// Whether byte `at` of a file is in the page cache; true where that is unknown.
+pub(crate) fn is_cached(file: &File, at: u64) -> bool {
+    let mut byte = [0];
+    let mut buffers = [IoSliceMut::new(&mut byte)];
+    let read = preadv2(file, &mut buffers, at, ReadWriteFlags::NOWAIT);
+    !matches!(read, Err(Errno::AGAIN))
+}
+
+/// Whether the kernel reads far ahead of who reads a file in order. False where it does not tell:
+/// on file systems without a disk of their own.
+pub(crate) fn reads_ahead(file: impl AsFd) -> bool {
+    let Ok(stat) = fstat(file) else { return false };
+    let (major, minor) = (major(stat.st_dev), minor(stat.st_dev));
+    // a partition has none, but the disk that it is on
+    let kib = ["queue", "../queue"].iter().find_map(|queue| {
+        let path = format!("/sys/dev/block/{major}:{minor}/{queue}/read_ahead_kb");
+        read_to_string(path).ok()?.trim().parse::<u64>().ok()
+    });
+    kib.is_some_and(|kib| kib >= FAR_AHEAD >> 10)
+}
+
+/// How many pages of files are mapped into this process, about, of those in memory; 0 where the
+/// kernel does not tell.
+pub(crate) fn mapped_pages() -> u64 {
+    let pages = |statm: String| statm.split(' ').nth(2)?.parse().ok();
+    read_to_string("/proc/self/statm").ok().and_then(pages).unwrap_or(0)
+}
+
+/// The size of pipes in bytes: the most that users without privileges are allowed. The default of
+/// 64 KiB halves the throughput.
+const PIPE: usize = 1 << 20;
+
+/// Enlarge a pipe. Errors (the user's quota, not a pipe) are ignored: it is only slower then.
+pub(crate) fn enlarge_pipe(fd: impl AsFd) {
+    let _ = fcntl_setpipe_size(fd, PIPE);
+}
+
+/// Throw away up to `most` of the next bytes of a pipe, uncopied: `null` is `/dev/null`. Says how
+/// many; 0 at the end.
+pub(crate) fn discard(pipe: &File, null: &File, most: usize) -> Result<usize> {
+    splice(pipe, None, null, None, most, SpliceFlags::empty())
+}

@@ -5,6 +5,7 @@ use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::super::{LayoutFault, MetadataChange};
 use super::entries::{Entries, OutputTensor};
 use super::header::{Header, WriteAt};
 use crate::dtype::DType;
@@ -12,10 +13,9 @@ use crate::error::Cause;
 use crate::format::Annotations;
 use crate::input::{Checkpoint, SmallFile};
 use crate::output::chunking::Chunking;
-use crate::output::fault::LayoutFault;
-use crate::output::metadata::MetadataChange;
-use crate::shape::{self, Order};
-use crate::sink::{self, Destination, Draft, FileTree, SinkError, Targets};
+use crate::shape::Order;
+use crate::sink::{Destination, Draft, FileTree, SinkError, Targets};
+use crate::{shape, sink};
 
 /// Parts of a file begin at multiples of so many bytes.
 const PART_BLOCK: u64 = 4096;

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::super::LayoutFault;
 use super::format::{Frame, OutputFormat, Request};
 use crate::error::Cause;
 use crate::format::{npy, npz};
-use crate::output::fault::LayoutFault;
-use crate::sink::{self, DeflatedZipSink, Destination, Draft, SinkError, ZipLayout, ZipSink};
+use crate::sink;
+use crate::sink::{DeflatedZipSink, Destination, Draft, SinkError, ZipLayout, ZipSink};
 
 pub(super) static FORMAT: OutputFormat = OutputFormat {
     name: "npz",

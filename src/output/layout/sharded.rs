@@ -3,15 +3,15 @@
 
 use std::ops::Range;
 
+use super::super::LayoutFault;
 use super::entries::{Entries, OutputTensor};
 use super::format::{Frame, OutputFormat, Request};
 use super::header::{Header, SafetensorsHeader, WriteAt};
 use crate::error::Cause;
 use crate::format::{FormatError, safetensors, shards};
 use crate::input::old_shards;
-use crate::output::fault::LayoutFault;
-use crate::shape;
-use crate::sink::{self, Destination, Draft, FolderSink, SinkError, Targets};
+use crate::sink::{Destination, Draft, FolderSink, SinkError, Targets};
+use crate::{shape, sink};
 
 pub(super) static FORMAT: OutputFormat = OutputFormat {
     name: "sharded safetensors",

@@ -2,13 +2,13 @@
 
 use std::{io, iter};
 
+use super::super::LayoutFault;
 use super::entries::OutputTensor;
 use super::format::{Frame, OutputFormat, Request, only};
 use crate::error::Cause;
 use crate::format::text::{MAX_EMPTY_ROWS, TextFormat, stored_dtype};
-use crate::output::fault::LayoutFault;
-use crate::sink::{self, Destination, Draft, SinkError};
-
+use crate::sink;
+use crate::sink::{Destination, Draft, SinkError};
 use crate::text::TextSink;
 
 /// What the four formats have in common.

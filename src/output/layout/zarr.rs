@@ -1,7 +1,16 @@
 //! Zarr, version 3, as an output: a folder of arrays, each in chunks.
 
+#[cfg(feature = "zarr")]
+use with::lay_out;
+
+#[cfg(not(feature = "zarr"))]
+use super::super::LayoutFault;
 use super::format::{Frame, OutputFormat, Request};
+#[cfg(not(feature = "zarr"))]
+use crate::dtype::DType;
 use crate::error::Cause;
+#[cfg(feature = "zarr")]
+use crate::format::zarr::stored_dtype;
 
 pub(super) static FORMAT: OutputFormat = OutputFormat {
     name: "zarr",
@@ -17,15 +26,6 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
     stored_dtype,
     lay_out,
 };
-
-#[cfg(not(feature = "zarr"))]
-use crate::dtype::DType;
-#[cfg(feature = "zarr")]
-use crate::format::zarr::stored_dtype;
-#[cfg(not(feature = "zarr"))]
-use crate::output::fault::LayoutFault;
-#[cfg(feature = "zarr")]
-use with::lay_out;
 
 #[cfg(not(feature = "zarr"))]
 fn stored_dtype(dtype: &DType) -> Option<DType> {
@@ -47,8 +47,8 @@ mod with {
     use crate::chunked::{ChunkSink, ChunkedTensor};
     use crate::format::zarr::{NewArray, group_json};
     use crate::format::{Annotations, ChunkCodec, EncodeChunks, FormatError};
+    use crate::output::LayoutFault;
     use crate::output::chunking::{ChunkShapes, Chunking};
-    use crate::output::fault::LayoutFault;
     use crate::output::layout::entries::{Entries, OutputTensor};
     use crate::sink::{self, Destination, Draft, FileTree, FolderTree, SinkError, Targets};
 

@@ -4,17 +4,17 @@
 //! with a temporary name, which gets its own at the end. What stands there is replaced only if it is such a
 //! folder itself, by a file that all of them have.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{Mode, OFlags, openat};
+use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::place::{ExistingFolder, FolderPlace};
-use super::subfolders::Subfolders;
-use super::whole;
+use super::super::placed::{open_dir, sync_dir};
+use super::{ExistingFolder, FolderPlace, whole};
 use crate::sink::resolve::Resolved;
 use crate::sink::temp_name::{TempKind, TempName};
 use crate::sink::{Placed, SinkError, SinkOptions, Targets, sync_file};
@@ -130,4 +130,41 @@ fn find(path: &Path, marks: &[&str], options: SinkOptions) -> Result<FolderPlace
         return Err(SinkError::OtherFolder);
     }
     Ok(place)
+}
+
+/// The folders below one that are known to be there, by their paths in it.
+#[derive(Debug, Default)]
+pub(in crate::sink) struct Subfolders(Mutex<BTreeSet<String>>);
+
+impl Subfolders {
+    /// Make the folders that a file of this name lies in, but for those that are there.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(in crate::sink) fn make_for(&self, fd: &OwnedFd, name: &str) -> rustix::io::Result<()> {
+        let Some((folder, _)) = name.rsplit_once('/') else { return Ok(()) };
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if made.contains(folder) {
+            return Ok(());
+        }
+        let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
+        for path in ends.map(|end| &folder[..end]) {
+            match mkdirat(fd, path, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error),
+            }
+            made.insert(path.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Bring the names in them, and in the one that they lie in, to the disk.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(in crate::sink) fn sync(&self, fd: &OwnedFd) -> rustix::io::Result<()> {
+        let made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut paths = made.iter().map(String::as_str).chain(["."]);
+        paths.try_for_each(|path| open_dir(fd, Path::new(path)).and_then(sync_dir))
+    }
 }

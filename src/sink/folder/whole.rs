@@ -10,9 +10,9 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, retry_on_intr};
 
-use super::pending::PendingFile;
-use super::place::ExistingFolder;
-use crate::os::{self, FileId};
+use super::{ExistingFolder, PendingFile};
+use crate::os;
+use crate::os::FileId;
 use crate::sink::placed::{BeforeRemoval, Placed, move_to_free, open_to_sync};
 use crate::sink::resolve::FileAt;
 use crate::sink::temp_name::{PREFIX, TempKind, TempName, without_signals};

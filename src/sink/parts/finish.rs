@@ -9,17 +9,16 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, retry_on_intr};
 
-use super::create::remove_leftovers;
-use super::data_folder::DataFolder;
-use super::error::PartsError;
-use super::folder::{CLOSED, DATA, Folder, Stored, part_name, sync_parent};
-use super::frame::FixedFrame;
-use super::own::{damaged, discarded_if_gone, is_gone, open_own};
-use super::record::{ChosenRecord, DoneRecord, JobRecord, Part};
-use super::tree::climb;
-use crate::os::{self, FileId, rename_to_free};
+use super::super::end_within;
+use super::PartsError;
+use super::create::{damaged, discarded_if_gone, is_gone, open_own, remove_leftovers};
+use super::folder::{
+    CLOSED, ChosenRecord, DATA, DoneRecord, Folder, JobRecord, Part, Stored, part_name, sync_parent,
+};
+use super::sink::{DataFolder, FixedFrame};
+use crate::os;
+use crate::os::{FileId, rename_to_free};
 use crate::sink::copy_file::CopiedRange;
-use crate::sink::error::end_within;
 use crate::sink::file::FileSink;
 use crate::sink::resolve::FileAt;
 use crate::sink::temp_name::random_name;
@@ -376,4 +375,42 @@ pub(super) fn is_output_of(entry: &FileAt, job: &JobRecord, unchanged: bool) -> 
         }
         Some(found) => found.starts_with(job.id().to_string().as_bytes()),
     }
+}
+
+/// Climb from the record of a complete part as far as all parts below are complete: the sum of all
+/// records, for whoever passes the last join. `stored` is the part's own record, where it was just
+/// written.
+fn climb(
+    folder: &Folder,
+    part: Part,
+    own: DoneRecord,
+    mut stored: Option<Stored>,
+) -> Result<Option<DoneRecord>, SinkError> {
+    let mut record = own;
+    // the number of the node that this process stands at, and how many parts are below each
+    let (mut at, mut span) = (part.index, 1u64);
+    for level in 1.. {
+        if span >= part.count {
+            break;
+        }
+        let sibling = at ^ 1;
+        // the last node of a level may have no sibling
+        if sibling.checked_mul(span).is_some_and(|first| first < part.count) {
+            let name = format!("join.{level}.{}", at / 2);
+            let file = match stored.take() {
+                Some(file) => file,
+                None => folder.store(&record)?,
+            };
+            let theirs: Option<DoneRecord> = folder.publish(&file, &name)?;
+            let Some(theirs) = theirs else { return Ok(None) };
+            if theirs.first / span == at {
+                return Ok(None);
+            }
+            let sum = record.add(&theirs).filter(|_| theirs.first / span == sibling);
+            record = sum.ok_or(PartsError::Damaged(name))?;
+        }
+        at /= 2;
+        span = span.saturating_mul(2);
+    }
+    Ok(Some(record))
 }

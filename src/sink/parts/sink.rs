@@ -1,26 +1,32 @@
 //! A part of an output as a sink.
 
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io;
+use std::io::{ErrorKind, Write};
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, linkat, statat};
+use rustix::io::{Errno, retry_on_intr};
 
-use super::create::{create, remove_leftovers};
-use super::data_folder::DataFolder;
-use super::error::PartsError;
+use super::super::copy_file::Space;
+use super::super::folder::Subfolders;
+use super::super::temp_name::TempName;
+use super::super::zip::MemberCrcs;
+use super::super::{FileTree, ZipLayout, ZipSink, end_within};
+use super::PartsError;
+use super::create::{create, create_own, damaged, discarded_if_gone, is_gone, remove_leftovers};
 use super::finish::{Look, SharedOutput, Unchanged, is_output_of};
-use super::folder::{Folder, any_output_at, output_at, part_name};
-use super::frame::{Counted, FixedFrame};
-use super::part_folder::PartFolder;
-use super::record::{JobRecord, Part};
+use super::folder::{
+    DATA, DoneRecord, Folder, JobRecord, Part, any_output_at, open_dir, output_at, part_name,
+};
 use super::writer::Writer;
 use crate::os::{Advice, advise_file, allocate, settle};
-use crate::sink::error::end_within;
 use crate::sink::resolve::FileAt;
-use crate::sink::space::Space;
 use crate::sink::{Draft, Old, Placed, Sink, SinkError, SinkOptions, ignore_sigxfsz};
 
 /// A part that is being written. `commit` records it and, if it was the last one, puts the output in
@@ -216,5 +222,185 @@ fn reserve(data: &File, range: &Range<u64>) -> rustix::io::Result<()> {
     match allocate(data, range.clone()) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         result => result,
+    }
+}
+
+/// All of an output but its elements, where every byte has its place beforehand.
+#[derive(Clone, Debug)]
+pub enum FixedFrame {
+    /// Bytes at the beginning.
+    Header(Arc<[u8]>),
+    /// The records of an archive of stored members.
+    Zip(Arc<ZipLayout>),
+    /// Files of a folder, beside those of the elements: the name and the bytes of each.
+    Folder(Arc<[(String, Vec<u8>)]>),
+}
+
+impl FixedFrame {
+    /// The files of an output that is a folder.
+    pub(super) fn folder(&self) -> Option<&[(String, Vec<u8>)]> {
+        match self {
+            FixedFrame::Header(_) | FixedFrame::Zip(_) => None,
+            FixedFrame::Folder(files) => Some(files),
+        }
+    }
+
+    /// Write it around the elements, whose sums are those of `all`; `data` is committed.
+    pub(super) fn write(self, data: Box<dyn Draft>, all: &DoneRecord) -> Result<(), SinkError> {
+        match self {
+            FixedFrame::Header(header) => {
+                data.write_at(0, &header)?;
+                data.commit()
+            }
+            FixedFrame::Zip(layout) => {
+                let archive = ZipSink::new(data, layout)?;
+                archive.count_written(&all.crcs);
+                Box::new(archive).commit()
+            }
+            // a folder is no file
+            FixedFrame::Folder(_) => Err(PartsError::NotAFile.into()),
+        }
+    }
+}
+
+/// What a part counts of the elements that it writes.
+#[derive(Debug)]
+pub(super) struct Counted {
+    written: AtomicU64,
+    crcs: Option<MemberCrcs>,
+}
+
+impl Counted {
+    /// Nothing yet.
+    pub(super) fn new(frame: &FixedFrame) -> Counted {
+        let crcs = match frame {
+            FixedFrame::Header(_) | FixedFrame::Folder(_) => None,
+            FixedFrame::Zip(layout) => Some(MemberCrcs::new(layout)),
+        };
+        Counted { written: AtomicU64::new(0), crcs }
+    }
+
+    /// Count bytes that are written at a position of the output.
+    pub(super) fn add(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        if let Some(crcs) = &self.crcs {
+            crcs.add_bytes(offset, bytes)?;
+        }
+        self.written.fetch_add(bytes.len() as u64, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Whether elements need not be looked at to be counted.
+    pub(super) fn takes_shared(&self) -> bool {
+        self.crcs.is_none()
+    }
+
+    /// Count bytes that came without being looked at.
+    pub(super) fn add_shared(&self, bytes: u64) {
+        self.written.fetch_add(bytes, Ordering::AcqRel);
+    }
+
+    /// The record of part `index`.
+    pub(super) fn record(&self, index: u64) -> DoneRecord {
+        let written = self.written.load(Ordering::Acquire);
+        let crcs = self.crcs.as_ref().map(MemberCrcs::sums).unwrap_or_default();
+        DoneRecord { first: index, written, crcs }
+    }
+}
+
+/// A part that is being written. `place` records it and, if it was the last one, puts the folder in place.
+/// Dropping it leaves the part to be written again.
+pub struct PartFolder {
+    output: SharedOutput,
+    part: Part,
+    frame: FixedFrame,
+    data: DataFolder,
+    /// Bytes of elements that it writes.
+    bytes: u64,
+}
+
+impl PartFolder {
+    pub(super) fn new(
+        output: SharedOutput,
+        part: Part,
+        frame: FixedFrame,
+        data: DataFolder,
+        bytes: u64,
+    ) -> PartFolder {
+        PartFolder { output, part, frame, data, bytes }
+    }
+}
+
+impl FileTree for PartFolder {
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), SinkError> {
+        match self.data.write(&self.output.folder, name, bytes) {
+            // the output is in place, for which nothing is to be written any more
+            Err(SinkError::Parts(PartsError::Discarded)) if self.output.is_over() => Ok(()),
+            written => written,
+        }
+    }
+
+    /// Steps 4 to 8.
+    fn place(self: Box<Self>) -> Result<Placed, SinkError> {
+        let PartFolder { output, part, frame, data, bytes } = *self;
+        output.check_inputs(Look::Quick)?;
+        if let Err(error) = data.sync() {
+            return output.unless_placed(error).map(|()| Placed::default());
+        }
+        drop(data);
+        let record = DoneRecord { first: part.index, written: bytes, crcs: Vec::new() };
+        output.record(part, record, frame)?;
+        Ok(Placed::default())
+    }
+}
+
+/// `data`, open: the folder that becomes the output.
+pub(super) struct DataFolder {
+    fd: OwnedFd,
+    below: Subfolders,
+}
+
+impl DataFolder {
+    /// Open it; `None` where it is in its place, or gone.
+    pub(super) fn open(folder: &Folder) -> Result<Option<DataFolder>, SinkError> {
+        match open_dir(&folder.dir, DATA) {
+            Ok(fd) => Ok(Some(DataFolder { fd, below: Subfolders::default() })),
+            Err(error) if is_gone(error) => Ok(None),
+            Err(Errno::NOTDIR | Errno::LOOP) => Err(damaged(DATA)),
+            Err(error) => Err(SinkError::os("its parts cannot be opened")(error)),
+        }
+    }
+
+    /// Put a file into it, whole and on the disk, unless it is there: whoever wrote that had the same bytes.
+    /// It grows in the folder of the job, so that nothing else is ever in what becomes the output.
+    pub(super) fn write(&self, folder: &Folder, name: &str, bytes: &[u8]) -> Result<(), SinkError> {
+        let written = || {
+            let failed = SinkError::os::<Errno>("cannot be created");
+            // a name that is there may not be on the disk yet
+            self.below.make_for(&self.fd, name).map_err(&failed)?;
+            if statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+                return Ok(());
+            }
+            let made = TempName::create(&folder.dir, |name| create_own(&folder.dir, name));
+            let (temp_name, mut file) = made.map_err(SinkError::os("cannot be created"))?;
+            file.write_all(bytes).map_err(SinkError::Io)?;
+            file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;
+            let from = temp_name.name();
+            match retry_on_intr(|| linkat(&folder.dir, from, &self.fd, name, AtFlags::empty())) {
+                Ok(()) | Err(Errno::EXIST) => Ok(()),
+                Err(error) => Err(failed(error)),
+            }
+        };
+        written().map_err(discarded_if_gone)
+    }
+
+    /// Bring the names of its files to the disk.
+    pub(super) fn sync(&self) -> Result<(), SinkError> {
+        let synced = self.below.sync(&self.fd);
+        synced.map_err(SinkError::os("cannot be brought to the disk")).map_err(discarded_if_gone)
+    }
+
+    /// The folder itself.
+    pub(super) fn fd(&self) -> &OwnedFd {
+        &self.fd
     }
 }

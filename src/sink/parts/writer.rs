@@ -7,9 +7,8 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, OFlags, fstat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::fingerprint::Fingerprint;
-use super::folder::{CLOSED, DATA, Folder};
-use super::own::{create_own, damaged, is_gone, open_own};
+use super::create::{create_own, damaged, is_gone, open_own};
+use super::folder::{CLOSED, DATA, Fingerprint, Folder};
 use crate::os::{boot_id, nobody_writes};
 use crate::sink::SinkError;
 use crate::sink::temp_name::random_name;

@@ -18,9 +18,8 @@ use crc32fast::Hasher;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
-use super::ZipLayout;
-use super::headers::{LOCAL, MemberHeader, Method, write_directory};
-use crate::sink::error::end_within;
+use super::super::end_within;
+use super::{LOCAL, MemberHeader, Method, ZipLayout, write_directory};
 use crate::sink::{Draft, Old, Placed, Sink, SinkError, WriteOrder};
 
 /// How many bytes are deflated at a time.

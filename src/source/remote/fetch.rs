@@ -14,7 +14,7 @@ use http::StatusCode;
 use object_store::{Error, Extensions, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::error::RemoteError;
+use super::RemoteError;
 use super::stores::Located;
 use super::wire::{FetchFault, SharedNote};
 

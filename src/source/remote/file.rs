@@ -1,20 +1,26 @@
 //! A remote file as a [`Source`].
 
-use std::env;
+use std::fs::File;
+use std::io::Write;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use std::{env, io, thread};
+
+use futures_util::StreamExt;
+use object_store::client::{HttpRequestBody, HttpService};
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio::time::timeout;
 
 use super::super::open::{IoMode, OpenError, Opened};
-use super::super::{Advice, Source, SourceError, checked_len};
+use super::super::{Advice, Source, SourceError, Stream, checked_len};
 use super::address::Address;
-use super::answers::RemoteVersion;
-use super::error::RemoteError;
-use super::fetch::{self, Identity, Opening, RemoteFile};
+use super::fetch::{Identity, Opening, RemoteFile};
 use super::network::Network;
 use super::requests::{GAP, REQUEST_BYTES};
 use super::stores::{Located, locate};
-use super::whole;
+use super::wire::{FetchFault, SharedNote, Wire};
+use super::{RemoteError, RemoteVersion, fetch};
 
 /// The first request, in bytes: most headers are shorter.
 const FIRST_BYTES: u64 = 16 << 10;
@@ -65,7 +71,7 @@ fn open_with(address: &Address, count: u64) -> Result<Opened, OpenError> {
             let file = Arc::new(RemoteFile { at, identity, patience });
             Ok(Opened::Random(Box::new(RemoteSource { network, number, file })))
         }
-        (Opening::Whole, Some(wire)) => Ok(Opened::Forward(whole::open(&network, wire, patience)?)),
+        (Opening::Whole, Some(wire)) => Ok(Opened::Forward(open_stream(&network, wire, patience)?)),
         (Opening::Whole, None) => Err(RemoteError::NoRanges.into()),
         (Opening::Region(_), _) => Err(RemoteError::Status(301).into()),
     }
@@ -189,6 +195,67 @@ impl Source for RemoteSource {
             Advice::Sequential => self.network.announce(number, file, range, true),
             Advice::Random | Advice::Populate | Advice::Load | Advice::DontNeed | Advice::Evict => {
             }
+        }
+    }
+}
+
+/// Parts of the answer between the network and the pipe, each of some KiB.
+const QUEUE: usize = 16;
+
+/// All of a file, as a stream.
+fn open_stream(
+    network: &Arc<Network>,
+    wire: Wire,
+    patience: Duration,
+) -> Result<Stream, RemoteError> {
+    let failed = |error: io::Error| RemoteError::Configuration(format!("no pipe: {error}"));
+    let (reader, writer) = io::pipe().map_err(failed)?;
+    let (parts, received) = channel(QUEUE);
+    let fault = Arc::new(OnceLock::new());
+    let (found, counting) = (Arc::clone(&fault), Arc::clone(network));
+    let work = async move {
+        let failed = |error: RemoteError| {
+            let _ = found.set(error.to_string());
+        };
+        let mut request = http::Request::new(HttpRequestBody::from(Vec::new()));
+        request.extensions_mut().insert(SharedNote::default());
+        let answer = match timeout(patience, wire.call(request)).await {
+            Ok(Ok(answer)) if answer.status().is_success() => answer,
+            Ok(Ok(answer)) => return failed(RemoteError::Status(answer.status().as_u16())),
+            Ok(Err(error)) => return failed(FetchFault::of(&error).error),
+            Err(_) => return failed(RemoteError::Timeout(patience)),
+        };
+        let mut body = answer.into_body().bytes_stream();
+        loop {
+            match timeout(patience, body.next()).await {
+                Ok(Some(Ok(bytes))) => {
+                    counting.received(bytes.len() as u64);
+                    // an error means that nobody reads any more
+                    if parts.send(bytes.to_vec()).await.is_err() {
+                        return;
+                    }
+                }
+                Ok(None) => return,
+                Ok(Some(Err(_))) => return failed(RemoteError::Cut),
+                Err(_) => return failed(RemoteError::Timeout(patience)),
+            }
+        }
+    };
+    network.spawn(work);
+    let kept = Arc::clone(network);
+    let pass_on = move || {
+        write_all(received, writer);
+        drop(kept);
+    };
+    thread::Builder::new().name("download".to_owned()).spawn(pass_on).map_err(failed)?;
+    Ok(Stream::watched(File::from(std::os::fd::OwnedFd::from(reader)), fault))
+}
+
+/// Write parts to the pipe until there are no more, or nobody reads it.
+fn write_all(mut parts: Receiver<Vec<u8>>, mut pipe: impl Write) {
+    while let Some(part) = parts.blocking_recv() {
+        if pipe.write_all(&part).is_err() {
+            return;
         }
     }
 }

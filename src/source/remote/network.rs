@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-use super::error::RemoteError;
+use super::RemoteError;
 use super::fetch::{RemoteFile, fetch};
 use super::requests::REQUEST_BYTES;
 use super::wire::{Counters, Wire};

@@ -5,20 +5,27 @@
 //! asked on a machine of that cloud only. Without credentials requests are not signed, which is how
 //! public data are read.
 
-use std::env;
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
+use std::{env, fs};
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
-use object_store::{ObjectStore, RetryConfig};
+use object_store::{ListResult, ObjectStore, RetryConfig};
+use tokio::time::timeout;
 
+use super::super::open::OpenError;
 use super::address::{Address, Scheme};
-use super::error::RemoteError;
-use super::profile::Profile;
-use super::wire::Wire;
+use super::fetch::fault;
+use super::file::patience;
+use super::network::Network;
+use super::wire::{SharedNote, Wire};
+use super::{FolderEntry, RemoteError};
 use crate::os::machine_vendor;
 
 /// A store, and where in it the file is.
@@ -194,4 +201,107 @@ fn azure() -> MicrosoftAzureBuilder {
 /// Whether this machine is one of that vendor's, by its firmware.
 fn is_machine_of(vendor: &str) -> bool {
     machine_vendor().is_some_and(|text| text.trim().starts_with(vendor))
+}
+
+/// What a profile says: values by the names of settings. The file of credentials comes first.
+#[derive(Default)]
+pub(super) struct Profile(HashMap<String, String>);
+
+impl Profile {
+    /// The profile that `AWS_PROFILE` names, or `default`; nothing where there is none.
+    pub(super) fn read() -> Profile {
+        let name = env::var("AWS_PROFILE").unwrap_or_else(|_| "default".to_owned());
+        let file = |variable: &str, name: &str| {
+            let path = env::var_os(variable).map(PathBuf::from);
+            let path = path.or_else(|| Some(env::home_dir()?.join(".aws").join(name)))?;
+            fs::read_to_string(path).ok()
+        };
+        let mut profile = Profile::default();
+        if let Some(text) = file("AWS_SHARED_CREDENTIALS_FILE", "credentials") {
+            profile.add(&text, &name);
+        }
+        if let Some(text) = file("AWS_CONFIG_FILE", "config") {
+            let section = if name == "default" { name } else { format!("profile {name}") };
+            profile.add(&text, &section);
+        }
+        profile
+    }
+
+    /// The value of a setting.
+    pub(super) fn get(&self, key: &str) -> Option<&String> {
+        self.0.get(key)
+    }
+
+    /// Take what is not known yet from a section of a text.
+    fn add(&mut self, text: &str, section: &str) {
+        let mut inside = false;
+        for line in text.lines() {
+            let trimmed = line.trim();
+            if let Some(name) = trimmed.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
+                inside = name.split_whitespace().eq(section.split_whitespace());
+                continue;
+            }
+            // indented lines belong to the setting above them
+            let nested = line.starts_with([' ', '\t']);
+            let Some((key, value)) = trimmed.split_once('=').filter(|_| inside && !nested) else {
+                continue;
+            };
+            let value = value.trim();
+            if !value.is_empty() {
+                self.0.entry(key.trim().to_owned()).or_insert_with(|| value.to_owned());
+            }
+        }
+    }
+}
+
+/// How many times the patience with one answer all answers together may take: a store tells a thousand
+/// names in each.
+const ANSWERS: u32 = 20;
+
+/// The files and folders in a folder, each kind in the order of its names: a request for each thousand.
+///
+/// # Errors
+/// [`RemoteError`].
+pub fn list(address: &Address) -> Result<Vec<FolderEntry>, OpenError> {
+    let (network, patience) = (Network::get()?, patience()?);
+    let note = SharedNote::default();
+    let store = store(address, &network.wire.with_note(&note), None)?;
+    let folder = Path::parse(address.bucket_and_key().1.trim_end_matches('/'));
+    let folder = folder.map_err(|error| RemoteError::Address(error.to_string()))?;
+    let longest: Duration = patience * ANSWERS;
+    let listing = network
+        .run(async move { timeout(longest, store.list_with_delimiter(Some(&folder))).await })?;
+    let ListResult { common_prefixes, objects, .. } = listing
+        .map_err(|_| RemoteError::Timeout(longest))?
+        .map_err(|error| fault(&error, &note, false).error)?;
+    let name = |path: &Path| path.filename().unwrap_or_default().to_owned();
+    let folders =
+        common_prefixes.iter().map(|path| FolderEntry { name: name(path) + "/", bytes: None });
+    let files = objects
+        .iter()
+        .map(|file| FolderEntry { name: name(&file.location), bytes: Some(file.size) });
+    let entries: Vec<FolderEntry> = folders.chain(files).collect();
+    match entries.is_empty() {
+        // stores know no empty folders
+        true => Err(RemoteError::NotFound.into()),
+        false => Ok(entries),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_section_of_the_profile_is_read() {
+        let text = "# keys\n[default]\naws_access_key_id = A\n\n[ other ]\nregion=eu-1\n\
+                    aws_access_key_id=B\ns3 =\n  endpoint_url = http://no\naws_session_token = \n";
+        let mut profile = Profile::default();
+        profile.add(text, "other");
+        profile.add("[profile other]\nregion = us-2\nendpoint_url = http://e\n", "profile other");
+        let expected =
+            [("aws_access_key_id", "B"), ("region", "eu-1"), ("endpoint_url", "http://e")];
+        let expected = expected.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        assert_eq!(profile.0, HashMap::from(expected));
+    }
 }

@@ -5,11 +5,10 @@
 //! opens the first server (`HF_TOKEN`, a name and password in the address) is not sent to another.
 
 use std::error::Error;
-use std::fmt;
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use std::{fmt, io};
 
 use async_trait::async_trait;
 use http::header::{
@@ -22,7 +21,7 @@ use object_store::client::{
 };
 use url::Url;
 
-use super::error::RemoteError;
+use super::RemoteError;
 
 /// The longest wait for a connection.
 const CONNECT: Duration = Duration::from_secs(10);

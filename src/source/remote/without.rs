@@ -2,8 +2,7 @@
 
 use super::super::open::{IoMode, OpenError, Opened};
 use super::address::Address;
-use super::answers::{FolderEntry, RemoteVersion};
-use super::error::RemoteError;
+use super::{FolderEntry, RemoteError, RemoteVersion};
 
 /// Open a remote file.
 ///

@@ -1,0 +1,163 @@
+//! Which file an open descriptor leads to, whatever its name.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use rustix::fs::{FileType, Stat, fstat, stat};
+#[cfg(not(any(target_os = "netbsd", target_os = "openbsd")))]
+use rustix::fs::{SeekFrom, seek};
+#[cfg(any(target_os = "netbsd", target_os = "openbsd"))]
+use rustix::io::Errno;
+use rustix::io::Result;
+#[cfg(not(any(target_os = "netbsd", target_os = "openbsd")))]
+use rustix::io::retry_on_intr;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// A regular file or a block device: the same for all its hard links, symbolic links and
+/// descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    /// The file of a descriptor. `None` for what holds no bytes to be overwritten: pipes, sockets,
+    /// terminals, directories.
+    ///
+    /// # Errors
+    /// Those of `fstat`.
+    pub(crate) fn of(fd: impl AsFd) -> io::Result<Option<FileId>> {
+        Ok(FileId::from_stat(&fstat(fd)?))
+    }
+
+    /// The same of what `stat` found.
+    pub(crate) fn from_stat(stat: &Stat) -> Option<FileId> {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile | FileType::BlockDevice => Some(FileId::any(stat)),
+            _ => None,
+        }
+    }
+
+    /// The same of what stands under a name, of whatever kind: a folder or a link, too.
+    pub(crate) fn any(stat: &Stat) -> FileId {
+        // some systems number devices by signed integers
+        #[allow(clippy::unnecessary_cast)]
+        FileId { device: stat.st_dev as u64, inode: stat.st_ino }
+    }
+}
+
+/// The start of the first data at or after a position.
+///
+/// # Errors
+/// `ENXIO` where only a hole is left; that the system or the file system knows no holes.
+#[cfg(not(any(target_os = "netbsd", target_os = "openbsd")))]
+pub(crate) fn next_data(file: &File, at: u64) -> Result<u64> {
+    retry_on_intr(|| seek(file, SeekFrom::Data(at)))
+}
+
+/// The start of the first hole at or after a position, of which the end of the file is one.
+///
+/// # Errors
+/// As [`next_data`].
+#[cfg(not(any(target_os = "netbsd", target_os = "openbsd")))]
+pub(crate) fn next_hole(file: &File, at: u64) -> Result<u64> {
+    retry_on_intr(|| seek(file, SeekFrom::Hole(at)))
+}
+
+#[cfg(any(target_os = "netbsd", target_os = "openbsd"))]
+pub(crate) fn next_data(_: &File, _: u64) -> Result<u64> {
+    Err(Errno::NOSYS)
+}
+
+#[cfg(any(target_os = "netbsd", target_os = "openbsd"))]
+pub(crate) fn next_hole(_: &File, _: u64) -> Result<u64> {
+    Err(Errno::NOSYS)
+}
+
+/// How a range of an input is going to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// From beginning to end: read ahead.
+    Sequential,
+    /// Here and there: don't read ahead.
+    Random,
+    /// Soon: start reading from the disk, don't wait.
+    WillNeed,
+    /// Now, by this thread: fault in its pages in one call, waiting for the disk. For maps only.
+    Populate,
+    /// All of it, now, by this thread, in units as large as the kernel has them: waits for the disk. For
+    /// maps only.
+    Load,
+    /// Not needed any more: unmap its pages; touching them brings them back. For maps only.
+    DontNeed,
+    /// Not needed any more, where more is read than fits in memory: let go of its pages in the cache too.
+    Evict,
+}
+
+/// For `custom_flags`: a terminal that is opened does not become that of this process.
+pub(crate) const NO_TERMINAL: i32 = libc::O_NOCTTY;
+
+/// For `custom_flags`: opening does not wait for the other end of a FIFO either.
+pub(crate) const NO_WAIT: i32 = libc::O_NOCTTY | libc::O_NONBLOCK;
+
+/// Let this process have as many open files as its hard limit allows. The soft one, mostly 1,024, is
+/// meant for programs that use `select`; a checkpoint of 700 files that is written as 700 others
+/// needs more. A library does not change the limits of a process: this is for programs to call.
+pub fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some() && limit.current != limit.maximum {
+        // where that is not allowed, opening one file too many will say so
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    }
+}
+
+/// How many files this process may have open at a time.
+pub(crate) fn open_file_limit() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Whether an error says that the process has too many open files.
+pub fn is_too_many_open_files(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EMFILE)
+}
+
+// Whether standard output is a file that this run reads.
+//
+// `tslice info a.npy >> a.npy` would write what it reads, as `cat a >> a` would, which refuses it. All
+// inputs are opened in few places, whatever they are (tensors, lists, names of files); each tells it
+// here, and whoever writes to standard output asks.
+
+/// The name of the first input that is standard output.
+static READ: OnceLock<String> = OnceLock::new();
+
+/// Tell that an input was opened. An empty file is none: `> a.npy` has emptied it before.
+pub fn note_read(input: impl AsFd, name: impl FnOnce() -> String) {
+    if let Ok(stat) = fstat(input) {
+        note(&stat, name);
+    }
+}
+
+/// Tell that a file is going to be opened, where something is printed before that.
+pub fn note_will_read(path: &Path) {
+    if let Ok(stat) = stat(path) {
+        note(&stat, || path.display().to_string());
+    }
+}
+
+fn note(stat: &Stat, name: impl FnOnce() -> String) {
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || stat.st_size == 0 {
+        return;
+    }
+    if FileId::of(io::stdout()).is_ok_and(|output| output == FileId::from_stat(stat)) {
+        READ.get_or_init(name);
+    }
+}
+
+/// The input that is standard output, if one is.
+pub(crate) fn read_from_stdout() -> Option<&'static str> {
+    READ.get().map(String::as_str)
+}
