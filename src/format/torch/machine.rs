@@ -146,15 +146,12 @@ impl PickleMachine {
         }
         let in_shared = self.shared.iter().flat_map(|value| &value.kept);
         let kept = in_shared.flat_map(|KeptItem { key, value }| key.iter().chain([value]));
-        let all = self.stack.iter().chain(self.memo.values()).chain(kept);
-        match all.map(|value| weight.add_value(value)).all(|fits| fits) {
-            true => {
-                self.weighed_at =
-                    self.made_bytes + self.kept * size_of::<KeptItem>() + WEIGHED_EVERY;
-                Ok(())
-            }
-            false => Err(TorchError::Large(MAX_BYTES).into()),
+        let mut all = self.stack.iter().chain(self.memo.values()).chain(kept);
+        if !all.all(|value| weight.add_value(value)) {
+            return Err(TorchError::Large(MAX_BYTES).into());
         }
+        self.weighed_at = self.made_bytes + self.kept * size_of::<KeptItem>() + WEIGHED_EVERY;
+        Ok(())
     }
 
     fn step(&mut self, op: PickleOp) -> Result<(), FormatError> {
