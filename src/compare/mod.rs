@@ -35,6 +35,17 @@ const LARGE: usize = 64 << 10;
 /// The most bytes of a number.
 const LONGEST: u64 = 32;
 
+/// How parts of two elements compare; of several parts of one element the last of these counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// They are the same.
+    Same,
+    /// They differ.
+    Differs,
+    /// They differ, some of them by NaN, NaT or an infinity.
+    NotFinite,
+}
+
 /// Compares elements of two dtypes that are the same but for their byte order, or the exact values of
 /// numbers of different ones.
 pub struct Comparer {
@@ -74,7 +85,7 @@ impl Comparer {
     }
 
     /// Whether elements are too large to be [compared](Comparer::compare) as a whole: ranges of them
-    /// [are](Comparer::same_within).
+    /// [are](Comparer::compare_within).
     pub fn is_large(&self) -> bool {
         self.itemsizes[0] > LARGE
     }
@@ -84,15 +95,21 @@ impl Comparer {
         range.start..(range.end + LONGEST - 1).min(self.itemsizes[0] as u64)
     }
 
-    /// Whether all that begins in a range of an element is the same in both, of which the bytes that
-    /// this [needs](Comparer::needs) are given.
-    pub fn same_within(&self, range: &Range<u64>, a: &[u8], b: &[u8]) -> bool {
+    /// How what begins in a range of an element compares, of which the bytes that this
+    /// [needs](Comparer::needs) are given.
+    pub fn compare_within(&self, range: &Range<u64>, a: &[u8], b: &[u8]) -> Outcome {
         if self.bits_suffice && a == b {
-            return true;
+            return Outcome::Same;
         }
         let leaves = |dtype| leaves_within(dtype, range).unwrap_or_default();
         let (of_a, of_b) = (leaves(&self.dtypes.0), leaves(&self.dtypes.1));
-        of_a.iter().zip(&of_b).all(|(of_a, of_b)| self.same(of_a, a, of_b, b))
+        if of_a.iter().zip(&of_b).all(|(of_a, of_b)| self.same(of_a, a, of_b, b)) {
+            return Outcome::Same;
+        }
+        match of_a.iter().zip(&of_b).any(|(of_a, of_b)| self.not_finite(of_a, a, of_b, b)) {
+            true => Outcome::NotFinite,
+            false => Outcome::Differs,
+        }
     }
 
     /// Bytes of an element of each, which are as many for large ones; 0 for `|S0` and the like.
@@ -129,14 +146,18 @@ impl Comparer {
         if self.same_dtype { self.rule.same(&a, &b) } else { self.rule.same_numbers(&a, &b) }
     }
 
+    /// Whether items of a part of an element differ by NaN, NaT or an infinity.
+    fn not_finite(&self, of_a: &Leaf, a: &[u8], of_b: &Leaf, b: &[u8]) -> bool {
+        (0..of_a.count).any(|item| {
+            let finite = of_a.is_finite(a, item) && of_b.is_finite(b, item);
+            !finite && !self.same_item(of_a, a, of_b, b, item)
+        })
+    }
+
     /// Two elements that differ, and by how much where they are numbers.
     fn pair<'a>(&self, a: &'a [u8], b: &'a [u8]) -> Pair<'a> {
-        let not_finite = self.leaves.iter().any(|(of_a, of_b)| {
-            (0..of_a.count).any(|item| {
-                let finite = of_a.is_finite(a, item) && of_b.is_finite(b, item);
-                !finite && !self.same_item(of_a, a, of_b, b, item)
-            })
-        });
+        let mut parts = self.leaves.iter();
+        let not_finite = parts.any(|(of_a, of_b)| self.not_finite(of_a, a, of_b, b));
         let distance = match self.leaves.as_slice() {
             [(of_a, of_b)] if !not_finite && of_a.is_alone(self.itemsizes[0]) => {
                 of_a.value(a, 0).distance(&of_b.value(b, 0))
@@ -186,9 +207,12 @@ pub struct Pair<'a> {
 }
 
 impl Findings {
-    /// Add a large element that differs, of which the bytes are not kept.
-    pub fn add_large(&mut self, place: u64) {
-        self.add(place, Pair { a: &[], b: &[], not_finite: false, distance: None });
+    /// Add how a large element compares, of which the bytes are not kept.
+    pub fn add_large(&mut self, place: u64, outcome: Outcome) {
+        if outcome != Outcome::Same {
+            let not_finite = outcome == Outcome::NotFinite;
+            self.add(place, Pair { a: &[], b: &[], not_finite, distance: None });
+        }
     }
 
     /// Add two elements that differ.
@@ -339,13 +363,18 @@ mod tests {
                 comparer.compare(&bytes, &theirs, |number| number, &mut findings);
                 assert_eq!(findings.differing, u64::from(changed < bytes.len()), "{changed}");
                 for width in [1, 2, 3, 7, 16, 50, 100] {
-                    let same = (0..size).step_by(width).all(|start| {
+                    let outcome = (0..size).step_by(width).map(|start| {
                         let range = start..(start + width as u64).min(size);
                         let needed = comparer.needs(&range);
                         let needed = needed.start as usize..needed.end as usize;
-                        comparer.same_within(&range, &bytes[needed.clone()], &theirs[needed])
+                        comparer.compare_within(&range, &bytes[needed.clone()], &theirs[needed])
                     });
-                    assert_eq!(same, findings.differing == 0, "{changed}, {width}");
+                    let expected = match (findings.differing, findings.not_finite) {
+                        (0, _) => Outcome::Same,
+                        (_, 0) => Outcome::Differs,
+                        _ => Outcome::NotFinite,
+                    };
+                    assert_eq!(outcome.max(), Some(expected), "{changed}, {width}");
                 }
             }
         }

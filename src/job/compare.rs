@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::inputs;
 use super::select::rename;
 use super::statistics::Chosen;
-use crate::compare::{Comparer, Findings, Rule, same_dtype};
+use crate::compare::{Comparer, Findings, Outcome, Rule, same_dtype};
 use crate::dtype::DType;
 use crate::error::{Cause, Error, Fault};
 use crate::execute::{Progress, Workers};
@@ -146,7 +146,7 @@ fn windows(
     let size = pair.comparer.itemsizes()[0] as u64;
     let each = size.div_ceil(WINDOW);
     let count = each * pair.count;
-    let same = |number: u64| {
+    let compared = |number: u64| {
         let (element, start) = (number / each, number % each * WINDOW);
         let range = start..(start + WINDOW).min(size);
         let needed = pair.comparer.needs(&range);
@@ -156,16 +156,18 @@ fn windows(
             reader.read(element * size + needed.start, &mut scratch, bytes)?;
         }
         progress.add(range.end - range.start);
-        Ok::<_, Error>(pair.comparer.same_within(&range, &a, &b))
+        Ok::<_, Error>(pair.comparer.compare_within(&range, &a, &b))
     };
     let mut findings = Findings::default();
-    let mut differing = None;
+    let mut outcome = Outcome::Same;
     for first in (0..count).step_by(WINDOWS as usize) {
         let some = WINDOWS.min(count - first) as usize;
-        let found = inputs::each(some, workers, |number| same(first + number as u64))?;
-        for (number, same) in (first..).zip(found) {
-            if !same && differing.replace(number / each) != Some(number / each) {
-                findings.add_large(pair.place(number / each));
+        let found = inputs::each(some, workers, |number| compared(first + number as u64))?;
+        for (number, of_window) in (first..).zip(found) {
+            outcome = outcome.max(of_window);
+            if number % each == each - 1 {
+                let whole = std::mem::replace(&mut outcome, Outcome::Same);
+                findings.add_large(pair.place(number / each), whole);
             }
         }
     }
@@ -334,8 +336,8 @@ pub struct Compared {
     pub dtypes: [DType; 2],
     /// What was found of the elements, where they could be compared.
     pub findings: Option<Findings>,
-    /// The beginnings of the first two that differ, where elements are too large to be kept.
-    pub large: Option<[String; 2]>,
+    /// The places of those of the findings that are too large to be kept, and the beginnings of both elements.
+    pub large: Vec<(u64, [String; 2])>,
 }
 
 impl Differences {
@@ -386,7 +388,7 @@ impl Comparing {
             let dtypes = both.each_ref().map(|tensor| tensor.dtype.clone());
             let findings = comparison.is_some().then(Findings::default);
             comparisons.extend(comparison);
-            tensors.push(Compared { name, shapes, dtypes, findings, large: None });
+            tensors.push(Compared { name, shapes, dtypes, findings, large: Vec::new() });
         }
         let workers = options.workers.clone();
         Ok(Comparing { inputs: [a, b], only, tensors, comparisons, workers })
@@ -409,8 +411,9 @@ impl Comparing {
         let found = compare([&mut a, &mut b], &comparisons, second_leads, &workers, progress)?;
         let compared = tensors.iter_mut().filter(|tensor| tensor.findings.is_some());
         for ((tensor, pair), found) in compared.zip(&comparisons).zip(found) {
-            if let (true, Some(first)) = (pair.is_large(), &found.first) {
-                let (readers, number) = pair.readers([&mut a, &mut b], first.place)?;
+            let shown = found.first.iter().chain(&found.first_not_finite);
+            for found in shown.filter(|_| pair.is_large()) {
+                let (readers, number) = pair.readers([&mut a, &mut b], found.place)?;
                 let mut texts = [String::new(), String::new()];
                 for ((text, reader), dtype) in texts.iter_mut().zip(readers).zip(&tensor.dtypes) {
                     let mut scratch = Vec::new();
@@ -418,7 +421,7 @@ impl Comparing {
                         &mut |start: u64, out: &mut [u8]| reader.read(start, &mut scratch, out);
                     *text = print::beginning(dtype, number, SHOWN, values)?;
                 }
-                tensor.large = Some(texts);
+                tensor.large.push((found.place, texts));
             }
             tensor.findings = Some(found);
         }

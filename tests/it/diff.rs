@@ -322,3 +322,33 @@ fn small_differences_have_exponents() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text.lines().nth(1), Some("w0         1   1  1.1e-38  [0]  0.0  1.1e-38         1"));
 }
+
+/// Elements of more than 64 KiB are compared a piece at a time.
+#[test]
+fn nan_is_found_in_large_elements() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, changes: &[(usize, f32)]| {
+        let mut numbers = vec![1f32; 3 * 100_000];
+        changes.iter().for_each(|&(at, number)| numbers[at] = number);
+        let header =
+            "{'descr': [('x', '<f4', (100000,))], 'fortran_order': False, 'shape': (3,), }";
+        let mut bytes =
+            [b"\x93NUMPY\x01\x00\x76\x00", format!("{header:<117}\n").as_bytes()].concat();
+        bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        fs::write(dir.path().join(name), bytes).unwrap();
+    };
+    write("a.npy", &[(200_000, f32::INFINITY)]);
+    write("b.npy", &[(99_999, 2.0), (200_000, 3.0), (299_999, f32::NAN)]);
+    let output = tslice(dir.path(), &["diff", "a.npy", "b.npy"]).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[0], "2 of 3 elements differ");
+    assert!(lines[1].starts_with("  first at [0]: ([1.0, 1.0,"), "{said}");
+    assert!(lines[2].starts_with("  1 with nan or inf, first at [2]: ([inf, 1.0,"), "{said}");
+    assert_eq!((lines.len(), output.status.code()), (3, Some(1)), "{said}");
+    let output = tslice(dir.path(), &["diff", "a.npy", "b.npy", "--json"]).output().unwrap();
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = &said["tensors"][0]["nan_or_inf"];
+    assert_eq!((&found["differing"], &found["place"]), (&1.into(), &serde_json::json!([2])));
+    tslice(dir.path(), &["diff", "b.npy", "b.npy"]).assert().success().stdout("");
+}

@@ -133,7 +133,7 @@ fn count(tensor: &Compared) -> u64 {
 
 /// Both elements of a difference, as NumPy prints them.
 fn values(tensor: &Compared, found: &Largest) -> [String; 2] {
-    if let Some(texts) = &tensor.large {
+    if let Some((_, texts)) = tensor.large.iter().find(|(place, _)| *place == found.place) {
         return texts.clone();
     }
     // a void stands for what the other file says it is
