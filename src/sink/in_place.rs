@@ -21,6 +21,28 @@ use crate::os::{self, FileId};
 /// Runs of at least this many bytes are written by `pwrite`, shorter ones through the map.
 const LONG: u64 = 64 << 10;
 
+/// What came of the wish to hold a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// It is held.
+    Alone,
+    /// Another process holds it.
+    Refused,
+    /// The file system has no locks: nobody knows whether another process changes it.
+    NoLocks,
+}
+
+impl Hold {
+    fn of(locked: Result<(), Errno>) -> Hold {
+        match locked {
+            Ok(()) => Hold::Alone,
+            Err(Errno::WOULDBLOCK) => Hold::Refused,
+            // NFS without a lock service, FUSE without this call
+            Err(_) => Hold::NoLocks,
+        }
+    }
+}
+
 /// An open file that is written by position.
 #[derive(Debug)]
 pub struct InPlaceFile {
@@ -72,9 +94,9 @@ impl InPlaceFile {
         FileId::of(&self.file).map_err(SinkError::Io)
     }
 
-    /// Hold the file as one that is being changed, until it is closed. Returns whether nobody else does, who
-    /// cannot begin then until it is [shared](InPlaceFile::share).
-    pub fn hold(&self) -> bool {
+    /// Hold the file as one that is being changed, until it is closed; nobody else can begin to then until
+    /// it is [shared](InPlaceFile::share).
+    pub fn hold(&self) -> Hold {
         self.lock(FlockOperation::NonBlockingLockExclusive)
     }
 
@@ -84,15 +106,15 @@ impl InPlaceFile {
         const TRIES: u32 = 100;
         // another one that holds it alone only looks at its header
         for _ in 0..TRIES {
-            if self.lock(FlockOperation::NonBlockingLockShared) {
-                return;
+            match self.lock(FlockOperation::NonBlockingLockShared) {
+                Hold::Alone | Hold::NoLocks => return,
+                Hold::Refused => thread::sleep(Duration::from_millis(10)),
             }
-            thread::sleep(Duration::from_millis(10));
         }
     }
 
-    fn lock(&self, how: FlockOperation) -> bool {
-        retry_on_intr(|| flock(&self.file, how)).is_ok()
+    fn lock(&self, how: FlockOperation) -> Hold {
+        Hold::of(retry_on_intr(|| flock(&self.file, how)))
     }
 
     /// The file, for reading its header.
@@ -149,5 +171,24 @@ impl Sink for InPlaceFile {
             Err(error @ (Errno::NOSPC | Errno::DQUOT)) => SinkError::Io(error.into()),
             _ => SinkError::Truncated,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_without_locks_is_no_other_process() {
+        assert_eq!(Hold::of(Err(Errno::WOULDBLOCK)), Hold::Refused);
+        for errno in [Errno::NOLCK, Errno::OPNOTSUPP, Errno::NOSYS, Errno::INVAL] {
+            assert_eq!(Hold::of(Err(errno)), Hold::NoLocks);
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let [one, other] = [(); 2].map(|()| InPlaceFile::open(file.path()).unwrap());
+        assert_eq!([one.hold(), other.hold()], [Hold::Alone, Hold::Refused]);
+        one.share();
+        other.share();
+        assert_eq!(one.hold(), Hold::Refused);
     }
 }

@@ -45,7 +45,7 @@ pub use copy_file::{BLOCK_BYTES, CopiedRange, shared_len};
 pub use create::create_named;
 pub use create::{can_share, check, check_among, create, create_copy, overwritten_file};
 pub use folder::{FileTree, FolderSink, FolderTree};
-pub use in_place::InPlaceFile;
+pub use in_place::{Hold, InPlaceFile};
 pub use parts::{
     Begun, Difference, Fingerprint, FixedFrame, InputId, JobRecord, Look, MAX_PARTS, Part,
     PartSink, PartSize, PartsError, PartsStatus, Unchanged, discard, status,

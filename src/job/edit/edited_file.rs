@@ -14,6 +14,7 @@ use crate::format::npz;
 use crate::format::npz::MemberSums;
 use crate::job::edit::original::Original;
 use crate::job::edit::tensor_edit::TensorEdit;
+use crate::sink::Hold;
 
 /// A file that is changed.
 pub(super) struct EditedFile {
@@ -75,15 +76,15 @@ impl EditedFile {
         if self.sums.is_empty() {
             return Ok(Vec::new());
         }
-        let is_alone = self.original.hold();
-        let marks = self.check_members(is_alone);
+        let hold = self.original.hold();
+        let marks = self.check_members(hold);
         self.original.share();
         marks
     }
 
     /// Refuse an archive in which a member is half written, but for one that this run completes. Where others
-    /// change the file too, such members may be theirs.
-    fn check_members(&mut self, is_alone: bool) -> Result<Vec<u32>, Error> {
+    /// change the file too, such members may be theirs; where nobody can tell, a note names the member.
+    fn check_members(&mut self, hold: Hold) -> Result<Vec<u32>, Error> {
         let (members, other) = self.original.sums(&self.starts())?;
         let half = |name: &str| {
             let member = name.strip_suffix(".npy").unwrap_or(name).to_owned();
@@ -99,13 +100,21 @@ impl EditedFile {
             // never that of the bytes that are there
             marks.push(if member.crcs.first() == Some(&mark) { !mark } else { mark });
         }
-        match other {
-            Some(name) if is_alone => half(&name),
-            _ => {
-                self.sums = members;
-                Ok(marks)
+        match (other, hold) {
+            (Some(name), Hold::Alone) => return half(&name),
+            (Some(name), Hold::NoLocks) => {
+                let input = self.original.input();
+                let name = name.strip_suffix(".npy").unwrap_or(&name);
+                input.notes.add(format_args!(
+                    "{}: array {name:?} is half written: another run writes it, or was killed (this file \
+                     system has no locks that tell)",
+                    input.location()
+                ));
             }
+            _ => {}
         }
+        self.sums = members;
+        Ok(marks)
     }
 
     /// A mark of what is written where in a member, the same for the same run; and whether that is all of it.

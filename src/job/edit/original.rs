@@ -26,7 +26,7 @@ use crate::output::layout::OutputFormat;
 use crate::output::{Becomes, LayoutFault, Output, Prepared, WriteOptions, layout};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::Runs;
-use crate::sink::{BLOCK_BYTES, CopiedRange, Destination, Draft, InPlaceFile, Sink, SinkError};
+use crate::sink::{BLOCK_BYTES, CopiedRange, Destination, Draft, Hold, InPlaceFile, Sink, SinkError};
 use crate::source::{NO_WAIT, PreadSource, SourceError};
 use crate::{execute, input, sink, source};
 
@@ -144,9 +144,9 @@ impl Original {
         }
     }
 
-    /// Hold the file before it is changed in place; whether nobody else changes it. A copy is nobody else's.
-    pub(super) fn hold(&self) -> bool {
-        self.patch.as_ref().is_none_or(InPlaceFile::hold)
+    /// Hold the file before it is changed in place. A copy is nobody else's.
+    pub(super) fn hold(&self) -> Hold {
+        self.patch.as_ref().map_or(Hold::Alone, InPlaceFile::hold)
     }
 
     /// Let others change it at the same time.
