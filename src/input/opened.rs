@@ -372,7 +372,13 @@ impl Input {
     pub(crate) fn find_one(&self, patterns: &[String]) -> Result<usize, Error> {
         match self.find(patterns)?.as_slice() {
             &[only] => Ok(only),
-            several => Err(self.failed(SelectFault::Several(several.len()))),
+            several => {
+                let tensors = &self.contents.tensors;
+                let name = |number: &usize| tensors.name(*number).unwrap_or_default().to_owned();
+                let names = several.iter().map(name).collect();
+                let (chooses, excludes) = (!patterns.is_empty(), !self.exclude.is_empty());
+                Err(self.failed(SelectFault::Several { names, chooses, excludes }))
+            }
         }
     }
 

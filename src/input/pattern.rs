@@ -73,8 +73,15 @@ pub enum SelectFault {
         excludes: bool,
     },
     /// One tensor is needed, and several match.
-    #[error("{0} tensors match, and one is needed")]
-    Several(usize),
+    #[error("{} tensors match, and one is needed", names.len())]
+    Several {
+        /// Their names.
+        names: Vec<String>,
+        /// Whether patterns say which are meant, and not only which are left out.
+        chooses: bool,
+        /// Whether some are left out.
+        excludes: bool,
+    },
     /// A name was asked for in a file that has none.
     #[error("the tensor has no name")]
     Nameless {

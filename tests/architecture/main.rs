@@ -199,7 +199,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "cli/report/json.rs",
         ],
     ),
-    ("signal_hook", &["sink/", "cli/mod.rs"]),
+    ("signal_hook", &["sink/", "cli/mod.rs", "cli/commands/man.rs"]),
     ("strsim", &["cli/report/nearest.rs"]),
     ("tempfile", &["source/mmap.rs", "sink/scratch.rs"]),
     (

@@ -261,11 +261,11 @@ fn files_of_one_model_are_one_input() {
     fails(dir.path(), &["info", &names[0]], "a file of a split model has to be a .gguf");
     fs::remove_file(dir.path().join(&names[2])).unwrap();
     // what is there is read
-    let note = "tslice: note: m-00001-of-00003.gguf: m-00003-of-00003.gguf is missing, and its tensors: No such file or directory\n";
+    let note = r#"{"note":"m-00001-of-00003.gguf: m-00003-of-00003.gguf is missing, and its tensors: No such file or directory","hint":null}"#;
     let output = tslice(dir.path(), &["info", &names[0], "--json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let object = r#"{"error":"m-00001-of-00003.gguf: 1 file is missing","hint":null,"exit":1}"#;
-    let says = format!("{note}{object}\n");
+    let says = format!("{note}\n{object}\n");
     assert_eq!(String::from_utf8(output.stderr).unwrap(), says);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json[0]["missing"][0]["file"], *names[2]);

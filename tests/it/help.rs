@@ -282,6 +282,54 @@ fn words_of_other_programs_are_answered_by_the_line_that_is_meant() {
         ("--rows 0:8 photos.npy -o o.npy", "tslice photos.npy 0:8 -o o.npy"),
         ("view photos.npy --rows=0:2", "tslice view photos.npy 0:2"),
         ("photos.npy --mask keep.npy -o o.npy", "tslice photos.npy '[@keep.npy]' -o o.npy"),
+        ("split -n 2 photos.npy -o '{}.npy'", "tslice split photos.npy --parts 2 -o '{}.npy'"),
+        ("split photos.npy -n2 -o '{}.npy'", "tslice split photos.npy --parts 2 -o '{}.npy'"),
+        ("split photos.npy 2 -o '{}.npy'", "tslice split photos.npy --parts 2 -o '{}.npy'"),
+        (
+            "split photos.npy --chunks 2 --dim 1 -o '{}.npy'",
+            "tslice split photos.npy --parts 2 --axis 1 -o '{}.npy'",
+        ),
+        (
+            "split photos.npy --chunks 2 -o '{}.npy'",
+            "tslice split photos.npy --parts 2 -o '{}.npy'",
+        ),
+        (
+            "split photos.npy --size 24 -o '{}.npy'",
+            "tslice split photos.npy --every 24 -o '{}.npy'",
+        ),
+        ("split photos.npy -l 24 -o '{}.npy'", "tslice split photos.npy --every 24 -o '{}.npy'"),
+        (
+            "split photos.npy --sections 2 -o '{}.npy'",
+            "tslice split photos.npy --parts 2 -o '{}.npy'",
+        ),
+        ("chunk photos.npy 2 -o '{}.npy'", "tslice split photos.npy --parts 2 -o '{}.npy'"),
+        ("view volume.npy -n 5", "tslice view volume.npy '[:5]'"),
+        ("view volume.npy --head 5", "tslice view volume.npy '[:5]'"),
+        ("view volume.npy --mean --dim 0", "tslice view volume.npy --reduce mean --axis 0"),
+        ("volume.npy --summary", "tslice view volume.npy --stats"),
+        ("argmax volume.npy", "tslice view volume.npy --stats"),
+        ("info --header volume.npy", "tslice info volume.npy"),
+        ("info -r volume.npy", "tslice info volume.npy"),
+        ("-i volume.npy '[0]' -o o.npy", "tslice volume.npy '[0]' -o o.npy"),
+        ("--input volume.npy -o o.npy", "tslice volume.npy -o o.npy"),
+        (
+            "model.safetensors --key steps -o o.npy",
+            "tslice model.safetensors --tensor steps -o o.npy",
+        ),
+        ("get model.safetensors steps -o o.npy", "tslice model.safetensors -t steps -o o.npy"),
+        ("get volume.npy 0:3 -o o.npy", "tslice volume.npy 0:3 -o o.npy"),
+        ("diff volume.npy volume.npy --tol 1e-3", "tslice diff volume.npy volume.npy --atol 1e-3"),
+        ("allclose volume.npy volume.npy", "tslice diff volume.npy volume.npy"),
+        ("volume.npy --type f4 -o o.npy", "tslice volume.npy --cast f4 -o o.npy"),
+        ("volume.npy -y -o o.npy", "tslice volume.npy --force -o o.npy"),
+        ("flip volume.npy --axis 1 -o o.npy", "tslice volume.npy '[:, ::-1]' -o o.npy"),
+        ("vstack volume.npy volume.npy -o o.npy", "tslice concat volume.npy volume.npy -o o.npy"),
+        (
+            "hstack volume.npy volume.npy -o o.npy",
+            "tslice concat volume.npy volume.npy -o o.npy --axis 1",
+        ),
+        ("fill volume.npy 0 -o o.npy", "tslice assign volume.npy --fill 0 -o o.npy"),
+        ("set volume.npy 0 --fill 1 -o o.npy", "tslice assign volume.npy 0 --fill 1 -o o.npy"),
     ] {
         let run = bash(&folder, &format!("tslice {typed}")).output().unwrap();
         let said = String::from_utf8_lossy(&run.stderr);
@@ -331,4 +379,71 @@ fn beside_json_an_error_is_json_too() {
         assert_eq!(caret.is_some(), expected.is_some(), "{said}");
         assert!(caret.is_none_or(|caret| expected.unwrap().contains(&caret)), "{said}");
     }
+}
+
+/// Notes go the way of errors.
+#[test]
+fn beside_json_a_note_is_json_too() {
+    let folder = tempfile::tempdir().unwrap();
+    write_inputs(&folder);
+    let args = ["split", "volume.npy", "--parts", "3", "-o", "{}.npy", "--dry-run", "--json"];
+    let output = tslice(&folder, &args).output().unwrap();
+    assert!(output.status.success());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let note = "volume.npy: the axis has size 20, and its 3 parts have sizes from 6 to 7";
+    let expected = serde_json::json!({ "note": note, "hint": "--equal refuses that" });
+    assert_eq!(said, expected);
+    for (args, hint) in [
+        (
+            &["view", "volume.npy", "0", "--json"][..],
+            "`tslice view volume.npy 0 --stats --json` prints statistics, `tslice volume.npy 0 --to json` the values",
+        ),
+        (
+            &["split", "volume.npy", "-o", "{}.npy", "--json"],
+            "--parts 4 cuts into four parts, --every 100 into parts of 100 positions",
+        ),
+    ] {
+        let output = tslice(&folder, args).output().unwrap();
+        let said: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+        assert_eq!((said["hint"].as_str(), output.status.code()), (Some(hint), Some(2)), "{said}");
+    }
+}
+
+/// In a terminal, which `script` makes.
+#[test]
+fn a_manual_page_goes_through_a_pager_or_is_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    if bash(&folder, "command -v script").output().is_ok_and(|output| !output.status.success()) {
+        return;
+    }
+    let shown = |pager: &str| {
+        let run = format!("stty cols 0; PAGER={pager:?} tslice man gather");
+        let line = format!("script -qec '{run}' /dev/null < /dev/null");
+        let output = bash(&folder, &line).output().unwrap();
+        assert!(output.status.success(), "{pager}: {output:?}");
+        String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n")
+    };
+    let page = tslice(&folder, &["man", "gather"]).output().unwrap().stdout;
+    let page = String::from_utf8(page).unwrap();
+    assert_eq!(shown("col -b | expand").trim_end(), page.trim_end());
+    assert_eq!(shown("head -n 1"), "N\u{8}NA\u{8}AM\u{8}ME\u{8}E\n");
+    // a pager that is not there, or fails
+    for pager in ["no-such-pager 2> /dev/null", "false", "exit 3"] {
+        assert_eq!(shown(pager), page, "{pager}");
+    }
+    // keys that interrupt are the pager's
+    for signal in ["INT", "QUIT"] {
+        assert_eq!(
+            shown(&format!("cat > /dev/null; kill -{signal} \\$PPID; echo shown")),
+            "shown\n"
+        );
+    }
+    // without one
+    let run = "env -u PAGER PATH=/nowhere `command -v tslice` man gather";
+    let output =
+        bash(&folder, &format!("script -qec \"{run}\" /dev/null < /dev/null")).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n");
+    assert_eq!(said, page);
 }

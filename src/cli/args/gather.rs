@@ -24,7 +24,7 @@ pub(crate) struct GatherArgs {
     /// Negative values count from the end.
     #[arg(long, value_name = "AXIS", value_parser = integer)]
     pub(crate) axis: Option<i64>,
-    /// So many first axes of params and indices go together
+    /// Number of first axes that params and indices have in common
     ///
     /// With --axis, a negative number counts from the rank of the indices.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = integer)]

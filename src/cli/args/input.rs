@@ -32,7 +32,7 @@ pub(crate) struct InputArgs {
     /// How to read
     #[arg(long, value_parser = one_of(HOW), default_value = "auto", value_name = "HOW", hide_short_help = true)]
     pub(crate) io: IoMode,
-    /// What chunks of Zarr are that are not there
+    /// What to read where a chunk of Zarr is missing
     ///
     /// Zarr need not store chunks that are the fill value as a whole; of a copy that was cut short, others are
     /// missing too.

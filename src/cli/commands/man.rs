@@ -2,6 +2,10 @@
 
 use std::io::{IsTerminal, Write, stdout};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::{SIGINT, SIGQUIT};
 
 use crate::cli::args::TopicArgs;
 use crate::cli::report::{Failure, print_raw, terminal_columns};
@@ -39,18 +43,29 @@ pub(super) fn run(args: &TopicArgs) -> Result<(), Failure> {
     print_raw(&Text::of(page, width, false).lines)
 }
 
-/// Show a text by a pager; whether there is one.
+/// Show a text by a pager; whether one has shown it.
 fn through_pager(text: &str) -> bool {
-    let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
-    let pager = pager.unwrap_or_else(|| "less".to_owned());
-    let run = Command::new("sh").args(["-c", &pager]).stdin(Stdio::piped()).spawn();
-    let Ok(mut run) = run else { return false };
+    // a key that interrupts is the pager's; the handler is not inherited, as a signal that is ignored would be
+    let interrupted: Arc<AtomicBool> = Arc::default();
+    for signal in [SIGINT, SIGQUIT] {
+        let _ = signal_hook::flag::register(signal, Arc::clone(&interrupted));
+    }
+    let named = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
+    let mut pager = match &named {
+        Some(_) => Command::new("sh"),
+        // without a shell, which would say that it is not there
+        None => Command::new("less"),
+    };
+    pager.args(named.iter().flat_map(|named| ["-c", named]));
+    let Ok(mut run) = pager.stdin(Stdio::piped()).spawn() else { return false };
     if let Some(mut stdin) = run.stdin.take() {
         // who has read enough closes it
         let _ = stdin.write_all(text.as_bytes());
     }
-    // what a shell says of a program that is not there, or cannot be run
-    run.wait().is_ok_and(|status| !matches!(status.code(), Some(126 | 127)))
+    let status = run.wait();
+    // one that a signal ended was ended by who was reading
+    interrupted.load(Ordering::Relaxed)
+        || status.is_ok_and(|it| it.success() || it.code().is_none())
 }
 
 /// A page of roff as text: the requests that these pages use.
@@ -185,6 +200,8 @@ impl Text {
             }
             if let Some(shown) = shown {
                 match font {
+                    // a blank has no style, as in what nroff makes
+                    _ if shown == ' ' => text.push(shown),
                     'B' if is_styled => text.extend([shown, '\u{8}', shown]),
                     'I' if is_styled => text.extend(['_', '\u{8}', shown]),
                     _ => text.push(shown),

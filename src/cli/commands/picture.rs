@@ -13,8 +13,8 @@ use tslice::picture::{Colours, Sheet};
 use tslice::sink::{Destination, SinkOptions};
 
 use super::output;
-use crate::cli::args::ViewArgs;
-use crate::cli::report::{Failure, print, print_raw, terminal_columns, watch};
+use crate::cli::args::{InputArgs, ViewArgs};
+use crate::cli::report::{Failure, choosing, print, print_raw, terminal_columns, watch};
 
 /// Draw the one selection into a file, or into the terminal.
 pub(super) fn run(
@@ -24,10 +24,10 @@ pub(super) fn run(
     workers: Workers,
 ) -> Result<(), Failure> {
     let [chosen] = all else {
-        return Err(Failure::usage(format_args!(
-            "-t chooses {} tensors, and a picture shows one",
-            all.len()
-        )));
+        let InputArgs { tensor, exclude, .. } = &args.from;
+        let (by, count) = (choosing("-t", !tensor.is_empty(), !exclude.is_empty()), all.len());
+        let message = format_args!("{by} {count} tensors, and a picture shows one");
+        return Err(Failure::usage(message));
     };
     let picture = &args.picture;
     let target = picture.output.as_deref().map(png_target).transpose()?;

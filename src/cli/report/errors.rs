@@ -430,9 +430,11 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
             let links = if *links { not_followed } else { "" };
             failed().hint(near_or_all(hold, pattern, names) + links)
         }
-        SelectFault::Several(count) => Failure::new(format_args!(
-            "{flag} chooses {count} tensors of {file}, and one is needed"
-        )),
+        SelectFault::Several { names, chooses, excludes } => {
+            let (by, count) = (choosing(flag, *chooses, *excludes), names.len());
+            Failure::new(format_args!("{by} {count} tensors of {file}, and one is needed"))
+                .hint(list("they are", names))
+        }
         SelectFault::Nameless { pattern } => {
             let choice = named(flag, pattern);
             Failure::new(format_args!("{choice}: the tensor of {file} has no name"))
@@ -448,7 +450,7 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
             )),
             false => Failure::new(fault),
         }
-        .hint("use a .safetensors or .npz output"),
+        .hint(SEVERAL),
         SelectFault::NoRename(_)
         | SelectFault::UnevenRename(_)
         | SelectFault::RenamePiece { .. } => Failure::usage(format_args!("--rename {fault}")),
@@ -462,6 +464,18 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
             }))
         }
         SelectFault::NoTensors | SelectFault::SameName(_) | SelectFault::SameNewName(_) => failed(),
+    }
+}
+
+/// The outputs that hold several tensors.
+const SEVERAL: &str = "use a .safetensors or .npz output";
+
+/// The flags by which several tensors are chosen, with their verb.
+pub(crate) fn choosing(flag: &str, chooses: bool, excludes: bool) -> String {
+    match (chooses, excludes) {
+        (true, true) => format!("{flag} and --exclude leave"),
+        (false, true) => "--exclude leaves".to_owned(),
+        (_, false) => format!("{flag} chooses"),
     }
 }
 
@@ -499,6 +513,7 @@ fn layout(fault: &LayoutFault, file: Option<&FileName>, failed: impl Fn() -> Fai
         LayoutFault::DType { dtype, .. } if dtype.blocks().is_some() => {
             failed().hint("a .npy, .npz or .bin output holds the bytes of blocks; -t chooses other tensors")
         }
+        LayoutFault::Count { .. } => failed().hint(SEVERAL),
         LayoutFault::Directory => failed().hint("--shard-size 5GB writes shards to a folder; without it, only a sharded checkpoint is written there"),
         _ => failed(),
     }

@@ -78,10 +78,17 @@ impl Failure {
         self
     }
 
-    /// Say it on standard error, where nothing failed.
+    /// Say it on standard error, where nothing failed, as JSON where that was asked for.
     pub(crate) fn print_note(self) {
-        let note = Failure { message: format!("note: {}", self.message), ..self };
-        let _ = write!(io::stderr().lock(), "{note}");
+        let mut stderr = io::stderr().lock();
+        // with standard error gone there is nobody left to tell
+        let _ = match IN_JSON.load(Ordering::Relaxed) {
+            true => writeln!(stderr, "{}", Json(&json::of_note(&self))),
+            false => {
+                let note = Failure { message: format!("note: {}", self.message), ..self };
+                write!(stderr, "{note}")
+            }
+        };
     }
 
     /// Say it on standard error, as JSON where that was asked for.
@@ -98,10 +105,10 @@ impl Failure {
     }
 }
 
-/// Whether failures are printed as JSON.
+/// Whether failures and notes are printed as JSON.
 static IN_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Print failures as JSON from here on.
+/// Print failures and notes as JSON from here on.
 pub(crate) fn fail_in_json() {
     IN_JSON.store(true, Ordering::Relaxed);
 }

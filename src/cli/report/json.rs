@@ -25,6 +25,12 @@ impl Write for Escaped<'_, '_> {
     }
 }
 
+/// A note and its hint.
+pub(super) fn of_note(note: &Failure) -> Value {
+    let masked = |text: &str| mask_secrets(text).into_owned();
+    json!({ "note": masked(&note.message), "hint": note.hint.as_deref().map(masked) })
+}
+
 /// What went wrong: the message, the hint, or how the command is used, and the exit status; where an
 /// expression is at fault, it and the piece of it that a caret would stand under, in bytes.
 pub(super) fn of_failure(failure: &Failure) -> Value {

@@ -40,7 +40,7 @@ pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Result<Told, Fa
     let mut flags = words().take_while(|word| *word != "--").filter(|word| word.len() > 2);
     match flags.find(|word| is_dashed_file(word)) {
         Some(file) => Err(dashed(file)),
-        None => match (error.kind(), peers::of_flags(args)) {
+        None => match (error.kind(), peers::of_flags(args).or_else(|| peers::of_view(args))) {
             (ErrorKind::UnknownArgument, Some(line)) => Err(unexpected(&typed()).hint(line)),
             _ => Err(of_clap(error, args)),
         },
@@ -92,7 +92,11 @@ fn of_clap(error: &clap::Error, line: &[OsString]) -> Failure {
         }
         ErrorKind::MissingRequiredArgument => {
             let be = if args.len() == 1 { "is" } else { "are" };
-            Failure::usage(format_args!("{arg} {be} missing"))
+            let is_split = line.get(1).is_some_and(|word| word == "split");
+            let parts =
+                is_split.then(|| peers::of_parts(&line[2..]).unwrap_or_else(|| CUTS.to_owned()));
+            let hint = parts.filter(|_| arg.contains("--parts")).or_else(|| peers::of_view(line));
+            Failure::usage(format_args!("{arg} {be} missing")).hint_if(hint)
         }
         ErrorKind::ArgumentConflict => match shown(&texts(ContextKind::PriorArg)) {
             prior if prior == args => Failure::usage(format_args!("{arg} is given twice")),
@@ -151,6 +155,9 @@ fn of_clap(error: &clap::Error, line: &[OsString]) -> Failure {
         _ => failure,
     }
 }
+
+/// How `split` is told where to cut.
+const CUTS: &str = "--parts 4 cuts into four parts, --every 100 into parts of 100 positions";
 
 /// What stands for a method of NumPy's arrays that was typed as a flag.
 fn of_numpy(flag: &str, line: &[OsString]) -> Option<String> {

@@ -15,7 +15,7 @@ mod sort;
 mod stdout;
 mod table;
 
-pub(crate) use errors::of_flag;
+pub(crate) use errors::{choosing, of_flag};
 pub(crate) use exit::Exit;
 pub(crate) use failure::{Failure, counted, fail_in_json, human_bytes, in_one_line, plain};
 pub(crate) use json::Json;

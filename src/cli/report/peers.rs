@@ -14,49 +14,126 @@ pub(super) fn of_command(args: &[OsString]) -> Option<String> {
     let line = Line::new(args.get(2..)?);
     let said = match typed {
         "version" => "tslice --version".to_owned(),
-        "ls" | "list" | "shape" | "inspect" | "keys" => line.command("info", &[], &["INPUT"]),
+        "ls" | "list" | "dir" | "shape" | "size" | "len" | "wc" | "dtype" | "inspect" | "keys"
+        | "header" | "meta" | "metadata" => line.command("info", &[], &["INPUT"]),
         "tree" => line.command("info", &["--tree"], &["INPUT"]),
         "cat" if line.has_two_files() => line.written("concat"),
-        "cat" | "show" | "print" => line.command("view", &[], &["INPUT"]),
-        "head" | "tail" => line.rows(typed == "head"),
-        "nan" | "isnan" | "inf" | "isinf" | "median" | "var" | "quantile" | "percentile" => {
-            line.command("view", &["--stats"], &["INPUT"])
+        "cat" | "show" | "print" | "dump" | "less" | "more" | "load" | "open" | "read" => {
+            line.command("view", &[], &["INPUT"])
         }
+        "head" | "tail" => line.rows(typed == "head"),
+        "nan" | "isnan" | "inf" | "isinf" | "median" | "var" | "quantile" | "percentile"
+        | "argmin" | "argmax" | "count" | "hist" | "histogram" | "stat" | "stats" | "summary"
+        | "describe" => line.command("view", &["--stats"], &["INPUT"]),
         "plot" | "draw" | "imshow" if line.has(&["-o", "--output", "--out"]) => {
             line.command("view", &[], &["INPUT"])
         }
         "plot" | "draw" | "imshow" => line.command("view", &["--image"], &["INPUT"]),
-        "stat" | "stats" | "describe" => line.command("view", &["--stats"], &["INPUT"]),
         "min" | "max" | "sum" | "mean" | "std" | "any" | "all" => {
             line.command("view", &["--reduce", typed], &["INPUT"])
         }
-        "cp" | "convert" => line.converted(),
-        "cut" if line.has(&["--parts", "--at", "--every", "--sizes"]) => line.written("split"),
+        "cp" | "convert" | "export" => line.converted(),
+        "cut" if line.has(&CUTS) => line.written("split"),
+        "chunk" | "chunks" => of_parts(args.get(2..)?).unwrap_or_else(|| line.written("split")),
+        "get" | "extract" | "select" => line.got(),
+        "set" | "put" => line.assigned(),
+        "fill" => line.filled(),
+        "flip" | "reverse" => line.reversed(),
         "slice" | "cut" => line.piped(SLICE),
         "transpose" | "permute" => line.flagged("--transpose", "AXES"),
         "cast" | "astype" => line.flagged("--cast", "DTYPE"),
         "rename" => line.flagged("--rename", "OLD=NEW"),
         "rm" | "remove" | "delete" | "drop" => line.flagged("--exclude", "NAME"),
         "take" => line.taken(),
-        "compare" | "cmp" => line.command("diff", &[], &["A", "B"]),
-        "join" | "concatenate" | "append" => line.written("concat"),
+        "compare" | "cmp" | "equal" | "equals" | "allclose" => {
+            line.command("diff", &[], &["A", "B"])
+        }
+        "join" | "concatenate" | "append" | "vstack" => line.written("concat"),
+        "hstack" => line.along("1"),
+        "dstack" => line.along("2"),
+        "combine" | "zip" => line.written("merge"),
         _ => return None,
     };
     Some(said)
 }
 
-/// The rows that are taken; here an index says so.
-const ROWS: &str = "--rows";
+/// What is taken; here an index says so.
+const INDEXES: [&str; 5] = ["--rows", "--index", "--select", "--slice", "--slices"];
 /// A file of the positions that are taken; here an index says so.
 const MASK: &str = "--mask";
+/// The first or the last rows; here an index says so.
+const ENDS: [&str; 2] = ["--head", "--tail"];
+/// The input, which here stands alone.
+const INPUTS: [&str; 4] = ["--input", "--in", "--file", "-i"];
+/// What is computed along axes; here it is the value of a flag.
+const REDUCTIONS: [&str; 7] = ["--min", "--max", "--sum", "--mean", "--std", "--any", "--all"];
+/// What `view --stats` prints.
+const STATISTICS: [&str; 4] = ["--summary", "--describe", "--histogram", "--hist"];
+/// Where `split` cuts.
+const CUTS: [&str; 4] = ["--parts", "--at", "--every", "--sizes"];
 
 /// Flags of other programs. Where tslice's own is one of several, the first that the command has.
-const FLAGS: [(&str, &[&str]); 16] = [
+const FLAGS: &[(&str, &[&str])] = &[
     ("--overwrite", &["--force"]),
+    ("--replace", &["--force"]),
+    ("--clobber", &["--force"]),
+    ("--yes", &["--force"]),
+    ("-y", &["--force"]),
+    ("-i", &["--in-place"]),
     ("--out", &["--output"]),
+    ("--prefix", &["--output"]),
     ("--dim", &["--axis", "--transpose"]),
     ("--dims", &["--axis", "--transpose"]),
+    ("--axes", &["--axis", "--transpose"]),
     ("--sort-by", &["--sort"]),
+    ("--key", &["--tensor"]),
+    ("--keys", &["--tensor"]),
+    ("--dataset", &["--tensor"]),
+    ("--variable", &["--tensor"]),
+    ("--array", &["--tensor"]),
+    ("--include", &["--tensor"]),
+    ("--filter", &["--tensor"]),
+    ("--pattern", &["--tensor"]),
+    ("--skip", &["--exclude"]),
+    ("--omit", &["--exclude"]),
+    ("--max-shard-size", &["--shard-size"]),
+    ("--type", &["--cast"]),
+    ("--compression", &["--codec"]),
+    ("--compressor", &["--codec"]),
+    ("--cmap", &["--colormap"]),
+    ("--jobs", &["--threads"]),
+    ("--workers", &["--threads"]),
+    ("--num-threads", &["--threads"]),
+    ("--tol", &["--atol"]),
+    ("--tolerance", &["--atol"]),
+    ("--delta", &["--atol"]),
+    ("--eps", &["--atol"]),
+    ("--epsilon", &["--atol"]),
+    ("--relative", &["--rtol"]),
+    ("--nan-equal", &["--equal-nan"]),
+    ("--num", &["--parts"]),
+    ("--number", &["--parts"]),
+    ("--num-parts", &["--parts"]),
+    ("--num-chunks", &["--parts"]),
+    ("--sections", &["--parts"]),
+    ("--size", &["--every"]),
+    ("--split-size", &["--every"]),
+    ("--chunk-size", &["--every"]),
+    ("--lines", &["--every"]),
+    ("-l", &["--every"]),
+    ("--indices", &["--at"]),
+    ("--summary", &["--stats"]),
+    ("--describe", &["--stats"]),
+    ("--histogram", &["--stats"]),
+    ("--hist", &["--stats"]),
+    // what `info` and `ls` show in any case
+    ("--header", &[]),
+    ("--shapes", &[]),
+    ("--long", &[]),
+    ("--recursive", &[]),
+    ("--verbose", &[]),
+    ("-r", &[]),
+    ("-v", &[]),
     ("--append", &["--append-to"]),
     ("--list", &[]),
     ("--ls", &[]),
@@ -66,8 +143,6 @@ const FLAGS: [(&str, &[&str]); 16] = [
     ("--delete", &["--exclude"]),
     ("--drop", &["--exclude"]),
     ("--remove", &["--exclude"]),
-    (ROWS, &[]),
-    (MASK, &[]),
 ];
 
 /// A line in which flags of other programs stand, with tslice's own in their places.
@@ -77,14 +152,85 @@ pub(super) fn of_flags(args: &[OsString]) -> Option<String> {
     let line = Line::new(&args[if named.is_some() { 2 } else { 1 }..]);
     let given = |flag: &str| line.has(&[flag]);
     let own = named.unwrap_or(SLICE);
-    let is_meant = |flag: &&(&str, &[&str])| given(flag.0) && !has_flag(own, flag.0);
-    FLAGS.iter().find(is_meant)?;
+    if own == "split"
+        && let Some(line) = of_parts(&args[2..])
+    {
+        return Some(line);
+    }
+    let is_meant = |&(flag, meant): &(&str, &[&str])| {
+        given(flag)
+            && !has_flag(own, flag)
+            && (meant.is_empty() || meant.iter().any(|it| has_flag(own, it)))
+    };
+    let is_alone = |flag: &&str| given(flag) && !has_flag(own, flag);
+    let mut alone = INDEXES.iter().chain(&ENDS).chain(&INPUTS).chain([&MASK]);
+    let reduces = own == "view" && line.has(&REDUCTIONS);
+    let sorts = own == SLICE && given("--sort-by");
+    let measures = own == SLICE && line.has(&STATISTICS);
+    if !(reduces
+        || sorts
+        || measures
+        || FLAGS.iter().any(is_meant)
+        || alone.any(|flag| is_alone(&flag)))
+    {
+        return None;
+    }
     if given("--append") {
         return line.appended();
     }
-    let is_listing = ["--list", "--ls"].into_iter().any(given);
-    let command = if is_listing || given("--sort-by") && own == SLICE { "info" } else { own };
+    let is_listing = ["--list", "--ls", "--header", "--shapes"].into_iter().any(given);
+    let command = match own {
+        _ if is_listing || sorts => "info",
+        _ if measures => "view",
+        own => own,
+    };
     Some(line.command(command, &[], &[]))
+}
+
+/// The line of `split` that says how many parts there are, where that was typed as split(1), numpy.split and
+/// torch.chunk take it: behind `-n` or `--chunks`, or behind the input.
+pub(super) fn of_parts(words: &[OsString]) -> Option<String> {
+    let mut line = Line::new(words);
+    if line.has(&CUTS) {
+        return None;
+    }
+    let is_count = |word: &String| word.parse::<u64>().is_ok_and(|count| count > 0);
+    for flag in ["-n", "--chunks"] {
+        let Some(at) = line.words.iter().position(|word| word.starts_with(flag)) else { continue };
+        let joined = line.words[at][flag.len()..].trim_start_matches('=').to_owned();
+        if is_count(&joined) {
+            line.words.insert(at + 1, joined);
+        }
+        if line.words.get(at + 1).is_some_and(is_count) {
+            line.words[at] = "--parts".to_owned();
+            return Some(line.written("split"));
+        }
+    }
+    let Parts { operands, .. } = line.parts("split");
+    let count = operands.get(1).filter(|word| is_count(word))?;
+    let at = line.words.iter().position(|word| word == count)?;
+    line.words.insert(at, "--parts".to_owned());
+    Some(line.written("split"))
+}
+
+/// The line of `view` that has what is missing: `--json` without `--stats`, and `-n` as of head(1).
+pub(super) fn of_view(args: &[OsString]) -> Option<String> {
+    let line = Line::new(args.get(2..).filter(|_| args.get(1).is_some_and(|word| word == "view"))?);
+    if line.has(&["--json"]) {
+        let statistics = line.command("view", &["--stats"], &["INPUT"]);
+        let mut values = line.parts(SLICE);
+        values.flags.retain(|flag| flag != "--json");
+        let values = said(
+            SLICE,
+            values.operands,
+            [values.flags, vec!["--to".to_owned(), "json".to_owned()]].concat(),
+        );
+        return Some(format!("`{statistics}` prints statistics, `{values}` the values"));
+    }
+    let at = line.words.iter().position(|word| word == "-n")?;
+    line.words.get(at + 1)?.parse::<u64>().ok()?;
+    // the input and the number
+    (line.parts("view").operands.len() == 2).then(|| line.rows(true))
 }
 
 /// Whether a command has a flag, as it is typed.
@@ -158,20 +304,32 @@ impl Line {
                 Some((flag, value)) if flag.starts_with("--") => (flag, Some(value)),
                 _ => (word.as_str(), None),
             };
-            let meant = FLAGS.iter().find(|(other, _)| *other == flag && !has_flag(command, flag));
+            let is_own = has_flag(command, flag);
+            if !is_own && command == "view" && REDUCTIONS.contains(&flag) {
+                parts.flags.extend(["--reduce".to_owned(), flag[2..].to_owned()]);
+                continue;
+            }
+            let alone = [&INDEXES[..], &ENDS, &INPUTS, &[MASK]].concat();
+            // sed(1) edits in place with it
+            let is_edit = flag == "-i" && has_flag(command, "--in-place");
+            if !is_own && !is_edit && alone.contains(&flag) {
+                let value = value.map(str::to_owned).or_else(|| words.next().cloned());
+                let value = value.unwrap_or_else(|| "VALUE".to_owned());
+                match flag {
+                    MASK => index = Some(format!("[@{value}]")),
+                    "--head" => index = Some(format!("[:{value}]")),
+                    "--tail" => index = Some(format!("[-{value}:]")),
+                    _ if INPUTS.contains(&flag) => parts.operands.insert(0, value),
+                    _ => index = Some(value),
+                }
+                continue;
+            }
+            let meant = FLAGS.iter().find(|(other, _)| *other == flag && !is_own);
             let flag = match meant {
                 Some((_, own)) => own.iter().copied().find(|own| has_flag(command, own)),
                 None => Some(flag),
             };
-            let Some(flag) = flag else {
-                if meant.is_some_and(|(other, _)| [ROWS, MASK].contains(other)) {
-                    let is_mask = meant.is_some_and(|(other, _)| *other == MASK);
-                    let value = value.map(str::to_owned).or_else(|| words.next().cloned());
-                    let value = value.unwrap_or_else(|| "VALUE".to_owned());
-                    index = Some(if is_mask { format!("[@{value}]") } else { value });
-                }
-                continue;
-            };
+            let Some(flag) = flag else { continue };
             match flag_of(command, flag) {
                 None => {}
                 Some(false) => parts.flags.push(flag.to_owned()),
@@ -207,7 +365,11 @@ impl Line {
     fn written(&self, name: &str) -> String {
         let line = self.command(name, &[], &["INPUT"]);
         let is_named = self.parts(name).flags.iter().any(|flag| flag == "-o");
-        if is_named { line } else { format!("{line} -o OUTPUT") }
+        match name {
+            _ if is_named || self.has(&["--in-place"]) => line,
+            "split" => format!("{line} -o 'part{{}}.npy'"),
+            _ => format!("{line} -o OUTPUT"),
+        }
     }
 
     /// The same for a command that writes to standard output where that is no terminal.
@@ -290,6 +452,61 @@ impl Line {
         said("gather", operands, [extra, flags].concat())
     }
 
+    /// `get IN NAME` and `get IN INDEX`: a word that cannot be an index is a name.
+    fn got(&self) -> String {
+        let Parts { mut operands, mut flags } = self.parts(SLICE);
+        let is_name = |word: &String| word.starts_with(|first: char| first.is_ascii_alphabetic());
+        if operands.get(1).is_some_and(is_name) {
+            flags.splice(0..0, ["-t".to_owned(), operands.remove(1)]);
+        }
+        if operands.is_empty() {
+            operands.push("INPUT".to_owned());
+        }
+        let has_output = flags.iter().any(|flag| flag == "-o");
+        if !has_output {
+            flags.extend(["-o".to_owned(), "OUTPUT".to_owned()]);
+        }
+        said(SLICE, operands, flags)
+    }
+
+    /// A value for what an index selects: a number where none is given.
+    fn assigned(&self) -> String {
+        let mut words = self.words.clone();
+        if !self.has(&["--fill", "--value"]) {
+            words.extend(["--fill".to_owned(), "NUMBER".to_owned()]);
+        }
+        Line { words }.written("assign")
+    }
+
+    /// `fill IN NUMBER`
+    fn filled(&self) -> String {
+        let mut words = self.words.clone();
+        let operands = self.parts("assign").operands;
+        let number = operands.get(1).and_then(|number| words.iter().position(|it| it == number));
+        if let Some(at) = number.filter(|_| !self.has(&["--fill", "--value"])) {
+            words.insert(at, "--fill".to_owned());
+        }
+        Line { words }.assigned()
+    }
+
+    /// The elements from the last to the first, along an axis.
+    fn reversed(&self) -> String {
+        let mut words = self.words.clone();
+        let axis = words.iter().position(|word| word == "--axis" || word == "--dim");
+        let axis =
+            axis.filter(|at| at + 1 < words.len()).map(|at| words.drain(at..at + 2).collect());
+        let axis = axis.and_then(|words: Vec<String>| words[1].parse::<usize>().ok());
+        words.push(format!("[{}::-1]", ":, ".repeat(axis.unwrap_or(0).min(MOST_AXES))));
+        Line { words }.written(SLICE)
+    }
+
+    /// Joined along an axis.
+    fn along(&self, axis: &str) -> String {
+        let mut words = self.words.clone();
+        words.extend(["--axis".to_owned(), axis.to_owned()]);
+        Line { words }.written("concat")
+    }
+
     /// `--append` to the output, or to the file behind the flag.
     fn appended(&self) -> Option<String> {
         if !has_flag("concat", "--append-to") {
@@ -311,6 +528,9 @@ impl Line {
         Some(said("concat", parts.operands, parts.flags))
     }
 }
+
+/// More axes than an array of NumPy can have.
+const MOST_AXES: usize = 64;
 
 /// A line of tslice, as it is typed.
 fn said(name: &str, operands: Vec<String>, flags: Vec<String>) -> String {

@@ -49,7 +49,7 @@ pub(crate) fn print_by(
 pub(crate) fn terminal_columns() -> u64 {
     let asked = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
     match rustix::termios::tcgetwinsize(io::stdout()) {
-        Ok(size) => u64::from(size.ws_col).max(1),
-        Err(_) => asked().unwrap_or(80),
+        Ok(size) if size.ws_col > 0 => u64::from(size.ws_col),
+        _ => asked().unwrap_or(80),
     }
 }
