@@ -77,8 +77,8 @@ class Case:
     def check_error(self, status, err, statuses, says=None):
         if status not in statuses:
             raise Failure(f"exit status {status}, expected {' or '.join(map(str, statuses))}")
-        if err.startswith('{"error":"'):
-            # under --json
+        if err.splitlines()[-1:] and err.splitlines()[-1].startswith('{"error":"'):
+            # under --json, perhaps behind notes
             err = "tslice: " + json.loads(err.splitlines()[-1])["error"]
         if not err.startswith("tslice: "):
             raise Failure("the message does not begin with `tslice: `")

@@ -171,7 +171,7 @@ pub(super) fn of_flags(args: &[OsString]) -> Option<String> {
         || sorts
         || measures
         || FLAGS.iter().any(is_meant)
-        || alone.any(|flag| is_alone(&flag)))
+        || alone.any(|flag| is_alone(flag)))
     {
         return None;
     }

@@ -26,7 +26,9 @@ use crate::output::layout::OutputFormat;
 use crate::output::{Becomes, LayoutFault, Output, Prepared, WriteOptions, layout};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::Runs;
-use crate::sink::{BLOCK_BYTES, CopiedRange, Destination, Draft, Hold, InPlaceFile, Sink, SinkError};
+use crate::sink::{
+    BLOCK_BYTES, CopiedRange, Destination, Draft, Hold, InPlaceFile, Sink, SinkError,
+};
 use crate::source::{NO_WAIT, PreadSource, SourceError};
 use crate::{execute, input, sink, source};
 
