@@ -35,6 +35,27 @@ impl Input {
     }
 }
 
+/// The numbers, ascending, of those of several names that are asked for, as [`Input::take_fields`] does.
+pub(crate) fn asked_names(names: &[String], asked: &str) -> Result<Vec<usize>, FieldFault> {
+    let number = |asked: &str| {
+        let found = names.iter().position(|name| name == asked);
+        let not_found = || FieldFault::NotFound { name: asked.to_owned(), names: names.to_vec() };
+        found.ok_or_else(not_found)
+    };
+    if let Ok(number) = number(asked) {
+        return Ok(vec![number]);
+    }
+    if !asked.contains(',') {
+        // what follows a dot is no field of a number
+        return Ok(vec![number(asked.split('.').next().unwrap_or(asked))?]);
+    }
+    let several = asked.strip_suffix(',').unwrap_or(asked).split(',').map(str::trim);
+    let mut numbers = several.map(number).collect::<Result<Vec<_>, _>>()?;
+    numbers.sort_unstable();
+    numbers.dedup();
+    Ok(numbers)
+}
+
 /// The tensor that fields of another one are, as [`Input::take_fields`].
 pub(crate) fn take_fields(tensor: &TensorInfo, names: &str) -> Result<TensorInfo, FieldFault> {
     let fields = structure(&tensor.dtype)?;

@@ -3,6 +3,7 @@
 
 use std::io::{self, Read};
 
+use crate::dtype::Endian;
 use crate::error::{Error, Fault};
 use crate::execute::{Progress, UNKNOWN};
 use crate::format::FormatError;
@@ -15,6 +16,9 @@ const FEW: u64 = 256 << 10;
 
 /// Bytes of text that are read at a time.
 const CHUNK: usize = 64 << 10;
+
+/// Bytes at the beginning of a text by which its encoding is known.
+const LOOK: u64 = 64;
 
 /// The byte order mark that some programs write before UTF-8.
 pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -70,15 +74,29 @@ pub(super) fn keep<P: TextParser>(
 /// What follows the mark that a text may begin with.
 fn without_mark(location: &Location, mut text: impl Read) -> Result<impl Read, Error> {
     let mut first = Vec::new();
-    let read = text.by_ref().take(MARK.len() as u64).read_to_end(&mut first);
+    let read = text.by_ref().take(LOOK).read_to_end(&mut first);
     read.map_err(|error| failed_source(location, error.into()))?;
     if first.starts_with(b"\xff\xfe") || first.starts_with(b"\xfe\xff") {
-        return Err(Error::file(location, TextFault::Utf16));
+        return Err(Error::file(location, TextFault::Utf16 { unmarked: None }));
     }
-    if first == MARK {
-        first.clear();
+    if first.starts_with(MARK) {
+        first.drain(..MARK.len());
+    } else if let Some(endian) = utf16(&first) {
+        return Err(Error::file(location, TextFault::Utf16 { unmarked: Some(endian) }));
     }
     Ok(io::Cursor::new(first).chain(text))
+}
+
+/// The byte order of a text that begins as one in UTF-16: every other byte is 0 of most characters.
+fn utf16(first: &[u8]) -> Option<Endian> {
+    let pairs = first.len() / 2;
+    let zeros = |at: usize| first.chunks_exact(2).filter(|pair| pair[at] == 0).count();
+    let are_most = |zeros: usize| pairs > 1 && zeros * 4 >= pairs * 3;
+    match (zeros(0), zeros(1)) {
+        (0, high) if are_most(high) => Some(Endian::Little),
+        (high, 0) if are_most(high) => Some(Endian::Big),
+        _ => None,
+    }
 }
 
 /// Keep the elements that a parser makes of all that is left of a text.

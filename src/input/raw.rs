@@ -73,6 +73,7 @@ impl RawLayout {
             (!is_table && text.skip_rows.is_some(), Given::SkipRows),
             (!is_table && !text.missing.is_empty(), Given::Missing),
             (!is_table && text.names, Given::Names),
+            (!is_table && text.columns.is_some(), Given::Columns),
         ];
         said.into_iter().find(|(is_unfit, _)| *is_unfit).map(|(_, given)| given)
     }
@@ -339,6 +340,8 @@ pub enum Given {
     Missing,
     /// That the first line names fields.
     Names,
+    /// The columns that are read.
+    Columns,
 }
 
 impl Given {
@@ -347,7 +350,9 @@ impl Given {
         match self {
             Given::DType | Given::Shape | Given::Order | Given::Offset => "raw bytes",
             Given::From => "text",
-            Given::Delimiter | Given::SkipRows | Given::Missing | Given::Names => "csv, tsv or txt",
+            Given::Delimiter | Given::SkipRows | Given::Missing | Given::Names | Given::Columns => {
+                "csv, tsv or txt"
+            }
         }
     }
 }
@@ -364,6 +369,7 @@ impl fmt::Display for Given {
             Given::SkipRows => "a number of lines to skip",
             Given::Missing => "texts of missing cells",
             Given::Names => "a line of names",
+            Given::Columns => "a choice of columns",
         })
     }
 }

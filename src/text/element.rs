@@ -346,7 +346,8 @@ impl StringText {
 /// Whether a string of csv or txt that holds this stands in quotes.
 fn needs_quotes(format: TextFormat, text: &str) -> bool {
     text.contains(|char: char| match format {
-        TextFormat::Csv => matches!(char, ',' | '"' | '\n' | '\r'),
+        // what follows a bare '#' would be read as a comment
+        TextFormat::Csv => matches!(char, ',' | '"' | '#' | '\n' | '\r'),
         _ => char.is_whitespace() || matches!(char, '"' | '#'),
     })
 }

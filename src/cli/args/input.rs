@@ -101,6 +101,18 @@ pub(crate) struct TextArgs {
     /// So does --field by itself.
     #[arg(long = "names", hide_short_help = true)]
     pub(crate) names_columns: bool,
+    /// Read only these columns, in this order: 1,3
+    ///
+    /// Numbers as np.loadtxt's usecols: from 0 on, negative ones from the end. Other columns may hold any text,
+    /// and rows may differ in length as long as they have these. With --names the columns that are fields.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        hide_short_help = true
+    )]
+    pub(crate) columns: Option<Vec<String>>,
 }
 
 /// What there is to say of an input that does not say it itself.

@@ -1,8 +1,10 @@
 //! The arguments of `info` and `explain`.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Arg, Args, Command, ValueHint};
 
 use super::choice::{Choice, one_of};
 use super::index::IndexArgs;
@@ -11,6 +13,7 @@ use super::result::{FieldArgs, TransposeArgs};
 use super::size::size;
 
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("columns", listing_columns))]
 pub(crate) struct InfoArgs {
     /// The files to look at; `-` is standard input
     #[arg(required = true, value_name = "INPUT")]
@@ -35,9 +38,63 @@ pub(crate) struct InfoArgs {
     /// Leave out tensors of fewer bytes: 4096, 5GB, 500MiB
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Listing")]
     pub(crate) min_bytes: Option<u64>,
-    /// The columns to show, in this order: name,shape
-    #[arg(long, value_name = "LIST", value_parser = one_of(COLUMNS), value_delimiter = ',', conflicts_with = "json", help_heading = "Listing")]
-    pub(crate) columns: Vec<InfoColumn>,
+}
+
+impl InfoArgs {
+    /// The columns of the listing that are named, and those of text inputs that are numbered.
+    pub(crate) fn split_columns(&mut self) -> Vec<InfoColumn> {
+        let words = self.from.text.columns.as_deref().unwrap_or_default();
+        let named = |word: &String| {
+            let choice = COLUMNS.iter().find(|(name, ..)| name.eq_ignore_ascii_case(word));
+            choice.map(|(.., column)| *column)
+        };
+        let columns: Vec<InfoColumn> = words.iter().filter_map(named).collect();
+        if columns.len() == words.len() {
+            self.from.text.columns = None;
+        }
+        columns
+    }
+}
+
+/// `--columns` of `info`, where names are those of the listing.
+fn listing_columns(arg: Arg) -> Arg {
+    arg.help("The columns to show, in this order: name,shape")
+        .long_help(
+            "The columns to show, in this order: name,shape\n\nNumbers are those of the columns of text \
+             inputs that are read, as in the other commands: 1,3",
+        )
+        .value_parser(ColumnParser)
+        .hide_short_help(false)
+        .help_heading("Listing")
+}
+
+/// Reads the names of columns, and numbers.
+#[derive(Clone)]
+struct ColumnParser;
+
+impl TypedValueParser for ColumnParser {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        let number = value.to_str().filter(|text| text.parse::<i64>().is_ok());
+        match number {
+            Some(number) => Ok(number.to_owned()),
+            None => {
+                let names = PossibleValuesParser::new(COLUMNS.map(|(name, ..)| name));
+                names.parse_ref(command, arg, value)
+            }
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let value = |(name, about, _): &Choice<InfoColumn>| PossibleValue::new(*name).help(*about);
+        Some(Box::new(COLUMNS.iter().map(value)))
+    }
 }
 
 /// A column of the table, by its place in it.

@@ -102,6 +102,12 @@ impl OneLineFiles {
 
 /// Describe every file; one that cannot be read does not keep the others from being shown.
 pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
+    let args = &mut args.clone();
+    let columns = args.split_columns();
+    if args.json && !columns.is_empty() {
+        return Err(Failure::usage("--json cannot be used with --columns"));
+    }
+    let args = &*args;
     let mut failed = None;
     let mut described = 0;
     let options = input::options_of_several(&args.from, None)?;
@@ -141,7 +147,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
         };
         if are_one_liners && shown.tensors.len() <= 1 {
             let mut block = Vec::new();
-            let written = write_text(&mut block, &input, &shown, &args.columns);
+            let written = write_text(&mut block, &input, &shown, &columns);
             let block = String::from_utf8_lossy(&block);
             are_one_liners = written.is_ok()
                 && (shown.is_filtered_out(&input)
@@ -162,7 +168,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
                     out.write_all(if described == 0 { b"[" } else { b"," })?;
                     write_json(out, &input, &shown)
                 }
-                false => write_text(out, &input, &shown, &args.columns),
+                false => write_text(out, &input, &shown, &columns),
             };
             written.or_else(|error| match error {
                 MetadataError::Write(error) => Err(error),
@@ -183,7 +189,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
             Failure::print(&earlier);
         }
     }
-    one_liners.print_lines(&args.columns)?;
+    one_liners.print_lines(&columns)?;
     if !speaks && described > 0 {
         failed = failed.or_else(|| options.raw.check_used([]).err().map(Failure::from));
     }

@@ -83,7 +83,7 @@ pub(super) fn open_watched(
 /// How an input is opened, by the flags that all commands with one have.
 pub(super) fn options(from: &InputArgs, field: Option<&str>) -> Result<OpenOptions, Failure> {
     let (io, mut raw, tensors) = (from.io, raw(from)?, from.tensor.clone());
-    raw.text.fields = field.is_some();
+    raw.text.fields = field.map(str::to_owned);
     let dtype = from.read_as.as_deref().map(|text| result::dtype("--as", text)).transpose()?;
     let fields = field.map(str::to_owned);
     let read_as = dtype.map(|dtype| ReadAs { dtype, tensors: tensors.clone(), fields });
@@ -162,7 +162,8 @@ fn raw(from: &InputArgs) -> Result<RawLayout, Failure> {
                 .map(str::to_owned)
                 .collect(),
             names: text.names_columns,
-            fields: false,
+            fields: None,
+            columns: text.columns.as_deref().map(parse_columns).transpose()?,
         },
     })
 }
@@ -177,6 +178,18 @@ fn parse_delimiter(text: &str) -> Result<u8, Failure> {
         [byte] if byte.is_ascii() => Ok(*byte),
         _ => Err(Failure::usage(format_args!("--delimiter: '{text}' is not one ASCII character"))),
     }
+}
+
+/// The numbers of columns.
+fn parse_columns(words: &[String]) -> Result<Vec<i64>, Failure> {
+    let number = |word: &String| {
+        let number = word.trim().parse();
+        number.map_err(|_| {
+            Failure::usage(format_args!("--columns: '{word}' is not the number of a column"))
+                .hint("columns are counted from 0, negative ones from the end: --columns 0,-1")
+        })
+    };
+    words.iter().map(number).collect()
 }
 
 fn parse_shape(text: &str) -> Result<Vec<Option<u64>>, Failure> {

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use tslice::cast::{Cast, CastError, Casting, can_cast};
 use tslice::dtype::{DType, Endian, NpyType};
+use tslice::element::ElementError;
 use tslice::error::{Cause, Error, FileName, InputIsOutput};
 use tslice::format::npy::{DescrError, NpyError};
 use tslice::format::{Foreign, FormatError, shortened};
@@ -88,8 +89,24 @@ fn failure(error: &Error, flag: &str) -> Failure {
             let hint = format!("--delimiter '{delimiter}' separates columns by this character");
             return failed().hint(hint);
         }
-        Some(TextFault::Utf16) => {
-            return failed().hint("`iconv -f UTF-16 -t UTF-8 FILE` converts it");
+        Some(TextFault::Utf16 { unmarked }) => {
+            let order = match unmarked {
+                Some(Endian::Little) => "LE",
+                Some(Endian::Big) => "BE",
+                None => "",
+            };
+            let hint = format!("`iconv -f UTF-16{order} -t UTF-8 FILE` converts it");
+            return failed().hint(hint);
+        }
+        // text stands beside it
+        Some(TextFault::NumberInNames { place, .. }) if place.column > 1 => {
+            return failed().hint(OTHER_COLUMNS);
+        }
+        Some(TextFault::Cell { error: ElementError::NotANumber(_), .. }) => {
+            return failed().hint(OTHER_COLUMNS);
+        }
+        Some(TextFault::Field(fault)) => {
+            return Failure::new(said(&format_args!("--field: {fault}")));
         }
         Some(TextFault::EmptyCell { .. }) => {
             return failed().hint("--missing '' reads empty cells as NaN");
@@ -286,6 +303,9 @@ fn sink(fault: &SinkError, failed: impl Fn() -> Failure) -> Failure {
     }
 }
 
+/// The hint at tables in which text stands beside numbers.
+const OTHER_COLUMNS: &str = "--columns 1,2 reads only these columns, counted from 0";
+
 /// What was meant by a file that is not there, where another one and an index are run together.
 fn with_index(file: &FileName) -> Option<String> {
     let FileName::Path(path) = file else { return None };
@@ -307,6 +327,7 @@ fn flag_of(given: Given) -> &'static str {
         Given::SkipRows => "--skip-rows",
         Given::Missing => "--missing",
         Given::Names => "--names",
+        Given::Columns => "--columns",
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use crate::dtype::DType;
+use crate::dtype::{DType, Endian};
 use crate::element::ElementError;
 use crate::error::Fault;
+use crate::input::field::FieldFault;
 
 /// A place in a text, from 1 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,10 @@ pub enum TextFault {
     },
     /// The text is in another encoding.
     #[error("the text is UTF-16, and UTF-8 is read")]
-    Utf16,
+    Utf16 {
+        /// The byte order, where no mark at the beginning says it.
+        unmarked: Option<Endian>,
+    },
     /// A cell has more bytes than are held in memory.
     #[error("{place}: the cell is longer than {} bytes", super::MAX_CELL)]
     TooLong {
@@ -108,6 +112,25 @@ pub enum TextFault {
         /// The first that is too many.
         place: TextPlace,
     },
+    /// The cells of a row that are chosen take too much memory.
+    #[error("{place}: the chosen cells of the row have more than {} bytes", super::MAX_ROW)]
+    LongCells {
+        /// The first that is too many.
+        place: TextPlace,
+    },
+    /// A row has no column of a number that is asked for.
+    #[error("line {line}: there is no column {number}: they count from 0, and the row has {}", counted(*.found))]
+    NoColumn {
+        /// The line of the row.
+        line: u64,
+        /// The number.
+        number: i64,
+        /// How many cells the row has.
+        found: u64,
+    },
+    /// The line of names has none of the fields.
+    #[error(transparent)]
+    Field(#[from] FieldFault),
     /// There are no elements.
     #[error("it holds no row of {}", if *.strings { "cells" } else { "numbers" })]
     NoRows {

@@ -4,6 +4,7 @@
 //! what is opened is a tensor like that of raw bytes. Nothing in the first bytes of a text tells that it is
 //! one: its name does, or who opens it.
 
+mod columns;
 mod fault;
 mod json;
 mod open;
@@ -19,3 +20,6 @@ const MAX_CELL: usize = 1 << 20;
 
 /// The most bytes of all names of columns.
 const MAX_NAMES: usize = 256 << 10;
+
+/// The most bytes of the cells of a row that are held until it ends.
+const MAX_ROW: usize = 16 << 20;

@@ -11,12 +11,14 @@ use std::collections::HashSet;
 use std::mem;
 use std::sync::Arc;
 
+use super::columns::{ChosenColumns, names_in};
 use super::fault::{TextFault, TextPlace};
 use super::options::TextOptions;
 use super::{MAX_CELL, MAX_NAMES};
 use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::element::{CellReader, trimmed};
 use crate::format::shortened;
+use crate::input::field::asked_names;
 use crate::input::parsed::TextParser;
 
 /// What a byte of a table is.
@@ -62,6 +64,20 @@ pub(super) struct TableParser {
     /// Lines that are yet to be skipped.
     skip: u64,
     phase: TablePhase,
+    /// The fields that are asked for.
+    fields: Option<String>,
+    /// The columns that are read, where they are not all.
+    chosen: Option<ChosenColumns>,
+    /// The cells of the first line, where names are wanted.
+    first: Vec<String>,
+    /// Bytes of these.
+    first_len: usize,
+    /// The names in comments before it, each with its line.
+    comments: Vec<(u64, Vec<String>)>,
+    /// The comment that has begun, where it may hold names.
+    comment: Option<Vec<u8>>,
+    /// Bytes of all these comments.
+    comments_len: usize,
     names: Vec<String>,
     /// Bytes of the names.
     names_len: usize,
@@ -97,7 +113,8 @@ impl TableParser {
         options: &TextOptions,
         is_quoted: bool,
     ) -> Self {
-        let (skip, with_names) = (options.skip_rows.unwrap_or(0), options.names || options.fields);
+        let skip = options.skip_rows.unwrap_or(0);
+        let with_names = options.names || options.fields.is_some();
         let mut kinds = [Kind::Plain; 256];
         if is_quoted {
             kinds[usize::from(b'"')] = Kind::Quote;
@@ -123,6 +140,13 @@ impl TableParser {
             with_names,
             skip,
             phase,
+            fields: options.fields.clone(),
+            chosen: options.columns.clone().map(ChosenColumns::new),
+            first: Vec::new(),
+            first_len: 0,
+            comments: Vec::new(),
+            comment: None,
+            comments_len: 0,
             names: Vec::new(),
             names_len: 0,
             seen: HashSet::new(),
@@ -147,9 +171,10 @@ impl TableParser {
         if self.rows == 0 {
             return Err(TextFault::NoRows { strings: self.cells.are_strings() });
         }
-        let (dtype, columns) = match self.with_names {
-            true => (self.structure()?, 1),
-            false => (self.cells.dtype().clone(), self.columns.unwrap_or(1)),
+        let (dtype, columns) = match (self.with_names, &self.chosen) {
+            (true, _) => (self.structure()?, 1),
+            (false, Some(chosen)) => (self.cells.dtype().clone(), chosen.len() as u64),
+            (false, None) => (self.cells.dtype().clone(), self.columns.unwrap_or(1)),
         };
         Ok((dtype, [self.rows, columns].into_iter().filter(|&len| len != 1).collect()))
     }
@@ -237,10 +262,20 @@ impl TableParser {
         if let Some(expected) = self.columns.filter(|&columns| self.column > columns) {
             return Err(TextFault::LongRow { place, expected });
         }
-        let text = str::from_utf8(cell).map_err(|_| TextFault::NotUtf8 { place });
-        match self.phase {
-            TablePhase::Rows => self.element(place, text?, out),
-            TablePhase::Names | TablePhase::Unknown => self.name(place, trimmed(text?), out),
+        let text = str::from_utf8(cell).map_err(|_| TextFault::NotUtf8 { place })?;
+        let is_row = matches!(self.phase, TablePhase::Rows);
+        if self.with_names && !is_row {
+            self.first_len += text.len();
+            if self.first_len > MAX_NAMES {
+                return Err(TextFault::LongNames { place });
+            }
+            self.first.push(text.to_owned());
+            return Ok(());
+        }
+        match &mut self.chosen {
+            Some(chosen) => chosen.hold(place, text),
+            None if is_row => self.element(place, text, out),
+            None => self.name(place, trimmed(text), out),
         }
     }
 
@@ -276,12 +311,16 @@ impl TableParser {
         }
     }
 
-    /// A cell of the first line, which has names if none of its cells is a number.
+    /// Whether a cell of the first line holds a number.
+    fn holds_number(&self, text: &str) -> bool {
+        let is_missing = || !text.is_empty() && self.is_missing(text);
+        !self.cells.are_strings() && (self.cells.is_number(text) || is_missing())
+    }
+
+    /// A cell of the first line, which has names, that are left out, if none of its cells is a number.
     fn name(&mut self, place: TextPlace, text: &str, out: &mut Vec<u8>) -> Result<(), TextFault> {
-        let is_number = !self.cells.are_strings()
-            && (self.cells.is_number(text) || (!text.is_empty() && self.is_missing(text)));
-        match (is_number, &self.phase) {
-            (true, TablePhase::Unknown) if !self.with_names => {
+        match (self.holds_number(text), &self.phase) {
+            (true, TablePhase::Unknown) => {
                 self.phase = TablePhase::Rows;
                 // those before it are empty
                 for column in 1..self.column {
@@ -290,8 +329,8 @@ impl TableParser {
                 self.element(place, text, out)
             }
             (true, _) => Err(match self.suspect.take() {
-                Some((place, cell)) if !self.with_names => self.refused(place, &cell),
-                _ => TextFault::NumberInNames { place, text: shortened(text).into_owned() },
+                Some((place, cell)) => self.refused(place, &cell),
+                None => TextFault::NumberInNames { place, text: shortened(text).into_owned() },
             }),
             (false, _) => {
                 let digits = text.trim_start_matches(['+', '-', '.']);
@@ -302,15 +341,89 @@ impl TableParser {
                 if !text.is_empty() {
                     self.phase = TablePhase::Names;
                 }
-                if self.with_names { self.keep_name(place, text) } else { Ok(()) }
+                Ok(())
             }
         }
+    }
+
+    /// The first line has ended, and names are wanted: they stand in it, or in a comment before it that has
+    /// as many, where it is a row.
+    fn end_first_line(&mut self, found: u64, out: &mut Vec<u8>) -> Result<(), TextFault> {
+        let cells = mem::take(&mut self.first);
+        let mut columns = match &self.chosen {
+            Some(chosen) => chosen.columns(self.lines + 1, found)?,
+            None => (1..=found).collect(),
+        };
+        let cell = |column: u64| trimmed(&cells[column as usize - 1]);
+        if cells.iter().all(|cell| trimmed(cell).is_empty()) {
+            return Err(TextFault::EmptyCell { place: self.place(1) });
+        }
+        let number = columns.iter().copied().find(|&column| self.holds_number(cell(column)));
+        let mut comments = mem::take(&mut self.comments).into_iter();
+        let comment = comments.find(|(_, names)| names.len() == cells.len());
+        let comment = comment.filter(|_| number.is_some() || self.cells.are_strings());
+        match (&comment, number) {
+            (Some((line, names)), _) => {
+                for &column in &columns {
+                    let place = TextPlace { line: *line, column };
+                    self.keep_name(place, &names[column as usize - 1])?;
+                }
+            }
+            (None, Some(column)) => {
+                let (place, text) = (self.place(column), shortened(cell(column)).into_owned());
+                return Err(TextFault::NumberInNames { place, text });
+            }
+            (None, None) => {
+                for &column in &columns {
+                    self.keep_name(self.place(column), cell(column))?;
+                }
+            }
+        }
+        if let Some(asked) = &self.fields {
+            let asked = asked_names(&self.names, asked)?;
+            self.names = asked.iter().map(|&number| self.names[number].clone()).collect();
+            columns = asked.iter().map(|&number| columns[number]).collect();
+        }
+        if self.chosen.is_some() || self.fields.is_some() {
+            let numbers = columns.iter().map(|&column| column as i64 - 1).collect();
+            self.chosen = Some(ChosenColumns::new(numbers));
+        }
+        if comment.is_some() {
+            for &column in &columns {
+                self.element(self.place(column), &cells[column as usize - 1], out)?;
+            }
+            self.rows += 1;
+        }
+        (self.phase, self.columns) = (TablePhase::Rows, Some(found));
+        self.seen = HashSet::new();
+        Ok(())
+    }
+
+    /// A line has ended of which only some columns are read.
+    fn end_chosen(
+        &mut self,
+        chosen: &ChosenColumns,
+        found: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<(), TextFault> {
+        let columns = chosen.columns(self.lines + 1, found)?;
+        let is_first = !matches!(self.phase, TablePhase::Rows);
+        self.phase = TablePhase::Rows;
+        let is_named = |text: &str| !text.is_empty() && !self.holds_number(text);
+        if is_first && chosen.cells().map(trimmed).all(is_named) {
+            return Ok(());
+        }
+        for (column, text) in columns.into_iter().zip(chosen.cells()) {
+            self.element(self.place(column), text, out)?;
+        }
+        self.rows += 1;
+        Ok(())
     }
 
     fn keep_name(&mut self, place: TextPlace, text: &str) -> Result<(), TextFault> {
         let quoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
         let name = match quoted.unwrap_or(text) {
-            "" => format!("f{}", self.column - 1),
+            "" => format!("f{}", place.column - 1),
             name => name.to_owned(),
         };
         self.names_len += name.len();
@@ -335,30 +448,61 @@ impl TableParser {
     }
 
     /// A line has ended.
-    fn end_line(&mut self) -> Result<(), TextFault> {
+    fn end_line(&mut self, out: &mut Vec<u8>) -> Result<(), TextFault> {
         let found = mem::take(&mut self.column);
-        match (self.phase, found, self.columns) {
-            (_, 0, _) => {}
-            (TablePhase::Unknown, ..) => {
-                return Err(TextFault::EmptyCell { place: self.place(1) });
-            }
-            (TablePhase::Names, ..) => {
-                (self.phase, self.columns) = (TablePhase::Rows, Some(found));
-                self.suspect = None;
-                self.seen = HashSet::new();
-            }
-            (TablePhase::Rows, _, Some(expected)) if found < expected => {
+        let is_row = matches!(self.phase, TablePhase::Rows);
+        match (self.phase, self.columns) {
+            _ if found == 0 => {}
+            _ if self.with_names && !is_row => self.end_first_line(found, out)?,
+            (TablePhase::Rows, Some(expected)) if found < expected => {
                 let place = self.place(found + 1);
                 return Err(TextFault::ShortRow { place, expected });
             }
-            (TablePhase::Rows, ..) => {
-                self.columns = Some(found);
-                self.rows += 1;
-            }
+            (phase, _) => match (self.chosen.take(), phase) {
+                (Some(mut chosen), _) => {
+                    self.end_chosen(&chosen, found, out)?;
+                    chosen.end_row();
+                    self.chosen = Some(chosen);
+                }
+                (None, TablePhase::Unknown) => {
+                    return Err(TextFault::EmptyCell { place: self.place(1) });
+                }
+                (None, TablePhase::Names) => {
+                    (self.phase, self.columns) = (TablePhase::Rows, Some(found));
+                    self.suspect = None;
+                }
+                (None, TablePhase::Rows) => {
+                    self.columns = Some(found);
+                    self.rows += 1;
+                }
+            },
         }
         self.lines += 1;
         self.in_comment = false;
         Ok(())
+    }
+
+    /// A comment begins, which may hold names where it has a line of its own before the first one.
+    fn begin_comment(&mut self) {
+        self.in_comment = true;
+        let is_row = matches!(self.phase, TablePhase::Rows);
+        self.comment = (self.with_names && !is_row && self.column == 0).then(Vec::new);
+    }
+
+    /// The next part of a comment.
+    fn comment(&mut self, part: &[u8]) {
+        self.comments_len = self.comments_len.saturating_add(part.len());
+        match &mut self.comment {
+            Some(comment) if self.comments_len <= MAX_NAMES => comment.extend_from_slice(part),
+            _ => self.comment = None,
+        }
+    }
+
+    fn end_comment(&mut self) {
+        let comment = self.comment.take().and_then(|comment| String::from_utf8(comment).ok());
+        if let Some(comment) = comment {
+            self.comments.push((self.lines + 1, names_in(&comment, self.delimiter)));
+        }
     }
 
     /// How many bytes of a text end no cell: of a comment and of lines that are skipped, no line.
@@ -389,6 +533,9 @@ impl TextParser for TableParser {
                 if self.quoting == Quoting::Behind && !text.is_empty() {
                     self.quoting = Quoting::Outside;
                 }
+                if self.in_comment {
+                    self.comment(text);
+                }
                 return if is_skipped { Ok(()) } else { self.hold(text) };
             };
             let (cell, rest) = text.split_at(at);
@@ -407,17 +554,20 @@ impl TextParser for TableParser {
                 Kind::Separator => self.end_cells(cell, out)?,
                 Kind::Comment => {
                     self.end_cells(cell, out)?;
-                    self.in_comment = true;
+                    self.begin_comment();
                 }
                 Kind::NewLine | Kind::Return | Kind::Plain => {
                     if self.skip > 0 {
                         self.skip -= 1;
                         self.lines += 1;
                     } else {
-                        if !is_skipped {
+                        if is_skipped {
+                            self.comment(cell);
+                            self.end_comment();
+                        } else {
                             self.end_cells(cell, out)?;
                         }
-                        self.end_line()?;
+                        self.end_line(out)?;
                     }
                     // nothing is left to parse, and the next piece may begin with the rest of this end
                     self.after_return = kind == Kind::Return;
@@ -439,6 +589,6 @@ impl TextParser for TableParser {
         if !self.in_comment {
             self.end_cells(&[], out)?;
         }
-        self.end_line()
+        self.end_line(out)
     }
 }
