@@ -167,12 +167,7 @@ pub(super) fn of_flags(args: &[OsString]) -> Option<String> {
     let reduces = own == "view" && line.has(&REDUCTIONS);
     let sorts = own == SLICE && given("--sort-by");
     let measures = own == SLICE && line.has(&STATISTICS);
-    if !(reduces
-        || sorts
-        || measures
-        || FLAGS.iter().any(is_meant)
-        || alone.any(|flag| is_alone(flag)))
-    {
+    if !(reduces || sorts || measures || FLAGS.iter().any(is_meant) || alone.any(is_alone)) {
         return None;
     }
     if given("--append") {
