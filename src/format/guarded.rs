@@ -5,10 +5,11 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::panic::{self, AssertUnwindSafe};
+use std::panic;
+use std::panic::AssertUnwindSafe;
 use std::sync::Once;
 
-use super::brief::brief;
+use super::error::brief;
 
 thread_local! {
     /// Whether a panic of this thread will be an error.

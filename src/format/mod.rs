@@ -19,12 +19,9 @@
 //! ```
 
 mod annotations;
-mod brief;
 mod chunks;
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 mod codecs;
-mod contents;
-mod detect;
 mod error;
 mod foreign;
 pub mod gguf;
@@ -38,7 +35,6 @@ mod inflated;
 mod named;
 pub mod npy;
 pub mod npz;
-mod repeated;
 pub mod safetensors;
 pub mod shards;
 pub(crate) mod spare;
@@ -50,14 +46,12 @@ pub mod torch;
 pub(crate) mod zarr;
 
 pub use annotations::{Annotated, Annotations, number};
-pub use brief::{is_printable, printable, shortened, write_printable_json};
 pub use chunks::{ChunkCodec, ChunkFile, Chunks, EncodeChunks};
-pub use contents::{Contents, Format};
-pub use detect::{MAGIC_LEN, read_contents};
-pub use error::FormatError;
+pub use error::{FormatError, is_printable, printable, shortened, write_printable_json};
 pub use foreign::{Foreign, LOOK_LEN};
+pub(crate) use header::first_repeated;
+pub use header::{MAGIC_LEN, read_contents};
 pub use named::{NameError, dtype_names, parse_dtype};
-pub(crate) use repeated::first_repeated;
 pub use tensor::{Storage, StorageKind, TensorInfo};
-pub use tensors::Tensors;
+pub use tensors::{Contents, Format, Tensors};
 pub use text::TextFormat;

@@ -2,18 +2,19 @@
 //! in a folder of a store.
 
 use std::cmp::Ordering;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
+use std::fs::{File, OpenOptions};
+use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
+use super::open::UseOfIndex;
 use crate::error::{Error, FileName};
 use crate::format::shards::{MAX_INDEX, ShardIndex};
 use crate::format::{Foreign, FormatError};
-use crate::input::format::UseOfIndex;
 use crate::input::{Location, ShardsFault};
-use crate::source::NO_WAIT;
-use crate::source::remote::{self, Address, FolderEntry};
+use crate::source::remote::{Address, FolderEntry};
+use crate::source::{NO_WAIT, remote};
 
 /// Files of more bytes are not small.
 const SMALL: u64 = 64 << 20;

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use super::open::{InputFormat, OpenOptions, RecognisedFile, UseOfIndex};
 use crate::error::{Error, Fault};
-use crate::format::gguf::{self, GgufError, GgufHeader, SplitPlace};
-use crate::format::{Contents, Format, FormatError, Tensors, first_repeated};
-use crate::input::format::{InputFormat, OpenOptions, RecognisedFile, UseOfIndex};
-use crate::input::single::{self, kept};
-use crate::input::{Absent, Bytes, GgufPart, Input, Location, PartFile, failed_source};
-use crate::source::{self, ConcatSource, IoMode, Source};
+use crate::format::gguf::{GgufError, GgufHeader, SplitPlace};
+use crate::format::{Contents, Format, FormatError, Tensors, first_repeated, gguf};
+use crate::input::single::kept;
+use crate::input::{Absent, Bytes, GgufPart, Input, Location, PartFile, failed_source, single};
+use crate::source;
+use crate::source::{ConcatSource, IoMode, Source};
 
 /// llama.cpp's `.gguf`.
 pub(super) const FORMAT: InputFormat =

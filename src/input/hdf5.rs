@@ -1,9 +1,9 @@
 //! A file of HDF5 as one input: datasets are tensors by their paths.
 
+use super::open::{InputFormat, RecognisedFile};
 use crate::error::Error;
-use crate::format::hdf5::{self, SIGNATURE};
-use crate::format::{Contents, Format, FormatError};
-use crate::input::format::{InputFormat, RecognisedFile};
+use crate::format::hdf5::SIGNATURE;
+use crate::format::{Contents, Format, FormatError, hdf5};
 use crate::input::single::kept;
 use crate::input::{Bytes, Input, Unreadable, failed_source};
 use crate::source::Source;

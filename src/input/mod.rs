@@ -7,13 +7,11 @@ mod archive;
 mod checked;
 mod field;
 mod folder;
-mod format;
 mod gguf;
 mod glob;
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod integers;
-mod kept;
 mod location;
 mod notes;
 mod npz;
@@ -36,22 +34,20 @@ pub use field::FieldFault;
 pub(crate) use field::take_fields;
 pub use folder::{SmallFile, SmallFiles, is_in_folder, remote_folder, small_files};
 pub(crate) use folder::{old_shards, single_file};
-pub(crate) use format::RecognisedFile;
-pub use format::{MissingChunks, OpenOptions, UseOfIndex};
 pub use gguf::GgufSplitFault;
 pub use glob::PatternError;
 pub(crate) use glob::{CarryError, Pattern};
 pub use integers::IntegersFault;
-pub(crate) use kept::{failed_source, failed_stream, finish};
 pub use location::Location;
 pub use notes::Notes;
-pub(crate) use open::recognise;
-pub use open::{open, open_watched};
+pub use open::{MissingChunks, OpenOptions, UseOfIndex, open, open_watched};
+pub(crate) use open::{RecognisedFile, recognise};
 pub use opened::{
     Absent, BadMember, Checkpoint, Input, Missing, MissingTensor, PartFile, Unreadable,
     UnreadableCause,
 };
 pub(crate) use opened::{Bytes, DeflatedMember, GgufPart};
+pub(crate) use parsed::{failed_source, failed_stream, finish};
 pub use pattern::SelectFault;
 pub(crate) use pattern::find;
 pub use raw::{Given, RawFault, RawLayout};

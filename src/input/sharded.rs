@@ -11,18 +11,21 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::open::{InputFormat, OpenOptions, RecognisedFile, UseOfIndex};
 use crate::error::{Error, Fault};
 use crate::execute::Progress;
-use crate::format::shards::{self, MAX_INDEX, ShardIndex, ShardsError};
-use crate::format::{Contents, Foreign, Format, FormatError, Tensors, first_repeated, shortened};
-use crate::input::folder::folder_of;
-use crate::input::format::{InputFormat, OpenOptions, RecognisedFile, UseOfIndex};
-use crate::input::{
-    Absent, Bytes, Checkpoint, Input, Location, PartFile, Unreadable, failed_source,
+use crate::format::shards::{MAX_INDEX, ShardIndex, ShardsError};
+use crate::format::{
+    Contents, Foreign, Format, FormatError, Tensors, first_repeated, shards, shortened,
 };
-use crate::input::{pattern, single, torch, zip};
+use crate::input::folder::folder_of;
+use crate::input::{
+    Absent, Bytes, Checkpoint, Input, Location, PartFile, Unreadable, failed_source, pattern,
+    single, torch, zip,
+};
+use crate::source;
 use crate::source::remote::RemoteError;
-use crate::source::{self, Advice, ConcatSource, FilePool, IoMode, OpenError, Reader, Source};
+use crate::source::{Advice, ConcatSource, FilePool, IoMode, OpenError, Reader, Source};
 
 /// Of more shards each is opened when it is read, and few stay open.
 const POOLED: usize = 192;

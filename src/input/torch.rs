@@ -8,13 +8,13 @@ use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::open::{InputFormat, RecognisedFile};
 use crate::dtype::Endian;
 use crate::error::Error;
 use crate::format::npz::{Member, Members};
-use crate::format::torch::{self, StoragePlace, TorchContents, TorchFolder};
-use crate::format::{Contents, Format, FormatError};
+use crate::format::torch::{StoragePlace, TorchContents, TorchFolder};
+use crate::format::{Contents, Format, FormatError, torch};
 use crate::input::archive::{Archive, MemberStart};
-use crate::input::format::{InputFormat, RecognisedFile};
 use crate::input::single::{kept, unrecognised_in};
 use crate::input::{Bytes, Input, Unreadable, failed_source};
 use crate::source::{Advice, InflatedSource, Reader, Source};

@@ -1,13 +1,12 @@
 //! Zip archives: their members tell whether one is a `.npz` or PyTorch's.
 
+use super::open::{InputFormat, RecognisedFile};
 use crate::error::Error;
 use crate::format::torch::TorchFolder;
 use crate::format::{Foreign, Format, FormatError, npz};
 use crate::input::archive::Archive;
-use crate::input::format::{InputFormat, RecognisedFile};
 use crate::input::single::{extension, kept};
-use crate::input::{Input, Location};
-use crate::input::{npz as arrays, torch, zarr};
+use crate::input::{Input, Location, npz as arrays, torch, zarr};
 
 /// NumPy's `.npz`, as which archives of PyTorch begin too.
 pub(super) const FORMAT: InputFormat =

@@ -181,7 +181,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("reqwest", &["source/remote/"]),
     ("rustls", &["source/remote/"]),
     ("rustls_native_certs", &["source/remote/"]),
-    ("rustix", &["cli/report/stdout.rs", "os/", "source/", "sink/"]),
+    ("rustix", &["cli/report/table.rs", "os/", "source/", "sink/"]),
     ("serde", &["format/safetensors/", "format/shards/mod.rs", "sink/parts/"]),
     (
         "serde_json",
@@ -200,7 +200,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("signal_hook", &["sink/", "cli/mod.rs", "cli/commands/man.rs"]),
-    ("strsim", &["cli/report/nearest.rs"]),
+    ("strsim", &["cli/report/misuse.rs"]),
     ("tempfile", &["source/mmap.rs", "sink/scratch.rs"]),
     (
         "thiserror",

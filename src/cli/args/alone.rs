@@ -14,12 +14,9 @@ use super::diff::DiffArgs;
 use super::edit::{AssignArgs, ScatterArgs};
 use super::gather::GatherArgs;
 use super::inspect::{ExplainArgs, InfoArgs};
-use super::join::JoinArgs;
-use super::merge::MergeArgs;
-use super::normalize::{SLICE, normalize};
+use super::join::{JoinArgs, MergeArgs, SplitArgs};
+use super::normalize::{SLICE, normalize, parted_list};
 use super::slice::SliceArgs;
-use super::split::SplitArgs;
-use super::unquoted::parted_list;
 use super::view::ViewArgs;
 
 /// Adds the arguments of a subcommand; `None` for one that is left to the whole definition.

@@ -12,13 +12,10 @@ use super::diff::DiffArgs;
 use super::edit::{AssignArgs, ScatterArgs};
 use super::gather::GatherArgs;
 use super::inspect::{ExplainArgs, InfoArgs};
-use super::join::JoinArgs;
+use super::join::{JoinArgs, MergeArgs, SplitArgs};
 use super::manual;
-use super::merge::MergeArgs;
-use super::normalize::{SLICE, insert_slice, normalize};
+use super::normalize::{PartedList, SLICE, insert_slice, normalize, parted_list};
 use super::slice::SliceArgs;
-use super::split::SplitArgs;
-use super::unquoted::{PartedList, parted_list};
 use super::view::ViewArgs;
 
 /// Cut pieces out of tensor files (.npy, .npz, .safetensors, .pt, .gguf) of any size.

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::index::IndexArgs;
 use super::input::InputArgs;
 use super::output::threads;
-use super::result::FieldArgs;
+use super::slice::{FieldArgs, IndexArgs};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DiffArgs {

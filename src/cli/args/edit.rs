@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use tslice::gather::OutOfRange;
 
-use super::choice::{Choice, one_of};
 use super::gather::integer;
-use super::index::IndexArgs;
 use super::input::InputArgs;
 use super::output::MetadataArgs;
-use super::result::CastArgs;
+use super::slice::{CastArgs, IndexArgs};
+use super::values::{Choice, one_of};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AssignArgs {

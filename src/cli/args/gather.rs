@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use tslice::gather::OutOfRange;
 
-use super::choice::{Choice, one_of};
 use super::input::InputArgs;
 use super::output::OutputArgs;
-use super::result::{CastArgs, FieldArgs, TransposeArgs};
+use super::slice::{CastArgs, FieldArgs, TransposeArgs};
+use super::values::{Choice, one_of};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GatherArgs {

@@ -6,11 +6,9 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Args, Command, ValueHint};
 
-use super::choice::{Choice, one_of};
-use super::index::IndexArgs;
 use super::input::InputArgs;
-use super::result::{FieldArgs, TransposeArgs};
-use super::size::size;
+use super::slice::{FieldArgs, IndexArgs, TransposeArgs};
+use super::values::{Choice, one_of, size};
 
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("columns", listing_columns))]

@@ -8,11 +8,10 @@ use tslice::job::Bound;
 use tslice::picture::COLOUR_MAPS;
 use tslice::statistics::Reduction;
 
-use super::choice::{Choice, one_of};
-use super::index::IndexArgs;
 use super::input::InputArgs;
 use super::output::{FormatArgs, MetadataArgs, threads};
-use super::result::{FieldArgs, TransposeArgs};
+use super::slice::{FieldArgs, IndexArgs, TransposeArgs};
+use super::values::{Choice, one_of};
 
 #[derive(Args, Clone, Debug)]
 #[command(group = ArgGroup::new("work").multiple(true))]

@@ -3,16 +3,26 @@
 use std::path::Path;
 
 use tslice::dtype::DType;
-use tslice::element::{self, ElementError};
+use tslice::element;
+use tslice::element::ElementError;
+use tslice::error::Error;
+use tslice::execute::{ExecuteError, FillError, Workers};
 use tslice::format::TensorInfo;
-use tslice::job::{Editing, Operand};
+use tslice::gather::GatherError;
+use tslice::index::array;
+use tslice::input::OpenOptions;
+use tslice::job::{Casts, Editing, Operand, ScatterOptions};
+use tslice::output::WriteOptions;
 use tslice::region::IndexTensor;
+use tslice::scatter::ScatterError;
+use tslice::source::IoMode;
 
-use super::index::Index;
+use super::super::args::{EditArgs, InputArgs, ScatterArgs};
+use super::super::report::of_flag;
+use super::index::{Index, misread};
 use super::output::Dry;
 use super::part::Share;
-use super::target::{self, NamedTensor};
-use super::{output, result};
+use super::{index, input, output};
 use crate::cli::args::AssignArgs;
 use crate::cli::report::{Exit, Failure};
 
@@ -24,13 +34,13 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     }
     let workers = output::workers(args.to.threads);
     let index = index.open(args.from.io, &workers, args.to.quiet, "TARGET", &args.target)?;
-    let casts = result::casts(&args.cast)?;
-    let mut job = target::open(&args.target, &args.from, &args.to, &workers)?;
+    let casts = index::casts(&args.cast)?;
+    let mut job = open(&args.target, &args.from, &args.to, &workers)?;
     let failed = |error| index.failure(error);
     let slices = (0..job.tensors().len()).map(|number| job.slice(number, index.of_job()));
     let slices = slices.collect::<Result<Vec<_>, _>>().map_err(failed)?;
     let values = values(args, &job)?;
-    target::refuse_unused(&casts, &values)?;
+    refuse_unused(&casts, &values)?;
     let broadcast = args.broadcast || args.what.fill.is_some();
     for (slice, value) in slices.into_iter().zip(values) {
         job.assign(slice, value, &casts, broadcast).map_err(failed)?;
@@ -61,7 +71,7 @@ fn values(args: &AssignArgs, job: &Editing) -> Result<Vec<Operand>, Failure> {
     let number = path.to_str().filter(is_number).filter(|_| !path.exists());
     let hint =
         number.map(|number| format!("--value names a file; --fill {number} writes the number"));
-    let values = named.for_each(&target::names(job), args.from.io, args.to.quiet);
+    let values = named.for_each(&names(job), args.from.io, args.to.quiet);
     values.map_err(|failure| failure.hint_if(hint))
 }
 
@@ -77,4 +87,147 @@ fn number(text: &str, target: &DType) -> Result<Vec<u8>, Failure> {
             _ => failure,
         }
     })
+}
+
+/// Write slices at the positions that the indices name.
+pub(super) fn run_scatter(args: &ScatterArgs) -> Result<(), Failure> {
+    if args.indices == Path::new("-") && args.values == args.indices {
+        return Err(Failure::usage("--indices and --values cannot both be standard input"));
+    }
+    let name = args.indices_tensor.as_ref();
+    let indices = NamedTensor { path: &args.indices, flag: "--indices-tensor", name };
+    let typed = indices.typed()?;
+    let casts = index::casts(&args.cast)?;
+    let options = ScatterOptions { axis: args.axis, out_of_range: args.out_of_range, casts };
+    let workers = output::workers(args.to.threads);
+    let mut job = open(&args.target, &args.from, &args.to, &workers)?;
+    let indices = typed.map_or_else(|| indices.indices(args.from.io, args.to.quiet), Ok)?;
+    let name = args.values_tensor.as_ref();
+    let values = NamedTensor { path: &args.values, flag: "--values-tensor", name };
+    let values = values.for_each(&names(&job), args.from.io, args.to.quiet)?;
+    refuse_unused(&options.casts, &values)?;
+    for (number, value) in values.into_iter().enumerate() {
+        job.scatter(number, indices.clone(), value, &options).map_err(advised)?;
+    }
+    output::perform(
+        &mut job,
+        &Share::Whole,
+        Dry::of(args.to.dry_run, args.to.json),
+        args.to.quiet,
+        advised,
+    )
+}
+
+/// The error of a scatter; what gather says of its params holds of the target here.
+fn advised(error: Error) -> Failure {
+    let (is_flat, of_params) = match (error.cause.downcast_ref(), error.cause.downcast_ref()) {
+        (Some(ScatterError::Indices(GatherError::LongTuples { indices, .. })), _) => {
+            (indices.len() == 1, true)
+        }
+        (Some(_), _) => (false, error.file.is_none()),
+        (_, Some(ExecuteError::Fill { error: FillError::Position(_), .. })) => (false, true),
+        _ => (false, false),
+    };
+    let failure = Failure::from(error);
+    let failure = match of_params {
+        true => Failure { message: failure.message.replace("params", "target"), ..failure },
+        false => failure,
+    };
+    let rows = is_flat.then_some("one position a row is an index tensor of shape [N, 1]");
+    failure.hint_if(rows)
+}
+
+/// Open the file that is to be changed, as is needed for what is to be done with it.
+pub(super) fn open(
+    path: &Path,
+    from: &InputArgs,
+    to: &EditArgs,
+    workers: &Workers,
+) -> Result<Editing, Failure> {
+    if path == Path::new("-") {
+        return Err(Failure::usage("TARGET must be a file, not standard input"));
+    }
+    let copy = to.place.output.as_deref().map(output::target);
+    if let (Some(copy), false) = (&copy, to.dry_run) {
+        output::refuse_terminal(copy)?;
+    }
+    let mut options = WriteOptions::default().force(to.force).fsync(to.fsync).workers(workers);
+    options.metadata = output::metadata(&to.metadata)?;
+    if to.place.in_place && options.metadata.is_any() {
+        let message = "--metadata, --metadata-from and --no-metadata are for a copy, -o FILE: in place \
+                       a header stays as it is";
+        return Err(Failure::usage(message));
+    }
+    Ok(Editing::open(path, &input::options(from, None)?, copy, options)?)
+}
+
+/// The names of the tensors that are changed.
+pub(super) fn names(job: &Editing) -> Vec<Option<String>> {
+    job.tensors().map(|tensor| tensor.name.clone()).collect()
+}
+
+/// Refuse a cast that no value needs.
+pub(super) fn refuse_unused(casts: &Casts, values: &[Operand]) -> Result<(), Failure> {
+    let dtypes = values.iter().map(|value| value.tensor().dtype.clone());
+    Ok(casts.refuse_unused(dtypes).map_err(Error::from)?)
+}
+
+/// A tensor of a file, chosen by the name that a flag gave.
+pub(super) struct NamedTensor<'a> {
+    pub(super) path: &'a Path,
+    pub(super) flag: &'a str,
+    pub(super) name: Option<&'a String>,
+}
+
+impl NamedTensor<'_> {
+    /// Open the file, and find what is meant for each of these tensors: the one that was asked for, that
+    /// of the same name, or the only one.
+    pub(super) fn for_each(
+        &self,
+        names: &[Option<String>],
+        io: IoMode,
+        quiet: bool,
+    ) -> Result<Vec<Operand>, Failure> {
+        if self.name.is_some() {
+            return Ok(vec![self.open(io, false, quiet)?; names.len()]);
+        }
+        let options = OpenOptions { io, two_sums: true, ..OpenOptions::default() };
+        let opened = input::open_watched(&input::location(self.path), &options, quiet);
+        let operands = opened.and_then(|input| Operand::for_each(input, names));
+        operands.map_err(of_flag(self.flag))
+    }
+
+    /// Open the file; integers as text are an index tensor where `integers` are needed.
+    pub(super) fn open(&self, io: IoMode, integers: bool, quiet: bool) -> Result<Operand, Failure> {
+        let options = OpenOptions { io, integers, two_sums: true, ..OpenOptions::default() };
+        let opened = input::open_watched(&input::location(self.path), &options, quiet);
+        let name = self.name.map_or(&[][..], std::slice::from_ref);
+        let operand = opened.and_then(|input| Operand::of_input(input, name));
+        operand.map_err(of_flag(self.flag))
+    }
+
+    /// The indices, where they were typed.
+    pub(super) fn typed(&self) -> Result<Option<Operand>, Failure> {
+        let Some(text) = self.path.to_str().filter(|text| text.starts_with('[')) else {
+            return Ok(None);
+        };
+        let list = array::parse(text).map_err(|error| {
+            misread("--indices", text)(error)
+                .hint("a file whose name begins with a bracket is reached as ./[...")
+        })?;
+        if let Some(name) = self.name {
+            let message = format!("--indices-tensor {name} has no effect: the indices are a list");
+            return Err(Failure::usage(message));
+        }
+        Ok(Some(IndexTensor::new(&list.values, list.shape).into()))
+    }
+
+    /// The indices in the file; a list that is typed has brackets.
+    pub(super) fn indices(&self, io: IoMode, quiet: bool) -> Result<Operand, Failure> {
+        let list = self.path.to_str().map(|text| format!("[{text}]"));
+        let list = list.filter(|list| array::parse(list).is_ok() && !self.path.exists());
+        let hint =
+            list.map(|list| format!("--indices names a file; a list has brackets: '{list}'"));
+        self.open(io, true, quiet).map_err(|failure| failure.hint_if(hint))
+    }
 }

@@ -7,8 +7,8 @@ use tslice::execute::{ExecuteError, FillError};
 use tslice::gather::{GatherError, Options, OutOfRange, count_batch_dims};
 use tslice::job::{Copying, GatherOptions};
 
-use super::target::NamedTensor;
-use super::{input, output, part, result};
+use super::assign::NamedTensor;
+use super::{index, input, output, part};
 use crate::cli::args::GatherArgs;
 use crate::cli::report::{Failure, watch};
 
@@ -28,8 +28,8 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     }
     let name = args.indices_tensor.as_ref();
     let named = NamedTensor { path: &args.indices, flag: "--indices-tensor", name };
-    let transpose = result::transposition(&args.transpose)?;
-    let casts = result::casts(&args.cast)?;
+    let transpose = index::transposition(&args.transpose)?;
+    let casts = index::casts(&args.cast)?;
     let typed = named.typed()?;
     let workers = output::workers(args.to.threads);
     let output = output::open(&args.to, &input::location(path), &workers)?;

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -16,8 +17,8 @@ use tslice::job::Axes;
 use tslice::shape;
 use tslice::source::note_read;
 
+use super::index;
 use super::index::list;
-use super::result;
 use crate::cli::args::{AxisArg, CheckpointArgs, InputArgs, InputsArgs};
 use crate::cli::report::{Failure, plain, watch};
 
@@ -84,7 +85,7 @@ pub(super) fn open_watched(
 pub(super) fn options(from: &InputArgs, field: Option<&str>) -> Result<OpenOptions, Failure> {
     let (io, mut raw, tensors) = (from.io, raw(from)?, from.tensor.clone());
     raw.text.fields = field.map(str::to_owned);
-    let dtype = from.read_as.as_deref().map(|text| result::dtype("--as", text)).transpose()?;
+    let dtype = from.read_as.as_deref().map(|text| index::dtype("--as", text)).transpose()?;
     let fields = field.map(str::to_owned);
     let read_as = dtype.map(|dtype| ReadAs { dtype, tensors: tensors.clone(), fields });
     Ok(OpenOptions {
@@ -146,7 +147,7 @@ pub(super) fn axes(args: &[AxisArg]) -> Result<Axes, Failure> {
 fn raw(from: &InputArgs) -> Result<RawLayout, Failure> {
     let (args, text) = (&from.raw, &from.text);
     Ok(RawLayout {
-        dtype: args.dtype.as_deref().map(|text| result::dtype("--dtype", text)).transpose()?,
+        dtype: args.dtype.as_deref().map(|text| index::dtype("--dtype", text)).transpose()?,
         shape: args.shape.as_deref().map(parse_shape).transpose()?,
         offset: args.offset,
         order: args.input_order,

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use tslice::index::resolve::Rules;
 use tslice::input::{Location, OpenOptions};
-use tslice::job::{Along, JoinOptions, Joining};
+use tslice::job::{Along, JoinOptions, Joining, MergeOptions, Merging, NumberedRename, Wins};
 
+use super::super::args::MergeArgs;
 use super::index::Index;
-use super::{input, output, part, result};
+use super::{index, input, output, part};
 use crate::cli::args::{JoinArgs, ThroughArgs};
 use crate::cli::report::Failure;
 
@@ -36,10 +37,66 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         },
         fields: field.field.clone(),
         index: index.of_job(),
-        casts: result::casts(cast)?,
+        casts: index::casts(cast)?,
         workers,
     };
     let failed = |error| index.failure(error);
     let mut job = Joining::new(&locations, options, output).map_err(failed)?;
     output::run(&mut job, to, &share, failed)
+}
+
+/// How long the shards of a folder are where --shard-size does not say it, as save_pretrained has it.
+const SHARD_BYTES: u64 = 5_000_000_000;
+
+/// Write the union of the inputs' tensors.
+pub(super) fn run_merge(args: &MergeArgs) -> Result<(), Failure> {
+    let ThroughArgs { from, field, cast, to } = &args.through;
+    let Some(share) = part::share(to)? else { return Ok(()) };
+    let workers = output::workers(to.threads);
+    let locations = input::locations(&args.inputs)?;
+    let output = output::open(to, locations.first().unwrap_or(&Location::Stdin), &workers)?;
+    let output = output.in_shards(SHARD_BYTES);
+    let mut open = input::options_of_several(from, field.field.as_deref())?;
+    // what is chosen must be in one of them
+    let patterns = std::mem::take(&mut open.tensors);
+    let exclude = std::mem::take(&mut open.exclude);
+    let options = MergeOptions {
+        open,
+        patterns,
+        exclude,
+        renames: renames(&args.rename, locations.len())?,
+        wins: match (args.first, args.last) {
+            (true, _) => Some(Wins::First),
+            (false, true) => Some(Wins::Last),
+            (false, false) => None,
+        },
+        fields: field.field.clone(),
+        casts: index::casts(cast)?,
+        workers,
+    };
+    let mut job = Merging::new(&locations, options, output)?;
+    output::run(&mut job, to, &share, Failure::from)
+}
+
+/// The number of an input before a colon, and what follows.
+fn numbered(text: &str) -> Option<(&str, &str)> {
+    let (number, rename) = text.split_once(':')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some((number, rename))
+}
+
+/// Renames of tensors of all of `count` inputs, or of one.
+fn renames(texts: &[String], count: usize) -> Result<Vec<NumberedRename>, Failure> {
+    let one = |text: &String| {
+        let Some((number, rename)) = numbered(text) else {
+            return Ok(NumberedRename { input: None, rename: text.clone() });
+        };
+        let input = number.parse().ok().filter(|&number: &usize| number < count);
+        let last = count.saturating_sub(1);
+        let wrong = || {
+            Failure::usage(format_args!("--rename {text}: inputs are numbered from 0 to {last}"))
+        };
+        Ok(NumberedRename { input: Some(input.ok_or_else(wrong)?), rename: rename.to_owned() })
+    };
+    texts.iter().map(one).collect()
 }

@@ -2,8 +2,13 @@
 //! index (`index`), inputs (`input`), outputs (`output`), files that are changed, and the tensors that are
 //! read for them (`target`).
 
+use tslice::job::Along;
+
+use super::args::{Command, help};
+use super::complete::script;
+use super::report::{Exit, Failure, print_raw};
+
 mod assign;
-mod axis_rows;
 mod diff;
 mod equivalents;
 mod explain;
@@ -14,39 +19,28 @@ mod info;
 mod input;
 mod join;
 mod man;
-mod merge;
 mod output;
 mod part;
 mod picture;
-mod planned;
-mod result;
 mod said;
-mod scatter;
 mod scheduler;
 mod slice;
 mod split;
 mod stats;
 mod tables;
-mod target;
 mod totals;
 mod view;
-
-use tslice::job::Along;
-
-use super::args::{Command, help};
-use super::complete::script;
-use super::report::{Exit, Failure, print_raw};
 
 /// Do what a command line asks for.
 pub(crate) fn run(command: &Command) -> Result<Exit, Failure> {
     let outcome = match command {
         Command::Slice(args) => slice::run(args),
         Command::Gather(args) => gather::run(args),
-        Command::Scatter(args) => scatter::run(args),
+        Command::Scatter(args) => assign::run_scatter(args),
         Command::Assign(args) => assign::run(args),
         Command::Concat(args) => join::run(args, Along::Existing),
         Command::Stack(args) => join::run(args, Along::New),
-        Command::Merge(args) => merge::run(args),
+        Command::Merge(args) => join::run_merge(args),
         Command::Split(args) => split::run(args),
         Command::Info(args) => info::run(args),
         Command::View(args) => view::run(args),

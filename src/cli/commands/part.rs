@@ -9,10 +9,11 @@ use tslice::error::{Error, FileName};
 use tslice::execute::OutOfCore;
 use tslice::format::printable;
 use tslice::job::Parts;
-use tslice::sink::{self, Part};
+use tslice::sink;
+use tslice::sink::Part;
 use tslice::source::remote::mask_secrets;
 
-use super::{planned, scheduler};
+use super::{output, scheduler};
 use crate::cli::args::{OutputArgs, PartArg};
 use crate::cli::report::{Failure, Json, counted, print, quoted};
 
@@ -125,7 +126,7 @@ pub(super) fn describe_json(
     if let Some(bytes) = shared {
         value["shared_bytes"] = bytes.into();
     }
-    planned::add_out_of_core(&mut value, plan);
+    output::add_out_of_core(&mut value, plan);
     format!("{}\n", Json(&value))
 }
 

@@ -6,7 +6,7 @@ use tslice::job::{Copying, Select, SliceOptions};
 use tslice::sink::Destination;
 
 use super::index::Index;
-use super::{input, output, part, result};
+use super::{index, input, output, part};
 use crate::cli::args::SliceArgs;
 use crate::cli::report::Failure;
 
@@ -25,8 +25,8 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
         },
         fields: args.field.field.clone(),
         index: index.of_job(),
-        transpose: result::transposition(&args.transpose)?,
-        casts: result::casts(&args.cast)?,
+        transpose: index::transposition(&args.transpose)?,
+        casts: index::casts(&args.cast)?,
     };
     let output = output::open(&args.to, &input::location(&args.input), &workers)?;
     let field = args.field.field.as_deref();

@@ -7,7 +7,7 @@ use tslice::job::{Cuts, PartNames, Select, Split, SplitOptions};
 
 use super::index::{Index, list};
 use super::part::Share;
-use super::{input, output, result};
+use super::{index, input, output};
 use crate::cli::args::{SplitArgs, ThroughArgs};
 use crate::cli::report::Failure;
 
@@ -46,7 +46,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
         },
         fields: field.field.clone(),
         index: index.of_job(),
-        casts: result::casts(cast)?,
+        casts: index::casts(cast)?,
         write,
     };
     let mut split = Split::new(input, options).map_err(failed)?;

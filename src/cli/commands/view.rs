@@ -4,13 +4,14 @@ use tslice::format::npy;
 use tslice::input::Input;
 use tslice::job::{AllSlices, Chosen, Reduced, Reducing, SlicesOptions};
 use tslice::output::Output;
-use tslice::print::{self, PrintOptions};
+use tslice::print;
+use tslice::print::PrintOptions;
 use tslice::sink::Destination;
 
 use super::index::{Index, list};
 use super::output::Dry;
 use super::part::Share;
-use super::{input, output, picture, result, said, stats, tables};
+use super::{index, input, output, picture, said, stats, tables};
 use crate::cli::args::{PictureArgs, ValuesArgs, ViewArgs};
 use crate::cli::report::{Failure, print, watch};
 
@@ -22,7 +23,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let workers = output::workers(args.threads);
     let index = index.open(args.from.io, &workers, args.quiet, "INPUT", &args.input)?;
-    let transpose = result::transposition(&args.transpose)?;
+    let transpose = index::transposition(&args.transpose)?;
     let options = input::options(&args.from, args.field.field.as_deref())?;
     let mut input = input::open_watched(&input::location(&args.input), &options, args.quiet)?;
     let reduces = args.stats.reduce.is_some();

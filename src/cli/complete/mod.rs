@@ -9,20 +9,18 @@
 //! v   head.weight   float32 (64, 100)
 //! ```
 
-mod candidates;
-mod line;
-mod names;
-mod shell;
-mod values;
-
 use std::ffi::{OsStr, OsString};
 
 use clap::ValueEnum;
 
-pub(crate) use shell::script;
-
 use super::args::Shell;
 use super::report::Failure;
+
+mod line;
+mod names;
+mod values;
+
+pub(crate) use line::script;
 
 /// The variable that makes the program complete a line in place of running it.
 pub(crate) const VARIABLE: &str = "TSLICE_COMPLETE";
@@ -41,9 +39,9 @@ pub(crate) fn answer(
     })?;
     let args = args.skip_while(|arg| arg != "--").skip(1);
     let args = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
-    let Some(line) = shell::line(shell, args) else { return Ok("f\t\t\n".to_owned()) };
-    let candidates = candidates::candidates(&line)?;
+    let Some(line) = line::line(shell, args) else { return Ok("f\t\t\n".to_owned()) };
+    let candidates = values::candidates(&line)?;
     let lines =
-        candidates.iter().filter_map(|candidate| shell::answer(shell, candidate, &line.current));
+        candidates.iter().filter_map(|candidate| line::answer(shell, candidate, &line.current));
     Ok(lines.collect())
 }

@@ -22,10 +22,9 @@ use tslice::sink::{PartsError, SinkError};
 use tslice::source::remote::{RemoteError, Scheme};
 use tslice::source::{OpenError, SourceError, is_too_many_open_files};
 
-use super::failure::{Failure, plain};
+use super::failure::{Failure, plain, quoted};
 use super::foreign::remedy;
-use super::nearest::did_you_mean;
-use super::shell::quoted;
+use super::misuse::did_you_mean;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
@@ -507,7 +506,7 @@ fn named(flag: &str, name: &str) -> String {
 
 /// Outputs that cannot hold what is written.
 fn layout(fault: &LayoutFault, file: Option<&FileName>, failed: impl Fn() -> Failure) -> Failure {
-    let usage = || Failure { exit: super::exit::Exit::Usage, ..failed() };
+    let usage = || Failure { exit: super::failure::Exit::Usage, ..failed() };
     match fault {
         LayoutFault::Extension(extension) if extension.eq_ignore_ascii_case("png") => {
             let place = file.map(|file| quoted(&file.to_string())).unwrap_or_default();

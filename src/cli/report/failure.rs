@@ -2,17 +2,18 @@
 //!
 //! Paths and flags are added to the core's errors here, once.
 
-use std::fmt;
-use std::io::{self, Write};
+use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fmt, io};
 
 use tslice::format::{is_printable, printable, shortened};
 use tslice::source::remote::mask_secrets;
 
-use super::exit::Exit;
-use super::json::{self, Json};
+use super::json;
+use super::json::Json;
 
 /// Why a run could not do what it was asked.
 #[derive(Debug)]
@@ -198,9 +199,50 @@ pub(crate) fn human_bytes(bytes: u64) -> String {
     format!("{value:.*} {}", if value < 9.95 { 1 } else { 0 }, UNITS[unit])
 }
 
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All was done.
+    Done,
+    /// Two files were compared, and differ.
+    Different,
+    /// Two files could not be compared, as diff and cmp have it.
+    Trouble,
+    /// It could not be done: a file, its data, an index that does not fit the shape.
+    Failed,
+    /// The command line was not understood: flags, index syntax.
+    Usage,
+}
+
+impl Exit {
+    /// The number that a shell sees.
+    pub(crate) fn status(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::Failed | Exit::Different => 1,
+            Exit::Usage | Exit::Trouble => 2,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.status())
+    }
+}
+
+/// A word, quoted where that is needed.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{quoted, *};
 
     #[test]
     fn carets_stand_under_the_fault() {
@@ -228,5 +270,13 @@ mod tests {
         assert_eq!(human_bytes(999), "999 bytes");
         assert_eq!(human_bytes(4_200_000_000), "4.2 GB");
         assert_eq!(human_bytes(999_999), "1.0 MB");
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_take_them_apart() {
+        assert_eq!(quoted("a.npy"), "a.npy");
+        assert_eq!(quoted("[1, 2]"), "'[1, 2]'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
     }
 }

@@ -6,7 +6,7 @@ use tslice::error::FileName;
 use tslice::format::Foreign;
 use tslice::input::{InGzip, in_gzip};
 
-use super::shell::quoted;
+use super::failure::quoted;
 
 /// The hint for a file of that kind; `is_input` where the flags of inputs speak of it.
 pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> Option<String> {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
 
-use super::shell::quoted;
+use super::failure::quoted;
 use crate::cli::args::{COMMANDS, SLICE, command};
 
 /// The line that a command of another program stands for.

@@ -1,6 +1,15 @@
 //! Tables on standard output: columns as wide as they need, numbers to the right.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
+use std::cmp::Ordering;
+use std::io;
+use std::io::{BufWriter, Write};
+
+use tslice::format::{is_printable, printable};
+use tslice::sink;
+use tslice::sink::Destination;
+
+use super::failure::{Failure, plain};
 
 /// How a column's cells stand.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,6 +80,89 @@ impl<const N: usize> Table<N> {
 
 /// The most characters that a column is padded to.
 const MAX_WIDTH: usize = 200;
+
+/// What a row is sorted by.
+pub(crate) enum SortKey<'a> {
+    /// Texts ascend.
+    Text(Cow<'a, str>),
+    /// Shapes ascend, the first axis first.
+    Shape(Vec<u64>),
+    /// Shapes descend.
+    LargestShape(Vec<u64>),
+    /// Amounts descend.
+    Amount(u64),
+    /// Numbers descend; what has none comes last.
+    Number(Option<f64>),
+}
+
+impl SortKey<'_> {
+    /// Which of two rows comes first.
+    pub(crate) fn order(&self, other: &SortKey<'_>) -> Ordering {
+        match (self, other) {
+            (SortKey::Text(one), SortKey::Text(other)) => one.cmp(other),
+            (SortKey::Shape(one), SortKey::Shape(other)) => one.cmp(other),
+            (SortKey::LargestShape(one), SortKey::LargestShape(other)) => other.cmp(one),
+            (SortKey::Amount(one), SortKey::Amount(other)) => other.cmp(one),
+            (SortKey::Number(Some(one)), SortKey::Number(Some(other))) => other.total_cmp(one),
+            (SortKey::Number(one), SortKey::Number(other)) => other.is_some().cmp(&one.is_some()),
+            // one column has keys of one kind
+            _ => Ordering::Equal,
+        }
+    }
+}
+
+/// Sort rows, which are known by their numbers; those of equal keys stay as they stood. Keys are made
+/// when they are compared: there may be a million rows, and no memory for as many keys.
+pub(crate) fn sort_rows<'a>(rows: &mut [usize], key: impl Fn(usize) -> SortKey<'a>) {
+    rows.sort_by(|&one, &other| key(one).order(&key(other)));
+}
+
+/// What ends lines and cells, and does no harm. A string without axes has them as they are: NumPy prints
+/// it without quotes.
+const ENDS: [char; 2] = ['\n', '\t'];
+
+/// Print lines on standard output, with escapes for what is not printable.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    if text.chars().all(|char| is_printable(char) || ENDS.contains(&char)) {
+        return print_raw(text);
+    }
+    let shown = text.split_inclusive(ENDS).fold(String::new(), |mut shown, cell| {
+        let (cell, end) = cell.split_at(cell.trim_end_matches(ENDS).len());
+        shown.push_str(&printable(cell));
+        shown.push_str(end);
+        shown
+    });
+    print_raw(&shown)
+}
+
+/// Print on standard output what speaks to a terminal or a shell.
+pub(crate) fn print_raw(text: &str) -> Result<(), Failure> {
+    print_by(|out| out.write_all(text.as_bytes()))
+}
+
+/// Print on standard output what is written by and by.
+pub(crate) fn print_by(
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    // Rust's runtime opens `/dev/null` where it was closed, and writing would succeed
+    sink::check(&Destination::Stdout, sink::SinkOptions::default()).map_err(Failure::new)?;
+    let mut stdout = BufWriter::new(io::stdout().lock());
+    let written = write(&mut stdout).and_then(|()| stdout.flush());
+    written.map_err(|error| {
+        let quiet = error.kind() == io::ErrorKind::BrokenPipe;
+        let message = format!("standard output: {}", plain(&error));
+        Failure { quiet, ..Failure::new(message) }
+    })
+}
+
+/// The columns of the terminal on standard output; where there is none those that `COLUMNS` says, or 80.
+pub(crate) fn terminal_columns() -> u64 {
+    let asked = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
+    match rustix::termios::tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 => u64::from(size.ws_col),
+        _ => asked().unwrap_or(80),
+    }
+}
 
 #[cfg(test)]
 mod tests {

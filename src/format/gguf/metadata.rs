@@ -4,12 +4,12 @@
 //! wants to see them.
 
 use std::collections::HashSet;
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 
-use super::error::GgufError;
-use super::read::HeaderReader;
+use super::super::error::{shortened, write_printable_json};
+use super::{GgufError, HeaderReader};
 use crate::dtype::Endian;
-use crate::format::brief::{shortened, write_printable_json};
 use crate::format::error::FormatError;
 use crate::source::Source;
 

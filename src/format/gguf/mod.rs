@@ -9,24 +9,20 @@
 //! elements along the last axis ([`BlockType`](crate::dtype::BlockType)), of which nothing here says what is
 //! in them. The format is described in ggml's `docs/gguf.md`.
 
-use crate::dtype::{DType, Endian};
-use crate::format::error::FormatError;
+use std::io::Read;
+
+use super::error::{FormatError, brief};
+use super::header::first_repeated;
+use crate::dtype::{BlockType, DType, Endian, Scalar};
 use crate::format::header::data_bytes;
-use crate::format::repeated::first_repeated;
 use crate::format::tensor::TensorInfo;
 use crate::format::tensors::Tensors;
-use crate::shape::{MAX_NDIM, Order};
-use crate::source::Source;
+use crate::shape::{AsTuple, MAX_NDIM, Order};
+use crate::source::{Reader, Source};
 
-mod error;
 mod metadata;
-mod read;
-mod types;
 
-pub use error::{GgufError, GgufTensorFault};
 pub use metadata::{GgufMetadata, MetadataError, MetadataValue};
-
-use read::HeaderReader;
 
 const MAGIC: &[u8] = b"GGUF";
 
@@ -126,7 +122,7 @@ fn tensor(reader: &mut HeaderReader<'_>, alignment: u64) -> Result<TensorInfo, F
     let mut shape = (0..ndim).map(|_| reader.u64()).collect::<Result<Vec<u64>, _>>()?;
     shape.reverse();
     let (number, offset) = (reader.u32()?, reader.u64()?);
-    let dtype = types::dtype(number, reader.endian);
+    let dtype = dtype(number, reader.endian);
     let dtype = dtype.ok_or_else(|| failed(GgufTensorFault::Type(number)))?;
     if let DType::Blocks(block) = dtype {
         let (len, elements, name) =
@@ -148,4 +144,216 @@ fn tensor(reader: &mut HeaderReader<'_>, alignment: u64) -> Result<TensorInfo, F
     }
     let tensor = TensorInfo::new(dtype, shape, Order::C, offset);
     Ok(TensorInfo { name: Some(name), ..tensor })
+}
+
+/// What is wrong with the header of a `.gguf`.
+#[derive(Debug, thiserror::Error)]
+pub enum GgufError {
+    /// Another version of the format.
+    #[error("version {0} is not read, only 2 and 3 are")]
+    Version(u32),
+    /// More texts than are kept in memory.
+    #[error("its {what} have more than {most} bytes")]
+    Long {
+        /// What has them.
+        what: &'static str,
+        /// Bytes that they may have.
+        most: u64,
+    },
+    /// A name that is no text.
+    #[error("the name of {0} is not UTF-8")]
+    NotUtf8(&'static str),
+    /// A key or a name that is there twice.
+    #[error("two {what} are named {:?}", brief(.name))]
+    Twice {
+        /// What they are.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A value of metadata of a type that the format lacks.
+    #[error("metadata {:?} has a value of type {number}, which there is not", brief(.key))]
+    ValueType {
+        /// The key of the value.
+        key: String,
+        /// The number of the type.
+        number: u32,
+    },
+    /// Lists in lists in lists.
+    #[error("metadata {:?} has lists nested deeper than {most} levels", brief(.key))]
+    Deep {
+        /// The key of the value.
+        key: String,
+        /// How deep they may be.
+        most: u32,
+    },
+    /// Metadata of the format itself with a value that it cannot have.
+    #[error("metadata {key:?} has to be {what}")]
+    Value {
+        /// The key.
+        key: &'static str,
+        /// What the value has to be.
+        what: &'static str,
+    },
+    /// A tensor that cannot be as it is described.
+    #[error("tensor {:?}: {fault}", brief(.name))]
+    Tensor {
+        /// The name of the tensor.
+        name: String,
+        /// What is wrong with it.
+        fault: GgufTensorFault,
+    },
+}
+
+/// Why a tensor cannot be as its header says.
+#[derive(Debug, thiserror::Error)]
+pub enum GgufTensorFault {
+    /// A type that is not known.
+    #[error("its elements are of type {0}, which is not known")]
+    Type(u32),
+    /// More axes than NumPy has.
+    #[error("it has {0} axes, and at most {MAX_NDIM} are possible")]
+    Axes(u32),
+    /// A shape of 2^63 bytes or more.
+    #[error("shape {} has 2^63 bytes or more", AsTuple(.0))]
+    TooLarge(Vec<u64>),
+    /// Rows that are no whole blocks.
+    #[error("its rows have {len} elements, which are no whole blocks of {block} ({name})")]
+    PartOfBlock {
+        /// Elements of a row.
+        len: u64,
+        /// Elements of a block.
+        block: u64,
+        /// The type.
+        name: &'static str,
+    },
+    /// It does not begin where tensors may.
+    #[error("it begins at byte {offset} of the data, which is no multiple of {alignment}")]
+    Unaligned {
+        /// Where it begins, behind the header.
+        offset: u64,
+        /// What that has to be a multiple of.
+        alignment: u64,
+    },
+}
+
+/// A place in a header. No more is allocated than there are bytes in the file.
+pub(super) struct HeaderReader<'s> {
+    reader: Reader<'s>,
+    len: u64,
+    pub(super) endian: Endian,
+}
+
+impl<'s> HeaderReader<'s> {
+    pub(super) fn at(source: &'s dyn Source, position: u64, endian: Endian) -> HeaderReader<'s> {
+        HeaderReader { reader: Reader::at(source, position), len: source.len(), endian }
+    }
+
+    /// How many bytes of the file stand before it.
+    pub(super) fn position(&self) -> u64 {
+        self.len.saturating_sub(self.reader.remaining())
+    }
+
+    /// Make sure that so many more bytes are there.
+    fn check(&self, len: u64) -> Result<(), FormatError> {
+        match self.reader.remaining() {
+            remaining if len <= remaining => Ok(()),
+            _ => Err(FormatError::HeaderCutShort {
+                expected: self.position().saturating_add(len),
+                found: self.len,
+            }),
+        }
+    }
+
+    /// Go on behind the next `len` bytes.
+    pub(super) fn skip(&mut self, len: u64) -> Result<(), FormatError> {
+        self.check(len)?;
+        self.reader.skip(len);
+        Ok(())
+    }
+
+    /// A number of as many bytes, up to 8.
+    pub(super) fn number(&mut self, bytes: usize) -> Result<u64, FormatError> {
+        self.check(bytes as u64)?;
+        let mut all = [0; 8];
+        let number = &mut all[..bytes];
+        self.reader.read_exact(number)?;
+        Ok(self.endian.bits(number) as u64)
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, FormatError> {
+        Ok(self.number(4)? as u32)
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64, FormatError> {
+        self.number(8)
+    }
+
+    /// The bytes of a text, behind their number, which is at most `most`.
+    pub(super) fn text(&mut self, most: u64, what: &'static str) -> Result<Vec<u8>, FormatError> {
+        let len = self.u64()?;
+        self.check(len)?;
+        if len > most {
+            return Err(GgufError::Long { what, most }.into());
+        }
+        let mut text = Vec::new();
+        self.reader.by_ref().take(len).read_to_end(&mut text)?;
+        Ok(text)
+    }
+}
+
+/// Types of numbers, as `ggml.h` has them.
+const NUMBERS: [(u32, Scalar); 8] = [
+    (0, Scalar::F32),
+    (1, Scalar::F16),
+    (24, Scalar::I8),
+    (25, Scalar::I16),
+    (26, Scalar::I32),
+    (27, Scalar::I64),
+    (28, Scalar::F64),
+    (30, Scalar::BF16),
+];
+
+/// Types whose elements share blocks: the number, the name, how many elements have how many bytes. Numbers that
+/// are missing in both tables were taken back.
+static BLOCKS: [(u32, BlockType); 26] = [
+    (2, block("Q4_0", 32, 18)),
+    (3, block("Q4_1", 32, 20)),
+    (6, block("Q5_0", 32, 22)),
+    (7, block("Q5_1", 32, 24)),
+    (8, block("Q8_0", 32, 34)),
+    (9, block("Q8_1", 32, 40)),
+    (10, block("Q2_K", 256, 84)),
+    (11, block("Q3_K", 256, 110)),
+    (12, block("Q4_K", 256, 144)),
+    (13, block("Q5_K", 256, 176)),
+    (14, block("Q6_K", 256, 210)),
+    (15, block("Q8_K", 256, 292)),
+    (16, block("IQ2_XXS", 256, 66)),
+    (17, block("IQ2_XS", 256, 74)),
+    (18, block("IQ3_XXS", 256, 98)),
+    (19, block("IQ1_S", 256, 50)),
+    (20, block("IQ4_NL", 32, 18)),
+    (21, block("IQ3_S", 256, 110)),
+    (22, block("IQ2_S", 256, 82)),
+    (23, block("IQ4_XS", 256, 136)),
+    (29, block("IQ1_M", 256, 56)),
+    (34, block("TQ1_0", 256, 54)),
+    (35, block("TQ2_0", 256, 66)),
+    (39, block("MXFP4", 32, 17)),
+    (40, block("NVFP4", 64, 36)),
+    (41, block("Q1_0", 128, 18)),
+];
+
+const fn block(name: &'static str, elements: u64, bytes: u64) -> BlockType {
+    BlockType { name, elements, bytes }
+}
+
+/// The type of this number in a file of that byte order, if there is one.
+pub(super) fn dtype(number: u32, endian: Endian) -> Option<DType> {
+    if let Some((_, block)) = BLOCKS.iter().find(|(known, _)| *known == number) {
+        return Some(DType::Blocks(block));
+    }
+    let (_, scalar) = NUMBERS.into_iter().find(|(known, _)| *known == number)?;
+    Some(DType::Scalar(scalar, if scalar.bits() == 8 { Endian::Little } else { endian }))
 }

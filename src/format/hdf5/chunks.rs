@@ -4,11 +4,12 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::super::error::brief;
 use super::error::{Hdf5Error, damaged};
 use super::file::H5File;
-use super::filters::{self, Filter};
+use super::filters;
+use super::filters::Filter;
 use super::index::{Grid, Index};
-use crate::format::brief::brief;
 use crate::format::chunks::{Chunks, cut};
 use crate::format::guarded::guarded;
 use crate::format::spare;

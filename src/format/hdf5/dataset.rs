@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use super::attributes;
 use super::chunks::H5Chunks;
 use super::datatype::Datatype;
 use super::dtype::H5Type;
 use super::error::{Hdf5Error, damaged};
 use super::file::H5File;
-use super::filters::{self, Filter};
+use super::filters::Filter;
 use super::header::{Header, kind};
 use super::index::{Grid, Index};
-use super::matlab;
+use super::{attributes, filters, matlab};
 use crate::format::{Storage, StorageKind, TensorInfo};
 use crate::shape::{Order, byte_count};
 
@@ -126,7 +125,7 @@ fn left_out_note(name: &str, error: &Hdf5Error) -> String {
         Hdf5Error::DType(what) => what.clone(),
         other => other.to_string(),
     };
-    crate::format::brief::brief(&format!("without its field {name:?}, whose elements are {reason}"))
+    super::super::error::brief(&format!("without its field {name:?}, whose elements are {reason}"))
 }
 
 /// A piece of a shape, of about as many bytes as are made at once.

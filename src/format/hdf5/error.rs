@@ -1,6 +1,6 @@
 //! Why a file of HDF5, or a dataset of it, cannot be read.
 
-use crate::format::brief::brief;
+use super::super::error::brief;
 
 /// Why a file or a dataset cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
+use super::super::error::brief;
 use super::error::{Hdf5Error, damaged};
 use super::file::H5File;
-use super::plugins;
-use super::scale_offset;
-use crate::format::brief::brief;
+use super::{plugins, scale_offset};
 use crate::format::inflated::{InflateFault, Wrapper, inflate};
 use crate::format::spare;
 

@@ -1,7 +1,7 @@
 //! What is wrong with an archive.
 
+use super::super::error::brief;
 use super::{DEFLATED, ENCRYPTED, PATCH};
-use crate::format::brief::brief;
 
 /// What is wrong with an archive.
 #[derive(Clone, Debug, thiserror::Error)]

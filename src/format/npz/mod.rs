@@ -10,12 +10,12 @@
 //! must be inflated first.
 
 use std::collections::HashSet;
-use std::io::{self, Read};
+use std::io;
+use std::io::Read;
 use std::ops::Range;
 
 use super::error::FormatError;
-use super::header::read_more;
-use super::repeated::first_repeated;
+use super::header::{first_repeated, read_more};
 use crate::source::{Reader, Source};
 
 mod error;

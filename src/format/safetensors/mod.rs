@@ -10,16 +10,107 @@
 //! package (which lets the last of two tensors of one name win), the document is followed. The tests
 //! hold this reader and writer, and the names of dtypes, against that package.
 
-mod dtypes;
-mod error;
-mod info;
+use crate::shape::MAX_NDIM;
+
 mod read;
-mod text;
 mod write;
 
-pub(super) use dtypes::scalar;
-pub use dtypes::stored_dtype;
-pub use error::SafetensorsError;
 pub(crate) use read::{begins, header_len};
 pub use read::{metadata_of_json, read};
-pub use write::{HeaderText, header, longer};
+pub(super) use write::scalar;
+pub use write::{HeaderText, header, longer, stored_dtype};
+
+/// The longest JSON in bytes, as the format has it.
+pub(super) const MAX_HEADER: u64 = 100_000_000;
+
+/// The one key that is no tensor.
+pub(super) const METADATA: &str = "__metadata__";
+
+/// What is wrong with a `.safetensors` header.
+#[derive(Debug, thiserror::Error)]
+pub enum SafetensorsError {
+    /// Longer than the format allows.
+    #[error("{0} bytes long, {MAX_HEADER} are allowed")]
+    TooLong(u64),
+    /// The first byte is to be `{`, though JSON allows white space.
+    #[error("it begins with white space, and must begin with '{{'")]
+    LeadingSpace,
+    /// JSON is UTF-8.
+    #[error("the text is not UTF-8, at byte {0}")]
+    Encoding(usize),
+    /// No JSON, or not of the form that the format asks for.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    /// A dtype that is none of the format's.
+    #[error("tensor '{tensor}' has the unknown dtype '{dtype}'")]
+    Dtype {
+        /// The tensor.
+        tensor: String,
+        /// What stands there.
+        dtype: String,
+    },
+    /// Two tensors have one name.
+    #[error("two tensors are named '{0}'")]
+    DuplicateName(String),
+    /// A name that is no tensor's.
+    #[error("no tensor can be named '{METADATA}'")]
+    ReservedName,
+    /// More than 64 axes.
+    #[error("tensor '{tensor}' has {ndim} axes, at most {MAX_NDIM} are possible")]
+    TooManyAxes {
+        /// The tensor.
+        tensor: String,
+        /// How many axes it has.
+        ndim: usize,
+    },
+    /// A tensor whose size does not fit 63 bits.
+    #[error("tensor '{tensor}' of shape {shape} is larger than 2^63 - 1 bytes")]
+    TooLarge {
+        /// The tensor.
+        tensor: String,
+        /// The shape, as a list.
+        shape: String,
+    },
+    /// A sub-byte tensor that ends inside a byte.
+    #[error("tensor '{tensor}' of dtype {dtype} and shape {shape} does not end at a whole byte")]
+    PartialByte {
+        /// The tensor.
+        tensor: String,
+        /// The type, as the format spells it.
+        dtype: &'static str,
+        /// The shape, as a list.
+        shape: String,
+    },
+    /// Shape and dtype make another number of bytes than the offsets.
+    #[error(
+        "tensor '{tensor}' of dtype {dtype} and shape {shape} takes {expected} bytes, \
+         its data_offsets [{begin}, {end}] do not give them"
+    )]
+    Size {
+        /// The tensor.
+        tensor: String,
+        /// The type, as the format spells it.
+        dtype: &'static str,
+        /// The shape, as a list.
+        shape: String,
+        /// Bytes by shape and dtype.
+        expected: u64,
+        /// First byte, from the beginning of the data.
+        begin: u64,
+        /// One past the last byte, from the beginning of the data.
+        end: u64,
+    },
+    /// Two tensors share bytes.
+    #[error("tensor '{tensor}' begins at byte {begin} of the data, inside tensor '{before}'")]
+    Overlap {
+        /// The tensor.
+        tensor: String,
+        /// The one it overlaps.
+        before: String,
+        /// First byte, from the beginning of the data.
+        begin: u64,
+    },
+    /// Bytes belong to no tensor.
+    #[error("bytes {0} to {1} of the data belong to no tensor, tensor '{2}' begins after them")]
+    Hole(u64, u64, String),
+}

@@ -5,13 +5,12 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::dtypes::known;
-use super::error::{MAX_HEADER, METADATA, SafetensorsError};
-use super::info::checked_bytes;
-use crate::dtype::DType;
-use crate::format::brief::brief;
+use super::super::error::brief;
+use super::super::header::first_repeated;
+use super::read::checked_bytes;
+use super::{MAX_HEADER, METADATA, SafetensorsError};
+use crate::dtype::{DType, Endian, Scalar};
 use crate::format::error::FormatError;
-use crate::format::repeated::first_repeated;
 use crate::shape::MAX_NDIM;
 
 /// A header, its length included, is a multiple of this many bytes.
@@ -156,16 +155,35 @@ fn write_json<T: Serialize + ?Sized>(
     Ok(serde_json::to_writer(text, value)?)
 }
 
+/// A type that the format has, and its name for it.
+pub(super) fn known(dtype: &DType) -> Option<(Scalar, &'static str)> {
+    let DType::Scalar(scalar, Endian::Little) = *dtype else { return None };
+    Some((scalar, scalar.safetensors_name()?))
+}
+
+/// The type in which elements of a `dtype` are stored, always little-endian; `None` where the
+/// format has none.
+pub fn stored_dtype(dtype: &DType) -> Option<DType> {
+    let DType::Scalar(scalar, _) = *dtype else { return None };
+    scalar.safetensors_name().map(|_| DType::Scalar(scalar, Endian::Little))
+}
+
+/// The type of that name, as the format spells it.
+pub(in crate::format) fn scalar(name: &str) -> Option<Scalar> {
+    Scalar::ALL.into_iter().find(|scalar| scalar.safetensors_name() == Some(name))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
+    use ::safetensors::Dtype;
+    use proptest::prelude::*;
+
+    use super::super::read::{ends_at_byte, read};
     use super::*;
     use crate::dtype::{Endian, Scalar};
     use crate::format::header::data_bytes;
-    use crate::format::safetensors::info::ends_at_byte;
-    use crate::format::safetensors::read::read;
-    use proptest::prelude::*;
 
     #[test]
     fn writing_refuses_what_reading_would() {
@@ -243,6 +261,16 @@ mod tests {
                 prop_assert_eq!(view.dtype().to_string(), known(dtype).unwrap().1);
                 prop_assert_eq!(view.data().len() as u64, *bytes);
             }
+        }
+    }
+
+    #[test]
+    fn all_dtypes_have_the_sizes_of_the_package() {
+        for scalar in Scalar::ALL {
+            let Some(name) = scalar.safetensors_name() else { continue };
+            let dtype: Dtype = serde_json::from_value(name.into()).unwrap();
+            assert_eq!(scalar.bits(), dtype.bitsize() as u64);
+            assert_eq!(dtype.to_string(), name);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is wrong with a file of torch.save.
 
-use crate::format::brief::brief;
+use super::super::error::brief;
 use crate::shape::AsTuple;
 
 /// What is wrong with a file of torch.save.

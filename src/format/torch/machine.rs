@@ -9,14 +9,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::BufRead;
 use std::rc::Rc;
 
-use crate::format::brief::brief;
-use crate::format::error::FormatError;
-
+use super::super::error::brief;
 use super::error::TorchError;
 use super::globals::{ElementType, Global, Rebuild};
 use super::ops::{PickleOp, PickleOps, damaged};
 use super::tensor::{TorchStorage, TorchTensor};
 use super::value::{KeptItem, PickleValue, SharedKind, SharedValue, TupleValue, ValueWeight};
+use crate::format::error::FormatError;
 
 /// The most values on the stack, in the memo, and in lists and dicts.
 const MAX_VALUES: usize = 1 << 21;

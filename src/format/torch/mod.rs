@@ -14,9 +14,11 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::ops::Range;
 
+use machine::Made;
+
 use super::error::FormatError;
+use super::header::first_repeated;
 use super::npz::Members;
-use super::repeated::first_repeated;
 use super::tensor::TensorInfo;
 use super::tensors::Tensors;
 use crate::dtype::Endian;
@@ -30,8 +32,6 @@ mod names;
 mod ops;
 mod tensor;
 mod value;
-
-use machine::Made;
 
 pub use error::{TensorFault, TorchError};
 pub(crate) use legacy::begins;

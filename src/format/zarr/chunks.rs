@@ -9,10 +9,9 @@ use zarrs::array::{
     CodecOptions,
 };
 
+use super::super::error::brief;
 use super::bounded::{decode_front, only_codec};
-use super::error::ZarrError;
-use super::store::ValueStore;
-use crate::format::brief::brief;
+use super::{ValueStore, ZarrError};
 use crate::format::chunks::{Chunks, cut};
 use crate::format::guarded::guarded;
 use crate::format::spare;

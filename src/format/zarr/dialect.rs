@@ -5,13 +5,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::error::brief;
 use super::dtype::ElementType;
-use super::error::ZarrError;
-use super::fill;
-use super::invalid;
-use super::numcodecs;
+use super::{ZarrError, dialect, dtype, invalid, numcodecs};
 use crate::dtype::DType;
-use crate::format::brief::brief;
 
 /// What stands before a word that was a bare one.
 const BARE: char = '\0';
@@ -112,14 +109,14 @@ pub(super) fn translate(
     let ElementType { dtype, opaque } = elements;
     let item = dtype.item_bits() / 8;
     let said = metadata.get("fill_value").unwrap_or(&Value::Null);
-    let fill = fill::bytes(said, dtype).ok_or_else(|| ZarrError::Fill(dtype.to_string()))?;
+    let fill = dtype::bytes(said, dtype).ok_or_else(|| ZarrError::Fill(dtype.to_string()))?;
     if *opaque && metadata.get("codecs").is_some_and(swaps) {
         let reason = "elements of several parts in big-endian order are not read";
         return Err(ZarrError::Metadata(reason.to_owned()));
     }
     let Some(entries) = metadata.as_object_mut() else { return Ok(fill) };
     let is_v3 = entries.contains_key("data_type");
-    let fill_json = if *opaque { json!(fill) } else { fill::json(&fill, dtype) };
+    let fill_json = if *opaque { json!(fill) } else { dtype::json(&fill, dtype) };
     entries.insert("fill_value".to_owned(), fill_json);
     match (opaque, is_v3) {
         (true, true) => {
@@ -292,6 +289,33 @@ fn swaps(codecs: &Value) -> bool {
     }
 }
 
+/// Metadata, and their keys below the group.
+type KeyedMetadata = Vec<(String, Vec<u8>)>;
+
+/// Those that the `zarr.json` of a group holds, if it does.
+pub(crate) fn consolidated(group: &[u8]) -> Option<KeyedMetadata> {
+    let nodes = object(group, "/consolidated_metadata/metadata")?;
+    Some(nodes.iter().map(|(path, node)| (format!("{path}/zarr.json"), bytes(node))).collect())
+}
+
+/// Those of a `.zmetadata`, which is how version 2 has them.
+pub(crate) fn consolidated_v2(all: &[u8]) -> Option<KeyedMetadata> {
+    let nodes = object(all, "/metadata")?;
+    Some(nodes.into_iter().map(|(key, node)| (key, bytes(&node))).collect())
+}
+
+fn object(json: &[u8], pointer: &str) -> Option<Map<String, Value>> {
+    let mut json: Value = dialect::parse(json).ok()?;
+    match json.pointer_mut(pointer)?.take() {
+        Value::Object(nodes) => Some(nodes),
+        _ => None,
+    }
+}
+
+fn bytes(node: &Value) -> Vec<u8> {
+    node.to_string().into_bytes()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,5 +345,21 @@ mod tests {
         assert!(refused(json!({ "more": { "name": "x" } }), true));
         assert!(!refused(json!({ "more": { "must_understand": false }, "codecs": [] }), false));
         assert!(!refused(json!({ "consolidated_metadata": null, "attributes": {} }), true));
+    }
+
+    #[test]
+    fn keys_are_those_of_the_metadata() {
+        let group =
+            br#"{"node_type":"group","consolidated_metadata":{"metadata":{"a/b":{"shape":[2]}}}}"#;
+        let found = consolidated(group).unwrap();
+        assert_eq!(found, [("a/b/zarr.json".to_owned(), br#"{"shape":[2]}"#.to_vec())]);
+        let found = consolidated_v2(br#"{"metadata":{"a/.zarray":{},".zgroup":{}}}"#).unwrap();
+        let mut keys: Vec<&str> = found.iter().map(|(key, _)| &key[..]).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, [".zgroup", "a/.zarray"]);
+        for none in [&b"{}"[..], b"[", br#"{"consolidated_metadata":null}"#] {
+            assert_eq!(consolidated(none), None);
+            assert_eq!(consolidated_v2(none), None);
+        }
     }
 }

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Number, Value, json};
 
-use super::error::ZarrError;
+use super::super::annotations::number;
+use super::super::error::brief;
+use super::ZarrError;
 use crate::dtype::{
     DType, Endian, Field, NpyType, NumberKind, Scalar, Structure, TimeKind, TimeUnit,
 };
-use crate::format::brief::brief;
+use crate::element::parse;
 use crate::format::npy;
 
 /// The type of the elements of an array.
@@ -110,4 +114,231 @@ fn structure(said: &[Value], depth: usize) -> Option<NpyType> {
         fields.push(Field { is_named: true, name, title: None, dtype, shape, nesting, offset });
     }
     (!fields.is_empty()).then(|| NpyType::Structure(Arc::new(Structure { fields, itemsize })))
+}
+
+/// The bytes of a fill value by its JSON, as zarr-python reads it; `None` for what is none of the dtype.
+pub(super) fn bytes(fill: &Value, dtype: &DType) -> Option<Vec<u8>> {
+    match dtype {
+        DType::Scalar(scalar, endian) => {
+            let mut bytes = of_scalar(fill, *scalar)?;
+            if *endian == Endian::Big {
+                bytes.chunks_exact_mut(dtype.swap_width()).for_each(<[u8]>::reverse);
+            }
+            Some(bytes)
+        }
+        DType::Npy(npy) => of_npy(fill, npy),
+        DType::Blocks(_) => None,
+    }
+}
+
+/// The little-endian bytes of a number.
+fn of_scalar(fill: &Value, scalar: Scalar) -> Option<Vec<u8>> {
+    if fill.is_null() {
+        // any value would do
+        return Some(vec![0; (scalar.bits() / 8) as usize]);
+    }
+    let dtype = DType::Scalar(scalar, Endian::Little);
+    let parsed = |text: &str| parse(text, &dtype).ok();
+    match scalar.kind() {
+        NumberKind::Bool => match fill {
+            Value::Bool(value) => Some(vec![u8::from(*value)]),
+            Value::Number(number) => Some(vec![u8::from(number.as_f64() != Some(0.0))]),
+            _ => None,
+        },
+        NumberKind::Unsigned | NumberKind::Signed => match fill {
+            Value::Bool(value) => parsed(if *value { "1" } else { "0" }),
+            Value::String(text) => parsed(text),
+            Value::Number(number) => parsed(&integer(number)?),
+            _ => None,
+        },
+        NumberKind::Float => of_float(fill, scalar),
+        NumberKind::Complex => {
+            let part = scalar.part()?;
+            match fill {
+                Value::Array(parts) => match parts.as_slice() {
+                    [real, imaginary] => {
+                        Some([of_float(real, part)?, of_float(imaginary, part)?].concat())
+                    }
+                    _ => None,
+                },
+                real => Some([of_float(real, part)?, of_float(&json!(0), part)?].concat()),
+            }
+        }
+    }
+}
+
+/// The text of a number without a fraction.
+fn integer(number: &Number) -> Option<String> {
+    if number.is_f64() {
+        let value = number.as_f64().filter(|value| value.fract() == 0.0 && value.abs() < 1e20)?;
+        return Some((value as i128).to_string());
+    }
+    Some(number.to_string())
+}
+
+fn of_float(fill: &Value, scalar: Scalar) -> Option<Vec<u8>> {
+    let dtype = DType::Scalar(scalar, Endian::Little);
+    let text = match fill {
+        Value::Bool(value) => u8::from(*value).to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => match text.strip_prefix("0x") {
+            Some(digits) => return of_digits(digits, (scalar.bits() / 8) as usize),
+            None => text.to_lowercase().replace("infinity", "inf"),
+        },
+        _ => return None,
+    };
+    parse(&text, &dtype).ok()
+}
+
+/// The little-endian bytes that hexadecimal digits say, the highest ones first.
+fn of_digits(digits: &str, len: usize) -> Option<Vec<u8>> {
+    let is_hex = digits.len() == 2 * len && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let bits = is_hex.then(|| u64::from_str_radix(digits, 16).ok()).flatten()?;
+    Some(bits.to_le_bytes()[..len].to_vec())
+}
+
+/// The bytes of an element of a type that only NumPy has.
+fn of_npy(fill: &Value, npy: &NpyType) -> Option<Vec<u8>> {
+    let len = npy.itemsize() as usize;
+    let mut bytes = match (fill, npy) {
+        (fill, NpyType::Time(_, endian, _)) if fill.is_null() || fill == "NaT" => {
+            in_order(i64::MIN.to_le_bytes().to_vec(), *endian)
+        }
+        (Value::Null, _) => Vec::new(),
+        (Value::Number(number), NpyType::Time(_, endian, _)) => {
+            let ticks: i64 = integer(number)?.parse().ok()?;
+            in_order(ticks.to_le_bytes().to_vec(), *endian)
+        }
+        (Value::String(text), NpyType::Unicode(_, endian)) => {
+            let char = |char| in_order(u32::from(char).to_le_bytes().to_vec(), *endian);
+            text.chars().flat_map(char).collect()
+        }
+        (Value::String(text), _) => BASE64_STANDARD.decode(text).ok()?,
+        (Value::Number(number), _) if number.as_f64() == Some(0.0) => Vec::new(),
+        _ => return None,
+    };
+    if bytes.len() > len {
+        return None;
+    }
+    bytes.resize(len, 0);
+    Some(bytes)
+}
+
+fn in_order(mut bytes: Vec<u8>, endian: Endian) -> Vec<u8> {
+    if endian == Endian::Big {
+        bytes.reverse();
+    }
+    bytes
+}
+
+/// How a file says the little-endian bytes of an element, for any reader of version 3.
+pub(super) fn said(bytes: &[u8], dtype: &DType) -> Value {
+    let float = |bytes: &[u8]| {
+        let value = match (bytes.try_into(), bytes.try_into()) {
+            (Ok(single), _) => Some(f64::from(f32::from_le_bytes(single))),
+            (_, Ok(double)) => Some(f64::from_le_bytes(double)),
+            // of shorter ones digits say all but the most common
+            _ => bytes.iter().all(|byte| *byte == 0).then_some(0.0),
+        };
+        // digits say which NaN it is
+        value.filter(|value| !value.is_nan() || is_common_nan(bytes)).map(number)
+    };
+    match dtype {
+        DType::Scalar(scalar, _) if scalar.kind() == NumberKind::Float => {
+            float(bytes).unwrap_or_else(|| json(bytes, dtype))
+        }
+        DType::Scalar(scalar, _) if scalar.kind() == NumberKind::Complex => {
+            let (real, imaginary) = bytes.split_at(bytes.len() / 2);
+            match (float(real), float(imaginary)) {
+                (Some(real), Some(imaginary)) => json!([real, imaginary]),
+                _ => json(bytes, dtype),
+            }
+        }
+        _ => json(bytes, dtype),
+    }
+}
+
+fn is_common_nan(bytes: &[u8]) -> bool {
+    bytes == f32::NAN.to_le_bytes() || bytes == f64::NAN.to_le_bytes()
+}
+
+/// How `zarrs` is told the little-endian bytes of an element of a type that it knows.
+pub(super) fn json(bytes: &[u8], dtype: &DType) -> Value {
+    let digits = |bytes: &[u8]| {
+        let digits: String = bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect();
+        Value::String(format!("0x{digits}"))
+    };
+    let number = || {
+        let mut wide = [0; 8];
+        let len = bytes.len().min(8);
+        wide[..len].copy_from_slice(&bytes[..len]);
+        wide
+    };
+    match dtype {
+        DType::Scalar(scalar, _) => match scalar.kind() {
+            NumberKind::Bool => json!(bytes.first() == Some(&1)),
+            NumberKind::Unsigned => json!(u64::from_le_bytes(number())),
+            NumberKind::Signed => {
+                let unused = 64 - 8 * bytes.len().clamp(1, 8) as u32;
+                json!(i64::from_le_bytes(number()) << unused >> unused)
+            }
+            NumberKind::Float => digits(bytes),
+            NumberKind::Complex => {
+                let (real, imaginary) = bytes.split_at(bytes.len() / 2);
+                json!([digits(real), digits(imaginary)])
+            }
+        },
+        DType::Npy(NpyType::Time(..)) => json!(i64::from_le_bytes(number())),
+        DType::Npy(NpyType::Unicode(..)) => {
+            let chars = bytes.as_chunks::<4>().0.iter().map(|char| u32::from_le_bytes(*char));
+            let text: String = chars.map_while(char::from_u32).collect();
+            json!(text.trim_end_matches('\0'))
+        }
+        _ => json!(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fill_values_are_those_that_zarr_python_reads() {
+        let of = |fill: Value, scalar| of_scalar(&fill, scalar);
+        assert_eq!(of(json!(-9999.0), Scalar::I16), Some((-9999i16).to_le_bytes().to_vec()));
+        assert_eq!(of(json!(false), Scalar::U8), Some(vec![0]));
+        assert_eq!(of(json!("42"), Scalar::U8), Some(vec![42]));
+        assert_eq!(of(json!(u64::MAX), Scalar::U64), Some(vec![255; 8]));
+        assert_eq!(of(Value::Null, Scalar::C64), Some(vec![0; 8]));
+        assert_eq!(of(json!(["NaN", 1]), Scalar::C64).unwrap()[4..], 1f32.to_le_bytes());
+        assert_eq!(of(json!("0x7fc00001"), Scalar::F32), Some(vec![1, 0, 0xc0, 0x7f]));
+        assert_eq!(
+            of(json!("-Infinity"), Scalar::F64),
+            Some(f64::NEG_INFINITY.to_le_bytes().to_vec())
+        );
+        assert_eq!(of(json!(0.0), Scalar::F8E4M3), Some(vec![0]));
+        let none = [
+            (json!(0.5), Scalar::I32),
+            (json!(300), Scalar::U8),
+            (json!("NaN"), Scalar::I32),
+            (json!([1]), Scalar::F32),
+            (json!("0x7f"), Scalar::F32),
+            (json!("x"), Scalar::F32),
+            (json!({}), Scalar::F64),
+            (json!(1e300), Scalar::I64),
+        ];
+        none.into_iter().for_each(|(fill, scalar)| assert_eq!(of(fill, scalar), None));
+    }
+
+    #[test]
+    fn zarrs_is_told_the_same() {
+        let le = |scalar| DType::Scalar(scalar, Endian::Little);
+        assert_eq!(json(&(-3i16).to_le_bytes(), &le(Scalar::I16)), json!(-3));
+        assert_eq!(json(&i64::MIN.to_le_bytes(), &le(Scalar::I64)), json!(i64::MIN));
+        assert_eq!(json(&1.5f32.to_le_bytes(), &le(Scalar::F32)), json!("0x3fc00000"));
+        assert_eq!(
+            json(&[0; 16], &le(Scalar::C128)),
+            json!(["0x0000000000000000", "0x0000000000000000"])
+        );
+    }
 }

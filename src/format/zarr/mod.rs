@@ -11,34 +11,30 @@
 //!   c/0/0 (a shard)    ─► its index ─► an inner chunk of it ─► ...
 //! ```
 
-mod bounded;
-mod chunks;
-mod consolidated;
-mod dialect;
-mod dtype;
-mod error;
-mod fill;
-mod numcodecs;
-mod store;
-mod write;
-
 use std::sync::Arc;
 
+use chunks::ZarrChunks;
+use dtype::ElementType;
 use serde_json::Value;
 use zarrs::array::{Array, ArrayMetadata, ArrayShardedExt};
+use zarrs::storage::{ReadableStorageTraits, StoreKey};
 
 use super::annotations::{Annotated, Annotations};
-use super::brief::brief;
+use super::error::brief;
 use super::guarded::guarded;
 use super::tensor::{Storage, StorageKind, TensorInfo};
 use crate::shape::Order;
+
+mod bounded;
+mod chunks;
+mod dialect;
+mod dtype;
+mod numcodecs;
+mod write;
+
 #[cfg(feature = "hdf5")]
 pub(in crate::format) use bounded::blosc_bytes;
-use chunks::ZarrChunks;
-pub(crate) use consolidated::{consolidated, consolidated_v2};
-use dtype::ElementType;
-pub(crate) use error::ZarrError;
-pub(crate) use store::{ArrayStore, ValueStore};
+pub(crate) use dialect::{consolidated, consolidated_v2};
 pub(crate) use write::{NewArray, group_json, stored_dtype};
 
 /// What is at a path, by its metadata.
@@ -207,6 +203,32 @@ fn chunk_shape(metadata: &Value) -> Result<Vec<u64>, ZarrError> {
     let lens = said.and_then(Value::as_array).map(|lens| lens.iter().map(Value::as_u64).collect());
     let lens: Option<Vec<u64>> = lens.flatten();
     lens.ok_or_else(|| ZarrError::Metadata("the shape of the chunks is not said".to_owned()))
+}
+
+/// Why an array cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ZarrError {
+    /// Metadata that break the rules, or want what is not there.
+    #[error("{0}")]
+    Metadata(String),
+    /// A dtype without a counterpart.
+    #[error("dtype {0} has no counterpart here")]
+    DType(String),
+    /// Chunks of different shapes.
+    #[error("the chunk grid {0} is not read: only regular ones are")]
+    Grid(String),
+    /// A value of chunks that are not stored, which the dtype has not.
+    #[error("the fill value is none of dtype {0}")]
+    Fill(String),
+}
+
+/// Where the values of an array lie under their keys, such as `zarr.json` and `c/0/1`.
+pub(crate) type ArrayStore = Arc<dyn ValueStore>;
+
+/// Values under keys, which may be read ahead.
+pub(crate) trait ValueStore: ReadableStorageTraits {
+    /// All of a value will be read soon.
+    fn expect(&self, key: &StoreKey);
 }
 
 #[cfg(test)]

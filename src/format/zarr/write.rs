@@ -8,12 +8,11 @@ use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArrayToBytesCodecTraits, Co
 use zarrs::storage::ReadableStorageTraits;
 use zarrs::storage::store::MemoryStore;
 
+use super::super::error::brief;
 use super::dtype::ElementType;
-use super::error::ZarrError;
-use super::{dialect, fill, invalid};
+use super::{ZarrError, dialect, dtype, invalid};
 use crate::dtype::{DType, Endian, NpyType, TimeKind};
 use crate::format::annotations::Annotations;
-use crate::format::brief::brief;
 use crate::format::chunks::{ChunkCodec, ChunkFile, EncodeChunks};
 use crate::format::guarded::guarded;
 
@@ -80,7 +79,7 @@ impl NewArray<'_> {
         let item = (self.dtype.item_bits() / 8) as usize;
         let fill = self.said.and_then(|said| said.fill_value.as_deref());
         let zero = vec![0; item];
-        let fill = fill::said(fill.filter(|fill| fill.len() == item).unwrap_or(&zero), self.dtype);
+        let fill = dtype::said(fill.filter(|fill| fill.len() == item).unwrap_or(&zero), self.dtype);
         let attributes = self.said.map(|said| said.attributes.clone()).unwrap_or_default();
         let mut codecs = vec![json!({ "name": "bytes", "configuration": { "endian": "little" } })];
         codecs.extend(self.compressor());

@@ -4,8 +4,7 @@
 //! integers; from the first other number on, all are kept as doubles. What the first ones are to become
 //! is known at the end ([`Recoder`]).
 
-use super::MAX_CELL;
-use super::fault::{TextFault, TextPlace};
+use super::{MAX_CELL, TextFault, TextPlace};
 use crate::dtype::{DType, Endian, NumberKind, Scalar};
 use crate::element::CellReader;
 use crate::format::shortened;

@@ -4,16 +4,26 @@
 //! what is opened is a tensor like that of raw bytes. Nothing in the first bytes of a text tells that it is
 //! one: its name does, or who opens it.
 
-mod columns;
-mod fault;
-mod json;
-mod open;
-mod options;
-mod table;
+use std::fmt;
 
-pub use fault::{TextFault, TextPlace};
-pub(super) use open::open;
-pub use options::TextOptions;
+use json::JsonParser;
+use table::TableParser;
+
+use super::field::FieldFault;
+use super::{Input, Location, parsed, single};
+use crate::dtype::{DType, Endian, Scalar};
+use crate::element::{CellReader, ElementError};
+use crate::error::{Error, Fault};
+use crate::execute::Progress;
+use crate::format::{
+    Contents, Foreign, Format, FormatError, LOOK_LEN, TensorInfo, Tensors, TextFormat,
+};
+use crate::shape;
+use crate::shape::Order;
+use crate::source::{Opened, Reader, Source};
+
+mod json;
+mod table;
 
 /// The most bytes of a cell.
 const MAX_CELL: usize = 1 << 20;
@@ -23,3 +33,275 @@ const MAX_NAMES: usize = 256 << 10;
 
 /// The most bytes of the cells of a row that are held until it ends.
 const MAX_ROW: usize = 16 << 20;
+
+/// What a caller can say about a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextOptions {
+    /// The format; without it the name of the file tells it.
+    pub format: Option<TextFormat>,
+    /// The byte between the cells of a table; without it that of the format.
+    pub delimiter: Option<u8>,
+    /// How many lines of a table are skipped at its beginning.
+    pub skip_rows: Option<u64>,
+    /// Cells of a table that are read as NaN; an empty one stands for the empty cell.
+    pub missing: Vec<String>,
+    /// Whether the first line of a table names the fields of a structured dtype.
+    pub names: bool,
+    /// The fields that are to be taken, as [`Input::take_fields`](crate::input::Input::take_fields) has them: a
+    /// table has fields by the names in its first line, and only these are read.
+    pub fields: Option<String>,
+    /// The columns of a table that are read, from 0 on, in this order; negative ones count from the end.
+    pub columns: Option<Vec<i64>>,
+}
+
+/// A place in a text, from 1 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextPlace {
+    /// The line.
+    pub line: u64,
+    /// The column: of a table the number of the cell, of JSON that of the byte.
+    pub column: u64,
+}
+
+impl fmt::Display for TextPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// Why a text holds no tensor.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextFault {
+    /// What stands in a cell is no element.
+    #[error("{place}: {error}")]
+    Cell {
+        /// Where.
+        place: TextPlace,
+        /// What is wrong with it.
+        error: ElementError,
+    },
+    /// A cell would be several elements under another delimiter.
+    #[error("{place}: '{text}' is not a number")]
+    OtherDelimiter {
+        /// Where.
+        place: TextPlace,
+        /// The cell.
+        text: String,
+        /// The delimiter.
+        delimiter: char,
+    },
+    /// A cell in quotes does not end.
+    #[error("{place}: the quotes of the cell are not closed")]
+    OpenQuote {
+        /// Where the text ends.
+        place: TextPlace,
+    },
+    /// The text is in another encoding.
+    #[error("the text is UTF-16, and UTF-8 is read")]
+    Utf16 {
+        /// The byte order, where no mark at the beginning says it.
+        unmarked: Option<Endian>,
+    },
+    /// A cell has more bytes than are held in memory.
+    #[error("{place}: the cell is longer than {} bytes", MAX_CELL)]
+    TooLong {
+        /// Where.
+        place: TextPlace,
+    },
+    /// Nothing stands in a cell.
+    #[error("{place}: the cell is empty")]
+    EmptyCell {
+        /// Where.
+        place: TextPlace,
+    },
+    /// A cell is no text.
+    #[error("{place}: the bytes are not UTF-8")]
+    NotUtf8 {
+        /// Where.
+        place: TextPlace,
+    },
+    /// A row ends too early.
+    #[error("{place}: the row ends after {}, and those before it have {expected}",
+        counted(place.column - 1))]
+    ShortRow {
+        /// The cell that is missing.
+        place: TextPlace,
+        /// How many cells a row has.
+        expected: u64,
+    },
+    /// A row is too long.
+    #[error("{place}: the row has more cells than those before it, which have {expected}")]
+    LongRow {
+        /// The first cell that is too many.
+        place: TextPlace,
+        /// How many cells a row has.
+        expected: u64,
+    },
+    /// A line of names holds a number.
+    #[error("{place}: '{text}' is a number in a line of names")]
+    NumberInNames {
+        /// Where.
+        place: TextPlace,
+        /// The number.
+        text: String,
+    },
+    /// Two columns have one name.
+    #[error("{place}: there is another column named '{name}'")]
+    NameTwice {
+        /// The second one.
+        place: TextPlace,
+        /// The name.
+        name: String,
+    },
+    /// The names take too much memory.
+    #[error("{place}: the names of the columns have more than {} bytes", MAX_NAMES)]
+    LongNames {
+        /// The first that is too many.
+        place: TextPlace,
+    },
+    /// The cells of a row that are chosen take too much memory.
+    #[error("{place}: the chosen cells of the row have more than {} bytes", MAX_ROW)]
+    LongCells {
+        /// The first that is too many.
+        place: TextPlace,
+    },
+    /// A row has no column of a number that is asked for.
+    #[error("line {line}: there is no column {number}: they count from 0, and the row has {}", counted(*.found))]
+    NoColumn {
+        /// The line of the row.
+        line: u64,
+        /// The number.
+        number: i64,
+        /// How many cells the row has.
+        found: u64,
+    },
+    /// The line of names has none of the fields.
+    #[error(transparent)]
+    Field(#[from] FieldFault),
+    /// There are no elements.
+    #[error("it holds no row of {}", if *.strings { "cells" } else { "numbers" })]
+    NoRows {
+        /// Whether the elements would be strings.
+        strings: bool,
+    },
+    /// Elements of this dtype are not read from text.
+    #[error("elements of dtype {0} are not read from text")]
+    NoText(DType),
+    /// The text breaks the rules of JSON, or holds other things than lists of numbers.
+    #[error("{place}: {what}")]
+    Json {
+        /// Where.
+        place: TextPlace,
+        /// What stands there, or should.
+        what: &'static str,
+    },
+    /// A list of JSON has another length than those beside it.
+    #[error("{place}: a list of length {found} ends, and those before it have length {expected}")]
+    RaggedLists {
+        /// The end of the list.
+        place: TextPlace,
+        /// The length of the list.
+        found: u64,
+        /// The length of those before it.
+        expected: u64,
+    },
+    /// Complex numbers of JSON are lists of two.
+    #[error("complex numbers are lists of two: [real, imaginary]")]
+    NotPairs,
+    /// A tensor of this shape is too large.
+    #[error("it holds too many elements")]
+    TooLarge,
+}
+
+impl Fault for TextFault {}
+
+fn counted(cells: u64) -> String {
+    if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
+}
+
+/// A tensor that has been read of a text.
+struct Read {
+    dtype: DType,
+    shape: Vec<u64>,
+    elements: Box<dyn Source>,
+}
+
+/// Read all of a text as elements of a dtype; without one, as np.loadtxt does, or as JSON tells.
+pub(super) fn open(
+    location: &Location,
+    mut bytes: Opened,
+    format: TextFormat,
+    dtype: Option<&DType>,
+    options: &TextOptions,
+    progress: &Progress,
+) -> Result<Input, Error> {
+    if let Some(kind) = single::foreign(location, &mut bytes, LOOK_LEN).filter(Foreign::is_no_text)
+    {
+        return Err(Error::file(location, FormatError::Foreign(kind)));
+    }
+    let read = match format {
+        TextFormat::Json => json(location, &mut bytes, dtype, progress)?,
+        _ => {
+            let failed = |fault| Error::file(location, fault);
+            let dtype = dtype.cloned().unwrap_or(DType::Scalar(Scalar::F64, Endian::Little));
+            let cells = CellReader::of(&dtype).ok_or_else(|| failed(TextFault::NoText(dtype)))?;
+            let delimiter = options.delimiter.or(format.delimiter());
+            let is_quoted = format != TextFormat::Txt && delimiter != Some(b'"');
+            let mut table = TableParser::new(cells, delimiter, options, is_quoted);
+            let elements = parsed::keep(location, &mut bytes, &mut table, progress)?;
+            let (dtype, shape) = table.found().map_err(failed)?;
+            Read { dtype, shape, elements }
+        }
+    };
+    let Read { dtype, shape, elements } = read;
+    if shape::byte_count(&shape, dtype.item_bits()).is_none() {
+        return Err(Error::file(location, TextFault::TooLarge));
+    }
+    let tensor = TensorInfo::new(dtype, shape, Order::C, 0);
+    let contents = Contents::of(Format::Text(format), Tensors::from_iter([tensor]));
+    Ok(Input::of_file(location, Opened::Random(elements), contents))
+}
+
+fn json(
+    location: &Location,
+    bytes: &mut Opened,
+    dtype: Option<&DType>,
+    progress: &Progress,
+) -> Result<Read, Error> {
+    let failed = |fault| Error::file(location, fault);
+    // a complex number is a list of two, as it is written
+    let part = match dtype {
+        Some(DType::Scalar(scalar, endian)) => {
+            scalar.part().map(|part| DType::Scalar(part, *endian))
+        }
+        _ => None,
+    };
+    let is_complex = part.is_some();
+    let cells = match part.as_ref().or(dtype) {
+        None => None,
+        Some(read) => {
+            let cells = CellReader::of(read).filter(|cells| !cells.are_strings());
+            let unfit = || failed(TextFault::NoText(dtype.unwrap_or(read).clone()));
+            Some(cells.ok_or_else(unfit)?)
+        }
+    };
+    let mut parser = JsonParser::new(cells);
+    let mut elements = parsed::keep(location, bytes, &mut parser, progress)?;
+    let mut shape = parser.shape();
+    let dtype = match dtype {
+        Some(dtype) => dtype.clone(),
+        None => {
+            let (dtype, recoder) = parser.dtype().map_err(failed)?;
+            if let Some(mut recoder) = recoder {
+                let kept = Reader::new(elements.as_ref());
+                let recoded = parsed::parse(location, kept, &mut recoder)?;
+                elements = recoded;
+            }
+            dtype
+        }
+    };
+    if is_complex && shape.pop() != Some(2) {
+        return Err(failed(TextFault::NotPairs));
+    }
+    Ok(Read { dtype, shape, elements })
+}
