@@ -6,7 +6,7 @@ use std::{fmt, io};
 use super::foreign::Foreign;
 use super::gguf::GgufError;
 use super::npy::NpyError;
-use super::npz::{MemberRefusal, NpzError};
+use super::npz::{MemberFault, NpzError};
 use super::safetensors::SafetensorsError;
 use super::shards::ShardsError;
 use super::torch::TorchError;
@@ -68,9 +68,9 @@ pub enum FormatError {
     /// A `.npz` archive cannot be read.
     #[error("zip: {0}")]
     Npz(#[from] NpzError),
-    /// A member of an archive is not read.
+    /// A member of an archive cannot be read.
     #[error(transparent)]
-    Member(#[from] MemberRefusal),
+    Member(#[from] MemberFault),
     /// A file of torch.save cannot be read.
     #[error("pytorch: {0}")]
     Torch(#[from] TorchError),

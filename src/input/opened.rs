@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::format::gguf::{GgufMetadata, MetadataError, MetadataValue};
 use crate::format::npy::{self, NpyError};
-use crate::format::npz::{Member, MemberRefusal, NpzError};
+use crate::format::npz::{Member, MemberFault, NpzError};
 use crate::format::torch::TorchError;
 use crate::format::{Contents, Format, FormatError, TensorInfo, shards, shortened};
 use crate::input::checked::StoredMember;
@@ -69,7 +69,7 @@ pub enum UnreadableCause {
     Npz(#[from] NpzError),
     /// A member of an archive.
     #[error(transparent)]
-    Member(#[from] MemberRefusal),
+    Member(#[from] MemberFault),
     /// A tensor of torch.save.
     #[error(transparent)]
     Torch(#[from] TorchError),
@@ -88,7 +88,7 @@ impl From<UnreadableCause> for FormatError {
         match cause {
             UnreadableCause::Npy(error) => error.into(),
             UnreadableCause::Npz(error) => error.into(),
-            UnreadableCause::Member(refusal) => refusal.into(),
+            UnreadableCause::Member(fault) => fault.into(),
             UnreadableCause::Torch(error) => error.into(),
             #[cfg(feature = "hdf5")]
             UnreadableCause::Hdf5(error) => error.into(),

@@ -1,7 +1,8 @@
 //! PyTorch's `.pt` as one input: tensors are views of the storages in the archive, or of those behind the
 //! pickles of an old file.
 //!
-//! The CRC-32s of the members are not compared: torch.save may be told to leave them out.
+//! The CRC-32s of the members are not compared, nor those of their local headers: torch.save may be told to leave
+//! them out, and torch.load does not look at them.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -31,12 +32,20 @@ pub(super) fn open(
     let location = archive.location;
     let unfit = |error: FormatError| Error::file(location, error);
     let by_name = MembersByName::new(members);
-    let endian = match by_name.find(&folder.byte_order()) {
+    // without these nothing is known of the tensors
+    let needed = |name: &str| match by_name.find(name) {
+        Some(member) => match member.refusal() {
+            Some(error) => Err(unfit(error.into())),
+            None => Ok(Some(member)),
+        },
+        None => Ok(None),
+    };
+    let endian = match needed(&folder.byte_order())? {
         Some(member) => byte_order(&archive, &member).map_err(unfit)?,
         // older versions were written on little-endian machines, or torch.load takes them as such
         None => Endian::Little,
     };
-    let pickle = by_name.find(&folder.pickle());
+    let pickle = needed(&folder.pickle())?;
     let (source, range) = match pickle.map(|member| whole(&archive, &member)) {
         Some(place) => place,
         None => return Err(unfit(FormatError::Unrecognised)),
@@ -48,6 +57,9 @@ pub(super) fn open(
     let mut inflated: HashMap<&str, MemberStart> = HashMap::new();
     let mut place = |key: &str| {
         let Some(member) = by_name.find(&folder.storage(key)) else { return Ok(None) };
+        if let Some(error) = member.refusal() {
+            return Err(error.into());
+        }
         let MemberStart { part, start } = match inflated.get(member.name) {
             Some(place) => *place,
             None => {

@@ -25,8 +25,6 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     if members.is_empty() || members.has_arrays() {
         return arrays::open(archive, members, options.two_sums);
     }
-    members.check_sums().map_err(|error| Error::file(location, error))?;
-    members.check_readable().map_err(|error| Error::file(location, error))?;
     if zarr::is_archive(&members) {
         return zarr::open_archive(archive, members, options);
     }

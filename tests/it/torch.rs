@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 use tempfile::TempDir;
 
@@ -344,5 +345,55 @@ fn members_that_share_bytes_are_refused() {
     let at = bytes.len() - 22 - "m/data/0".len() - 4;
     bytes[at..at + 4].copy_from_slice(&0u32.to_le_bytes());
     fs::write(&path, bytes).unwrap();
-    tslice(dir.path(), &["info", "m.pt"]).assert().code(1).stderr(contains("m/data/0"));
+    tslice(dir.path(), &["info", "m.pt"]).assert().code(1).stdout(contains("m/data/0"));
+    tslice(dir.path(), &["m.pt", "--to", "csv"]).assert().code(1).stderr(contains("m/data/0"));
+}
+
+/// What torch.load makes of the others is the same; it looks at no CRC-32.
+#[test]
+fn a_storage_that_cannot_be_read_leaves_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.pt");
+    let object = dict(&[("v", tensor(0, &[2], &[1])), ("w", other(&tensor(0, &[2], &[1])))]);
+    let pickle = [b"\x80\x02", object.as_slice(), b"."].concat();
+    let storage: Vec<u8> = (0u16..12).flat_map(u16::to_le_bytes).collect();
+    let good = zip(&[("m/data.pkl", &pickle), ("m/data/0", &storage), ("m/data/1", &storage)]);
+    let entry = good.len() - 22 - "m/data/1".len() - 46;
+    assert!(good[entry..].starts_with(b"PK\x01\x02"));
+    for (field, value, says) in
+        [(8, 1, "encrypted members"), (10, 12, "bzip2"), (20, 1, "stored in")]
+    {
+        let mut bad = good.clone();
+        bad[entry + field] ^= value;
+        fs::write(&path, bad).unwrap();
+        let says = || contains(says).and(contains("m/data/1"));
+        prints(dir.path(), &["m.pt", "-t", "v", "--to", "csv"], "0\n1\n");
+        let run = |args: &[&str]| tslice(dir.path(), args).assert();
+        run(&["m.pt", "-t", "w", "--to", "csv"]).code(1).stderr(says());
+        run(&["info", "m.pt"]).code(1).stdout(says());
+        run(&["m.pt", "-fo", "m.safetensors"]).success().stderr(says().and(contains("left out")));
+    }
+    // that of the central directory, and that of the local header
+    let local = good.windows(8).position(|it| it == b"m/data/1").unwrap() - 30;
+    for at in [entry + 16, local + 14] {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        fs::write(&path, bad).unwrap();
+        prints(dir.path(), &["m.pt", "-t", "w", "--to", "csv"], "0\n1\n");
+    }
+    // without the pickle nothing is known
+    let entry = good.len() - 22 - 2 * (46 + "m/data/1".len()) - "m/data.pkl".len() - 46;
+    let mut bad = good.clone();
+    bad[entry + 8] ^= 1;
+    fs::write(&path, bad).unwrap();
+    let run = tslice(dir.path(), &["info", "m.pt"]).assert().code(1);
+    run.stderr(contains("m/data.pkl").and(contains("encrypted")));
+}
+
+/// The same tensor in storage 1.
+fn other(tensor: &[u8]) -> Vec<u8> {
+    let mut tensor = tensor.to_vec();
+    let at = tensor.windows(6).position(|it| it == text("0")).unwrap();
+    tensor[at + 5] = b'1';
+    tensor
 }

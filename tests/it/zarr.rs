@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+use predicates::str::contains;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -195,6 +196,72 @@ fn the_last_of_two_members_of_one_name_counts() {
     fs::write(dir.path().join("in.zip"), archive(&members)).unwrap();
     assert_eq!(numbers(&dir, &["in.zip", "-t", "g/a"]), "1 2");
     assert_eq!(info(&dir, "in.zip")["tensors"][0]["attributes"], json!({ "n": 2 }));
+}
+
+/// As zarr-python reads them: of two CRC-32s that of the directory counts.
+#[test]
+fn a_member_that_cannot_be_read_leaves_other_arrays() {
+    let dir = tempfile::tempdir().unwrap();
+    array3(&dir.path().join("one"), 2, &json!({}));
+    let of = |name: &str| fs::read(dir.path().join(name)).unwrap();
+    let (metadata, chunk) = (of("one/zarr.json"), of("one/c/0"));
+    let good = archive(&[
+        ("zarr.json", GROUP.as_bytes()),
+        ("v/zarr.json", &metadata),
+        ("v/c/0", &chunk),
+        ("w/zarr.json", &metadata),
+        ("w/c/0", &chunk),
+    ]);
+    let entry = |name: &str| {
+        let mut all = (0..good.len() - 46 - name.len()).rev();
+        let at = all.find(|&at| {
+            good[at..].starts_with(b"PK\x01\x02") && good[at + 46..].starts_with(name.as_bytes())
+        });
+        at.unwrap()
+    };
+    let local = |name: &str| {
+        let mut all = 0..good.len();
+        let is_it = |&at: &usize| {
+            good[at..].starts_with(b"PK\x03\x04") && good[at + 30..].starts_with(name.as_bytes())
+        };
+        all.find(is_it).unwrap()
+    };
+    let write = |at: usize| {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        fs::write(dir.path().join("in.zip"), bad).unwrap();
+    };
+    let run = |args: &[&str]| tslice(&dir, args).assert();
+    for name in ["w/zarr.json", "w/c/0"] {
+        let mut faults = vec![
+            (entry(name) + 8, "encrypted"),
+            (local(name), "local header"),
+            (entry(name) + 10, "method 1 "),
+        ];
+        if name == "w/zarr.json" {
+            faults.push((entry(name) + 16, "CRC-32"));
+        }
+        for (at, says) in faults {
+            write(at);
+            assert_eq!(numbers(&dir, &["in.zip", "-t", "v"]), "1 2");
+            let said = info(&dir, "in.zip");
+            let reason = said["unreadable"][0]["reason"].as_str().unwrap();
+            assert!(reason.contains(says), "{name}: {reason}");
+            assert_eq!(said["unreadable"][0]["name"], "w");
+            run(&["in.zip", "-t", "w", "-o", "w.npy"]).code(1).stderr(contains(says));
+            run(&["in.zip", "-fo", "all.npz"]).success().stderr(contains(says));
+        }
+    }
+    // the bytes of a chunk are read when it is
+    write(entry("w/c/0") + 16);
+    assert_eq!(numbers(&dir, &["in.zip", "-t", "v"]), "1 2");
+    run(&["in.zip", "-t", "w", "-o", "w.npy"]).code(1).stderr(contains("CRC-32"));
+    write(local("w/c/0") + 14);
+    assert_eq!(numbers(&dir, &["in.zip", "-t", "w"]), "1 2");
+    // a group is told by what lies below
+    write(entry("zarr.json") + 8);
+    assert_eq!(numbers(&dir, &["in.zip", "-t", "v"]), "1 2");
+    assert_eq!(info(&dir, "in.zip")["unreadable"][0]["name"], "/");
 }
 
 #[test]

@@ -31,9 +31,9 @@ pub enum NpzError {
     },
 }
 
-/// Why the bytes of a member are not read, though nothing is wrong with the archive.
+/// Why a member of an archive cannot be read. The others can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MemberRefusal {
+pub enum MemberFault {
     /// An encrypted member.
     #[error("encrypted members are not read")]
     Encrypted,
@@ -47,44 +47,18 @@ pub enum MemberRefusal {
         /// Its number in the archive.
         number: u16,
     },
-}
-
-impl MemberRefusal {
-    /// That of a member with these flags and this compression method, if there is one.
-    pub(super) fn of(flags: u16, method: u16) -> Option<MemberRefusal> {
-        match (flags, method) {
-            _ if flags & ENCRYPTED != 0 => Some(MemberRefusal::Encrypted),
-            _ if flags & PATCH != 0 => Some(MemberRefusal::Patch),
-            (_, 0 | DEFLATED) => None,
-            (_, number) => Some(MemberRefusal::Method { number }),
-        }
-    }
-}
-
-/// The name of a compression method in brackets, where it has one that is known.
-fn method(number: u16) -> &'static str {
-    match number {
-        9 => " (deflate64)",
-        12 => " (bzip2)",
-        14 => " (LZMA)",
-        93 => " (zstd)",
-        95 => " (xz)",
-        _ => "",
-    }
-}
-
-/// Why a member of an archive cannot be read.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum MemberFault {
-    /// One that needs what is not there.
-    #[error(transparent)]
-    Refused(#[from] MemberRefusal),
+    /// A name that is no text.
+    #[error("its name is not UTF-8")]
+    Name,
     /// A name that is absolute or has `..` in it.
     #[error("the name leads out of the archive")]
     Path,
     /// Two members share bytes.
     #[error("its bytes are those of another member too")]
     Overlap,
+    /// The extra field with the wide sizes ends before these.
+    #[error("its zip64 field is too short")]
+    Zip64,
     /// The local header is missing.
     #[error("its local header is not where the central directory says")]
     LocalHeader,
@@ -105,6 +79,22 @@ pub enum MemberFault {
         /// Bytes by its uncompressed size.
         size: u64,
     },
+    /// No array.
+    #[error("it is not a .npy file")]
+    NoArray,
+    /// It ends before the header of its array does. Lengths in bytes.
+    #[error(
+        "it ends inside the header of its array: {expected} bytes are needed, {found} are there"
+    )]
+    Header {
+        /// Bytes that the header takes, as far as is known.
+        expected: u64,
+        /// Bytes that there are.
+        found: u64,
+    },
+    /// The compressed bytes are none, or have a hole.
+    #[error("its compressed bytes are damaged")]
+    Deflated,
     /// The array's header asks for another number of bytes than the member has.
     #[error("the array in it takes {array} bytes with its header, the member has {size}")]
     Array {
@@ -113,4 +103,28 @@ pub enum MemberFault {
         /// Bytes of the member.
         size: u64,
     },
+}
+
+impl MemberFault {
+    /// That of a member with these flags and this compression method, if there is one.
+    pub(super) fn of(flags: u16, method: u16) -> Option<MemberFault> {
+        match (flags, method) {
+            _ if flags & ENCRYPTED != 0 => Some(MemberFault::Encrypted),
+            _ if flags & PATCH != 0 => Some(MemberFault::Patch),
+            (_, 0 | DEFLATED) => None,
+            (_, number) => Some(MemberFault::Method { number }),
+        }
+    }
+}
+
+/// The name of a compression method in brackets, where it has one that is known.
+fn method(number: u16) -> &'static str {
+    match number {
+        9 => " (deflate64)",
+        12 => " (bzip2)",
+        14 => " (LZMA)",
+        93 => " (zstd)",
+        95 => " (xz)",
+        _ => "",
+    }
 }

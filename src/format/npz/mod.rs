@@ -21,7 +21,7 @@ use crate::source::{Reader, Source};
 mod error;
 mod sums;
 
-pub use error::{MemberFault, MemberRefusal, NpzError};
+pub use error::{MemberFault, NpzError};
 pub use sums::{MemberSums, mark, sums};
 
 /// Whether a file that begins with these bytes is a zip archive.
@@ -45,7 +45,7 @@ pub struct Member<'a> {
     /// Whether its local header has another CRC-32 than the directory.
     pub two_sums: bool,
     /// Why they cannot be read, while those of others can.
-    pub refused: Option<MemberRefusal>,
+    pub refused: Option<&'a MemberFault>,
 }
 
 /// The members of an archive, each of which takes its name and some 50 bytes.
@@ -60,34 +60,42 @@ pub struct Members {
 struct MemberPlace {
     /// Where its name begins in that of all.
     name: usize,
-    name_len: u16,
+    name_len: u32,
     deflated: bool,
     two_sums: bool,
-    refused: Option<MemberRefusal>,
+    refused: Option<Box<MemberFault>>,
     crc: u32,
     len: u64,
-    /// Where its local header begins, and the range of its bytes.
+    /// Where its local header begins, and the range of its bytes; an empty one where the header is not there.
     offset: u64,
     data: Range<u64>,
 }
 
-/// The members of an archive, in the order of their bytes.
+/// The members of an archive, in the order of their bytes. One that contradicts itself is among them, with the
+/// reason why it cannot be read.
 ///
 /// # Errors
-/// [`NpzError`], and [`FormatError::Io`].
+/// [`NpzError`] of the archive as a whole, and [`FormatError::Io`].
 pub fn members(archive: &dyn Source) -> Result<Members, FormatError> {
     let directory = find_directory(archive)?;
     let mut all = Members::default();
-    directory.entries(archive, |_, entry| {
+    directory.entries(archive, |_, mut entry| {
         // what macOS keeps beside files of the same names
         if entry.name.starts_with("__MACOSX/") {
             return Ok(());
         }
-        let LocalHeader { data, crc } = entry.locate(archive, directory.range.start)?;
+        let (data, crc) = match entry.locate(archive, directory.range.start) {
+            Ok(LocalHeader { data, crc }) => (data, crc),
+            Err(FormatError::Member(fault)) => {
+                entry.refused.get_or_insert(fault);
+                (entry.offset..entry.offset, None)
+            }
+            Err(error) => return Err(error),
+        };
         all.push(&entry, data, crc.is_some_and(|crc| crc != entry.crc));
         Ok(())
     })?;
-    all.check()?;
+    all.sort();
     Ok(all)
 }
 
@@ -97,14 +105,14 @@ fn is_array(name: &str) -> bool {
 
 impl MemberPlace {
     /// The member, with its name.
-    fn member<'a>(&self, names: &'a str) -> Member<'a> {
-        let MemberPlace { ref data, len, crc, deflated, two_sums, refused, .. } = *self;
-        let (name, data) = (self.name(names), data.clone());
+    fn member<'a>(&'a self, names: &'a str) -> Member<'a> {
+        let MemberPlace { ref data, len, crc, deflated, two_sums, ref refused, .. } = *self;
+        let (name, data, refused) = (self.name(names), data.clone(), refused.as_deref());
         Member { name, data, len, crc, deflated, two_sums, refused }
     }
 
     fn name<'a>(&self, names: &'a str) -> &'a str {
-        &names[self.name..self.name + usize::from(self.name_len)]
+        &names[self.name..self.name + self.name_len as usize]
     }
 }
 
@@ -140,34 +148,11 @@ impl Members {
         self.places.get(number).map(|place| place.member(&self.names))
     }
 
-    /// Refuse members of which the archive says two CRC-32s, as one does whose change was killed between
-    /// them.
-    ///
-    /// # Errors
-    /// [`MemberFault::OtherHeader`].
-    pub fn check_sums(&self) -> Result<(), FormatError> {
-        match self.iter().find(|member| member.two_sums) {
-            Some(member) => Err(of_member(member.name, MemberFault::OtherHeader("CRC-32"))),
-            None => Ok(()),
-        }
-    }
-
-    /// Refuse archives of which all members are needed, where one cannot be read.
-    ///
-    /// # Errors
-    /// [`MemberFault::Refused`].
-    pub fn check_readable(&self) -> Result<(), FormatError> {
-        let refused = self.iter().find_map(|member| Some((member.name, member.refused?)));
-        match refused {
-            Some((name, refusal)) => Err(of_member(name, refusal.into())),
-            None => Ok(()),
-        }
-    }
-
     fn push(&mut self, entry: &DirectoryEntry, data: Range<u64>, two_sums: bool) {
         let DirectoryEntry { ref name, method, refused, crc, size: len, offset, .. } = *entry;
-        // the directory says the length in 16 bits
-        let (name_len, deflated) = (name.len() as u16, method == DEFLATED);
+        // the directory says the length in 16 bits, and what is not UTF-8 is three times as long
+        let (name_len, deflated) = (name.len() as u32, method == DEFLATED);
+        let refused = refused.map(Box::new);
         let name_at = self.names.len();
         self.names.push_str(name);
         let name = name_at;
@@ -177,8 +162,8 @@ impl Members {
     }
 
     /// Put them in the order of their bytes. Of several with one name the last in the directory counts, as
-    /// for np.load; no two may share bytes.
-    fn check(&mut self) -> Result<(), FormatError> {
+    /// for np.load; those that share bytes cannot be read.
+    fn sort(&mut self) {
         let Members { names, places, .. } = self;
         if first_repeated(places.iter().map(|place| place.name(names))).is_some() {
             let mut seen = HashSet::new();
@@ -186,9 +171,23 @@ impl Members {
             places.retain(|place| seen.insert(place.name(names)));
         }
         places.sort_unstable_by_key(|place| (place.offset, place.data.end));
-        match places.windows(2).find(|two| two[1].offset < two[0].data.end) {
-            Some(two) => Err(of_member(two[1].name(names), MemberFault::Overlap)),
-            None => Ok(()),
+        let mut longest: Option<usize> = None;
+        for at in 0..places.len() {
+            // without a local header it has no place
+            if places[at].data.start == places[at].offset {
+                continue;
+            }
+            match longest {
+                Some(before) if places[before].data.end > places[at].offset => {
+                    for both in [before, at] {
+                        places[both].refused.get_or_insert(Box::new(MemberFault::Overlap));
+                    }
+                    if places[at].data.end > places[before].data.end {
+                        longest = Some(at);
+                    }
+                }
+                _ => longest = Some(at),
+            }
         }
     }
 }
@@ -210,11 +209,12 @@ impl std::fmt::Debug for Members {
 /// # Errors
 /// [`MemberFault::Path`].
 pub fn check_name(name: &str) -> Result<(), FormatError> {
+    if leads_out(name) { Err(of_member(name, MemberFault::Path)) } else { Ok(()) }
+}
+
+fn leads_out(name: &str) -> bool {
     let climbs = name.split(['/', '\\']).any(|part| part == "..");
-    if climbs || name.starts_with(['/', '\\']) || name.contains('\0') {
-        return Err(of_member(name, MemberFault::Path));
-    }
-    Ok(())
+    climbs || name.starts_with(['/', '\\']) || name.contains('\0')
 }
 
 /// Where the central directory is.
@@ -312,7 +312,7 @@ struct DirectoryEntry {
     name: String,
     flags: u16,
     method: u16,
-    refused: Option<MemberRefusal>,
+    refused: Option<MemberFault>,
     crc: u32,
     /// Compressed size in bytes.
     stored: u64,
@@ -329,7 +329,7 @@ impl DirectoryEntry {
             name,
             flags,
             method,
-            refused: MemberRefusal::of(flags, method),
+            refused: MemberFault::of(flags, method),
             crc: u32_at(fields, 8),
             stored: u32_at(fields, 12).into(),
             size: u32_at(fields, 16).into(),
@@ -353,19 +353,26 @@ impl DirectoryEntry {
         let name = more(u16_at(&fixed, 28).into())?;
         let extra = more(u16_at(&fixed, 30).into())?;
         more(u16_at(&fixed, 32).into())?;
-        let name = String::from_utf8(name).map_err(|_| damaged("a name is not UTF-8"))?;
+        let (name, is_text) = match String::from_utf8(name) {
+            Ok(name) => (name, true),
+            Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), false),
+        };
         let mut entry = DirectoryEntry::of(name, &fixed[8..], u32_at(&fixed, 42));
-        entry.widen(&extra)?;
-        check_name(&entry.name)?;
+        let widened = entry.widen(&extra);
         let (stored, size) = (entry.stored, entry.size);
-        match entry.method == 0 && entry.refused.is_none() && stored != size {
-            true => Err(entry.fault(MemberFault::Size { stored, size })),
-            false => Ok(entry),
-        }
+        let fault = match widened {
+            _ if !is_text => Some(MemberFault::Name),
+            _ if leads_out(&entry.name) => Some(MemberFault::Path),
+            Err(fault) => Some(fault),
+            _ if entry.method == 0 && stored != size => Some(MemberFault::Size { stored, size }),
+            Ok(()) => None,
+        };
+        entry.refused = entry.refused.or(fault);
+        Ok(entry)
     }
 
     /// Replace the fields that are 0xffffffff by those of the zip64 extra field.
-    fn widen(&mut self, mut extra: &[u8]) -> Result<(), FormatError> {
+    fn widen(&mut self, mut extra: &[u8]) -> Result<(), MemberFault> {
         const FULL: u64 = u32::MAX as u64;
         while let Some((head, rest)) = extra.split_at_checked(4) {
             let len = usize::from(u16_at(head, 2));
@@ -377,7 +384,7 @@ impl DirectoryEntry {
             for value in [&mut self.size, &mut self.stored, &mut self.offset] {
                 if *value == FULL {
                     let Some((wide, rest)) = field.split_at_checked(8) else {
-                        return Err(damaged("a zip64 field is too short"));
+                        return Err(MemberFault::Zip64);
                     };
                     (*value, field) = (u64_at(wide, 0), rest);
                 }
@@ -388,8 +395,11 @@ impl DirectoryEntry {
 
     /// The range of its bytes, which must end at or before `end`, by its local header, which must say
     /// of the member what the directory says.
+    ///
+    /// # Errors
+    /// [`FormatError::Member`], and [`FormatError::Io`].
     fn locate(&self, archive: &dyn Source, end: u64) -> Result<LocalHeader, FormatError> {
-        let misplaced = || self.fault(MemberFault::LocalHeader);
+        let misplaced = || FormatError::from(MemberFault::LocalHeader);
         let after = self.offset.checked_add(LOCAL).filter(|&after| after <= end);
         let after = after.ok_or_else(misplaced)?;
         let local = read_at(archive, self.offset, LOCAL)?;
@@ -408,11 +418,11 @@ impl DirectoryEntry {
 
     /// Compare it with the fixed fields of its local header, and the name and extra fields there; the
     /// CRC-32 there, where it is known.
-    fn compare(&self, local: &[u8], name: &[u8], extra: &[u8]) -> Result<Option<u32>, FormatError> {
+    fn compare(&self, local: &[u8], name: &[u8], extra: &[u8]) -> Result<Option<u32>, MemberFault> {
         let mut there = DirectoryEntry::of(String::new(), &local[6..], 0);
         let flags = there.flags;
-        if let (None, Some(refusal)) = (self.refused, MemberRefusal::of(flags, self.method)) {
-            return Err(self.fault(refusal.into()));
+        if let (None, Some(fault)) = (self.refused, MemberFault::of(flags, self.method)) {
+            return Err(fault);
         }
         there.widen(extra)?;
         // the encoding of a name is no part of it where all characters are the same in both
@@ -425,7 +435,7 @@ impl DirectoryEntry {
             there if known && (there.stored, there.size) != (self.stored, self.size) => "size",
             there => return Ok(known.then_some(there.crc)),
         };
-        Err(self.fault(MemberFault::OtherHeader(other)))
+        Err(MemberFault::OtherHeader(other))
     }
 
     fn fault(&self, fault: MemberFault) -> FormatError {
@@ -443,11 +453,16 @@ impl Member<'_> {
     ///
     /// # Errors
     /// [`MemberFault::Array`].
-    pub fn check_array(&self, array: u64) -> Result<(), FormatError> {
-        if array == self.len {
-            return Ok(());
+    pub fn check_array(&self, array: u64) -> Result<(), MemberFault> {
+        match array == self.len {
+            true => Ok(()),
+            false => Err(MemberFault::Array { array, size: self.len }),
         }
-        Err(of_member(self.name, MemberFault::Array { array, size: self.len }))
+    }
+
+    /// The error of this member, if it cannot be read.
+    pub fn refusal(&self) -> Option<NpzError> {
+        Some(NpzError::Member { name: self.name.to_owned(), fault: *self.refused? })
     }
 }
 

@@ -50,7 +50,9 @@ pub fn sums(
     archive: &dyn Source,
     positions: &[u64],
 ) -> Result<(Vec<MemberSums>, Option<String>), FormatError> {
-    let Members { places, .. } = members(archive)?;
+    let Members { mut places, .. } = members(archive)?;
+    // what cannot be read may be said to lie anywhere
+    places.retain(|place| place.refused.is_none());
     let directory = find_directory(archive)?;
     let (mut found, mut other) = (Vec::new(), None);
     directory.entries(archive, |at, entry| {
@@ -100,7 +102,7 @@ impl DirectoryEntry {
             places.push(offset + 14);
         }
         if has_descriptor {
-            let room = next.unwrap_or(directory.range.start) - data.end;
+            let room = next.unwrap_or(directory.range.start).saturating_sub(data.end);
             let behind = read_at(archive, data.end, room.min(24))?;
             let at = self.descriptor_sum(&behind);
             places.push(data.end + at.ok_or_else(|| self.fault(MemberFault::Descriptor))?);

@@ -1,6 +1,7 @@
 //! What is wrong with a file of torch.save.
 
 use super::super::error::brief;
+use crate::format::npz::NpzError;
 use crate::shape::AsTuple;
 
 /// What is wrong with a file of torch.save.
@@ -61,6 +62,9 @@ pub enum TensorFault {
     /// The storage is not in the file.
     #[error("its storage, {:?}, is not in the file", brief(.0))]
     NoStorage(String),
+    /// The member of the archive that is the storage cannot be read.
+    #[error("its storage cannot be read: {0}")]
+    Member(#[from] NpzError),
     /// The storage has fewer bytes than are said.
     #[error("its storage is said to have {said} bytes, and has {found}")]
     ShortStorage {

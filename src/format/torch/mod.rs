@@ -18,7 +18,7 @@ use machine::Made;
 
 use super::error::FormatError;
 use super::header::first_repeated;
-use super::npz::Members;
+use super::npz::{Members, NpzError};
 use super::tensor::TensorInfo;
 use super::tensors::Tensors;
 use crate::dtype::Endian;
@@ -118,7 +118,7 @@ pub struct TorchContents {
     pub opaque: Vec<String>,
 }
 
-/// Where the storage of a name lies, if there is such a storage.
+/// Where the storage of a name lies, if there is such a storage; [`NpzError::Member`] of one that cannot be read.
 pub type PlaceStorage<'a> = &'a mut dyn FnMut(&str) -> Result<Option<StoragePlace>, FormatError>;
 
 /// What is in the object of a pickle, which is the range `pickle` of `source`.
@@ -175,7 +175,11 @@ fn placed(
     place: PlaceStorage<'_>,
 ) -> Result<Result<TensorInfo, TensorFault>, FormatError> {
     let key = &tensor.storage.key;
-    Ok(match place(key)? {
+    let place = match place(key) {
+        Err(FormatError::Npz(error @ NpzError::Member { .. })) => return Ok(Err(error.into())),
+        place => place?,
+    };
+    Ok(match place {
         Some(StoragePlace { part, bytes }) => tensor
             .place(0..bytes.end.saturating_sub(bytes.start), endian)
             .map(|it| it.placed(part, bytes.start)),

@@ -211,6 +211,9 @@ pub enum ZarrError {
     /// Metadata that break the rules, or want what is not there.
     #[error("{0}")]
     Metadata(String),
+    /// Metadata or a chunk that are there, and whose bytes cannot be read.
+    #[error("{0}")]
+    Value(String),
     /// A dtype without a counterpart.
     #[error("dtype {0} has no counterpart here")]
     DType(String),

@@ -11,7 +11,7 @@ use zarrs::storage::{
     StoreKey,
 };
 
-use super::keys::ATTRIBUTES;
+use super::keys::{ATTRIBUTES, METADATA};
 use crate::error::Error;
 use crate::format::spare;
 use crate::format::zarr::{self, ArrayStore, ValueStore, ZarrError, ZarrNode};
@@ -43,6 +43,12 @@ pub(super) trait Hierarchy: Send + Sync {
 
     /// The names below a group, in order.
     fn children(&self, group: &str) -> Result<Vec<String>, SourceError>;
+
+    /// Why a value below an array cannot be read, though it is there, where that is known without reading it.
+    fn refused(&self, path: &str) -> Option<String> {
+        let _ = path;
+        None
+    }
 
     /// What lies below an array.
     fn array(&self, path: &str) -> ArrayStore;
@@ -138,11 +144,22 @@ pub(super) fn input(
                 let name = (!path.is_empty()).then(|| path.clone());
                 arrays.insert(path, TensorInfo { name, ..*tensor });
             }
-            Node::Unfit(error) if path.is_empty() => {
-                return Err(Error::file(location, FormatError::from(error)));
-            }
             Node::Unfit(error) => {
-                unreadable.push(Unreadable { name: path, error: error.into() });
+                let below = match error {
+                    // it may be that of a group
+                    ZarrError::Value(_) => named_below(hierarchy, &path)
+                        .map_err(|error| Error::file(location, error))?,
+                    _ => Vec::new(),
+                };
+                let name = match path.is_empty() {
+                    true if below.is_empty() => {
+                        return Err(Error::file(location, FormatError::from(error)));
+                    }
+                    true => "/".to_owned(),
+                    false => path,
+                };
+                paths.extend(below);
+                unreadable.push(Unreadable { name, error: error.into() });
             }
             Node::Group(_) if path.split('/').count() > MAX_DEPTH => {
                 let error = ZarrError::Metadata(format!("more than {MAX_DEPTH} groups in another"));
@@ -165,6 +182,14 @@ pub(super) fn input(
     Ok(Input { unreadable, ..Input::of_file(location, Bytes::Random(bytes), contents) })
 }
 
+/// The paths just below a group that have metadata of their own.
+fn named_below(hierarchy: &dyn Hierarchy, group: &str) -> Result<Vec<String>, SourceError> {
+    let paths = hierarchy.children(group)?.into_iter().map(|name| below(group, &name));
+    let is_there = |name: &str| !matches!(hierarchy.value(name), Ok(None));
+    let is_named = |path: &String| METADATA.iter().any(|name| is_there(&below(path, name)));
+    Ok(paths.filter(is_named).collect())
+}
+
 enum Node {
     Array(Box<TensorInfo>),
     Unfit(ZarrError),
@@ -181,25 +206,55 @@ fn read(
     let metadata = |name: &str| {
         let value = hierarchy.value(&below(path, name));
         let read = |value: Box<dyn StoredValue + '_>| value.read(0..value.len().min(MAX_METADATA));
-        let bytes = value.and_then(|value| value.map(read).transpose());
-        bytes.map_err(|error| Error::file(location, error))
-    };
-    let array =
-        |json| Ok(Node::Array(Box::new(zarr::array(hierarchy.array(path), json, refuses)?)));
-    let node = if let Some(json) = metadata("zarr.json")? {
-        zarr::node(&json).and_then(|node| match node {
-            ZarrNode::Array(json) => array(json),
-            ZarrNode::Group(annotations) => Ok(Node::Group(annotations)),
-        })
-    } else if let Some(json) = metadata(".zarray")? {
-        zarr::array_v2(&json, metadata(ATTRIBUTES)?.as_deref()).and_then(array)
-    } else {
-        match metadata(ATTRIBUTES)? {
-            Some(json) => zarr::group_v2(&json).map(Node::Group),
-            None => Ok(Node::Group(Annotations::default())),
+        match value.and_then(|value| value.map(read).transpose()) {
+            // damaged, while what lies beside it may be whole
+            Err(SourceError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                Err(Unread::Unfit(ZarrError::Value(format!("{name}: {error}"))))
+            }
+            read => read.map_err(|error| Unread::Failed(Error::file(location, error))),
         }
     };
-    Ok(node.unwrap_or_else(Node::Unfit))
+    let array = |json| {
+        let tensor = zarr::array(hierarchy.array(path), json, refuses)?;
+        match hierarchy.refused(path) {
+            Some(error) => Err(ZarrError::Value(error)),
+            None => Ok(Node::Array(Box::new(tensor))),
+        }
+    };
+    let node = || {
+        if let Some(json) = metadata("zarr.json")? {
+            return Ok(match zarr::node(&json)? {
+                ZarrNode::Array(json) => array(json)?,
+                ZarrNode::Group(annotations) => Node::Group(annotations),
+            });
+        }
+        if let Some(json) = metadata(".zarray")? {
+            return Ok(array(zarr::array_v2(&json, metadata(ATTRIBUTES)?.as_deref())?)?);
+        }
+        Ok(match metadata(ATTRIBUTES)? {
+            Some(json) => Node::Group(zarr::group_v2(&json)?),
+            None => Node::Group(Annotations::default()),
+        })
+    };
+    match node() {
+        Ok(node) => Ok(node),
+        Err(Unread::Unfit(error)) => Ok(Node::Unfit(error)),
+        Err(Unread::Failed(error)) => Err(error),
+    }
+}
+
+/// Why there is nothing known of a path.
+enum Unread {
+    /// What is there is not read.
+    Unfit(ZarrError),
+    /// It could not be read.
+    Failed(Error),
+}
+
+impl From<ZarrError> for Unread {
+    fn from(error: ZarrError) -> Unread {
+        Unread::Unfit(error)
+    }
 }
 
 /// The range of a value of that length which is asked for: an index of a shard may say any.
