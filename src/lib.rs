@@ -154,8 +154,8 @@ pub use gather::{GatherError, Options as GatherOptions, OutOfRange};
 #[cfg(feature = "ndarray")]
 pub use handle::tensor_of;
 pub use handle::{
-    Change, Editable, Element, HeldFault, JoinedSlices, ReadChunks, ReadFault, Slice, Tensor,
-    TensorFile,
+    Change, Editable, Element, HeldFault, JoinedSlices, LoadedTensor, ReadChunks, ReadFault, Slice,
+    Tensor, TensorFile,
 };
 pub use handle::{ELLIPSIS, IntoIndex, NEW_AXIS, step};
 pub use handle::{concatenate, merge, open_file as open, stack, tensor, write_all};

@@ -5,6 +5,10 @@
 //! exact value, ties to even. NumPy's `format_float_positional` and `format_float_scientific` are
 //! the reference for every choice made here; a shortest decimal cut to a precision afterwards would
 //! be rounded twice.
+//!
+//! **Why no package.** The standard library gives the shortest digits of a
+//! `f32` or `f64`, or a number of them of the exact value, but not both rules at once, as NumPy's
+//! columns need them, and nothing of float16 and long doubles.
 
 use std::cmp::Ordering;
 use std::fmt::Write;

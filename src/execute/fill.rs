@@ -3,6 +3,16 @@
 //! A mapped input lends all of a piece's byte bounds at once. One that is read by position is asked
 //! for windows of bounded length, in the order of the input: a box that spans more, or has long gaps,
 //! is divided along its longest stride until each part is worth one read, or is a single run.
+//!
+//! **Buffers.** A worker packs a piece into a buffer of its own, converts it there (`Conversion`: today
+//! the byte order, or a cast into a second buffer), and writes it with one call. Writing straight from a
+//! mapped input was several times slower: the kernel takes page faults while it holds the output file's
+//! lock. The buffer is 256 KiB because it shares the second-level cache with its part of the input; pieces
+//! of 1 MiB and more, which fall out of it, halve the rate or worse. Where it begins in a page is chosen for
+//! each piece (`execute/fill.rs`): on some processors reads, writes and copies are five to thirty times
+//! slower between places that lie 1 to 31 bytes apart in their pages (`execute/pack/mod.rs`), as those of
+//! `malloc` and of the blocks of a file do. The file is allocated first, so that workers never wait for
+//! each other to extend it.
 
 use std::ops::{Deref, DerefMut, Range};
 

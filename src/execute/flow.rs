@@ -6,6 +6,11 @@
 //! until earlier panels are packed and their memory is free. The other one brings what was written to the disk, piece by
 //! piece, and lets memory go when it is there. So kernels need not choose what to drop, which in a
 //! small control group is often what is needed next, and nobody waits for a whole memory of unwritten bytes.
+//!
+//! Ranges of a map are read in large pages,
+//! with the gaps between them where those are no longer (`Advice::Load`): single pages cost a processor more
+//! than they cost a fast disk. Pages that rows of the output share with rows that were written and let go long before
+//! are read ahead too (`Sink::expect`): a worker would wait for each.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -4,6 +4,15 @@
 //! roughly from the beginning to the end. Where the sink takes bytes in order only, each worker waits for its piece's turn with the packed buffer in
 //! hand: memory stays at one buffer a worker, and packing overlaps writing. Pieces of several rows, for
 //! which a worker would wait for another one's writes, wait themselves: two buffers a worker.
+//!
+//! **Which error is reported.** That of the piece
+//! with the lowest number. Numbers are handed out in order, so when a piece fails, all before it are
+//! taken already; they are finished, and a failure among them takes precedence. A panic is a failure of
+//! its piece: no worker waits for a turn that never comes.
+//!
+//! A file takes one write at a time: a worker that has packed a box, which needs many, packs one more
+//! while another worker writes. A plain range that is not in memory has at least eight workers, most of which
+//! wait for the disk. Jobs of less than 2 MiB run on the calling thread, since starting a pool takes longer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};

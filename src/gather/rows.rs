@@ -9,6 +9,12 @@
 //!     list 0   2 positions       steps 1, 0
 //!     list 1   3 positions       steps 0, 1
 //! ```
+//!
+//! Rows whose places follow each other are one entry of a block
+//! (`gather/rows.rs`), a box that is packed, read, prefetched or written like any other: of a mask
+//! they are found where it is true for long, of other lists among the offsets. Where neighbours are few,
+//! each row stays by itself. Single items of a map that a mask keeps have no places at all: they are
+//! compressed from the map by the bytes of the mask (`execute/pack/compress.rs`).
 
 use std::ops::Range;
 

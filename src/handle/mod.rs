@@ -21,7 +21,7 @@ pub use change::{Change, Editable};
 pub use file::{Tensor, TensorFile, open as open_file};
 pub use held::{HeldFault, tensor};
 pub use index::{ELLIPSIS, IntoIndex, NEW_AXIS, step};
-pub use read::{Element, ReadChunks, ReadFault};
+pub use read::{Element, LoadedTensor, ReadChunks, ReadFault};
 pub use slice::{JoinedSlices, Slice, concatenate, merge, stack, write_all};
 
 /// The output at a path, with options that its format has.

@@ -1,5 +1,6 @@
 //! Slices read into memory.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +12,10 @@ use sealed::InMemory;
 use crate::cast::{Cast, Casting};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Error, Fault};
+use crate::execute::pack::swap_bytes;
 use crate::execute::{Conversion, ExecuteError, Progress};
+use crate::format::FormatError;
+use crate::format::safetensors::dtype_of;
 use crate::handle::file::File;
 use crate::handle::slice::Slice;
 use crate::input::{Input, failed_source};
@@ -102,6 +106,42 @@ impl Slice {
         let mut bytes = zeroes.ok_or_else(|| self.failed(ReadFault::TooLarge))?;
         self.fill(&mut bytes, self.conversion())?;
         Ok(bytes)
+    }
+
+    /// Read the slice into memory as the `safetensors` package takes tensors.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("a.npy");
+    /// # use tslice::dtype::{DType, Endian, Scalar};
+    /// # let big = DType::Scalar(Scalar::I16, Endian::Big);
+    /// # let header = tslice::format::npy::header(&big, &[2], Default::default())?;
+    /// # std::fs::write(&path, [&header[..], &[0, 1, 2, 0]].concat())?;
+    /// let tensor = tslice::open(path)?.only()?.all().load()?;
+    /// let bytes = safetensors::serialize([("a", tensor)], None)?;
+    /// let read = safetensors::SafeTensors::deserialize(&bytes)?;
+    /// assert_eq!(read.tensor("a")?.data(), [1, 0, 0, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`read`](Slice::read); a dtype that the format lacks.
+    pub fn load(&self) -> Result<LoadedTensor, Error> {
+        let dtype = match self.dtype() {
+            DType::Scalar(scalar, _) => dtype_of(*scalar),
+            _ => None,
+        };
+        let Some(dtype) = dtype else {
+            let dtype = self.dtype().clone();
+            return Err(self.failed(FormatError::Unsupported { dtype, format: "safetensors" }));
+        };
+        let lens = self.shape().iter().map(|&len| usize::try_from(len));
+        let shape = lens.collect::<Result<_, _>>().map_err(|_| self.failed(ReadFault::TooLarge))?;
+        let mut bytes = self.read_bytes()?;
+        if matches!(self.dtype(), DType::Scalar(_, Endian::Big)) {
+            swap_bytes(&mut bytes, self.dtype().swap_width());
+        }
+        Ok(LoadedTensor { dtype, shape, bytes })
     }
 
     /// Read the slice in chunks of `len` positions along an axis, of which a negative one counts from the end; the last
@@ -208,6 +248,32 @@ impl<T> Iterator for ReadChunks<T> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         (0, usize::try_from(self.left).ok())
+    }
+}
+
+/// A slice in memory, in C order and little-endian: a tensor for `safetensors::serialize`.
+#[derive(Clone, Debug)]
+pub struct LoadedTensor {
+    dtype: ::safetensors::Dtype,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl ::safetensors::View for LoadedTensor {
+    fn dtype(&self) -> ::safetensors::Dtype {
+        self.dtype
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.bytes)
+    }
+
+    fn data_len(&self) -> usize {
+        self.bytes.len()
     }
 }
 

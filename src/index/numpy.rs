@@ -11,6 +11,8 @@
 //! assert_eq!(format(&spanned.expr).text, "[-1, 2:4, None, ...]");
 //! assert_eq!(parse("5, ::0").unwrap_err().to_string(), "slice step cannot be zero");
 //! ```
+//!
+//! **Why no package.** The grammar is small, and every error must point at its item.
 
 use std::fmt;
 use std::ops::Range;

@@ -4,6 +4,11 @@
 //! are read with the axes that stay first, so that those of a slice follow each other. Summaries are
 //! held for a band of slices at a time, as many as bounded memory has room for, and any number of
 //! workers add to them: sums are exact, so that it does not matter who adds what.
+//!
+//! Long stretches are summed up beside a summary first, so that workers of a few long slices do not wait for
+//! each other. The slices of a tensor that goes to a file are taken in the order of the
+//! memory, and their elements put where they belong by a `StridedSink`; streams and tables have them in the
+//! order of their positions.
 
 use std::cmp::Reverse;
 use std::ops::Range;

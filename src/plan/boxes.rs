@@ -11,6 +11,22 @@
 //!          a3 b3 c3 d3 | e3                  d0 d1 d2 d3 | d4
 //!          ------------+                     ------------+
 //! ```
+//!
+//! Where other axes are close together in the input than in the output
+//! (Fortran to C, transposed views), a piece is a box of both: it takes axes in the input's order until
+//! they make a stretch of a cache line (of a few KiB, where the input is read by position), and axes in
+//! the output's order until its rows, each of which is a write, are 256 KiB long, or the box 2 MiB: rows
+//! of 64 KiB that begin anywhere are written at half the rate of longer ones. No two boxes need the same
+//! stretch, but neighbours need the same pages: those of a box are at most an eighth of the memory of the
+//! machine or of the control group (`execute/memory.rs`), so that each page is read once.
+//! Where input and output together do not fit in memory and the input is not there, boxes are counted
+//! panel by panel (`plan/boxes.rs`). A panel is a part of the selection whose pages of the input fit in a
+//! little more than half of the memory, next to the beginning of the panel that follows, and as wide in the input and as tall in the output as that allows: stretches of
+//! both are about as long as the root of it, or whole rows. Each page is read once, whatever the layout.
+//! Where those are so short that requests cost more than a second pass, the first pass takes bands of the
+//! input and keeps each in the order of the output in an unnamed file (`plan/bands.rs`), and the pieces of the
+//! second one are ranges of the output (`execute/relayout.rs`): long stretches in both. The axis along
+//! which bands are cut need not be a multiple of them: each row of the output has two parts then.
 
 use std::ops::Range;
 

@@ -13,6 +13,15 @@
 //! Where another axis than the last one is contiguous in the input (a relayout), pieces are
 //! [boxes](Plan::tiled) of several rows of the output instead, so that input and output both are
 //! used by whole cache lines.
+//!
+//! Kinds of plans:
+//!
+//! - *ranges* (`Plan::new`): each piece is one range of the output, about 256 KiB. In a file
+//!   (`Tiling::first_bytes`, for a gather of short rows `GatherPieces::divided`) pieces end at multiples of
+//!   256 KiB, wherever rows end: a write that begins and ends within pages takes a third longer, since it
+//!   touches some of them twice and the page cache holds the others in smaller units.
+//! - *forward* (`Plan::forward`): for pipes, pieces that also lie one after the other in the input, each
+//!   within a window of 4 MiB; `None` where the view does not run forward, and the pipe is spooled.
 
 use std::convert::Infallible;
 use std::ops::Range;

@@ -3,6 +3,12 @@
 //! If another process truncates the file, touching a lost page raises SIGBUS. The handler in
 //! `os::sigbus` puts zero pages there and records the loss; [`Source::verify`] turns that into an
 //! error. So a job on a map reads, verifies, and only then commits.
+//!
+//! A piece that is one run of the input is read by position
+//! all the same (`Source::read`): nothing is packed, so that no page need be mapped. Where the kernel reads
+//! far ahead by itself, a range that is copied whole is not prefetched, which would only make it slower
+//! (`Source::reads_ahead`). Network file systems, block devices and `--io read`
+//! use positioned reads in large pieces instead.
 
 #![allow(unsafe_code)]
 

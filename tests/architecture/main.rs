@@ -182,6 +182,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("rustls", &["source/remote/"]),
     ("rustls_native_certs", &["source/remote/"]),
     ("rustix", &["cli/report/table.rs", "os/", "source/", "sink/"]),
+    ("::safetensors", &["format/safetensors/write.rs", "handle/read.rs"]),
     ("serde", &["format/safetensors/", "format/shards/mod.rs", "sink/parts/"]),
     (
         "serde_json",

@@ -20,11 +20,11 @@ impl Source {
     /// Whether the code names a package: `rayon::`, `use rayon`, `#[rayon(`, but not `super::rayon`
     /// nor a module of that name.
     pub(crate) fn names_package(&self, package: &str) -> bool {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let uses = |at: usize| {
             let (before, after) = (&self.code[..at], &self.code[at + package.len()..]);
-            let whole = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
-            let inner = ["super::", "crate::", "self::", "tslice::"];
-            whole && after.starts_with("::") && !inner.iter().any(|path| before.ends_with(path))
+            let path = before.strip_suffix("::").unwrap_or_default();
+            after.starts_with("::") && !before.ends_with(is_word) && !path.ends_with(is_word)
         };
         self.code.match_indices(package).any(|(at, _)| uses(at))
     }

@@ -1,4 +1,9 @@
 //! `tslice view -o PICTURE.png`, and `--image` in the terminal.
+//!
+//! **Why no package.** Half blocks in colours work in every terminal
+//! of today, through `ssh` and `tmux` too. `viuer` knows the protocols of kitty, iTerm and sixel, but brings
+//! `image` with its decoders, `crossterm` and a dozen more; and these protocols cannot be tested here. Who
+//! wants more pixels writes a `.png`.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -8,6 +8,12 @@
 //! $ TSLICE_COMPLETE=fish tslice -- 'tslice model.safetensors -t head.'
 //! v   head.weight   float32 (64, 100)
 //! ```
+//!
+//! **Why no package.** Clap_complete's static scripts cannot express a main
+//! job without a subcommand (its zsh script completes no subcommand then) and know no file. With its
+//! engine the program answers for itself. Its scripts for that put names with spaces or quotes into
+//! bash's line as they are, split words at `=` there, and complete file names themselves, without
+//! `$HOME`; PowerShell's runs what was typed. Those here leave file names to the shell.
 
 use std::ffi::{OsStr, OsString};
 

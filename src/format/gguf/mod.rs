@@ -8,6 +8,11 @@
 //! Tensors begin at multiples of the alignment behind the header. Those of quantised types are blocks of
 //! elements along the last axis ([`BlockType`](crate::dtype::BlockType)), of which nothing here says what is
 //! in them. The format is described in ggml's `docs/gguf.md`.
+//!
+//! The elements of a quantised tensor have no bytes of their own: so many neighbours along the last axis
+//! are a block (`BlockType`). Such a tensor has blocks for items, which its shape counts, so that everything behind the
+//! index moves them as it moves other items of bytes. An index counts elements: `OpenIndex::resolve` applies it to the
+//! shape in elements, and makes of the last axis of the selection one of blocks, or an error.
 
 use std::io::Read;
 

@@ -9,6 +9,9 @@
 //! The rules are those of the format's document; where they are stricter than the `safetensors`
 //! package (which lets the last of two tensors of one name win), the document is followed. The tests
 //! hold this reader and writer, and the names of dtypes, against that package.
+//!
+//! **Why no package.** A tensor named twice, holes, and a file longer than its
+//! header says are errors of the format that must be found from the header alone.
 
 use crate::shape::MAX_NDIM;
 
@@ -17,6 +20,7 @@ mod write;
 
 pub(crate) use read::{begins, header_len};
 pub use read::{metadata_of_json, read};
+pub(crate) use write::dtype_of;
 pub(super) use write::scalar;
 pub use write::{HeaderText, header, longer, stored_dtype};
 

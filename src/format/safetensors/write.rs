@@ -1,9 +1,11 @@
 //! Headers that are written.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 
-use serde::Serialize;
+use ::safetensors::Dtype;
+use ::safetensors::tensor::TensorInfo;
+use serde::de::value::{Error as NoDtype, StrDeserializer};
+use serde::{Deserialize, Serialize};
 
 use super::super::error::brief;
 use super::super::header::first_repeated;
@@ -94,7 +96,7 @@ impl HeaderText {
         shape: &[u64],
         bytes: u64,
     ) -> Result<(), FormatError> {
-        let (scalar, spelled) = known(dtype).ok_or_else(|| FormatError::Unsupported {
+        let (scalar, dtype) = known(dtype).ok_or_else(|| FormatError::Unsupported {
             dtype: dtype.clone(),
             format: "safetensors",
         })?;
@@ -105,18 +107,21 @@ impl HeaderText {
             let (tensor, ndim) = (brief(name), shape.len());
             return Err(SafetensorsError::TooManyAxes { tensor, ndim }.into());
         }
-        let (begin, end) = (self.begin, self.begin.saturating_add(bytes));
+        let begin = self.begin;
+        let end = begin.saturating_add(bytes);
         checked_bytes(name, scalar, shape, [begin, end])?;
+        let info = TensorInfo {
+            dtype,
+            shape: shape.iter().map(|&len| in_memory(len, name)).collect::<Result<_, _>>()?,
+            data_offsets: (in_memory(begin, name)?, in_memory(end, name)?),
+        };
         let text = &mut self.text;
         if !std::mem::replace(&mut self.is_first, false) {
             text.push(b',');
         }
         write_json(text, name)?;
-        write!(text, ":{{\"dtype\":\"{spelled}\",\"shape\":[")?;
-        for (axis, len) in shape.iter().enumerate() {
-            write!(text, "{}{len}", if axis > 0 { "," } else { "" })?;
-        }
-        write!(text, "],\"data_offsets\":[{begin},{end}]}}")?;
+        text.push(b':');
+        write_json(text, &info)?;
         self.begin = end;
         Ok(())
     }
@@ -155,10 +160,23 @@ fn write_json<T: Serialize + ?Sized>(
     Ok(serde_json::to_writer(text, value)?)
 }
 
-/// A type that the format has, and its name for it.
-pub(super) fn known(dtype: &DType) -> Option<(Scalar, &'static str)> {
+/// A size or position as the `safetensors` package counts it; an error on machines of 32 bits alone.
+fn in_memory(number: u64, name: &str) -> Result<usize, SafetensorsError> {
+    let too_large =
+        || SafetensorsError::TooLarge { tensor: brief(name), shape: format!("[.., {number}, ..]") };
+    usize::try_from(number).map_err(|_| too_large())
+}
+
+/// A type that the format has, little-endian.
+fn known(dtype: &DType) -> Option<(Scalar, Dtype)> {
     let DType::Scalar(scalar, Endian::Little) = *dtype else { return None };
-    Some((scalar, scalar.safetensors_name()?))
+    Some((scalar, dtype_of(scalar)?))
+}
+
+/// The type as the `safetensors` package has it.
+pub(crate) fn dtype_of(scalar: Scalar) -> Option<Dtype> {
+    let name = StrDeserializer::<NoDtype>::new(scalar.safetensors_name()?);
+    Dtype::deserialize(name).ok()
 }
 
 /// The type in which elements of a `dtype` are stored, always little-endian; `None` where the
@@ -177,7 +195,6 @@ pub(in crate::format) fn scalar(name: &str) -> Option<Scalar> {
 mod tests {
     use std::collections::HashSet;
 
-    use ::safetensors::Dtype;
     use proptest::prelude::*;
 
     use super::super::read::{ends_at_byte, read};
@@ -258,7 +275,9 @@ mod tests {
                 let ours = contents.tensors.iter().find(|t| t.name.as_ref() == Some(name)).unwrap();
                 prop_assert_eq!((&ours.dtype, &ours.shape, ours.bytes()), (dtype, shape, *bytes));
                 let view = theirs.tensor(name).unwrap();
-                prop_assert_eq!(view.dtype().to_string(), known(dtype).unwrap().1);
+                let (scalar, theirs) = known(dtype).unwrap();
+                prop_assert_eq!(view.dtype(), theirs);
+                prop_assert_eq!(Some(theirs.to_string()), scalar.safetensors_name().map(str::to_owned));
                 prop_assert_eq!(view.data().len() as u64, *bytes);
             }
         }

@@ -8,6 +8,29 @@
 //! ```text
 //!   announced ranges ─► network (queue, blocks) ─► fetch (one range, tried again) ─► stores, wire
 //! ```
+//!
+//! - Before a piece begins, `execute/flow.rs` asks it and the pieces behind it which ranges they need
+//!   (`Pieces::needs`), merges those, and announces them, as many as the source has use for. A dry run counts
+//!   the same steps.
+//! - *Needed* are the ranges of the selection in the order in which they are read, those at most 128 KiB
+//!   apart made one, cut at the ends of files and after 2 MiB. `tests/remote/check.py` computes that with
+//!   NumPy: a run makes at most 1.1 times as many requests, and as many bytes, besides its header. The
+//!   header is one request of 16 KiB, and a second one for the rest of a longer one.
+//! - One thread runs the network (`network.rs`), for all remote files that are open, and ends with the last.
+//!   It keeps 16 MiB on their way or unread, and makes at most 32 requests at a time. A worker that waits
+//!   for bytes that nobody announced asks for them itself; if it reads on from there, for more each time.
+//! - Each request carries the ETag of the first one (`If-Match`), and ETag, version, date and length of each
+//!   answer are compared (`fetch.rs`). A weak ETag is only compared. Answers that break off are continued.
+//! - `object_store` makes the requests of S3, Google and Azure, and reads the answers of all. Its client is
+//!   ours (`wire.rs`): one for all, which counts, follows redirects of URLs once, sends tokens to one host
+//!   only, and notes what the store's errors do not tell (status, `Retry-After`). The retries of
+//!   `object_store` are off, since they know neither bodies that break off nor `Retry-After`.
+//! - A server without ranges is a `Stream`: a thread writes the answer to a pipe (`whole.rs`).
+//! - Secrets: an `Address` shows itself without them, errors of other packages are not printed but their
+//!   innermost cause, and `cli/report/failure.rs` masks what looks like an address with a query in any
+//!   message.
+//! - Index tensors that are remote are copied to a temporary file, since they are read more than once
+//!   (`Input::nearby`).
 
 use std::time::Duration;
 
