@@ -1,6 +1,5 @@
 //! Errors that say which file, which tensor, and why.
 
-use std::any::Any;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -131,12 +130,12 @@ impl Error {
 }
 
 /// What went wrong: an error of one of the library's modules, each of which has types of its own.
+/// Whoever has words or a hint of its own for one asks for its type ([`Cause::downcast_ref`]).
 #[derive(Debug)]
-pub struct Cause(Box<dyn Fault>);
+pub struct Cause(Box<dyn std::error::Error + Send + Sync>);
 
-/// An error that can be the [`Cause`] of another one, which names the file and the tensor. Whoever
-/// has words or a hint of its own for it asks for its type ([`Cause::downcast_ref`]).
-pub trait Fault: Any + std::error::Error + Send + Sync {}
+/// An error that can be the [`Cause`] of an [`Error`]. `Error` itself is none, so that no file is named twice.
+pub(crate) trait Fault: std::error::Error + Send + Sync + 'static {}
 
 impl Fault for io::Error {}
 impl Fault for CastError {}
@@ -169,30 +168,21 @@ impl<F: Fault> From<F> for Cause {
 
 impl Cause {
     /// The error, where it is of that type.
-    pub fn downcast_ref<F: Fault>(&self) -> Option<&F> {
-        let fault: &dyn Any = self.0.as_ref();
-        fault.downcast_ref()
+    pub fn downcast_ref<T: std::error::Error + 'static>(&self) -> Option<&T> {
+        self.0.downcast_ref()
     }
 
     /// The error, to be changed, where it is of that type.
-    pub(crate) fn downcast_mut<F: Fault>(&mut self) -> Option<&mut F> {
-        let fault: &mut dyn Any = self.0.as_mut();
-        fault.downcast_mut()
+    pub(crate) fn downcast_mut<T: std::error::Error + 'static>(&mut self) -> Option<&mut T> {
+        self.0.downcast_mut()
     }
 
     /// The error, where it is of that type.
     ///
     /// # Errors
     /// This cause, which is of another type.
-    pub fn downcast<F: Fault>(self) -> Result<F, Cause> {
-        match self.downcast_ref::<F>() {
-            None => Err(self),
-            Some(_) => {
-                let fault: Box<dyn Any> = self.0;
-                let fault = fault.downcast().map(|fault| *fault);
-                fault.map_err(|_| io::Error::other("an error of another type").into())
-            }
-        }
+    pub fn downcast<T: std::error::Error + 'static>(self) -> Result<T, Cause> {
+        self.0.downcast().map(|error| *error).map_err(Cause)
     }
 }
 

@@ -144,7 +144,7 @@ mod os;
 
 pub use cast::{CastError, Casting};
 pub use dtype::{BlockType, DType, Endian, Field, NpyType, Scalar, Structure};
-pub use error::{Cause, Error, Fault, FileName};
+pub use error::{Cause, Error, FileName};
 pub use execute::{ExecuteError, FillError, Workers};
 pub use format::{
     ChunkCodec, Chunks, Format, FormatError, NameError, Storage, StorageKind, TensorInfo,

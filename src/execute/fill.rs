@@ -310,8 +310,7 @@ pub fn run_forward(
         for runs in &piece.input {
             let bounds = runs.byte_bounds();
             window.resize((bounds.end - bounds.start) as usize, 0);
-            read_ahead_to(stream, bounds.start as u64, &mut window)
-                .map_err(|error| ExecuteError::Fill { transfer: 0, error: error.into() })?;
+            read_ahead_to(stream, bounds.start as u64, &mut window)?;
             let now = split_first(&mut rest, runs.bytes());
             let first = (runs.offset - bounds.start) as usize;
             pack(&runs.axes, runs.run, &window, first, now);

@@ -181,6 +181,44 @@ pub enum ExecuteError {
     Panicked,
 }
 
+impl ExecuteError {
+    /// Why a piece could not be filled, where that is the reason.
+    ///
+    /// # Errors
+    /// This error, which has another reason.
+    pub(crate) fn into_fill(self) -> Result<FillError, ExecuteError> {
+        match self {
+            ExecuteError::Fill { error, .. } => Ok(error),
+            error => Err(error),
+        }
+    }
+
+    /// The error of an input, where that is the reason.
+    ///
+    /// # Errors
+    /// This error, which has another reason.
+    pub(crate) fn into_source(self) -> Result<SourceError, ExecuteError> {
+        match self {
+            ExecuteError::Fill { error: FillError::Source(error), .. } => Ok(error),
+            error => Err(error),
+        }
+    }
+}
+
+/// The error of the first transfer, or the only one.
+impl From<FillError> for ExecuteError {
+    fn from(error: FillError) -> ExecuteError {
+        ExecuteError::Fill { transfer: 0, error }
+    }
+}
+
+/// The error of the input of the first transfer, or the only one.
+impl From<SourceError> for ExecuteError {
+    fn from(error: SourceError) -> ExecuteError {
+        FillError::from(error).into()
+    }
+}
+
 /// Why a piece could not be filled.
 #[derive(Debug, thiserror::Error)]
 pub enum FillError {

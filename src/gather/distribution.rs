@@ -98,12 +98,7 @@ pub(crate) fn pays(rows: &Range<u64>, tensor: &Range<u64>, slab: &Runs) -> bool 
 /// # Errors
 /// Temporary files of so many bytes in all do not fit there.
 pub(crate) fn has_room(bytes: u64) -> Result<bool, ExecuteError> {
-    scratch_fits(bytes).map_err(|error| failed(SourceError::unspooled(error)))
-}
-
-/// The error of a source.
-fn failed(error: SourceError) -> ExecuteError {
-    ExecuteError::Fill { transfer: 0, error: FillError::Source(error) }
+    Ok(scratch_fits(bytes).map_err(SourceError::unspooled)?)
 }
 
 impl<'a> Distribution<'a> {
@@ -173,8 +168,7 @@ impl<'a> Distribution<'a> {
         let mut table: Vec<AtomicU64> = table;
         let bands = self.first_places(&mut table);
         let kept = bands.last().copied().unwrap_or(0);
-        let (sink, file) =
-            ScratchSink::new(kept * PLACE).map_err(|error| failed(unspooled(error)))?;
+        let (sink, file) = ScratchSink::new(kept * PLACE).map_err(unspooled)?;
         let places = Some(PlaceFile { count: kept, origins: &sink });
         let placing = ListPass { of: &self, table: &table, places, progress };
         let one = Workers::new(1);
@@ -183,7 +177,7 @@ impl<'a> Distribution<'a> {
         let table: Vec<u64> = table.into_iter().map(AtomicU64::into_inner).collect();
         Ok(PlacedRows {
             bands: PlacedSlabs {
-                places: open_spooled(file, kept * PLACE).map_err(failed)?,
+                places: open_spooled(file, kept * PLACE)?,
                 slab: self.slab.clone(),
                 within: self.tensor.clone(),
                 stages: self.bands_ahead(&bands),

@@ -100,8 +100,7 @@ impl Mask {
     ) -> Result<Mask, ExecuteError> {
         let axes = layout.axes().map_err(|_| {
             let (start, end, len) = (layout.offset(), u64::MAX, source.len());
-            let error = FillError::Source(SourceError::OutOfBounds { start, end, len });
-            ExecuteError::Fill { transfer: 0, error }
+            SourceError::OutOfBounds { start, end, len }
         })?;
         let runs = Runs { offset: layout.offset() as i64, axes, run: 1 }.coalesced();
         let len = runs.bytes();

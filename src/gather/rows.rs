@@ -559,8 +559,7 @@ impl Rows {
     ) -> Result<(), ExecuteError> {
         for (number, (list, source)) in self.lists.iter().zip(sources).enumerate() {
             let tuples = list.tuples.clone().in_their_order();
-            let reader = TupleReader::new(number, tuples, *source, workers)
-                .map_err(|error| ExecuteError::Fill { transfer: 0, error })?;
+            let reader = TupleReader::new(number, tuples, *source, workers)?;
             reader.check(workers)?;
         }
         Ok(())

@@ -7,7 +7,7 @@
 
 use super::mask::MaskPositions;
 use super::positions::Positions;
-use crate::execute::{ExecuteError, FillError, Workers, spool};
+use crate::execute::{FillError, Workers, spool};
 use crate::permutation::Permutation;
 use crate::plan::Plan;
 use crate::source::Source;
@@ -116,12 +116,11 @@ impl<'a> TupleReader<'a> {
         if given.window_limit().is_none() || positions.bytes() == 0 || once() {
             return Ok(reader(Tuples::Numbers(positions), None));
         }
-        let spooled = spool(given, numbers, tuple, workers).map_err(|error| match error {
-            ExecuteError::Fill { error: FillError::Source(error), .. } => {
-                FillError::Indices { list, error }
-            }
-            ExecuteError::Fill { error, .. } => error,
-            error => {
+        let spooled = spool(given, numbers, tuple, workers);
+        let spooled = spooled.map_err(|error| match error.into_fill() {
+            Ok(FillError::Source(error)) => FillError::Indices { list, error },
+            Ok(error) => error,
+            Err(error) => {
                 let error = std::io::Error::other(error.to_string()).into();
                 FillError::Indices { list, error }
             }

@@ -10,7 +10,7 @@ use super::watched::Watched;
 use super::{Bytes, Input, Location};
 use crate::dtype::Endian;
 use crate::error::{Error, Fault};
-use crate::execute::{ExecuteError, FillError, Progress, UNKNOWN, Workers};
+use crate::execute::{Progress, UNKNOWN, Workers};
 use crate::format::{Contents, Format, FormatError, TensorInfo};
 use crate::input::TextFault;
 use crate::runs::Runs;
@@ -199,13 +199,11 @@ impl Input {
             return Ok(source);
         }
         let runs = Runs::contiguous(start, end - start);
-        let copied =
-            execute::spool(source.as_ref(), &runs, 1, workers).map_err(|error| match error {
-                ExecuteError::Fill { error: FillError::Source(error), .. } => {
-                    failed_source(&self.location, error)
-                }
-                error => error.into(),
-            })?;
+        let copied = execute::spool(source.as_ref(), &runs, 1, workers);
+        let copied = copied.map_err(|error| match error.into_source() {
+            Ok(error) => failed_source(&self.location, error),
+            Err(error) => error.into(),
+        })?;
         self.at(start, copied)
     }
 

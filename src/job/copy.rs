@@ -179,11 +179,9 @@ impl<'a> Writing<'a> {
         {
             let (location, contents) = (&input.location, &input.contents);
             for (take, plan) in takes.iter().zip(&plans) {
-                self.forward(stream, take, plan).map_err(|error| match error {
-                    ExecuteError::Fill { error: FillError::Source(error), .. } => {
-                        failed_stream(location, stream, contents, error)
-                    }
-                    error => self.failed(location, error),
+                self.forward(stream, take, plan).map_err(|error| match error.into_source() {
+                    Ok(error) => failed_stream(location, stream, contents, error),
+                    Err(error) => self.failed(location, error),
                 })?;
             }
             return Ok(());
@@ -304,11 +302,7 @@ impl<'a> Writing<'a> {
         let transfers = std::slice::from_ref(transfer);
         let outcome = self.execute(transfers, self.sink());
         transfer.source.verify()?;
-        outcome.map_err(|error| match error {
-            ExecuteError::Fill { error: FillError::Source(error), .. } => error.into(),
-            ExecuteError::Sink(error) => self.failed_sink(error),
-            error => error.into(),
-        })
+        outcome.map_err(|error| failed_run(error, None, self.name.clone()))
     }
 
     fn pieces<'t>(
@@ -342,19 +336,13 @@ impl<'a> Writing<'a> {
             {
                 error
             }
-            FillError::Position(_) | FillError::Indices { .. } => take.region.failed_fill(error),
+            FillError::Position(_) | FillError::Indices { .. } => take.region.failed(error.into()),
             error => self.failed(location, ExecuteError::Fill { transfer, error }),
         }
     }
 
     fn failed(&self, input: &Location, error: ExecuteError) -> Error {
-        match error {
-            ExecuteError::Fill { error: FillError::Source(error), .. } => {
-                failed_source(input, error)
-            }
-            ExecuteError::Sink(error) => self.failed_sink(error),
-            error => error.into(),
-        }
+        failed_run(error, Some(&input.into()), self.name.clone())
     }
 
     pub(crate) fn failed_sink(&self, error: SinkError) -> Error {
@@ -416,10 +404,7 @@ pub fn out_of_core(
         let Take { conversion, unit, at, .. } = *take;
         let to = ReadFor::Position(at);
         let by = ReadBy { source, conversion, unit, to, workers, progress };
-        let one = take.region.out_of_core(&by).map_err(|error| match error {
-            ExecuteError::Fill { error, .. } => take.region.failed_fill(error),
-            error => error.into(),
-        })?;
+        let one = take.region.out_of_core(&by).map_err(|error| take.region.failed(error))?;
         all = match (all, one) {
             (Some(all), Some(one)) => Some(all.and(one)),
             (all, one) => all.or(one),
@@ -440,10 +425,21 @@ pub(super) fn check_indices(take: &Take, workers: &Workers, is_atomic: bool) -> 
 
 /// Look at all indices of a take.
 fn check_lists(take: &Take, gathered: &Gathered, workers: &Workers) -> Result<(), Error> {
-    gathered.gather.check(&gathered.sources(), workers).map_err(|error| match error {
-        ExecuteError::Fill { error, .. } => take.region.failed_fill(error),
+    let checked = gathered.gather.check(&gathered.sources(), workers);
+    checked.map_err(|error| take.region.failed(error))
+}
+
+/// The error of copying bytes of an input to an output.
+pub(crate) fn failed_run(
+    error: ExecuteError,
+    input: Option<&FileName>,
+    output: Option<FileName>,
+) -> Error {
+    match error {
+        ExecuteError::Fill { error: FillError::Source(error), .. } => Error::of_file(input, error),
+        ExecuteError::Sink(error) => failed_sink(output, error),
         error => error.into(),
-    })
+    }
 }
 
 /// The error of writing an output.

@@ -7,7 +7,7 @@ use super::indices::Gathered;
 use super::{ReadBy, ReadFor, Region, RegionPieces};
 use crate::chunked::{ChunkPieces, Chunked, Decoding, InOrder};
 use crate::error::{Error, FileName};
-use crate::execute::{Conversion, ExecuteError, FillError, Progress, Workers, spool_pieces};
+use crate::execute::{Conversion, ExecuteError, Progress, Workers, spool_pieces};
 use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
 use crate::plan::{PIECE_BYTES, Plan};
@@ -93,11 +93,9 @@ pub(crate) fn decoded_bytes(
     if tensor.chunk_shape().is_none() {
         return Ok(source);
     }
-    let failed = |error| match error {
-        ExecuteError::Fill { error: FillError::Source(error), .. } => {
-            Error::file(file.clone(), error)
-        }
-        error => Error::file(file.clone(), error),
+    let failed = |error: ExecuteError| match error.into_source() {
+        Ok(error) => Error::file(file.clone(), error),
+        Err(error) => Error::file(file.clone(), error),
     };
     let whole = Selection::whole(&tensor.shape);
     let region = <dyn Region>::of_selection(tensor, &whole, Order::C);

@@ -296,9 +296,9 @@ impl GatheredList {
             FillError::Indices { list, error } => of(list, error.into()),
             FillError::Source(error) => of(0, error.into()),
             error @ FillError::Position(BadPosition::Listed { list, .. }) => {
-                of(list, ExecuteError::Fill { transfer: 0, error }.into())
+                of(list, ExecuteError::from(error).into())
             }
-            error => ExecuteError::Fill { transfer: 0, error }.into(),
+            error => ExecuteError::from(error).into(),
         }
     }
 
@@ -399,13 +399,10 @@ impl Gathered {
     /// What is gathered, with the sources of its lists.
     fn bound(&self, by: &ReadBy<'_>) -> Result<GatherPieces<'_>, ExecuteError> {
         let pieces = self.gather.clone().with(&self.sources(), by.unit, by.workers);
-        pieces.map_err(|error| {
-            let error = match error {
-                // nothing but an index tensor has been read
-                FillError::Source(error) => FillError::Indices { list: 0, error },
-                error => error,
-            };
-            ExecuteError::Fill { transfer: 0, error }
+        pieces.map_err(|error| match error {
+            // nothing but an index tensor has been read
+            FillError::Source(error) => FillError::Indices { list: 0, error }.into(),
+            error => error.into(),
         })
     }
 

@@ -13,7 +13,7 @@ use super::indices::{Gathered, GatheredList};
 use super::strided::layout;
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Cause, Error, Fault, FileName};
-use crate::execute::{ExecuteError, Progress, Workers};
+use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
 use crate::gather;
 use crate::gather::{Gather, Indexed, Indices, ListTensor, Mask};
@@ -194,9 +194,10 @@ impl Lists {
         let indexed = Indexed::select(&layout, selection, &tensors).map_err(Cause::from)?;
         let gather = Gather::new(&layout, indexed, &options).map_err(Cause::from)?;
         let lists: Vec<GatheredList> = bound.into_iter().map(|bound| bound.list).collect();
-        gather.check(&GatheredList::sources(&lists), &self.workers).map_err(|error| match error {
-            ExecuteError::Fill { error, .. } => GatheredList::failed(&lists, error),
-            error => error.into(),
+        let checked = gather.check(&GatheredList::sources(&lists), &self.workers);
+        checked.map_err(|error| match error.into_fill() {
+            Ok(error) => GatheredList::failed(&lists, error),
+            Err(error) => error.into(),
         })
     }
 

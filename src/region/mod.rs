@@ -144,9 +144,12 @@ impl dyn Region + '_ {
         GatheredList::verify_all(self.lists())
     }
 
-    /// The error of index tensors that are bad, or could not be read.
-    pub(crate) fn failed_fill(&self, error: FillError) -> Error {
-        GatheredList::failed(self.lists(), error)
+    /// The error of its pieces: of index tensors that are bad, or could not be read, where these are the reason.
+    pub(crate) fn failed(&self, error: ExecuteError) -> Error {
+        match error.into_fill() {
+            Ok(error) => GatheredList::failed(self.lists(), error),
+            Err(error) => error.into(),
+        }
     }
 }
 
@@ -307,10 +310,7 @@ impl<'a> RegionReader<'a> {
                 let workers = &Workers::new(1);
                 let (of, progress) = (source.as_ref(), &Progress::default());
                 let by = ReadBy { source: of, conversion, unit: 1, to, workers, progress };
-                let pieces = region.pieces(&by).map_err(|error| match error {
-                    ExecuteError::Fill { error, .. } => region.failed_fill(error),
-                    error => error.into(),
-                })?;
+                let pieces = region.pieces(&by).map_err(|error| region.failed(error))?;
                 let RegionPieces { pieces, copied } = pieces;
                 if let Some(copied) = copied {
                     source = Arc::from(copied);
@@ -340,7 +340,7 @@ impl<'a> RegionReader<'a> {
         source.verify().map_err(|error| failed_source(&self.location, error))?;
         outcome.map_err(|error| match error {
             FillError::Source(error) => failed_source(&self.location, error),
-            error => ExecuteError::Fill { transfer: 0, error }.into(),
+            error => ExecuteError::from(error).into(),
         })
     }
 }

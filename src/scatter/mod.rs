@@ -244,8 +244,7 @@ impl Scatter {
         if !self.is_large() {
             return Ok(None);
         }
-        let positions = self.positions(sources, workers);
-        let positions = positions.map_err(|error| ExecuteError::Fill { transfer: 0, error })?;
+        let positions = self.positions(sources, workers)?;
         let Some(distribution) = self.distribution(&positions) else { return Ok(None) };
         let bytes = distribution.temporary_bytes();
         Ok(has_room(bytes)?.then(|| OutOfCore::of(CopyStep::Distribution, bytes)))

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::EditFault;
 use crate::error::{Error, FileName};
-use crate::execute::{Conversion, ExecuteError, FillError, Progress, Transfer, Workers};
+use crate::execute::{Conversion, ExecuteError, Progress, Transfer, Workers};
 use crate::format::npz::MemberSums;
 use crate::format::{Format, TensorInfo, npz};
 use crate::gather::NullSink;
@@ -397,15 +397,14 @@ impl Edit {
         input: Option<&FileName>,
         progress: &Progress,
     ) -> Result<(), Error> {
-        let failed_source = |error: SourceError| Error::of_file(input, error);
         let source = transfer.source;
         let outcome = execute::run(&[transfer], sink, &self.options.workers, progress);
         // an input that was cut short is the reason for whatever else went wrong
-        source.verify().map_err(failed_source)?;
-        outcome.map_err(|error| match error {
-            ExecuteError::Fill { error: FillError::Source(error), .. } => failed_source(error),
-            ExecuteError::Sink(error) => failed_sink(self.name.clone(), error),
-            error => error.into(),
+        source.verify().map_err(|error| Error::of_file(input, error))?;
+        outcome.map_err(|error| match error.into_source() {
+            Ok(error) => Error::of_file(input, error),
+            Err(ExecuteError::Sink(error)) => failed_sink(self.name.clone(), error),
+            Err(error) => error.into(),
         })
     }
 
