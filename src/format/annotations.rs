@@ -10,6 +10,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+/// The attribute in which netCDF has the value of missing elements.
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+pub(crate) const FILL_VALUE: &str = "_FillValue";
+
 /// What a tensor or a group says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
@@ -23,6 +27,8 @@ pub struct Annotations {
     pub unsaid: Vec<String>,
     /// The names of attributes in which a number that JSON has not stands as a [word](number).
     pub reworded: Vec<String>,
+    /// Whether the attributes are those of HDF5, where `_FillValue` is netCDF's: a number, or a list of one.
+    pub is_hdf5: bool,
     /// What its reader made of it that is not plain from dtype and shape, a line each.
     pub notes: Vec<String>,
 }

@@ -45,6 +45,8 @@ pub mod torch;
 #[cfg(feature = "zarr")]
 pub(crate) mod zarr;
 
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+pub(crate) use annotations::FILL_VALUE;
 pub use annotations::{Annotated, Annotations, number};
 pub use chunks::{ChunkCodec, ChunkFile, Chunks, EncodeChunks};
 pub use error::{FormatError, is_printable, printable, shortened, write_printable_json};

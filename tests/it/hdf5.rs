@@ -400,3 +400,40 @@ fn arrays_of_matlab_are_what_it_says() {
     assert_eq!([said(0), said(1)], ["float32 [0,3]", "bool [2]"]);
     assert!(found["tensors"][1]["notes"][0].as_str().unwrap().contains("MATLAB"));
 }
+
+#[cfg(feature = "zarr")]
+#[test]
+fn values_of_missing_elements_are_written_as_xarray_reads_them() {
+    let mut file = File::new();
+    let of_float =
+        [0x11, 0x20, 0x1f, 0, 4, 0, 0, 0, 0, 0, 32, 0, 23, 8, 0, 23, 127, 0, 0, 0].to_vec();
+    let missing = |datatype: &[u8], value: &[u8]| {
+        // a list of one, as netCDF writes it
+        let lengths = [11, 0, datatype.len() as u8, 0, 16, 0];
+        let parts = [&[3, 0][..], &lengths, &[0], b"_FillValue\0", datatype, &space(1).1, value];
+        (0x0c, parts.concat())
+    };
+    let of_short = of_16_bits();
+    let mut shorts = contiguous(&mut file, &[1, -999]);
+    shorts.push(missing(&of_short, &(-999i16).to_le_bytes()));
+    let shorts = file.object(&shorts);
+    let at = file.put(&[0; 8]);
+    let layout = [&[3, 1][..], &address(at), &address(8)].concat();
+    let nan = missing(&of_float, &f32::NAN.to_le_bytes());
+    let floats = file.object(&[space(2), (0x03, of_float), (0x08, layout), nan]);
+    let root = file.group(&[hard("i", shorts), hard("f", floats)]);
+    let dir = write(file.whole(root));
+    tslice(&dir, &["merge", "in.h5", "-o", "out.zarr"]).assert().success().stderr("");
+    let said = |name: &str| {
+        let path = dir.path().join(format!("out.zarr/{name}/zarr.json"));
+        let array: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        array["attributes"]["_FillValue"].clone()
+    };
+    assert_eq!(said("i"), -999);
+    assert_eq!(said("f"), "AAAAAAAA+H8=");
+    // as it is in the input
+    let found = info(&dir);
+    let given = [0, 1].map(|number| &found["tensors"][number]["attributes"]["_FillValue"][0]);
+    assert_eq!([given[0].as_str(), given[1].as_str()], [Some("NaN"), None]);
+    assert_eq!(given[1].as_i64(), Some(-999));
+}

@@ -7,8 +7,9 @@ The program must be built with the features `hdf5` and `zarr`, and h5py and hdf5
 contiguous, compact, chunked with gzip, shuffle, fletcher32, lzf, scale-offset and the filters of hdf5plugin, never written in whole or in part,
 of all dtypes that have a counterpart, in groups, behind a user block, by old and new versions of the format; chunks
 stored by a mask of filters or unfiltered at the ends of axes, two growing axes, axes that grew, many attributes and
-links, links inside the file. Random
-indexes with slices, lists and masks must give what NumPy takes of the array that h5py reads. Every tenth case is a
+links, links inside the file, complex numbers as HDF5 2.0 has them. Random
+indexes with slices, lists and masks must give what NumPy takes of the array that h5py reads. Some cases are a Zarr made of a dataset or
+of a netCDF, which zarr-python and xarray must read, with attributes, names of axes and fill values. Every tenth case is a
 damaged file, in 64 MiB of memory: an error in one line, or elements. `--only NUMBER` runs one again.
 """
 
@@ -23,7 +24,17 @@ import numpy as np
 
 import chunk_cases
 import harness
-from chunk_cases import check, check_damaged, random_array
+from chunk_cases import check, check_damaged, check_same, random_array, simple, spelled
+from harness import Failure
+
+try:
+    import xarray
+    import zarr
+    from xarray.backends.zarr import FillValueCoder
+
+    from zarr_differential import kept_names
+except ImportError:  # the outputs of Zarr are not read
+    xarray = None
 
 VERSIONS = ["earliest", "v108", "v110", "v112", "v114", "latest"]
 
@@ -142,7 +153,37 @@ def write(case, path):
     return arrays
 
 
+def complex_datatype(dtype):
+    """The datatype that HDF5 2.0 has for complex numbers, in place of a structure of two floats; None before."""
+    if not hasattr(LIBRARY, "H5Tcomplex_create"):
+        return None
+    LIBRARY.H5Tcomplex_create.restype = ctypes.c_int64
+    part = h5py.h5t.py_create(np.empty(0, dtype).real.dtype)
+    made = LIBRARY.H5Tcomplex_create(ctypes.c_int64(part.id))
+    return h5py.h5t.TypeID(made) if made >= 0 else None
+
+
+def create_complex(group, name, shape, dtype, options):
+    """A dataset of the datatype for complex numbers; None where the library has none for them."""
+    kind = complex_datatype(dtype)
+    if kind is None:
+        return None
+    made = group.create_dataset(name + " first", shape, dtype, **options)
+    try:
+        h5py.h5d.create(group.id, name.encode(), kind, made.id.get_space(), made.id.get_create_plist())
+    except (TypeError, ValueError, RuntimeError):
+        # a file of an older version
+        return None
+    finally:
+        del group[name + " first"]
+    return group[name]
+
+
 def create(rng, group, name, shape, dtype, options):
+    if dtype.kind == "c" and rng.random() < 0.5:
+        made = create_complex(group, name, shape, dtype, options)
+        if made is not None:
+            return made
     if not LIBRARY or "chunks" not in options or rng.random() < 0.6:
         if rng.random() < 0.1:
             group[name + " dtype"] = dtype
@@ -210,6 +251,114 @@ def stored_list(case, name, array):
     return f"@{name}.h5#g/x"
 
 
+def said_of(rng):
+    """Attributes, and how JSON says them."""
+    known = [
+        ("K", "K"), (np.bytes_(b"fixed"), "fixed"), ("", ""), (np.float32(0.5), 0.5), (np.int16(-7), -7), (np.uint64(2**64 - 1), 2**64 - 1),
+        (np.float64(np.nan), "NaN"), (np.array([1.5, -np.inf]), [1.5, "-Infinity"]), (np.bool_(True), True),
+        (np.array([[1, 2], [3, 4]], ">i4"), [[1, 2], [3, 4]]), (np.array(["a", "é"], object), ["a", "é"]), (np.array([], "i4"), []),
+        (np.array([(1, 2.5)], [("a", "i4"), ("b", "f8")]), [{"a": 1, "b": 2.5}]), (np.array([7], "i8"), [7]),
+    ]
+    return {f"attribute {number}": rng.choice(known) for number in range(rng.choice([0, 1, 3, 12]))}
+
+
+def annotated(case, path):
+    """A file of a dataset of netCDF's kind in a group, and what a Zarr of it must say."""
+    rng = case.rng
+    dtype = np.dtype(rng.choice(["u1", "<i2", ">i4", "<f4", ">f8", "f2", "?", "c8"]))
+    shape = tuple(rng.choice([1, 2, 5, 8]) for _ in range(rng.choice([1, 2, 3])))
+    array, fill = random_array(rng, dtype, shape), None
+    with h5py.File(path, "w", libver=(rng.choice(VERSIONS), "latest")) as file:
+        group = file.create_group("g")
+        options = {"chunks": tuple(max(1, n // 2) for n in shape)} if rng.random() < 0.5 else {}
+        if dtype.kind in "iuf" and rng.random() < 0.6:
+            fill = dtype.type(rng.choice([7, 9, np.nan] if dtype.kind == "f" else [7, 9]))
+            options["fillvalue"] = fill
+        dataset = group.create_dataset("x", data=array, **options)
+        own, outer = said_of(rng), said_of(rng)
+        for holder, attributes in [(dataset, own), (group, outer)]:
+            for name, (value, _) in attributes.items():
+                holder.attrs[name] = value
+        names = [None] * len(shape)
+        for axis, length in enumerate(shape):
+            way = rng.choice(["none", "scale", "label", "both"])
+            if way in ("scale", "both"):
+                names[axis] = f"scale {axis}"
+                group[names[axis]] = np.arange(length)
+                group[names[axis]].make_scale(names[axis])
+                dataset.dims[axis].attach_scale(group[names[axis]])
+            if way in ("label", "both"):
+                names[axis] = f"label {axis}"
+                dataset.dims[axis].label = names[axis]
+        missing = None
+        if dtype.kind in "iuf" and rng.random() < 0.5:
+            missing = dtype.type(rng.choice([99, np.nan] if dtype.kind == "f" else [99]))
+            dataset.attrs["_FillValue"] = missing if rng.random() < 0.5 else np.array([missing])
+    told = {name: value for name, (_, value) in own.items()}
+    if missing is not None:
+        told["_FillValue"] = FillValueCoder.encode(missing, dtype)
+    return array, told, {name: value for name, (_, value) in outer.items()}, names, fill
+
+
+def written_case(case):
+    """A Zarr that is made of a dataset, as zarr-python and xarray read it: attributes, names of axes, fill value."""
+    rng = case.rng
+    array, own, outer, names, fill = annotated(case, case.path("s.h5"))
+    items = simple(rng, array.shape)
+    expected = np.asarray(array[tuple(items)], array.dtype)
+    names, line = kept_names(names, items), []
+    if rng.random() < 0.3:
+        line, expected, names = ["-T"], expected.T, names[::-1]
+    status, _, err = case.run(["s.h5", "-t", "g/x", "[" + ", ".join(map(spelled, items)) + "]", "-o", "o.zarr", "--name", "g/x", *line])
+    lines = [text for text in err.splitlines() if not text.startswith("tslice: note: ")]
+    if status or lines:
+        raise Failure(f"status {status}, {err!r}")
+    reworded = any("Infinity" in str(value) or value == "NaN" for name, value in own.items() if name != "_FillValue")
+    if reworded != ("g/x: NaN or infinity is written as a word" in err):
+        raise Failure(f"notes {err!r}")
+    root = zarr.open_group(case.path("o.zarr"), mode="r")
+    found, dtype = root["g/x"], array.dtype.newbyteorder("<")
+    wanted = np.asarray(0 if fill is None else fill, dtype)
+    told = dict(found.attrs), found.metadata.dimension_names, np.asarray(found.fill_value, dtype).tobytes()
+    if told != (own, tuple(names) if any(names) else None, wanted.tobytes()):
+        raise Failure(f"{told} for {own} {names} {fill}")
+    if dict(root["g"].attrs) != outer:
+        raise Failure(f"of the group {dict(root['g'].attrs)} for {outer}")
+    check_same(found[...], expected.astype(dtype))
+    if all(names) and len(set(names)) == len(names):
+        opened = xarray.open_zarr(case.path("o.zarr"), group="g", consolidated=False, decode_cf=False)["x"]
+        if opened.dims != tuple(names) or set(opened.attrs) != set(own):
+            raise Failure(f"xarray: {opened.dims}, {opened.attrs}")
+        if "_FillValue" in own and opened.attrs["_FillValue"] != 99 and not np.isnan(opened.attrs["_FillValue"]):
+            raise Failure(f"xarray: {opened.attrs}")
+        check_same(opened.values, expected.astype(dtype))
+
+
+def netcdf_case(case):
+    """A file of netCDF, as xarray reads it and the Zarr that is made of it."""
+    rng = case.rng
+    sizes = {name: rng.choice([1, 2, 5]) for name in "tyx"}
+    variables = {}
+    for number in range(rng.randint(1, 3)):
+        dims = rng.sample(sorted(sizes), rng.choice([1, 2, 3]))
+        values = np.array([rng.choice([1.5, 2.0, 250.0, np.nan]) for _ in range(int(np.prod([sizes[name] for name in dims])))])
+        variables[f"v{number}"] = xarray.DataArray(values.reshape([sizes[name] for name in dims]), dims=dims, attrs={"units": "K"})
+    data = xarray.Dataset(variables, {name: np.arange(size) * 10 for name, size in sizes.items()}, {"title": "a text"})
+    # packed integers, floats with a value for those that are missing
+    packed = {"dtype": "int16", "scale_factor": 0.5, "add_offset": 10.0, "_FillValue": np.int16(-9999)}
+    encodings = {name: rng.choice([packed, {}, {"dtype": "float32", "_FillValue": np.float32(-9999)}]) for name in variables}
+    data.to_netcdf(case.path("s.nc"), engine="netcdf4", encoding=encodings)
+    status, _, err = case.run(["merge", "s.nc", "-o", "o.zarr"])
+    if status:
+        raise Failure(f"status {status}, {err!r}")
+    with xarray.open_dataset(case.path("s.nc"), engine="netcdf4") as expected:
+        found = xarray.open_zarr(case.path("o.zarr"), consolidated=False)
+        xarray.testing.assert_equal(found.load(), expected.load())
+        for name in variables:
+            if found[name].attrs.get("units") != "K" or found[name].dims != expected[name].dims:
+                raise Failure(f"{name}: {found[name].attrs} {found[name].dims}")
+
+
 def damaged_case(case):
     rng = case.rng
     arrays = write(case, case.path("s.h5"))
@@ -230,8 +379,14 @@ def damaged_case(case):
         os.remove(case.path("o.npy"))
 
 
+def usual_case(case):
+    part = case.rng.random()
+    others = [(0.05, written_case), (0.08, netcdf_case)] if xarray is not None else []
+    next((one for most, one in others if part < most), dataset_case)(case)
+
+
 def one(job):
-    return chunk_cases.one(job, dataset_case, damaged_case, MEMORY)
+    return chunk_cases.one(job, usual_case, damaged_case, MEMORY)
 
 
 def main():

@@ -21,6 +21,7 @@ import io
 import json
 import os
 import pathlib
+import pickle
 import random
 import struct
 import sys
@@ -236,9 +237,25 @@ def ran():
     return os.path.join(os.getcwd(), "ran")
 
 
+class Plain(pickle._Unpickler):
+    """Reads pickles of plain values, and runs nothing."""
+
+    def find_class(self, module, name):
+        raise pickle.UnpicklingError("a name")
+
+
+def is_plain(data):
+    try:
+        Plain(io.BytesIO(data)).load()
+    except Exception:  # whatever is wrong with it
+        return False
+    return True
+
+
 def instruction(rng, code):
-    """An instruction alone or behind a few values."""
-    return b"\x80\x02" + rng.choice([b"", b"(", b"](", b"}(", b"NN", b"(KK"]) + bytes([code]) + rng.randbytes(rng.randint(0, 12)), None
+    """An instruction alone or behind a few values. Now and then that is a whole pickle, of a number say."""
+    made = b"\x80\x02" + rng.choice([b"", b"(", b"](", b"}(", b"NN", b"(KK"]) + bytes([code]) + rng.randbytes(rng.randint(0, 12))
+    return made, () if is_plain(made) else None
 
 
 def hostile_pickle(rng, mark):

@@ -77,11 +77,11 @@ def compressor3(rng):
     return chain + ([Crc32cCodec()] if rng.random() < 0.3 else [])
 
 
-def differences(rng, dtype):
-    """The configuration of differences of neighbours, now and then stored as other integers."""
+def differences(rng, dtype, is_wider=True):
+    """The configuration of differences of neighbours, now and then stored as other integers, which are wider."""
     wider = [kind for kind in ["i2", "i4", "i8"] if int(kind[1]) > dtype.itemsize]
     kind = rng.choice(wider or ["i8"])
-    return {"dtype": dtype.str} if rng.random() < 0.5 else {"dtype": dtype.str, "astype": dtype.str[0].replace("|", "<") + kind}
+    return {"dtype": dtype.str} if rng.random() < 0.5 or not is_wider else {"dtype": dtype.str, "astype": dtype.str[0].replace("|", "<") + kind}
 
 
 def create3(rng, group, name, dtype, shape):
@@ -91,8 +91,9 @@ def create3(rng, group, name, dtype, shape):
     plain = dtype.kind in "VS" or dtype.itemsize == 1
     endian = BytesCodec() if plain or rng.random() < 0.7 else BytesCodec(endian="big")
     if dtype.kind in "iu" and rng.random() < 0.1:
-        # zarr-python does not read its own big-endian differences
-        filters, endian = filters + [of_numcodecs.Delta(**differences(rng, dtype.newbyteorder("<")))], BytesCodec()
+        # zarr-python does not read its own big-endian differences, nor wider ones of single bytes
+        configuration = differences(rng, dtype.newbyteorder("<"), dtype.itemsize > 1)
+        filters, endian = filters + [of_numcodecs.Delta(**configuration)], BytesCodec()
     elif dtype.kind == "b" and rng.random() < 0.3:
         filters = filters + [of_numcodecs.PackBits()]
     codecs = filters + [endian] + compressor3(rng)
@@ -181,7 +182,10 @@ def store(case, path, as_zip):
             elif not shape:
                 array[...] = data
             elif data.size:
-                array[:] = data
+                try:
+                    array[:] = data
+                except OverflowError as error:  # some differences of 64 bits
+                    case.story.append(f"zarr-python does not write all of {name!r}: {error}")
         case.story.append(f"{name!r}: version {version}, {dtype}, shape {shape}, chunks {array.chunks}, {told}")
         # what zarr-python reads
         arrays[name] = np.asarray(array[...]).astype(dtype.newbyteorder("<") if dtype.kind not in "V" else dtype, copy=False).reshape(shape)
@@ -269,7 +273,8 @@ def odd_case(case):
                 zarr.open_array(where, path=key, mode="r+").attrs.update(said[key])
             except ValueError:  # zarr-python does not read all that it writes
                 del said[key]
-        where.close()
+        if arrays:  # it is open then
+            where.close()
     else:
         for key in arrays:
             said[key] = odd_attributes(rng)

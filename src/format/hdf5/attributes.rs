@@ -13,7 +13,7 @@ use super::header::{each_message, kind, shared};
 use super::heap::{self, FractalHeap};
 use super::tree::NewTree;
 use crate::dtype::{DType, Endian, Scalar};
-use crate::format::{Annotated, Annotations, TensorInfo, number};
+use crate::format::{Annotated, Annotations, FILL_VALUE, TensorInfo, number};
 
 /// Attributes that say the names of axes, or where in the file those are used.
 const OF_AXES: [&[u8]; 3] = [b"DIMENSION_LIST", b"DIMENSION_LABELS", b"REFERENCE_LIST"];
@@ -191,7 +191,7 @@ pub(super) fn annotated_group(file: &Arc<H5File>, address: u64) -> Annotated {
 
 /// The attributes of an object, and the names of its axes. What is damaged is left out.
 fn all(file: &H5File, address: u64, rank: usize) -> Annotations {
-    let mut said = Annotations::default();
+    let mut said = Annotations { is_hdf5: true, ..Annotations::default() };
     let mut reader = Reader { file, left: MOST_STEPS, is_reworded: false };
     let (mut scales, mut labels) = (Vec::new(), Vec::new());
     let _ = each(file, address, &mut |name, bytes| {
@@ -208,7 +208,8 @@ fn all(file: &H5File, address: u64, rank: usize) -> Annotations {
         reader.is_reworded = false;
         match attribute.ok().and_then(|attribute| reader.value(&attribute)) {
             Some(value) => {
-                if reader.is_reworded {
+                // a Zarr has its own word for that one
+                if reader.is_reworded && name != FILL_VALUE {
                     said.reworded.push(name.clone());
                 }
                 said.attributes.insert(name, value);

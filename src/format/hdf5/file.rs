@@ -201,8 +201,7 @@ impl H5File {
         signature: &[u8],
         is_summed: bool,
     ) -> Result<Arc<[u8]>, Hdf5Error> {
-        // under another number than a page that begins there
-        self.kept(!address, len, || {
+        self.kept_block(address, len, || {
             let bytes = self.bytes(address, len)?;
             if !bytes.starts_with(signature) {
                 let name = String::from_utf8_lossy(signature);
@@ -213,6 +212,20 @@ impl H5File {
             }
             Ok(bytes)
         })
+    }
+
+    /// What is read from an address on, kept under that and a number.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub(super) fn kept_block(
+        &self,
+        address: u64,
+        number: u64,
+        read: impl FnOnce() -> Result<Vec<u8>, Hdf5Error>,
+    ) -> Result<Arc<[u8]>, Hdf5Error> {
+        // under another number than a page that begins there
+        self.kept(!address, number, read)
     }
 
     /// Note that the dataset at an address is a scale of axes, of that name.

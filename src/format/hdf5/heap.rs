@@ -1,5 +1,6 @@
 //! Heaps: of names of old groups, of lists of any length, and of links and attributes of new groups.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::error::{Hdf5Error, damaged};
@@ -45,6 +46,9 @@ impl LocalHeap {
     }
 }
 
+/// The longest collection that is kept as a whole.
+const MOST_COLLECTION: u64 = 64 << 10;
+
 /// The object of a collection of the heap that all of a file share. `left` is how many objects may still be passed.
 ///
 /// # Errors
@@ -58,12 +62,22 @@ pub(super) fn global(
     let front = 8 + file.sizes.length as u64;
     let bytes = file.block(collection, front, b"GCOL", false)?;
     let end = file.cursor(&bytes[8..]).length()?;
+    let end = end.min(file.len().saturating_sub(collection));
     let missing = || damaged("a list of any length is not in its heap");
+    let is_short = (front..=MOST_COLLECTION).contains(&end);
+    let whole = is_short.then(|| file.block(collection, end, b"GCOL", false)).transpose()?;
+    let read = |at: u64, len: u64| match &whole {
+        Some(bytes) => {
+            let rest = bytes.get(at as usize..).unwrap_or_default();
+            let found = usize::try_from(len).ok().and_then(|len| rest.get(..len));
+            found.map(Cow::Borrowed).ok_or_else(missing)
+        }
+        None => file.bytes(collection.saturating_add(at), len).map(Cow::Owned),
+    };
     let mut at = front;
     while end.saturating_sub(at) >= front {
         *left = left.checked_sub(1).ok_or_else(missing)?;
-        let start = collection.checked_add(at).ok_or_else(missing)?;
-        let bytes = file.bytes(start, front)?;
+        let bytes = read(at, front)?;
         let mut input = file.cursor(&bytes);
         let found = u32::from(input.u16()?);
         input.skip(6)?;
@@ -72,7 +86,7 @@ pub(super) fn global(
             break;
         }
         if found == index {
-            return file.bytes(start.saturating_add(front), len);
+            return read(at.saturating_add(front), len).map(Cow::into_owned);
         }
         let behind = len.checked_next_multiple_of(8).and_then(|len| len.checked_add(front));
         at = behind.and_then(|behind| at.checked_add(behind)).ok_or_else(missing)?;

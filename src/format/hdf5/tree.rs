@@ -11,7 +11,10 @@ const MAX_DEPTH: u16 = 40;
 /// A node of an old tree: its level, and the key and the address of each child. A key follows the last child.
 pub(super) struct OldNode {
     pub(super) level: u8,
-    entries: std::sync::Arc<[u8]>,
+    bytes: std::sync::Arc<[u8]>,
+    /// The bytes in front of its first key.
+    front: usize,
+    /// The bytes of a key.
     key: usize,
     pub(super) count: usize,
 }
@@ -28,26 +31,35 @@ impl OldNode {
         key: usize,
     ) -> Result<OldNode, Hdf5Error> {
         let front = 8 + 2 * file.sizes.address;
-        let bytes = file.block(address, front as u64, b"TREE", false)?;
+        // kept as one block, since each chunk is looked up in several nodes
+        let bytes = file.kept_block(address, key as u64, || {
+            let mut bytes = file.bytes(address, front as u64)?;
+            let count = usize::from(u16::from_le_bytes([bytes[6], bytes[7]]));
+            if !bytes.starts_with(b"TREE") {
+                return Err(damaged("there is no TREE where one should be"));
+            }
+            let len = count * (key + file.sizes.address) + key;
+            bytes.extend(file.bytes(address.saturating_add(front as u64), len as u64)?);
+            Ok(bytes)
+        })?;
         let mut input = file.cursor(&bytes);
         input.skip(4)?;
         let (found, level, count) = (input.u8()?, input.u8()?, usize::from(input.u16()?));
-        if found != kind {
+        let len = front + count * (key + file.sizes.address) + key;
+        if found != kind || bytes.len() != len {
             return Err(damaged("a node of its tree is of another kind"));
         }
-        let len = count * (key + file.sizes.address) + key;
-        let entries = file.block(address.saturating_add(front as u64), len as u64, b"", false)?;
-        Ok(OldNode { level, entries, key, count })
+        Ok(OldNode { level, bytes, front, key, count })
     }
 
     fn at(&self, file: &H5File, number: usize) -> usize {
-        number * (self.key + file.sizes.address)
+        self.front + number * (self.key + file.sizes.address)
     }
 
     /// The bytes of a key; there is one more than children.
     pub(super) fn key(&self, file: &H5File, number: usize) -> &[u8] {
         let at = self.at(file, number);
-        &self.entries[at..at + self.key]
+        &self.bytes[at..at + self.key]
     }
 
     /// The address of a child.
@@ -56,7 +68,7 @@ impl OldNode {
     /// [`Hdf5Error::Damaged`]: it has none.
     pub(super) fn child(&self, file: &H5File, number: usize) -> Result<u64, Hdf5Error> {
         let at = self.at(file, number) + self.key;
-        let address = file.cursor(&self.entries[at..]).address()?;
+        let address = file.cursor(&self.bytes[at..]).address()?;
         address.ok_or_else(|| damaged("a node of its tree lies nowhere"))
     }
 }

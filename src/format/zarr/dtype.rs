@@ -258,6 +258,21 @@ pub(super) fn said(bytes: &[u8], dtype: &DType) -> Value {
     }
 }
 
+/// How xarray says in version 3 which value stands for missing elements: a float by the bytes of a double, in base64.
+/// It opens no store that has a float, or a list as netCDF has it.
+pub(super) fn of_netcdf(value: &Value, dtype: &DType) -> Option<Value> {
+    let value = match value {
+        Value::Array(all) if let [only] = all.as_slice() => only,
+        value => value,
+    };
+    let DType::Scalar(scalar, _) = dtype else { return None };
+    match scalar.kind() {
+        NumberKind::Float => Some(BASE64_STANDARD.encode(of_float(value, Scalar::F64)?).into()),
+        NumberKind::Complex => None,
+        _ => Some(json(&of_scalar(value, *scalar)?, &DType::Scalar(*scalar, Endian::Little))),
+    }
+}
+
 fn is_common_nan(bytes: &[u8]) -> bool {
     bytes == f32::NAN.to_le_bytes() || bytes == f64::NAN.to_le_bytes()
 }
@@ -301,6 +316,20 @@ pub(super) fn json(bytes: &[u8], dtype: &DType) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_of_missing_elements_are_those_that_xarray_reads() {
+        let of = |value: Value, scalar| of_netcdf(&value, &DType::Scalar(scalar, Endian::Big));
+        // by xarray's FillValueCoder
+        assert_eq!(of(json!([-9999.0]), Scalar::F32), Some(json!("AAAAAICHw8A=")));
+        assert_eq!(of(json!("NaN"), Scalar::F64), Some(json!("AAAAAAAA+H8=")));
+        assert_eq!(of(json!([-999]), Scalar::I16), Some(json!(-999)));
+        assert_eq!(of(json!(7.0), Scalar::U8), Some(json!(7)));
+        assert_eq!(of(json!(true), Scalar::Bool), Some(json!(true)));
+        assert_eq!(of(json!("NaN"), Scalar::I16), None);
+        assert_eq!(of(json!([1, 2]), Scalar::I16), None);
+        assert_eq!(of(json!(1), Scalar::C64), None);
+    }
 
     #[test]
     fn fill_values_are_those_that_zarr_python_reads() {

@@ -12,7 +12,7 @@ use super::super::error::brief;
 use super::dtype::ElementType;
 use super::{ZarrError, dialect, dtype, invalid};
 use crate::dtype::{DType, Endian, NpyType, TimeKind};
-use crate::format::annotations::Annotations;
+use crate::format::annotations::{Annotations, FILL_VALUE};
 use crate::format::chunks::{ChunkCodec, ChunkFile, EncodeChunks};
 use crate::format::guarded::guarded;
 
@@ -80,7 +80,13 @@ impl NewArray<'_> {
         let fill = self.said.and_then(|said| said.fill_value.as_deref());
         let zero = vec![0; item];
         let fill = dtype::said(fill.filter(|fill| fill.len() == item).unwrap_or(&zero), self.dtype);
-        let attributes = self.said.map(|said| said.attributes.clone()).unwrap_or_default();
+        let mut attributes = self.said.map(|said| said.attributes.clone()).unwrap_or_default();
+        if self.said.is_some_and(|said| said.is_hdf5)
+            && let Some(value) = attributes.get_mut(FILL_VALUE)
+            && let Some(other) = dtype::of_netcdf(value, self.dtype)
+        {
+            *value = other;
+        }
         let mut codecs = vec![json!({ "name": "bytes", "configuration": { "endian": "little" } })];
         codecs.extend(self.compressor());
         if self.shard.is_some() {
