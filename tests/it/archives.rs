@@ -420,3 +420,53 @@ fn members_that_share_bytes_are_both_refused() {
     }
     tslice(dir.path(), &["a.npz", "-t", "v", "-o", "o.npy"]).assert().success().stderr("");
 }
+
+/// The mark that a killed run leaves in the directory is the CRC-32 of a text, the same in every build.
+#[test]
+fn a_mark_of_another_build_is_known_and_a_plan_tells_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.npz");
+    let (good, start) = archive();
+    let [_, entry] = sums_of_w(&good, start);
+    let list = |positions: &[u64]| {
+        positions
+            .iter()
+            .map(|at| crc32fast::hash(&at.to_le_bytes()).to_string())
+            .collect::<String>()
+    };
+    let of_list = "of (3000, 1000), list 0, range 1 0 1 1000; list 0 to 1 of shape (1,); ";
+    let of_slice = "of (3000, 1000), index 0 1, range 1 0 1 1000; ".to_owned();
+    for (index, text) in [("[1]", of_slice), ("[[9]]", format!("{of_list}{}", list(&[9])))] {
+        let mark = crc32fast::hash(format!("w.npy{text}").as_bytes());
+        let mut left = good.clone();
+        left[entry..entry + 4].copy_from_slice(&mark.to_le_bytes());
+        let fill = ["assign", "a.npz", "-t", "w", index, "--fill", "7", "--in-place"];
+        let half = "member \"w\" is half written";
+        for more in [&["--dry-run"][..], &[]] {
+            fs::write(&path, &left).unwrap();
+            let other = ["assign", "a.npz", "-t", "w", "[3]", "--fill", "7", "--in-place"];
+            let run = tslice(dir.path(), &[&other, more].concat()).assert().code(1);
+            run.stderr(contains(half));
+            let beside = ["assign", "a.npz", "-t", "v", "[0]", "--fill", "7", "--in-place"];
+            let run = tslice(dir.path(), &[&beside, more].concat()).assert().code(1);
+            run.stderr(contains(half));
+            let copy = ["assign", "a.npz", "-t", "v", "[0]", "--fill", "7", "-o", "copy.npz"];
+            tslice(dir.path(), &[&copy, more].concat()).assert().code(1).stderr(contains(half));
+            assert!(fs::read(&path).unwrap() == left);
+            // the same run completes it
+            tslice(dir.path(), &[&fill, more].concat()).assert().success().stderr("");
+        }
+        tslice(dir.path(), &["a.npz", "-t", "w", "-fo", "o.npy"]).assert().success();
+    }
+    // of scatter, too
+    let nine = [npy_header(&U8, &[1]), vec![9]].concat();
+    fs::write(dir.path().join("nine.npy"), nine).unwrap();
+    let scatter = ["scatter", "a.npz", "-t", "v", "--indices", "[[1]]", "--values", "nine.npy"];
+    let mut left = good.clone();
+    left[entry..entry + 4].copy_from_slice(b"mark");
+    fs::write(&path, &left).unwrap();
+    for more in [&["--in-place"][..], &["--in-place", "--dry-run"]] {
+        let run = tslice(dir.path(), &[&scatter, more].concat()).assert().code(1);
+        run.stderr(contains("member \"w\" is half written"));
+    }
+}

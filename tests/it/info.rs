@@ -191,3 +191,24 @@ fn headers_of_unusual_words_are_told_how_to_read() {
     let said = String::from_utf8(failed.get_output().stderr.clone()).unwrap();
     assert!(said.contains("expected a Python literal"), "{said}");
 }
+
+/// A line a file, until one needs more: then each is shown with all its lines, once.
+#[test]
+fn files_are_described_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let array = npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }");
+    for (name, more) in [("a.npy", ""), ("b.npy", ""), ("c.npy", "abc")] {
+        fs::write(dir.path().join(name), [&array, more.as_bytes()].concat()).unwrap();
+    }
+    let printed = |files: &[&str]| {
+        let done = tslice(&dir, &[&["info"], files].concat()).assert().success().stderr("");
+        String::from_utf8(done.get_output().stdout.clone()).unwrap()
+    };
+    for files in
+        [["a.npy", "c.npy", "b.npy"], ["c.npy", "a.npy", "b.npy"], ["a.npy", "b.npy", "c.npy"]]
+    {
+        let alone: String = files.iter().map(|file| printed(&[file])).collect();
+        assert_eq!(printed(&files), alone);
+    }
+    assert_eq!(printed(&["a.npy", "b.npy"]).lines().count(), 4);
+}

@@ -378,3 +378,29 @@ fn shards_may_be_many() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "43\n1\n");
 }
+
+#[test]
+fn tensors_without_a_name_are_called_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("in");
+    fs::create_dir(&input).unwrap();
+    for name in ["1.safetensors", "2.safetensors"] {
+        fs::write(input.join(name), shard(&[("", &[0, 1])])).unwrap();
+    }
+    let says = "tslice: in: checkpoint index: a tensor without a name is in both 1.safetensors and \
+                2.safetensors\nhint: `tslice in/2.safetensors --name NAME -o NEW.safetensors` names it: put \
+                NEW.safetensors in place of in/2.safetensors\n";
+    shows(dir.path(), &["info", "in"], 1, &[], says);
+    shows(dir.path(), &["info", "in", "--reindex"], 1, &[], says);
+    let merge = ["merge", "in/1.safetensors", "in/2.safetensors"];
+    let says = "tslice: in/2.safetensors: a tensor without a name is in in/1.safetensors too\n\
+                hint: --first or --last says which is taken, --rename N:=NEW gives that of input N a name\n";
+    shows(dir.path(), &[&merge[..], &["-o", "all.safetensors"]].concat(), 1, &[], says);
+    // what the hints say
+    let renamed = ["--rename", "1:=w", "-o", "all.safetensors"];
+    shows(dir.path(), &[&merge[..], &renamed].concat(), 0, &[], "");
+    let named = ["in/2.safetensors", "--name", "w", "-o", "new.safetensors"];
+    shows(dir.path(), &named, 0, &[], "");
+    fs::rename(dir.path().join("new.safetensors"), input.join("2.safetensors")).unwrap();
+    shows(dir.path(), &["info", "in"], 0, &["2 tensors"], "");
+}

@@ -1,6 +1,7 @@
 //! `tslice info INPUT...`: what is in these files.
 
 use std::borrow::Cow;
+use std::io;
 use std::io::Write;
 use std::path::Path;
 
@@ -22,7 +23,7 @@ use crate::cli::report::{
 };
 
 /// Files of one tensor each, of which no more is to be said: a line a file, and a total. They are held until
-/// all are read, or one comes that needs more lines.
+/// all are read, or one comes that needs more lines; that one is printed as it is read.
 #[derive(Default)]
 struct OneLineFiles {
     rows: Vec<OneLine>,
@@ -37,19 +38,8 @@ struct OneLine {
 }
 
 impl OneLineFiles {
-    /// Hold a file, if a line is enough for it.
-    fn hold(
-        &mut self,
-        input: &Input,
-        shown: &ShownFile,
-        block: &str,
-        sort: Option<InfoColumn>,
-    ) -> bool {
-        let [number] = *shown.tensors else { return false };
-        // a heading each for the file and the table, a row and the total
-        if block.lines().count() != 4 || !shown.unreadable.is_empty() {
-            return false;
-        }
+    /// Hold a file for which a line is enough, and what is printed of it where others need more.
+    fn hold(&mut self, input: &Input, number: usize, block: String, sort: Option<InfoColumn>) {
         self.totals.add(&input.contents().tensors.at(number));
         let [name, dtype, shape, bytes, order, offset, _] = row(input, number).map(Cow::into_owned);
         let file = printable(&input.location().to_string()).into_owned();
@@ -61,8 +51,7 @@ impl OneLineFiles {
             SortKey::Number(number) => SortKey::Number(number),
         });
         let cells = [name, dtype, shape, bytes, order, offset, file];
-        self.rows.push(OneLine { cells, key, block: block.to_owned() });
-        true
+        self.rows.push(OneLine { cells, key, block });
     }
 
     /// Print each with all its lines.
@@ -145,17 +134,15 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
                 continue;
             }
         };
-        if are_one_liners && shown.tensors.len() <= 1 {
-            let mut block = Vec::new();
-            let written = write_text(&mut block, &input, &shown, &columns);
-            let block = String::from_utf8_lossy(&block);
-            are_one_liners = written.is_ok()
-                && (shown.is_filtered_out(&input)
-                    || one_liners.hold(&input, &shown, &block, args.sort));
-        } else {
-            are_one_liners = false;
-        }
+        are_one_liners &= shown.needs_one_line(&input);
         if are_one_liners {
+            if let [number] = *shown.tensors {
+                let mut block = Vec::new();
+                // it fails nowhere: memory takes it, and nothing is read for it
+                let _ = write_text(&mut block, &input, &shown, &columns);
+                let block = String::from_utf8_lossy(&block).into_owned();
+                one_liners.hold(&input, number, block, args.sort);
+            }
             speaks |= options.raw.check_used([&input]).is_ok();
             described += 1;
             continue;
@@ -261,6 +248,15 @@ impl ShownFile {
         self.tensors.is_empty() && self.unreadable.is_empty() && input.contents().tensors.len() == 1
     }
 
+    /// Whether a line says all that is to be said.
+    fn needs_one_line(&self, input: &Input) -> bool {
+        match *self.tensors {
+            [] => self.is_filtered_out(input),
+            [_] => write_remarks(&mut NoRoom, input, self).is_ok(),
+            _ => false,
+        }
+    }
+
     /// The tensors, each made when it is asked for.
     fn tensors<'a>(&'a self, input: &'a Input) -> impl ExactSizeIterator<Item = TensorInfo> + 'a {
         self.tensors.iter().map(|&number| input.contents().tensors.at(number))
@@ -351,6 +347,29 @@ fn write_text(
     for row in rows() {
         out.write_all(table.line(&row).as_bytes())?;
     }
+    write_remarks(out, input, shown)?;
+    Ok(writeln!(out, "  {totals}")?)
+}
+
+/// Takes nothing, to tell whether there is anything to write.
+struct NoRoom;
+
+impl Write for NoRoom {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::StorageFull.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is to be said of a file beside its tensors.
+fn write_remarks(
+    out: &mut dyn Write,
+    input: &Input,
+    shown: &ShownFile,
+) -> Result<(), MetadataError> {
     for tensor in shown.tensors(input) {
         let said = tensor.annotated.as_ref().map(Annotated::get);
         let Some(said) = said else { continue };
@@ -384,15 +403,14 @@ fn write_text(
         let opaque: Vec<_> = input.opaque().iter().map(|name| printable(name)).collect();
         writeln!(out, "  not understood: {}", opaque.join(", "))?;
     }
-    for (key, value) in &contents.metadata {
+    for (key, value) in &input.contents().metadata {
         writeln!(out, "  metadata {key:?}: {value:?}")?;
     }
     input.visit_gguf(&mut |key, value| {
         write!(out, "  metadata {key:?}: ")?;
         value.write_json(out, Some(MOST_VALUES))?;
         Ok(writeln!(out)?)
-    })?;
-    Ok(writeln!(out, "  {totals}")?)
+    })
 }
 
 /// The place of a tensor by a column.

@@ -10,6 +10,7 @@ use tslice::dtype::{DType, Endian, NpyType};
 use tslice::element::ElementError;
 use tslice::error::{Cause, Error, FileName, InputIsOutput};
 use tslice::format::npy::{DescrError, NpyError};
+use tslice::format::shards::ShardsError;
 use tslice::format::{Foreign, FormatError, shortened};
 use tslice::input::{
     FieldFault, Given, RawFault, ReadAsFault, SelectFault, ShardsFault, TextFault,
@@ -166,6 +167,14 @@ fn format(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> F
             ))
         }
         FormatError::Unrecognised => failed().hint(raw_bytes(error, flag)),
+        FormatError::Shards(ShardsError::Several { tensor, second, .. }) if tensor.is_empty() => {
+            let Some(FileName::Path(path)) = &error.file else { return failed() };
+            let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
+            let file = quoted(&folder.join(second).to_string_lossy());
+            failed().hint(format_args!(
+                "`tslice {file} --name NAME -o NEW.safetensors` names it: put NEW.safetensors in place of {file}"
+            ))
+        }
         _ => failed(),
     }
 }
@@ -412,6 +421,9 @@ fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
 /// Inputs that have no union.
 fn merge(fault: &MergeFault, failed: impl Fn() -> Failure) -> Failure {
     failed().hint(match fault {
+        MergeFault::Twice { name, .. } if name.is_empty() => {
+            "--first or --last says which is taken, --rename N:=NEW gives that of input N a name".to_owned()
+        }
         MergeFault::Twice { .. } => "--first or --last says which is taken, --rename N:OLD=NEW gives that of input N another name".to_owned(),
         MergeFault::Metadata { key, .. } => {
             let text = quoted(&format!("{key}=VALUE"));

@@ -207,6 +207,14 @@ impl<'de> Deserialize<'de> for WeightMap {
 /// The longest index in bytes: as long as the longest header of a `.safetensors`.
 pub const MAX_INDEX: u64 = 100_000_000;
 
+/// How a message speaks of a tensor: by its name, if it has one.
+fn tensor_named(name: &str) -> String {
+    match name {
+        "" => "a tensor without a name".to_owned(),
+        name => format!("tensor '{}'", brief(name)),
+    }
+}
+
 /// Why an index is invalid, or does not match a shard.
 #[derive(Debug, thiserror::Error)]
 pub enum ShardsError {
@@ -227,8 +235,8 @@ pub enum ShardsError {
     FileName(String),
     /// A tensor that is listed but not in its shard.
     #[error(
-        "{} does not hold tensor '{}', which the index places there",
-        brief(.file), brief(.tensor)
+        "{} does not hold {}, which the index places there",
+        brief(.file), tensor_named(.tensor)
     )]
     Missing {
         /// The shard.
@@ -237,7 +245,7 @@ pub enum ShardsError {
         tensor: String,
     },
     /// A tensor that two shards hold.
-    #[error("tensor '{}' is in both {} and {}", brief(.tensor), brief(.first), brief(.second))]
+    #[error("{} is in both {} and {}", tensor_named(.tensor), brief(.first), brief(.second))]
     Several {
         /// The tensor.
         tensor: String,
@@ -248,8 +256,8 @@ pub enum ShardsError {
     },
     /// A tensor in a shard that the index leaves out.
     #[error(
-        "{} holds tensor '{}', which the index leaves out",
-        brief(.file), brief(.tensor)
+        "{} holds {}, which the index leaves out",
+        brief(.file), tensor_named(.tensor)
     )]
     Unlisted {
         /// The shard.

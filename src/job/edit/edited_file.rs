@@ -63,6 +63,12 @@ impl EditedFile {
         Ok(())
     }
 
+    /// Make the checks that only writing would make.
+    pub(super) fn check(&mut self) -> Result<(), Error> {
+        self.marks()?;
+        self.original.check()
+    }
+
     /// Where the tensors begin that are changed, in the order of the file.
     fn starts(&self) -> Vec<u64> {
         let changed = self.edits.iter().filter(|edit| edit.bytes() > 0);

@@ -362,7 +362,7 @@ impl Job for Editing {
     }
 
     fn check(&mut self) -> Result<(), Error> {
-        self.files.iter().try_for_each(|file| file.original().check())
+        self.files.iter_mut().try_for_each(EditedFile::check)
     }
 
     fn describe(&mut self) -> Result<Vec<Planned>, Error> {

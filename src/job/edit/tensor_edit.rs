@@ -12,12 +12,13 @@ use crate::execute::{
 };
 use crate::format::{TensorInfo, npz};
 use crate::gather::{GatherError, Indexed, Indices, Options, OutOfRange};
-use crate::index::resolve::Selection;
+use crate::index::resolve::{AxisSelection, SelectedList, Selection};
 use crate::job::edit::original::{Edit, Original};
 use crate::job::operand::Operand;
 use crate::region::{GatheredList, ListError, OpenIndex, layout_of};
 use crate::runs::Runs;
 use crate::scatter::{Scatter, ScatterError};
+use crate::shape::AsTuple;
 use crate::sink::SinkError;
 use crate::view::View;
 
@@ -39,6 +40,8 @@ pub(super) struct TensorEdit {
     value: Operand,
     conversion: Conversion,
     place: WrittenTo,
+    /// Which elements are written, in words that no other build has another way.
+    elements: String,
     /// The lists of positions, and an index tensor that becomes the only one.
     lists: Vec<GatheredList>,
     indices: Option<Operand>,
@@ -104,6 +107,7 @@ impl<'a> EditedSlice<'a> {
         let conversion = conversion(&value, &tensor, casts)?;
         let shape = selection.shape();
         let from = fit(&value, slice.as_ref(), &shape, broadcast)?;
+        let elements = in_words(&selection);
         let (place, lists) = match slice {
             Some(slice) => {
                 let (to, from) = Runs::pair_in_memory_order(slice.runs(), from.runs());
@@ -121,7 +125,18 @@ impl<'a> EditedSlice<'a> {
             }
         };
         let (indices, kept, plan) = (None, None, None);
-        Ok(TensorEdit { tensor, shape, value, conversion, place, lists, indices, kept, plan })
+        Ok(TensorEdit {
+            tensor,
+            shape,
+            value,
+            conversion,
+            place,
+            elements,
+            lists,
+            indices,
+            kept,
+            plan,
+        })
     }
 }
 
@@ -143,6 +158,18 @@ impl TensorEdit {
         let positions = Indices { dtype, layout: layout_of(indices.tensor())? };
         let out_of_range = options.out_of_range;
         let mut shape = value.tensor().shape.clone();
+        let indexed = &indices.tensor().shape;
+        let by = match options.axis {
+            Some(axis) => format!("elements along axis {axis}"),
+            None => "tuples".to_owned(),
+        };
+        let beyond = match out_of_range {
+            OutOfRange::Error => "refused",
+            OutOfRange::Drop => "dropped",
+            OutOfRange::Clip => "clipped",
+            OutOfRange::Wrap => "wrapped",
+        };
+        let elements = format!("{by}, lists of shape {}, {beyond}; ", AsTuple(indexed));
         let scatter = match options.axis {
             None => {
                 Scatter::new(&to, &positions, &from, out_of_range, conversion).map_err(failed)?
@@ -157,7 +184,18 @@ impl TensorEdit {
         };
         let (place, lists, kept) = (WrittenTo::Listed(Box::new(scatter)), Vec::new(), None);
         let (indices, plan) = (Some(indices), None);
-        Ok(TensorEdit { tensor, shape, value, conversion, place, lists, indices, kept, plan })
+        Ok(TensorEdit {
+            tensor,
+            shape,
+            value,
+            conversion,
+            place,
+            elements,
+            lists,
+            indices,
+            kept,
+            plan,
+        })
     }
 
     /// The tensor's name.
@@ -196,13 +234,10 @@ impl TensorEdit {
         }
     }
 
-    /// Which bytes are written, as a text that differs for others. Lists in files count by the files' names.
+    /// Which bytes are written, as a text that differs for others, and is the same in every build: a killed run
+    /// may be completed by another one. Lists in files count by the files' names.
     pub(super) fn places(&self) -> Result<String, Error> {
-        let scatter = match &self.place {
-            WrittenTo::Slice { to, .. } => return Ok(format!("{to:?}")),
-            WrittenTo::Listed(scatter) => scatter,
-        };
-        let mut text = format!("{scatter:?}");
+        let mut text = self.elements.clone();
         for list in &self.lists {
             text.extend(list.path().map(|path| path.to_string_lossy()));
             list.identify(&mut |bytes| {
@@ -280,6 +315,26 @@ impl TensorEdit {
             }
         }
     }
+}
+
+/// What an index selects: `of (5, 4), range 0 2 1 4, list 1; list 1 to 2 of shape (3,); `.
+fn in_words(selection: &Selection) -> String {
+    let mut text = format!("of {}", AsTuple(&selection.source_shape));
+    for axis in &selection.axes {
+        text += &match axis {
+            AxisSelection::Index { axis, at } => format!(", index {axis} {at}"),
+            AxisSelection::Range { axis, start, step, len } => {
+                format!(", range {axis} {start} {step} {len}")
+            }
+            AxisSelection::NewAxis => ", new".to_owned(),
+            AxisSelection::List { axis, .. } => format!(", list {axis}"),
+        };
+    }
+    text += "; ";
+    for SelectedList { axes, shape, .. } in &selection.lists {
+        text += &format!("list {} to {} of shape {}; ", axes.start, axes.end, AsTuple(shape));
+    }
+    text
 }
 
 /// What the elements of a value go through.

@@ -32,11 +32,19 @@ mod union;
 pub(crate) use slices::merge_slices;
 pub use union::{MergeOptions, NumberedRename, Wins};
 
+/// How a message speaks of a tensor.
+fn tensor_named(name: &str) -> String {
+    match name {
+        "" => "a tensor without a name".to_owned(),
+        name => format!("tensor {:?}", shortened(name)),
+    }
+}
+
 /// Why inputs have no union. The error names the file of the input at fault.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeFault {
     /// Two inputs have a tensor of one name.
-    #[error("tensor {:?} is in {first} too", shortened(name))]
+    #[error("{} is in {first} too", tensor_named(name))]
     Twice {
         /// The name, in the output.
         name: String,
