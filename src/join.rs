@@ -37,7 +37,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::execute::pack::{pack, swap_bytes};
 use crate::execute::unpack;
 use crate::execute::{
-    FillError, Pieces, ReadFrom, VisitRange, needs_of_pieces, read_pieces, read_range, split_first,
+    FillError, LONG_JOINED_ROW, Pieces, ReadFrom, VisitRange, needs_of_pieces, read_pieces, read_range, split_first,
     visit_ranges,
 };
 use crate::plan::{PIECE_BYTES, stretches};
@@ -48,9 +48,6 @@ const OPEN_BYTES: u64 = 64 << 10;
 
 /// About how many parts a piece may touch, so that parts are opened by several workers.
 const PARTS: u64 = 8;
-
-/// Rows of at least this many bytes are read to their places one by one, shorter ones together.
-const LONG_ROW: u64 = 4 << 10;
 
 /// A tensor that is joined with others.
 pub struct JoinPart<'a> {
@@ -308,7 +305,7 @@ impl Pieces for Join<'_> {
             }
             (JoinPieces::Rows(most), parts) => {
                 let rows = number * most..self.rows.min((number + 1) * most);
-                if self.row_bytes() < LONG_ROW * parts.len() as u64 {
+                if self.row_bytes() < LONG_JOINED_ROW * parts.len() as u64 {
                     return self.fill_rows(rows, from, out);
                 }
                 for (row, out) in rows.zip(out.chunks_exact_mut(self.row_bytes() as usize)) {

@@ -11,10 +11,7 @@ use super::{Conversion, FillError, Pieces, ReadFrom, VisitRange, tiling};
 use crate::plan::{Panel, Plan, Tiling, row_piece_bytes};
 use crate::runs::{Axis, Runs, byte_bounds, starts};
 use crate::sink::{Sink, SinkError, WritableMap};
-use crate::source::Source;
-
-/// Runs further apart than this, in bytes, lie on pages of their own.
-const PAGE: u64 = 4096;
+use crate::source::{PAGE, Source};
 
 /// What is written: the value's side of an assignment.
 pub struct Assignment {
@@ -44,7 +41,7 @@ impl Assignment {
     pub(crate) fn in_panels(self, room: u64) -> Assignment {
         match self.plan.input().axes.iter().any(|axis| axis.stride == 0) {
             true => self,
-            false => self.plan.in_panels(room).into(),
+            false => self.plan.in_panels(Some(room)).into(),
         }
     }
 }

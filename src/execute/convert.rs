@@ -78,11 +78,11 @@ impl Conversion {
     /// so that further pieces of `piece` bytes begin at multiples of what those become. `None` where
     /// that is impossible, or no multiple of the blocks of files.
     pub(crate) fn first_bytes(self, at: u64, piece: u64) -> Option<u64> {
-        const BLOCK: u64 = 4096;
+        const FILE_BLOCK: u64 = 4096;
         let whole = self.output_bytes(piece);
         let first = whole - at.checked_rem(whole)?;
         let is_exact = piece.is_multiple_of(self.unit())
-            && whole.is_multiple_of(BLOCK)
+            && whole.is_multiple_of(FILE_BLOCK)
             && first.is_multiple_of(self.output_unit());
         is_exact.then(|| self.input_bytes(first))
     }

@@ -245,7 +245,7 @@ impl Buffer {
     /// A buffer of `len` bytes, whatever they are, in memory that is free: in the shortest that will do, so
     /// that buffers for what is packed do not become as long as those for what it is converted to.
     pub(super) fn take(spare: &mut Vec<Buffer>, len: usize, places: PiecePlaces) -> Buffer {
-        let needed = len + PAGE + STEP;
+        let needed = len + PAGE as usize + STEP;
         let lens = || spare.iter().map(|buffer| buffer.memory.len()).enumerate();
         let fitting = lens().filter(|(_, has)| *has >= needed).min_by_key(|(_, has)| *has);
         let best = fitting.or_else(|| lens().max_by_key(|(_, has)| *has));
@@ -261,7 +261,7 @@ impl Buffer {
 impl PiecePlaces {
     /// How far behind an address bytes are moved fast: at most a page and a [`STEP`].
     fn start(self, address: usize) -> usize {
-        let start = (self.written as usize).wrapping_add(APART).wrapping_sub(address) % PAGE;
+        let start = (self.written as usize).wrapping_add(APART).wrapping_sub(address) % PAGE as usize;
         let is_slow = self.read.is_some_and(|read| is_slow(read as usize, address + start));
         if is_slow { start + STEP } else { start }
     }
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn buffers_lie_where_they_are_read_and_written_fast() {
         let mut spare = Vec::new();
-        for read in (0..PAGE as u64).step_by(5) {
+        for read in (0..PAGE).step_by(5) {
             for written in [0, 1, 16, 31, 128, 4095] {
                 let places = PiecePlaces { read: Some(read), written };
                 let buffer = Buffer::take(&mut spare, 1000, places);

@@ -22,7 +22,7 @@ use super::{ExecuteError, FillError, Transfer};
 use crate::runs::{Runs, dense_bytes};
 use crate::sink::{Sink, SinkError};
 use crate::source::remote::Merger;
-use crate::source::{Advice, Source};
+use crate::source::{Advice, PAGE, Source};
 
 /// The threads of a flow that are no workers.
 pub(super) const HELPERS: usize = 2;
@@ -35,9 +35,6 @@ const TOGETHER_PART: u64 = 32;
 
 /// So much of a panel is read at a time, in bytes: its beginning, where there is no room for all of it yet.
 const STEP: u64 = 32 << 20;
-
-/// A page of the output, in bytes.
-const PAGE: u64 = 4096;
 
 /// The panels of a job, and what was written of it.
 pub(super) struct Flow<'a> {

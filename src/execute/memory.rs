@@ -24,8 +24,30 @@ use crate::plan::{PIECE_BYTES, Tiling};
 use crate::runs::Runs;
 use crate::source::{Source, memory_bytes};
 
-/// Longer stretches, in bytes, make no disk faster.
+// From which lengths on another way of reading or writing is the faster one, in bytes. The output is the same
+// either way.
+
+/// Longer stretches make no disk faster: bands are no longer than it takes to have such stretches.
 const BAND_STRETCH: u64 = 4 << 20;
+
+/// Inputs shorter than this have few pages whatever the memory, and to ask for the memory takes longer than to
+/// copy them.
+const SMALL: u64 = 64 << 20;
+
+/// A tensor of fewer bytes fits in any memory.
+pub(crate) const SHORT_PARAMS: u64 = 16 << 20;
+
+/// Reading a page here and there takes the disk so many times as long as reading it with its neighbours.
+pub(crate) const SCATTERED_COST: u64 = 4;
+
+/// Rows of so many bytes, in params that do not fit in memory, are read by themselves.
+pub(crate) const LONG_GATHERED_ROW: u64 = 16 << 10;
+
+/// Rows of so many bytes are written to a target by themselves, shorter ones in its order.
+pub(crate) const LONG_SCATTERED_ROW: u64 = 64 << 10;
+
+/// Rows of at least this many bytes of a part are read to their places in a join one by one, shorter ones together.
+pub(crate) const LONG_JOINED_ROW: u64 = 4 << 10;
 
 /// What a job may hold in memory.
 #[derive(Clone, Copy, Debug)]
@@ -91,9 +113,6 @@ impl Memory {
         self.bytes / 16
     }
 }
-
-/// Inputs shorter than this, in bytes, have few pages whatever the memory.
-const SMALL: u64 = 64 << 20;
 
 /// How an output of so many bytes, taken from that source, is tiled.
 ///

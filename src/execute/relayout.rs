@@ -40,7 +40,7 @@ pub fn in_order(
     let piece = (PIECE_BYTES / expansion.max(1)).max(unit);
     if source.window_limit().is_none() {
         let plan = Plan::new(runs, unit, piece);
-        return Ok((plan.with_panels(panel_bytes(source, runs)), None));
+        return Ok((plan.in_panels(panel_bytes(source, runs)), None));
     }
     let (least, most) = LONG_PIECES;
     let longest = (BUFFERS_BYTES / workers.count() as u64).clamp(least, most);

@@ -28,35 +28,26 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::pieces::{GatherPieces, copy_rows, read_rows};
+use super::pieces::{GatherPieces, READ_ROWS, copy_rows, read_rows};
 use super::positions::DROPPED;
-use super::prefetch::{CacheState, LONG_ROW, PAGE, is_mostly_gaps};
+use super::prefetch::{CacheState, is_mostly_gaps};
 use super::rows::{BoundRows, RowBlock, RowOffsets};
-use super::tuples::BLOCK;
+use super::tuples::TUPLES_AT_ONCE;
 use crate::execute;
 use crate::execute::{
-    Conversion, CopyStep, ExecuteError, FillError, Memory, OutOfCore, Pieces, Progress, ReadFrom,
+    Conversion, CopyStep, ExecuteError, FillError, LONG_GATHERED_ROW, Memory, OutOfCore, Pieces, Progress, ReadFrom, SCATTERED_COST, SHORT_PARAMS,
     Transfer, Workers, split_first, spool_pieces, unspooled,
 };
 use crate::plan::{PIECE_BYTES, Panel};
 use crate::runs::Runs;
 use crate::sink::{ScratchSink, Sink, SinkError, scratch_fits};
-use crate::source::{Source, SourceError, open_spooled};
-
-/// Bands and stretches are no longer than it takes for a stretch to have so many bytes of each band.
-const SEGMENT: u64 = 4 << 20;
+use crate::source::{PAGE, Source, SourceError, open_spooled};
 
 /// The most bands, and the most stretches: a number is held for each pair.
 const MOST: u64 = 2048;
 
-/// A tensor of fewer bytes fits in any memory.
-pub(super) const SHORT: u64 = 16 << 20;
-
 /// Rows that are counted or placed together.
 const TOGETHER: u64 = 1 << 16;
-
-/// Reading a page here and there takes the disk so many times as long as reading it with its neighbours.
-const SCATTER: u64 = 4;
 
 /// Which rows are distributed, and how.
 pub(crate) struct Distribution<'a> {
@@ -82,22 +73,22 @@ pub(crate) struct PlacedRows {
 
 /// Whether rows like `slab` of a tensor of so many bytes are moved sooner in passes than each by itself. Nothing
 /// is asked of the system.
-pub(crate) fn pays(rows: &Range<u64>, tensor: &Range<u64>, slab: &Runs) -> bool {
+pub(crate) fn is_faster_in_passes(rows: &Range<u64>, tensor: &Range<u64>, slab: &Runs) -> bool {
     let (len, count) = (tensor.end - tensor.start, rows.end - rows.start);
     let Some(bytes) = count.checked_mul(slab.bytes()) else { return false };
-    if count < 2 || len < SHORT || bytes == 0 || is_mostly_gaps(slab) {
+    if count < 2 || len < SHORT_PARAMS || bytes == 0 || is_mostly_gaps(slab) {
         return false;
     }
-    let scattered = count.saturating_mul(slab.bytes() + PAGE).saturating_mul(SCATTER);
+    let scattered = count.saturating_mul(slab.bytes() + PAGE).saturating_mul(SCATTERED_COST);
     let moved = len.saturating_add((bytes + count * PLACE).saturating_mul(3));
     scattered >= moved
 }
 
-/// Whether `TMPDIR` is on a disk.
+/// Whether `TMPDIR` has room for temporary files of so many bytes in all, on a disk and not in memory.
 ///
 /// # Errors
-/// Temporary files of so many bytes in all do not fit there.
-pub(crate) fn has_room(bytes: u64) -> Result<bool, ExecuteError> {
+/// They do not fit there.
+pub(crate) fn temporary_files_fit(bytes: u64) -> Result<bool, ExecuteError> {
     Ok(scratch_fits(bytes).map_err(SourceError::unspooled)?)
 }
 
@@ -110,8 +101,7 @@ impl<'a> Distribution<'a> {
         slab: &'a Runs,
     ) -> Distribution<'a> {
         let (len, count) = (tensor.end - tensor.start, rows.end - rows.start);
-        let stage = Memory::of_process().stage();
-        let most = stage.min(((len as f64 * SEGMENT as f64).sqrt()) as u64).max(PAGE);
+        let most = Memory::of_process().band(len).max(PAGE);
         let band_bits = most.ilog2().max(len.div_ceil(MOST).next_power_of_two().ilog2());
         let stretch = (most / slab.bytes()).max(count.div_ceil(MOST)).max(1);
         let bands = len.div_ceil(1 << band_bits) as usize;
@@ -120,7 +110,7 @@ impl<'a> Distribution<'a> {
 
     /// Whether neighbours in the list, so many bytes apart, are too far from each other for what is read for one
     /// of them to serve the others.
-    pub(crate) fn is_needed(&self, spread: u64) -> bool {
+    pub(crate) fn are_far_apart(&self, spread: u64) -> bool {
         spread > Memory::of_process().window().max(1 << self.band_bits)
     }
 
@@ -381,7 +371,7 @@ impl GatherPieces<'_> {
     ) -> Result<Option<Distributed>, ExecuteError> {
         let Some(distribution) = self.distribution(source) else { return Ok(None) };
         let bytes = distribution.temporary_bytes();
-        if !has_room(bytes)? {
+        if !temporary_files_fit(bytes)? {
             return Ok(None);
         }
         progress.kept.begin(bytes);
@@ -407,7 +397,7 @@ impl GatherPieces<'_> {
         }
         if let Some(distribution) = self.distribution(source) {
             let bytes = distribution.temporary_bytes();
-            if has_room(bytes)? {
+            if temporary_files_fit(bytes)? {
                 return Ok(Some(OutOfCore::of(CopyStep::Distribution, bytes)));
             }
         }
@@ -427,24 +417,21 @@ impl GatherPieces<'_> {
         let rows = self.wanted_rows();
         let (params, slab) = (self.gather.params.clone(), &self.gather.slab);
         // before anything is asked of the system, which takes longer than a short copy
-        let is_short = slab.bytes() < LONG_ROW && source.request_gap().is_none();
+        let is_short = slab.bytes() < LONG_GATHERED_ROW && source.request_gap().is_none();
         if !is_short
-            || !pays(&rows, &params, slab)
+            || !is_faster_in_passes(&rows, &params, slab)
             || self.fits((rows.end - rows.start) * slab.bytes())
         {
             return None;
         }
         let look = self.cold_look(source)?;
         let distribution = Distribution::new(&self.rows, rows, params, slab);
-        Some(distribution).filter(|it| it.is_needed(look.spread))
+        Some(distribution).filter(|it| it.are_far_apart(look.spread))
     }
 }
 
 /// Bytes of a place in a file of places.
 pub(super) const PLACE: u64 = size_of::<u64>() as u64;
-
-/// Rows that are looked at together where slabs are read by position.
-const READ_BLOCK: usize = 1 << 16;
 
 /// Slabs one after the other.
 pub(crate) struct PlacedSlabs {
@@ -543,7 +530,7 @@ impl Pieces for PlacedSlabs {
         let (rows, slab) = (self.stages.rows(number), &self.slab);
         let (mut row, end) = (rows.start, rows.end);
         let reads = from.source.window_limit().is_some();
-        let most = if reads { READ_BLOCK } else { BLOCK } as u64;
+        let most = if reads { READ_ROWS } else { TUPLES_AT_ONCE } as u64;
         let (mut block, mut bytes, mut rest) = (RowBlock::default(), Vec::new(), out);
         while row < end {
             let count = most.min(end - row);

@@ -17,9 +17,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use distribution::SHORT;
-use prefetch::LONG_ROW;
-
+use crate::execute::{LONG_GATHERED_ROW, SHORT_PARAMS};
 use crate::index::resolve::Selection;
 use crate::permutation::{Permutation, PermutationError};
 use crate::plan::{PIECE_BYTES, Reading};
@@ -39,7 +37,7 @@ mod rows;
 mod tuples;
 
 pub(crate) use distribution::{
-    Distributed, Distribution, NullSink, PlacedRows, PlacedSlabs, Stages, has_room, pays,
+    Distributed, Distribution, NullSink, PlacedRows, PlacedSlabs, Stages, temporary_files_fit, is_faster_in_passes,
 };
 pub(crate) use indexed::slab_runs;
 pub use indexed::{Indexed, ListTensor};
@@ -392,9 +390,9 @@ impl GatherPieces<'_> {
     pub(crate) fn reads_rows_again(&self, source: &dyn Source) -> bool {
         let gather = &self.gather;
         let (slab, len) = (&gather.slab, gather.params.end - gather.params.start);
-        let is_long = slab.axes.is_empty() && slab.run >= LONG_ROW;
+        let is_long = slab.axes.is_empty() && slab.run >= LONG_GATHERED_ROW;
         // before anything is asked of the system, which takes longer than a short copy
-        if is_long || len < SHORT || gather.bytes < PIECE_BYTES || source.request_gap().is_some() {
+        if is_long || len < SHORT_PARAMS || gather.bytes < PIECE_BYTES || source.request_gap().is_some() {
             return false;
         }
         !self.fits(gather.bytes) && self.cold_look(source).is_some()

@@ -9,7 +9,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::prefetch::{CacheState, PageCache};
 use super::rows::{BoundRows, MaskRows, RowBlock, RowOffsets};
-use super::tuples::BLOCK;
+use super::tuples::TUPLES_AT_ONCE;
 use super::{DROPPED, Gather};
 use crate::execute::pack::pack;
 use crate::execute::{
@@ -22,7 +22,7 @@ use crate::source::{Source, SourceError};
 
 /// Rows that are looked at together where slabs are read by position: the more, the more lie near
 /// each other and are read once.
-const READ_BLOCK: usize = 1 << 16;
+pub(super) const READ_ROWS: usize = 1 << 16;
 
 /// A gather with the sources of its lists.
 pub struct GatherPieces<'a> {
@@ -140,9 +140,9 @@ impl Pieces for GatherPieces<'_> {
             RowPartition::Cuts(_) => vec![self.gather.slab.clone()],
             RowPartition::Slab(plan) => plan.piece(number % plan.pieces()).input,
         };
-        let mut offsets = vec![0; READ_BLOCK.min((rows.end - rows.start) as usize)];
-        for first in rows.clone().step_by(READ_BLOCK) {
-            let count = (rows.end - first).min(READ_BLOCK as u64) as usize;
+        let mut offsets = vec![0; READ_ROWS.min((rows.end - rows.start) as usize)];
+        for first in rows.clone().step_by(READ_ROWS) {
+            let count = (rows.end - first).min(READ_ROWS as u64) as usize;
             let offsets = &mut offsets[..count];
             self.rows.offsets(first, offsets)?;
             offsets.sort_unstable();
@@ -251,7 +251,7 @@ impl GatherPieces<'_> {
         let source = from.source;
         let reads = source.window_limit().is_some();
         let held = if reads { self.held_params(source)? } else { None };
-        let most = if reads { READ_BLOCK } else { BLOCK };
+        let most = if reads { READ_ROWS } else { TUPLES_AT_ONCE };
         let (mut block, mut row, mut rest) = (RowBlock::default(), rows.start, out);
         self.prepare(source, rows.clone());
         while row < rows.end {

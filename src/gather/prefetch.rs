@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::rows::{BoundRows, RowBlock, RowOffsets};
 use super::{DROPPED, Gather, GatherPieces};
-use crate::execute::Memory;
+use crate::execute::{LONG_GATHERED_ROW, Memory};
 use crate::runs::{Runs, byte_bounds, span_bytes};
-use crate::source::{Advice, Source};
+use crate::source::{Advice, PAGE, Source};
 
 /// Rows with gaps up to this, in bytes, are prefetched in one call.
 const GAP: u64 = 4096;
@@ -87,7 +87,7 @@ impl GatherPieces<'_> {
         let cold = if is_mostly_gaps(slab) { None } else { self.cold_look(source) };
         let Some(cold) = cold else { return CacheState::Cached };
         let (fits, len) = (self.fits(self.gather.bytes), params.end - params.start);
-        if !fits && slab.bytes() >= LONG_ROW {
+        if !fits && slab.bytes() >= LONG_GATHERED_ROW {
             source.advise(params.clone(), Advice::Random);
             return CacheState::ColdLong;
         }
@@ -167,12 +167,6 @@ impl GatherPieces<'_> {
 const NEIGHBOURS: usize = 16;
 const PLACES: u64 = 16;
 
-/// A disk is asked for no less than this, in bytes.
-pub(super) const PAGE: u64 = 4096;
-
-/// Rows of so many bytes, in params that do not fit in memory, are read by themselves.
-pub(super) const LONG_ROW: u64 = 16 << 10;
-
 /// Whether a slab has few bytes of what it spans. Those are left to the kernel's readahead.
 pub(super) fn is_mostly_gaps(slab: &Runs) -> bool {
     span_bytes(&slab.axes, slab.run) > 4 * slab.bytes()
@@ -222,7 +216,7 @@ impl BoundRows<'_> {
     ) -> Option<Sampled> {
         let count = rows.end - rows.start;
         // one row is read when it is copied, as soon as if it were asked for
-        if count == 1 && slab.bytes() < LONG_ROW {
+        if count == 1 && slab.bytes() < LONG_GATHERED_ROW {
             return None;
         }
         // few rows are copied sooner than many are looked at

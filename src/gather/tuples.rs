@@ -83,7 +83,7 @@ impl Tuples {
 }
 
 /// Tuples whose offsets are computed at a time: they stay in a level-1 cache.
-pub(super) const BLOCK: usize = 2048;
+pub(super) const TUPLES_AT_ONCE: usize = 2048;
 
 /// Tuples with the source of their list, read in blocks.
 pub(super) struct TupleReader<'a> {
@@ -112,7 +112,7 @@ impl<'a> TupleReader<'a> {
         let reader = |tuples, spooled| TupleReader { list, tuples, given, spooled, held: None };
         let Tuples::Numbers(positions) = tuples else { return Ok(reader(tuples, None)) };
         let (numbers, tuple) = (&positions.coalesced, positions.tuple_bytes() as u64);
-        let once = || Plan::new(numbers, tuple, BLOCK as u64 * tuple).reads_once();
+        let once = || Plan::new(numbers, tuple, TUPLES_AT_ONCE as u64 * tuple).reads_once();
         if given.window_limit().is_none() || positions.bytes() == 0 || once() {
             return Ok(reader(Tuples::Numbers(positions), None));
         }
@@ -145,8 +145,8 @@ impl<'a> TupleReader<'a> {
     /// All positions.
     fn all(&self) -> Result<Vec<u64>, FillError> {
         let mut positions = vec![0; self.tuples.count() as usize];
-        for (number, block) in positions.chunks_mut(BLOCK).enumerate() {
-            self.read((number * BLOCK) as u64, block)?;
+        for (number, block) in positions.chunks_mut(TUPLES_AT_ONCE).enumerate() {
+            self.read((number * TUPLES_AT_ONCE) as u64, block)?;
         }
         Ok(positions)
     }

@@ -19,7 +19,7 @@ use crate::sink;
 use crate::sink::{Destination, Sink, SinkError, SinkOptions};
 
 /// Elements that are read at a time.
-const BLOCK: u64 = 1 << 16;
+const ELEMENTS_AT_ONCE: u64 = 1 << 16;
 
 /// Rows of pixels that are made at a time, in bytes.
 const BAND_BYTES: usize = 1 << 20;
@@ -128,7 +128,7 @@ impl<'a> Drawing<'a> {
         self.sheet.paint(y, &self.colours, |range: Range<u64>, take: &mut dyn FnMut(f64)| {
             let mut at = range.start;
             while at < range.end {
-                let count = BLOCK.min(range.end - at);
+                let count = ELEMENTS_AT_ONCE.min(range.end - at);
                 block.resize((count * itemsize) as usize, 0);
                 doubles.resize(count as usize * 8, 0);
                 self.reader.read(at * itemsize, &mut scratch, &mut block)?;

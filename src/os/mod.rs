@@ -30,6 +30,10 @@ mod other;
 pub(crate) mod sigbus;
 pub(crate) mod stdio;
 
+/// The shortest page of memory that there is, and of a file in it, in bytes; others are multiples of it. A disk is
+/// asked for no less.
+pub(crate) const PAGE: u64 = 4096;
+
 pub use files::{
     Advice, FileId, is_too_many_open_files, note_read, note_will_read, raise_open_files,
 };

@@ -31,6 +31,7 @@
 use std::ops::Range;
 
 use super::{NEAR_BYTES, Piece, Tiling, evenly, stretches};
+use crate::os::PAGE;
 use crate::runs::{Axis, Runs, dense_bytes, span_bytes, unravel_index};
 
 /// The most of the input that a panel may need where all of it fits in memory, in bytes.
@@ -249,9 +250,6 @@ fn common_bytes(axes: &[Axis], run: u64, order: &[usize]) -> u64 {
 // A disk is fast where stretches are long: those of the input that are read, and those of the output
 // that are written. A panel that fits in so much memory may have long ones of either kind, or of both, as long
 // as about the root of that. So the shorter ones are made longer until the memory is used.
-
-/// A page of a file in memory, in bytes.
-pub(super) const PAGE: u64 = 4096;
 
 /// Stretches that are longer, in bytes, make no disk faster.
 const LONG: u64 = 128 << 10;

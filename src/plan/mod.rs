@@ -92,10 +92,10 @@ impl Plan {
         plan
     }
 
-    /// The same, read ahead in [panels](Plan::panel) that take so many bytes of memory.
+    /// The same, read ahead in [panels](Plan::panel) whose input takes at most so many bytes of memory, if any.
     #[must_use]
-    pub(crate) fn in_panels(self, room: u64) -> Plan {
-        Plan { panel_bytes: Some(room), ..self }
+    pub(crate) fn in_panels(self, panel_bytes: Option<u64>) -> Plan {
+        Plan { panel_bytes, ..self }
     }
 
     /// Plan the copy of a view from an input that is read once, from its beginning to its end:
@@ -125,12 +125,6 @@ impl Plan {
             axis.stride >= 0 && axis.stride as u64 >= span_bytes(&axes[at + 1..], *run)
         });
         (plan.pieces() <= 1 || ascending).then_some(plan)
-    }
-
-    /// The same plan with panels of ranges, whose input takes at most so much memory.
-    #[must_use]
-    pub(crate) fn with_panels(self, panel_bytes: Option<u64>) -> Plan {
-        Plan { panel_bytes, ..self }
     }
 
     fn partitioned(runs: &Runs, choose: impl FnOnce(&Runs) -> Partition) -> Plan {

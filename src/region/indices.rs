@@ -16,7 +16,7 @@ use crate::execute::{
 };
 use crate::format::TensorInfo;
 use crate::gather::{
-    Distributed, Gather, GatherError, GatherPieces, Indexed, Indices, Options, Relaid, has_room,
+    Distributed, Gather, GatherError, GatherPieces, Indexed, Indices, Options, Relaid, temporary_files_fit,
 };
 use crate::plan::{PIECE_BYTES, Reading};
 use crate::runs::Runs;
@@ -345,7 +345,7 @@ impl Region for Gathered {
         };
         let pieces = self.bound(by)?;
         if let Some(steps) = self.steps(&pieces, by)?
-            && has_room(steps.needed_bytes)?
+            && temporary_files_fit(steps.needed_bytes)?
         {
             return steps.pieces(by);
         }
@@ -369,7 +369,7 @@ impl Region for Gathered {
     fn out_of_core(&self, by: &ReadBy<'_>) -> Result<Option<OutOfCore>, ExecuteError> {
         let pieces = self.bound(by)?;
         if let Some(steps) = self.steps(&pieces, by)?
-            && has_room(steps.needed_bytes)?
+            && temporary_files_fit(steps.needed_bytes)?
         {
             return Ok(Some(steps.plan));
         }

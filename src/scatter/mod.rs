@@ -18,12 +18,12 @@ use std::ops::Range;
 use sink::StagedSink;
 
 use crate::execute::{
-    Assignment, Conversion, CopyStep, ExecuteError, FillError, KeptSink, Memory, OutOfCore,
+    Assignment, Conversion, CopyStep, ExecuteError, FillError, KeptSink, LONG_SCATTERED_ROW, Memory, OutOfCore,
     Progress, Transfer, Workers, in_order, run, unspooled,
 };
 use crate::gather::{
     BoundRows, Distribution, GatherError, Indexed, Indices, Options, OutOfRange, PlacedRows,
-    PlacedSlabs, Rows, has_room, pays, slab_runs,
+    PlacedSlabs, Rows, is_faster_in_passes, slab_runs, temporary_files_fit,
 };
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::{Axis, Runs};
@@ -217,9 +217,6 @@ impl Scatter {
 // The values are kept in the order of the target's bands first, which is a scatter to a temporary file; then
 // they go to the target band by band, which is another one, of rows that are near each other.
 
-/// Rows of so many bytes are written by themselves.
-const LONG_ROW: u64 = 64 << 10;
-
 /// Values in a temporary file, in the order of the target's bands.
 pub(crate) struct KeptValues {
     /// The values, as the target has them.
@@ -241,32 +238,32 @@ impl Scatter {
         sources: &[&dyn Source],
         workers: &Workers,
     ) -> Result<Option<OutOfCore>, ExecuteError> {
-        if !self.is_large() {
+        if !self.may_be_distributed() {
             return Ok(None);
         }
         let positions = self.positions(sources, workers)?;
         let Some(distribution) = self.distribution(&positions) else { return Ok(None) };
         let bytes = distribution.temporary_bytes();
-        Ok(has_room(bytes)?.then(|| OutOfCore::of(CopyStep::Distribution, bytes)))
+        Ok(temporary_files_fit(bytes)?.then(|| OutOfCore::of(CopyStep::Distribution, bytes)))
     }
 
-    /// Whether it may be distributed, as far as its sizes tell.
-    fn is_large(&self) -> bool {
+    /// Whether the values are moved sooner in passes, as far as sizes tell.
+    fn may_be_distributed(&self) -> bool {
         let (rows, len) = (0..self.rows.count(), self.target.end - self.target.start);
-        self.slab.bytes() < LONG_ROW
-            && pays(&rows, &self.target, &self.slab)
+        self.slab.bytes() < LONG_SCATTERED_ROW
+            && is_faster_in_passes(&rows, &self.target, &self.slab)
             && !Memory::of_process().keeps(len)
     }
 
     /// How to distribute the values, where that is the faster way.
     fn distribution<'a>(&'a self, positions: &'a BoundRows<'a>) -> Option<Distribution<'a>> {
-        if !self.is_large() {
+        if !self.may_be_distributed() {
             return None;
         }
         let rows = 0..self.rows.count();
         let look = positions.look_around(rows.clone(), &self.slab, &|_| false)?;
         let distribution = Distribution::new(positions, rows, self.target.clone(), &self.slab);
-        Some(distribution).filter(|it| it.is_needed(look.spread))
+        Some(distribution).filter(|it| it.are_far_apart(look.spread))
     }
 
     /// Put the values, which `conversion` makes elements of the target, in order in temporary files, where that is the
@@ -284,7 +281,7 @@ impl Scatter {
     ) -> Result<Option<KeptValues>, ExecuteError> {
         let Some(distribution) = self.distribution(positions) else { return Ok(None) };
         let bytes = distribution.temporary_bytes();
-        if !has_room(bytes)? {
+        if !temporary_files_fit(bytes)? {
             return Ok(None);
         }
         progress.kept.begin(bytes);
@@ -295,7 +292,7 @@ impl Scatter {
         progress.kept.begin(0);
         let (slab, room) = (self.slab.bytes(), Memory::of_process().stages());
         let pieces = Plan::new(&Runs::contiguous(0, source.len()), slab, PIECE_BYTES);
-        Ok(Some(KeptValues { source, pieces: pieces.in_panels(room), bands, order: self.order }))
+        Ok(Some(KeptValues { source, pieces: pieces.in_panels(Some(room)), bands, order: self.order }))
     }
 
     /// Write the values to their places in a temporary file.

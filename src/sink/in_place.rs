@@ -14,9 +14,8 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::writable_map::PAGE;
 use super::{Sink, SinkError, WritableMap, ignore_sigxfsz, resolve, sync_file};
-use crate::os::{self, FileId};
+use crate::os::{self, FileId, PAGE};
 
 /// Runs of at least this many bytes are written by `pwrite`, shorter ones through the map.
 const LONG: u64 = 64 << 10;

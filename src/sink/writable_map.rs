@@ -15,10 +15,7 @@ use std::ops::Range;
 use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 
 use crate::os::sigbus::Watch;
-use crate::os::{load_to_write, populate_to_write};
-
-/// The smallest page size in bytes; others are multiples of it.
-pub(super) const PAGE: u64 = 4096;
+use crate::os::{PAGE, load_to_write, populate_to_write};
 
 /// A whole file, mapped shared and writable.
 #[derive(Debug)]

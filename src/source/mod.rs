@@ -35,13 +35,13 @@ pub use inflate::{DeflatedRange, InflateReader, InflatedSource};
 pub use mmap::{MmapSource, open_spooled, spool};
 pub use open::{IoMode, OpenError, Opened, open, open_file, open_stdin, sample};
 pub use pread::PreadSource;
-pub(crate) use pread::{PAGE, STEP, is_slow};
+pub(crate) use pread::{STEP, is_slow};
 pub use stream::Stream;
 
 pub use crate::os::{
     Advice, FileId, is_too_many_open_files, note_read, note_will_read, raise_open_files,
 };
-pub(crate) use crate::os::{NO_WAIT, mapped_pages, memory_bytes};
+pub(crate) use crate::os::{NO_WAIT, PAGE, mapped_pages, memory_bytes};
 
 /// Bytes with random access, for several threads at once.
 pub trait Source: Send + Sync {

@@ -159,8 +159,8 @@ pub(super) fn open_regular(
     }
 }
 
-/// Bytes of a block.
-const BLOCK: u64 = 4096;
+/// Bytes of a block of the sample.
+const SAMPLED_BYTES: u64 = 4096;
 
 /// Bytes at the beginning and blocks behind them, of a single file.
 const HEAD: u64 = 64 << 10;
@@ -205,16 +205,16 @@ fn ranges(size: u64, files: u64) -> Vec<Range<u64>> {
     let rest = size - head;
     let mut ranges = Vec::new();
     ranges.push(0..head);
-    if rest <= blocks * BLOCK {
-        let starts = (head..size).step_by(BLOCK as usize);
-        ranges.extend(starts.map(|start| start..(start + BLOCK).min(size)));
+    if rest <= blocks * SAMPLED_BYTES {
+        let starts = (head..size).step_by(SAMPLED_BYTES as usize);
+        ranges.extend(starts.map(|start| start..(start + SAMPLED_BYTES).min(size)));
         return ranges;
     }
     // the first begins behind the head, the last a block before the end
-    let (span, steps) = (u128::from(rest - BLOCK), u128::from(blocks - 1));
+    let (span, steps) = (u128::from(rest - SAMPLED_BYTES), u128::from(blocks - 1));
     ranges.extend((0..blocks).map(|number| {
         let start = head + (span * u128::from(number) / steps) as u64;
-        start..start + BLOCK
+        start..start + SAMPLED_BYTES
     }));
     ranges
 }

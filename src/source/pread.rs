@@ -122,9 +122,6 @@ pub(super) fn read_exact(file: &File, at: u64, out: &mut [u8]) -> Result<(), Sou
 // than the source in its own. Memory that `malloc` maps begins 16 bytes into a page, blocks of a file at
 // the beginning of one: without care the slow case is the usual one.
 
-/// A page of memory, in bytes.
-pub(crate) const PAGE: usize = 4096;
-
 /// How many bytes further in its page a destination is slow.
 const SLOW: RangeInclusive<usize> = 1..=31;
 
@@ -134,14 +131,13 @@ pub(crate) const STEP: usize = 64;
 /// Whether the processor may take long to copy many bytes from one place to another, told by addresses or
 /// by positions in a file, whose pages are those of memory.
 pub(crate) fn is_slow(from: usize, to: usize) -> bool {
-    SLOW.contains(&(to.wrapping_sub(from) % PAGE))
+    SLOW.contains(&(to.wrapping_sub(from) % PAGE as usize))
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::Write;
 
-    use super::super::PAGE;
     use super::*;
 
     #[test]
@@ -151,11 +147,11 @@ mod tests {
         file.write_all(&bytes).unwrap();
         let (base, len) = (7, bytes.len() as u64 - 7);
         let source = PreadSource::new(file, base, len);
-        let (mut memory, mut scratch) = (vec![0; 2 * DETOUR + 3 * PAGE], Vec::new());
+        let (mut memory, mut scratch) = (vec![0; 2 * DETOUR + 3 * PAGE as usize], Vec::new());
         for len in [1, DIRECT - 1, DIRECT, DETOUR, DETOUR + 1, 2 * DETOUR] {
             for (at, place) in [(0, 0), (0, 16), (0, 31), (0, 32), (40, 8), (40, 0), (93, 20)] {
                 // so far from the bytes in the file's pages
-                let page = memory.as_ptr().align_offset(PAGE);
+                let page = memory.as_ptr().align_offset(PAGE as usize);
                 let start = page + at + base as usize + place;
                 let out = &mut memory[start..start + len];
                 out.fill(0);

@@ -213,11 +213,11 @@ mod inline_tests {
 
     #[test]
     fn runs_are_copied_between_any_places() {
-        let input: Vec<u8> = (0..3 * PAGE).map(|at| (at % 251) as u8).collect();
+        let input: Vec<u8> = (0..3 * PAGE as usize).map(|at| (at % 251) as u8).collect();
         let mut output = vec![0; input.len()];
         for len in [0, 1, 63, 64, 200, 512, 513, SHORT, SHORT + 1, 5000] {
             for from in [0, 1, 17, 128] {
-                for to in (0..80).chain([PAGE - 31, PAGE - 1]) {
+                for to in (0..80).chain([PAGE as usize - 31, PAGE as usize - 1]) {
                     output.fill(0);
                     copy_run(&mut output[to..to + len], &input[from..from + len]);
                     assert_eq!(output[to..to + len], input[from..from + len], "{len} {from} {to}");

@@ -13,6 +13,7 @@ use rustix::io::{Errno, Result, retry_on_intr};
 use rustix::ioctl::{Setter, ioctl, opcode};
 
 use super::is_network;
+use crate::os::PAGE;
 
 /// Allocate space for a range of a file, which becomes as long as that.
 pub(crate) fn allocate(file: impl AsFd, range: Range<u64>) -> Result<()> {
@@ -71,9 +72,6 @@ pub(crate) fn copy_range(
 ) -> Result<usize> {
     copy_file_range(from, Some(&mut source), to, Some(&mut target), len)
 }
-
-/// A page, in bytes; of a larger one no part is let go.
-const PAGE: u64 = 4096;
 
 /// Begin to bring what was written of a range of a file to the disk, in whole pages; with `wait`, do so to
 /// the end, and let memory have those pages.

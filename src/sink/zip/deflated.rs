@@ -23,7 +23,7 @@ use super::{LOCAL, MemberHeader, Method, ZipLayout, write_directory};
 use crate::sink::{Draft, Old, Placed, Sink, SinkError, WriteOrder};
 
 /// How many bytes are deflated at a time.
-const BLOCK: usize = 1 << 18;
+const DEFLATED_AT_ONCE: usize = 1 << 18;
 
 /// An archive of deflated members that is being written.
 pub struct DeflatedZipSink {
@@ -107,7 +107,7 @@ impl DeflatedZipSink {
             state.written += LOCAL + member.name.len() as u64;
         }
         let encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-        let (crc, block) = (Hasher::new(), Vec::with_capacity(BLOCK));
+        let (crc, block) = (Hasher::new(), Vec::with_capacity(DEFLATED_AT_ONCE));
         let open =
             state.open.insert(OpenMember { start, taken: 0, stored: 0, crc, block, encoder });
         self.deflate(&mut state.written, open, member.head)
@@ -122,10 +122,10 @@ impl DeflatedZipSink {
     ) -> Result<(), SinkError> {
         open.crc.update(bytes);
         while !bytes.is_empty() {
-            let (now, later) = bytes.split_at(bytes.len().min(BLOCK - open.block.len()));
+            let (now, later) = bytes.split_at(bytes.len().min(DEFLATED_AT_ONCE - open.block.len()));
             open.block.extend(now);
             bytes = later;
-            if open.block.len() == BLOCK {
+            if open.block.len() == DEFLATED_AT_ONCE {
                 open.encoder.write_all(&open.block).map_err(SinkError::Io)?;
                 open.block.clear();
                 let deflated = open.encoder.get_mut();
