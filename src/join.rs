@@ -37,8 +37,8 @@ use std::sync::{Mutex, PoisonError};
 use crate::execute::pack::{pack, swap_bytes};
 use crate::execute::unpack;
 use crate::execute::{
-    FillError, LONG_JOINED_ROW, Pieces, ReadFrom, VisitRange, needs_of_pieces, read_pieces, read_range, split_first,
-    visit_ranges,
+    FillError, LONG_JOINED_ROW, Pieces, ReadFrom, VisitRange, needs_of_pieces, read_pieces,
+    read_range, split_first, visit_ranges,
 };
 use crate::plan::{PIECE_BYTES, stretches};
 use crate::runs::{Axis, Runs, coalesce};

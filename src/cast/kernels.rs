@@ -144,11 +144,11 @@ fn copy(input: &[u8], output: &mut [u8]) {
 }
 
 /// Elements that are converted together by the processor's own instructions.
-const CONVERTED_AT_ONCE: usize = 256;
+const GROUP: usize = 256;
 
 fn f32_to_f16(input: &[u8], output: &mut [u8]) {
-    let (mut wide, mut narrow) = ([0f32; CONVERTED_AT_ONCE], [half::f16::ZERO; CONVERTED_AT_ONCE]);
-    let blocks = f32::items(input).chunks(CONVERTED_AT_ONCE).zip(F16::items_mut(output).chunks_mut(CONVERTED_AT_ONCE));
+    let (mut wide, mut narrow) = ([0f32; GROUP], [half::f16::ZERO; GROUP]);
+    let blocks = f32::items(input).chunks(GROUP).zip(F16::items_mut(output).chunks_mut(GROUP));
     for (from, to) in blocks {
         for (number, bytes) in wide.iter_mut().zip(from) {
             *number = f32::from_le_bytes(*bytes);
@@ -161,8 +161,8 @@ fn f32_to_f16(input: &[u8], output: &mut [u8]) {
 }
 
 fn f16_to_f32(input: &[u8], output: &mut [u8]) {
-    let (mut wide, mut narrow) = ([0f32; CONVERTED_AT_ONCE], [half::f16::ZERO; CONVERTED_AT_ONCE]);
-    let blocks = F16::items(input).chunks(CONVERTED_AT_ONCE).zip(f32::items_mut(output).chunks_mut(CONVERTED_AT_ONCE));
+    let (mut wide, mut narrow) = ([0f32; GROUP], [half::f16::ZERO; GROUP]);
+    let blocks = F16::items(input).chunks(GROUP).zip(f32::items_mut(output).chunks_mut(GROUP));
     for (from, to) in blocks {
         for (number, bytes) in narrow.iter_mut().zip(from) {
             *number = half::f16::from_le_bytes(*bytes);

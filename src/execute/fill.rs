@@ -261,7 +261,8 @@ impl Buffer {
 impl PiecePlaces {
     /// How far behind an address bytes are moved fast: at most a page and a [`STEP`].
     fn start(self, address: usize) -> usize {
-        let start = (self.written as usize).wrapping_add(APART).wrapping_sub(address) % PAGE as usize;
+        let written = self.written as usize;
+        let start = written.wrapping_add(APART).wrapping_sub(address) % PAGE as usize;
         let is_slow = self.read.is_some_and(|read| is_slow(read as usize, address + start));
         if is_slow { start + STEP } else { start }
     }

@@ -39,13 +39,13 @@ pub use convert::Conversion;
 pub use fill::{WINDOW_BYTES, run_forward};
 pub(crate) use fill::{read_range, read_runs, split_first, visit_ranges};
 pub use flow::{Announced, announced};
+pub use memory::{CopyStep, OutOfCore, panel_bytes, tiling};
 pub(crate) use memory::{
     LONG_GATHERED_ROW, LONG_JOINED_ROW, LONG_SCATTERED_ROW, Memory, SCATTERED_COST, SHORT_PARAMS,
 };
-pub use memory::{CopyStep, OutOfCore, panel_bytes, tiling};
 pub(crate) use parallel::UNKNOWN;
 pub use parallel::{Progress, Workers, run};
-pub(crate) use relayout::{KeptSink, TwoPasses, unspooled};
+pub(crate) use relayout::{TwoPasses, fill_scratch, unspooled};
 pub use relayout::{in_order, spool, spool_pieces};
 
 /// One part of a job: bytes of one source, on their way to one place in the output.

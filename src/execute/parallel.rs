@@ -435,10 +435,16 @@ impl Progress {
 }
 
 impl Stage {
-    /// Begin with so many bytes, or end it with 0.
-    pub(crate) fn begin(&self, total: u64) {
-        self.done.store(0, Ordering::Relaxed);
-        self.total.store(total, Ordering::Relaxed);
+    /// Do something that takes so many bytes.
+    pub(crate) fn during<T>(&self, total: u64, work: impl FnOnce() -> T) -> T {
+        let begin = |total| {
+            self.done.store(0, Ordering::Relaxed);
+            self.total.store(total, Ordering::Relaxed);
+        };
+        begin(total);
+        let made = work();
+        begin(0);
+        made
     }
 
     /// So many more bytes are done.

@@ -90,29 +90,42 @@ pub(super) fn spool_all(
     workers: &Workers,
     progress: &Progress,
 ) -> Result<Box<dyn Source>, ExecuteError> {
-    let failed = |error| ExecuteError::Fill { transfer: 0, error: FillError::Source(error) };
     let bytes = pieces.iter().map(|pieces| pieces.bytes()).sum();
-    let (sink, file) = ScratchSink::new(bytes).map_err(|error| failed(unspooled(error)))?;
-    let sink = KeptSink { sink: &sink, progress };
+    let (sink, file) = ScratchSink::new(bytes).map_err(unspooled)?;
     let copies = pieces.iter().scan(0, |end, &pieces| {
         let at = *end;
         *end += pieces.bytes();
         Some(Transfer { source, pieces, conversion: Conversion::None, at })
     });
-    run(&copies.collect::<Vec<_>>(), &sink, workers, &Progress::default()).map_err(|error| {
-        match error {
-            ExecuteError::Sink(error) => failed(unspooled(error)),
-            error => error,
-        }
-    })?;
-    source.verify().map_err(failed)?;
-    open_spooled(file, bytes).map_err(failed)
+    fill_scratch(&copies.collect::<Vec<_>>(), &sink, workers, progress)?;
+    Ok(open_spooled(file, bytes)?)
+}
+
+/// Fill a temporary file, whose bytes are told as those that are kept; `sink` takes them.
+///
+/// # Errors
+/// A source that fails or is cut short; positions that cannot be read again; [`SourceError::Spool`].
+pub(crate) fn fill_scratch(
+    transfers: &[Transfer<'_>],
+    sink: &dyn Sink,
+    workers: &Workers,
+    progress: &Progress,
+) -> Result<(), ExecuteError> {
+    let outcome = run(transfers, &KeptSink { sink, progress }, workers, &Progress::default());
+    // an input that was cut short is the reason for whatever else went wrong
+    transfers.iter().try_for_each(|transfer| transfer.source.verify())?;
+    outcome.map_err(|error| match error {
+        // of lists beside the source, not of the file
+        ExecuteError::Sink(SinkError::Positions(_)) => error,
+        ExecuteError::Sink(error) => unspooled(error).into(),
+        error => error,
+    })
 }
 
 /// The sink of a temporary file whose bytes are told as those that are kept.
-pub(crate) struct KeptSink<'a> {
-    pub(crate) sink: &'a dyn Sink,
-    pub(crate) progress: &'a Progress,
+struct KeptSink<'a> {
+    sink: &'a dyn Sink,
+    progress: &'a Progress,
 }
 
 impl Sink for KeptSink<'_> {
@@ -199,9 +212,8 @@ impl TwoPasses {
         let plans: Vec<Plan> =
             self.bands.input.iter().map(|runs| Plan::tiled(runs, 1, tiling)).collect();
         let pieces: Vec<&dyn Pieces> = plans.iter().map(|plan| plan as &dyn Pieces).collect();
-        progress.kept.begin(self.bands.kept_bytes());
-        let kept = spool_all(source, &pieces, workers, progress)?;
-        progress.kept.begin(0);
+        let spool = || spool_all(source, &pieces, workers, progress);
+        let kept = progress.kept.during(self.bands.kept_bytes(), spool)?;
         let cuts = PieceCuts::new(self.bands.bytes(), first.unwrap_or(piece_bytes), piece_bytes);
         let together = (self.band_bytes / piece_bytes).max(1);
         Ok((BandPieces { bands: self.bands, cuts, together, room }, kept))

@@ -35,8 +35,9 @@ use super::rows::{BoundRows, RowBlock, RowOffsets};
 use super::tuples::TUPLES_AT_ONCE;
 use crate::execute;
 use crate::execute::{
-    Conversion, CopyStep, ExecuteError, FillError, LONG_GATHERED_ROW, Memory, OutOfCore, Pieces, Progress, ReadFrom, SCATTERED_COST, SHORT_PARAMS,
-    Transfer, Workers, split_first, spool_pieces, unspooled,
+    Conversion, CopyStep, ExecuteError, FillError, LONG_GATHERED_ROW, Memory, OutOfCore, Pieces,
+    Progress, ReadFrom, SCATTERED_COST, SHORT_PARAMS, Transfer, Workers, split_first, spool_pieces,
+    unspooled,
 };
 use crate::plan::{PIECE_BYTES, Panel};
 use crate::runs::Runs;
@@ -88,7 +89,7 @@ pub(crate) fn is_faster_in_passes(rows: &Range<u64>, tensor: &Range<u64>, slab: 
 ///
 /// # Errors
 /// They do not fit there.
-pub(crate) fn temporary_files_fit(bytes: u64) -> Result<bool, ExecuteError> {
+pub(crate) fn scratch_has_room(bytes: u64) -> Result<bool, ExecuteError> {
     Ok(scratch_fits(bytes).map_err(SourceError::unspooled)?)
 }
 
@@ -371,16 +372,15 @@ impl GatherPieces<'_> {
     ) -> Result<Option<Distributed>, ExecuteError> {
         let Some(distribution) = self.distribution(source) else { return Ok(None) };
         let bytes = distribution.temporary_bytes();
-        if !temporary_files_fit(bytes)? {
+        if !scratch_has_room(bytes)? {
             return Ok(None);
         }
-        progress.kept.begin(bytes);
-        let PlacedRows { bands, stretches } =
-            distribution.place(false, source, workers, progress)?;
-        let kept = spool_pieces(source, &bands, workers, progress)?;
-        progress.kept.begin(0);
-        let start = self.wanted_rows().start * self.gather.slab.bytes();
-        Ok(Some(Distributed { start, kept, pieces: stretches }))
+        progress.kept.during(bytes, || {
+            let placed = distribution.place(false, source, workers, progress)?;
+            let kept = spool_pieces(source, &placed.bands, workers, progress)?;
+            let start = self.wanted_rows().start * self.gather.slab.bytes();
+            Ok(Some(Distributed { start, kept, pieces: placed.stretches }))
+        })
     }
 
     /// The plan of what is wanted where it does not fit in memory, that of
@@ -397,7 +397,7 @@ impl GatherPieces<'_> {
         }
         if let Some(distribution) = self.distribution(source) {
             let bytes = distribution.temporary_bytes();
-            if temporary_files_fit(bytes)? {
+            if scratch_has_room(bytes)? {
                 return Ok(Some(OutOfCore::of(CopyStep::Distribution, bytes)));
             }
         }

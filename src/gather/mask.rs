@@ -109,10 +109,7 @@ impl Mask {
         let counts = (0..len.div_ceil(block)).map(|_| AtomicU64::new(0)).collect();
         let count = Count { bytes: &bytes, block, counts, progress };
         let transfers = [Transfer { source, pieces: &count, conversion: Conversion::None, at: 0 }];
-        progress.kept.begin(len);
-        let counted = execute::run(&transfers, &NullSink, workers, progress);
-        progress.kept.begin(0);
-        counted?;
+        progress.kept.during(len, || execute::run(&transfers, &NullSink, workers, progress))?;
         let mut ranks = vec![0];
         let mut rank = 0;
         for count in count.counts {

@@ -37,7 +37,7 @@ mod rows;
 mod tuples;
 
 pub(crate) use distribution::{
-    Distributed, Distribution, NullSink, PlacedRows, PlacedSlabs, Stages, temporary_files_fit, is_faster_in_passes,
+    Distributed, Distribution, NullSink, PlacedSlabs, Stages, is_faster_in_passes, scratch_has_room,
 };
 pub(crate) use indexed::slab_runs;
 pub use indexed::{Indexed, ListTensor};
@@ -392,7 +392,8 @@ impl GatherPieces<'_> {
         let (slab, len) = (&gather.slab, gather.params.end - gather.params.start);
         let is_long = slab.axes.is_empty() && slab.run >= LONG_GATHERED_ROW;
         // before anything is asked of the system, which takes longer than a short copy
-        if is_long || len < SHORT_PARAMS || gather.bytes < PIECE_BYTES || source.request_gap().is_some() {
+        let is_little = len < SHORT_PARAMS || gather.bytes < PIECE_BYTES;
+        if is_long || is_little || source.request_gap().is_some() {
             return false;
         }
         !self.fits(gather.bytes) && self.cold_look(source).is_some()

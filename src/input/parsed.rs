@@ -56,26 +56,23 @@ pub(super) fn keep<P: TextParser>(
     parser: &mut P,
     progress: &Progress,
 ) -> Result<Box<dyn Source>, Error> {
+    let mut keep_all = |text: &mut dyn Read, len| {
+        progress.kept.during(len, || {
+            let text = without_mark(location, Watched::new(text, progress))?;
+            parse(location, text, parser)
+        })
+    };
     match bytes {
         Opened::Random(source) if source.is_empty() => {
             Err(Error::file(location, FormatError::Empty))
         }
         Opened::Random(source) => {
-            progress.kept.begin(source.len());
-            let text = Watched::new(Reader::new(source.as_ref()), progress);
-            let kept = without_mark(location, text).and_then(|text| parse(location, text, parser));
-            progress.kept.begin(0);
+            let kept = keep_all(&mut Reader::new(source.as_ref()), source.len());
             // a file cut short in the meantime is the reason for whatever is wrong with the text
             source.verify().map_err(|error| failed_source(location, error))?;
             kept
         }
-        Opened::Forward(stream) => {
-            progress.kept.begin(UNKNOWN);
-            let text = Watched::new(stream, progress);
-            let kept = without_mark(location, text).and_then(|text| parse(location, text, parser));
-            progress.kept.begin(0);
-            kept
-        }
+        Opened::Forward(stream) => keep_all(stream, UNKNOWN),
     }
 }
 
@@ -224,9 +221,8 @@ impl Input {
             Bytes::Stream(stream) => stream,
         };
         let start = stream.position();
-        progress.kept.begin(self.contents.expected_len().saturating_sub(start));
-        let rest = source::spool(Watched::new(stream, progress));
-        progress.kept.begin(0);
+        let left = self.contents.expected_len().saturating_sub(start);
+        let rest = progress.kept.during(left, || source::spool(Watched::new(stream, progress)));
         let rest = rest.map_err(|error| failed_source(&self.location, error))?;
         check_len(&self.location, start + rest.len(), &self.contents)?;
         let source = self.at(start, rest)?;

@@ -13,10 +13,7 @@ pub(crate) fn spool_all(
     stream: impl Read,
     progress: &Progress,
 ) -> Result<Box<dyn Source>, SourceError> {
-    progress.kept.begin(UNKNOWN);
-    let spooled = source::spool(Watched::new(stream, progress));
-    progress.kept.begin(0);
-    spooled
+    progress.kept.during(UNKNOWN, || source::spool(Watched::new(stream, progress)))
 }
 
 /// A stream that counts what is read of it.

@@ -462,9 +462,18 @@ pub(crate) fn in_scratch(
     workers: &Workers,
     copy: impl FnOnce(&Writing<'_>) -> Result<(), Error>,
 ) -> Result<Input, Error> {
-    let (sink, file) = ScratchSink::new(bytes)?;
-    let progress = Progress::default();
-    copy(&Writing::into_sink(&sink, takes, workers, &progress)?)?;
-    let bytes = source::Opened::Random(Box::new(PreadSource::new(file, 0, bytes)));
+    let bytes = source::Opened::Random(Box::new(written_to_scratch(bytes, takes, workers, copy)?));
     Ok(Input::of_file(location, bytes, Contents::of(Format::Raw, tensors)))
+}
+
+/// What `copy` writes to a temporary file of so many bytes.
+pub(crate) fn written_to_scratch(
+    bytes: u64,
+    takes: &[Take],
+    workers: &Workers,
+    copy: impl FnOnce(&Writing<'_>) -> Result<(), Error>,
+) -> Result<PreadSource, Error> {
+    let (sink, file) = ScratchSink::new(bytes)?;
+    copy(&Writing::into_sink(&sink, takes, workers, &Progress::default())?)?;
+    Ok(PreadSource::new(file, 0, bytes))
 }

@@ -16,7 +16,8 @@ use crate::execute::{
 };
 use crate::format::TensorInfo;
 use crate::gather::{
-    Distributed, Gather, GatherError, GatherPieces, Indexed, Indices, Options, Relaid, temporary_files_fit,
+    Distributed, Gather, GatherError, GatherPieces, Indexed, Indices, Options, Relaid,
+    scratch_has_room,
 };
 use crate::plan::{PIECE_BYTES, Reading};
 use crate::runs::Runs;
@@ -345,7 +346,7 @@ impl Region for Gathered {
         };
         let pieces = self.bound(by)?;
         if let Some(steps) = self.steps(&pieces, by)?
-            && temporary_files_fit(steps.needed_bytes)?
+            && scratch_has_room(steps.needed_bytes)?
         {
             return steps.pieces(by);
         }
@@ -369,7 +370,7 @@ impl Region for Gathered {
     fn out_of_core(&self, by: &ReadBy<'_>) -> Result<Option<OutOfCore>, ExecuteError> {
         let pieces = self.bound(by)?;
         if let Some(steps) = self.steps(&pieces, by)?
-            && temporary_files_fit(steps.needed_bytes)?
+            && scratch_has_room(steps.needed_bytes)?
         {
             return Ok(Some(steps.plan));
         }
@@ -446,9 +447,8 @@ impl<'a> TwoSteps<'a> {
         let RegionPieces { pieces, copied } =
             self.rows.pieces(&ReadBy { conversion, unit: 1, to, ..*by })?;
         let source = copied.as_deref().unwrap_or(by.source);
-        by.progress.kept.begin(self.rows.bytes());
-        let kept = spool_pieces(source, pieces.as_ref(), by.workers, by.progress)?;
-        by.progress.kept.begin(0);
+        let spool = || spool_pieces(source, pieces.as_ref(), by.workers, by.progress);
+        let kept = by.progress.kept.during(self.rows.bytes(), spool)?;
         drop(pieces);
         let laid = self.view.pieces(&ReadBy { source: kept.as_ref(), ..*by })?;
         Ok(RegionPieces { copied: laid.copied.or(Some(kept)), ..laid })

@@ -18,17 +18,17 @@ use std::ops::Range;
 use sink::StagedSink;
 
 use crate::execute::{
-    Assignment, Conversion, CopyStep, ExecuteError, FillError, KeptSink, LONG_SCATTERED_ROW, Memory, OutOfCore,
-    Progress, Transfer, Workers, in_order, run, unspooled,
+    Assignment, Conversion, CopyStep, ExecuteError, FillError, LONG_SCATTERED_ROW, Memory,
+    OutOfCore, Progress, Transfer, Workers, fill_scratch, in_order, unspooled,
 };
 use crate::gather::{
-    BoundRows, Distribution, GatherError, Indexed, Indices, Options, OutOfRange, PlacedRows,
-    PlacedSlabs, Rows, is_faster_in_passes, slab_runs, temporary_files_fit,
+    BoundRows, Distribution, GatherError, Indexed, Indices, Options, OutOfRange, PlacedSlabs, Rows,
+    is_faster_in_passes, scratch_has_room, slab_runs,
 };
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::{Axis, Runs};
 use crate::shape::AsList;
-use crate::sink::{ScratchSink, Sink, SinkError, WriteOrder};
+use crate::sink::{ScratchSink, Sink, WriteOrder};
 use crate::source::{Source, open_spooled};
 use crate::view::{Layout, ViewError};
 
@@ -244,7 +244,7 @@ impl Scatter {
         let positions = self.positions(sources, workers)?;
         let Some(distribution) = self.distribution(&positions) else { return Ok(None) };
         let bytes = distribution.temporary_bytes();
-        Ok(temporary_files_fit(bytes)?.then(|| OutOfCore::of(CopyStep::Distribution, bytes)))
+        Ok(scratch_has_room(bytes)?.then(|| OutOfCore::of(CopyStep::Distribution, bytes)))
     }
 
     /// Whether the values are moved sooner in passes, as far as sizes tell.
@@ -281,18 +281,24 @@ impl Scatter {
     ) -> Result<Option<KeptValues>, ExecuteError> {
         let Some(distribution) = self.distribution(positions) else { return Ok(None) };
         let bytes = distribution.temporary_bytes();
-        if !temporary_files_fit(bytes)? {
+        if !scratch_has_room(bytes)? {
             return Ok(None);
         }
-        progress.kept.begin(bytes);
         let ordered = self.order == WriteOrder::Ascending;
-        let PlacedRows { bands, stretches } =
-            distribution.place(ordered, values, workers, progress)?;
-        let source = self.keep(&stretches, values, conversion, workers, progress)?;
-        progress.kept.begin(0);
+        let kept = progress.kept.during(bytes, || {
+            let placed = distribution.place(ordered, values, workers, progress)?;
+            let source = self.keep(&placed.stretches, values, conversion, workers, progress)?;
+            Ok::<_, ExecuteError>((source, placed.bands))
+        });
+        let (source, bands) = kept?;
         let (slab, room) = (self.slab.bytes(), Memory::of_process().stages());
         let pieces = Plan::new(&Runs::contiguous(0, source.len()), slab, PIECE_BYTES);
-        Ok(Some(KeptValues { source, pieces: pieces.in_panels(Some(room)), bands, order: self.order }))
+        Ok(Some(KeptValues {
+            source,
+            pieces: pieces.in_panels(Some(room)),
+            bands,
+            order: self.order,
+        }))
     }
 
     /// Write the values to their places in a temporary file.
@@ -304,26 +310,18 @@ impl Scatter {
         workers: &Workers,
         progress: &Progress,
     ) -> Result<Box<dyn Source>, ExecuteError> {
-        let failed = |error| ExecuteError::Fill { transfer: 0, error: FillError::Source(error) };
         let bytes = places.within().end;
-        let unkept = |error| failed(unspooled(error));
-        let (file, reader) = ScratchSink::mapped(bytes).map_err(unkept)?;
+        let (file, reader) = ScratchSink::mapped(bytes).map_err(unspooled)?;
         let (pieces, spooled) = self.pieces(values, workers)?;
         let pieces = pieces.in_panels(Memory::of_process().stages());
         let source = spooled.as_deref().unwrap_or(values);
         let rows = ScatterSink::new(WriteOrder::Any, places.slab(), places, &file);
         let slab = places.slab().bytes();
         let staged = StagedSink::new(&rows, slab, &file, places.stages(), false);
-        let sink = KeptSink { sink: &staged, progress };
         let transfer = Transfer { source, pieces: &pieces, conversion, at: 0 };
-        let outcome = run(&[transfer], &sink, workers, &Progress::default());
-        source.verify().map_err(failed)?;
-        outcome.and_then(|()| Ok(file.verify()?)).map_err(|error| match error {
-            ExecuteError::Sink(SinkError::Positions(reason)) => SinkError::Positions(reason).into(),
-            ExecuteError::Sink(error) => unkept(error),
-            error => error,
-        })?;
-        open_spooled(reader, bytes).map_err(failed)
+        fill_scratch(&[transfer], &staged, workers, progress)?;
+        file.verify().map_err(unspooled)?;
+        Ok(open_spooled(reader, bytes)?)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::sink::{Sink, SinkError, WritableMap, WriteOrder};
 use crate::source::PAGE;
 
 /// Rows whose positions are read at a time.
-const ROWS_AT_ONCE: usize = 4096;
+const ROWS: usize = 4096;
 
 /// A sink that takes the slabs in order, and writes each to its position in another sink, which it
 /// borrows: whoever owns that one commits it.
@@ -46,7 +46,7 @@ impl Sink for ScatterSink<'_> {
         let mut block = RowBlock::default();
         while !bytes.is_empty() {
             let left = (within + bytes.len() as u64).div_ceil(slab.bytes());
-            self.positions.block(row..row + left, ROWS_AT_ONCE, slab, &mut block).map_err(no_positions)?;
+            self.positions.block(row..row + left, ROWS, slab, &mut block).map_err(no_positions)?;
             // of a file that was cut short only zeros are left, which are positions too
             self.positions.verify().map_err(no_positions)?;
             let count = (block.rows() * slab.bytes() - within).min(bytes.len() as u64);

@@ -9,7 +9,7 @@ use std::ops::{Range, RangeInclusive};
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
-use super::{Advice, FileRange, Source, SourceError, checked_len};
+use super::{Advice, FileRange, PAGE, Source, SourceError, checked_len};
 use crate::os;
 
 /// The longest window in bytes that is worth reading for a part of it.

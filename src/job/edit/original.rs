@@ -245,12 +245,11 @@ impl Original {
                 None => Err(Error::file(name, EditFault::NotAFile)),
             };
         };
-        progress.copied.begin(self.len);
         let add = |bytes| progress.copied.add(bytes);
         let (from, at) = self.header.as_ref().map_or((0, 0), |header| (header.old, header.new));
         let original = CopiedRange { file: &self.file, range: from..self.len, at };
-        let copied = sink::create_copy(target, options.sink(), &original, &add);
-        progress.copied.begin(0);
+        let copy = || sink::create_copy(target, options.sink(), &original, &add);
+        let copied = progress.copied.during(self.len, copy);
         let (copy, patch) = copied.map_err(|error| match error {
             SinkError::OriginalTruncated => Error::file(name, error),
             error => failed_sink(target.into(), error),

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::execute::{Announced, Conversion, Progress, StridedSink, Transfer, Workers};
 use crate::input::{Bytes, Input, failed_source};
 use crate::job::align::shared_bytes;
-use crate::job::copy::Writing;
+use crate::job::copy::{Writing, written_to_scratch};
 use crate::job::inputs::{Lent, descriptors, source_of};
 use crate::job::overwrite;
 use crate::join::{Join, JoinPart};
@@ -27,8 +27,8 @@ use crate::output::Prepared;
 use crate::plan::{Plan, Tiling};
 use crate::region::Take;
 use crate::runs::{Axis, Runs};
-use crate::sink::{Destination, ScratchSink, WriteOrder};
-use crate::source::{ConcatSource, PreadSource, Source};
+use crate::sink::{Destination, WriteOrder};
+use crate::source::{ConcatSource, Source};
 use crate::view::View;
 
 /// As many descriptors as the inputs of a group may take.
@@ -267,10 +267,7 @@ pub(super) fn through_scratch(
     workers: &Workers,
     fill: impl FnOnce(&Writing<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let (sink, file) = ScratchSink::new(place.bytes)?;
-    let progress = Progress::default();
-    fill(&Writing::into_sink(&sink, &[], workers, &progress)?)?;
-    let source = PreadSource::new(file, 0, place.bytes);
+    let source = written_to_scratch(place.bytes, &[], workers, fill)?;
     let runs = Runs { offset: 0, axes: vec![], run: place.bytes };
     let join = Join::new(vec![JoinPart::of_runs(runs, 1)], 1, place.bytes, 1);
     let (conversion, at) = (Conversion::None, place.start);
