@@ -419,7 +419,7 @@ fn a_manual_page_goes_through_a_pager_or_is_printed() {
         return;
     }
     let shown = |pager: &str| {
-        let run = format!("stty cols 0; PAGER={pager:?} tslice man gather");
+        let run = format!("stty cols 0; PAGER=\"{pager}\" tslice man gather");
         let line = format!("script -qec '{run}' /dev/null < /dev/null");
         let output = bash(&folder, &line).output().unwrap();
         assert!(output.status.success(), "{pager}: {output:?}");
