@@ -6,7 +6,7 @@ use crate::format::torch::TorchFolder;
 use crate::format::{Foreign, Format, FormatError, npz};
 use crate::input::archive::Archive;
 use crate::input::single::{extension, kept};
-use crate::input::{Input, Location, npz as arrays, torch, zarr};
+use crate::input::{Input, Location, failed_source, npz as arrays, torch, zarr};
 
 /// NumPy's `.npz`, as which archives of PyTorch begin too.
 pub(super) const FORMAT: InputFormat =
@@ -26,7 +26,11 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
         return arrays::open(archive, members, options.two_sums);
     }
     if zarr::is_archive(&members) {
-        return zarr::open_archive(archive, members, options);
+        let bytes = archive.bytes.clone();
+        let input = zarr::open_archive(archive, members, options)?;
+        // a file cut short in the meantime is the reason for whatever its members seem to be
+        bytes.verify().map_err(|error| failed_source(location, error))?;
+        return Ok(input);
     }
     match TorchFolder::find(&members) {
         Some(folder) if !folder.is_script(&members) => torch::open(archive, &folder, &members),
