@@ -197,7 +197,8 @@ impl<'a> Join<'a> {
         let mut number = self.starts.partition_point(|&start| start <= range.start) - 1;
         let mut at = range.start;
         while at < range.end {
-            let (start, end) = (self.starts[number], self.starts[number + 1]);
+            let start = self.starts[number];
+            let end = self.starts[number + 1];
             let until = end.min(range.end);
             let first = row * (end - start) + (at - start);
             visit(&self.parts[number], first..first + (until - at))?;
@@ -271,7 +272,8 @@ impl Pieces for Join<'_> {
     }
 
     fn output(&self, number: u64) -> Runs {
-        let (row_bytes, row_stride) = (self.row_bytes(), self.row_stride);
+        let row_bytes = self.row_bytes();
+        let row_stride = self.row_stride;
         match self.partition {
             JoinPieces::Rows(most) => {
                 let first = number * most;
@@ -362,7 +364,8 @@ fn weave(parts: usize, item: usize, blocks: &[u8], out: &mut [u8]) -> bool {
 /// The items of `PARTS` blocks of equal length in turn, `SIZE` bytes each.
 fn weave_items<const PARTS: usize, const SIZE: usize>(blocks: &[u8], out: &mut [u8]) {
     let groups = out.as_chunks_mut::<SIZE>().0.as_chunks_mut::<PARTS>().0;
-    let (items, count) = (blocks.as_chunks::<SIZE>().0, groups.len());
+    let items = blocks.as_chunks::<SIZE>().0;
+    let count = groups.len();
     let parts: [&[[u8; SIZE]]; PARTS] = std::array::from_fn(|part| &items[part * count..][..count]);
     for (at, group) in groups.iter_mut().enumerate() {
         for (item, part) in group.iter_mut().zip(parts) {
@@ -411,17 +414,17 @@ mod tests {
             skipped in 0u64..3,
             gap in 0u64..3,
         ) {
-            let (unit, skipped) = (2, skipped.min(rows));
-            let (mut bytes, mut parts, mut expected) = (Vec::new(), Vec::new(), vec![Vec::new(); rows as usize]);
+            let unit = 2;
+            let skipped = skipped.min(rows);
+            let mut bytes = Vec::new();
+            let mut parts = Vec::new();
+            let mut expected = vec![Vec::new(); rows as usize];
             for &(len, swapped, backwards) in &lens {
                 let row = len * unit * wide;
                 let offset = bytes.len() as i64;
                 let made: Vec<u8> = (0..row * rows).map(|at| (at * 7 + at / 256 + len) as u8).collect();
                 bytes.extend(&made);
-                let axis = match backwards && rows > 0 {
-                    true => (offset + (row * (rows - 1)) as i64, -(row as i64)),
-                    false => (offset, row as i64),
-                };
+                let axis = if backwards && rows > 0 { (offset + (row * (rows - 1)) as i64, -(row as i64)) } else { (offset, row as i64) };
                 let axes = vec![Axis { len: rows, stride: axis.1 }];
                 let swap_width = if swapped { unit as usize } else { 1 };
                 let runs = Runs { offset: axis.0, axes, run: row };
@@ -433,12 +436,14 @@ mod tests {
                     expected.extend(one);
                 }
             }
-            let (rows, expected) = (rows - skipped, &expected[skipped as usize..]);
+            let rows = rows - skipped;
+            let expected = &expected[skipped as usize..];
             let row_bytes = expected.first().map_or(0, Vec::len) as u64;
             let row_stride = row_bytes + gap;
             let join = Join::new(parts, rows, row_stride, unit);
             let mut out = vec![0xaa; (rows * row_stride) as usize];
-            let (source, mut scratch) = (MemorySource(bytes), Vec::new());
+            let source = MemorySource(bytes);
+            let mut scratch = Vec::new();
             let mut ends = 0;
             for number in 0..join.count() {
                 let to = join.output(number);

@@ -75,7 +75,8 @@ impl Sheet {
         let [outer @ .., rows, columns] = image else {
             return Err(SheetFault::Axes(shape.len()));
         };
-        let (rows, columns) = (*rows, *columns);
+        let rows = *rows;
+        let columns = *columns;
         let tiles: u64 = outer.iter().product();
         let across = (tiles as f64).sqrt().ceil() as u64;
         let gaps = GAP * (across - 1);
@@ -84,7 +85,8 @@ impl Sheet {
         let scaled = (u128::from(rows) * u128::from(tile_width)).div_ceil(u128::from(columns));
         let tile_height = if tile_width == columns { rows } else { scaled as u64 };
         let sheet = Sheet { rows, columns, channels, tiles, across, tile_width, tile_height };
-        let (width, height) = (sheet.width(), sheet.height());
+        let width = sheet.width();
+        let height = sheet.height();
         if width > MOST_PIXELS || height > MOST_PIXELS {
             return Err(SheetFault::TooLarge { width, height });
         }
@@ -131,7 +133,8 @@ impl Sheet {
         mut read: impl FnMut(Range<u64>, &mut dyn FnMut(f64)) -> Result<(), E>,
     ) -> Result<Vec<u8>, E> {
         let mut pixels = vec![0; self.width() as usize * self.pixel_bytes()];
-        let (down, y) = (y / (self.tile_height + GAP), y % (self.tile_height + GAP));
+        let down = y / (self.tile_height + GAP);
+        let y = y % (self.tile_height + GAP);
         if y == self.tile_height {
             return Ok(pixels);
         }
@@ -151,7 +154,8 @@ impl Sheet {
             for row in rows.clone() {
                 let mut at = 0u64;
                 read(self.row(tile, row), &mut |value| {
-                    let (column, channel) = (at / self.channels, at % self.channels);
+                    let column = at / self.channels;
+                    let channel = at % self.channels;
                     let bin = (column * bins / self.columns) * self.channels + channel;
                     means[bin as usize].add(value);
                     at += 1;

@@ -185,7 +185,8 @@ impl Runs {
 
     /// These runs without gaps, the axes from the fastest to the slowest.
     fn packed(&self, order: impl Iterator<Item = usize>) -> Runs {
-        let (mut axes, mut inner) = (self.axes.clone(), self.run as i64);
+        let mut axes = self.axes.clone();
+        let mut inner = self.run as i64;
         for axis in order {
             axes[axis].stride = inner;
             inner = inner.saturating_mul(axes[axis].len.max(1) as i64);
@@ -342,8 +343,10 @@ fn split<E>(
     };
     let item = dense_bytes(inner, run);
     let at = |index: u64| offset + axis.stride * index as i64;
-    let (mut index, skipped) = (range.start / item, range.start % item);
-    let (end, rest) = (range.end / item, range.end % item);
+    let mut index = range.start / item;
+    let skipped = range.start % item;
+    let end = range.end / item;
+    let rest = range.end % item;
     if index == end {
         return split(inner, run, at(index), skipped..rest, visit);
     }

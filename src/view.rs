@@ -130,19 +130,22 @@ impl<'a> Layout<'a> {
             return Ok(self.offset..self.offset);
         }
         // the lengths multiplied are less than 2^63, so that nothing overflows
-        let (mut low, mut high) = (0i128, 0i128);
+        let mut low = 0i128;
+        let mut high = 0i128;
         for (&len, &stride) in self.shape.iter().zip(strides) {
             let last = i128::from(stride) * i128::from(len - 1);
             low += last.min(0);
             high += last.max(0);
         }
-        let bytes = match self.item_bits.is_multiple_of(8) {
-            true => low..high + i128::from(self.item_bits / 8),
+        let bytes = if self.item_bits.is_multiple_of(8) {
+            low..high + i128::from(self.item_bits / 8)
+        } else {
             // these follow each other, and the last byte may have room for more
-            false => 0..i128::from(bytes),
+            0..i128::from(bytes)
         };
         let offset = i128::from(self.offset);
-        let (start, end) = (offset + bytes.start, offset + bytes.end);
+        let start = offset + bytes.start;
+        let end = offset + bytes.end;
         if start < i128::from(self.data.start) || end > i128::from(self.data.end) {
             return Err(ViewError::Outside);
         }
@@ -321,7 +324,8 @@ impl View {
     /// one.
     #[must_use]
     pub fn followed_by(&self, next: &View) -> Option<View> {
-        let (first, next) = (self.range()?, next.range()?);
+        let first = self.range()?;
+        let next = next.range()?;
         let run = next.end.checked_sub(first.start)?;
         let offset = i64::try_from(first.start).ok()?;
         let joins = first.end == next.start && i64::try_from(run).is_ok();

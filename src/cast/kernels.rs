@@ -147,7 +147,8 @@ fn copy(input: &[u8], output: &mut [u8]) {
 const GROUP: usize = 256;
 
 fn f32_to_f16(input: &[u8], output: &mut [u8]) {
-    let (mut wide, mut narrow) = ([0f32; GROUP], [half::f16::ZERO; GROUP]);
+    let mut wide = [0f32; GROUP];
+    let mut narrow = [half::f16::ZERO; GROUP];
     let blocks = f32::items(input).chunks(GROUP).zip(F16::items_mut(output).chunks_mut(GROUP));
     for (from, to) in blocks {
         for (number, bytes) in wide.iter_mut().zip(from) {
@@ -161,7 +162,8 @@ fn f32_to_f16(input: &[u8], output: &mut [u8]) {
 }
 
 fn f16_to_f32(input: &[u8], output: &mut [u8]) {
-    let (mut wide, mut narrow) = ([0f32; GROUP], [half::f16::ZERO; GROUP]);
+    let mut wide = [0f32; GROUP];
+    let mut narrow = [half::f16::ZERO; GROUP];
     let blocks = F16::items(input).chunks(GROUP).zip(f32::items_mut(output).chunks_mut(GROUP));
     for (from, to) in blocks {
         for (number, bytes) in narrow.iter_mut().zip(from) {

@@ -209,7 +209,8 @@ macro_rules! small_floats {
 /// arithmetic does not promise to keep.
 pub(super) const fn table<const CODES: usize>(format: FloatFormat) -> [f32; CODES] {
     const NAN: u32 = 0x7fc0_0000;
-    let (mut table, mut code) = ([0.0; CODES], 0);
+    let mut table = [0.0; CODES];
+    let mut code = 0;
     while code < CODES {
         let float = format.decode(code as u128);
         table[code] = match float.magnitude {

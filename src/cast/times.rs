@@ -38,15 +38,17 @@ struct Scale {
 fn scale(from: TimeUnit, to: TimeUnit) -> Option<Scale> {
     let Some(ours) = from.rank() else { return Some(Scale { numerator: 1, denominator: 1 }) };
     let theirs = to.rank()?;
-    let (long, short) = (ours.min(theirs), ours.max(theirs));
+    let long = ours.min(theirs);
+    let short = ours.max(theirs);
     let (many, few) = match (long, short) {
         _ if long == short => (1, 1),
         (0, MONTH) => (12, 1),
         (0 | MONTH, _) => {
             let months = if long == MONTH { 12 } else { 1 };
-            match short < DAY {
-                true => (DAYS_OF_400_YEARS, 400 * months * 7),
-                false => (DAYS_OF_400_YEARS.checked_mul(units_in(DAY, short)?)?, 400 * months),
+            if short < DAY {
+                (DAYS_OF_400_YEARS, 400 * months * 7)
+            } else {
+                (DAYS_OF_400_YEARS.checked_mul(units_in(DAY, short)?)?, 400 * months)
             }
         }
         _ => (units_in(long, short)?, 1),
@@ -62,7 +64,8 @@ fn scale(from: TimeUnit, to: TimeUnit) -> Option<Scale> {
 }
 
 fn common_divisor(one: u64, other: u64) -> u64 {
-    let (mut one, mut other) = (one, other);
+    let mut one = one;
+    let mut other = other;
     while other != 0 {
         (one, other) = (other, one % other);
     }

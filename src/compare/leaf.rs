@@ -75,13 +75,12 @@ pub(super) fn leaves_within(dtype: &DType, range: &Range<u64>) -> Option<Vec<Lea
             continue;
         }
         let place = (offset + first * unit - range.start) as usize;
-        match unit == size {
-            true => add(dtype, place, units as usize, &mut found)?,
-            false => {
-                add(dtype, place, 1, &mut found)?;
-                if let Some(leaf) = found.last_mut() {
-                    leaf.size = (units * unit) as usize;
-                }
+        if unit == size {
+            add(dtype, place, units as usize, &mut found)?
+        } else {
+            add(dtype, place, 1, &mut found)?;
+            if let Some(leaf) = found.last_mut() {
+                leaf.size = (units * unit) as usize;
             }
         }
     }
@@ -90,7 +89,8 @@ pub(super) fn leaves_within(dtype: &DType, range: &Range<u64>) -> Option<Vec<Lea
 
 /// Add items that are no structures.
 fn add(dtype: &DType, offset: usize, count: usize, found: &mut Vec<Leaf>) -> Option<()> {
-    let (size, meaning) = ((dtype.item_bits() / 8) as usize, Meaning::of(dtype)?);
+    let size = (dtype.item_bits() / 8) as usize;
+    let meaning = Meaning::of(dtype)?;
     found.push(Leaf { offset, size, count, meaning });
     Some(())
 }

@@ -72,7 +72,8 @@ impl Comparer {
             return None;
         }
         let dtypes = (with_meaning(a, b).clone(), with_meaning(b, a).clone());
-        let (of_a, of_b) = (types(&dtypes.0)?, types(&dtypes.1)?);
+        let of_a = types(&dtypes.0)?;
+        let of_b = types(&dtypes.1)?;
         let same_order = of_a.iter().zip(&of_b).all(|(a, b)| a.endian() == b.endian());
         let has_nan = of_a.iter().any(Leaf::has_nan);
         let bits_suffice = same_dtype && same_order && (rule.same_nan_is_equal() || !has_nan);
@@ -102,13 +103,15 @@ impl Comparer {
             return Outcome::Same;
         }
         let leaves = |dtype| leaves_within(dtype, range).unwrap_or_default();
-        let (of_a, of_b) = (leaves(&self.dtypes.0), leaves(&self.dtypes.1));
+        let of_a = leaves(&self.dtypes.0);
+        let of_b = leaves(&self.dtypes.1);
         if of_a.iter().zip(&of_b).all(|(of_a, of_b)| self.same(of_a, a, of_b, b)) {
             return Outcome::Same;
         }
-        match of_a.iter().zip(&of_b).any(|(of_a, of_b)| self.not_finite(of_a, a, of_b, b)) {
-            true => Outcome::NotFinite,
-            false => Outcome::Differs,
+        if of_a.iter().zip(&of_b).any(|(of_a, of_b)| self.not_finite(of_a, a, of_b, b)) {
+            Outcome::NotFinite
+        } else {
+            Outcome::Differs
         }
     }
 
@@ -142,7 +145,8 @@ impl Comparer {
     }
 
     fn same_item(&self, of_a: &Leaf, a: &[u8], of_b: &Leaf, b: &[u8], item: usize) -> bool {
-        let (a, b) = (of_a.value(a, item), of_b.value(b, item));
+        let a = of_a.value(a, item);
+        let b = of_b.value(b, item);
         if self.same_dtype { self.rule.same(&a, &b) } else { self.rule.same_numbers(&a, &b) }
     }
 

@@ -25,7 +25,8 @@ impl Rule {
         match (a, b) {
             (LeafValue::Integer(a), LeafValue::Integer(b)) => {
                 // NumPy calculates with integers in doubles
-                let (x, y) = (*a as f64, *b as f64);
+                let x = *a as f64;
+                let y = *b as f64;
                 a == b || self.within((x - y).abs(), y.abs(), FloatFormat::DOUBLE)
             }
             (LeafValue::Float(a), LeafValue::Float(b)) => self.same_floats(&[*a], &[*b]),
@@ -75,7 +76,8 @@ impl Rule {
     /// Whether a distance is within the tolerance, calculated in the type that NumPy would use.
     fn within(&self, distance: f64, size: f64, format: FloatFormat) -> bool {
         let Some((absolute, relative)) = self.tolerance else { return false };
-        let (absolute, relative) = (round(absolute, format), round(relative, format));
+        let absolute = round(absolute, format);
+        let relative = round(relative, format);
         let limit = round(absolute + round(relative * size, format), format);
         size.is_finite() && distance <= limit
     }
@@ -175,7 +177,8 @@ impl LeafValue<'_> {
                 ((ar.value - br.value).hypot(ai.value - bi.value), br.value.hypot(bi.value))
             }
             (a, b) => {
-                let (a, b) = (a.parts()?, b.parts()?);
+                let a = a.parts()?;
+                let b = b.parts()?;
                 let apart = a[0].distance(b[0]).hypot(a[1].distance(b[1]));
                 (apart, b[0].value().hypot(b[1].value()))
             }

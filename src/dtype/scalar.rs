@@ -113,7 +113,8 @@ const TABLE: [ScalarRow; 23] = [
 impl Scalar {
     /// All scalars, in the order of declaration.
     pub const ALL: [Scalar; TABLE.len()] = {
-        let (mut all, mut at) = ([Scalar::Bool; TABLE.len()], 0);
+        let mut all = [Scalar::Bool; TABLE.len()];
+        let mut at = 0;
         while at < all.len() {
             all[at] = TABLE[at].0;
             at += 1;
@@ -177,7 +178,8 @@ impl Integers {
         let DType::Scalar(scalar, endian) = *dtype else { return None };
         let kind = scalar.kind();
         let is_integer = matches!(kind, NumberKind::Signed | NumberKind::Unsigned);
-        let (width, signed) = ((scalar.bits() / 8) as usize, kind == NumberKind::Signed);
+        let width = (scalar.bits() / 8) as usize;
+        let signed = kind == NumberKind::Signed;
         is_integer.then_some(Integers { width, signed, endian })
     }
 

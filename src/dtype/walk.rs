@@ -139,7 +139,8 @@ impl<'a> Walk<'a> {
     /// Go on from there through an element of the same dtype.
     pub fn resume(dtype: &'a DType, paused: Paused) -> Walk<'a> {
         let mut open = Vec::with_capacity(paused.open.len());
-        let (mut inside, mut begun) = (dtype, None);
+        let mut inside = dtype;
+        let mut begun = None;
         for paused in paused.open {
             match paused {
                 PausedIn::Structure { left, start } => {
@@ -210,7 +211,8 @@ impl<'a> Iterator for Walk<'a> {
             if let Some(step) = self.next.take() {
                 return Some(step);
             }
-            let (end, shortened) = (self.range.end, self.shortened);
+            let end = self.range.end;
+            let shortened = self.shortened;
             match self.open.last_mut()? {
                 Open::Structure { fields, start } => {
                     let (mut begin, Some((field, rest))) = (*start, fields.split_first()) else {
@@ -229,8 +231,11 @@ impl<'a> Iterator for Walk<'a> {
                     }
                 }
                 Open::List { field, shape, at, start } => {
-                    let (field, begin, shape) = (*field, *start, *shape);
-                    let (len, inner) = (shape[0], &shape[1..]);
+                    let field = *field;
+                    let begin = *start;
+                    let shape = *shape;
+                    let len = shape[0];
+                    let inner = &shape[1..];
                     let size = bytes(field, inner);
                     let edge = shortened.and_then(|shortened| shortened.edge(field, len));
                     if *at >= len || begin.offset >= end {
@@ -247,9 +252,10 @@ impl<'a> Iterator for Walk<'a> {
                     let count = if is_leaf { stop - *at } else { 1 };
                     *at += count;
                     start.offset += count * size;
-                    self.next = match is_leaf {
-                        true => self.leaf(&field.dtype, begin, count),
-                        false => self.enter_axes(field, inner, begin),
+                    self.next = if is_leaf {
+                        self.leaf(&field.dtype, begin, count)
+                    } else {
+                        self.enter_axes(field, inner, begin)
                     };
                 }
             }

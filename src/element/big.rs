@@ -30,7 +30,8 @@ impl Big {
 
     /// Times 2 to the power of `bits`.
     pub(crate) fn shifted(&self, bits: u32) -> Big {
-        let (words, bits) = ((bits / 32) as usize, bits % 32);
+        let words = (bits / 32) as usize;
+        let bits = bits % 32;
         let mut digits = vec![0; words];
         let mut carry = 0u64;
         for &digit in &self.0 {
@@ -108,7 +109,8 @@ impl Big {
 
     /// Divide by any number but 0; this becomes the quotient, and the rest is returned.
     pub(crate) fn divide_by(&mut self, by: u64) -> u64 {
-        let (by, mut rest) = (u128::from(by), 0u128);
+        let by = u128::from(by);
+        let mut rest = 0u128;
         for digit in self.0.iter_mut().rev() {
             rest = rest << 32 | u128::from(*digit);
             *digit = (rest / by) as u32;
@@ -121,7 +123,8 @@ impl Big {
     /// The highest 128 bits, how many there are below them, and whether one of those is set.
     pub(crate) fn leading(&self) -> (u128, u32, bool) {
         let below = self.bits().saturating_sub(128) as u32;
-        let (words, bits) = ((below / 32) as usize, below % 32);
+        let words = (below / 32) as usize;
+        let bits = below % 32;
         let digit = |at: usize| u128::from(self.0.get(words + at).copied().unwrap_or(0));
         // five digits where the bits begin within one
         let high = (0..4).fold(0, |high, at| high | digit(at) << (32 * at));
@@ -178,7 +181,8 @@ mod tests {
     proptest! {
         #[test]
         fn arithmetic_is_that_of_128_bits(a: u64, b: u64, shift in 0u32..60, factor in 0u32..1000) {
-            let (big_a, big_b) = (Big::from(a), Big::from(b));
+            let big_a = Big::from(a);
+            let big_b = Big::from(b);
             prop_assert_eq!(big_a.cmp(&big_b), a.cmp(&b));
             let shifted = big_a.shifted(shift);
             prop_assert_eq!(value(&shifted), u128::from(a) << shift);

@@ -121,7 +121,8 @@ impl CellReader {
 
     /// Why a cell is none of these elements; it is shown as `shown`.
     pub(crate) fn refusal(&self, cell: &str, shown: &str) -> ElementError {
-        let (text, dtype) = (shown.to_owned(), self.dtype.to_string());
+        let text = shown.to_owned();
+        let dtype = self.dtype.to_string();
         let is_long = |error: &IntErrorKind| {
             matches!(error, IntErrorKind::PosOverflow | IntErrorKind::NegOverflow)
         };

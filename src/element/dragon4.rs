@@ -51,9 +51,13 @@ pub(crate) struct Decimal {
 impl Default for Decimal {
     /// As many digits as needed.
     fn default() -> Decimal {
-        let (precision, min_digits) = (None, None);
-        let (pad_left, pad_right, exponent_digits) = (-1, -1, 2);
-        let (trim, plus) = (Trim::Zeros, false);
+        let precision = None;
+        let min_digits = None;
+        let pad_left = -1;
+        let pad_right = -1;
+        let exponent_digits = 2;
+        let trim = Trim::Zeros;
+        let plus = false;
         Decimal { precision, min_digits, trim, plus, pad_left, pad_right, exponent_digits }
     }
 }
@@ -196,7 +200,8 @@ fn digits(
             high.multiply(2);
         }
         high.add(&value);
-        let (below, above) = (value.cmp(&low), high.cmp(&scale));
+        let below = value.cmp(&low);
+        let above = high.cmp(&scale);
         let below = below.is_lt() || is_even && below.is_eq();
         let above = above.is_gt() || is_even && above.is_eq();
         if (below || above) && power <= enough || power <= last {
@@ -284,7 +289,8 @@ mod tests {
                 let trimmed = Decimal { trim: Trim::PointToo, exponent_digits: 1, ..Decimal::default() };
                 let mut out = String::new();
                 trimmed.scientific(&mut out, &double(value));
-                let (ours, rust) = (out.replace("e+", "e"), format!("{value:e}"));
+                let ours = out.replace("e+", "e");
+                let rust = format!("{value:e}");
                 proptest::prop_assert_eq!(ours.parse::<f64>().map(f64::to_bits), Ok(bits));
                 // two shortest ones may be equally near: NumPy takes the even one, Rust the other
                 let (our_digits, our_exponent) = digits(&ours);

@@ -134,7 +134,8 @@ impl FloatFormat {
     /// Take a float apart; bits beyond those of the format do not count.
     #[inline]
     pub(crate) const fn decode(self, bits: u128) -> BinaryFloat {
-        let (code, negative) = (self.magnitude(bits), bits & self.sign() != 0);
+        let code = self.magnitude(bits);
+        let negative = bits & self.sign() != 0;
         // the codes of the format without a sign begin with the least power of two instead of 0
         let steps = if self.signed { code } else { code + 1 };
         let leading = 1u64 << self.mantissa;
@@ -219,7 +220,8 @@ impl FloatFormat {
     /// the addition rounds; what was added is taken away again as an integer.
     #[inline(always)]
     pub(crate) fn round(self, value: f64) -> u32 {
-        let (bits, magnitude) = (value.to_bits(), value.abs());
+        let bits = value.to_bits();
+        let magnitude = value.abs();
         let exponent = ((magnitude.to_bits() >> 52) as i32 - 1023).max(self.least);
         let exponent = exponent.min(self.top + 1);
         let quantum = exponent - self.mantissa as i32;
@@ -233,7 +235,8 @@ impl FloatFormat {
     /// single precision.
     #[inline(always)]
     pub(crate) fn round_f32(self, value: f32) -> u32 {
-        let (bits, magnitude) = (value.to_bits(), value.abs());
+        let bits = value.to_bits();
+        let magnitude = value.abs();
         let exponent = ((magnitude.to_bits() >> 23) as i32 - 127).max(self.least);
         let exponent = exponent.min(self.top + 1);
         let quantum = exponent - self.mantissa as i32;
@@ -247,7 +250,8 @@ impl FloatFormat {
     /// greater number for what is too large.
     #[inline(always)]
     fn code(self, steps: u64, negative: u32, is_nan: bool, magnitude: f64) -> u32 {
-        let (nan, greatest) = (self.nan() as u32, self.greatest() as u64);
+        let nan = self.nan() as u32;
+        let greatest = self.greatest() as u64;
         if !self.signed {
             // the codes begin with the least power of two instead of 0
             let code = steps.saturating_sub(1);
@@ -280,7 +284,8 @@ pub(super) fn rounded_to_odd(text: &str, nearest: f64) -> f64 {
 /// Compare a decimal text exactly with the double that it was rounded to.
 fn compare(text: &str, value: f64) -> Ordering {
     // 1074 decimal places are enough to print any double exactly
-    let (ours, theirs) = (digits(text), digits(&format!("{value:.1074}")));
+    let ours = digits(text);
+    let theirs = digits(&format!("{value:.1074}"));
     match (ours.0.is_empty(), theirs.0.is_empty()) {
         (true, true) => Ordering::Equal,
         (true, false) => Ordering::Less,

@@ -35,7 +35,8 @@ pub(crate) fn write_number(
         Meaning::Float(format, endian) => write_float(text, format, endian.bits(bytes), notation),
         Meaning::Complex(format, endian) => {
             let (re, im) = bytes.split_at(bytes.len() / 2);
-            let (re, im) = (endian.bits(re), endian.bits(im));
+            let re = endian.bits(re);
+            let im = endian.bits(im);
             if notation == Notation::Json {
                 text.write_char('[')?;
                 write_float(text, format, re, notation)?;
@@ -155,7 +156,8 @@ pub(crate) fn write_datetime(out: &mut String, value: i64, unit: TimeUnit) {
     let _ = match unit.name() {
         "Y" => write!(out, "{:04}", 1970 + i128::from(value)),
         "M" => {
-            let (year, month) = (value.div_euclid(12), value.rem_euclid(12));
+            let year = value.div_euclid(12);
+            let month = value.rem_euclid(12);
             write!(out, "{:04}-{:02}", 1970 + i128::from(year), month + 1)
         }
         "W" => write_date(out, value.wrapping_mul(7)),
@@ -202,7 +204,8 @@ fn write_date(out: &mut String, days: i64) -> std::fmt::Result {
 pub(crate) fn civil(days: i128) -> (i128, i128, i128) {
     // years from the first of March on, in eras of 400 years, so that leap days come last
     let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let era = days.div_euclid(146_097);
+    let day = days.rem_euclid(146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day + 2) / 153;
@@ -214,7 +217,8 @@ pub(crate) fn civil(days: i128) -> (i128, i128, i128) {
 /// The days from the first of January 1970 to the first of a month, 1 to 12.
 pub(crate) fn days_of_civil(year: i128, month: i128) -> i128 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
+    let era = year.div_euclid(400);
+    let year = year.rem_euclid(400);
     era * 146_097 + 365 * year + year / 4 - year / 100 + (153 * month + 2) / 5 - 719_468
 }
 

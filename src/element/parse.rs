@@ -236,7 +236,8 @@ fn float_literal(text: &str) -> Option<String> {
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let part = |text: &str| if text.is_empty() { Some(String::new()) } else { grouped(text, 10) };
-    let (whole, fraction) = (part(whole)?, part(fraction)?);
+    let whole = part(whole)?;
+    let fraction = part(fraction)?;
     if whole.is_empty() && fraction.is_empty() {
         return None;
     }

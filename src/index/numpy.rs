@@ -33,7 +33,8 @@ use super::{FileRef, IndexExpr, Item, List, Malformed, SliceItem, SpannedExpr, a
 /// list, past 64 bits.
 pub fn parse(text: &str) -> Result<SpannedExpr, ParseError> {
     let mut cursor = Cursor::new(text, unwrapped(text));
-    let (mut items, mut spans) = (Vec::new(), Vec::new());
+    let mut items = Vec::new();
+    let mut spans = Vec::new();
     let mut has_ellipsis = false;
     cursor.skip_space();
     while cursor.peek().is_some() {
@@ -221,10 +222,7 @@ impl Cursor<'_> {
             return Err(ParseErrorKind::NotAnIndex.at(start..start + 1));
         }
         let path = self.text(DELIMITERS)?;
-        let name = match self.eat("#") {
-            true => Some(self.text(DELIMITERS)?),
-            false => None,
-        };
+        let name = if self.eat("#") { Some(self.text(DELIMITERS)?) } else { None };
         Ok(List::File(FileRef { path, name, opposite }))
     }
 }
@@ -267,7 +265,8 @@ mod tests {
     }
 
     fn file(path: &str, name: Option<&str>) -> Item {
-        let (path, name) = (path.to_owned(), name.map(str::to_owned));
+        let path = path.to_owned();
+        let name = name.map(str::to_owned);
         Item::List(List::File(FileRef { path, name, opposite: false }))
     }
 
@@ -367,7 +366,8 @@ mod tests {
         assert_eq!(items("@train.npy, :, ::2")[0], file("train.npy", None));
         assert_eq!(items("[@./a-b.npy]"), [file("./a-b.npy", None)]);
         assert_eq!(items("..., @split.safetensors#val")[1], file("split.safetensors", Some("val")));
-        let (quoted, name) = ("my \"file\",[1].npz", Some("a,b"));
+        let quoted = "my \"file\",[1].npz";
+        let name = Some("a,b");
         let text = r##"[@"my \"file\",[1].npz"#"a,b"]"##;
         assert_eq!(items(text), [file(quoted, name)]);
         assert_eq!(items("[@'a\"]b'#x/y.0 , 1]")[0], file("a\"]b", Some("x/y.0")));

@@ -83,9 +83,11 @@ pub fn resolve_with(
     let arrays = list_shapes(expr, rules, files)?;
     let ellipsis_len = ellipsis_len(expr, &arrays, shape.len())?;
     check_masks(expr, &arrays, shape, ellipsis_len)?;
-    let (selection, placement) = (Selection::default(), Placement::default());
+    let selection = Selection::default();
+    let placement = Placement::default();
     let mut resolver = Resolver { shape, rules, selection, placement, taken: 0 };
-    let (mut has_ellipsis, mut last_taking) = (false, 0);
+    let mut has_ellipsis = false;
+    let mut last_taking = 0;
     for (item, wanted) in expr.items.iter().enumerate() {
         let taken = resolver.taken;
         match wanted {
@@ -185,7 +187,8 @@ fn ellipsis_len(
     arrays: &[Option<ListShape>],
     ndim: usize,
 ) -> Result<usize, ResolveError> {
-    let (mut indexed, mut first_too_many) = (0, None);
+    let mut indexed = 0;
+    let mut first_too_many = None;
     let mut ellipsis = false;
     for (item, wanted) in expr.items.iter().enumerate() {
         indexed += match wanted {

@@ -104,7 +104,8 @@ impl Selection {
             AxisSelection::NewAxis => Some(1),
             AxisSelection::Index { .. } | AxisSelection::List { .. } => None,
         });
-        let (mut shape, mut before) = (Vec::new(), 0);
+        let mut shape = Vec::new();
+        let mut before = 0;
         for block in &self.blocks {
             shape.extend(kept.by_ref().take(block.at - before));
             shape.extend(&block.shape);
@@ -122,7 +123,8 @@ impl Selection {
             AxisSelection::NewAxis => Some(None),
             AxisSelection::Index { .. } | AxisSelection::List { .. } => None,
         });
-        let (mut axes, mut before) = (Vec::new(), 0);
+        let mut axes = Vec::new();
+        let mut before = 0;
         for block in &self.blocks {
             axes.extend(kept.by_ref().take(block.at - before));
             let only = match (&self.lists[block.lists.clone()], block.shape.as_slice()) {

@@ -110,7 +110,9 @@ impl Formatter {
             return form.write(words, item, 0..self.dtype.item_bits() / 8, self.alone);
         }
         // the fields of the structures that have begun, and whether a separator comes before a value
-        let (mut fields, mut parted, mut lists) = (Vec::new(), false, 0);
+        let mut fields = Vec::new();
+        let mut parted = false;
+        let mut lists = 0;
         for step in Walk::shortened(&self.dtype, self.shortened) {
             let separator = if parted { ", " } else { "" };
             parted = !matches!(step, Step::Structure | Step::List);
@@ -137,7 +139,8 @@ impl Formatter {
                 }
                 Step::Leaf { dtype, number, offset, count } => {
                     let Some(form) = self.parts.get(number) else { continue };
-                    let (size, is_alone) = (dtype.item_bits() / 8, self.alone && lists == 0);
+                    let size = dtype.item_bits() / 8;
+                    let is_alone = self.alone && lists == 0;
                     for at in 0..count {
                         if lists > 0 && !words.go_on()? {
                             return Ok(());

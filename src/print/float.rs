@@ -127,7 +127,8 @@ impl FloatColumn {
             _ => 0x3ff1_d1b7_1758_e219_6800,
         };
         let is_small = least < ten_thousandth;
-        let (least, greatest) = (self.fraction(least), self.fraction(greatest));
+        let least = self.fraction(least);
+        let greatest = self.fraction(greatest);
         let is_large = greatest.0.cmp(&greatest.1.times(&greatest_plain)).is_ge();
         // the quotient is rounded to the precision of the format before it is compared: it is more
         // than 1000 where it lies beyond half of the distance from 1000 to the next float

@@ -60,7 +60,8 @@ pub(super) fn write_float(out: &mut String, format: FloatFormat, bits: u128) {
 /// Append a complex number: `(1+2j)`, `2j`.
 fn write_complex(out: &mut String, format: FloatFormat, endian: Endian, bytes: &[u8]) {
     let (real, imaginary) = bytes.split_at(bytes.len() / 2);
-    let (real, imaginary) = (endian.bits(real), endian.bits(imaginary));
+    let real = endian.bits(real);
+    let imaginary = endian.bits(imaginary);
     let plain = Decimal { trim: Trim::PointToo, ..Decimal::default() };
     if format.decode(real).is_positive_zero() {
         write_lone(out, format, imaginary, plain);
@@ -109,9 +110,12 @@ pub(super) fn write_small_float(out: &mut String, format: FloatFormat, bits: u12
     let scientific = format!("{value:.5e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    let trimmed = |digits: &str| match digits.contains('.') {
-        true => digits.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => digits.to_owned(),
+    let trimmed = |digits: &str| {
+        if digits.contains('.') {
+            digits.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            digits.to_owned()
+        }
     };
     // writing to a string cannot fail
     let _ = if (-4..6).contains(&exponent) {

@@ -54,7 +54,8 @@ pub(super) fn write_bytes<I: PrintedItem>(
     range: Range<u64>,
 ) -> Result<(), I::Error> {
     let range = without_padding(item, range, 1)?;
-    let (mut single, mut double) = (false, false);
+    let mut single = false;
+    let mut double = false;
     each_chunk(item, range.clone(), |bytes| {
         single |= bytes.contains(&b'\'');
         double |= bytes.contains(&b'"');
@@ -78,7 +79,8 @@ pub(super) fn write_unicode<I: PrintedItem>(
     endian: Endian,
 ) -> Result<(), I::Error> {
     let range = without_padding(item, range, 4)?;
-    let (mut single, mut double) = (false, false);
+    let mut single = false;
+    let mut double = false;
     each_chunk(item, range.clone(), |bytes| {
         single |= code_points(bytes, endian).any(|code| code == u32::from('\''));
         double |= code_points(bytes, endian).any(|code| code == u32::from('"'));

@@ -46,7 +46,8 @@ struct Total {
 /// A finite double: whether it is negative, its mantissa, and the power of two of its lowest bit.
 fn parts(value: f64) -> (bool, u64, i32) {
     let bits = value.to_bits();
-    let (fraction, exponent) = (bits & ((1 << 52) - 1), (bits >> 52 & 0x7ff) as i32);
+    let fraction = bits & ((1 << 52) - 1);
+    let exponent = (bits >> 52 & 0x7ff) as i32;
     let mantissa = if exponent > 0 { fraction | 1 << 52 } else { fraction };
     (value.is_sign_negative(), mantissa, exponent.max(1) - 1075)
 }
@@ -301,7 +302,8 @@ mod tests {
 
     fn sums(values: &[f64]) -> (ExactSum, ExactSum) {
         let terms = Terms { lowest: -1074, below: 1024 };
-        let (mut sum, mut squares) = (ExactSum::new(terms), ExactSum::new(terms.squared()));
+        let mut sum = ExactSum::new(terms);
+        let mut squares = ExactSum::new(terms.squared());
         for &value in values {
             sum.add(value);
             squares.add_square(value);

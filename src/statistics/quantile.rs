@@ -35,7 +35,8 @@ impl Statistics {
     /// The values that are no NaN, in bins whose ends lie between the smallest and the largest.
     fn sorted(&self) -> Vec<Bin> {
         let Some((least, greatest)) = self.summary.range else { return Vec::new() };
-        let (least, greatest) = (self.summary.value(&least), self.summary.value(&greatest));
+        let least = self.summary.value(&least);
+        let greatest = self.summary.value(&greatest);
         let keys = self.summary.keys;
         // keys at the ends may be those of NaN, which these drop
         let bin = |(low, high, count)| Bin {
@@ -53,7 +54,8 @@ impl Statistics {
         let count: u64 = bins.iter().map(|bin| bin.count).sum();
         let quantile = |&part: &f64| {
             let position = part.clamp(0.0, 1.0) * count.saturating_sub(1) as f64;
-            let (below, above) = (position.floor(), position.ceil());
+            let below = position.floor();
+            let above = position.ceil();
             let (a, error) = at_rank(&bins, below as u64);
             let (b, other) = at_rank(&bins, above as u64);
             let along = position - below;
@@ -91,7 +93,8 @@ impl Statistics {
     pub fn histogram(&self, most: usize) -> Vec<Bar> {
         let bins = self.histogram_bins();
         let (Some(first), Some(last)) = (bins.first(), bins.last()) else { return Vec::new() };
-        let (low, high) = (first.low, last.high);
+        let low = first.low;
+        let high = last.high;
         let is_integer = !self.summary.is_float();
         let few = is_integer && high - low < most as f64;
         let bars = match low == high {

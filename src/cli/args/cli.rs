@@ -220,7 +220,8 @@ mod tests {
     fn what_a_flag_requires_is_required_beside_all_that_it_may_stand_with() {
         let mut definition = Cli::command();
         definition.build();
-        let (mut seen, mut ignored) = (0, Vec::new());
+        let mut seen = 0;
+        let mut ignored = Vec::new();
         for command in definition.get_subcommands() {
             let find = |id: &String| command.get_arguments().find(|arg| *arg.get_id() == **id);
             for flag in command.get_arguments() {

@@ -159,8 +159,5 @@ fn described(arg: Arg) -> Arg {
         text.extend(told);
     }
     let arg = arg.hide_short_help(false).hide_possible_values(all_told);
-    match text.is_empty() {
-        true => arg,
-        false => arg.help(text).long_help(None::<&str>),
-    }
+    if text.is_empty() { arg } else { arg.help(text).long_help(None::<&str>) }
 }

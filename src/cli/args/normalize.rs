@@ -50,7 +50,8 @@ pub(crate) fn normalize(
         }
         _ => false,
     };
-    let (mut flags, mut behind) = (Vec::<OsString>::new(), Vec::new());
+    let mut flags = Vec::<OsString>::new();
+    let mut behind = Vec::new();
     let mut args = args.into_iter();
     while let Some(arg) = args.next() {
         let negative = is_negative(&arg);
@@ -129,7 +130,8 @@ pub(super) fn parted_list(command: &clap::Command, words: &[OsString]) -> Option
     let of_short = |name| command.get_arguments().find(|arg| arg.get_short() == Some(name));
     let index_at = command.get_positionals().position(|arg| arg.get_id() == "text");
     let takes_value = |arg: &clap::Arg| arg.get_action().takes_values();
-    let (mut positionals, mut at) = (0, 0);
+    let mut positionals = 0;
+    let mut at = 0;
     while let Some(&word) = words.get(at) {
         at += 1;
         // the flag and its value, where it takes a list

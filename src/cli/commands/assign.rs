@@ -129,9 +129,10 @@ fn advised(error: Error) -> Failure {
         _ => (false, false),
     };
     let failure = Failure::from(error);
-    let failure = match of_params {
-        true => Failure { message: failure.message.replace("params", "target"), ..failure },
-        false => failure,
+    let failure = if of_params {
+        Failure { message: failure.message.replace("params", "target"), ..failure }
+    } else {
+        failure
     };
     let rows = is_flat.then_some("one position a row is an index tensor of shape [N, 1]");
     failure.hint_if(rows)

@@ -21,10 +21,8 @@ use crate::cli::report::{
 pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
     let trouble = |failure| Failure { exit: Exit::Trouble, ..failure };
     let differences = differences(args).map_err(trouble)?;
-    let text = match args.json {
-        true => format!("{}\n", Json(&differences.json())),
-        false => differences.text(),
-    };
+    let text =
+        if args.json { format!("{}\n", Json(&differences.json())) } else { differences.text() };
     print(&text).map_err(trouble)?;
     Ok(if differences.found.any() { Exit::Different } else { Exit::Done })
 }
@@ -157,7 +155,8 @@ fn prefix(tensor: &Compared) -> String {
 
 /// The shapes and dtypes, where they differ.
 fn kinds_as_text(tensor: &Compared) -> String {
-    let (prefix, mut text) = (prefix(tensor), String::new());
+    let prefix = prefix(tensor);
+    let mut text = String::new();
     let [a, b] = &tensor.shapes;
     if a != b {
         text.push_str(&format!("{prefix}shape {} and {}\n", AsTuple(a), AsTuple(b)));
@@ -197,12 +196,14 @@ fn as_table(tensors: &[&Compared]) -> String {
     let rows =
         tensors.iter().filter_map(row).map(|row| row.map(|cell| printable(&cell).into_owned()));
     let rows: Vec<[String; 10]> = std::iter::once(heading.map(str::to_owned)).chain(rows).collect();
-    let (left, right) = (Align::Left, Align::Right);
+    let left = Align::Left;
+    let right = Align::Right;
     let align = [left, right, right, right, left, right, left, right, right, right];
     let any = |tensor: &&Compared| tensor.findings.as_ref().is_some_and(|it| it.not_finite > 0);
-    let shown = match tensors.iter().any(any) {
-        true => (0..heading.len()).collect(),
-        false => [0, 1, 2].into_iter().chain(5..heading.len()).collect(),
+    let shown = if tensors.iter().any(any) {
+        (0..heading.len()).collect()
+    } else {
+        [0, 1, 2].into_iter().chain(5..heading.len()).collect()
     };
     let table = Table::of(&rows, align, 0).columns(shown);
     rows.iter().map(|row| table.line(row)).collect()
@@ -211,8 +212,10 @@ fn as_table(tensors: &[&Compared]) -> String {
 /// How many elements of a tensor differ, and those that differ most.
 fn elements_as_text(tensor: &Compared) -> String {
     let Some(findings) = &tensor.findings else { return String::new() };
-    let (prefix, mut text) = (prefix(tensor), String::new());
-    let (differing, count) = (findings.differing, count(tensor));
+    let prefix = prefix(tensor);
+    let mut text = String::new();
+    let differing = findings.differing;
+    let count = count(tensor);
     let differ = if differing == 1 { "differs" } else { "differ" };
     let elements = counted(count, "element");
     text.push_str(&format!("{prefix}{differing} of {elements} {differ}\n"));

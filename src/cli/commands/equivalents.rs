@@ -291,9 +291,10 @@ mod tests {
     /// are clamped to [0, n] or, with a negative step, to [0, n - 1] and [-1, n - 1].
     fn onnx_positions(n: i64, start: i64, end: i64, step: i64) -> Vec<i64> {
         let counted = |at: i64| if at < 0 { at.saturating_add(n) } else { at };
-        let (mut at, end) = match step > 0 {
-            true => (counted(start).clamp(0, n), counted(end).clamp(0, n)),
-            false => (counted(start).clamp(0, n - 1), counted(end).clamp(-1, n - 1)),
+        let (mut at, end) = if step > 0 {
+            (counted(start).clamp(0, n), counted(end).clamp(0, n))
+        } else {
+            (counted(start).clamp(0, n - 1), counted(end).clamp(-1, n - 1))
         };
         let mut positions = vec![];
         while (step > 0 && at < end) || (step < 0 && at > end) {
@@ -305,7 +306,8 @@ mod tests {
 
     #[test]
     fn onnx_slices_select_the_positions_of_the_index() {
-        let (n, bounds) = (5_i64, [None].into_iter().chain((-7..8).map(Some)));
+        let n = 5_i64;
+        let bounds = [None].into_iter().chain((-7..8).map(Some));
         for (start, stop) in
             bounds.clone().flat_map(|start| bounds.clone().map(move |b| (start, b)))
         {

@@ -105,7 +105,8 @@ fn refuse_files(args: &ExplainArgs) -> Result<(), Failure> {
         let words = args.input.iter().chain(&args.text).map(String::as_str);
         return Err(failure.hint_if(unquoted(words).map(|index| quote(&index))));
     }
-    let (from, raw) = (&args.from, &args.from.raw);
+    let from = &args.from;
+    let raw = &args.from.raw;
     let flags = [
         (!from.tensor.is_empty(), "-t"),
         (!from.exclude.is_empty(), "--exclude"),
@@ -198,7 +199,8 @@ impl Explained {
         if !axes.is_empty() {
             let cells = axes.iter().map(AxisRow::cells);
             let rows: Vec<_> = std::iter::once(AxisRow::heading()).chain(cells).collect();
-            let (left, right) = (Align::Left, Align::Right);
+            let left = Align::Left;
+            let right = Align::Right;
             text.push('\n');
             text.push_str(&table(&rows, [left, right, left, left, right], 0));
         }
@@ -215,7 +217,8 @@ impl Explained {
 
     /// How many bytes an output of the same format can share with the file, if any.
     fn shareable(&self) -> Option<u64> {
-        let (input, tensor) = (self.input.as_ref()?, self.tensor.as_ref()?);
+        let input = self.input.as_ref()?;
+        let tensor = self.tensor.as_ref()?;
         let region = self.region.as_deref()?;
         let bytes = job::shareable_bytes(input, tensor, region, &self.stored);
         (bytes > 0).then_some(bytes)
@@ -248,14 +251,15 @@ impl Explained {
     fn touched(&self, reading: &Reading) -> String {
         let most = if reading.way == Way::Gather { "at most " } else { "" };
         let part = 100.0 * reading.used as f64 / reading.touched.max(1) as f64;
-        match reading.touched == reading.used {
-            true => format!("{most}{}, all used", self.amount(reading.touched)),
-            false => format!(
+        if reading.touched == reading.used {
+            format!("{most}{}, all used", self.amount(reading.touched))
+        } else {
+            format!(
                 "{most}{}, {} used ({part:.2$} %)",
                 self.amount(reading.touched),
                 reading.used,
                 usize::from(part < 9.95),
-            ),
+            )
         }
     }
 
@@ -506,7 +510,8 @@ impl ListOf<'_> {
             _ => String::new(),
         };
         let axes = &self.list.axes;
-        let (first, last) = (axes.start, axes.end - 1);
+        let first = axes.start;
+        let last = axes.end - 1;
         match self.is_mask() {
             true if first == last => format!("where the mask{file} is true"),
             true => format!("where the mask{file} of axes {first} to {last} is true"),

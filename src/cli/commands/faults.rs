@@ -28,9 +28,10 @@ impl Faults {
 
     /// The failure that names them, where there are some.
     pub(super) fn failure(self, input: &Input) -> Result<(), Failure> {
-        match self.0.is_empty() {
-            true => Ok(()),
-            false => Err(Failure::new(format_args!("{}: {}", input.location(), self.0.join("; ")))),
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(Failure::new(format_args!("{}: {}", input.location(), self.0.join("; "))))
         }
     }
 }

@@ -291,9 +291,10 @@ pub(super) fn casts(args: &CastArgs) -> Result<Casts, Failure> {
 fn castable(whole: &str, name: &str) -> Result<DType, Failure> {
     let flag = format!("--cast {whole}");
     let dtype = dtype(&flag, name)?;
-    match Cast::knows(&dtype) {
-        true => Ok(dtype),
-        false => Err(Failure::usage(format_args!("{flag}: {}", CastError::NotNumbers(dtype)))),
+    if Cast::knows(&dtype) {
+        Ok(dtype)
+    } else {
+        Err(Failure::usage(format_args!("{flag}: {}", CastError::NotNumbers(dtype))))
     }
 }
 

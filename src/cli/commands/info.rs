@@ -72,7 +72,8 @@ impl OneLineFiles {
         let heading = ["name", "dtype", "shape", "bytes", "order", "offset", "file"];
         let heading = [heading.map(str::to_owned)];
         let lines = || heading.iter().chain(self.rows.iter().map(|row| &row.cells));
-        let (left, right) = (Align::Left, Align::Right);
+        let left = Align::Left;
+        let right = Align::Right;
         let table = Table::of(lines(), [left, left, left, right, left, right, left], 0);
         let file = InfoColumn::File as usize;
         let mut shown = vec![file];
@@ -121,9 +122,10 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
             }
             continue;
         }
-        let written = match args.reindex {
-            true => reindex(&input::location(path), &options).map_err(Failure::from),
-            false => Ok(()),
+        let written = if args.reindex {
+            reindex(&input::location(path), &options).map_err(Failure::from)
+        } else {
+            Ok(())
         };
         let (input, shown) = match written.and_then(|()| open(path, &options, args)) {
             Ok(opened) => opened,
@@ -150,12 +152,11 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
         one_liners.print_blocks()?;
         let mut unread: Option<FormatError> = None;
         print_by(|out| {
-            let written = match args.json {
-                true => {
-                    out.write_all(if described == 0 { b"[" } else { b"," })?;
-                    write_json(out, &input, &shown)
-                }
-                false => write_text(out, &input, &shown, &columns),
+            let written = if args.json {
+                out.write_all(if described == 0 { b"[" } else { b"," })?;
+                write_json(out, &input, &shown)
+            } else {
+                write_text(out, &input, &shown, &columns)
             };
             written.or_else(|error| match error {
                 MetadataError::Write(error) => Err(error),
@@ -189,7 +190,8 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
 /// The failure of an input of which something that is asked for cannot be read, or is missing.
 fn incomplete(input: &Input, shown: &ShownFile) -> Option<Failure> {
     let missing = shown.missing(input);
-    let (mut tensors, mut files) = (0, 0);
+    let mut tensors = 0;
+    let mut files = 0;
     missing.for_each(|it| if it.tensor.is_some() { tensors += 1 } else { files += 1 });
     let said = [
         (shown.unreadable.len() as u64, "tensor", "cannot be read"),
@@ -287,13 +289,15 @@ fn open(
     let input = tslice::input::open(&input::location(path), options)?;
     let count = input.contents().tensors.len();
     let chooses = !options.tensors.is_empty() || !options.exclude.is_empty();
-    let mut tensors = match chooses {
-        false => (0..count + input.unreadable().len() + input.missing_count()).collect(),
-        true => input.find_named(&options.tensors)?,
+    let mut tensors = if chooses {
+        input.find_named(&options.tensors)?
+    } else {
+        (0..count + input.unreadable().len() + input.missing_count()).collect()
     };
     // what cannot be read has the numbers after those of the tensors
     let beyond = tensors.partition_point(|&number| number < count);
-    let (mut unreadable, mut missing) = (Vec::new(), Vec::new());
+    let mut unreadable = Vec::new();
+    let mut missing = Vec::new();
     for number in tensors.split_off(beyond) {
         match (number - count).checked_sub(input.unreadable().len()) {
             None => unreadable.push(number - count),
@@ -339,7 +343,8 @@ fn write_text(
         let rows = shown.tensors.iter().map(|&number| row(input, number));
         std::iter::once(heading.clone()).chain(rows)
     };
-    let (left, right) = (Align::Left, Align::Right);
+    let left = Align::Left;
+    let right = Align::Right;
     let mut table = Table::of(rows(), [left, left, left, right, left, right, left], 2);
     if !columns.is_empty() {
         table = table.columns(columns.iter().map(|&column| column as usize).collect());
@@ -385,7 +390,8 @@ fn write_remarks(
         writeln!(out, "  {} cannot be read: {}", printable(name), printable(&error.to_string()))?;
     }
     for Missing { tensor, file, reason } in shown.missing(input) {
-        let (file, reason) = (printable(file), reason.map(plain));
+        let file = printable(file);
+        let reason = reason.map(plain);
         let reason = reason.as_deref().unwrap_or("it does not hold it");
         match tensor {
             Some(tensor) => {
@@ -455,17 +461,20 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> Result<(
         Location::Stdin => "-".to_owned(),
         location => location.to_string(),
     };
-    let (file, format) = (Value::from(file), Value::from(contents.format.to_string()));
+    let file = Value::from(file);
+    let format = Value::from(contents.format.to_string());
     let metadata = json!(contents.metadata);
-    let (file, format) = (Json(&file), Json(&format));
+    let file = Json(&file);
+    let format = Json(&format);
     write!(out, r#"{{"file":{file},"#)?;
     if let Some(encoded) = input.location().path().and_then(percent_encoded) {
         write!(out, r#""file_percent":{},"#, Json(&Value::from(encoded)))?;
     }
     write!(out, r#""format":{format},"metadata":"#)?;
-    match input.has_gguf_metadata() {
-        true => write_gguf_metadata(out, input)?,
-        false => write!(out, "{}", Json(&metadata))?,
+    if input.has_gguf_metadata() {
+        write_gguf_metadata(out, input)?
+    } else {
+        write!(out, "{}", Json(&metadata))?
     }
     out.write_all(b",\"tensors\":[")?;
     for (number, tensor) in shown.tensors(input).enumerate() {

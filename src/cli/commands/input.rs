@@ -83,7 +83,9 @@ pub(super) fn open_watched(
 
 /// How an input is opened, by the flags that all commands with one have.
 pub(super) fn options(from: &InputArgs, field: Option<&str>) -> Result<OpenOptions, Failure> {
-    let (io, mut raw, tensors) = (from.io, raw(from)?, from.tensor.clone());
+    let io = from.io;
+    let mut raw = raw(from)?;
+    let tensors = from.tensor.clone();
     raw.text.fields = field.map(str::to_owned);
     let dtype = from.read_as.as_deref().map(|text| index::dtype("--as", text)).transpose()?;
     let fields = field.map(str::to_owned);
@@ -145,7 +147,8 @@ pub(super) fn axes(args: &[AxisArg]) -> Result<Axes, Failure> {
 }
 
 fn raw(from: &InputArgs) -> Result<RawLayout, Failure> {
-    let (args, text) = (&from.raw, &from.text);
+    let args = &from.raw;
+    let text = &from.text;
     Ok(RawLayout {
         dtype: args.dtype.as_deref().map(|text| index::dtype("--dtype", text)).transpose()?,
         shape: args.shape.as_deref().map(parse_shape).transpose()?,

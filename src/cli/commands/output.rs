@@ -218,22 +218,19 @@ fn described(job: &mut dyn Job, share: &Share, json: bool) -> Result<String, Err
     job.check()?;
     if let Share::Part(one) = share {
         let parts = job.parts(one.count)?;
-        let (shared, plan) = (parts.shared(one.index)?, parts.out_of_core(one.index)?);
-        return Ok(match json {
-            true => part::describe_json(&parts, *one, shared, plan.as_ref()),
-            false => {
-                let notes = in_common(shared) + &too_large(plan.as_ref());
-                part::describe(&parts, *one) + &notes
-            }
+        let shared = parts.shared(one.index)?;
+        let plan = parts.out_of_core(one.index)?;
+        return Ok(if json {
+            part::describe_json(&parts, *one, shared, plan.as_ref())
+        } else {
+            let notes = in_common(shared) + &too_large(plan.as_ref());
+            part::describe(&parts, *one) + &notes
         });
     }
     // first, since describing may open inputs again
     let network = network(|| job.requests())?;
     let outputs = job.describe()?;
-    Ok(match json {
-        true => as_json(&outputs, network),
-        false => as_text(&outputs, network),
-    })
+    Ok(if json { as_json(&outputs, network) } else { as_text(&outputs, network) })
 }
 
 /// How many requests for remote inputs `count` counts, in words. What it asks for itself would be asked
@@ -305,7 +302,8 @@ pub(super) fn out_of_core(plan: &OutOfCore) -> String {
     let files = match plan.temporary_bytes {
         0 => "no temporary files".to_owned(),
         bytes => {
-            let (size, folder) = (human_bytes(bytes), std::env::temp_dir());
+            let size = human_bytes(bytes);
+            let folder = std::env::temp_dir();
             let folder = printable(&folder.display().to_string()).to_string();
             format!("{bytes} bytes ({size}) of temporary files in {folder}")
         }

@@ -90,9 +90,8 @@ fn ranges(numbers: &[u64]) -> String {
             _ => ranges.push((number, number)),
         }
     }
-    let range = |&(first, last): &(u64, u64)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
+    let range = |&(first, last): &(u64, u64)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
     };
     ranges.iter().map(range).collect::<Vec<_>>().join(",")
 }

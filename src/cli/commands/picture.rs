@@ -30,7 +30,8 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let [chosen] = all else {
         let InputArgs { tensor, exclude, .. } = &args.from;
-        let (by, count) = (choosing("-t", !tensor.is_empty(), !exclude.is_empty()), all.len());
+        let by = choosing("-t", !tensor.is_empty(), !exclude.is_empty());
+        let count = all.len();
         let message = format_args!("{by} {count} tensors, and a picture shows one");
         return Err(Failure::usage(message));
     };
@@ -42,7 +43,8 @@ pub(super) fn run(
     };
     let is_bytes = matches!(chosen.dtype, DType::Scalar(Scalar::U8, _));
     let sheet = Sheet::new(&chosen.shape, is_bytes, width).map_err(Failure::new)?;
-    let (force, fsync) = (picture.force, picture.fsync);
+    let force = picture.force;
+    let fsync = picture.fsync;
     let options = SinkOptions { force, fsync, ..SinkOptions::default() };
     if let Some(target) = &target {
         Drawing::check_png(target, options)?;

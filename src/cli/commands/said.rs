@@ -93,10 +93,8 @@ pub(super) fn add_said(entry: &mut Value, dtype: &DType, said: Annotations) {
 
 /// An element: a number where JSON has it, or its text.
 fn element(dtype: &DType, bytes: &[u8]) -> Value {
-    let text = match print::can_print(dtype) {
-        true => print::element(dtype, bytes),
-        false => return Value::Null,
-    };
+    let text =
+        if print::can_print(dtype) { print::element(dtype, bytes) } else { return Value::Null };
     match text.as_str() {
         "True" => Value::Bool(true),
         "False" => Value::Bool(false),

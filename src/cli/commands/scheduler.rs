@@ -134,7 +134,8 @@ fn find(get: &dyn Fn(&str) -> Option<String>) -> Result<Part, Failure> {
     match found.iter().filter(several).find(|(_, other)| *other != part) {
         Some((other, theirs)) => {
             let words = |part: &Part| format!("{} of {}", part.index, part.count);
-            let (first_words, other_words) = (words(&part), words(theirs));
+            let first_words = words(&part);
+            let other_words = words(theirs);
             Err(Failure::new(format_args!(
                 "--part auto: by {} this is part {first_words}, by {} part {other_words}",
                 first.name, other.name
@@ -171,7 +172,8 @@ impl Scheduler {
             (Numbers::Array { base, .. }, Some(count)) => (task.checked_sub(base), count),
             (Numbers::Array { first, last, step, count, .. }, None) => {
                 let first = first.map_or(Ok(1), |first| variables.needed(first))?;
-                let (last, step) = (variables.needed(last)?, variables.number(step)?.unwrap_or(1));
+                let last = variables.needed(last)?;
+                let step = variables.number(step)?.unwrap_or(1);
                 let even = (last.checked_sub(first)).and_then(|span| span.checked_div(step));
                 let even = even.ok_or_else(|| self.wrong("its variables contradict each other"))?;
                 let tasks = even + 1;

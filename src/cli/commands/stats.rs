@@ -32,9 +32,10 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let statistics =
         watch(chosen.bytes(), args.quiet, |progress| chosen.statistics(input, workers, progress))?;
-    print(&match args.stats.json {
-        true => format!("{}\n", Json(&as_json(chosen, &statistics))),
-        false => as_text(chosen, &statistics),
+    print(&if args.stats.json {
+        format!("{}\n", Json(&as_json(chosen, &statistics)))
+    } else {
+        as_text(chosen, &statistics)
     })?;
     let mut faults = Faults::default();
     faults.look(&args.stats.fail_on, chosen.name.as_deref(), &statistics.summary);
@@ -111,13 +112,13 @@ fn beside(statistics: &Statistics) -> String {
         let [range, count, bar] = drawn.next().unwrap_or_default();
         rows.push([part, value, range, count, bar]);
     }
-    let (left, right) = (Align::Left, Align::Right);
+    let left = Align::Left;
+    let right = Align::Right;
     let mut text = table(&rows, [left, right, left, right, left], 2);
-    text.push_str(&match error == 0.0 {
-        true => "  the quantiles are exact\n".to_owned(),
-        false => {
-            format!("  the quantiles are exact to the width of their bins, at most {error:.1e}\n")
-        }
+    text.push_str(&if error == 0.0 {
+        "  the quantiles are exact\n".to_owned()
+    } else {
+        format!("  the quantiles are exact to the width of their bins, at most {error:.1e}\n")
     });
     text
 }

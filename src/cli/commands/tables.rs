@@ -107,7 +107,8 @@ impl TensorRow {
     ) -> TensorRow {
         let text = json.unwrap_or_else(|| {
             let name = printable(chosen.name.as_deref().unwrap_or_default()).into_owned();
-            let (dtype, shape) = (chosen.dtype.to_string(), AsTuple(&chosen.shape).to_string());
+            let dtype = chosen.dtype.to_string();
+            let shape = AsTuple(&chosen.shape).to_string();
             let empty =
                 || std::array::from_fn(|at| if at == 0 { NO_NUMBERS } else { "" }.to_owned());
             let cells = summary.map_or_else(empty, |summary| cells(&chosen.dtype, summary));
@@ -141,7 +142,9 @@ pub(super) fn of_tensors(
     workers: &Workers,
 ) -> Result<(), Failure> {
     let StatsArgs { sort, fail_on, json, .. } = &args.stats;
-    let (mut rows, mut faults, mut held) = (Vec::new(), Faults::default(), Printing::default());
+    let mut rows = Vec::new();
+    let mut faults = Faults::default();
+    let mut held = Printing::default();
     watch_all(input, all, args.quiet, |input, slices, progress| {
         let chosen = &slices.chosen;
         if all.len() > 1 && slices.nothing(Sums::None).is_err() {
@@ -151,13 +154,12 @@ pub(super) fn of_tensors(
             }
             return Ok(());
         }
-        let (summary, text) = match json {
-            true => {
-                let statistics = chosen.statistics(input, workers, progress)?;
-                let text = format!("{}\n", Json(&as_json(chosen, &statistics)));
-                (statistics.summary, Some(text))
-            }
-            false => (slices.summary(input, workers, progress)?, None),
+        let (summary, text) = if *json {
+            let statistics = chosen.statistics(input, workers, progress)?;
+            let text = format!("{}\n", Json(&as_json(chosen, &statistics)));
+            (statistics.summary, Some(text))
+        } else {
+            (slices.summary(input, workers, progress)?, None)
         };
         faults.look(fail_on, chosen.name.as_deref(), &summary);
         match text {
@@ -191,7 +193,8 @@ pub(super) fn of_slices(
     workers: &Workers,
 ) -> Result<(), Failure> {
     let StatsArgs { fail_on, json, .. } = &args.stats;
-    let (mut faults, mut held) = (Faults::default(), Printing::default());
+    let mut faults = Faults::default();
+    let mut held = Printing::default();
     let mut tensors = 0;
     watch_all(input, all, args.quiet, |input, slices, progress| {
         let chosen = &slices.chosen;
@@ -204,9 +207,10 @@ pub(super) fn of_slices(
         }
         tensors += 1;
         if all.len() > 1 && slices.nothing(Sums::None).is_err() {
-            return match json {
-                true => held.push(&without_numbers(chosen)),
-                false => held.push(&format!("  {NO_NUMBERS}\n")),
+            return if *json {
+                held.push(&without_numbers(chosen))
+            } else {
+                held.push(&format!("  {NO_NUMBERS}\n"))
             };
         }
         let mut whole = slices.nothing(Sums::None)?;

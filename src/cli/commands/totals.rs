@@ -57,7 +57,8 @@ impl Totals {
     pub(super) fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "{{{},\"dtypes\":{{", self.all.json())?;
         for (number, (dtype, sums)) in self.dtypes.iter().enumerate() {
-            let (comma, dtype) = (if number > 0 { "," } else { "" }, Value::from(dtype.as_str()));
+            let comma = if number > 0 { "," } else { "" };
+            let dtype = Value::from(dtype.as_str());
             write!(out, "{comma}{}:{{{}}}", Json(&dtype), sums.json())?;
         }
         out.write_all(b"}}")

@@ -34,7 +34,8 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
         said::note_packed(&input, &numbers);
     }
     let axes = args.stats.axis.as_deref().map(|text| list("--axis", text)).transpose()?;
-    let (index_of_job, transpose) = (index.of_job(), &transpose);
+    let index_of_job = index.of_job();
+    let transpose = &transpose;
     let slices = SlicesOptions { fields, index: index_of_job, transpose, axes: axes.as_deref() };
     if let Some(how) = args.stats.reduce
         && (draws || args.picture.output.is_none())
@@ -122,10 +123,7 @@ fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<
     let mut pending = String::new();
     print::print(dtype, shape, &options, &mut chosen.elements(input)?, &mut |part| {
         pending.push_str(part);
-        match pending.len() >= BUFFER_BYTES {
-            true => print(&std::mem::take(&mut pending)),
-            false => Ok(()),
-        }
+        if pending.len() >= BUFFER_BYTES { print(&std::mem::take(&mut pending)) } else { Ok(()) }
     })?;
     pending.push_str(&format!("\n{}\n", stats::title(chosen.name.as_ref(), shape, &printed)));
     print(&pending)

@@ -64,7 +64,8 @@ impl TypedLine {
 /// Divide a line, or its beginning, into words. The last one is what stands at its end: empty
 /// behind white space.
 fn words(line: &str) -> Vec<TypedWord> {
-    let (mut words, mut word) = (Vec::new(), TypedWord::default());
+    let mut words = Vec::new();
+    let mut word = TypedWord::default();
     let mut chars = line.chars();
     while let Some(char) = chars.next() {
         let quote = word.open.map(|(quote, ..)| quote);

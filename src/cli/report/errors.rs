@@ -187,7 +187,8 @@ fn raw(
 ) -> Failure {
     match fault {
         RawFault::NotRaw { given, format } => {
-            let (flag, purpose) = (flag_of(*given), given.purpose());
+            let flag = flag_of(*given);
+            let purpose = given.purpose();
             failed(&format_args!("{flag} is for {purpose}, and the input is of format {format}"))
                 .hint_if(match given {
                     Given::Shape => {
@@ -211,7 +212,8 @@ fn raw(
             )
         }
         RawFault::NoneRaw { given } => {
-            let (flag, purpose) = (flag_of(*given), given.purpose());
+            let flag = flag_of(*given);
+            let purpose = given.purpose();
             Failure::new(format_args!("{flag} is for {purpose}, and no input is {purpose}"))
         }
         RawFault::Short { asked, found } => failed(&format_args!(
@@ -256,10 +258,8 @@ fn edit(fault: &EditFault, file: Option<&FileName>, failed: impl Fn() -> Failure
             value: DType::Scalar(value, _),
             target: target @ DType::Scalar(to, _),
         } if Cast::new(&DType::Scalar(*value, Endian::Little), target, Casting::Unsafe).is_ok() => {
-            let casting = match can_cast(*value, *to, Casting::SameKind) {
-                true => "",
-                false => " --casting unsafe",
-            };
+            let casting =
+                if can_cast(*value, *to, Casting::SameKind) { "" } else { " --casting unsafe" };
             failed().hint(format_args!("--cast {}{casting} converts it", to.name()))
         }
         EditFault::PartsOfBytes(_) => {
@@ -463,7 +463,8 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
             failed().hint(near_or_all(hold, pattern, names) + links)
         }
         SelectFault::Several { names, chooses, excludes } => {
-            let (by, count) = (choosing(flag, *chooses, *excludes), names.len());
+            let by = choosing(flag, *chooses, *excludes);
+            let count = names.len();
             Failure::new(format_args!("{by} {count} tensors of {file}, and one is needed"))
                 .hint(list("they are", names))
         }
@@ -476,11 +477,12 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
         }
         SelectFault::OneName => Failure::new("--name names one tensor, and several are chosen")
             .hint("--rename OLD=NEW names each"),
-        SelectFault::HoldsOne { keep_rest, format, .. } => match keep_rest {
-            true => Failure::usage(format_args!(
+        SelectFault::HoldsOne { keep_rest, format, .. } => if *keep_rest {
+            Failure::usage(format_args!(
                 "--keep-rest: an output of format {format} holds one tensor"
-            )),
-            false => Failure::new(fault),
+            ))
+        } else {
+            Failure::new(fault)
         }
         .hint(SEVERAL),
         SelectFault::NoRename(_)

@@ -38,7 +38,9 @@ impl Failure {
     /// It could not be done.
     pub(crate) fn new(message: impl fmt::Display) -> Failure {
         let message = message.to_string();
-        let (caret, hint, usage) = (None, None, None);
+        let caret = None;
+        let hint = None;
+        let usage = None;
         Failure { exit: Exit::Failed, message, caret, hint, usage, quiet: false }
     }
 
@@ -83,12 +85,11 @@ impl Failure {
     pub(crate) fn print_note(self) {
         let mut stderr = io::stderr().lock();
         // with standard error gone there is nobody left to tell
-        let _ = match IN_JSON.load(Ordering::Relaxed) {
-            true => writeln!(stderr, "{}", Json(&json::of_note(&self))),
-            false => {
-                let note = Failure { message: format!("note: {}", self.message), ..self };
-                write!(stderr, "{note}")
-            }
+        let _ = if IN_JSON.load(Ordering::Relaxed) {
+            writeln!(stderr, "{}", Json(&json::of_note(&self)))
+        } else {
+            let note = Failure { message: format!("note: {}", self.message), ..self };
+            write!(stderr, "{note}")
         };
     }
 
@@ -99,9 +100,10 @@ impl Failure {
         }
         let mut stderr = io::stderr().lock();
         // with standard error gone there is nobody left to tell
-        let _ = match IN_JSON.load(Ordering::Relaxed) {
-            true => writeln!(stderr, "{}", Json(&json::of_failure(self))),
-            false => write!(stderr, "{self}"),
+        let _ = if IN_JSON.load(Ordering::Relaxed) {
+            writeln!(stderr, "{}", Json(&json::of_failure(self)))
+        } else {
+            write!(stderr, "{self}")
         };
     }
 }
@@ -132,7 +134,8 @@ const CONTEXT: usize = 60;
 
 /// The expression, shortened around the fault, and a caret under each character of the fault.
 fn caret(f: &mut fmt::Formatter<'_>, text: &str, span: &Range<usize>) -> fmt::Result {
-    let (start, end) = (floor_char(text, span.start), floor_char(text, span.end.max(span.start)));
+    let start = floor_char(text, span.start);
+    let end = floor_char(text, span.end.max(span.start));
     let parts = [&text[..start], &text[start..end], &text[end..]];
     let [before, fault, after] = parts.map(in_one_line);
     let mut line = String::from("  ");
@@ -234,9 +237,10 @@ impl From<Exit> for ExitCode {
 /// A word, quoted where that is needed.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

@@ -16,9 +16,12 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> 
         Some(FileName::Stdin) => Some(format!("`... | {program} | tslice - ...` reads it")),
         _ => Some(format!("`{program} {name} | tslice - ...` reads it")),
     };
-    let as_text = |flags: &str| match is_input {
-        true => Some(format!("--from {flags} reads it")),
-        false => Some(format!("`tslice {name} --from {flags} -o {npy}` makes a .npy of it")),
+    let as_text = |flags: &str| {
+        if is_input {
+            Some(format!("--from {flags} reads it"))
+        } else {
+            Some(format!("`tslice {name} --from {flags} -o {npy}` makes a .npy of it"))
+        }
     };
     let line = match kind {
         Foreign::Gzip if stem.ends_with(".nii") => NIBABEL,
@@ -165,7 +168,9 @@ impl Names {
             same if same == name => format!("{whole}-converted.{extension}"),
             other => other,
         };
-        let (npy, npz, pt) = (written("npy"), written("npz"), written("pt"));
+        let npy = written("npy");
+        let npz = written("npz");
+        let pt = written("pt");
         Names { name, stem, npy, npz, pt }
     }
 }

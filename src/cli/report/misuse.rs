@@ -323,7 +323,8 @@ const LONGEST: usize = 200;
 /// How many letters are wrong, where it is at most a third of them: changed, missing, too many, or
 /// two that changed places.
 fn distance(typed: &str, word: &str) -> Option<usize> {
-    let (longer, shorter) = (typed.len().max(word.len()), typed.len().min(word.len()));
+    let longer = typed.len().max(word.len());
+    let shorter = typed.len().min(word.len());
     let most = (longer / 3).max(1);
     if longer > LONGEST || longer - shorter > most {
         return None;

@@ -369,9 +369,10 @@ impl Line {
 
     /// The same for a command that writes to standard output where that is no terminal.
     fn piped(&self, name: &str) -> String {
-        match std::io::stdout().is_terminal() {
-            true => self.written(name),
-            false => self.command(name, &[], &["INPUT"]),
+        if std::io::stdout().is_terminal() {
+            self.written(name)
+        } else {
+            self.command(name, &[], &["INPUT"])
         }
     }
 

@@ -69,7 +69,8 @@ impl<const N: usize> Table<N> {
     pub(crate) fn line(&self, row: &[impl AsRef<str>; N]) -> String {
         let mut line = " ".repeat(self.indent);
         for &column in &self.shown {
-            let (cell, width) = (row[column].as_ref(), self.widths[column]);
+            let cell = row[column].as_ref();
+            let width = self.widths[column];
             let padding = " ".repeat(width.saturating_sub(cell.chars().count()));
             match self.align[column] {
                 Align::Left => line.extend([cell, padding.as_str(), "  "]),
@@ -192,7 +193,8 @@ mod tests {
     #[test]
     fn a_cell_may_have_any_length() {
         let long = "x".repeat(70_000);
-        let (padding, wide) = (" ".repeat(199), &long);
+        let padding = " ".repeat(199);
+        let wide = &long;
         assert_eq!(of(&[[&long, "1"], ["a", "2"]]), format!(" {wide}  1\n a{padding}  2\n"));
     }
 }
