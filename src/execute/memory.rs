@@ -148,7 +148,7 @@ pub fn panel_bytes(source: &dyn Source, runs: &Runs) -> Option<u64> {
 }
 
 /// The same of a source of `len` bytes that is not in memory.
-pub(super) fn room_for_panels(len: u64, runs: &Runs) -> Option<u64> {
+pub(crate) fn room_for_panels(len: u64, runs: &Runs) -> Option<u64> {
     // to ask for the memory takes longer than to copy little
     if len < SMALL || runs.bytes() < SMALL / 4 {
         return None;

@@ -42,10 +42,11 @@ pub use flow::{Announced, announced};
 pub use memory::{CopyStep, OutOfCore, panel_bytes, tiling};
 pub(crate) use memory::{
     LONG_GATHERED_ROW, LONG_JOINED_ROW, LONG_SCATTERED_ROW, Memory, SCATTERED_COST, SHORT_PARAMS,
+    room_for_panels,
 };
 pub(crate) use parallel::UNKNOWN;
 pub use parallel::{Progress, Workers, run};
-pub(crate) use relayout::{TwoPasses, fill_scratch, unspooled};
+pub(crate) use relayout::{TwoPasses, fill_scratch, ordered, unspooled};
 pub use relayout::{in_order, spool, spool_pieces};
 
 /// One part of a job: bytes of one source, on their way to one place in the output.
@@ -128,6 +129,12 @@ pub trait Pieces: Sync {
     /// of it fits in memory. `None` where no panel begins there.
     fn panel(&self, number: u64) -> Option<Panel> {
         let _ = number;
+        None
+    }
+
+    /// How it is copied from a source where it does not fit in memory; `None` where it does, or is there.
+    fn step(&self, source: &dyn Source) -> Option<CopyStep> {
+        let _ = source;
         None
     }
 

@@ -8,7 +8,6 @@
 use std::ops::Range;
 
 use super::fill::read_boxes;
-use super::memory::room_for_panels;
 use super::{
     Conversion, CopyStep, ExecuteError, FillError, Memory, OutOfCore, Pieces, Progress, ReadFrom,
     Transfer, Workers, panel_bytes, run, tiling,
@@ -24,9 +23,9 @@ const BUFFERS_BYTES: u64 = 24 << 20;
 /// The longest pieces of any number of workers, and the longest of one, in bytes.
 const LONG_PIECES: (u64, u64) = (1 << 20, 8 << 20);
 
-/// How to read the runs of a source in the order of their dense bytes: a plan, and the source that
-/// it is of where that is another. `unit` bytes are never divided. Pieces are shorter by a factor of
-/// `expansion`: they are converted to so many times as many bytes.
+/// Read the runs of a source in the order of their dense bytes: a plan, and the source that it is of where
+/// that is another. `unit` bytes are never divided. Pieces are shorter by a factor of `expansion`: they are
+/// converted to so many times as many bytes.
 ///
 /// # Errors
 /// The source's, and [`SourceError::Spool`](crate::source::SourceError::Spool).
@@ -37,18 +36,35 @@ pub fn in_order(
     expansion: u64,
     workers: &Workers,
 ) -> Result<(Plan, Option<Box<dyn Source>>), ExecuteError> {
+    let room = panel_bytes(source, runs);
+    let (kept, plan) = ordered(source, runs, room, unit, expansion, workers);
+    let keep = |first: Plan| spool_pieces(source, &[&first], workers, &Progress::default());
+    Ok((plan, kept.map(keep).transpose()?))
+}
+
+/// The plan of [`in_order`], with `room` for panels if any, and that of the copy in a temporary file that it is of, where there must be one.
+pub(crate) fn ordered(
+    source: &dyn Source,
+    runs: &Runs,
+    room: Option<u64>,
+    unit: u64,
+    expansion: u64,
+    workers: &Workers,
+) -> (Option<Plan>, Plan) {
     let piece = (PIECE_BYTES / expansion.max(1)).max(unit);
     if source.window_limit().is_none() {
         let plan = Plan::new(runs, unit, piece);
-        return Ok((plan.in_panels(panel_bytes(source, runs)), None));
+        return (None, plan.in_panels(room));
     }
     let (least, most) = LONG_PIECES;
     let longest = (BUFFERS_BYTES / workers.count() as u64).clamp(least, most);
-    if let Some(plan) = Plan::reading_once(runs, unit, piece..longest / expansion.max(1)) {
-        return Ok((plan, None));
+    match Plan::reading_once(runs, unit, piece..longest / expansion.max(1)) {
+        Some(plan) => (None, plan),
+        None => {
+            let plan = Plan::new(&Runs::contiguous(0, runs.bytes()), unit, piece);
+            (Some(spool_plan(source, runs, room, unit)), plan)
+        }
     }
-    let spooled = spool(source, runs, unit, workers)?;
-    Ok((Plan::new(&Runs::contiguous(0, runs.bytes()), unit, piece), Some(spooled)))
 }
 
 /// The dense bytes of runs, in an unnamed file in `TMPDIR`.
@@ -61,30 +77,20 @@ pub fn spool(
     unit: u64,
     workers: &Workers,
 ) -> Result<Box<dyn Source>, ExecuteError> {
-    let panel_bytes = panel_bytes(source, runs);
-    let tiling = Tiling { panel_bytes, ..tiling(source, runs.bytes()) };
-    let plan = Plan::tiled(runs, unit, tiling);
-    spool_pieces(source, &plan, workers, &Progress::default())
+    let plan = spool_plan(source, runs, panel_bytes(source, runs), unit);
+    spool_pieces(source, &[&plan], workers, &Progress::default())
 }
 
-/// The output of pieces, in an unnamed file in `TMPDIR`. Its bytes are told as those that are kept.
+fn spool_plan(source: &dyn Source, runs: &Runs, panel_bytes: Option<u64>, unit: u64) -> Plan {
+    Plan::tiled(runs, unit, Tiling { panel_bytes, ..tiling(source, runs.bytes()) })
+}
+
+/// The outputs of pieces of a source, one after the other in an unnamed file in `TMPDIR`. The bytes are told as
+/// those that are kept.
 ///
 /// # Errors
 /// Those of [`in_order`].
 pub fn spool_pieces(
-    source: &dyn Source,
-    pieces: &dyn Pieces,
-    workers: &Workers,
-    progress: &Progress,
-) -> Result<Box<dyn Source>, ExecuteError> {
-    spool_all(source, &[pieces], workers, progress)
-}
-
-/// The outputs of several pieces of one source, one after the other.
-///
-/// # Errors
-/// Those of [`in_order`].
-pub(super) fn spool_all(
     source: &dyn Source,
     pieces: &[&dyn Pieces],
     workers: &Workers,
@@ -169,18 +175,9 @@ pub(crate) struct BandPieces {
 }
 
 impl TwoPasses {
-    /// The two passes in which runs of a source are copied, where that is the faster way; to an output that takes bytes in
-    /// any order, or `in_order` only.
-    pub(crate) fn choose(source: &dyn Source, runs: &Runs, in_order: bool) -> Option<TwoPasses> {
-        TwoPasses::with_room(panel_bytes(source, runs)?, runs, in_order)
-    }
-
-    /// The same of runs of a temporary file of `len` bytes that is still to be written.
-    pub(crate) fn of_spooled(len: u64, runs: &Runs, in_order: bool) -> Option<TwoPasses> {
-        TwoPasses::with_room(room_for_panels(len, runs)?, runs, in_order)
-    }
-
-    fn with_room(room: u64, runs: &Runs, in_order: bool) -> Option<TwoPasses> {
+    /// The two passes in which runs are copied, where those are faster than one with `room` for panels; to an
+    /// output that takes bytes in any order, or `in_order` only.
+    pub(crate) fn choose(runs: &Runs, room: u64, in_order: bool) -> Option<TwoPasses> {
         let one = if in_order { OnePass::InOrder } else { OnePass::Panels(room) };
         let band_bytes = Memory::of_process().band(runs.bytes());
         let bands = Bands::choose(&runs.coalesced(), band_bytes, one)?;
@@ -194,29 +191,20 @@ impl TwoPasses {
         OutOfCore { steps, temporary_bytes: self.bands.kept_bytes() }
     }
 
-    /// The first pass; the second one is the pieces, of the source that is returned. They begin behind `first` bytes of the
-    /// output, where that matters, and never divide a `unit`.
-    ///
-    /// # Errors
-    /// The source's, and [`SourceError::Spool`](crate::source::SourceError::Spool).
-    pub(crate) fn keep(
-        self,
-        source: &dyn Source,
-        first: Option<u64>,
-        piece_bytes: u64,
-        workers: &Workers,
-        progress: &Progress,
-    ) -> Result<(BandPieces, Box<dyn Source>), ExecuteError> {
-        let room = Memory::of_process().bands(self.band_bytes);
-        let tiling = Tiling { panel_bytes: Some(room), ..tiling(source, self.bands.bytes()) };
-        let plans: Vec<Plan> =
-            self.bands.input.iter().map(|runs| Plan::tiled(runs, 1, tiling)).collect();
-        let pieces: Vec<&dyn Pieces> = plans.iter().map(|plan| plan as &dyn Pieces).collect();
-        let spool = || spool_all(source, &pieces, workers, progress);
-        let kept = progress.kept.during(self.bands.kept_bytes(), spool)?;
-        let cuts = PieceCuts::new(self.bands.bytes(), first.unwrap_or(piece_bytes), piece_bytes);
-        let together = (self.band_bytes / piece_bytes).max(1);
-        Ok((BandPieces { bands: self.bands, cuts, together, room }, kept))
+    /// The first pass, which keeps the bands of the source one after the other.
+    pub(crate) fn first(&self, source: &dyn Source) -> Vec<Plan> {
+        let panel_bytes = Some(Memory::of_process().bands(self.band_bytes));
+        let tiling = Tiling { panel_bytes, ..tiling(source, self.bands.bytes()) };
+        self.bands.input.iter().map(|runs| Plan::tiled(runs, 1, tiling)).collect()
+    }
+
+    /// The second pass, over what is kept then: pieces behind the first `first` bytes of the output, where
+    /// that matters, none of which divides `piece_bytes`.
+    pub(crate) fn second(self, first: Option<u64>, piece_bytes: u64) -> BandPieces {
+        let TwoPasses { bands, band_bytes } = self;
+        let cuts = PieceCuts::new(bands.bytes(), first.unwrap_or(piece_bytes), piece_bytes);
+        let together = (band_bytes / piece_bytes).max(1);
+        BandPieces { bands, cuts, together, room: Memory::of_process().bands(band_bytes) }
     }
 }
 

@@ -30,14 +30,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::pieces::{GatherPieces, READ_ROWS, copy_rows, read_rows};
 use super::positions::DROPPED;
-use super::prefetch::{CacheState, is_mostly_gaps};
+use super::prefetch::{Sampled, is_mostly_gaps};
 use super::rows::{BoundRows, RowBlock, RowOffsets};
 use super::tuples::TUPLES_AT_ONCE;
 use crate::execute;
 use crate::execute::{
-    Conversion, CopyStep, ExecuteError, FillError, LONG_GATHERED_ROW, Memory, OutOfCore, Pieces,
-    Progress, ReadFrom, SCATTERED_COST, SHORT_PARAMS, Transfer, Workers, split_first, spool_pieces,
-    unspooled,
+    Clipped, Conversion, CopyStep, ExecuteError, FillError, LONG_GATHERED_ROW, Memory, OutOfCore,
+    Pieces, Progress, ReadFrom, SCATTERED_COST, SHORT_PARAMS, Transfer, Workers, split_first,
+    spool_pieces, unspooled,
 };
 use crate::plan::{PIECE_BYTES, Panel};
 use crate::runs::Runs;
@@ -51,12 +51,11 @@ const MOST: u64 = 2048;
 const TOGETHER: u64 = 1 << 16;
 
 /// Which rows are distributed, and how.
-pub(crate) struct Distribution<'a> {
-    bound: &'a BoundRows<'a>,
+pub struct Distribution {
     rows: Range<u64>,
     /// The bytes of the tensor's file among which the rows lie.
     tensor: Range<u64>,
-    slab: &'a Runs,
+    slab: Runs,
     /// The bytes of a band are 2 to the power of this.
     band_bits: u32,
     bands: usize,
@@ -74,7 +73,7 @@ pub(crate) struct PlacedRows {
 
 /// Whether rows like `slab` of a tensor of so many bytes are moved sooner in passes than each by itself. Nothing
 /// is asked of the system.
-pub(crate) fn is_faster_in_passes(rows: &Range<u64>, tensor: &Range<u64>, slab: &Runs) -> bool {
+fn is_faster_in_passes(rows: &Range<u64>, tensor: &Range<u64>, slab: &Runs) -> bool {
     let (len, count) = (tensor.end - tensor.start, rows.end - rows.start);
     let Some(bytes) = count.checked_mul(slab.bytes()) else { return false };
     if count < 2 || len < SHORT_PARAMS || bytes == 0 || is_mostly_gaps(slab) {
@@ -93,26 +92,36 @@ pub(crate) fn scratch_has_room(bytes: u64) -> Result<bool, ExecuteError> {
     Ok(scratch_fits(bytes).map_err(SourceError::unspooled)?)
 }
 
-impl<'a> Distribution<'a> {
-    /// How to distribute rows like `slab` of a tensor that takes these bytes of its file.
-    pub(crate) fn new(
-        bound: &'a BoundRows<'a>,
+impl Distribution {
+    /// How to distribute rows like `slab` of a tensor that takes these bytes of its file, where that is faster than
+    /// each by itself and `TMPDIR` has room. `look` tells how far neighbours in the list are apart, where
+    /// they are neither in memory nor stay there; it is asked last, as that takes longer than a short copy.
+    pub(crate) fn choose(
         rows: Range<u64>,
-        tensor: Range<u64>,
-        slab: &'a Runs,
-    ) -> Distribution<'a> {
+        tensor: &Range<u64>,
+        slab: &Runs,
+        look: impl FnOnce() -> Result<Option<Sampled>, ExecuteError>,
+    ) -> Result<Option<Distribution>, ExecuteError> {
+        if !is_faster_in_passes(&rows, tensor, slab) {
+            return Ok(None);
+        }
+        let Some(look) = look()? else { return Ok(None) };
         let (len, count) = (tensor.end - tensor.start, rows.end - rows.start);
         let most = Memory::of_process().band(len).max(PAGE);
         let band_bits = most.ilog2().max(len.div_ceil(MOST).next_power_of_two().ilog2());
         let stretch = (most / slab.bytes()).max(count.div_ceil(MOST)).max(1);
         let bands = len.div_ceil(1 << band_bits) as usize;
-        Distribution { bound, rows, tensor, slab, band_bits, bands, stretch }
+        // what is read for one of two neighbours does not serve the other
+        let are_far_apart = look.spread > Memory::of_process().window().max(1 << band_bits);
+        let (tensor, slab) = (tensor.clone(), slab.clone());
+        let chosen = Distribution { rows, tensor, slab, band_bits, bands, stretch };
+        let pays = are_far_apart && scratch_has_room(chosen.temporary_bytes())?;
+        Ok(pays.then_some(chosen))
     }
 
-    /// Whether neighbours in the list, so many bytes apart, are too far from each other for what is read for one
-    /// of them to serve the others.
-    pub(crate) fn are_far_apart(&self, spread: u64) -> bool {
-        spread > Memory::of_process().window().max(1 << self.band_bits)
+    /// What is said of it.
+    pub(crate) fn out_of_core(&self) -> OutOfCore {
+        OutOfCore::of(CopyStep::Distribution, self.temporary_bytes())
     }
 
     /// Bytes of the temporary files, at most.
@@ -140,11 +149,9 @@ impl<'a> Distribution<'a> {
 
     /// Give each row its place, passes 1 and 2: those of a band in the order of the list where `ordered` is set.
     /// `source` is read by what comes then.
-    ///
-    /// # Errors
-    /// Bad positions, sources that cannot be read, and [`SourceError::Spool`]: no room in `TMPDIR`.
     pub(crate) fn place(
-        self,
+        &self,
+        bound: &BoundRows<'_>,
         ordered: bool,
         source: &dyn Source,
         workers: &Workers,
@@ -153,7 +160,7 @@ impl<'a> Distribution<'a> {
         let slab = self.slab.bytes();
         let table: Vec<AtomicU64> =
             (0..self.stretches() as usize * self.bands).map(|_| AtomicU64::new(0)).collect();
-        let counting = ListPass { of: &self, table: &table, places: None, progress };
+        let counting = ListPass { of: self, bound, table: &table, places: None, progress };
         let transfer = Transfer { source, pieces: &counting, conversion: Conversion::None, at: 0 };
         execute::run(&[transfer], &NullSink, workers, &Progress::default())?;
         let mut table: Vec<AtomicU64> = table;
@@ -161,10 +168,10 @@ impl<'a> Distribution<'a> {
         let kept = bands.last().copied().unwrap_or(0);
         let (sink, file) = ScratchSink::new(kept * PLACE).map_err(unspooled)?;
         let places = Some(PlaceFile { count: kept, origins: &sink });
-        let placing = ListPass { of: &self, table: &table, places, progress };
+        let placing = ListPass { of: self, bound, table: &table, places, progress };
         let one = Workers::new(1);
         let placed =
-            spool_pieces(source, &placing, if ordered { &one } else { workers }, progress)?;
+            spool_pieces(source, &[&placing], if ordered { &one } else { workers }, progress)?;
         let table: Vec<u64> = table.into_iter().map(AtomicU64::into_inner).collect();
         Ok(PlacedRows {
             bands: PlacedSlabs {
@@ -241,19 +248,13 @@ impl<'a> Distribution<'a> {
         let start = (stretch * self.stretch + part * TOGETHER).min(end);
         (stretch as usize, start..end.min(start + TOGETHER))
     }
-
-    /// Where the slabs of some rows lie in the params.
-    fn offsets(&self, rows: &Range<u64>) -> Result<Vec<u64>, FillError> {
-        let mut offsets = vec![0; (rows.end - rows.start) as usize];
-        self.bound.offsets(self.rows.start + rows.start, &mut offsets)?;
-        Ok(offsets)
-    }
 }
 
 /// A pass over the list, by which nothing is read of the params: the first to count, as pieces that write
 /// nothing, and the second, as those of the file that holds the place of each row.
 struct ListPass<'a> {
-    of: &'a Distribution<'a>,
+    of: &'a Distribution,
+    bound: &'a BoundRows<'a>,
     /// How many rows of each stretch lie in each band, or the next place for one of them.
     table: &'a [AtomicU64],
     places: Option<PlaceFile<'a>>,
@@ -285,7 +286,8 @@ impl Pieces for ListPass<'_> {
 
     fn fill(&self, number: u64, _: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
         let (stretch, rows) = self.of.piece(number);
-        let offsets = self.of.offsets(&rows)?;
+        let mut offsets = vec![0; (rows.end - rows.start) as usize];
+        self.bound.offsets(self.of.rows.start + rows.start, &mut offsets)?;
         let mut counts = vec![0; self.of.bands];
         for &offset in offsets.iter().filter(|&&offset| offset != DROPPED) {
             counts[self.of.band(offset)] += 1;
@@ -306,7 +308,7 @@ impl PlaceFile<'_> {
     /// and fill `out` with them.
     fn give(
         &self,
-        of: &Distribution<'_>,
+        of: &Distribution,
         offsets: &[u64],
         counts: &[u64],
         first: &[u64],
@@ -348,85 +350,39 @@ impl PlaceFile<'_> {
     }
 }
 
-/// Rows in the order of the output, in a temporary file, and the pieces that take them.
-pub(crate) struct Distributed {
-    /// The byte of the output at which the first of them begins.
-    pub(crate) start: u64,
-    /// The rows, band by band.
-    pub(crate) kept: Box<dyn Source>,
-    /// The output of these rows, made of the file.
-    pub(crate) pieces: PlacedSlabs,
-}
-
 impl GatherPieces<'_> {
-    /// Put the rows that hold what is wanted of the output in order in temporary files, where that is the
-    /// faster way. `source` is that of the params; the files are read by the pieces.
-    ///
-    /// # Errors
-    /// Bad positions, sources that cannot be read, and [`SourceError::Spool`]: no room in `TMPDIR`.
-    pub(crate) fn distributed(
+    /// Put the rows that hold what is wanted of the output in order in temporary files; `source` is that of the
+    /// params. The pieces are of the file that comes with them.
+    pub(crate) fn distribute(
         &self,
+        distribution: &Distribution,
         source: &dyn Source,
         workers: &Workers,
         progress: &Progress,
-    ) -> Result<Option<Distributed>, ExecuteError> {
-        let Some(distribution) = self.distribution(source) else { return Ok(None) };
-        let bytes = distribution.temporary_bytes();
-        if !scratch_has_room(bytes)? {
-            return Ok(None);
-        }
-        progress.kept.during(bytes, || {
-            let placed = distribution.place(false, source, workers, progress)?;
-            let kept = spool_pieces(source, &placed.bands, workers, progress)?;
-            let start = self.wanted_rows().start * self.gather.slab.bytes();
-            Ok(Some(Distributed { start, kept, pieces: placed.stretches }))
-        })
-    }
-
-    /// The plan of what is wanted where it does not fit in memory, that of
-    /// [`distributed`](GatherPieces::distributed) among others; `None` where it does, or is there.
-    ///
-    /// # Errors
-    /// No room in `TMPDIR`.
-    pub(crate) fn out_of_core(
-        &self,
-        source: &dyn Source,
-    ) -> Result<Option<OutOfCore>, ExecuteError> {
-        if self.fits(self.gather.bytes()) {
-            return Ok(None);
-        }
-        if let Some(distribution) = self.distribution(source) {
-            let bytes = distribution.temporary_bytes();
-            if scratch_has_room(bytes)? {
-                return Ok(Some(OutOfCore::of(CopyStep::Distribution, bytes)));
-            }
-        }
-        Ok(match self.state(source) {
-            CacheState::Cold { .. } | CacheState::ColdLong => {
-                Some(OutOfCore::of(CopyStep::Rows, 0))
-            }
-            CacheState::ColdDense => None,
-            CacheState::Cached => {
-                self.cold_look(source).map(|_| OutOfCore::of(CopyStep::InOrder, 0))
-            }
+    ) -> Result<(Clipped<PlacedSlabs>, Box<dyn Source>), ExecuteError> {
+        progress.kept.during(distribution.temporary_bytes(), || {
+            let placed = distribution.place(&self.rows, false, source, workers, progress)?;
+            let kept = spool_pieces(source, &[&placed.bands], workers, progress)?;
+            let start = distribution.rows.start * self.gather.slab.bytes();
+            let window = self.gather.window().unwrap_or(0..self.gather.bytes);
+            let window = window.start - start..window.end - start;
+            Ok((Clipped::new(placed.stretches, window), kept))
         })
     }
 
     /// How to distribute the rows, where that is the faster way.
-    fn distribution(&self, source: &dyn Source) -> Option<Distribution<'_>> {
-        let rows = self.wanted_rows();
-        let (params, slab) = (self.gather.params.clone(), &self.gather.slab);
-        // before anything is asked of the system, which takes longer than a short copy
-        let is_short = slab.bytes() < LONG_GATHERED_ROW && source.request_gap().is_none();
-        if !is_short
-            || !is_faster_in_passes(&rows, &params, slab)
-            || self.fits((rows.end - rows.start) * slab.bytes())
-        {
-            return None;
+    pub(crate) fn distribution(
+        &self,
+        source: &dyn Source,
+    ) -> Result<Option<Distribution>, ExecuteError> {
+        let (rows, slab) = (self.wanted_rows(), &self.gather.slab);
+        if slab.bytes() >= LONG_GATHERED_ROW || source.request_gap().is_some() {
+            return Ok(None);
         }
-        let look = self.cold_look(source)?;
-        let distribution = Distribution::new(&self.rows, rows, params, slab);
-        Some(distribution).filter(|it| it.are_far_apart(look.spread))
+        let bytes = rows.end.saturating_sub(rows.start).saturating_mul(slab.bytes());
+        Distribution::choose(rows, &self.gather.params, slab, || {
+            Ok(if self.fits(bytes) { None } else { self.cold_look(source) })
+        })
     }
 }
 
@@ -697,11 +653,10 @@ mod tests {
         ] {
             let bands = (len * row).div_ceil(1 << band_bits) as usize;
             let (bound, slab, tensor) = (&gathered.rows, &gathered.gather.slab, 8..8 + len * row);
-            let of = |rows, tensor| Distribution {
-                bound,
-                rows,
+            let of = Distribution {
+                rows: rows.clone(),
                 tensor,
-                slab,
+                slab: slab.clone(),
                 band_bits,
                 bands,
                 stretch,
@@ -709,13 +664,13 @@ mod tests {
             let expected = &expected[(rows.start * row) as usize..(rows.end * row) as usize];
             for ordered in [false, true] {
                 let none = Progress::default();
-                let placed =
-                    of(rows.clone(), tensor.clone()).place(ordered, &params, &workers, &none);
+                let placed = of.place(bound, ordered, &params, &workers, &none);
                 let PlacedRows { bands, stretches } = placed.unwrap();
-                let kept = spool_pieces(&params, &bands, &workers, &none).unwrap();
+                let kept = spool_pieces(&params, &[&bands], &workers, &none).unwrap();
                 assert!(
                     bytes(kept.as_ref(), &stretches) == expected,
-                    "{rows:?}, {band_bits}, {stretch}"
+                    "{:?}, {band_bits}, {stretch}",
+                    of.rows
                 );
             }
         }

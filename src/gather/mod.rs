@@ -36,9 +36,8 @@ mod prefetch;
 mod rows;
 mod tuples;
 
-pub(crate) use distribution::{
-    Distributed, Distribution, NullSink, PlacedSlabs, Stages, is_faster_in_passes, scratch_has_room,
-};
+pub use distribution::Distribution;
+pub(crate) use distribution::{NullSink, PlacedSlabs, Stages, scratch_has_room};
 pub(crate) use indexed::slab_runs;
 pub use indexed::{Indexed, ListTensor};
 pub use mask::Mask;

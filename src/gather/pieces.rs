@@ -13,7 +13,7 @@ use super::tuples::TUPLES_AT_ONCE;
 use super::{DROPPED, Gather};
 use crate::execute::pack::pack;
 use crate::execute::{
-    FillError, Pieces, ReadFrom, VisitRange, Workers, read_range, read_runs, split_first,
+    CopyStep, FillError, Pieces, ReadFrom, VisitRange, Workers, read_range, read_runs, split_first,
     visit_ranges,
 };
 use crate::plan::{PieceCuts, Plan, stretches};
@@ -132,6 +132,17 @@ impl Pieces for GatherPieces<'_> {
 
     fn waits_for_disk(&self, source: &dyn Source) -> bool {
         self.state(source) == CacheState::ColdLong
+    }
+
+    fn step(&self, source: &dyn Source) -> Option<CopyStep> {
+        if self.fits(self.gather.bytes()) {
+            return None;
+        }
+        match self.state(source) {
+            CacheState::Cold { .. } | CacheState::ColdLong => Some(CopyStep::Rows),
+            CacheState::ColdDense => None,
+            CacheState::Cached => self.cold_look(source).map(|_| CopyStep::InOrder),
+        }
     }
 
     fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {

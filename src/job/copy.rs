@@ -404,8 +404,8 @@ pub fn out_of_core(
         let Take { conversion, unit, at, .. } = *take;
         let to = ReadFor::Position(at);
         let by = ReadBy { source, conversion, unit, to, workers, progress };
-        let one = take.region.out_of_core(&by).map_err(|error| take.region.failed(error))?;
-        all = match (all, one) {
+        let route = take.region.route(&by).map_err(|error| take.region.failed(error))?;
+        all = match (all, route.out_of_core(source)) {
             (Some(all), Some(one)) => Some(all.and(one)),
             (all, one) => all.or(one),
         };

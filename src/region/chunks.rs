@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::indices::Gathered;
-use super::{ReadBy, ReadFor, Region, RegionPieces};
+use super::{ReadBy, ReadFor, Region, RegionPieces, Route};
 use crate::chunked::{ChunkPieces, Chunked, Decoding, InOrder};
 use crate::error::{Error, FileName};
 use crate::execute::{Conversion, ExecuteError, Progress, Workers, spool_pieces};
@@ -27,25 +27,23 @@ impl Region for InChunks {
         self.elements.bytes()
     }
 
-    fn pieces<'a>(&'a self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
+    fn route<'a>(&'a self, by: &ReadBy<'_>) -> Result<Route<'a>, ExecuteError> {
         let chunked = self.chunked.as_ref();
         let Some(view) = self.elements.strided() else {
             // positions are those of decoded elements, not of the file
-            let by = &ReadBy { to: ReadFor::Memory, ..*by };
-            let RegionPieces { pieces, copied } = self.elements.pieces(by)?;
-            return Ok(RegionPieces { pieces: Box::new(Decoding::new(chunked, pieces)), copied });
+            let RegionPieces { pieces, .. } =
+                self.elements.pieces(&ReadBy { to: ReadFor::Memory, ..*by })?;
+            return Ok(Route::Direct(Box::new(Decoding::new(chunked, pieces))));
         };
+        let in_any_order = || Box::new(ChunkPieces::new(chunked, view));
         if let ReadFor::Position(_) = by.to {
-            let pieces = Box::new(ChunkPieces::new(chunked, view));
-            return Ok(RegionPieces { pieces, copied: None });
+            return Ok(Route::Direct(in_any_order()));
         }
         if let Some(pieces) = InOrder::new(chunked, view, by.unit) {
-            return Ok(RegionPieces { pieces: Box::new(pieces), copied: None });
+            return Ok(Route::Direct(Box::new(pieces)));
         }
-        let copied =
-            spool_pieces(by.source, &ChunkPieces::new(chunked, view), by.workers, by.progress)?;
-        let plan = Plan::new(&Runs::contiguous(0, view.bytes()), by.unit, PIECE_BYTES);
-        Ok(RegionPieces { pieces: Box::new(plan), copied: Some(copied) })
+        let then = Plan::new(&Runs::contiguous(0, view.bytes()), by.unit, PIECE_BYTES);
+        Ok(Route::Kept { first: vec![in_any_order()], then: Box::new(then), plan: None })
     }
 
     fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {
@@ -103,6 +101,6 @@ pub(crate) fn decoded_bytes(
     let (conversion, unit, to) = (Conversion::None, 1, ReadFor::Position(0));
     let by = ReadBy { source: source.as_ref(), conversion, unit, to, workers, progress };
     let RegionPieces { pieces, .. } = region.pieces(&by).map_err(failed)?;
-    let decoded = spool_pieces(source.as_ref(), pieces.as_ref(), workers, progress);
+    let decoded = spool_pieces(source.as_ref(), &[pieces.as_ref()], workers, progress);
     Ok(Arc::from(decoded.map_err(failed)?))
 }

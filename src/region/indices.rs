@@ -6,24 +6,21 @@ use std::sync::Arc;
 
 use super::chunks::{decoded_bytes, decoded_info};
 use super::strided::{layout, layouts};
-use super::{ReadBy, ReadFor, Region, RegionPieces};
+use super::{ReadBy, ReadFor, Region, Route};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Cause, Error, FileName};
 use crate::execute;
 use crate::execute::{
-    BadPosition, Clipped, Conversion, CopyStep, ExecuteError, FillError, OutOfCore, Pieces,
-    Progress, TwoPasses, Workers, spool_pieces,
+    BadPosition, Clipped, Conversion, CopyStep, ExecuteError, FillError, OutOfCore, Progress,
+    TwoPasses, Workers, room_for_panels,
 };
 use crate::format::TensorInfo;
-use crate::gather::{
-    Distributed, Gather, GatherError, GatherPieces, Indexed, Indices, Options, Relaid,
-    scratch_has_room,
-};
+use crate::gather::{Gather, GatherError, Indexed, Indices, Options, Relaid, scratch_has_room};
 use crate::plan::{PIECE_BYTES, Reading};
 use crate::runs::Runs;
 use crate::shape::{Order, normalize_axis};
 use crate::source::{ConcatSource, MemorySource, Source};
-use crate::view::{Layout, View};
+use crate::view::Layout;
 
 /// Positions to gather from.
 #[derive(Clone)]
@@ -339,42 +336,8 @@ impl Region for Gathered {
         self.gather.bytes()
     }
 
-    fn pieces<'a>(&'a self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
-        let first_bytes = match by.to {
-            ReadFor::Position(at) => by.conversion.first_bytes(at, PIECE_BYTES),
-            ReadFor::Memory | ReadFor::Stream => None,
-        };
-        let pieces = self.bound(by)?;
-        if let Some(steps) = self.steps(&pieces, by)?
-            && scratch_has_room(steps.needed_bytes)?
-        {
-            return steps.pieces(by);
-        }
-        if by.to != ReadFor::Memory {
-            let distributed = pieces.distributed(by.source, by.workers, by.progress)?;
-            if let Some(Distributed { start, kept, pieces }) = distributed {
-                let window = self.gather.window().unwrap_or(0..self.gather.bytes());
-                let window = window.start - start..window.end - start;
-                let pieces = Box::new(Clipped::new(pieces, window));
-                return Ok(RegionPieces { pieces, copied: Some(kept) });
-            }
-        }
-        let pieces: Box<dyn Pieces + 'a> = match (self.gather.window(), first_bytes) {
-            (None, Some(first)) => Box::new(pieces.divided(first, PIECE_BYTES)),
-            (None, None) => Box::new(pieces),
-            (Some(range), _) => Box::new(Clipped::new(pieces, range)),
-        };
-        Ok(RegionPieces { pieces, copied: None })
-    }
-
-    fn out_of_core(&self, by: &ReadBy<'_>) -> Result<Option<OutOfCore>, ExecuteError> {
-        let pieces = self.bound(by)?;
-        if let Some(steps) = self.steps(&pieces, by)?
-            && scratch_has_room(steps.needed_bytes)?
-        {
-            return Ok(Some(steps.plan));
-        }
-        pieces.out_of_core(by.source)
+    fn route<'a>(&'a self, by: &ReadBy<'_>) -> Result<Route<'a>, ExecuteError> {
+        self.route_of(&self.gather, by)
     }
 
     fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {
@@ -397,60 +360,56 @@ impl Region for Gathered {
 }
 
 impl Gathered {
-    /// What is gathered, with the sources of its lists.
-    fn bound(&self, by: &ReadBy<'_>) -> Result<GatherPieces<'_>, ExecuteError> {
-        let pieces = self.gather.clone().with(&self.sources(), by.unit, by.workers);
-        pieces.map_err(|error| match error {
+    /// The way of what is gathered of the same lists.
+    fn route_of<'a>(
+        &'a self,
+        gather: &'a Gather,
+        by: &ReadBy<'_>,
+    ) -> Result<Route<'a>, ExecuteError> {
+        let rows = gather.clone().with(&self.sources(), by.unit, by.workers);
+        let rows = rows.map_err(|error| match error {
             // nothing but an index tensor has been read
-            FillError::Source(error) => FillError::Indices { list: 0, error }.into(),
-            error => error.into(),
-        })
+            FillError::Source(error) => FillError::Indices { list: 0, error },
+            error => error,
+        })?;
+        if by.to != ReadFor::Memory {
+            if let Some(relaid) = gather.relaid().filter(|_| rows.reads_rows_again(by.source))
+                && let Some(route) = self.relaid(relaid, by)?
+            {
+                return Ok(route);
+            }
+            if let Some(distribution) = rows.distribution(by.source)? {
+                return Ok(Route::Distributed { rows: Box::new(rows), distribution });
+            }
+        }
+        Ok(Route::Direct(match (gather.window(), by.first_bytes(PIECE_BYTES)) {
+            (None, Some(first)) => Box::new(rows.divided(first, PIECE_BYTES)),
+            (None, None) => Box::new(rows),
+            (Some(range), _) => Box::new(Clipped::new(rows, range)),
+        }))
     }
 
-    /// The two steps to a result in another order than that of the params, where they are the faster way.
-    fn steps(
-        &self,
-        pieces: &GatherPieces<'_>,
+    /// The two steps to a result in another order than that of the params, where there is room for them.
+    fn relaid<'a>(
+        &'a self,
+        Relaid { gather, view }: &'a Relaid,
         by: &ReadBy<'_>,
-    ) -> Result<Option<TwoSteps<'_>>, ExecuteError> {
-        let relaid = self.gather.relaid().filter(|_| by.to != ReadFor::Memory);
-        let Some(Relaid { gather, view }) = relaid.filter(|_| pieces.reads_rows_again(by.source))
-        else {
+    ) -> Result<Option<Route<'a>>, ExecuteError> {
+        let (conversion, to) = (Conversion::None, ReadFor::Position(0));
+        let rows = self.route_of(gather, &ReadBy { conversion, unit: 1, to, ..*by })?;
+        let mut plan =
+            rows.out_of_core(by.source).unwrap_or_else(|| OutOfCore::of(CopyStep::InOrder, 0));
+        let bytes = gather.bytes();
+        let needed_bytes = plan.temporary_bytes.saturating_add(bytes);
+        if !scratch_has_room(needed_bytes)? {
             return Ok(None);
-        };
-        let rows = Gathered { gather: gather.clone(), lists: self.lists.clone() };
-        let first = rows.out_of_core(by)?;
-        let mut plan = first.unwrap_or_else(|| OutOfCore::of(CopyStep::InOrder, 0));
-        let needed_bytes = plan.temporary_bytes.saturating_add(rows.bytes());
-        let in_order = by.to == ReadFor::Stream;
-        let then = TwoPasses::of_spooled(rows.bytes(), view.runs(), in_order)
+        }
+        // as of a file that is not in memory
+        let then = room_for_panels(bytes, view.runs())
+            .and_then(|room| TwoPasses::choose(view.runs(), room, by.to == ReadFor::Stream))
             .map_or_else(|| OutOfCore::of(CopyStep::Panels, 0), |passes| passes.out_of_core());
         plan.steps.extend(then.steps);
         plan.temporary_bytes = needed_bytes.saturating_add(then.temporary_bytes);
-        Ok(Some(TwoSteps { rows, view, plan, needed_bytes }))
-    }
-}
-
-/// Rows that are kept in the order of the params, and the result that is made of them.
-struct TwoSteps<'a> {
-    rows: Gathered,
-    view: &'a View,
-    plan: OutOfCore,
-    /// The temporary bytes without which it cannot be.
-    needed_bytes: u64,
-}
-
-impl<'a> TwoSteps<'a> {
-    /// Keep the rows, and say how the result is made.
-    fn pieces(&self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
-        let (conversion, to) = (Conversion::None, ReadFor::Position(0));
-        let RegionPieces { pieces, copied } =
-            self.rows.pieces(&ReadBy { conversion, unit: 1, to, ..*by })?;
-        let source = copied.as_deref().unwrap_or(by.source);
-        let spool = || spool_pieces(source, pieces.as_ref(), by.workers, by.progress);
-        let kept = by.progress.kept.during(self.rows.bytes(), spool)?;
-        drop(pieces);
-        let laid = self.view.pieces(&ReadBy { source: kept.as_ref(), ..*by })?;
-        Ok(RegionPieces { copied: laid.copied.or(Some(kept)), ..laid })
+        Ok(Some(Route::Relaid { rows: Box::new(rows), bytes, view, plan }))
     }
 }

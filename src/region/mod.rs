@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::execute::{
-    Conversion, ExecuteError, FillError, OutOfCore, Pieces, Progress, ReadFrom, SHARED_BYTES,
-    WINDOW_BYTES, Workers, read_pieces, read_range,
+    Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, SHARED_BYTES, WINDOW_BYTES,
+    Workers, read_pieces, read_range,
 };
 use crate::input::{Bytes, Input, Location, failed_source};
 use crate::plan::{Plan, Reading};
@@ -22,12 +22,14 @@ use crate::view::View;
 mod chunks;
 mod indices;
 mod lists;
+mod route;
 mod strided;
 
 pub(crate) use chunks::{decoded_bytes, decoded_info};
 pub use indices::{Gathered, GatheredList, IndexTensor, gathered_shape};
 pub(crate) use indices::{GatheredTensor, gathered_axes};
 pub use lists::{ListError, ListFault, Lists, OpenIndex};
+pub use route::{ReadBy, ReadFor, RegionPieces, Route};
 pub use strided::layout as layout_of;
 
 // What a region of a tensor answers, whatever kind it is.
@@ -40,12 +42,20 @@ pub trait Region: Send + Sync {
     /// How many bytes.
     fn bytes(&self) -> u64;
 
+    /// The way by which its bytes come.
+    ///
+    /// # Errors
+    /// An index tensor that cannot be read.
+    fn route<'a>(&'a self, by: &ReadBy<'_>) -> Result<Route<'a>, ExecuteError>;
+
     /// What it is to the executor.
     ///
     /// # Errors
     /// What must be read or put in order first cannot be: an index tensor, or a tensor that is read
     /// in another order than it is written.
-    fn pieces<'a>(&'a self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError>;
+    fn pieces<'a>(&'a self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
+        self.route(by)?.open(by)
+    }
 
     /// A range of its bytes, in one region or in several that follow each other.
     fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>>;
@@ -55,16 +65,6 @@ pub trait Region: Send + Sync {
     /// # Errors
     /// Typed indices that cannot be read.
     fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error>;
-
-    /// The plan of its [pieces](Region::pieces) where it does not fit in memory; `None` where it does, or is
-    /// there.
-    ///
-    /// # Errors
-    /// An index tensor that cannot be read.
-    fn out_of_core(&self, by: &ReadBy<'_>) -> Result<Option<OutOfCore>, ExecuteError> {
-        let _ = by;
-        Ok(None)
-    }
 
     /// About how many bytes of the input are read, in whole cache lines, where no piece divides
     /// `unit` bytes.
@@ -95,42 +95,6 @@ pub trait Region: Send + Sync {
     fn gathered(&self) -> Option<&Gathered> {
         None
     }
-}
-
-/// How the bytes of a region are read.
-#[derive(Clone, Copy)]
-pub struct ReadBy<'a> {
-    /// The bytes of the tensor's file.
-    pub source: &'a dyn Source,
-    /// What elements go through.
-    pub conversion: Conversion,
-    /// No piece divides so many bytes.
-    pub unit: u64,
-    /// Where the bytes go.
-    pub to: ReadFor,
-    /// Who puts in order what must be in order first.
-    pub workers: &'a Workers,
-    /// How far that is.
-    pub progress: &'a Progress,
-}
-
-/// What the bytes of a region are read for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadFor {
-    /// To this position of an output that takes bytes in any order.
-    Position(u64),
-    /// To memory, piece by piece.
-    Memory,
-    /// To an output that takes bytes in order only.
-    Stream,
-}
-
-/// The pieces of a region, and the source that they are of, where that is not the tensor's own.
-pub struct RegionPieces<'a> {
-    /// The pieces.
-    pub pieces: Box<dyn Pieces + 'a>,
-    /// A temporary copy, in the order of the output.
-    pub copied: Option<Box<dyn Source>>,
 }
 
 impl dyn Region + '_ {

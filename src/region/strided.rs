@@ -5,12 +5,10 @@ use std::sync::Arc;
 
 use super::chunks::InChunks;
 use super::indices::Gathered;
-use super::{ReadBy, ReadFor, Region, RegionPieces};
+use super::{ReadBy, ReadFor, Region, Route};
 use crate::chunked::Chunked;
 use crate::error::Error;
-use crate::execute::{
-    Clipped, Conversion, CopyStep, ExecuteError, OutOfCore, Pieces, TwoPasses, WINDOW_BYTES,
-};
+use crate::execute::{Clipped, Conversion, ExecuteError, TwoPasses, WINDOW_BYTES};
 use crate::format::{Storage, StorageKind, TensorInfo};
 use crate::join::{Join, JoinPart};
 use crate::plan::{PIECE_BYTES, Plan, Reading, Tiling};
@@ -18,67 +16,38 @@ use crate::shape::Order;
 use crate::view::{Layout, View, ViewError};
 use crate::{execute, gather};
 
-/// The two passes by which a view is copied, where those are the faster way.
-fn two_passes(view: &View, by: &ReadBy<'_>) -> Option<TwoPasses> {
-    match by.to {
-        ReadFor::Memory => None,
-        to => TwoPasses::choose(by.source, view.runs(), to == ReadFor::Stream),
-    }
-}
-
 impl Region for View {
     fn bytes(&self) -> u64 {
         View::bytes(self)
     }
 
-    fn pieces<'a>(&'a self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
-        let (unit, expansion) = (by.unit, by.conversion.expansion());
-        if let Some(passes) = two_passes(self, by) {
-            let piece_bytes = PIECE_BYTES / expansion / unit * unit;
-            let first_bytes = match by.to {
-                ReadFor::Position(at) => by.conversion.first_bytes(at, piece_bytes),
-                _ => None,
-            };
-            let (pieces, kept) = passes.keep(
-                by.source,
-                first_bytes,
-                piece_bytes.max(unit),
-                by.workers,
-                by.progress,
-            )?;
-            return Ok(RegionPieces { pieces: Box::new(pieces), copied: Some(kept) });
-        }
-        let (plan, copied) = match by.to {
-            ReadFor::Stream => {
-                execute::in_order(by.source, self.runs(), unit, expansion, by.workers)?
-            }
-            ReadFor::Position(_) | ReadFor::Memory => {
-                let tiling = execute::tiling(by.source, View::bytes(self)).divided(expansion);
-                let first_bytes = match by.to {
-                    ReadFor::Position(at) => by.conversion.first_bytes(at, tiling.piece_bytes),
-                    _ => None,
-                };
-                let panel_bytes = match by.to {
-                    ReadFor::Position(_) => execute::panel_bytes(by.source, self.runs()),
-                    _ => None,
-                };
-                let tiling = Tiling { first_bytes, panel_bytes, ..tiling };
-                (Plan::tiled(self.runs(), unit, tiling), None)
-            }
+    fn route<'a>(&'a self, by: &ReadBy<'_>) -> Result<Route<'a>, ExecuteError> {
+        let ReadBy { source, unit, to, workers, .. } = *by;
+        let (runs, expansion) = (self.runs(), by.conversion.expansion());
+        let in_order = to == ReadFor::Stream;
+        let room = match to {
+            ReadFor::Memory => None,
+            _ => execute::panel_bytes(source, runs),
         };
-        Ok(RegionPieces { pieces: Box::new(plan), copied })
-    }
-
-    fn out_of_core(&self, by: &ReadBy<'_>) -> Result<Option<OutOfCore>, ExecuteError> {
-        if let Some(passes) = two_passes(self, by) {
-            return Ok(Some(passes.out_of_core()));
+        if let Some(passes) = room.and_then(|room| TwoPasses::choose(runs, room, in_order)) {
+            let piece_bytes = PIECE_BYTES / expansion / unit * unit;
+            let first = passes.first(source).into_iter().map(|plan| Box::new(plan) as _).collect();
+            let plan = Some(passes.out_of_core());
+            let then = passes.second(by.first_bytes(piece_bytes), piece_bytes.max(unit));
+            return Ok(Route::Kept { first, then: Box::new(then), plan });
         }
-        let panel_bytes = execute::panel_bytes(by.source, self.runs());
-        Ok(panel_bytes.map(|_| {
-            let tiling = Tiling { panel_bytes, ..execute::tiling(by.source, View::bytes(self)) };
-            let is_relayout = Plan::tiled(self.runs(), by.unit, tiling).is_relayout();
-            OutOfCore::of(if is_relayout { CopyStep::Panels } else { CopyStep::InOrder }, 0)
-        }))
+        if in_order {
+            let (kept, plan) = execute::ordered(source, runs, room, unit, expansion, workers);
+            let then = Box::new(plan);
+            return Ok(match kept {
+                Some(first) => Route::Kept { first: vec![Box::new(first)], then, plan: None },
+                None => Route::Direct(then),
+            });
+        }
+        let tiling = execute::tiling(source, View::bytes(self)).divided(expansion);
+        let first_bytes = by.first_bytes(tiling.piece_bytes);
+        let tiling = Tiling { first_bytes, panel_bytes: room, ..tiling };
+        Ok(Route::Direct(Box::new(Plan::tiled(runs, unit, tiling))))
     }
 
     fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {
@@ -190,7 +159,7 @@ impl Region for SideBySide {
         }
     }
 
-    fn pieces<'a>(&'a self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
+    fn route<'a>(&'a self, by: &ReadBy<'_>) -> Result<Route<'a>, ExecuteError> {
         let row = self.parts.iter().map(|(bytes, _)| bytes).sum();
         let rows = |(bytes, part): &(u64, Arc<dyn Region>)| part.bytes().checked_div(*bytes);
         let rows = self.parts.iter().filter_map(rows).max().unwrap_or(0);
@@ -204,11 +173,10 @@ impl Region for SideBySide {
             });
         }
         let join = Join::new(parts, rows, row, by.unit);
-        let pieces: Box<dyn Pieces + 'a> = match &self.window {
+        Ok(Route::Direct(match &self.window {
             Some(window) => Box::new(Clipped::new(join, window.clone())),
             None => Box::new(join),
-        };
-        Ok(RegionPieces { pieces, copied: None })
+        }))
     }
 
     fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {

@@ -18,12 +18,12 @@ use std::ops::Range;
 use sink::StagedSink;
 
 use crate::execute::{
-    Assignment, Conversion, CopyStep, ExecuteError, FillError, LONG_SCATTERED_ROW, Memory,
-    OutOfCore, Progress, Transfer, Workers, fill_scratch, in_order, unspooled,
+    Assignment, Conversion, ExecuteError, FillError, LONG_SCATTERED_ROW, Memory, Progress,
+    Transfer, Workers, fill_scratch, in_order, unspooled,
 };
 use crate::gather::{
     BoundRows, Distribution, GatherError, Indexed, Indices, Options, OutOfRange, PlacedSlabs, Rows,
-    is_faster_in_passes, scratch_has_room, slab_runs,
+    slab_runs,
 };
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::{Axis, Runs};
@@ -229,76 +229,52 @@ pub(crate) struct KeptValues {
 }
 
 impl Scatter {
-    /// The plan where the target does not fit in memory; `None` where it does.
+    /// How to distribute the values, where that is the faster way; `sources` are those of the lists.
     ///
     /// # Errors
     /// Bad positions, and temporary files that have no room in `TMPDIR`.
-    pub(crate) fn out_of_core(
+    pub(crate) fn distribution(
         &self,
         sources: &[&dyn Source],
         workers: &Workers,
-    ) -> Result<Option<OutOfCore>, ExecuteError> {
-        if !self.may_be_distributed() {
+    ) -> Result<Option<Distribution>, ExecuteError> {
+        let rows = 0..self.rows.count();
+        if self.slab.bytes() >= LONG_SCATTERED_ROW {
             return Ok(None);
         }
-        let positions = self.positions(sources, workers)?;
-        let Some(distribution) = self.distribution(&positions) else { return Ok(None) };
-        let bytes = distribution.temporary_bytes();
-        Ok(scratch_has_room(bytes)?.then(|| OutOfCore::of(CopyStep::Distribution, bytes)))
+        Distribution::choose(rows.clone(), &self.target, &self.slab, || {
+            if Memory::of_process().keeps(self.target.end - self.target.start) {
+                return Ok(None);
+            }
+            let positions = self.positions(sources, workers)?;
+            Ok(positions.look_around(rows, &self.slab, &|_| false))
+        })
     }
 
-    /// Whether the values are moved sooner in passes, as far as sizes tell.
-    fn may_be_distributed(&self) -> bool {
-        let (rows, len) = (0..self.rows.count(), self.target.end - self.target.start);
-        self.slab.bytes() < LONG_SCATTERED_ROW
-            && is_faster_in_passes(&rows, &self.target, &self.slab)
-            && !Memory::of_process().keeps(len)
-    }
-
-    /// How to distribute the values, where that is the faster way.
-    fn distribution<'a>(&'a self, positions: &'a BoundRows<'a>) -> Option<Distribution<'a>> {
-        if !self.may_be_distributed() {
-            return None;
-        }
-        let rows = 0..self.rows.count();
-        let look = positions.look_around(rows.clone(), &self.slab, &|_| false)?;
-        let distribution = Distribution::new(positions, rows, self.target.clone(), &self.slab);
-        Some(distribution).filter(|it| it.are_far_apart(look.spread))
-    }
-
-    /// Put the values, which `conversion` makes elements of the target, in order in temporary files, where that is the
-    /// faster way.
+    /// Put the values, which `conversion` makes elements of the target, in order in temporary files.
     ///
     /// # Errors
     /// Bad positions, sources that cannot be read, no room in `TMPDIR`.
-    pub(crate) fn distributed(
+    pub(crate) fn distribute(
         &self,
+        distribution: &Distribution,
         positions: &BoundRows<'_>,
         values: &dyn Source,
         conversion: Conversion,
         workers: &Workers,
         progress: &Progress,
-    ) -> Result<Option<KeptValues>, ExecuteError> {
-        let Some(distribution) = self.distribution(positions) else { return Ok(None) };
-        let bytes = distribution.temporary_bytes();
-        if !scratch_has_room(bytes)? {
-            return Ok(None);
-        }
+    ) -> Result<KeptValues, ExecuteError> {
         let ordered = self.order == WriteOrder::Ascending;
-        let kept = progress.kept.during(bytes, || {
-            let placed = distribution.place(ordered, values, workers, progress)?;
+        let kept = progress.kept.during(distribution.temporary_bytes(), || {
+            let placed = distribution.place(positions, ordered, values, workers, progress)?;
             let source = self.keep(&placed.stretches, values, conversion, workers, progress)?;
             Ok::<_, ExecuteError>((source, placed.bands))
         });
         let (source, bands) = kept?;
         let (slab, room) = (self.slab.bytes(), Memory::of_process().stages());
         let pieces = Plan::new(&Runs::contiguous(0, source.len()), slab, PIECE_BYTES);
-        Ok(Some(KeptValues {
-            source,
-            pieces: pieces.in_panels(Some(room)),
-            bands,
-            order: self.order,
-        }))
+        let pieces = pieces.in_panels(Some(room));
+        Ok(KeptValues { source, pieces, bands, order: self.order })
     }
 
     /// Write the values to their places in a temporary file.

@@ -164,7 +164,7 @@ impl EditedFile {
         let format = original.format();
         // one tensor after the other
         let plans = edits.iter().filter_map(TensorEdit::plan);
-        let out_of_core = plans.max_by_key(|plan| plan.temporary_bytes).cloned();
+        let out_of_core = plans.max_by_key(|plan| plan.temporary_bytes);
         Planned { destination, made, format, tensors, bytes, size: None, shared: None, out_of_core }
     }
 }

@@ -11,7 +11,7 @@ use crate::execute::{
     Workers,
 };
 use crate::format::{TensorInfo, npz};
-use crate::gather::{GatherError, Indexed, Indices, Options, OutOfRange};
+use crate::gather::{Distribution, GatherError, Indexed, Indices, Options, OutOfRange};
 use crate::index::resolve::{AxisSelection, SelectedList, Selection};
 use crate::job::edit::original::{Edit, Original};
 use crate::job::operand::Operand;
@@ -47,8 +47,8 @@ pub(super) struct TensorEdit {
     indices: Option<Operand>,
     /// The bytes of the value, once they are known to stay.
     kept: Option<GatheredList>,
-    /// How it is written, where the tensor does not fit in memory.
-    plan: Option<OutOfCore>,
+    /// How the values are put in order first, where the tensor does not fit in memory.
+    distribution: Option<Distribution>,
 }
 
 /// Where values go.
@@ -124,7 +124,7 @@ impl<'a> EditedSlice<'a> {
                 (WrittenTo::Listed(Box::new(scatter)), lists)
             }
         };
-        let (indices, kept, plan) = (None, None, None);
+        let (indices, kept, distribution) = (None, None, None);
         Ok(TensorEdit {
             tensor,
             shape,
@@ -135,7 +135,7 @@ impl<'a> EditedSlice<'a> {
             lists,
             indices,
             kept,
-            plan,
+            distribution,
         })
     }
 }
@@ -183,7 +183,7 @@ impl TensorEdit {
             }
         };
         let (place, lists, kept) = (WrittenTo::Listed(Box::new(scatter)), Vec::new(), None);
-        let (indices, plan) = (Some(indices), None);
+        let (indices, distribution) = (Some(indices), None);
         Ok(TensorEdit {
             tensor,
             shape,
@@ -194,7 +194,7 @@ impl TensorEdit {
             lists,
             indices,
             kept,
-            plan,
+            distribution,
         })
     }
 
@@ -250,7 +250,7 @@ impl TensorEdit {
     /// Make sure that all that is read is there and fits, while `original` is only read.
     pub(super) fn look(&mut self, original: &Original, progress: &Progress) -> Result<(), Error> {
         let written = written(&self.tensor, self.bytes());
-        let TensorEdit { value, place, lists, indices, kept, plan, .. } = self;
+        let TensorEdit { value, place, lists, indices, kept, distribution, .. } = self;
         if let Some(indices) = indices {
             *lists = vec![indices.keep(original, &written, progress)?];
         }
@@ -258,16 +258,16 @@ impl TensorEdit {
         if let WrittenTo::Listed(scatter) = place {
             let (sources, workers) = (GatheredList::sources(lists), original.workers());
             let looked = scatter.check(&sources, workers);
-            let planned = looked.and_then(|()| scatter.out_of_core(&sources, workers));
-            *plan = planned.map_err(|error| failed(value, lists, error))?;
+            let chosen = looked.and_then(|()| scatter.distribution(&sources, workers));
+            *distribution = chosen.map_err(|error| failed(value, lists, error))?;
             GatheredList::verify_all(lists)?;
         }
         Ok(())
     }
 
     /// How it is written, where the tensor does not fit in memory.
-    pub(super) fn plan(&self) -> Option<&OutOfCore> {
-        self.plan.as_ref()
+    pub(super) fn plan(&self) -> Option<OutOfCore> {
+        self.distribution.as_ref().map(Distribution::out_of_core)
     }
 
     /// Write the values into a file.
@@ -277,7 +277,7 @@ impl TensorEdit {
         workers: &Workers,
         progress: &Progress,
     ) -> Result<(), Error> {
-        let TensorEdit { value, conversion, place, lists, kept, .. } = self;
+        let TensorEdit { value, conversion, place, lists, kept, distribution, .. } = self;
         let Some(GatheredList { source, file }) = kept else { return Ok(()) };
         let (source, conversion) = (source.as_ref(), *conversion);
         match place {
@@ -291,9 +291,10 @@ impl TensorEdit {
                 let positions = scatter.positions(&GatheredList::sources(lists), workers);
                 let positions = positions.map_err(|error| GatheredList::failed(lists, error))?;
                 let failed = |error| failed(value, lists, error);
-                let distributed =
-                    scatter.distributed(&positions, source, conversion, workers, progress);
-                let outcome = match distributed.map_err(failed)? {
+                let distributed = distribution.as_ref().map(|of| {
+                    scatter.distribute(of, &positions, source, conversion, workers, progress)
+                });
+                let outcome = match distributed.transpose().map_err(failed)? {
                     Some(kept) => kept.write(edit.patch(), |sink| {
                         let (source, pieces) = (kept.source.as_ref(), &kept.pieces);
                         let conversion = Conversion::None;
