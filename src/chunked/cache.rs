@@ -75,9 +75,6 @@ impl Cache {
 
     /// Decode a chunk that is not kept, if no other worker does so, and it `is_wanted` still: nobody lets go of
     /// it before that is answered.
-    ///
-    /// # Errors
-    /// Those of `decode`.
     pub(super) fn prepare(
         &self,
         at: &[u64],
@@ -119,9 +116,6 @@ impl Cache {
     }
 
     /// A chunk that is kept or, if it is not, decoded now.
-    ///
-    /// # Errors
-    /// Those of `decode`.
     pub(super) fn get(
         &self,
         at: &[u64],

@@ -137,9 +137,6 @@ impl Chunked {
 
     /// Fill `out` with what runs of positions take of each chunk that they touch: of chunks that are
     /// kept in a cache or, without one, of each after the other.
-    ///
-    /// # Errors
-    /// Those of [`Chunks::decode`]; chunks that do not fit into memory.
     fn fill(
         &self,
         runs: &Runs,
@@ -185,9 +182,6 @@ impl Chunked {
 
     /// Decode the chunks that runs of positions touch and that no other worker decodes, so that workers
     /// that need the same ones share the work.
-    ///
-    /// # Errors
-    /// Those of [`Chunks::decode`].
     fn prepare(&self, runs: &Runs, source: &dyn Source, cache: &Cache) -> Result<(), SourceError> {
         let touched = self.touched(runs);
         touched.chunks().zip(0..).try_for_each(|(TouchedChunk { at, .. }, number)| {

@@ -133,9 +133,6 @@ impl ChunkedTensor {
 impl ChunkSink {
     /// Let these tensors, which follow each other, grow in a folder: those chunks of them that lie in a range
     /// of positions.
-    ///
-    /// # Errors
-    /// [`SinkError::Os`]: no temporary file of the range's size can be made.
     pub fn new(
         folder: Box<dyn FileTree>,
         tensors: Vec<ChunkedTensor>,

@@ -184,9 +184,6 @@ pub fn unpack(axes: &[Axis], run: u64, input: &[u8], output: &[Cell<u8>], first:
 }
 
 /// Call `write` with the position of each run and its bytes.
-///
-/// # Errors
-/// The first of `write`'s.
 pub(crate) fn each_run<E>(
     axes: &[Axis],
     run: u64,

@@ -298,9 +298,6 @@ impl DerefMut for Buffer {
 pub const WINDOW_BYTES: u64 = 4 << 20;
 
 /// Run one transfer from a stream, whose position counts from where the plan's offsets do.
-///
-/// # Errors
-/// As [`run`](super::run); an input that ends too early is [`SourceError::Truncated`].
 pub fn run_forward(
     stream: &mut dyn Forward,
     plan: &Plan,

@@ -211,9 +211,6 @@ impl<'a> Flow<'a> {
     }
 
     /// Bring what is written to the disk, and let it go.
-    ///
-    /// # Errors
-    /// The sink's, with the number of the piece.
     pub(super) fn write_behind(&self) -> Result<(), (u64, SinkError)> {
         let (mut begun, mut bytes) = (VecDeque::new(), 0);
         loop {
@@ -434,9 +431,6 @@ pub struct Announced {
 }
 
 /// Count the requests for the elements of a job, by the same steps in which they are made.
-///
-/// # Errors
-/// An index that names no position, index tensors that cannot be read.
 pub fn announced(transfers: &[Transfer<'_>]) -> Result<Announced, ExecuteError> {
     let mut all = Announced::default();
     let mut merger = Merger::default();

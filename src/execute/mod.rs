@@ -44,7 +44,7 @@ pub(crate) use memory::{
     LONG_GATHERED_ROW, LONG_JOINED_ROW, LONG_SCATTERED_ROW, Memory, SCATTERED_COST, SHORT_PARAMS,
     room_for_panels,
 };
-pub(crate) use parallel::UNKNOWN;
+pub(crate) use parallel::{NullSink, UNKNOWN, look};
 pub use parallel::{Progress, Workers, run};
 pub(crate) use relayout::{TwoPasses, fill_scratch, ordered, unspooled};
 pub use relayout::{in_order, spool, spool_pieces};
@@ -81,9 +81,6 @@ pub struct ReadFrom<'a> {
 
 impl ReadFrom<'_> {
     /// The bytes of a range of the source, as [`Source::window`] has them.
-    ///
-    /// # Errors
-    /// The source's.
     pub fn window(&mut self, range: Range<u64>) -> Result<&[u8], SourceError> {
         self.source.window(range, self.scratch)
     }
@@ -108,18 +105,12 @@ pub trait Pieces: Sync {
     fn output(&self, number: u64) -> Runs;
 
     /// Fill `out` with the bytes of a piece, row after row.
-    ///
-    /// # Errors
-    /// [`FillError`]: the source failed, or an index names no position.
     fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError>;
 
     /// The ranges of the input that a piece needs, in the order in which it reads them, for inputs
     /// that must be asked for each: `visit` gets them, those at most `gap` bytes apart perhaps as
     /// one. What a piece shares with those before it may be left out. A hint: a piece that says
     /// nothing is filled all the same.
-    ///
-    /// # Errors
-    /// [`FillError`]: an index names no position, or cannot be read.
     fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         let _ = (number, gap, visit);
         Ok(())
@@ -192,9 +183,6 @@ pub enum ExecuteError {
 
 impl ExecuteError {
     /// Why a piece could not be filled, where that is the reason.
-    ///
-    /// # Errors
-    /// This error, which has another reason.
     pub(crate) fn into_fill(self) -> Result<FillError, ExecuteError> {
         match self {
             ExecuteError::Fill { error, .. } => Ok(error),
@@ -203,9 +191,6 @@ impl ExecuteError {
     }
 
     /// The error of an input, where that is the reason.
-    ///
-    /// # Errors
-    /// This error, which has another reason.
     pub(crate) fn into_source(self) -> Result<SourceError, ExecuteError> {
         match self {
             ExecuteError::Fill { error: FillError::Source(error), .. } => Ok(error),
@@ -248,11 +233,10 @@ pub enum FillError {
 }
 
 impl FillError {
-    /// The same, of list number `list` of several.
-    #[must_use]
+    /// The same, of a source that is list number `list` of several.
     pub(crate) fn of_list(self, list: usize) -> FillError {
         match self {
-            FillError::Indices { error, .. } => FillError::Indices { list, error },
+            FillError::Source(error) => FillError::Indices { list, error },
             error => error,
         }
     }

@@ -23,10 +23,10 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use super::convert::write_rows;
 use super::fill::{Buffer, PiecePlaces};
 use super::flow::{Feed, Flow, HELPERS, Role};
-use super::{ExecuteError, POOL_BYTES, ReadFrom, Transfer, share};
+use super::{Conversion, ExecuteError, FillError, POOL_BYTES, Pieces, ReadFrom, Transfer, share};
 use crate::runs::Runs;
-use crate::sink::{Sink, WriteOrder};
-use crate::source::Advice;
+use crate::sink::{Sink, SinkError, WriteOrder};
+use crate::source::{Advice, Source};
 
 /// So many packed pieces of a worker may wait to be written.
 const WAITING: usize = 2;
@@ -39,9 +39,6 @@ const COLD: usize = 8;
 ///
 /// Where a sink takes bytes in order, transfers must stand in the order of their places in the
 /// output, without a gap.
-///
-/// # Errors
-/// The error of the first piece that met one. The output is not complete then: drop the sink.
 pub fn run(
     transfers: &[Transfer<'_>],
     sink: &dyn Sink,
@@ -95,6 +92,53 @@ pub fn run(
     }
     let outcome = job.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcome.error.map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// Run a job that writes nothing: `look` at each of `0..count` numbers of pieces, which read about so many bytes of
+/// the source in all.
+pub(crate) fn look(
+    source: &dyn Source,
+    count: u64,
+    bytes: u64,
+    workers: &Workers,
+    look: impl Fn(u64, &mut ReadFrom<'_>) -> Result<(), FillError> + Sync,
+) -> Result<(), ExecuteError> {
+    let pieces = &Looks { count, bytes, look };
+    let transfer = Transfer { source, pieces, conversion: Conversion::None, at: 0 };
+    run(&[transfer], &NullSink, workers, &Progress::default())
+}
+
+struct Looks<F> {
+    count: u64,
+    bytes: u64,
+    look: F,
+}
+
+impl<F: Fn(u64, &mut ReadFrom<'_>) -> Result<(), FillError> + Sync> Pieces for Looks<F> {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn output(&self, _number: u64) -> Runs {
+        Runs::contiguous(0, 0)
+    }
+
+    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, _: &mut [u8]) -> Result<(), FillError> {
+        (self.look)(number, from)
+    }
+}
+
+/// A sink that takes nothing, as `/dev/null`.
+pub(crate) struct NullSink;
+
+impl Sink for NullSink {
+    fn write_at(&self, _offset: u64, _bytes: &[u8]) -> Result<(), SinkError> {
+        Ok(())
+    }
 }
 
 /// The number of the first piece of each transfer that is not shared, and of all pieces.
@@ -343,9 +387,6 @@ impl Workers {
     }
 
     /// Call `work` in `count` threads at the same time, and wait for all of them.
-    ///
-    /// # Errors
-    /// Where threads cannot be started. `work` was not called then.
     pub(crate) fn broadcast(
         &self,
         count: usize,
@@ -467,10 +508,7 @@ mod tests {
     use std::thread::ThreadId;
     use std::time::Duration;
 
-    use super::super::{Conversion, FillError, Pieces};
     use super::*;
-    use crate::runs::Runs;
-    use crate::sink::SinkError;
     use crate::source::MemorySource;
 
     const BYTES: u64 = 256 << 10;
@@ -502,9 +540,9 @@ mod tests {
         }
     }
 
-    struct NullSink(WriteOrder);
+    struct Nowhere(WriteOrder);
 
-    impl Sink for NullSink {
+    impl Sink for Nowhere {
         fn order(&self) -> WriteOrder {
             self.0
         }
@@ -525,7 +563,7 @@ mod tests {
                     let transfer = Transfer { source: &source, pieces: &pieces, conversion, at: 0 };
                     let outcome = run(
                         &[transfer],
-                        &NullSink(order),
+                        &Nowhere(order),
                         &Workers::new(threads),
                         &Progress::default(),
                     );

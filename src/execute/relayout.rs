@@ -26,9 +26,6 @@ const LONG_PIECES: (u64, u64) = (1 << 20, 8 << 20);
 /// Read the runs of a source in the order of their dense bytes: a plan, and the source that it is of where
 /// that is another. `unit` bytes are never divided. Pieces are shorter by a factor of `expansion`: they are
 /// converted to so many times as many bytes.
-///
-/// # Errors
-/// The source's, and [`SourceError::Spool`](crate::source::SourceError::Spool).
 pub fn in_order(
     source: &dyn Source,
     runs: &Runs,
@@ -68,9 +65,6 @@ pub(crate) fn ordered(
 }
 
 /// The dense bytes of runs, in an unnamed file in `TMPDIR`.
-///
-/// # Errors
-/// Those of [`in_order`].
 pub fn spool(
     source: &dyn Source,
     runs: &Runs,
@@ -87,9 +81,6 @@ fn spool_plan(source: &dyn Source, runs: &Runs, panel_bytes: Option<u64>, unit: 
 
 /// The outputs of pieces of a source, one after the other in an unnamed file in `TMPDIR`. The bytes are told as
 /// those that are kept.
-///
-/// # Errors
-/// Those of [`in_order`].
 pub fn spool_pieces(
     source: &dyn Source,
     pieces: &[&dyn Pieces],
@@ -108,9 +99,6 @@ pub fn spool_pieces(
 }
 
 /// Fill a temporary file, whose bytes are told as those that are kept; `sink` takes them.
-///
-/// # Errors
-/// A source that fails or is cut short; positions that cannot be read again; [`SourceError::Spool`].
 pub(crate) fn fill_scratch(
     transfers: &[Transfer<'_>],
     sink: &dyn Sink,

@@ -28,20 +28,18 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::pieces::{GatherPieces, READ_ROWS, copy_rows, read_rows};
-use super::positions::DROPPED;
+use super::DROPPED;
+use super::pieces::GatherPieces;
 use super::prefetch::{Sampled, is_mostly_gaps};
-use super::rows::{BoundRows, RowBlock, RowOffsets};
-use super::tuples::TUPLES_AT_ONCE;
-use crate::execute;
+use super::rows::BoundRows;
+use super::stages::{PLACE, PlacedSlabs, Stages};
 use crate::execute::{
-    Clipped, Conversion, CopyStep, ExecuteError, FillError, LONG_GATHERED_ROW, Memory, OutOfCore,
-    Pieces, Progress, ReadFrom, SCATTERED_COST, SHORT_PARAMS, Transfer, Workers, split_first,
-    spool_pieces, unspooled,
+    Clipped, CopyStep, ExecuteError, FillError, LONG_GATHERED_ROW, Memory, OutOfCore, Pieces,
+    Progress, ReadFrom, SCATTERED_COST, SHORT_PARAMS, Workers, look, spool_pieces, unspooled,
 };
-use crate::plan::{PIECE_BYTES, Panel};
+use crate::plan::PIECE_BYTES;
 use crate::runs::Runs;
-use crate::sink::{ScratchSink, Sink, SinkError, scratch_fits};
+use crate::sink::{ScratchSink, Sink, scratch_fits};
 use crate::source::{PAGE, Source, SourceError, open_spooled};
 
 /// The most bands, and the most stretches: a number is held for each pair.
@@ -85,9 +83,6 @@ fn is_faster_in_passes(rows: &Range<u64>, tensor: &Range<u64>, slab: &Runs) -> b
 }
 
 /// Whether `TMPDIR` has room for temporary files of so many bytes in all, on a disk and not in memory.
-///
-/// # Errors
-/// They do not fit there.
 pub(crate) fn scratch_has_room(bytes: u64) -> Result<bool, ExecuteError> {
     Ok(scratch_fits(bytes).map_err(SourceError::unspooled)?)
 }
@@ -158,24 +153,24 @@ impl Distribution {
         progress: &Progress,
     ) -> Result<PlacedRows, ExecuteError> {
         let slab = self.slab.bytes();
-        let table: Vec<AtomicU64> =
+        let mut table: Vec<AtomicU64> =
             (0..self.stretches() as usize * self.bands).map(|_| AtomicU64::new(0)).collect();
-        let counting = ListPass { of: self, bound, table: &table, places: None, progress };
-        let transfer = Transfer { source, pieces: &counting, conversion: Conversion::None, at: 0 };
-        execute::run(&[transfer], &NullSink, workers, &Progress::default())?;
-        let mut table: Vec<AtomicU64> = table;
+        look(source, self.pieces(), self.count() * PLACE, workers, |number, _| {
+            let counted = self.count_piece(number, bound, &table)?;
+            progress.kept.add(counted.offsets.len() as u64 * PLACE);
+            Ok(())
+        })?;
         let bands = self.first_places(&mut table);
-        let kept = bands.last().copied().unwrap_or(0);
-        let (sink, file) = ScratchSink::new(kept * PLACE).map_err(unspooled)?;
-        let places = Some(PlaceFile { count: kept, origins: &sink });
-        let placing = ListPass { of: self, bound, table: &table, places, progress };
+        let count = bands.last().copied().unwrap_or(0);
+        let (origins, file) = ScratchSink::new(count * PLACE).map_err(unspooled)?;
+        let placing = Placing { of: self, bound, table: &table, count, origins: &origins };
         let one = Workers::new(1);
-        let placed =
-            spool_pieces(source, &[&placing], if ordered { &one } else { workers }, progress)?;
+        let workers = if ordered { &one } else { workers };
+        let placed = spool_pieces(source, &[&placing], workers, progress)?;
         let table: Vec<u64> = table.into_iter().map(AtomicU64::into_inner).collect();
         Ok(PlacedRows {
             bands: PlacedSlabs {
-                places: open_spooled(file, kept * PLACE)?,
+                places: open_spooled(file, count * PLACE)?,
                 slab: self.slab.clone(),
                 within: self.tensor.clone(),
                 stages: self.bands_ahead(&bands),
@@ -183,7 +178,7 @@ impl Distribution {
             stretches: PlacedSlabs {
                 places: placed,
                 slab: Runs::contiguous(0, slab),
-                within: 0..kept * slab,
+                within: 0..count * slab,
                 stages: self.stretches_ahead(bands, table),
             },
         })
@@ -235,6 +230,25 @@ impl Distribution {
         })
     }
 
+    /// Count the rows of a piece that lie in each band, and add them to those of its stretch.
+    fn count_piece(
+        &self,
+        number: u64,
+        bound: &BoundRows<'_>,
+        table: &[AtomicU64],
+    ) -> Result<Counted, FillError> {
+        let (stretch, rows) = self.piece(number);
+        let mut offsets = vec![0; (rows.end - rows.start) as usize];
+        bound.offsets(self.rows.start + rows.start, &mut offsets)?;
+        let mut counts = vec![0; self.bands];
+        for &offset in offsets.iter().filter(|&&offset| offset != DROPPED) {
+            counts[self.band(offset)] += 1;
+        }
+        let cells = table[stretch * self.bands..].iter().zip(&counts);
+        let before = cells.map(|(cell, &count)| cell.fetch_add(count, Ordering::Relaxed)).collect();
+        Ok(Counted { offsets, counts, before })
+    }
+
     /// The pieces of passes over the rows: each of one stretch.
     fn pieces(&self) -> u64 {
         self.stretches() * self.stretch.div_ceil(TOGETHER)
@@ -250,26 +264,27 @@ impl Distribution {
     }
 }
 
-/// A pass over the list, by which nothing is read of the params: the first to count, as pieces that write
-/// nothing, and the second, as those of the file that holds the place of each row.
-struct ListPass<'a> {
-    of: &'a Distribution,
-    bound: &'a BoundRows<'a>,
-    /// How many rows of each stretch lie in each band, or the next place for one of them.
-    table: &'a [AtomicU64],
-    places: Option<PlaceFile<'a>>,
-    progress: &'a Progress,
+/// The rows of a piece: where each lies in the tensor, how many lie in each band, and what the cells of these had before.
+struct Counted {
+    offsets: Vec<u64>,
+    counts: Vec<u64>,
+    before: Vec<u64>,
 }
 
-/// The places that are given to rows.
-struct PlaceFile<'a> {
-    /// How many there are.
+/// The second pass over the list, by which nothing is read of the params: the pieces of the file that holds the place
+/// of each row.
+struct Placing<'a> {
+    of: &'a Distribution,
+    bound: &'a BoundRows<'a>,
+    /// The next place for a row of each stretch in each band.
+    table: &'a [AtomicU64],
+    /// How many places there are.
     count: u64,
     /// The file that holds for each place where the row lies in the params.
     origins: &'a ScratchSink,
 }
 
-impl Pieces for ListPass<'_> {
+impl Pieces for Placing<'_> {
     fn bytes(&self) -> u64 {
         self.of.count() * PLACE
     }
@@ -280,48 +295,20 @@ impl Pieces for ListPass<'_> {
 
     fn output(&self, number: u64) -> Runs {
         let (_, rows) = self.of.piece(number);
-        let count = if self.places.is_some() { rows.end - rows.start } else { 0 };
-        Runs::contiguous(rows.start * PLACE, count * PLACE)
+        Runs::contiguous(rows.start * PLACE, (rows.end - rows.start) * PLACE)
     }
 
     fn fill(&self, number: u64, _: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
-        let (stretch, rows) = self.of.piece(number);
-        let mut offsets = vec![0; (rows.end - rows.start) as usize];
-        self.bound.offsets(self.of.rows.start + rows.start, &mut offsets)?;
-        let mut counts = vec![0; self.of.bands];
-        for &offset in offsets.iter().filter(|&&offset| offset != DROPPED) {
-            counts[self.of.band(offset)] += 1;
-        }
-        let cells = self.table[stretch * self.of.bands..].iter().zip(&counts);
-        let before = cells.map(|(cell, &count)| cell.fetch_add(count, Ordering::Relaxed));
-        let before: Vec<u64> = before.collect();
-        match &self.places {
-            Some(places) => places.give(self.of, &offsets, &counts, &before, out)?,
-            None => self.progress.kept.add((rows.end - rows.start) * PLACE),
-        }
-        Ok(())
-    }
-}
-
-impl PlaceFile<'_> {
-    /// Give places to the slabs at `offsets`, in each band as many as `counts` says from the one in `first` on,
-    /// and fill `out` with them.
-    fn give(
-        &self,
-        of: &Distribution,
-        offsets: &[u64],
-        counts: &[u64],
-        first: &[u64],
-        out: &mut [u8],
-    ) -> Result<(), FillError> {
+        let Counted { offsets, counts, before } =
+            self.of.count_piece(number, self.bound, self.table)?;
         // the list was changed meanwhile
-        if first.iter().zip(counts).any(|(place, count)| place.saturating_add(*count) > self.count)
-        {
+        let mut places = before.iter().zip(&counts);
+        if places.any(|(place, count)| place.saturating_add(*count) > self.count) {
             return Err(SourceError::Changed.into());
         }
         // those of a band after each other, in the order of the bands
-        let (mut at, mut start) = (Vec::with_capacity(of.bands), 0);
-        for count in counts {
+        let (mut at, mut start) = (Vec::with_capacity(self.of.bands), 0);
+        for count in &counts {
             at.push(start);
             start += *count as usize;
         }
@@ -331,20 +318,20 @@ impl PlaceFile<'_> {
             let place = match offset {
                 DROPPED => DROPPED,
                 offset => {
-                    let band = of.band(offset);
+                    let band = self.of.band(offset);
                     let within = next[band];
                     next[band] += 1;
                     origins.as_chunks_mut().0[within] = offset.to_ne_bytes();
-                    (first[band] + (within - at[band]) as u64) * of.slab.bytes()
+                    (before[band] + (within - at[band]) as u64) * self.of.slab.bytes()
                 }
             };
             *out = place.to_ne_bytes();
         }
-        for ((&start, &end), &place) in at.iter().zip(&next).zip(first) {
+        for ((&start, &end), &place) in at.iter().zip(&next).zip(&before) {
             let bytes = &origins[start * PLACE as usize..end * PLACE as usize];
-            let written =
-                if bytes.is_empty() { Ok(()) } else { self.origins.write_at(place * PLACE, bytes) };
-            written.map_err(|error| FillError::Source(unspooled(error)))?;
+            if !bytes.is_empty() {
+                self.origins.write_at(place * PLACE, bytes).map_err(unspooled)?;
+            }
         }
         Ok(())
     }
@@ -383,226 +370,6 @@ impl GatherPieces<'_> {
         Distribution::choose(rows, &self.gather.params, slab, || {
             Ok(if self.fits(bytes) { None } else { self.cold_look(source) })
         })
-    }
-}
-
-/// Bytes of a place in a file of places.
-pub(super) const PLACE: u64 = size_of::<u64>() as u64;
-
-/// Slabs one after the other.
-pub(crate) struct PlacedSlabs {
-    /// Where each begins in their source, or [`DROPPED`]: numbers of the machine's own byte order, in a
-    /// temporary file.
-    pub(super) places: Box<dyn Source>,
-    /// A slab, from its first byte on.
-    pub(super) slab: Runs,
-    /// The bytes of their source that they lie in.
-    pub(super) within: Range<u64>,
-    pub(super) stages: Stages,
-}
-
-impl PlacedSlabs {
-    /// The places of the rows from `row` on.
-    fn places(&self, row: u64, out: &mut [u64], bytes: &mut Vec<u8>) -> Result<(), SourceError> {
-        let range = row * PLACE..(row + out.len() as u64) * PLACE;
-        bytes.resize(out.len() * PLACE as usize, 0);
-        self.places.read(range, &mut Vec::new(), bytes)?;
-        let bounds = self.slab.byte_bounds();
-        let (before, behind) = (bounds.start.unsigned_abs(), bounds.end.unsigned_abs());
-        let first = self.within.start.saturating_add(before);
-        let last = self.within.end.saturating_sub(behind);
-        for (place, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
-            *place = u64::from_ne_bytes(*bytes);
-            // a list that was changed meanwhile
-            if !(first..=last).contains(place) && *place != DROPPED {
-                return Err(SourceError::Changed);
-            }
-        }
-        Ok(())
-    }
-}
-
-impl PlacedSlabs {
-    /// The stages of the pass.
-    pub(crate) fn stages(&self) -> &Stages {
-        &self.stages
-    }
-
-    /// A slab, from its first byte on.
-    pub(crate) fn slab(&self) -> &Runs {
-        &self.slab
-    }
-
-    /// The bytes that they lie in.
-    pub(crate) fn within(&self) -> &Range<u64> {
-        &self.within
-    }
-
-    fn block_of(
-        &self,
-        rows: Range<u64>,
-        slab: &Runs,
-        block: &mut RowBlock,
-        bytes: &mut Vec<u8>,
-    ) -> Result<(), SourceError> {
-        self.places(rows.start, block.begin_rows(rows.end - rows.start), bytes)?;
-        block.join_neighbours(slab);
-        Ok(())
-    }
-}
-
-impl RowOffsets for PlacedSlabs {
-    fn block(
-        &self,
-        rows: Range<u64>,
-        most: usize,
-        slab: &Runs,
-        block: &mut RowBlock,
-    ) -> Result<(), FillError> {
-        let end = rows.end.min(rows.start + most as u64);
-        Ok(self.block_of(rows.start..end, slab, block, &mut Vec::new())?)
-    }
-
-    fn verify(&self) -> Result<(), FillError> {
-        Ok(self.places.verify()?)
-    }
-}
-
-impl Pieces for PlacedSlabs {
-    fn bytes(&self) -> u64 {
-        self.places.len() / PLACE * self.slab.bytes()
-    }
-
-    fn count(&self) -> u64 {
-        self.stages.pieces()
-    }
-
-    fn output(&self, number: u64) -> Runs {
-        let (rows, slab) = (self.stages.rows(number), self.slab.bytes());
-        Runs::contiguous(rows.start * slab, (rows.end - rows.start) * slab)
-    }
-
-    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
-        let (rows, slab) = (self.stages.rows(number), &self.slab);
-        let (mut row, end) = (rows.start, rows.end);
-        let reads = from.source.window_limit().is_some();
-        let most = if reads { READ_ROWS } else { TUPLES_AT_ONCE } as u64;
-        let (mut block, mut bytes, mut rest) = (RowBlock::default(), Vec::new(), out);
-        while row < end {
-            let count = most.min(end - row);
-            self.block_of(row..row + count, slab, &mut block, &mut bytes)?;
-            let part = split_first(&mut rest, count * slab.bytes());
-            match reads {
-                true => read_rows(from, &block, slab, part)?,
-                false => {
-                    let input = from.window(self.within.clone())?;
-                    copy_rows(input, self.within.start, &block, slab, part);
-                }
-            }
-            row += count;
-        }
-        Ok(())
-    }
-
-    fn panel(&self, number: u64) -> Option<Panel> {
-        self.stages.panel(number)
-    }
-
-    fn waits_for_disk(&self, _source: &dyn Source) -> bool {
-        true
-    }
-
-    fn sparse_range(&self) -> Option<Range<u64>> {
-        // what is needed is read ahead, panel by panel
-        Some(self.within.clone())
-    }
-}
-
-/// A sink that takes nothing, as `/dev/null`: for jobs that only look.
-pub(crate) struct NullSink;
-
-impl Sink for NullSink {
-    fn write_at(&self, _offset: u64, _bytes: &[u8]) -> Result<(), SinkError> {
-        Ok(())
-    }
-}
-
-// Rows in stages, each of which needs a few ranges of a source that fit a share of the memory.
-//
-// A stage is some rows after each other that lie, in any order, in these ranges. It is a
-// panel: its ranges are read before its rows are copied, and let go behind them. So each byte is
-// read from the disk once, in long stretches.
-
-/// The ranges of a stage, by its number.
-type StageRanges = Box<dyn Fn(usize) -> Vec<Range<u64>> + Send + Sync>;
-
-/// Where stages begin, and what they need.
-pub(crate) struct Stages {
-    /// The first row of each stage, none of which is empty, and behind the last one.
-    first_rows: Vec<u64>,
-    /// The first piece of each, and behind the last one.
-    first_pieces: Vec<u64>,
-    /// The rows of a piece, unless it is the last of its stage.
-    piece_rows: u64,
-    ranges: StageRanges,
-}
-
-impl Stages {
-    /// Stages that begin at these rows, the last of which is behind all, in pieces of so many rows; `ranges`
-    /// says what each needs, in ascending ranges.
-    pub(crate) fn new(
-        first_rows: Vec<u64>,
-        piece_rows: u64,
-        ranges: impl Fn(usize) -> Vec<Range<u64>> + Send + Sync + 'static,
-    ) -> Stages {
-        let (piece_rows, ranges) = (piece_rows.max(1), Box::new(ranges));
-        let mut first_pieces = vec![0];
-        first_pieces.extend(first_rows.array_windows().scan(0, |pieces, [first, end]| {
-            *pieces += (end - first).div_ceil(piece_rows);
-            Some(*pieces)
-        }));
-        Stages { first_rows, first_pieces, piece_rows, ranges }
-    }
-
-    /// How many pieces there are.
-    pub(super) fn pieces(&self) -> u64 {
-        self.first_pieces.last().copied().unwrap_or(0)
-    }
-
-    /// How many stages there are.
-    pub(crate) fn count(&self) -> usize {
-        self.first_rows.len() - 1
-    }
-
-    /// The stage that a row belongs to.
-    pub(crate) fn of_row(&self, row: u64) -> usize {
-        self.first_rows.partition_point(|&first| first <= row).saturating_sub(1)
-    }
-
-    /// The rows of a stage.
-    pub(crate) fn rows_of(&self, stage: usize) -> Range<u64> {
-        self.first_rows[stage]..self.first_rows[stage + 1]
-    }
-
-    /// What a stage needs.
-    pub(crate) fn ranges(&self, stage: usize) -> impl Iterator<Item = Range<u64>> {
-        (self.ranges)(stage).into_iter().filter(|range| !range.is_empty())
-    }
-
-    /// The rows of a piece.
-    pub(super) fn rows(&self, piece: u64) -> Range<u64> {
-        let stage = self.first_pieces.partition_point(|&first| first <= piece).saturating_sub(1);
-        let start = self.first_rows[stage] + (piece - self.first_pieces[stage]) * self.piece_rows;
-        start..self.first_rows[stage + 1].min(start + self.piece_rows)
-    }
-
-    /// The stage that begins with a piece, where one does.
-    pub(super) fn panel(&self, piece: u64) -> Option<Panel> {
-        let stage = self.first_pieces.binary_search(&piece).ok()?;
-        let pieces = self.first_pieces.get(stage + 1)? - piece;
-        let input =
-            self.ranges(stage).map(|range| Runs::contiguous(range.start, range.end - range.start));
-        Some(Panel { pieces, input: input.collect(), room: Memory::of_process().panels() })
     }
 }
 
@@ -674,23 +441,5 @@ mod tests {
                 );
             }
         }
-    }
-
-    #[test]
-    fn no_piece_is_in_two_stages() {
-        let ranges = |stage: usize| vec![stage as u64 * 10..stage as u64 * 10 + 7, 80..80];
-        let stages = Stages::new(vec![0, 100, 101, 300], 30, ranges);
-        let rows: Vec<Range<u64>> = (0..stages.pieces()).map(|piece| stages.rows(piece)).collect();
-        assert_eq!(rows[..5], [0..30, 30..60, 60..90, 90..100, 100..101]);
-        assert_eq!(
-            rows[5..],
-            [101..131, 131..161, 161..191, 191..221, 221..251, 251..281, 281..300]
-        );
-        let panels = (0..=stages.pieces()).map(|piece| stages.panel(piece));
-        let panels: Vec<_> =
-            panels.enumerate().filter_map(|(piece, panel)| Some((piece, panel?))).collect();
-        let told: Vec<_> = panels.iter().map(|(piece, panel)| (*piece, panel.pieces)).collect();
-        assert_eq!(told, [(0, 4), (4, 1), (5, 7)]);
-        assert_eq!(panels[1].1.input, [Runs::contiguous(10, 7)]);
     }
 }

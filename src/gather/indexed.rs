@@ -3,12 +3,14 @@
 //! Owns the shapes of gather_nd, gather, take_along_axis and NumPy's advanced indexing. What is
 //! indexed is read by a [`Gather`](super::Gather) and written by a scatter.
 
+use std::cmp::Reverse;
+
 use super::mask::{Mask, MaskPositions};
-use super::positions::{Indices, Positions, check_batch, indexed_axes};
+use super::positions::{ErrorContext, Indices, Positions, Tuples, check_batch, indexed_axes};
 use super::rows::{OutputAxis, Rows};
-use super::tuples::Tuples;
 use super::{GatherError, Options};
-use crate::index::resolve::Selection;
+use crate::index::resolve::{SelectedList, Selection};
+use crate::permutation::Permutation;
 use crate::runs::{Axis, Runs, coalesce};
 use crate::shape::normalize_axis;
 use crate::view::{Layout, ViewError};
@@ -24,111 +26,106 @@ pub struct Indexed {
 }
 
 impl Indexed {
-    /// gather_nd: the slabs at the tuples on the last axis of `indices`; the result has shape
-    /// `indices.layout.shape[:-1] + params.shape[batch_dims + N:]` for tuples of N numbers.
-    ///
-    /// # Errors
-    /// [`GatherError`]. Source: TensorFlow's GatherNd; tuples of no numbers and slabs of no
-    /// elements are allowed.
+    /// TensorFlow's GatherNd: the slabs at the tuples on the last axis of `indices`, which index the axes behind the
+    /// batches; the result has shape `indices.layout.shape[:-1] + params.shape[batch_dims + N:]` for tuples of N
+    /// numbers. Tuples of no numbers and slabs of no elements are allowed.
     pub fn nd(
         params: &Layout<'_>,
         indices: &Indices<'_>,
         options: &Options,
     ) -> Result<Indexed, GatherError> {
-        let batch_dims = options.batch_dims;
-        let positions = Positions::nd(params, indices, batch_dims, options.out_of_range)?
-            .with_negative(options.negative);
+        let (batch_dims, ndim) = (options.batch_dims, params.shape.len());
+        let Some((&count, shape)) = indices.layout.shape.split_last() else {
+            return Err(GatherError::NoTuples);
+        };
+        check_batch(params.shape, indices.layout.shape, batch_dims, 1)?;
+        let count = usize::try_from(count).ok().filter(|&count| count <= ndim - batch_dims);
+        let count = count.ok_or_else(|| GatherError::LongTuples {
+            indices: indices.layout.shape.to_vec(),
+            params: params.shape.to_vec(),
+            batch_dims,
+        })?;
+        let slab = batch_dims + count;
+        let named = indexed_axes(params, batch_dims..slab)?;
+        let (layout, integers) = (&indices.layout, indices.integers()?);
+        let context = ErrorContext::Params { shape: params.shape.to_vec(), batch_dims };
+        let positions = Positions::new(layout, integers, shape, named, options, context)?;
         let strides = params.strides()?;
-        let indexed = positions.shape.iter().enumerate().map(|(axis, &len)| {
+        let indexed = shape.iter().enumerate().map(|(axis, &len)| {
             let stride = if axis < batch_dims { strides[axis] } else { 0 };
             OutputAxis::plain(Axis { len, stride }).along(axis)
         });
-        let slab = batch_dims + positions.indexed.len();
-        let slab = (slab..params.shape.len()).map(|axis| OutputAxis::of(params, strides, axis));
-        let axes = indexed.chain(slab).collect();
-        Ok(Indexed { first: 0, axes, lists: vec![Tuples::Numbers(positions)] })
+        let slab = (slab..ndim).map(|axis| OutputAxis::of(params, strides, axis));
+        Ok(Indexed::by(positions, indexed.chain(slab).collect()))
     }
 
-    /// gather along an axis (NumPy's take): the result has shape
+    /// TensorFlow's GatherV2, NumPy's take: the slabs at positions along an axis; the result has shape
     /// `params.shape[:axis] + indices.layout.shape[batch_dims:] + params.shape[axis + 1:]`.
     ///
     /// A negative `axis` counts from the end.
-    ///
-    /// # Errors
-    /// [`GatherError`]. Source: TensorFlow's GatherV2.
     pub fn along(
         params: &Layout<'_>,
         indices: &Indices<'_>,
         axis: i64,
         options: &Options,
     ) -> Result<Indexed, GatherError> {
-        let batch_dims = options.batch_dims;
-        let ndim = params.shape.len();
+        let (batch_dims, ndim) = (options.batch_dims, params.shape.len());
         let axis = normalize_axis(axis, ndim).ok_or(GatherError::Axis { axis, ndim })?;
         if batch_dims > axis {
             return Err(GatherError::BatchAxis { batch_dims, axis });
         }
         check_batch(params.shape, indices.layout.shape, batch_dims, 0)?;
         let strides = params.strides()?;
-        let positions = Positions::along(params, indices, axis, options.out_of_range)?
-            .with_negative(options.negative);
+        let positions = along_axis(params, indices, axis, options)?;
         let whole = |axis: usize| OutputAxis::of(params, strides, axis);
+        let named = indices.layout.shape.iter().enumerate().skip(batch_dims);
         let mut axes: Vec<OutputAxis> =
             (0..batch_dims).map(|axis| whole(axis).along(axis)).collect();
         axes.extend((batch_dims..axis).map(whole));
-        let gathered = indices.layout.shape.iter().enumerate().skip(batch_dims);
-        axes.extend(
-            gathered.map(|(dim, &len)| OutputAxis::plain(Axis { len, stride: 0 }).along(dim)),
-        );
+        axes.extend(named.map(|(dim, &len)| OutputAxis::plain(Axis { len, stride: 0 }).along(dim)));
         axes.extend((axis + 1..ndim).map(whole));
-        Ok(Indexed { first: 0, axes, lists: vec![Tuples::Numbers(positions)] })
+        Ok(Indexed::by(positions, axes))
     }
 
     /// One element for each index (NumPy's take_along_axis and put_along_axis, ONNX's
     /// GatherElements): the result has the shape of `indices`, broadcast against that of the params
     /// but for `axis`. A negative `axis` counts from the end.
-    ///
-    /// # Errors
-    /// [`GatherError`]: indices of another rank, shapes that are not broadcast to one.
     pub fn elements(
         params: &Layout<'_>,
         indices: &Indices<'_>,
         axis: i64,
         options: &Options,
     ) -> Result<Indexed, GatherError> {
-        let ndim = params.shape.len();
+        let (ndim, shape) = (params.shape.len(), indices.layout.shape);
         let gathered = normalize_axis(axis, ndim).ok_or(GatherError::Axis { axis, ndim })?;
-        let (params_shape, indices_shape) = (params.shape.to_vec(), indices.layout.shape.to_vec());
-        if indices.layout.shape.len() != ndim {
-            return Err(GatherError::ElementsRank {
-                params: ndim,
-                indices: indices.layout.shape.len(),
-            });
+        if shape.len() != ndim {
+            return Err(GatherError::ElementsRank { params: ndim, indices: shape.len() });
         }
-        let positions = Positions::along(params, indices, gathered, options.out_of_range)?
-            .with_negative(options.negative);
+        let positions = along_axis(params, indices, gathered, options)?;
         let strides = params.strides()?;
         let axis = |axis: usize| {
-            let (ours, theirs) = (params.shape[axis], indices.layout.shape[axis]);
+            let (ours, theirs) = (params.shape[axis], shape[axis]);
             let dims = vec![Some(axis).filter(|_| theirs != 1)];
             if axis == gathered {
-                return Some(OutputAxis { len: theirs, stride: 0, dims });
-            }
-            match (ours, theirs) {
-                (ours, theirs) if ours == theirs || theirs == 1 => {
-                    Some(OutputAxis { len: ours, stride: strides[axis], dims })
-                }
-                (1, theirs) => Some(OutputAxis { len: theirs, stride: 0, dims }),
-                _ => None,
+                Some(OutputAxis { len: theirs, stride: 0, dims })
+            } else if ours == theirs || theirs == 1 {
+                Some(OutputAxis { len: ours, stride: strides[axis], dims })
+            } else {
+                (ours == 1).then_some(OutputAxis { len: theirs, stride: 0, dims })
             }
         };
         let axes: Option<Vec<OutputAxis>> = (0..ndim).map(axis).collect();
-        let axes = axes.ok_or(GatherError::ElementsShape {
-            params: params_shape,
-            indices: indices_shape,
+        let axes = axes.ok_or_else(|| GatherError::ElementsShape {
+            params: params.shape.to_vec(),
+            indices: shape.to_vec(),
             axis: gathered,
         })?;
-        Ok(Indexed { first: 0, axes, lists: vec![Tuples::Numbers(positions)] })
+        Ok(Indexed::by(positions, axes))
+    }
+
+    /// What one list names.
+    fn by(positions: Positions, axes: Vec<OutputAxis>) -> Indexed {
+        Indexed { first: 0, axes, lists: vec![Tuples::Numbers(positions)] }
     }
 
     /// The shape of the result.
@@ -154,6 +151,24 @@ impl Indexed {
         Ok((Rows::new(params, offset, &axes, lists)?, slab))
     }
 
+    /// The order of the axes of the result in which its elements lie as near to each other in the params as
+    /// lists let them.
+    pub(super) fn params_order(&self, params: &Layout<'_>) -> Result<Permutation, ViewError> {
+        let longest_stride = |list: &Tuples| {
+            let strides = list.indexed().iter().map(|axis| axis.stride.unsigned_abs());
+            strides.max().unwrap_or(0)
+        };
+        let lists: Vec<u64> = self.lists.iter().map(longest_stride).collect();
+        let mut order = Vec::with_capacity(self.axes.len());
+        for (number, axis) in self.axes.iter().enumerate() {
+            let own = params.bytes(axis.stride)?.unsigned_abs();
+            let along = axis.dims.iter().zip(&lists).filter(|(dim, _)| dim.is_some());
+            order.push((Reverse(along.fold(own, |most, (_, list)| most.max(*list))), number));
+        }
+        order.sort_unstable();
+        Ok(Permutation::of_axes(order.into_iter().map(|(_, number)| number).collect()))
+    }
+
     /// Whether no element is named twice, as far as is known: each index on the axes of lists is
     /// one of a mask.
     pub(crate) fn is_unique(&self) -> bool {
@@ -165,6 +180,18 @@ impl Indexed {
         let mut indexed = self.axes.iter().filter(|axis| axis.len != 1 && axis.is_indexed());
         indexed.all(by_mask)
     }
+}
+
+/// Each number of `indices` by itself, as a position on one axis of `params`.
+fn along_axis(
+    params: &Layout<'_>,
+    indices: &Indices<'_>,
+    axis: usize,
+    options: &Options,
+) -> Result<Positions, GatherError> {
+    let named = indexed_axes(params, axis..axis + 1)?;
+    let (layout, context) = (&indices.layout, ErrorContext::Axis(axis));
+    Positions::new(layout, indices.integers()?, layout.shape, named, options, context)
 }
 
 /// A slab from its first byte on, of axes in elements.
@@ -189,22 +216,55 @@ pub enum ListTensor<'a> {
 
 impl Indexed {
     /// What a selection with lists takes; `lists` says where each of them is.
-    ///
-    /// # Errors
-    /// [`GatherError`]: sizes past 63 bits, a tensor that is none of integers.
     pub fn select(
         params: &Layout<'_>,
         selection: &Selection,
         lists: &[ListTensor<'_>],
     ) -> Result<Indexed, GatherError> {
         let (first, kept) = params.select(selection)?;
-        // NumPy does not look at lists that are broadcast to nothing
-        let lists = match selection.lists_are_empty() {
-            true => Vec::new(),
-            false => tuples(params, selection, lists)?,
+        let tuples = |(number, tensor): (usize, &ListTensor<'_>)| {
+            Ok(match tensor {
+                ListTensor::Tuples(indices) => {
+                    Tuples::Numbers(listed(params, selection, number, indices, true)?)
+                }
+                ListTensor::Integers(indices) => {
+                    Tuples::Numbers(listed(params, selection, number, indices, false)?)
+                }
+                ListTensor::Mask(mask) => {
+                    let axes = indexed_axes(params, selection.lists[number].axes.clone())?;
+                    Tuples::Mask(MaskPositions::new(mask.clone(), &axes)?)
+                }
+            })
         };
+        // NumPy does not look at lists that are broadcast to nothing
+        let looked_at = if selection.lists_are_empty() { &[] } else { lists };
+        let lists = looked_at.iter().enumerate().map(tuples).collect::<Result<_, GatherError>>()?;
         Ok(Indexed { first, axes: output_axes(selection, &kept), lists })
     }
+}
+
+/// List `number` of a selection as positions on axes of `params`, negative ones counting from the end. Tuples lie on
+/// its last axis, where there are; else each number is a position.
+fn listed(
+    params: &Layout<'_>,
+    selection: &Selection,
+    number: usize,
+    indices: &Indices<'_>,
+    has_tuples: bool,
+) -> Result<Positions, GatherError> {
+    let SelectedList { item, axes, .. } = &selection.lists[number];
+    let context = ErrorContext::List { list: number, item: *item, axis: axes.start };
+    let named = indexed_axes(params, axes.clone())?;
+    let (layout, integers) = (&indices.layout, indices.integers()?);
+    // NumPy casts an index array to its signed 64-bit integers, but not a single number
+    let wraps = !layout.shape.is_empty() && !has_tuples;
+    let integers = if wraps { integers.wrapped() } else { integers };
+    let shape = match layout.shape {
+        [shape @ .., _] if has_tuples => shape,
+        shape => shape,
+    };
+    let options = Options { negative: true, ..Options::default() };
+    Positions::new(layout, integers, shape, named, &options, context)
 }
 
 /// The axes of the result of a selection; `kept` are those that come from no list.
@@ -229,28 +289,4 @@ fn output_axes(selection: &Selection, kept: &[Axis]) -> Vec<OutputAxis> {
     }
     axes.extend(kept);
     axes
-}
-
-/// The tuples of each list, as positions in the params.
-fn tuples(
-    params: &Layout<'_>,
-    selection: &Selection,
-    lists: &[ListTensor<'_>],
-) -> Result<Vec<Tuples>, GatherError> {
-    let tuples = |(number, tensor): (usize, &ListTensor<'_>)| {
-        let list = &selection.lists[number];
-        let axes = list.axes.clone();
-        Ok(match tensor {
-            ListTensor::Tuples(indices) => {
-                Tuples::Numbers(Positions::listed(params, indices, axes, number, list.item, true)?)
-            }
-            ListTensor::Integers(indices) => {
-                Tuples::Numbers(Positions::listed(params, indices, axes, number, list.item, false)?)
-            }
-            ListTensor::Mask(mask) => {
-                Tuples::Mask(MaskPositions::new(mask.clone(), &indexed_axes(params, axes)?)?)
-            }
-        })
-    };
-    lists.iter().enumerate().map(tuples).collect()
 }

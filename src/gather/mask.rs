@@ -9,13 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::GatherError;
-use super::distribution::NullSink;
-use super::rows::RowBlock;
-use crate::execute;
+use super::block::RowBlock;
 use crate::execute::pack::{can_compress, compress};
-use crate::execute::{
-    Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, Transfer, Workers, read_range,
-};
+use crate::execute::{ExecuteError, FillError, Progress, ReadFrom, Workers, look, read_range};
 use crate::runs::{Axis, Runs, byte_bounds, coalesce, distance};
 use crate::source::{Source, SourceError};
 use crate::view::{Layout, ViewError};
@@ -89,9 +85,6 @@ impl MaskBytes {
 impl Mask {
     /// Count the true elements of a mask, of one byte each, with these workers. Another
     /// thread may watch how far it is: [`Progress::keeping`].
-    ///
-    /// # Errors
-    /// A shape past 63 bits; a file that cannot be read, as [`FillError::Indices`].
     pub fn count(
         layout: &Layout<'_>,
         source: &dyn Source,
@@ -106,13 +99,30 @@ impl Mask {
         let len = runs.bytes();
         let bytes = MaskBytes { runs, len, opposite: false };
         let block = BLOCK.max(len.div_ceil(BLOCKS).next_multiple_of(BLOCK));
-        let counts = (0..len.div_ceil(block)).map(|_| AtomicU64::new(0)).collect();
-        let count = Count { bytes: &bytes, block, counts, progress };
-        let transfers = [Transfer { source, pieces: &count, conversion: Conversion::None, at: 0 }];
-        progress.kept.during(len, || execute::run(&transfers, &NullSink, workers, progress))?;
+        let counts: Vec<AtomicU64> = (0..len.div_ceil(block)).map(|_| AtomicU64::new(0)).collect();
+        // whole blocks
+        let piece = PIECE.next_multiple_of(block);
+        // blocks are whole chunks, or chunks whole blocks
+        let step = block.min(CHUNK);
+        let count_piece = |number: u64, from: &mut ReadFrom<'_>| {
+            let start = number * piece;
+            let end = len.min(start + piece);
+            let counted = bytes.each(start, end, from.source, &mut |at, bytes| {
+                for (number, part) in (0..).zip(bytes.chunks(step as usize)) {
+                    let counted = &counts[((at + number * step) / block) as usize];
+                    counted.fetch_add(true_count(part), Ordering::Relaxed);
+                }
+                true
+            });
+            progress.kept.add(end - start);
+            counted.map_err(|error| FillError::Indices { list: 0, error })
+        };
+        progress
+            .kept
+            .during(len, || look(source, len.div_ceil(piece), len, workers, count_piece))?;
         let mut ranks = vec![0];
         let mut rank = 0;
-        for count in count.counts {
+        for count in counts {
             rank += count.into_inner();
             ranks.push(rank);
         }
@@ -139,53 +149,8 @@ impl Mask {
     }
 }
 
-/// Counting, as a job that writes nothing: its pieces are chunks of the mask.
-struct Count<'a> {
-    bytes: &'a MaskBytes,
-    block: u64,
-    counts: Vec<AtomicU64>,
-    progress: &'a Progress,
-}
-
-impl Count<'_> {
-    /// Elements of a piece: whole blocks.
-    fn piece(&self) -> u64 {
-        PIECE.next_multiple_of(self.block)
-    }
-}
-
 /// Elements that are counted in a piece, at least.
 const PIECE: u64 = 1 << 20;
-
-impl Pieces for Count<'_> {
-    fn bytes(&self) -> u64 {
-        self.bytes.len
-    }
-
-    fn count(&self) -> u64 {
-        self.bytes.len.div_ceil(self.piece())
-    }
-
-    fn output(&self, _number: u64) -> Runs {
-        Runs::contiguous(0, 0)
-    }
-
-    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, _out: &mut [u8]) -> Result<(), FillError> {
-        let start = number * self.piece();
-        let end = self.bytes.len.min(start + self.piece());
-        // blocks are whole chunks, or chunks whole blocks
-        let step = self.block.min(CHUNK) as usize;
-        let counted = self.bytes.each(start, end, from.source, &mut |at, bytes| {
-            for (number, part) in (0..).zip(bytes.chunks(step)) {
-                let block = (at + number * step as u64) / self.block;
-                self.counts[block as usize].fetch_add(true_count(part), Ordering::Relaxed);
-            }
-            true
-        });
-        self.progress.kept.add(end - start);
-        counted.map_err(|error| FillError::Indices { list: 0, error })
-    }
-}
 
 /// How many bytes are not 0.
 pub(super) fn true_count(bytes: &[u8]) -> u64 {
@@ -234,9 +199,6 @@ pub(crate) struct MaskPositions {
 
 impl MaskPositions {
     /// The places of the true elements of a mask on these axes of the params, in bytes.
-    ///
-    /// # Errors
-    /// [`ViewError::TooLarge`]: axes of other lengths than the mask's.
     pub(super) fn new(mask: Mask, axes: &[Axis]) -> Result<MaskPositions, GatherError> {
         if !axes.iter().map(|axis| axis.len).eq(mask.shape().iter().copied()) {
             return Err(GatherError::View(ViewError::TooLarge));
@@ -253,10 +215,6 @@ impl MaskPositions {
 
     /// The offset in bytes of true element number `first` and those after it, as many as `out`
     /// holds.
-    ///
-    /// # Errors
-    /// [`FillError::Indices`]: the file cannot be read, or has fewer true elements than were
-    /// counted.
     pub(super) fn read(
         &self,
         first: u64,
@@ -274,9 +232,6 @@ impl MaskPositions {
     /// The same as stretches of neighbours, which lie `base` bytes further: at most `rows` elements
     /// in about `most` stretches. False where the first ones are scattered; then `block` means
     /// nothing.
-    ///
-    /// # Errors
-    /// As [`read`](MaskPositions::read).
     pub(super) fn read_stretches(
         &self,
         first: u64,
@@ -325,9 +280,6 @@ impl MaskPositions {
     /// Copy the items of `size` bytes at the place of true element number `first` and those after it
     /// to `out`, which they fill. `input` holds the bytes of the params' file, the item at place 0 is
     /// at byte `base` of it, perhaps wrapped around.
-    ///
-    /// # Errors
-    /// As [`read`](MaskPositions::read).
     pub(super) fn compress(
         &self,
         first: u64,
@@ -372,12 +324,9 @@ impl MaskPositions {
 
     /// What reading came to, where all that were asked for should have been found.
     fn complete(&self, read: Result<(), SourceError>, found_all: bool) -> Result<(), FillError> {
-        let read = match read {
-            // a mask that was changed since it was counted
-            Ok(()) if !found_all => Err(SourceError::Changed),
-            read => read,
-        };
-        read.map_err(|error| FillError::Indices { list: 0, error })
+        read?;
+        // or the mask was changed since it was counted
+        if found_all { Ok(()) } else { Err(SourceError::Changed.into()) }
     }
 
     /// Add `len` elements from element `at` on to a block; how many stretches it has then.
@@ -512,11 +461,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::execute::{Progress, Workers};
-    use crate::runs::{Runs, unravel_index};
+    use crate::runs::unravel_index;
     use crate::shape::{Order, contiguous_strides};
     use crate::source::MemorySource;
-    use crate::view::Layout;
 
     #[test]
     fn true_elements_are_counted_at_any_length() {

@@ -14,10 +14,9 @@
 //!
 //! [`Gather::with`] binds the sources of the lists, which makes [`GatherPieces`] for the executor.
 
-use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::execute::{LONG_GATHERED_ROW, SHORT_PARAMS};
+use crate::execute::{ExecuteError, Workers};
 use crate::index::resolve::Selection;
 use crate::permutation::{Permutation, PermutationError};
 use crate::plan::{PIECE_BYTES, Reading};
@@ -27,24 +26,28 @@ use crate::shape::{AsList, MAX_NDIM, Order};
 use crate::source::Source;
 use crate::view::{Layout, View, ViewError};
 
+mod block;
 mod distribution;
 mod indexed;
 mod mask;
 mod pieces;
 mod positions;
 mod prefetch;
+mod ravel;
 mod rows;
-mod tuples;
+mod stages;
 
+pub(crate) use block::{RowBlock, RowOffsets};
 pub use distribution::Distribution;
-pub(crate) use distribution::{NullSink, PlacedSlabs, Stages, scratch_has_room};
+pub(crate) use distribution::scratch_has_room;
 pub(crate) use indexed::slab_runs;
 pub use indexed::{Indexed, ListTensor};
 pub use mask::Mask;
 pub use pieces::GatherPieces;
-pub use positions::{DROPPED, Indices, OutOfRange, Positions, count_batch_dims};
+pub use positions::{DROPPED, Indices, OutOfRange, count_batch_dims};
 pub use rows::BoundRows;
-pub(crate) use rows::{RowBlock, RowOffsets, Rows};
+pub(crate) use rows::Rows;
+pub(crate) use stages::{PlacedSlabs, Stages};
 
 /// What to gather: everything but the bytes.
 #[derive(Clone, Debug)]
@@ -66,6 +69,16 @@ pub struct Gather {
 }
 
 /// A result in another order than the params', in two steps.
+///
+/// A transposed gather needs a few bytes of each row for one row of the output. Where the rows do not fit in
+/// memory, each is read again for each of these. Instead they are gathered whole to a temporary file,
+/// which is then copied as any tensor is whose axes change their order.
+///
+/// ```text
+///   params      rows 2 0 3     kept  20 21 22     output  20 00 30
+///   00 01 02                         00 01 02             21 01 31
+///   10 11 12 ...                     30 31 32             22 02 32
+/// ```
 #[derive(Clone, Debug)]
 pub(crate) struct Relaid {
     /// The same elements in the order of the params.
@@ -76,15 +89,12 @@ pub(crate) struct Relaid {
 
 impl Gather {
     /// What is indexed, on its way to an output.
-    ///
-    /// # Errors
-    /// [`GatherError`]: sizes past 63 bits, slabs that would cut a byte, too many axes.
     pub fn new(
         params: &Layout<'_>,
-        Indexed { first, axes, lists }: Indexed,
+        indexed: Indexed,
         options: &Options,
     ) -> Result<Gather, GatherError> {
-        let ndim = axes.len();
+        let ndim = indexed.axes.len();
         let transpose = match &options.transpose {
             None => Permutation::identity(ndim),
             Some(order) if order.axes().len() == ndim => order.clone(),
@@ -93,39 +103,26 @@ impl Gather {
             }
         };
         let in_memory = transpose.in_memory(options.order);
-        let shape = transpose.permute(&axes).iter().map(|axis| axis.len).collect::<Vec<_>>();
-        if shape.len() > MAX_NDIM {
-            return Err(GatherError::TooManyAxes(shape.len()));
+        let shape = transpose.permute(&indexed.shape());
+        if ndim > MAX_NDIM {
+            return Err(GatherError::TooManyAxes(ndim));
         }
-        let bits = params.item_bits;
-        let bytes = shape::byte_count(&shape, bits).ok_or(ViewError::TooLarge)?;
+        let bytes = shape::byte_count(&shape, params.item_bits).ok_or(ViewError::TooLarge)?;
         let range = params.bounds()?;
-        let is_empty = bytes == 0 || range.is_empty();
-        let indexed = Indexed { first, axes, lists };
-        let relaid = match is_empty {
-            true => None,
-            false => Relaid::new(params, &indexed, &in_memory, options)?.map(Box::new),
-        };
-        let Indexed { axes, lists, .. } = indexed;
-        let gather = |rows: Rows, slab: Runs| Gather {
-            relaid,
-            shape,
-            params: range,
-            rows,
-            slab,
-            bytes,
-            piece_bytes: options.piece_bytes,
-            hold: options.hold,
-            window: None,
-        };
-        if is_empty {
+        let (rows, slab, relaid) = if bytes == 0 || range.is_empty() {
             // what is gathered from nothing is nothing, or an error, or the zeros of `Drop`: no tuple
             // is in range, so that the first one stands for all
-            let rows = Rows::new(params, 0, &[], lists)?;
-            return Ok(gather(rows, Runs { offset: 0, axes: Vec::new(), run: bytes }));
-        }
-        let (rows, slab) = Indexed { first, axes: in_memory.permute(&axes), lists }.rows(params)?;
-        Ok(gather(rows, slab_runs(params, &slab)?))
+            let rows = Rows::new(params, 0, &[], indexed.lists)?;
+            (rows, Runs { offset: 0, axes: Vec::new(), run: bytes }, None)
+        } else {
+            let relaid = Relaid::new(params, &indexed, &in_memory, options)?.map(Box::new);
+            let axes = in_memory.permute(&indexed.axes);
+            let (rows, slab) = Indexed { axes, ..indexed }.rows(params)?;
+            (rows, slab_runs(params, &slab)?, relaid)
+        };
+        let Options { piece_bytes, hold, .. } = *options;
+        let (params, window) = (range, None);
+        Ok(Gather { shape, params, rows, slab, bytes, piece_bytes, hold, window, relaid })
     }
 
     /// The shape of the output.
@@ -159,6 +156,18 @@ impl Gather {
         self.relaid.as_deref().filter(|_| self.window.is_none())
     }
 
+    /// Whether gathering alone finds a bad position, and the first one of a list first; where not,
+    /// [`check`](Gather::check) must come before it.
+    pub fn checks_itself(&self) -> bool {
+        self.bytes > 0 && self.rows.check_themselves()
+    }
+
+    /// Read all lists, with these workers; `sources` are theirs. Of bad positions the first one of the first list is
+    /// reported, in the order of the indices.
+    pub fn check(&self, sources: &[&dyn Source], workers: &Workers) -> Result<(), ExecuteError> {
+        self.rows.check(sources, workers)
+    }
+
     /// A text that is the same for equal gathers only.
     pub fn identity(&self) -> String {
         let Gather { shape, params, rows, slab, .. } = self;
@@ -184,7 +193,9 @@ impl Relaid {
             return Ok(None);
         }
         let mut places = vec![0; order.axes().len()];
-        (0..).zip(order.axes()).for_each(|(place, &axis)| places[axis] = place);
+        for (place, &axis) in order.axes().iter().enumerate() {
+            places[axis] = place;
+        }
         let axes = in_memory.axes().iter().map(|&axis| places[axis]).collect();
         let options = Options { transpose: Some(order), order: Order::C, ..options.clone() };
         let gather = Gather::new(params, indexed.clone(), &options)?;
@@ -355,55 +366,11 @@ pub enum GatherError {
     View(#[from] ViewError),
 }
 
-// When a result in another order than the params' is gathered in their order first.
-//
-// A transposed gather needs a few bytes of each row for one row of the output. Where the rows do not fit in
-// memory, each is read again for each of these. Instead they are gathered whole to a temporary file
-// (`Relaid`), which is then copied as any tensor is whose axes change their order.
-//
-// ```text
-//   params      rows 2 0 3     kept  20 21 22     output  20 00 30
-//   00 01 02                         00 01 02             21 01 31
-//   10 11 12 ...                     30 31 32             22 02 32
-// ```
-
-impl Indexed {
-    /// The order of the axes of the result in which its elements lie as near to each other in the params as
-    /// lists let them.
-    pub(super) fn params_order(&self, params: &Layout<'_>) -> Result<Permutation, ViewError> {
-        let lists: Vec<u64> = self.lists.iter().map(|list| list.longest_stride()).collect();
-        let mut order = Vec::with_capacity(self.axes.len());
-        for (number, axis) in self.axes.iter().enumerate() {
-            let own = params.bytes(axis.stride)?.unsigned_abs();
-            let along = axis.dims.iter().zip(&lists).filter(|(dim, _)| dim.is_some());
-            order.push((Reverse(along.fold(own, |most, (_, list)| most.max(*list))), number));
-        }
-        order.sort_unstable();
-        Ok(Permutation::of_axes(order.into_iter().map(|(_, number)| number).collect()))
-    }
-}
-
-impl GatherPieces<'_> {
-    /// Whether rows that are shorter than a disk likes would be read again and again, as they do not fit in
-    /// memory and are not there.
-    pub(crate) fn reads_rows_again(&self, source: &dyn Source) -> bool {
-        let gather = &self.gather;
-        let (slab, len) = (&gather.slab, gather.params.end - gather.params.start);
-        let is_long = slab.axes.is_empty() && slab.run >= LONG_GATHERED_ROW;
-        // before anything is asked of the system, which takes longer than a short copy
-        let is_little = len < SHORT_PARAMS || gather.bytes < PIECE_BYTES;
-        if is_long || is_little || source.request_gap().is_some() {
-            return false;
-        }
-        !self.fits(gather.bytes) && self.cold_look(source).is_some()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Gather, Indices, Options, *};
     use crate::dtype::{DType, Endian, Scalar};
-    use crate::execute::{Pieces, ReadFrom, Workers};
+    use crate::execute::{Pieces, ReadFrom};
     use crate::shape::Order;
     use crate::source::MemorySource;
 

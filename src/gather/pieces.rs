@@ -7,9 +7,10 @@
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::block::{RowBlock, RowOffsets};
+use super::positions::TUPLES_AT_ONCE;
 use super::prefetch::{CacheState, PageCache};
-use super::rows::{BoundRows, MaskRows, RowBlock, RowOffsets};
-use super::tuples::TUPLES_AT_ONCE;
+use super::rows::{BoundRows, MaskRows};
 use super::{DROPPED, Gather};
 use crate::execute::pack::pack;
 use crate::execute::{
@@ -20,9 +21,8 @@ use crate::plan::{PieceCuts, Plan, stretches};
 use crate::runs::Runs;
 use crate::source::{Source, SourceError};
 
-/// Rows that are looked at together where slabs are read by position: the more, the more lie near
-/// each other and are read once.
-pub(super) const READ_ROWS: usize = 1 << 16;
+/// Rows that are looked at together where slabs are read by position.
+const READ_ROWS: usize = 1 << 16;
 
 /// A gather with the sources of its lists.
 pub struct GatherPieces<'a> {
@@ -59,10 +59,6 @@ enum RowPartition {
 impl Gather {
     /// Bind the sources of its lists, in their order; `workers` put the numbers of those in
     /// order, where they must be. No piece divides `unit` bytes, as in [`Plan::new`].
-    ///
-    /// # Errors
-    /// A short list of indices is read at once: as [`Positions::read`](super::Positions::read). So
-    /// is one that must be put in order.
     pub fn with<'a>(
         self,
         sources: &[&'a dyn Source],
@@ -262,7 +258,7 @@ impl GatherPieces<'_> {
         let source = from.source;
         let reads = source.window_limit().is_some();
         let held = if reads { self.held_params(source)? } else { None };
-        let most = if reads { READ_ROWS } else { TUPLES_AT_ONCE };
+        let most = rows_at_once(source);
         let (mut block, mut row, mut rest) = (RowBlock::default(), rows.start, out);
         self.prepare(source, rows.clone());
         while row < rows.end {
@@ -276,11 +272,8 @@ impl GatherPieces<'_> {
             self.prefetch_ahead(source, row, block.rows());
             if self.reads_long_rows() {
                 read_long_rows(from, &block, slab, part)?;
-            } else if let (true, None) = (reads, held) {
-                read_rows(from, &block, slab, part)?;
             } else {
-                let input = held.map_or_else(|| from.window(params.clone()), Ok)?;
-                copy_rows(input, params.start, &block, slab, part);
+                copy_block(from, held, params, &block, slab, part)?;
             }
             row += block.rows();
         }
@@ -306,7 +299,9 @@ impl GatherPieces<'_> {
         self.prefetch_ahead(from.source, rows.start, count);
         let input = from.window(params.clone())?;
         let (base, size) = (base.wrapping_sub(params.start), slab.run);
-        positions.compress(first, base, size, mask, input, &mut out[..(count * size) as usize])?;
+        let out = &mut out[..(count * size) as usize];
+        let copied = positions.compress(first, base, size, mask, input, out);
+        copied.map_err(|error| error.of_list(0))?;
         Ok(Some(count))
     }
 }
@@ -314,9 +309,32 @@ impl GatherPieces<'_> {
 /// Neighbours closer than this are read together, in bytes.
 const NEAR: u64 = 1024;
 
+/// How many rows of a source are looked at together: the more, the more lie near each other and are read once. Of
+/// a map they stay in a level-1 cache.
+pub(super) fn rows_at_once(source: &dyn Source) -> usize {
+    if source.window_limit().is_some() { READ_ROWS } else { TUPLES_AT_ONCE }
+}
+
+/// Fill `out` with the rows of a block, which lie in the bytes `within` of the source: `held`, where these are in memory.
+pub(super) fn copy_block(
+    from: &mut ReadFrom<'_>,
+    held: Option<&[u8]>,
+    within: &Range<u64>,
+    block: &RowBlock,
+    slab: &Runs,
+    out: &mut [u8],
+) -> Result<(), SourceError> {
+    if held.is_none() && from.source.window_limit().is_some() {
+        return read_rows(from, block, slab, out);
+    }
+    let input = held.map_or_else(|| from.window(within.clone()), Ok)?;
+    copy_rows(input, within.start, block, slab, out);
+    Ok(())
+}
+
 /// Copy the rows of a block of a file, whose bytes from `start` on are `input`, one after the other
 /// to `out`, which they fill; zeros for [`DROPPED`]. Each row is like `slab`, but for its offset.
-pub(super) fn copy_rows(input: &[u8], start: u64, block: &RowBlock, slab: &Runs, out: &mut [u8]) {
+fn copy_rows(input: &[u8], start: u64, block: &RowBlock, slab: &Runs, out: &mut [u8]) {
     match block.single_rows() {
         Some(offsets) => copy_single_rows(input, start, offsets, slab, out),
         None => copy_stretches(input, start, block, slab, out),
@@ -404,7 +422,7 @@ fn read_long_rows(
 
 /// Fill `out` with the rows of a block from a source that reads: each stretch by itself, but those near
 /// each other in the file are read together.
-pub(super) fn read_rows(
+fn read_rows(
     from: &mut ReadFrom<'_>,
     block: &RowBlock,
     slab: &Runs,

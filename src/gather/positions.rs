@@ -1,18 +1,26 @@
-//! The positions that an index tensor names, as byte offsets, read in pieces.
+//! The positions that a list names, as byte offsets, read in pieces.
 //!
-//! [`Positions`] knows where the index tensor lies in its file and which axes its numbers index;
-//! [`Positions::read`] turns any range of tuples into offsets from the first element. Only those
-//! tuples are held in memory. Gather reads from these offsets, scatter writes to them.
+//! A list is an index tensor ([`Positions`]) or the places where a mask is true ([`MaskPositions`]). Any range of
+//! its tuples becomes offsets from the first element; only those of a block are held in memory. Gather
+//! reads from these offsets, scatter writes to them. [`OutOfRange`] says what happens to a number that
+//! is no position of its axis.
 //!
-//! [`OutOfRange`] says what happens to a number that is no position of its axis.
+//! Blocks follow the order in which tuples are numbered. Where the numbers lie in another order in
+//! a file that is read by position, each block would read most of the file: then the numbers are
+//! put in order in a temporary file first.
 
 use std::fmt;
 use std::ops::Range;
 
-use super::GatherError;
-use crate::dtype::{DType, Endian, Integers};
-use crate::execute::{BadPosition, FillError, ReadFrom, read_range};
+use super::mask::MaskPositions;
+use super::ravel::{Ravel, kernel};
+use super::{GatherError, Options};
+use crate::dtype::{DType, Integers};
+use crate::execute::{
+    BadPosition, ExecuteError, FillError, ReadFrom, Workers, look, read_range, spool,
+};
 use crate::permutation::Permutation;
+use crate::plan::Plan;
 use crate::runs::{Axis, Runs, byte_bounds, unravel_index};
 use crate::shape;
 use crate::source::{Source, SourceError};
@@ -46,10 +54,13 @@ pub struct Indices<'a> {
 }
 
 impl Indices<'_> {
+    /// The type of the numbers.
+    pub(super) fn integers(&self) -> Result<Integers, GatherError> {
+        let dtype = self.dtype;
+        Integers::new(dtype).ok_or_else(|| GatherError::NotIntegers(dtype.to_string()))
+    }
+
     /// The number of an index tensor without axes; `None` where it has some, or holds no integers.
-    ///
-    /// # Errors
-    /// The source's.
     pub fn only(&self, source: &dyn Source) -> Result<Option<i128>, SourceError> {
         let is_one = self.layout.shape.is_empty();
         let Some(integers) = Integers::new(self.dtype).filter(|_| is_one) else {
@@ -66,7 +77,7 @@ impl Indices<'_> {
 
 /// The tuples of an index tensor, and what they mean.
 #[derive(Clone)]
-pub struct Positions {
+pub(crate) struct Positions {
     integers: Integers,
     ravel: Ravel,
     /// The axes of the params that the numbers of a tuple index, in bytes.
@@ -110,103 +121,44 @@ pub(super) enum ErrorContext {
     List { list: usize, item: usize, axis: usize },
 }
 
+impl ErrorContext {
+    /// The first of the axes that are indexed.
+    fn first_axis(&self) -> usize {
+        match self {
+            ErrorContext::Params { batch_dims, .. } => *batch_dims,
+            ErrorContext::Axis(axis) | ErrorContext::List { axis, .. } => *axis,
+        }
+    }
+}
+
 impl Positions {
-    /// The tuples on the last axis of `indices`, which index the axes of `params` after the first
-    /// `batch_dims`: the positions of gather_nd and of scatter.
-    ///
-    /// # Errors
-    /// [`GatherError`]: no integers, a shape or a number of batch axes that does not fit.
-    pub fn nd(
-        params: &Layout<'_>,
-        indices: &Indices<'_>,
-        batch_dims: usize,
-        out_of_range: OutOfRange,
-    ) -> Result<Positions, GatherError> {
-        let Some((&count, shape)) = indices.layout.shape.split_last() else {
-            return Err(GatherError::NoTuples);
-        };
-        check_batch(params.shape, indices.layout.shape, batch_dims, 1)?;
-        let left = params.shape.len() - batch_dims;
-        let count = usize::try_from(count).ok().filter(|&count| count <= left);
-        let count = count.ok_or_else(|| GatherError::LongTuples {
-            indices: indices.layout.shape.to_vec(),
-            params: params.shape.to_vec(),
-            batch_dims,
-        })?;
-        let axes = batch_dims..batch_dims + count;
-        let context = ErrorContext::Params { shape: params.shape.to_vec(), batch_dims };
-        Positions::new(indices, shape, indexed_axes(params, axes)?, out_of_range, context)
-    }
-
-    /// Each number of `indices` by itself, as a position on one axis of `params`.
-    pub(super) fn along(
-        params: &Layout<'_>,
-        indices: &Indices<'_>,
-        axis: usize,
-        out_of_range: OutOfRange,
-    ) -> Result<Positions, GatherError> {
-        let indexed = indexed_axes(params, axis..axis + 1)?;
-        Positions::new(
-            indices,
-            indices.layout.shape,
-            indexed,
-            out_of_range,
-            ErrorContext::Axis(axis),
-        )
-    }
-
-    /// A list of an index, as positions on these axes of `params`, negative ones counting from the
-    /// end. Tuples lie on its last axis, where there are; else each number is a position.
-    pub(super) fn listed(
-        params: &Layout<'_>,
-        indices: &Indices<'_>,
-        axes: Range<usize>,
-        list: usize,
-        item: usize,
-        has_tuples: bool,
-    ) -> Result<Positions, GatherError> {
-        let context = ErrorContext::List { list, item, axis: axes.start };
-        let indexed = indexed_axes(params, axes)?;
-        let shape = match indices.layout.shape {
-            [shape @ .., _] if has_tuples => shape,
-            shape => shape,
-        };
-        let positions = Positions::new(indices, shape, indexed, OutOfRange::Error, context)?;
-        // NumPy casts an index array to its signed 64-bit integers, but not a single number
-        let wraps = !indices.layout.shape.is_empty() && !has_tuples;
-        let integers = if wraps { positions.integers.wrapped() } else { positions.integers };
-        Ok(Positions { integers, ..positions }.with_negative(true))
-    }
-
-    fn new(
-        indices: &Indices<'_>,
+    /// Tuples of numbers that index the axes `indexed` of the params, in bytes. They lie along `shape`, the first axes
+    /// of `layout`, and each on the axis behind these, where there is one.
+    pub(super) fn new(
+        layout: &Layout<'_>,
+        integers: Integers,
         shape: &[u64],
         indexed: Vec<Axis>,
-        out_of_range: OutOfRange,
+        options: &Options,
         context: ErrorContext,
     ) -> Result<Positions, GatherError> {
-        let integers = Integers::new(indices.dtype)
-            .ok_or_else(|| GatherError::NotIntegers(indices.dtype.to_string()))?;
+        let Options { out_of_range, negative, .. } = *options;
         let count = shape::element_count(shape).ok_or(ViewError::TooLarge)?;
-        let (offset, axes) = (indices.layout.start()?, indices.layout.axes()?);
-        let empty = indexed.iter().position(|axis| axis.len == 0);
-        if let (Some(axis), true) = (empty, count > 0)
+        let (offset, axes) = (layout.start()?, layout.axes()?);
+        if count > 0
             && matches!(out_of_range, OutOfRange::Clip | OutOfRange::Wrap)
+            && let Some(empty) = indexed.iter().position(|axis| axis.len == 0)
         {
-            return Err(GatherError::EmptyAxis(match context {
-                ErrorContext::Params { batch_dims, .. } => batch_dims + axis,
-                ErrorContext::Axis(axis) => axis,
-                ErrorContext::List { axis: first, .. } => first + axis,
-            }));
+            return Err(GatherError::EmptyAxis(empty + context.first_axis()));
         }
         let numbers = Runs { offset, axes, run: integers.width as u64 };
         Ok(Positions {
             integers,
-            ravel: kernel(integers, indexed.len(), false),
+            ravel: kernel(integers, indexed.len(), negative),
             before: byte_bounds(&indexed, 0).start.unsigned_abs(),
             indexed,
             out_of_range,
-            negative: false,
+            negative,
             shape: shape.to_vec(),
             numbering: Permutation::identity(shape.len()),
             count,
@@ -216,17 +168,9 @@ impl Positions {
         })
     }
 
-    /// These positions, where negative numbers count from the end of their axis, or do not.
-    #[must_use]
-    pub fn with_negative(self, negative: bool) -> Positions {
-        let ravel = kernel(self.integers, self.indexed.len(), negative);
-        Positions { negative, ravel, ..self }
-    }
-
     /// The same positions, numbered with the axes of their shape in that order, the last one
     /// fastest.
-    #[must_use]
-    pub(super) fn numbered(mut self, numbering: Permutation) -> Positions {
+    fn numbered(mut self, numbering: Permutation) -> Positions {
         let ndim = self.shape.len();
         let mut axes = self.numbers.axes.split_off(ndim);
         let mut own = self.numbers.axes.clone();
@@ -240,38 +184,21 @@ impl Positions {
         self
     }
 
-    /// Whether tuples are numbered in the order of the indices.
-    pub(super) fn is_in_their_order(&self) -> bool {
-        self.numbering.is_identity()
-    }
-
-    /// The same positions of a file that holds nothing but the numbers, tuple after tuple.
-    #[must_use]
-    pub(super) fn in_order(self) -> Positions {
-        Positions { coalesced: Runs::contiguous(0, self.bytes()), ..self }
-    }
-
     /// Bytes that the numbers take in their file.
-    pub fn bytes(&self) -> u64 {
+    fn bytes(&self) -> u64 {
         self.count * self.tuple_bytes() as u64
     }
 
     /// Read the tuples from number `first` on from the indices' file, as many as `out` holds: the
     /// offset of each in bytes from the first of all elements that they can name, or [`DROPPED`].
-    ///
-    /// # Errors
-    /// [`FillError::Position`] for the first bad one where that is an error,
-    /// [`FillError::Indices`] where the file failed.
-    pub fn read(&self, first: u64, source: &dyn Source, out: &mut [u64]) -> Result<(), FillError> {
+    fn read(&self, first: u64, source: &dyn Source, out: &mut [u64]) -> Result<(), FillError> {
         if self.indexed.is_empty() || out.is_empty() {
             out.fill(0);
             return Ok(());
         }
         let range = first..first + out.len() as u64;
         let (mut raw, mut scratch) = (Vec::new(), Vec::new());
-        let raw = self
-            .raw(&range, source, &mut raw, &mut scratch)
-            .map_err(|error| FillError::Indices { list: 0, error })?;
+        let raw = self.raw(&range, source, &mut raw, &mut scratch)?;
         if !(self.ravel)(raw, &self.indexed, out) {
             return self.read_each(first, raw, out);
         }
@@ -362,7 +289,7 @@ impl Positions {
         }
     }
 
-    pub(super) fn tuple_bytes(&self) -> usize {
+    fn tuple_bytes(&self) -> usize {
         self.indexed.len() * self.integers.width
     }
 }
@@ -397,10 +324,7 @@ pub(super) fn indexed_axes(
 }
 
 /// How many batch axes a number means; a negative one counts from the rank of the indices, in a
-/// gather along an axis.
-///
-/// # Errors
-/// [`GatherError::NegativeBatchDims`]. Source: TensorFlow's GatherV2.
+/// gather along an axis (TensorFlow's GatherV2).
 pub fn count_batch_dims(batch_dims: i64, indices: &[u64]) -> Result<usize, GatherError> {
     let counted = if batch_dims < 0 { batch_dims + indices.len() as i64 } else { batch_dims };
     usize::try_from(counted)
@@ -421,150 +345,169 @@ pub(super) fn check_batch(
             return Err(GatherError::BatchDims { batch_dims, most, what, shape });
         }
     }
-    match (0..batch_dims).find(|&axis| params[axis] != indices[axis]) {
-        Some(axis) => Err(GatherError::BatchShape {
-            params: params.to_vec(),
-            indices: indices.to_vec(),
-            axis,
-        }),
-        None => Ok(()),
+    if let Some(axis) = (0..batch_dims).find(|&axis| params[axis] != indices[axis]) {
+        let (params, indices) = (params.to_vec(), indices.to_vec());
+        return Err(GatherError::BatchShape { params, indices, axis });
     }
+    Ok(())
 }
 
-// From raw index numbers to byte offsets: one multiplication and one comparison a number.
-//
-// What NumPy calls `ravel_multi_index`. A tuple of numbers lies together, one number for each axis
-// that it indexes. The kernels are compiled for each width and byte order of the numbers and, up
-// to four, for how many make a tuple; they only notice *that* a number is out of range. Which one,
-// and what happens then, the caller finds out with `Integers::value`.
-
-/// Writes the offset of each tuple of `raw` to `out`, from the axes that its numbers index, of
-/// lengths below 2^63; those before the first element wrap around. False where some number is no
-/// position of its axis, and the offsets mean nothing then.
-pub(super) type Ravel = fn(raw: &[u8], axes: &[Axis], out: &mut [u64]) -> bool;
-
-/// The kernel for tuples of `count` numbers, of which negative ones count from the end where
-/// `negative` is set.
-pub(super) fn kernel(integers: Integers, count: usize, negative: bool) -> Ravel {
-    if negative && integers.signed {
-        chosen::<true>(integers, count)
-    } else {
-        chosen::<false>(integers, count)
-    }
+/// A list of tuples, each one position in the params.
+#[derive(Clone, Debug)]
+pub(crate) enum Tuples {
+    /// The numbers of an index tensor.
+    Numbers(Positions),
+    /// The places where a mask is true, in C order.
+    Mask(MaskPositions),
 }
 
-fn chosen<const NEGATIVE: bool>(integers: Integers, count: usize) -> Ravel {
-    match (integers.width, integers.signed, integers.endian) {
-        (1, true, _) => by_count::<i8, 1, NEGATIVE>(count),
-        (1, false, _) => by_count::<u8, 1, NEGATIVE>(count),
-        (2, true, Endian::Little) => by_count::<i16, 2, NEGATIVE>(count),
-        (2, true, Endian::Big) => by_count::<Swapped<i16>, 2, NEGATIVE>(count),
-        (2, false, Endian::Little) => by_count::<u16, 2, NEGATIVE>(count),
-        (2, false, Endian::Big) => by_count::<Swapped<u16>, 2, NEGATIVE>(count),
-        (4, true, Endian::Little) => by_count::<i32, 4, NEGATIVE>(count),
-        (4, true, Endian::Big) => by_count::<Swapped<i32>, 4, NEGATIVE>(count),
-        (4, false, Endian::Little) => by_count::<u32, 4, NEGATIVE>(count),
-        (4, false, Endian::Big) => by_count::<Swapped<u32>, 4, NEGATIVE>(count),
-        (_, true, Endian::Little) => by_count::<i64, 8, NEGATIVE>(count),
-        (_, true, Endian::Big) => by_count::<Swapped<i64>, 8, NEGATIVE>(count),
-        (_, false, Endian::Little) => by_count::<u64, 8, NEGATIVE>(count),
-        (_, false, Endian::Big) => by_count::<Swapped<u64>, 8, NEGATIVE>(count),
-    }
-}
-
-fn by_count<W: RavelWord<B>, const B: usize, const NEGATIVE: bool>(count: usize) -> Ravel {
-    match count {
-        1 => ravel::<W, B, 1, NEGATIVE>,
-        2 => ravel::<W, B, 2, NEGATIVE>,
-        3 => ravel::<W, B, 3, NEGATIVE>,
-        4 => ravel::<W, B, 4, NEGATIVE>,
-        _ => ravel_any::<W, B, NEGATIVE>,
-    }
-}
-
-/// A number as a position: negative ones count from the end, without a branch.
-fn counted<const NEGATIVE: bool>(number: u64, len: u64) -> u64 {
-    match NEGATIVE {
-        true => number.wrapping_add(len & ((number as i64) >> 63) as u64),
-        false => number,
-    }
-}
-
-fn ravel<W: RavelWord<B>, const B: usize, const N: usize, const NEGATIVE: bool>(
-    raw: &[u8],
-    axes: &[Axis],
-    out: &mut [u64],
-) -> bool {
-    let Some(axes) = axes.first_chunk::<N>() else { return false };
-    let tuples = raw.as_chunks::<B>().0.as_chunks::<N>().0;
-    let mut inside = true;
-    for (out, tuple) in out.iter_mut().zip(tuples) {
-        let mut offset = 0u64;
-        for (&number, axis) in tuple.iter().zip(axes) {
-            let number = counted::<NEGATIVE>(W::wide(number), axis.len);
-            inside &= number < axis.len;
-            // the sum is right where all numbers are inside
-            offset = offset.wrapping_add(number.wrapping_mul(axis.stride as u64));
-        }
-        *out = offset;
-    }
-    inside
-}
-
-/// The same for any count of numbers, 0 included.
-fn ravel_any<W: RavelWord<B>, const B: usize, const NEGATIVE: bool>(
-    raw: &[u8],
-    axes: &[Axis],
-    out: &mut [u64],
-) -> bool {
-    let numbers = raw.as_chunks::<B>().0;
-    out.fill(0);
-    let mut inside = true;
-    for (place, axis) in axes.iter().enumerate() {
-        let numbers = numbers.iter().skip(place).step_by(axes.len());
-        for (out, &number) in out.iter_mut().zip(numbers) {
-            let number = counted::<NEGATIVE>(W::wide(number), axis.len);
-            inside &= number < axis.len;
-            *out = out.wrapping_add(number.wrapping_mul(axis.stride as u64));
+impl Tuples {
+    pub(super) fn count(&self) -> u64 {
+        match self {
+            Tuples::Numbers(positions) => positions.count,
+            Tuples::Mask(positions) => positions.count(),
         }
     }
-    inside
-}
 
-/// A number of `B` bytes as a file holds it.
-trait RavelWord<const B: usize> {
-    /// Its value in 64 bits; negative ones become larger than any length of an axis.
-    fn wide(bytes: [u8; B]) -> u64;
-}
-
-/// A number with its most significant byte first.
-struct Swapped<T>(T);
-
-macro_rules! words {
-    ($($integer:ty, $bytes:literal;)*) => {$(
-        impl RavelWord<$bytes> for $integer {
-            #[inline]
-            fn wide(bytes: [u8; $bytes]) -> u64 {
-                // sign-extending where the type is signed
-                <$integer>::from_le_bytes(bytes) as i64 as u64
-            }
+    /// The axes of the params that they index, in bytes.
+    pub(super) fn indexed(&self) -> &[Axis] {
+        match self {
+            Tuples::Numbers(positions) => &positions.indexed,
+            Tuples::Mask(positions) => &positions.axes,
         }
+    }
 
-        impl RavelWord<$bytes> for Swapped<$integer> {
-            #[inline]
-            fn wide(bytes: [u8; $bytes]) -> u64 {
-                <$integer>::from_be_bytes(bytes) as i64 as u64
-            }
+    /// The shape along which they lie.
+    fn shape(&self) -> Vec<u64> {
+        match self {
+            Tuples::Numbers(positions) => positions.shape.clone(),
+            Tuples::Mask(positions) => vec![positions.count()],
         }
-    )*};
+    }
+
+    /// The same, numbered with these axes of their shape from the slowest to the fastest, behind the others.
+    pub(super) fn numbered(self, fastest: &[usize]) -> Tuples {
+        let ndim = self.shape().len();
+        let slowest = (0..ndim).filter(|dim| !fastest.contains(dim));
+        let order = Permutation::of_axes(slowest.chain(fastest.iter().copied()).collect());
+        match self {
+            Tuples::Numbers(positions) => Tuples::Numbers(positions.numbered(order)),
+            // they have one axis
+            mask @ Tuples::Mask(_) => mask,
+        }
+    }
+
+    /// Whether they are numbered in their own order.
+    pub(super) fn is_in_their_order(&self) -> bool {
+        match self {
+            Tuples::Numbers(positions) => positions.numbering.is_identity(),
+            Tuples::Mask(_) => true,
+        }
+    }
 }
 
-words! { i8, 1; u8, 1; i16, 2; u16, 2; i32, 4; u32, 4; i64, 8; u64, 8; }
+/// Tuples whose offsets are computed at a time: they stay in a level-1 cache.
+pub(super) const TUPLES_AT_ONCE: usize = 2048;
+
+/// Tuples with the source of their list, read in blocks.
+pub(super) struct TupleReader<'a> {
+    /// The number of the list among several, for errors.
+    list: usize,
+    pub(super) tuples: Tuples,
+    /// The source of the list, as it was given.
+    pub(super) given: &'a dyn Source,
+    /// The numbers in order, where they are not in the source.
+    spooled: Option<Box<dyn Source>>,
+    /// All positions, where they are held in memory.
+    pub(super) held: Option<Vec<u64>>,
+}
+
+/// Tuples in a piece of a check.
+const CHECKED_TUPLES: u64 = 1 << 14;
+
+impl<'a> TupleReader<'a> {
+    /// Read list number `list` from that source; `workers` put the numbers in order, if that is necessary.
+    pub(super) fn new(
+        list: usize,
+        tuples: Tuples,
+        given: &'a dyn Source,
+        workers: &Workers,
+    ) -> Result<TupleReader<'a>, FillError> {
+        let mut reader = TupleReader { list, tuples, given, spooled: None, held: None };
+        let Tuples::Numbers(positions) = &mut reader.tuples else { return Ok(reader) };
+        let (numbers, tuple) = (&positions.coalesced, positions.tuple_bytes() as u64);
+        let once = || Plan::new(numbers, tuple, TUPLES_AT_ONCE as u64 * tuple).reads_once();
+        if given.window_limit().is_none() || positions.bytes() == 0 || once() {
+            return Ok(reader);
+        }
+        let spooled = spool(given, numbers, tuple, workers).map_err(|error| {
+            let error = error.into_source();
+            let error = error.unwrap_or_else(|it| std::io::Error::other(it.to_string()).into());
+            FillError::Indices { list, error }
+        });
+        reader.spooled = Some(spooled?);
+        positions.coalesced = Runs::contiguous(0, positions.bytes());
+        Ok(reader)
+    }
+
+    /// Read all tuples, and hold their positions in memory.
+    pub(super) fn hold(&mut self, workers: &Workers) -> Result<(), FillError> {
+        if !self.tuples.is_in_their_order() {
+            // in the order of the indices first, in which bad positions are reported
+            let ordered = self.tuples.clone().numbered(&[]);
+            TupleReader::new(self.list, ordered, self.given, workers)?.all()?;
+        }
+        self.held = Some(self.all()?);
+        Ok(())
+    }
+
+    fn all(&self) -> Result<Vec<u64>, FillError> {
+        let mut positions = vec![0; self.tuples.count() as usize];
+        for (number, block) in positions.chunks_mut(TUPLES_AT_ONCE).enumerate() {
+            self.read((number * TUPLES_AT_ONCE) as u64, block)?;
+        }
+        Ok(positions)
+    }
+
+    /// Read all tuples and forget them, with these workers. Those of a mask need no check.
+    pub(super) fn check(&self, workers: &Workers) -> Result<(), ExecuteError> {
+        let Tuples::Numbers(positions) = &self.tuples else { return Ok(()) };
+        let (count, bytes) = (positions.count, positions.bytes());
+        // without numbers there is nothing to check
+        let pieces = if bytes == 0 { 0 } else { count.div_ceil(CHECKED_TUPLES) };
+        look(self.given, pieces, bytes, workers, |number, _| {
+            let first = number * CHECKED_TUPLES;
+            self.read(first, &mut vec![0; CHECKED_TUPLES.min(count - first) as usize])
+        })
+    }
+
+    /// Read the tuples from number `first` on, as many as `out` holds: the offset of each in bytes
+    /// from the first of all elements that they can name.
+    pub(super) fn read(&self, first: u64, out: &mut [u64]) -> Result<(), FillError> {
+        if let Some(held) = &self.held {
+            out.copy_from_slice(&held[first as usize..][..out.len()]);
+            return Ok(());
+        }
+        let read = match &self.tuples {
+            Tuples::Numbers(positions) => positions.read(first, self.source(), out),
+            Tuples::Mask(positions) => positions.read(first, self.source(), out),
+        };
+        read.map_err(|error| error.of_list(self.list))
+    }
+
+    /// Make sure that what was read was in the source.
+    pub(super) fn verify(&self) -> Result<(), FillError> {
+        self.source().verify().map_err(|error| FillError::Indices { list: self.list, error })
+    }
+
+    fn source(&self) -> &dyn Source {
+        self.spooled.as_deref().unwrap_or(self.given)
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::{DType, Scalar};
 
     #[test]
     fn clip_and_wrap_are_numpys_at_any_size() {
@@ -583,52 +526,5 @@ mod tests {
         }
         assert_eq!(OutOfRange::Drop.position(-1, 5), None);
         assert_eq!(OutOfRange::Wrap.position(0, 0), None);
-    }
-
-    fn raw(value: i128, width: usize, endian: Endian) -> Vec<u8> {
-        let mut bytes = value.to_le_bytes()[..width].to_vec();
-        if endian == Endian::Big {
-            bytes.reverse();
-        }
-        bytes
-    }
-
-    #[test]
-    fn every_type_is_read_exactly() {
-        let types = [
-            (Scalar::I8, i128::from(i8::MIN), i128::from(i8::MAX)),
-            (Scalar::I16, i128::from(i16::MIN), i128::from(i16::MAX)),
-            (Scalar::I32, i128::from(i32::MIN), i128::from(i32::MAX)),
-            (Scalar::I64, i128::from(i64::MIN), i128::from(i64::MAX)),
-            (Scalar::U8, 0, i128::from(u8::MAX)),
-            (Scalar::U16, 0, i128::from(u16::MAX)),
-            (Scalar::U32, 0, i128::from(u32::MAX)),
-            (Scalar::U64, 0, i128::from(u64::MAX)),
-        ];
-        for (scalar, low, high) in types {
-            for endian in [Endian::Little, Endian::Big] {
-                let integers = Integers::new(&DType::Scalar(scalar, endian)).unwrap();
-                for value in [low, 1, 100, high] {
-                    let raw = raw(value, integers.width, endian);
-                    assert_eq!(integers.value(&raw), value);
-                    for count in 1..6 {
-                        let axes = vec![Axis { len: i64::MAX as u64, stride: 1 }; count];
-                        let (mut out, tuple) = ([7], raw.repeat(count));
-                        let inside = kernel(integers, count, false)(&tuple, &axes, &mut out);
-                        assert_eq!(inside, (0..i128::from(i64::MAX)).contains(&value));
-                        if inside && value < 1 << 40 {
-                            assert_eq!(i128::from(out[0]), value * count as i128);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn other_types_are_no_indices() {
-        for scalar in [Scalar::Bool, Scalar::F32, Scalar::C64, Scalar::BF16, Scalar::F4] {
-            assert_eq!(Integers::new(&DType::Scalar(scalar, Endian::Little)), None);
-        }
     }
 }

@@ -10,9 +10,11 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::rows::{BoundRows, RowBlock, RowOffsets};
+use super::block::{RowBlock, RowOffsets};
+use super::rows::BoundRows;
 use super::{DROPPED, Gather, GatherPieces};
-use crate::execute::{LONG_GATHERED_ROW, Memory};
+use crate::execute::{LONG_GATHERED_ROW, Memory, SHORT_PARAMS};
+use crate::plan::PIECE_BYTES;
 use crate::runs::{Runs, byte_bounds, span_bytes};
 use crate::source::{Advice, PAGE, Source};
 
@@ -67,6 +69,19 @@ impl GatherPieces<'_> {
     /// Whether each row is read by itself.
     pub(super) fn reads_long_rows(&self) -> bool {
         self.page_cache.state.get() == Some(&CacheState::ColdLong)
+    }
+
+    /// Whether rows that are shorter than a disk likes would be read again and again, as they do not fit in
+    /// memory and are not there.
+    pub(crate) fn reads_rows_again(&self, source: &dyn Source) -> bool {
+        let Gather { slab, params, bytes, .. } = &self.gather;
+        let is_long = slab.axes.is_empty() && slab.run >= LONG_GATHERED_ROW;
+        // before anything is asked of the system, which takes longer than a short copy
+        let is_little = params.end - params.start < SHORT_PARAMS || *bytes < PIECE_BYTES;
+        if is_long || is_little || source.request_gap().is_some() {
+            return false;
+        }
+        !self.fits(*bytes) && self.cold_look(source).is_some()
     }
 
     /// What is known of the params' pages.

@@ -18,17 +18,11 @@
 
 use std::ops::Range;
 
-use super::Gather;
-use super::distribution::NullSink;
+use super::block::{RowBlock, RowOffsets};
 use super::mask::MaskPositions;
-use super::positions::DROPPED;
-use super::tuples::{TupleReader, Tuples};
-use crate::execute;
-use crate::execute::{
-    Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, Transfer, Workers,
-};
-use crate::permutation::Permutation;
-use crate::runs::{Axis, Runs, coalesce, distance};
+use super::positions::{DROPPED, TupleReader, Tuples};
+use crate::execute::{ExecuteError, FillError, Workers};
+use crate::runs::{Axis, Runs, byte_bounds, coalesce, distance};
 use crate::source::Source;
 use crate::view::{Layout, ViewError};
 
@@ -113,11 +107,12 @@ impl Rows {
         axes: &[OutputAxis],
         lists: Vec<Tuples>,
     ) -> Result<Rows, ViewError> {
-        let lists: Vec<Tuples> = lists
-            .into_iter()
-            .enumerate()
-            .map(|(list, tuples)| renumbered(tuples, list, axes))
-            .collect();
+        let lists = lists.into_iter().enumerate().map(|(list, tuples)| {
+            // in the order in which rows use them, so that those of neighbouring rows are neighbours
+            let used: Vec<usize> = axes.iter().filter_map(|axis| axis.dim(list)).collect();
+            if used.is_sorted() { tuples } else { tuples.numbered(&used) }
+        });
+        let lists: Vec<Tuples> = lists.collect();
         let mut steps = vec![1; lists.len()];
         let mut merged: Vec<RowAxis> = Vec::with_capacity(axes.len());
         for axis in axes.iter().rev() {
@@ -135,7 +130,8 @@ impl Rows {
             }
         }
         merged.reverse();
-        let before: u64 = lists.iter().map(Tuples::before).sum();
+        // offsets of tuples count from the first element that the axes reach, backwards too
+        let before: i64 = lists.iter().map(|list| byte_bounds(list.indexed(), 0).start).sum();
         let list = |(number, tuples): (usize, Tuples)| {
             let steps = merged
                 .iter()
@@ -147,8 +143,11 @@ impl Rows {
             RowList { tuples, repeat, run, outer }
         };
         let lists = lists.into_iter().enumerate().map(list).collect();
-        let offset = offset - before as i64;
-        Ok(Rows { offset, axes: merged.iter().map(|row| row.axis).collect(), lists })
+        Ok(Rows {
+            offset: offset + before,
+            axes: merged.iter().map(|row| row.axis).collect(),
+            lists,
+        })
     }
 
     /// How many there are.
@@ -161,10 +160,6 @@ impl Rows {
     ///
     /// At most `hold` positions in all are held in memory, and 16 times as many where they are used
     /// again and again: those of the lists that are short enough.
-    ///
-    /// # Errors
-    /// A list that is held is read at once: as [`TupleReader::read`]. So is one that must be put in
-    /// order.
     pub(crate) fn with<'a>(
         self,
         sources: &[&'a dyn Source],
@@ -177,36 +172,40 @@ impl Rows {
         for (number, (list, &source)) in self.lists.iter().zip(sources).enumerate() {
             let tuples = &list.tuples;
             let most = if count > tuples.count() { share.saturating_mul(REUSE) } else { share };
-            let holds = hold > 0 && tuples.count() <= most;
             let mut reader = TupleReader::new(number, tuples.clone(), source, workers)?;
-            if holds {
+            if hold > 0 && tuples.count() <= most {
                 reader.hold(workers)?;
             }
             lists.push(reader);
         }
         Ok(BoundRows { rows: self, lists })
     }
+
+    /// Whether reading the rows finds a bad position, and the first one of a list first.
+    pub(super) fn check_themselves(&self) -> bool {
+        self.lists.iter().all(|list| list.tuples.is_in_their_order())
+    }
+
+    /// Look at all lists before anything is written, with these workers; `sources` are theirs. Of bad positions the
+    /// first one of the first list is reported, in the order of the indices.
+    ///
+    /// Needed where the output cannot be taken back (a pipe), where gathering would not read them (an
+    /// output of no elements), or in another order than theirs (Fortran's, transposed).
+    pub(crate) fn check(
+        &self,
+        sources: &[&dyn Source],
+        workers: &Workers,
+    ) -> Result<(), ExecuteError> {
+        for (number, (list, source)) in self.lists.iter().zip(sources).enumerate() {
+            let tuples = list.tuples.clone().numbered(&[]);
+            TupleReader::new(number, tuples, *source, workers)?.check(workers)?;
+        }
+        Ok(())
+    }
 }
 
 /// How many times more tuples are worth holding where they are used again and again.
 const REUSE: u64 = 16;
-
-/// Tuples numbered in the order in which rows along `axes` use them, so that those of neighbouring
-/// rows are neighbours.
-fn renumbered(tuples: Tuples, list: usize, axes: &[OutputAxis]) -> Tuples {
-    let used: Vec<usize> = axes.iter().filter_map(|axis| axis.dim(list)).collect();
-    if used.is_sorted() {
-        return tuples;
-    }
-    // axes of length 1 stand anywhere
-    let ndim = tuples.shape().len();
-    let order = (0..ndim).filter(|dim| !used.contains(dim)).chain(used.iter().copied());
-    let order: Vec<i64> = order.map(|dim| dim as i64).collect();
-    match Permutation::new(&order, ndim) {
-        Ok(numbering) => tuples.numbered(numbering),
-        Err(_) => tuples,
-    }
-}
 
 /// Rows with the sources of their lists.
 pub struct BoundRows<'a> {
@@ -250,9 +249,6 @@ impl RowOffsets for BoundRows<'_> {
 impl BoundRows<'_> {
     /// Where the slabs of the rows from `row` on begin in the params' file, in bytes, or
     /// [`DROPPED`]; as many as `out` holds.
-    ///
-    /// # Errors
-    /// As [`TupleReader::read`].
     pub(crate) fn offsets(&self, row: u64, out: &mut [u64]) -> Result<(), FillError> {
         let lists = self.rows.lists.len();
         if lists == 0 {
@@ -281,12 +277,11 @@ impl BoundRows<'_> {
         most: usize,
         block: &mut RowBlock,
     ) -> Result<bool, FillError> {
-        match self.mask_rows(rows) {
-            Some(MaskRows { positions, source, first, count, base }) => {
-                positions.read_stretches(first, count, base, most, source, block)
-            }
-            None => Ok(false),
-        }
+        let Some(MaskRows { positions, source, first, count, base }) = self.mask_rows(rows) else {
+            return Ok(false);
+        };
+        let read = positions.read_stretches(first, count, base, most, source, block);
+        read.map_err(|error| error.of_list(0))
     }
 
     /// The first of `rows`, where they go along a mask that is read, and along nothing else.
@@ -376,311 +371,5 @@ fn shift(offsets: &mut [u64], mut base: i64, stride: i64) {
             *offset = offset.wrapping_add_signed(base);
         }
         base = base.wrapping_add(stride);
-    }
-}
-
-// Some rows of a gather, neighbours taken together.
-//
-// Where a mask is mostly true, or a list has ascending stretches, slabs that follow each other in the
-// output follow each other in the params too. A `RowBlock` holds such a *stretch* as one entry,
-// which is copied as a box of bytes. Where stretches are short, each row is an entry by itself.
-//
-// ```text
-//   positions   3 4 5 6 9 10 11 12     offsets 30, 90     rows 4, 4     step 10
-// ```
-
-/// Stretches must have this many rows on average to be worth more than their rows.
-const FEW: usize = 4;
-
-/// Where rows lie that have numbers.
-pub(crate) trait RowOffsets: Sync {
-    /// The first of `rows` with neighbours taken together: at least one row, and about `most` entries. Each row is
-    /// like `slab`.
-    ///
-    /// # Errors
-    /// [`FillError`]: an index names no position, or cannot be read.
-    fn block(
-        &self,
-        rows: Range<u64>,
-        most: usize,
-        slab: &Runs,
-        block: &mut RowBlock,
-    ) -> Result<(), FillError>;
-
-    /// Make sure that what was read were offsets.
-    ///
-    /// # Errors
-    /// [`FillError`]: what they were read from was cut short.
-    fn verify(&self) -> Result<(), FillError>;
-}
-
-/// Rows one after the other in the output, and where their slabs begin in the params' file.
-#[derive(Debug, Default)]
-pub(crate) struct RowBlock {
-    /// Where each row begins, or the first one of each stretch; or [`DROPPED`].
-    offsets: Vec<u64>,
-    /// The rows of each stretch; empty where all are single rows.
-    lens: Vec<u64>,
-    /// How far apart the rows of a stretch are, in bytes.
-    step: u64,
-    rows: u64,
-}
-
-impl RowBlock {
-    /// How many rows there are.
-    pub(crate) fn rows(&self) -> u64 {
-        self.rows
-    }
-
-    /// Where each row begins, if none are taken together.
-    pub(crate) fn single_rows(&self) -> Option<&[u64]> {
-        self.lens.is_empty().then_some(&self.offsets)
-    }
-
-    /// Where each stretch begins, and how many rows it has.
-    pub(crate) fn stretches(&self) -> impl Iterator<Item = (u64, u64)> {
-        let lens = self.lens.iter().copied().chain(std::iter::repeat(1));
-        self.offsets.iter().copied().zip(lens)
-    }
-
-    /// Begin anew with so many single rows, whose offsets are to be filled in.
-    pub(super) fn begin_rows(&mut self, rows: u64) -> &mut [u64] {
-        self.lens.clear();
-        self.rows = rows;
-        self.offsets.resize(rows as usize, 0);
-        &mut self.offsets
-    }
-
-    /// Begin anew with stretches of rows that are so far apart, in bytes.
-    pub(super) fn begin_stretches(&mut self, step: u64) {
-        self.offsets.clear();
-        self.lens.clear();
-        (self.step, self.rows) = (step, 0);
-    }
-
-    /// Add rows behind the others; how many stretches there are then.
-    pub(super) fn push(&mut self, offset: u64, rows: u64) -> usize {
-        self.rows += rows;
-        match (self.offsets.last(), self.lens.last_mut()) {
-            (Some(last), Some(len)) if last.wrapping_add(*len * self.step) == offset => {
-                *len += rows
-            }
-            _ => {
-                self.offsets.push(offset);
-                self.lens.push(rows);
-            }
-        }
-        self.lens.len()
-    }
-
-    /// Take single rows together where enough of them are neighbours. Those of contiguous slabs are
-    /// where one ends and the next begins; those of others as far apart as rows in the middle are.
-    pub(super) fn join_neighbours(&mut self, slab: &Runs) {
-        let middle = self.offsets.len() / 2;
-        let step = match (slab.axes.is_empty(), self.offsets.get(middle..middle + 2)) {
-            (true, _) => slab.run,
-            (false, Some(&[first, second])) => second.wrapping_sub(first),
-            (false, _) => return,
-        };
-        // rows that are the same, or descend, stay by themselves
-        if !(1..1 << 62).contains(&step) {
-            return;
-        }
-        let follows =
-            |before: u64, after: u64| before != DROPPED && after.wrapping_sub(before) == step;
-        let pairs = self.offsets.array_windows::<2>();
-        let joined = pairs.filter(|&&[before, after]| follows(before, after)).count();
-        if (self.offsets.len() - joined) * FEW > self.offsets.len() {
-            return;
-        }
-        self.step = step;
-        let mut last = DROPPED;
-        for at in 0..self.offsets.len() {
-            let offset = self.offsets[at];
-            match self.lens.last_mut() {
-                Some(len) if follows(last, offset) => *len += 1,
-                _ => {
-                    self.offsets[self.lens.len()] = offset;
-                    self.lens.push(1);
-                }
-            }
-            last = offset;
-        }
-        self.offsets.truncate(self.lens.len());
-    }
-
-    /// The bytes of a stretch that begins at `offset`, each row of which is like `slab`.
-    pub(crate) fn runs(&self, slab: &Runs, offset: u64, rows: u64) -> Runs {
-        let at = slab.offset.wrapping_add_unsigned(offset);
-        if slab.axes.is_empty() && (rows == 1 || self.step == slab.run) {
-            return Runs { offset: at, axes: Vec::new(), run: rows * slab.run };
-        }
-        let outer = Axis { len: rows, stride: self.step as i64 };
-        let axes = match rows {
-            1 => slab.axes.clone(),
-            _ => [&[outer], &slab.axes[..]].concat(),
-        };
-        Runs { offset: at, axes, run: slab.run }
-    }
-}
-
-// Checking all indices before anything is written.
-//
-// Needed where the output cannot be taken back (a pipe), where gathering would not read them (an
-// output of no elements), or in another order than theirs (Fortran's, transposed). It is a job like
-// any other, whose pieces write nothing.
-
-/// Tuples in a piece.
-const TUPLES: u64 = 1 << 14;
-
-impl Gather {
-    /// Whether gathering alone finds a bad position, and the first one of a list first; where not,
-    /// [`check`](Gather::check) must come before it.
-    pub fn checks_itself(&self) -> bool {
-        self.bytes > 0 && self.rows.lists.iter().all(|list| list.tuples.is_in_their_order())
-    }
-
-    /// Read all lists, with these workers; `sources` are theirs.
-    ///
-    /// # Errors
-    /// The first bad position of the first list that has one, in the order of the indices; a failure
-    /// to read them.
-    pub fn check(&self, sources: &[&dyn Source], workers: &Workers) -> Result<(), ExecuteError> {
-        self.rows.check(sources, workers)
-    }
-}
-
-impl Rows {
-    /// Read all lists, as [`Gather::check`] does.
-    pub(crate) fn check(
-        &self,
-        sources: &[&dyn Source],
-        workers: &Workers,
-    ) -> Result<(), ExecuteError> {
-        for (number, (list, source)) in self.lists.iter().zip(sources).enumerate() {
-            let tuples = list.tuples.clone().in_their_order();
-            let reader = TupleReader::new(number, tuples, *source, workers)?;
-            reader.check(workers)?;
-        }
-        Ok(())
-    }
-}
-
-impl TupleReader<'_> {
-    /// Read all tuples, with these workers; those of a mask need no check.
-    fn check(&self, workers: &Workers) -> Result<(), ExecuteError> {
-        let source = self.given;
-        let transfers = [Transfer { source, pieces: self, conversion: Conversion::None, at: 0 }];
-        execute::run(&transfers, &NullSink, workers, &Progress::default())
-    }
-}
-
-impl Pieces for TupleReader<'_> {
-    fn bytes(&self) -> u64 {
-        match &self.tuples {
-            Tuples::Numbers(positions) => positions.bytes(),
-            Tuples::Mask(_) => 0,
-        }
-    }
-
-    fn count(&self) -> u64 {
-        // without numbers there is nothing to check
-        if self.bytes() == 0 { 0 } else { self.tuples.count().div_ceil(TUPLES) }
-    }
-
-    fn output(&self, _number: u64) -> Runs {
-        Runs::contiguous(0, 0)
-    }
-
-    fn fill(
-        &self,
-        number: u64,
-        _from: &mut ReadFrom<'_>,
-        _out: &mut [u8],
-    ) -> Result<(), FillError> {
-        let first = number * TUPLES;
-        let len = TUPLES.min(self.tuples.count() - first);
-        self.read(first, &mut vec![0; len as usize])
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::execute::pack::pack_plainly;
-
-    /// The bytes of a row after the other, whether taken together or not.
-    fn bytes(block: &RowBlock, slab: &Runs, file: &[u8]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for (offset, rows) in block.stretches() {
-            let mut part = vec![0; (rows * slab.bytes()) as usize];
-            if offset != DROPPED {
-                let Runs { offset, axes, run } = block.runs(slab, offset, rows);
-                pack_plainly(&axes, run, file, offset as usize, &mut part);
-            }
-            bytes.extend(part);
-        }
-        bytes
-    }
-
-    proptest! {
-        #[test]
-        fn stretches_are_their_rows(
-            stretches in prop::collection::vec((0..50u64, 1..40u64, 0..8u8), 1..20),
-            (itemsize, len, apart) in (1..5u64, 1..4u64, 1..3u64),
-        ) {
-            let axes = match apart {
-                1 => Vec::new(),
-                _ => vec![Axis { len, stride: (itemsize * apart) as i64 }],
-            };
-            let run = if apart == 1 { itemsize * len } else { itemsize };
-            let slab = Runs { offset: 2, axes, run };
-            let row = itemsize * len * apart;
-            let mut offsets = Vec::new();
-            for (first, rows, kind) in stretches {
-                offsets.extend((0..rows).map(|at| match kind {
-                    0 => DROPPED,
-                    1 => first * row,
-                    2 => (first + rows - at) * row,
-                    _ => (first + at) * row,
-                }));
-            }
-            let file: Vec<u8> =
-                (0..3000u64).map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect();
-            let mut block = RowBlock::default();
-            block.begin_rows(offsets.len() as u64).copy_from_slice(&offsets);
-            prop_assert_eq!(block.single_rows(), Some(&offsets[..]));
-            let expected = bytes(&block, &slab, &file);
-            block.join_neighbours(&slab);
-            prop_assert_eq!(bytes(&block, &slab, &file), expected);
-            prop_assert_eq!(block.rows(), offsets.len() as u64);
-            prop_assert_eq!(block.stretches().map(|(_, rows)| rows).sum::<u64>(), block.rows());
-        }
-    }
-
-    #[test]
-    fn only_neighbours_are_taken_together() {
-        let joined = |offsets: &[u64], slab: &Runs| {
-            let mut block = RowBlock::default();
-            block.begin_rows(offsets.len() as u64).copy_from_slice(offsets);
-            block.join_neighbours(slab);
-            block.stretches().collect::<Vec<_>>()
-        };
-        let slab = Runs::contiguous(0, 10);
-        assert_eq!(joined(&[30, 40, 50, 60, 90, 100, 110, 120], &slab), [(30, 4), (90, 4)]);
-        // too few of them
-        assert_eq!(joined(&[30, 40, 90, 20], &slab).len(), 4);
-        // no place follows one that is dropped, though numbers wrap around
-        let item = Runs::contiguous(0, 1);
-        assert_eq!(
-            joined(&[5, 6, 7, 8, 9, 10, 11, DROPPED, 0, 1, 2, 3], &item),
-            [(5, 7), (DROPPED, 1), (0, 4)]
-        );
-        let column = Runs { offset: 0, axes: vec![Axis { len: 3, stride: 100 }], run: 4 };
-        assert_eq!(joined(&[0, 4, 8, 12, 16, 20, 40, 44], &column), [(0, 6), (40, 2)]);
-        assert_eq!(joined(&[20, 16, 12, 8, 4, 0], &column).len(), 6);
-        assert_eq!(joined(&[], &column), []);
     }
 }

@@ -6,9 +6,10 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, FileName};
-use crate::execute::{Announced, ExecuteError, FillError, OutOfCore, Progress, Transfer, Workers};
+use crate::execute::{
+    Announced, ExecuteError, FillError, NullSink, OutOfCore, Progress, Transfer, Workers,
+};
 use crate::format::{Contents, Format, Tensors};
-use crate::gather::NullSink;
 use crate::input::{
     Bytes, DeflatedMember, Input, Location, StoredMember, Summed, failed_source, failed_stream,
     finish,

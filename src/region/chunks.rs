@@ -78,9 +78,6 @@ pub(crate) fn decoded_info(tensor: &TensorInfo) -> TensorInfo {
 }
 
 /// The bytes that [`decoded_info`] speaks of.
-///
-/// # Errors
-/// A chunk that cannot be decoded, a temporary file that cannot be written.
 pub(crate) fn decoded_bytes(
     tensor: &TensorInfo,
     source: Arc<dyn Source>,

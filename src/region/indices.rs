@@ -90,9 +90,6 @@ impl IndexTensor {
     }
 
     /// These indices where they lie one after the other: those in chunks are decoded to a temporary file.
-    ///
-    /// # Errors
-    /// A chunk that cannot be decoded, no space for the temporary file.
     pub(crate) fn decoded(
         self,
         workers: &Workers,
@@ -104,9 +101,6 @@ impl IndexTensor {
     }
 
     /// These indices, and a copy of their bytes in a temporary file, where they lie in a file.
-    ///
-    /// # Errors
-    /// A file that fails, no space for the temporary one.
     pub(crate) fn kept(self, workers: &Workers) -> Result<IndexTensor, Error> {
         if self.info.chunk_shape().is_some() {
             return self.decoded(workers, &Progress::default());
@@ -122,9 +116,6 @@ impl IndexTensor {
     }
 
     /// What is gathered of a tensor: along an axis or, without one, by tuples.
-    ///
-    /// # Errors
-    /// [`GatherError`]: indices that are no integers or do not fit.
     pub(crate) fn gathered(
         &self,
         params: &TensorInfo,
@@ -143,9 +134,6 @@ impl IndexTensor {
     }
 
     /// The elements of what is [gathered](IndexTensor::gathered).
-    ///
-    /// # Errors
-    /// [`GatherError`]: indices that are no integers or do not fit.
     pub(crate) fn region(
         &self,
         params: &TensorInfo,
@@ -165,9 +153,6 @@ pub(crate) struct GatheredTensor {
 }
 
 /// The shape of what is gathered of `params`: along an axis or, without one, by tuples.
-///
-/// # Errors
-/// [`GatherError`]: indices that are no integers or do not fit.
 pub fn gathered_shape(
     params: &TensorInfo,
     indices: &TensorInfo,
@@ -366,12 +351,7 @@ impl Gathered {
         gather: &'a Gather,
         by: &ReadBy<'_>,
     ) -> Result<Route<'a>, ExecuteError> {
-        let rows = gather.clone().with(&self.sources(), by.unit, by.workers);
-        let rows = rows.map_err(|error| match error {
-            // nothing but an index tensor has been read
-            FillError::Source(error) => FillError::Indices { list: 0, error },
-            error => error,
-        })?;
+        let rows = gather.clone().with(&self.sources(), by.unit, by.workers)?;
         if by.to != ReadFor::Memory {
             if let Some(relaid) = gather.relaid().filter(|_| rows.reads_rows_again(by.source))
                 && let Some(route) = self.relaid(relaid, by)?

@@ -59,25 +59,16 @@ pub struct OpenIndex<'a> {
 
 impl OpenIndex<'_> {
     /// Apply it to a tensor.
-    ///
-    /// # Errors
-    /// [`ResolveError`](crate::index::resolve::ResolveError): it does not fit.
     pub fn resolve(&self, tensor: &TensorInfo) -> Result<Selection, Cause> {
         Ok(self.lists.resolve_of(self.expr, tensor, self.rules)?)
     }
 
     /// The shape in elements of what it selects of a tensor, also where that is stored in blocks.
-    ///
-    /// # Errors
-    /// [`ResolveError`](crate::index::resolve::ResolveError): it does not fit.
     pub fn element_shape(&self, tensor: &TensorInfo) -> Result<Vec<u64>, Cause> {
         Ok(self.lists.resolve(self.expr, &tensor.element_shape(), self.rules)?.shape())
     }
 
     /// The bytes of what it selects of a tensor, in the memory order of the output.
-    ///
-    /// # Errors
-    /// As [`Lists::region`].
     pub(crate) fn region(
         &self,
         tensor: &TensorInfo,
@@ -103,10 +94,6 @@ impl Fault for ListError {}
 
 impl Lists {
     /// Open the files that an expression names, and count their masks. Files may hold integers as text.
-    ///
-    /// # Errors
-    /// A file that cannot be opened, a tensor that cannot be chosen, one of neither integers nor
-    /// booleans, standard input named twice.
     pub fn open(expr: &IndexExpr) -> Result<Lists, Error> {
         let (io, workers) = (IoMode::Auto, Workers::default());
         let lists = Lists::open_watched(expr, io, &workers, &Progress::default());
@@ -115,9 +102,6 @@ impl Lists {
 
     /// Open the lists with these workers, which also check positions later, where another thread watches
     /// how far counting is, or reading a pipe: [`Progress::keeping`].
-    ///
-    /// # Errors
-    /// As [`open`](Lists::open).
     pub fn open_watched(
         expr: &IndexExpr,
         io: IoMode,
@@ -148,9 +132,6 @@ impl Lists {
     }
 
     /// Apply the expression that they are of to a shape.
-    ///
-    /// # Errors
-    /// As [`resolve_with`].
     pub fn resolve(
         &self,
         expr: &IndexExpr,
@@ -164,9 +145,6 @@ impl Lists {
     }
 
     /// Apply it to a tensor: the index counts elements, also where these are stored in blocks.
-    ///
-    /// # Errors
-    /// As [`resolve_with`].
     pub fn resolve_of(
         &self,
         expr: &IndexExpr,
@@ -178,9 +156,6 @@ impl Lists {
     }
 
     /// Look at all positions that lists in files hold.
-    ///
-    /// # Errors
-    /// The first bad position of the first list that has one; a file that cannot be read.
     pub fn check(&self, selection: &Selection) -> Result<(), Error> {
         if self.files.is_empty() {
             return Ok(());
@@ -203,9 +178,6 @@ impl Lists {
 
     /// Look at the lists in files that stand before a wrong value of a typed list: NumPy looks at one
     /// list after the other, and reports the first bad position.
-    ///
-    /// # Errors
-    /// As [`check`](Lists::check).
     pub fn check_before(&self, error: &ResolveError) -> Result<(), Error> {
         match error.before.lists.is_empty() {
             true => Ok(()),
@@ -215,10 +187,6 @@ impl Lists {
 
     /// The bytes of a selection of a tensor, its axes in the order `axes`, in the memory order of the
     /// output.
-    ///
-    /// # Errors
-    /// [`ViewError`](crate::view::ViewError) and [`GatherError`](crate::gather::GatherError): sizes past 63 bits, a selection that would cut a
-    /// byte.
     pub fn region(
         &self,
         tensor: &TensorInfo,
@@ -243,9 +211,6 @@ impl Lists {
     }
 
     /// What a selection with lists names of a tensor, to be written to, and the bytes of its lists.
-    ///
-    /// # Errors
-    /// [`GatherError`](crate::gather::GatherError): sizes past 63 bits.
     pub fn indexed(
         &self,
         tensor: &TensorInfo,
@@ -286,9 +251,6 @@ impl Lists {
 impl dyn Region {
     /// The bytes of a selection whose lists were typed, its axes in the order `axes`, in the memory
     /// order of the output.
-    ///
-    /// # Errors
-    /// As [`Lists::region`].
     pub fn of(
         tensor: &TensorInfo,
         selection: &Selection,

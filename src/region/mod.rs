@@ -43,16 +43,9 @@ pub trait Region: Send + Sync {
     fn bytes(&self) -> u64;
 
     /// The way by which its bytes come.
-    ///
-    /// # Errors
-    /// An index tensor that cannot be read.
     fn route<'a>(&'a self, by: &ReadBy<'_>) -> Result<Route<'a>, ExecuteError>;
 
     /// What it is to the executor.
-    ///
-    /// # Errors
-    /// What must be read or put in order first cannot be: an index tensor, or a tensor that is read
-    /// in another order than it is written.
     fn pieces<'a>(&'a self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
         self.route(by)?.open(by)
     }
@@ -61,9 +54,6 @@ pub trait Region: Send + Sync {
     fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>>;
 
     /// Add all that decides which bytes of its tensor it is, but for the content of files.
-    ///
-    /// # Errors
-    /// Typed indices that cannot be read.
     fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error>;
 
     /// About how many bytes of the input are read, in whole cache lines, where no piece divides
@@ -250,18 +240,12 @@ enum RegionBytes<'a> {
 
 impl<'a> RegionReader<'a> {
     /// Prepare to read a region of an input. A pipe is copied to a temporary file.
-    ///
-    /// # Errors
-    /// A pipe or an index tensor that cannot be read.
     pub fn new(input: &mut Input, region: &'a dyn Region) -> Result<RegionReader<'a>, Error> {
         let source = input.spool()?;
         RegionReader::of(input.location(), source, region)
     }
 
     /// Prepare to read a region of the input at a location, whose bytes are those of `source`.
-    ///
-    /// # Errors
-    /// An index tensor that cannot be read, a temporary file that cannot be written.
     pub(crate) fn of(
         location: &Location,
         mut source: Arc<dyn Source>,
@@ -287,9 +271,6 @@ impl<'a> RegionReader<'a> {
 
     /// Fill `out` with the bytes from position `start` of the region on; `scratch` is for what must
     /// be read.
-    ///
-    /// # Errors
-    /// An input that fails or is cut short, positions that are out of range.
     pub fn read(&self, start: u64, scratch: &mut Vec<u8>, out: &mut [u8]) -> Result<(), Error> {
         let source = self.source.as_ref();
         let from = &mut ReadFrom { source, scratch };

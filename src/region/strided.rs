@@ -78,9 +78,6 @@ impl Region for View {
 
 /// How the elements of a tensor lie in its input; where each is made of several ranges, how the first
 /// of these do.
-///
-/// # Errors
-/// [`ViewError::InChunks`]: they lie in chunks.
 pub fn layout(tensor: &TensorInfo) -> Result<Layout<'_>, ViewError> {
     match tensor.storage.kind {
         StorageKind::Chunks(_) => Err(ViewError::InChunks),

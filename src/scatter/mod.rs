@@ -82,10 +82,6 @@ pub enum ScatterError {
 impl Scatter {
     /// Write slabs of `values`, which `conversion` makes elements of the target's dtype, at the
     /// tuples on the last axis of `indices`.
-    ///
-    /// # Errors
-    /// [`ScatterError`]. Source: TensorFlow's TensorScatterUpdate; the values have the shape
-    /// `indices.shape[:-1] + target.shape[N:]` for tuples of N numbers.
     pub fn new(
         target: &Layout<'_>,
         indices: &Indices<'_>,
@@ -118,9 +114,6 @@ impl Scatter {
     /// `values` has an axis for each of the result, of its length, and one value as its run, which
     /// `conversion` makes an element of the target's dtype. Where these are smaller than a byte, only
     /// its offset counts: the values lie one after the other.
-    ///
-    /// # Errors
-    /// [`GatherError::View`]: sizes past 63 bits, slabs that would cut a byte.
     pub fn of(
         target: &Layout<'_>,
         indexed: Indexed,
@@ -167,18 +160,12 @@ impl Scatter {
 
     /// Look at all positions, with these workers, as must be done before anything is
     /// written; `sources` are those of the lists.
-    ///
-    /// # Errors
-    /// The first bad position of the first list that has one; a failure to read them.
     pub fn check(&self, sources: &[&dyn Source], workers: &Workers) -> Result<(), ExecuteError> {
         self.rows.check(sources, workers)
     }
 
     /// Bind the sources of the lists; `workers` put their numbers in order, where they must
     /// be.
-    ///
-    /// # Errors
-    /// [`FillError::Indices`]: a source failed, or a temporary file.
     pub fn positions<'a>(
         &self,
         sources: &[&'a dyn Source],
@@ -194,9 +181,6 @@ impl Scatter {
     }
 
     /// The values' side, for the executor: pieces of `values`, or of the source that comes with them.
-    ///
-    /// # Errors
-    /// Those of [`in_order`].
     pub fn pieces(
         &self,
         values: &dyn Source,
@@ -230,9 +214,6 @@ pub(crate) struct KeptValues {
 
 impl Scatter {
     /// How to distribute the values, where that is the faster way; `sources` are those of the lists.
-    ///
-    /// # Errors
-    /// Bad positions, and temporary files that have no room in `TMPDIR`.
     pub(crate) fn distribution(
         &self,
         sources: &[&dyn Source],
@@ -252,9 +233,6 @@ impl Scatter {
     }
 
     /// Put the values, which `conversion` makes elements of the target, in order in temporary files.
-    ///
-    /// # Errors
-    /// Bad positions, sources that cannot be read, no room in `TMPDIR`.
     pub(crate) fn distribute(
         &self,
         distribution: &Distribution,

@@ -13,10 +13,9 @@ use std::sync::Arc;
 
 use super::EditFault;
 use crate::error::{Error, FileName};
-use crate::execute::{Conversion, ExecuteError, Progress, Transfer, Workers};
+use crate::execute::{Conversion, ExecuteError, NullSink, Progress, Transfer, Workers};
 use crate::format::npz::MemberSums;
 use crate::format::{Format, TensorInfo, npz};
-use crate::gather::NullSink;
 use crate::input::{
     Bytes, Input, Location, OpenOptions, RecognisedFile, Summed, failed_source, raw, recognise,
     single,

@@ -1,0 +1,185 @@
+//! From raw index numbers to byte offsets: one multiplication and one comparison a number.
+//!
+//! What NumPy calls `ravel_multi_index`. A tuple of numbers lies together, one number for each axis
+//! that it indexes. The kernels are compiled for each width and byte order of the numbers and, up
+//! to four, for how many make a tuple; they only notice *that* a number is out of range. Which one,
+//! and what happens then, the caller finds out with `Integers::value`.
+
+use crate::dtype::{Endian, Integers};
+use crate::runs::Axis;
+
+/// Writes the offset of each tuple of `raw` to `out`, from the axes that its numbers index, of
+/// lengths below 2^63; those before the first element wrap around. False where some number is no
+/// position of its axis, and the offsets mean nothing then.
+pub(super) type Ravel = fn(raw: &[u8], axes: &[Axis], out: &mut [u64]) -> bool;
+
+/// The kernel for tuples of `count` numbers, of which negative ones count from the end where
+/// `negative` is set.
+pub(super) fn kernel(integers: Integers, count: usize, negative: bool) -> Ravel {
+    if negative && integers.signed {
+        chosen::<true>(integers, count)
+    } else {
+        chosen::<false>(integers, count)
+    }
+}
+
+fn chosen<const NEGATIVE: bool>(integers: Integers, count: usize) -> Ravel {
+    match (integers.width, integers.signed, integers.endian) {
+        (1, true, _) => by_count::<i8, 1, NEGATIVE>(count),
+        (1, false, _) => by_count::<u8, 1, NEGATIVE>(count),
+        (2, true, Endian::Little) => by_count::<i16, 2, NEGATIVE>(count),
+        (2, true, Endian::Big) => by_count::<Swapped<i16>, 2, NEGATIVE>(count),
+        (2, false, Endian::Little) => by_count::<u16, 2, NEGATIVE>(count),
+        (2, false, Endian::Big) => by_count::<Swapped<u16>, 2, NEGATIVE>(count),
+        (4, true, Endian::Little) => by_count::<i32, 4, NEGATIVE>(count),
+        (4, true, Endian::Big) => by_count::<Swapped<i32>, 4, NEGATIVE>(count),
+        (4, false, Endian::Little) => by_count::<u32, 4, NEGATIVE>(count),
+        (4, false, Endian::Big) => by_count::<Swapped<u32>, 4, NEGATIVE>(count),
+        (_, true, Endian::Little) => by_count::<i64, 8, NEGATIVE>(count),
+        (_, true, Endian::Big) => by_count::<Swapped<i64>, 8, NEGATIVE>(count),
+        (_, false, Endian::Little) => by_count::<u64, 8, NEGATIVE>(count),
+        (_, false, Endian::Big) => by_count::<Swapped<u64>, 8, NEGATIVE>(count),
+    }
+}
+
+fn by_count<W: RavelWord<B>, const B: usize, const NEGATIVE: bool>(count: usize) -> Ravel {
+    match count {
+        1 => ravel::<W, B, 1, NEGATIVE>,
+        2 => ravel::<W, B, 2, NEGATIVE>,
+        3 => ravel::<W, B, 3, NEGATIVE>,
+        4 => ravel::<W, B, 4, NEGATIVE>,
+        _ => ravel_any::<W, B, NEGATIVE>,
+    }
+}
+
+/// A number as a position: negative ones count from the end, without a branch.
+fn counted<const NEGATIVE: bool>(number: u64, len: u64) -> u64 {
+    match NEGATIVE {
+        true => number.wrapping_add(len & ((number as i64) >> 63) as u64),
+        false => number,
+    }
+}
+
+fn ravel<W: RavelWord<B>, const B: usize, const N: usize, const NEGATIVE: bool>(
+    raw: &[u8],
+    axes: &[Axis],
+    out: &mut [u64],
+) -> bool {
+    let Some(axes) = axes.first_chunk::<N>() else { return false };
+    let tuples = raw.as_chunks::<B>().0.as_chunks::<N>().0;
+    let mut inside = true;
+    for (out, tuple) in out.iter_mut().zip(tuples) {
+        let mut offset = 0u64;
+        for (&number, axis) in tuple.iter().zip(axes) {
+            let number = counted::<NEGATIVE>(W::wide(number), axis.len);
+            inside &= number < axis.len;
+            // the sum is right where all numbers are inside
+            offset = offset.wrapping_add(number.wrapping_mul(axis.stride as u64));
+        }
+        *out = offset;
+    }
+    inside
+}
+
+/// The same for any count of numbers, 0 included.
+fn ravel_any<W: RavelWord<B>, const B: usize, const NEGATIVE: bool>(
+    raw: &[u8],
+    axes: &[Axis],
+    out: &mut [u64],
+) -> bool {
+    let numbers = raw.as_chunks::<B>().0;
+    out.fill(0);
+    let mut inside = true;
+    for (place, axis) in axes.iter().enumerate() {
+        let numbers = numbers.iter().skip(place).step_by(axes.len());
+        for (out, &number) in out.iter_mut().zip(numbers) {
+            let number = counted::<NEGATIVE>(W::wide(number), axis.len);
+            inside &= number < axis.len;
+            *out = out.wrapping_add(number.wrapping_mul(axis.stride as u64));
+        }
+    }
+    inside
+}
+
+/// A number of `B` bytes as a file holds it.
+trait RavelWord<const B: usize> {
+    /// Its value in 64 bits; negative ones become larger than any length of an axis.
+    fn wide(bytes: [u8; B]) -> u64;
+}
+
+/// A number with its most significant byte first.
+struct Swapped<T>(T);
+
+macro_rules! words {
+    ($($integer:ty, $bytes:literal;)*) => {$(
+        impl RavelWord<$bytes> for $integer {
+            #[inline]
+            fn wide(bytes: [u8; $bytes]) -> u64 {
+                // sign-extending where the type is signed
+                <$integer>::from_le_bytes(bytes) as i64 as u64
+            }
+        }
+
+        impl RavelWord<$bytes> for Swapped<$integer> {
+            #[inline]
+            fn wide(bytes: [u8; $bytes]) -> u64 {
+                <$integer>::from_be_bytes(bytes) as i64 as u64
+            }
+        }
+    )*};
+}
+
+words! { i8, 1; u8, 1; i16, 2; u16, 2; i32, 4; u32, 4; i64, 8; u64, 8; }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::{DType, Scalar};
+
+    fn raw(value: i128, width: usize, endian: Endian) -> Vec<u8> {
+        let mut bytes = value.to_le_bytes()[..width].to_vec();
+        if endian == Endian::Big {
+            bytes.reverse();
+        }
+        bytes
+    }
+
+    #[test]
+    fn every_type_is_read_exactly() {
+        let types = [
+            (Scalar::I8, i128::from(i8::MIN), i128::from(i8::MAX)),
+            (Scalar::I16, i128::from(i16::MIN), i128::from(i16::MAX)),
+            (Scalar::I32, i128::from(i32::MIN), i128::from(i32::MAX)),
+            (Scalar::I64, i128::from(i64::MIN), i128::from(i64::MAX)),
+            (Scalar::U8, 0, i128::from(u8::MAX)),
+            (Scalar::U16, 0, i128::from(u16::MAX)),
+            (Scalar::U32, 0, i128::from(u32::MAX)),
+            (Scalar::U64, 0, i128::from(u64::MAX)),
+        ];
+        for (scalar, low, high) in types {
+            for endian in [Endian::Little, Endian::Big] {
+                let integers = Integers::new(&DType::Scalar(scalar, endian)).unwrap();
+                for value in [low, 1, 100, high] {
+                    let raw = raw(value, integers.width, endian);
+                    assert_eq!(integers.value(&raw), value);
+                    for count in 1..6 {
+                        let axes = vec![Axis { len: i64::MAX as u64, stride: 1 }; count];
+                        let (mut out, tuple) = ([7], raw.repeat(count));
+                        let inside = kernel(integers, count, false)(&tuple, &axes, &mut out);
+                        assert_eq!(inside, (0..i128::from(i64::MAX)).contains(&value));
+                        if inside && value < 1 << 40 {
+                            assert_eq!(i128::from(out[0]), value * count as i128);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_types_are_no_indices() {
+        for scalar in [Scalar::Bool, Scalar::F32, Scalar::C64, Scalar::BF16, Scalar::F4] {
+            assert_eq!(Integers::new(&DType::Scalar(scalar, Endian::Little)), None);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Rows in stages, each of which needs a few ranges of a source that fit a share of the memory.
+//!
+//! A stage is some rows after each other that lie, in any order, in these ranges. It is a
+//! panel: its ranges are read before its rows are copied, and let go behind them. So each byte is
+//! read from the disk once, in long stretches.
+
+use std::ops::Range;
+
+use super::DROPPED;
+use super::block::{RowBlock, RowOffsets};
+use super::pieces::{copy_block, rows_at_once};
+use crate::execute::{FillError, Memory, Pieces, ReadFrom, split_first};
+use crate::plan::Panel;
+use crate::runs::Runs;
+use crate::source::{Source, SourceError};
+
+/// Bytes of a place in a file of places.
+pub(super) const PLACE: u64 = size_of::<u64>() as u64;
+
+/// The ranges of a stage, by its number.
+type StageRanges = Box<dyn Fn(usize) -> Vec<Range<u64>> + Send + Sync>;
+
+/// Where stages begin, and what they need.
+pub(crate) struct Stages {
+    /// The first row of each stage, none of which is empty, and behind the last one.
+    first_rows: Vec<u64>,
+    /// The first piece of each, and behind the last one.
+    first_pieces: Vec<u64>,
+    /// The rows of a piece, unless it is the last of its stage.
+    piece_rows: u64,
+    ranges: StageRanges,
+}
+
+impl Stages {
+    /// Stages that begin at these rows, the last of which is behind all, in pieces of so many rows; `ranges`
+    /// says what each needs, in ascending ranges.
+    pub(crate) fn new(
+        first_rows: Vec<u64>,
+        piece_rows: u64,
+        ranges: impl Fn(usize) -> Vec<Range<u64>> + Send + Sync + 'static,
+    ) -> Stages {
+        let (piece_rows, ranges) = (piece_rows.max(1), Box::new(ranges));
+        let mut first_pieces = vec![0];
+        first_pieces.extend(first_rows.array_windows().scan(0, |pieces, [first, end]| {
+            *pieces += (end - first).div_ceil(piece_rows);
+            Some(*pieces)
+        }));
+        Stages { first_rows, first_pieces, piece_rows, ranges }
+    }
+
+    /// How many pieces there are.
+    pub(super) fn pieces(&self) -> u64 {
+        self.first_pieces.last().copied().unwrap_or(0)
+    }
+
+    /// How many stages there are.
+    pub(crate) fn count(&self) -> usize {
+        self.first_rows.len() - 1
+    }
+
+    /// The stage that a row belongs to.
+    pub(crate) fn of_row(&self, row: u64) -> usize {
+        self.first_rows.partition_point(|&first| first <= row).saturating_sub(1)
+    }
+
+    /// The rows of a stage.
+    pub(crate) fn rows_of(&self, stage: usize) -> Range<u64> {
+        self.first_rows[stage]..self.first_rows[stage + 1]
+    }
+
+    /// What a stage needs.
+    pub(crate) fn ranges(&self, stage: usize) -> impl Iterator<Item = Range<u64>> {
+        (self.ranges)(stage).into_iter().filter(|range| !range.is_empty())
+    }
+
+    /// The rows of a piece.
+    pub(super) fn rows(&self, piece: u64) -> Range<u64> {
+        let stage = self.first_pieces.partition_point(|&first| first <= piece).saturating_sub(1);
+        let start = self.first_rows[stage] + (piece - self.first_pieces[stage]) * self.piece_rows;
+        start..self.first_rows[stage + 1].min(start + self.piece_rows)
+    }
+
+    /// The stage that begins with a piece, where one does.
+    pub(super) fn panel(&self, piece: u64) -> Option<Panel> {
+        let stage = self.first_pieces.binary_search(&piece).ok()?;
+        let pieces = self.first_pieces.get(stage + 1)? - piece;
+        let input =
+            self.ranges(stage).map(|range| Runs::contiguous(range.start, range.end - range.start));
+        Some(Panel { pieces, input: input.collect(), room: Memory::of_process().panels() })
+    }
+}
+
+/// Slabs one after the other.
+pub(crate) struct PlacedSlabs {
+    /// Where each begins in their source, or [`DROPPED`]: numbers of the machine's own byte order, in a
+    /// temporary file.
+    pub(super) places: Box<dyn Source>,
+    /// A slab, from its first byte on.
+    pub(super) slab: Runs,
+    /// The bytes of their source that they lie in.
+    pub(super) within: Range<u64>,
+    pub(super) stages: Stages,
+}
+
+impl PlacedSlabs {
+    /// The places of the rows from `row` on.
+    fn places(&self, row: u64, out: &mut [u64], bytes: &mut Vec<u8>) -> Result<(), SourceError> {
+        let range = row * PLACE..(row + out.len() as u64) * PLACE;
+        bytes.resize(out.len() * PLACE as usize, 0);
+        self.places.read(range, &mut Vec::new(), bytes)?;
+        let bounds = self.slab.byte_bounds();
+        let (before, behind) = (bounds.start.unsigned_abs(), bounds.end.unsigned_abs());
+        let first = self.within.start.saturating_add(before);
+        let last = self.within.end.saturating_sub(behind);
+        for (place, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
+            *place = u64::from_ne_bytes(*bytes);
+            // a list that was changed meanwhile
+            if !(first..=last).contains(place) && *place != DROPPED {
+                return Err(SourceError::Changed);
+            }
+        }
+        Ok(())
+    }
+
+    /// The stages of the pass.
+    pub(crate) fn stages(&self) -> &Stages {
+        &self.stages
+    }
+
+    /// A slab, from its first byte on.
+    pub(crate) fn slab(&self) -> &Runs {
+        &self.slab
+    }
+
+    /// The bytes that they lie in.
+    pub(crate) fn within(&self) -> &Range<u64> {
+        &self.within
+    }
+
+    fn block_of(
+        &self,
+        rows: Range<u64>,
+        slab: &Runs,
+        block: &mut RowBlock,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), SourceError> {
+        self.places(rows.start, block.begin_rows(rows.end - rows.start), bytes)?;
+        block.join_neighbours(slab);
+        Ok(())
+    }
+}
+
+impl RowOffsets for PlacedSlabs {
+    fn block(
+        &self,
+        rows: Range<u64>,
+        most: usize,
+        slab: &Runs,
+        block: &mut RowBlock,
+    ) -> Result<(), FillError> {
+        let end = rows.end.min(rows.start + most as u64);
+        Ok(self.block_of(rows.start..end, slab, block, &mut Vec::new())?)
+    }
+
+    fn verify(&self) -> Result<(), FillError> {
+        Ok(self.places.verify()?)
+    }
+}
+
+impl Pieces for PlacedSlabs {
+    fn bytes(&self) -> u64 {
+        self.places.len() / PLACE * self.slab.bytes()
+    }
+
+    fn count(&self) -> u64 {
+        self.stages.pieces()
+    }
+
+    fn output(&self, number: u64) -> Runs {
+        let (rows, slab) = (self.stages.rows(number), self.slab.bytes());
+        Runs::contiguous(rows.start * slab, (rows.end - rows.start) * slab)
+    }
+
+    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
+        let (Range { start, end }, slab) = (self.stages.rows(number), &self.slab);
+        let most = rows_at_once(from.source);
+        let (mut block, mut bytes, mut rest) = (RowBlock::default(), Vec::new(), out);
+        for row in (start..end).step_by(most) {
+            let rows = row..end.min(row + most as u64);
+            let part = split_first(&mut rest, (rows.end - row) * slab.bytes());
+            self.block_of(rows, slab, &mut block, &mut bytes)?;
+            copy_block(from, None, &self.within, &block, slab, part)?;
+        }
+        Ok(())
+    }
+
+    fn panel(&self, number: u64) -> Option<Panel> {
+        self.stages.panel(number)
+    }
+
+    fn waits_for_disk(&self, _source: &dyn Source) -> bool {
+        true
+    }
+
+    fn sparse_range(&self) -> Option<Range<u64>> {
+        // what is needed is read ahead, panel by panel
+        Some(self.within.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_piece_is_in_two_stages() {
+        let ranges = |stage: usize| vec![stage as u64 * 10..stage as u64 * 10 + 7, 80..80];
+        let stages = Stages::new(vec![0, 100, 101, 300], 30, ranges);
+        let rows: Vec<Range<u64>> = (0..stages.pieces()).map(|piece| stages.rows(piece)).collect();
+        assert_eq!(rows[..5], [0..30, 30..60, 60..90, 90..100, 100..101]);
+        assert_eq!(
+            rows[5..],
+            [101..131, 131..161, 161..191, 191..221, 221..251, 251..281, 281..300]
+        );
+        let panels = (0..=stages.pieces()).map(|piece| stages.panel(piece));
+        let panels: Vec<_> =
+            panels.enumerate().filter_map(|(piece, panel)| Some((piece, panel?))).collect();
+        let told: Vec<_> = panels.iter().map(|(piece, panel)| (*piece, panel.pieces)).collect();
+        assert_eq!(told, [(0, 4), (4, 1), (5, 7)]);
+        assert_eq!(panels[1].1.input, [Runs::contiguous(10, 7)]);
+    }
+}
