@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::slice;
 use std::sync::Arc;
 
 use super::file::File;
@@ -17,8 +18,8 @@ use crate::handle::index::IntoIndex;
 use crate::index::resolve::{Rules, Selection};
 use crate::input::OpenOptions;
 use crate::job::{
-    Along, Cuts, JoinedSlice, PartNames, SplitFault, Together, Writing, check_together, in_scratch,
-    join_slices, merge_slices, single, write_together,
+    Along, Cuts, HeldSlice, InputRef, PartNames, SplitFault, TakenInput, Together, Writing,
+    check_together, in_scratch, join_slices, merge_slices, single, write_together,
 };
 use crate::output::{Becomes, Output, Prepared, WriteOptions};
 use crate::permutation::Permutation;
@@ -293,11 +294,10 @@ impl Slice {
     /// As [`write`](Slice::write), and options that do not apply to the format.
     pub fn write_with(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<(), Error> {
         let output = output_at(path.as_ref(), options)?;
-        let (prepared, takes) = self.prepare(&output)?;
+        let (prepared, taken) = self.prepare(&output)?;
         let progress = Progress::default();
-        let input = &self.tensor.file.input;
-        let job = Writing::begin(&prepared, input, &takes, &progress)?;
-        self.copy(&job, &takes)?;
+        let job = Writing::begin(&prepared, slice::from_ref(&taken), &progress)?;
+        self.copy(&job, &taken.takes)?;
         job.commit()
     }
 
@@ -324,9 +324,9 @@ impl Slice {
     }
 
     /// The place of the slice in an output, and what is taken for it.
-    pub(super) fn prepare(&self, output: &Output) -> Result<(Prepared, Vec<Take>), Error> {
-        let (input, order) = (&self.tensor.file.input, output.options.order);
-        let region = || self.region(order);
+    fn prepare(&self, output: &Output) -> Result<(Prepared, TakenInput<'_>), Error> {
+        let input = InputRef::Borrowed(&self.tensor.file.input);
+        let region = || self.region(output.options.order);
         single(input, self.tensor.info(), self.becomes(), output, region)
     }
 
@@ -474,7 +474,7 @@ impl JoinedSlices<'_> {
     /// As [`write`](JoinedSlices::write), and options that do not apply to the format.
     pub fn write_with(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<(), Error> {
         let output = output_at(path.as_ref(), options)?;
-        let slices = self.slices.iter().map(|slice| slice.to_join(options.order));
+        let slices = self.slices.iter().map(|slice| slice.held(options.order));
         let slices: Vec<_> = slices.collect::<Result<_, _>>()?;
         match self.how {
             How::Joined { axis, along } => join_slices(&slices, axis, along, &output),
@@ -484,11 +484,10 @@ impl JoinedSlices<'_> {
 }
 
 impl Slice {
-    fn to_join(&self, order: Order) -> Result<JoinedSlice<'_>, Error> {
-        let File { input, source, .. } = self.tensor.file.as_ref();
-        let (tensor, becomes) = (self.tensor.info(), self.becomes());
+    fn held(&self, order: Order) -> Result<HeldSlice<'_>, Error> {
+        let input = &self.tensor.file.input;
         let region = self.region(order).map_err(|cause| self.failed(cause))?;
-        Ok(JoinedSlice { input, source, tensor, becomes, region })
+        Ok(HeldSlice { input, tensor: self.tensor.info(), becomes: self.becomes(), region })
     }
 }
 
@@ -544,9 +543,8 @@ impl Together for Outputs<'_> {
     fn part(&self, number: u64) -> Result<(Prepared, Vec<(usize, Take)>), Error> {
         let output = output_at(&self.names.path(number), self.options)?;
         let at = number as usize;
-        let (prepared, takes) = self.slices[at].prepare(&output)?;
-        let takes = takes.into_iter().map(|take| (at, take)).collect();
-        Ok((prepared, takes))
+        let (prepared, taken) = self.slices[at].prepare(&output)?;
+        Ok((prepared, taken.takes.into_iter().map(|take| (at, take)).collect()))
     }
 
     fn copy(

@@ -15,6 +15,7 @@ use std::ops::Range;
 use crate::execute::SHARED_BYTES;
 use crate::format::{Format, TensorInfo, npy};
 use crate::input::{Bytes, Input};
+use crate::job::copying::TakenInput;
 use crate::output::Prepared;
 use crate::region::{Region, Take};
 use crate::shape::Order;
@@ -52,15 +53,14 @@ impl PlacedRange {
 
 impl Prepared {
     /// Make headers longer where the format has spaces behind them, so that as many bytes as can be
-    /// have the same place in a block as in the input; move the takes, which are all of the output.
-    pub fn align(&mut self, input: &Input, takes: &mut [Take]) {
-        let ranges: Vec<PlacedRange> = PlacedRange::of_takes(input, takes).collect();
-        let grown = self.grow(&ranges);
-        let moved = |at: u64| {
-            let before = grown.iter().filter(|(from, _)| *from <= at);
-            at + before.map(|(_, bytes)| bytes).sum::<u64>()
-        };
-        takes.iter_mut().for_each(|take| take.at = moved(take.at));
+    /// have the same place in a block as in the input; move the takes, which are all of the output, in its order.
+    pub(crate) fn align(&mut self, inputs: &mut [TakenInput<'_>]) {
+        let ranges = inputs.iter().flat_map(|of| PlacedRange::of_takes(&of.input, &of.takes));
+        let grown = self.grow(&Vec::from_iter(ranges));
+        for take in inputs.iter_mut().flat_map(|of| &mut of.takes) {
+            let before = grown.iter().filter(|(from, _)| *from <= take.at);
+            take.at += before.map(|(_, bytes)| bytes).sum::<u64>();
+        }
     }
 
     /// The same for ranges of any number of inputs, in the order of the output: from which positions on

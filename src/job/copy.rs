@@ -14,7 +14,7 @@ use crate::input::{
     Bytes, DeflatedMember, Input, Location, StoredMember, Summed, failed_source, failed_stream,
     finish,
 };
-use crate::job::overwrite;
+use crate::job::copying::{TakenInput, all_takes, check_overwrite};
 use crate::output::Prepared;
 use crate::output::layout::Frame;
 use crate::plan::Plan;
@@ -45,7 +45,7 @@ pub(crate) struct Writing<'a> {
     frame: Option<&'a dyn Frame>,
     /// The requests that it would make, where it only counts them; `None` in it where no source must be
     /// asked.
-    counted: Option<Mutex<Option<Announced>>>,
+    counted: Option<&'a Mutex<Option<Announced>>>,
 }
 
 impl<'a> Writing<'a> {
@@ -53,20 +53,20 @@ impl<'a> Writing<'a> {
     /// input may be shared, which must come before the first write.
     pub(crate) fn begin(
         prepared: &'a Prepared,
-        input: &Input,
-        takes: &[Take],
+        inputs: &[TakenInput<'_>],
         progress: &'a Progress,
     ) -> Result<Writing<'a>, Error> {
-        overwrite::check_output(&prepared.output.destination, input, takes)?;
-        let shares = takes.iter().any(|take| take.may_share(input));
-        Writing::of_output(prepared, shares, takes, progress)
+        check_overwrite(inputs, &prepared.output.destination)?;
+        let may_share = |of: &TakenInput<'_>| of.takes.iter().any(|take| take.may_share(&of.input));
+        let shares = inputs.iter().any(may_share);
+        Writing::of_output(prepared, shares, all_takes(inputs), progress)
     }
 
     /// The same for an output that is known to overwrite no input.
-    pub(crate) fn of_output(
+    pub(crate) fn of_output<'t>(
         prepared: &'a Prepared,
         shares: bool,
-        takes: &[Take],
+        takes: impl IntoIterator<Item = &'t Take>,
         progress: &'a Progress,
     ) -> Result<Writing<'a>, Error> {
         let target = WriteTarget::Draft(prepared.create(shares)?);
@@ -113,28 +113,23 @@ impl<'a> Writing<'a> {
         Writing { name, target, workers, progress, frame: None, counted: None }
     }
 
-    /// A job that copies nothing, and counts the requests that copying would make.
-    pub(super) fn counting(workers: &Workers, progress: &'a Progress) -> Writing<'a> {
-        let counted = Some(Mutex::default());
-        Writing {
-            counted,
-            ..Writing::elements(None, WriteTarget::Sink(&NullSink), workers, progress)
-        }
-    }
-
     /// Whether it only counts.
     pub(super) fn is_counting(&self) -> bool {
         self.counted.is_some()
     }
 
-    /// What a job that counts has counted; `None` where no source must be asked.
-    pub(super) fn counted(&self) -> Option<Announced> {
-        *self.counted.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Count the requests for what is taken of an input, where it must be asked for it: a remote file that can
+    /// be read in any order. What is inflated on the way is not counted.
+    pub(super) fn count(&self, input: &Input, takes: &[Take]) -> Result<(), Error> {
+        match input.random().filter(|source| source.request_gap().is_some()) {
+            Some(source) => self.copy_random(input, source.as_ref(), takes),
+            None => Ok(()),
+        }
     }
 
     /// Run transfers, or count their requests.
     fn execute(&self, transfers: &[Transfer<'_>], sink: &dyn Sink) -> Result<(), ExecuteError> {
-        let Some(counted) = &self.counted else {
+        let Some(counted) = self.counted else {
             return execute::run(transfers, sink, &self.workers, self.progress);
         };
         if transfers.iter().any(|transfer| transfer.source.request_gap().is_some()) {
@@ -148,9 +143,9 @@ impl<'a> Writing<'a> {
     }
 
     /// Look at all indices first where copying would not, or where nothing can be taken back.
-    pub(crate) fn check(&self, takes: &[Take]) -> Result<(), Error> {
+    pub(crate) fn check<'t>(&self, takes: impl IntoIterator<Item = &'t Take>) -> Result<(), Error> {
         let is_atomic = self.sink().is_atomic();
-        takes.iter().try_for_each(|take| check_indices(take, &self.workers, is_atomic))
+        takes.into_iter().try_for_each(|take| check_indices(take, &self.workers, is_atomic))
     }
 
     /// Where the bytes go to.
@@ -374,18 +369,24 @@ fn ascend(plans: &[Plan]) -> bool {
     plans.map(|plan| plan.input().byte_bounds()).is_sorted_by(|a, b| a.end <= b.start)
 }
 
-/// The requests that writing would make for elements, where the input must be asked for them: a
-/// remote file that can be read in any order. What is inflated on the way is not counted.
+/// The requests that writing would make for elements of an input.
 ///
 /// # Errors
 /// The first bad position, what kept the indices from being read.
 pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, Error> {
+    count_requests(&Workers::new(1), |job| job.count(input, takes))
+}
+
+/// The requests that `copy` would make for elements; `None` where no source must be asked.
+pub(super) fn count_requests(
+    workers: &Workers,
+    copy: impl FnOnce(&Writing<'_>) -> Result<(), Error>,
+) -> Result<Option<Announced>, Error> {
+    let counted = Mutex::default();
     let progress = Progress::default();
-    let count = Writing::counting(&Workers::new(1), &progress);
-    if let Some(source) = input.random().filter(|source| source.request_gap().is_some()) {
-        count.copy_random(input, source.as_ref(), takes)?;
-    }
-    Ok(count.counted())
+    let job = Writing::elements(None, WriteTarget::Sink(&NullSink), workers, &progress);
+    copy(&Writing { counted: Some(&counted), ..job })?;
+    Ok(counted.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// The plan by which takes of an input that is no pipe are copied to a file, where they do not fit in

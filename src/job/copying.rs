@@ -1,34 +1,55 @@
-//! Jobs that copy what is taken of one input to one output: slices, conversions and gathers.
+//! The job that copies: what is taken of inputs, on its way to one output.
+//!
+//! Slices, conversions and gathers take something of one input, merges and joins of many. They differ in what
+//! fills the output ([`Filling`]), and in nothing else.
 
+use std::fmt::Write;
+use std::ops::Range;
 use std::sync::Arc;
+use std::{iter, slice};
 
+use super::inputs::{InputRef, source_of};
 use super::overwrite::unmap;
+use super::parts::{PartFault, Parts, last_name};
 use super::select::Casts;
 use super::{Job, Planned};
-use crate::dtype::DType;
 use crate::error::{Cause, Error};
-use crate::execute::{Announced, Progress};
+use crate::execute::{Announced, Conversion, OutOfCore, Progress};
 use crate::format::TensorInfo;
 use crate::gather;
 use crate::index::resolve::Selection;
-use crate::input::Input;
+use crate::input::{Input, Location};
 use crate::job::align::shared_bytes;
-use crate::job::copy::{Writing, announced, check_indices, out_of_core};
+use crate::job::copy::{Writing, check_indices, count_requests, out_of_core};
 use crate::job::overwrite;
-use crate::job::parts::{Parts, Taken};
 use crate::job::select::{Select, Selected, select};
-use crate::output::layout::OutputTensor;
 use crate::output::{Becomes, Output, Prepared, Unsaid};
 use crate::permutation::{Permutation, Transposition};
 use crate::region::{IndexTensor, OpenIndex, Region, Take, gathered_axes, gathered_shape};
+use crate::sink::{Destination, Fingerprint};
 
-/// What is taken of one input, on its way to one output.
-pub struct Copying {
-    input: Input,
+/// A range of the positions of an output.
+pub(crate) struct OutputRange<'a> {
+    pub(super) prepared: &'a Prepared,
+    pub(super) range: Range<u64>,
+}
+
+impl<'a> OutputRange<'a> {
+    /// All of them.
+    pub(super) fn whole(prepared: &'a Prepared) -> OutputRange<'a> {
+        OutputRange { prepared, range: 0..u64::MAX }
+    }
+}
+
+/// Is given each input in turn, with what is taken of it.
+pub(crate) type VisitInput<'v> = &'v mut dyn FnMut(&Input, &[Take]) -> Result<(), Error>;
+
+/// What is taken of inputs, on its way to one output.
+pub struct Copying<'a> {
     prepared: Prepared,
-    takes: Vec<Take>,
+    filling: Box<dyn Filling + 'a>,
     /// How many tensors a cast leaves as they are.
-    left: usize,
+    left_uncast: usize,
 }
 
 /// What is taken of the tensors of an input, and what they become.
@@ -78,7 +99,15 @@ impl GatherOptions {
     }
 }
 
-impl Copying {
+impl<'a> Copying<'a> {
+    pub(super) fn new(
+        prepared: Prepared,
+        filling: impl Filling + 'a,
+        left_uncast: usize,
+    ) -> Copying<'a> {
+        Copying { prepared, filling: Box::new(filling), left_uncast }
+    }
+
     /// Slice, convert, trim: what an index takes of one tensor or several.
     ///
     /// # Errors
@@ -87,7 +116,7 @@ impl Copying {
         mut input: Input,
         options: &SliceOptions<'_>,
         output: Output,
-    ) -> Result<Copying, Error> {
+    ) -> Result<Copying<'a>, Error> {
         if options.fields.is_some() {
             let sliced = select(&input, &options.select, &output)?.sliced_numbers();
             input.take_fields(options.fields.as_deref(), &sliced)?;
@@ -95,31 +124,24 @@ impl Copying {
         let selected = select(&input, &options.select, &output)?;
         let several = selected.sliced() > 1;
         let casts = options.casts.clone().of_several(several);
-        let mut left = 0;
         let result = |of: &Selected| -> Result<Sliced, Error> {
-            let sliced = slice(of, options, &casts, &output);
+            let sliced = sliced(of, options, &casts, &output);
             let name = of.tensor.name.as_deref();
             sliced.map_err(|cause| Error::from(cause).of_tensor(name, several))
         };
-        let mut dtypes: Vec<DType> = Vec::new();
-        let preparation = selected.prepare(|of| {
-            let Sliced { becomes, .. } = result(of)?;
-            left += usize::from(of.sliced && casts.leaves(&of.tensor.dtype));
-            if of.sliced && !dtypes.contains(&of.tensor.dtype) {
-                dtypes.push(of.tensor.dtype.clone());
-            }
-            Ok(becomes)
-        })?;
-        options.casts.refuse_unused(dtypes.iter().cloned())?;
+        let preparation = selected.prepare(|of| Ok(result(of)?.becomes))?;
+        casts.refuse_unused(selected.sliced_dtypes())?;
+        let left = casts.count_left(selected.sliced_dtypes());
         let mut prepared = preparation.finish(&input.contents.metadata)?;
-        let mut takes = Vec::with_capacity(selected.len());
+        let mut takes = Vec::new();
         // those that are kept are looked at once more, so that nothing is held of each of a million
         for (of, (to, at)) in selected.iter().zip(prepared.places()) {
             Take::new(to.part, result(&of)?.region, to.conversion, at).push(&mut takes);
         }
-        prepared.align(&input, &mut takes);
         drop(selected);
-        Ok(Copying { input, prepared, takes, left })
+        let mut inputs = vec![TakenInput { input: InputRef::Owned(Box::new(input)), takes }];
+        prepared.align(&mut inputs);
+        Ok(Copying::new(prepared, inputs, left))
     }
 
     /// Gather: what an index tensor names of one tensor.
@@ -132,9 +154,9 @@ impl Copying {
         indices: &IndexTensor,
         options: &GatherOptions,
         output: Output,
-    ) -> Result<Copying, Error> {
+    ) -> Result<Copying<'a>, Error> {
         let GatherOptions { axis, how, casts, .. } = options;
-        casts.refuse_unused(std::iter::once(tensor.dtype.clone()))?;
+        casts.refuse_unused(iter::once(tensor.dtype.clone()))?;
         let (shape, axes) = options.shape(tensor, &indices.info)?;
         let of_tensor = gathered_axes(tensor, &indices.info, *axis, how);
         let becomes = axes.permute(&of_tensor);
@@ -142,36 +164,127 @@ impl Copying {
         let how = gather::Options { order, transpose: Some(axes), ..how.clone() };
         let becomes = Becomes { shape, cast: casts.of(&tensor.dtype)?, axes: becomes };
         let region = || Ok(indices.region(tensor, *axis, &how)?);
-        let (prepared, takes) = single(&input, tensor, becomes, &output, region)?;
-        Ok(Copying { input, prepared, takes, left: 0 })
+        let input = InputRef::Owned(Box::new(input));
+        let (prepared, taken) = single(input, tensor, becomes, &output, region)?;
+        Ok(Copying::new(prepared, vec![taken], 0))
     }
 }
 
-impl Job for Copying {
+/// What fills the elements of an output, any range of it by itself.
+pub(crate) trait Filling {
+    /// Bytes that [`look`](Filling::look) reads.
+    fn looked_at(&self) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    /// Look at what takes long to be known, before anything is written.
+    fn look(&mut self, prepared: &Prepared, progress: &Progress) -> Result<(), Error> {
+        let _ = (prepared, progress);
+        Ok(())
+    }
+
+    /// Make the checks that writing would fail at, besides those of the output itself.
+    fn check(&self, output: &Output) -> Result<(), Error>;
+
+    /// Whether an input is a remote file.
+    fn is_remote(&self) -> bool;
+
+    /// The requests that reading the elements would take, where an input is remote.
+    fn requests(&mut self, prepared: &Prepared) -> Result<Option<Announced>, Error> {
+        if !self.is_remote() {
+            return Ok(None);
+        }
+        let whole = OutputRange::whole(prepared);
+        count_requests(&prepared.output.options.workers, |job| {
+            self.each_input(&whole, &mut |input, takes| job.count(input, takes))
+        })
+    }
+
+    /// All files that any part reads, in order, and the names by which they are known to parts on
+    /// other machines.
+    fn files(&self) -> Result<Vec<(String, Location)>, Error>;
+
+    /// Bytes of elements that go to a range of the output.
+    fn bytes(&self, to: &OutputRange<'_>) -> u64;
+
+    /// Visit each input that gives something to a range of the output, with what is taken of it as it is.
+    fn each_input(&self, to: &OutputRange<'_>, visit: VisitInput<'_>) -> Result<(), Error>;
+
+    /// About how many bytes of elements are read for a range of the output, in whole cache lines.
+    fn reads(&self, to: &OutputRange<'_>) -> Result<u64, Error> {
+        let mut reads = 0;
+        self.each_input(to, &mut |_, takes| {
+            reads += takes.iter().map(Take::reads).sum::<u64>();
+            Ok(())
+        })?;
+        Ok(reads)
+    }
+
+    /// Add all that decides the elements of the output, but for the bytes of the files.
+    fn identify(&self, prepared: &Prepared, work: &mut Fingerprint) -> Result<(), Error> {
+        self.each_input(&OutputRange::whole(prepared), &mut |_, takes| {
+            takes.iter().try_for_each(|take| {
+                // never fails
+                let _ = write!(work, "{:?}", (take.part, take.conversion, take.at));
+                take.region.identify(&mut |bytes| work.add(bytes))
+            })
+        })
+    }
+
+    /// How many bytes of a range of the output would be shared with inputs: `None` where none are.
+    fn shared(&self, to: &OutputRange<'_>) -> Result<Option<u64>, Error> {
+        let mut bytes = 0;
+        self.each_input(to, &mut |input, takes| {
+            bytes += shared_bytes(to.prepared, input, takes).unwrap_or(0);
+            Ok(())
+        })?;
+        Ok((bytes > 0).then_some(bytes))
+    }
+
+    /// The plan of copying what goes to a range of the output, where that does not fit in memory.
+    fn out_of_core(&self, to: &OutputRange<'_>) -> Result<Option<OutOfCore>, Error> {
+        let _ = to;
+        Ok(None)
+    }
+
+    /// Copy the elements that go to a range of the output.
+    fn copy(&mut self, to: &OutputRange<'_>, job: &Writing<'_>) -> Result<(), Error>;
+
+    /// Write the output. It is put in place when all of it is written.
+    fn write(&mut self, prepared: &Prepared, progress: &Progress) -> Result<(), Error>;
+}
+
+impl Job for Copying<'_> {
     fn bytes(&self) -> u64 {
         self.prepared.bytes
     }
 
+    fn looked_at(&self) -> Result<u64, Error> {
+        self.filling.looked_at()
+    }
+
+    fn look(&mut self, progress: &Progress) -> Result<(), Error> {
+        self.filling.look(&self.prepared, progress)
+    }
+
     fn left_uncast(&self) -> usize {
-        self.left
+        self.left_uncast
     }
 
     fn check(&mut self) -> Result<(), Error> {
-        let Output { destination, options, .. } = &self.prepared.output;
         self.prepared.check()?;
-        overwrite::check_output(destination, &self.input, &self.takes)?;
-        self.takes.iter().try_for_each(|take| check_indices(take, &options.workers, false))
+        self.filling.check(&self.prepared.output)
     }
 
     fn describe(&mut self) -> Result<Vec<Planned>, Error> {
-        let shared = shared_bytes(&self.prepared, &self.input, &self.takes);
-        let workers = &self.prepared.output.options.workers;
-        let out_of_core = out_of_core(&self.input, &self.takes, workers)?;
+        let whole = OutputRange::whole(&self.prepared);
+        let shared = self.filling.shared(&whole)?;
+        let out_of_core = self.filling.out_of_core(&whole)?;
         Ok(vec![Planned { out_of_core, ..Planned::new(&self.prepared, shared) }])
     }
 
     fn requests(&mut self) -> Result<Option<Announced>, Error> {
-        announced(&self.input, &self.takes)
+        self.filling.requests(&self.prepared)
     }
 
     fn unsaid(&self) -> Vec<Unsaid> {
@@ -179,37 +292,154 @@ impl Job for Copying {
     }
 
     fn write(&mut self, progress: &Progress) -> Result<(), Error> {
-        let Copying { input, prepared, takes, .. } = self;
-        let job = Writing::begin(prepared, input, takes, progress)?;
-        job.copy(input, takes)?;
-        job.commit()?;
-        let workers = &prepared.output.options.workers;
-        input.random().iter().for_each(|source| unmap(source.as_ref(), workers));
-        Ok(())
+        self.filling.write(&self.prepared, progress)
     }
 
     fn parts(&mut self, count: u64) -> Result<Parts<'_>, Error> {
-        let Copying { input, prepared, takes, .. } = self;
-        Parts::new(prepared, Box::new(Taken { input, takes }), count)
+        Parts::new(&self.prepared, self.filling.as_mut(), count)
+    }
+}
+
+/// An open input, and what is taken of it, in the order of the output.
+pub(crate) struct TakenInput<'a> {
+    pub(crate) input: InputRef<'a>,
+    pub(crate) takes: Vec<Take>,
+}
+
+impl TakenInput<'_> {
+    /// What goes to a range of the output.
+    fn within(&self, range: &Range<u64>) -> Vec<Take> {
+        let first = self.takes.partition_point(|take| take.at + take.bytes() <= range.start);
+        let near = self.takes[first..].iter().take_while(|take| take.at < range.end);
+        near.flat_map(|take| take.within(range)).collect()
+    }
+}
+
+/// What a program takes of a tensor of an input that it holds.
+pub(crate) struct HeldSlice<'a> {
+    pub(crate) input: &'a Input,
+    pub(crate) tensor: &'a TensorInfo,
+    pub(crate) becomes: Becomes,
+    /// The bytes, in the memory order of the output.
+    pub(crate) region: Arc<dyn Region>,
+}
+
+impl HeldSlice<'_> {
+    /// It on its way to position `at` of an output.
+    pub(super) fn take(&self, conversion: Conversion, at: u64) -> Take {
+        Take::new(self.tensor.part(), Arc::clone(&self.region), conversion, at)
+    }
+}
+
+/// Refuse an output that is a descriptor of what is read.
+pub(super) fn check_overwrite(
+    inputs: &[TakenInput<'_>],
+    destination: &Destination,
+) -> Result<(), Error> {
+    let lists = all_takes(inputs).flat_map(|take| take.region.lists());
+    overwrite::check(destination, inputs.iter().map(|of| &*of.input), lists)
+}
+
+pub(super) fn all_takes<'t>(inputs: &'t [TakenInput<'_>]) -> impl Iterator<Item = &'t Take> {
+    inputs.iter().flat_map(|of| &of.takes)
+}
+
+/// Copy from an input that is a pipe, if its owner copies, or can be read in any order.
+fn copy(input: &mut InputRef<'_>, takes: &[Take], job: &Writing<'_>) -> Result<(), Error> {
+    match input {
+        InputRef::Borrowed(input) => job.copy_random(input, source_of(input)?.as_ref(), takes),
+        InputRef::Owned(input) => job.copy(input, takes),
+    }
+}
+
+impl Filling for Vec<TakenInput<'_>> {
+    fn check(&self, output: &Output) -> Result<(), Error> {
+        check_overwrite(self, &output.destination)?;
+        all_takes(self).try_for_each(|take| check_indices(take, &output.options.workers, false))
+    }
+
+    fn is_remote(&self) -> bool {
+        self.iter().any(|of| matches!(of.input.location, Location::Remote(_)))
+    }
+
+    fn files(&self) -> Result<Vec<(String, Location)>, Error> {
+        let mut files = Vec::new();
+        for TakenInput { input, .. } in self {
+            let unfit = || Error::file(&input.location, PartFault::NotAFile);
+            files.extend(input.files().ok_or_else(unfit)?);
+        }
+        let lists = all_takes(self).flat_map(|take| take.region.lists());
+        files.extend(lists.filter_map(|list| Some(Location::Path(list.path()?.to_owned()))));
+        files.dedup();
+        Ok(files.into_iter().map(|file| (last_name(&file.as_path()), file)).collect())
+    }
+
+    fn bytes(&self, to: &OutputRange<'_>) -> u64 {
+        self.iter().flat_map(|of| of.within(&to.range)).map(|take| take.bytes()).sum()
+    }
+
+    fn each_input(&self, to: &OutputRange<'_>, visit: VisitInput<'_>) -> Result<(), Error> {
+        self.iter().try_for_each(|of| {
+            if to.range == (0..u64::MAX) {
+                visit(&of.input, &of.takes)
+            } else {
+                visit(&of.input, &of.within(&to.range))
+            }
+        })
+    }
+
+    fn out_of_core(&self, to: &OutputRange<'_>) -> Result<Option<OutOfCore>, Error> {
+        let workers = &to.prepared.output.options.workers;
+        let mut plan = None;
+        self.each_input(to, &mut |input, takes| {
+            let of_input = out_of_core(input, takes, workers)?;
+            plan = plan.take().or(of_input);
+            Ok(())
+        })?;
+        Ok(plan)
+    }
+
+    fn copy(&mut self, to: &OutputRange<'_>, job: &Writing<'_>) -> Result<(), Error> {
+        self.iter_mut().try_for_each(|of| {
+            let takes = of.within(&to.range);
+            job.check(&takes)?;
+            copy(&mut of.input, &takes, job)
+        })
+    }
+
+    fn write(&mut self, prepared: &Prepared, progress: &Progress) -> Result<(), Error> {
+        let job = Writing::begin(prepared, self, progress)?;
+        for TakenInput { input, takes } in self.iter_mut() {
+            copy(input, takes, &job)?;
+        }
+        job.commit()?;
+        let workers = &prepared.output.options.workers;
+        for of in self.iter() {
+            if let (InputRef::Owned(_), Some(source)) = (&of.input, of.input.random()) {
+                unmap(source.as_ref(), workers);
+            }
+        }
+        Ok(())
     }
 }
 
 /// The place of one tensor in an output, and what is taken for it.
-pub(crate) fn single(
-    input: &Input,
+pub(crate) fn single<'a>(
+    input: InputRef<'a>,
     tensor: &TensorInfo,
     becomes: Becomes,
     output: &Output,
     region: impl FnOnce() -> Result<Arc<dyn Region>, Cause>,
-) -> Result<(Prepared, Vec<Take>), Error> {
-    let mut prepared = output.prepare(input, tensor, becomes)?;
+) -> Result<(Prepared, TakenInput<'a>), Error> {
+    let mut prepared = output.prepare(&input, tensor, becomes)?;
     let region = region()?;
-    let take =
-        |(to, at): (OutputTensor, u64)| Take::new(to.part, Arc::clone(&region), to.conversion, at);
-    let takes = prepared.places().map(take);
-    let mut takes: Vec<Take> = takes.collect();
-    prepared.align(input, &mut takes);
-    Ok((prepared, takes))
+    let takes = prepared
+        .places()
+        .map(|(to, at)| Take::new(to.part, Arc::clone(&region), to.conversion, at))
+        .collect();
+    let mut taken = TakenInput { input, takes };
+    prepared.align(slice::from_mut(&mut taken));
+    Ok((prepared, taken))
 }
 
 /// What becomes of a tensor, and what of it is taken.
@@ -219,7 +449,7 @@ struct Sliced {
 }
 
 /// What becomes of a tensor that is sliced, or only kept.
-fn slice(
+fn sliced(
     Selected { tensor, sliced, .. }: &Selected,
     options: &SliceOptions<'_>,
     casts: &Casts,

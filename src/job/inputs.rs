@@ -52,19 +52,19 @@ pub(super) struct Looked<T> {
     kept: Option<Box<Input>>,
 }
 
-/// An input that is held, or was opened again.
-pub(super) enum Lent<'a> {
-    Held(&'a Input),
-    Again(Box<Input>),
+/// An input of somebody else's, or one that was opened for this job alone.
+pub(crate) enum InputRef<'a> {
+    Borrowed(&'a Input),
+    Owned(Box<Input>),
 }
 
-impl Deref for Lent<'_> {
+impl Deref for InputRef<'_> {
     type Target = Input;
 
     fn deref(&self) -> &Input {
         match self {
-            Lent::Held(input) => input,
-            Lent::Again(input) => input,
+            InputRef::Borrowed(input) => input,
+            InputRef::Owned(input) => input,
         }
     }
 }
@@ -173,15 +173,15 @@ impl<'a> Inputs<'a> {
     }
 
     /// The input with that number, opened again where it is not held.
-    pub(super) fn lend(&self, number: usize) -> Result<Lent<'_>, Error> {
+    pub(super) fn lend(&self, number: usize) -> Result<InputRef<'_>, Error> {
         match self.held.get(&number) {
-            Some(input) => Ok(Lent::Held(input)),
+            Some(input) => Ok(InputRef::Borrowed(input)),
             None => {
                 let location = &self.locations[number];
                 let small = location.path().and_then(|path| path.metadata().ok());
                 let small = small.is_some_and(|metadata| metadata.len() < SMALL);
                 let io = if small { IoMode::Read } else { IoMode::Auto };
-                Ok(Lent::Again(Box::new(self.open_one(number, io)?)))
+                Ok(InputRef::Owned(Box::new(self.open_one(number, io)?)))
             }
         }
     }
@@ -196,7 +196,7 @@ impl<'a> Inputs<'a> {
     pub(super) fn check_overwrite(&self, output: &Destination) -> Result<(), Error> {
         if overwrite::overwrites(output)? {
             for number in 0..self.locations.len() {
-                overwrite::check_input(output, &*self.lend(number)?)?;
+                overwrite::check(output, [&*self.lend(number)?], [])?;
             }
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! Jobs: what is done with inputs and outputs.
 //!
 //! A [`Job`] is checked, described, written, or divided in parts. [`Copying`] takes what an index or an
-//! index tensor names of one input to an output, [`Joining`] and [`Merging`] make one output of many inputs,
-//! [`Split`] several of one; [`Editing`] changes a file, [`Reducing`] makes one element of each slice of one.
+//! index tensor names of one input to an output, or makes one output of many inputs (joins and merges),
+//! [`Split`] makes several of one; [`Editing`] changes a file, [`Reducing`] makes one element of each slice of one.
 //! Comparisons, statistics and pictures read a selection once. [`Parts`] divides an output among processes.
 
 use crate::dtype::DType;
@@ -35,13 +35,14 @@ pub use align::{shareable_bytes, shared_bytes};
 pub use compare::{CompareFault, CompareOptions, Compared, Comparing, Differences};
 pub(crate) use copy::{Writing, in_scratch};
 pub use copy::{announced, out_of_core};
-pub(crate) use copying::single;
 pub use copying::{Copying, GatherOptions, SliceOptions};
+pub(crate) use copying::{HeldSlice, TakenInput, single};
 pub use edit::{EditFault, EditedSlice, Editing, Original, ScatterOptions};
-pub use join::{Along, JoinFault, JoinOptions, Joining};
-pub(crate) use join::{JoinedSlice, join_slices};
+pub(crate) use inputs::InputRef;
+pub(crate) use join::join_slices;
+pub use join::{Along, JoinFault, JoinOptions};
 pub(crate) use merge::merge_slices;
-pub use merge::{MergeFault, MergeOptions, Merging, NumberedRename, Wins};
+pub use merge::{MergeFault, MergeOptions, NumberedRename, Wins};
 pub use operand::Operand;
 pub use parts::{PartFault, Parts};
 #[cfg(feature = "cli")]

@@ -14,47 +14,32 @@ use crate::error::{Error, FileName, InputIsOutput};
 use crate::execute::Workers;
 use crate::format::TensorInfo;
 use crate::input::{Bytes, Input, failed_source};
-use crate::region::{GatheredList, Take};
+use crate::region::GatheredList;
 use crate::sink;
 use crate::sink::{Destination, InPlaceFile, SinkError};
 use crate::source::{Advice, FileId, Source, SourceError, mapped_pages};
 
-/// Refuse an output that is a descriptor of a file that is read.
+/// Refuse an output that is a descriptor of a file that is read: an input, or a list of positions.
 ///
 /// # Errors
 /// [`InputIsOutput`](crate::error::InputIsOutput).
-pub(crate) fn check_output(
+pub(crate) fn check<'a>(
     destination: &Destination,
-    input: &Input,
-    takes: &[Take],
+    inputs: impl IntoIterator<Item = &'a Input>,
+    lists: impl IntoIterator<Item = &'a GatheredList>,
 ) -> Result<(), Error> {
     let Some(output) = overwritten(destination)? else { return Ok(()) };
-    if let Bytes::Random(source) = &input.bytes {
-        check_source(output, source.as_ref(), || file_of(input, output))?;
+    for input in inputs {
+        if let Bytes::Random(source) = &input.bytes {
+            check_source(output, source.as_ref(), || file_of(input, output))?;
+        }
     }
-    let mut lists = takes.iter().flat_map(|take| take.region.lists());
-    lists.try_for_each(|list| check_list(output, list))
-}
-
-/// The same for lists of an index.
-pub(crate) fn check_lists<'a>(
-    destination: &Destination,
-    mut lists: impl Iterator<Item = &'a GatheredList>,
-) -> Result<(), Error> {
-    let Some(output) = overwritten(destination)? else { return Ok(()) };
-    lists.try_for_each(|list| check_list(output, list))
-}
-
-fn check_list(output: FileId, list: &GatheredList) -> Result<(), Error> {
-    match &list.file {
-        Some(file) => check_source(output, list.source.as_ref(), || file.clone()),
-        None => Ok(()),
+    for list in lists {
+        if let Some(file) = &list.file {
+            check_source(output, list.source.as_ref(), || file.clone())?;
+        }
     }
-}
-
-/// The same for a single input.
-pub(crate) fn check_input(destination: &Destination, input: &Input) -> Result<(), Error> {
-    check_output(destination, input, &[])
+    Ok(())
 }
 
 /// Whether an output overwrites the bytes of a file as it is written.
@@ -75,10 +60,10 @@ fn check_source(
 ) -> Result<(), Error> {
     let places = source.places(0..source.len());
     let places = places.map_err(|error| Error::file(name(), error))?;
-    match places.iter().any(|place| place.file == output) {
-        true => Err(Error::file(name(), InputIsOutput)),
-        false => Ok(()),
+    if places.iter().any(|place| place.file == output) {
+        return Err(Error::file(name(), InputIsOutput));
     }
+    Ok(())
 }
 
 /// The name of the file of an input that is `file`: of a sharded checkpoint, one of several.
@@ -108,10 +93,10 @@ pub(crate) fn check_in_place(
     let failed = |error: SourceError| failed_source(&input.location, error);
     let places = source.places(tensor.data()).map_err(failed)?;
     let id = file.id().map_err(|error| Error::file(input.file_name(tensor), error))?;
-    match id.is_some_and(|id| places.iter().any(|place| place.overlaps(id, written))) {
-        true => Err(Error::file(input.file_name(tensor), EditFault::Overlap)),
-        false => Ok(()),
+    if id.is_some_and(|id| places.iter().any(|place| place.overlaps(id, written))) {
+        return Err(Error::file(input.file_name(tensor), EditFault::Overlap));
     }
+    Ok(())
 }
 
 // Unmapping an input at the end of a job.

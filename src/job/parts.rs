@@ -11,8 +11,7 @@
 //!   parts         │ 0     │ 1     │ 2     │ 3 │
 //! ```
 //!
-//! What fills the output is [`Divisible`]: what is taken of one input, here, or a join
-//! (`join/part.rs`).
+//! What fills the output ([`Filling`]) can fill any range of it by itself.
 
 use std::fmt::Write;
 use std::fs::Metadata;
@@ -24,12 +23,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{Error, Fault, FileName};
-use crate::execute::{OutOfCore, Progress, Workers};
-use crate::input::{Input, Location};
-use crate::job::align::shared_bytes;
-use crate::job::copy::{WriteTarget, Writing, failed_sink, out_of_core};
+use crate::execute::{OutOfCore, Progress};
+use crate::input::Location;
+use crate::job::copy::{WriteTarget, Writing, failed_sink};
+use crate::job::copying::{Filling, OutputRange};
 use crate::output::Prepared;
-use crate::region::Take;
 use crate::sink::{
     Begun, Destination, Draft, Fingerprint, FixedFrame, InputId, JobRecord, Look, Part, PartSink,
     PartSize, PartsError, SinkError, Unchanged,
@@ -37,42 +35,10 @@ use crate::sink::{
 use crate::source::remote::RemoteVersion;
 use crate::source::{OpenError, remote, sample};
 
-/// What fills the elements of an output, any range of it by itself.
-pub(crate) trait Divisible {
-    /// Bytes of elements that go to a range of the output.
-    fn bytes(&self, range: &Range<u64>) -> u64;
-
-    /// About how many bytes of elements are read for that, in whole cache lines.
-    fn reads(&self, range: &Range<u64>) -> Result<u64, Error>;
-
-    /// All files that any part reads, in order, and the names by which they are known to parts on
-    /// other machines.
-    fn files(&self) -> Result<Vec<(String, Location)>, Error>;
-
-    /// Add all that decides the elements of the output, but for the bytes of the files.
-    fn identify(&self, work: &mut Fingerprint) -> Result<(), Error>;
-
-    /// Bytes of these that would be shared with an input: `None` where the file systems share none.
-    fn shared(&self, range: &Range<u64>, prepared: &Prepared) -> Result<Option<u64>, Error>;
-
-    /// The plan of copying these, where they do not fit in memory.
-    fn out_of_core(
-        &self,
-        range: &Range<u64>,
-        workers: &Workers,
-    ) -> Result<Option<OutOfCore>, Error> {
-        let _ = (range, workers);
-        Ok(None)
-    }
-
-    /// Copy the elements that go to a range of the output.
-    fn copy(&mut self, range: &Range<u64>, job: &Writing<'_>) -> Result<(), Error>;
-}
-
 /// An output that is cut into parts.
 pub struct Parts<'a> {
     prepared: &'a Prepared,
-    work: Box<dyn Divisible + 'a>,
+    filling: &'a mut (dyn Filling + 'a),
     count: u64,
     path: &'a Path,
     frame: FixedFrame,
@@ -89,7 +55,7 @@ impl<'a> Parts<'a> {
     /// [`PartFault::NotFixed`], [`PartFault::Compressed`]; an output that is no file.
     pub(crate) fn new(
         prepared: &'a Prepared,
-        work: Box<dyn Divisible + 'a>,
+        filling: &'a mut (dyn Filling + 'a),
         count: u64,
     ) -> Result<Parts<'a>, Error> {
         let output = &prepared.output;
@@ -108,7 +74,7 @@ impl<'a> Parts<'a> {
         let start = prepared.places().next().map_or(0, |(_, start)| start);
         let end = prepared.places().last().map_or(0, |(last, start)| start + last.bytes);
         let span = start..end;
-        Ok(Parts { prepared, work, count: count.max(1), path, frame, len, span })
+        Ok(Parts { prepared, filling, count: count.max(1), path, frame, len, span })
     }
 
     /// Where part `index` begins in the file; where the last one ends, for `index` = `count`.
@@ -130,9 +96,13 @@ impl<'a> Parts<'a> {
         self.cut(index)..self.cut(index + 1)
     }
 
+    fn part(&self, index: u64) -> OutputRange<'_> {
+        OutputRange { prepared: self.prepared, range: self.range(index) }
+    }
+
     /// Bytes of elements that part `index` writes.
     pub fn bytes(&self, index: u64) -> u64 {
-        self.work.bytes(&self.range(index))
+        self.filling.bytes(&self.part(index))
     }
 
     /// About how many bytes of elements part `index` reads, in whole cache lines.
@@ -140,7 +110,7 @@ impl<'a> Parts<'a> {
     /// # Errors
     /// An input of a join that cannot be opened again.
     pub fn reads(&self, index: u64) -> Result<u64, Error> {
-        self.work.reads(&self.range(index))
+        self.filling.reads(&self.part(index))
     }
 
     /// How many bytes of part `index` would be shared with an input: `None` where none are.
@@ -148,7 +118,7 @@ impl<'a> Parts<'a> {
     /// # Errors
     /// An input of a join that cannot be opened again.
     pub fn shared(&self, index: u64) -> Result<Option<u64>, Error> {
-        self.work.shared(&self.range(index), self.prepared)
+        self.filling.shared(&self.part(index))
     }
 
     /// The plan of copying part `index`, where it does not fit in memory.
@@ -156,7 +126,7 @@ impl<'a> Parts<'a> {
     /// # Errors
     /// An index tensor that cannot be read.
     pub fn out_of_core(&self, index: u64) -> Result<Option<OutOfCore>, Error> {
-        self.work.out_of_core(&self.range(index), &self.prepared.output.options.workers)
+        self.filling.out_of_core(&self.part(index))
     }
 
     /// Write part `index`, unless it is complete. Whoever completes the last part puts the output
@@ -165,15 +135,15 @@ impl<'a> Parts<'a> {
     /// # Errors
     /// [`PartFault`]; those of [`Job::write`](crate::job::Job::write).
     pub fn write(&mut self, index: u64, progress: &Progress) -> Result<(), Error> {
-        let files = self.work.files()?;
+        let files = self.filling.files()?;
         let inputs = self.inputs(files)?;
         let range = self.range(index);
-        let size = PartSize { bytes: self.work.bytes(&range), total: self.prepared.bytes, range };
-        let range = size.range.clone();
+        let size =
+            PartSize { bytes: self.bytes(index), total: self.prepared.bytes, range: range.clone() };
         let mut work = Fingerprint::default();
         // never fails
         let _ = write!(work, "{:?}", self.frame);
-        self.work.identify(&mut work)?;
+        self.filling.identify(self.prepared, &mut work)?;
         let ids = inputs.iter().map(|input| input.id().clone()).collect();
         let job = JobRecord::new(self.count, self.len, ids, work.to_string());
         let output = &self.prepared.output;
@@ -202,7 +172,7 @@ impl<'a> Parts<'a> {
             &output.options.workers,
             progress,
         );
-        self.work.copy(&range, &writing)?;
+        self.filling.copy(&OutputRange { prepared: self.prepared, range }, &writing)?;
         writing.commit()
     }
 
@@ -225,68 +195,6 @@ impl<'a> Parts<'a> {
             }
         };
         files.into_iter().map(input).collect()
-    }
-}
-
-/// What is taken of one input.
-pub(crate) struct Taken<'a> {
-    pub(crate) input: &'a mut Input,
-    pub(crate) takes: &'a [Take],
-}
-
-impl Taken<'_> {
-    /// What goes to a range of the output.
-    fn within(&self, range: &Range<u64>) -> Vec<Take> {
-        let first = self.takes.partition_point(|take| take.at + take.bytes() <= range.start);
-        let near = self.takes[first..].iter().take_while(|take| take.at < range.end);
-        near.flat_map(|take| take.within(range)).collect()
-    }
-}
-
-impl Divisible for Taken<'_> {
-    fn bytes(&self, range: &Range<u64>) -> u64 {
-        self.within(range).iter().map(Take::bytes).sum()
-    }
-
-    fn reads(&self, range: &Range<u64>) -> Result<u64, Error> {
-        Ok(self.within(range).iter().map(Take::reads).sum())
-    }
-
-    fn files(&self) -> Result<Vec<(String, Location)>, Error> {
-        let files = self.input.files();
-        let unfit = || Error::file(&self.input.location, PartFault::NotAFile);
-        let mut files = files.ok_or_else(unfit)?;
-        let lists = self.takes.iter().flat_map(|take| take.region.lists());
-        files.extend(lists.filter_map(|list| Some(Location::Path(list.path()?.to_owned()))));
-        files.dedup();
-        Ok(files.into_iter().map(|file| (last_name(&file.as_path()), file)).collect())
-    }
-
-    fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {
-        for take in self.takes {
-            // never fails
-            let _ = write!(work, "{:?}", (take.part, take.conversion, take.at));
-            take.region.identify(&mut |bytes| work.add(bytes))?;
-        }
-        Ok(())
-    }
-
-    fn shared(&self, range: &Range<u64>, prepared: &Prepared) -> Result<Option<u64>, Error> {
-        Ok(shared_bytes(prepared, self.input, &self.within(range)))
-    }
-
-    fn out_of_core(
-        &self,
-        range: &Range<u64>,
-        workers: &Workers,
-    ) -> Result<Option<OutOfCore>, Error> {
-        out_of_core(self.input, &self.within(range), workers)
-    }
-
-    fn copy(&mut self, range: &Range<u64>, job: &Writing<'_>) -> Result<(), Error> {
-        let takes = self.within(range);
-        job.check(&takes)?;
-        job.copy(self.input, &takes)
     }
 }
 

@@ -152,7 +152,7 @@ impl<'a> Drawing<'a> {
         options: SinkOptions,
         progress: &Progress,
     ) -> Result<(), Error> {
-        overwrite::check_input(destination, input)?;
+        overwrite::check(destination, [input], [])?;
         let failed = |error: SinkError| Error::file(destination, error);
         let sink = sink::create(destination, options).map_err(failed)?;
         let mut written = SinkWriter { sink: sink.as_ref(), at: 0, error: None };

@@ -91,7 +91,11 @@ impl Reducing {
     /// Refuse an output that overwrites what is read, and indices that are bad.
     fn check_inputs(&self, takes: &[Take]) -> Result<(), Error> {
         let Output { destination, options, .. } = &self.prepared.output;
-        overwrite::check_output(destination, &self.input, takes)?;
+        overwrite::check(
+            destination,
+            [&self.input],
+            takes.iter().flat_map(|it| it.region.lists()),
+        )?;
         takes.iter().try_for_each(|take| check_indices(take, &options.workers, false))
     }
 }

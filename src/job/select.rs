@@ -79,6 +79,12 @@ impl SelectedTensors<'_> {
         sliced.map(|(number, _)| number).collect()
     }
 
+    /// The dtypes of those that the index applies to.
+    pub(super) fn sliced_dtypes(&self) -> impl Iterator<Item = DType> + Clone + '_ {
+        let sliced = self.numbers().filter(|(_, sliced)| *sliced);
+        sliced.map(|(number, _)| self.input.contents.tensors.at(number).dtype)
+    }
+
     /// The number of each, and whether the index applies to it.
     fn numbers(&self) -> impl Iterator<Item = (usize, bool)> + Clone + '_ {
         let fates = self.fates.iter().enumerate().filter(|(_, fate)| **fate != Fate::LeftOut);

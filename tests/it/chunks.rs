@@ -112,7 +112,7 @@ fn input(path: &Path, (tensor, source): (TensorInfo, Arc<dyn Source>)) -> Input 
 }
 
 /// What a job writes of both tensors, whole and in three parts: four times the same.
-fn same(extension: &str, make: &dyn Fn(Input, Output) -> Copying) -> Vec<u8> {
+fn same(extension: &str, make: &dyn Fn(Input, Output) -> Copying<'static>) -> Vec<u8> {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
     fs::write(path("input"), [7]).unwrap();

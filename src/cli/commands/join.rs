@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tslice::index::resolve::Rules;
 use tslice::input::{Location, OpenOptions};
-use tslice::job::{Along, JoinOptions, Joining, MergeOptions, Merging, NumberedRename, Wins};
+use tslice::job::{Along, Copying, JoinOptions, MergeOptions, NumberedRename, Wins};
 
 use super::super::args::MergeArgs;
 use super::index::Index;
@@ -41,7 +41,7 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         workers,
     };
     let failed = |error| index.failure(error);
-    let mut job = Joining::new(&locations, options, output).map_err(failed)?;
+    let mut job = Copying::join(&locations, options, output).map_err(failed)?;
     output::run(&mut job, to, &share, failed)
 }
 
@@ -74,7 +74,7 @@ pub(super) fn run_merge(args: &MergeArgs) -> Result<(), Failure> {
         casts: index::casts(cast)?,
         workers,
     };
-    let mut job = Merging::new(&locations, options, output)?;
+    let mut job = Copying::merge(&locations, options, output)?;
     output::run(&mut job, to, &share, Failure::from)
 }
 

@@ -96,7 +96,7 @@ impl Original {
         open.read_as.iter().try_for_each(|other| input.read_as(other))?;
         let original = Original { input, file, len, patch, copy, header, options };
         if let Some(copy) = original.copy() {
-            overwrite::check_input(copy, &original.input)?;
+            overwrite::check(copy, [&original.input], [])?;
             original.check_name(copy)?;
         }
         Ok(original)
@@ -223,7 +223,7 @@ impl Original {
         written: &Range<u64>,
     ) -> Result<(), Error> {
         match (&self.copy, &self.patch, &input.bytes) {
-            (Some(copy), ..) => overwrite::check_input(copy, input),
+            (Some(copy), ..) => overwrite::check(copy, [input], []),
             (None, Some(patch), Bytes::Random(source)) => {
                 overwrite::check_in_place(patch, written, input, tensor, source.as_ref())
             }

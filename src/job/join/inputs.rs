@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::super::edit::conversion;
 use super::super::select::{Axes, Casts};
 use super::JoinFault;
-use super::write::PartStep;
+use super::group::PartStep;
 use crate::cast::{Cast, CastError, Casting, result_type};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
@@ -14,7 +14,7 @@ use crate::execute::Workers;
 use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
 use crate::input::{Input, Location, OpenOptions};
-use crate::job::inputs::{Inputs, Lent};
+use crate::job::inputs::{InputRef, Inputs};
 use crate::job::select::{Select, select};
 use crate::output::{Becomes, LayoutFault, Output, Prepared};
 use crate::region::OpenIndex;
@@ -165,7 +165,10 @@ impl<'a> Joined<'a> {
     }
 
     /// The input with that number, with what is copied of each joined tensor.
-    pub(super) fn lend_checked(&self, number: usize) -> Result<(Lent<'_>, Vec<ChosenPart>), Error> {
+    pub(super) fn lend_checked(
+        &self,
+        number: usize,
+    ) -> Result<(InputRef<'_>, Vec<ChosenPart>), Error> {
         let input = self.inputs.lend(number)?;
         let chosen = self.choose(number, &input)?;
         let joins = self.tensors.iter().filter_map(|target| target.join.as_ref());

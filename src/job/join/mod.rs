@@ -4,10 +4,9 @@
 //! 1. [`Joined::open`] reads the header of every input, several at a time, and checks that all
 //!    fit together (`inputs`). Few inputs stay open; of many only the length along the joined axis
 //!    is kept, and they are opened again when they are copied.
-//! 2. [`Joined::check`] compares the tensors that are taken once, byte for byte (`same`).
-//! 3. [`Joined::write`] copies group by group: as many inputs as may be open at a time (`write`).
-//!    [`Joined::parts`] cuts that in parts, of which each process writes one (`part`): what a part has
-//!    of each input is arithmetic (`bands`, `place`).
+//! 2. Tensors that are taken once are compared, byte for byte (`same`).
+//! 3. All is copied group by group: as many inputs as may be open at a time (`write`, `group`). What a range of
+//!    the output has of each input is arithmetic (`place`).
 //!
 //! `join` is a maker of pieces too. It cuts the *output*, and fills each piece from all the inputs
 //! that it touches: with rows of 32 bytes in each of a thousand files, what is written is still 256 KiB
@@ -24,27 +23,23 @@
 //! (`sink/scratch.rs`).
 
 use inputs::Joined;
-use part::JoinedParts;
-use place::whole;
 
-use super::parts::Parts;
-use super::{Job, Planned};
+use super::copying::Copying;
 use crate::dtype::DType;
 use crate::error::{Error, Fault};
-use crate::execute::{Announced, Progress};
 use crate::input::Location;
-use crate::output::{Output, Prepared, Unsaid};
+use crate::output::Output;
 use crate::shape::AsTuple;
 
+mod group;
 mod inputs;
-mod part;
 mod place;
 mod same;
 mod slices;
 mod write;
 
 pub use inputs::{Along, JoinOptions};
-pub(crate) use slices::{JoinedSlice, join_slices};
+pub(crate) use slices::join_slices;
 
 /// Why inputs do not fit together. The error names the file of the input at fault.
 #[derive(Debug, thiserror::Error)]
@@ -135,72 +130,24 @@ pub enum JoinFault {
 
 impl Fault for JoinFault {}
 
-/// Inputs on their way to one output: NumPy's concatenate and stack.
-pub struct Joining<'a> {
-    joined: Joined<'a>,
-    prepared: Prepared,
-}
-
-impl<'a> Joining<'a> {
-    /// Read the headers of all inputs, check that they fit together, and give the tensors of the
-    /// output their places.
+impl<'a> Copying<'a> {
+    /// NumPy's concatenate and stack: read the headers of all inputs, check that they fit together, and give
+    /// the tensors of the output their places.
     ///
     /// # Errors
     /// [`JoinFault`](crate::job::JoinFault) for the first input that does not fit; a cast that no
     /// tensor needs; dtypes that the output lacks.
-    pub fn new(
+    pub fn join(
         locations: &'a [Location],
         options: JoinOptions<'a>,
         output: Output,
-    ) -> Result<Joining<'a>, Error> {
+    ) -> Result<Copying<'a>, Error> {
         let several = output.format.holds_several;
         let joined = Joined::open(locations, options, output.options.order);
         let joined = joined.map_err(|error| error.of_several(several))?;
         joined.options.casts.refuse_unused(joined.dtypes())?;
         let prepared = joined.prepare(&output)?;
-        Ok(Joining { joined, prepared })
-    }
-}
-
-impl Job for Joining<'_> {
-    fn bytes(&self) -> u64 {
-        self.prepared.bytes
-    }
-
-    fn left_uncast(&self) -> usize {
-        self.joined.left_uncast()
-    }
-
-    fn looked_at(&self) -> Result<u64, Error> {
-        self.joined.rest_bytes()
-    }
-
-    fn look(&mut self, progress: &Progress) -> Result<(), Error> {
-        self.joined.check(&self.prepared, progress)
-    }
-
-    fn describe(&mut self) -> Result<Vec<Planned>, Error> {
-        let shared = self.joined.shared(&whole(&self.prepared), &self.prepared)?;
-        Ok(vec![Planned::new(&self.prepared, shared)])
-    }
-
-    fn requests(&mut self) -> Result<Option<Announced>, Error> {
-        self.joined.announced(&self.prepared)
-    }
-
-    fn unsaid(&self) -> Vec<Unsaid> {
-        self.prepared.unsaid.clone()
-    }
-
-    fn write(&mut self, progress: &Progress) -> Result<(), Error> {
-        self.joined.write(&self.prepared, progress)
-    }
-
-    fn parts(&mut self, count: u64) -> Result<Parts<'_>, Error> {
-        Parts::new(
-            &self.prepared,
-            Box::new(JoinedParts { joined: &mut self.joined, prepared: &self.prepared }),
-            count,
-        )
+        let left = joined.left_uncast();
+        Ok(Copying::new(prepared, joined, left))
     }
 }

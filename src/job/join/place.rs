@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::execute::Conversion;
 use crate::index::resolve::Selection;
 use crate::input::Input;
+use crate::job::copying::OutputRange;
 use crate::output::Prepared;
 use crate::output::layout::OutputTensor;
 use crate::region::{Region, Take};
@@ -37,7 +38,8 @@ impl Place {
 
 /// The places of all tensors, of which a range of the output is wanted. An element at the end of
 /// the range belongs to the next one.
-pub(super) fn places(prepared: &Prepared, range: &Range<u64>) -> Vec<Place> {
+pub(super) fn places(to: &OutputRange<'_>) -> Vec<Place> {
+    let OutputRange { prepared, range } = to;
     let place = |(target, (entry, start)): (usize, (OutputTensor, u64))| {
         let (bytes, item_bits) = (entry.bytes, entry.dtype.item_bits());
         let unit = if item_bits.is_multiple_of(8) { (item_bits / 8).max(1) } else { 1 };
@@ -53,7 +55,7 @@ pub(super) fn places(prepared: &Prepared, range: &Range<u64>) -> Vec<Place> {
 
 /// The places of all tensors, of which all is wanted.
 pub(super) fn whole(prepared: &Prepared) -> Vec<Place> {
-    places(prepared, &(0..u64::MAX))
+    places(&OutputRange::whole(prepared))
 }
 
 /// Where a tensor goes that is joined.

@@ -65,17 +65,52 @@ pub(super) struct Union<'a> {
     taken: Vec<u32>,
     /// New names.
     renamed: HashMap<usize, String>,
-    metadata: BTreeMap<String, Text>,
+    metadata: MetadataUnion<'a>,
     /// The first text that contradicts one of an earlier input.
     contradiction: Option<Error>,
     /// What has a name in an input, and cannot be read.
     unreadable: Vec<Hidden>,
 }
 
-/// A text of the metadata, and the number of the input that has it.
-struct Text {
-    value: String,
-    input: usize,
+/// The metadata of several inputs: texts, and where each is from.
+#[derive(Default)]
+pub(super) struct MetadataUnion<'a> {
+    texts: BTreeMap<String, (String, &'a Location)>,
+}
+
+impl<'a> MetadataUnion<'a> {
+    /// Add those of the next input. Returns the error of the first text that the output has, and that
+    /// contradicts one of an earlier input, where no input `wins`.
+    pub(super) fn add(
+        &mut self,
+        location: &'a Location,
+        metadata: &BTreeMap<String, String>,
+        wins: Option<Wins>,
+        output: &Output,
+    ) -> Option<Error> {
+        let mut contradiction = None;
+        for (key, value) in metadata {
+            match (self.texts.get(key), wins) {
+                (Some((other, first)), None) if other != value && output.needs_metadata(key) => {
+                    contradiction.get_or_insert_with(|| {
+                        let [key, value, other] = [key, value, other].map(String::clone);
+                        let first = FileName::from(*first);
+                        Error::file(location, MergeFault::Metadata { key, value, other, first })
+                    });
+                }
+                (Some(_), None | Some(Wins::First)) => {}
+                (None, _) | (Some(_), Some(Wins::Last)) => {
+                    self.texts.insert(key.clone(), (value.clone(), location));
+                }
+            }
+        }
+        contradiction
+    }
+
+    /// The texts of the output.
+    pub(super) fn texts(&self) -> BTreeMap<String, String> {
+        self.texts.iter().map(|(key, (value, _))| (key.clone(), value.clone())).collect()
+    }
 }
 
 /// What has a name in an input, and cannot be read.
@@ -139,7 +174,7 @@ impl<'a> Union<'a> {
             firsts: vec![0],
             taken: Vec::new(),
             renamed: HashMap::new(),
-            metadata: BTreeMap::new(),
+            metadata: MetadataUnion::default(),
             contradiction: None,
             unreadable: Vec::new(),
         };
@@ -173,24 +208,9 @@ impl<'a> Union<'a> {
         }
         self.firsts.push(tensors.len());
         self.unreadable.extend(seen.unreadable);
-        for (key, value) in seen.metadata {
-            match (self.metadata.get(&key), self.options.wins) {
-                (Some(known), None) if known.value != value && output.needs_metadata(&key) => {
-                    let fault = MergeFault::Metadata {
-                        other: known.value.clone(),
-                        first: FileName::from(&self.inputs.locations[known.input]),
-                        key,
-                        value,
-                    };
-                    let error = || Error::file(&self.inputs.locations[number], fault);
-                    self.contradiction.get_or_insert_with(error);
-                }
-                (Some(_), None | Some(Wins::First)) => {}
-                (None, _) | (Some(_), Some(Wins::Last)) => {
-                    self.metadata.insert(key, Text { value, input: number });
-                }
-            }
-        }
+        let location = &self.inputs.locations[number];
+        let found = self.metadata.add(location, &seen.metadata, self.options.wins, output);
+        self.contradiction = self.contradiction.take().or(found);
     }
 
     /// The numbers of the tensors that are meant, ascending.
@@ -388,7 +408,6 @@ impl<'a> Union<'a> {
             let pushed = preparation.push(name, &tensor, number, becomes);
             pushed.map_err(|error| self.failed(number, error.cause))?;
         }
-        let metadata = self.metadata.iter().map(|(key, text)| (key.clone(), text.value.clone()));
-        preparation.finish(&metadata.collect())
+        preparation.finish(&self.metadata.texts())
     }
 }

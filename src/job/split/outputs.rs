@@ -1,6 +1,7 @@
 //! The outputs of a split: prepared and checked one by one, written together.
 
 use std::ops::Range;
+use std::slice;
 use std::sync::Arc;
 
 use super::super::copy::{failed_sink, in_scratch};
@@ -12,9 +13,11 @@ use crate::error::{Cause, Error};
 use crate::execute::{Announced, Progress, Workers};
 use crate::format::{TensorInfo, Tensors};
 use crate::index::resolve::Selection;
-use crate::input::{Bytes, Input};
+use crate::input::{Bytes, Input, Location};
 use crate::job::align::shared_bytes;
-use crate::job::copy::{Writing, forward};
+use crate::job::copy::{Writing, count_requests, forward};
+use crate::job::copying::TakenInput;
+use crate::job::inputs::InputRef;
 use crate::job::select::{Select, select};
 use crate::output::layout::Frame;
 use crate::output::{Becomes, LayoutFault, Output, Prepared, Unsaid, WriteOptions};
@@ -287,25 +290,26 @@ impl Job for Split<'_> {
     }
 
     fn requests(&mut self) -> Result<Option<Announced>, Error> {
-        let progress = Progress::default();
-        let job = Writing::counting(&self.options.write.workers, &progress);
-        let source = self.inputs[0].random().filter(|source| source.request_gap().is_some());
-        let Some(source) = source else { return Ok(None) };
-        let batch = SeveralSinks::batch(self.count);
-        let mut first = 0;
-        while first < self.count {
-            let end = self.count.min(first.saturating_add(batch));
-            let mut takes = Vec::new();
-            for number in first..end {
-                let (_, of_one) = self.part(number)?;
-                // what lists choose is there already
-                let remote = of_one.into_iter().filter(|(source, _)| *source == 0);
-                takes.extend(remote.map(|(_, take)| take));
-            }
-            job.copy_random(&self.inputs[0], source.as_ref(), &takes)?;
-            first = end;
+        if !matches!(self.inputs[0].location, Location::Remote(_)) {
+            return Ok(None);
         }
-        Ok(job.counted())
+        let batch = SeveralSinks::batch(self.count);
+        count_requests(&self.options.write.workers, |job| {
+            let mut first = 0;
+            while first < self.count {
+                let end = self.count.min(first.saturating_add(batch));
+                let mut takes = Vec::new();
+                for number in first..end {
+                    let (_, of_one) = self.part(number)?;
+                    // what lists choose is there already
+                    let remote = of_one.into_iter().filter(|(source, _)| *source == 0);
+                    takes.extend(remote.map(|(_, take)| take));
+                }
+                job.count(&self.inputs[0], &takes)?;
+                first = end;
+            }
+            Ok(())
+        })
     }
 
     fn unsaid(&self) -> Vec<Unsaid> {
@@ -335,12 +339,14 @@ impl Together for Split<'_> {
 
     fn part(&self, number: u64) -> Result<(Prepared, Vec<(usize, Take)>), Error> {
         let mut prepared = self.prepare(number)?;
-        let (sources, mut takes): (Vec<usize>, Vec<Take>) =
-            self.takes(number, &prepared)?.into_iter().unzip();
-        if !sources.contains(&1) {
-            prepared.align(&self.inputs[0], &mut takes);
+        let takes = self.takes(number, &prepared)?;
+        if takes.iter().any(|(source, _)| *source == 1) {
+            return Ok((prepared, takes));
         }
-        Ok((prepared, sources.into_iter().zip(takes).collect()))
+        let takes = takes.into_iter().map(|(_, take)| take).collect();
+        let mut taken = TakenInput { input: InputRef::Borrowed(&self.inputs[0]), takes };
+        prepared.align(slice::from_mut(&mut taken));
+        Ok((prepared, taken.takes.into_iter().map(|take| (0, take)).collect()))
     }
 
     fn copy(

@@ -1,0 +1,263 @@
+//! Joining what the inputs of a group give to the output: as many neighbouring inputs as may be open at a time,
+//! read as one source.
+//!
+//! Small parts are joined piece by piece ([`Join`]); a large part of a single row, one whose layout is
+//! another than the output's, and one that is gathered go by themselves.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::super::edit::conversion;
+use super::place::{Cell, JoinedPlace, Place};
+use crate::cast::Cast;
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::execute::{Conversion, StridedSink, Transfer, Workers};
+use crate::input::failed_source;
+use crate::job::copy::{Writing, written_to_scratch};
+use crate::job::inputs::{InputRef, source_of};
+use crate::join::{Join, JoinPart};
+use crate::plan::{Plan, Tiling};
+use crate::region::Take;
+use crate::runs::{Axis, Runs};
+use crate::sink::WriteOrder;
+use crate::source::{ConcatSource, Source};
+use crate::view::View;
+
+/// Parts of a single row of at least this many bytes are copied by themselves.
+const LARGE: u64 = 1 << 20;
+
+/// Inputs that are open at the same time.
+#[derive(Default)]
+pub(super) struct Group<'a> {
+    inputs: Vec<InGroup<'a>>,
+    /// The bytes of all of them.
+    source: ConcatSource,
+}
+
+/// An input of a group.
+struct InGroup<'a> {
+    number: usize,
+    input: InputRef<'a>,
+    bytes: Arc<dyn Source>,
+    /// Where its bytes begin in those of the group.
+    base: u64,
+    /// What it gives to each tensor.
+    parts: Vec<JoinedPart>,
+}
+
+/// What an input gives to a joined tensor.
+pub(super) struct JoinedPart {
+    /// All of it, as if the tensor had nothing else.
+    pub(super) take: Take,
+    pub(super) step: PartStep,
+}
+
+impl<'a> Group<'a> {
+    /// Add the input of this number, with what it gives to each tensor.
+    pub(super) fn push(
+        &mut self,
+        number: usize,
+        input: InputRef<'a>,
+        parts: Vec<JoinedPart>,
+    ) -> Result<(), Error> {
+        let bytes = source_of(&input)?;
+        let base = self.source.push(input.location.to_string(), Arc::clone(&bytes));
+        let base = base.map_err(|error| failed_source(&input.location, error))?;
+        self.inputs.push(InGroup { number, input, bytes, base, parts });
+        Ok(())
+    }
+
+    /// Copy what the inputs give to these tensors.
+    pub(super) fn copy(&self, job: &Writing<'_>, tensors: &[JoinedPlace<'_>]) -> Result<(), Error> {
+        for (at, tensor) in tensors.iter().enumerate() {
+            for band in &tensor.bands {
+                let mut cells = Cells::new(job, &self.source, tensor.row);
+                for from in &self.inputs {
+                    if let Some(cell) = tensor.cell(from.number, band) {
+                        cells.copy(from, &from.parts[at], &cell, tensor.place.conversion)?;
+                    }
+                }
+                cells.flush()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Put a tensor together in a temporary file, which `fill` fills as if it were the output, and copy that there.
+pub(super) fn through_scratch(
+    to: &Writing<'_>,
+    place: &Place,
+    workers: &Workers,
+    fill: impl FnOnce(&Writing<'_>, &Place) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let first = Place { start: 0, ..place.clone() };
+    let source = written_to_scratch(place.bytes, &[], workers, |job| fill(job, &first))?;
+    let runs = Runs { offset: 0, axes: vec![], run: place.bytes };
+    let pieces = Join::new(vec![JoinPart::of_runs(runs, 1)], 1, place.bytes, 1);
+    let conversion = Conversion::None;
+    to.transfer(&Transfer { source: &source, pieces: &pieces, conversion, at: place.start })
+}
+
+/// What inputs of a group give to a band, one after the other; neighbours are copied together.
+struct Cells<'a> {
+    job: &'a Writing<'a>,
+    /// The bytes of the group.
+    source: &'a ConcatSource,
+    /// Bytes of a row of the output.
+    row: u64,
+    pending: Pending,
+}
+
+impl<'a> Cells<'a> {
+    fn new(job: &'a Writing<'a>, source: &'a ConcatSource, row: u64) -> Cells<'a> {
+        Cells { job, source, row, pending: Pending::default() }
+    }
+
+    /// Copy what an input gives, whose parts of other bands are taken with it; `first` is what elements of
+    /// the first input go through.
+    fn copy(
+        &mut self,
+        from: &InGroup<'_>,
+        JoinedPart { take, step }: &JoinedPart,
+        cell: &Cell,
+        first: Conversion,
+    ) -> Result<(), Error> {
+        let (swap_width, conversion) = step.part_conversion(first);
+        let any_order = self.job.sink().order() == WriteOrder::Any;
+        let (at, rows) = (take.at + cell.at, cell.rows);
+        let dense =
+            conversion.input_bytes(cell.dense.start)..conversion.input_bytes(cell.dense.end);
+        if self.pending.conversion != conversion {
+            self.flush()?;
+        }
+        match take.region.strided() {
+            Some(view) if !(is_alone(view, &dense, rows) && (rows == 1 || any_order)) => {
+                let runs = view.runs().clone();
+                let runs = Runs { offset: runs.offset + from.base as i64, ..runs };
+                let part = JoinPart::of_runs(runs, swap_width).within(dense);
+                self.pending.push(at, rows, conversion, part);
+                return Ok(());
+            }
+            _ => self.flush()?,
+        }
+        if rows == 1 {
+            let takes = take.window(cell.dense.clone(), at);
+            return self.job.copy_random(&from.input, from.bytes.as_ref(), &takes);
+        }
+        let axes = vec![Axis { len: rows, stride: self.row as i64 }];
+        let rows = Runs { offset: at as i64, axes, run: cell.run };
+        let sink = StridedSink::new(self.job.sink(), &rows);
+        let takes = take.window(cell.dense.clone(), 0);
+        self.job.run(&sink, &from.input, from.bytes.as_ref(), &takes)
+    }
+
+    /// Copy the parts that wait.
+    fn flush(&mut self) -> Result<(), Error> {
+        let Pending { parts, at, rows, conversion } = std::mem::take(&mut self.pending);
+        if parts.is_empty() {
+            return Ok(());
+        }
+        // of the elements as they are before the conversion
+        let row_stride = conversion.input_bytes(self.row);
+        let pieces = Join::new(parts, rows, row_stride, conversion.unit());
+        self.job.transfer(&Transfer { source: self.source, pieces: &pieces, conversion, at })
+    }
+}
+
+/// Neighbouring parts that wait to be copied together.
+#[derive(Default)]
+struct Pending {
+    parts: Vec<JoinPart<'static>>,
+    /// Where the first of them goes, in bytes.
+    at: u64,
+    /// How many rows they have.
+    rows: u64,
+    /// What their elements go through.
+    conversion: Conversion,
+}
+
+impl Pending {
+    /// Add a part, which goes to `at`: beside the one before it, if there is one.
+    fn push(&mut self, at: u64, rows: u64, conversion: Conversion, part: JoinPart<'static>) {
+        if self.parts.is_empty() {
+            (self.at, self.rows, self.conversion) = (at, rows, conversion);
+        }
+        self.parts.push(part);
+    }
+}
+
+/// Whether a range of a part is better copied by itself than together with its neighbours.
+fn is_alone(view: &View, dense: &Range<u64>, rows: u64) -> bool {
+    let transposed = || Plan::tiled(view.runs(), 1, Tiling::MAPPED).is_relayout();
+    is_large(dense) && (rows == 1 || transposed())
+}
+
+/// Whether a range of a part is copied by itself where it is one row.
+pub(super) fn is_large(dense: &Range<u64>) -> bool {
+    dense.end - dense.start >= LARGE
+}
+
+/// What the elements of an input go through.
+#[derive(Clone, Copy)]
+pub(super) enum PartStep {
+    /// What those of the first do, after so many bytes were reversed together: of the same type, in
+    /// another byte order at most.
+    AsFirst(usize),
+    /// A cast of their own, to the dtype that those of the first have afterwards.
+    Own(Cast),
+}
+
+impl PartStep {
+    /// What elements of a dtype go through that is that of the first input but for its byte order.
+    pub(super) fn as_first(dtype: &DType, first: &DType) -> Option<PartStep> {
+        match conversion(dtype, first) {
+            Ok(Conversion::SwapBytes { width }) => Some(PartStep::AsFirst(width)),
+            Ok(_) => Some(PartStep::AsFirst(1)),
+            Err(_) => None,
+        }
+    }
+
+    /// The dtype of elements that are of another type than those of the first input.
+    pub(super) fn other_dtype(self) -> Option<DType> {
+        match self {
+            PartStep::AsFirst(_) => None,
+            PartStep::Own(cast) => Some(cast.from()),
+        }
+    }
+
+    /// A cast of its own, beside a first input whose elements are `first` in its file. It is to their
+    /// byte order, which what those go through may change, be it a cast to the other order.
+    pub(super) fn own(cast: Cast, first: &DType) -> PartStep {
+        PartStep::Own(cast.with_order_of(first))
+    }
+
+    /// What its elements go through, where those of the first input go through `first`.
+    pub(super) fn conversion(self, first: Conversion) -> Conversion {
+        let cast = match (self, first) {
+            (PartStep::AsFirst(1), _) => return first,
+            (PartStep::AsFirst(width), Conversion::None) => {
+                return Conversion::swap_bytes(width);
+            }
+            (PartStep::AsFirst(_), Conversion::SwapBytes { .. }) => return Conversion::None,
+            (PartStep::AsFirst(_), Conversion::Cast(cast)) => cast.of_swapped(),
+            (PartStep::Own(cast), Conversion::Cast(theirs)) => cast.with_order_of(&theirs.to()),
+            (PartStep::Own(cast), Conversion::SwapBytes { .. }) => cast.to_swapped(),
+            (PartStep::Own(cast), Conversion::None) => cast,
+        };
+        match cast.swap_width() {
+            Some(width) => Conversion::swap_bytes(width),
+            None => Conversion::Cast(cast),
+        }
+    }
+
+    /// How the bytes of a part are read, where those of the first input go through `first`:
+    /// how many are reversed together, and what all parts that are copied with it go through.
+    fn part_conversion(self, first: Conversion) -> (usize, Conversion) {
+        match self {
+            PartStep::AsFirst(width) => (width, first),
+            PartStep::Own(_) => (1, self.conversion(first)),
+        }
+    }
+}
