@@ -121,6 +121,15 @@ impl Error {
         }
     }
 
+    /// Name the file that it is about, where it names none itself.
+    #[must_use]
+    pub(crate) fn in_file(self, file: impl Into<FileName>) -> Error {
+        match self.file {
+            Some(_) => self,
+            None => Error { tensor: self.tensor, ..Error::file(file, self.cause) },
+        }
+    }
+
     /// Name the tensor that it is about, if it has a name and is one of several.
     #[must_use]
     pub(crate) fn of_tensor(self, name: Option<&str>, several: bool) -> Error {

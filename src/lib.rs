@@ -135,8 +135,6 @@ pub mod source;
 #[doc(hidden)]
 pub mod statistics;
 #[doc(hidden)]
-pub mod text;
-#[doc(hidden)]
 pub mod view;
 
 mod crc;

@@ -218,7 +218,7 @@ const AT_ONCE: u64 = 256 << 10;
 /// The bytes of the file that a take is, where one read brings them and nothing else is to be done: it is not worth
 /// planning more for a row.
 fn plain(input: &Input, source: &dyn Source, take: &Take) -> Option<Range<u64>> {
-    let is_checked = !(input.stored.is_empty() && input.deflated.is_empty());
+    let is_checked = !(input.container.stored.is_empty() && input.container.deflated.is_empty());
     if is_checked || take.conversion != Conversion::None || source.request_gap().is_some() {
         return None;
     }

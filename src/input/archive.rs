@@ -1,21 +1,83 @@
-//! A zip archive as one space of positions: its stored members where they lie, its deflated ones behind
-//! them, as if the archive went on with the inflated bytes.
+//! Zip archives, whose members tell what they are: a `.npz` (an array a member), PyTorch's `.pt`, or a `.zarr`.
+//!
+//! An archive is one space of positions: stored members lie where they are, and deflated ones follow the
+//! archive, as if it went on with the inflated bytes.
 
+use std::io::{ErrorKind, Read};
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::bytes::kept;
+use super::looks::extension;
+use super::open::{InputFormat, RecognisedFile};
+use super::opened::{Container, Input, Unreadable};
+use super::options::{Location, OpenOptions};
+use super::{torch, zarr};
+use crate::crc::{CrcReader, PiecesCrc, shifted};
 use crate::error::Error;
-use crate::format::Contents;
-use crate::format::npz::Member;
-use crate::input::{Bytes, DeflatedMember, Input, Location, failed_source};
-use crate::source::{ConcatSource, DeflatedRange, InflatedSource, Source, SourceError};
+use crate::execute::{FillError, Pieces, ReadFrom, VisitRange};
+use crate::format::npz::{self, Member, MemberFault, Members, NpzError};
+use crate::format::torch::TorchFolder;
+use crate::format::{Contents, Foreign, Format, FormatError, TensorInfo, Tensors, npy};
+use crate::runs::Runs;
+use crate::source::{
+    ConcatSource, DeflatedRange, InflateReader, InflatedSource, Reader, Source, SourceError,
+};
+
+/// Archives begin alike: that one is a `.npz` is known when its members are.
+pub(super) const FORMAT: InputFormat =
+    InputFormat { format: Format::Npz, begins: npz::begins, open };
+
+/// Read what an archive holds. One that comes through a pipe is kept in a temporary file.
+fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
+    let RecognisedFile { location, bytes, options, progress } = file;
+    if extension(location) == "distcp" {
+        return Err(FormatError::Foreign(Foreign::Distcp).into());
+    }
+    let bytes = kept(bytes, progress)?;
+    let members = npz::members(bytes.as_ref())?;
+    let archive = Archive::new(Arc::clone(&bytes))?;
+    let opened = open_members(location, archive, members, options);
+    // a file cut short in the meantime is the reason for whatever its members seem to be
+    bytes.verify()?;
+    opened
+}
+
+fn open_members(
+    location: &Location,
+    archive: Archive,
+    members: Members,
+    options: &OpenOptions,
+) -> Result<Input, Error> {
+    // an archive without members is an .npz of no arrays
+    if members.is_empty() || members.has_arrays() {
+        return open_arrays(location, archive, members, options.two_sums);
+    }
+    if zarr::is_archive(&members) {
+        return zarr::open_archive(location, archive, members, options);
+    }
+    match TorchFolder::find(&members) {
+        Some(folder) if !folder.is_script(&members) => {
+            torch::open(location, archive, &folder, &members)
+        }
+        Some(_) => Err(FormatError::Foreign(Foreign::TorchScript).into()),
+        None => Err(FormatError::Foreign(Foreign::Zip).into()),
+    }
+}
 
 /// An archive, and as many of its deflated members as have been placed behind it.
-pub(super) struct Archive<'a> {
-    pub(super) location: &'a Location,
+pub(super) struct Archive {
     /// The archive itself.
     pub(super) bytes: Arc<dyn Source>,
     joined: ConcatSource,
     deflated: Vec<DeflatedMember>,
+}
+
+/// A deflated member of an archive, and the position of its first inflated byte.
+pub(crate) struct DeflatedMember {
+    pub(crate) start: u64,
+    pub(crate) bytes: Arc<InflatedSource>,
 }
 
 /// Where the bytes of a member are.
@@ -23,25 +85,24 @@ pub(super) struct Archive<'a> {
 pub(super) struct MemberStart {
     /// The part of the input: 0 for the archive itself.
     pub(super) part: usize,
-    /// The position of its first byte.
     pub(super) start: u64,
 }
 
-impl<'a> Archive<'a> {
-    pub(super) fn new(
-        location: &'a Location,
-        bytes: Arc<dyn Source>,
-    ) -> Result<Archive<'a>, Error> {
+impl Archive {
+    fn new(bytes: Arc<dyn Source>) -> Result<Archive, SourceError> {
         let mut joined = ConcatSource::default();
-        let pushed = joined.push("archive".to_owned(), Arc::clone(&bytes));
-        pushed.map_err(|error| failed_source(location, error))?;
-        Ok(Archive { location, bytes, joined, deflated: Vec::new() })
+        joined.push("archive".to_owned(), Arc::clone(&bytes))?;
+        Ok(Archive { bytes, joined, deflated: Vec::new() })
     }
 
     /// The bytes of a deflated member.
     pub(super) fn range(&self, member: &Member<'_>) -> DeflatedRange {
-        let (archive, range) = (Arc::clone(&self.bytes), member.data.clone());
-        DeflatedRange { archive, range, len: member.len, crc: member.crc }
+        DeflatedRange {
+            archive: Arc::clone(&self.bytes),
+            range: member.data.clone(),
+            len: member.len,
+            crc: member.crc,
+        }
     }
 
     /// The place of a member; a deflated one, whose bytes are `range`, is put behind the others.
@@ -61,9 +122,198 @@ impl<'a> Archive<'a> {
     }
 
     /// The input, with these tensors.
-    pub(super) fn into_input(self, contents: Contents) -> Input {
-        let Archive { location, bytes, joined, deflated } = self;
-        let bytes = Bytes::Random(if deflated.is_empty() { bytes } else { Arc::new(joined) });
-        Input { deflated, ..Input::of_file(location, bytes, contents) }
+    pub(super) fn into_input(self, location: &Location, contents: Contents) -> Input {
+        let Archive { bytes, joined, deflated } = self;
+        let bytes = if deflated.is_empty() { bytes } else { Arc::new(joined) };
+        let mut input = Input::of_source(location, bytes, contents);
+        input.container.deflated = deflated;
+        input
+    }
+}
+
+/// Read the headers of the arrays in a `.npz`; one that cannot be read leaves the others. Other members are left
+/// alone. A member of which the archive says two CRC-32s cannot be read, unless `two_sums` are allowed.
+fn open_arrays(
+    location: &Location,
+    mut archive: Archive,
+    mut members: Members,
+    two_sums: bool,
+) -> Result<Input, Error> {
+    let bytes = Arc::clone(&archive.bytes);
+    members.keep_arrays();
+    let is_inflated = |member: &Member<'_>| member.deflated && member.refused.is_none();
+    let compressed = members.iter().filter(is_inflated);
+    let compressed: Vec<DeflatedRange> = compressed.map(|it| archive.range(&it)).collect();
+    let mut ranges = compressed.iter();
+    let mut inflater = None;
+    let mut unreadable = Vec::new();
+    let mut stored = Vec::with_capacity(members.len() - compressed.len());
+    let mut tensors = Tensors::default();
+    for member in members.iter() {
+        let name = member.name.strip_suffix(".npy").unwrap_or(member.name).to_owned();
+        let range = if is_inflated(&member) { ranges.next() } else { None };
+        let read = if member.two_sums && member.refused.is_none() && !two_sums {
+            Err(NpzError::TwoSums.into())
+        } else {
+            read_array(bytes.as_ref(), &member, range, &mut inflater)
+        };
+        let (tensor, crc) = match read {
+            Ok(read) => read,
+            // np.load looks at a member when it is asked for
+            Err(error @ (FormatError::Npy(_) | FormatError::Npz(_) | FormatError::Member(_))) => {
+                unreadable.push(Unreadable::new(name, error));
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let MemberStart { part, start } = archive.place(&member, range)?;
+        // a deflated one is checked while it is inflated
+        if range.is_none() && tensor.bytes() > 0 {
+            let start = start + tensor.data().start;
+            stored.push(StoredMember { start, bytes: tensor.bytes(), crc });
+        }
+        tensors.push(&TensorInfo { name: Some(name), ..tensor.placed(part, start) });
+    }
+    let input = archive.into_input(location, Contents::of(Format::Npz, tensors));
+    let container = Container { stored, unreadable, ..input.container };
+    Ok(Input { container, ..input })
+}
+
+/// The array in a member, by its header, and the CRC-32 that its elements must have, where the member is
+/// stored. A deflated one, whose bytes are `range`, is read by an inflater that is kept for the next.
+fn read_array<'a>(
+    archive: &dyn Source,
+    member: &Member<'_>,
+    range: Option<&'a DeflatedRange>,
+    inflater: &mut Option<InflateReader<'a>>,
+) -> Result<(TensorInfo, u32), FormatError> {
+    if let Some(&fault) = member.refused {
+        return Err(fault.into());
+    }
+    let mut head = CrcReader::new(Reader::at(archive, member.data.start).take(member.len));
+    let contents = match (range, &mut *inflater) {
+        (None, _) => npy::read(&mut head),
+        (Some(range), Some(inflater)) => {
+            inflater.restart(range);
+            npy::read(inflater)
+        }
+        (Some(range), none) => npy::read(none.insert(range.stream())),
+    };
+    let contents = contents.map_err(|error| match error {
+        FormatError::HeaderCutShort { expected, found } => {
+            MemberFault::Header { expected, found }.into()
+        }
+        FormatError::Empty | FormatError::Unrecognised => MemberFault::NoArray.into(),
+        // what inflates says so of damaged bytes
+        FormatError::Io(error) if range.is_some() && error.kind() == ErrorKind::InvalidData => {
+            MemberFault::Deflated.into()
+        }
+        error => error,
+    })?;
+    member.check_array(contents.expected_len())?;
+    // a .npy holds one array
+    let tensor = contents.tensors.at(0);
+    let crc = member.crc ^ shifted(head.crc(), tensor.bytes());
+    if range.is_none() && tensor.bytes() == 0 && crc != 0 {
+        return Err(MemberFault::Crc.into());
+    }
+    Ok((tensor, crc))
+}
+
+/// A member that lies in the archive as it is.
+pub(crate) struct StoredMember {
+    /// The position of its first element in the archive.
+    pub(crate) start: u64,
+    /// Bytes of its elements, at least 1.
+    pub(crate) bytes: u64,
+    /// The CRC-32 that they must have, if its header is what it was when it was read.
+    pub(crate) crc: u32,
+}
+
+impl StoredMember {
+    /// The one among members in the order of the archive whose elements are exactly this range.
+    pub(crate) fn find<'m>(
+        members: &'m [StoredMember],
+        range: &Range<u64>,
+    ) -> Option<&'m StoredMember> {
+        let at = members.binary_search_by_key(&range.start, |member| member.start).ok()?;
+        members.get(at).filter(|member| range.end - range.start == member.bytes)
+    }
+}
+
+impl Input {
+    /// The error of a stored member whose bytes are damaged.
+    pub(crate) fn damaged(&self, member: &StoredMember) -> Error {
+        let mut tensors = self.contents.tensors.iter();
+        let at = |tensor: &TensorInfo| Some(tensor.data()).filter(|data| !data.is_empty());
+        let found = tensors.find(|tensor| at(tensor).is_some_and(|it| it.start == member.start));
+        let name = found.and_then(|tensor| tensor.name).unwrap_or_default() + ".npy";
+        Error::file(&self.location, Member::damaged(&name))
+    }
+}
+
+/// Pieces that are a range of the input, and the CRC-32 of what passes through the buffers.
+///
+/// Nothing is read for it. Bytes that the output shares with the archive don't pass, and there is a CRC only when
+/// all have.
+pub(crate) struct Summed<'p> {
+    pieces: &'p dyn Pieces,
+    /// Bytes of the range.
+    bytes: u64,
+    crc: PiecesCrc,
+    /// How many bytes have passed.
+    passed: AtomicU64,
+}
+
+impl<'p> Summed<'p> {
+    /// Pieces whose [range](Pieces::range) has so many bytes.
+    pub(crate) fn new(pieces: &'p dyn Pieces, bytes: u64) -> Summed<'p> {
+        Summed { pieces, bytes, crc: PiecesCrc::default(), passed: AtomicU64::new(0) }
+    }
+
+    /// The CRC-32 of the range, if all of it has passed.
+    pub(crate) fn crc(&self) -> Option<u32> {
+        (self.passed.load(Ordering::Acquire) == self.bytes).then(|| self.crc.get())
+    }
+}
+
+impl Pieces for Summed<'_> {
+    fn bytes(&self) -> u64 {
+        self.pieces.bytes()
+    }
+
+    fn count(&self) -> u64 {
+        self.pieces.count()
+    }
+
+    fn output(&self, number: u64) -> Runs {
+        self.pieces.output(number)
+    }
+
+    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
+        self.pieces.fill(number, from, out)?;
+        // the output is the range, so that a piece has the same place in both
+        let (at, len) = (self.pieces.output(number).offset as u64, out.len() as u64);
+        if let Some(follow) = self.bytes.checked_sub(at + len) {
+            self.crc.add(out, follow);
+            self.passed.fetch_add(len, Ordering::AcqRel);
+        }
+        Ok(())
+    }
+
+    fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
+        self.pieces.needs(number, gap, visit)
+    }
+
+    fn work(&self) -> u64 {
+        self.pieces.work()
+    }
+
+    fn range(&self) -> Option<Range<u64>> {
+        self.pieces.range()
+    }
+
+    fn sparse_range(&self) -> Option<Range<u64>> {
+        self.pieces.sparse_range()
     }
 }

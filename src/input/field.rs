@@ -1,4 +1,5 @@
-//! Fields of structured dtypes: one in place of the items, or several side by side.
+//! Fields of structured dtypes: one in place of the items, or several side by side; and elements that are read
+//! as another dtype of the same size, as by NumPy's `view`.
 //!
 //! A tensor whose fields are taken is a tensor like any other, with the dtype of the field, its axes
 //! behind those of the items, and longer strides.
@@ -6,10 +7,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::choose::positions;
+use super::opened::Input;
 use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::error::{Error, Fault};
 use crate::format::{Annotated, Chunks, Storage, StorageKind, TensorInfo};
-use crate::input::Input;
 use crate::shape::{MAX_NDIM, Order, contiguous_strides};
 use crate::source::{Source, SourceError};
 
@@ -262,6 +264,98 @@ pub enum FieldFault {
 }
 
 impl Fault for FieldFault {}
+
+/// What the elements of tensors are read as that the input says to be something else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadAs {
+    /// The dtype.
+    pub dtype: DType,
+    /// Names or globs of the tensors; empty for all.
+    pub tensors: Vec<String>,
+    /// Fields that are taken afterwards ([`Input::take_fields`]): the dtype is that of their elements.
+    pub fields: Option<String>,
+}
+
+/// Elements cannot be read as another dtype, whose elements are not as long.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "as {given}: its elements have {} bits, those of the file's {theirs} {}",
+    given.item_bits(),
+    theirs.item_bits()
+)]
+pub struct ReadAsFault {
+    /// The dtype that was given.
+    pub given: DType,
+    /// The dtype of the file.
+    pub theirs: DType,
+}
+
+impl Fault for ReadAsFault {}
+
+impl Input {
+    /// Read elements as what they are said to be. A name that no tensor has is told by who chooses tensors.
+    pub(crate) fn read_as(&mut self, other: &ReadAs) -> Result<(), Error> {
+        let ReadAs { dtype, tensors, fields } = other;
+        let own = &self.contents.tensors;
+        let count = own.len();
+        let means_all = tensors.is_empty() || own.names().any(|it| it.is_none());
+        let mut numbers: Vec<usize> = if means_all {
+            (0..count).collect()
+        } else {
+            let names = own.names().map(Option::unwrap_or_default);
+            let of = |pattern| positions(names.clone(), std::slice::from_ref(pattern));
+            tensors.iter().flat_map(of).flatten().collect()
+        };
+        numbers.sort_unstable();
+        numbers.dedup();
+        let excluded = self.excluded().unwrap_or_default();
+        numbers.retain(|number| excluded.binary_search(number).is_err());
+        for number in numbers {
+            let mut tensor = self.contents.tensors.at(number);
+            let read = match fields.as_deref() {
+                Some(names) => fields_as(&tensor.dtype, names, dtype).map(|it| tensor.dtype = it),
+                None => read_as(&mut tensor, dtype),
+            };
+            read.map_err(|fault| self.failed_tensor(&tensor, count > 1, fault))?;
+            Arc::make_mut(&mut self.contents.tensors).replace(number, &tensor);
+        }
+        Ok(())
+    }
+}
+
+/// Read the elements of a tensor as another dtype of the same size.
+pub(crate) fn read_as(tensor: &mut TensorInfo, given: &DType) -> Result<(), ReadAsFault> {
+    tensor.dtype = viewed(&tensor.dtype, given)?;
+    Ok(())
+}
+
+fn viewed(theirs: &DType, given: &DType) -> Result<DType, ReadAsFault> {
+    if theirs.item_bits() != given.item_bits() {
+        return Err(ReadAsFault { given: given.clone(), theirs: theirs.clone() });
+    }
+    Ok(given.clone())
+}
+
+/// A structure in which the elements of fields are another dtype; fields that it lacks are told by who takes
+/// them.
+fn fields_as(dtype: &DType, names: &str, given: &DType) -> Result<DType, ReadAsFault> {
+    let Some(structure) = dtype.structure() else { return Ok(dtype.clone()) };
+    let mut structure = structure.clone();
+    let is_one = structure.fields.iter().any(|field| field.has_name(names));
+    let (names, inner) = match names.split_once('.') {
+        Some((name, inner)) if !is_one && !names.contains(',') => (vec![name], Some(inner)),
+        _ if is_one => (vec![names], None),
+        _ => (names.split(',').map(str::trim).collect(), None),
+    };
+    let is_meant = |field: &&mut Field| names.iter().any(|name| field.has_name(name));
+    for field in structure.fields.iter_mut().filter(is_meant) {
+        field.dtype = match inner {
+            Some(inner) => fields_as(&field.dtype, inner, given)?,
+            None => viewed(&field.dtype, given)?,
+        };
+    }
+    Ok(DType::Npy(NpyType::Structure(Arc::new(structure))))
+}
 
 #[cfg(test)]
 mod tests {

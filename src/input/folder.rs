@@ -8,11 +8,11 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::open::UseOfIndex;
+use super::options::{Location, UseOfIndex};
+use super::sharded::ShardsFault;
 use crate::error::{Error, FileName};
 use crate::format::shards::{MAX_INDEX, ShardIndex};
 use crate::format::{Foreign, FormatError};
-use crate::input::{Location, ShardsFault};
 use crate::source::remote::{Address, FolderEntry};
 use crate::source::{NO_WAIT, remote};
 

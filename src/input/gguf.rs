@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::open::{InputFormat, OpenOptions, RecognisedFile, UseOfIndex};
+use super::bytes::{first_bytes, kept, open_bytes};
+use super::open::{InputFormat, RecognisedFile};
+use super::opened::{Absent, Container, GgufPart, Input, PartFile};
+use super::options::{Location, OpenOptions, UseOfIndex};
 use crate::error::{Error, Fault};
 use crate::format::gguf::{GgufError, GgufHeader, SplitPlace};
 use crate::format::{Contents, Format, FormatError, Tensors, first_repeated, gguf};
-use crate::input::single::kept;
-use crate::input::{Absent, Bytes, GgufPart, Input, Location, PartFile, failed_source, single};
-use crate::source;
-use crate::source::{ConcatSource, IoMode, Source};
+use crate::source::{ConcatSource, IoMode, Opened, Source};
 
 /// llama.cpp's `.gguf`.
 pub(super) const FORMAT: InputFormat =
@@ -18,91 +18,90 @@ pub(super) const FORMAT: InputFormat =
 /// Read the header of a file, and open the others of its model, if there are any.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, options, progress } = file;
-    let source = kept(location, bytes, progress)?;
-    let header = read_header(location, source.as_ref())?;
-    match header.split {
-        Some(place) => open_split(location, source, header, place, options),
-        None => {
-            let contents = Contents::of(Format::Gguf, header.tensors);
-            let part = GgufPart { metadata: header.metadata, source: Arc::clone(&source) };
-            let input = Input::of_file(location, Bytes::Random(source), contents);
-            Ok(Input { gguf: Some(part), ..input })
-        }
+    let source = kept(bytes, progress)?;
+    let header = read_header(source.as_ref())?;
+    if let Some(place) = header.split {
+        return open_split(location, OpenPart { source, header }, place, options);
     }
+    let contents = Contents::of(Format::Gguf, header.tensors);
+    let input = Input::of_source(location, Arc::clone(&source), contents);
+    let gguf = Some(GgufPart { metadata: header.metadata, source });
+    Ok(Input { container: Container { gguf, ..input.container }, ..input })
 }
 
-fn read_header(location: &Location, source: &dyn Source) -> Result<GgufHeader, Error> {
+fn read_header(source: &dyn Source) -> Result<GgufHeader, Error> {
     let header = GgufHeader::read(source);
     // a file cut short in the meantime is the reason for whatever its header seems to say
-    source.verify().map_err(|error| failed_source(location, error))?;
-    header.map_err(|error| Error::file(location, error))
+    source.verify()?;
+    Ok(header?)
+}
+
+/// A file of a model, and its header.
+struct OpenPart {
+    source: Arc<dyn Source>,
+    header: GgufHeader,
 }
 
 /// Open all files of a model that are there, of which one is open.
 fn open_split(
     location: &Location,
-    source: Arc<dyn Source>,
-    header: GgufHeader,
+    own_part: OpenPart,
     place: SplitPlace,
     options: &OpenOptions,
 ) -> Result<Input, Error> {
     let SplitPlace { number: own, count, tensors: said } = place;
-    let name = |number: u64| format!("-{:05}-of-{count:05}.gguf", number.saturating_add(1));
-    let failed = |fault| Error::file(location, fault);
+    let end = |number: u64| format!("-{:05}-of-{count:05}.gguf", number.saturating_add(1));
     let Some(own_name) = location.file_name().map(|name| name.to_string_lossy()) else {
-        return Err(failed(GgufSplitFault::NoFolder { own, count }));
+        return Err(GgufSplitFault::NoFolder { own, count }.into());
     };
-    let Some(stem) = own_name.strip_suffix(&name(own)).filter(|_| own < count) else {
-        return Err(failed(GgufSplitFault::Name { own, count, end: name(own) }));
+    let Some(stem) = own_name.strip_suffix(&end(own)).filter(|_| own < count) else {
+        return Err(GgufSplitFault::Name { own, count, end: end(own) }.into());
     };
-    let mut opened = Some((source, header));
-    let (mut joined, mut tensors) = (ConcatSource::default(), Tensors::default());
-    let (mut parts, mut first, mut absent) = (Vec::new(), None, Vec::new());
     // names may say anything: of what is not there no more is said than a folder may hold
     let most = u64::from(u16::MAX);
     if count > most {
-        return Err(failed(GgufSplitFault::Many { count, most }));
+        return Err(GgufSplitFault::Many { count, most }.into());
     }
+    let mut opened = Some(own_part);
+    let mut joined = ConcatSource::default();
+    let mut tensors = Tensors::default();
+    let mut container = Container::default();
     for number in 0..count {
-        let name = format!("{stem}{}", name(number));
+        let name = format!("{stem}{}", end(number));
         let part = match opened.take_if(|_| number == own) {
             Some(opened) => Ok(opened),
             None => open_part(location, &name, SplitPlace { number, ..place }, options.io),
         };
-        let (source, header) = match part {
+        let parts = &mut container.parts;
+        let OpenPart { source, header } = match part {
             Ok(part) => part,
             Err(error) if options.index == UseOfIndex::Strict => return Err(error),
             Err(error) => {
                 let reason = error.cause.to_string();
-                absent.push(Absent { number: parts.len(), file: name.clone(), reason });
+                container.absent.push(Absent { number: parts.len(), file: name.clone(), reason });
                 parts.push(PartFile { name, start: 0 });
                 continue;
             }
         };
-        let pushed = joined.push(name.clone(), Arc::clone(&source));
-        let start = pushed.map_err(|error| failed_source(location, error))?;
+        let start = joined.push(name.clone(), Arc::clone(&source))?;
         tensors.extend(header.tensors.iter().map(|it| it.placed(parts.len(), start)));
-        first.get_or_insert(GgufPart { metadata: header.metadata, source });
+        container.gguf.get_or_insert(GgufPart { metadata: header.metadata, source });
         parts.push(PartFile { name, start });
     }
-    let said = said.filter(|_| absent.is_empty());
+    let said = said.filter(|_| container.absent.is_empty());
     if let Some(said) = said.filter(|&said| said != tensors.len() as u64) {
-        return Err(failed(GgufSplitFault::Tensors { said, found: tensors.len() }));
+        return Err(GgufSplitFault::Tensors { said, found: tensors.len() }.into());
     }
     if let Some(name) = first_repeated(tensors.names().map(Option::unwrap_or_default)) {
         let twice = GgufError::Twice { what: "of its tensors", name: name.to_owned() };
-        return Err(Error::file(location, FormatError::from(twice)));
+        return Err(FormatError::from(twice).into());
     }
-    let contents = Contents::of(Format::Gguf, tensors);
-    let input = Input::of_file(location, Bytes::Random(Arc::new(joined)), contents);
-    for Absent { file, reason, .. } in &absent {
+    for Absent { file, reason, .. } in &container.absent {
         options.notes.add(format_args!("{location}: {file} is missing, and its tensors: {reason}"));
     }
-    Ok(Input { parts, gguf: first, absent, ..input })
+    let contents = Contents::of(Format::Gguf, tensors);
+    Ok(Input { container, ..Input::of_source(location, Arc::new(joined), contents) })
 }
-
-/// A file of a model, and its header.
-type OpenPart = (Arc<dyn Source>, GgufHeader);
 
 /// Open another file of a model, which must say that it is in this place.
 fn open_part(
@@ -111,20 +110,25 @@ fn open_part(
     place: SplitPlace,
     io: IoMode,
 ) -> Result<OpenPart, Error> {
-    let part = location.with_file_name(name).unwrap_or_else(|| location.clone());
-    let source: Arc<dyn Source> = match single::open_bytes(&part, io)? {
-        source::Opened::Random(source) => source.into(),
-        source::Opened::Forward(_) => return Err(Error::file(&part, GgufSplitFault::Pipe)),
+    let location = location.with_file_name(name).unwrap_or_else(|| location.clone());
+    let open = || {
+        let source: Arc<dyn Source> = match open_bytes(&location, io)? {
+            Opened::Random(source) => source.into(),
+            Opened::Forward(_) => return Err(GgufSplitFault::Pipe.into()),
+        };
+        if !gguf::begins(&first_bytes(source.as_ref())?) {
+            return Err(GgufSplitFault::NotGguf.into());
+        }
+        let header = read_header(source.as_ref())?;
+        let SplitPlace { number, count, .. } = place;
+        match header.split {
+            Some(found) if (found.number, found.count) == (number, count) => {
+                Ok(OpenPart { source, header })
+            }
+            _ => Err(GgufSplitFault::Place { number, count }.into()),
+        }
     };
-    if !gguf::begins(&single::first_bytes(&part, source.as_ref())?) {
-        return Err(Error::file(&part, GgufSplitFault::NotGguf));
-    }
-    let header = read_header(&part, source.as_ref())?;
-    let SplitPlace { number, count, .. } = place;
-    match header.split {
-        Some(found) if (found.number, found.count) == (number, count) => Ok((source, header)),
-        _ => Err(Error::file(&part, GgufSplitFault::Place { number, count })),
-    }
+    open().map_err(|error: Error| error.in_file(&location))
 }
 
 /// Why the files of a split model cannot be opened. Numbers of files count from 0, and are shown from 1.

@@ -1,11 +1,11 @@
 //! A file of HDF5 as one input: datasets are tensors by their paths.
 
+use super::bytes::kept;
 use super::open::{InputFormat, RecognisedFile};
+use super::opened::{Container, Input, Unreadable};
 use crate::error::Error;
 use crate::format::hdf5::SIGNATURE;
 use crate::format::{Contents, Format, FormatError, hdf5};
-use crate::input::single::kept;
-use crate::input::{Bytes, Input, Unreadable, failed_source};
 use crate::source::Source;
 
 /// HDF5, with netCDF 4 and MATLAB 7.3.
@@ -28,14 +28,12 @@ pub(super) fn follows_user_block(source: &dyn Source) -> bool {
 /// Read what datasets there are. A pipe is kept in a temporary file.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, progress, .. } = file;
-    let bytes = kept(location, bytes, progress)?;
+    let bytes = kept(bytes, progress)?;
     let found = hdf5::contents(&bytes);
     // a file cut short in the meantime is the reason for whatever it seems to say
-    bytes.verify().map_err(|error| failed_source(location, error))?;
-    let found = found.map_err(|error| Error::file(location, FormatError::from(error)))?;
-    let unreadable = found.unreadable.into_iter();
-    let unreadable = unreadable.map(|(name, error)| Unreadable { name, error: error.into() });
-    let unreadable = unreadable.collect();
-    let contents = Contents::of(Format::Hdf5, found.tensors);
-    Ok(Input { unreadable, ..Input::of_file(location, Bytes::Random(bytes), contents) })
+    bytes.verify()?;
+    let found = found.map_err(FormatError::from)?;
+    let input = Input::of_source(location, bytes, Contents::of(Format::Hdf5, found.tensors));
+    let unreadable = Unreadable::all(found.unreadable);
+    Ok(Input { container: Container { unreadable, ..input.container }, ..input })
 }

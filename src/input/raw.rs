@@ -5,21 +5,21 @@
 //! is known to be something else ([`Foreign`](crate::format::Foreign)) is taken as raw bytes only where
 //! the caller says where they begin: numbers made of compressed or encoded bytes mean nothing.
 
-use crate::shape::AsTuple;
 use std::fmt;
 use std::sync::Arc;
 
+use super::bytes::spool_all;
+use super::field::{ReadAsFault, read_as};
+use super::looks::{extension, foreign};
+use super::opened::Input;
+use super::options::{Location, OpenOptions};
+use super::text::TextOptions;
 use crate::dtype::DType;
 use crate::error::{Error, Fault};
 use crate::execute::Progress;
 use crate::format::{Contents, Foreign, Format, LOOK_LEN, TensorInfo, Tensors, TextFormat};
-use crate::input::read_as::{ReadAsFault, read_as};
-use crate::input::single::{extension, foreign};
-use crate::input::text::TextOptions;
-use crate::input::watched::spool_all;
-use crate::input::{Input, Location, OpenOptions, failed_source};
-use crate::shape::{self, Order};
-use crate::source;
+use crate::shape::{self, AsTuple, Order};
+use crate::source::Opened;
 
 /// What is said of an input that does not say it itself.
 #[derive(Clone, Debug, Default)]
@@ -60,10 +60,8 @@ impl RawLayout {
 
     /// What is said that such an input does not leave open.
     fn unfit(&self, format: Format) -> Option<Given> {
-        let (is_raw, is_table) = match format {
-            Format::Text(format) => (false, format != TextFormat::Json),
-            format => (format == Format::Raw, false),
-        };
+        let is_raw = format == Format::Raw;
+        let is_table = matches!(format, Format::Text(format) if format != TextFormat::Json);
         let text = &self.text;
         let said = [
             (!is_raw && self.shape.is_some(), Given::Shape),
@@ -82,11 +80,9 @@ impl RawLayout {
     /// the header leaves it open, and refuse what applies to raw bytes only.
     pub(crate) fn apply(&self, input: &mut Input, options: &OpenOptions) -> Result<(), Error> {
         input.leave_out(options);
-        let location = input.location.clone();
-        let failed = |fault| Error::file(&location, fault);
         let format = input.contents.format;
-        if let (Some(given), false) = (self.unfit(format), self.several) {
-            return Err(failed(RawFault::NotRaw { given, format }));
+        if let Some(given) = self.unfit(format).filter(|_| !self.several) {
+            return Err(RawFault::NotRaw { given, format }.into());
         }
         if matches!(format, Format::Raw | Format::Text(_)) {
             // it has been read so
@@ -102,7 +98,7 @@ impl RawLayout {
             match self.name_dtype(&mut tensor) {
                 Err(_) if self.several => {}
                 named => {
-                    named.map_err(failed)?;
+                    named?;
                     Arc::make_mut(&mut input.contents.tensors).replace(number, &tensor);
                 }
             }
@@ -184,13 +180,40 @@ impl RawLayout {
     }
 }
 
+/// Open bytes of which the caller tells all.
+pub(crate) fn open(
+    location: &Location,
+    bytes: Opened,
+    dtype: &DType,
+    layout: &RawLayout,
+    progress: &Progress,
+) -> Result<Input, Error> {
+    let mut bytes = match bytes {
+        Opened::Forward(stream) if layout.needs_len() => {
+            Opened::Random(spool_all(stream, progress)?)
+        }
+        bytes => bytes,
+    };
+    refuse_foreign(location, &mut bytes, dtype, layout)?;
+    let len = match &bytes {
+        Opened::Random(source) => Some(source.len()),
+        Opened::Forward(_) => None,
+    };
+    let contents = layout.contents(dtype, len)?;
+    let asked = contents.expected_len();
+    match len.filter(|&len| len < asked) {
+        Some(found) => Err(RawFault::Short { asked, found }.into()),
+        None => Ok(Input::of_file(location, bytes, contents)),
+    }
+}
+
 /// Refuse what is known to be something else, unless it is said where its elements begin.
 fn refuse_foreign(
     location: &Location,
-    bytes: &mut source::Opened,
+    bytes: &mut Opened,
     dtype: &DType,
     layout: &RawLayout,
-) -> Result<(), Error> {
+) -> Result<(), RawFault> {
     if layout.offset.is_some() {
         return Ok(());
     }
@@ -198,37 +221,8 @@ fn refuse_foreign(
     let asked = if layout.needs_len() { None } else { layout.contents(dtype, None).ok() };
     let asked = asked.map_or(LOOK_LEN as u64, |contents| contents.expected_len());
     match foreign(location, bytes, asked.min(LOOK_LEN as u64) as usize) {
-        Some(kind) if kind.is_sure() => Err(Error::file(location, RawFault::Foreign(kind))),
+        Some(kind) if kind.is_sure() => Err(RawFault::Foreign(kind)),
         _ => Ok(()),
-    }
-}
-
-/// Open bytes of which the caller tells all.
-pub(crate) fn open(
-    location: &Location,
-    bytes: source::Opened,
-    dtype: &DType,
-    layout: &RawLayout,
-    progress: &Progress,
-) -> Result<Input, Error> {
-    let failed = |fault| Error::file(location, fault);
-    let mut bytes = match bytes {
-        source::Opened::Forward(stream) if layout.needs_len() => {
-            let kept = spool_all(stream, progress);
-            source::Opened::Random(kept.map_err(|error| failed_source(location, error))?)
-        }
-        bytes => bytes,
-    };
-    refuse_foreign(location, &mut bytes, dtype, layout)?;
-    let len = match &bytes {
-        source::Opened::Random(source) => Some(source.len()),
-        source::Opened::Forward(_) => None,
-    };
-    let contents = layout.contents(dtype, len).map_err(failed)?;
-    let asked = contents.expected_len();
-    match len.filter(|&len| len < asked) {
-        Some(found) => Err(failed(RawFault::Short { asked, found })),
-        None => Ok(Input::of_file(location, bytes, contents)),
     }
 }
 

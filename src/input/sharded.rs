@@ -11,21 +11,22 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::open::{InputFormat, OpenOptions, RecognisedFile, UseOfIndex};
+use super::bytes::{Bytes, first_bytes};
+use super::choose::{SelectFault, positions};
+use super::folder::{folder_of, shards_in};
+use super::looks::read_header;
+use super::open::{InputFormat, RecognisedFile};
+use super::opened::{Absent, Checkpoint, Container, Input, PartFile, Unreadable};
+use super::options::{Location, OpenOptions, UseOfIndex};
+use super::{archive, torch};
 use crate::error::{Error, Fault};
 use crate::execute::Progress;
 use crate::format::shards::{MAX_INDEX, ShardIndex, ShardsError};
-use crate::format::{
-    Contents, Foreign, Format, FormatError, Tensors, first_repeated, shards, shortened,
-};
-use crate::input::folder::folder_of;
-use crate::input::{
-    Absent, Bytes, Checkpoint, Input, Location, PartFile, Unreadable, failed_source, pattern,
-    single, torch, zip,
-};
-use crate::source;
-use crate::source::remote::RemoteError;
-use crate::source::{Advice, ConcatSource, FilePool, IoMode, OpenError, Reader, Source};
+use crate::format::{Contents, Foreign, Format, FormatError, Tensors};
+use crate::format::{first_repeated, shards, shortened};
+use crate::source::remote::{self, RemoteError};
+use crate::source::{self, Advice, ConcatSource, FilePool, IoMode};
+use crate::source::{OpenError, Opened, Reader, Source};
 
 /// Of more shards each is opened when it is read, and few stay open.
 const POOLED: usize = 192;
@@ -43,20 +44,20 @@ pub(super) const FORMAT: InputFormat =
 /// Open the shards that an index names: those that hold tensors that are needed.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, mut bytes, options, .. } = file;
-    let mut index = read_index(location, &mut bytes)?;
+    let mut index = read_index(&mut bytes)?;
     if options.index == UseOfIndex::Ignored {
-        let path = location.path().ok_or_else(|| Error::file(location, ShardsFault::NoFolder))?;
-        let folder = folder_of(path);
-        let files = super::folder::shards_in(folder)?;
-        return open_folder(&Location::Path(folder.to_owned()), folder, files, options);
+        let folder = folder_of(location.path().ok_or(ShardsFault::NoFolder)?);
+        let files = shards_in(folder)?;
+        let location = Location::Path(folder.to_owned());
+        return open_folder(&location, folder, files, options)
+            .map_err(|error| error.in_file(&location));
     }
     if matches!(location, Location::Stdin | Location::Memory) {
-        return Err(Error::file(location, ShardsFault::NoFolder));
+        return Err(ShardsFault::NoFolder.into());
     }
     if let (UseOfIndex::Widened, Some(path)) = (options.index, location.path()) {
-        let others = super::folder::shards_in(folder_of(path))?;
-        let others = others.into_iter().filter(|file| index.files.binary_search(file).is_err());
-        let others: Vec<String> = others.collect();
+        let mut others = shards_in(folder_of(path))?;
+        others.retain(|file| index.files.binary_search(file).is_err());
         index.files.extend(others);
     }
     let wanted = Wanted::of(location, &index, options)?;
@@ -67,14 +68,12 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
         opened = OpenShards::open(location, None, &index, &(0..all).collect(), options)?;
     }
     if options.index == UseOfIndex::Strict {
-        opened.refuse_disagreement(location, &index)?;
+        opened.refuse_disagreement(&index)?;
     }
     if let Some(&number) = wanted.numbers.iter().find(|&&number| !opened.found[number]) {
-        let (tensor, file) = index.tensor(number);
-        return Err(match opened.faults.remove(&file) {
-            Some(error) => error,
-            None => unfit(location, missing(&index, tensor, file)),
-        });
+        let file = index.tensor(number).1;
+        let fault = opened.faults.remove(&file);
+        return Err(fault.unwrap_or_else(|| missing(&index, number).into()));
     }
     if opened.files.len() == all {
         opened.note(location, &index, options);
@@ -112,16 +111,16 @@ impl Wanted {
         let OpenOptions { tensors: patterns, exclude, rest, .. } = options;
         let all = || (0..index.files.len()).collect();
         let names = index.tensors().map(|(name, _)| name);
-        let mut numbers = match pattern::find(names.clone(), patterns) {
+        let mut numbers = match positions(names.clone(), patterns) {
             _ if patterns.is_empty() => Vec::new(),
             // the index may leave it out
-            Err(pattern::SelectFault::NotFound { .. }) => {
+            Err(SelectFault::NotFound { .. }) => {
                 return Ok(Wanted { numbers: Vec::new(), files: all() });
             }
-            found => found.map_err(|fault| Error::file(location, fault))?,
+            found => found?,
         };
         // what nobody has is told by who chooses tensors
-        let of = |pattern| pattern::find(names.clone(), std::slice::from_ref(pattern));
+        let of = |pattern| positions(names.clone(), std::slice::from_ref(pattern));
         let excluded: BTreeSet<usize> = exclude.iter().flat_map(of).flatten().collect();
         numbers.retain(|number| !excluded.contains(number));
         // of a glob there may be more than the index says, in any shard
@@ -132,9 +131,10 @@ impl Wanted {
             || !exclude.is_empty()
             || options.index == UseOfIndex::Strict
             || patterns.is_empty();
-        let files = match needs_all || is_local && patterns.iter().any(is_glob) {
-            true => all(),
-            false => numbers.iter().map(|&number| index.tensor(number).1).collect(),
+        let files = if needs_all || is_local && patterns.iter().any(is_glob) {
+            all()
+        } else {
+            numbers.iter().map(|&number| index.tensor(number).1).collect()
         };
         Ok(Wanted { numbers, files })
     }
@@ -155,26 +155,33 @@ struct OpenShards {
     found: Vec<bool>,
     /// The shards that cannot be opened.
     faults: BTreeMap<usize, Error>,
-    /// The first tensor that the index leaves out, those that stand elsewhere, and so on.
-    said: Disagreement,
+    left_out: SomeNames,
+    elsewhere: SomeNames,
+    /// The first tensor that the index leaves out, that stands elsewhere, or in several shards.
+    disagreement: Option<ShardsError>,
 }
 
-/// How an index does not agree with its shards.
+/// How many names there are, and the first few.
 #[derive(Default)]
-struct Disagreement {
-    /// How many tensors the index leaves out, and the first few.
-    left_out: (usize, Vec<String>),
-    /// How many stand in another shard than the index says.
-    moved: (usize, Vec<String>),
-    /// The first of either, or of those that stand in several shards.
-    first: Option<ShardsError>,
+struct SomeNames {
+    count: usize,
+    first: Vec<String>,
 }
 
-fn count_named(counted: &mut (usize, Vec<String>), name: &str) {
-    counted.0 += 1;
-    if counted.1.len() < NAMED {
-        counted.1.push(name.to_owned());
+impl SomeNames {
+    fn add(&mut self, name: &str) {
+        self.count += 1;
+        if self.first.len() < NAMED {
+            self.first.push(name.to_owned());
+        }
     }
+}
+
+/// A tensor that the index places in another shard than it was found in.
+struct Elsewhere {
+    tensor: usize,
+    /// Its number in the index.
+    listed: usize,
 }
 
 impl OpenShards {
@@ -198,15 +205,17 @@ impl OpenShards {
             format: Format::Sharded,
             found: vec![false; index.tensors().len()],
             faults: BTreeMap::new(),
-            said: Disagreement::default(),
+            left_out: SomeNames::default(),
+            elsewhere: SomeNames::default(),
+            disagreement: None,
         };
-        // numbers of tensors that the index places in another shard, and of those that it leaves out
-        let (mut elsewhere, mut left_out) = (Vec::new(), Vec::new());
+        let mut elsewhere = Vec::new();
+        let mut left_out = Vec::new();
         let names = files.iter().map(|&number| &index.files[number]);
         let sources = open_sources(location, folder, names, files.len(), options.io)?;
         for (&number, source) in files.iter().zip(sources) {
             let shard =
-                source.and_then(|(location, source)| read_shard(&location, source, options));
+                source.and_then(|(location, source)| open_shard(&location, source, options));
             let shard = match shard {
                 Ok(shard) => shard,
                 Err(error) => {
@@ -215,139 +224,134 @@ impl OpenShards {
                 }
             };
             let first = opened.tensors.len();
-            opened.push(location, number, &index.files[number], shard, index)?;
-            for at in first..opened.tensors.len() {
-                let name = opened.tensors.name(at).unwrap_or_default();
-                match index.number_of(name) {
+            opened.push(number, shard, index)?;
+            for tensor in first..opened.tensors.len() {
+                match index.number_of(opened.name(tensor)) {
                     Some(listed) if index.tensor(listed).1 == number => opened.found[listed] = true,
-                    Some(listed) => elsewhere.push((at, listed)),
-                    None => left_out.push(at),
+                    Some(listed) => elsewhere.push(Elsewhere { tensor, listed }),
+                    None => left_out.push(tensor),
                 }
             }
         }
-        opened.settle(location, index, &elsewhere, &left_out)?;
+        let dropped = opened.settle_elsewhere(index, &elsewhere)?;
+        opened.settle_left_out(&left_out)?;
+        if !dropped.is_empty() {
+            let kept = opened.tensors.iter().enumerate();
+            let kept = kept.filter(|(at, _)| dropped.binary_search(at).is_err());
+            opened.tensors = kept.map(|(_, tensor)| tensor).collect();
+        }
         Ok(opened)
     }
 
+    fn name(&self, tensor: usize) -> &str {
+        self.tensors.name(tensor).unwrap_or_default()
+    }
+
+    /// The name of the shard that a tensor was found in.
+    fn file(&self, tensor: usize) -> String {
+        self.parts[self.tensors.at(tensor).part()].name.clone()
+    }
+
     /// Add what a shard holds.
-    fn push(
-        &mut self,
-        location: &Location,
-        number: usize,
-        file: &str,
-        shard: Input,
-        index: &ShardIndex,
-    ) -> Result<(), Error> {
-        let Input { contents, bytes, unreadable, opaque, .. } = shard;
-        let Bytes::Random(source) = bytes else {
-            return Err(Error::file(location, ShardsFault::NoShard));
-        };
-        let pushed = self.joined.push(file.to_owned(), source);
-        let base = pushed.map_err(|error| failed_source(location, error))?;
+    fn push(&mut self, number: usize, shard: Input, index: &ShardIndex) -> Result<(), Error> {
+        let Input { contents, bytes, container, .. } = shard;
+        let Bytes::Random(source) = bytes else { return Err(ShardsFault::NoShard.into()) };
+        let base = self.joined.push(index.files[number].clone(), source)?;
         self.tensors.extend(contents.tensors.iter().map(|tensor| tensor.placed(number, base)));
-        (self.metadata[number], self.parts[number].start) = (contents.metadata, base);
-        for member in unreadable {
+        self.metadata[number] = contents.metadata;
+        self.parts[number].start = base;
+        for member in container.unreadable {
             if let Some(listed) = index.number_of(&member.name) {
                 self.found[listed] = true;
             }
             self.unreadable.push(member);
         }
-        self.opaque.extend(opaque);
+        self.opaque.extend(container.opaque);
         if contents.format == Format::Torch {
             self.format = Format::ShardedTorch;
         }
         Ok(())
     }
 
-    /// Find out which of several tensors of one name are meant, and leave out the others.
-    fn settle(
+    /// Find out which of several tensors of one name are meant; those that are not are to be dropped.
+    fn settle_elsewhere(
         &mut self,
-        location: &Location,
         index: &ShardIndex,
-        elsewhere: &[(usize, usize)],
-        left_out: &[usize],
-    ) -> Result<(), Error> {
+        elsewhere: &[Elsewhere],
+    ) -> Result<Vec<usize>, FormatError> {
         let mut dropped = Vec::new();
-        let file = |this: &Self, at: usize| index.files[this.tensors.at(at).part()].clone();
         let mut taken: BTreeMap<usize, usize> = BTreeMap::new();
-        for &(at, listed) in elsewhere {
+        for &Elsewhere { tensor: at, listed } in elsewhere {
             let (name, of_index) = index.tensor(listed);
+            let tensor = name.to_owned();
             if let Some(&first) = taken.get(&listed) {
-                let (first, second) = (file(self, first), file(self, at));
-                let tensor = name.to_owned();
-                return Err(unfit(location, ShardsError::Several { tensor, first, second }));
+                let (first, second) = (self.file(first), self.file(at));
+                return Err(ShardsError::Several { tensor, first, second }.into());
             }
+            let file = index.files[of_index].clone();
             if self.found[listed] || !self.files.contains(&of_index) {
-                let (first, second) = (index.files[of_index].clone(), file(self, at));
-                let tensor = name.to_owned();
-                self.said.first.get_or_insert(ShardsError::Several { tensor, first, second });
+                let several = ShardsError::Several { tensor, first: file, second: self.file(at) };
+                self.disagreement.get_or_insert(several);
                 dropped.push(at);
                 continue;
             }
-            let (file, tensor) = (index.files[of_index].clone(), name.to_owned());
-            self.said.first.get_or_insert(ShardsError::Missing { file, tensor });
-            count_named(&mut self.said.moved, name);
+            self.disagreement.get_or_insert(ShardsError::Missing { file, tensor });
+            self.elsewhere.add(name);
             taken.insert(listed, at);
         }
         taken.keys().for_each(|&listed| self.found[listed] = true);
-        let names = left_out.iter().map(|&at| self.tensors.name(at).unwrap_or_default());
+        Ok(dropped)
+    }
+
+    /// Take the tensors that the index leaves out, of which two may not have one name.
+    fn settle_left_out(&mut self, left_out: &[usize]) -> Result<(), FormatError> {
+        let names = left_out.iter().map(|&at| self.name(at));
         if let Some(twice) = first_repeated(names.clone()) {
             let mut both = left_out.iter().zip(names).filter(|(_, name)| *name == twice);
-            let mut next = || both.next().map(|(at, _)| file(self, *at)).unwrap_or_default();
-            let (first, second, tensor) = (next(), next(), twice.to_owned());
-            return Err(unfit(location, ShardsError::Several { tensor, first, second }));
+            let mut next = || both.next().map(|(at, _)| self.file(*at)).unwrap_or_default();
+            let (first, second) = (next(), next());
+            let tensor = twice.to_owned();
+            return Err(ShardsError::Several { tensor, first, second }.into());
         }
         if let Some(&at) = left_out.first() {
-            let (file, tensor) =
-                (file(self, at), self.tensors.name(at).unwrap_or_default().to_owned());
-            self.said.first.get_or_insert(ShardsError::Unlisted { file, tensor });
+            let unlisted =
+                ShardsError::Unlisted { file: self.file(at), tensor: self.name(at).to_owned() };
+            self.disagreement.get_or_insert(unlisted);
         }
         for &at in left_out {
-            count_named(&mut self.said.left_out, self.tensors.name(at).unwrap_or_default());
-        }
-        if !dropped.is_empty() {
-            let kept = self.tensors.iter().enumerate();
-            let kept = kept.filter(|(at, _)| dropped.binary_search(at).is_err());
-            self.tensors = kept.map(|(_, tensor)| tensor).collect();
+            self.left_out.add(self.tensors.name(at).unwrap_or_default());
         }
         Ok(())
     }
 
     /// Refuse an index that does not agree with its shards in any way.
-    fn refuse_disagreement(
-        &mut self,
-        location: &Location,
-        index: &ShardIndex,
-    ) -> Result<(), Error> {
+    fn refuse_disagreement(&mut self, index: &ShardIndex) -> Result<(), Error> {
         if let Some((_, error)) = self.faults.pop_first() {
             return Err(error);
         }
-        if let Some(first) = self.said.first.take() {
-            return Err(unfit(location, first));
+        if let Some(first) = self.disagreement.take() {
+            return Err(FormatError::from(first).into());
         }
         match self.found.iter().position(|found| !found) {
-            Some(number) => {
-                let (tensor, file) = index.tensor(number);
-                Err(unfit(location, missing(index, tensor, file)))
-            }
+            Some(number) => Err(missing(index, number).into()),
             None => Ok(()),
         }
     }
 
     /// Say what the index leaves out, and what stands elsewhere.
     fn note(&self, location: &Location, index: &ShardIndex, options: &OpenOptions) {
-        let said = |(count, names): &(usize, Vec<String>), what: &str| {
-            if *count > 0 {
-                let named: Vec<_> = names.iter().map(|name| shortened(name)).collect();
-                let more = count - named.len();
-                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let said = |names: &SomeNames, what: &str| {
+            let more = names.count - names.first.len();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let named: Vec<_> = names.first.iter().map(|name| shortened(name)).collect();
+            if names.count > 0 {
                 let named = named.join(", ");
                 options.notes.add(format_args!("{location}: {what}: {named}{more}"));
             }
         };
         if index.tensors().len() > 0 {
-            said(&self.said.left_out, "tensors of its shards that the index leaves out");
-            said(&self.said.moved, "tensors in another shard than the index says");
+            said(&self.left_out, "tensors of its shards that the index leaves out");
+            said(&self.elsewhere, "tensors in another shard than the index says");
         }
     }
 
@@ -359,59 +363,65 @@ impl OpenShards {
         name: String,
         is_folder: bool,
     ) -> Input {
-        let OpenShards { files, joined, tensors, metadata, parts, format, found, faults, .. } =
-            self;
-        let all = metadata.iter().flatten().map(|(key, value)| (key.clone(), value.clone()));
-        let contents = Contents { metadata: all.collect(), ..Contents::of(format, tensors) };
-        let of_opened = |&number: &u32| files.contains(&index.tensor(number as usize).1);
-        let missing = (0u32..).zip(&found).filter(|(_, found)| !**found).map(|(number, _)| number);
-        let missing = missing.filter(of_opened).collect();
-        let listed = index.tensors().len() + self.said.left_out.0;
+        let all = self.metadata.iter().flatten().map(|(key, value)| (key.clone(), value.clone()));
+        let contents =
+            Contents { metadata: all.collect(), ..Contents::of(self.format, self.tensors) };
+        let is_missing = |&number: &u32| {
+            let file = index.tensor(number as usize).1;
+            !self.found[number as usize] && self.files.contains(&file)
+        };
+        let missing = (0..self.found.len() as u32).filter(is_missing).collect();
+        let listed = index.tensors().len() + self.left_out.count;
+        let metadata = self.metadata;
         let checkpoint = Checkpoint { name, index, metadata, listed, is_folder, missing };
-        let absent = faults.into_iter().map(|(number, error)| {
-            let file = parts[number].name.clone();
+        let absent = self.faults.into_iter().map(|(number, error)| {
+            let file = self.parts[number].name.clone();
             Absent { number, file, reason: error.cause.to_string() }
         });
-        Input {
+        let container = Container {
             checkpoint: Some(Box::new(checkpoint)),
             absent: absent.collect(),
-            parts,
+            parts: self.parts,
             unreadable: self.unreadable,
             opaque: self.opaque.into_iter().collect(),
-            ..Input::of_file(location, Bytes::Random(Arc::new(joined)), contents)
-        }
+            ..Container::default()
+        };
+        Input { container, ..Input::of_source(location, Arc::new(self.joined), contents) }
     }
 }
 
 /// The fault of an index that places a tensor in a shard where it is not.
-pub(super) fn missing(index: &ShardIndex, tensor: &str, file: usize) -> ShardsError {
-    ShardsError::Missing { file: index.files[file].clone(), tensor: tensor.to_owned() }
+fn missing(index: &ShardIndex, number: usize) -> FormatError {
+    let (tensor, file) = index.tensor(number);
+    ShardsError::Missing { file: index.files[file].clone(), tensor: tensor.to_owned() }.into()
 }
 
 /// Read the header of a shard: never an index again, which could name itself.
-fn read_shard(
+fn open_shard(
     location: &Location,
     source: Box<dyn Source>,
     options: &OpenOptions,
 ) -> Result<Input, Error> {
-    let first = single::first_bytes(location, source.as_ref())?;
-    let opener = match () {
-        () if (zip::FORMAT.begins)(&first) => zip::FORMAT.open,
-        () if (torch::OLD_FORMAT.begins)(&first) => torch::OLD_FORMAT.open,
-        () => {
-            let contents = single::read_header(location, source.as_ref())?;
-            if contents.format != Format::Safetensors {
-                return Err(Error::file(location, ShardsFault::NoShard));
+    let open = || {
+        let first = first_bytes(source.as_ref())?;
+        let opener =
+            [archive::FORMAT, torch::OLD_FORMAT].into_iter().find(|it| (it.begins)(&first));
+        let shard = match opener {
+            None => {
+                let contents = read_header(location, source.as_ref())?;
+                Input::of_file(location, Opened::Random(source), contents)
             }
-            return Ok(Input::of_file(location, source::Opened::Random(source), contents));
+            Some(format) => {
+                let (bytes, progress) = (Opened::Random(source), &Progress::default());
+                (format.open)(RecognisedFile { location, bytes, options, progress })?
+            }
+        };
+        match shard.contents.format {
+            Format::Torch | Format::Safetensors => Ok(shard),
+            _ => Err(ShardsFault::NoShard.into()),
         }
     };
-    let (bytes, progress) = (source::Opened::Random(source), &Progress::default());
-    let shard = opener(RecognisedFile { location, bytes, options, progress })?;
-    match shard.contents.format {
-        Format::Torch => Ok(shard),
-        _ => Err(Error::file(location, ShardsFault::NoShard)),
-    }
+    open().map_err(|error: Error| error.in_file(location))
 }
 
 /// A shard, and where it is.
@@ -427,34 +437,28 @@ fn open_sources<'a>(
     io: IoMode,
 ) -> Result<Box<dyn Iterator<Item = Result<OpenSource, Error>> + 'a>, Error> {
     let pool = (count > POOLED).then(FilePool::default);
-    let open = move |path: &Path| match &pool {
-        Some(pool) => pool.open(path),
-        None => source::open_file(path, io),
+    let open = move |path: PathBuf| {
+        let opened = match &pool {
+            Some(pool) => pool.open(&path),
+            None => source::open_file(&path, io),
+        };
+        let source = opened.map_err(|error| Error::file(path.as_path(), error))?;
+        Ok((Location::Path(path), source))
     };
     match (location, folder) {
-        (_, Some(folder)) => Ok(Box::new(files.map(move |file| {
-            let path = folder.join(file);
-            let source = open(&path).map_err(|error| Error::file(path.as_path(), error))?;
-            Ok((Location::Path(path), source))
-        }))),
-        (Location::Stdin | Location::Memory, None) => {
-            Err(Error::file(location, ShardsFault::NoFolder))
-        }
+        (_, Some(folder)) => Ok(Box::new(files.map(move |file| open(folder.join(file))))),
+        (Location::Stdin | Location::Memory, None) => Err(ShardsFault::NoFolder.into()),
         (Location::Path(index), None) => {
-            let folders = folders(index).map_err(|error| Error::file(location, error))?;
-            Ok(Box::new(files.map(move |file| {
-                let path = locate(index, file, &folders)?;
-                let source = open(&path).map_err(|error| Error::file(path.as_path(), error))?;
-                Ok((Location::Path(path), source))
-            })))
+            let folders = folders(index)?;
+            Ok(Box::new(files.map(move |file| open(locate(index, file, &folders)?))))
         }
         (Location::Remote(index), None) => {
             let addresses: Vec<_> = files.map(|file| index.with_file_name(file)).collect();
-            let opened = source::remote::open_all(&addresses, io);
+            let opened = remote::open_all(&addresses, io);
             let shard = |(address, opened)| {
                 let location = Location::Remote(address);
                 match opened {
-                    Ok(source::Opened::Random(source)) => Ok((location, source)),
+                    Ok(Opened::Random(source)) => Ok((location, source)),
                     Ok(_) => Err(Error::file(&location, OpenError::from(RemoteError::NoRanges))),
                     Err(error) => Err(Error::file(&location, error)),
                 }
@@ -464,31 +468,27 @@ fn open_sources<'a>(
     }
 }
 
-fn read_index(location: &Location, bytes: &mut source::Opened) -> Result<ShardIndex, Error> {
-    if let source::Opened::Random(source) = bytes
-        && source.request_gap().is_some()
-    {
-        source.advise(0..source.len().min(MAX_INDEX), Advice::Sequential);
-    }
+fn read_index(bytes: &mut Opened) -> Result<ShardIndex, Error> {
     // as long as it is, since growing would hold it twice
-    let mut json = match bytes {
-        source::Opened::Random(source) => Vec::with_capacity(source.len().min(MAX_INDEX) as usize),
-        source::Opened::Forward(_) => Vec::new(),
+    let len = match bytes {
+        Opened::Random(source) => source.len().min(MAX_INDEX),
+        Opened::Forward(_) => 0,
     };
+    let mut json = Vec::with_capacity(len as usize);
     let mut most = |reader: &mut dyn Read| reader.take(MAX_INDEX + 1).read_to_end(&mut json);
     match bytes {
-        source::Opened::Random(source) => most(&mut Reader::new(source.as_ref())),
-        source::Opened::Forward(stream) => most(stream),
-    }
-    .map_err(|error| Error::file(location, error))?;
-    ShardIndex::parse(&json).map_err(|error| match error {
-        ShardsError::NoIndex => Error::file(location, FormatError::Foreign(Foreign::JsonObject)),
-        error => unfit(location, error),
-    })
-}
-
-fn unfit(location: &Location, error: ShardsError) -> Error {
-    Error::file(location, FormatError::from(error))
+        Opened::Random(source) => {
+            if source.request_gap().is_some() {
+                source.advise(0..len, Advice::Sequential);
+            }
+            most(&mut Reader::new(source.as_ref()))?
+        }
+        Opened::Forward(stream) => most(stream)?,
+    };
+    Ok(ShardIndex::parse(&json).map_err(|error| match error {
+        ShardsError::NoIndex => FormatError::Foreign(Foreign::JsonObject),
+        error => error.into(),
+    })?)
 }
 
 /// The folder of the index: the one that it was found in, and the one that it really lies in.

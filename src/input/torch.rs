@@ -9,15 +9,17 @@ use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::archive::{Archive, MemberStart};
+use super::bytes::kept;
+use super::looks::{foreign_in, unknown};
 use super::open::{InputFormat, RecognisedFile};
+use super::opened::{Container, Input, Unreadable};
+use super::options::Location;
 use crate::dtype::Endian;
 use crate::error::Error;
 use crate::format::npz::{Member, Members};
 use crate::format::torch::{StoragePlace, TorchContents, TorchFolder};
 use crate::format::{Contents, Format, FormatError, torch};
-use crate::input::archive::{Archive, MemberStart};
-use crate::input::single::{kept, unrecognised_in};
-use crate::input::{Bytes, Input, Unreadable, failed_source};
 use crate::source::{Advice, InflatedSource, Reader, Source};
 
 /// The longest text that says a byte order, in bytes; one that is longer says none.
@@ -25,31 +27,27 @@ const BYTE_ORDER: u64 = 100;
 
 /// Read the object in the folder of an archive, and find its tensors.
 pub(super) fn open(
-    mut archive: Archive<'_>,
+    location: &Location,
+    mut archive: Archive,
     folder: &TorchFolder,
     members: &Members,
 ) -> Result<Input, Error> {
-    let location = archive.location;
-    let unfit = |error: FormatError| Error::file(location, error);
     let by_name = MembersByName::new(members);
     // without these nothing is known of the tensors
     let needed = |name: &str| match by_name.find(name) {
         Some(member) => match member.refusal() {
-            Some(error) => Err(unfit(error.into())),
+            Some(error) => Err(FormatError::from(error)),
             None => Ok(Some(member)),
         },
         None => Ok(None),
     };
     let endian = match needed(&folder.byte_order())? {
-        Some(member) => byte_order(&archive, &member).map_err(unfit)?,
+        Some(member) => byte_order(&archive, &member)?,
         // older versions were written on little-endian machines, or torch.load takes them as such
         None => Endian::Little,
     };
-    let pickle = needed(&folder.pickle())?;
-    let (source, range) = match pickle.map(|member| whole(&archive, &member)) {
-        Some(place) => place,
-        None => return Err(unfit(FormatError::Unrecognised)),
-    };
+    let pickle = needed(&folder.pickle())?.ok_or(FormatError::Unrecognised)?;
+    let (source, range) = whole(&archive, &pickle);
     if source.request_gap().is_some() {
         source.advise(range.clone(), Advice::Sequential);
     }
@@ -64,8 +62,8 @@ pub(super) fn open(
             Some(place) => *place,
             None => {
                 let range = member.deflated.then(|| archive.range(&member));
-                let place = archive.place(&member, range.as_ref());
-                let place = place.map_err(|error| FormatError::Io(error.into()))?;
+                let placed = archive.place(&member, range.as_ref());
+                let place = placed.map_err(|error| FormatError::Io(error.into()))?;
                 if member.deflated {
                     inflated.insert(member.name, place);
                 }
@@ -74,8 +72,8 @@ pub(super) fn open(
         };
         Ok(Some(StoragePlace { part, bytes: start..start + member.len }))
     };
-    let found = torch::read(source.as_ref(), range, endian, &mut place);
-    Ok(with_contents(found.map_err(unfit)?, |contents| archive.into_input(contents)))
+    let found = torch::read(source.as_ref(), range, endian, &mut place)?;
+    Ok(input_of(found, |contents| archive.into_input(location, contents)))
 }
 
 /// The members of an archive, found by their names. There may be a million.
@@ -107,36 +105,34 @@ pub(super) const OLD_FORMAT: InputFormat =
 
 fn open_old(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, progress, .. } = file;
-    let bytes = kept(location, bytes, progress)?;
+    let bytes = kept(bytes, progress)?;
     let found = torch::read_old(bytes.as_ref());
-    bytes.verify().map_err(|error| failed_source(location, error))?;
+    bytes.verify()?;
     match found {
-        Ok(found) => Ok(with_contents(found, |contents| {
-            Input::of_file(location, Bytes::Random(bytes), contents)
-        })),
-        Err(FormatError::Unrecognised) => Err(unrecognised_in(location, bytes.as_ref())),
-        Err(error) => Err(Error::file(location, error)),
+        Ok(found) => Ok(input_of(found, |contents| Input::of_source(location, bytes, contents))),
+        Err(FormatError::Unrecognised) => Err(unknown(foreign_in(location, bytes.as_ref())).into()),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// The input of what a file holds.
-fn with_contents(found: TorchContents, input: impl FnOnce(Contents) -> Input) -> Input {
+fn input_of(found: TorchContents, input: impl FnOnce(Contents) -> Input) -> Input {
     let TorchContents { tensors, unreadable, opaque } = found;
-    let unreadable = unreadable.into_iter();
-    let unreadable = unreadable.map(|(name, error)| Unreadable { name, error: error.into() });
     let input = input(Contents::of(Format::Torch, tensors));
-    Input { unreadable: unreadable.collect(), opaque, ..input }
+    let unreadable = Unreadable::all(unreadable);
+    Input { container: Container { unreadable, opaque, ..input.container }, ..input }
 }
 
 /// The bytes of a member, and their range in these.
-fn whole(archive: &Archive<'_>, member: &Member<'_>) -> (Arc<dyn Source>, Range<u64>) {
-    match member.deflated {
-        true => (Arc::new(InflatedSource::from(archive.range(member))), 0..member.len),
-        false => (Arc::clone(&archive.bytes), member.data.clone()),
+fn whole(archive: &Archive, member: &Member<'_>) -> (Arc<dyn Source>, Range<u64>) {
+    if member.deflated {
+        (Arc::new(InflatedSource::from(archive.range(member))), 0..member.len)
+    } else {
+        (Arc::clone(&archive.bytes), member.data.clone())
     }
 }
 
-fn byte_order(archive: &Archive<'_>, member: &Member<'_>) -> Result<Endian, FormatError> {
+fn byte_order(archive: &Archive, member: &Member<'_>) -> Result<Endian, FormatError> {
     let (source, range) = whole(archive, member);
     let mut text = Vec::new();
     let len = member.len.min(BYTE_ORDER);

@@ -195,7 +195,7 @@ impl<'a> Writing<'a> {
     ) -> Result<(), Error> {
         // what can be inflated in one pass needs no temporary file
         let streamed = |take: &Take| {
-            let member = input.deflated.get(take.part.checked_sub(1)?)?;
+            let member = input.container.deflated.get(take.part.checked_sub(1)?)?;
             Some((member, take.forward(member.start)?))
         };
         let mut rest = takes;
@@ -254,7 +254,7 @@ impl<'a> Writing<'a> {
         let prepared: Vec<_> = prepared.collect::<Result<_, _>>()?;
         let checked = prepared.iter().map(|RegionPieces { pieces, copied }| {
             let range = pieces.range().filter(|_| copied.is_none())?;
-            let member = StoredMember::find(&input.stored, &range)?;
+            let member = StoredMember::find(&input.container.stored, &range)?;
             Some((Summed::new(pieces.as_ref(), member.bytes), member))
         });
         let checked: Vec<Option<(Summed<'_>, &StoredMember)>> = checked.collect();

@@ -245,12 +245,12 @@ fn is_stream(input: &Input) -> bool {
 
 /// The files of an input, where there are several.
 fn shards(input: &Input) -> Option<Vec<Location>> {
-    if input.parts.is_empty() { None } else { input.files() }
+    if input.container.parts.is_empty() { None } else { input.files() }
 }
 
 /// The descriptors that an input takes: a file, or several, and one for each inflated member.
 pub(super) fn descriptors(input: &Input) -> usize {
-    1 + input.parts.len() + input.deflated.len()
+    1 + input.container.parts.len() + input.container.deflated.len()
 }
 
 /// The folder that all of these files are in, at whatever depth.

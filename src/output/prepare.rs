@@ -160,13 +160,11 @@ impl Output {
     /// # Errors
     /// [`LayoutFault::NoEffect`].
     pub fn with_files(self, files: Vec<SmallFile>) -> Result<Output, Error> {
-        match is_of_folders(self.format) {
-            true => Ok(Output { files, ..self }),
-            false => {
-                let (option, format) = (FormatOption::Files, self.format.name);
-                Err(LayoutFault::NoEffect { option, format }.into())
-            }
+        if !is_of_folders(self.format) {
+            let format = self.format.name;
+            return Err(LayoutFault::NoEffect { option: FormatOption::Files, format }.into());
         }
+        Ok(Output { files, ..self })
     }
 
     /// Where it goes.
@@ -207,7 +205,10 @@ impl Output {
         input: Arc<Tensors>,
         checkpoint: Option<&'a Checkpoint>,
     ) -> Result<Preparation<'a>, Error> {
-        self.check_folder(checkpoint)?;
+        let is_sharded = checkpoint.is_some() || self.options.shard_size.is_some();
+        if is_of_folders(self.format) && !is_sharded {
+            return Err(Error::file(&self.destination, LayoutFault::Directory));
+        }
         let mut preparation = Preparation {
             output: self,
             checkpoint,
@@ -218,16 +219,6 @@ impl Output {
         };
         preparation.add_groups(&input);
         Ok(preparation)
-    }
-
-    /// Refuse a folder where the input is no sharded checkpoint, and no size of shards is said.
-    fn check_folder(&self, checkpoint: Option<&Checkpoint>) -> Result<(), Error> {
-        match checkpoint {
-            None if is_of_folders(self.format) && self.options.shard_size.is_none() => {
-                Err(Error::file(&self.destination, LayoutFault::Directory))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Fit a tensor to the format.

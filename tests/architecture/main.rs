@@ -31,7 +31,6 @@ const MODULES: &[(&str, &[&str])] = &[
     ("source", &["os"]),
     ("sink", &["crc", "os"]),
     ("format", &["crc", "dtype", "element", "shape", "source"]),
-    ("text", &["dtype", "element", "format", "shape", "sink"]),
     ("print", &["dtype", "element", "format", "shape"]),
     ("compare", &["dtype", "element", "format"]),
     ("statistics", &["dtype", "element"]),
@@ -98,8 +97,8 @@ const MODULES: &[(&str, &[&str])] = &[
     (
         "output",
         &[
-            "cast", "chunked", "dtype", "error", "execute", "format", "input", "shape", "sink",
-            "source", "text",
+            "cast", "chunked", "dtype", "element", "error", "execute", "format", "input", "shape",
+            "sink",
         ],
     ),
     (
@@ -177,7 +176,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("object_store", &["source/remote/"]),
     ("png", &["job/picture.rs"]),
     ("rayon", &["execute/parallel.rs"]),
-    ("regex_automata", &["input/glob.rs"]),
+    ("regex_automata", &["input/glob/mod.rs"]),
     ("reqwest", &["source/remote/"]),
     ("rustls", &["source/remote/"]),
     ("rustls_native_certs", &["source/remote/"]),
@@ -195,7 +194,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "format/shards/",
             "format/zarr/",
             "sink/parts/",
-            "text/",
+            "output/layout/text/",
             "cli/commands/",
             "cli/report/json.rs",
         ],

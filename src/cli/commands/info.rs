@@ -386,8 +386,9 @@ fn write_remarks(
             writeln!(out, "  {}: {note}", printable(name))?;
         }
     }
-    for Unreadable { name, error } in shown.unreadable(input) {
-        writeln!(out, "  {} cannot be read: {}", printable(name), printable(&error.to_string()))?;
+    for one in shown.unreadable(input) {
+        let (name, reason) = (printable(&one.name), one.reason());
+        writeln!(out, "  {name} cannot be read: {}", printable(&reason))?;
     }
     for Missing { tensor, file, reason } in shown.missing(input) {
         let file = printable(file);
@@ -509,7 +510,7 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> Result<(
     if !groups.is_empty() {
         write!(out, r#","groups":{}"#, Json(&Value::Object(groups)))?;
     }
-    let reason = |it: &Unreadable| json!({ "name": it.name, "reason": it.error.to_string() });
+    let reason = |it: &Unreadable| json!({ "name": it.name, "reason": it.reason() });
     let unreadable: Vec<Value> = shown.unreadable(input).map(reason).collect();
     if !unreadable.is_empty() {
         write!(out, r#","unreadable":{}"#, Json(&Value::from(unreadable)))?;

@@ -1,16 +1,15 @@
 //! Text as an input: tables (csv, tsv, txt) by the rules of np.loadtxt, and nested lists of JSON.
 //!
-//! The text is read once, in pieces, and its elements are kept as bytes ([`parsed`](crate::input::parsed)):
+//! The text is read once, in pieces, and its elements are kept as bytes ([`kept`]):
 //! what is opened is a tensor like that of raw bytes. Nothing in the first bytes of a text tells that it is
 //! one: its name does, or who opens it.
 
 use std::fmt;
 
-use json::JsonParser;
-use table::TableParser;
-
 use super::field::FieldFault;
-use super::{Input, Location, parsed, single};
+use super::looks::foreign;
+use super::opened::Input;
+use super::options::Location;
 use crate::dtype::{DType, Endian, Scalar};
 use crate::element::{CellReader, ElementError};
 use crate::error::{Error, Fault};
@@ -18,12 +17,19 @@ use crate::execute::Progress;
 use crate::format::{
     Contents, Foreign, Format, FormatError, LOOK_LEN, TensorInfo, Tensors, TextFormat,
 };
-use crate::shape;
-use crate::shape::Order;
+use crate::shape::{self, Order};
 use crate::source::{Opened, Reader, Source};
 
+mod columns;
+mod integers;
 mod json;
+mod kept;
 mod table;
+
+pub use integers::IntegersFault;
+pub(super) use integers::open_integers;
+use json::JsonParser;
+use table::TableParser;
 
 /// The most bytes of a cell.
 const MAX_CELL: usize = 1 << 20;
@@ -235,40 +241,40 @@ pub(super) fn open(
     options: &TextOptions,
     progress: &Progress,
 ) -> Result<Input, Error> {
-    if let Some(kind) = single::foreign(location, &mut bytes, LOOK_LEN).filter(Foreign::is_no_text)
-    {
-        return Err(Error::file(location, FormatError::Foreign(kind)));
+    let looks = foreign(location, &mut bytes, LOOK_LEN);
+    if let Some(kind) = looks.filter(Foreign::is_no_text) {
+        return Err(FormatError::Foreign(kind).into());
     }
-    let read = match format {
-        TextFormat::Json => json(location, &mut bytes, dtype, progress)?,
-        _ => {
-            let failed = |fault| Error::file(location, fault);
-            let dtype = dtype.cloned().unwrap_or(DType::Scalar(Scalar::F64, Endian::Little));
-            let cells = CellReader::of(&dtype).ok_or_else(|| failed(TextFault::NoText(dtype)))?;
-            let delimiter = options.delimiter.or(format.delimiter());
-            let is_quoted = format != TextFormat::Txt && delimiter != Some(b'"');
-            let mut table = TableParser::new(cells, delimiter, options, is_quoted);
-            let elements = parsed::keep(location, &mut bytes, &mut table, progress)?;
-            let (dtype, shape) = table.found().map_err(failed)?;
-            Read { dtype, shape, elements }
-        }
+    let Read { dtype, shape, elements } = match format {
+        TextFormat::Json => json(&mut bytes, dtype, progress)?,
+        _ => table(&mut bytes, format, dtype, options, progress)?,
     };
-    let Read { dtype, shape, elements } = read;
     if shape::byte_count(&shape, dtype.item_bits()).is_none() {
-        return Err(Error::file(location, TextFault::TooLarge));
+        return Err(TextFault::TooLarge.into());
     }
     let tensor = TensorInfo::new(dtype, shape, Order::C, 0);
     let contents = Contents::of(Format::Text(format), Tensors::from_iter([tensor]));
     Ok(Input::of_file(location, Opened::Random(elements), contents))
 }
 
-fn json(
-    location: &Location,
+fn table(
     bytes: &mut Opened,
+    format: TextFormat,
     dtype: Option<&DType>,
+    options: &TextOptions,
     progress: &Progress,
 ) -> Result<Read, Error> {
-    let failed = |fault| Error::file(location, fault);
+    let dtype = dtype.cloned().unwrap_or(DType::Scalar(Scalar::F64, Endian::Little));
+    let cells = CellReader::of(&dtype).ok_or(TextFault::NoText(dtype))?;
+    let delimiter = options.delimiter.or(format.delimiter());
+    let is_quoted = format != TextFormat::Txt && delimiter != Some(b'"');
+    let mut table = TableParser::new(cells, delimiter, options, is_quoted);
+    let elements = kept::keep(bytes, &mut table, progress)?;
+    let (dtype, shape) = table.found()?;
+    Ok(Read { dtype, shape, elements })
+}
+
+fn json(bytes: &mut Opened, dtype: Option<&DType>, progress: &Progress) -> Result<Read, Error> {
     // a complex number is a list of two, as it is written
     let part = match dtype {
         Some(DType::Scalar(scalar, endian)) => {
@@ -276,32 +282,29 @@ fn json(
         }
         _ => None,
     };
-    let is_complex = part.is_some();
     let cells = match part.as_ref().or(dtype) {
         None => None,
         Some(read) => {
             let cells = CellReader::of(read).filter(|cells| !cells.are_strings());
-            let unfit = || failed(TextFault::NoText(dtype.unwrap_or(read).clone()));
+            let unfit = || TextFault::NoText(dtype.unwrap_or(read).clone());
             Some(cells.ok_or_else(unfit)?)
         }
     };
     let mut parser = JsonParser::new(cells);
-    let mut elements = parsed::keep(location, bytes, &mut parser, progress)?;
+    let mut elements = kept::keep(bytes, &mut parser, progress)?;
     let mut shape = parser.shape();
     let dtype = match dtype {
         Some(dtype) => dtype.clone(),
         None => {
-            let (dtype, recoder) = parser.dtype().map_err(failed)?;
+            let (dtype, recoder) = parser.dtype()?;
             if let Some(mut recoder) = recoder {
-                let kept = Reader::new(elements.as_ref());
-                let recoded = parsed::parse(location, kept, &mut recoder)?;
-                elements = recoded;
+                elements = kept::parse(Reader::new(elements.as_ref()), &mut recoder)?;
             }
             dtype
         }
     };
-    if is_complex && shape.pop() != Some(2) {
-        return Err(failed(TextFault::NotPairs));
+    if part.is_some() && shape.pop() != Some(2) {
+        return Err(TextFault::NotPairs.into());
     }
     Ok(Read { dtype, shape, elements })
 }

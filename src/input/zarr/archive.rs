@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::format::npz::{Member, MemberFault, Members, NpzError};
 use crate::format::zarr::ArrayStore;
 use crate::input::archive::Archive;
-use crate::input::{Input, OpenOptions};
+use crate::input::{Input, Location, OpenOptions};
 use crate::source::{DeflatedRange, Source, SourceError};
 
 /// An archive and its members.
@@ -39,7 +39,8 @@ struct Below {
 /// # Errors
 /// Those of [`hierarchy::input`].
 pub(in crate::input) fn open_archive(
-    archive: Archive<'_>,
+    location: &Location,
+    archive: Archive,
     members: Members,
     options: &OpenOptions,
 ) -> Result<Input, Error> {
@@ -57,7 +58,7 @@ pub(in crate::input) fn open_archive(
     }
     let values = ZipValues { bytes: Arc::clone(&archive.bytes), members: read, refused };
     let values = Below { values: Arc::new(values), path: String::new() };
-    hierarchy::input(archive.location, &values, archive.bytes, options)
+    hierarchy::input(location, &values, archive.bytes, options)
 }
 
 /// A member of an archive.

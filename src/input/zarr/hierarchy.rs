@@ -16,7 +16,8 @@ use crate::error::Error;
 use crate::format::spare;
 use crate::format::zarr::{self, ArrayStore, ValueStore, ZarrError, ZarrNode};
 use crate::format::{Annotated, Annotations, Contents, Format, FormatError, TensorInfo, Tensors};
-use crate::input::{Bytes, Input, Location, MissingChunks, OpenOptions, Unreadable};
+use crate::input::opened::Container;
+use crate::input::{Input, Location, MissingChunks, OpenOptions, Unreadable};
 use crate::source::{Source, SourceError, memory_bytes};
 
 /// The longest metadata of an array or a group, in bytes: as long as the header of a `.safetensors` may be.
@@ -159,7 +160,7 @@ pub(super) fn input(
                     false => path,
                 };
                 paths.extend(below);
-                unreadable.push(Unreadable { name, error: error.into() });
+                unreadable.push(Unreadable::new(name, error));
             }
             Node::Group(_) if path.split('/').count() > MAX_DEPTH => {
                 let error = ZarrError::Metadata(format!("more than {MAX_DEPTH} groups in another"));
@@ -179,7 +180,8 @@ pub(super) fn input(
     let mut tensors: Tensors = arrays.into_values().collect();
     groups.into_iter().for_each(|(path, annotated)| tensors.annotate_group(path, annotated));
     let contents = Contents::of(Format::Zarr, tensors);
-    Ok(Input { unreadable, ..Input::of_file(location, Bytes::Random(bytes), contents) })
+    let container = Container { unreadable, ..Container::default() };
+    Ok(Input { container, ..Input::of_source(location, bytes, contents) })
 }
 
 /// The paths just below a group that have metadata of their own.

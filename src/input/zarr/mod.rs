@@ -52,7 +52,7 @@ pub(super) fn open_folder(
         return Ok(None);
     }
     let input = open(location, folder, options)?;
-    let is_any = !input.contents.tensors.is_empty() || !input.unreadable.is_empty();
+    let is_any = !input.contents.tensors.is_empty() || !input.container.unreadable.is_empty();
     Ok(is_any.then_some(input))
 }
 

@@ -40,9 +40,10 @@ pub(super) fn open_remote(
 }
 
 pub(in crate::input) fn open_archive(
-    archive: Archive<'_>,
+    location: &Location,
+    _: Archive,
     _: Members,
     _: &OpenOptions,
 ) -> Result<Input, Error> {
-    Err(Error::file(archive.location, FormatError::Foreign(Foreign::ZarrGroup)))
+    Err(Error::file(location, FormatError::Foreign(Foreign::ZarrGroup)))
 }

@@ -17,8 +17,8 @@ use crate::execute::{Conversion, ExecuteError, NullSink, Progress, Transfer, Wor
 use crate::format::npz::MemberSums;
 use crate::format::{Format, TensorInfo, npz};
 use crate::input::{
-    Bytes, Input, Location, OpenOptions, RecognisedFile, Summed, failed_source, raw, recognise,
-    single,
+    Bytes, Input, Location, OpenOptions, RecognisedFile, Summed, failed_source, first_bytes, raw,
+    recognise, unrecognised,
 };
 use crate::job::overwrite;
 use crate::output::layout::OutputFormat;
@@ -85,7 +85,9 @@ impl Original {
         }
         let len = metadata.len();
         let source = PreadSource::new(file.try_clone().map_err(failed)?, 0, len);
-        let mut input = open_input(&Location::Path(path.to_owned()), source, open)?;
+        let location = Location::Path(path.to_owned());
+        let input = open_input(&location, source, open);
+        let mut input = input.map_err(|error| error.in_file(&location))?;
         let header = match &copy {
             Some(copy) if options.metadata.is_any() => {
                 Some(NewHeader::of(&mut input, copy, &options)?)
@@ -203,7 +205,7 @@ impl Original {
         let Range { start, end } = tensor.data();
         if let Some(source) = input.random()
             && tensor.part() > 0
-            && !input.deflated.is_empty()
+            && !input.container.deflated.is_empty()
             && start < end
         {
             // inflated whole by the first byte that is asked for, its checksum included
@@ -309,26 +311,26 @@ fn open_input(
     source: PreadSource,
     options: &OpenOptions,
 ) -> Result<Input, Error> {
-    let format = recognise(&single::first_bytes(location, &source)?);
+    let format = recognise(&first_bytes(&source)?);
     let bytes = source::Opened::Random(Box::new(source));
     let progress = &Progress::default();
     if options.raw.text_format(location, format.is_some()).is_some() {
-        return Err(Error::file(location, EditFault::Text));
+        return Err(EditFault::Text.into());
     }
     let mut input = match (options.raw.of_raw_bytes(format.is_some()), format) {
         (Some(dtype), _) => raw::open(location, bytes, dtype, &options.raw, progress)?,
         (None, Some(format)) if format.format == Format::Sharded => {
-            return Err(Error::file(location, EditFault::Sharded));
+            return Err(EditFault::Sharded.into());
         }
         (None, Some(format)) => {
             let options = &OpenOptions { two_sums: true, ..options.clone() };
             (format.open)(RecognisedFile { location, bytes, options, progress })?
         }
-        (None, None) => return Err(single::unrecognised(location, bytes)),
+        (None, None) => return Err(unrecognised(location, bytes)),
     };
     match input.contents.format {
         Format::Npy | Format::Npz | Format::Safetensors | Format::Raw => {}
-        format => return Err(Error::file(location, EditFault::ReadOnly(format))),
+        format => return Err(EditFault::ReadOnly(format).into()),
     }
     options.raw.apply(&mut input, options)?;
     Ok(input)

@@ -3,29 +3,33 @@
 //! A new format is a file here with a `static` [`OutputFormat`], and a line in [`FORMATS`]; its
 //! name, its help line and its extensions reach the command line from there.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Chunking, LayoutFault, MetadataChange};
+use crate::dtype::DType;
+use crate::error::Cause;
+use crate::format::{Annotations, Format};
+use crate::input::{Checkpoint, SmallFile};
+use crate::shape::{self, Order};
+use crate::sink::{self, Destination, Draft, FileTree, SinkError, SinkOptions, Targets};
+
 mod entries;
-mod format;
-mod header;
-mod npy;
+mod headed;
 mod npz;
-mod raw;
-mod safetensors;
 mod sharded;
 mod text;
 mod zarr;
 
 pub use entries::{Entries, OutputTensor};
-pub(crate) use format::byte_count;
-pub use format::{Frame, OutputFormat, Request};
-
-use crate::format::Format;
 
 /// All output formats, in the order of the help.
 pub static FORMATS: [&OutputFormat; 10] = [
-    &npy::FORMAT,
+    &headed::NPY,
     &npz::FORMAT,
-    &safetensors::FORMAT,
-    &raw::FORMAT,
+    &headed::SAFETENSORS,
+    &headed::RAW,
     &text::CSV,
     &text::TSV,
     &text::TXT,
@@ -36,21 +40,200 @@ pub static FORMATS: [&OutputFormat; 10] = [
 
 /// The format of a folder, and that of pipes and devices, whose names tell none.
 pub(crate) const OF_FOLDERS: &OutputFormat = &sharded::FORMAT;
-pub(crate) const OF_STREAMS: &OutputFormat = &npy::FORMAT;
+pub(crate) const OF_STREAMS: &OutputFormat = &headed::NPY;
 
 /// The format in which a file of one part is written that is of this format.
 pub(crate) fn of_plain(format: Format) -> &'static OutputFormat {
     match format {
-        Format::Npy => &npy::FORMAT,
+        Format::Npy => &headed::NPY,
         Format::Npz => &npz::FORMAT,
-        Format::Safetensors => &safetensors::FORMAT,
-        _ => &raw::FORMAT,
+        Format::Safetensors => &headed::SAFETENSORS,
+        _ => &headed::RAW,
     }
 }
 
 /// The format of files with that extension, in small letters.
 pub fn by_extension(extension: &str) -> Option<&'static OutputFormat> {
     FORMATS.into_iter().find(|format| format.extensions.contains(&extension))
+}
+
+/// Parts of a file begin at multiples of so many bytes.
+const PART_BLOCK: u64 = 4096;
+
+/// A format that outputs are written in: a `static`, and a line in [`FORMATS`].
+pub struct OutputFormat {
+    /// The name, in messages and as a value of `--to`.
+    pub name: &'static str,
+    /// A line for the help; empty for a format that cannot be asked for by name.
+    pub about: &'static str,
+    /// The extensions of its files, in small letters.
+    pub extensions: &'static [&'static str],
+    /// Whether it holds several tensors, each with a name.
+    pub holds_several: bool,
+    /// Whether it has texts of metadata.
+    pub has_metadata: bool,
+    /// Whether elements may be in Fortran order.
+    pub has_orders: bool,
+    /// Whether it can be compressed.
+    pub has_deflate: bool,
+    /// Whether tensors are cut into chunks.
+    pub has_chunks: bool,
+    /// Whether an output is a folder, and its only tensor may be without a name.
+    pub is_folder: bool,
+    /// Whether it is for people to read, and may go to a terminal.
+    pub is_text: bool,
+    /// The type, byte order included, in which elements are stored; `None` where there is none.
+    pub stored_dtype: fn(&DType) -> Option<DType>,
+    /// Find the place of each tensor, and everything else that is in the output.
+    pub lay_out: fn(&Request<'_>) -> Result<Box<dyn Frame>, Cause>,
+}
+
+/// What a format is unless it says otherwise: the bytes of one tensor in C order, whatever its dtype.
+const PLAIN: OutputFormat = OutputFormat {
+    name: "",
+    about: "",
+    extensions: &[],
+    holds_several: false,
+    has_metadata: false,
+    has_orders: false,
+    has_deflate: false,
+    has_chunks: false,
+    is_folder: false,
+    is_text: false,
+    stored_dtype: |dtype| Some(dtype.clone()),
+    lay_out: headed::lay_out_alone,
+};
+
+impl std::fmt::Debug for OutputFormat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// What is to be laid out.
+pub struct Request<'a> {
+    /// The tensors, in the order in which they are written.
+    pub tensors: &'a Arc<Entries>,
+    /// Bytes of the elements of all of them.
+    pub bytes: u64,
+    /// `__metadata__` of the inputs, where the format has it.
+    pub metadata: &'a BTreeMap<String, String>,
+    /// What to do with the metadata.
+    pub change: &'a MetadataChange,
+    /// The memory order of all tensors.
+    pub order: Order,
+    /// Whether to compress.
+    pub deflate: bool,
+    /// How many bytes a shard has at most, where a folder has others than the input.
+    pub shard_size: Option<u64>,
+    /// How tensors are cut into chunks.
+    pub chunking: &'a Chunking,
+    /// Files that a folder has beside those of the tensors.
+    pub files: &'a [SmallFile],
+    /// Whether the output can only be written from its beginning to its end.
+    pub forward: bool,
+    /// The checkpoint that the tensors come from, where it is sharded.
+    pub checkpoint: Option<&'a Checkpoint>,
+    /// What is said of tensors besides, by their numbers, where the format is one of chunks.
+    pub annotations: &'a BTreeMap<usize, Annotations>,
+    /// What is said of groups, by their paths.
+    pub groups: &'a BTreeMap<String, Annotations>,
+}
+
+/// All of an output that is not elements.
+pub trait Frame: Send + Sync {
+    /// Bytes of the whole output, where that is known beforehand.
+    fn size(&self) -> Option<u64>;
+
+    /// The tensors that do not begin where the one before them ends, ascending: the number of each,
+    /// and the position of its first element in bytes.
+    fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_>;
+
+    /// Find out what [`create`](Frame::create) would find wrong, without creating anything; add the output
+    /// to those that are written together with it.
+    ///
+    /// # Errors
+    /// Those of [`sink::check_among`].
+    fn check(
+        &self,
+        target: &Destination,
+        options: SinkOptions,
+        targets: &mut Targets,
+    ) -> Result<(), SinkError> {
+        sink::check_among(target, options, targets)
+    }
+
+    /// Begin the output: from here on, elements are written at the positions of the layout.
+    ///
+    /// # Errors
+    /// Those of [`sink::create`].
+    fn create(
+        &self,
+        target: &Destination,
+        options: SinkOptions,
+    ) -> Result<Box<dyn Draft>, SinkError>;
+
+    /// Where the files begin, in the positions of the output, if their elements can be shared with an
+    /// input; none where each byte must be looked at.
+    fn shared_files(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    /// Make headers longer, where the format allows it: by the bytes that `wanted` names for each
+    /// file, which is told the file's positions in the output. Returns the positions from which on
+    /// everything has moved, and by how much.
+    fn grow(&mut self, wanted: &dyn Fn(&Range<u64>) -> u64) -> Vec<(u64, u64)> {
+        let _ = wanted;
+        Vec::new()
+    }
+
+    /// What several processes need that write a part of the elements each; `None` where the places
+    /// of elements depend on the others.
+    fn fixed(&self) -> Option<sink::FixedFrame> {
+        None
+    }
+
+    /// A position near `at` at which a part of the elements may begin. It grows with `at`.
+    fn cut(&self, at: u64) -> u64 {
+        // no two machines write to one block
+        at - at % PART_BLOCK
+    }
+
+    /// Let the elements of a range of positions, between two [cuts](Frame::cut), go to a folder that several
+    /// processes write; only for an output whose [fixed frame](Frame::fixed) is a folder's.
+    ///
+    /// # Errors
+    /// [`SinkError::Os`]: no temporary file can be made.
+    fn within(
+        &self,
+        folder: Box<dyn FileTree>,
+        range: Range<u64>,
+    ) -> Result<Box<dyn Draft>, SinkError> {
+        let _ = (folder, range);
+        Err(SinkError::IsADirectory)
+    }
+
+    /// Write what stands before the first elements: bytes at a position.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    fn write_headers(&self, write: &WriteAt<'_>) -> Result<(), SinkError> {
+        let _ = write;
+        Ok(())
+    }
+}
+
+/// Writes bytes at a position of an output.
+pub(crate) type WriteAt<'a> = dyn Fn(u64, &[u8]) -> Result<(), SinkError> + 'a;
+
+/// The only tensor of a format that holds one.
+fn only(tensors: &Entries, format: &'static str) -> Result<OutputTensor, LayoutFault> {
+    tensors.only().ok_or(LayoutFault::Count { format, count: tensors.len() })
+}
+
+/// The bytes of a shape, where they fit into 63 bits.
+pub(crate) fn byte_count(shape: &[u64], dtype: &DType) -> Result<u64, LayoutFault> {
+    shape::byte_count(shape, dtype.item_bits()).ok_or(LayoutFault::TooLarge)
 }
 
 #[cfg(test)]

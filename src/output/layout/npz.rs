@@ -3,26 +3,23 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::super::LayoutFault;
-use super::format::{Frame, OutputFormat, Request};
+use super::{Frame, OutputFormat, PLAIN, Request};
 use crate::error::Cause;
 use crate::format::{npy, npz};
-use crate::sink;
-use crate::sink::{DeflatedZipSink, Destination, Draft, SinkError, ZipLayout, ZipSink};
+use crate::output::LayoutFault;
+use crate::sink::{self, DeflatedZipSink, Destination, Draft};
+use crate::sink::{SinkError, SinkOptions, ZipLayout, ZipSink};
 
 pub(super) static FORMAT: OutputFormat = OutputFormat {
     name: "npz",
     about: "NumPy's .npz",
     extensions: &["npz"],
     holds_several: true,
-    has_metadata: false,
     has_orders: true,
     has_deflate: true,
-    has_chunks: false,
-    is_folder: false,
-    is_text: false,
     stored_dtype: npy::stored_dtype,
     lay_out,
+    ..PLAIN
 };
 
 fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
@@ -58,14 +55,14 @@ impl Frame for ZipMembers {
     fn create(
         &self,
         target: &Destination,
-        options: sink::SinkOptions,
+        options: SinkOptions,
     ) -> Result<Box<dyn Draft>, SinkError> {
         let zip = Arc::clone(&self.zip);
-        let inner = sink::create(target, sink::SinkOptions { len: self.size(), ..options })?;
-        Ok(match self.deflate {
-            true => Box::new(DeflatedZipSink::new(inner, zip)?),
-            false => Box::new(ZipSink::new(inner, zip)?),
-        })
+        let inner = sink::create(target, SinkOptions { len: self.size(), ..options })?;
+        if self.deflate {
+            return Ok(Box::new(DeflatedZipSink::new(inner, zip)?));
+        }
+        Ok(Box::new(ZipSink::new(inner, zip)?))
     }
 
     fn fixed(&self) -> Option<sink::FixedFrame> {

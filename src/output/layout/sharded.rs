@@ -3,29 +3,23 @@
 
 use std::ops::Range;
 
-use super::super::LayoutFault;
 use super::entries::{Entries, OutputTensor};
-use super::format::{Frame, OutputFormat, Request};
-use super::header::{Header, SafetensorsHeader, WriteAt};
+use super::headed::{Header, SafetensorsHeader};
+use super::{Frame, OutputFormat, PLAIN, Request, WriteAt};
 use crate::error::Cause;
 use crate::format::{FormatError, safetensors, shards};
 use crate::input::old_shards;
-use crate::sink::{Destination, Draft, FolderSink, SinkError, Targets};
-use crate::{shape, sink};
+use crate::output::LayoutFault;
+use crate::shape;
+use crate::sink::{Destination, Draft, FolderSink, SinkError, SinkOptions, Targets};
 
 pub(super) static FORMAT: OutputFormat = OutputFormat {
     name: "sharded safetensors",
-    about: "",
-    extensions: &[],
     holds_several: true,
     has_metadata: true,
-    has_orders: false,
-    has_deflate: false,
-    has_chunks: false,
-    is_folder: false,
-    is_text: false,
     stored_dtype: safetensors::stored_dtype,
     lay_out,
+    ..PLAIN
 };
 
 /// The name of the index of shards of a size.
@@ -162,7 +156,7 @@ impl Frame for ShardFiles {
     fn check(
         &self,
         target: &Destination,
-        options: sink::SinkOptions,
+        options: SinkOptions,
         targets: &mut Targets,
     ) -> Result<(), SinkError> {
         match target {
@@ -176,7 +170,7 @@ impl Frame for ShardFiles {
     fn create(
         &self,
         target: &Destination,
-        options: sink::SinkOptions,
+        options: SinkOptions,
     ) -> Result<Box<dyn Draft>, SinkError> {
         let Destination::Path(path) = target else { return Err(SinkError::IsADirectory) };
         let files = self.files.iter();

@@ -3,34 +3,25 @@
 #[cfg(feature = "zarr")]
 use with::lay_out;
 
-#[cfg(not(feature = "zarr"))]
-use super::super::LayoutFault;
-use super::format::{Frame, OutputFormat, Request};
-#[cfg(not(feature = "zarr"))]
-use crate::dtype::DType;
+use super::{Frame, OutputFormat, PLAIN, Request};
 use crate::error::Cause;
 #[cfg(feature = "zarr")]
 use crate::format::zarr::stored_dtype;
+#[cfg(not(feature = "zarr"))]
+use crate::output::LayoutFault;
 
 pub(super) static FORMAT: OutputFormat = OutputFormat {
     name: "zarr",
     about: "A folder of Zarr, version 3 (builds with the feature zarr)",
     extensions: &["zarr"],
     holds_several: true,
-    has_metadata: false,
-    has_orders: false,
-    has_deflate: false,
     has_chunks: true,
     is_folder: true,
-    is_text: false,
+    #[cfg(feature = "zarr")]
     stored_dtype,
     lay_out,
+    ..PLAIN
 };
-
-#[cfg(not(feature = "zarr"))]
-fn stored_dtype(dtype: &DType) -> Option<DType> {
-    Some(dtype.clone())
-}
 
 #[cfg(not(feature = "zarr"))]
 fn lay_out(_: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
@@ -50,7 +41,9 @@ mod with {
     use crate::output::LayoutFault;
     use crate::output::chunking::{ChunkShapes, Chunking};
     use crate::output::layout::entries::{Entries, OutputTensor};
-    use crate::sink::{self, Destination, Draft, FileTree, FolderTree, SinkError, Targets};
+    use crate::sink::{
+        Destination, Draft, FileTree, FixedFrame, FolderTree, SinkError, SinkOptions, Targets,
+    };
 
     /// Files one of which makes a folder one of Zarr: only such a folder is replaced.
     const MARKS: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
@@ -181,7 +174,7 @@ mod with {
         fn check(
             &self,
             target: &Destination,
-            options: sink::SinkOptions,
+            options: SinkOptions,
             targets: &mut Targets,
         ) -> Result<(), SinkError> {
             match target {
@@ -193,7 +186,7 @@ mod with {
         fn create(
             &self,
             target: &Destination,
-            options: sink::SinkOptions,
+            options: SinkOptions,
         ) -> Result<Box<dyn Draft>, SinkError> {
             let Destination::Path(path) = target else { return Err(SinkError::IsADirectory) };
             let files = self.files().map_err(failed)?;
@@ -202,8 +195,8 @@ mod with {
             self.sink(Box::new(folder), None)
         }
 
-        fn fixed(&self) -> Option<sink::FixedFrame> {
-            Some(sink::FixedFrame::Folder(self.files().ok()?.into()))
+        fn fixed(&self) -> Option<FixedFrame> {
+            Some(FixedFrame::Folder(self.files().ok()?.into()))
         }
 
         /// Where the next slab of whole chunks begins, which is a range of positions.

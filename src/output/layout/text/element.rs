@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::{fmt, str};
 
-use super::{Out, TextError};
+use super::writer::{Out, TextError};
 use crate::dtype::{DType, Endian, NpyType, Paused, Step, TimeKind, Walk};
 use crate::element::{Meaning, NAT, Notation, write_datetime, write_number};
 use crate::format::{TextFormat, write_printable_json};

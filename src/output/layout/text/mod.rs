@@ -2,35 +2,26 @@
 
 use std::{io, iter};
 
-use super::super::LayoutFault;
 use super::entries::OutputTensor;
-use super::format::{Frame, OutputFormat, Request, only};
+use super::{Frame, OutputFormat, PLAIN, Request, only};
 use crate::error::Cause;
 use crate::format::text::{MAX_EMPTY_ROWS, TextFormat, stored_dtype};
-use crate::sink;
-use crate::sink::{Destination, Draft, SinkError};
-use crate::text::TextSink;
+use crate::output::LayoutFault;
+use crate::sink::{self, Destination, Draft, SinkError, SinkOptions};
+
+mod element;
+mod writer;
+
+use writer::TextSink;
 
 /// What the four formats have in common.
-const TEXT: OutputFormat = OutputFormat {
-    name: "",
-    about: "",
-    extensions: &[],
-    holds_several: false,
-    has_metadata: false,
-    has_orders: false,
-    has_deflate: false,
-    has_chunks: false,
-    is_folder: false,
-    is_text: true,
-    stored_dtype,
-    lay_out: |request| lay_out(TextFormat::Csv, request),
-};
+const TEXT: OutputFormat = OutputFormat { is_text: true, stored_dtype, ..PLAIN };
 
 pub(super) static CSV: OutputFormat = OutputFormat {
     name: "csv",
     about: "Text, columns separated by commas",
     extensions: &["csv"],
+    lay_out: |request| lay_out(TextFormat::Csv, request),
     ..TEXT
 };
 
@@ -61,7 +52,8 @@ pub(super) static JSON: OutputFormat = OutputFormat {
 fn lay_out(form: TextFormat, request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     let format = form.name();
     let only = only(request.tensors, format)?;
-    let (ndim, most) = (only.shape.len(), form.max_ndim());
+    let ndim = only.shape.len();
+    let most = form.max_ndim();
     if ndim > most {
         return Err(LayoutFault::Axes { format, most, ndim }.into());
     }
@@ -90,7 +82,7 @@ impl Frame for TextLayout {
     fn create(
         &self,
         target: &Destination,
-        options: sink::SinkOptions,
+        options: SinkOptions,
     ) -> Result<Box<dyn Draft>, SinkError> {
         let inner = sink::create(target, options)?;
         let text = TextSink::new(inner, self.form, &self.tensor.dtype, &self.tensor.shape);

@@ -9,12 +9,12 @@
 //! The text is read once, from beginning to end, and kept as 64-bit integers: in memory where
 //! there are few, in an unnamed temporary file where there are many.
 
+use super::kept::{MARK, TextParser, keep};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Error, Fault};
 use crate::execute::Progress;
-use crate::format::{Contents, Format, FormatError, LOOK_LEN, TensorInfo, Tensors, TextFormat};
-use crate::input::parsed::{self, MARK, TextParser};
-use crate::input::single::{foreign, named};
+use crate::format::{Contents, Format, LOOK_LEN, TensorInfo, Tensors, TextFormat};
+use crate::input::looks::{foreign, unknown};
 use crate::input::{Input, Location};
 use crate::shape::Order;
 use crate::source::Opened;
@@ -22,20 +22,20 @@ use crate::source::Opened;
 /// The longest number, in characters.
 const LONGEST: usize = 64;
 
-/// Whether the first bytes of a file can be those of text.
-pub(crate) fn is_text(first: &[u8]) -> bool {
-    let first = first.strip_prefix(MARK).unwrap_or(first);
-    first.iter().all(|byte| matches!(byte, b'\t' | b'\n' | b'\x0c' | b'\r' | b' '..=b'~'))
-}
-
-/// Read all of a text.
-pub(crate) fn open(
+/// Read all of a text, which a file can be whose first bytes these are.
+pub(in crate::input) fn open_integers(
     location: &Location,
     mut bytes: Opened,
+    first: &[u8],
     progress: &Progress,
 ) -> Result<Input, Error> {
+    let first = first.strip_prefix(MARK).unwrap_or(first);
+    let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\x0c' | b'\r' | b' '..=b'~');
+    if !first.iter().all(is_text) {
+        return Err(unknown(foreign(location, &mut bytes, LOOK_LEN)).into());
+    }
     let mut parser = IntegersParser::default();
-    let integers = parsed::keep(location, &mut bytes, &mut parser, progress)?;
+    let integers = keep(&mut bytes, &mut parser, progress)?;
     let dtype = DType::Scalar(Scalar::I64, Endian::Little);
     let tensor = TensorInfo::new(dtype, parser.shape(), Order::C, 0);
     let contents = Contents::of(Format::Text(TextFormat::Txt), Tensors::from_iter([tensor]));
@@ -102,7 +102,8 @@ impl TextParser for IntegersParser {
     /// A line has ended.
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), IntegersFault> {
         self.end_word(out)?;
-        let (line, found) = (self.lines + 1, self.found);
+        let line = self.lines + 1;
+        let found = self.found;
         if self.before == Before::Comma {
             return Err(IntegersFault::Missing { line });
         }
@@ -114,7 +115,8 @@ impl TextParser for IntegersParser {
             }
             self.rows += 1;
         }
-        (self.before, self.found) = (Before::Nothing, 0);
+        self.before = Before::Nothing;
+        self.found = 0;
         Ok(())
     }
 }
@@ -135,12 +137,14 @@ impl IntegersParser {
 
     /// What is wrong with the word.
     fn not_an_integer(&self) -> IntegersFault {
-        let (line, text) = (self.lines + 1, String::from_utf8_lossy(&self.word).into_owned());
+        let line = self.lines + 1;
+        let text = String::from_utf8_lossy(&self.word).into_owned();
         let digits = text.strip_prefix(['-', '+']).unwrap_or(&text);
         let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        match is_integer {
-            true => IntegersFault::TooLarge { line, text },
-            false => IntegersFault::NotAnInteger { line, text },
+        if is_integer {
+            IntegersFault::TooLarge { line, text }
+        } else {
+            IntegersFault::NotAnInteger { line, text }
         }
     }
 
@@ -151,12 +155,6 @@ impl IntegersParser {
             (rows, columns) => vec![rows, columns],
         }
     }
-}
-
-/// The error of bytes that are no text, and of no known format either.
-pub(crate) fn refused(location: &Location, bytes: &mut Opened) -> Error {
-    let looks = foreign(location, bytes, LOOK_LEN);
-    Error::file(location, named(FormatError::Unrecognised, looks))
 }
 
 /// Why a text is no index tensor.

@@ -2,8 +2,8 @@
 //!
 //! Numbers have the fewest digits that keep their value in their own type. Elements are written while
 //! their bytes arrive, however large they are; of a string of csv, tsv or txt that has not asked for quotes
-//! yet, what is more than a mebibyte waits in a temporary file. In csv, tsv and txt a line is a row of the last axis; a tensor of one axis
-//! has one element a line, as np.savetxt writes it.
+//! yet, what is more than a mebibyte waits in a temporary file. In csv, tsv and txt a line is a row of the last
+//! axis; a tensor of one axis has one element a line, as np.savetxt writes it.
 //!
 //! A structure is an object in json. In csv, tsv and txt each of its values has a column, those of nested
 //! fields and of subarrays too, in the order in which np.loadtxt reads them; there is no line of names.
@@ -18,17 +18,14 @@
 use std::io::{Error, ErrorKind};
 use std::sync::{Mutex, PoisonError};
 
-use element::{ElementBegun, Style};
-
+use super::element::{ElementBegun, Style};
 use crate::dtype::DType;
 use crate::format::TextFormat;
 use crate::format::text::{columns, stored_dtype};
 use crate::sink::{Draft, HeldBytes, Old, Placed, Sink, SinkError, WriteOrder};
 
-mod element;
-
 /// A sink that takes the bytes of elements in order and writes their text to another sink.
-pub struct TextSink {
+pub(super) struct TextSink {
     inner: Box<dyn Draft>,
     format: TextFormat,
     dtype: DType,
@@ -52,7 +49,7 @@ struct TextState {
 impl TextSink {
     /// Write a tensor as text to `inner`; `None` for a dtype other than those that
     /// [`stored_dtype`] gives for text.
-    pub fn new(
+    pub(super) fn new(
         inner: Box<dyn Draft>,
         format: TextFormat,
         dtype: &DType,

@@ -1,0 +1,199 @@
+//! The bytes of an input: opened, kept in a temporary file where a pipe is read in any order, and finished with.
+
+use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::opened::Input;
+use super::options::Location;
+use crate::error::Error;
+use crate::execute::{self, Progress, UNKNOWN, Workers};
+use crate::format::{Contents, Format, MAGIC_LEN, TensorInfo};
+use crate::runs::Runs;
+use crate::source::{self, ConcatSource, IoMode, OpenError, Opened, Reader, Source};
+use crate::source::{Forward, SourceError, Stream};
+
+/// The bytes of an input.
+pub(crate) enum Bytes {
+    /// Bytes that can be read in any order.
+    Random(Arc<dyn Source>),
+    /// Bytes that can be read once, from front to back.
+    Stream(Stream),
+}
+
+impl From<Opened> for Bytes {
+    fn from(opened: Opened) -> Bytes {
+        match opened {
+            Opened::Random(source) => Bytes::Random(Arc::from(source)),
+            Opened::Forward(stream) => Bytes::Stream(stream),
+        }
+    }
+}
+
+/// Open the bytes of an input.
+pub(super) fn open_bytes(location: &Location, io: IoMode) -> Result<Opened, OpenError> {
+    match location {
+        Location::Stdin => source::open_stdin(io),
+        // what lies there is a tensor already
+        Location::Memory => Err(io::Error::from(ErrorKind::NotFound).into()),
+        Location::Path(path) => source::open(path, io),
+        Location::Remote(address) => source::remote::open(address, io),
+    }
+}
+
+/// The bytes by which a format is recognised.
+pub(crate) fn first_bytes(source: &dyn Source) -> io::Result<Vec<u8>> {
+    let mut first = Vec::new();
+    Reader::new(source).take(MAGIC_LEN as u64).read_to_end(&mut first)?;
+    Ok(first)
+}
+
+/// The bytes of an input that is read in any order: what comes through a pipe is kept in a temporary file.
+pub(super) fn kept(bytes: Opened, progress: &Progress) -> Result<Arc<dyn Source>, SourceError> {
+    match bytes {
+        Opened::Random(source) => Ok(source.into()),
+        Opened::Forward(stream) => Ok(spool_all(stream, progress)?.into()),
+    }
+}
+
+/// Keep all that is left of a pipe, of which nobody knows how much that is.
+pub(super) fn spool_all(
+    stream: impl Read,
+    progress: &Progress,
+) -> Result<Box<dyn Source>, SourceError> {
+    progress.kept.during(UNKNOWN, || source::spool(Watched::new(stream, progress)))
+}
+
+/// A stream that counts what is read of it, while somebody watches.
+pub(super) struct Watched<'a, R> {
+    stream: R,
+    progress: &'a Progress,
+}
+
+impl<'a, R: Read> Watched<'a, R> {
+    pub(super) fn new(stream: R, progress: &'a Progress) -> Watched<'a, R> {
+        Watched { stream, progress }
+    }
+}
+
+impl<R: Read> Read for Watched<'_, R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let count = self.stream.read(buf)?;
+        self.progress.kept.add(count as u64);
+        Ok(count)
+    }
+}
+
+impl Input {
+    /// Make sure that its bytes can be read in any order: what is left of a pipe is copied to a
+    /// temporary file.
+    ///
+    /// # Errors
+    /// A pipe that fails or ends before its tensors do, a temporary file that cannot be written.
+    pub fn spool(&mut self) -> Result<Arc<dyn Source>, Error> {
+        self.spool_watched(&Progress::default())
+    }
+
+    /// The bytes of one of its tensors, at their positions, for who reads them more than once: those
+    /// of a remote file are copied to a temporary file too.
+    ///
+    /// # Errors
+    /// As [`spool`](Input::spool).
+    pub fn nearby(
+        &mut self,
+        tensor: &TensorInfo,
+        workers: &Workers,
+        progress: &Progress,
+    ) -> Result<Arc<dyn Source>, Error> {
+        let source = self.spool_watched(progress)?;
+        let Range { start, end } = tensor.data();
+        if source.request_gap().is_none() || start == end {
+            return Ok(source);
+        }
+        let runs = Runs::contiguous(start, end - start);
+        let copied = execute::spool(source.as_ref(), &runs, 1, workers);
+        let copied = copied.map_err(|error| match error.into_source() {
+            Ok(error) => failed_source(&self.location, error),
+            Err(error) => error.into(),
+        })?;
+        self.at(start, copied)
+    }
+
+    /// Its bytes, where they can be read in any order.
+    pub(crate) fn random(&self) -> Option<Arc<dyn Source>> {
+        match &self.bytes {
+            Bytes::Random(source) => Some(Arc::clone(source)),
+            Bytes::Stream(_) => None,
+        }
+    }
+
+    /// Bytes of which the first stands at position `start`.
+    fn at(&self, start: u64, rest: Box<dyn Source>) -> Result<Arc<dyn Source>, Error> {
+        let source = ConcatSource::at(start, rest.into());
+        Ok(Arc::new(source.map_err(|error| failed_source(&self.location, error))?))
+    }
+
+    /// Keep a tensor as [`spool`](Input::spool) does, where another thread watches how far it is:
+    /// [`Progress::keeping`].
+    ///
+    /// # Errors
+    /// As [`spool`](Input::spool).
+    pub fn spool_watched(&mut self, progress: &Progress) -> Result<Arc<dyn Source>, Error> {
+        let stream = match &mut self.bytes {
+            Bytes::Random(source) => return Ok(Arc::clone(source)),
+            Bytes::Stream(stream) => stream,
+        };
+        let start = stream.position();
+        let left = self.contents.expected_len().saturating_sub(start);
+        let rest = progress.kept.during(left, || source::spool(Watched::new(stream, progress)));
+        let rest = rest.map_err(|error| failed_source(&self.location, error))?;
+        check_len(&self.location, start + rest.len(), &self.contents)?;
+        let source = self.at(start, rest)?;
+        self.bytes = Bytes::Random(Arc::clone(&source));
+        Ok(source)
+    }
+}
+
+/// No more of a pipe is needed. One that [drains](Stream::drains) is read to the end of what its format
+/// promises, so that a short one is found out; of another one, whose writer would be waited for, only
+/// that nothing follows the last byte of the data is looked at, where that was needed.
+pub(crate) fn finish(
+    location: &Location,
+    stream: &mut Stream,
+    contents: &Contents,
+) -> Result<(), Error> {
+    let rest = contents.expected_len().saturating_sub(stream.position());
+    if rest > 0 && !stream.drains() {
+        return Ok(());
+    }
+    stream.skip(rest).map_err(|error| failed_stream(location, stream, contents, error))?;
+    let io = |error| Error::file(location, source::SourceError::Io(error));
+    if !contents.allows_trailing_bytes() && stream.read(&mut [0]).map_err(io)? > 0 {
+        // how many follow is known only to whoever reads them all
+        return check_len(location, stream.position(), contents);
+    }
+    Ok(())
+}
+
+fn check_len(location: &Location, len: u64, contents: &Contents) -> Result<(), Error> {
+    contents.check_len(len).map_err(|error| Error::file(location, error))
+}
+
+/// The error of a stream; of one that ended too early, the same as of a file that is cut short.
+pub(crate) fn failed_stream(
+    location: &Location,
+    stream: &Stream,
+    contents: &Contents,
+    error: SourceError,
+) -> Error {
+    let ended = matches!(error, SourceError::UnexpectedEnd(_) | SourceError::Truncated);
+    match check_len(location, stream.position(), contents) {
+        Err(short) if ended && contents.format != Format::Raw => short,
+        _ => failed_source(location, error),
+    }
+}
+
+/// The error of the bytes of an input.
+pub(crate) fn failed_source(location: &Location, error: SourceError) -> Error {
+    Error::file(location, error)
+}

@@ -1,0 +1,482 @@
+//! Choosing tensors of an input by name, and what is said of those that cannot be read.
+//!
+//! A pattern that is the very name of a tensor means that tensor, whatever else it would match. A
+//! slash before it, as the tools of HDF5 print paths, is passed over where no name has it.
+
+use std::sync::Arc;
+
+use super::glob::{Pattern, PatternError};
+use super::opened::{BadMember, Input, MissingTensor, Unreadable};
+use crate::error::{Cause, Error, Fault};
+use crate::format::{Format, TensorInfo, shortened};
+
+/// Of how many tensors that cannot be read notes give the reason.
+const MOST_NOTES: usize = 10;
+
+impl Input {
+    /// The one tensor that the patterns (names or globs) mean; without any, the only one.
+    ///
+    /// # Errors
+    /// [`SelectFault`]: no such tensor, several of them, a pattern that is no glob.
+    pub fn tensor(&self, patterns: &[String]) -> Result<TensorInfo, Error> {
+        Ok(self.contents.tensors.at(self.find_one(patterns)?))
+    }
+
+    /// The one tensor that the patterns mean; its fields in place of its items, if any are named.
+    ///
+    /// # Errors
+    /// As [`tensor`](Input::tensor); [`FieldFault`](crate::input::FieldFault).
+    pub fn tensor_fields(
+        &mut self,
+        patterns: &[String],
+        fields: Option<&str>,
+    ) -> Result<TensorInfo, Error> {
+        let number = self.find_one(patterns)?;
+        self.take_fields(fields, &[number])?;
+        Ok(self.contents.tensors.at(number))
+    }
+
+    /// The number of that tensor.
+    pub(crate) fn find_one(&self, patterns: &[String]) -> Result<usize, Error> {
+        match self.find(patterns)?.as_slice() {
+            &[only] => Ok(only),
+            several => {
+                let tensors = &self.contents.tensors;
+                let name = |number: &usize| tensors.name(*number).unwrap_or_default().to_owned();
+                let names = several.iter().map(name).collect();
+                let (chooses, excludes) = (!patterns.is_empty(), !self.exclude.is_empty());
+                Err(self.failed(SelectFault::Several { names, chooses, excludes }))
+            }
+        }
+    }
+
+    /// The numbers of the tensors that the patterns mean, ascending; without any, the only one's. What
+    /// cannot be read is left out of several with a note.
+    ///
+    /// # Errors
+    /// [`SelectFault`], and [`BadMember`](crate::input::BadMember) for what cannot be read where that is
+    /// named itself, or is all that is meant.
+    pub fn find(&self, patterns: &[String]) -> Result<Vec<usize>, Error> {
+        let mut found = self.find_named(patterns)?;
+        self.leave_out_unreadable(&mut found, patterns)?;
+        Ok(found)
+    }
+
+    /// Leave out of the tensors that these patterns mean, ascending numbers, what cannot be read.
+    ///
+    /// # Errors
+    /// As [`find`](Input::find).
+    pub(crate) fn leave_out_unreadable(
+        &self,
+        found: &mut Vec<usize>,
+        patterns: &[String],
+    ) -> Result<(), Error> {
+        let count = self.contents.tensors.len();
+        let hidden = found.split_off(found.partition_point(|&number| number < count));
+        let is_named = |number: &&usize| {
+            self.container
+                .unreadable
+                .get(**number - count)
+                .is_some_and(|it| patterns.contains(&it.name))
+        };
+        let only = hidden.first().filter(|_| found.is_empty());
+        match hidden.iter().find(is_named).or(only) {
+            Some(&number) => self.refuse_unreadable(number),
+            None => self.note_unreadable(hidden),
+        }
+    }
+
+    /// Say of what cannot be read that it is left out: of the first few with the reason.
+    ///
+    /// # Errors
+    /// [`MissingTensor`] for what is missing.
+    pub(crate) fn note_unreadable(
+        &self,
+        numbers: impl IntoIterator<Item = usize>,
+    ) -> Result<(), Error> {
+        let mut more = 0u64;
+        let there = self.contents.tensors.len() + self.container.unreadable.len();
+        for (at, number) in numbers.into_iter().enumerate() {
+            if number >= there {
+                return self.refuse_unreadable(number);
+            }
+            match self.refuse_unreadable(number) {
+                Err(error) if at < MOST_NOTES => self.notes.add(format_args!("{error}; left out")),
+                _ => more += 1,
+            }
+        }
+        if more > 0 {
+            let shown = &self.location;
+            self.notes
+                .add(format_args!("{shown}: {more} more tensors cannot be read, and are left out"));
+        }
+        Ok(())
+    }
+
+    /// The numbers of the tensors with these names, where what cannot be read counts too: its numbers
+    /// follow those of the tensors. Without names, those of all but what is left out, or the only one's.
+    ///
+    /// # Errors
+    /// [`SelectFault`].
+    pub fn find_named(&self, patterns: &[String]) -> Result<Vec<usize>, Error> {
+        if self.exclude.is_empty() {
+            return self.find_all_named(patterns);
+        }
+        let excluded = self.excluded()?;
+        let mut found = match patterns.is_empty() && !self.keeps_rest {
+            true => (0..self.named_count()).collect(),
+            false => self.find_all_named(patterns)?,
+        };
+        found.retain(|number| excluded.binary_search(number).is_err());
+        if found.is_empty() {
+            return Err(self.failed(SelectFault::NothingLeft));
+        }
+        Ok(found)
+    }
+
+    /// The numbers of the tensors that are left out, ascending.
+    ///
+    /// # Errors
+    /// [`SelectFault::Excluded`].
+    pub(crate) fn excluded(&self) -> Result<Vec<usize>, Error> {
+        let is_here = |pattern: &&String| !self.may_lack_excluded || !self.lacks(pattern);
+        let patterns: Vec<String> = self.exclude.iter().filter(is_here).cloned().collect();
+        if patterns.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.find_all_named(&patterns).map_err(|error| {
+            let cause = match error.cause.downcast::<SelectFault>() {
+                Ok(fault) => fault.of_excluded().into(),
+                Err(cause) => cause,
+            };
+            Error { cause, ..error }
+        })
+    }
+
+    /// Whether a name or glob means nothing here.
+    pub(crate) fn lacks(&self, pattern: &str) -> bool {
+        let found = self.find_all_named(&[pattern.to_owned()]);
+        let fault = found.as_ref().err().and_then(|error| error.cause.downcast_ref());
+        matches!(
+            fault,
+            Some(
+                SelectFault::NotFound { .. }
+                    | SelectFault::NoTensors
+                    | SelectFault::Nameless { .. }
+            )
+        )
+    }
+
+    /// Whether it holds one tensor, without a name.
+    pub(crate) fn is_nameless(&self) -> bool {
+        self.named_count() == 1 && self.contents.tensors.names().any(|name| name.is_none())
+    }
+
+    fn find_all_named(&self, patterns: &[String]) -> Result<Vec<usize>, Error> {
+        let tensors = &self.contents.tensors;
+        let names = tensors.names().map(|name| name.unwrap_or("-"));
+        let names =
+            names.chain(self.container.unreadable.iter().map(|member| member.name.as_str()));
+        let missing = (0..self.missing_count()).filter_map(|at| self.missing_named(at));
+        let missing = missing.map(|it| it.name());
+        let names = names.chain(missing);
+        match (patterns, self.named_count()) {
+            ([], 1) => Ok(vec![0]),
+            ([], 0) => Err(self.failed(SelectFault::NoTensors)),
+            ([], _) => {
+                let names = names.map(str::to_owned).collect();
+                let excludes = !self.exclude.is_empty();
+                Err(self.failed(SelectFault::NotNamed { names, holds_several: false, excludes }))
+            }
+            ([first, ..], _) if self.is_nameless() => {
+                Err(self.failed(SelectFault::Nameless { pattern: first.clone() }))
+            }
+            (patterns, _) => positions(names, patterns).map_err(|fault| match fault {
+                SelectFault::NotFound { pattern, names, .. } => {
+                    let links = self.contents.format == Format::Hdf5;
+                    self.failed(SelectFault::NotFound { pattern, names, links })
+                }
+                fault => self.failed(fault),
+            }),
+        }
+    }
+
+    /// The error of one of its tensors, whose name is told where there are several.
+    pub(crate) fn failed_tensor(
+        &self,
+        tensor: &TensorInfo,
+        several: bool,
+        cause: impl Into<Cause>,
+    ) -> Error {
+        Error::file(&self.location, cause).of_tensor(tensor.name.as_deref(), several)
+    }
+
+    /// How many names there are, those of what cannot be read included.
+    pub(crate) fn named_count(&self) -> usize {
+        self.contents.tensors.len() + self.container.unreadable.len() + self.missing_count()
+    }
+
+    /// The error of a number that is beyond those of the tensors: what cannot be read, and behind that what
+    /// is missing.
+    pub(crate) fn refuse_unreadable(&self, number: usize) -> Result<(), Error> {
+        let beyond = number.checked_sub(self.contents.tensors.len());
+        let missing = beyond.and_then(|at| at.checked_sub(self.container.unreadable.len()));
+        if let Some(missing) = missing.and_then(|at| self.missing_named(at)) {
+            let tensor = missing.tensor.map(str::to_owned);
+            let reason = missing.reason.unwrap_or("it does not hold it").to_owned();
+            let fault = MissingTensor { tensor, file: missing.file.to_owned(), reason };
+            return Err(Error::file(&self.location, fault));
+        }
+        match beyond.and_then(|number| self.container.unreadable.get(number)) {
+            Some(Unreadable { name, error }) => {
+                let fault = BadMember { name: name.clone(), error: Arc::clone(error) };
+                Err(Error::file(&self.location, fault))
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn failed(&self, fault: SelectFault) -> Error {
+        Error::file(&self.location, fault)
+    }
+}
+
+/// The positions of the names that the patterns mean, ascending. Those of several files may hold a name
+/// more than once.
+///
+/// # Errors
+/// [`SelectFault::NotFound`] for a pattern that matches nothing, [`SelectFault::Glob`] for a text
+/// that is no name and no glob.
+pub(crate) fn positions<'n>(
+    names: impl Iterator<Item = &'n str> + Clone,
+    patterns: &[String],
+) -> Result<Vec<usize>, SelectFault> {
+    let mut found = Vec::new();
+    for pattern in patterns {
+        let positions = positions_of(names.clone(), pattern)?;
+        if positions.is_empty() {
+            let names = names.map(str::to_owned).collect();
+            return Err(SelectFault::NotFound { pattern: pattern.clone(), names, links: false });
+        }
+        found.extend(positions);
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+fn positions_of<'n>(
+    names: impl Iterator<Item = &'n str> + Clone,
+    pattern: &str,
+) -> Result<Vec<usize>, SelectFault> {
+    let found = positions_as_typed(names.clone(), pattern)?;
+    match pattern.strip_prefix('/') {
+        Some(path) if found.is_empty() => positions_as_typed(names, path),
+        _ => Ok(found),
+    }
+}
+
+fn positions_as_typed<'n>(
+    names: impl Iterator<Item = &'n str> + Clone,
+    pattern: &str,
+) -> Result<Vec<usize>, SelectFault> {
+    let exact = names.clone().enumerate().filter(|(_, name)| *name == pattern);
+    let exact: Vec<usize> = exact.map(|(at, _)| at).collect();
+    if !exact.is_empty() {
+        return Ok(exact);
+    }
+    let glob = Pattern::new(pattern)
+        .map_err(|error| SelectFault::Glob { pattern: pattern.to_owned(), error })?;
+    Ok(names.enumerate().filter(|(_, name)| glob.is_match(name)).map(|(at, _)| at).collect())
+}
+
+/// Why tensors cannot be chosen.
+#[derive(Debug, thiserror::Error)]
+pub enum SelectFault {
+    /// The file holds no tensors.
+    #[error("the file holds no tensors")]
+    NoTensors,
+    /// One tensor is needed, and none was named.
+    #[error("the file holds {} tensors, and one has to be named", names.len())]
+    NotNamed {
+        /// The names that there are.
+        names: Vec<String>,
+        /// Whether the output could hold all of them.
+        holds_several: bool,
+        /// Whether some are left out, and all others would be meant if they were not to be kept besides.
+        excludes: bool,
+    },
+    /// One tensor is needed, and several match.
+    #[error("{} tensors match, and one is needed", names.len())]
+    Several {
+        /// Their names.
+        names: Vec<String>,
+        /// Whether patterns say which are meant, and not only which are left out.
+        chooses: bool,
+        /// Whether some are left out.
+        excludes: bool,
+    },
+    /// A name was asked for in a file that has none.
+    #[error("the tensor has no name")]
+    Nameless {
+        /// The name or glob.
+        pattern: String,
+    },
+    /// No tensor has that name or matches that glob.
+    #[error("no tensor is named {pattern:?}")]
+    NotFound {
+        /// The name or glob.
+        pattern: String,
+        /// The names that there are.
+        names: Vec<String>,
+        /// Whether a link could have that name: those of HDF5 are not followed.
+        links: bool,
+    },
+    /// A text that is no name and no glob either.
+    #[error("{pattern}: {error}")]
+    Glob {
+        /// The text.
+        pattern: String,
+        /// What is wrong with it.
+        error: PatternError,
+    },
+    /// Several tensors are to be written under one name.
+    #[error("one name is given, and several tensors are chosen")]
+    OneName,
+    /// More tensors than the output can hold.
+    #[error("{count} tensors are chosen, and an output of format {format} holds one")]
+    HoldsOne {
+        /// How many.
+        count: usize,
+        /// Whether the others were to be kept.
+        keep_rest: bool,
+        /// The format of the output.
+        format: &'static str,
+    },
+    /// What is to be left out cannot be chosen.
+    #[error("to be left out: {0}")]
+    Excluded(Box<SelectFault>),
+    /// All that is chosen is left out.
+    #[error("every tensor that is chosen is left out")]
+    NothingLeft,
+    /// A new name that is not written `OLD=NEW`.
+    #[error("{0}: OLD=NEW is needed")]
+    NoRename(String),
+    /// An old and a new name with different numbers of stars.
+    #[error("{0}: OLD and NEW must have the same number of '*'")]
+    UnevenRename(String),
+    /// A new name for a tensor that is not there.
+    #[error("{rename}: no tensor of the output is named {old:?} in the input")]
+    RenameNotFound {
+        /// The new name as it was given, `OLD=NEW`.
+        rename: String,
+        /// The old name.
+        old: String,
+        /// Whether the only tensor has no name at all.
+        nameless: bool,
+    },
+    /// An old name that is no name and no glob.
+    #[error("{rename}: {error}")]
+    RenameGlob {
+        /// The new name as it was given, `OLD=NEW`.
+        rename: String,
+        /// What is wrong with it.
+        error: PatternError,
+    },
+    /// A new name with a piece that the old one lacks.
+    #[error("{rename}: OLD has no {{{piece}}}")]
+    RenamePiece {
+        /// The new name as it was given, `OLD=NEW`.
+        rename: String,
+        /// The name of the piece.
+        piece: String,
+    },
+    /// Two tensors would have one name.
+    #[error("two tensors of the output would be named {:?}", shortened(.0))]
+    SameName(String),
+    /// Two tensors of an input would have one name.
+    #[error("two tensors would be named {:?}", shortened(.0))]
+    SameNewName(String),
+}
+
+impl Fault for SelectFault {}
+
+impl SelectFault {
+    /// The same where tensors are chosen to be left out.
+    pub(crate) fn of_excluded(self) -> SelectFault {
+        SelectFault::Excluded(Box::new(self))
+    }
+}
+
+impl Error {
+    /// Say whether several tensors may be chosen, where one has to be named.
+    #[must_use]
+    pub fn of_several(mut self, holds_several: bool) -> Error {
+        if let Some(SelectFault::NotNamed { holds_several: known, .. }) = self.cause.downcast_mut()
+        {
+            *known = holds_several;
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn found(names: &[&str], pattern: &str) -> Result<Vec<usize>, SelectFault> {
+        positions(names.iter().copied(), &[pattern.to_owned()])
+    }
+
+    #[test]
+    fn names_come_before_globs() {
+        let names = ["a[0]", "a0", "b.w", "b.v"];
+        assert_eq!(found(&names, "a[0]").unwrap(), [0]);
+        assert_eq!(found(&names, "a[0-9]").unwrap(), [1]);
+        assert_eq!(found(&names, "b.{w,v}").unwrap(), [2, 3]);
+        assert!(matches!(found(&names, "c*"), Err(SelectFault::NotFound { .. })));
+        assert!(matches!(found(&names, "["), Err(SelectFault::Glob { .. })));
+    }
+
+    #[test]
+    fn a_slash_before_a_path_is_passed_over() {
+        let names = ["g/x", "/g/y", "g/y"];
+        assert_eq!(found(&names, "/g/x").unwrap(), [0]);
+        assert_eq!(found(&names, "/g/y").unwrap(), [1]);
+        assert_eq!(found(&names[..1], "/g/*").unwrap(), [0]);
+    }
+
+    /// A command line may hold an argument of 128 KiB.
+    #[test]
+    fn no_glob_panics() {
+        let mut texts = vec!["{".repeat(65_000), "[".repeat(131_000), "\\{".repeat(250)];
+        for depth in [30, 31, 250, 60_000] {
+            texts.push("{".repeat(depth) + "a" + &"}".repeat(depth));
+            texts.push("{a,".repeat(depth) + "a" + &"}".repeat(depth));
+        }
+        for part in ["?", "*", "**/", "[!a]", "[a-z]", "é", "{a,b}", "{*,?}", "*a?"] {
+            texts.push(part.repeat(131_000 / part.len()));
+        }
+        for text in &texts {
+            let _ = found(&["name"], text);
+        }
+        let nested = |depth| "{".repeat(depth) + "x,n*" + &"}".repeat(depth);
+        assert_eq!(found(&["name"], &nested(30)).unwrap(), [0]);
+        let error = found(&["name"], &nested(250)).unwrap_err();
+        assert!(error.to_string().ends_with("braces nested deeper than 30 levels"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in r#"[*?\[\]{}!^,\\a-c0-2:/.é-]{0,60}"#) {
+            let _ = found(&["abc", "a.b", ""], &text);
+            if let Ok(pattern) = Pattern::carrying(&text)
+                && let Ok(target) = pattern.target(&text)
+            {
+                let _ = pattern.carry(&target, "a.b");
+            }
+            let _ = Pattern::new("*").map(|it| it.target(&text).is_ok());
+        }
+    }
+}
