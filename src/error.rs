@@ -25,7 +25,6 @@ pub enum FileName {
     Stdin,
     /// Standard output.
     Stdout,
-    /// A path.
     Path(PathBuf),
     /// A remote file, which is shown without secrets.
     Remote(Address),

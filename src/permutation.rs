@@ -56,7 +56,6 @@ pub enum PermutationError {
     /// An axis that the array lacks.
     #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
     OutOfBounds {
-        /// The axis.
         axis: i64,
         /// How many the array has.
         ndim: usize,

@@ -175,7 +175,6 @@ impl<'a> Layout<'a> {
         self.item_bits / self.unit_bits()
     }
 
-    /// So many units in bytes.
     pub(crate) fn bytes(&self, units: i64) -> Result<i64, ViewError> {
         let bits = i128::from(units) * i128::from(self.unit_bits());
         if bits % 8 != 0 {

@@ -264,7 +264,6 @@ pub(super) struct Castable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CastKind {
     Number(Scalar),
-    /// So many bytes.
     Bytes(u32),
     /// So many code points.
     Unicode(u32),

@@ -8,7 +8,6 @@ use crate::element::{FloatFormat, Magnitude};
 
 /// A number type of whole bytes, little-endian.
 pub(super) trait Number: Copy {
-    /// Its bytes.
     type Bytes: Copy;
     /// A type that holds every one of its numbers.
     type Exact: Exact;

@@ -13,7 +13,6 @@ pub(super) struct Leaf {
     offset: usize,
     /// Bytes of one of its items.
     size: usize,
-    /// How many there are.
     pub(super) count: usize,
     meaning: Meaning,
 }
@@ -131,7 +130,6 @@ impl Leaf {
         }
     }
 
-    /// The value of an item in an element.
     pub(super) fn value<'a>(&self, element: &'a [u8], item: usize) -> LeafValue<'a> {
         let start = self.offset + item * self.size;
         let bytes = &element[start..start + self.size];

@@ -56,7 +56,6 @@ pub struct Comparer {
     leaves: Vec<(Leaf, Leaf)>,
     /// Bytes of an element of each.
     itemsizes: [usize; 2],
-    /// Whether the dtypes are the same.
     same_dtype: bool,
     /// Whether elements of the same bytes are the same.
     bits_suffice: bool,
@@ -267,7 +266,6 @@ impl Largest {
         }
     }
 
-    /// Whether a difference is larger, or as large at an earlier place.
     fn is_exceeded(largest: &Option<Largest>, difference: f64, place: u64) -> bool {
         largest.as_ref().is_none_or(|largest| {
             difference > largest.difference

@@ -16,7 +16,6 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Whether a NaN is the same as one of the same bits.
     pub(super) fn same_nan_is_equal(&self) -> bool {
         self.equal_nan || self.tolerance.is_none()
     }

@@ -122,7 +122,6 @@ impl Scalar {
         all
     };
 
-    /// The kind of the numbers.
     pub(crate) const fn kind(self) -> NumberKind {
         TABLE[self as usize].1
     }

@@ -28,7 +28,6 @@ pub enum Step<'a> {
     Structure,
     /// A field of it begins.
     Field(&'a Field),
-    /// The structure ends.
     EndStructure,
     /// An axis of a subarray begins.
     List,
@@ -44,7 +43,6 @@ pub enum Step<'a> {
         number: usize,
         /// Where the first one begins in the element, in bytes.
         offset: u64,
-        /// How many there are.
         count: u64,
     },
 }

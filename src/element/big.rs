@@ -72,7 +72,6 @@ impl Big {
         product
     }
 
-    /// Multiply by a power of ten.
     pub(crate) fn multiply_power_of_ten(&mut self, mut power: u32) {
         while power >= 9 {
             self.multiply(1_000_000_000);
@@ -137,7 +136,6 @@ impl Big {
         (top, below, lost)
     }
 
-    /// How many bits it has.
     pub(crate) fn bits(&self) -> u64 {
         let last = self.0.last().map_or(0, |last| u64::from(32 - last.leading_zeros()));
         (self.0.len() as u64).saturating_sub(1) * 32 + last

@@ -50,7 +50,6 @@ impl CellReader {
         Some(CellReader { dtype: dtype.clone(), kind })
     }
 
-    /// The dtype.
     pub(crate) fn dtype(&self) -> &DType {
         &self.dtype
     }

@@ -30,7 +30,6 @@ pub(crate) enum Specials {
     Last,
     /// That of -0, NaN.
     MinusZero,
-    /// None.
     None,
 }
 

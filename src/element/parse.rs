@@ -12,7 +12,6 @@ pub enum ElementError {
     /// A number of the wrong kind.
     #[error("'{text}' is not {kind}, which dtype {dtype} asks for")]
     Kind {
-        /// The text as given.
         text: String,
         /// What the dtype needs: "an integer".
         kind: &'static str,
@@ -22,7 +21,6 @@ pub enum ElementError {
     /// A value outside the dtype's range, or an infinity or sign that it lacks.
     #[error("{text} does not fit into dtype {dtype}{range}")]
     Range {
-        /// The text as given.
         text: String,
         /// The dtype's name.
         dtype: String,

@@ -77,7 +77,6 @@ pub enum ParseErrorKind {
     /// Lists of different lengths or depths.
     #[error("all lists of one depth must have one length")]
     Ragged,
-    /// A negative mask.
     #[error("a mask cannot be negative")]
     NegativeMask,
     /// Brackets nested too deeply.

@@ -142,7 +142,6 @@ impl Placement {
         self.separated |= self.gap;
     }
 
-    /// A list.
     pub(super) fn list(&mut self) {
         self.integer();
         self.lists.push(self.kept);

@@ -46,9 +46,7 @@ pub struct Rules {
 pub enum ListShape {
     /// An integer in a file: an array without axes is one to NumPy.
     Integer(i64),
-    /// Integers of this shape.
     Integers(Vec<u64>),
-    /// A mask.
     Mask {
         /// The shape of the mask.
         shape: Vec<u64>,

@@ -42,7 +42,6 @@ fn without_padding<I: PrintedItem>(
     Ok(range.start..range.start)
 }
 
-/// The code points of bytes.
 fn code_points(bytes: &[u8], endian: Endian) -> impl Iterator<Item = u32> + use<'_> {
     bytes.chunks_exact(4).map(move |point| endian.bits(point) as u32)
 }

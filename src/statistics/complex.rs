@@ -24,7 +24,6 @@ pub struct ComplexSummary {
     pub(super) range: Option<(ComplexElement, ComplexElement)>,
 }
 
-/// An element.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ComplexElement {
     keys: [u64; 2],

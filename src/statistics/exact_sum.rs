@@ -14,7 +14,6 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// The squares of such terms.
     pub(super) fn squared(self) -> Terms {
         Terms { lowest: 2 * self.lowest, below: 2 * self.below }
     }
@@ -76,7 +75,6 @@ impl ExactSum {
         self.add_integer_square(mantissa, 2 * exponent);
     }
 
-    /// Add an integer.
     pub(super) fn add_integer(&mut self, negative: bool, magnitude: u64) {
         self.add_bits(negative, magnitude, 0);
     }

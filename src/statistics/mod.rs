@@ -145,7 +145,6 @@ impl Keys {
         if self == Keys::Signed { bits ^ SIGN } else { bits }
     }
 
-    /// The value of a key.
     pub(super) fn value(self, key: u64) -> f64 {
         match self {
             Keys::Float => f64::from_bits(if key & SIGN == 0 { !key } else { key ^ SIGN }),

@@ -142,7 +142,6 @@ fn at_rank(bins: &[Bin], rank: u64) -> (f64, f64) {
 // How wide they are in the end follows from the values alone, not from the order or the threads
 // that they came in: whoever holds part of the values never has wider bins than all together need.
 
-/// The most bins.
 const MOST_BINS: usize = 1 << 14;
 
 /// The places of the table, a power of two, twice as many as bins.
@@ -154,7 +153,6 @@ pub(super) struct Tally {
     /// Keys and their counts, at the place that a hash of the key names or behind it; a count of 0
     /// is a free place.
     table: Vec<(u64, u64)>,
-    /// How many bins there are.
     bins: usize,
     /// How many low bits of keys are dropped.
     dropped: u32,

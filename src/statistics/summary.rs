@@ -38,7 +38,6 @@ pub struct Extreme {
 /// Which sums a summary has, beside counts and extremes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sums {
-    /// None.
     None,
     /// The sum of the elements.
     Plain,

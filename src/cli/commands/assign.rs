@@ -167,7 +167,6 @@ pub(super) fn names(job: &Editing) -> Vec<Option<String>> {
     job.tensors().map(|tensor| tensor.name.clone()).collect()
 }
 
-/// Refuse a cast that no value needs.
 pub(super) fn refuse_unused(casts: &Casts, values: &[Operand]) -> Result<(), Failure> {
     let dtypes = values.iter().map(|value| value.tensor().dtype.clone());
     Ok(casts.refuse_unused(dtypes).map_err(Error::from)?)

@@ -19,9 +19,7 @@ use crate::cli::report::{Failure, Json, counted, print, quoted};
 
 /// What a run writes of an output.
 pub(super) enum Share {
-    /// All of it.
     Whole,
-    /// One part.
     Part(Part),
     /// Nothing: the plan for so many parts is printed.
     Plan(u64),

@@ -49,7 +49,6 @@ pub(super) fn value(dtype: &DType, extreme: &Extreme) -> String {
     print::element(&DType::Scalar(scalar, Endian::Little), &extreme.bits.to_le_bytes()[..itemsize])
 }
 
-/// The name, the shape and the dtype.
 pub(super) fn title(name: Option<&String>, shape: &[u64], dtype: &DType) -> String {
     let name = name.map_or_else(String::new, |name| format!("{name}, "));
     printable(&format!("{name}shape {}, dtype {dtype}", AsTuple(shape))).into_owned()

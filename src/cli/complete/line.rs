@@ -7,7 +7,6 @@ use super::values::{Candidate, CandidateKind};
 /// A word of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TypedWord {
-    /// As it was typed.
     pub(super) raw: String,
     /// Without its quotes.
     pub(super) text: String,

@@ -162,9 +162,7 @@ pub(super) enum CandidateKind {
     Files = b'f',
     /// A subcommand.
     Command = b'c',
-    /// A flag.
     Flag = b'o',
-    /// A value.
     Value = b'v',
     /// The beginning of a value; no space follows.
     Part = b'p',

@@ -205,7 +205,6 @@ pub(crate) fn human_bytes(bytes: u64) -> String {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// All was done.
     Done,
     /// Two files were compared, and differ.
     Different,

@@ -65,7 +65,6 @@ impl<const N: usize> Table<N> {
         Table { shown, ..self }
     }
 
-    /// A row as a line.
     pub(crate) fn line(&self, row: &[impl AsRef<str>; N]) -> String {
         let mut line = " ".repeat(self.indent);
         for &column in &self.shown {
