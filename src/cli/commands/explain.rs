@@ -30,28 +30,43 @@ use crate::cli::report::{Align, Failure, Json, counted, print, quote, table};
 
 /// Explain an index against the shape of a file's tensor or a bare one.
 pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
-    let workers = Workers::default();
+    let explained = explain(args, &Workers::default())?;
+    let text = if args.json { format!("{}\n", Json(&explained.json())) } else { explained.text() };
+    print(&mask_secrets(&text))
+}
+
+/// What an index is applied to.
+struct Target {
+    index: Index,
+    shape: Vec<u64>,
+    /// The file and its tensor; `None` where a shape stands in their place.
+    tensor: Option<(Input, TensorInfo)>,
+}
+
+fn target(args: &ExplainArgs, workers: &Workers) -> Result<Target, Failure> {
+    if let Some(shape) = shape_alone(args) {
+        refuse_files(args)?;
+        let index = Index::parse(args.input.as_deref(), &args.index)?;
+        let lengths = list("--shape", shape)?.into_iter();
+        let shape = lengths.map(input::length("--shape", "an axis")).collect::<Result<_, _>>()?;
+        let index = index.open_lists(args.from.io, workers, false)?;
+        return Ok(Target { index, shape, tensor: None });
+    }
+    let path = args.input.as_deref().map(Path::new);
+    let path = path.ok_or_else(|| Failure::usage("an input is needed, or --shape"))?;
+    let index = Index::parse(args.text.as_deref(), &args.index)?;
+    let index = index.open(args.from.io, workers, false, "INPUT", path)?;
+    let field = args.field.field.as_deref();
+    let options = input::options(&args.from, field)?;
+    let mut input = tslice::input::open(&input::location(path), &options)?;
+    let tensor = input.tensor_fields(&args.from.tensor, field)?;
+    Ok(Target { index, shape: tensor.element_shape(), tensor: Some((input, tensor)) })
+}
+
+fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> {
+    let Target { index, shape, tensor } = target(args, workers)?;
+    let (input, tensor) = tensor.unzip();
     let field = args.field.field.clone();
-    let (index, shape, input, tensor) = match shape_alone(args) {
-        Some(shape) => {
-            refuse_files(args)?;
-            let index = Index::parse(args.input.as_deref(), &args.index)?;
-            let lengths = list("--shape", shape)?.into_iter();
-            let shape =
-                lengths.map(input::length("--shape", "an axis")).collect::<Result<_, _>>()?;
-            (index.open_lists(args.from.io, &workers, false)?, shape, None, None)
-        }
-        None => {
-            let path = args.input.as_deref().map(Path::new);
-            let path = path.ok_or_else(|| Failure::usage("an input is needed, or --shape"))?;
-            let index = Index::parse(args.text.as_deref(), &args.index)?;
-            let index = index.open(args.from.io, &workers, false, "INPUT", path)?;
-            let options = input::options(&args.from, args.field.field.as_deref())?;
-            let mut input = tslice::input::open(&input::location(path), &options)?;
-            let tensor = input.tensor_fields(&args.from.tensor, field.as_deref())?;
-            (index, tensor.element_shape(), Some(input), Some(tensor))
-        }
-    };
     // without a file, the bytes of a tensor in C order whose elements are bytes
     let dtype = DType::Scalar(Scalar::U8, Endian::Little);
     let bytes = TensorInfo::new(dtype, shape.clone(), Order::C, 0);
@@ -68,14 +83,14 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         (Some(input), Some(tensor), None) => {
             let region = region?;
             let take = [Take::new(tensor.part(), Arc::clone(&region), Conversion::None, 0)];
-            let plan = job::out_of_core(input, &take, &workers)?;
+            let plan = job::out_of_core(input, &take, workers)?;
             (Some(region), network(|| job::announced(input, &take))?, plan)
         }
         _ => (region.ok(), None, None),
     };
     let result = transpose.permute(&selection.shape());
     let stored = transpose.permute(&stored.shape());
-    let explained = Explained {
+    Ok(Explained {
         index,
         shape,
         input,
@@ -88,9 +103,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         region,
         network,
         plan,
-    };
-    let text = if args.json { format!("{}\n", Json(&explained.json())) } else { explained.text() };
-    print(&mask_secrets(&text))
+    })
 }
 
 /// The shape that stands in place of a file: with --dtype it is that of a file of raw bytes.

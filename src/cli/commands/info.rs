@@ -92,71 +92,112 @@ impl OneLineFiles {
 
 /// Describe every file; one that cannot be read does not keep the others from being shown.
 pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
-    let args = &mut args.clone();
+    let mut args = args.clone();
     let columns = args.split_columns();
     if args.json && !columns.is_empty() {
         return Err(Failure::usage("--json cannot be used with --columns"));
     }
-    let args = &*args;
-    let mut failed = None;
-    let mut described = 0;
-    let options = input::options_of_several(&args.from, None)?;
-    let mut speaks = false;
-    let mut one_liners = OneLineFiles::default();
-    let mut are_one_liners = !args.json && args.inputs.len() > 1;
+    let mut listing = Listing {
+        options: input::options_of_several(&args.from, None)?,
+        columns,
+        described: 0,
+        uses_raw_flags: false,
+        one_liners: OneLineFiles::default(),
+        are_one_liners: !args.json && args.inputs.len() > 1,
+        failed: None,
+        args: &args,
+    };
     args.inputs.iter().for_each(|path| note_will_read(path));
     for path in &args.inputs {
+        listing.describe(path)?;
+    }
+    listing.finish()
+}
+
+/// The files that are described one after the other.
+struct Listing<'a> {
+    args: &'a InfoArgs,
+    columns: Vec<InfoColumn>,
+    options: OpenOptions,
+    /// How many inputs were described.
+    described: usize,
+    /// Whether one of them was read as the flags of raw bytes say.
+    uses_raw_flags: bool,
+    one_liners: OneLineFiles,
+    /// Whether a line was enough for every input until now.
+    are_one_liners: bool,
+    /// The last failure, which is not printed yet.
+    failed: Option<Failure>,
+}
+
+impl Listing<'_> {
+    /// Print the last failure, and keep this one: the very last one is what the command ends with.
+    fn fail(&mut self, failure: Failure) {
+        if let Some(earlier) = self.failed.replace(failure) {
+            earlier.print();
+        }
+    }
+
+    fn describe(&mut self, path: &Path) -> Result<(), Failure> {
         if let Location::Remote(address) = input::location(path)
             && address.is_folder()
             && !address.is_zarr()
         {
-            one_liners.print_blocks()?;
-            are_one_liners = false;
-            match list(&address, described, args.json) {
-                Ok(()) => described += 1,
-                Err(failure) => {
-                    if let Some(earlier) = failed.replace(failure) {
-                        Failure::print(&earlier);
-                    }
-                }
+            self.one_liners.print_blocks()?;
+            self.are_one_liners = false;
+            match list(&address, self.described, self.args.json) {
+                Ok(()) => self.described += 1,
+                Err(failure) => self.fail(failure),
             }
-            continue;
+            return Ok(());
         }
-        let written = if args.reindex {
-            reindex(&input::location(path), &options).map_err(Failure::from)
-        } else {
-            Ok(())
-        };
-        let (input, shown) = match written.and_then(|()| open(path, &options, args)) {
-            Ok(opened) => opened,
+        match self.open(path) {
+            Ok((input, shown)) => self.show(&input, &shown),
             Err(failure) => {
-                if let Some(earlier) = failed.replace(failure) {
-                    Failure::print(&earlier);
-                }
-                continue;
+                self.fail(failure);
+                Ok(())
             }
-        };
-        are_one_liners &= shown.needs_one_line(&input);
-        if are_one_liners {
+        }
+    }
+
+    /// Open a file, whose index is written first where that is asked for.
+    fn open(&self, path: &Path) -> Result<(Input, ShownFile), Failure> {
+        if self.args.reindex {
+            reindex(&input::location(path), &self.options)?;
+        }
+        open(path, &self.options, self.args)
+    }
+
+    fn show(&mut self, input: &Input, shown: &ShownFile) -> Result<(), Failure> {
+        self.are_one_liners &= shown.needs_one_line(input);
+        if self.are_one_liners {
             if let [number] = *shown.tensors {
                 let mut block = Vec::new();
                 // it fails nowhere: memory takes it, and nothing is read for it
-                let _ = write_text(&mut block, &input, &shown, &columns);
+                let _ = write_text(&mut block, input, shown, &self.columns);
                 let block = String::from_utf8_lossy(&block).into_owned();
-                one_liners.hold(&input, number, block, args.sort);
+                self.one_liners.hold(input, number, block, self.args.sort);
             }
-            speaks |= options.raw.check_used([&input]).is_ok();
-            described += 1;
-            continue;
+        } else {
+            self.one_liners.print_blocks()?;
+            self.print(input, shown)?;
+            if let Some(failure) = incomplete(input, shown) {
+                self.fail(failure);
+            }
         }
-        one_liners.print_blocks()?;
+        self.uses_raw_flags |= self.options.raw.check_used([input]).is_ok();
+        self.described += 1;
+        Ok(())
+    }
+
+    fn print(&self, input: &Input, shown: &ShownFile) -> Result<(), Failure> {
         let mut unread: Option<FormatError> = None;
         print_by(|out| {
-            let written = if args.json {
-                out.write_all(if described == 0 { b"[" } else { b"," })?;
-                write_json(out, &input, &shown)
+            let written = if self.args.json {
+                out.write_all(if self.described == 0 { b"[" } else { b"," })?;
+                write_json(out, input, shown)
             } else {
-                write_text(out, &input, &shown, &columns)
+                write_text(out, input, shown, &self.columns)
             };
             written.or_else(|error| match error {
                 MetadataError::Write(error) => Err(error),
@@ -166,25 +207,23 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
                 }
             })
         })?;
-        if let Some(error) = unread {
-            return Err(Failure::new(format_args!("{}: {error}", input.location())));
-        }
-        speaks |= options.raw.check_used([&input]).is_ok();
-        described += 1;
-        if let Some(failure) = incomplete(&input, &shown)
-            && let Some(earlier) = failed.replace(failure)
-        {
-            Failure::print(&earlier);
+        match unread {
+            Some(error) => Err(Failure::new(format_args!("{}: {error}", input.location()))),
+            None => Ok(()),
         }
     }
-    one_liners.print_lines(&columns)?;
-    if !speaks && described > 0 {
-        failed = failed.or_else(|| options.raw.check_used([]).err().map(Failure::from));
+
+    fn finish(self) -> Result<(), Failure> {
+        self.one_liners.print_lines(&self.columns)?;
+        let mut failed = self.failed;
+        if !self.uses_raw_flags && self.described > 0 {
+            failed = failed.or_else(|| self.options.raw.check_used([]).err().map(Failure::from));
+        }
+        if self.args.json {
+            print(if self.described == 0 { "[]\n" } else { "]\n" })?;
+        }
+        failed.map_or(Ok(()), |failure| Err(Failure { exit: Exit::Failed, ..failure }))
     }
-    if args.json {
-        print(if described == 0 { "[]\n" } else { "]\n" })?;
-    }
-    failed.map_or(Ok(()), |failure| Err(Failure { exit: Exit::Failed, ..failure }))
 }
 
 /// The failure of an input of which something that is asked for cannot be read, or is missing.
@@ -479,24 +518,7 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> Result<(
     }
     out.write_all(b",\"tensors\":[")?;
     for (number, tensor) in shown.tensors(input).enumerate() {
-        let (file, offset) = input.whereabouts(&tensor);
-        let mut entry = json!({
-            "name": null,
-            "dtype": tensor.dtype.to_string(),
-            "shape": tensor.element_shape(),
-            "bytes": tensor.bytes(),
-            "order": tensor.order().to_string(),
-            "offset": offset,
-        });
-        if let Some(file) = file {
-            entry["file"] = file.into();
-        }
-        if let Some(chunks) = tensor.chunk_shape() {
-            entry["chunks"] = chunks.into();
-        }
-        if let Some(annotated) = &tensor.annotated {
-            said::add_said(&mut entry, &tensor.dtype, annotated.get());
-        }
+        let mut entry = tensor_entry(input, &tensor);
         // moved, since it may be as long as a header
         entry["name"] = tensor.name.into();
         write!(out, "{}{}", if number > 0 { "," } else { "" }, Json(&entry))?;
@@ -510,6 +532,38 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> Result<(
     if !groups.is_empty() {
         write!(out, r#","groups":{}"#, Json(&Value::Object(groups)))?;
     }
+    write_lost(out, input, shown)?;
+    if !input.opaque().is_empty() {
+        write!(out, r#","opaque":{}"#, Json(&json!(input.opaque())))?;
+    }
+    Ok(out.write_all(b"}")?)
+}
+
+/// What is said of a tensor but for its name.
+fn tensor_entry(input: &Input, tensor: &TensorInfo) -> Value {
+    let (file, offset) = input.whereabouts(tensor);
+    let mut entry = json!({
+        "name": null,
+        "dtype": tensor.dtype.to_string(),
+        "shape": tensor.element_shape(),
+        "bytes": tensor.bytes(),
+        "order": tensor.order().to_string(),
+        "offset": offset,
+    });
+    if let Some(file) = file {
+        entry["file"] = file.into();
+    }
+    if let Some(chunks) = tensor.chunk_shape() {
+        entry["chunks"] = chunks.into();
+    }
+    if let Some(annotated) = &tensor.annotated {
+        said::add_said(&mut entry, &tensor.dtype, annotated.get());
+    }
+    entry
+}
+
+/// What cannot be read, and what should be there and is not.
+fn write_lost(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Result<()> {
     let reason = |it: &Unreadable| json!({ "name": it.name, "reason": it.reason() });
     let unreadable: Vec<Value> = shown.unreadable(input).map(reason).collect();
     if !unreadable.is_empty() {
@@ -525,10 +579,7 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> Result<(
         }
         out.write_all(b"]")?;
     }
-    if !input.opaque().is_empty() {
-        write!(out, r#","opaque":{}"#, Json(&json!(input.opaque())))?;
-    }
-    Ok(out.write_all(b"}")?)
+    Ok(())
 }
 
 /// One object; its values are read while they are written.

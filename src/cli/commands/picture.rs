@@ -18,7 +18,7 @@ use tslice::picture::{Colours, Sheet};
 use tslice::sink::{Destination, SinkOptions};
 
 use super::output;
-use crate::cli::args::{InputArgs, ViewArgs};
+use crate::cli::args::{InputArgs, PictureArgs, ViewArgs};
 use crate::cli::report::{Failure, choosing, print, print_raw, terminal_columns, watch};
 
 /// Draw the one selection into a file, or into the terminal.
@@ -61,17 +61,7 @@ pub(super) fn run(
     }
     // a pipe is kept in a file, as it may be read twice
     output::spool(input, args.quiet)?;
-    let (low, high) = match sheet.has_colours() {
-        true if picture.colormap.is_some() || picture.range.is_some() => {
-            return Err(Failure::usage(
-                "--colormap and --range have no effect: the elements are colours already",
-            ));
-        }
-        true => (0.0, 255.0),
-        false => watch(chosen.bytes(), args.quiet, |progress| {
-            chosen.colour_range(input, picture.range, &workers, progress)
-        })?,
-    };
+    let (low, high) = colour_range(input, chosen, &sheet, args, &workers)?;
     let map = picture.colormap.as_deref().unwrap_or("viridis");
     let colours = Colours::new(map, low, high)
         .ok_or_else(|| Failure::usage(format_args!("there is no colour map {map}")))?;
@@ -83,6 +73,28 @@ pub(super) fn run(
         })?),
         None => print_raw(&watch(total, args.quiet, |progress| in_terminal(&drawing, progress))?),
     }
+}
+
+/// The values of the first and the last colour of the map.
+fn colour_range(
+    input: &mut Input,
+    chosen: &Chosen,
+    sheet: &Sheet,
+    args: &ViewArgs,
+    workers: &Workers,
+) -> Result<(f64, f64), Failure> {
+    let PictureArgs { colormap, range, .. } = &args.picture;
+    if !sheet.has_colours() {
+        return Ok(watch(chosen.bytes(), args.quiet, |progress| {
+            chosen.colour_range(input, *range, workers, progress)
+        })?);
+    }
+    if colormap.is_some() || range.is_some() {
+        return Err(Failure::usage(
+            "--colormap and --range have no effect: the elements are colours already",
+        ));
+    }
+    Ok((0.0, 255.0))
 }
 
 /// Where the picture goes.

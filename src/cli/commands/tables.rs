@@ -200,10 +200,8 @@ pub(super) fn of_slices(
         let chosen = &slices.chosen;
         if !json {
             let between = if tensors > 0 { "\n" } else { "" };
-            held.push(&format!(
-                "{between}{}\n",
-                title(chosen.name.as_ref(), &slices.selected(), &chosen.dtype)
-            ))?;
+            let title = title(chosen.name.as_ref(), &slices.selected(), &chosen.dtype);
+            held.push(&format!("{between}{title}\n"))?;
         }
         tensors += 1;
         if all.len() > 1 && slices.nothing(Sums::None).is_err() {
@@ -214,63 +212,102 @@ pub(super) fn of_slices(
             };
         }
         let mut whole = slices.nothing(Sums::None)?;
-        let mut shown = None;
-        let count = slices.count();
-        let is_short = !args.values.full && !json && count > MOST_ROWS;
-        let mut kept: Vec<([String; 8], u64)> = Vec::new();
+        let mut table = SlicesTable::new(slices, args.values.full);
         let empty = slices.nothing(Sums::Squares)?;
         slices.summaries(input, &empty, workers, progress, |first, band| {
             for summary in band.iter().filter(|_| !fail_on.is_empty()) {
                 whole.merge(summary.clone());
             }
-            let position = |at: usize| place(slices.lens(), first + at as u64);
             if *json {
-                return band.iter().enumerate().try_for_each(|(at, summary)| {
-                    let place = |number| slices.place(first + at as u64, number);
-                    let mut record = json!({ "name": chosen.name, "position": position(at) });
-                    add_counts(&mut record, &chosen.dtype, summary, place);
-                    held.push(&format!("{}\n", Json(&record)))
-                });
+                print_records(slices, first, band, &mut held)
+            } else {
+                table.push(first, band, &mut held)
             }
-            let row = |(at, summary): (usize, &Summary)| {
-                let [nan, inf, zero, min, max, mean, std] = cells(&chosen.dtype, summary);
-                [AsList(&position(at)).to_string(), nan, inf, zero, min, max, mean, std]
-            };
-            let rows: Vec<[String; 8]> = band.iter().enumerate().map(row).collect();
-            let heading = SLICES.map(str::to_owned);
-            let mut align = [Align::Right; 8];
-            align[0] = Align::Left;
-            if is_short {
-                let ends = rows.into_iter().zip(first..);
-                kept.extend(ends.filter(|(_, at)| *at < EDGE || *at >= count - EDGE));
-                return Ok(());
-            }
-            // of very many rows, the first ones say how wide the columns are
-            let is_first = shown.is_none();
-            let columns = shown
-                .get_or_insert_with(|| Table::of(std::iter::once(&heading).chain(&rows), align, 2));
-            if is_first {
-                held.push(&columns.line(&heading))?;
-            }
-            rows.iter().try_for_each(|row| held.push(&columns.line(row)))
         })?;
-        if is_short {
-            let mut lines = vec![SLICES.map(str::to_owned)];
-            for (row, at) in kept {
-                if at == count - EDGE {
-                    lines.push(SLICES.map(|_| "...".to_owned()));
-                }
-                lines.push(row);
-            }
-            let mut align = [Align::Right; 8];
-            align[0] = Align::Left;
-            held.push(&table(&lines, align, 2))?;
+        if !json {
+            table.finish(&mut held)?;
         }
         faults.look(fail_on, chosen.name.as_deref(), &whole);
         Ok(())
     })?;
     held.flush()?;
     faults.failure(input)
+}
+
+/// Print a record for each of these slices, the first of which is slice `first`.
+fn print_records(
+    slices: &Slices,
+    first: u64,
+    band: &[Summary],
+    held: &mut Printing,
+) -> Result<(), Failure> {
+    let Chosen { name, dtype, .. } = &slices.chosen;
+    band.iter().zip(first..).try_for_each(|(summary, at)| {
+        let mut record = json!({ "name": name, "position": place(slices.lens(), at) });
+        add_counts(&mut record, dtype, summary, |number| slices.place(at, number));
+        held.push(&format!("{}\n", Json(&record)))
+    })
+}
+
+/// The table of the slices of a tensor. Of many, only those at both ends are shown.
+struct SlicesTable<'a> {
+    slices: &'a Slices,
+    /// The rows at both ends, with their numbers, where only these are shown.
+    ends: Option<Vec<([String; 8], u64)>>,
+    /// The columns, once the first rows said how wide they are.
+    columns: Option<Table<8>>,
+}
+
+impl<'a> SlicesTable<'a> {
+    fn new(slices: &'a Slices, is_full: bool) -> SlicesTable<'a> {
+        let is_short = !is_full && slices.count() > MOST_ROWS;
+        SlicesTable { slices, ends: is_short.then(Vec::new), columns: None }
+    }
+
+    fn align() -> [Align; 8] {
+        let mut align = [Align::Right; 8];
+        align[0] = Align::Left;
+        align
+    }
+
+    fn push(&mut self, first: u64, band: &[Summary], held: &mut Printing) -> Result<(), Failure> {
+        let row = |(summary, at): (&Summary, u64)| {
+            let cells = cells(&self.slices.chosen.dtype, summary);
+            let [nan, inf, zero, min, max, mean, std] = cells;
+            let position = AsList(&place(self.slices.lens(), at)).to_string();
+            [position, nan, inf, zero, min, max, mean, std]
+        };
+        let rows: Vec<[String; 8]> = band.iter().zip(first..).map(row).collect();
+        let count = self.slices.count();
+        if let Some(ends) = &mut self.ends {
+            let rows = rows.into_iter().zip(first..);
+            ends.extend(rows.filter(|(_, at)| *at < EDGE || *at >= count - EDGE));
+            return Ok(());
+        }
+        let columns = match &self.columns {
+            Some(columns) => columns,
+            None => {
+                let heading = SLICES.map(str::to_owned);
+                let lines = std::iter::once(&heading).chain(&rows);
+                let columns = Table::of(lines, SlicesTable::align(), 2);
+                held.push(&columns.line(&heading))?;
+                self.columns.insert(columns)
+            }
+        };
+        rows.iter().try_for_each(|row| held.push(&columns.line(row)))
+    }
+
+    fn finish(self, held: &mut Printing) -> Result<(), Failure> {
+        let Some(ends) = self.ends else { return Ok(()) };
+        let mut lines = vec![SLICES.map(str::to_owned)];
+        for (row, at) in ends {
+            if at == self.slices.count() - EDGE {
+                lines.push(SLICES.map(|_| "...".to_owned()));
+            }
+            lines.push(row);
+        }
+        held.push(&table(&lines, SlicesTable::align(), 2))
+    }
 }
 
 /// The most rows that a table has without --full, as NumPy prints at most so many elements.

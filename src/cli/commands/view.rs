@@ -1,5 +1,6 @@
 //! `tslice view INPUT [INDEX]`: look at values.
 
+use tslice::execute::Workers;
 use tslice::format::npy;
 use tslice::input::Input;
 use tslice::job::{AllSlices, Chosen, Reduced, Reducing, SlicesOptions};
@@ -12,10 +13,10 @@ use super::index::{Index, list};
 use super::output::Dry;
 use super::part::Share;
 use super::{index, input, output, picture, said, stats, tables};
-use crate::cli::args::{PictureArgs, ValuesArgs, ViewArgs};
+use crate::cli::args::{PictureArgs, StatsArgs, ValuesArgs, ViewArgs};
 use crate::cli::report::{Failure, print, watch};
 
-/// Show the selected elements of each tensor.
+/// Show the selected elements of each tensor, or what is computed of them.
 pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     if let Some(fault) = args.fault() {
         return Err(Failure::usage(fault));
@@ -24,76 +25,85 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let workers = output::workers(args.threads);
     let index = index.open(args.from.io, &workers, args.quiet, "INPUT", &args.input)?;
     let transpose = index::transposition(&args.transpose)?;
-    let options = input::options(&args.from, args.field.field.as_deref())?;
-    let mut input = input::open_watched(&input::location(&args.input), &options, args.quiet)?;
-    let reduces = args.stats.reduce.is_some();
-    let draws = args.draws();
-    let numbers = input.find(&args.from.tensor).map_err(|error| error.of_several(!draws))?;
     let fields = args.field.field.as_deref();
-    if args.stats.stats || reduces {
+    let options = input::options(&args.from, fields)?;
+    let mut input = input::open_watched(&input::location(&args.input), &options, args.quiet)?;
+    let StatsArgs { stats, reduce, sort, axis, .. } = &args.stats;
+    let is_of_one = !args.draws();
+    let numbers = input.find(&args.from.tensor).map_err(|error| error.of_several(is_of_one))?;
+    if *stats || reduce.is_some() {
         said::note_packed(&input, &numbers);
     }
-    let axes = args.stats.axis.as_deref().map(|text| list("--axis", text)).transpose()?;
-    let index_of_job = index.of_job();
-    let transpose = &transpose;
-    let slices = SlicesOptions { fields, index: index_of_job, transpose, axes: axes.as_deref() };
-    if let Some(how) = args.stats.reduce
-        && (draws || args.picture.output.is_none())
-    {
-        let reduced = Reduced::new(input, &numbers, &slices, how, args.index.keepdims);
-        let reduced = reduced.map_err(|error| index.failure(error))?;
-        let bytes = reduced.bytes();
-        let results = watch(bytes, args.quiet, |progress| reduced.into_input(&workers, progress));
-        let mut results = results.map_err(|error| index.failure(error))?;
-        let chosen = Chosen::whole(&results)?;
-        if draws {
-            return picture::run(&mut results, &chosen, args, workers);
+    let axes = axis.as_deref().map(|text| list("--axis", text)).transpose()?;
+    let slices = SlicesOptions {
+        fields,
+        index: index.of_job(),
+        transpose: &transpose,
+        axes: axes.as_deref(),
+    };
+    let failed = |error| index.failure(error);
+    if let Some(how) = *reduce {
+        if args.draws() || args.picture.output.is_none() {
+            let reduced = Reduced::new(input, &numbers, &slices, how, args.index.keepdims);
+            return show_reduced(reduced.map_err(failed)?, &index, args, workers);
         }
-        return show_all(&mut results, &chosen, &args.values);
-    }
-    if let Some(how) = args.stats.reduce {
-        let PictureArgs { output, force, fsync, dry_run, .. } = &args.picture;
-        let options = output::of_format(&args.format, &args.metadata)?;
-        let options = options.force(*force).fsync(*fsync).workers(&workers);
-        let target = output.as_deref().map_or(Destination::Stdout, output::target);
-        let output = Output::new(target, options)?;
-        if !dry_run && !output.format().is_text {
-            output::refuse_terminal(output.destination())?;
-        }
+        let output = reduced_output(args, &workers)?;
         let job = Reducing::new(input, &numbers, &slices, how, args.index.keepdims, &output);
-        let mut job = job.map_err(|error| index.failure(error))?;
-        let advised = |error| index.failure(error);
-        return output::perform(
-            &mut job,
-            &Share::Whole,
-            Dry::of(*dry_run, false),
-            args.quiet,
-            advised,
-        );
+        let dry = Dry::of(args.picture.dry_run, false);
+        return output::perform(&mut job.map_err(failed)?, &Share::Whole, dry, args.quiet, failed);
     }
-    let as_table = numbers.len() > 1 || !args.stats.sort.is_empty();
-    if args.stats.stats && (as_table || axes.is_some()) {
+    let as_table = numbers.len() > 1 || !sort.is_empty();
+    if *stats && (as_table || axes.is_some()) {
         if numbers.len() > 1 {
             // a pipe is kept in a file, as it is read once for each tensor
             output::spool(&mut input, args.quiet)?;
         }
-        let all = AllSlices::new(&mut input, &numbers, slices);
-        let all = all.map_err(|error| index.failure(error))?;
+        let all = AllSlices::new(&mut input, &numbers, slices).map_err(failed)?;
         return match axes {
             Some(_) => tables::of_slices(&mut input, &all, args, &workers),
             None => tables::of_tensors(&mut input, &all, args, &workers),
         };
     }
-    let chosen = Chosen::all(&mut input, &numbers, fields, index_of_job, transpose);
-    let chosen = chosen.map_err(|error| index.failure(error))?;
-    if let ([chosen], true) = (chosen.as_slice(), args.stats.stats) {
+    let chosen = Chosen::all(&mut input, &numbers, fields, index.of_job(), &transpose);
+    let chosen = chosen.map_err(failed)?;
+    if let ([chosen], true) = (chosen.as_slice(), *stats) {
         return stats::run(&mut input, chosen, args, &workers);
     }
-    if draws {
+    if args.draws() {
         return picture::run(&mut input, &chosen, args, workers);
     }
     output::spool(&mut input, args.quiet)?;
     show_all(&mut input, &chosen, &args.values)
+}
+
+/// Show what elements are reduced to: as values, or as a picture.
+fn show_reduced(
+    reduced: Reduced,
+    index: &Index,
+    args: &ViewArgs,
+    workers: Workers,
+) -> Result<(), Failure> {
+    let bytes = reduced.bytes();
+    let results = watch(bytes, args.quiet, |progress| reduced.into_input(&workers, progress));
+    let mut results = results.map_err(|error| index.failure(error))?;
+    let chosen = Chosen::whole(&results)?;
+    if args.draws() {
+        return picture::run(&mut results, &chosen, args, workers);
+    }
+    show_all(&mut results, &chosen, &args.values)
+}
+
+/// The output of what elements are reduced to.
+fn reduced_output(args: &ViewArgs, workers: &Workers) -> Result<Output, Failure> {
+    let PictureArgs { output, force, fsync, dry_run, .. } = &args.picture;
+    let options = output::of_format(&args.format, &args.metadata)?;
+    let options = options.force(*force).fsync(*fsync).workers(workers);
+    let target = output.as_deref().map_or(Destination::Stdout, output::target);
+    let output = Output::new(target, options)?;
+    if !dry_run && !output.format().is_text {
+        output::refuse_terminal(output.destination())?;
+    }
+    Ok(output)
 }
 
 /// Print the values of each, with an empty line between them.
