@@ -1,6 +1,6 @@
 //! Messages of a dataset, and the tensor that it is.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::chunks::H5Chunks;
 use super::datatype::Datatype;
@@ -263,7 +263,9 @@ impl Layout {
                         2 => Index::Implicit,
                         3 => input.skip(1).map(|()| Index::Fixed)?,
                         4 => input.skip(5).map(|()| Index::Extensible)?,
-                        5 => input.skip(6).map(|()| Index::NewTree)?,
+                        5 => {
+                            input.skip(6).map(|()| |at: u64| Index::NewTree(at, OnceLock::new()))?
+                        }
                         _ => return Err(damaged("the index of its chunks is of no known kind")),
                     };
                     let index = input.address()?.map(index);

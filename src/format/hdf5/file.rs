@@ -1,9 +1,10 @@
 //! The bytes of a file: its superblock, pieces that lie inside of it, and numbers in them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::error::{Hdf5Error, damaged};
+use super::heap::Collection;
 use crate::source::Source;
 
 /// The first bytes of a file, at 0 or behind a user block of 512 bytes or a power of 2 times as many.
@@ -28,6 +29,8 @@ pub(super) struct H5File {
     kept: Mutex<Kept>,
     /// The names of scales of axes, by the address of their headers.
     scales: Mutex<HashMap<u64, Box<str>>>,
+    /// The collection of the shared heap that was read last.
+    collection: Mutex<Collection>,
 }
 
 /// How many bytes an address has, and a length.
@@ -51,8 +54,15 @@ impl H5File {
     /// [`Hdf5Error`]: no file of HDF5, a file shorter than it says of itself.
     pub(super) fn open(source: Arc<dyn Source>) -> Result<H5File, Hdf5Error> {
         let sizes = Sizes { address: 8, length: 8 };
-        let (kept, scales) = (Mutex::default(), Mutex::default());
-        let mut file = H5File { source, base: 0, sizes, root: 0, kept, scales };
+        let mut file = H5File {
+            source,
+            base: 0,
+            sizes,
+            root: 0,
+            kept: Mutex::default(),
+            scales: Mutex::default(),
+            collection: Mutex::default(),
+        };
         file.base = file.start().ok_or_else(|| damaged("it has no superblock"))?;
         let most = file.len().min(128);
         let bytes = file.bytes(0, most)?;
@@ -174,12 +184,11 @@ impl H5File {
         len: u64,
         read: impl FnOnce() -> Result<Vec<u8>, Hdf5Error>,
     ) -> Result<Arc<[u8]>, Hdf5Error> {
-        let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(block) = lock().blocks.get(&(address, len)) {
+        if let Some(block) = lock(&self.kept).blocks.get(&(address, len)) {
             return Ok(Arc::clone(block));
         }
         let block: Arc<[u8]> = read()?.into();
-        let mut kept = lock();
+        let mut kept = lock(&self.kept);
         if kept.bytes.saturating_add(block.len()) > MOST_KEPT {
             *kept = Kept::default();
         }
@@ -230,20 +239,28 @@ impl H5File {
 
     /// Note that the dataset at an address is a scale of axes, of that name.
     pub(super) fn add_scale(&self, address: u64, name: &str) {
-        let mut scales = self.scales.lock().unwrap_or_else(PoisonError::into_inner);
-        scales.entry(address).or_insert_with(|| name.into());
+        lock(&self.scales).entry(address).or_insert_with(|| name.into());
     }
 
     /// The name of the scale of axes at an address.
     pub(super) fn scale(&self, address: u64) -> Option<String> {
-        let scales = self.scales.lock().unwrap_or_else(PoisonError::into_inner);
-        scales.get(&address).map(|name| name.to_string())
+        lock(&self.scales).get(&address).map(|name| name.to_string())
+    }
+
+    /// The collection of the shared heap that was read last.
+    pub(super) fn collection(&self) -> MutexGuard<'_, Collection> {
+        lock(&self.collection)
     }
 
     /// Numbers of bytes of this file.
     pub(super) fn cursor<'a>(&self, bytes: &'a [u8]) -> Cursor<'a> {
         Cursor::new(bytes, self.sizes)
     }
+}
+
+/// Whoever panicked before is passed over: what is kept was whole at any time.
+fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn sizes_of(input: &mut Cursor<'_>) -> Result<Sizes, Hdf5Error> {
@@ -294,8 +311,9 @@ impl<'a> Cursor<'a> {
         if count > 8 {
             return Err(damaged("a number of its metadata has more than 8 bytes"));
         }
-        let bytes = self.take(count)?.iter().rev();
-        Ok(bytes.fold(0, |number, byte| number << 8 | u64::from(*byte)))
+        let mut whole = [0; 8];
+        whole[..count].copy_from_slice(self.take(count)?);
+        Ok(u64::from_le_bytes(whole))
     }
 
     pub(super) fn u8(&mut self) -> Result<u8, Hdf5Error> {

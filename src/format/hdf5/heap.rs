@@ -1,7 +1,7 @@
 //! Heaps: of names of old groups, of lists of any length, and of links and attributes of new groups.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use super::error::{Hdf5Error, damaged};
 use super::file::H5File;
@@ -46,8 +46,24 @@ impl LocalHeap {
     }
 }
 
-/// The longest collection that is kept as a whole.
-const MOST_COLLECTION: u64 = 64 << 10;
+/// The bytes of a collection that are read at once.
+const COLLECTION_PAGE: u64 = 64 << 10;
+
+/// How many objects of a collection are found again without walking through it.
+const MOST_PLACED: usize = 1 << 16;
+
+/// A collection of the heap that all of a file share: its objects follow each other, and say their numbers
+/// themselves.
+#[derive(Default)]
+pub(super) struct Collection {
+    address: u64,
+    /// Where it ends.
+    end: u64,
+    /// Where the objects are that have been passed, and their lengths, by their numbers.
+    placed: HashMap<u32, (u64, u64)>,
+    /// How far it has been walked through.
+    at: u64,
+}
 
 /// The object of a collection of the heap that all of a file share. `left` is how many objects may still be passed.
 ///
@@ -60,38 +76,55 @@ pub(super) fn global(
     left: &mut usize,
 ) -> Result<Vec<u8>, Hdf5Error> {
     let front = 8 + file.sizes.length as u64;
-    let bytes = file.block(collection, front, b"GCOL", false)?;
-    let end = file.cursor(&bytes[8..]).length()?;
-    let end = end.min(file.len().saturating_sub(collection));
+    let mut last = file.collection();
+    if last.address != collection || last.end == 0 {
+        let bytes = file.block(collection, front, b"GCOL", false)?;
+        let end = file.cursor(&bytes[8..]).length()?;
+        let end = end.min(file.len().saturating_sub(collection));
+        *last = Collection { address: collection, end, placed: HashMap::new(), at: front };
+    }
+    if let Some((at, len)) = last.placed.get(&index) {
+        return last.read(file, *at, *len);
+    }
     let missing = || damaged("a list of any length is not in its heap");
-    let is_short = (front..=MOST_COLLECTION).contains(&end);
-    let whole = is_short.then(|| file.block(collection, end, b"GCOL", false)).transpose()?;
-    let read = |at: u64, len: u64| match &whole {
-        Some(bytes) => {
-            let rest = bytes.get(at as usize..).unwrap_or_default();
-            let found = usize::try_from(len).ok().and_then(|len| rest.get(..len));
-            found.map(Cow::Borrowed).ok_or_else(missing)
-        }
-        None => file.bytes(collection.saturating_add(at), len).map(Cow::Owned),
-    };
-    let mut at = front;
-    while end.saturating_sub(at) >= front {
+    let mut at = last.at;
+    while last.end.saturating_sub(at) >= front {
         *left = left.checked_sub(1).ok_or_else(missing)?;
-        let bytes = read(at, front)?;
+        let bytes = last.read(file, at, front)?;
         let mut input = file.cursor(&bytes);
-        let found = u32::from(input.u16()?);
+        let number = u32::from(input.u16()?);
         input.skip(6)?;
         let len = input.length()?;
-        if found == 0 {
+        if number == 0 {
             break;
         }
-        if found == index {
-            return read(at.saturating_add(front), len).map(Cow::into_owned);
+        let start = at.saturating_add(front);
+        let behind = len.checked_next_multiple_of(8).and_then(|len| start.checked_add(len));
+        if let Some(behind) = behind
+            && last.placed.len() < MOST_PLACED
+        {
+            last.placed.entry(number).or_insert((start, len));
+            last.at = behind;
         }
-        let behind = len.checked_next_multiple_of(8).and_then(|len| len.checked_add(front));
-        at = behind.and_then(|behind| at.checked_add(behind)).ok_or_else(missing)?;
+        if number == index {
+            return last.read(file, start, len);
+        }
+        at = behind.ok_or_else(missing)?;
     }
     Err(missing())
+}
+
+impl Collection {
+    fn read(&self, file: &H5File, at: u64, len: u64) -> Result<Vec<u8>, Hdf5Error> {
+        let page = at / COLLECTION_PAGE * COLLECTION_PAGE;
+        let page_end = self.end.min(page + COLLECTION_PAGE);
+        let start = self.address.saturating_add(page);
+        if at.saturating_add(len) > page_end {
+            return file.bytes(self.address.saturating_add(at), len);
+        }
+        let bytes = file.block(start, page_end - page, b"", false)?;
+        Ok(bytes[(at - page) as usize..][..len as usize].to_vec())
+    }
 }
 
 /// A heap of the links or the attributes of an object.

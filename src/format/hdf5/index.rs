@@ -1,13 +1,13 @@
 //! Where the chunks of a dataset are: each is looked up when it is needed, by the index that its file has.
 
 use std::cmp::Ordering;
+use std::sync::OnceLock;
 
 use super::error::{Hdf5Error, damaged};
 use super::file::{Cursor, H5File};
 use super::tree::{NewTree, OldNode};
 
 /// An index of chunks.
-#[derive(Clone, Copy)]
 pub(super) enum Index {
     /// Nothing was written.
     Nothing,
@@ -21,8 +21,8 @@ pub(super) enum Index {
     Fixed(u64),
     /// An array that grows along an axis.
     Extensible(u64),
-    /// A tree of the new kind.
-    NewTree(u64),
+    /// A tree of the new kind, whose header is read with the first chunk.
+    NewTree(u64, OnceLock<NewTree>),
 }
 
 /// The bytes of a chunk, by their address, and the filters that were not applied to it, a bit each.
@@ -62,12 +62,12 @@ impl Index {
     /// # Errors
     /// [`Hdf5Error`].
     pub(super) fn find(
-        self,
+        &self,
         file: &H5File,
         grid: &Grid,
         at: &[u64],
     ) -> Result<Option<ChunkPlace>, Hdf5Error> {
-        match self {
+        match *self {
             Index::Nothing => Ok(None),
             Index::OldTree(address) => old_tree(file, address, grid, at),
             Index::Single(address, filtered) => {
@@ -82,7 +82,16 @@ impl Index {
             }
             Index::Fixed(address) => fixed(file, address, grid, grid.number(at)?),
             Index::Extensible(address) => extensible(file, address, grid, grid.number(at)?),
-            Index::NewTree(address) => new_tree(file, address, grid, at),
+            Index::NewTree(address, ref tree) => {
+                let tree = match tree.get() {
+                    Some(tree) => tree,
+                    None => {
+                        let read = NewTree::read(file, address)?;
+                        tree.get_or_init(|| read)
+                    }
+                };
+                new_tree(file, tree, grid, at)
+            }
         }
     }
 }
@@ -132,11 +141,10 @@ fn old_tree(
 
 fn new_tree(
     file: &H5File,
-    address: u64,
+    tree: &NewTree,
     grid: &Grid,
     at: &[u64],
 ) -> Result<Option<ChunkPlace>, Hdf5Error> {
-    let tree = NewTree::read(file, address)?;
     let axes = 8 * at.len();
     let front = tree.record.checked_sub(axes).filter(|_| matches!(tree.kind, 10 | 11));
     let front = front.ok_or_else(|| damaged("the tree of its chunks is of another kind"))?;
