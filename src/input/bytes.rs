@@ -163,7 +163,7 @@ pub(crate) fn finish(
     contents: &Contents,
 ) -> Result<(), Error> {
     let rest = contents.expected_len().saturating_sub(stream.position());
-    if rest > 0 && !stream.drains() {
+    if rest > 0 && !stream.drains {
         return Ok(());
     }
     stream.skip(rest).map_err(|error| failed_stream(location, stream, contents, error))?;

@@ -134,7 +134,7 @@ fn open_file(
     let first = match &mut bytes {
         // still to be read afterwards
         Opened::Forward(stream) => {
-            stream.set_drains(options.drain);
+            stream.drains = options.drain;
             stream.peek(MAGIC_LEN)?
         }
         Opened::Random(source) => first_bytes(source.as_ref())?,

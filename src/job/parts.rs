@@ -32,7 +32,6 @@ use crate::sink::{
     Begun, Destination, Draft, Fingerprint, FixedFrame, InputId, JobRecord, Look, Part, PartSink,
     PartSize, PartsError, SinkError, Unchanged,
 };
-use crate::source::remote::RemoteVersion;
 use crate::source::{OpenError, remote, sample};
 
 /// An output that is cut into parts.
@@ -320,8 +319,9 @@ fn input_id(
 ) -> Result<(InputId, Option<FileVersion>), OpenError> {
     let name = name.to_owned();
     if let Location::Remote(address) = location {
-        let RemoteVersion { len: size, modified, tag: sample } = remote::version(address)?;
-        return Ok((InputId { name, size, mtime: (modified, 0), sample }, None));
+        let found = remote::version(address)?;
+        let mtime = (found.modified, 0);
+        return Ok((InputId { name, size: found.len, mtime, sample: found.tag() }, None));
     }
     let mut content = Fingerprint::default();
     let found = sample(&location.as_path(), files, &mut |bytes| content.add(bytes))?;

@@ -17,7 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::open::open_regular_file;
-use super::{Advice, FileRange, OpenError, PreadSource, Source, SourceError, checked_len};
+use super::{
+    Advice, FileRange, OpenError, PreadSource, Source, SourceError, SourceResult, WINDOW,
+    checked_len, read_window,
+};
 use crate::os::FileId;
 
 /// Sources, concatenated.
@@ -41,29 +44,20 @@ struct Segment {
 
 impl ConcatSource {
     /// Append a source; errors in it name it by `name`. Returns the offset of its first byte.
-    ///
-    /// # Errors
-    /// [`SourceError::OutOfBounds`] if offsets would exceed 63 bits.
-    pub fn push(&mut self, name: String, source: Arc<dyn Source>) -> Result<u64, SourceError> {
+    pub fn push(&mut self, name: String, source: Arc<dyn Source>) -> SourceResult<u64> {
         self.append(Some(name), source)
     }
 
     /// Let byte 0 of a source stand at position `start`, with nothing before it.
-    ///
-    /// # Errors
-    /// [`SourceError::OutOfBounds`] if offsets would exceed 63 bits.
-    pub fn at(start: u64, rest: Arc<dyn Source>) -> Result<ConcatSource, SourceError> {
+    pub fn at(start: u64, rest: Arc<dyn Source>) -> SourceResult<ConcatSource> {
         let mut source = ConcatSource { len: start, ..ConcatSource::default() };
         source.append(None, rest)?;
         Ok(source)
     }
 
-    fn append(
-        &mut self,
-        name: Option<String>,
-        source: Arc<dyn Source>,
-    ) -> Result<u64, SourceError> {
-        let (start, count) = (self.len, source.len());
+    fn append(&mut self, name: Option<String>, source: Arc<dyn Source>) -> SourceResult<u64> {
+        let start = self.len;
+        let count = source.len();
         let end = start.checked_add(count).filter(|&end| i64::try_from(end).is_ok());
         self.len = end.ok_or(SourceError::OutOfBounds { start, end: u64::MAX, len: count })?;
         self.window_limit = self.window_limit.into_iter().chain(source.window_limit()).min();
@@ -73,7 +67,7 @@ impl ConcatSource {
     }
 
     /// The file that holds a range, and the range relative to that file.
-    fn find(&self, range: &Range<u64>) -> Result<(&Segment, Range<u64>), SourceError> {
+    fn find(&self, range: &Range<u64>) -> SourceResult<(&Segment, Range<u64>)> {
         let at = self.files.partition_point(|file| file.start <= range.start);
         let found = self.files[..at].last().and_then(|file| {
             Some((file, range.start - file.start..range.end.checked_sub(file.start)?))
@@ -109,11 +103,7 @@ impl Source for ConcatSource {
         self.len
     }
 
-    fn window<'a>(
-        &'a self,
-        range: Range<u64>,
-        scratch: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], SourceError> {
+    fn window<'a>(&'a self, range: Range<u64>, scratch: &'a mut Vec<u8>) -> SourceResult<&'a [u8]> {
         if checked_len(&range, self.len)? == 0 {
             return Ok(&[]);
         }
@@ -121,12 +111,7 @@ impl Source for ConcatSource {
         file.source.window(inner, scratch).map_err(|error| file.name_error(error))
     }
 
-    fn read(
-        &self,
-        range: Range<u64>,
-        scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), SourceError> {
+    fn read(&self, range: Range<u64>, scratch: &mut Vec<u8>, out: &mut [u8]) -> SourceResult<()> {
         let (file, inner) = self.find(&range)?;
         file.source.read(inner, scratch, out).map_err(|error| file.name_error(error))
     }
@@ -148,13 +133,13 @@ impl Source for ConcatSource {
         self.files.iter().any(|file| file.source.is_hungry())
     }
 
-    fn verify(&self) -> Result<(), SourceError> {
+    fn verify(&self) -> SourceResult<()> {
         self.files
             .iter()
             .try_for_each(|file| file.source.verify().map_err(|error| file.name_error(error)))
     }
 
-    fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+    fn places(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
         let mut places = Vec::new();
         for (file, inner) in self.parts(range) {
             places.extend(file.source.places(inner).map_err(|error| file.name_error(error))?);
@@ -202,9 +187,6 @@ pub struct FilePool {
 
 impl FilePool {
     /// A file that is read through this pool.
-    ///
-    /// # Errors
-    /// As [`open_file`](super::open_file).
     pub fn open(&self, path: &Path) -> Result<Box<dyn Source>, OpenError> {
         let (file, len) = open_regular_file(path)?;
         let id = FileId::of(&file)?;
@@ -231,7 +213,7 @@ struct PooledSource {
 }
 
 impl PooledSource {
-    fn source(&self) -> Result<Arc<PreadSource>, SourceError> {
+    fn source(&self) -> SourceResult<Arc<PreadSource>> {
         let mut open = self.pool.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = open.iter().position(|(id, _)| *id == self.id)
             && let Some(found) = open.remove(at)
@@ -256,30 +238,15 @@ impl Source for PooledSource {
         self.len
     }
 
-    fn window<'a>(
-        &'a self,
-        range: Range<u64>,
-        scratch: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], SourceError> {
-        let count = checked_len(&range, self.len)?;
-        if scratch.len() < count {
-            scratch.resize(count, 0);
-        }
-        let window = &mut scratch[..count];
-        self.source()?.read(range, &mut Vec::new(), window)?;
-        Ok(window)
+    fn window<'a>(&'a self, range: Range<u64>, scratch: &'a mut Vec<u8>) -> SourceResult<&'a [u8]> {
+        read_window(self, range, scratch)
     }
 
-    fn read(
-        &self,
-        range: Range<u64>,
-        scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), SourceError> {
+    fn read(&self, range: Range<u64>, scratch: &mut Vec<u8>, out: &mut [u8]) -> SourceResult<()> {
         self.source()?.read(range, scratch, out)
     }
 
-    fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+    fn places(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
         self.source()?.places(range)
     }
 
@@ -287,6 +254,3 @@ impl Source for PooledSource {
         Some(WINDOW)
     }
 }
-
-/// The longest window in bytes that is worth reading for a part of it, as of any file read by position.
-const WINDOW: u64 = 1 << 20;

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crc32fast::Hasher;
 use flate2::bufread::{DeflateDecoder, GzDecoder};
 
-use super::{FileRange, Forward, NO_WAIT, Reader, Source, SourceError, checked_len, spool};
+use super::{FileRange, Forward, NO_WAIT, Reader, Source, SourceResult, checked_len, spool};
 
 /// A deflated range of a source, with what the archive declares of it.
 #[derive(Clone)]
@@ -30,7 +30,6 @@ pub struct DeflatedRange {
 }
 
 impl DeflatedRange {
-    /// Inflate from the first byte on.
     pub fn stream(&self) -> InflateReader<'_> {
         InflateReader {
             decoder: DeflateDecoder::new(self.compressed()),
@@ -46,12 +45,10 @@ impl DeflatedRange {
     }
 }
 
-/// Inflates in order.
 pub struct InflateReader<'s> {
     decoder: DeflateDecoder<Take<Reader<'s>>>,
     crc: Hasher,
     position: u64,
-    /// The declared length and CRC-32.
     declared: (u64, u32),
 }
 
@@ -65,10 +62,7 @@ impl<'s> InflateReader<'s> {
     }
 
     /// Inflate the rest, and check length and CRC-32.
-    ///
-    /// # Errors
-    /// [`SourceError::Io`] if they differ, or the data is damaged.
-    pub fn finish(mut self) -> Result<(), SourceError> {
+    pub fn finish(mut self) -> SourceResult<()> {
         let (len, crc) = self.declared;
         self.skip(len - self.position)?;
         if self.decoder.read(&mut [0]).map_err(damaged)? > 0 {
@@ -101,7 +95,7 @@ impl Forward for InflateReader<'_> {
         self.position
     }
 
-    fn skip(&mut self, count: u64) -> Result<(), SourceError> {
+    fn skip(&mut self, count: u64) -> SourceResult<()> {
         io::copy(&mut self.take(count), &mut io::sink())?;
         Ok(())
     }
@@ -143,7 +137,7 @@ impl InflatedSource {
         self.deflated.stream()
     }
 
-    fn spooled(&self) -> Result<&dyn Source, SourceError> {
+    fn spooled(&self) -> SourceResult<&dyn Source> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(spooled) = self.spooled.get() {
             return Ok(spooled.as_ref());
@@ -160,11 +154,7 @@ impl Source for InflatedSource {
         self.deflated.len
     }
 
-    fn window<'a>(
-        &'a self,
-        range: Range<u64>,
-        scratch: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], SourceError> {
+    fn window<'a>(&'a self, range: Range<u64>, scratch: &'a mut Vec<u8>) -> SourceResult<&'a [u8]> {
         checked_len(&range, self.deflated.len)?;
         match self.spooled.get() {
             Some(spooled) => spooled.window(range, scratch),
@@ -178,7 +168,7 @@ impl Source for InflatedSource {
     }
 
     /// That of the compressed bytes, all of which are needed for any of the others.
-    fn places(&self, _range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+    fn places(&self, _range: Range<u64>) -> SourceResult<Vec<FileRange>> {
         self.deflated.archive.places(self.deflated.range.clone())
     }
 }

@@ -22,7 +22,7 @@ use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
 
 use super::open::{IoMode, open_regular};
 use super::pread::PreadSource;
-use super::{Advice, Source, SourceError, checked_len};
+use super::{Advice, Source, SourceError, SourceResult, checked_len};
 use crate::os;
 use crate::os::sigbus::Watch;
 
@@ -39,9 +39,6 @@ pub struct MmapSource {
 impl MmapSource {
     /// Map `len` bytes of a regular file from byte `base` on. If it cannot be mapped (no bytes, too
     /// many maps), the file is returned, to be read by position.
-    ///
-    /// # Errors
-    /// The file, and the operating system's error, if there was one.
     pub fn new(file: File, base: u64, len: u64) -> Result<Self, (File, Option<io::Error>)> {
         let end = base.checked_add(len).and_then(|end| usize::try_from(end).ok());
         let Some(end) = end.filter(|_| len > 0) else {
@@ -74,7 +71,7 @@ impl Source for MmapSource {
         &'a self,
         range: Range<u64>,
         _scratch: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], SourceError> {
+    ) -> SourceResult<&'a [u8]> {
         let count = checked_len(&range, self.len())?;
         // `base + len` is the length of the map, so that neither sum can wrap around.
         let start = (self.read.base + range.start) as usize;
@@ -94,7 +91,7 @@ impl Source for MmapSource {
         os::LOADED
     }
 
-    fn verify(&self) -> Result<(), SourceError> {
+    fn verify(&self) -> SourceResult<()> {
         if let Some(at) = self.watch.lost() {
             // Truncation and a disk error both lose pages; reading tells which it was.
             self.read.file.read_at(&mut [0], at as u64)?;
@@ -141,11 +138,7 @@ const PIECE: usize = 256 << 10;
 
 /// Write the rest of a stream to an unnamed file in `TMPDIR` and map it. Byte 0 of the source is
 /// the stream's next byte. The file has no name, so it vanishes with the source or the process.
-///
-/// # Errors
-/// [`SourceError::Io`] if the stream cannot be read, [`SourceError::Spool`] if the file
-/// cannot be written.
-pub fn spool(mut stream: impl Read) -> Result<Box<dyn Source>, SourceError> {
+pub fn spool(mut stream: impl Read) -> SourceResult<Box<dyn Source>> {
     let spool = SourceError::unspooled;
     let mut file = tempfile::tempfile().map_err(spool)?;
     let mut piece = vec![0; PIECE];
@@ -161,9 +154,6 @@ pub fn spool(mut stream: impl Read) -> Result<Box<dyn Source>, SourceError> {
 }
 
 /// Read `len` bytes of a temporary file that has been written.
-///
-/// # Errors
-/// [`SourceError::Spool`].
-pub fn open_spooled(file: File, len: u64) -> Result<Box<dyn Source>, SourceError> {
+pub fn open_spooled(file: File, len: u64) -> SourceResult<Box<dyn Source>> {
     open_regular(file, 0, len, IoMode::Auto).map_err(SourceError::unspooled)
 }

@@ -48,34 +48,17 @@ pub trait Source: Send + Sync {
     /// The number of bytes there are.
     fn len(&self) -> u64;
 
-    /// Whether there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The bytes of `range`, which must lie inside `0..len()`; mapped sources lend their own,
     /// others read into `scratch`.
-    ///
-    /// # Errors
-    /// [`SourceError::OutOfBounds`] for a range that lies elsewhere, [`SourceError::Truncated`] where
-    /// the file ends too early, [`SourceError::Io`] otherwise.
-    fn window<'a>(
-        &'a self,
-        range: Range<u64>,
-        scratch: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], SourceError>;
+    fn window<'a>(&'a self, range: Range<u64>, scratch: &'a mut Vec<u8>) -> SourceResult<&'a [u8]>;
 
     /// Copy the bytes of `range` to `out`, which has as many. Files are read by position, mapped ones
     /// too: no page need be mapped for it, and kernels read ahead of such reads more evenly.
-    ///
-    /// # Errors
-    /// Those of [`window`](Source::window).
-    fn read(
-        &self,
-        range: Range<u64>,
-        scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), SourceError> {
+    fn read(&self, range: Range<u64>, scratch: &mut Vec<u8>, out: &mut [u8]) -> SourceResult<()> {
         if let Some(behind) = self.behind() {
             return behind.read(range, scratch, out);
         }
@@ -115,19 +98,13 @@ pub trait Source: Send + Sync {
 
     /// Check that all windows so far held real bytes of the file, and not pages lost because another
     /// process truncated it. Call it after the last window and before committing a result.
-    ///
-    /// # Errors
-    /// [`SourceError::Truncated`], and [`SourceError::Io`] if a page could not be read.
-    fn verify(&self) -> Result<(), SourceError> {
+    fn verify(&self) -> SourceResult<()> {
         self.behind().map_or(Ok(()), Source::verify)
     }
 
     /// Where the bytes of `range` lie: in which files, and in which ranges of them. Nothing for bytes
     /// that are in memory only.
-    ///
-    /// # Errors
-    /// [`SourceError::Io`] if a file cannot be asked for its identity.
-    fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+    fn places(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
         self.behind().map_or(Ok(Vec::new()), |behind| behind.places(range))
     }
 
@@ -165,15 +142,13 @@ pub trait Source: Send + Sync {
 /// Some bytes of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRange {
-    /// The file.
     pub file: FileId,
-    /// The range of the bytes in the file.
     pub range: Range<u64>,
 }
 
 impl FileRange {
     /// A range of an open file: from byte `base` of the file on, `range` is counted from there.
-    fn of(file: &File, base: u64, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+    fn of(file: &File, base: u64, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
         let range = base.saturating_add(range.start)..base.saturating_add(range.end);
         let id = FileId::of(file)?;
         Ok(id.into_iter().map(|file| FileRange { file, range: range.clone() }).collect())
@@ -181,8 +156,8 @@ impl FileRange {
 
     /// Whether they share a byte with a range of the file `file`.
     pub fn overlaps(&self, file: FileId, range: &Range<u64>) -> bool {
-        let (start, end) = (self.range.start.max(range.start), self.range.end.min(range.end));
-        self.file == file && start < end
+        let start = self.range.start.max(range.start);
+        self.file == file && start < self.range.end.min(range.end)
     }
 }
 
@@ -192,11 +167,11 @@ pub trait Forward: Read {
     fn position(&self) -> u64;
 
     /// Skip `count` bytes.
-    ///
-    /// # Errors
-    /// [`SourceError::UnexpectedEnd`] if there were fewer, and [`SourceError::Io`].
-    fn skip(&mut self, count: u64) -> Result<(), SourceError>;
+    fn skip(&mut self, count: u64) -> SourceResult<()>;
 }
+
+/// What comes of reading.
+pub type SourceResult<T> = Result<T, SourceError>;
 
 /// Why an input could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -272,7 +247,7 @@ impl From<SourceError> for io::Error {
 }
 
 /// The length of `range` in bytes, where it lies inside `0..len`.
-pub(crate) fn checked_len(range: &Range<u64>, len: u64) -> Result<usize, SourceError> {
+pub(crate) fn checked_len(range: &Range<u64>, len: u64) -> SourceResult<usize> {
     let Range { start, end } = *range;
     if start <= end && end <= len {
         // What doesn't fit into memory can't be lent as a slice.
@@ -280,6 +255,26 @@ pub(crate) fn checked_len(range: &Range<u64>, len: u64) -> Result<usize, SourceE
     } else {
         Err(SourceError::OutOfBounds { start, end, len })
     }
+}
+
+/// The longest window in bytes that is worth reading for a part of it, of files that are read by position
+/// and through networks.
+const WINDOW: u64 = 1 << 20;
+
+/// A window of a source that lends none: its bytes are [read](Source::read) to the scratch memory, which
+/// never shrinks, so that it is zeroed only once.
+fn read_window<'a>(
+    source: &dyn Source,
+    range: Range<u64>,
+    scratch: &'a mut Vec<u8>,
+) -> SourceResult<&'a [u8]> {
+    let count = checked_len(&range, source.len())?;
+    if scratch.len() < count {
+        scratch.resize(count, 0);
+    }
+    let window = &mut scratch[..count];
+    source.read(range, &mut Vec::new(), window)?;
+    Ok(window)
 }
 
 /// A source that lends bytes it owns.
@@ -295,7 +290,7 @@ impl Source for MemorySource {
         &'a self,
         range: Range<u64>,
         _scratch: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], SourceError> {
+    ) -> SourceResult<&'a [u8]> {
         let count = checked_len(&range, self.len())?;
         let start = range.start as usize;
         Ok(&self.0[start..start + count])
@@ -324,17 +319,14 @@ impl<'s> Reader<'s> {
     /// Short reads bring a page of so many bytes, as far as there are any.
     pub const PAGE: u64 = 4096;
 
-    /// Read `source` from its first byte on.
     pub fn new(source: &'s dyn Source) -> Self {
         Self { source, position: 0, buffer: Vec::new(), at: 0, scratch: Vec::new() }
     }
 
-    /// Read `source` from byte `position` on.
     pub fn at(source: &'s dyn Source, position: u64) -> Self {
         Self { position, ..Self::new(source) }
     }
 
-    /// How many bytes are left.
     pub fn remaining(&self) -> u64 {
         self.source.len().saturating_sub(self.position)
     }

@@ -30,9 +30,7 @@ pub enum IoMode {
     Read,
 }
 
-/// An input that was opened.
 pub enum Opened {
-    /// With random access.
     Random(Box<dyn Source>),
     /// A stream, which is read once.
     Forward(Stream),
@@ -47,33 +45,23 @@ impl std::fmt::Debug for Opened {
     }
 }
 
-/// Why an input could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The operating system's error.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// A remote file that cannot be read.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// A directory.
     #[error("is a directory")]
     IsADirectory,
-    /// [`IoMode::Mmap`] for something other than a regular file.
     #[error("only a regular file can be mapped")]
     NotMappable,
-    /// Something other than a regular file, where only that will do.
     #[error("not a regular file")]
     NotRegularFile,
-    /// Standard input was closed when the program began.
     #[error("standard input is closed")]
     StdinClosed,
 }
 
 /// Open a file, a pipe or a device by its name.
-///
-/// # Errors
-/// Those of [`OpenError`]; the path is left to the caller to name.
 pub fn open(path: &Path, io: IoMode) -> Result<Opened, OpenError> {
     // Opening these names would start at the first byte of a redirected file.
     if STDIN.iter().any(|name| path == Path::new(name)) {
@@ -86,9 +74,6 @@ pub fn open(path: &Path, io: IoMode) -> Result<Opened, OpenError> {
 
 /// Open what has to be a regular file, such as a file of a checkpoint. Never waits for the other end
 /// of a FIFO.
-///
-/// # Errors
-/// [`OpenError::NotRegularFile`], [`OpenError::IsADirectory`], [`OpenError::Io`].
 pub fn open_file(path: &Path, io: IoMode) -> Result<Box<dyn Source>, OpenError> {
     let (file, len) = open_regular_file(path)?;
     Ok(open_regular(file, 0, len, io)?)
@@ -108,9 +93,6 @@ pub(super) fn open_regular_file(path: &Path) -> Result<(File, u64), OpenError> {
 
 /// Open standard input. Of a regular file, byte 0 is the one at its current offset, as for any
 /// program that reads it.
-///
-/// # Errors
-/// Those of [`OpenError`].
 pub fn open_stdin(io: IoMode) -> Result<Opened, OpenError> {
     if closed_at_start(StdStream::Input) {
         return Err(OpenError::StdinClosed);
@@ -174,9 +156,6 @@ const LEAST_BLOCKS: u64 = 4;
 /// last of which is the end of the file. Where there are more files, each has its share of that, and at
 /// least 4 KiB and 4 blocks: a job reads the header of each anyway. Which bytes these are depends on the
 /// number of files and on the size alone. Returns what the system says of the file.
-///
-/// # Errors
-/// The operating system's; [`ErrorKind::InvalidInput`] for what is no regular file.
 pub fn sample(path: &Path, files: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Metadata> {
     let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
     let found = file.metadata()?;
@@ -211,7 +190,8 @@ fn ranges(size: u64, files: u64) -> Vec<Range<u64>> {
         return ranges;
     }
     // the first begins behind the head, the last a block before the end
-    let (span, steps) = (u128::from(rest - SAMPLED_BYTES), u128::from(blocks - 1));
+    let span = u128::from(rest - SAMPLED_BYTES);
+    let steps = u128::from(blocks - 1);
     ranges.extend((0..blocks).map(|number| {
         let start = head + (span * u128::from(number) / steps) as u64;
         start..start + SAMPLED_BYTES

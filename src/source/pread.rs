@@ -9,11 +9,8 @@ use std::ops::{Range, RangeInclusive};
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
-use super::{Advice, FileRange, PAGE, Source, SourceError, checked_len};
+use super::{Advice, FileRange, PAGE, Source, SourceError, SourceResult, WINDOW, checked_len};
 use crate::os;
-
-/// The longest window in bytes that is worth reading for a part of it.
-const WINDOW: u64 = 1 << 20;
 
 /// Fewer bytes are read to a slow place all the same.
 const DIRECT: usize = 16 << 10;
@@ -44,11 +41,7 @@ impl Source for PreadSource {
         self.len
     }
 
-    fn window<'a>(
-        &'a self,
-        range: Range<u64>,
-        scratch: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], SourceError> {
+    fn window<'a>(&'a self, range: Range<u64>, scratch: &'a mut Vec<u8>) -> SourceResult<&'a [u8]> {
         let count = checked_len(&range, self.len)?;
         // Scratch never shrinks, so that its bytes are zeroed only once.
         if scratch.len() < count + STEP {
@@ -61,12 +54,7 @@ impl Source for PreadSource {
         Ok(window)
     }
 
-    fn read(
-        &self,
-        range: Range<u64>,
-        scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), SourceError> {
+    fn read(&self, range: Range<u64>, scratch: &mut Vec<u8>, out: &mut [u8]) -> SourceResult<()> {
         checked_len(&range, self.len)?;
         let at = self.base + range.start;
         if out.len() < DIRECT || !is_slow(at as usize, out.as_ptr().addr()) {
@@ -82,7 +70,7 @@ impl Source for PreadSource {
         Some(WINDOW)
     }
 
-    fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+    fn places(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
         FileRange::of(&self.file, self.base, range)
     }
 
@@ -107,7 +95,7 @@ impl Source for PreadSource {
 }
 
 /// Fill `out` with bytes of a file from byte `at` on.
-pub(super) fn read_exact(file: &File, at: u64, out: &mut [u8]) -> Result<(), SourceError> {
+pub(super) fn read_exact(file: &File, at: u64, out: &mut [u8]) -> SourceResult<()> {
     // Repeats after signals and short reads.
     match file.read_exact_at(out, at) {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(SourceError::Truncated),

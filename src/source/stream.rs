@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 
-use super::{Forward, SourceError};
+use super::{Forward, SourceError, SourceResult};
 use crate::os;
 
 /// Buffer size in bytes: fits the second-level cache.
@@ -25,8 +25,9 @@ pub struct Stream {
     peeked: Vec<u8>,
     /// `/dev/null`, which skipped bytes are spliced to; opened at the first skip.
     dev_null: DevNull,
-    /// Whether it is read to the end where no more of it is needed.
-    drains: bool,
+    /// Whether all of it is read, also what nobody needs: so its writer can write all, and an end that
+    /// comes too early is found out.
+    pub(crate) drains: bool,
     /// Why the input ended, where another thread writes it and could not go on.
     fault: Arc<OnceLock<String>>,
 }
@@ -50,19 +51,8 @@ impl Stream {
     /// says why it ended.
     pub(super) fn watched(file: File, fault: Arc<OnceLock<String>>) -> Stream {
         os::enlarge_pipe(&file);
-        let (peeked, dev_null) = (Vec::new(), DevNull::Unopened);
-        Stream { file, position: 0, peeked, dev_null, drains: false, fault }
-    }
-
-    /// Whether all of it is read, also what nobody needs: so its writer can write all, and an end that
-    /// comes too early is found out.
-    pub(crate) fn drains(&self) -> bool {
-        self.drains
-    }
-
-    /// Read to the end, or not: [`drains`](Stream::drains).
-    pub(crate) fn set_drains(&mut self, drains: bool) {
-        self.drains = drains;
+        let dev_null = DevNull::Unopened;
+        Stream { file, position: 0, peeked: Vec::new(), dev_null, drains: false, fault }
     }
 
     /// The end of the input, unless it ended too early.
@@ -71,11 +61,9 @@ impl Stream {
     }
 
     /// The next `count` bytes, or all there are, without consuming them.
-    ///
-    /// # Errors
-    /// The operating system's.
     pub fn peek(&mut self, count: usize) -> io::Result<Vec<u8>> {
-        let (mut first, position) = (Vec::new(), self.position);
+        let position = self.position;
+        let mut first = Vec::new();
         Read::take(&mut *self, count as u64).read_to_end(&mut first)?;
         self.peeked.extend(first.iter().rev());
         self.position = position;
@@ -142,7 +130,7 @@ impl Forward for Stream {
     }
 
     /// Bytes of a pipe are not copied.
-    fn skip(&mut self, count: u64) -> Result<(), SourceError> {
+    fn skip(&mut self, count: u64) -> SourceResult<()> {
         let mut left = count;
         while left > 0 {
             match self.discard(left)? {

@@ -22,7 +22,6 @@ pub struct Address {
     text: String,
 }
 
-/// How an address is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// `http://` and `https://`.
@@ -51,14 +50,13 @@ impl Address {
         Some(Address { scheme: *scheme, text: format!("{}://{rest}", name.to_ascii_lowercase()) })
     }
 
-    /// How it is read.
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
 
     /// Whether it names a folder of a store: a bucket or container alone, or a key that ends with a slash.
     pub fn is_folder(&self) -> bool {
-        let rest = self.text.split_once("://").map_or("", |(_, rest)| rest);
+        let rest = self.rest();
         !self.is_url() && (rest.ends_with('/') || !rest.contains('/'))
     }
 
@@ -71,7 +69,7 @@ impl Address {
     /// The bucket or container, and the key in it; of a URL, its authority and its path.
     #[cfg(feature = "remote")]
     pub(super) fn bucket_and_key(&self) -> (&str, &str) {
-        let rest = self.text.split_once("://").map_or("", |(_, rest)| rest);
+        let rest = self.rest();
         rest.split_once('/').unwrap_or((rest, ""))
     }
 
@@ -83,9 +81,8 @@ impl Address {
 
     /// The last part of its path.
     pub fn file_name(&self) -> &str {
-        let (path, _) = self.text.split_at(self.path_len());
-        let (_, path) = path.split_once("://").unwrap_or(("", path));
-        path.split_once('/').map_or("", |(_, key)| key.rsplit('/').next().unwrap_or(key))
+        let key = self.shown().split_once('/').map_or("", |(_, key)| key);
+        key.rsplit('/').next().unwrap_or(key)
     }
 
     /// The address of another file in the same folder. A query is kept: it may be what opens the
@@ -94,10 +91,7 @@ impl Address {
     pub fn with_file_name(&self, name: &str) -> Address {
         let (path, query) = self.text.split_at(self.path_len());
         let folder = path.len() - self.file_name().len();
-        let name = match self.is_url() {
-            true => percent_encoded(name),
-            false => name.to_owned(),
-        };
+        let name = if self.is_url() { percent_encoded(name) } else { name.to_owned() };
         Address { scheme: self.scheme, text: format!("{}{name}{query}", &path[..folder]) }
     }
 
@@ -105,9 +99,10 @@ impl Address {
     #[must_use]
     pub fn below(&self, names: &str) -> Address {
         let (path, query) = self.text.split_at(self.path_len());
-        let names = match self.is_url() {
-            true => names.split('/').map(percent_encoded).collect::<Vec<_>>().join("/"),
-            false => names.to_owned(),
+        let names = if self.is_url() {
+            names.split('/').map(percent_encoded).collect::<Vec<_>>().join("/")
+        } else {
+            names.to_owned()
         };
         let path = path.trim_end_matches('/');
         Address { scheme: self.scheme, text: format!("{path}/{names}{query}") }
@@ -115,16 +110,24 @@ impl Address {
 
     /// Whether it leads to what is named as the folders of Zarr are, or below one.
     pub fn is_zarr(&self) -> bool {
-        let (path, _) = self.text.split_at(self.path_len());
-        let (_, path) = path.split_once("://").unwrap_or(("", path));
-        path.split('/').skip(1).any(|name| name.ends_with(".zarr"))
+        self.shown().split('/').skip(1).any(|name| name.ends_with(".zarr"))
     }
 
     /// Whether it may lead to a folder of Zarr: by its name, or a slash at its end.
     pub fn may_be_zarr(&self) -> bool {
-        let shown = &self.text[..self.path_len()];
-        let host = shown.split_once("://").map_or("", |(_, rest)| rest);
-        (self.is_zarr() || shown.ends_with('/')) && !host.is_empty() && !host.starts_with('/')
+        let shown = self.shown();
+        (self.is_zarr() || shown.ends_with('/')) && !shown.is_empty() && !shown.starts_with('/')
+    }
+
+    /// All behind the scheme.
+    fn rest(&self) -> &str {
+        self.text.split_once("://").map_or("", |(_, rest)| rest)
+    }
+
+    /// The same without a query.
+    fn shown(&self) -> &str {
+        let path = &self.text[..self.path_len()];
+        path.split_once("://").map_or("", |(_, rest)| rest)
     }
 
     fn is_url(&self) -> bool {
@@ -140,8 +143,8 @@ impl Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = &self.text[..self.path_len()];
-        let (scheme, rest) = shown.split_once("://").unwrap_or(("", shown));
+        let scheme = self.text.split_once("://").map_or("", |(scheme, _)| scheme);
+        let rest = self.shown();
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let host = authority.rsplit('@').next().unwrap_or(authority);
         write!(f, "{scheme}://{host}{path}")
@@ -157,9 +160,8 @@ impl fmt::Debug for Address {
 /// A name as part of the path of a URL.
 fn percent_encoded(name: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte);
-    let encode = |byte: u8| match plain(byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
+    let encode = |byte: u8| {
+        if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
     };
     name.bytes().map(encode).collect()
 }
@@ -186,11 +188,11 @@ pub fn mask_secrets(text: &str) -> Cow<'_, str> {
         let (address, after) = address.split_at(end);
         rest = after;
         let scheme = before[..at].rsplit(|c: char| !c.is_ascii_alphanumeric()).next();
-        let known = scheme
-            .is_some_and(|name| SCHEMES.iter().any(|(known, _)| name.eq_ignore_ascii_case(known)));
-        match known {
-            true => mask_address(&mut masked, address),
-            false => masked.push_str(address),
+        let is_scheme = |name: &str| SCHEMES.iter().any(|(it, _)| name.eq_ignore_ascii_case(it));
+        if scheme.is_some_and(is_scheme) {
+            mask_address(&mut masked, address);
+        } else {
+            masked.push_str(address);
         }
     }
     masked.push_str(rest);

@@ -6,17 +6,16 @@
 //! only compared. An answer that breaks off is continued where it ended.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use http::StatusCode;
-use object_store::{Error, Extensions, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore};
-use tokio::time::{Instant, sleep, timeout_at};
+use object_store::{Error, Extensions, GetOptions, GetRange, GetResult, ObjectMeta};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::RemoteError;
 use super::stores::Located;
-use super::wire::{FetchFault, SharedNote};
+use super::wire::{FetchFault, Note, SharedNote, locked};
+use super::{RemoteError, RemoteVersion};
 
 /// How often a request fails before the job does, if it brings nothing in between.
 const ATTEMPTS: u32 = 7;
@@ -33,19 +32,9 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::fro
 /// The fewest bytes a second that count as an answer.
 const SLOWEST: u64 = 4 << 10;
 
-/// The version of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
-    pub(super) len: u64,
-    pub(super) e_tag: Option<String>,
-    pub(super) version: Option<String>,
-    /// In seconds; 0 if unknown.
-    pub(super) modified: i64,
-}
-
-impl Identity {
-    fn of(meta: &ObjectMeta) -> Identity {
-        Identity {
+impl RemoteVersion {
+    fn of(meta: &ObjectMeta) -> RemoteVersion {
+        RemoteVersion {
             len: meta.size,
             e_tag: meta.e_tag.clone(),
             version: meta.version.clone(),
@@ -59,19 +48,9 @@ impl Identity {
     }
 }
 
-/// A file of a store.
-#[derive(Debug)]
-pub(super) struct RemoteFile {
-    pub(super) at: Located,
-    pub(super) identity: Identity,
-    /// How long a server may send nothing.
-    pub(super) patience: Duration,
-}
-
 /// The beginning of a file that is opened.
 pub(super) enum Opening {
-    /// Its version, and its first bytes.
-    Ranges(Identity, Vec<u8>),
+    Ranges(RemoteVersion, Vec<u8>),
     /// The server sends it as a whole.
     Whole,
     /// The bucket is in another region.
@@ -79,44 +58,34 @@ pub(super) enum Opening {
 }
 
 /// Ask for the first `count` bytes of a file, whatever its version.
-pub(super) async fn open(
-    at: &Located,
-    count: u64,
-    patience: Duration,
-) -> Result<Opening, RemoteError> {
+pub(super) async fn open(at: &Located, count: u64) -> Result<Opening, RemoteError> {
     let mut tries = Tries::default();
     loop {
         let note = SharedNote::default();
-        let deadline = Instant::now() + patience;
-        let answer = request(at, 0..count, None, &note, deadline).await;
-        let fault = match answer {
+        let fault = match request(at, 0..count, None, &note).await {
             Ok(answer) => {
-                let identity = Identity::of(&answer.meta);
-                let (range, mut first) = (answer.range.clone(), Vec::new());
-                let file = RemoteFile { at: at.clone(), identity, patience };
+                let version = RemoteVersion::of(&answer.meta);
+                let range = answer.range.clone();
+                let mut first = Vec::new();
                 let whole = range.clone();
-                let received = receive(answer, whole, patience, &mut append(&mut first)).await;
+                let received = receive(answer, whole, at.patience, &mut append(&mut first)).await;
                 // what does not come at once is asked for as any other range
                 if received.is_err() {
                     let rest = first.len() as u64..range.end;
-                    fetch(&file, rest, &mut append(&mut first)).await?;
+                    fetch(at, &version, rest, &mut append(&mut first)).await?;
                 }
-                return Ok(Opening::Ranges(file.identity, first));
+                return Ok(Opening::Ranges(version, first));
             }
             Err(fault) => fault,
         };
-        let (status, region) = {
-            let note = note.lock();
-            (note.status, note.region.clone())
-        };
+        let Note { status, region, .. } = locked(&note).clone();
         match status {
             Some(StatusCode::OK) if fault.error == RemoteError::NoRanges => {
                 return Ok(Opening::Whole);
             }
             // an empty file has no first byte
             Some(StatusCode::RANGE_NOT_SATISFIABLE) => {
-                let identity = Identity { len: 0, e_tag: None, version: None, modified: 0 };
-                return Ok(Opening::Ranges(identity, Vec::new()));
+                return Ok(Opening::Ranges(RemoteVersion::default(), Vec::new()));
             }
             Some(StatusCode::MOVED_PERMANENTLY | StatusCode::BAD_REQUEST) => {
                 if let Some(region) = region {
@@ -139,35 +108,35 @@ fn append(all: &mut Vec<u8>) -> impl FnMut(&[u8]) -> bool + Send {
 
 /// Bring a range of a file; `take` gets its bytes in order, and says whether more are wanted.
 pub(super) async fn fetch(
-    file: &RemoteFile,
+    at: &Located,
+    version: &RemoteVersion,
     range: Range<u64>,
     take: &mut (dyn FnMut(&[u8]) -> bool + Send),
 ) -> Result<(), RemoteError> {
-    let (mut at, mut tries) = (range.start, Tries { known: true, ..Tries::default() });
-    while at < range.end {
-        let before = at;
-        let wanted = at..range.end;
-        let note = SharedNote::default();
-        let deadline = Instant::now() + file.patience;
-        let outcome =
-            match request(&file.at, wanted.clone(), Some(&file.identity), &note, deadline).await {
-                Ok(answer) => {
-                    let mut wants = true;
-                    let mut count = |bytes: &[u8]| {
-                        at += bytes.len() as u64;
-                        wants = take(bytes);
-                        wants
-                    };
-                    let received = receive(answer, wanted, file.patience, &mut count).await;
-                    if !wants {
-                        return Ok(());
-                    }
-                    received
+    let mut tries = Tries { known: true, ..Tries::default() };
+    let mut start = range.start;
+    while start < range.end {
+        let before = start;
+        let wanted = start..range.end;
+        let outcome = match request(at, wanted.clone(), Some(version), &SharedNote::default()).await
+        {
+            Ok(answer) => {
+                let mut wants = true;
+                let mut count = |bytes: &[u8]| {
+                    start += bytes.len() as u64;
+                    wants = take(bytes);
+                    wants
+                };
+                let received = receive(answer, wanted, at.patience, &mut count).await;
+                if !wants {
+                    return Ok(());
                 }
-                Err(fault) => Err(fault),
-            };
+                received
+            }
+            Err(fault) => Err(fault),
+        };
         if let Err(fault) = outcome {
-            tries.failed(fault, at - before).await?;
+            tries.failed(fault, start - before).await?;
         }
     }
     Ok(())
@@ -177,33 +146,29 @@ pub(super) async fn fetch(
 async fn request(
     at: &Located,
     range: Range<u64>,
-    identity: Option<&Identity>,
+    version: Option<&RemoteVersion>,
     note: &SharedNote,
-    deadline: Instant,
 ) -> Result<GetResult, FetchFault> {
     let mut extensions = Extensions::new();
     extensions.insert(note.clone());
     let options = GetOptions {
         range: Some(GetRange::Bounded(range.clone())),
-        if_match: identity.and_then(Identity::strong),
+        if_match: version.and_then(RemoteVersion::strong),
         extensions,
         ..GetOptions::default()
     };
-    let store: &Arc<dyn ObjectStore> = &at.store;
-    let asked = Instant::now();
-    let Ok(answer) = timeout_at(deadline, store.get_opts(&at.path, options)).await else {
-        return Err(FetchFault::transient(RemoteError::Timeout(deadline - asked)));
+    let Ok(answer) = timeout(at.patience, at.store.get_opts(&at.path, options)).await else {
+        return Err(FetchFault::transient(RemoteError::Timeout(at.patience)));
     };
-    let answer = answer.map_err(|error| fault(&error, note, identity.is_some()))?;
-    match identity {
-        Some(identity) if Identity::of(&answer.meta) != *identity || answer.range != range => {
+    let answer = answer.map_err(|error| fault(&error, note, version.is_some()))?;
+    match version {
+        Some(version) if RemoteVersion::of(&answer.meta) != *version || answer.range != range => {
             Err(FetchFault::fatal(RemoteError::Changed))
         }
         _ => Ok(answer),
     }
 }
 
-/// The bytes of an answer.
 async fn receive(
     answer: GetResult,
     range: Range<u64>,
@@ -241,50 +206,41 @@ async fn receive(
 /// What a store's error comes to. Its text may hold the URL and the body of the answer, so that it is
 /// not used.
 pub(super) fn fault(error: &Error, note: &SharedNote, is_known: bool) -> FetchFault {
-    let note = note.lock();
+    let note = locked(note);
     if let Some(failure) = &note.failure {
         return failure.clone();
     }
     let Some(status) = note.status else {
-        return match error {
-            Error::Generic { .. } if FetchFault::is_of_wire(error) => FetchFault::of(error),
-            Error::Generic { .. } => FetchFault::fatal(RemoteError::Configuration(
-                "no credentials: the service that gives them refuses".into(),
-            )),
-            _ => FetchFault::fatal(RemoteError::Configuration("the request cannot be made".into())),
+        let refused = match error {
+            Error::Generic { .. } if FetchFault::is_of_wire(error) => return FetchFault::of(error),
+            Error::Generic { .. } => "no credentials: the service that gives them refuses",
+            _ => "the request cannot be made",
         };
+        return FetchFault::fatal(RemoteError::Configuration(refused.into()));
     };
     let code = status.as_u16();
-    match status {
-        StatusCode::OK if matches!(error, Error::NotSupported { .. }) => {
-            FetchFault::fatal(RemoteError::NoRanges)
-        }
-        StatusCode::NOT_FOUND | StatusCode::GONE if is_known => {
-            FetchFault::fatal(RemoteError::Changed)
-        }
-        StatusCode::NOT_FOUND | StatusCode::GONE => FetchFault::fatal(RemoteError::NotFound),
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            FetchFault::fatal(RemoteError::Denied(code))
-        }
-        StatusCode::PRECONDITION_FAILED => FetchFault::fatal(RemoteError::Changed),
-        // the file is shorter now
-        StatusCode::RANGE_NOT_SATISFIABLE if is_known => FetchFault::fatal(RemoteError::Changed),
-        _ if status.is_server_error()
-            || status == StatusCode::TOO_MANY_REQUESTS
-            || status == StatusCode::REQUEST_TIMEOUT =>
-        {
-            FetchFault {
-                wait: note.retry_after,
-                ..FetchFault::transient(RemoteError::Status(code))
-            }
-        }
-        // an answer that says one thing and another
-        _ if status.is_success() && is_known => FetchFault::fatal(RemoteError::Changed),
-        _ if status.is_success() => FetchFault::fatal(RemoteError::Network(
-            "the answer of the server makes no sense".into(),
-        )),
-        _ => FetchFault::fatal(RemoteError::Status(code)),
+    let is_overloaded = status.is_server_error()
+        || status == StatusCode::TOO_MANY_REQUESTS
+        || status == StatusCode::REQUEST_TIMEOUT;
+    if is_overloaded {
+        let wait = note.retry_after;
+        return FetchFault { wait, ..FetchFault::transient(RemoteError::Status(code)) };
     }
+    FetchFault::fatal(match status {
+        StatusCode::OK if matches!(error, Error::NotSupported { .. }) => RemoteError::NoRanges,
+        StatusCode::NOT_FOUND | StatusCode::GONE if is_known => RemoteError::Changed,
+        StatusCode::NOT_FOUND | StatusCode::GONE => RemoteError::NotFound,
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => RemoteError::Denied(code),
+        StatusCode::PRECONDITION_FAILED => RemoteError::Changed,
+        // the file is shorter now
+        StatusCode::RANGE_NOT_SATISFIABLE if is_known => RemoteError::Changed,
+        // an answer that says one thing and another
+        _ if status.is_success() && is_known => RemoteError::Changed,
+        _ if status.is_success() => {
+            RemoteError::Network("the answer of the server makes no sense".into())
+        }
+        _ => RemoteError::Status(code),
+    })
 }
 
 /// The failures in a row.

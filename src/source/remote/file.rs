@@ -9,14 +9,14 @@ use std::{env, io, thread};
 
 use futures_util::StreamExt;
 use object_store::client::{HttpRequestBody, HttpService};
-use tokio::sync::mpsc::{Receiver, channel};
+use tokio::sync::mpsc::channel;
 use tokio::time::timeout;
 
 use super::super::open::{IoMode, OpenError, Opened};
-use super::super::{Advice, Source, SourceError, Stream, checked_len};
+use super::super::{Advice, Source, SourceResult, Stream, WINDOW, checked_len, read_window};
 use super::address::Address;
-use super::fetch::{Identity, Opening, RemoteFile};
-use super::network::Network;
+use super::fetch::Opening;
+use super::network::{Network, RemoteFile};
 use super::requests::{GAP, REQUEST_BYTES};
 use super::stores::{Located, locate};
 use super::wire::{FetchFault, SharedNote, Wire};
@@ -28,24 +28,17 @@ const FIRST_BYTES: u64 = 16 << 10;
 /// The same of a file that is read as a whole, in bytes.
 const WHOLE_BYTES: u64 = 16 << 20;
 
-/// The longest window worth reading if only a part of it is used, in bytes.
-const WINDOW: u64 = 1 << 20;
-
 /// How long a server may send nothing, where `TSLICE_REMOTE_TIMEOUT` does not say.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A file of which any range can be asked for.
 struct RemoteSource {
     network: Arc<Network>,
-    number: u64,
     file: Arc<RemoteFile>,
 }
 
 /// Open a remote file: one request for its first bytes. A server that sends whole files only makes it
 /// a stream.
-///
-/// # Errors
-/// [`RemoteError`], [`NotMappable`](RemoteError::NotMappable) for [`IoMode::Mmap`].
 pub fn open(address: &Address, io: IoMode) -> Result<Opened, OpenError> {
     match io {
         IoMode::Mmap => Err(RemoteError::NotMappable.into()),
@@ -54,24 +47,22 @@ pub fn open(address: &Address, io: IoMode) -> Result<Opened, OpenError> {
 }
 
 /// Open a remote file that will be read as a whole: its first request brings all of it, up to 16 MiB.
-///
-/// # Errors
-/// As [`open`].
 pub fn open_whole(address: &Address) -> Result<Opened, OpenError> {
     open_with(address, WHOLE_BYTES)
 }
 
 /// Open a file, and ask for so many of its first bytes.
 fn open_with(address: &Address, count: u64) -> Result<Opened, OpenError> {
-    let (network, patience) = (Network::get()?, patience()?);
-    let (at, opening) = begin(&network, address, count, patience)?;
+    let network = Network::get()?;
+    let (at, opening) = begin(&network, address, count)?;
     match (opening, at.wire.clone()) {
-        (Opening::Ranges(identity, first), _) => {
-            let number = network.open(first);
-            let file = Arc::new(RemoteFile { at, identity, patience });
-            Ok(Opened::Random(Box::new(RemoteSource { network, number, file })))
+        (Opening::Ranges(version, first), _) => {
+            let file = network.open(at, version, first);
+            Ok(Opened::Random(Box::new(RemoteSource { network, file })))
         }
-        (Opening::Whole, Some(wire)) => Ok(Opened::Forward(open_stream(&network, wire, patience)?)),
+        (Opening::Whole, Some(wire)) => {
+            Ok(Opened::Forward(open_stream(&network, wire, at.patience)?))
+        }
         (Opening::Whole, None) => Err(RemoteError::NoRanges.into()),
         (Opening::Region(_), _) => Err(RemoteError::Status(301).into()),
     }
@@ -82,12 +73,11 @@ fn begin(
     network: &Network,
     address: &Address,
     count: u64,
-    patience: Duration,
 ) -> Result<(Located, Opening), RemoteError> {
     let mut at = locate(address, &network.wire, None)?;
     let first = |at: &Located| {
         let at = at.clone();
-        network.run(async move { fetch::open(&at, count, patience).await })
+        network.run(async move { fetch::open(&at, count).await })
     };
     let mut opening = first(&at)??;
     if let Opening::Region(region) = &opening {
@@ -98,21 +88,16 @@ fn begin(
 }
 
 /// The version of a file, as all machines are told it: one request.
-///
-/// # Errors
-/// As [`open`]; [`RemoteError::NoRanges`] and [`RemoteError::NoVersion`].
 pub fn version(address: &Address) -> Result<RemoteVersion, OpenError> {
-    let identity = match begin(&*Network::get()?, address, 1, patience()?)? {
-        (_, Opening::Ranges(identity, _)) => identity,
+    let version = match begin(&*Network::get()?, address, 1)? {
+        (_, Opening::Ranges(version, _)) => version,
         (_, Opening::Whole) => return Err(RemoteError::NoRanges.into()),
         (_, Opening::Region(_)) => return Err(RemoteError::Status(301).into()),
     };
-    let Identity { len, e_tag, version, modified } = identity;
-    let tag = [e_tag, version].into_iter().flatten().collect::<Vec<_>>().join(" ");
-    if tag.is_empty() && modified == 0 {
+    if version.tag().is_empty() && version.modified == 0 {
         return Err(RemoteError::NoVersion.into());
     }
-    Ok(RemoteVersion { len, modified, tag })
+    Ok(version)
 }
 
 /// Open several files at the same time, so that they take no longer than one.
@@ -145,27 +130,22 @@ pub(super) fn patience() -> Result<Duration, RemoteError> {
 
 impl Drop for RemoteSource {
     fn drop(&mut self) {
-        self.network.close(self.number);
+        self.network.close(&self.file);
     }
 }
 
 impl Source for RemoteSource {
     fn len(&self) -> u64 {
-        self.file.identity.len
+        self.file.version.len
     }
 
-    fn window<'a>(
-        &'a self,
-        range: Range<u64>,
-        scratch: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], SourceError> {
-        let count = checked_len(&range, self.len())?;
-        if scratch.len() < count {
-            scratch.resize(count, 0);
-        }
-        let window = &mut scratch[..count];
-        self.network.read(self.number, &self.file, range.start, window)?;
-        Ok(window)
+    fn window<'a>(&'a self, range: Range<u64>, scratch: &'a mut Vec<u8>) -> SourceResult<&'a [u8]> {
+        read_window(self, range, scratch)
+    }
+
+    fn read(&self, range: Range<u64>, _scratch: &mut Vec<u8>, out: &mut [u8]) -> SourceResult<()> {
+        checked_len(&range, self.len())?;
+        Ok(self.network.read(&self.file, range.start, out)?)
     }
 
     fn window_limit(&self) -> Option<u64> {
@@ -182,17 +162,16 @@ impl Source for RemoteSource {
 
     fn advise(&self, range: Range<u64>, advice: Advice) {
         let range = range.start..range.end.min(self.len());
-        let (number, file) = (self.number, &self.file);
         match advice {
             Advice::WillNeed => {
                 let mut start = range.start;
                 while start < range.end {
                     let end = range.end.min(start + REQUEST_BYTES);
-                    self.network.announce(number, file, start..end, false);
+                    self.network.announce(&self.file, start..end, false);
                     start = end;
                 }
             }
-            Advice::Sequential => self.network.announce(number, file, range, true),
+            Advice::Sequential => self.network.announce(&self.file, range, true),
             Advice::Random | Advice::Populate | Advice::Load | Advice::DontNeed | Advice::Evict => {
             }
         }
@@ -202,17 +181,17 @@ impl Source for RemoteSource {
 /// Parts of the answer between the network and the pipe, each of some KiB.
 const QUEUE: usize = 16;
 
-/// All of a file, as a stream.
 fn open_stream(
     network: &Arc<Network>,
     wire: Wire,
     patience: Duration,
 ) -> Result<Stream, RemoteError> {
     let failed = |error: io::Error| RemoteError::Configuration(format!("no pipe: {error}"));
-    let (reader, writer) = io::pipe().map_err(failed)?;
-    let (parts, received) = channel(QUEUE);
+    let (reader, mut writer) = io::pipe().map_err(failed)?;
+    let (parts, mut received) = channel::<Vec<u8>>(QUEUE);
     let fault = Arc::new(OnceLock::new());
-    let (found, counting) = (Arc::clone(&fault), Arc::clone(network));
+    let found = Arc::clone(&fault);
+    let counting = Arc::clone(network);
     let work = async move {
         let failed = |error: RemoteError| {
             let _ = found.set(error.to_string());
@@ -244,18 +223,10 @@ fn open_stream(
     network.spawn(work);
     let kept = Arc::clone(network);
     let pass_on = move || {
-        write_all(received, writer);
+        // until there are no more, or nobody reads them
+        while received.blocking_recv().is_some_and(|part| writer.write_all(&part).is_ok()) {}
         drop(kept);
     };
     thread::Builder::new().name("download".to_owned()).spawn(pass_on).map_err(failed)?;
     Ok(Stream::watched(File::from(std::os::fd::OwnedFd::from(reader)), fault))
-}
-
-/// Write parts to the pipe until there are no more, or nobody reads it.
-fn write_all(mut parts: Receiver<Vec<u8>>, mut pipe: impl Write) {
-    while let Some(part) = parts.blocking_recv() {
-        if pipe.write_all(&part).is_err() {
-            return;
-        }
-    }
 }

@@ -63,74 +63,61 @@ pub use without::{list, open, open_all, open_whole, traffic, version};
 /// Why a remote file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteError {
-    /// The library was built without the feature.
     #[error("this build does not read remote addresses: build it with --features remote")]
     NotBuilt,
-    /// [`IoMode::Mmap`](super::IoMode::Mmap) for what is no file of this machine.
     #[error("a remote file cannot be mapped")]
     NotMappable,
-    /// The address is no URL, or names no file.
     #[error("not an address of a file: {0}")]
     Address(String),
-    /// How the store is reached is not known, or what is known contradicts itself.
     #[error("{0}")]
     Configuration(String),
-    /// 404 or 410.
     #[error("not found on the server")]
     NotFound,
-    /// 401 or 403.
     #[error("the server refuses access (status {0})")]
     Denied(u16),
-    /// Any other status that is no success.
     #[error("the server answers with status {0}")]
     Status(u16),
-    /// No answer, or no end of it.
     #[error("{0}")]
     Network(String),
-    /// Nothing came, or too little.
     #[error("the server sent too little within {} seconds", .0.as_secs())]
     Timeout(Duration),
-    /// The answer ended before its length.
     #[error("the answer of the server was cut short")]
     Cut,
-    /// The answer is longer than what was asked for.
     #[error("the server sent more bytes than were asked for")]
     TooLong,
-    /// Another file than the one that was opened.
     #[error("the file changed on the server while it was being read")]
     Changed,
-    /// Neither an ETag nor a version nor a date.
     #[error("the server tells no version of the file, by which other machines would know it")]
     NoVersion,
-    /// The server sends whole files only.
     #[error("the server sends whole files only, no ranges of them")]
     NoRanges,
-    /// A transient error came again and again.
     #[error("{error}, {attempts} times")]
-    GaveUp {
-        /// The last one.
-        error: Box<RemoteError>,
-        /// How often it was tried.
-        attempts: u32,
-    },
+    GaveUp { error: Box<RemoteError>, attempts: u32 },
 }
 
 /// The version of a file, as all machines are told it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemoteVersion {
-    /// The length in bytes.
     pub len: u64,
     /// When it was last changed, in seconds since 1970; 0 if unknown.
     pub modified: i64,
-    /// The ETag, and the version where the store keeps several; empty if there is neither.
-    pub tag: String,
+    e_tag: Option<String>,
+    /// Where the store keeps several.
+    version: Option<String>,
 }
 
-/// What lies in a folder of a store.
+impl RemoteVersion {
+    /// The ETag and the version, in one text; empty if there is neither.
+    pub fn tag(&self) -> String {
+        let tags: Vec<&str> =
+            [&self.e_tag, &self.version].into_iter().flatten().map(|tag| &**tag).collect();
+        tags.join(" ")
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderEntry {
     /// The name in the folder; that of a folder ends with a slash.
     pub name: String,
-    /// The length of a file in bytes.
     pub bytes: Option<u64>,
 }

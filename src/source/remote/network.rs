@@ -22,10 +22,11 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-use super::RemoteError;
-use super::fetch::{RemoteFile, fetch};
+use super::fetch::fetch;
 use super::requests::REQUEST_BYTES;
-use super::wire::{Counters, Wire};
+use super::stores::Located;
+use super::wire::{Counters, Wire, locked};
+use super::{RemoteError, RemoteVersion};
 
 /// Memory for bytes that are on their way or not used yet, of all files together.
 const BUDGET: u64 = 16 << 20;
@@ -36,7 +37,6 @@ const KEPT: u64 = 4 << 20;
 /// Memory beyond the budget for what workers wait for: a request each.
 const DEMANDED: u64 = 8 << 20;
 
-/// The most requests at a time.
 const REQUESTS: usize = 32;
 
 /// Bytes that a block takes beside its own.
@@ -50,10 +50,6 @@ const TRAILS: usize = 8;
 
 /// All that is open at a time, so that memory and requests have one bound.
 static OPEN: Mutex<Weak<Network>> = Mutex::new(Weak::new());
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// What was asked of networks while the files that are open now are: requests, and bytes of their
 /// answers. `None` while no remote file is open.
@@ -98,13 +94,17 @@ struct NetworkState {
     trails: VecDeque<(BlockKey, u64)>,
 }
 
-struct RangeRequest {
+pub(super) struct RemoteFile {
     number: u64,
+    at: Located,
+    pub(super) version: RemoteVersion,
+}
+
+struct RangeRequest {
     file: Arc<RemoteFile>,
     range: Range<u64>,
 }
 
-/// The bytes of one request.
 #[derive(Default)]
 struct Block {
     end: u64,
@@ -113,10 +113,8 @@ struct Block {
     error: Option<RemoteError>,
     /// Whether its first byte was read, and its last one.
     ends: (bool, bool),
-    /// How many of its bytes were read.
     read: u64,
     state: Use,
-    /// Whether somebody waits for it.
     is_wanted: bool,
 }
 
@@ -129,7 +127,6 @@ enum Use {
     /// It was read at both ends. A worker may still need the middle; where runs have gaps between
     /// them, that is all that will be read.
     Passed,
-    /// Every byte was read.
     Done,
 }
 
@@ -201,18 +198,21 @@ impl Network {
         outcome.recv().map_err(|_| RemoteError::Network("the network thread ended".to_owned()))
     }
 
-    /// Do something on that thread meanwhile.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.shared.runtime.spawn(work);
     }
 
-    /// Count bytes that came.
     pub(super) fn received(&self, bytes: u64) {
         self.shared.counters.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The number of a file that is opened, whose first bytes are here.
-    pub(super) fn open(&self, first: Vec<u8>) -> u64 {
+    /// Open a file whose first bytes are here.
+    pub(super) fn open(
+        &self,
+        at: Located,
+        version: RemoteVersion,
+        first: Vec<u8>,
+    ) -> Arc<RemoteFile> {
         let number = self.next_file.fetch_add(1, Ordering::Relaxed);
         self.received(first.len() as u64);
         if !first.is_empty() {
@@ -223,14 +223,13 @@ impl Network {
             state.blocks.insert((number, 0), block);
             state.trails.push_front(((number, end), end));
         }
-        number
+        Arc::new(RemoteFile { number, at, version })
     }
 
-    /// Forget a file.
-    pub(super) fn close(&self, number: u64) {
+    pub(super) fn close(&self, &RemoteFile { number, .. }: &RemoteFile) {
         let mut state = self.shared.lock();
         let state = &mut *state;
-        state.queue.retain(|request| request.number != number);
+        state.queue.retain(|request| request.file.number != number);
         let keys: Vec<BlockKey> =
             state.blocks.range((number, 0)..=(number, u64::MAX)).map(|(key, _)| *key).collect();
         keys.into_iter().for_each(|key| state.remove(key));
@@ -240,7 +239,6 @@ impl Network {
         self.shared.pump(state);
     }
 
-    /// Whether the queue is short.
     pub(super) fn is_hungry(&self) -> bool {
         let state = self.shared.lock();
         let queued_bytes: u64 = state.queue.iter().map(|it| it.range.end - it.range.start).sum();
@@ -248,23 +246,18 @@ impl Network {
     }
 
     /// Put a range in the queue; `at_once`, before all others and as one request.
-    pub(super) fn announce(
-        &self,
-        number: u64,
-        file: &Arc<RemoteFile>,
-        range: Range<u64>,
-        at_once: bool,
-    ) {
+    pub(super) fn announce(&self, file: &Arc<RemoteFile>, range: Range<u64>, at_once: bool) {
         let mut state = self.shared.lock();
-        state.keep(number, &range);
-        let range = state.missing((number, range.start), range.end);
+        state.keep(file.number, &range);
+        let range = state.missing((file.number, range.start), range.end);
         if range.is_empty() {
             return;
         }
-        let request = RangeRequest { number, file: Arc::clone(file), range };
-        match at_once {
-            true => state.queue.push_front(request),
-            false => state.queue.push_back(request),
+        let request = RangeRequest { file: Arc::clone(file), range };
+        if at_once {
+            state.queue.push_front(request);
+        } else {
+            state.queue.push_back(request);
         }
         self.shared.pump(&mut state);
     }
@@ -272,7 +265,6 @@ impl Network {
     /// Copy the bytes from `start` on, when they are here.
     pub(super) fn read(
         &self,
-        number: u64,
         file: &Arc<RemoteFile>,
         start: u64,
         out: &mut [u8],
@@ -281,8 +273,8 @@ impl Network {
         let mut state = self.shared.lock();
         let mut at = start;
         while at < end {
-            self.shared.demand(&mut state, number, file, at..end);
-            match state.take((number, at), &mut out[(at - start) as usize..])? {
+            self.shared.demand(&mut state, file, at..end);
+            match state.take((file.number, at), &mut out[(at - start) as usize..])? {
                 0 => state = self.shared.wait(state),
                 count => at += count as u64,
             }
@@ -303,7 +295,6 @@ impl SharedState {
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Begin requests from the queue.
     fn pump(self: &Arc<Self>, state: &mut NetworkState) {
         while state.running < REQUESTS
             && let Some(request) = state.queue.front()
@@ -322,24 +313,26 @@ impl SharedState {
     fn demand(
         self: &Arc<Self>,
         state: &mut NetworkState,
-        number: u64,
         file: &Arc<RemoteFile>,
         range: Range<u64>,
     ) {
+        let number = file.number;
         let mut at = range.start;
         while at < range.end {
             if let Some((_, block)) = state.block((number, at)) {
                 at = block.end;
                 continue;
             }
-            let queued =
-                state.queue.iter().position(|it| it.number == number && it.range.contains(&at));
+            let queued = state
+                .queue
+                .iter()
+                .position(|it| it.file.number == number && it.range.contains(&at));
             let request = match queued.and_then(|place| state.queue.remove(place)) {
                 Some(request) => request,
                 None => {
                     let end = at + state.unannounced((number, at), range.end - at);
-                    let range = at..end.min(file.identity.len);
-                    RangeRequest { number, file: Arc::clone(file), range }
+                    let range = at..end.min(file.version.len);
+                    RangeRequest { file: Arc::clone(file), range }
                 }
             };
             at = request.range.end;
@@ -353,12 +346,12 @@ impl SharedState {
 
     /// Send a request, for what is not on its way already.
     fn begin(self: &Arc<Self>, state: &mut NetworkState, request: RangeRequest) {
-        let RangeRequest { number, file, range } = request;
-        let range = state.missing((number, range.start), range.end);
+        let RangeRequest { file, range } = request;
+        let range = state.missing((file.number, range.start), range.end);
         if range.is_empty() {
             return;
         }
-        let key = (number, range.start);
+        let key = (file.number, range.start);
         let data = Vec::with_capacity((range.end - range.start) as usize);
         let block = Block { end: range.end, data, running: true, ..Block::default() };
         state.used += block.cost(range.start);
@@ -367,7 +360,7 @@ impl SharedState {
         let shared = Arc::clone(self);
         self.runtime.spawn(async move {
             let mut take = |bytes: &[u8]| shared.receive(key, bytes);
-            let outcome = fetch(&file, range, &mut take).await;
+            let outcome = fetch(&file.at, &file.version, range, &mut take).await;
             shared.end(key, outcome.err());
         });
     }
@@ -397,7 +390,6 @@ impl SharedState {
 }
 
 impl NetworkState {
-    /// The block that holds a byte.
     fn block(&self, (number, at): BlockKey) -> Option<(BlockKey, &Block)> {
         let (key, block) = self.blocks.range((number, 0)..=(number, at)).next_back()?;
         (at < block.end).then_some((*key, block))
@@ -472,7 +464,8 @@ impl NetworkState {
     /// The use of a block is another now. One that is longer than others goes as soon as it can.
     fn list(&mut self, key: BlockKey, state: Use) {
         let Some(block) = self.blocks.get_mut(&key) else { return };
-        let (cost, is_long) = (block.cost(key.1), block.end - key.1 > REQUEST_BYTES);
+        let cost = block.cost(key.1);
+        let is_long = block.end - key.1 > REQUEST_BYTES;
         if block.state == Use::Passed {
             self.passed_bytes -= cost;
         }

@@ -26,14 +26,13 @@ pub struct Merger {
     /// A row that lies before the open request and is part of it, if what is still missing between them
     /// comes next.
     row: Range<u64>,
-    /// Where the file of the open request ends.
     file_end: u64,
 }
 
 impl Merger {
     /// Add a range of the file that ends at `file_end`. `emit` gets the requests that no later range
     /// can make longer.
-    pub fn push(&mut self, range: Range<u64>, file_end: u64, emit: &mut dyn FnMut(Range<u64>)) {
+    pub fn push(&mut self, mut range: Range<u64>, file_end: u64, emit: &mut dyn FnMut(Range<u64>)) {
         if file_end != self.file_end {
             self.flush(emit);
             self.file_end = file_end;
@@ -47,7 +46,6 @@ impl Merger {
                 return;
             }
         }
-        let mut range = range;
         while range.start < range.end {
             let most = self.open.start.saturating_add(REQUEST_BYTES);
             if is_near(&self.open, &range) && (range.start < most || range.end <= self.open.end) {
@@ -64,10 +62,12 @@ impl Merger {
 
     /// Take a range that lies before the open request, or goes on with the row that does, and fits.
     fn precedes(&mut self, range: &Range<u64>) -> bool {
-        let row = match self.row.is_empty() {
-            true => range.clone(),
-            false if is_near(&self.row, range) => self.row.start..range.end.max(self.row.end),
-            false => return false,
+        let row = if self.row.is_empty() {
+            range.clone()
+        } else if is_near(&self.row, range) {
+            self.row.start..range.end.max(self.row.end)
+        } else {
+            return false;
         };
         let fits = row.start < self.open.start
             && row.end <= self.open.end
@@ -75,14 +75,14 @@ impl Merger {
         if range.is_empty() || self.open.is_empty() || !fits {
             return false;
         }
-        match is_near(&row, &self.open) {
-            true => (self.open.start, self.row) = (row.start, 0..0),
-            false => self.row = row,
+        if is_near(&row, &self.open) {
+            (self.open.start, self.row) = (row.start, 0..0);
+        } else {
+            self.row = row;
         }
         true
     }
 
-    /// Emit the last request.
     pub fn flush(&mut self, emit: &mut dyn FnMut(Range<u64>)) {
         for request in [&mut self.open, &mut self.row].map(std::mem::take) {
             if !request.is_empty() {
@@ -98,9 +98,10 @@ fn is_near(range: &Range<u64>, next: &Range<u64>) -> bool {
 }
 
 #[cfg(test)]
-// a list of one range is what is meant
-#[allow(clippy::single_range_in_vec_init)]
 mod tests {
+    // a list of one range is what is meant
+    #![allow(clippy::single_range_in_vec_init)]
+
     use super::*;
     use proptest::prelude::*;
 
@@ -201,9 +202,8 @@ mod tests {
             prop_assert!(all.iter().all(|it| it.start < it.end && it.end - it.start <= REQUEST_BYTES));
             all.sort_unstable_by_key(|it| it.start);
             for range in ranges {
-                let end = all.iter().fold(range.start, |at, it| match it.start <= at {
-                    true => at.max(it.end),
-                    false => at,
+                let end = all.iter().fold(range.start, |at, it| {
+                    if it.start <= at { at.max(it.end) } else { at }
                 });
                 prop_assert!(range.is_empty() || range.end <= end);
             }

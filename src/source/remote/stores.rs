@@ -35,6 +35,8 @@ pub(super) struct Located {
     pub(super) path: Path,
     /// The client of a URL, which can also ask for all of it.
     pub(super) wire: Option<Wire>,
+    /// How long a server may send nothing.
+    pub(super) patience: Duration,
 }
 
 /// Find the store of an address. `region` is that of the bucket, where a server has told it.
@@ -43,6 +45,7 @@ pub(super) fn locate(
     wire: &Wire,
     region: Option<&str>,
 ) -> Result<Located, RemoteError> {
+    let patience = patience()?;
     if address.scheme() == Scheme::Url {
         let wire = wire.to_url(address.secret_text())?;
         let store = HttpBuilder::new()
@@ -51,14 +54,15 @@ pub(super) fn locate(
             .with_http_connector(wire.clone())
             .build()
             .map_err(configured)?;
-        return Ok(Located { store: Arc::new(store), path: Path::from("file"), wire: Some(wire) });
+        let path = Path::from("file");
+        return Ok(Located { store: Arc::new(store), path, wire: Some(wire), patience });
     }
     let key = address.bucket_and_key().1;
     if key.is_empty() {
         return Err(RemoteError::Address("it takes a bucket and a key".into()));
     }
     let path = Path::parse(key).map_err(|error| RemoteError::Address(error.to_string()))?;
-    Ok(Located { store: store(address, wire, region)?, path, wire: None })
+    Ok(Located { store: store(address, wire, region)?, path, wire: None, patience })
 }
 
 /// The bucket or container of an address that is no URL.
@@ -150,13 +154,10 @@ fn amazon() -> AmazonS3Builder {
     let known = others.iter().any(|key| has(&s3, key));
     let disabled = env::var("AWS_EC2_METADATA_DISABLED").is_ok_and(|it| it == "true");
     let asked = env::var_os("AWS_METADATA_ENDPOINT").is_some() || is_machine_of("Amazon EC2");
-    match known || asked && !disabled {
-        true => s3,
-        false => s3.with_skip_signature(true),
-    }
+    let signs = known || asked && !disabled;
+    if signs { s3 } else { s3.with_skip_signature(true) }
 }
 
-/// Google Cloud Storage with what the environment says.
 fn google() -> GoogleCloudStorageBuilder {
     use GoogleConfigKey as Key;
     let gcs = GoogleCloudStorageBuilder::from_env();
@@ -170,13 +171,10 @@ fn google() -> GoogleCloudStorageBuilder {
     let default = env::home_dir()
         .map(|home| home.join(".config/gcloud/application_default_credentials.json"))
         .is_some_and(|file| file.exists());
-    match known || default || is_machine_of("Google") {
-        true => gcs,
-        false => gcs.with_skip_signature(true),
-    }
+    let signs = known || default || is_machine_of("Google");
+    if signs { gcs } else { gcs.with_skip_signature(true) }
 }
 
-/// Azure's blob storage with what the environment says.
 fn azure() -> MicrosoftAzureBuilder {
     use AzureConfigKey as Key;
     let azure = MicrosoftAzureBuilder::from_env();
@@ -192,10 +190,8 @@ fn azure() -> MicrosoftAzureBuilder {
     let switches = [Key::UseAzureCli, Key::UseEmulator];
     let is_on = |key: &Key| azure.get_config_value(key).is_some_and(|value| value == "true");
     let known = keys.iter().any(|key| azure.get_config_value(key).is_some());
-    match known || switches.iter().any(is_on) || is_machine_of("Microsoft") {
-        true => azure,
-        false => azure.with_skip_signature(true),
-    }
+    let signs = known || switches.iter().any(is_on) || is_machine_of("Microsoft");
+    if signs { azure } else { azure.with_skip_signature(true) }
 }
 
 /// Whether this machine is one of that vendor's, by its firmware.
@@ -227,7 +223,6 @@ impl Profile {
         profile
     }
 
-    /// The value of a setting.
     pub(super) fn get(&self, key: &str) -> Option<&String> {
         self.0.get(key)
     }
@@ -259,16 +254,13 @@ impl Profile {
 const ANSWERS: u32 = 20;
 
 /// The files and folders in a folder, each kind in the order of its names: a request for each thousand.
-///
-/// # Errors
-/// [`RemoteError`].
 pub fn list(address: &Address) -> Result<Vec<FolderEntry>, OpenError> {
-    let (network, patience) = (Network::get()?, patience()?);
+    let network = Network::get()?;
+    let longest: Duration = patience()? * ANSWERS;
     let note = SharedNote::default();
     let store = store(address, &network.wire.with_note(&note), None)?;
     let folder = Path::parse(address.bucket_and_key().1.trim_end_matches('/'));
     let folder = folder.map_err(|error| RemoteError::Address(error.to_string()))?;
-    let longest: Duration = patience * ANSWERS;
     let listing = network
         .run(async move { timeout(longest, store.list_with_delimiter(Some(&folder))).await })?;
     let ListResult { common_prefixes, objects, .. } = listing
@@ -281,11 +273,8 @@ pub fn list(address: &Address) -> Result<Vec<FolderEntry>, OpenError> {
         .iter()
         .map(|file| FolderEntry { name: name(&file.location), bytes: Some(file.size) });
     let entries: Vec<FolderEntry> = folders.chain(files).collect();
-    match entries.is_empty() {
-        // stores know no empty folders
-        true => Err(RemoteError::NotFound.into()),
-        false => Ok(entries),
-    }
+    // stores know no empty folders
+    if entries.is_empty() { Err(RemoteError::NotFound.into()) } else { Ok(entries) }
 }
 
 #[cfg(test)]

@@ -23,7 +23,6 @@ use url::Url;
 
 use super::RemoteError;
 
-/// The longest wait for a connection.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// The most redirects that are followed for one request.
@@ -32,7 +31,6 @@ const REDIRECTS: usize = 10;
 /// The host that gets `HF_TOKEN`, and no other.
 const HUGGING_FACE: &str = "huggingface.co";
 
-/// What was requested so far.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) requests: AtomicU64,
@@ -40,9 +38,8 @@ pub(super) struct Counters {
 }
 
 /// What an answer says beside what a store passes on. Each request that is for elements carries one.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Note {
-    /// The status of the last answer.
     pub(super) status: Option<StatusCode>,
     /// How long the server wants to be left alone.
     pub(super) retry_after: Option<Duration>,
@@ -56,25 +53,18 @@ pub(super) struct Note {
 #[derive(Clone, Debug)]
 pub(super) struct FetchFault {
     pub(super) error: RemoteError,
-    /// Whether another try may help.
     pub(super) is_transient: bool,
-    /// Whether there was no connection.
     pub(super) is_connect: bool,
-    /// The wait that the server asks for.
     pub(super) wait: Option<Duration>,
 }
 
 /// A note, shared with the request that it is about.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SharedNote(Arc<Mutex<Note>>);
+pub(super) type SharedNote = Arc<Mutex<Note>>;
 
-impl SharedNote {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Note> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes requests.
 #[derive(Clone)]
 pub(super) struct Wire {
     client: reqwest::Client,
@@ -131,13 +121,14 @@ impl Wire {
     pub(super) fn to_url(&self, text: &str) -> Result<Wire, RemoteError> {
         let bad = |error: &dyn fmt::Display| RemoteError::Address(error.to_string());
         let url = Url::parse(text).map_err(|error| bad(&error))?;
-        let (user, host) = (!url.username().is_empty(), url.host_str().map(str::to_owned));
+        let has_user = !url.username().is_empty();
+        let is_hugging_face = url.scheme() == "https" && url.host_str() == Some(HUGGING_FACE);
         // reqwest makes a header of what stands before the host
         let request = self.client.get(url).build();
         let request = request.map_err(|error| bad(&error.without_url()))?;
         let mut authorization = request.headers().get(AUTHORIZATION).cloned();
         let url = request.url().clone();
-        if !user && url.scheme() == "https" && host.as_deref() == Some(HUGGING_FACE) {
+        if !has_user && is_hugging_face {
             let token = std::env::var("HF_TOKEN").ok().filter(|token| !token.trim().is_empty());
             let header = token.map(|it| HeaderValue::from_str(&format!("Bearer {}", it.trim())));
             authorization = header.transpose().map_err(|_| {
@@ -151,7 +142,6 @@ impl Wire {
         Ok(Wire { target: Some(Arc::new(target)), ..self.clone() })
     }
 
-    /// Send one request, as it is.
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         self.counters.requests.fetch_add(1, Ordering::Relaxed);
         let note = request.extensions().get().or(self.note.as_ref()).cloned();
@@ -162,7 +152,7 @@ impl Wire {
             answer => answer,
         };
         let Some(note) = note else { return answer };
-        let mut note = note.lock();
+        let mut note = locked(&note);
         match &answer {
             Ok(answer) => {
                 let header = |name: &str| answer.headers().get(name)?.to_str().ok();
@@ -183,7 +173,7 @@ impl Wire {
         target: &RequestTarget,
         request: HttpRequest,
     ) -> Result<HttpResponse, HttpError> {
-        let moved = target.moved().clone();
+        let moved = locked(&target.moved).clone();
         if let Some(url) = moved {
             let answer = self.send(target.addressed(&request, &url)?).await?;
             // an address that is good for some time only
@@ -191,7 +181,7 @@ impl Wire {
             if !stale.contains(&answer.status()) && answer.status() != StatusCode::GONE {
                 return Ok(answer);
             }
-            *target.moved() = None;
+            *locked(&target.moved) = None;
         }
         let mut url = target.url.clone();
         for _ in 0..=REDIRECTS {
@@ -199,7 +189,7 @@ impl Wire {
             let location = answer.headers().get(LOCATION).filter(|_| is_moved(answer.status()));
             let Some(location) = location else {
                 if answer.status().is_success() && url != target.url {
-                    *target.moved() = Some(url);
+                    *locked(&target.moved) = Some(url);
                 }
                 return Ok(answer);
             };
@@ -215,11 +205,6 @@ impl Wire {
 }
 
 impl RequestTarget {
-    fn moved(&self) -> MutexGuard<'_, Option<Url>> {
-        self.moved.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The request, sent to a URL.
     fn addressed(&self, request: &HttpRequest, url: &Url) -> Result<HttpRequest, HttpError> {
         let mut request = request.clone();
         let uri = url.as_str().split('#').next().unwrap_or_default();
@@ -240,7 +225,7 @@ impl HttpService for Wire {
         let note = request.extensions().get::<SharedNote>().cloned();
         let mut answer = self.follow(target, request).await.inspect_err(|error| {
             if let Some(note) = note {
-                note.lock().failure = Some(FetchFault::of(error));
+                locked(&note).failure = Some(FetchFault::of(error));
             }
         })?;
         // a length that a store asks for, and a server need not send
@@ -279,7 +264,6 @@ fn range_len(text: &str) -> Option<u64> {
     last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1)
 }
 
-/// A reason to give up, found here.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Refused(&'static str);
