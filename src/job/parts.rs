@@ -29,8 +29,8 @@ use crate::job::copy::{WriteTarget, Writing, failed_sink};
 use crate::job::copying::{Filling, OutputRange};
 use crate::output::Prepared;
 use crate::sink::{
-    Begun, Destination, Draft, Fingerprint, FixedFrame, InputId, JobRecord, Look, Part, PartSink,
-    PartSize, PartsError, SinkError, Unchanged,
+    Begun, Destination, Draft, Fingerprint, FixedFrame, InputId, JobRecord, Look, PartJob,
+    PartsError, SinkError, Unchanged,
 };
 use crate::source::{OpenError, remote, sample};
 
@@ -63,9 +63,10 @@ impl<'a> Parts<'a> {
             return Err(output.failed(PartsError::NotAFile.into()));
         };
         let Some(frame) = prepared.frame.fixed() else {
-            return Err(failed(match output.options.deflate {
-                true => PartFault::Compressed,
-                false => PartFault::NotFixed(output.format.name),
+            return Err(failed(if output.options.deflate {
+                PartFault::Compressed
+            } else {
+                PartFault::NotFixed(output.format.name)
             }));
         };
         // of a folder, the elements count
@@ -137,32 +138,29 @@ impl<'a> Parts<'a> {
         let files = self.filling.files()?;
         let inputs = self.inputs(files)?;
         let range = self.range(index);
-        let size =
-            PartSize { bytes: self.bytes(index), total: self.prepared.bytes, range: range.clone() };
         let mut work = Fingerprint::default();
         // never fails
         let _ = write!(work, "{:?}", self.frame);
         self.filling.identify(self.prepared, &mut work)?;
-        let ids = inputs.iter().map(|input| input.id().clone()).collect();
-        let job = JobRecord::new(self.count, self.len, ids, work.to_string());
+        let ids = inputs.iter().map(|input| input.id.clone()).collect();
         let output = &self.prepared.output;
         let name = FileName::from(&output.destination);
-        let begun = PartSink::begin(
-            self.path,
-            Part { index, count: self.count },
-            &job,
-            unchanged(inputs),
-            self.frame.clone(),
-            size,
-            output.options.sink(),
-        );
-        let begun = begun.map_err(|error| failed_sink(Some(name.clone()), error))?;
-        let draft: Box<dyn Draft> = match begun {
+        let failed = |error| failed_sink(Some(name.clone()), error);
+        let part = PartJob {
+            index,
+            range: range.clone(),
+            bytes: self.bytes(index),
+            total: self.prepared.bytes,
+            job: JobRecord::new(self.count, self.len, ids, work.to_string()),
+            frame: self.frame.clone(),
+            unchanged: unchanged(inputs),
+            options: output.options.sink(),
+        };
+        let draft: Box<dyn Draft> = match part.begin(self.path).map_err(failed)? {
             Begun::Complete => return Ok(()),
             Begun::Part(sink) => sink,
             Begun::Folder(folder) => {
-                let draft = self.prepared.frame.within(folder, range.clone());
-                draft.map_err(|error| failed_sink(Some(name.clone()), error))?
+                self.prepared.frame.within(folder, range.clone()).map_err(failed)?
             }
         };
         let writing = Writing::elements(
@@ -188,10 +186,10 @@ impl<'a> Parts<'a> {
                 }
                 error => Error::file(&location, error),
             })?;
-            match output.as_ref().is_some_and(|output| file.is(output)) {
-                true => Err(failed(PartFault::InputIsOutput)),
-                false => Ok(file),
+            if output.as_ref().is_some_and(|output| file.is(output)) {
+                return Err(failed(PartFault::InputIsOutput));
             }
+            Ok(file)
         };
         files.into_iter().map(input).collect()
     }
@@ -237,6 +235,7 @@ pub(super) struct InputFile {
     location: Location,
     /// Of how many it is one.
     count: usize,
+    /// What all machines see of it.
     id: InputId,
     /// None of a remote file.
     version: Option<FileVersion>,
@@ -273,11 +272,6 @@ impl InputFile {
     ) -> Result<InputFile, OpenError> {
         let (id, version) = input_id(&name, &location, count)?;
         Ok(InputFile { name, location, count, id, version })
-    }
-
-    /// What all machines see of it.
-    pub(super) fn id(&self) -> &InputId {
-        &self.id
     }
 
     /// Whether it is the file that was found there.

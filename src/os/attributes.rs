@@ -44,7 +44,6 @@ pub(crate) fn rename_to_free(
     renameat_with(from, old, to, new, RenameFlags::NOREPLACE)
 }
 
-/// Exchange two names.
 pub(crate) fn exchange(from: impl AsFd, old: impl Arg, to: impl AsFd, new: impl Arg) -> Result<()> {
     renameat_with(from, old, to, new, RenameFlags::EXCHANGE)
 }

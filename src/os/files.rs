@@ -27,9 +27,6 @@ pub struct FileId {
 impl FileId {
     /// The file of a descriptor. `None` for what holds no bytes to be overwritten: pipes, sockets,
     /// terminals, directories.
-    ///
-    /// # Errors
-    /// Those of `fstat`.
     pub(crate) fn of(fd: impl AsFd) -> io::Result<Option<FileId>> {
         Ok(FileId::from_stat(&fstat(fd)?))
     }
@@ -50,19 +47,13 @@ impl FileId {
     }
 }
 
-/// The start of the first data at or after a position.
-///
-/// # Errors
-/// `ENXIO` where only a hole is left; that the system or the file system knows no holes.
+/// The start of the first data at or after a position; `ENXIO` where only a hole is left.
 #[cfg(not(any(target_os = "netbsd", target_os = "openbsd")))]
 pub(crate) fn next_data(file: &File, at: u64) -> Result<u64> {
     retry_on_intr(|| seek(file, SeekFrom::Data(at)))
 }
 
 /// The start of the first hole at or after a position, of which the end of the file is one.
-///
-/// # Errors
-/// As [`next_data`].
 #[cfg(not(any(target_os = "netbsd", target_os = "openbsd")))]
 pub(crate) fn next_hole(file: &File, at: u64) -> Result<u64> {
     retry_on_intr(|| seek(file, SeekFrom::Hole(at)))

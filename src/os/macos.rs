@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -43,9 +43,6 @@ pub(crate) fn path_of(dir: &OwnedFd) -> PathBuf {
 
 /// Put a file that shares all blocks of another in the place of a name in a folder, with the permissions of
 /// the file that had it, and open it.
-///
-/// # Errors
-/// Those of fclonefileat(2): the file system shares no blocks. The name keeps its file then.
 pub(crate) fn clone_over(from: &File, dir: impl AsFd, name: &str) -> Result<OwnedFd> {
     let mode = Mode::from_raw_mode(statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode & 0o7777);
     let clone = format!("{name}.clone");
@@ -119,7 +116,7 @@ pub(crate) fn open_within_mount(dir: impl AsFd, name: &Path) -> Result<OwnedFd> 
 }
 
 /// Whether a name in a folder cannot be taken away: an immutable file, a place where one is mounted.
-pub(crate) fn is_fixed(dir: impl AsFd, name: &str) -> bool {
+pub(crate) fn is_fixed(dir: impl AsFd, name: &OsStr) -> bool {
     const FIXED: u32 = libc::UF_IMMUTABLE | libc::UF_APPEND | libc::SF_IMMUTABLE | libc::SF_APPEND;
     let Ok(stat) = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
     stat.st_flags & FIXED != 0 || fstat(&dir).is_ok_and(|folder| folder.st_dev != stat.st_dev)

@@ -53,9 +53,6 @@ pub(crate) use system::{
 };
 
 /// Wait until a non-blocking descriptor is ready.
-///
-/// # Errors
-/// Those of `poll`.
 pub(crate) fn wait(fd: impl AsFd, ready: PollFlags) -> std::io::Result<()> {
     match poll(&mut [PollFd::new(&fd, ready)], None) {
         Ok(_) | Err(Errno::INTR) => Ok(()),

@@ -4,6 +4,7 @@
 // macOS takes a part of it
 #![cfg_attr(target_os = "macos", allow(dead_code, unreachable_pub))]
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
@@ -18,13 +19,10 @@ use rustix::path::Arg;
 use super::FileId;
 use super::files::Advice;
 
-/// Whether the system knows files without names.
 pub const UNNAMED_FILES: bool = false;
 
-/// Whether the system exchanges names.
 pub const EXCHANGES_NAMES: bool = false;
 
-/// The memory of the machine in bytes, by sysconf(3).
 pub(crate) fn memory_bytes() -> u64 {
     // SAFETY: the call takes a number and touches no memory.
     let known = |name| u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0);
@@ -111,7 +109,7 @@ pub(crate) fn open_within_mount(_: impl AsFd, _: &Path) -> Result<OwnedFd> {
     Err(Errno::NOSYS)
 }
 
-pub(crate) fn is_fixed(_: impl AsFd, _: &str) -> bool {
+pub(crate) fn is_fixed(_: impl AsFd, _: &OsStr) -> bool {
     false
 }
 

@@ -30,14 +30,12 @@ const NOTHING: usize = usize::MAX;
 /// odd and the same before and after they are read, they belong together.
 #[derive(Debug)]
 struct Slot {
-    /// Owned by a [`Watch`].
     taken: AtomicBool,
     generation: AtomicUsize,
     start: AtomicUsize,
     end: AtomicUsize,
     /// Whether the map is writable, so that its replacement must be, too.
     writable: AtomicBool,
-    /// The first address that was lost.
     lost: AtomicUsize,
 }
 
@@ -55,7 +53,6 @@ static REGISTRY: [Slot; SLOTS] = [const {
 /// The size of a page in bytes, known before the handler is installed.
 static PAGE: AtomicUsize = AtomicUsize::new(4096);
 
-/// The previous handler.
 static PREVIOUS: OnceLock<Option<libc::sigaction>> = OnceLock::new();
 
 /// Watches one map. Must be dropped before the map.

@@ -17,10 +17,8 @@ pub(crate) enum StdStream {
     Output = 1,
 }
 
-/// Names of standard input.
 pub(crate) const STDIN: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 
-/// Whether `stream` was closed when the process began.
 pub(crate) fn closed_at_start(stream: StdStream) -> bool {
     // Naming the entry keeps the linker from leaving it out of a program.
     std::hint::black_box(&ENTRY);

@@ -6,11 +6,13 @@ use std::path::Path;
 
 use rustix::fs::{Access, AtFlags, CWD, Mode, accessat, statat};
 
-use super::copy_file::{CopiedRange, block_bytes};
 use super::file::FileSink;
 use super::resolve::{Resolved, resolve};
 use super::scratch::SpooledSink;
-use super::{Destination, Draft, InPlaceFile, SinkError, SinkOptions, StreamSink, Targets};
+use super::sharing::{CopiedRange, block_bytes};
+use super::{
+    Destination, Draft, InPlaceFile, SinkError, SinkOptions, SinkResult, StreamSink, Targets,
+};
 use crate::os;
 use crate::os::FileId;
 use crate::os::stdio::{StdStream, closed_at_start};
@@ -22,7 +24,7 @@ impl Destination {
         matches!(self.resolve(), Ok(Resolved::Stdout | Resolved::Special { .. }))
     }
 
-    fn resolve(&self) -> Result<Resolved, SinkError> {
+    fn resolve(&self) -> SinkResult<Resolved> {
         match self {
             Destination::Stdout => Ok(Resolved::Stdout),
             Destination::Path(path) => resolve(path),
@@ -30,12 +32,7 @@ impl Destination {
     }
 }
 
-/// Open an output.
-///
-/// # Errors
-/// [`SinkError::AlreadyExists`], [`SinkError::IsADirectory`], [`SinkError::StdoutClosed`]; the operating
-/// system's errors, such as a missing directory or a full disk, as [`SinkError::Os`].
-pub fn create(target: &Destination, options: SinkOptions) -> Result<Box<dyn Draft>, SinkError> {
+pub fn create(target: &Destination, options: SinkOptions) -> SinkResult<Box<dyn Draft>> {
     match target.resolve()? {
         Resolved::Stdout => Ok(Box::new(StreamSink::stdout(options)?)),
         Resolved::Special { dir, name } => Ok(Box::new(StreamSink::open(&dir, &name, options)?)),
@@ -44,11 +41,8 @@ pub fn create(target: &Destination, options: SinkOptions) -> Result<Box<dyn Draf
 }
 
 /// Create a file as [`create`] does on a file system without unnamed files.
-///
-/// # Errors
-/// Those of [`create`]; [`SinkError::NotRegularFile`].
 #[doc(hidden)]
-pub fn create_named(path: &Path, options: SinkOptions) -> Result<Box<dyn Draft>, SinkError> {
+pub fn create_named(path: &Path, options: SinkOptions) -> SinkResult<Box<dyn Draft>> {
     let Resolved::File(entry) = resolve(path)? else { return Err(SinkError::NotRegularFile) };
     Ok(Box::new(FileSink::create(entry, options, false)?))
 }
@@ -57,16 +51,12 @@ pub fn create_named(path: &Path, options: SinkOptions) -> Result<Box<dyn Draft>,
 /// are written through the returned [`InPlaceFile`], which must be finished before `commit`. For a pipe, the copy
 /// is made in a temporary file and `commit` sends it. `copied` is told how many more bytes are copied, as
 /// they are.
-///
-/// # Errors
-/// Those of [`create`], [`SinkError::OriginalTruncated`], and [`SinkError::Os`] if `original` cannot
-/// be read or the copy does not fit on the disk.
 pub fn create_copy(
     target: &Destination,
     options: SinkOptions,
     original: &CopiedRange<'_>,
     copied: &dyn Fn(u64),
-) -> Result<(Box<dyn Draft>, InPlaceFile), SinkError> {
+) -> SinkResult<(Box<dyn Draft>, InPlaceFile)> {
     let pipe = match target.resolve()? {
         Resolved::File(entry) => {
             let mut sink = FileSink::at(entry, options)?;
@@ -83,10 +73,7 @@ pub fn create_copy(
 /// The file whose bytes an output overwrites, or appends to, while it is written: one that is already
 /// open (`1<> FILE`, `>> FILE`, `/dev/fd/3`). `None` for an output that appears when it is complete, for
 /// pipes, and for what [`create`] refuses.
-///
-/// # Errors
-/// [`SinkError::Os`] if the descriptor cannot be asked for its file.
-pub fn overwritten_file(target: &Destination) -> Result<Option<FileId>, SinkError> {
+pub fn overwritten_file(target: &Destination) -> SinkResult<Option<FileId>> {
     match target.resolve() {
         Ok(Resolved::Stdout) => FileId::of(io::stdout()),
         Ok(Resolved::Special { dir, name }) => {
@@ -114,23 +101,17 @@ pub fn can_share(target: &Destination, file: &File) -> bool {
 }
 
 /// Make the checks of [`create`] without creating anything (`--dry-run`).
-///
-/// # Errors
-/// Those of [`create`], except those that show only in writing, such as a full disk.
-pub fn check(target: &Destination, options: SinkOptions) -> Result<(), SinkError> {
+pub fn check(target: &Destination, options: SinkOptions) -> SinkResult<()> {
     check_among(target, options, &mut Targets::default())
 }
 
 /// Make the checks of [`check`] for one of several outputs, which is added to the `targets` of those
 /// before it.
-///
-/// # Errors
-/// Those of [`check`]; [`SinkError::SameFile`].
 pub fn check_among(
     target: &Destination,
     options: SinkOptions,
     targets: &mut Targets,
-) -> Result<(), SinkError> {
+) -> SinkResult<()> {
     let place = target.resolve()?;
     let writable = |dir, name, access| {
         accessat(dir, name, access, AtFlags::EACCESS).map_err(SinkError::os("cannot be created"))

@@ -33,14 +33,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{
     AtFlags, Mode, OFlags, RawMode, fchmod, fstat, ftruncate, openat, renameat, statat,
 };
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::{Errno, Result as OsResult, retry_on_intr};
 
-use super::copy_file::{CopiedRange, Space, copy_file};
 use super::in_place::InPlaceFile;
 use super::placed::{Old, Placed, move_to_free, no_folder, open_to_sync};
 use super::resolve::FileAt;
+use super::sharing::{CopiedRange, Space, copy_file};
 use super::temp_name::{TempKind, TempName};
-use super::{Draft, Sink, SinkError, SinkOptions, end_within, ignore_sigxfsz, sync_file};
+use super::{
+    Draft, Sink, SinkError, SinkOptions, SinkResult, end_within, ignore_sigxfsz, sync_file,
+};
 use crate::os;
 use crate::os::{Advice, FileId};
 
@@ -51,7 +53,7 @@ pub(super) struct FileSink {
     file: Option<File>,
     /// Its temporary name, where it is parked, and on file systems without unnamed files.
     named: Option<TempName>,
-    entry: FileAt,
+    pub(super) entry: FileAt,
     options: SinkOptions,
     /// How many bytes were written or shared, and the highest end of a write.
     written: AtomicU64,
@@ -61,17 +63,13 @@ pub(super) struct FileSink {
 
 impl FileSink {
     /// Create a file: steps 1 to 3.
-    pub(super) fn at(entry: FileAt, options: SinkOptions) -> Result<Self, SinkError> {
+    pub(super) fn at(entry: FileAt, options: SinkOptions) -> SinkResult<Self> {
         Self::create(entry, options, true)
     }
 
     /// Create a file, which has no name until it is complete if `unnamed` is set and the file system
     /// allows that.
-    pub(super) fn create(
-        entry: FileAt,
-        options: SinkOptions,
-        unnamed: bool,
-    ) -> Result<Self, SinkError> {
+    pub(super) fn create(entry: FileAt, options: SinkOptions, unnamed: bool) -> SinkResult<Self> {
         entry.check_overwrite(options)?;
         ignore_sigxfsz();
         let failed = SinkError::os::<io::Error>("cannot be created");
@@ -104,8 +102,7 @@ impl FileSink {
         Ok(sink)
     }
 
-    /// Step 3, once.
-    fn make_room(&self) -> Result<(), SinkError> {
+    fn make_room(&self) -> SinkResult<()> {
         let Some(len) = self.options.len else { return Ok(()) };
         let file = self.file().map_err(SinkError::Io)?;
         self.space.make(|| reserve(file, len))
@@ -117,7 +114,7 @@ impl FileSink {
         &mut self,
         original: &CopiedRange<'_>,
         copied: &dyn Fn(u64),
-    ) -> Result<InPlaceFile, SinkError> {
+    ) -> SinkResult<InPlaceFile> {
         let len = original.len();
         let named = self.named.as_ref().filter(|_| original.is_from_the_start());
         let clone = named.and_then(|it| os::clone_over(original.file, it.dir(), it.name()).ok());
@@ -137,13 +134,13 @@ impl FileSink {
     }
 
     /// Steps 5 to 8, under a name that may differ from the first one (same file system).
-    pub(super) fn commit_as(mut self, entry: &FileAt) -> Result<(), SinkError> {
+    pub(super) fn commit_as(mut self, entry: &FileAt) -> SinkResult<()> {
         self.seal()?;
         self.put(entry, Old::Gone)?.keep()
     }
 
     /// Steps 6 and 7.
-    fn put(self, entry: &FileAt, old: Old) -> Result<Placed, SinkError> {
+    fn put(self, entry: &FileAt, old: Old) -> SinkResult<Placed> {
         // Opened before anything is put in place, so that a folder without read permission fails
         // here and not afterwards.
         let dir = open_to_sync(&entry.dir, self.options)?;
@@ -159,7 +156,6 @@ impl FileSink {
         Ok(placed)
     }
 
-    /// What the two steps do.
     fn name(mut self, entry: &FileAt, old: Old) -> io::Result<Placed> {
         let force = self.options.force;
         let id = match (old, &self.named) {
@@ -208,18 +204,16 @@ impl FileSink {
         Ok(())
     }
 
-    /// The open file.
     fn file(&self) -> io::Result<&File> {
         self.file.as_ref().ok_or_else(|| Errno::BADF.into())
     }
 
-    /// Its temporary name, if it has one.
     pub(super) fn temp_name(&self) -> Option<&str> {
         self.named.as_ref().map(TempName::name)
     }
 
     /// Step 5: all bytes were written.
-    pub(super) fn check_complete(&self) -> Result<(), SinkError> {
+    pub(super) fn check_complete(&self) -> SinkResult<()> {
         let written = self.written.load(Ordering::Acquire);
         let len = self.options.len.unwrap_or(self.end.load(Ordering::Acquire));
         if written == len { Ok(()) } else { Err(SinkError::Incomplete { written, len }) }
@@ -227,7 +221,7 @@ impl FileSink {
 }
 
 impl Sink for FileSink {
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()> {
         let count = bytes.len() as u64;
         let len = self.options.len.unwrap_or(i64::MAX as u64);
         let end = end_within(offset, count, len)?;
@@ -248,7 +242,7 @@ impl Sink for FileSink {
         shared
     }
 
-    fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
+    fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {
         let file = self.file().map_err(SinkError::Io)?;
         os::settle(file, &range, wait).map_err(|error| SinkError::Io(error.into()))
     }
@@ -262,30 +256,35 @@ impl Sink for FileSink {
 
 impl Draft for FileSink {
     /// Step 5.
-    fn seal(&mut self) -> Result<(), SinkError> {
+    fn seal(&mut self) -> SinkResult<()> {
         self.check_complete()?;
         self.file.as_ref().map_or(Ok(()), |file| sync_file(file, self.options.fsync))
     }
 
-    fn park(&mut self) -> Result<(), SinkError> {
+    fn park(&mut self) -> SinkResult<()> {
         self.give_temp_name().map_err(SinkError::os("cannot be put in place"))?;
         self.file = None;
         Ok(())
     }
 
-    fn place(self: Box<Self>, old: Old) -> Result<Placed, SinkError> {
+    fn place(self: Box<Self>, old: Old) -> SinkResult<Placed> {
         let entry = self.entry.clone();
         self.put(&entry, old)
     }
 }
 
 /// Step 3. File systems that allocate nothing get a sparse file of the right length.
-pub(super) fn reserve(file: impl AsFd, len: u64) -> rustix::io::Result<()> {
-    match len {
-        0 => Ok(()),
-        _ => match os::allocate(&file, 0..len) {
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => retry_on_intr(|| ftruncate(&file, len)),
-            result => result,
-        },
+pub(super) fn reserve(file: impl AsFd, len: u64) -> OsResult<()> {
+    if allocate(&file, 0..len)? { Ok(()) } else { retry_on_intr(|| ftruncate(&file, len)) }
+}
+
+/// Allocate a range of a file; false where its file system allocates nothing.
+pub(super) fn allocate(file: impl AsFd, range: Range<u64>) -> OsResult<bool> {
+    if range.is_empty() {
+        return Ok(true);
+    }
+    match os::allocate(file, range) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
+        result => result.map(|()| true),
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::{Sink, SinkError, WritableMap, ignore_sigxfsz, resolve, sync_file};
+use super::{Sink, SinkError, SinkResult, WritableMap, ignore_sigxfsz, resolve, sync_file};
 use crate::os::{self, FileId, PAGE};
 
 /// Runs of at least this many bytes are written by `pwrite`, shorter ones through the map.
@@ -23,9 +23,7 @@ const LONG: u64 = 64 << 10;
 /// What came of the wish to hold a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// It is held.
     Alone,
-    /// Another process holds it.
     Refused,
     /// The file system has no locks: nobody knows whether another process changes it.
     NoLocks,
@@ -54,11 +52,7 @@ pub struct InPlaceFile {
 impl InPlaceFile {
     /// Open an existing regular file; symbolic links are followed, but for those into a cache whose files
     /// are named by their content.
-    ///
-    /// # Errors
-    /// [`SinkError::NamedByContent`], [`SinkError::IsADirectory`], [`SinkError::NotRegularFile`],
-    /// [`SinkError::Io`].
-    pub fn open(path: &Path) -> Result<InPlaceFile, SinkError> {
+    pub fn open(path: &Path) -> SinkResult<InPlaceFile> {
         resolve::check_in_place(path)?;
         let opened = OpenOptions::new().read(true).write(true).custom_flags(os::NO_WAIT).open(path);
         let file = opened.map_err(|error| match error.kind() {
@@ -71,7 +65,7 @@ impl InPlaceFile {
         InPlaceFile::new(file)
     }
 
-    pub(super) fn new(file: File) -> Result<InPlaceFile, SinkError> {
+    pub(super) fn new(file: File) -> SinkResult<InPlaceFile> {
         ignore_sigxfsz();
         let len = file.metadata().map_err(SinkError::Io)?.len();
         let map = if os::is_network(&file) { None } else { WritableMap::new(&file, len) };
@@ -79,17 +73,13 @@ impl InPlaceFile {
     }
 
     /// A new file, whose bytes come in no order.
-    pub(super) fn in_no_order(file: File) -> Result<InPlaceFile, SinkError> {
+    pub(super) fn in_no_order(file: File) -> SinkResult<InPlaceFile> {
         let file = InPlaceFile::new(file)?;
         file.map.iter().for_each(WritableMap::expect_anywhere);
         Ok(file)
     }
 
-    /// Which file it is.
-    ///
-    /// # Errors
-    /// [`SinkError::Io`].
-    pub fn id(&self) -> Result<Option<FileId>, SinkError> {
+    pub fn id(&self) -> SinkResult<Option<FileId>> {
         FileId::of(&self.file).map_err(SinkError::Io)
     }
 
@@ -122,10 +112,7 @@ impl InPlaceFile {
     }
 
     /// Check all writes; with `fsync`, and on network file systems, wait for the disk.
-    ///
-    /// # Errors
-    /// [`SinkError::Os`], and those of [`Sink::verify`].
-    pub fn finish(self, fsync: bool) -> Result<(), SinkError> {
+    pub fn finish(self, fsync: bool) -> SinkResult<()> {
         self.verify()?;
         sync_file(&self.file, fsync)
     }
@@ -136,7 +123,7 @@ impl Sink for InPlaceFile {
         false
     }
 
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()> {
         // writing past the end of a file that was truncated meanwhile would extend it again
         let len = self.file.metadata().map_err(SinkError::Io)?.len();
         if len < self.len {
@@ -145,7 +132,7 @@ impl Sink for InPlaceFile {
         self.file.write_all_at(bytes, offset).map_err(SinkError::Io)
     }
 
-    fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
+    fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {
         if let (true, Some(map)) = (wait, &self.map) {
             map.forget(&range);
         }
@@ -162,7 +149,7 @@ impl Sink for InPlaceFile {
         self.map.as_ref().filter(|_| run < LONG)
     }
 
-    fn verify(&self) -> Result<(), SinkError> {
+    fn verify(&self) -> SinkResult<()> {
         let Some(at) = self.map.as_ref().and_then(WritableMap::lost) else { return Ok(()) };
         // a full disk and a truncation both lose pages; allocating the page tells which it was
         let page = at / PAGE * PAGE;

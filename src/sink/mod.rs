@@ -24,7 +24,6 @@ use signal_hook::consts::SIGXFSZ;
 
 use crate::os::{is_network, read_from_stdout};
 
-mod copy_file;
 mod create;
 mod file;
 mod folder;
@@ -34,12 +33,13 @@ mod placed;
 mod resolve;
 mod scratch;
 mod several;
+mod sharing;
 mod stream;
 mod temp_name;
 mod writable_map;
 mod zip;
 
-pub use copy_file::{BLOCK_BYTES, CopiedRange, shared_len};
+pub use sharing::{BLOCK_BYTES, CopiedRange, shared_len};
 // what tests may expect
 #[doc(hidden)]
 pub use create::create_named;
@@ -47,8 +47,8 @@ pub use create::{can_share, check, check_among, create, create_copy, overwritten
 pub use folder::{FileTree, FolderSink, FolderTree};
 pub use in_place::{Hold, InPlaceFile};
 pub use parts::{
-    Begun, Difference, Fingerprint, FixedFrame, InputId, JobRecord, Look, MAX_PARTS, Part,
-    PartSink, PartSize, PartsError, PartsStatus, Unchanged, discard, status,
+    Begun, Difference, Fingerprint, FixedFrame, InputId, JobRecord, Look, MAX_PARTS, PartJob,
+    PartsError, PartsStatus, Unchanged, discard, status,
 };
 pub use placed::{Old, Placed};
 pub use resolve::{Targets, link_target};
@@ -73,7 +73,6 @@ pub enum WriteOrder {
 
 /// What takes the bytes of an output.
 pub trait Sink: Send + Sync {
-    /// In which order `write_at` may be called.
     fn order(&self) -> WriteOrder {
         WriteOrder::Any
     }
@@ -85,11 +84,7 @@ pub trait Sink: Send + Sync {
 
     /// Write `bytes` at `offset`, counted from the beginning of the output. No byte may be
     /// written twice.
-    ///
-    /// # Errors
-    /// [`SinkError::Io`], [`SinkError::BrokenPipe`]; [`SinkError::OutOfOrder`] and
-    /// [`SinkError::OutOfBounds`] for a mistake of the caller.
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError>;
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()>;
 
     /// Let the output have, at `offset`, the blocks of a range of a file, as far as the file system
     /// lets both share them. Returns the part of `range` that need not be written any more, which is
@@ -101,10 +96,7 @@ pub trait Sink: Send + Sync {
 
     /// Begin to bring a range that was written to the disk; with `wait`, do so to the end, and let memory
     /// have it. What is not told stays in memory as long as kernels like.
-    ///
-    /// # Errors
-    /// [`SinkError::Io`]: it cannot be written.
-    fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
+    fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {
         let _ = (range, wait);
         Ok(())
     }
@@ -122,10 +114,7 @@ pub trait Sink: Send + Sync {
     }
 
     /// Check that everything written through [`mapped`](Sink::mapped) reached the output.
-    ///
-    /// # Errors
-    /// [`SinkError::Io`] for a full disk, [`SinkError::Truncated`].
-    fn verify(&self) -> Result<(), SinkError> {
+    fn verify(&self) -> SinkResult<()> {
         Ok(())
     }
 }
@@ -134,35 +123,21 @@ pub trait Sink: Send + Sync {
 pub trait Draft: Sink {
     /// After all elements: write what stands behind them, and check that no byte is missing, so
     /// that [`place`](Draft::place) only has to put the output in place. Called once.
-    ///
-    /// # Errors
-    /// [`SinkError::Incomplete`] if bytes are missing, and those of [`write_at`](Sink::write_at).
-    fn seal(&mut self) -> Result<(), SinkError> {
+    fn seal(&mut self) -> SinkResult<()> {
         Ok(())
     }
 
     /// After [`seal`](Draft::seal): close the file, which gets a temporary name to be put in place by.
     /// So there can be more outputs at a time than descriptors. Does nothing where that cannot be.
-    ///
-    /// # Errors
-    /// [`SinkError::Os`].
-    fn park(&mut self) -> Result<(), SinkError> {
+    fn park(&mut self) -> SinkResult<()> {
         Ok(())
     }
 
     /// Put a sealed output in place. What it replaces may be kept, so that it can be taken back; an
-    /// output that cannot be, such as a stream, stays.
-    ///
-    /// # Errors
-    /// [`SinkError::AlreadyExists`] if another process created the file meanwhile,
-    /// [`SinkError::Os`]. The old file is then still in place.
-    fn place(self: Box<Self>, old: Old) -> Result<Placed, SinkError>;
+    /// output that cannot be, such as a stream, stays. On an error the old file is still in place.
+    fn place(self: Box<Self>, old: Old) -> SinkResult<Placed>;
 
-    /// Seal an output and put it in place.
-    ///
-    /// # Errors
-    /// Those of [`seal`](Draft::seal) and [`place`](Draft::place).
-    fn commit(mut self: Box<Self>) -> Result<(), SinkError> {
+    fn commit(mut self: Box<Self>) -> SinkResult<()> {
         self.seal()?;
         self.place(Old::Gone)?.keep()
     }
@@ -179,12 +154,15 @@ fn ignore_sigxfsz() {
 
 /// Wait for the disk where that was asked for, and on network file systems: they may report errors
 /// only at `close`, whose result is not checked.
-fn sync_file(file: &File, fsync: bool) -> Result<(), SinkError> {
+fn sync_file(file: &File, fsync: bool) -> SinkResult<()> {
     if fsync || is_network(file) {
         file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;
     }
     Ok(())
 }
+
+/// What comes of writing.
+pub type SinkResult<T> = Result<T, SinkError>;
 
 /// Why an output could not be written. Messages don't name the output: the caller adds the path.
 #[derive(Debug, thiserror::Error)]
@@ -294,7 +272,7 @@ pub enum SinkError {
 
 impl SinkError {
     /// Refuse a standard output that is a file which is read, as cat does.
-    pub(super) fn refuse_input() -> Result<(), SinkError> {
+    pub(super) fn refuse_input() -> SinkResult<()> {
         match read_from_stdout() {
             None => Ok(()),
             Some(name) => Err(SinkError::InputIsOutput.of_file(name)),
@@ -322,15 +300,13 @@ impl SinkError {
 }
 
 /// Where `count` bytes at `offset` end, in an output of `len`.
-pub(super) fn end_within(offset: u64, count: u64, len: u64) -> Result<u64, SinkError> {
+pub(super) fn end_within(offset: u64, count: u64, len: u64) -> SinkResult<u64> {
     let end = offset.checked_add(count).filter(|&end| end <= len);
     end.ok_or(SinkError::OutOfBounds { offset, count, len })
 }
 
-/// Where an output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// Standard output.
     Stdout,
     /// A file, or an existing FIFO or device.
     Path(PathBuf),

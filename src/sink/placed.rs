@@ -28,7 +28,7 @@ use rustix::io::{Errno, Result as OsResult, retry_on_intr};
 
 use super::resolve::FileAt;
 use super::temp_name::{PREFIX, TempKind, TempName};
-use super::{SinkError, SinkOptions};
+use super::{SinkError, SinkOptions, SinkResult};
 use crate::os::{self, FileId, path_of};
 
 /// What becomes of what an output replaces.
@@ -54,13 +54,11 @@ struct PlacedName {
     at: FileAt,
     /// What was put there; `None` where what stood there was only taken away.
     new: Option<NewFile>,
-    /// What stood there, under its temporary name.
     old: Option<TempName>,
     /// What is to be done before the old one is removed; false if it must not be.
     before_removal: Option<BeforeRemoval>,
 }
 
-/// What was put in place.
 struct NewFile {
     id: FileId,
     kind: TempKind,
@@ -88,10 +86,10 @@ impl Placed {
         let mut new = Some(NewFile { id, kind: temp.kind() });
         let exchange = || exchange(&temp, &at);
         let stands = || statat(&at.dir, &at.name, AtFlags::SYMLINK_NOFOLLOW);
-        let exchanged = exchange().map_err(|error| match lacks_flags(error) {
-            // nothing stands there, which a call that is not there cannot tell
-            true => stands().err().filter(|gone| *gone == Errno::NOENT).unwrap_or(error),
-            false => error,
+        let exchanged = exchange().map_err(|error| {
+            // that nothing stands there, a call that is not there cannot tell
+            let gone = if lacks_flags(error) { stands().err() } else { None };
+            gone.filter(|gone| *gone == Errno::NOENT).unwrap_or(error)
         });
         match exchanged {
             Ok(()) => {
@@ -113,9 +111,12 @@ impl Placed {
                 let old = linked.map_or_else(|| move_aside(&at, temp.kind()), Ok)?;
                 // on an error this is dropped, which undoes it
                 let mut placed = Placed::one(PlacedName::taken_away(at.clone(), old));
-                temp.persist(|dir, name| match is_covered {
-                    true => renameat(dir, name, &at.dir, &at.name),
-                    false => move_to_free(dir, name, &at),
+                temp.persist(|dir, name| {
+                    if is_covered {
+                        renameat(dir, name, &at.dir, &at.name)
+                    } else {
+                        move_to_free(dir, name, &at)
+                    }
                 })?;
                 for name in &mut placed.names {
                     name.new = new.take();
@@ -126,8 +127,7 @@ impl Placed {
             // what stood there has gone
             Err(Errno::NOENT) => {
                 temp.persist(|dir, name| move_to_free(dir, name, &at))?;
-                let (old, before_removal) = (None, None);
-                Ok(Placed::one(PlacedName { at, new, old, before_removal }))
+                Ok(Placed::one(PlacedName { at, new, old: None, before_removal: None }))
             }
             Err(error) => Err(error.into()),
         }
@@ -152,7 +152,7 @@ impl Placed {
 
     /// Add others, which were put in place later. Where they could not be, all are taken back; the
     /// error says so where something that stood there could not be put back.
-    pub(super) fn and(mut self, later: Result<Placed, SinkError>) -> Result<Placed, SinkError> {
+    pub(super) fn and(mut self, later: SinkResult<Placed>) -> SinkResult<Placed> {
         match later {
             Ok(mut later) => {
                 self.names.append(&mut later.names);
@@ -169,10 +169,7 @@ impl Placed {
     }
 
     /// All are in place: wait for the disk where that was asked for, and remove what was replaced.
-    ///
-    /// # Errors
-    /// [`SinkError::Os`] for a folder that cannot be brought to the disk. All stay in place.
-    pub fn keep(mut self) -> Result<(), SinkError> {
+    pub fn keep(mut self) -> SinkResult<()> {
         let dirs = std::mem::take(&mut self.dirs).into_iter();
         let synced = dirs.map(|(_, dir)| sync_dir(dir)).fold(Ok(()), Result::and);
         for PlacedName { old, before_removal, .. } in std::mem::take(&mut self.names) {
@@ -258,7 +255,6 @@ fn put_back(at: &FileAt, old: TempName) -> Option<String> {
     }
 }
 
-/// Let a temporary name stay, and say so.
 fn leave(old: TempName) -> String {
     let path = path_of(old.dir()).join(old.name());
     old.leave();
@@ -321,7 +317,6 @@ pub(super) fn no_folder(stat: &Stat) -> OsResult<()> {
     }
 }
 
-/// What has a temporary name.
 fn id_of(temp: &TempName) -> Option<FileId> {
     let stat = statat(temp.dir(), temp.name(), AtFlags::SYMLINK_NOFOLLOW);
     stat.ok().map(|stat| FileId::any(&stat))
@@ -334,10 +329,7 @@ pub(super) fn open_dir(from: impl AsFd, path: &Path) -> OsResult<OwnedFd> {
 }
 
 /// A descriptor by which a directory can be brought to the disk, where that was asked for.
-pub(super) fn open_to_sync(
-    dir: &OwnedFd,
-    options: SinkOptions,
-) -> Result<Option<OwnedFd>, SinkError> {
+pub(super) fn open_to_sync(dir: &OwnedFd, options: SinkOptions) -> SinkResult<Option<OwnedFd>> {
     let open = options.fsync.then(|| open_dir(dir, ".".as_ref())).transpose();
     open.map_err(SinkError::os("cannot be brought to the disk"))
 }

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Stat, fstat, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::{Destination, SinkError, SinkOptions};
+use super::{Destination, SinkError, SinkOptions, SinkResult};
 use crate::os;
 use crate::os::FileId;
 
@@ -49,8 +49,7 @@ impl FileAt {
         there.ok().as_ref().and_then(FileId::from_stat)
     }
 
-    /// Refuse to replace a file without `force`.
-    pub(super) fn check_overwrite(&self, options: SinkOptions) -> Result<(), SinkError> {
+    pub(super) fn check_overwrite(&self, options: SinkOptions) -> SinkResult<()> {
         if self.old_mode.is_some() && !options.force {
             Err(SinkError::AlreadyExists)
         } else {
@@ -60,12 +59,12 @@ impl FileAt {
 }
 
 /// Follow the symbolic links of `path`.
-pub(super) fn resolve(path: &Path) -> Result<Resolved, SinkError> {
+pub(super) fn resolve(path: &Path) -> SinkResult<Resolved> {
     resolve_from(CWD, path)
 }
 
 /// The same for a path that is relative to the directory `from`.
-pub(super) fn resolve_from(from: impl AsFd, path: &Path) -> Result<Resolved, SinkError> {
+pub(super) fn resolve_from(from: impl AsFd, path: &Path) -> SinkResult<Resolved> {
     let place = follow(&from, path)?;
     if let Resolved::File(FileAt { dir, name, .. }) = &place
         && holds_blobs(dir)
@@ -78,7 +77,7 @@ pub(super) fn resolve_from(from: impl AsFd, path: &Path) -> Result<Resolved, Sin
 
 /// Refuse a file that is to be changed where it lies, if a link leads to it into a cache whose files are
 /// named by their content. What else is wrong with it shows when it is opened.
-pub(super) fn check_in_place(path: &Path) -> Result<(), SinkError> {
+pub(super) fn check_in_place(path: &Path) -> SinkResult<()> {
     match resolve(path) {
         Err(error @ SinkError::NamedByContent { .. }) => Err(error),
         _ => Ok(()),
@@ -89,10 +88,10 @@ pub(super) fn check_in_place(path: &Path) -> Result<(), SinkError> {
 /// digests of their content.
 fn holds_blobs(dir: &OwnedFd) -> bool {
     let beside = |name: &str| statat(dir, name, AtFlags::empty()).ok();
-    let (own, blobs) = (fstat(dir).ok(), beside("../blobs"));
     let id = |stat: Option<Stat>| stat.map(|stat| FileId::any(&stat));
+    let blobs = id(beside("../blobs"));
     blobs.is_some()
-        && id(own) == id(blobs)
+        && id(fstat(dir).ok()) == blobs
         && beside("../snapshots")
             .is_some_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Directory)
 }
@@ -124,7 +123,7 @@ pub fn link_target(target: &Destination) -> Option<PathBuf> {
 }
 
 /// Follow the symbolic links of a path that is relative to the directory `from`.
-fn follow(from: impl AsFd, path: &Path) -> Result<Resolved, SinkError> {
+fn follow(from: impl AsFd, path: &Path) -> SinkResult<Resolved> {
     let failed = SinkError::os::<Errno>("cannot be created");
     let (mut dir, mut name) = step(from, path)?;
     for _ in 0..LINKS {
@@ -154,7 +153,7 @@ fn follow(from: impl AsFd, path: &Path) -> Result<Resolved, SinkError> {
 }
 
 /// Open the parent directory of `path`, which is relative to `from`; return it and the last name.
-fn step(from: impl AsFd, path: &Path) -> Result<(OwnedFd, OsString), SinkError> {
+fn step(from: impl AsFd, path: &Path) -> SinkResult<(OwnedFd, OsString)> {
     let failed = SinkError::os("cannot be created");
     let bytes = path.as_os_str().as_bytes();
     if bytes.is_empty() {
@@ -190,7 +189,7 @@ fn shared(dir: OwnedFd) -> Arc<OwnedFd> {
 
 /// A link in a folder of descriptors (`/dev/stdout` and `/dev/fd/3` lead there) stands for an open one,
 /// whatever its text says.
-fn descriptor(dir: OwnedFd, name: OsString) -> Result<Resolved, SinkError> {
+fn descriptor(dir: OwnedFd, name: OsString) -> SinkResult<Resolved> {
     let stat = statat(&dir, &name, AtFlags::empty()).map_err(SinkError::os("cannot be opened"))?;
     let stdout = fstat(std::io::stdout()).ok();
     if name == OsStr::new("1") && stdout.is_some_and(|it| FileId::any(&it) == FileId::any(&stat)) {
@@ -208,36 +207,23 @@ fn descriptor(dir: OwnedFd, name: OsString) -> Result<Resolved, SinkError> {
 // the directory that it is in, by device and inode, and the name there, which need not exist. All are
 // added before the first output is created.
 
-/// Where outputs go that are written together.
+/// Where outputs go that are written together: of each the folder and the name in it. A FIFO, a device or an
+/// open descriptor is itself, without a name, and so is standard output, which is nowhere.
 #[derive(Debug, Default)]
-pub struct Targets(HashMap<OutputTarget, PathBuf>);
-
-/// What a path leads to.
-#[derive(Debug, PartialEq, Eq, Hash)]
-enum OutputTarget {
-    Stdout,
-    /// A FIFO, a device, or an open descriptor.
-    Special(FileId),
-    /// A name in a directory.
-    Name(FileId, OsString),
-}
+pub struct Targets(HashMap<(Option<FileId>, OsString), PathBuf>);
 
 impl Targets {
-    /// Add what a path leads to.
-    ///
-    /// # Errors
-    /// [`SinkError::SameFile`] if one that was added before leads there, too; [`SinkError::Os`].
-    pub(super) fn add(&mut self, path: &Path, place: Resolved) -> Result<(), SinkError> {
+    pub(super) fn add(&mut self, path: &Path, place: Resolved) -> SinkResult<()> {
         let target = match place {
             Resolved::File(FileAt { dir, name, .. }) => {
                 let dir = fstat(dir).map_err(SinkError::os("cannot be created"))?;
-                OutputTarget::Name(FileId::any(&dir), name)
+                (Some(FileId::any(&dir)), name)
             }
-            Resolved::Stdout => OutputTarget::Stdout,
+            Resolved::Stdout => (None, OsString::new()),
             Resolved::Special { dir, name } => {
                 let stat = statat(dir, name, AtFlags::empty());
                 let stat = stat.map_err(SinkError::os("cannot be opened"))?;
-                OutputTarget::Special(FileId::any(&stat))
+                (Some(FileId::any(&stat)), OsString::new())
             }
         };
         match self.0.entry(target) {

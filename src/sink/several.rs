@@ -23,18 +23,8 @@ use std::path::PathBuf;
 
 use super::placed::{Old, Placed};
 use super::temp_name::without_signals;
-use super::{Draft, Sink, SinkError, WriteOrder, end_within};
+use super::{Draft, Sink, SinkError, SinkResult, WriteOrder, end_within};
 use crate::os::open_file_limit;
-
-/// Outputs of which all appear or none.
-#[derive(Default)]
-pub struct SeveralSinks {
-    outputs: Vec<OneOutput>,
-    /// How many of them are sealed and closed: the first ones.
-    parked: usize,
-    /// The position behind the last one.
-    end: u64,
-}
 
 /// Descriptors that are left for all else.
 const RESERVED: u64 = 64;
@@ -42,11 +32,25 @@ const RESERVED: u64 = 64;
 /// How many outputs are open at a time where not all can be.
 const BATCH: u64 = 64;
 
-struct OneOutput {
-    path: PathBuf,
-    /// The position of its first byte.
+/// Outputs of which all appear or none.
+pub type SeveralSinks = Files<dyn Draft>;
+
+/// Files in one space of positions: the bytes of each follow those of the file before.
+#[derive(Debug)]
+pub struct Files<S: ?Sized> {
+    pub(super) files: Vec<FileInSpace<S>>,
+    /// How many of them are sealed and closed: the first ones.
+    parked: usize,
+    end: u64,
+    /// Whether errors of writing name the file.
+    names_errors: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct FileInSpace<S: ?Sized> {
+    pub(super) name: PathBuf,
     start: u64,
-    sink: Box<dyn Draft>,
+    pub(super) sink: Box<S>,
 }
 
 impl SeveralSinks {
@@ -57,110 +61,94 @@ impl SeveralSinks {
         if count <= spare { count } else { spare.clamp(1, BATCH) }
     }
 
-    /// Add an output that takes positions below `len`. Returns the position of its first byte.
-    ///
-    /// # Errors
-    /// [`SinkError::OutOfBounds`] where positions exceed 63 bits.
-    pub fn push(
-        &mut self,
-        path: PathBuf,
-        sink: Box<dyn Draft>,
-        len: u64,
-    ) -> Result<u64, SinkError> {
-        let start = self.end;
-        self.end = end_within(start, len, i64::MAX as u64)?;
-        self.outputs.push(OneOutput { path, start, sink });
-        Ok(start)
-    }
-
-    /// Those that are open, as one sink.
-    pub fn open(&self) -> OpenSinks<'_> {
-        OpenSinks { outputs: &self.outputs[self.parked..] }
-    }
-
     /// Seal those that are open, and close them, so that others can be added.
-    ///
-    /// # Errors
-    /// [`SinkError::File`].
-    pub fn park(&mut self) -> Result<(), SinkError> {
-        for output in &mut self.outputs[self.parked..] {
+    pub fn park(&mut self) -> SinkResult<()> {
+        for output in &mut self.files[self.parked..] {
             let parked = output.sink.seal().and_then(|()| output.sink.park());
-            parked.map_err(|error| error.of_file(&output.path))?;
+            parked.map_err(|error| error.of_file(&output.name))?;
         }
-        self.parked = self.outputs.len();
+        self.parked = self.files.len();
         Ok(())
     }
 
-    /// Put all in place.
-    ///
-    /// # Errors
-    /// [`SinkError::File`]. None of them is in place then, but where only a folder could not be brought
-    /// to the disk.
-    pub fn commit(mut self) -> Result<(), SinkError> {
-        for output in &mut self.outputs[self.parked..] {
-            output.sink.seal().map_err(|error| error.of_file(&output.path))?;
+    /// Put all in place. On an error none is, but where only a folder could not be brought to the disk.
+    pub fn commit(mut self) -> SinkResult<()> {
+        for output in &mut self.files[self.parked..] {
+            output.sink.seal().map_err(|error| error.of_file(&output.name))?;
         }
-        let last = self.outputs.last().map(|output| output.path.clone()).unwrap_or_default();
+        let last = self.files.last().map(|output| output.name.clone()).unwrap_or_default();
         let placed = without_signals(|| {
-            self.outputs.into_iter().try_fold(Placed::default(), |placed, output| {
-                let OneOutput { path, sink, .. } = output;
-                placed.and(sink.place(Old::Kept)).map_err(|error| error.of_file(path))
+            self.files.into_iter().try_fold(Placed::default(), |placed, output| {
+                let FileInSpace { name, sink, .. } = output;
+                placed.and(sink.place(Old::Kept)).map_err(|error| error.of_file(name))
             })
         })?;
         placed.keep().map_err(|error| error.of_file(last))
     }
 }
 
-/// Outputs as one sink, borrowed from who puts them in place.
-pub struct OpenSinks<'a> {
-    outputs: &'a [OneOutput],
-}
+impl<S: ?Sized> Files<S> {
+    pub fn new(names_errors: bool) -> Files<S> {
+        Files { files: Vec::new(), parked: 0, end: 0, names_errors }
+    }
 
-impl OpenSinks<'_> {
-    /// The output that holds a position.
-    fn output_at(&self, offset: u64) -> Option<&OneOutput> {
-        let at = self.outputs.partition_point(|output| output.start <= offset);
-        self.outputs[..at].last()
+    /// Add a file that takes positions below `len`. Returns the position of its first byte.
+    pub fn push(&mut self, name: PathBuf, sink: Box<S>, len: u64) -> SinkResult<u64> {
+        let start = self.end;
+        self.end = end_within(start, len, i64::MAX as u64)?;
+        self.files.push(FileInSpace { name, start, sink });
+        Ok(start)
+    }
+
+    fn file_at(&self, offset: u64) -> Option<&FileInSpace<S>> {
+        let at = self.files.partition_point(|file| file.start <= offset);
+        self.files[..at].last()
+    }
+
+    fn failed(&self, file: &FileInSpace<S>, error: SinkError) -> SinkError {
+        if self.names_errors { error.of_file(&file.name) } else { error }
     }
 }
 
-impl Sink for OpenSinks<'_> {
+impl<S: ?Sized> FileInSpace<S> {
+    /// A range of positions in this file.
+    fn within(&self, range: Range<u64>) -> Range<u64> {
+        range.start - self.start..range.end - self.start
+    }
+}
+
+impl<S: Sink + ?Sized> Sink for Files<S> {
     fn order(&self) -> WriteOrder {
-        let any = |output: &OneOutput| output.sink.order() == WriteOrder::Any;
-        if self.outputs.iter().all(any) { WriteOrder::Any } else { WriteOrder::Ascending }
+        let mut open = self.files[self.parked..].iter();
+        let any = open.all(|file| file.sink.order() == WriteOrder::Any);
+        if any { WriteOrder::Any } else { WriteOrder::Ascending }
     }
 
     fn is_atomic(&self) -> bool {
-        self.outputs.iter().all(|output| output.sink.is_atomic())
+        self.files[self.parked..].iter().all(|file| file.sink.is_atomic())
     }
 
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        match self.output_at(offset) {
-            Some(output) => output
-                .sink
-                .write_at(offset - output.start, bytes)
-                .map_err(|error| error.of_file(&output.path)),
-            None => Ok(()),
-        }
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()> {
+        let Some(file) = self.file_at(offset) else { return Ok(()) };
+        let written = file.sink.write_at(offset - file.start, bytes);
+        written.map_err(|error| self.failed(file, error))
     }
 
     fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
-        match self.output_at(offset) {
-            Some(output) => output.sink.share(offset - output.start, file, range),
+        match self.file_at(offset) {
+            Some(target) => target.sink.share(offset - target.start, file, range),
             None => range.start..range.start,
         }
     }
 
-    fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
-        let Some(output) = self.output_at(range.start) else { return Ok(()) };
-        let settled =
-            output.sink.settle(range.start - output.start..range.end - output.start, wait);
-        settled.map_err(|error| error.of_file(&output.path))
+    fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {
+        let Some(file) = self.file_at(range.start) else { return Ok(()) };
+        file.sink.settle(file.within(range), wait).map_err(|error| self.failed(file, error))
     }
 
     fn expect(&self, range: Range<u64>) {
-        if let Some(output) = self.output_at(range.start) {
-            output.sink.expect(range.start - output.start..range.end - output.start);
+        if let Some(file) = self.file_at(range.start) {
+            file.sink.expect(file.within(range));
         }
     }
 }

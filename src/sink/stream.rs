@@ -18,8 +18,8 @@ use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, openat, statat};
 use rustix::io::retry_on_intr;
 
 use super::{
-    Draft, Old, Placed, Sink, SinkError, SinkOptions, WriteOrder, end_within, ignore_sigxfsz,
-    sync_file,
+    Draft, Old, Placed, Sink, SinkError, SinkOptions, SinkResult, WriteOrder, end_within,
+    ignore_sigxfsz, sync_file,
 };
 use crate::os;
 use crate::os::stdio::{StdStream, closed_at_start};
@@ -29,18 +29,13 @@ use crate::os::stdio::{StdStream, closed_at_start};
 pub struct StreamSink {
     file: File,
     options: SinkOptions,
-    /// How many bytes were written.
     position: Mutex<u64>,
     /// The file offset of byte 0, if bytes may come in any order.
     start: Option<u64>,
 }
 
 impl StreamSink {
-    /// Write to standard output.
-    ///
-    /// # Errors
-    /// [`SinkError::StdoutClosed`], [`SinkError::Io`].
-    pub fn stdout(options: SinkOptions) -> Result<Self, SinkError> {
+    pub fn stdout(options: SinkOptions) -> SinkResult<Self> {
         if closed_at_start(StdStream::Output) {
             return Err(SinkError::StdoutClosed);
         }
@@ -50,11 +45,7 @@ impl StreamSink {
     }
 
     /// Open a special file by its name.
-    pub(super) fn open(
-        dir: &OwnedFd,
-        name: &OsStr,
-        options: SinkOptions,
-    ) -> Result<Self, SinkError> {
+    pub(super) fn open(dir: &OwnedFd, name: &OsStr, options: SinkOptions) -> SinkResult<Self> {
         let failed = SinkError::os("cannot be opened");
         let mut flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
         let stat = statat(dir, name, rustix::fs::AtFlags::empty());
@@ -119,7 +110,7 @@ impl Sink for StreamSink {
         false
     }
 
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()> {
         end_within(offset, bytes.len() as u64, self.options.len.unwrap_or(u64::MAX))?;
         if let Some(start) = self.start {
             return self.write_all_at(start, offset, bytes).map_err(SinkError::Io);
@@ -136,7 +127,7 @@ impl Sink for StreamSink {
 }
 
 impl Draft for StreamSink {
-    fn place(self: Box<Self>, _: Old) -> Result<Placed, SinkError> {
+    fn place(self: Box<Self>, _: Old) -> SinkResult<Placed> {
         let written = self.position.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(len) = self.options.len
             && written != len

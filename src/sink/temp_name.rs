@@ -31,16 +31,13 @@ use signal_hook::low_level::emulate_default_handler;
 
 use crate::os::is_ignored;
 
-/// How temporary names begin.
 pub(super) const PREFIX: &str = ".tslice-";
 
-/// How many random digits they end with.
 pub(super) const RANDOM: usize = 12;
 
 /// What a temporary name stands for: what has to be removed with it.
 #[derive(Clone, Debug)]
 pub(super) enum TempKind {
-    /// A file.
     File,
     /// A folder, and the names of the files in it.
     Folder(Vec<OsString>),
@@ -79,9 +76,6 @@ impl Named {
 }
 
 /// Remove a folder, with all that lies in it and below.
-///
-/// # Errors
-/// The operating system's, where something is left.
 pub(super) fn remove_tree(dir: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
     empty_tree(dir, name);
     unlinkat(dir, name, AtFlags::REMOVEDIR)
@@ -148,17 +142,14 @@ impl TempName {
         Err(Errno::EXIST.into())
     }
 
-    /// The temporary name.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The directory that it is in.
     pub(super) fn dir(&self) -> &Arc<OwnedFd> {
         &self.named.dir
     }
 
-    /// What it stands for.
     pub(super) fn kind(&self) -> TempKind {
         self.named.kind.clone()
     }

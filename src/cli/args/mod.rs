@@ -28,7 +28,7 @@ pub(crate) use join::{InputsArgs, JoinArgs, MergeArgs, SplitArgs};
 pub(crate) use normalize::{PartedList, SLICE, insert_slice, normalize, unquoted};
 pub(crate) use output::{FormatArgs, Lengths, MetadataArg, MetadataArgs, OutputArgs};
 pub(crate) use slice::{CastArgs, IndexArgs, SliceArgs, StridedArgs, ThroughArgs, TransposeArgs};
-pub(crate) use values::{AxisArg, PartArg};
+pub(crate) use values::{AxisArg, Part, PartArg};
 pub(crate) use view::{Column, PictureArgs, StatsArgs, ValuesArgs, ViewArgs};
 
 /// The list with blanks in a command line, program name first.

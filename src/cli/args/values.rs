@@ -1,7 +1,7 @@
 //! Sizes in bytes, as people write them.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use tslice::sink::{MAX_PARTS, Part};
+use tslice::sink::MAX_PARTS;
 
 /// The bytes that a text such as `5GB`, `1.5 GB`, `500MiB` or `4096` says: decimal units and binary
 /// ones, in any case. Parts of a byte are dropped.
@@ -57,6 +57,13 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
         let meant = choices.iter().find(|(word, ..)| word.eq_ignore_ascii_case(&typed));
         meant.map(|(.., value)| *value).ok_or("no such word")
     })
+}
+
+/// One part of an output: its number, from 0 on, and how many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) index: u64,
+    pub(crate) count: u64,
 }
 
 /// What to do with the parts of an output.

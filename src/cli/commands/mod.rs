@@ -23,7 +23,6 @@ mod output;
 mod part;
 mod picture;
 mod said;
-mod scheduler;
 mod slice;
 mod split;
 mod stats;

@@ -16,13 +16,13 @@ use tslice::job::{Job, Made, Planned, PlannedTensor};
 use tslice::output::{Chunking, MetadataChange, Output, WriteOptions};
 use tslice::shape::AsTuple;
 use tslice::sink;
-use tslice::sink::{Destination, Part};
+use tslice::sink::Destination;
 use tslice::source::remote;
 
 use super::super::report::{Json, percent_encoded};
 use super::part::Share;
 use super::{input, part, said};
-use crate::cli::args::{FormatArgs, Lengths, MetadataArg, MetadataArgs, OutputArgs};
+use crate::cli::args::{FormatArgs, Lengths, MetadataArg, MetadataArgs, OutputArgs, Part};
 use crate::cli::report::{Failure, counted, human_bytes, print, watch};
 
 /// Where a path of the command line leads: `-` is standard output.

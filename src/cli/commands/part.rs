@@ -1,6 +1,23 @@
 //! `--part`: one part of an output, the plan of all, and what there is of them.
+//!
+//! `--part auto`: the part that a scheduler's variables name.
+//!
+//! Two kinds of variables tell a process which of several it is:
+//!
+//! - an *array* (or an indexed job) runs a script many times: Slurm, Kubernetes, PBS, LSF, SGE;
+//! - *ranks* are the processes of one step: Open MPI, PMI (MPICH, Intel MPI), Slurm's srun.
+//!
+//! Of the ranks, the first of that list that is there counts, since mpirun starts its processes in
+//! a step of Slurm, which has variables of its own. Two different kinds, or two arrays, must not
+//! contradict each other: sources with one process do not count beside others, and any two others
+//! that do not say the same are an error.
+//!
+//! [`COUNT`] is the number of parts where the scheduler does not tell it (Kubernetes, PBS), and
+//! where an array runs again for some parts only (Slurm's `--array=2,5`): the number of the task
+//! is then that of the part.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
@@ -10,11 +27,11 @@ use tslice::execute::OutOfCore;
 use tslice::format::printable;
 use tslice::job::Parts;
 use tslice::sink;
-use tslice::sink::Part;
+use tslice::sink::MAX_PARTS;
 use tslice::source::remote::mask_secrets;
 
-use super::{output, scheduler};
-use crate::cli::args::{OutputArgs, PartArg};
+use super::output;
+use crate::cli::args::{OutputArgs, Part, PartArg};
 use crate::cli::report::{Failure, Json, counted, print, quoted};
 
 /// What a run writes of an output.
@@ -42,7 +59,7 @@ pub(super) fn share(args: &OutputArgs) -> Result<Option<Share>, Failure> {
     }
     match part {
         PartArg::One(part) => Ok(Some(Share::Part(part))),
-        PartArg::Auto => Ok(Some(Share::Part(scheduler::part()?))),
+        PartArg::Auto => Ok(Some(Share::Part(scheduled(&|name| std::env::var(name).ok())?))),
         PartArg::Plan(count) => Ok(Some(Share::Plan(count))),
         PartArg::Status => status(path).map(|()| None),
         PartArg::Discard => discard(path).map(|()| None),
@@ -166,13 +183,221 @@ fn with_part(args: &[String], part: &str) -> Vec<String> {
     let replaced = args.iter().map(|arg| {
         let is_value = before == "--part";
         before = arg;
-        match arg.starts_with("--part=") {
-            true => format!("--part={part}"),
-            false if is_value => part.to_owned(),
-            false => arg.clone(),
+        if arg.starts_with("--part=") {
+            format!("--part={part}")
+        } else if is_value {
+            part.to_owned()
+        } else {
+            arg.clone()
         }
     });
     replaced.collect()
+}
+
+/// The variable that users set to the number of parts.
+const COUNT: &str = "TSLICE_PARTS";
+
+/// A scheduler's variables for one of several tasks.
+struct Scheduler {
+    name: &'static str,
+    /// The number of this task.
+    task: &'static str,
+    numbers: Numbers,
+}
+
+/// How tasks are numbered.
+#[derive(Clone, Copy)]
+enum Numbers {
+    /// From the variable `first` (1, without one), `step` apart, to `last`; `count` of them, where a
+    /// variable says so. `base` is the number of part 0 where [`COUNT`] is set.
+    Array {
+        first: Option<&'static str>,
+        last: &'static str,
+        step: &'static str,
+        count: Option<&'static str>,
+        base: u64,
+    },
+    /// From 0; their count is in [`COUNT`].
+    Counted,
+    /// From 0; their count is in this variable.
+    Ranks(&'static str),
+}
+
+/// Arrays, then ranks in the order in which they count.
+const SCHEDULERS: [Scheduler; 9] = [
+    Scheduler {
+        name: "the Slurm array",
+        task: "SLURM_ARRAY_TASK_ID",
+        numbers: Numbers::Array {
+            first: Some("SLURM_ARRAY_TASK_MIN"),
+            last: "SLURM_ARRAY_TASK_MAX",
+            step: "SLURM_ARRAY_TASK_STEP",
+            count: Some("SLURM_ARRAY_TASK_COUNT"),
+            base: 0,
+        },
+    },
+    Scheduler {
+        name: "the Kubernetes job",
+        task: "JOB_COMPLETION_INDEX",
+        numbers: Numbers::Counted,
+    },
+    Scheduler { name: "the PBS array", task: "PBS_ARRAY_INDEX", numbers: Numbers::Counted },
+    Scheduler { name: "the Torque array", task: "PBS_ARRAYID", numbers: Numbers::Counted },
+    Scheduler {
+        name: "the LSF array",
+        task: "LSB_JOBINDEX",
+        numbers: Numbers::Array {
+            first: None,
+            last: "LSB_JOBINDEX_END",
+            step: "LSB_JOBINDEX_STEP",
+            count: None,
+            base: 1,
+        },
+    },
+    Scheduler {
+        name: "the SGE array",
+        task: "SGE_TASK_ID",
+        numbers: Numbers::Array {
+            first: Some("SGE_TASK_FIRST"),
+            last: "SGE_TASK_LAST",
+            step: "SGE_TASK_STEPSIZE",
+            count: None,
+            base: 1,
+        },
+    },
+    Scheduler {
+        name: "Open MPI",
+        task: "OMPI_COMM_WORLD_RANK",
+        numbers: Numbers::Ranks("OMPI_COMM_WORLD_SIZE"),
+    },
+    Scheduler { name: "PMI", task: "PMI_RANK", numbers: Numbers::Ranks("PMI_SIZE") },
+    Scheduler {
+        name: "the Slurm step",
+        task: "SLURM_PROCID",
+        numbers: Numbers::Ranks("SLURM_NTASKS"),
+    },
+];
+
+/// The part of this process, by the variables that `get` gives.
+fn scheduled(get: &dyn Fn(&str) -> Option<String>) -> Result<Part, Failure> {
+    let variables = Variables { get };
+    let count = variables.number(COUNT)?;
+    let mut found: Vec<(&Scheduler, Part)> = Vec::new();
+    for scheduler in &SCHEDULERS {
+        let ranks = |scheduler: &Scheduler| matches!(scheduler.numbers, Numbers::Ranks(_));
+        if ranks(scheduler) && found.iter().any(|(earlier, _)| ranks(earlier)) {
+            continue;
+        }
+        if let Some(part) = scheduler.part(&variables, count)? {
+            found.push((scheduler, part));
+        }
+    }
+    let several = |(_, part): &&(&Scheduler, Part)| part.count > 1;
+    let (first, part) = match found.iter().find(several).or(found.first()) {
+        Some(&found) => found,
+        None => {
+            return Err(Failure::new("--part auto: no variables of a scheduler are set")
+                .hint("--part I/N names the part, from 0/N on"));
+        }
+    };
+    match found.iter().filter(several).find(|(_, other)| *other != part) {
+        Some((other, theirs)) => {
+            let words = |part: &Part| format!("{} of {}", part.index, part.count);
+            let first_words = words(&part);
+            let other_words = words(theirs);
+            Err(Failure::new(format_args!(
+                "--part auto: by {} this is part {first_words}, by {} part {other_words}",
+                first.name, other.name
+            ))
+            .hint("--part I/N names the part, from 0/N on"))
+        }
+        None => Ok(part),
+    }
+}
+
+impl Scheduler {
+    /// The part, where the variables of this scheduler are set.
+    fn part(&self, variables: &Variables<'_>, asked: Option<u64>) -> Result<Option<Part>, Failure> {
+        // outside of an array SGE says "undefined", and LSF 0
+        let Some(task) = variables.text(self.task).filter(|task| task != "undefined") else {
+            return Ok(None);
+        };
+        let task = variables.parse(self.task, &task)?;
+        let (index, count) = match (self.numbers, asked) {
+            (Numbers::Array { first: None, .. }, _) if task == 0 => return Ok(None),
+            // the script of a Slurm job has a rank, 0, but a size only where one was asked for
+            (Numbers::Ranks(size), _) => match variables.number(size)? {
+                Some(size) => (Some(task), size),
+                None => return Ok(None),
+            },
+            (Numbers::Counted, Some(count)) => (Some(task), count),
+            (Numbers::Counted, None) => {
+                return Err(Failure::new(format_args!(
+                    "--part auto: {} does not say how many tasks it has",
+                    self.name
+                ))
+                .hint(format_args!("set {COUNT} to the number of parts")));
+            }
+            (Numbers::Array { base, .. }, Some(count)) => (task.checked_sub(base), count),
+            (Numbers::Array { first, last, step, count, .. }, None) => {
+                let first = first.map_or(Ok(1), |first| variables.needed(first))?;
+                let last = variables.needed(last)?;
+                let step = variables.number(step)?.unwrap_or(1);
+                let even = (last.checked_sub(first)).and_then(|span| span.checked_div(step));
+                let even = even.ok_or_else(|| self.wrong("its variables contradict each other"))?;
+                let tasks = even + 1;
+                let said = count.map_or(Ok(None), |count| variables.number(count))?;
+                if said.is_some_and(|said| said != tasks) {
+                    return Err(self.wrong("its tasks are not numbered evenly").hint(format_args!(
+                        "number tasks from 0 on, or set {COUNT} to the number of all parts, which \
+                         makes the number of a task that of its part"
+                    )));
+                }
+                let offset = task.checked_sub(first).filter(|offset| offset % step == 0);
+                (offset.map(|offset| offset / step), tasks)
+            }
+        };
+        if !(1..=MAX_PARTS).contains(&count) {
+            return Err(self.wrong(format_args!("from 1 to {MAX_PARTS} parts are possible")));
+        }
+        match index.filter(|&index| index < count) {
+            Some(index) => Ok(Some(Part { index, count })),
+            None => Err(self.wrong(format_args!("{} {task} is none of {count} parts", self.task))),
+        }
+    }
+
+    fn wrong(&self, what: impl fmt::Display) -> Failure {
+        Failure::new(format_args!("--part auto: {}: {what}", self.name))
+    }
+}
+
+/// The environment.
+struct Variables<'a> {
+    get: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Variables<'_> {
+    /// A variable that is set to something.
+    fn text(&self, name: &str) -> Option<String> {
+        (self.get)(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    /// A number, where the variable is set.
+    fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
+        self.text(name).map(|text| self.parse(name, &text)).transpose()
+    }
+
+    /// A number that must be there.
+    fn needed(&self, name: &str) -> Result<u64, Failure> {
+        let missing = || Failure::new(format_args!("--part auto: {name} is not set"));
+        self.number(name)?.ok_or_else(missing)
+    }
+
+    fn parse(&self, name: &str, text: &str) -> Result<u64, Failure> {
+        text.parse().map_err(|_| {
+            Failure::new(format_args!("--part auto: {name} is '{text}', and a number is needed"))
+        })
+    }
 }
 
 #[cfg(test)]
@@ -193,5 +418,102 @@ mod tests {
             args("tslice a --part 3/4 -o b")
         );
         assert_eq!(with_part(&args("tslice --part=plan/4"), "3/4"), args("tslice --part=3/4"));
+    }
+
+    /// The part by variables in the form `NAME=VALUE NAME=VALUE`, or the error.
+    fn found(variables: &str) -> String {
+        let get = |name: &str| {
+            let mut all = variables.split(' ').filter_map(|it| it.split_once('='));
+            all.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
+        };
+        match scheduled(&get) {
+            Ok(part) => format!("{}/{}", part.index, part.count),
+            Err(failure) => failure.message.replace("--part auto: ", ""),
+        }
+    }
+
+    #[test]
+    fn the_page_of_parts_tells_every_variable() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/parts.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let names = SCHEDULERS.iter().flat_map(|scheduler| match scheduler.numbers {
+            Numbers::Array { first, last, step, count, .. } => {
+                vec![Some(scheduler.task), first, Some(last), Some(step), count]
+            }
+            Numbers::Counted => vec![Some(scheduler.task), Some(COUNT)],
+            Numbers::Ranks(size) => vec![Some(scheduler.task), Some(size)],
+        });
+        for name in names.flatten() {
+            assert!(page.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_scheduler_is_understood() {
+        let slurm = |id, count, min, max, step| {
+            found(&format!(
+                "SLURM_ARRAY_TASK_ID={id} SLURM_ARRAY_TASK_COUNT={count} \
+                 SLURM_ARRAY_TASK_MIN={min} SLURM_ARRAY_TASK_MAX={max} SLURM_ARRAY_TASK_STEP={step}"
+            ))
+        };
+        assert_eq!(slurm(0, 4, 0, 3, 1), "0/4");
+        assert_eq!(slurm(11, 4, 5, 11, 2), "3/4");
+        assert_eq!(slurm(3, 3, 1, 7, 1), "the Slurm array: its tasks are not numbered evenly");
+        assert_eq!(found("SLURM_PROCID=2 SLURM_NTASKS=5"), "2/5");
+        assert_eq!(found("JOB_COMPLETION_INDEX=2 TSLICE_PARTS=3"), "2/3");
+        assert_eq!(found("PBS_ARRAY_INDEX=0 TSLICE_PARTS=3"), "0/3");
+        assert_eq!(found("PBS_ARRAYID=1 TSLICE_PARTS=3"), "1/3");
+        assert_eq!(found("LSB_JOBINDEX=4 LSB_JOBINDEX_END=4"), "3/4");
+        assert_eq!(found("LSB_JOBINDEX=5 LSB_JOBINDEX_END=9 LSB_JOBINDEX_STEP=2"), "2/5");
+        let sge = "SGE_TASK_FIRST=2 SGE_TASK_LAST=10 SGE_TASK_STEPSIZE=4";
+        assert_eq!(found(&format!("SGE_TASK_ID=6 {sge}")), "1/3");
+        assert_eq!(found("OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2"), "1/2");
+        assert_eq!(found("PMI_RANK=1 PMI_SIZE=2"), "1/2");
+    }
+
+    #[test]
+    fn some_parts_run_again_under_their_own_numbers() {
+        let some = "SLURM_ARRAY_TASK_COUNT=2 SLURM_ARRAY_TASK_MIN=2 SLURM_ARRAY_TASK_MAX=5";
+        assert_eq!(found(&format!("SLURM_ARRAY_TASK_ID=5 TSLICE_PARTS=8 {some}")), "5/8");
+        assert_eq!(found("SGE_TASK_ID=8 TSLICE_PARTS=8"), "7/8");
+    }
+
+    #[test]
+    fn what_is_no_array_does_not_count() {
+        assert_eq!(found(""), "no variables of a scheduler are set");
+        assert_eq!(
+            found("SGE_TASK_ID=undefined LSB_JOBINDEX=0"),
+            "no variables of a scheduler are set"
+        );
+        assert_eq!(found("SLURM_PROCID=0"), "no variables of a scheduler are set");
+        assert_eq!(found("SLURM_PROCID=0 PBS_ARRAY_INDEX=1 TSLICE_PARTS=2"), "1/2");
+        let step = "SLURM_PROCID=0 SLURM_NTASKS=1";
+        assert_eq!(found(step), "0/1");
+        assert_eq!(found(&format!("{step} JOB_COMPLETION_INDEX=1 TSLICE_PARTS=2")), "1/2");
+        // mpirun inside of a step
+        let rank = "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=4";
+        assert_eq!(found(&format!("SLURM_PROCID=0 SLURM_NTASKS=2 {rank}")), "3/4");
+    }
+
+    #[test]
+    fn contradictions_are_errors() {
+        let rank = "PMI_RANK=1 PMI_SIZE=2";
+        assert_eq!(
+            found(&format!("{rank} PBS_ARRAY_INDEX=1 TSLICE_PARTS=3")),
+            "by the PBS array this is part 1 of 3, by PMI part 1 of 2"
+        );
+        assert_eq!(found(&format!("{rank} PBS_ARRAY_INDEX=1 TSLICE_PARTS=2")), "1/2");
+        assert_eq!(found("PMI_RANK=2 PMI_SIZE=2"), "PMI: PMI_RANK 2 is none of 2 parts");
+        assert_eq!(found("LSB_JOBINDEX=2"), "LSB_JOBINDEX_END is not set");
+        assert_eq!(found("PMI_RANK=x PMI_SIZE=2"), "PMI_RANK is 'x', and a number is needed");
+        assert_eq!(
+            found("JOB_COMPLETION_INDEX=2"),
+            "the Kubernetes job does not say how many tasks it has"
+        );
+        let sge = "SGE_TASK_FIRST=2 SGE_TASK_LAST=10 SGE_TASK_STEPSIZE=0";
+        assert_eq!(
+            found(&format!("SGE_TASK_ID=6 {sge}")),
+            "the SGE array: its variables contradict each other"
+        );
     }
 }

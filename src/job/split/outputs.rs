@@ -407,13 +407,12 @@ pub(crate) fn check_together(outputs: &dyn Together) -> Result<u64, Error> {
 pub(crate) fn write_together(outputs: &mut dyn Together, progress: &Progress) -> Result<(), Error> {
     let (count, workers) = (outputs.count(), outputs.workers().clone());
     let batch = SeveralSinks::batch(count);
-    let mut sinks = SeveralSinks::default();
+    let mut sinks = SeveralSinks::new(true);
     let mut first = 0;
     while first < count {
         let end = count.min(first.saturating_add(batch));
         let Batch { groups, frames } = Batch::create(outputs, first..end, &mut sinks)?;
-        let open = sinks.open();
-        let job = Writing::into_sink(&open, &[], &workers, progress)?;
+        let job = Writing::into_sink(&sinks, &[], &workers, progress)?;
         for (source, takes) in &groups {
             outputs.copy(&job, *source, takes, end == count)?;
         }

@@ -27,7 +27,6 @@ pub(crate) fn allocate_within(file: impl AsFd, range: Range<u64>) -> Result<()> 
     retry_on_intr(|| fallocate(&file, FallocateFlags::KEEP_SIZE, range.start, len))
 }
 
-/// Let a file share all blocks of another.
 pub(crate) fn clone_file(from: &File, to: &File) -> Result<()> {
     ioctl_ficlone(to, from)
 }
@@ -52,7 +51,8 @@ const FICLONERANGE: rustix::ioctl::Opcode = opcode::write::<FileCloneRange>(0x94
 
 /// Let `to` share the blocks of a range of `from`, from position `at` on.
 pub(crate) fn clone_range(from: &File, range: &Range<u64>, to: &File, at: u64) -> Result<()> {
-    let (start, len) = (range.start, range.end - range.start);
+    let start = range.start;
+    let len = range.end - range.start;
     retry_on_intr(|| {
         let argument = FileCloneRange { from: from.as_raw_fd().into(), start, len, at };
         // SAFETY: the call only reads its argument, of the type that it expects; both descriptors
@@ -75,14 +75,12 @@ pub(crate) fn copy_range(
 
 /// Begin to bring what was written of a range of a file to the disk, in whole pages; with `wait`, do so to
 /// the end, and let memory have those pages.
-///
-/// # Errors
-/// Those of `sync_file_range`, where the system has it for the file: something could not be written.
 pub(crate) fn settle(file: &File, range: &Range<u64>, wait: bool) -> Result<()> {
-    let (start, end) = (range.start / PAGE * PAGE, range.end / PAGE * PAGE);
+    let start = range.start / PAGE * PAGE;
+    let end = range.end / PAGE * PAGE;
     let Some(count) = end.checked_sub(start).and_then(NonZeroU64::new) else { return Ok(()) };
-    let (write, waits) = (libc::SYNC_FILE_RANGE_WRITE, libc::SYNC_FILE_RANGE_WAIT_BEFORE);
-    let flags = if wait { waits | write | libc::SYNC_FILE_RANGE_WAIT_AFTER } else { write };
+    let waits = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    let flags = libc::SYNC_FILE_RANGE_WRITE | if wait { waits } else { 0 };
     // SAFETY: the call takes numbers and touches no memory; the descriptor is open.
     let outcome =
         unsafe { libc::sync_file_range(file.as_raw_fd(), start as i64, count.get() as i64, flags) };
@@ -101,7 +99,6 @@ pub(crate) fn settle(file: &File, range: &Range<u64>, wait: bool) -> Result<()> 
 /// handled, where the usual one, SIGIO, would end the process.
 const SIGNAL: libc::c_int = libc::SIGURG;
 
-/// The number of that request of fcntl(2).
 const F_SETSIG: libc::c_int = 10;
 
 /// Whether no process of this machine has the file of this descriptor, which only reads, open to

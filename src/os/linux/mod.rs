@@ -3,6 +3,7 @@
 //! Callers know from the error of a call, or from its answer, that there is none: older kernels and
 //! some file systems lack them too, and `other.rs` always does.
 
+use std::ffi::OsStr;
 use std::fs::{File, read_to_string};
 use std::io;
 use std::io::IoSliceMut;
@@ -52,7 +53,8 @@ pub(crate) fn memory_bytes() -> u64 {
 /// group itself, that of the root is what counts.
 fn group_limit(line: &str) -> Option<u64> {
     let mut fields = line.splitn(3, ':').skip(1);
-    let (controllers, path) = (fields.next()?, fields.next()?.trim_start_matches('/'));
+    let controllers = fields.next()?;
+    let path = fields.next()?.trim_start_matches('/');
     let (root, file) = if controllers.is_empty() {
         ("/sys/fs/cgroup", "memory.max")
     } else if controllers.split(',').any(|controller| controller == "memory") {
@@ -119,13 +121,12 @@ pub(crate) fn open_within_mount(dir: impl AsFd, name: &Path) -> Result<OwnedFd> 
 }
 
 /// Whether a name in a folder cannot be taken away: an immutable file, a place where one is mounted.
-pub(crate) fn is_fixed(dir: impl AsFd, name: &str) -> bool {
+pub(crate) fn is_fixed(dir: impl AsFd, name: &OsStr) -> bool {
     let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND | StatxAttributes::MOUNT_ROOT;
     let stat = statx(dir, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
     stat.is_ok_and(|stat| stat.stx_attributes.intersects(fixed))
 }
 
-/// Who made this machine, by its firmware.
 #[cfg(feature = "remote")]
 pub(crate) fn machine_vendor() -> Option<String> {
     std::fs::read_to_string("/sys/class/dmi/id/sys_vendor").ok()
@@ -161,7 +162,6 @@ pub(crate) fn path_of(dir: &OwnedFd) -> PathBuf {
     std::fs::read_link(by_descriptor(dir)).unwrap_or_default()
 }
 
-/// The path of an open file in `/proc`.
 fn by_descriptor(file: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
@@ -196,9 +196,6 @@ pub(crate) fn advise_file(file: &File, range: Range<u64>, advice: Advice) {
 }
 
 /// Fault in pages of a map to read them, in one call.
-///
-/// # Errors
-/// One of them cannot be read.
 pub(crate) fn populate(map: &Mmap, start: usize, count: usize) -> io::Result<()> {
     map.advise_range(MapAdvice::PopulateRead, start, count)
 }
@@ -208,9 +205,6 @@ pub(crate) const LOADED: Option<u64> = Some(2 << 20);
 
 /// Read a range of a map into memory, in large pages where the file system has them. To read, map and let go
 /// of single pages takes a processor longer than a fast disk.
-///
-/// # Errors
-/// Some of it cannot be read, or the kernel has no such call.
 pub(crate) fn load(map: &Mmap, start: usize, count: usize) -> io::Result<()> {
     // a kernel without large pages reads as far ahead as it does for anyone
     let _ = map.advise_range(MapAdvice::Normal, start, count);
@@ -218,18 +212,13 @@ pub(crate) fn load(map: &Mmap, start: usize, count: usize) -> io::Result<()> {
     populate(map, start, count)
 }
 
-/// Fault in pages of a map to write them, in one call.
-///
-/// # Errors
-/// One of them cannot be written: a full disk behind a hole, or a truncated file.
+/// Fault in pages of a map to write them, in one call. One that cannot be written is an error: a full disk
+/// behind a hole, or a truncated file.
 pub(crate) fn populate_to_write(map: &MmapRaw, start: usize, count: usize) -> io::Result<()> {
     map.advise_range(MapAdvice::PopulateWrite, start, count)
 }
 
 /// Read a range of a map that is about to be written into memory, as [`load`] does.
-///
-/// # Errors
-/// Those of [`load`].
 pub(crate) fn load_to_write(map: &MmapRaw, start: usize, count: usize) -> io::Result<()> {
     let _ = map.advise_range(MapAdvice::HugePage, start, count);
     map.advise_range(MapAdvice::PopulateRead, start, count)
@@ -247,10 +236,10 @@ pub(crate) fn is_cached(file: &File, at: u64) -> bool {
 /// on file systems without a disk of their own.
 pub(crate) fn reads_ahead(file: impl AsFd) -> bool {
     let Ok(stat) = fstat(file) else { return false };
-    let (major, minor) = (major(stat.st_dev), minor(stat.st_dev));
+    let disk = format!("{}:{}", major(stat.st_dev), minor(stat.st_dev));
     // a partition has none, but the disk that it is on
     let kib = ["queue", "../queue"].iter().find_map(|queue| {
-        let path = format!("/sys/dev/block/{major}:{minor}/{queue}/read_ahead_kb");
+        let path = format!("/sys/dev/block/{disk}/{queue}/read_ahead_kb");
         read_to_string(path).ok()?.trim().parse::<u64>().ok()
     });
     kib.is_some_and(|kib| kib >= FAR_AHEAD >> 10)

@@ -27,8 +27,9 @@ use rustix::io::{Errno, retry_on_intr};
 use super::file::FileSink;
 use super::placed::open_dir;
 use super::resolve::{FileAt, Resolved, resolve, resolve_from};
+use super::several::{FileInSpace, Files};
 use super::temp_name::without_signals;
-use super::{Draft, Old, Placed, Sink, SinkError, SinkOptions, Targets};
+use super::{Draft, Old, Placed, Sink, SinkError, SinkOptions, SinkResult, Targets};
 
 mod tree;
 mod whole;
@@ -39,9 +40,8 @@ pub use tree::{FileTree, FolderTree};
 /// A folder that is being written.
 #[derive(Debug)]
 pub struct FolderSink {
-    /// For errors.
     path: PathBuf,
-    files: Vec<PendingFile>,
+    files: Files<FileSink>,
     place: FolderPlace,
     /// The names of files that go when the new ones are there.
     removed: Vec<String>,
@@ -50,25 +50,17 @@ pub struct FolderSink {
 
 impl FolderSink {
     /// Create a folder for `path` with these files, each a name, a length in bytes, and the permissions that
-    /// it has where those are given. The last one is that by which the others are found, such as the index of a checkpoint. Files with the names of
-    /// `old` go, unless they are replaced.
-    ///
-    /// # Errors
-    /// [`SinkError::FolderNotEmpty`] if it is not empty and `force` is not set,
-    /// [`SinkError::File`] for a name that cannot be replaced, [`SinkError::Os`].
+    /// it has where those are given. The last one is that by which the others are found, such as the index
+    /// of a checkpoint. Files with the names of `old` go, unless they are replaced.
     pub fn create(
         path: &Path,
         files: &[(&str, u64, Option<u32>)],
         old: &[String],
         options: SinkOptions,
-    ) -> Result<Self, SinkError> {
+    ) -> SinkResult<Self> {
         let place = FolderPlace::find(path, options)?;
-        let entries = files
-            .iter()
-            .map(|(name, ..)| place.entry(name).map_err(|error| in_folder(path, name, error)));
-        let entries: Vec<FileAt> = entries.collect::<Result<_, _>>()?;
-        let names = files.iter().map(|(name, ..)| *name);
-        claim(path, &place, names.zip(&entries), &mut Targets::default())?;
+        let entries = place.entries(path, files.iter().map(|(name, ..)| *name))?;
+        claim(path, &place, &entries, &mut Targets::default())?;
         let is_new = |old: &str| files.iter().any(|(name, ..)| *name == old);
         let mut removed = Vec::new();
         for name in old.iter().filter(|name| !is_new(name)) {
@@ -76,112 +68,85 @@ impl FolderSink {
                 removed.push(name.clone());
             }
         }
-        let mut start = 0;
-        let mut pending = Vec::with_capacity(files.len());
-        for (&(name, len, mode), entry) in files.iter().zip(entries) {
+        let mut all = Files::new(false);
+        for (&(_, len, mode), (name, entry)) in files.iter().zip(entries) {
             let options = SinkOptions { len: Some(len), mode, ..options };
-            let sink = FileSink::at(entry.clone(), options)?;
-            pending.push(PendingFile { name: name.to_owned(), start, entry, sink });
-            start += len;
+            all.push(name.into(), Box::new(FileSink::at(entry, options)?), len)?;
         }
-        Ok(FolderSink { path: path.to_owned(), files: pending, place, removed, options })
+        Ok(FolderSink { path: path.to_owned(), files: all, place, removed, options })
     }
 
     /// Make the checks of [`FolderSink::create`] without creating anything. `targets` are those of the
     /// outputs that are written together with it.
-    ///
-    /// # Errors
-    /// Those of [`FolderSink::create`].
     pub fn check<'a>(
         path: &Path,
         names: impl IntoIterator<Item = &'a str>,
         options: SinkOptions,
         targets: &mut Targets,
-    ) -> Result<(), SinkError> {
+    ) -> SinkResult<()> {
         let place = FolderPlace::find(path, options)?;
-        let entry = |name: &'a str| match place.entry(name) {
-            Ok(entry) => Ok((name, entry)),
-            Err(error) => Err(in_folder(path, name, error)),
-        };
-        let entries: Vec<_> = names.into_iter().map(entry).collect::<Result<_, _>>()?;
+        let entries = place.entries(path, names)?;
         place.check_writable()?;
-        claim(path, &place, entries.iter().map(|(name, entry)| (*name, entry)), targets)
-    }
-
-    /// The file that holds a position.
-    fn file_at(&self, offset: u64) -> Option<&PendingFile> {
-        let at = self.files.partition_point(|file| file.start <= offset);
-        self.files[..at].last()
+        claim(path, &place, &entries, targets)
     }
 }
 
 impl Sink for FolderSink {
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        match self.file_at(offset) {
-            Some(file) => file.sink.write_at(offset - file.start, bytes),
-            None => Ok(()),
-        }
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()> {
+        self.files.write_at(offset, bytes)
     }
 
     fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
-        match self.file_at(offset) {
-            Some(target) => target.sink.share(offset - target.start, file, range),
-            None => range.start..range.start,
-        }
+        self.files.share(offset, file, range)
     }
 
-    fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
-        let Some(file) = self.file_at(range.start) else { return Ok(()) };
-        file.sink.settle(range.start - file.start..range.end - file.start, wait)
+    fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {
+        self.files.settle(range, wait)
     }
 
     fn expect(&self, range: Range<u64>) {
-        if let Some(file) = self.file_at(range.start) {
-            file.sink.expect(range.start - file.start..range.end - file.start);
-        }
+        self.files.expect(range);
     }
 }
 
 impl Draft for FolderSink {
-    fn seal(&mut self) -> Result<(), SinkError> {
-        self.files.iter().try_for_each(|file| file.sink.check_complete())
+    fn seal(&mut self) -> SinkResult<()> {
+        self.files.files.iter().try_for_each(|file| file.sink.check_complete())
     }
 
-    fn place(self: Box<Self>, _: Old) -> Result<Placed, SinkError> {
-        let Self { path, files, place, removed, options } = *self;
-        match place {
-            FolderPlace::New(at) => whole::place_new(files, at, options),
-            FolderPlace::Existing(folder) => {
-                let linked = files.iter().any(|file| !Arc::ptr_eq(&file.entry.dir, &folder.fd));
-                match if linked { None } else { whole::prepare(&folder, &files, &removed)? } {
-                    Some(prepared) => whole::replace(files, folder, prepared, removed, options),
-                    None => replace(files, &folder, &removed, options, |name, error| {
-                        in_folder(&path, name, error)
-                    }),
-                }
-            }
+    fn place(self: Box<Self>, _: Old) -> SinkResult<Placed> {
+        let Self { path, files: Files { files, .. }, place, removed, options } = *self;
+        let folder = match place {
+            FolderPlace::New(at) => return whole::place_new(files, at, options),
+            FolderPlace::Existing(folder) => folder,
+        };
+        let linked = files.iter().any(|file| !Arc::ptr_eq(&file.sink.entry.dir, &folder.fd));
+        match if linked { None } else { whole::prepare(&folder, &files, &removed)? } {
+            Some(prepared) => whole::replace(files, folder, prepared, removed, options),
+            None => replace(files, &folder, &removed, options, |name, error| {
+                in_folder(&path, name, error)
+            }),
         }
     }
 }
 
 /// Refuse a folder, or a file of it, that another output is to have, too.
-fn claim<'a>(
+fn claim(
     path: &Path,
     place: &FolderPlace,
-    mut entries: impl Iterator<Item = (&'a str, &'a FileAt)>,
+    entries: &[(&str, FileAt)],
     targets: &mut Targets,
-) -> Result<(), SinkError> {
+) -> SinkResult<()> {
     match place {
         FolderPlace::New(at) => targets.add(path, Resolved::File(at.clone())),
-        FolderPlace::Existing(_) => entries.try_for_each(|(name, entry)| {
+        FolderPlace::Existing(_) => entries.iter().try_for_each(|(name, entry)| {
             let added = targets.add(&path.join(name), Resolved::File(entry.clone()));
             added.map_err(|error| in_folder(path, name, error))
         }),
     }
 }
 
-/// The error of a file of a folder.
-fn in_folder(folder: &Path, name: &str, error: SinkError) -> SinkError {
+fn in_folder(folder: &Path, name: impl AsRef<Path>, error: SinkError) -> SinkError {
     error.of_file(folder.join(name))
 }
 
@@ -192,45 +157,32 @@ fn in_folder(folder: &Path, name: &str, error: SinkError) -> SinkError {
 // an error undoes all of it.
 
 /// Give all files their names; `in_folder` says which one could not have its own.
-pub(super) fn replace(
-    files: Vec<PendingFile>,
+fn replace(
+    files: Vec<FileInSpace<FileSink>>,
     folder: &ExistingFolder,
     removed: &[String],
     options: SinkOptions,
-    in_folder: impl Fn(&str, SinkError) -> SinkError,
-) -> Result<Placed, SinkError> {
-    let Some(last) = files.last().map(|file| (file.name.clone(), file.entry.clone())) else {
-        return Ok(Placed::default());
-    };
+    in_folder: impl Fn(&Path, SinkError) -> SinkError,
+) -> SinkResult<Placed> {
+    let Some(FileInSpace { name, sink, .. }) = files.last() else { return Ok(Placed::default()) };
+    let last = name.clone();
+    let entry = sink.entry.clone();
+    let take_away =
+        |at: FileAt| Placed::take_away(at).map_err(SinkError::os("cannot be put in place"));
     without_signals(|| {
         let mut placed = Placed::default();
-        let (name, entry) = last;
         if entry.old_mode.is_some() && options.force {
-            let away = Placed::take_away(entry).map_err(SinkError::os("cannot be put in place"));
-            placed = away.map_err(|error| in_folder(&name, error))?;
+            placed = take_away(entry).map_err(|error| in_folder(&last, error))?;
         }
         let placed = removed.iter().try_fold(placed, |placed, name| {
-            let (dir, name) = (Arc::clone(&folder.fd), OsString::from(name));
-            let away = Placed::take_away(FileAt { dir, name: name.clone(), old_mode: None });
-            let away = away.map_err(SinkError::os("cannot be put in place"));
-            placed.and(away).map_err(|error| in_folder(&name.to_string_lossy(), error))
+            let at = FileAt { dir: Arc::clone(&folder.fd), name: name.into(), old_mode: None };
+            placed.and(take_away(at)).map_err(|error| in_folder(name.as_ref(), error))
         })?;
-        files.into_iter().try_fold(placed, |placed, PendingFile { name, mut sink, .. }| {
-            let one = sink.seal().and_then(|()| Box::new(sink).place(Old::Kept));
+        files.into_iter().try_fold(placed, |placed, FileInSpace { name, mut sink, .. }| {
+            let one = sink.seal().and_then(|()| sink.place(Old::Kept));
             placed.and(one).map_err(|error| in_folder(&name, error))
         })
     })
-}
-
-/// A file that has no name in its folder yet.
-#[derive(Debug)]
-pub(super) struct PendingFile {
-    pub(super) name: String,
-    /// The position of its first byte.
-    pub(super) start: u64,
-    /// Where it goes; in another folder, where a link leads there.
-    pub(super) entry: FileAt,
-    pub(super) sink: FileSink,
 }
 
 /// The place of a folder.
@@ -238,11 +190,9 @@ pub(super) struct PendingFile {
 pub(super) enum FolderPlace {
     /// A name in an open directory, where nothing stands.
     New(FileAt),
-    /// A folder that is there.
     Existing(ExistingFolder),
 }
 
-/// A folder that is there.
 #[derive(Debug)]
 pub(super) struct ExistingFolder {
     pub(super) fd: Arc<OwnedFd>,
@@ -253,15 +203,15 @@ pub(super) struct ExistingFolder {
 
 impl FolderPlace {
     /// Find out what stands at `path`, and refuse a folder that is not empty without `force`.
-    pub(super) fn find(path: &Path, options: SinkOptions) -> Result<FolderPlace, SinkError> {
+    pub(super) fn find(path: &Path, options: SinkOptions) -> SinkResult<FolderPlace> {
         let failed = SinkError::os::<Errno>("cannot be created");
         match open_dir(CWD, path) {
             Ok(fd) => {
                 let folder = ExistingFolder::new(path, fd)?;
-                match folder.is_empty || options.force {
-                    true => Ok(FolderPlace::Existing(folder)),
-                    false => Err(SinkError::FolderNotEmpty),
+                if !folder.is_empty && !options.force {
+                    return Err(SinkError::FolderNotEmpty);
                 }
+                Ok(FolderPlace::Existing(folder))
             }
             // a link that leads to nothing is followed, as for a single file
             Err(Errno::NOENT) => match resolve(without_slash(path))? {
@@ -272,16 +222,33 @@ impl FolderPlace {
         }
     }
 
-    /// The place of a file of the folder.
-    pub(super) fn entry(&self, name: &str) -> Result<FileAt, SinkError> {
+    /// The directory that it lies in, and its name there: not of a root.
+    fn at(&self) -> SinkResult<&FileAt> {
         match self {
-            FolderPlace::New(at) => Ok(FileAt { name: name.into(), ..at.clone() }),
-            FolderPlace::Existing(folder) => folder.entry(name),
+            FolderPlace::New(at) | FolderPlace::Existing(ExistingFolder { at: Some(at), .. }) => {
+                Ok(at)
+            }
+            FolderPlace::Existing(_) => Err(SinkError::os("cannot be replaced")(Errno::BUSY)),
         }
     }
 
-    /// Whether something has this name in it.
-    pub(super) fn has(&self, name: &str) -> Result<bool, SinkError> {
+    /// The places of files of the folder `path`.
+    fn entries<'a>(
+        &self,
+        path: &Path,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> SinkResult<Vec<(&'a str, FileAt)>> {
+        let entry = |name: &'a str| match self {
+            FolderPlace::New(at) => Ok((name, FileAt { name: name.into(), ..at.clone() })),
+            FolderPlace::Existing(folder) => match folder.entry(name) {
+                Ok(entry) => Ok((name, entry)),
+                Err(error) => Err(in_folder(path, name, error)),
+            },
+        };
+        names.into_iter().map(entry).collect()
+    }
+
+    fn has(&self, name: &str) -> SinkResult<bool> {
         let FolderPlace::Existing(folder) = self else { return Ok(false) };
         match statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(_) => Ok(true),
@@ -291,7 +258,7 @@ impl FolderPlace {
     }
 
     /// Check that names can be made there.
-    pub(super) fn check_writable(&self) -> Result<(), SinkError> {
+    pub(super) fn check_writable(&self) -> SinkResult<()> {
         let (FolderPlace::New(FileAt { dir, .. })
         | FolderPlace::Existing(ExistingFolder { fd: dir, .. })) = self;
         accessat(dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
@@ -300,7 +267,7 @@ impl FolderPlace {
 }
 
 impl ExistingFolder {
-    fn new(path: &Path, fd: OwnedFd) -> Result<ExistingFolder, SinkError> {
+    fn new(path: &Path, fd: OwnedFd) -> SinkResult<ExistingFolder> {
         let failed = SinkError::os::<std::io::Error>("cannot be created");
         let real = path.canonicalize().map_err(&failed)?;
         let at = match (real.parent(), real.file_name()) {
@@ -315,8 +282,7 @@ impl ExistingFolder {
         Ok(folder)
     }
 
-    /// The names of all that lies in it.
-    pub(super) fn names(&self) -> Result<Vec<OsString>, SinkError> {
+    pub(super) fn names(&self) -> SinkResult<Vec<OsString>> {
         let failed = SinkError::os::<Errno>("cannot be created");
         let mut names = Vec::new();
         for entry in retry_on_intr(|| Dir::read_from(&self.fd)).map_err(&failed)? {
@@ -333,7 +299,7 @@ impl ExistingFolder {
     }
 
     /// The place of a file in it: where a symbolic link of that name leads.
-    fn entry(&self, name: &str) -> Result<FileAt, SinkError> {
+    fn entry(&self, name: &str) -> SinkResult<FileAt> {
         let failed = SinkError::os("cannot be created");
         let here = |old_mode| FileAt { dir: Arc::clone(&self.fd), name: name.into(), old_mode };
         let stat = match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -355,14 +321,11 @@ impl ExistingFolder {
 
 /// The name of a folder that need not be there. One that is, and is not empty, has a mode, as a file that is
 /// there has.
-pub(super) fn folder_at(path: &Path) -> Result<FileAt, SinkError> {
-    match FolderPlace::find(path, SinkOptions { force: true, ..SinkOptions::default() })? {
-        FolderPlace::New(at) => Ok(at),
-        FolderPlace::Existing(ExistingFolder { at: Some(at), is_empty, .. }) => {
-            Ok(FileAt { old_mode: (!is_empty).then(Mode::empty), ..at })
-        }
-        FolderPlace::Existing(_) => Err(SinkError::os("cannot be replaced")(Errno::BUSY)),
-    }
+pub(super) fn folder_at(path: &Path) -> SinkResult<FileAt> {
+    let place = FolderPlace::find(path, SinkOptions { force: true, ..SinkOptions::default() })?;
+    let at = place.at()?.clone();
+    let is_full = matches!(place, FolderPlace::Existing(ExistingFolder { is_empty: false, .. }));
+    Ok(FileAt { old_mode: is_full.then(Mode::empty), ..at })
 }
 
 /// A path without the slashes at its end, which name a folder that need not be there.

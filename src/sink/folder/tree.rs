@@ -14,24 +14,18 @@ use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::super::placed::{open_dir, sync_dir};
-use super::{ExistingFolder, FolderPlace, whole};
+use super::{FolderPlace, whole};
 use crate::sink::resolve::Resolved;
 use crate::sink::temp_name::{TempKind, TempName};
-use crate::sink::{Placed, SinkError, SinkOptions, Targets, sync_file};
+use crate::sink::{Placed, SinkError, SinkOptions, SinkResult, Targets, sync_file};
 
 /// A folder of files that come one by one, and which appears as a whole.
 pub trait FileTree: Send + Sync {
     /// Write a file whose name, with those of the folders that it lies in before it, nobody else writes.
-    ///
-    /// # Errors
-    /// [`SinkError::Io`], [`SinkError::Os`]; [`SinkError::Parts`] of one of several processes.
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), SinkError>;
+    fn write(&self, name: &str, bytes: &[u8]) -> SinkResult<()>;
 
     /// Give the folder its name; of one that several processes write, with the last of them.
-    ///
-    /// # Errors
-    /// Those of [`Draft::place`](crate::sink::Draft::place).
-    fn place(self: Box<Self>) -> Result<Placed, SinkError>;
+    fn place(self: Box<Self>) -> SinkResult<Placed>;
 }
 
 /// A folder that grows under a temporary name. Dropping it removes all that is in it.
@@ -46,52 +40,29 @@ pub struct FolderTree {
 
 impl FolderTree {
     /// Make the checks of [`create`](FolderTree::create), and create nothing.
-    ///
-    /// # Errors
-    /// Those of [`create`](FolderTree::create).
     pub fn check(
         path: &Path,
         marks: &[&str],
         options: SinkOptions,
         targets: &mut Targets,
-    ) -> Result<(), SinkError> {
+    ) -> SinkResult<()> {
         let place = find(path, marks, options)?;
         place.check_writable()?;
-        match place {
-            FolderPlace::New(at) | FolderPlace::Existing(ExistingFolder { at: Some(at), .. }) => {
-                targets.add(path, Resolved::File(at))
-            }
-            FolderPlace::Existing(_) => Err(SinkError::os("cannot be replaced")(Errno::BUSY)),
-        }
+        targets.add(path, Resolved::File(place.at()?.clone()))
     }
 
     /// Begin a folder for `path`. One that is there and not empty is replaced with `force`, if it has a file
     /// of one of the names `marks`.
-    ///
-    /// # Errors
-    /// [`SinkError::FolderNotEmpty`], [`SinkError::OtherFolder`], [`SinkError::Os`].
-    pub fn create(
-        path: &Path,
-        marks: &[&str],
-        options: SinkOptions,
-    ) -> Result<FolderTree, SinkError> {
+    pub fn create(path: &Path, marks: &[&str], options: SinkOptions) -> SinkResult<FolderTree> {
         let place = find(path, marks, options)?;
-        let dir = match &place {
-            FolderPlace::New(at) | FolderPlace::Existing(ExistingFolder { at: Some(at), .. }) => {
-                &at.dir
-            }
-            FolderPlace::Existing(_) => {
-                return Err(SinkError::os("cannot be replaced")(Errno::BUSY));
-            }
-        };
-        let made = whole::make(dir, TempKind::Tree, Mode::from_raw_mode(0o777));
+        let made = whole::make(&place.at()?.dir, TempKind::Tree, Mode::from_raw_mode(0o777));
         let (temp_name, fd) = made.map_err(SinkError::os("cannot be created"))?;
         Ok(FolderTree { temp_name, fd, place, options, folders: Subfolders::default() })
     }
 }
 
 impl FileTree for FolderTree {
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), SinkError> {
+    fn write(&self, name: &str, bytes: &[u8]) -> SinkResult<()> {
         let failed = SinkError::os::<Errno>("cannot be created");
         self.folders.make_for(&self.fd, name).map_err(&failed)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -102,26 +73,23 @@ impl FileTree for FolderTree {
         sync_file(&file, self.options.fsync)
     }
 
-    fn place(self: Box<Self>) -> Result<Placed, SinkError> {
+    fn place(self: Box<Self>) -> SinkResult<Placed> {
         let FolderTree { temp_name, fd, place, options, folders } = *self;
         if options.fsync {
             folders.sync(&fd).map_err(SinkError::os("cannot be brought to the disk"))?;
         }
+        let at = place.at()?.clone();
         match place {
-            FolderPlace::New(at) => whole::name_new(temp_name, &fd, at, options),
-            FolderPlace::Existing(ExistingFolder { at: Some(at), is_empty: true, .. }) => {
-                whole::name_new(temp_name, &fd, at, options)
+            FolderPlace::Existing(old) if !old.is_empty => {
+                whole::exchange(temp_name, &old.fd, at, None, options)
             }
-            FolderPlace::Existing(ExistingFolder { at: Some(at), fd: old, .. }) => {
-                whole::exchange(temp_name, &old, at, None, options)
-            }
-            FolderPlace::Existing(_) => Err(SinkError::os("cannot be replaced")(Errno::BUSY)),
+            _ => whole::name_new(temp_name, &fd, at, options),
         }
     }
 }
 
 /// Find out what stands there, and refuse a folder that must not be replaced.
-fn find(path: &Path, marks: &[&str], options: SinkOptions) -> Result<FolderPlace, SinkError> {
+fn find(path: &Path, marks: &[&str], options: SinkOptions) -> SinkResult<FolderPlace> {
     let place = FolderPlace::find(path, options)?;
     if let FolderPlace::Existing(folder) = &place
         && !folder.is_empty
@@ -138,9 +106,6 @@ pub(in crate::sink) struct Subfolders(Mutex<BTreeSet<String>>);
 
 impl Subfolders {
     /// Make the folders that a file of this name lies in, but for those that are there.
-    ///
-    /// # Errors
-    /// The operating system's.
     pub(in crate::sink) fn make_for(&self, fd: &OwnedFd, name: &str) -> rustix::io::Result<()> {
         let Some((folder, _)) = name.rsplit_once('/') else { return Ok(()) };
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -159,9 +124,6 @@ impl Subfolders {
     }
 
     /// Bring the names in them, and in the one that they lie in, to the disk.
-    ///
-    /// # Errors
-    /// The operating system's.
     pub(in crate::sink) fn sync(&self, fd: &OwnedFd) -> rustix::io::Result<()> {
         let made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut paths = made.iter().map(String::as_str).chain(["."]);

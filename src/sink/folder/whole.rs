@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustix::fs::{
@@ -10,13 +11,15 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, retry_on_intr};
 
-use super::{ExistingFolder, PendingFile};
+use super::ExistingFolder;
 use crate::os;
 use crate::os::FileId;
+use crate::sink::file::FileSink;
 use crate::sink::placed::{BeforeRemoval, Placed, move_to_free, open_to_sync};
 use crate::sink::resolve::FileAt;
+use crate::sink::several::FileInSpace;
 use crate::sink::temp_name::{PREFIX, TempKind, TempName, without_signals};
-use crate::sink::{SinkError, SinkOptions};
+use crate::sink::{SinkError, SinkOptions, SinkResult};
 
 /// A folder with a temporary name beside the one that it is to replace, which has its owner and
 /// rights, and holds all but the new files.
@@ -24,7 +27,6 @@ pub(super) struct PreparedFolder {
     temp_name: TempName,
     fd: Arc<OwnedFd>,
     mode: Mode,
-    /// The names of the files that are kept.
     kept: Vec<OsString>,
 }
 
@@ -34,10 +36,10 @@ fn failed<E: Into<std::io::Error>>(error: E) -> SinkError {
 
 /// Put files into a folder that is not there yet.
 pub(super) fn place_new(
-    files: Vec<PendingFile>,
+    files: Vec<FileInSpace<FileSink>>,
     at: FileAt,
     options: SinkOptions,
-) -> Result<Placed, SinkError> {
+) -> SinkResult<Placed> {
     let names = files.iter().map(|file| file.name.clone().into()).collect();
     let dir = Arc::clone(&at.dir);
     let (temp_name, folder) =
@@ -52,7 +54,7 @@ pub(super) fn name_new(
     folder: &OwnedFd,
     at: FileAt,
     options: SinkOptions,
-) -> Result<Placed, SinkError> {
+) -> SinkResult<Placed> {
     let dir = Arc::clone(&at.dir);
     let open = open_to_sync(&dir, options)?;
     let id = FileId::any(&fstat(folder).map_err(failed)?);
@@ -74,27 +76,26 @@ pub(super) fn name_new(
 /// it, rights that cannot be given, a file system that does not exchange folders.
 pub(super) fn prepare(
     folder: &ExistingFolder,
-    files: &[PendingFile],
+    files: &[FileInSpace<FileSink>],
     removed: &[String],
-) -> Result<Option<PreparedFolder>, SinkError> {
+) -> SinkResult<Option<PreparedFolder>> {
     let Some(FileAt { dir, name, .. }) = &folder.at else { return Ok(None) };
     let Some(stat) = stands_there(folder, dir, name) else { return Ok(None) };
     // the old files could not be removed afterwards: one by one, that is an error
-    let replaced = files.iter().map(|file| &file.name);
-    if replaced.chain(removed).any(|name| os::is_fixed(&folder.fd, name)) {
+    let replaced = files.iter().map(|file| file.name.as_os_str());
+    let goes = replaced.chain(removed.iter().map(OsStr::new));
+    if goes.clone().any(|name| os::is_fixed(&folder.fd, name)) {
         return Ok(None);
     }
     let is_ours = |name: &OsString| {
-        files
-            .iter()
-            .any(|it| *it.name == **name || it.sink.temp_name().is_some_and(|it| *it == **name))
+        let temp_name = |sink: &FileSink| sink.temp_name().is_some_and(|it| *it == **name);
+        files.iter().any(|it| it.name == *name || temp_name(&it.sink))
     };
-    let goes = |name: &OsString| removed.iter().any(|removed| **removed == **name);
-    let kept = folder.names()?.into_iter().filter(|name| !is_ours(name) && !goes(name));
-    let kept: Vec<OsString> = kept.collect();
+    let is_removed = |name: &OsString| removed.iter().any(|removed| **removed == **name);
+    let mut kept = folder.names()?;
+    kept.retain(|name| !is_ours(name) && !is_removed(name));
     // when folders are exchanged, this is the old one, with files that go
-    let named = files.iter().map(|file| &file.name).chain(removed).map(OsString::from);
-    let names = named.chain(kept.iter().cloned()).collect();
+    let names = goes.map(OsString::from).chain(kept.iter().cloned()).collect();
     // nobody else looks into it before it has its rights
     let Ok((temp_name, fd)) = make(dir, TempKind::Folder(names), Mode::from_raw_mode(0o700)) else {
         return Ok(None);
@@ -109,13 +110,14 @@ pub(super) fn prepare(
 
 /// Put files into a prepared folder, and that in the place of the other one.
 pub(super) fn replace(
-    files: Vec<PendingFile>,
+    files: Vec<FileInSpace<FileSink>>,
     folder: ExistingFolder,
     prepared: PreparedFolder,
     removed: Vec<String>,
     options: SinkOptions,
-) -> Result<Placed, SinkError> {
-    let names: Vec<String> = files.iter().map(|file| file.name.clone()).chain(removed).collect();
+) -> SinkResult<Placed> {
+    let names = files.iter().map(|file| file.name.clone());
+    let names: Vec<PathBuf> = names.chain(removed.into_iter().map(PathBuf::from)).collect();
     fill(files, &prepared.fd)?;
     fchmod(&prepared.fd, prepared.mode).map_err(failed)?;
     let PreparedFolder { temp_name, fd, .. } = prepared;
@@ -132,7 +134,7 @@ pub(super) fn exchange(
     at: FileAt,
     before_removal: Option<BeforeRemoval>,
     options: SinkOptions,
-) -> Result<Placed, SinkError> {
+) -> SinkResult<Placed> {
     let dir = Arc::clone(&at.dir);
     let open = open_to_sync(&dir, options)?;
     let ours = FileId::any(&fstat(old).map_err(failed)?);
@@ -146,13 +148,14 @@ pub(super) fn exchange(
 
 /// Move what others have changed in the old folder since it was looked at to the new one; false if
 /// some of it cannot be moved.
-fn take_changes(old: &ExistingFolder, new: &OwnedFd, replaced: &[String]) -> bool {
+fn take_changes(old: &ExistingFolder, new: &OwnedFd, replaced: &[PathBuf]) -> bool {
     let stat = |dir: &OwnedFd, name: &OsStr| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     old.names().unwrap_or_default().iter().all(|name| {
-        let is_replaced = replaced.iter().any(|it| **it == **name);
-        let (was, is) = (stat(&old.fd, name), stat(new, name));
-        let is_kept =
-            matches!((was, is), (Ok(was), Ok(is)) if FileId::any(&was) == FileId::any(&is));
+        let is_replaced = replaced.iter().any(|it| it == name);
+        let is_kept = matches!(
+            (stat(&old.fd, name), stat(new, name)),
+            (Ok(was), Ok(is)) if FileId::any(&was) == FileId::any(&is)
+        );
         is_replaced || is_kept || renameat(&old.fd, name, new, name).is_ok()
     })
 }
@@ -162,7 +165,8 @@ impl PreparedFolder {
     fn take_rights(&self, stat: &Stat, old: &OwnedFd) -> bool {
         let Ok(ours) = fstat(&self.fd) else { return false };
         if (ours.st_uid, ours.st_gid) != (stat.st_uid, stat.st_gid) {
-            let (owner, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
+            let owner = Uid::from_raw(stat.st_uid);
+            let group = Gid::from_raw(stat.st_gid);
             if fchown(&self.fd, Some(owner), Some(group)).is_err() {
                 return false;
             }
@@ -191,7 +195,6 @@ fn stands_there(folder: &ExistingFolder, dir: &OwnedFd, name: &OsStr) -> Option<
     (FileId::any(&there) == FileId::any(&ours)).then_some(ours)
 }
 
-/// Whether the file system exchanges two folders.
 fn exchanges(dir: &Arc<OwnedFd>) -> bool {
     let mode = Mode::from_raw_mode(0o700);
     let (Ok((one, _)), Ok((other, _))) =
@@ -202,7 +205,6 @@ fn exchanges(dir: &Arc<OwnedFd>) -> bool {
     os::exchange(dir, one.name(), dir, other.name()).is_ok()
 }
 
-/// Make a folder with a temporary name.
 pub(super) fn make(
     dir: &Arc<OwnedFd>,
     kind: TempKind,
@@ -215,8 +217,8 @@ pub(super) fn make(
     Ok((temp_name, Arc::new(folder)))
 }
 
-fn fill(files: Vec<PendingFile>, folder: &Arc<OwnedFd>) -> Result<(), SinkError> {
-    files.into_iter().try_for_each(|PendingFile { sink, name, .. }| {
+fn fill(files: Vec<FileInSpace<FileSink>>, folder: &Arc<OwnedFd>) -> SinkResult<()> {
+    files.into_iter().try_for_each(|FileInSpace { sink, name, .. }| {
         sink.commit_as(&FileAt { dir: Arc::clone(folder), name: name.into(), old_mode: None })
     })
 }

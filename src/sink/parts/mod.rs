@@ -24,7 +24,7 @@
 //!    that has its name is complete. From here on it is reached by an open descriptor, never by its
 //!    name, so that the folder of a later job is not mistaken for it. Temporary names tell the output:
 //!    whoever made the folder, completes or discards the job removes what killed runs left
-//!    (`create`). Each is renamed before, so that its owner, if it lives, cannot put it in place half
+//!    (`remove_leftovers`). Each is renamed before, so that its owner, if it lives, cannot put it in place half
 //!    removed: the owner's own rename fails, and it begins again.
 //! 2. **Compare.** Whoever finds a folder reads `job`. One of another job is refused. A folder
 //!    without `job` is what was left when a run ended during step 8: it is removed, and 1 begins
@@ -117,7 +117,7 @@
 //! **What it does not do:** two runs with `--force` are two jobs where the first is over and its output
 //! was changed since: a duplicate that has not looked at the folder by then begins anew, and all its
 //! parts together would replace the output.
-
+//!
 //! **An output that is a folder** (of Zarr) goes the same steps, with a folder `data`, which several things are
 //! simpler for:
 //! - *3, 4:* its files are written under temporary names in the folder of the job, brought to the disk, and linked
@@ -131,36 +131,29 @@
 
 use std::path::Path;
 
-use create::remove_leftovers;
-use folder::{Folder, any_output_at, part_of_name};
+use folder::{Folder, any_output_at, part_of_name, remove_leftovers};
 
-use super::SinkError;
+use super::SinkResult;
 
-mod create;
-mod finish;
 mod folder;
+mod output;
+mod record;
 mod sink;
-mod writer;
 
-pub use finish::{Look, Unchanged};
-pub use folder::{Fingerprint, InputId, JobRecord, MAX_PARTS, Part};
-pub use sink::{Begun, FixedFrame, PartSink, PartSize};
+pub use output::{Look, PartJob, Unchanged};
+pub use record::{Fingerprint, InputId, JobRecord, MAX_PARTS};
+pub use sink::{Begun, FixedFrame};
 
 /// How far the parts of an output are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartsStatus {
-    /// How many there are.
     pub count: u64,
     /// The numbers of those that are not complete, ascending.
     pub missing: Vec<u64>,
 }
 
 /// How far the parts of the output at `path` are; `None` where none are begun. Lists the folder.
-///
-/// # Errors
-/// [`PartsError::NotAFile`], [`PartsError::Damaged`], [`PartsError::Spoiled`]; the operating
-/// system's errors.
-pub fn status(path: &Path) -> Result<Option<PartsStatus>, SinkError> {
+pub fn status(path: &Path) -> SinkResult<Option<PartsStatus>> {
     let Some(folder) = Folder::open(&any_output_at(path)?)? else { return Ok(None) };
     let Some(job) = folder.job()? else { return Ok(None) };
     folder.check_unspoiled()?;
@@ -173,10 +166,7 @@ pub fn status(path: &Path) -> Result<Option<PartsStatus>, SinkError> {
 }
 
 /// Remove what was begun of the output at `path`; false where nothing was.
-///
-/// # Errors
-/// [`PartsError::NotAFile`]; the operating system's errors.
-pub fn discard(path: &Path) -> Result<bool, SinkError> {
+pub fn discard(path: &Path) -> SinkResult<bool> {
     let entry = any_output_at(path)?;
     remove_leftovers(&entry);
     match Folder::open(&entry)? {
@@ -188,28 +178,21 @@ pub fn discard(path: &Path) -> Result<bool, SinkError> {
 /// Why a part cannot be written, besides what keeps any output from being written.
 #[derive(Debug, thiserror::Error)]
 pub enum PartsError {
-    /// The parts that were begun belong to another job.
     #[error("parts of another job are begun for it: {0}")]
     OtherJob(Difference),
-    /// Somebody discarded the job while this part ran.
     #[error("its parts were discarded while this one was being written")]
     Discarded,
-    /// An input changed while this part was made from it.
     #[error("changed while a part of the output was made from it")]
     InputChanged,
-    /// An input changed while parts were written, as one of them found.
     #[error("an input changed while its parts were written, which may hold bytes of both versions")]
     Spoiled,
-    /// The output is no regular file.
     #[error("parts can only be written to a file")]
     NotAFile,
     /// Parts replace no folder, which no call of the system does at once with what others may write.
     #[error("is a folder that is not empty, and parts replace none: remove it first")]
     FolderExists,
-    /// A file of the job holds what no run of this program writes.
     #[error("{0} of its parts is damaged")]
     Damaged(String),
-    /// The name of a record is taken, and the record cannot be seen.
     #[error("{0} of its parts exists, but does not appear on this machine")]
     Invisible(String),
 }
@@ -217,32 +200,16 @@ pub enum PartsError {
 /// In what two jobs differ.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Difference {
-    /// In the number of parts.
     #[error("it is cut into {theirs} parts there, and into {ours} here")]
-    Parts {
-        /// The parts of the job that was begun.
-        theirs: u64,
-        /// The parts of this job.
-        ours: u64,
-    },
-    /// In the version of the program, or of the protocol.
+    Parts { theirs: u64, ours: u64 },
     #[error("version {theirs} began them, and this is version {ours}")]
-    Version {
-        /// The version that began the job.
-        theirs: String,
-        /// The version of this job.
-        ours: String,
-    },
-    /// In the number of inputs, or in their names.
+    Version { theirs: String, ours: String },
     #[error("they are of other inputs")]
     Inputs,
-    /// In the size of an input, or in the time of its last change.
     #[error("the input {0} had another size or another time of last change")]
     Input(String),
-    /// In bytes of an input, whose size and time are those of the other.
     #[error("the input {0} had the same size and time of last change, but other content")]
     Content(String),
-    /// In something else.
     #[error("the index, or another flag that changes the output, is another one")]
     Work,
 }

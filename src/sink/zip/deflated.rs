@@ -18,9 +18,8 @@ use crc32fast::Hasher;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
-use super::super::end_within;
 use super::{LOCAL, MemberHeader, Method, ZipLayout, write_directory};
-use crate::sink::{Draft, Old, Placed, Sink, SinkError, WriteOrder};
+use crate::sink::{Draft, Old, Placed, Sink, SinkError, SinkResult, WriteOrder, end_within};
 
 /// How many bytes are deflated at a time.
 const DEFLATED_AT_ONCE: usize = 1 << 18;
@@ -65,13 +64,7 @@ struct OpenMember {
 
 impl DeflatedZipSink {
     /// Write an archive to `inner`, which must be created without a length.
-    ///
-    /// # Errors
-    /// [`SinkError::OutOfOrder`] if `inner` is sequential and the layout is not made for that.
-    pub fn new(
-        inner: Box<dyn Draft>,
-        layout: Arc<ZipLayout>,
-    ) -> Result<DeflatedZipSink, SinkError> {
+    pub fn new(inner: Box<dyn Draft>, layout: Arc<ZipLayout>) -> SinkResult<DeflatedZipSink> {
         layout.check_order(inner.as_ref())?;
         Ok(DeflatedZipSink { inner, layout, state: Mutex::default() })
     }
@@ -82,7 +75,7 @@ impl DeflatedZipSink {
     }
 
     /// End the members before member `number`, and begin those up to it.
-    fn advance(&self, state: &mut DeflateState, number: usize) -> Result<(), SinkError> {
+    fn advance(&self, state: &mut DeflateState, number: usize) -> SinkResult<()> {
         loop {
             let current = state.done.len();
             if let Some(open) = state.open.take_if(|_| current < number) {
@@ -95,8 +88,9 @@ impl DeflatedZipSink {
         }
     }
 
-    fn begin(&self, state: &mut DeflateState) -> Result<(), SinkError> {
-        let (number, start) = (state.done.len(), state.written);
+    fn begin(&self, state: &mut DeflateState) -> SinkResult<()> {
+        let number = state.done.len();
+        let start = state.written;
         let member = self.layout.member(number);
         if self.layout.forward {
             // the header is written before the deflated size is known, so both sizes are 0
@@ -107,7 +101,8 @@ impl DeflatedZipSink {
             state.written += LOCAL + member.name.len() as u64;
         }
         let encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-        let (crc, block) = (Hasher::new(), Vec::with_capacity(DEFLATED_AT_ONCE));
+        let crc = Hasher::new();
+        let block = Vec::with_capacity(DEFLATED_AT_ONCE);
         let open =
             state.open.insert(OpenMember { start, taken: 0, stored: 0, crc, block, encoder });
         self.deflate(&mut state.written, open, member.head)
@@ -119,7 +114,7 @@ impl DeflatedZipSink {
         written: &mut u64,
         open: &mut OpenMember,
         mut bytes: &[u8],
-    ) -> Result<(), SinkError> {
+    ) -> SinkResult<()> {
         open.crc.update(bytes);
         while !bytes.is_empty() {
             let (now, later) = bytes.split_at(bytes.len().min(DEFLATED_AT_ONCE - open.block.len()));
@@ -137,7 +132,7 @@ impl DeflatedZipSink {
         Ok(())
     }
 
-    fn end(&self, state: &mut DeflateState, open: OpenMember) -> Result<(), SinkError> {
+    fn end(&self, state: &mut DeflateState, open: OpenMember) -> SinkResult<()> {
         let OpenMember { start, taken, mut stored, crc, block, mut encoder } = open;
         let number = state.done.len();
         let len = self.layout.member(number).data_len();
@@ -159,7 +154,7 @@ impl DeflatedZipSink {
     }
 
     /// Write the next bytes of the archive.
-    fn append(&self, written: &mut u64, bytes: &[u8]) -> Result<(), SinkError> {
+    fn append(&self, written: &mut u64, bytes: &[u8]) -> SinkResult<()> {
         self.inner.write_at(*written, bytes)?;
         *written += bytes.len() as u64;
         Ok(())
@@ -175,15 +170,15 @@ impl Sink for DeflatedZipSink {
         self.inner.is_atomic()
     }
 
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()> {
         let found = self.layout.find(offset).filter(|_| !bytes.is_empty());
         let Some(number) = found else { return Ok(()) };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
         self.advance(state, number)?;
         let data = self.layout.member(number).data;
-        let (count, len) = (bytes.len() as u64, data.end);
-        end_within(offset, count, len)?;
+        let count = bytes.len() as u64;
+        end_within(offset, count, data.end)?;
         let DeflateState { written, done, open } = state;
         match open {
             Some(open) if done.len() == number && data.start + open.taken == offset => {
@@ -192,7 +187,7 @@ impl Sink for DeflatedZipSink {
             }
             open => {
                 let taken = open.as_ref().map_or(0, |open| open.taken);
-                let expected = self.layout.data().nth(done.len()).unwrap_or(len) + taken;
+                let expected = self.layout.data().nth(done.len()).unwrap_or(data.end) + taken;
                 Err(SinkError::OutOfOrder { expected, offset })
             }
         }
@@ -200,20 +195,20 @@ impl Sink for DeflatedZipSink {
 }
 
 impl Draft for DeflatedZipSink {
-    fn seal(&mut self) -> Result<(), SinkError> {
+    fn seal(&mut self) -> SinkResult<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.advance(&mut state, self.layout.count())?;
         let records = state.done.iter().enumerate().map(|(number, done)| self.record(number, done));
-        write_directory(self.inner.as_ref(), records, state.written)?;
+        write_directory(&|at, bytes| self.inner.write_at(at, bytes), records, state.written)?;
         drop(state);
         self.inner.seal()
     }
 
-    fn park(&mut self) -> Result<(), SinkError> {
+    fn park(&mut self) -> SinkResult<()> {
         self.inner.park()
     }
 
-    fn place(self: Box<Self>, old: Old) -> Result<Placed, SinkError> {
+    fn place(self: Box<Self>, old: Old) -> SinkResult<Placed> {
         self.inner.place(old)
     }
 }

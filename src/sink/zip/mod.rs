@@ -12,7 +12,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Draft, Sink, SinkError, WriteOrder};
+use super::{Draft, SinkError, SinkResult, WriteOrder};
 
 mod deflated;
 mod stored;
@@ -112,7 +112,7 @@ impl ZipLayout {
     }
 
     /// Refuse an archive whose bytes come in another order than a sink takes them.
-    fn check_order(&self, inner: &dyn Draft) -> Result<(), SinkError> {
+    fn check_order(&self, inner: &dyn Draft) -> SinkResult<()> {
         match inner.order() {
             WriteOrder::Ascending if !self.forward => {
                 Err(SinkError::OutOfOrder { expected: 0, offset: self.bytes() })
@@ -264,18 +264,23 @@ impl MemberHeader<'_> {
 /// How much of a directory is written at a time, in bytes.
 const PIECE: usize = 256 << 10;
 
+/// Writes bytes at a position of an archive.
+pub(super) type WriteAt<'a> = dyn Fn(u64, &[u8]) -> SinkResult<()> + 'a;
+
 /// Write the central directory, which begins at byte `start` of the archive, with its end records.
 pub(super) fn write_directory<'a>(
-    archive: &dyn Sink,
+    write: &WriteAt<'_>,
     records: impl Iterator<Item = MemberHeader<'a>>,
     start: u64,
-) -> Result<(), SinkError> {
-    let (mut bytes, mut count, mut at) = (Vec::new(), 0u64, start);
+) -> SinkResult<()> {
+    let mut bytes = Vec::new();
+    let mut count = 0u64;
+    let mut at = start;
     for record in records {
         record.entry(&mut bytes);
         count += 1;
         if bytes.len() >= PIECE {
-            archive.write_at(at, &bytes)?;
+            write(at, &bytes)?;
             at += bytes.len() as u64;
             bytes.clear();
         }
@@ -302,7 +307,7 @@ pub(super) fn write_directory<'a>(
         put32(&mut bytes, value.min(0xffff_ffff) as u32);
     }
     put16(&mut bytes, 0);
-    archive.write_at(at, &bytes)
+    write(at, &bytes)
 }
 
 fn put16(bytes: &mut Vec<u8>, value: u16) {

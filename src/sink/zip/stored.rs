@@ -14,15 +14,13 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::super::end_within;
-use super::{LOCAL, MemberHeader, Method, ZipLayout, ZipMember, write_directory};
+use super::{LOCAL, MemberHeader, Method, WriteAt, ZipLayout, ZipMember, write_directory};
 use crate::crc::PiecesCrc;
-use crate::sink::{Draft, Old, Placed, Sink, SinkError, WriteOrder};
+use crate::sink::{Draft, Old, Placed, Sink, SinkResult, WriteOrder, end_within};
 
 /// An archive that is being written.
 pub struct ZipSink {
     inner: Box<dyn Draft>,
-    layout: Arc<ZipLayout>,
     crcs: MemberCrcs,
     /// How many members are begun: everything before their data is written.
     begun: Mutex<usize>,
@@ -30,54 +28,9 @@ pub struct ZipSink {
 
 impl ZipSink {
     /// Write an archive of [`ZipLayout::bytes`] bytes to `inner`.
-    ///
-    /// # Errors
-    /// [`SinkError::OutOfOrder`] if `inner` is sequential and the layout is not made for that.
-    pub fn new(inner: Box<dyn Draft>, layout: Arc<ZipLayout>) -> Result<ZipSink, SinkError> {
+    pub fn new(inner: Box<dyn Draft>, layout: Arc<ZipLayout>) -> SinkResult<ZipSink> {
         layout.check_order(inner.as_ref())?;
-        let crcs = MemberCrcs::new(&layout);
-        crcs.add_heads();
-        Ok(ZipSink { inner, layout, crcs, begun: Mutex::new(0) })
-    }
-
-    /// Take data as written whose CRCs are these: each the number of a member and its sum.
-    pub(in crate::sink) fn count_written(&self, sums: &[(usize, u32)]) {
-        sums.iter().for_each(|&(member, crc)| self.crcs.add(member, crc));
-    }
-
-    /// The header fields of a member; the CRC is final once all its bytes are written.
-    fn record(&self, number: usize) -> MemberHeader<'_> {
-        MemberHeader { crc: self.crcs.get(number), ..self.layout.header(number, Method::Stored) }
-    }
-
-    /// The bytes before a member's data.
-    fn header_bytes(&self, number: usize) -> Vec<u8> {
-        let ZipMember { name, head, start, data } = self.layout.member(number);
-        let record = match self.layout.forward {
-            true => self.layout.header(number, Method::Stored),
-            false => self.record(number),
-        };
-        let padding = data.start - start - head.len() as u64 - LOCAL - name.len() as u64;
-        let mut bytes = record.local(padding as u16);
-        bytes.extend(head);
-        bytes
-    }
-
-    /// Write the headers before the data of member `number`, and the descriptors of the members
-    /// before it. With `number` past the last member: everything but the directory.
-    fn advance(&self, begun: &mut usize, number: usize) -> Result<(), SinkError> {
-        while *begun <= number {
-            if let Some(last) = begun.checked_sub(1) {
-                let end = self.layout.member(last).data.end;
-                self.inner.write_at(end, &self.record(last).descriptor())?;
-            }
-            if *begun < self.layout.count() {
-                let start = self.layout.member(*begun).start;
-                self.inner.write_at(start, &self.header_bytes(*begun))?;
-            }
-            *begun += 1;
-        }
-        Ok(())
+        Ok(ZipSink { inner, crcs: MemberCrcs::with_heads(&layout), begun: Mutex::new(0) })
     }
 }
 
@@ -90,18 +43,19 @@ impl Sink for ZipSink {
         self.inner.is_atomic()
     }
 
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()> {
         let Some(number) = self.crcs.add_bytes(offset, bytes)? else {
             return Ok(());
         };
         if self.order() == WriteOrder::Ascending {
             let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-            self.advance(&mut begun, number)?;
+            let write = |at, bytes: &[u8]| self.inner.write_at(at, bytes);
+            self.crcs.write_headers(&mut begun, number, &write)?;
         }
         self.inner.write_at(offset, bytes)
     }
 
-    fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
+    fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {
         self.inner.settle(range, wait)
     }
 
@@ -111,21 +65,18 @@ impl Sink for ZipSink {
 }
 
 impl Draft for ZipSink {
-    fn seal(&mut self) -> Result<(), SinkError> {
+    fn seal(&mut self) -> SinkResult<()> {
         // a sink of any order has written no header yet: this writes all of them
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        self.advance(&mut begun, self.layout.count())?;
-        drop(begun);
-        let records = (0..self.layout.count()).map(|number| self.record(number));
-        write_directory(self.inner.as_ref(), records, self.layout.end)?;
+        let begun = self.begun.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.crcs.write_rest(begun, &|at, bytes| self.inner.write_at(at, bytes))?;
         self.inner.seal()
     }
 
-    fn park(&mut self) -> Result<(), SinkError> {
+    fn park(&mut self) -> SinkResult<()> {
         self.inner.park()
     }
 
-    fn place(self: Box<Self>, old: Old) -> Result<Placed, SinkError> {
+    fn place(self: Box<Self>, old: Old) -> SinkResult<Placed> {
         self.inner.place(old)
     }
 }
@@ -144,12 +95,14 @@ impl MemberCrcs {
         MemberCrcs { layout: Arc::clone(layout), sums }
     }
 
-    /// Add the first bytes of each member, which are not written by the caller.
-    pub(super) fn add_heads(&self) {
-        for (number, sum) in self.sums.iter().enumerate() {
-            let member = self.layout.member(number);
+    /// The first bytes of each member, which are not written by the caller.
+    pub(in crate::sink) fn with_heads(layout: &Arc<ZipLayout>) -> MemberCrcs {
+        let crcs = MemberCrcs::new(layout);
+        for (number, sum) in crcs.sums.iter().enumerate() {
+            let member = layout.member(number);
             sum.add(member.head, member.data_len());
         }
+        crcs
     }
 
     /// Add bytes of data at a position of the archive: the number of their member; `None` for no
@@ -158,7 +111,7 @@ impl MemberCrcs {
         &self,
         offset: u64,
         bytes: &[u8],
-    ) -> Result<Option<usize>, SinkError> {
+    ) -> SinkResult<Option<usize>> {
         let found = self.layout.find(offset).filter(|_| !bytes.is_empty());
         let Some(number) = found else { return Ok(None) };
         let len = self.layout.member(number).data.end;
@@ -167,21 +120,69 @@ impl MemberCrcs {
         Ok(Some(number))
     }
 
-    /// Add what another process counted.
-    pub(super) fn add(&self, member: usize, crc: u32) {
+    /// Add what another process counted of a member.
+    pub(in crate::sink) fn add(&self, member: usize, crc: u32) {
         if let Some(sum) = self.sums.get(member) {
             sum.add_sum(crc);
         }
-    }
-
-    /// The CRC of a member.
-    pub(super) fn get(&self, member: usize) -> u32 {
-        self.sums[member].get()
     }
 
     /// The members with a CRC other than 0, and their CRCs.
     pub(in crate::sink) fn sums(&self) -> Vec<(usize, u32)> {
         let all = self.sums.iter().map(PiecesCrc::get).enumerate();
         all.filter(|(_, crc)| *crc != 0).collect()
+    }
+
+    /// The header fields of a member; the CRC is final once all its bytes were added.
+    fn record(&self, number: usize) -> MemberHeader<'_> {
+        let header = self.layout.header(number, Method::Stored);
+        MemberHeader { crc: self.sums[number].get(), ..header }
+    }
+
+    /// The bytes before a member's data.
+    fn header_bytes(&self, number: usize) -> Vec<u8> {
+        let ZipMember { name, head, start, data } = self.layout.member(number);
+        let record = if self.layout.forward {
+            self.layout.header(number, Method::Stored)
+        } else {
+            self.record(number)
+        };
+        let padding = data.start - start - head.len() as u64 - LOCAL - name.len() as u64;
+        let mut bytes = record.local(padding as u16);
+        bytes.extend(head);
+        bytes
+    }
+
+    /// Write the headers before the data of member `number`, and the descriptors of the members
+    /// before it. With `number` past the last member: everything but the directory.
+    fn write_headers(
+        &self,
+        begun: &mut usize,
+        number: usize,
+        write: &WriteAt<'_>,
+    ) -> SinkResult<()> {
+        while *begun <= number {
+            if let Some(last) = begun.checked_sub(1) {
+                let end = self.layout.member(last).data.end;
+                write(end, &self.record(last).descriptor())?;
+            }
+            if *begun < self.layout.count() {
+                let start = self.layout.member(*begun).start;
+                write(start, &self.header_bytes(*begun))?;
+            }
+            *begun += 1;
+        }
+        Ok(())
+    }
+
+    /// Write all that is not data, from the headers of member `begun` on.
+    pub(in crate::sink) fn write_rest(
+        &self,
+        begun: &mut usize,
+        write: &WriteAt<'_>,
+    ) -> SinkResult<()> {
+        self.write_headers(begun, self.layout.count(), write)?;
+        let records = (0..self.layout.count()).map(|number| self.record(number));
+        write_directory(write, records, self.layout.end)
     }
 }

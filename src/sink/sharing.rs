@@ -26,11 +26,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{fstatvfs, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::SinkError;
+use super::{SinkError, SinkResult};
 use crate::os;
 use crate::os::clone_range;
 
-/// What could not be done.
 pub(super) const COPYING: &str = "cannot be copied";
 
 /// Buffer size in bytes for copying by read and write.
@@ -42,9 +41,7 @@ const MAX_RANGE: u64 = 64 << 20;
 /// Bytes of a file that another one has from position `at` on; what is before them there is not copied.
 #[derive(Debug)]
 pub struct CopiedRange<'a> {
-    /// The file.
     pub file: &'a File,
-    /// The bytes of it.
     pub range: Range<u64>,
     /// Where the first of them comes to stand.
     pub at: u64,
@@ -56,7 +53,6 @@ impl<'a> CopiedRange<'a> {
         CopiedRange { file, range: 0..len, at: 0 }
     }
 
-    /// How long the copy is, in bytes.
     pub(super) fn len(&self) -> u64 {
         self.place(self.range.end)
     }
@@ -73,14 +69,7 @@ impl<'a> CopiedRange<'a> {
 }
 
 /// Make the empty file `to` a copy of a range of another. `copied` is told how many more bytes are done.
-///
-/// # Errors
-/// [`SinkError::OriginalTruncated`] if the file is shorter than the range, [`SinkError::Os`].
-pub(super) fn copy_file(
-    from: &CopiedRange<'_>,
-    to: &File,
-    copied: &dyn Fn(u64),
-) -> Result<(), SinkError> {
+pub(super) fn copy_file(from: &CopiedRange<'_>, to: &File, copied: &dyn Fn(u64)) -> SinkResult<()> {
     let outcome = copy_all(from, to, copied);
     // reported first: the part that was cut off looked like a hole, or like another error
     if from.file.metadata().map_err(SinkError::os(COPYING))?.len() < from.range.end {
@@ -97,12 +86,10 @@ fn copy_all(from: &CopiedRange<'_>, to: &File, copied: &dyn Fn(u64)) -> io::Resu
     }
     retry_on_intr(|| ftruncate(to, from.len()))?;
     let blocks = whole_blocks(range, at, block_bytes(to));
-    let cloned = !is_whole && !blocks.is_empty();
-    let shared =
-        match cloned && os::clone_range(file, &blocks, to, from.place(blocks.start)).is_ok() {
-            true => blocks,
-            false => range.start..range.start,
-        };
+    let can_share = !is_whole && !blocks.is_empty();
+    let is_shared =
+        can_share && os::clone_range(file, &blocks, to, from.place(blocks.start)).is_ok();
+    let shared = if is_shared { blocks } else { range.start..range.start };
     copied(shared.end - shared.start);
     copy_data(from, range.start..shared.start, to, copied)?;
     copy_data(from, shared.end..range.end, to, copied)
@@ -213,10 +200,8 @@ pub(super) fn block_bytes(file: &File) -> u64 {
 fn whole_blocks(range: &Range<u64>, at: u64, block: u64) -> Range<u64> {
     let start = range.start.checked_next_multiple_of(block).unwrap_or(u64::MAX);
     let end = range.end / block * block;
-    match range.start % block == at % block && start < end {
-        true => start..end,
-        false => range.start..range.start,
-    }
+    let is_aligned = range.start % block == at % block;
+    if is_aligned && start < end { start..end } else { range.start..range.start }
 }
 
 /// How many bytes of a range of a file can be shared with another that has them at position `at`, in
@@ -232,18 +217,13 @@ pub fn shared_len(range: &Range<u64>, at: u64) -> u64 {
 pub(super) struct Space {
     /// What came of the allocation, once it was made or done without.
     made: OnceLock<rustix::io::Result<()>>,
-    /// The blocks of its file system, in bytes.
     block: OnceLock<u64>,
-    /// Whether sharing was tried in vain.
     refused: AtomicBool,
 }
 
 impl Space {
     /// Allocate it by `reserve`, unless that was done or blocks are shared.
-    pub(super) fn make(
-        &self,
-        reserve: impl FnOnce() -> rustix::io::Result<()>,
-    ) -> Result<(), SinkError> {
+    pub(super) fn make(&self, reserve: impl FnOnce() -> rustix::io::Result<()>) -> SinkResult<()> {
         let made = self.made.get_or_init(reserve);
         made.map_err(SinkError::os("cannot be made room for"))
     }
