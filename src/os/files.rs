@@ -106,12 +106,10 @@ pub fn raise_open_files() {
     }
 }
 
-/// How many files this process may have open at a time.
 pub(crate) fn open_file_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Whether an error says that the process has too many open files.
 pub fn is_too_many_open_files(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)
 }
@@ -122,7 +120,6 @@ pub fn is_too_many_open_files(error: &io::Error) -> bool {
 // inputs are opened in few places, whatever they are (tensors, lists, names of files); each tells it
 // here, and whoever writes to standard output asks.
 
-/// The name of the first input that is standard output.
 static READ: OnceLock<String> = OnceLock::new();
 
 /// Tell that an input was opened. An empty file is none: `> a.npy` has emptied it before.
@@ -148,7 +145,6 @@ fn note(stat: &Stat, name: impl FnOnce() -> String) {
     }
 }
 
-/// The input that is standard output, if one is.
 pub(crate) fn read_from_stdout() -> Option<&'static str> {
     READ.get().map(String::as_str)
 }

@@ -35,7 +35,6 @@ pub(crate) use super::other::{
     open_unnamed, populate, populate_to_write, reads_ahead, settle,
 };
 
-/// The path of an open directory, as far as it can be found out.
 pub(crate) fn path_of(dir: &OwnedFd) -> PathBuf {
     getpath(dir)
         .map_or_else(|_| PathBuf::new(), |path| OsString::from_vec(path.into_bytes()).into())
@@ -60,7 +59,6 @@ pub(crate) fn clone_over(from: &File, dir: impl AsFd, name: &str) -> Result<Owne
     })
 }
 
-/// Allocate space for a range of a file, which becomes as long as that.
 pub(crate) fn allocate(file: impl AsFd, range: Range<u64>) -> Result<()> {
     allocate_within(&file, range.clone())?;
     let len = u64::try_from(fstat(&file)?.st_size).unwrap_or(0);
@@ -95,12 +93,10 @@ fn last_error() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// Whether a file is on a file system of another machine.
 pub(crate) fn is_network(fd: impl AsFd) -> bool {
     fstatfs(fd).is_ok_and(|fs| fs.f_flags & libc::MNT_LOCAL as u32 == 0)
 }
 
-/// Whether a file is on a file system that keeps its files in memory.
 pub(crate) fn is_in_memory(fd: impl AsFd) -> bool {
     let is_tmpfs = |name: &[libc::c_char]| {
         name.iter().map(|&letter| letter as u8).take_while(|&letter| letter != 0).eq(*b"tmpfs")
@@ -108,14 +104,12 @@ pub(crate) fn is_in_memory(fd: impl AsFd) -> bool {
     fstatfs(fd).is_ok_and(|fs| is_tmpfs(&fs.f_fstypename))
 }
 
-/// Open a folder to ask what it is, unless another file system is mounted there.
 pub(crate) fn open_within_mount(dir: impl AsFd, name: &Path) -> Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = retry_on_intr(|| openat(&dir, name, flags, Mode::empty()))?;
     if fstat(&folder)?.st_dev == fstat(&dir)?.st_dev { Ok(folder) } else { Err(Errno::XDEV) }
 }
 
-/// Whether a name in a folder cannot be taken away: an immutable file, a place where one is mounted.
 pub(crate) fn is_fixed(dir: impl AsFd, name: &OsStr) -> bool {
     const FIXED: u32 = libc::UF_IMMUTABLE | libc::UF_APPEND | libc::SF_IMMUTABLE | libc::SF_APPEND;
     let Ok(stat) = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
@@ -136,7 +130,6 @@ pub(crate) fn advise_file(file: &File, range: Range<u64>, advice: Advice) {
     }
 }
 
-/// The number of this run of this machine's kernel; `None` where it does not tell.
 pub(crate) fn boot_id() -> Option<String> {
     let mut id = [0; 64];
     let mut len = id.len();

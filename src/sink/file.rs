@@ -193,7 +193,6 @@ impl FileSink {
         }
     }
 
-    /// Give it a temporary name, if it has none.
     fn give_temp_name(&mut self) -> io::Result<()> {
         if self.named.is_none() {
             let file = self.file()?;

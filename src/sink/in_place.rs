@@ -106,7 +106,6 @@ impl InPlaceFile {
         Hold::of(retry_on_intr(|| flock(&self.file, how)))
     }
 
-    /// The file, for reading its header.
     pub fn file(&self) -> &File {
         &self.file
     }

@@ -45,7 +45,6 @@ pub enum Old {
 #[derive(Default)]
 pub struct Placed {
     names: Vec<PlacedName>,
-    /// Folders that are to be brought to the disk.
     dirs: Vec<(Arc<OwnedFd>, OwnedFd)>,
 }
 
@@ -64,7 +63,6 @@ struct NewFile {
     kind: TempKind,
 }
 
-/// See [`PlacedName::before_removal`].
 pub(super) type BeforeRemoval = Box<dyn FnOnce() -> bool + Send>;
 
 impl Placed {
@@ -133,7 +131,6 @@ impl Placed {
         }
     }
 
-    /// Take away what stands under a name.
     pub(super) fn take_away(at: FileAt) -> io::Result<Placed> {
         let old = move_aside(&at, TempKind::File)?;
         Ok(Placed::one(PlacedName::taken_away(at, old)))

@@ -44,7 +44,6 @@ impl StreamSink {
         Ok(Self::new(fd, options))
     }
 
-    /// Open a special file by its name.
     pub(super) fn open(dir: &OwnedFd, name: &OsStr, options: SinkOptions) -> SinkResult<Self> {
         let failed = SinkError::os("cannot be opened");
         let mut flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -66,7 +65,6 @@ impl StreamSink {
         Self { file, options, position: Mutex::new(0), start }
     }
 
-    /// Write all of `bytes` by position, and count them.
     fn write_all_at(&self, start: u64, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let at = start.checked_add(offset).ok_or(ErrorKind::FileTooLarge)?;
         self.file.write_all_at(bytes, at)?;

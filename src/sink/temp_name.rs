@@ -45,7 +45,6 @@ pub(super) enum TempKind {
     Tree,
 }
 
-/// A temporary name that exists.
 #[derive(Clone, Debug)]
 struct Named {
     dir: Arc<OwnedFd>,
@@ -75,7 +74,6 @@ impl Named {
     }
 }
 
-/// Remove a folder, with all that lies in it and below.
 pub(super) fn remove_tree(dir: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
     empty_tree(dir, name);
     unlinkat(dir, name, AtFlags::REMOVEDIR)
@@ -154,7 +152,6 @@ impl TempName {
         self.named.kind.clone()
     }
 
-    /// Let the name stay.
     pub(super) fn leave(&self) {
         lock(&NAMES).remove(&self.name);
     }

@@ -23,7 +23,6 @@ use super::{
 };
 use crate::os::FileId;
 
-/// Sources, concatenated.
 #[derive(Default)]
 pub struct ConcatSource {
     files: Vec<Segment>,
@@ -37,7 +36,6 @@ pub struct ConcatSource {
 struct Segment {
     /// What errors call it, where it is one of several.
     name: Option<String>,
-    /// The offset of its first byte.
     start: u64,
     source: Arc<dyn Source>,
 }
@@ -173,10 +171,8 @@ impl Source for ConcatSource {
 // A checkpoint of thousands of shards is read so within any limit of descriptors. A file that was replaced
 // in the meantime is an error.
 
-/// How many files stay open.
 const OPEN: usize = 32;
 
-/// A file that is open.
 type OpenFile = (Option<FileId>, Arc<PreadSource>);
 
 /// The files that are open, the one that was read last behind the others.

@@ -19,13 +19,11 @@ use super::{FileRange, Forward, NO_WAIT, Reader, Source, SourceResult, checked_l
 /// A deflated range of a source, with what the archive declares of it.
 #[derive(Clone)]
 pub struct DeflatedRange {
-    /// The source of the compressed bytes.
     pub archive: Arc<dyn Source>,
     /// The range of the compressed bytes in the archive.
     pub range: Range<u64>,
     /// The number of inflated bytes.
     pub len: u64,
-    /// The CRC-32 of the inflated bytes.
     pub crc: u32,
 }
 

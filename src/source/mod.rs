@@ -166,7 +166,6 @@ pub trait Forward: Read {
     /// How many bytes have been read or skipped.
     fn position(&self) -> u64;
 
-    /// Skip `count` bytes.
     fn skip(&mut self, count: u64) -> SourceResult<()>;
 }
 

@@ -141,7 +141,6 @@ pub(super) fn open_regular(
     }
 }
 
-/// Bytes of a block of the sample.
 const SAMPLED_BYTES: u64 = 4096;
 
 /// Bytes at the beginning and blocks behind them, of a single file.
@@ -176,7 +175,6 @@ pub fn sample(path: &Path, files: usize, take: &mut dyn FnMut(&[u8])) -> io::Res
     Ok(found)
 }
 
-/// What is read of a file of that size.
 fn ranges(size: u64, files: u64) -> Vec<Range<u64>> {
     let share = |of_one: u64, least: u64| (of_one / files.max(1)).max(least);
     let head = share(HEAD, LEAST_HEAD).min(size);

@@ -29,7 +29,6 @@ pub struct PreadSource {
 }
 
 impl PreadSource {
-    /// Read `len` bytes of a file from byte `base` on.
     pub fn new(file: File, base: u64, len: u64) -> Self {
         // `base + len` must not overflow.
         Self { file, base, len: len.min(u64::MAX - base), reads_ahead: OnceLock::new() }

@@ -46,7 +46,6 @@ struct FileCloneRange {
     at: u64,
 }
 
-/// The number of that call.
 const FICLONERANGE: rustix::ioctl::Opcode = opcode::write::<FileCloneRange>(0x94, 13);
 
 /// Let `to` share the blocks of a range of `from`, from position `at` on.

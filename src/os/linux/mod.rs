@@ -74,7 +74,6 @@ pub(crate) fn is_network(fd: impl AsFd) -> bool {
     magic(fd).is_some_and(|magic| NETWORK.contains(&magic))
 }
 
-/// Whether a file is on a file system that keeps its files in memory.
 pub(crate) fn is_in_memory(fd: impl AsFd) -> bool {
     magic(fd).is_some_and(|magic| IN_MEMORY.contains(&magic))
 }

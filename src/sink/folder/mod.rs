@@ -185,7 +185,6 @@ fn replace(
     })
 }
 
-/// The place of a folder.
 #[derive(Debug)]
 pub(super) enum FolderPlace {
     /// A name in an open directory, where nothing stands.
@@ -232,7 +231,6 @@ impl FolderPlace {
         }
     }
 
-    /// The places of files of the folder `path`.
     fn entries<'a>(
         &self,
         path: &Path,

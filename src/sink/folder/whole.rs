@@ -34,7 +34,6 @@ fn failed<E: Into<std::io::Error>>(error: E) -> SinkError {
     SinkError::os("cannot be put in place")(error)
 }
 
-/// Put files into a folder that is not there yet.
 pub(super) fn place_new(
     files: Vec<FileInSpace<FileSink>>,
     at: FileAt,

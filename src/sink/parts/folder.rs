@@ -72,7 +72,6 @@ pub(super) fn output_at(path: &Path) -> SinkResult<FileAt> {
     }
 }
 
-/// Where the output at a path is, a file or a folder.
 pub(super) fn any_output_at(path: &Path) -> SinkResult<FileAt> {
     match output_at(path) {
         // one that ends with a slash need not be there
@@ -227,7 +226,6 @@ impl Folder {
         sync_dir(&self.dir).map_err(SinkError::os(RECORDING))
     }
 
-    /// A record that is known to exist.
     fn wait_for<T: DeserializeOwned>(&self, name: &str) -> SinkResult<T> {
         for _ in 0..INVISIBLE {
             if let Some(record) = self.read(name)? {
@@ -407,7 +405,6 @@ pub(super) fn open_own(
     }
 }
 
-/// Write a record to a new file, and bring it to the disk.
 fn write_record(mut file: File, record: &impl Serialize) -> SinkResult<()> {
     let bytes = serde_json::to_vec(record).map_err(|error| SinkError::Io(error.into()))?;
     if bytes.len() as u64 > MOST {
@@ -416,7 +413,6 @@ fn write_record(mut file: File, record: &impl Serialize) -> SinkResult<()> {
     file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(SinkError::Io)
 }
 
-/// Make a new file, to write.
 pub(super) fn create_own(dir: &OwnedFd, name: &str) -> OsResult<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(0o666);

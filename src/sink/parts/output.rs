@@ -31,7 +31,6 @@ use crate::sink::{Draft, SinkError, SinkOptions, SinkResult};
 /// [`PartsError::InputChanged`] in a [`SinkError::File`] that names it.
 pub type Unchanged = Arc<dyn Fn(Look) -> SinkResult<()> + Send + Sync>;
 
-/// How inputs are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// By what `stat` says, which a network file system may have from its memory.
@@ -67,7 +66,6 @@ pub(super) struct SharedOutput {
     pub(super) data: Option<FileId>,
 }
 
-/// The name of the record of which file is the output.
 const CHOSEN: &str = "chosen";
 
 const COPY: &str = "copy.";
@@ -300,7 +298,6 @@ impl SharedOutput {
         self.folder.chosen()?.ok_or_else(|| PartsError::Discarded.into())
     }
 
-    /// Remove a file that this process made, and that was not chosen.
     fn remove_copy(&self, file: &str) {
         if file != CLOSED {
             let _ = unlinkat(&self.folder.dir, file, AtFlags::empty());

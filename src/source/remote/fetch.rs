@@ -51,7 +51,6 @@ impl RemoteVersion {
 /// The beginning of a file that is opened.
 pub(super) enum Opening {
     Ranges(RemoteVersion, Vec<u8>),
-    /// The server sends it as a whole.
     Whole,
     /// The bucket is in another region.
     Region(String),
@@ -243,7 +242,6 @@ pub(super) fn fault(error: &Error, note: &SharedNote, is_known: bool) -> FetchFa
     })
 }
 
-/// The failures in a row.
 #[derive(Default)]
 struct Tries {
     count: u32,

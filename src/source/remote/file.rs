@@ -51,7 +51,6 @@ pub fn open_whole(address: &Address) -> Result<Opened, OpenError> {
     open_with(address, WHOLE_BYTES)
 }
 
-/// Open a file, and ask for so many of its first bytes.
 fn open_with(address: &Address, count: u64) -> Result<Opened, OpenError> {
     let network = Network::get()?;
     let (at, opening) = begin(&network, address, count)?;

@@ -58,7 +58,6 @@ pub fn traffic() -> Option<(u64, u64)> {
     Some((counters.requests.load(Ordering::Relaxed), counters.bytes.load(Ordering::Relaxed)))
 }
 
-/// The thread, and what it serves.
 pub(super) struct Network {
     pub(super) wire: Wire,
     shared: Arc<SharedState>,
@@ -87,7 +86,6 @@ struct NetworkState {
     /// Blocks that were read at both ends, likewise, and their bytes.
     passed: VecDeque<BlockKey>,
     passed_bytes: u64,
-    /// Bytes that blocks have, or will have.
     used: u64,
     running: usize,
     /// Where unannounced reads ended, and how much to ask for if they go on there.

@@ -194,7 +194,6 @@ fn azure() -> MicrosoftAzureBuilder {
     if signs { azure } else { azure.with_skip_signature(true) }
 }
 
-/// Whether this machine is one of that vendor's, by its firmware.
 fn is_machine_of(vendor: &str) -> bool {
     machine_vendor().is_some_and(|text| text.trim().starts_with(vendor))
 }
