@@ -26,6 +26,7 @@
 //! ```
 
 use std::cmp::Reverse;
+use std::convert::Infallible;
 use std::ops::Range;
 
 use crate::shape::MAX_NDIM;
@@ -142,6 +143,22 @@ impl Runs {
         let repeated = !self.axes.is_empty() && self.axes.iter().all(|axis| axis.stride == 0);
         let offset = self.offset as u64;
         repeated.then_some(offset..offset + self.run)
+    }
+
+    /// The range of bytes that they lie in, of a file.
+    pub(crate) fn file_bounds(&self) -> Range<u64> {
+        let bounds = self.byte_bounds();
+        bounds.start as u64..bounds.end as u64
+    }
+
+    /// The boxes that hold a range of the dense bytes, in their order.
+    pub(crate) fn boxes(&self, range: Range<u64>) -> Vec<Runs> {
+        let mut boxes = Vec::new();
+        let Ok(()) = self.split(range, &mut |part| {
+            boxes.push(part);
+            Ok::<_, Infallible>(())
+        });
+        boxes
     }
 
     /// Call `visit` with the boxes that hold a range of the dense bytes, in their order.

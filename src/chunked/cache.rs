@@ -20,17 +20,10 @@ pub(super) struct Cache {
     filled: AtomicU64,
 }
 
-/// A decoded chunk; none yet where a worker decodes it, or failed to.
 type ChunkSlot = Arc<Mutex<Option<Arc<ChunkBytes>>>>;
 
 /// The elements of a chunk, in memory that others are decoded in afterwards.
-pub(super) struct ChunkBytes(Vec<u8>);
-
-impl ChunkBytes {
-    pub(super) fn new(elements: Vec<u8>) -> ChunkBytes {
-        ChunkBytes(elements)
-    }
-}
+pub(super) struct ChunkBytes(pub(super) Vec<u8>);
 
 impl Deref for ChunkBytes {
     type Target = [u8];
@@ -55,7 +48,6 @@ struct DecodedChunks {
 }
 
 impl Cache {
-    /// Keep chunks of [`CACHE_BYTES`].
     pub(super) fn of_last() -> Cache {
         Cache::new(CACHE_BYTES)
     }
@@ -104,7 +96,6 @@ impl Cache {
         self.lock().bytes.saturating_add(bytes) <= CACHE_BYTES
     }
 
-    /// Let go of a chunk.
     pub(super) fn let_go(&self, at: &[u64]) {
         let mut chunks = self.lock();
         chunks.slots.remove(at);
@@ -129,14 +120,13 @@ impl Cache {
         self.fill(at, &mut slot, decode)
     }
 
-    /// Decode a chunk to its place.
     fn fill(
         &self,
         at: &[u64],
         place: &mut Option<Arc<ChunkBytes>>,
         decode: impl FnOnce() -> Result<Vec<u8>, SourceError>,
     ) -> Result<Arc<ChunkBytes>, SourceError> {
-        let chunk = Arc::new(ChunkBytes::new(decode()?));
+        let chunk = Arc::new(ChunkBytes(decode()?));
         *place = Some(Arc::clone(&chunk));
         self.lock().keep(at, chunk.len() as u64, self.most);
         Ok(chunk)

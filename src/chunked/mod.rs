@@ -69,8 +69,8 @@ impl Chunked {
         let bytes = byte_count(shape, item.checked_mul(8)?)?;
         let strides = contiguous_strides(shape, item, Order::C)?;
         let fits = chunks.chunk_shape().len() == shape.len() && !chunks.chunk_shape().contains(&0);
-        let (shape, used) = (shape.to_vec(), shape.to_vec());
-        fits.then_some(Chunked { chunks, shape, strides, item, bytes, used })
+        let shape = shape.to_vec();
+        fits.then_some(Chunked { chunks, used: shape.clone(), shape, strides, item, bytes })
     }
 
     /// The same elements, of which only those up to the last ones that runs of positions touch along each axis
@@ -94,7 +94,6 @@ impl Chunked {
         lens.map(|(len, chunk)| len.min(chunk)).product::<u64>() * self.item
     }
 
-    /// The index of the element at a position along each axis.
     fn index(&self, position: u64) -> Vec<u64> {
         let lens = self.shape.iter().rev().copied();
         let mut index: Vec<u64> = unravel_index(lens, position / self.item).collect();
@@ -158,7 +157,7 @@ impl Chunked {
             let chunk = match cache {
                 None => {
                     let needed = inside.byte_bounds().end as u64;
-                    Arc::new(ChunkBytes::new(self.decode(&at, needed, source)?))
+                    Arc::new(ChunkBytes(self.decode(&at, needed, source)?))
                 }
                 Some(cache) => cache.get(&at, || self.decode(&at, u64::MAX, source))?,
             };
@@ -189,7 +188,6 @@ impl Chunked {
         })
     }
 
-    /// The chunks that runs of positions touch.
     fn touched<'a>(&'a self, runs: &'a Runs) -> Touched<'a> {
         let steps = self.steps(runs);
         let cells = CellBoxes::new(&steps, &vec![1; steps.len()]);
@@ -213,7 +211,6 @@ impl Chunked {
         })
     }
 
-    /// The positions of all elements.
     fn all(&self) -> Runs {
         let axes = self.shape.iter().zip(&self.strides);
         let axes = axes.map(|(&len, &stride)| Axis { len, stride });
@@ -246,7 +243,6 @@ impl Chunked {
         last.zip(&strides).map(|(at, stride)| at * stride.unsigned_abs()).sum::<u64>() + self.item
     }
 
-    /// The shape of a chunk.
     fn shape_of(&self, at: &[u64]) -> Vec<u64> {
         let lens = self.shape.iter().zip(self.chunks.chunk_shape());
         at.iter().zip(lens).map(|(at, (len, chunk))| (*chunk).min(len - at * chunk)).collect()
@@ -258,17 +254,14 @@ impl Chunked {
         let whole = shape.iter().product::<u64>() * self.item;
         let needed = needed.min(self.used_of(at, &shape));
         let chunk = self.chunks.decode(at, needed, source)?;
-        match (needed.min(whole)..=whole).contains(&(chunk.len() as u64)) {
-            true => Ok(chunk),
-            false => Err(SourceError::Chunk {
-                at: AsTuple(at).to_string(),
-                reason: "it has another number of elements".to_owned(),
-            }),
+        if !(needed.min(whole)..=whole).contains(&(chunk.len() as u64)) {
+            let reason = "it has another number of elements".to_owned();
+            return Err(SourceError::Chunk { at: AsTuple(at).to_string(), reason });
         }
+        Ok(chunk)
     }
 }
 
-/// The chunks that runs of positions touch.
 struct Touched<'a> {
     chunked: &'a Chunked,
     runs: &'a Runs,
@@ -278,7 +271,6 @@ struct Touched<'a> {
 
 /// What runs of positions take of a chunk.
 struct TouchedChunk {
-    /// The chunk.
     at: Vec<u64>,
     /// The items along each axis of the runs.
     items: Vec<Range<u64>>,
@@ -287,7 +279,6 @@ struct TouchedChunk {
 }
 
 impl Touched<'_> {
-    /// How many there are.
     fn count(&self) -> u64 {
         if self.runs.bytes() == 0 { 0 } else { self.cells.count() }
     }

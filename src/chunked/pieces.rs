@@ -27,11 +27,9 @@ pub struct ChunkPieces<'a> {
     /// The items of a part of a box, and how many parts there are, along each axis.
     parts: Vec<(u64, u64)>,
     cache: Cache,
-    /// How many parts of boxes are filled.
     filled: Mutex<HashMap<u64, u64>>,
 }
 
-/// The bytes of a part of a box.
 const PART_BYTES: u64 = 4 * PIECE_BYTES;
 
 /// The bytes of a chunk side by side that a part takes, if it takes any of them: two cache lines, which
@@ -39,7 +37,6 @@ const PART_BYTES: u64 = 4 * PIECE_BYTES;
 const LINES: u64 = 128;
 
 impl<'a> ChunkPieces<'a> {
-    /// What a view of the positions takes.
     pub fn new(chunked: &'a Chunked, view: &'a View) -> ChunkPieces<'a> {
         ChunkPieces::of(chunked, view.runs(), CACHE_BYTES, PART_BYTES)
     }
@@ -49,9 +46,10 @@ impl<'a> ChunkPieces<'a> {
         let steps = chunked.steps(runs);
         let boxes = CellBoxes::of_long_rows(&steps, chunked.chunk_bytes(), most);
         let lens = boxes.most(&steps);
-        let parts = match boxes.are_cells() {
-            true => lens,
-            false => part_lens(&lens, &chunked.steps_in_chunk(&steps), runs.run, part),
+        let parts = if boxes.are_cells() {
+            lens
+        } else {
+            part_lens(&lens, &chunked.steps_in_chunk(&steps), runs.run, part)
         };
         let parts = parts.into_iter().zip(boxes.most(&steps));
         let parts = parts.map(|(part, len)| (part, len.div_ceil(part.max(1)))).collect();
@@ -60,7 +58,6 @@ impl<'a> ChunkPieces<'a> {
         ChunkPieces { chunked, runs, dense: runs.dense(), steps, boxes, parts, cache, filled }
     }
 
-    /// How many parts a box has.
     fn parts(&self) -> u64 {
         self.parts.iter().map(|(_, count)| count).product()
     }
@@ -77,7 +74,6 @@ impl<'a> ChunkPieces<'a> {
         items
     }
 
-    /// The runs of a whole box.
     fn of_box(&self, number: u64) -> Runs {
         self.runs.part(&self.boxes.items(&self.steps, number))
     }
@@ -109,7 +105,6 @@ impl<'a> ChunkPieces<'a> {
         self.filled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether all parts of a box are filled.
     fn is_complete(&self, number: u64) -> bool {
         self.lock().get(&number) == Some(&self.parts())
     }
@@ -277,7 +272,6 @@ impl Pieces for Decoding<'_> {
 /// The elements of a tensor in chunks, one after the other in C order.
 struct ElementPositions<'a> {
     chunked: &'a Chunked,
-    /// What the chunks are decoded from.
     source: &'a dyn Source,
     cache: &'a Cache,
 }
@@ -310,7 +304,6 @@ impl Source for ElementPositions<'_> {
 
 /// The items of an axis of a selection. They fall into *cells*, the items that lie in one chunk.
 pub(super) struct Steps {
-    /// How many items there are.
     pub(super) len: u64,
     /// The axis of the tensor that they go along; `None` where they stay in their place.
     pub(super) axis: Option<usize>,
@@ -323,7 +316,6 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// How many cells there are.
     pub(super) fn cells(&self) -> u64 {
         if self.axis.is_none() {
             1
@@ -335,7 +327,6 @@ impl Steps {
         }
     }
 
-    /// The items of a cell.
     pub(super) fn items(&self, cell: u64) -> Range<u64> {
         let step = self.step.unsigned_abs();
         if self.axis.is_none() {
@@ -353,7 +344,6 @@ impl Steps {
         begun(cell)..begun(cell + 1)
     }
 
-    /// The most items of a cell.
     fn most(&self) -> u64 {
         match self.axis {
             Some(_) => self.chunk.div_ceil(self.step.unsigned_abs()).min(self.len),
@@ -368,14 +358,14 @@ const ROW_WORTH: u64 = 16 << 10;
 /// So many bytes of chunks a box should have, so that there are not too many.
 const BOX_WORTH: u64 = 1 << 20;
 
-/// The most items of so many cells.
 fn most(steps: &Steps, cells: u64) -> u64 {
     steps.most().saturating_mul(cells).min(steps.len)
 }
 
 /// How many rows of the output boxes of so many cells are written as.
 fn rows(steps: &[Steps], cells: &[u64]) -> u64 {
-    let (mut rows, mut is_row) = (1u64, true);
+    let mut rows = 1u64;
+    let mut is_row = true;
     for (steps, &cells) in steps.iter().zip(cells).rev() {
         let items = most(steps, cells);
         if !is_row {
@@ -394,7 +384,6 @@ pub(super) struct CellBoxes {
 }
 
 impl CellBoxes {
-    /// Boxes of so many cells along each axis.
     pub(super) fn new(steps: &[Steps], cells: &[u64]) -> CellBoxes {
         let boxes = steps.iter().zip(cells);
         let boxes = boxes.map(|(steps, &cells)| (cells, steps.cells().div_ceil(cells)));
@@ -405,7 +394,8 @@ impl CellBoxes {
     /// along the last axes, where those of one would be few bytes or many short rows of the output. A box takes
     /// at most `most` bytes of chunks, if not of one alone.
     pub(super) fn of_long_rows(steps: &[Steps], chunk: u64, most: u64) -> CellBoxes {
-        let (mut cells, mut bytes) = (vec![1; steps.len()], chunk.max(1));
+        let mut cells = vec![1; steps.len()];
+        let mut bytes = chunk.max(1);
         for (axis, steps_of_axis) in steps.iter().enumerate().rev() {
             let wanted = rows(steps, &cells).saturating_mul(ROW_WORTH).max(BOX_WORTH);
             if wanted <= bytes {
@@ -423,23 +413,19 @@ impl CellBoxes {
         CellBoxes::new(steps, &cells)
     }
 
-    /// Whether each box is one cell.
     pub(super) fn are_cells(&self) -> bool {
         self.boxes.iter().all(|(cells, _)| *cells == 1)
     }
 
-    /// The most items that a box has along each axis.
     pub(super) fn most(&self, steps: &[Steps]) -> Vec<u64> {
         let axes = steps.iter().zip(&self.boxes);
         axes.map(|(steps, (cells, _))| most(steps, *cells)).collect()
     }
 
-    /// How many boxes there are.
     pub(super) fn count(&self) -> u64 {
         self.boxes.iter().map(|(_, count)| count).product()
     }
 
-    /// The items of a box along each axis.
     pub(super) fn items(&self, steps: &[Steps], number: u64) -> Vec<Range<u64>> {
         let counts = self.boxes.iter().rev().map(|&(_, count)| count);
         let numbers = unravel_index(counts, number);

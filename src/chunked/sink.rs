@@ -4,19 +4,17 @@
 //! Elements wait in an unnamed file in `TMPDIR`, one after the other in C order. Whoever brings the last byte
 //! of a chunk encodes it, while its bytes are in the page cache: as many chunks at a time as there are workers.
 
+use std::cell::Cell;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::execute::unpack;
-use crate::execute::{ReadFrom, read_runs};
+use crate::execute::{ReadFrom, read_runs, unpack};
 use crate::format::EncodeChunks;
 use crate::runs::{Axis, Runs, unravel_index};
-use crate::shape::{Order, contiguous_strides};
 use crate::sink::{Draft, FileTree, Old, Placed, ScratchSink, Sink, SinkError};
 use crate::source::{Source, open_spooled};
 
-/// A tensor of an output, as its elements come.
 pub struct ChunkedTensor {
     encoder: Box<dyn EncodeChunks>,
     shape: Vec<u64>,
@@ -34,7 +32,6 @@ pub struct ChunkedTensor {
 /// A folder of tensors in chunks that grows.
 pub struct ChunkSink {
     folder: Box<dyn FileTree>,
-    /// In the order of their positions.
     tensors: Vec<ChunkedTensor>,
     /// The positions that come: those of whole chunks.
     range: Range<u64>,
@@ -80,12 +77,10 @@ impl ChunkedTensor {
         Some(tensor)
     }
 
-    /// How many chunks there are along each axis.
     fn grid(&self) -> impl DoubleEndedIterator<Item = u64> {
         self.shape.iter().zip(self.encoder.chunk_shape()).map(|(len, chunk)| len.div_ceil(*chunk))
     }
 
-    /// The number of a chunk along each axis.
     fn at(&self, number: u64) -> Vec<u64> {
         let mut at: Vec<u64> = unravel_index(self.grid().rev(), number).collect();
         at.reverse();
@@ -104,10 +99,13 @@ impl ChunkedTensor {
         range: Range<u64>,
         complete: &mut dyn FnMut(u64) -> Result<(), SinkError>,
     ) -> Result<(), SinkError> {
-        let (mut position, chunk) = (range.start, self.encoder.chunk_shape());
+        let mut position = range.start;
+        let chunk = self.encoder.chunk_shape();
         while position < range.end {
             // the chunk, and how far it goes from here on
-            let (mut rest, mut number, mut step) = (position / self.run, 0, 1);
+            let mut rest = position / self.run;
+            let mut number = 0;
+            let mut step = 1;
             let mut end = range.end;
             for axis in (0..self.divided).rev() {
                 let index = rest % self.shape[axis];
@@ -144,43 +142,41 @@ impl ChunkSink {
         Ok(ChunkSink { folder, tensors, range, came: AtomicU64::new(0), scratch, kept })
     }
 
-    /// Encode a chunk that has all its bytes, and write its file.
     fn write_chunk(&self, tensor: &ChunkedTensor, number: u64) -> Result<(), SinkError> {
         let at = tensor.at(number);
-        let (chunk, lens) = (tensor.encoder.chunk_shape(), tensor.lens(&at));
-        let strides = |shape: &[u64]| {
-            contiguous_strides(shape, tensor.item, Order::C).unwrap_or_else(|| vec![0; shape.len()])
-        };
-        let axes = |strides: Vec<i64>| {
-            lens.iter().zip(strides).map(|(&len, stride)| Axis { len, stride }).collect()
-        };
-        let from = strides(&tensor.shape);
-        let first =
-            at.iter().zip(chunk).zip(&from).map(|((at, len), stride)| (at * len) as i64 * stride);
-        let offset = tensor.start as i64 - self.range.start as i64 + first.sum::<i64>();
-        let runs = Runs { offset, axes: axes(from), run: tensor.item };
-        let to = Runs { offset: 0, axes: axes(strides(chunk)), run: tensor.item };
-        let whole = chunk.iter().product::<u64>() * tensor.item;
-        let mut elements = vec![0; whole as usize];
-        let scratch = &mut Vec::new();
-        let source = self.kept.as_ref();
-        if runs.bytes() == whole {
-            let from = &mut ReadFrom { source, scratch };
-            read_runs(&runs.coalesced(), from, &mut elements).map_err(failed)?;
-        } else {
-            let mut dense = vec![0; runs.bytes() as usize];
-            let from = &mut ReadFrom { source, scratch };
-            read_runs(&runs.coalesced(), from, &mut dense).map_err(failed)?;
-            let Runs { axes, run, .. } = to.coalesced();
-            let cells = std::cell::Cell::from_mut(&mut elements[..]).as_slice_of_cells();
-            unpack(&axes, run, &dense, cells, 0);
+        let chunk = tensor.encoder.chunk_shape();
+        let lens = tensor.lens(&at);
+        let firsts = at.iter().zip(chunk).map(|(at, len)| at * len);
+        let items: Vec<Range<u64>> =
+            firsts.zip(&lens).map(|(first, len)| first..first + len).collect();
+        let mut elements = in_order(&tensor.shape, tensor.item);
+        elements.offset = tensor.start as i64 - self.range.start as i64;
+        let runs = elements.part(&items).coalesced();
+        let mut bytes = vec![0; runs.bytes() as usize];
+        let from = &mut ReadFrom { source: self.kept.as_ref(), scratch: &mut Vec::new() };
+        read_runs(&runs, from, &mut bytes).map_err(failed)?;
+        if lens != chunk {
+            // zeros stand behind the end of the tensor
+            let whole = in_order(chunk, tensor.item);
+            let mut padded = vec![0; whole.bytes() as usize];
+            let cells = Cell::from_mut(&mut padded[..]).as_slice_of_cells();
+            let items: Vec<Range<u64>> = lens.iter().map(|&len| 0..len).collect();
+            let Runs { axes, run, .. } = whole.part(&items).coalesced();
+            unpack(&axes, run, &bytes, cells, 0);
+            bytes = padded;
         }
-        match tensor.encoder.encode(&at, elements) {
+        match tensor.encoder.encode(&at, bytes) {
             Ok(Some(file)) => self.folder.write(&file.name, &file.bytes),
             Ok(None) => Ok(()),
             Err(reason) => Err(failed(reason)),
         }
     }
+}
+
+/// Elements of a shape, one after the other in C order.
+fn in_order(shape: &[u64], item: u64) -> Runs {
+    let axes = shape.iter().map(|&len| Axis { len, stride: 0 }).collect();
+    Runs { offset: 0, axes, run: item }.dense()
 }
 
 fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> SinkError {

@@ -13,7 +13,6 @@ use crate::runs::{Axis, Runs, byte_bounds, starts};
 use crate::sink::{Sink, SinkError, WritableMap};
 use crate::source::{PAGE, Source};
 
-/// What is written: the value's side of an assignment.
 pub struct Assignment {
     plan: Plan,
 }
@@ -39,10 +38,8 @@ impl Assignment {
     /// The same, read ahead in panels that take so many bytes of memory, unless it is broadcast.
     #[must_use]
     pub(crate) fn in_panels(self, room: u64) -> Assignment {
-        match self.plan.input().axes.iter().any(|axis| axis.stride == 0) {
-            true => self,
-            false => self.plan.in_panels(Some(room)).into(),
-        }
+        let is_broadcast = self.plan.input().axes.iter().any(|axis| axis.stride == 0);
+        if is_broadcast { self } else { self.plan.in_panels(Some(room)).into() }
     }
 }
 
@@ -108,7 +105,6 @@ pub struct StridedSink<'a> {
 }
 
 impl<'a> StridedSink<'a> {
-    /// Write to the runs `target` of `sink`.
     pub fn new(sink: &'a dyn Sink, target: &'a Runs) -> StridedSink<'a> {
         StridedSink { sink, target }
     }
@@ -137,10 +133,9 @@ pub(crate) fn write_runs(sink: &dyn Sink, runs: &Runs, bytes: &[u8]) -> Result<(
 /// Write to the mapped target; false, and nothing done, where its pages cannot be brought in.
 fn write_mapped(shared: &WritableMap, runs: &Runs, bytes: &[u8]) -> bool {
     let Runs { offset, ref axes, run } = *runs;
-    let bounds = runs.byte_bounds();
-    let Some(cells) = shared.cells(bounds.start as u64..bounds.end as u64) else {
-        return false;
-    };
+    let bounds = runs.file_bounds();
+    let first = (offset as u64 - bounds.start) as usize;
+    let Some(cells) = shared.cells(bounds) else { return false };
     // rows whose runs lie closer than pages are brought in whole
     let (outer, row) = match axes.split_last() {
         Some((inner, outer)) if inner.stride.unsigned_abs() <= PAGE => {
@@ -151,7 +146,7 @@ fn write_mapped(shared: &WritableMap, runs: &Runs, bytes: &[u8]) -> bool {
     let rows = starts(outer, offset);
     let ready = shared.populate(rows.map(|at| (at + row.start) as u64..(at + row.end) as u64));
     if ready {
-        unpack(axes, run, bytes, cells, (offset - bounds.start) as usize);
+        unpack(axes, run, bytes, cells, first);
     }
     ready
 }

@@ -16,7 +16,6 @@ pub struct Clipped<P> {
 }
 
 impl<P: Pieces> Clipped<P> {
-    /// Keep a range of the output, in bytes.
     pub fn new(pieces: P, range: Range<u64>) -> Clipped<P> {
         let cut = Cut::of(&pieces, range);
         Clipped { pieces, cut }
@@ -65,7 +64,6 @@ impl<P: Pieces> Pieces for Clipped<P> {
 /// Which pieces hold a range of an output.
 struct Cut {
     range: Range<u64>,
-    /// The first of them, and how many.
     first: u64,
     count: u64,
 }
@@ -78,7 +76,8 @@ impl Cut {
         }
         // the number of pieces that begin before or at a byte
         let begun = |at: u64| {
-            let (mut low, mut high) = (0, pieces.count());
+            let mut low = 0;
+            let mut high = pieces.count();
             while low < high {
                 let middle = low + (high - low) / 2;
                 if pieces.output(middle).offset as u64 <= at {
@@ -94,7 +93,6 @@ impl Cut {
         Cut { range, first, count }
     }
 
-    /// What is kept of a piece.
     fn kept(&self, piece: &Runs) -> Range<u64> {
         let (start, bytes) = (piece.offset as u64, piece.bytes());
         start.max(self.range.start)..(start + bytes).min(self.range.end)

@@ -12,18 +12,14 @@ use crate::cast::Cast;
 use crate::runs::{Axis, Runs};
 use crate::sink::{Sink, SinkError};
 
-/// What is done to elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Conversion {
-    /// Nothing: bytes are copied.
     #[default]
     None,
-    /// The other byte order.
     SwapBytes {
         /// Bytes that are reversed together, at least 2.
         width: usize,
     },
-    /// Another number type.
     Cast(Cast),
 }
 

@@ -147,6 +147,23 @@ pub(crate) fn read_range(
     })
 }
 
+/// A range of the dense bytes of `runs` of the source: lent by it, or in `buffer` where they do not follow each other.
+pub(crate) fn dense_window<'a>(
+    runs: &Runs,
+    range: Range<u64>,
+    source: &'a dyn Source,
+    scratch: &'a mut Vec<u8>,
+    buffer: &'a mut Vec<u8>,
+) -> Result<&'a [u8], SourceError> {
+    if runs.axes.is_empty() {
+        let offset = runs.offset as u64;
+        return source.window(offset + range.start..offset + range.end, scratch);
+    }
+    buffer.resize((range.end - range.start) as usize, 0);
+    read_range(runs, range, &mut ReadFrom { source, scratch }, buffer)?;
+    Ok(buffer)
+}
+
 /// Fill `out` with the dense bytes of several runs, one after the other.
 pub(crate) fn read_boxes(
     boxes: &[Runs],
@@ -209,9 +226,9 @@ fn read_ordered(
 
 /// Fill `out` from one window.
 fn read_window(runs: &Runs, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), SourceError> {
-    let bounds = runs.byte_bounds();
-    let window = from.window(bounds.start as u64..bounds.end as u64)?;
-    pack(&runs.axes, runs.run, window, (runs.offset - bounds.start) as usize, out);
+    let bounds = runs.file_bounds();
+    let first = (runs.offset as u64 - bounds.start) as usize;
+    pack(&runs.axes, runs.run, from.window(bounds)?, first, out);
     Ok(())
 }
 
@@ -306,18 +323,19 @@ pub fn run_forward(
     at: u64,
     progress: &Progress,
 ) -> Result<(), ExecuteError> {
-    let (mut window, mut spare) = (Vec::new(), Vec::new());
+    let mut window = Vec::new();
+    let mut spare = Vec::new();
     for number in 0..plan.pieces() {
         let piece = plan.piece(number);
         let places = PiecePlaces { read: None, written: at + piece.output.offset as u64 };
         let mut buffer = Buffer::take(&mut spare, piece.output.bytes() as usize, places);
         let mut rest = &mut buffer[..];
         for runs in &piece.input {
-            let bounds = runs.byte_bounds();
+            let bounds = runs.file_bounds();
             window.resize((bounds.end - bounds.start) as usize, 0);
-            read_ahead_to(stream, bounds.start as u64, &mut window)?;
+            read_ahead_to(stream, bounds.start, &mut window)?;
             let now = split_first(&mut rest, runs.bytes());
-            let first = (runs.offset - bounds.start) as usize;
+            let first = (runs.offset as u64 - bounds.start) as usize;
             pack(&runs.axes, runs.run, &window, first, now);
         }
         let (bytes, rows) = conversion.apply(buffer, piece.output, at, &mut spare);

@@ -17,12 +17,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::Transfer;
 use super::fill::visit_ranges;
-use super::{ExecuteError, FillError, Transfer};
 use crate::runs::{Runs, dense_bytes};
 use crate::sink::{Sink, SinkError};
-use crate::source::remote::Merger;
-use crate::source::{Advice, PAGE, Source};
+use crate::source::{Advice, PAGE};
 
 /// The threads of a flow that are no workers.
 pub(super) const HELPERS: usize = 2;
@@ -51,13 +50,6 @@ pub(super) struct Flow<'a> {
     changed: Condvar,
 }
 
-/// Who takes part in a flow.
-pub(super) enum Role {
-    Reader,
-    Writer,
-    Worker,
-}
-
 #[derive(Default)]
 struct FlowState {
     /// The number of the first piece whose input was not asked for yet.
@@ -70,22 +62,18 @@ struct FlowState {
     /// What was written and is not on its way to the disk, and how many bytes that is.
     written: Vec<WrittenPiece>,
     unwritten: u64,
-    /// How many pieces are written.
     done: u64,
     is_over: bool,
 }
 
-/// A panel in memory.
 struct OpenPanel {
     transfer: usize,
     pieces: Range<u64>,
-    /// Pieces that are not written yet.
     left: u64,
     input: Vec<Runs>,
     bytes: u64,
 }
 
-/// Where the bytes of a piece went, from a position of the sink on.
 struct WrittenPiece {
     number: u64,
     rows: Runs,
@@ -114,13 +102,9 @@ impl<'a> Flow<'a> {
         })
     }
 
-    /// What the thread does that asks.
-    pub(super) fn join(&self) -> Role {
-        match self.joined.fetch_add(1, Ordering::Relaxed) {
-            0 => Role::Reader,
-            1 => Role::Writer,
-            _ => Role::Worker,
-        }
+    /// Take part, and say as which thread: one reads ahead, one writes behind, the others work.
+    pub(super) fn join(&self) -> usize {
+        self.joined.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Read panel after panel, as long as there is room.
@@ -212,7 +196,8 @@ impl<'a> Flow<'a> {
 
     /// Bring what is written to the disk, and let it go.
     pub(super) fn write_behind(&self) -> Result<(), (u64, SinkError)> {
-        let (mut begun, mut bytes) = (VecDeque::new(), 0);
+        let mut begun = VecDeque::new();
+        let mut bytes = 0;
         loop {
             let mut state = self.state();
             while !state.is_over && state.unwritten <= self.room / TOGETHER_PART {
@@ -295,22 +280,27 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// Where pieces were written, in ascending ranges, those that touch each other in one.
+/// Where pieces were written, in ascending ranges.
 fn joined(written: &[WrittenPiece]) -> Vec<Range<u64>> {
     let mut all: Vec<Range<u64>> = Vec::new();
     for WrittenPiece { rows, at, .. } in written {
         let rows = rows.starts().map(|start| at + start as u64..at + start as u64 + rows.run);
         all.extend(rows);
     }
-    all.sort_unstable_by_key(|range| range.start);
-    all.dedup_by(|next, range| {
-        let touches = next.start == range.end;
-        if touches {
-            range.end = next.end;
+    merge(all, 1)
+}
+
+/// Ranges in ascending order, those less than `unit` bytes apart in one.
+fn merge(mut ranges: Vec<Range<u64>>, unit: u64) -> Vec<Range<u64>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    ranges.dedup_by(|next, range| {
+        let is_near = next.start < range.end + unit;
+        if is_near {
+            range.end = range.end.max(next.end);
         }
-        touches
+        is_near
     });
-    all
+    ranges
 }
 
 /// The most ranges of a panel that are merged.
@@ -325,17 +315,10 @@ fn merged(input: &[Runs], unit: u64, room: u64) -> Option<Vec<Runs>> {
     }
     let mut all = Vec::with_capacity(count as usize);
     ranges(input, &mut |range| all.push(range));
-    all.sort_unstable_by_key(|range| range.start);
-    let (mut merged, mut needed): (Vec<Runs>, u64) = (Vec::new(), 0);
-    for Range { start, end } in all {
-        needed += end - start;
-        match merged.last_mut() {
-            Some(last) if start < last.offset as u64 + last.run + unit => {
-                last.run = last.run.max(end - last.offset as u64);
-            }
-            _ => merged.push(Runs::contiguous(start, end - start)),
-        }
-    }
+    let needed: u64 = all.iter().map(|range| range.end - range.start).sum();
+    let merged = merge(all, unit).into_iter();
+    let merged: Vec<Runs> =
+        merged.map(|range| Runs::contiguous(range.start, range.end - range.start)).collect();
     let read: u64 = merged.iter().map(Runs::bytes).sum();
     let units = (merged.len() as u64).saturating_sub(2) * unit;
     (read <= room && read + units <= needed * 2).then_some(merged)
@@ -344,117 +327,6 @@ fn merged(input: &[Runs], unit: u64, room: u64) -> Option<Vec<Runs>> {
 /// The ranges of all these runs.
 fn ranges(runs: &[Runs], visit: &mut dyn FnMut(Range<u64>)) {
     runs.iter().for_each(|runs| visit_ranges(runs, visit));
-}
-
-// What a job is going to read, told to a source that must ask for it.
-//
-// Behind a network a read costs a round trip, so that the reads of later pieces must be on their way
-// while earlier ones are copied. A `Feed` walks over the ranges that the pieces need, in their order,
-// merges them to requests, and announces as many as the source has use for, before a piece begins.
-
-/// How far the requests of a job are announced.
-pub(super) struct Feed<'a> {
-    transfers: &'a [Transfer<'a>],
-    /// The number of the first piece of each transfer, and of all pieces.
-    starts: &'a [u64],
-    pieces: u64,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    /// The next piece to announce.
-    next: u64,
-    merger: Merger,
-    /// The piece whose ranges the merger holds back, and its transfer.
-    last: u64,
-    transfer: usize,
-}
-
-impl<'a> Feed<'a> {
-    /// Nothing announced yet; `None` where no source has use for it.
-    pub(super) fn new(
-        transfers: &'a [Transfer<'a>],
-        starts: &'a [u64],
-        pieces: u64,
-    ) -> Option<Feed<'a>> {
-        let asks = |transfer: &Transfer<'_>| transfer.source.request_gap().is_some();
-        let state = Mutex::default();
-        transfers.iter().any(asks).then_some(Feed { transfers, starts, pieces, state })
-    }
-
-    /// Announce what piece `number` needs, unless it was, and what later ones do.
-    pub(super) fn before(&self, number: u64) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        while state.next < self.pieces {
-            let piece = state.next;
-            let index = self.starts.partition_point(|&start| start <= piece) - 1;
-            let Transfer { source, pieces, .. } = &self.transfers[index];
-            if piece > number && !source.is_hungry() {
-                break;
-            }
-            if !is_same(self.transfers[state.transfer].source, *source) {
-                self.flush(&mut state);
-            }
-            (state.next, state.last, state.transfer) = (piece + 1, piece, index);
-            let Some(gap) = source.request_gap() else { continue };
-            let announce = &mut |request| source.advise(request, Advice::WillNeed);
-            // what is wrong with a piece is told when it is filled
-            let _ = pieces.needs(piece - self.starts[index], gap, &mut |range| {
-                let file_end = source.file_end(range.start);
-                state.merger.push(range, file_end, announce);
-            });
-        }
-        if state.last <= number || state.next >= self.pieces {
-            self.flush(&mut state);
-        }
-    }
-
-    /// Announce what the merger holds back.
-    fn flush(&self, state: &mut State) {
-        let source = self.transfers[state.transfer].source;
-        state.merger.flush(&mut |request| source.advise(request, Advice::WillNeed));
-    }
-}
-
-fn is_same(one: &dyn Source, other: &dyn Source) -> bool {
-    std::ptr::addr_eq(one, other)
-}
-
-/// The requests that a job would make, where its sources must be asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Announced {
-    /// How many.
-    pub requests: u64,
-    /// Bytes of their answers.
-    pub bytes: u64,
-}
-
-/// Count the requests for the elements of a job, by the same steps in which they are made.
-pub fn announced(transfers: &[Transfer<'_>]) -> Result<Announced, ExecuteError> {
-    let mut all = Announced::default();
-    let mut merger = Merger::default();
-    let mut count = |request: Range<u64>| {
-        all.requests += 1;
-        all.bytes += request.end - request.start;
-    };
-    for (number, transfer) in transfers.iter().enumerate() {
-        let before = number.checked_sub(1).map(|before| transfers[before].source);
-        if before.is_some_and(|before| !is_same(before, transfer.source)) {
-            merger.flush(&mut count);
-        }
-        let Some(gap) = transfer.source.request_gap() else { continue };
-        let failed = |error: FillError| ExecuteError::Fill { transfer: number, error };
-        for piece in 0..transfer.pieces.count() {
-            let visit = &mut |range: Range<u64>| {
-                let file_end = transfer.source.file_end(range.start);
-                merger.push(range, file_end, &mut count);
-            };
-            transfer.pieces.needs(piece, gap, visit).map_err(failed)?;
-        }
-    }
-    merger.flush(&mut count);
-    Ok(all)
 }
 
 #[cfg(test)]

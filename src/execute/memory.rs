@@ -20,6 +20,8 @@
 //! its pages when it needs them. At the end all threads unmap it (`job/overwrite.rs`): one alone takes
 //! about half as long as reading did.
 
+use std::ops::Range;
+
 use crate::plan::{PIECE_BYTES, Tiling};
 use crate::runs::Runs;
 use crate::source::{Source, memory_bytes};
@@ -49,7 +51,6 @@ pub(crate) const LONG_SCATTERED_ROW: u64 = 64 << 10;
 /// Rows of at least this many bytes of a part are read to their places in a join one by one, shorter ones together.
 pub(crate) const LONG_JOINED_ROW: u64 = 4 << 10;
 
-/// What a job may hold in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     bytes: u64,
@@ -138,13 +139,10 @@ pub fn panel_bytes(source: &dyn Source, runs: &Runs) -> Option<u64> {
         return None;
     }
     let room = room_for_panels(source.len(), runs)?;
-    let bounds = runs.byte_bounds();
-    let (start, end) = (bounds.start as u64, bounds.end as u64);
+    let Range { start, end } = runs.file_bounds();
     let mut places = (0..SAMPLES).map(|number| start + (end - 1 - start) / SAMPLES * number);
-    if places.all(|at| source.is_cached(at)) {
-        return None;
-    }
-    Some(room)
+    let is_there = places.all(|at| source.is_cached(at));
+    (!is_there).then_some(room)
 }
 
 /// The same of a source of `len` bytes that is not in memory.
@@ -168,7 +166,6 @@ pub struct OutOfCore {
     pub temporary_bytes: u64,
 }
 
-/// A step of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyStep {
     /// From the beginning to the end, in the order of the output.
@@ -184,7 +181,6 @@ pub enum CopyStep {
 }
 
 impl CopyStep {
-    /// The name of the step, in one word or a few.
     pub fn name(self) -> &'static str {
         match self {
             CopyStep::InOrder => "in order",
@@ -205,7 +201,6 @@ impl CopyStep {
 }
 
 impl OutOfCore {
-    /// A plan of one step.
     pub(crate) fn of(step: CopyStep, temporary_bytes: u64) -> OutOfCore {
         OutOfCore { steps: vec![step], temporary_bytes }
     }

@@ -24,36 +24,37 @@ use crate::source::{Source, SourceError};
 mod assign;
 mod clip;
 mod convert;
+mod feed;
 mod fill;
 mod flow;
 mod memory;
 pub mod pack;
 mod parallel;
 mod relayout;
+mod workers;
 
 pub(crate) use assign::write_runs;
 pub use assign::{Assignment, StridedSink, unpack};
 pub use clip::Clipped;
 pub(crate) use clip::{needs_of_pieces, read_pieces};
 pub use convert::Conversion;
+pub use feed::{Announced, announced};
 pub use fill::{WINDOW_BYTES, run_forward};
-pub(crate) use fill::{read_range, read_runs, split_first, visit_ranges};
-pub use flow::{Announced, announced};
+pub(crate) use fill::{dense_window, read_range, read_runs, split_first, visit_ranges};
 pub use memory::{CopyStep, OutOfCore, panel_bytes, tiling};
 pub(crate) use memory::{
     LONG_GATHERED_ROW, LONG_JOINED_ROW, LONG_SCATTERED_ROW, Memory, SCATTERED_COST, SHORT_PARAMS,
     room_for_panels,
 };
 pub(crate) use parallel::{NullSink, UNKNOWN, look};
-pub use parallel::{Progress, Workers, run};
+pub use parallel::{Progress, run};
 pub(crate) use relayout::{TwoPasses, fill_scratch, ordered, unspooled};
 pub use relayout::{in_order, spool, spool_pieces};
+pub use workers::Workers;
 
 /// One part of a job: bytes of one source, on their way to one place in the output.
 pub struct Transfer<'a> {
-    /// Where the bytes come from.
     pub source: &'a dyn Source,
-    /// Which bytes, in which order.
     pub pieces: &'a dyn Pieces,
     /// What the elements go through on the way.
     pub conversion: Conversion,
@@ -73,9 +74,7 @@ impl Transfer<'_> {
 
 /// A source, with memory for what must be read of it.
 pub struct ReadFrom<'a> {
-    /// The source.
     pub source: &'a dyn Source,
-    /// The memory, whatever it holds.
     pub scratch: &'a mut Vec<u8>,
 }
 
@@ -94,10 +93,8 @@ const POOL_BYTES: u64 = 2 << 20;
 
 /// Something that fills an output piece by piece, each piece computed from its number.
 pub trait Pieces: Sync {
-    /// Bytes of the whole output.
     fn bytes(&self) -> u64;
 
-    /// The number of pieces.
     fn count(&self) -> u64;
 
     /// Where piece `number` of `0..count()` goes; pieces share no byte of the output. Where the
@@ -182,14 +179,6 @@ pub enum ExecuteError {
 }
 
 impl ExecuteError {
-    /// Why a piece could not be filled, where that is the reason.
-    pub(crate) fn into_fill(self) -> Result<FillError, ExecuteError> {
-        match self {
-            ExecuteError::Fill { error, .. } => Ok(error),
-            error => Err(error),
-        }
-    }
-
     /// The error of an input, where that is the reason.
     pub(crate) fn into_source(self) -> Result<SourceError, ExecuteError> {
         match self {

@@ -16,13 +16,13 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-
-use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::convert::write_rows;
+use super::feed::Feed;
 use super::fill::{Buffer, PiecePlaces};
-use super::flow::{Feed, Flow, HELPERS, Role};
+use super::flow::{Flow, HELPERS};
+use super::workers::Workers;
 use super::{Conversion, ExecuteError, FillError, POOL_BYTES, Pieces, ReadFrom, Transfer, share};
 use crate::runs::Runs;
 use crate::sink::{Sink, SinkError, WriteOrder};
@@ -35,7 +35,8 @@ const WAITING: usize = 2;
 const COLD: usize = 8;
 
 /// Run every transfer of a job. Where [`Workers`] are one a core, they are at least eight where a range
-/// that is copied is not in memory.
+/// that is copied is not in memory. Of several errors that of the first piece is returned; the output is not
+/// complete then: drop the sink.
 ///
 /// Where a sink takes bytes in order, transfers must stand in the order of their places in the
 /// output, without a gap.
@@ -54,7 +55,12 @@ pub fn run(
     for (index, transfer) in transfers.iter().enumerate() {
         shared.push(share(index, transfer, sink, progress)?);
     }
-    let (starts, pieces) = numbers(transfers, &shared);
+    let mut pieces = 0;
+    let mut starts = Vec::with_capacity(transfers.len());
+    for (transfer, shared) in transfers.iter().zip(&shared) {
+        starts.push(pieces);
+        pieces += if *shared { 0 } else { transfer.pieces.count() };
+    }
     let copied = transfers.iter().zip(&shared).filter(|(_, shared)| !**shared);
     let copied = copied.map(|(transfer, _)| transfer);
     let work: u64 = copied.clone().map(|transfer| transfer.pieces.work()).sum();
@@ -67,6 +73,7 @@ pub fn run(
         0 if flow.is_none() && wait_for_disk(copied) => COLD.max(workers.count()),
         _ => workers.count(),
     };
+    let count = count.min(usize::try_from(pieces).unwrap_or(usize::MAX));
     let job = Run {
         transfers,
         sink,
@@ -80,18 +87,7 @@ pub fn run(
         outcome: Mutex::default(),
         turn: Condvar::new(),
     };
-    let count = count.min(usize::try_from(pieces).unwrap_or(usize::MAX));
-    let count = count + flow.as_ref().map_or(0, |_| HELPERS);
-    if count <= 1 {
-        job.work();
-    } else {
-        workers.broadcast(count, || job.take_part()).map_err(|error| ExecuteError::Threads {
-            threads: count,
-            message: error.to_string(),
-        })?;
-    }
-    let outcome = job.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
-    outcome.error.map_or(Ok(()), |(_, error)| Err(error))
+    job.run(workers, count)
 }
 
 /// Run a job that writes nothing: `look` at each of `0..count` numbers of pieces, which read about so many bytes of
@@ -141,31 +137,20 @@ impl Sink for NullSink {
     }
 }
 
-/// The number of the first piece of each transfer that is not shared, and of all pieces.
-fn numbers(transfers: &[Transfer<'_>], shared: &[bool]) -> (Vec<u64>, u64) {
-    let (mut pieces, mut starts) = (0, Vec::with_capacity(transfers.len()));
-    for (transfer, shared) in transfers.iter().zip(shared) {
-        starts.push(pieces);
-        pieces += if *shared { 0 } else { transfer.pieces.count() };
-    }
-    (starts, pieces)
-}
-
 /// Whether one of the transfers waits for the disk, and the others do or are ranges. Other pieces may be
 /// long, and each worker holds one.
 fn wait_for_disk<'a>(copied: impl Iterator<Item = &'a Transfer<'a>>) -> bool {
     let mut some = false;
     for Transfer { source, pieces, .. } in copied {
-        match pieces.waits_for_disk(*source) {
-            true => some = true,
-            false if pieces.range().is_none() => return false,
-            false => {}
+        let waits = pieces.waits_for_disk(*source);
+        if !waits && pieces.range().is_none() {
+            return false;
         }
+        some |= waits;
     }
     some
 }
 
-/// What the workers share.
 struct Run<'a> {
     transfers: &'a [Transfer<'a>],
     sink: &'a dyn Sink,
@@ -176,18 +161,15 @@ struct Run<'a> {
     feed: Option<&'a Feed<'a>>,
     flow: Option<&'a Flow<'a>>,
     next: AtomicU64,
-    /// How many workers are writing.
     writers: AtomicU64,
     outcome: Mutex<Outcome>,
     turn: Condvar,
 }
 
-/// The memory of a worker.
 #[derive(Default)]
 struct Worker {
     /// Pieces that are to be written, in the order of their numbers.
     packed: Vec<Packed>,
-    /// Buffers that are free.
     spare: Vec<Buffer>,
     /// What must be read to pack a piece.
     scratch: Vec<u8>,
@@ -212,6 +194,20 @@ struct Outcome {
 }
 
 impl Run<'_> {
+    /// Work with so many threads.
+    fn run(self, workers: &Workers, count: usize) -> Result<(), ExecuteError> {
+        let threads = count + self.flow.map_or(0, |_| HELPERS);
+        if threads <= 1 {
+            self.work();
+        } else {
+            let started = workers.broadcast(threads, || self.take_part());
+            started
+                .map_err(|error| ExecuteError::Threads { threads, message: error.to_string() })?;
+        }
+        let outcome = self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+        outcome.error.map_or(Ok(()), |(_, error)| Err(error))
+    }
+
     /// Take pieces until none is left or a worker met an error.
     fn work(&self) {
         let mut worker = Worker::default();
@@ -219,13 +215,13 @@ impl Run<'_> {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let is_over = number >= self.pieces;
             // a panic is an error too, or the workers that wait for this piece would wait for ever
-            let step = AssertUnwindSafe(|| match is_over {
-                true => self.write(&mut worker),
-                false => {
-                    self.feed.iter().for_each(|feed| feed.before(number));
-                    self.wait_for_input(number, &mut worker)?;
-                    self.piece(number, &mut worker)
+            let step = AssertUnwindSafe(|| {
+                if is_over {
+                    return self.write(&mut worker);
                 }
+                self.feed.iter().for_each(|feed| feed.before(number));
+                self.wait_for_input(number, &mut worker)?;
+                self.piece(number, &mut worker)
             });
             let outcome = catch_unwind(step).unwrap_or(Err(ExecuteError::Panicked));
             if let Err(error) = outcome {
@@ -241,13 +237,13 @@ impl Run<'_> {
     fn take_part(&self) {
         let Some(flow) = self.flow else { return self.work() };
         let part = AssertUnwindSafe(|| match flow.join() {
-            Role::Reader => flow.read_ahead(),
-            Role::Writer => {
+            0 => flow.read_ahead(),
+            1 => {
                 if let Err((number, error)) = flow.write_behind() {
                     self.fail(number, error.into());
                 }
             }
-            Role::Worker => self.work(),
+            _ => self.work(),
         });
         // or the workers would wait for ever for what is not read or written any more
         if catch_unwind(part).is_err() {
@@ -321,7 +317,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Write what a worker has packed.
     fn write(&self, worker: &mut Worker) -> Result<(), ExecuteError> {
         for Packed { number, bytes, rows, at } in worker.packed.drain(..) {
             write_rows(&bytes, &rows, self.sink, at, self.progress)?;
@@ -342,91 +337,6 @@ impl Run<'_> {
 
     fn outcome(&self) -> MutexGuard<'_, Outcome> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-// The threads of a run: one pool, made when it is first needed, kept for all that follows.
-//
-// The only file that knows rayon. A run is many jobs: a join copies each large input by itself, checks
-// come before copies, pictures are painted in bands. Each starts as many threads as it has use for, and
-// a small job none; those that were started for one wait for the next.
-
-/// How many threads may work, and those that do. Clones share them.
-///
-/// Jobs that run at the same time never wait for each other's threads: the second one has its own.
-///
-/// ```
-/// let workers = tslice::execute::Workers::new(4);
-/// assert_eq!(workers.count(), 4);
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Workers {
-    /// 0 stands for as many as there are cores.
-    asked: usize,
-    /// The pool, where no job has it.
-    idle: Arc<Mutex<Option<ThreadPool>>>,
-}
-
-impl Workers {
-    /// At most so many; 0 stands for as many as there are cores. None is started yet.
-    pub fn new(threads: usize) -> Workers {
-        Workers { asked: threads, idle: Arc::default() }
-    }
-
-    /// How many were asked for: 0 stands for as many as there are cores.
-    pub(super) fn asked(&self) -> usize {
-        self.asked
-    }
-
-    /// How many they are, at most.
-    pub fn count(&self) -> usize {
-        match self.asked {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            asked => asked,
-        }
-    }
-
-    /// Call `work` in `count` threads at the same time, and wait for all of them.
-    pub(crate) fn broadcast(
-        &self,
-        count: usize,
-        work: impl Fn() + Sync,
-    ) -> Result<(), ThreadPoolBuildError> {
-        let pool = self.take(count)?;
-        pool.broadcast(|thread| {
-            if thread.index() < count {
-                work();
-            }
-        });
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let threads =
-            |pool: &Option<ThreadPool>| pool.as_ref().map(ThreadPool::current_num_threads);
-        let pool = Some(pool);
-        if threads(&idle) < threads(&pool) {
-            *idle = pool;
-        }
-        Ok(())
-    }
-
-    /// A pool of at least `count` threads. One that is too small at least doubles, so that few are made
-    /// where jobs grow.
-    fn take(&self, count: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let threads = idle.as_ref().map_or(0, ThreadPool::current_num_threads);
-        match idle {
-            Some(pool) if threads >= count => Ok(pool),
-            small => {
-                drop(small);
-                let threads = count.max(self.count().min(2 * threads));
-                ThreadPoolBuilder::new().num_threads(threads).build()
-            }
-        }
-    }
-}
-
-impl From<usize> for Workers {
-    fn from(threads: usize) -> Workers {
-        Workers::new(threads)
     }
 }
 
@@ -452,7 +362,6 @@ pub(crate) struct Stage {
 pub(crate) const UNKNOWN: u64 = u64::MAX;
 
 impl Progress {
-    /// The bytes of output written so far.
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
@@ -488,7 +397,6 @@ impl Stage {
         made
     }
 
-    /// So many more bytes are done.
     pub(crate) fn add(&self, bytes: u64) {
         self.done.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -502,10 +410,8 @@ impl Stage {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-    use std::sync::{Barrier, mpsc};
+    use std::sync::mpsc;
     use std::thread;
-    use std::thread::ThreadId;
     use std::time::Duration;
 
     use super::*;
@@ -574,45 +480,5 @@ mod tests {
                 assert!(matches!(outcome, Err(ExecuteError::Panicked)), "{outcome:?}");
             }
         }
-    }
-
-    /// The threads that so many workers of a job were.
-    fn threads(workers: &Workers, count: usize) -> HashSet<ThreadId> {
-        let (all, seen) = (Barrier::new(count), Mutex::new(HashSet::new()));
-        let note = || {
-            seen.lock().unwrap().insert(thread::current().id());
-            // until all are there, so that no thread is two workers
-            all.wait();
-        };
-        workers.broadcast(count, note).unwrap();
-        seen.into_inner().unwrap()
-    }
-
-    #[test]
-    fn jobs_share_threads() {
-        let workers = Workers::new(4);
-        let first = threads(&workers, 4);
-        assert_eq!(first.len(), 4);
-        for count in [4, 1, 3, 2, 4] {
-            let again = threads(&workers.clone(), count);
-            assert!(again.len() == count && again.is_subset(&first), "{count}");
-        }
-    }
-
-    #[test]
-    fn pools_grow_in_few_steps() {
-        let workers = Workers::new(100);
-        let mut all = HashSet::new();
-        (1..=100).for_each(|count| all.extend(threads(&workers, count)));
-        assert!(all.len() < 300, "{}", all.len());
-    }
-
-    #[test]
-    fn a_job_inside_another_has_threads_of_its_own() {
-        let workers = Workers::new(2);
-        let inner = Mutex::new(0);
-        let work = || *inner.lock().unwrap() += threads(&workers, 2).len();
-        workers.broadcast(2, work).unwrap();
-        assert_eq!(inner.into_inner().unwrap(), 4);
     }
 }

@@ -39,7 +39,8 @@ pub fn in_order(
     Ok((plan, kept.map(keep).transpose()?))
 }
 
-/// The plan of [`in_order`], with `room` for panels if any, and that of the copy in a temporary file that it is of, where there must be one.
+/// The plan of [`in_order`], with `room` for panels if any; and that of the copy in a temporary file that it is of,
+/// where there must be one.
 pub(crate) fn ordered(
     source: &dyn Source,
     runs: &Runs,
@@ -146,7 +147,6 @@ pub(crate) fn unspooled(error: SinkError) -> SourceError {
     })
 }
 
-/// A copy of runs in two passes.
 pub(crate) struct TwoPasses {
     bands: Bands,
     /// The most that one of them takes.
@@ -173,7 +173,6 @@ impl TwoPasses {
         has_room.then_some(TwoPasses { bands, band_bytes })
     }
 
-    /// What is said of them.
     pub(crate) fn out_of_core(&self) -> OutOfCore {
         let steps = vec![CopyStep::Bands, CopyStep::InOrder];
         OutOfCore { steps, temporary_bytes: self.bands.kept_bytes() }

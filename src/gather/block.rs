@@ -29,7 +29,6 @@ pub(crate) trait RowOffsets: Sync {
         block: &mut RowBlock,
     ) -> Result<(), FillError>;
 
-    /// Make sure that what was read were offsets.
     fn verify(&self) -> Result<(), FillError>;
 }
 
@@ -46,12 +45,10 @@ pub(crate) struct RowBlock {
 }
 
 impl RowBlock {
-    /// How many rows there are.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Where each row begins, if none are taken together.
     pub(crate) fn single_rows(&self) -> Option<&[u64]> {
         self.lens.is_empty().then_some(&self.offsets)
     }

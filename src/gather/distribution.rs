@@ -48,7 +48,6 @@ const MOST: u64 = 2048;
 /// Rows that are counted or placed together.
 const TOGETHER: u64 = 1 << 16;
 
-/// Which rows are distributed, and how.
 pub struct Distribution {
     rows: Range<u64>,
     /// The bytes of the tensor's file among which the rows lie.
@@ -57,7 +56,6 @@ pub struct Distribution {
     /// The bytes of a band are 2 to the power of this.
     band_bits: u32,
     bands: usize,
-    /// The rows of a stretch.
     stretch: u64,
 }
 
@@ -114,12 +112,10 @@ impl Distribution {
         Ok(pays.then_some(chosen))
     }
 
-    /// What is said of it.
     pub(crate) fn out_of_core(&self) -> OutOfCore {
         OutOfCore::of(CopyStep::Distribution, self.temporary_bytes())
     }
 
-    /// Bytes of the temporary files, at most.
     pub(crate) fn temporary_bytes(&self) -> u64 {
         self.count() * (self.slab.bytes() + 2 * PLACE)
     }
@@ -128,7 +124,6 @@ impl Distribution {
         self.rows.end - self.rows.start
     }
 
-    /// The rows of a piece that copies slabs.
     fn piece_rows(&self) -> u64 {
         PIECE_BYTES / self.slab.bytes()
     }
@@ -137,7 +132,6 @@ impl Distribution {
         self.count().div_ceil(self.stretch)
     }
 
-    /// The band that a row lies in, by the place of its slab.
     fn band(&self, offset: u64) -> usize {
         (offset.saturating_sub(self.tensor.start) >> self.band_bits) as usize
     }
@@ -186,7 +180,8 @@ impl Distribution {
 
     /// Turn counts into the first place of each stretch in each band; where bands begin, and end.
     fn first_places(&self, table: &mut [AtomicU64]) -> Vec<u64> {
-        let (mut place, mut bands) = (0, vec![0]);
+        let mut place = 0;
+        let mut bands = vec![0];
         for band in 0..self.bands {
             for cell in table[band..].iter_mut().step_by(self.bands) {
                 let count = std::mem::replace(cell.get_mut(), place);
@@ -205,7 +200,9 @@ impl Distribution {
             .collect();
         let firsts = used.iter().map(|&band| bands[band as usize]);
         let firsts = firsts.chain(bands.last().copied()).collect();
-        let (tensor, bits, bounds) = (self.tensor.clone(), self.band_bits, self.slab.byte_bounds());
+        let tensor = self.tensor.clone();
+        let bits = self.band_bits;
+        let bounds = self.slab.byte_bounds();
         Stages::new(firsts, self.piece_rows(), move |stage| {
             let start = tensor.start + (used[stage] << bits);
             let range = start.saturating_add_signed(bounds.start)
@@ -278,7 +275,6 @@ struct Placing<'a> {
     bound: &'a BoundRows<'a>,
     /// The next place for a row of each stretch in each band.
     table: &'a [AtomicU64],
-    /// How many places there are.
     count: u64,
     /// The file that holds for each place where the row lies in the params.
     origins: &'a ScratchSink,
@@ -307,7 +303,8 @@ impl Pieces for Placing<'_> {
             return Err(SourceError::Changed.into());
         }
         // those of a band after each other, in the order of the bands
-        let (mut at, mut start) = (Vec::with_capacity(self.of.bands), 0);
+        let mut at = Vec::with_capacity(self.of.bands);
+        let mut start = 0;
         for count in &counts {
             at.push(start);
             start += *count as usize;
@@ -357,7 +354,6 @@ impl GatherPieces<'_> {
         })
     }
 
-    /// How to distribute the rows, where that is the faster way.
     pub(crate) fn distribution(
         &self,
         source: &dyn Source,
@@ -382,7 +378,6 @@ mod tests {
     use crate::source::MemorySource;
     use crate::view::Layout;
 
-    /// The output of pieces.
     fn bytes(source: &dyn Source, pieces: &dyn Pieces) -> Vec<u8> {
         let mut all = vec![0; pieces.bytes() as usize];
         for number in 0..pieces.count() {

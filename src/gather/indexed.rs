@@ -15,12 +15,10 @@ use crate::runs::{Axis, Runs, coalesce};
 use crate::shape::normalize_axis;
 use crate::view::{Layout, ViewError};
 
-/// Elements of a tensor that lists of positions name.
 #[derive(Clone, Debug)]
 pub struct Indexed {
     /// The first element for positions of 0.
     pub(super) first: i64,
-    /// The axes of the result.
     pub(super) axes: Vec<OutputAxis>,
     pub(super) lists: Vec<Tuples>,
 }
@@ -123,12 +121,10 @@ impl Indexed {
         Ok(Indexed::by(positions, axes))
     }
 
-    /// What one list names.
     fn by(positions: Positions, axes: Vec<OutputAxis>) -> Indexed {
         Indexed { first: 0, axes, lists: vec![Tuples::Numbers(positions)] }
     }
 
-    /// The shape of the result.
     pub fn shape(&self) -> Vec<u64> {
         self.axes.iter().map(|axis| axis.len).collect()
     }
@@ -203,14 +199,12 @@ pub(crate) fn slab_runs(params: &Layout<'_>, axes: &[Axis]) -> Result<Runs, View
     Ok(Runs { offset: 0, axes, run: params.bytes(run as i64)? as u64 })
 }
 
-/// Where the tuples of a list of a selection are.
 #[derive(Clone, Debug)]
 pub enum ListTensor<'a> {
     /// Tuples on the last axis, all in bounds: a list that was typed.
     Tuples(Indices<'a>),
     /// Integers, negative ones counting from the end.
     Integers(Indices<'a>),
-    /// A mask.
     Mask(Mask),
 }
 
@@ -270,7 +264,8 @@ fn listed(
 /// The axes of the result of a selection; `kept` are those that come from no list.
 fn output_axes(selection: &Selection, kept: &[Axis]) -> Vec<OutputAxis> {
     let mut kept = kept.iter().map(|&axis| OutputAxis::plain(axis));
-    let (mut axes, mut before) = (Vec::new(), 0);
+    let mut axes = Vec::new();
+    let mut before = 0;
     for block in &selection.blocks {
         axes.extend(kept.by_ref().take(block.at - before));
         before = block.at;

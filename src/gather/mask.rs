@@ -2,7 +2,7 @@
 //! rank.
 //!
 //! [`Mask::count`] reads the mask in parallel and keeps how many elements are true before each
-//! block. [`MaskPositions`](super::mask_positions::MaskPositions) finds the block of the first tuple
+//! block. [`MaskPositions`] finds the block of the first tuple
 //! that is asked for, and goes on from there. A mask is never held in memory; the counts take 2 MiB at most.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::GatherError;
 use super::block::RowBlock;
 use crate::execute::pack::{can_compress, compress};
-use crate::execute::{ExecuteError, FillError, Progress, ReadFrom, Workers, look, read_range};
+use crate::execute::{ExecuteError, FillError, Progress, ReadFrom, Workers, dense_window, look};
 use crate::runs::{Axis, Runs, byte_bounds, coalesce, distance};
 use crate::source::{Source, SourceError};
 use crate::view::{Layout, ViewError};
@@ -19,10 +19,9 @@ use crate::view::{Layout, ViewError};
 /// Elements in a block, where there are not too many blocks.
 const BLOCK: u64 = 4 << 10;
 
-/// The most blocks.
+/// The most blocks: their counts take 2 MiB.
 const BLOCKS: u64 = 1 << 18;
 
-/// Elements that are read at a time.
 const CHUNK: u64 = 64 << 10;
 
 /// A mask in a file, its true elements counted.
@@ -30,7 +29,6 @@ const CHUNK: u64 = 64 << 10;
 pub struct Mask {
     pub(super) bytes: MaskBytes,
     shape: Vec<u64>,
-    /// Elements in a block.
     pub(super) block: u64,
     /// How many elements are true before each block, and in all.
     pub(super) ranks: Arc<[u64]>,
@@ -54,18 +52,12 @@ impl MaskBytes {
         source: &dyn Source,
         visit: &mut dyn FnMut(u64, &[u8]) -> bool,
     ) -> Result<(), SourceError> {
-        let (mut scratch, mut buffer, mut flipped) = (Vec::new(), Vec::new(), Vec::new());
+        let mut scratch = Vec::new();
+        let mut buffer = Vec::new();
+        let mut flipped = Vec::new();
         while start < end {
             let stop = end.min(start + CHUNK);
-            let bytes = if self.runs.axes.is_empty() {
-                let offset = self.runs.offset as u64;
-                source.window(offset + start..offset + stop, &mut scratch)?
-            } else {
-                buffer.resize((stop - start) as usize, 0);
-                let from = &mut ReadFrom { source, scratch: &mut scratch };
-                read_range(&self.runs, start..stop, from, &mut buffer)?;
-                &buffer
-            };
+            let bytes = dense_window(&self.runs, start..stop, source, &mut scratch, &mut buffer)?;
             let bytes = if self.opposite {
                 flipped.clear();
                 flipped.extend(bytes.iter().map(|&byte| u8::from(byte == 0)));
@@ -92,7 +84,9 @@ impl Mask {
         progress: &Progress,
     ) -> Result<Mask, ExecuteError> {
         let axes = layout.axes().map_err(|_| {
-            let (start, end, len) = (layout.offset(), u64::MAX, source.len());
+            let start = layout.offset();
+            let end = u64::MAX;
+            let len = source.len();
             SourceError::OutOfBounds { start, end, len }
         })?;
         let runs = Runs { offset: layout.offset() as i64, axes, run: 1 }.coalesced();
@@ -129,7 +123,6 @@ impl Mask {
         Ok(Mask { bytes, shape: layout.shape.to_vec(), block, ranks: ranks.into() })
     }
 
-    /// The mask that is true where this one is not.
     pub fn opposite(mut self) -> Mask {
         self.bytes.opposite = !self.bytes.opposite;
         let (block, len) = (self.block, self.bytes.len);
@@ -138,12 +131,10 @@ impl Mask {
         self
     }
 
-    /// The shape of the mask.
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
-    /// How many elements are true.
     pub fn true_count(&self) -> u64 {
         self.ranks.last().copied().unwrap_or(0)
     }
@@ -152,7 +143,6 @@ impl Mask {
 /// Elements that are counted in a piece, at least.
 const PIECE: u64 = 1 << 20;
 
-/// How many bytes are not 0.
 pub(super) fn true_count(bytes: &[u8]) -> u64 {
     const LANES: usize = 4;
     // each byte of a sum counts at most as many words as it can hold
@@ -208,7 +198,6 @@ impl MaskPositions {
         Ok(MaskPositions { mask, axes, before })
     }
 
-    /// How many there are.
     pub(super) fn count(&self) -> u64 {
         self.mask.true_count()
     }
@@ -245,7 +234,8 @@ impl MaskPositions {
             return Ok(false);
         };
         block.begin_stretches(inner.stride as u64);
-        let (mut scattered, mut full) = (None, false);
+        let mut scattered = None;
+        let mut full = false;
         let read = self.each_from(first, source, &mut |at, bytes| {
             if *scattered.get_or_insert_with(|| is_scattered(&bytes[..bytes.len().min(SAMPLE)])) {
                 return false;
@@ -353,7 +343,9 @@ impl MaskPositions {
     /// before `out` was full.
     fn places(&self, at: u64, bytes: &[u8], out: &mut [u64]) -> usize {
         let stride = self.axes.last().map_or(0, |inner| inner.stride as u64);
-        let (mut at, mut bytes, mut found) = (at, bytes, 0);
+        let mut at = at;
+        let mut bytes = bytes;
+        let mut found = 0;
         while !bytes.is_empty() && found < out.len() {
             let (base, left) = self.place(at);
             let len = left.min(bytes.len() as u64);
@@ -407,7 +399,8 @@ const SAMPLE: usize = 256;
 
 /// Whether true elements stand alone, or nearly so.
 fn is_scattered(bytes: &[u8]) -> bool {
-    let (mut is_true, mut ends) = (0, usize::from(bytes.last().is_some_and(|&last| last != 0)));
+    let mut is_true = 0;
+    let mut ends = usize::from(bytes.last().is_some_and(|&last| last != 0));
     for &[byte, next] in bytes.array_windows() {
         is_true += usize::from(byte != 0);
         ends += usize::from(byte != 0 && next == 0);

@@ -49,15 +49,12 @@ pub use rows::BoundRows;
 pub(crate) use rows::Rows;
 pub(crate) use stages::{PlacedSlabs, Stages};
 
-/// What to gather: everything but the bytes.
 #[derive(Clone, Debug)]
 pub struct Gather {
-    /// The shape of the output.
     shape: Vec<u64>,
     /// The bytes of the file that the params take.
     params: Range<u64>,
     rows: Rows,
-    /// A slab, from its first byte on.
     slab: Runs,
     bytes: u64,
     piece_bytes: u64,
@@ -88,7 +85,6 @@ pub(crate) struct Relaid {
 }
 
 impl Gather {
-    /// What is indexed, on its way to an output.
     pub fn new(
         params: &Layout<'_>,
         indexed: Indexed,
@@ -125,7 +121,6 @@ impl Gather {
         Ok(Gather { shape, params, rows, slab, bytes, piece_bytes, hold, window, relaid })
     }
 
-    /// The shape of the output.
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
@@ -135,12 +130,10 @@ impl Gather {
         self.window.as_ref().map_or(self.bytes, |window| window.end - window.start)
     }
 
-    /// How the params are read.
     pub fn reading(&self) -> Reading {
         Reading::of_slabs(&self.slab, self.rows.count())
     }
 
-    /// Only these bytes of the output.
     #[must_use]
     pub fn within(self, window: Range<u64>) -> Gather {
         Gather { window: Some(window), ..self }
@@ -168,7 +161,6 @@ impl Gather {
         self.rows.check(sources, workers)
     }
 
-    /// A text that is the same for equal gathers only.
     pub fn identity(&self) -> String {
         let Gather { shape, params, rows, slab, .. } = self;
         format!("{:?}", (shape, params, rows, slab))
@@ -206,7 +198,6 @@ impl Relaid {
     }
 }
 
-/// How to gather.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How many leading axes are batch axes, which params and indices share.

@@ -5,7 +5,7 @@
 //! memory, except the offsets of a short list of indices.
 
 use std::ops::Range;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::block::{RowBlock, RowOffsets};
 use super::positions::TUPLES_AT_ONCE;
@@ -24,21 +24,13 @@ use crate::source::{Source, SourceError};
 /// Rows that are looked at together where slabs are read by position.
 const READ_ROWS: usize = 1 << 16;
 
-/// A gather with the sources of its lists.
 pub struct GatherPieces<'a> {
     pub(super) gather: Gather,
     pub(super) rows: BoundRows<'a>,
     partition: RowPartition,
     pub(super) page_cache: PageCache,
-    params: HeldParams,
-}
-
-/// The bytes of small params that are read by position, read once.
-#[derive(Default)]
-struct HeldParams {
-    bytes: OnceLock<Vec<u8>>,
-    /// Locked while they are read, so that they are read once.
-    reading: Mutex<()>,
+    /// The bytes of small params that are read by position, read once.
+    held: Mutex<Option<Arc<[u8]>>>,
 }
 
 /// Longer rows are not divided, in bytes.
@@ -47,7 +39,6 @@ const SHORT_ROW: u64 = 16 << 10;
 /// So many bytes of params are held for each tuple that may be held.
 const PARAMS_BYTES: u64 = 128;
 
-/// How the output is divided into pieces.
 #[derive(Clone, Debug)]
 enum RowPartition {
     /// Ranges of bytes: whole rows, unless they were [divided](GatherPieces::divided).
@@ -74,8 +65,8 @@ impl Gather {
             }
             _ => RowPartition::Slab(Box::new(Plan::new(&self.slab, unit, self.piece_bytes))),
         };
-        let (page_cache, params) = (PageCache::default(), HeldParams::default());
-        Ok(GatherPieces { gather: self, rows, partition, page_cache, params })
+        let page_cache = PageCache::default();
+        Ok(GatherPieces { gather: self, rows, partition, page_cache, held: Mutex::default() })
     }
 }
 
@@ -122,8 +113,7 @@ impl Pieces for GatherPieces<'_> {
     }
 
     fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
-        let Runs { offset, run, .. } = self.output(number);
-        self.fill_range(offset as u64..offset as u64 + run, from, out)
+        self.fill_range(self.output(number).file_bounds(), from, out)
     }
 
     fn waits_for_disk(&self, source: &dyn Source) -> bool {
@@ -167,40 +157,36 @@ impl Pieces for GatherPieces<'_> {
 impl GatherPieces<'_> {
     /// The rows that hold what is wanted of the output.
     pub(super) fn wanted_rows(&self) -> Range<u64> {
-        let (window, slab) = (self.gather.window(), self.gather.slab.bytes().max(1));
-        let Range { start, end } = window.unwrap_or(0..self.gather.bytes);
+        let slab = self.gather.slab.bytes().max(1);
+        let Range { start, end } = self.gather.window().unwrap_or(0..self.gather.bytes);
         start / slab..end.div_ceil(slab)
     }
 
-    /// The rows that a piece needs, in part or whole.
     fn rows_of(&self, number: u64) -> Range<u64> {
-        let (bytes, slab) = (self.output(number), self.gather.slab.bytes());
-        let start = bytes.offset as u64;
-        start / slab..(start + bytes.run).div_ceil(slab)
+        let bytes = self.output(number).file_bounds();
+        let slab = self.gather.slab.bytes();
+        bytes.start / slab..bytes.end.div_ceil(slab)
     }
 
     /// All bytes of the params, where they are few and most of them are used: rows in another order
     /// than theirs would read them again for each piece.
-    fn held_params(&self, source: &dyn Source) -> Result<Option<&[u8]>, FillError> {
+    fn held_params(&self, source: &dyn Source) -> Result<Option<Arc<[u8]>>, FillError> {
         let Gather { params, bytes, hold, .. } = &self.gather;
         let len = params.end - params.start;
         if len == 0 || len > *bytes || len > hold.saturating_mul(PARAMS_BYTES) {
             return Ok(None);
         }
-        let _reading = match self.params.bytes.get() {
-            Some(held) => return Ok(Some(held)),
-            None => self.params.reading.lock().unwrap_or_else(PoisonError::into_inner),
-        };
-        if let Some(held) = self.params.bytes.get() {
-            return Ok(Some(held));
+        // locked while they are read, so that they are read once
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.is_none() {
+            let mut bytes = vec![0; len as usize];
+            let from = &mut ReadFrom { source, scratch: &mut Vec::new() };
+            read_runs(&Runs::contiguous(params.start, len), from, &mut bytes)?;
+            *held = Some(bytes.into());
         }
-        let mut held = vec![0; len as usize];
-        let runs = Runs::contiguous(params.start, len);
-        read_runs(&runs, &mut ReadFrom { source, scratch: &mut Vec::new() }, &mut held)?;
-        Ok(Some(self.params.bytes.get_or_init(|| held)))
+        Ok(held.clone())
     }
 
-    /// Fill `out` with a range of the bytes of all rows.
     fn fill_range(
         &self,
         range: Range<u64>,
@@ -208,9 +194,11 @@ impl GatherPieces<'_> {
         out: &mut [u8],
     ) -> Result<(), FillError> {
         let slab = self.gather.slab.bytes();
-        let (mut at, mut rest) = (range.start, out);
+        let mut at = range.start;
+        let mut rest = out;
         while at < range.end {
-            let (row, skipped) = (at / slab, at % slab);
+            let row = at / slab;
+            let skipped = at % slab;
             let whole = (range.end - at) / slab;
             let count = if skipped > 0 { 0 } else { whole };
             let len = if count > 0 { count * slab } else { (slab - skipped).min(range.end - at) };
@@ -225,7 +213,6 @@ impl GatherPieces<'_> {
         Ok(())
     }
 
-    /// Fill `out` with a range of the bytes of one row.
     fn fill_part(
         &self,
         row: u64,
@@ -233,12 +220,13 @@ impl GatherPieces<'_> {
         from: &mut ReadFrom<'_>,
         out: &mut [u8],
     ) -> Result<(), FillError> {
-        let (mut offset, mut slab) = ([0], self.gather.slab.clone());
+        let mut offset = [0];
         self.rows.offsets(row, &mut offset)?;
         if offset[0] == DROPPED {
             out.fill(0);
             return Ok(());
         }
+        let mut slab = self.gather.slab.clone();
         slab.offset += offset[0] as i64;
         if self.state(from.source) == CacheState::ColdLong && slab.axes.is_empty() {
             let start = slab.offset as u64;
@@ -259,7 +247,9 @@ impl GatherPieces<'_> {
         let reads = source.window_limit().is_some();
         let held = if reads { self.held_params(source)? } else { None };
         let most = rows_at_once(source);
-        let (mut block, mut row, mut rest) = (RowBlock::default(), rows.start, out);
+        let mut block = RowBlock::default();
+        let mut row = rows.start;
+        let mut rest = out;
         self.prepare(source, rows.clone());
         while row < rows.end {
             if let Some(count) = self.compress(row..rows.end, from, rest)? {
@@ -273,7 +263,7 @@ impl GatherPieces<'_> {
             if self.reads_long_rows() {
                 read_long_rows(from, &block, slab, part)?;
             } else {
-                copy_block(from, held, params, &block, slab, part)?;
+                copy_block(from, held.as_deref(), params, &block, slab, part)?;
             }
             row += block.rows();
         }
@@ -328,22 +318,17 @@ pub(super) fn copy_block(
         return read_rows(from, block, slab, out);
     }
     let input = held.map_or_else(|| from.window(within.clone()), Ok)?;
-    copy_rows(input, within.start, block, slab, out);
+    match block.single_rows() {
+        Some(offsets) => copy_single_rows(input, within.start, offsets, slab, out),
+        None => copy_stretches(input, within.start, block, slab, out),
+    }
     Ok(())
 }
 
-/// Copy the rows of a block of a file, whose bytes from `start` on are `input`, one after the other
-/// to `out`, which they fill; zeros for [`DROPPED`]. Each row is like `slab`, but for its offset.
-fn copy_rows(input: &[u8], start: u64, block: &RowBlock, slab: &Runs, out: &mut [u8]) {
-    match block.single_rows() {
-        Some(offsets) => copy_single_rows(input, start, offsets, slab, out),
-        None => copy_stretches(input, start, block, slab, out),
-    }
-}
-
-/// Copy neighbours together.
+/// Copy neighbours together. The bytes of the file from `start` on are `input`.
 fn copy_stretches(input: &[u8], start: u64, block: &RowBlock, slab: &Runs, out: &mut [u8]) {
-    let (slab_bytes, mut rest) = (slab.bytes(), out);
+    let slab_bytes = slab.bytes();
+    let mut rest = out;
     for (offset, rows) in block.stretches() {
         let now = split_first(&mut rest, rows * slab_bytes);
         if offset == DROPPED {
@@ -352,14 +337,14 @@ fn copy_stretches(input: &[u8], start: u64, block: &RowBlock, slab: &Runs, out: 
         }
         let Runs { offset, axes, run } = block.runs(slab, offset, rows);
         let first = offset as usize - start as usize;
-        match axes.is_empty() {
-            true => now.copy_from_slice(&input[first..][..run as usize]),
-            false => pack(&axes, run, input, first, now),
+        if axes.is_empty() {
+            now.copy_from_slice(&input[first..][..run as usize]);
+        } else {
+            pack(&axes, run, input, first, now);
         }
     }
 }
 
-/// Copy each row by itself.
 fn copy_single_rows(input: &[u8], start: u64, offsets: &[u64], slab: &Runs, out: &mut [u8]) {
     let run = slab.run;
     if !slab.axes.is_empty() {
@@ -406,7 +391,8 @@ fn read_long_rows(
     slab: &Runs,
     out: &mut [u8],
 ) -> Result<(), SourceError> {
-    let (slab_bytes, mut rest) = (slab.bytes(), out);
+    let slab_bytes = slab.bytes();
+    let mut rest = out;
     for (offset, rows) in block.stretches() {
         let now = split_first(&mut rest, rows * slab_bytes);
         match (offset, block.runs(slab, offset, rows)) {
@@ -444,10 +430,8 @@ fn read_rows(
         first += rows;
     }
     stretches.sort_unstable();
-    let bounds_of = |offset: u64, rows: u32| {
-        let bounds = block.runs(slab, offset, u64::from(rows)).byte_bounds();
-        bounds.start as u64..bounds.end as u64
-    };
+    let bounds_of =
+        |offset: u64, rows: u32| block.runs(slab, offset, u64::from(rows)).file_bounds();
     let limit = from.source.window_limit().unwrap_or(u64::MAX);
     let mut rest = &stretches[..];
     while let Some(&(offset, first, rows)) = rest.first() {

@@ -16,9 +16,7 @@ use super::mask::MaskPositions;
 use super::ravel::{Ravel, kernel};
 use super::{GatherError, Options};
 use crate::dtype::{DType, Integers};
-use crate::execute::{
-    BadPosition, ExecuteError, FillError, ReadFrom, Workers, look, read_range, spool,
-};
+use crate::execute::{BadPosition, ExecuteError, FillError, Workers, dense_window, look, spool};
 use crate::permutation::Permutation;
 use crate::plan::Plan;
 use crate::runs::{Axis, Runs, byte_bounds, unravel_index};
@@ -54,7 +52,6 @@ pub struct Indices<'a> {
 }
 
 impl Indices<'_> {
-    /// The type of the numbers.
     pub(super) fn integers(&self) -> Result<Integers, GatherError> {
         let dtype = self.dtype;
         Integers::new(dtype).ok_or_else(|| GatherError::NotIntegers(dtype.to_string()))
@@ -92,7 +89,6 @@ pub(crate) struct Positions {
     pub(super) shape: Vec<u64>,
     /// The axes of the tuples from the slowest to the fastest, as tuples are numbered.
     numbering: Permutation,
-    /// How many tuples there are.
     pub(super) count: u64,
     /// The numbers, tuple after tuple in the order in which they are numbered: the axes of the
     /// tuples and that of the numbers in one, not coalesced.
@@ -114,15 +110,20 @@ impl fmt::Debug for Positions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ErrorContext {
     /// A tensor of this shape, whose batch axes are indexed by the tuple's own place.
-    Params { shape: Vec<u64>, batch_dims: usize },
-    /// One axis, by its number.
+    Params {
+        shape: Vec<u64>,
+        batch_dims: usize,
+    },
     Axis(usize),
     /// The axes from `axis` on, by list number `list` of an index, which is its item `item`.
-    List { list: usize, item: usize, axis: usize },
+    List {
+        list: usize,
+        item: usize,
+        axis: usize,
+    },
 }
 
 impl ErrorContext {
-    /// The first of the axes that are indexed.
     fn first_axis(&self) -> usize {
         match self {
             ErrorContext::Params { batch_dims, .. } => *batch_dims,
@@ -196,9 +197,11 @@ impl Positions {
             out.fill(0);
             return Ok(());
         }
-        let range = first..first + out.len() as u64;
-        let (mut raw, mut scratch) = (Vec::new(), Vec::new());
-        let raw = self.raw(&range, source, &mut raw, &mut scratch)?;
+        let tuple_bytes = self.tuple_bytes() as u64;
+        let mut raw = Vec::new();
+        let mut scratch = Vec::new();
+        let bytes = first * tuple_bytes..(first + out.len() as u64) * tuple_bytes;
+        let raw = dense_window(&self.coalesced, bytes, source, &mut scratch, &mut raw)?;
         if !(self.ravel)(raw, &self.indexed, out) {
             return self.read_each(first, raw, out);
         }
@@ -206,25 +209,6 @@ impl Positions {
             out.iter_mut().for_each(|offset| *offset = offset.wrapping_add(self.before));
         }
         Ok(())
-    }
-
-    /// The tuples of a range, one after the other.
-    fn raw<'a>(
-        &self,
-        range: &Range<u64>,
-        source: &'a dyn Source,
-        buffer: &'a mut Vec<u8>,
-        scratch: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], SourceError> {
-        let tuple_bytes = self.tuple_bytes() as u64;
-        let bytes = range.start * tuple_bytes..range.end * tuple_bytes;
-        if self.coalesced.axes.is_empty() {
-            let offset = self.coalesced.offset as u64;
-            return source.window(offset + bytes.start..offset + bytes.end, scratch);
-        }
-        buffer.resize((bytes.end - bytes.start) as usize, 0);
-        read_range(&self.coalesced, bytes, &mut ReadFrom { source, scratch }, buffer)?;
-        Ok(buffer)
     }
 
     /// Ravel each tuple by itself: some number is no position.
@@ -308,7 +292,6 @@ impl OutOfRange {
     }
 }
 
-/// Some axes of a tensor, in bytes.
 pub(super) fn indexed_axes(
     params: &Layout<'_>,
     axes: Range<usize>,
@@ -355,9 +338,7 @@ pub(super) fn check_batch(
 /// A list of tuples, each one position in the params.
 #[derive(Clone, Debug)]
 pub(crate) enum Tuples {
-    /// The numbers of an index tensor.
     Numbers(Positions),
-    /// The places where a mask is true, in C order.
     Mask(MaskPositions),
 }
 
@@ -377,7 +358,6 @@ impl Tuples {
         }
     }
 
-    /// The shape along which they lie.
     fn shape(&self) -> Vec<u64> {
         match self {
             Tuples::Numbers(positions) => positions.shape.clone(),
@@ -397,7 +377,6 @@ impl Tuples {
         }
     }
 
-    /// Whether they are numbered in their own order.
     pub(super) fn is_in_their_order(&self) -> bool {
         match self {
             Tuples::Numbers(positions) => positions.numbering.is_identity(),
@@ -411,10 +390,8 @@ pub(super) const TUPLES_AT_ONCE: usize = 2048;
 
 /// Tuples with the source of their list, read in blocks.
 pub(super) struct TupleReader<'a> {
-    /// The number of the list among several, for errors.
     list: usize,
     pub(super) tuples: Tuples,
-    /// The source of the list, as it was given.
     pub(super) given: &'a dyn Source,
     /// The numbers in order, where they are not in the source.
     spooled: Option<Box<dyn Source>>,
@@ -422,7 +399,6 @@ pub(super) struct TupleReader<'a> {
     pub(super) held: Option<Vec<u64>>,
 }
 
-/// Tuples in a piece of a check.
 const CHECKED_TUPLES: u64 = 1 << 14;
 
 impl<'a> TupleReader<'a> {
@@ -450,7 +426,6 @@ impl<'a> TupleReader<'a> {
         Ok(reader)
     }
 
-    /// Read all tuples, and hold their positions in memory.
     pub(super) fn hold(&mut self, workers: &Workers) -> Result<(), FillError> {
         if !self.tuples.is_in_their_order() {
             // in the order of the indices first, in which bad positions are reported
@@ -495,7 +470,6 @@ impl<'a> TupleReader<'a> {
         read.map_err(|error| error.of_list(self.list))
     }
 
-    /// Make sure that what was read was in the source.
     pub(super) fn verify(&self) -> Result<(), FillError> {
         self.source().verify().map_err(|error| FillError::Indices { list: self.list, error })
     }

@@ -21,7 +21,6 @@ use crate::source::{Advice, PAGE, Source};
 /// Rows with gaps up to this, in bytes, are prefetched in one call.
 const GAP: u64 = 4096;
 
-/// What is mapped in one call, in bytes.
 const CHUNK: u64 = 16 << 20;
 
 /// Rows are near each other within so many bytes.
@@ -31,7 +30,6 @@ const NEAR: u64 = 256 << 10;
 const AHEAD: u64 = 1024;
 
 impl GatherPieces<'_> {
-    /// Called before some rows are copied.
     pub(super) fn prepare(&self, source: &dyn Source, rows: Range<u64>) {
         match self.state(source) {
             CacheState::Cached => {}
@@ -66,7 +64,6 @@ impl GatherPieces<'_> {
         self.rows.look(first, &self.gather.slab, NEIGHBOURS, &is_cached).is_cached
     }
 
-    /// Whether each row is read by itself.
     pub(super) fn reads_long_rows(&self) -> bool {
         self.page_cache.state.get() == Some(&CacheState::ColdLong)
     }
@@ -84,7 +81,6 @@ impl GatherPieces<'_> {
         !self.fits(*bytes) && self.cold_look(source).is_some()
     }
 
-    /// What is known of the params' pages.
     pub(super) fn state(&self, source: &dyn Source) -> CacheState {
         *self.page_cache.state.get_or_init(|| self.sample(source))
     }
@@ -101,7 +97,8 @@ impl GatherPieces<'_> {
         let count = self.rows.rows.count();
         let cold = if is_mostly_gaps(slab) { None } else { self.cold_look(source) };
         let Some(cold) = cold else { return CacheState::Cached };
-        let (fits, len) = (self.fits(self.gather.bytes), params.end - params.start);
+        let len = params.end - params.start;
+        let fits = self.fits(self.gather.bytes);
         if !fits && slab.bytes() >= LONG_GATHERED_ROW {
             source.advise(params.clone(), Advice::Random);
             return CacheState::ColdLong;
@@ -149,18 +146,18 @@ impl GatherPieces<'_> {
         }
     }
 
-    /// Begin to read `count` rows from row `first` on.
     fn prefetch(&self, source: &dyn Source, mut first: u64, count: u64) {
         let rows = self.rows.rows.count();
         let end = first.saturating_add(count).min(rows);
-        let (slab, mut block, mut range) = (&self.gather.slab, RowBlock::default(), 0..0);
+        let slab = &self.gather.slab;
+        let mut block = RowBlock::default();
+        let mut range = 0..0;
         while first < end {
             if self.rows.block(first..end, AHEAD as usize, slab, &mut block).is_err() {
                 return;
             }
             for (offset, rows) in block.stretches().filter(|&(offset, _)| offset != DROPPED) {
-                let bounds = block.runs(slab, offset, rows).byte_bounds();
-                let (start, end) = (bounds.start as u64, bounds.end as u64);
+                let Range { start, end } = block.runs(slab, offset, rows).file_bounds();
                 if start >= range.start && start <= range.end + GAP {
                     range.end = range.end.max(end);
                 } else {
@@ -187,7 +184,6 @@ pub(super) fn is_mostly_gaps(slab: &Runs) -> bool {
     span_bytes(&slab.axes, slab.run) > 4 * slab.bytes()
 }
 
-/// What is known of the params' pages.
 #[derive(Debug, Default)]
 pub(super) struct PageCache {
     pub(super) state: OnceLock<CacheState>,
@@ -199,10 +195,11 @@ pub(super) struct PageCache {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CacheState {
-    /// All the sample is in memory.
     Cached,
     /// Some of it must be read from the disk: so many rows are prefetched ahead of those that are copied.
-    Cold { ahead: u64 },
+    Cold {
+        ahead: u64,
+    },
     /// The same, and scattered rows touch nearly all pages of a map.
     ColdDense,
     /// The same of rows so long that each is read by itself, in params that do not fit in memory.
@@ -212,7 +209,6 @@ pub(super) enum CacheState {
 /// What a few rows tell of those around them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sampled {
-    /// Whether they are in memory.
     pub(super) is_cached: bool,
     /// Whether they come in the order of the file.
     pub(super) is_sorted: bool,

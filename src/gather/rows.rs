@@ -37,12 +37,10 @@ pub(super) struct OutputAxis {
 }
 
 impl OutputAxis {
-    /// An axis of the params alone.
     pub(super) fn plain(axis: Axis) -> OutputAxis {
         OutputAxis { len: axis.len, stride: axis.stride, dims: Vec::new() }
     }
 
-    /// A whole axis of the params.
     pub(super) fn of(params: &Layout<'_>, strides: &[i64], axis: usize) -> OutputAxis {
         OutputAxis::plain(Axis { len: params.shape[axis], stride: strides[axis] })
     }
@@ -52,7 +50,6 @@ impl OutputAxis {
         OutputAxis { dims: vec![Some(dim)], ..self }
     }
 
-    /// Whether it goes along the tuples of a list.
     pub(super) fn is_indexed(&self) -> bool {
         self.dims.iter().any(Option::is_some)
     }
@@ -77,7 +74,6 @@ impl RowAxis {
     }
 }
 
-/// The rows, all but the positions.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
     /// Where row 0 begins for the first positions in memory, in bytes of the params' file.
@@ -150,7 +146,6 @@ impl Rows {
         })
     }
 
-    /// How many there are.
     pub(crate) fn count(&self) -> u64 {
         self.axes.iter().map(|axis| axis.len).product()
     }
@@ -207,7 +202,6 @@ impl Rows {
 /// How many times more tuples are worth holding where they are used again and again.
 const REUSE: u64 = 16;
 
-/// Rows with the sources of their lists.
 pub struct BoundRows<'a> {
     pub(super) rows: Rows,
     lists: Vec<TupleReader<'a>>,
@@ -219,7 +213,6 @@ pub(super) struct MaskRows<'a> {
     pub(super) source: &'a dyn Source,
     /// The number of the true element of the first row.
     pub(super) first: u64,
-    /// How many rows there are.
     pub(super) count: u64,
     /// What is added to each place, in bytes, perhaps wrapped around.
     pub(super) base: u64,

@@ -17,10 +17,8 @@ use crate::source::{Source, SourceError};
 /// Bytes of a place in a file of places.
 pub(super) const PLACE: u64 = size_of::<u64>() as u64;
 
-/// The ranges of a stage, by its number.
 type StageRanges = Box<dyn Fn(usize) -> Vec<Range<u64>> + Send + Sync>;
 
-/// Where stages begin, and what they need.
 pub(crate) struct Stages {
     /// The first row of each stage, none of which is empty, and behind the last one.
     first_rows: Vec<u64>,
@@ -48,39 +46,32 @@ impl Stages {
         Stages { first_rows, first_pieces, piece_rows, ranges }
     }
 
-    /// How many pieces there are.
     pub(super) fn pieces(&self) -> u64 {
         self.first_pieces.last().copied().unwrap_or(0)
     }
 
-    /// How many stages there are.
     pub(crate) fn count(&self) -> usize {
         self.first_rows.len() - 1
     }
 
-    /// The stage that a row belongs to.
     pub(crate) fn of_row(&self, row: u64) -> usize {
         self.first_rows.partition_point(|&first| first <= row).saturating_sub(1)
     }
 
-    /// The rows of a stage.
     pub(crate) fn rows_of(&self, stage: usize) -> Range<u64> {
         self.first_rows[stage]..self.first_rows[stage + 1]
     }
 
-    /// What a stage needs.
     pub(crate) fn ranges(&self, stage: usize) -> impl Iterator<Item = Range<u64>> {
         (self.ranges)(stage).into_iter().filter(|range| !range.is_empty())
     }
 
-    /// The rows of a piece.
     pub(super) fn rows(&self, piece: u64) -> Range<u64> {
         let stage = self.first_pieces.partition_point(|&first| first <= piece).saturating_sub(1);
         let start = self.first_rows[stage] + (piece - self.first_pieces[stage]) * self.piece_rows;
         start..self.first_rows[stage + 1].min(start + self.piece_rows)
     }
 
-    /// The stage that begins with a piece, where one does.
     pub(super) fn panel(&self, piece: u64) -> Option<Panel> {
         let stage = self.first_pieces.binary_search(&piece).ok()?;
         let pieces = self.first_pieces.get(stage + 1)? - piece;
@@ -90,12 +81,10 @@ impl Stages {
     }
 }
 
-/// Slabs one after the other.
 pub(crate) struct PlacedSlabs {
     /// Where each begins in their source, or [`DROPPED`]: numbers of the machine's own byte order, in a
     /// temporary file.
     pub(super) places: Box<dyn Source>,
-    /// A slab, from its first byte on.
     pub(super) slab: Runs,
     /// The bytes of their source that they lie in.
     pub(super) within: Range<u64>,
@@ -103,7 +92,6 @@ pub(crate) struct PlacedSlabs {
 }
 
 impl PlacedSlabs {
-    /// The places of the rows from `row` on.
     fn places(&self, row: u64, out: &mut [u64], bytes: &mut Vec<u8>) -> Result<(), SourceError> {
         let range = row * PLACE..(row + out.len() as u64) * PLACE;
         bytes.resize(out.len() * PLACE as usize, 0);
@@ -122,17 +110,14 @@ impl PlacedSlabs {
         Ok(())
     }
 
-    /// The stages of the pass.
     pub(crate) fn stages(&self) -> &Stages {
         &self.stages
     }
 
-    /// A slab, from its first byte on.
     pub(crate) fn slab(&self) -> &Runs {
         &self.slab
     }
 
-    /// The bytes that they lie in.
     pub(crate) fn within(&self) -> &Range<u64> {
         &self.within
     }
@@ -184,7 +169,9 @@ impl Pieces for PlacedSlabs {
     fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
         let (Range { start, end }, slab) = (self.stages.rows(number), &self.slab);
         let most = rows_at_once(from.source);
-        let (mut block, mut bytes, mut rest) = (RowBlock::default(), Vec::new(), out);
+        let mut block = RowBlock::default();
+        let mut bytes = Vec::new();
+        let mut rest = out;
         for row in (start..end).step_by(most) {
             let rows = row..end.min(row + most as u64);
             let part = split_first(&mut rest, (rows.end - row) * slab.bytes());

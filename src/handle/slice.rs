@@ -370,7 +370,7 @@ impl Slice {
                 }
                 let transpose = Some(self.axes.clone());
                 let options = gather::Options { order, transpose, ..options.clone() };
-                Ok(indices.region(tensor, *axis, &options)?)
+                Ok(indices.gathered(tensor, *axis, &options)?.region)
             }
         }
     }

@@ -18,7 +18,7 @@ use crate::job::copying::{TakenInput, all_takes, check_overwrite};
 use crate::output::Prepared;
 use crate::output::layout::Frame;
 use crate::plan::Plan;
-use crate::region::{Gathered, ReadBy, ReadFor, RegionPieces, Take};
+use crate::region::{Gathered, GatheredList, ReadBy, ReadFor, RegionPieces, Take};
 use crate::sink::{Draft, ScratchSink, Sink, SinkError, WriteOrder};
 use crate::source::{Forward, PreadSource, Source};
 use crate::{execute, source};
@@ -277,7 +277,7 @@ impl<'a> Writing<'a> {
         if !is_told || matches!(self.target, WriteTarget::Draft(_)) {
             source.verify().map_err(|error| failed_source(location, error))?;
         }
-        takes.iter().try_for_each(|take| take.region.verify_lists())?;
+        takes.iter().try_for_each(|take| GatheredList::verify_all(take.region.lists()))?;
         outcome.map_err(|error| match error {
             ExecuteError::Fill { transfer, .. } => {
                 self.failed_take(location, &takes[transfer], error)

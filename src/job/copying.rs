@@ -163,7 +163,7 @@ impl<'a> Copying<'a> {
         let order = output.options.order;
         let how = gather::Options { order, transpose: Some(axes), ..how.clone() };
         let becomes = Becomes { shape, cast: casts.of(&tensor.dtype)?, axes: becomes };
-        let region = || Ok(indices.region(tensor, *axis, &how)?);
+        let region = || Ok(indices.gathered(tensor, *axis, &how)?.region);
         let input = InputRef::Owned(Box::new(input));
         let (prepared, taken) = single(input, tensor, becomes, &output, region)?;
         Ok(Copying::new(prepared, vec![taken], 0))

@@ -13,7 +13,6 @@
 //!          a4 b4 c4 d4
 //! ```
 
-use std::convert::Infallible;
 use std::ops::Range;
 
 use super::boxes::{PanelSizes, extents, pass_cost, range_items};
@@ -37,7 +36,6 @@ pub(crate) struct Bands {
 pub(crate) enum OnePass {
     /// Panels whose input takes at most so many bytes.
     Panels(u64),
-    /// Ranges of the output, in its order.
     InOrder,
 }
 
@@ -58,27 +56,27 @@ impl Bands {
 
     /// Divide the axis of the input along which all that is nearer fits in a share of the memory.
     fn new(input: &Runs, share: u64) -> Option<Bands> {
-        let (axes, parts) = (&input.axes[..], PanelSizes::new(input));
+        let axes = &input.axes[..];
+        let parts = PanelSizes::new(input);
         let mut items = vec![1; axes.len()];
         let mut far = parts.ours.iter().copied();
         let divided = far.find(|&axis| {
             items[axis] = parts.most_items(&items, axis, axes[axis].len, share);
             items[axis] < axes[axis].len
         })?;
-        // from the farthest to the nearest, and then as in the output
-        let mut order: Vec<usize> = far.collect();
-        order.reverse();
-        let (outer, len) = (order.len(), axes[divided].len);
-        order.extend((0..axes.len()).filter(|axis| parts.ours.contains(axis)));
-        let mut nearest = order.split_off(outer);
-        nearest.retain(|axis| !order.contains(axis));
+        let mut farthest: Vec<usize> = far.collect();
+        farthest.reverse();
+        // and then as in the output
+        let near = |axis: &usize| parts.ours.contains(axis) && !farthest.contains(axis);
+        let nearest: Vec<usize> = (0..axes.len()).filter(near).collect();
 
-        let (band, mut bands) =
-            (items[divided], Bands { input: Vec::new(), kept: Vec::new(), rows: 1 });
-        bands.rows = axes[..divided].iter().map(|axis| axis.len).product();
+        let rows = axes[..divided].iter().map(|axis| axis.len).product();
+        let mut bands = Bands { input: Vec::new(), kept: Vec::new(), rows };
         let mut kept_bytes = 0;
-        for part in [0..len - len % band, len - len % band..len] {
-            let band = band.min(part.end - part.start);
+        let Axis { len, stride } = axes[divided];
+        let whole_bands = len - len % items[divided];
+        for part in [0..whole_bands, whole_bands..len] {
+            let band = items[divided].min(part.end - part.start);
             if band == 0 {
                 continue;
             }
@@ -86,23 +84,22 @@ impl Bands {
                 |axis: usize| if axis == divided { part.clone() } else { 0..axes[axis].len };
             let of = input.part(&(0..axes.len()).map(whole).collect::<Vec<_>>());
             // the divided axis is two: its bands, and their items
-            let stride = axes[divided].stride;
             let far = Axis { len: (part.end - part.start) / band, stride: stride * band as i64 };
             let near = Axis { len: band, stride };
-            let first = order.iter().map(|&axis| of.axes[axis]).chain([far]);
-            let then =
-                nearest.iter().map(|&axis| if axis == divided { near } else { of.axes[axis] });
-            let input = Runs { axes: first.chain(then).collect(), ..of };
-            let dense = input.dense().axes;
-            let mut lies: Vec<Vec<Axis>> =
-                axes.iter().map(|axis| vec![Axis { stride: 0, ..*axis }]).collect();
-            for (axis, lie) in order.iter().zip(&dense) {
-                lies[*axis] = vec![*lie];
+            let outer = farthest.iter().map(|&axis| (axis, of.axes[axis]));
+            let inner = nearest
+                .iter()
+                .map(|&axis| (axis, if axis == divided { near } else { of.axes[axis] }));
+            let order: Vec<(usize, Axis)> = outer.chain([(divided, far)]).chain(inner).collect();
+            let input = Runs { axes: order.iter().map(|(_, axis)| *axis).collect(), ..of };
+            let mut lies: Vec<Vec<Axis>> = vec![Vec::new(); axes.len()];
+            for ((axis, _), lie) in order.iter().zip(input.dense().axes) {
+                lies[*axis].push(lie);
             }
-            for (axis, lie) in nearest.iter().zip(&dense[outer + 1..]) {
-                lies[*axis] = vec![*lie];
+            // what is repeated is kept once
+            for (lie, axis) in lies.iter_mut().zip(axes).filter(|(lie, _)| lie.is_empty()) {
+                lie.push(Axis { stride: 0, ..*axis });
             }
-            lies[divided].insert(0, dense[outer]);
             bands.kept.push(Runs { offset: kept_bytes, axes: lies.concat(), run: input.run });
             kept_bytes += input.bytes() as i64;
             bands.input.push(input);
@@ -110,12 +107,10 @@ impl Bands {
         Some(bands)
     }
 
-    /// Bytes that are kept.
     pub(crate) fn kept_bytes(&self) -> u64 {
         self.input.iter().map(Runs::bytes).sum()
     }
 
-    /// Bytes of the output.
     pub(crate) fn bytes(&self) -> u64 {
         self.kept.iter().map(Runs::bytes).sum()
     }
@@ -142,10 +137,8 @@ impl Bands {
     pub(crate) fn needs(&self, range: Range<u64>) -> Vec<Runs> {
         let row = (self.bytes() / self.rows).max(1);
         let is_short = row <= (range.end - range.start) / 16;
-        let range = match is_short {
-            true => range.start / row * row..range.end.next_multiple_of(row),
-            false => range,
-        };
+        let whole = range.start / row * row..range.end.next_multiple_of(row);
+        let range = if is_short { whole } else { range };
         let mut found = Vec::new();
         (0..self.kept.len()).for_each(|number| self.kept_range(number, range.clone(), &mut found));
         found.into_iter().map(|runs| stretches(runs, NEAR_BYTES)).collect()
@@ -154,13 +147,11 @@ impl Bands {
     /// What one of the kept runs has of a range of the output.
     fn kept_range(&self, number: usize, range: Range<u64>, found: &mut Vec<Runs>) {
         let share = |runs: &Runs| runs.bytes() / self.rows;
-        let (row, own) = (self.kept.iter().map(share).sum::<u64>(), share(&self.kept[number]));
+        let row: u64 = self.kept.iter().map(share).sum();
+        let own = share(&self.kept[number]);
         let before: u64 = self.kept[..number].iter().map(share).sum();
         let cut = |at: u64| at / row * own + (at % row).saturating_sub(before).min(own);
-        let Ok(()) = self.kept[number].split(cut(range.start)..cut(range.end), &mut |runs| {
-            found.push(runs);
-            Ok::<_, Infallible>(())
-        });
+        found.extend(self.kept[number].boxes(cut(range.start)..cut(range.end)));
     }
 }
 

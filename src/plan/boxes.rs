@@ -12,21 +12,16 @@
 //!          ------------+                     ------------+
 //! ```
 //!
-//! Where other axes are close together in the input than in the output
-//! (Fortran to C, transposed views), a piece is a box of both: it takes axes in the input's order until
-//! they make a stretch of a cache line (of a few KiB, where the input is read by position), and axes in
-//! the output's order until its rows, each of which is a write, are 256 KiB long, or the box 2 MiB: rows
-//! of 64 KiB that begin anywhere are written at half the rate of longer ones. No two boxes need the same
-//! stretch, but neighbours need the same pages: those of a box are at most an eighth of the memory of the
-//! machine or of the control group (`execute/memory.rs`), so that each page is read once.
-//! Where input and output together do not fit in memory and the input is not there, boxes are counted
-//! panel by panel (`plan/boxes.rs`). A panel is a part of the selection whose pages of the input fit in a
-//! little more than half of the memory, next to the beginning of the panel that follows, and as wide in the input and as tall in the output as that allows: stretches of
-//! both are about as long as the root of it, or whole rows. Each page is read once, whatever the layout.
-//! Where those are so short that requests cost more than a second pass, the first pass takes bands of the
-//! input and keeps each in the order of the output in an unnamed file (`plan/bands.rs`), and the pieces of the
-//! second one are ranges of the output (`execute/relayout.rs`): long stretches in both. The axis along
-//! which bands are cut need not be a multiple of them: each row of the output has two parts then.
+//! A box takes axes in the input's order until they make a stretch of a cache line (of a few KiB, where the
+//! input is read by position), and axes in the output's order until its rows, each of which is a write, are
+//! 256 KiB long, or the box 2 MiB: rows of 64 KiB that begin anywhere are written at half the rate of longer
+//! ones. No two boxes need the same stretch, but neighbours need the same pages: those of a box are at most
+//! an eighth of the memory (`execute/memory.rs`), so that each page is read once.
+//!
+//! Where input and output together do not fit in memory and the input is not there, boxes are counted panel
+//! by panel. The pages of the input that a panel needs fit in a little more than half of the memory, next to
+//! the beginning of the panel that follows; stretches are about as long as the root of that, or whole rows.
+//! Where requests for such short ones cost more than a second pass, there are two (`plan/bands.rs`).
 
 use std::ops::Range;
 
@@ -40,7 +35,6 @@ const PANEL_BYTES: u64 = 32 << 20;
 /// The boxes of a plan, all alike but for those at the ends of axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Boxes {
-    /// The items of each axis in a box.
     chunks: Vec<u64>,
     /// The axes in the order in which boxes are counted: from the shortest stride in the input to
     /// the longest, so that neighbouring boxes lie side by side in the input.
@@ -51,12 +45,10 @@ pub(crate) struct Boxes {
     panel_order: Vec<usize>,
 }
 
-/// The boxes of a panel.
 struct BoxRange {
     /// The number of the first one, and how many there are.
     start: u64,
     count: u64,
-    /// The boxes of each axis.
     boxes: Vec<Range<u64>>,
 }
 
@@ -165,12 +157,10 @@ impl Boxes {
         *chunk == len
     }
 
-    /// Bytes of a whole box.
     fn bytes(&self, run: u64) -> u64 {
         self.chunks.iter().fold(run, |bytes, chunk| bytes.saturating_mul(*chunk))
     }
 
-    /// How many boxes lie along an axis.
     fn along(&self, axes: &[Axis], axis: usize) -> u64 {
         axes[axis].len.div_ceil(self.chunks[axis])
     }
@@ -193,7 +183,6 @@ impl Boxes {
         Piece { input: vec![part(input)], output: part(&input.dense()) }
     }
 
-    /// The items of an axis in a range of boxes along it.
     fn items(&self, axes: &[Axis], axis: usize, boxes: Range<u64>) -> Range<u64> {
         let chunk = self.chunks[axis];
         boxes.start * chunk..(boxes.end * chunk).min(axes[axis].len)
@@ -203,7 +192,8 @@ impl Boxes {
     fn boxes_around(&self, axes: &[Axis], number: u64) -> BoxRange {
         let mut boxes = vec![0..0; axes.len()];
         // the boxes of one index along the axes that are left, within the panel along the others
-        let (mut start, mut count) = (0, self.pieces(axes));
+        let mut start = 0;
+        let mut count = self.pieces(axes);
         for &axis in self.panel_order.iter().rev() {
             let along = self.along(axes, axis);
             count /= along;
@@ -373,7 +363,8 @@ impl PanelSizes<'_> {
             items[axis] = count;
             self.memory(&items) <= most
         };
-        let (mut low, mut high) = (items[axis], up_to);
+        let mut low = items[axis];
+        let mut high = up_to;
         while low < high {
             let middle = low + (high - low).div_ceil(2);
             if fits(middle) { low = middle } else { high = middle - 1 }

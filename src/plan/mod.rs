@@ -23,7 +23,6 @@
 //! - *forward* (`Plan::forward`): for pipes, pieces that also lie one after the other in the input, each
 //!   within a window of 4 MiB; `None` where the view does not run forward, and the pipe is spooled.
 
-use std::convert::Infallible;
 use std::ops::Range;
 
 use boxes::Boxes;
@@ -38,7 +37,6 @@ mod reading;
 pub(crate) use bands::{Bands, OnePass};
 pub use reading::{Reading, TOUCHED_GAP, Way};
 
-/// How to copy a view into a contiguous output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The input, coalesced; no axes and a run of 0 where there are no bytes.
@@ -67,11 +65,11 @@ impl Plan {
     /// As [`new`](Plan::new) of an input that is read by position, in pieces as short as will do to
     /// read about each byte once, of lengths in the range `sizes`; `None` where those do not do.
     pub(crate) fn reading_once(runs: &Runs, unit: u64, sizes: Range<u64>) -> Option<Plan> {
-        let (least, longest) = (sizes.start.max(1), sizes.end.max(sizes.start));
-        let sizes = std::iter::successors(Some(least), |bytes| bytes.checked_mul(2));
-        let plans = sizes.take_while(|bytes| *bytes <= longest);
-        let mut plans = plans.map(|bytes| Plan::new(runs, unit, bytes));
-        plans.find(Plan::reads_once)
+        let longest = sizes.end.max(sizes.start);
+        std::iter::successors(Some(sizes.start.max(1)), |bytes| bytes.checked_mul(2))
+            .take_while(|bytes| *bytes <= longest)
+            .map(|bytes| Plan::new(runs, unit, bytes))
+            .find(Plan::reads_once)
     }
 
     /// Plan for outputs that take bytes in any order, unlike those of [`new`](Plan::new): where other
@@ -143,12 +141,10 @@ impl Plan {
         Plan { input, partition, panel_bytes: None }
     }
 
-    /// Bytes of the whole output.
     pub fn bytes(&self) -> u64 {
         self.input.bytes()
     }
 
-    /// The input, coalesced.
     pub fn input(&self) -> &Runs {
         &self.input
     }
@@ -171,8 +167,7 @@ impl Plan {
     /// assert_eq!(sparse_range("5"), None);
     /// ```
     pub fn sparse_range(&self) -> Option<Range<u64>> {
-        let bounds = self.input.byte_bounds();
-        let range = bounds.start as u64..bounds.end as u64;
+        let range = self.input.file_bounds();
         if self.is_relayout() {
             return Some(range);
         }
@@ -190,7 +185,6 @@ impl Plan {
         gap.filter(|&gap| gap >= cluster).map(|_| range)
     }
 
-    /// The number of pieces.
     pub fn pieces(&self) -> u64 {
         match &self.partition {
             Partition::Ranges(ranges) => ranges.pieces(&self.input.axes),
@@ -199,7 +193,6 @@ impl Plan {
         }
     }
 
-    /// Piece `number` of `0..pieces()`.
     pub fn piece(&self, number: u64) -> Piece {
         match &self.partition {
             Partition::Ranges(ranges) => ranges.piece(&self.input, number),
@@ -224,7 +217,6 @@ pub(crate) fn row_piece_bytes(runs: &Runs, unit: u64) -> u64 {
     (PIECE_BYTES / row * row).max(row)
 }
 
-/// One piece of a plan: where its bytes come from, and where they go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The bytes of the piece in the input: several runs where it begins or ends within a row.
@@ -233,10 +225,8 @@ pub struct Piece {
     pub output: Runs,
 }
 
-/// Consecutive pieces that are read together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Panel {
-    /// How many pieces.
     pub pieces: u64,
     /// What they need of the input, in ascending ranges.
     pub input: Vec<Runs>,
@@ -259,7 +249,6 @@ pub struct Tiling {
     /// Where such pieces may divide rows, to begin where a block of a file does: the length of the
     /// first one, the others having `piece_bytes`.
     pub first_bytes: Option<u64>,
-    /// A piece of several rows, at most.
     pub box_bytes: u64,
     /// How long the stretches of the input are that such a piece uses up.
     pub width_bytes: u64,
@@ -283,7 +272,6 @@ impl Tiling {
         panel_bytes: None,
     };
 
-    /// For inputs that are read by position: fewer, longer reads.
     pub const READ: Tiling = Tiling { width_bytes: 2 << 10, ..Tiling::MAPPED };
 
     /// For a source with this [limit of windows](crate::source::Source::window_limit).
@@ -294,8 +282,7 @@ impl Tiling {
     /// The tiling for pieces that become `by` times as large when they are converted.
     #[must_use]
     pub fn divided(self, by: u64) -> Tiling {
-        let (piece_bytes, box_bytes) = (self.piece_bytes / by, self.box_bytes / by);
-        Tiling { piece_bytes, box_bytes, ..self }
+        Tiling { piece_bytes: self.piece_bytes / by, box_bytes: self.box_bytes / by, ..self }
     }
 }
 
@@ -324,7 +311,6 @@ const SHORT_BYTES: u64 = 1 << 10;
 const LINE_BYTES: u64 = 64;
 
 impl Plan {
-    /// Whether other axes are close together in the input than in the output.
     pub fn is_relayout(&self) -> bool {
         matches!(self.partition, Partition::Boxes(_))
     }
@@ -351,7 +337,8 @@ impl Plan {
         }
         let mut axes = self.input.axes.clone();
         axes.sort_unstable_by_key(|axis| axis.stride.unsigned_abs());
-        let (mut cluster, mut clusters) = (self.input.run, 1u64);
+        let mut cluster = self.input.run;
+        let mut clusters = 1u64;
         for axis in axes {
             let stride = axis.stride.unsigned_abs();
             if clusters == 1 && stride <= cluster.next_multiple_of(LINE_BYTES) {
@@ -389,7 +376,6 @@ pub(crate) fn reads_gap(stride: u64, needed: u64) -> bool {
     stride <= needed.max(SHORT_BYTES).saturating_mul(3) / 2
 }
 
-/// How a plan's output is divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Partition {
     Ranges(Ranges),
@@ -429,12 +415,7 @@ impl PieceCuts {
     pub(super) fn piece(&self, input: &Runs, number: u64) -> Piece {
         let range = self.range(number);
         let output = Runs::contiguous(range.start, range.end - range.start);
-        let mut boxes = Vec::new();
-        let Ok(()) = input.split(range, &mut |runs| {
-            boxes.push(runs);
-            Ok::<_, Infallible>(())
-        });
-        Piece { input: boxes, output }
+        Piece { input: input.boxes(range), output }
     }
 }
 
@@ -487,7 +468,8 @@ impl Ranges {
         let outer_item = number / chunks;
         let output = Runs::contiguous((outer_item * whole + first) * inner, len * inner);
         let mut offset = input.offset + distance(outer, outer_item);
-        let (mut axes, mut run) = (divided.to_vec(), input.run);
+        let mut axes = divided.to_vec();
+        let mut run = input.run;
         match axes.first_mut() {
             Some(axis) => {
                 offset += first as i64 * axis.stride;

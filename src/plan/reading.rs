@@ -1,7 +1,5 @@
 //! How a selection is read, by arithmetic: its contiguous runs, and what of the file they touch.
 
-use std::convert::Infallible;
-
 use super::{NEAR_BYTES, Panel, Partition, Plan, READAHEAD_BYTES, Tiling, stretches};
 use crate::runs::{Runs, dense_bytes};
 use crate::view::View;
@@ -9,25 +7,20 @@ use crate::view::View;
 /// Gaps of at most so many bytes between runs count as touched: files are read by pages.
 pub const TOUCHED_GAP: u64 = 4 << 10;
 
-/// How a selection is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// How the input is gone over.
     pub way: Way,
     /// Runs of bytes that are contiguous in the input and in the output, each as long as possible.
     pub runs: u64,
     /// Bytes a run, where all are of one length.
     pub run_bytes: Option<u64>,
-    /// Bytes of the output.
     pub used: u64,
     /// Bytes of the input: those used, and gaps of at most [`TOUCHED_GAP`] bytes between them.
     pub touched: u64,
 }
 
-/// How the input is gone over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// There are no bytes.
     Nothing,
     /// From front to back, so that a pipe can be read in one pass.
     Streaming,
@@ -35,12 +28,10 @@ pub enum Way {
     Strided,
     /// In boxes of several rows, as other axes are close together in the input than in the output.
     Relayout,
-    /// At the positions that lists name.
     Gather,
 }
 
 impl Way {
-    /// The name of the way, in one word.
     pub fn name(self) -> &'static str {
         match self {
             Way::Nothing => "nothing",
@@ -87,12 +78,15 @@ impl Reading {
     /// How so many slabs of one kind are read, wherever they lie: at most so much is touched.
     pub(crate) fn of_slabs(slab: &Runs, count: u64) -> Reading {
         let one = Reading::of_runs(slab, Way::Gather);
-        let times = |of_one: u64| of_one.saturating_mul(count);
         if one.used == 0 || count == 0 {
             return Reading { way: Way::Nothing, runs: 0, run_bytes: None, used: 0, touched: 0 };
         }
-        let (runs, used, touched) = (times(one.runs), times(one.used), times(one.touched));
-        Reading { runs, used, touched, ..one }
+        Reading {
+            runs: one.runs.saturating_mul(count),
+            used: one.used.saturating_mul(count),
+            touched: one.touched.saturating_mul(count),
+            ..one
+        }
     }
 
     fn of_runs(runs: &Runs, way: Way) -> Reading {
@@ -217,12 +211,9 @@ impl Plan {
                 let end =
                     last.min(number + ((room / 4).min(PANEL_BYTES) / share).saturating_sub(1));
                 let output = self.piece(end).output;
-                let (range, mut input) =
-                    (first.offset..output.offset + output.run as i64, Vec::new());
-                let Ok(()) = self.input.split(range.start as u64..range.end as u64, &mut |runs| {
-                    input.push(stretches(runs, NEAR_BYTES));
-                    Ok::<_, Infallible>(())
-                });
+                let range = first.offset as u64..output.offset as u64 + output.run;
+                let input = self.input.boxes(range).into_iter();
+                let input = input.map(|runs| stretches(runs, NEAR_BYTES)).collect();
                 Some(Panel { pieces: end + 1 - number, input, room })
             }
         }

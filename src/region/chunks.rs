@@ -95,7 +95,9 @@ pub(crate) fn decoded_bytes(
     let whole = Selection::whole(&tensor.shape);
     let region = <dyn Region>::of_selection(tensor, &whole, Order::C);
     let region = region.map_err(|cause| Error::file(file.clone(), cause))?;
-    let (conversion, unit, to) = (Conversion::None, 1, ReadFor::Position(0));
+    let conversion = Conversion::None;
+    let unit = 1;
+    let to = ReadFor::Position(0);
     let by = ReadBy { source: source.as_ref(), conversion, unit, to, workers, progress };
     let RegionPieces { pieces, .. } = region.pieces(&by).map_err(failed)?;
     let decoded = spool_pieces(source.as_ref(), &[pieces.as_ref()], workers, progress);

@@ -75,7 +75,8 @@ impl IndexTensor {
     pub(crate) fn only_value(&self) -> Option<i64> {
         let is_list = self.file.is_none() && self.info.shape == [1];
         let is_int64 = self.info.dtype == DType::Scalar(Scalar::I64, Endian::Little);
-        let (place, mut value) = (self.info.data(), [0; 8]);
+        let place = self.info.data();
+        let mut value = [0; 8];
         if !is_list || !is_int64 || place.end - place.start != 8 {
             return None;
         }
@@ -132,23 +133,11 @@ impl IndexTensor {
         })?;
         Ok(GatheredTensor { shape, region })
     }
-
-    /// The elements of what is [gathered](IndexTensor::gathered).
-    pub(crate) fn region(
-        &self,
-        params: &TensorInfo,
-        axis: Option<i64>,
-        options: &Options,
-    ) -> Result<Arc<dyn Region>, GatherError> {
-        Ok(self.gathered(params, axis, options)?.region)
-    }
 }
 
 /// What an index tensor names of a tensor.
 pub(crate) struct GatheredTensor {
-    /// Its shape, in elements.
     pub(crate) shape: Vec<u64>,
-    /// Its elements.
     pub(crate) region: Arc<dyn Region>,
 }
 
@@ -171,7 +160,9 @@ pub(crate) fn gathered_axes(
     axis: Option<i64>,
     options: &Options,
 ) -> Vec<Option<usize>> {
-    let (ndim, batch, own) = (params.shape.len(), options.batch_dims, indices.shape.len());
+    let ndim = params.shape.len();
+    let batch = options.batch_dims;
+    let own = indices.shape.len();
     match axis.and_then(|axis| normalize_axis(axis, ndim)) {
         Some(_) if options.elements => (0..ndim).map(Some).collect(),
         Some(axis) => {
@@ -208,10 +199,10 @@ fn refuse_blocks(
             tuples.saturating_add(options.batch_dims as u64) > last as u64
         }
     };
-    match reaches {
-        true => Err(GatherError::InBlocks { axis: last, block: block.elements }),
-        false => Ok(()),
+    if reaches {
+        return Err(GatherError::InBlocks { axis: last, block: block.elements });
     }
+    Ok(())
 }
 
 fn gather(
@@ -229,33 +220,26 @@ fn gather(
     Gather::new(params, indexed, options)
 }
 
-/// Positions that index tensors name.
 #[derive(Clone)]
 pub struct Gathered {
-    /// What to gather.
     pub gather: Gather,
-    /// The index tensors.
     pub lists: Vec<GatheredList>,
 }
 
-/// The bytes of an index tensor.
 #[derive(Clone)]
 pub struct GatheredList {
-    /// The bytes.
     pub source: Arc<dyn Source>,
     /// The file that they lie in, for errors; `None` for indices that were typed.
     pub file: Option<FileName>,
 }
 
 impl Gathered {
-    /// The sources of the index tensors.
     pub(crate) fn sources(&self) -> Vec<&dyn Source> {
         GatheredList::sources(&self.lists)
     }
 }
 
 impl GatheredList {
-    /// The sources of index tensors.
     pub(crate) fn sources(lists: &[GatheredList]) -> Vec<&dyn Source> {
         lists.iter().map(|list| list.source.as_ref()).collect()
     }
@@ -265,8 +249,12 @@ impl GatheredList {
         lists.iter().try_for_each(|list| list.source.verify().map_err(|error| list.error(error)))
     }
 
-    /// The error of index tensors that are bad, or could not be read.
-    pub fn failed(lists: &[GatheredList], error: FillError) -> Error {
+    /// The error of index tensors where they are bad, or could not be read; another one as it is.
+    pub fn failed(lists: &[GatheredList], error: impl Into<ExecuteError>) -> Error {
+        let error = match error.into() {
+            ExecuteError::Fill { error, .. } => error,
+            error => return error.into(),
+        };
         // a file that was cut short is the reason for whatever else is wrong with it
         if let Err(error) = GatheredList::verify_all(lists) {
             return error;
@@ -285,12 +273,10 @@ impl GatheredList {
         }
     }
 
-    /// An error that is about it.
     fn error(&self, cause: impl Into<Cause>) -> Error {
         Error::of_file(self.file.as_ref(), cause)
     }
 
-    /// The file that it lies in, by its path.
     pub(crate) fn path(&self) -> Option<&Path> {
         match &self.file {
             Some(FileName::Path(path)) => Some(path),

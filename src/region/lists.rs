@@ -11,7 +11,7 @@ use super::Region;
 use super::chunks::{decoded_bytes, decoded_info};
 use super::indices::{Gathered, GatheredList};
 use super::strided::layout;
-use crate::dtype::{DType, Endian, Scalar};
+use crate::dtype::{DType, Endian, Integers, Scalar};
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
@@ -24,32 +24,32 @@ use crate::index::{FileRef, IndexExpr, Item, List};
 use crate::input::{Input, Location, OpenOptions, open_watched};
 use crate::permutation::Permutation;
 use crate::shape::Order;
-use crate::source::{IoMode, MemorySource};
+use crate::source::{IoMode, MemorySource, Source};
 use crate::view::{Layout, View};
 
 /// The lists of one expression that lie in files, in its order.
 #[derive(Clone, Default)]
 pub struct Lists {
-    files: Vec<ListFile>,
+    files: Vec<Arc<OpenList>>,
     shapes: Vec<ListShape>,
     workers: Workers,
 }
 
-/// A list in a file.
-#[derive(Clone)]
-struct ListFile {
-    /// Its item in the expression.
+/// A list of an index with its bytes.
+struct OpenList {
     item: usize,
     tensor: TensorInfo,
     mask: Option<Mask>,
+    /// Whether tuples of known positions lie on the last axis.
+    has_tuples: bool,
     list: GatheredList,
-    input: Arc<Input>,
+    /// The file that it lies in; `None` for one that was typed.
+    input: Option<Input>,
 }
 
 /// An index whose files are open, as it is applied to every tensor of a job.
 #[derive(Clone, Copy)]
 pub struct OpenIndex<'a> {
-    /// The expression.
     pub expr: &'a IndexExpr,
     /// How it is applied, besides its text.
     pub rules: Rules,
@@ -58,7 +58,6 @@ pub struct OpenIndex<'a> {
 }
 
 impl OpenIndex<'_> {
-    /// Apply it to a tensor.
     pub fn resolve(&self, tensor: &TensorInfo) -> Result<Selection, Cause> {
         Ok(self.lists.resolve_of(self.expr, tensor, self.rules)?)
     }
@@ -84,9 +83,7 @@ impl OpenIndex<'_> {
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct ListError {
-    /// The item of the expression.
     pub item: usize,
-    /// What is wrong with it.
     pub error: Error,
 }
 
@@ -113,20 +110,19 @@ impl Lists {
             Item::List(List::File(file)) => Some((item, file)),
             _ => None,
         });
-        let failed = |item| move |error| ListError { item, error };
-        if let Some((item, _)) = files.clone().filter(|(_, file)| file.is_stdin()).nth(1) {
-            return Err(failed(item)(ListFault::SecondStdin.into()));
+        let second_stdin = files.clone().filter(|(_, file)| file.is_stdin()).nth(1);
+        if let Some((item, _)) = second_stdin {
+            return Err(ListError { item, error: ListFault::SecondStdin.into() });
         }
         for (item, file) in files {
-            let (file, shape) =
-                open_list(item, file, io, workers, progress).map_err(failed(item))?;
-            lists.files.push(file);
+            let opened = open_list(item, file, io, workers, progress);
+            let (list, shape) = opened.map_err(|error| ListError { item, error })?;
+            lists.files.push(Arc::new(list));
             lists.shapes.push(shape);
         }
         Ok(lists)
     }
 
-    /// Whether no list of the expression lies in a file.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
@@ -155,34 +151,22 @@ impl Lists {
         self.resolve(expr, &tensor.element_shape(), Rules { block, ..rules })
     }
 
-    /// Look at all positions that lists in files hold.
     pub fn check(&self, selection: &Selection) -> Result<(), Error> {
         if self.files.is_empty() {
             return Ok(());
         }
         // it does not matter what the positions are of
-        let shape = &selection.source_shape;
-        let layout = Layout::new(shape, 8, Order::C, 0);
-        let bound = self.bind(selection)?;
-        let tensors = bound.iter().map(BoundList::tensor).collect::<Result<Vec<_>, _>>()?;
-        let options = gather::Options::default();
-        let indexed = Indexed::select(&layout, selection, &tensors).map_err(Cause::from)?;
-        let gather = Gather::new(&layout, indexed, &options).map_err(Cause::from)?;
-        let lists: Vec<GatheredList> = bound.into_iter().map(|bound| bound.list).collect();
+        let layout = Layout::new(&selection.source_shape, 8, Order::C, 0);
+        let (indexed, lists) = self.select(&layout, selection)?;
+        let gather = Gather::new(&layout, indexed, &gather::Options::default())?;
         let checked = gather.check(&GatheredList::sources(&lists), &self.workers);
-        checked.map_err(|error| match error.into_fill() {
-            Ok(error) => GatheredList::failed(&lists, error),
-            Err(error) => error.into(),
-        })
+        checked.map_err(|error| GatheredList::failed(&lists, error))
     }
 
     /// Look at the lists in files that stand before a wrong value of a typed list: NumPy looks at one
     /// list after the other, and reports the first bad position.
     pub fn check_before(&self, error: &ResolveError) -> Result<(), Error> {
-        match error.before.lists.is_empty() {
-            true => Ok(()),
-            false => self.check(&error.before),
-        }
+        if error.before.lists.is_empty() { Ok(()) } else { self.check(&error.before) }
     }
 
     /// The bytes of a selection of a tensor, its axes in the order `axes`, in the memory order of the
@@ -197,15 +181,12 @@ impl Lists {
         let transpose = Some(axes.clone());
         let options = gather::Options { order, transpose, ..gather::Options::default() };
         let in_memory = axes.in_memory(order);
-        let bound = self.bind(selection)?;
-        let tensors = bound.iter().map(BoundList::tensor).collect::<Result<Vec<_>, _>>()?;
         <dyn Region>::of_fields(tensor, &options, |layout, options| {
             if selection.lists.is_empty() {
                 return Ok(Arc::new(View::permuted(layout, selection, &in_memory)?));
             }
-            let indexed = Indexed::select(layout, selection, &tensors)?;
+            let (indexed, lists) = self.select(layout, selection)?;
             let gather = Gather::new(layout, indexed, options)?;
-            let lists = bound.iter().map(|bound| bound.list.clone()).collect();
             Ok(Arc::new(Gathered { gather, lists }))
         })
     }
@@ -216,35 +197,35 @@ impl Lists {
         tensor: &TensorInfo,
         selection: &Selection,
     ) -> Result<(Indexed, Vec<GatheredList>), Cause> {
-        let lists = self.bind(selection)?;
-        let tensors = lists.iter().map(BoundList::tensor).collect::<Result<Vec<_>, _>>()?;
-        let indexed = Indexed::select(&layout(tensor)?, selection, &tensors)?;
-        Ok((indexed, lists.into_iter().map(|bound| bound.list).collect()))
+        self.select(&layout(tensor)?, selection)
     }
 
-    /// The bytes of all of them.
     pub(crate) fn lists(&self) -> impl Iterator<Item = &GatheredList> {
         self.files.iter().map(|file| &file.list)
     }
 
     /// The files of all of them, each with its item in the expression.
     pub(crate) fn files(&self) -> impl Iterator<Item = (usize, &Input, &TensorInfo)> {
-        self.files.iter().map(|file| (file.item, file.input.as_ref(), &file.tensor))
+        self.files.iter().filter_map(|list| Some((list.item, list.input.as_ref()?, &list.tensor)))
     }
 
-    /// The lists of a selection, typed ones too.
-    fn bind(&self, selection: &Selection) -> Result<Vec<BoundList>, Cause> {
-        let bind = |list: &SelectedList| match &list.positions {
-            ListPositions::Known(positions) => Ok(BoundList::typed(list, positions)),
+    /// What a selection with lists names of elements that lie so, and the bytes of its lists, typed ones too.
+    fn select(
+        &self,
+        layout: &Layout<'_>,
+        selection: &Selection,
+    ) -> Result<(Indexed, Vec<GatheredList>), Cause> {
+        let open = |list: &SelectedList| match &list.positions {
+            ListPositions::Known(positions) => Ok(Arc::new(OpenList::typed(list, positions))),
             ListPositions::Integers | ListPositions::Mask => {
-                let mut files = self.files.iter();
-                let file = files.find(|file| file.item == list.item);
-                let file = file.ok_or(ListFault::NotOpened)?;
-                let ListFile { tensor, mask, list, .. } = file.clone();
-                Ok(BoundList { tensor, mask, list, has_tuples: false })
+                let file = self.files.iter().find(|file| file.item == list.item);
+                file.cloned().ok_or(ListFault::NotOpened)
             }
         };
-        selection.lists.iter().map(bind).collect()
+        let lists = selection.lists.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let tensors = lists.iter().map(|list| list.tensor()).collect::<Result<Vec<_>, _>>()?;
+        let indexed = Indexed::select(layout, selection, &tensors)?;
+        Ok((indexed, lists.iter().map(|list| list.list.clone()).collect()))
     }
 }
 
@@ -271,27 +252,18 @@ impl dyn Region {
     }
 }
 
-/// A list of a selection with its bytes.
-pub(crate) struct BoundList {
-    tensor: TensorInfo,
-    mask: Option<Mask>,
-    has_tuples: bool,
-    pub(crate) list: GatheredList,
-}
-
-impl BoundList {
-    /// A list whose positions are known.
-    fn typed(list: &SelectedList, positions: &[u64]) -> BoundList {
+impl OpenList {
+    fn typed(list: &SelectedList, positions: &[u64]) -> OpenList {
         let bytes: Vec<u8> = positions.iter().flat_map(|at| at.to_le_bytes()).collect();
         let dtype = DType::Scalar(Scalar::U64, Endian::Little);
         let shape = [&list.shape[..], &[list.axes.len() as u64]].concat();
         let tensor = TensorInfo::new(dtype, shape, Order::C, 0);
-        let list = GatheredList { source: Arc::new(MemorySource(bytes)), file: None };
-        BoundList { tensor, mask: None, has_tuples: true, list }
+        let source = Arc::new(MemorySource(bytes));
+        let (item, list) = (list.item, GatheredList { source, file: None });
+        OpenList { item, tensor, mask: None, has_tuples: true, list, input: None }
     }
 
-    /// What gather needs to know of it.
-    pub(crate) fn tensor(&self) -> Result<ListTensor<'_>, Cause> {
+    fn tensor(&self) -> Result<ListTensor<'_>, Cause> {
         Ok(match &self.mask {
             Some(mask) => ListTensor::Mask(mask.clone()),
             None if self.has_tuples => ListTensor::Tuples(indices_of(&self.tensor)?),
@@ -300,85 +272,76 @@ impl BoundList {
     }
 }
 
-/// Open one list.
 fn open_list(
     item: usize,
     file: &FileRef,
     io: IoMode,
     workers: &Workers,
     progress: &Progress,
-) -> Result<(ListFile, ListShape), Error> {
-    let location = match file.is_stdin() {
-        true => Location::Stdin,
-        false => Location::of(Path::new(&file.path)),
-    };
-    let name: Vec<String> = file.name.iter().cloned().collect();
-    let tensors = name.clone();
+) -> Result<(OpenList, ListShape), Error> {
+    let path = Path::new(&file.path);
+    let location = if file.is_stdin() { Location::Stdin } else { Location::of(path) };
+    let chosen: Vec<String> = file.name.iter().cloned().collect();
+    let tensors = chosen.clone();
     let options =
         OpenOptions { io, integers: true, tensors, two_sums: true, ..OpenOptions::default() };
     let mut input = open_watched(&location, &options, progress)?;
-    let tensor = input.tensor(&name)?;
+    let stored = input.tensor(&chosen)?;
     let name = FileName::from(&location);
-    let source = input.nearby(&tensor, workers, progress)?;
-    let source = decoded_bytes(&tensor, source, &name, workers, progress)?;
-    let tensor = decoded_info(&tensor);
-    let (shape, mask) = match &tensor.dtype {
-        DType::Scalar(Scalar::Bool, _) => {
-            let layout = layout(&tensor).map_err(|error| Error::file(name.clone(), error))?;
-            let mask = Mask::count(&layout, source.as_ref(), workers, progress);
-            source.verify().map_err(|error| Error::file(name.clone(), error))?;
-            let mask = mask.map_err(|error| Error::file(name.clone(), error))?;
-            let mask = if file.opposite { mask.opposite() } else { mask };
-            let (shape, count) = (tensor.shape.clone(), mask.true_count());
-            (ListShape::Mask { shape, count }, Some(mask))
-        }
-        dtype if file.opposite => {
-            return Err(Error::file(name, ListFault::NotAMask(dtype.clone())));
-        }
-        dtype if is_integer(dtype) => {
-            let indices = indices_of(&tensor);
-            let indices = indices.map_err(|error| Error::file(name.clone(), error))?;
-            let only = indices.only(source.as_ref());
-            let only = only.map_err(|error| Error::file(name.clone(), error))?;
-            let integer = only.map(|only| {
-                i64::try_from(only).map_err(|_| Error::file(name.clone(), ListFault::Integer(only)))
-            });
-            let integer = integer.transpose()?.map(ListShape::Integer);
-            (integer.unwrap_or_else(|| ListShape::Integers(tensor.shape.clone())), None)
-        }
-        dtype => return Err(Error::file(name, ListFault::DType(dtype.clone()))),
-    };
+    let source = input.nearby(&stored, workers, progress)?;
+    let source = decoded_bytes(&stored, source, &name, workers, progress)?;
+    let tensor = decoded_info(&stored);
+    let look = look_at(&tensor, source.as_ref(), file.opposite, workers, progress);
+    let (shape, mask) = look.map_err(|cause| Error::file(name.clone(), cause))?;
     let list = GatheredList { source, file: Some(name) };
-    Ok((ListFile { item, tensor, mask, list, input: Arc::new(input) }, shape))
+    Ok((OpenList { item, tensor, mask, has_tuples: false, list, input: Some(input) }, shape))
 }
 
-/// A tensor as positions.
+/// What the index needs to know of a list before it is applied, and a mask with its true elements counted.
+fn look_at(
+    tensor: &TensorInfo,
+    source: &dyn Source,
+    opposite: bool,
+    workers: &Workers,
+    progress: &Progress,
+) -> Result<(ListShape, Option<Mask>), Cause> {
+    let (dtype, shape) = (&tensor.dtype, tensor.shape.clone());
+    if let DType::Scalar(Scalar::Bool, _) = dtype {
+        let counted = Mask::count(&layout(tensor)?, source, workers, progress);
+        source.verify()?;
+        let mask = if opposite { counted?.opposite() } else { counted? };
+        return Ok((ListShape::Mask { shape, count: mask.true_count() }, Some(mask)));
+    }
+    if opposite {
+        return Err(ListFault::NotAMask(dtype.clone()).into());
+    }
+    if Integers::new(dtype).is_none() {
+        return Err(ListFault::DType(dtype.clone()).into());
+    }
+    let only = indices_of(tensor)?.only(source)?;
+    let shape = match only {
+        None => ListShape::Integers(shape),
+        Some(only) => {
+            ListShape::Integer(i64::try_from(only).map_err(|_| ListFault::Integer(only))?)
+        }
+    };
+    Ok((shape, None))
+}
+
 fn indices_of(tensor: &TensorInfo) -> Result<Indices<'_>, Cause> {
     Ok(Indices { dtype: &tensor.dtype, layout: layout(tensor)? })
 }
 
-fn is_integer(dtype: &DType) -> bool {
-    use Scalar::{I8, I16, I32, I64, U8, U16, U32, U64};
-    let DType::Scalar(scalar, _) = dtype else { return false };
-    matches!(scalar, I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64)
-}
-
-/// Why a list of an index cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ListFault {
-    /// Neither integers nor booleans.
     #[error("arrays used as indices must be of integer (or boolean) type, not {0}")]
     DType(DType),
-    /// The opposite of what is no mask.
     #[error("'~' is for masks, which are of dtype bool, not {0}")]
     NotAMask(DType),
-    /// An integer past NumPy's.
     #[error("integer index {0} does not fit into 64 bits")]
     Integer(i128),
-    /// Two lists are to be read from standard input.
     #[error("standard input can be one list only")]
     SecondStdin,
-    /// The file of the list was never opened.
     #[error("the file of a list in the index has not been opened")]
     NotOpened,
 }

@@ -1,9 +1,10 @@
 //! What is taken of a tensor: which of its bytes, in the order of the output.
 //!
-//! A [`Region`] says how many bytes it has, what it is to the executor, what a range of it is, and
-//! whether it runs forward. Its kinds are ranges of positions (`strided`), positions that index
-//! tensors name (`gathered`), either of a tensor in chunks (`chunks`), and fields side by side (`fields`). A [`Take`] is a region on its way to
-//! its place in an output. The index tensors of an expression are opened here too ([`Lists`]).
+//! A [`Region`] says how many bytes it has, by which [`Route`] they come, what a range of it is, and
+//! whether it runs forward. Its kinds are ranges of positions and fields side by side (`strided`),
+//! positions that index tensors name (`indices`), and either of a tensor in chunks (`chunks`). A
+//! [`Take`] is a region on its way to its place in an output. The index tensors of an expression are
+//! opened here too ([`Lists`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::execute::{
     Workers, read_pieces, read_range,
 };
 use crate::input::{Bytes, Input, Location, failed_source};
-use crate::plan::{Plan, Reading};
+use crate::plan::{Plan, Reading, Tiling};
 use crate::runs::Runs;
 use crate::source::Source;
 use crate::view::View;
@@ -39,13 +40,10 @@ pub use strided::layout as layout_of;
 
 /// Bytes of one tensor, in the order of the output.
 pub trait Region: Send + Sync {
-    /// How many bytes.
     fn bytes(&self) -> u64;
 
-    /// The way by which its bytes come.
     fn route<'a>(&'a self, by: &ReadBy<'_>) -> Result<Route<'a>, ExecuteError>;
 
-    /// What it is to the executor.
     fn pieces<'a>(&'a self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
         self.route(by)?.open(by)
     }
@@ -55,20 +53,6 @@ pub trait Region: Send + Sync {
 
     /// Add all that decides which bytes of its tensor it is, but for the content of files.
     fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error>;
-
-    /// About how many bytes of the input are read, in whole cache lines, where no piece divides
-    /// `unit` bytes.
-    fn reads(&self, unit: u64) -> u64 {
-        let _ = unit;
-        self.bytes()
-    }
-
-    /// How it is read in one pass of a stream that begins at position `start`, in windows of at most
-    /// `window` bytes; `None` where that cannot be.
-    fn forward(&self, start: u64, unit: u64, window: u64) -> Option<Plan> {
-        let _ = (start, unit, window);
-        None
-    }
 
     /// What can be said of how it is read; `None` where that is not known.
     fn reading(&self) -> Option<Reading> {
@@ -88,22 +72,13 @@ pub trait Region: Send + Sync {
 }
 
 impl dyn Region + '_ {
-    /// The index tensors.
     pub fn lists(&self) -> &[GatheredList] {
         self.gathered().map_or(&[], |gathered| &gathered.lists)
     }
 
-    /// Check that the index tensors were not cut short while they were read.
-    pub(crate) fn verify_lists(&self) -> Result<(), Error> {
-        GatheredList::verify_all(self.lists())
-    }
-
     /// The error of its pieces: of index tensors that are bad, or could not be read, where these are the reason.
     pub(crate) fn failed(&self, error: ExecuteError) -> Error {
-        match error.into_fill() {
-            Ok(error) => GatheredList::failed(self.lists(), error),
-            Err(error) => error.into(),
-        }
+        GatheredList::failed(self.lists(), error)
     }
 }
 
@@ -111,11 +86,8 @@ impl dyn Region + '_ {
 pub struct Take {
     /// The part of the input that it is taken of.
     pub part: usize,
-    /// What is taken.
     pub region: Arc<dyn Region>,
-    /// What elements go through on the way.
     pub conversion: Conversion,
-    /// Where it goes in the output, in bytes.
     pub at: u64,
     /// No piece divides so many bytes: an element, where it is converted or looked at.
     pub unit: u64,
@@ -175,18 +147,21 @@ impl Take {
 
     /// How it is read in one pass of a stream that begins at position `start`, where it can be.
     pub(crate) fn forward(&self, start: u64) -> Option<Plan> {
+        let view = self.region.strided()?.clone();
         let window = WINDOW_BYTES / self.conversion.expansion();
-        self.region.forward(start, self.unit, window)
+        Plan::forward(&view.after(start), self.unit, window)
     }
 
-    /// Bytes of the output.
     pub(crate) fn bytes(&self) -> u64 {
         self.conversion.output_bytes(self.region.bytes())
     }
 
     /// About how many bytes of the input are read, in whole cache lines.
     pub(crate) fn reads(&self) -> u64 {
-        self.region.reads(self.unit)
+        let view = self.region.strided();
+        view.map_or(self.region.bytes(), |view| {
+            Plan::tiled(view.runs(), self.unit, Tiling::MAPPED).reads()
+        })
     }
 
     /// What goes to a range of the output.
@@ -216,10 +191,8 @@ impl Take {
 
     /// The bytes of the region that become its first `output` bytes, or fewer.
     fn input_bytes(&self, output: u64) -> u64 {
-        match output == self.bytes() {
-            true => self.region.bytes(),
-            false => self.conversion.input_bytes(output),
-        }
+        let is_all = output == self.bytes();
+        if is_all { self.region.bytes() } else { self.conversion.input_bytes(output) }
     }
 }
 
@@ -230,9 +203,7 @@ pub struct RegionReader<'a> {
     bytes: RegionBytes<'a>,
 }
 
-/// How ranges are found.
 enum RegionBytes<'a> {
-    /// Strided bytes.
     Runs(Runs),
     /// Positions that an index tensor names: whole pieces are gathered.
     Pieces(Box<dyn Pieces + 'a>),

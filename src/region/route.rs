@@ -15,28 +15,21 @@ use crate::view::View;
 /// How the bytes of a region are read.
 #[derive(Clone, Copy)]
 pub struct ReadBy<'a> {
-    /// The bytes of the tensor's file.
     pub source: &'a dyn Source,
-    /// What elements go through.
     pub conversion: Conversion,
     /// No piece divides so many bytes.
     pub unit: u64,
-    /// Where the bytes go.
     pub to: ReadFor,
     /// Who puts in order what must be in order first.
     pub workers: &'a Workers,
-    /// How far that is.
     pub progress: &'a Progress,
 }
 
-/// What the bytes of a region are read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadFor {
     /// To this position of an output that takes bytes in any order.
     Position(u64),
-    /// To memory, piece by piece.
     Memory,
-    /// To an output that takes bytes in order only.
     Stream,
 }
 
@@ -49,9 +42,7 @@ pub struct RegionPieces<'a> {
 
 /// A way from a tensor's bytes to those of a region.
 pub enum Route<'a> {
-    /// Pieces of the tensor's source.
     Direct(Box<dyn Pieces + 'a>),
-    /// Pieces of a temporary file.
     Kept {
         /// What is put there, one after the other.
         first: Vec<Box<dyn Pieces + 'a>>,
@@ -60,9 +51,17 @@ pub enum Route<'a> {
         plan: Option<OutOfCore>,
     },
     /// Rows that are put in order in temporary files.
-    Distributed { rows: Box<GatherPieces<'a>>, distribution: Distribution },
+    Distributed {
+        rows: Box<GatherPieces<'a>>,
+        distribution: Distribution,
+    },
     /// Rows that are kept in the order of the params, and the result that is made of these.
-    Relaid { rows: Box<Route<'a>>, bytes: u64, view: &'a View, plan: OutOfCore },
+    Relaid {
+        rows: Box<Route<'a>>,
+        bytes: u64,
+        view: &'a View,
+        plan: OutOfCore,
+    },
 }
 
 impl ReadBy<'_> {

@@ -59,14 +59,6 @@ impl Region for View {
         Ok(())
     }
 
-    fn reads(&self, unit: u64) -> u64 {
-        Plan::tiled(self.runs(), unit, Tiling::MAPPED).reads()
-    }
-
-    fn forward(&self, start: u64, unit: u64, window: u64) -> Option<Plan> {
-        Plan::forward(&self.clone().after(start), unit, window)
-    }
-
     fn reading(&self) -> Option<Reading> {
         Some(Reading::of_view(self, WINDOW_BYTES))
     }
@@ -99,9 +91,10 @@ pub(super) fn layouts(tensor: &TensorInfo) -> Vec<Layout<'_>> {
                 Layout::strided(shape, bits, offset, strides.clone(), data.clone())
             };
             let range = |it: &Range<u64>| layout((it.end - it.start).saturating_mul(8), it.start);
-            match ranges.is_empty() {
-                true => vec![layout(bits, 0)],
-                false => ranges.iter().map(range).collect(),
+            if ranges.is_empty() {
+                vec![layout(bits, 0)]
+            } else {
+                ranges.iter().map(range).collect()
             }
         }
     }
@@ -139,7 +132,6 @@ impl dyn Region {
     }
 }
 
-/// Regions of one shape: an element of each, and then the next ones.
 #[derive(Clone)]
 pub(super) struct SideBySide {
     /// The bytes of an element of each region, and the region.

@@ -36,7 +36,6 @@ mod sink;
 
 pub use sink::ScatterSink;
 
-/// What to write where: everything but the bytes.
 #[derive(Clone, Debug)]
 pub struct Scatter {
     rows: Rows,
@@ -48,15 +47,12 @@ pub struct Scatter {
     values: Runs,
     /// Bytes of the values that no piece divides: a slab, where it fits a piece.
     unit: u64,
-    /// Bytes of all slabs in the target.
     bytes: u64,
     order: WriteOrder,
 }
 
-/// Why a scatter is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum ScatterError {
-    /// The indices do not fit the target.
     #[error(transparent)]
     Indices(#[from] GatherError),
     /// The values are not of the shape that the others ask for.
@@ -67,16 +63,7 @@ pub enum ScatterError {
         AsList(target),
         AsList(expected)
     )]
-    Values {
-        /// The shape of the values.
-        values: Vec<u64>,
-        /// The shape of the indices.
-        indices: Vec<u64>,
-        /// The shape of the target.
-        target: Vec<u64>,
-        /// What the values' shape should be.
-        expected: Vec<u64>,
-    },
+    Values { values: Vec<u64>, indices: Vec<u64>, target: Vec<u64>, expected: Vec<u64> },
 }
 
 impl Scatter {
@@ -100,12 +87,11 @@ impl Scatter {
                 expected,
             });
         }
-        let axes = match values.item_bits.is_multiple_of(8) {
-            true => values.axes().map_err(GatherError::View)?,
-            false => Vec::new(),
-        };
-        let (offset, run) = (values.start().map_err(GatherError::View)?, values.item_bits / 8);
-        Ok(Scatter::of(target, indexed, &Runs { offset, axes, run }, conversion)?)
+        let has_bytes = values.item_bits.is_multiple_of(8);
+        let axes = if has_bytes { values.axes().map_err(GatherError::View)? } else { Vec::new() };
+        let offset = values.start().map_err(GatherError::View)?;
+        let values = Runs { offset, axes, run: values.item_bits / 8 };
+        Ok(Scatter::of(target, indexed, &values, conversion)?)
     }
 
     /// Write values to the elements of the target that lists of positions name; where one is named
@@ -121,10 +107,7 @@ impl Scatter {
         conversion: Conversion,
     ) -> Result<Scatter, GatherError> {
         let (shape, bounds) = (indexed.shape(), target.bounds()?);
-        let order = match indexed.is_unique() {
-            true => WriteOrder::Any,
-            false => WriteOrder::Ascending,
-        };
+        let order = if indexed.is_unique() { WriteOrder::Any } else { WriteOrder::Ascending };
         let row_axes = indexed.row_axes();
         let (rows, slab) = indexed.rows(target)?;
         let runs = |offset, axes, run| Runs { offset, axes, run };
@@ -175,7 +158,6 @@ impl Scatter {
         self.rows.clone().with(sources, hold, workers)
     }
 
-    /// Bytes of all slabs in the target.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -203,11 +185,8 @@ impl Scatter {
 
 /// Values in a temporary file, in the order of the target's bands.
 pub(crate) struct KeptValues {
-    /// The values, as the target has them.
     pub(crate) source: Box<dyn Source>,
-    /// How they are read.
     pub(crate) pieces: Plan,
-    /// Where they go.
     bands: PlacedSlabs,
     order: WriteOrder,
 }

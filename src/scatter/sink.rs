@@ -11,7 +11,6 @@ use crate::runs::Runs;
 use crate::sink::{Sink, SinkError, WritableMap, WriteOrder};
 use crate::source::PAGE;
 
-/// Rows whose positions are read at a time.
 const ROWS: usize = 4096;
 
 /// A sink that takes the slabs in order, and writes each to its position in another sink, which it
@@ -42,7 +41,8 @@ impl Sink for ScatterSink<'_> {
 
     fn write_at(&self, offset: u64, mut bytes: &[u8]) -> Result<(), SinkError> {
         let slab = self.slab;
-        let (mut row, mut within) = (offset / slab.bytes(), offset % slab.bytes());
+        let mut row = offset / slab.bytes();
+        let mut within = offset % slab.bytes();
         let mut block = RowBlock::default();
         while !bytes.is_empty() {
             let left = (within + bytes.len() as u64).div_ceil(slab.bytes());
@@ -101,16 +101,12 @@ fn write_mapped(shared: &WritableMap, block: &RowBlock, slab: &Runs, bytes: &[u8
         return false;
     }
     let there = || block.stretches().filter(|&(offset, _)| offset != DROPPED);
-    // the slab may begin before its first element, where its axes run backwards
-    let place = |runs: &Runs| {
-        let bounds = runs.byte_bounds();
-        bounds.start as u64..bounds.end as u64
-    };
     // one call for each of many scattered elements takes longer than the faults that it saves
     if span_bytes >= PAGE {
         let mut ascending: Vec<(u64, u64)> = there().collect();
         ascending.sort_unstable();
-        let places = ascending.into_iter().map(|(at, rows)| place(&block.runs(slab, at, rows)));
+        let places = ascending.into_iter();
+        let places = places.map(|(at, rows)| block.runs(slab, at, rows).file_bounds());
         if !shared.populate(places) {
             return false;
         }
@@ -123,9 +119,11 @@ fn write_mapped(shared: &WritableMap, block: &RowBlock, slab: &Runs, bytes: &[u8
             continue;
         }
         let runs = block.runs(slab, offset, rows);
-        let place = place(&runs);
-        let Some(cells) = shared.cells(place.clone()) else { return false };
-        unpack(&runs.axes, runs.run, now, cells, (runs.offset as u64 - place.start) as usize);
+        // the slab may begin before its first element, where its axes run backwards
+        let place = runs.file_bounds();
+        let first = (runs.offset as u64 - place.start) as usize;
+        let Some(cells) = shared.cells(place) else { return false };
+        unpack(&runs.axes, runs.run, now, cells, first);
     }
     true
 }
@@ -168,7 +166,6 @@ impl<'a> StagedSink<'a> {
         StagedSink { rows, row_bytes, file, stages, left: left.collect(), patches }
     }
 
-    /// The bytes of a stage among all.
     fn bytes(&self, stage: usize) -> Range<u64> {
         let rows = self.stages.rows_of(stage);
         rows.start * self.row_bytes..rows.end * self.row_bytes

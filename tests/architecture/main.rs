@@ -175,7 +175,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("ndarray", &["handle/arrays.rs"]),
     ("object_store", &["source/remote/"]),
     ("png", &["job/picture.rs"]),
-    ("rayon", &["execute/parallel.rs"]),
+    ("rayon", &["execute/workers.rs"]),
     ("regex_automata", &["input/glob/mod.rs"]),
     ("reqwest", &["source/remote/"]),
     ("rustls", &["source/remote/"]),

@@ -18,13 +18,11 @@ use super::square::{Narrow, Vector};
 use super::transpose::{Register, units};
 use crate::runs::{Axis, starts};
 
-/// Bytes a register.
 const WIDTH: usize = 16;
 
 /// A place of no byte: what is shuffled there is 0.
 const NO_PLACE: u8 = 0x80;
 
-/// The most rows.
 const MOST: u64 = 8;
 
 /// A pattern to interleave.

@@ -27,7 +27,6 @@ const WIDEST: usize = 64;
 
 /// A pattern to collect along one axis.
 pub(super) struct Shuffle<'a> {
-    /// The axes of rows.
     outer: &'a [Axis],
     /// Units of a row, and the distance between them.
     along: Axis,
@@ -78,7 +77,6 @@ impl Blocks {
 /// The methods may only be called where the processor has the register's instructions.
 #[allow(unsafe_code)]
 trait Places: Sized {
-    /// Bytes a register.
     const WIDTH: usize;
 
     unsafe fn new(places: &[u8; WIDEST]) -> Self;
@@ -216,7 +214,6 @@ fn places(stride: i64, inside: &[Axis], run: u64, units: u64, lowest: i64) -> [u
     places
 }
 
-/// The registers.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86 {

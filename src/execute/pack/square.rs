@@ -20,7 +20,6 @@
 /// # Safety
 /// The methods may only be called where the processor has the register's instructions.
 pub(super) trait Vector: Copy {
-    /// Its bytes.
     const WIDTH: usize;
 
     /// The first [`WIDTH`](Vector::WIDTH) bytes of a slice, which must have as many.

@@ -28,13 +28,11 @@ const STRETCH: u64 = 16 << 10;
 /// The most of the input that is loaded while single items are moved, in bytes.
 const AHEAD: usize = 8 << 10;
 
-/// A cache line, in bytes.
 const LINE: usize = 64;
 
 /// No row: the item is not selected.
 const NONE: usize = usize::MAX;
 
-/// A box that is transposed.
 pub(super) struct Transpose {
     /// Where the row of each item of a stretch begins in the output, in bytes from that of the
     /// stretch; [`NONE`] for items that are not selected.
@@ -368,7 +366,6 @@ impl Register {
         }
     }
 
-    /// Bytes a register.
     pub(super) fn width(self) -> usize {
         match self {
             #[cfg(target_arch = "aarch64")]

@@ -410,7 +410,7 @@ fn failed(value: &Operand, lists: &[GatheredList], error: ExecuteError) -> Error
 fn of_positions(lists: &[GatheredList], error: Error) -> Error {
     let Error { file, tensor, cause } = error;
     let cause = match cause.downcast() {
-        Ok(SinkError::Positions(reason)) => match reason.downcast() {
+        Ok(SinkError::Positions(reason)) => match reason.downcast::<FillError>() {
             Ok(error) => return GatheredList::failed(lists, *error),
             Err(reason) => SinkError::Positions(reason).into(),
         },

@@ -1,0 +1,139 @@
+//! What a job is going to read, told to a source that must ask for it.
+//!
+//! Behind a network a read costs a round trip, so that the reads of later pieces must be on their way
+//! while earlier ones are copied. A `Feed` walks over the ranges that the pieces need, in their order,
+//! merges them to requests, and announces as many as the source has use for, before a piece begins.
+//! A dry run [counts](announced) them by the same steps.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use super::{ExecuteError, FillError, Transfer};
+use crate::source::remote::Merger;
+use crate::source::{Advice, Source};
+
+pub(super) struct Feed<'a> {
+    transfers: &'a [Transfer<'a>],
+    /// The number of the first piece of each transfer, and of all pieces.
+    starts: &'a [u64],
+    pieces: u64,
+    state: Mutex<FeedState>,
+}
+
+#[derive(Default)]
+struct FeedState {
+    next: u64,
+    /// The piece whose ranges the merger holds back.
+    last: u64,
+    requests: Requests,
+}
+
+/// The ranges that pieces need, on their way to being requests.
+#[derive(Default)]
+struct Requests {
+    merger: Merger,
+    /// The transfer whose ranges the merger holds back.
+    transfer: usize,
+}
+
+impl Requests {
+    /// Go on with another transfer: no request is of two sources.
+    fn turn_to(
+        &mut self,
+        transfers: &[Transfer<'_>],
+        transfer: usize,
+        ask: &mut dyn FnMut(&dyn Source, Range<u64>),
+    ) {
+        if !std::ptr::addr_eq(transfers[self.transfer].source, transfers[transfer].source) {
+            self.flush(transfers, ask);
+        }
+        self.transfer = transfer;
+    }
+
+    /// Add what a piece of a transfer needs; `ask` gets each request of a source that is complete.
+    fn push(
+        &mut self,
+        transfers: &[Transfer<'_>],
+        transfer: usize,
+        piece: u64,
+        ask: &mut dyn FnMut(&dyn Source, Range<u64>),
+    ) -> Result<(), FillError> {
+        self.turn_to(transfers, transfer, ask);
+        let Transfer { source, pieces, .. } = &transfers[transfer];
+        let Some(gap) = source.request_gap() else { return Ok(()) };
+        pieces.needs(piece, gap, &mut |range| {
+            let file_end = source.file_end(range.start);
+            self.merger.push(range, file_end, &mut |request| ask(*source, request));
+        })
+    }
+
+    /// Hand on what the merger holds back.
+    fn flush(&mut self, transfers: &[Transfer<'_>], ask: &mut dyn FnMut(&dyn Source, Range<u64>)) {
+        if let Some(transfer) = transfers.get(self.transfer) {
+            self.merger.flush(&mut |request| ask(transfer.source, request));
+        }
+    }
+}
+
+impl<'a> Feed<'a> {
+    /// Nothing announced yet; `None` where no source has use for it.
+    pub(super) fn new(
+        transfers: &'a [Transfer<'a>],
+        starts: &'a [u64],
+        pieces: u64,
+    ) -> Option<Feed<'a>> {
+        let asks = |transfer: &Transfer<'_>| transfer.source.request_gap().is_some();
+        let state = Mutex::default();
+        transfers.iter().any(asks).then_some(Feed { transfers, starts, pieces, state })
+    }
+
+    /// Announce what piece `number` needs, unless it was, and what later ones do.
+    pub(super) fn before(&self, number: u64) {
+        let announce = &mut |source: &dyn Source, request| source.advise(request, Advice::WillNeed);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        while state.next < self.pieces {
+            let piece = state.next;
+            let transfer = self.starts.partition_point(|&start| start <= piece) - 1;
+            if piece > number && !self.transfers[transfer].source.is_hungry() {
+                break;
+            }
+            state.next = piece + 1;
+            state.last = piece;
+            let local = piece - self.starts[transfer];
+            // what is wrong with a piece is told when it is filled
+            let _ = state.requests.push(self.transfers, transfer, local, announce);
+        }
+        if state.last <= number || state.next >= self.pieces {
+            state.requests.flush(self.transfers, announce);
+        }
+    }
+}
+
+/// The requests that a job would make, where its sources must be asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Announced {
+    pub requests: u64,
+    /// Bytes of their answers.
+    pub bytes: u64,
+}
+
+/// Count the requests for the elements of a job.
+pub fn announced(transfers: &[Transfer<'_>]) -> Result<Announced, ExecuteError> {
+    let mut all = Announced::default();
+    let mut count = |_: &dyn Source, request: Range<u64>| {
+        all.requests += 1;
+        all.bytes += request.end - request.start;
+    };
+    let mut requests = Requests::default();
+    for (number, transfer) in transfers.iter().enumerate() {
+        requests.turn_to(transfers, number, &mut count);
+        let asked = transfer.source.request_gap();
+        let pieces = asked.map_or(0, |_| transfer.pieces.count());
+        for piece in 0..pieces {
+            let pushed = requests.push(transfers, number, piece, &mut count);
+            pushed.map_err(|error| ExecuteError::Fill { transfer: number, error })?;
+        }
+    }
+    requests.flush(transfers, &mut count);
+    Ok(all)
+}
