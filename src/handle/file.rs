@@ -163,7 +163,6 @@ impl Tensor {
         Ok(Tensor { info: Arc::new(info), ..self.clone() })
     }
 
-    /// An error about it.
     pub(super) fn failed(&self, cause: impl Into<Cause>) -> Error {
         self.file.input.failed_tensor(&self.info, true, cause)
     }

@@ -25,10 +25,6 @@ use crate::index::{Array, IndexExpr, Item, List, SliceItem, numpy};
 /// ```
 pub trait IntoIndex {
     /// The index as data.
-    ///
-    /// # Errors
-    /// [`ParseError`](crate::index::numpy::ParseError) for a text that is no index. What is wrong with numbers is told
-    /// when they are applied.
     fn into_index(self) -> Result<IndexExpr, Error>;
 }
 

@@ -293,7 +293,6 @@ pub enum ReadFault {
     Count {
         /// How many there is memory for.
         given: u64,
-        /// How many there are.
         has: u64,
     },
     /// More elements than memory can hold.
@@ -307,14 +306,12 @@ impl Fault for ReadFault {}
 /// each other.
 const STRETCH: usize = 256 << 10;
 
-/// A sink that fills memory.
 pub(super) struct MemorySink<'a> {
     stretches: Vec<Mutex<&'a mut [u8]>>,
     len: u64,
 }
 
 impl<'a> MemorySink<'a> {
-    /// Fill these bytes.
     pub(super) fn new(bytes: &'a mut [u8]) -> MemorySink<'a> {
         let len = bytes.len() as u64;
         MemorySink { stretches: bytes.chunks_mut(STRETCH).map(Mutex::new).collect(), len }

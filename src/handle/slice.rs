@@ -303,9 +303,6 @@ impl Slice {
 
     /// The slice in a temporary file, as a tensor of its own: for what is read more than once, and comes
     /// through a network or from positions here and there.
-    ///
-    /// # Errors
-    /// Positions out of range, an input that fails or is cut short, no space for the file.
     pub(crate) fn spooled(&self) -> Result<Tensor, Error> {
         let takes = [self.take_as(self.conversion())?];
         let own = TensorInfo::new(self.dtype.clone(), self.shape.clone(), Order::C, 0);
@@ -389,8 +386,10 @@ pub struct JoinedSlices<'a> {
 /// What becomes of them.
 enum How {
     /// One tensor, in which they are side by side.
-    Joined { axis: i64, along: Along },
-    /// A tensor each.
+    Joined {
+        axis: i64,
+        along: Along,
+    },
     Merged,
 }
 
@@ -524,7 +523,6 @@ pub fn write_all(
     write_together(&mut outputs, &Progress::default())
 }
 
-/// Slices on their way to files.
 struct Outputs<'a> {
     names: PartNames,
     slices: &'a [Slice],

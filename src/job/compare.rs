@@ -60,9 +60,6 @@ impl Comparison {
 
     /// Readers of both, and the number of an element of which the findings name the place, in the
     /// order of their bytes.
-    ///
-    /// # Errors
-    /// Inputs that cannot be read.
     pub(super) fn readers(
         &self,
         inputs: [&mut Input; 2],
@@ -96,9 +93,6 @@ impl Comparison {
 }
 
 /// Compare each pair, with these workers; whether the second input leads.
-///
-/// # Errors
-/// An input that fails or is cut short, positions that are out of range.
 pub(super) fn compare(
     inputs: [&mut Input; 2],
     comparisons: &[Comparison],
@@ -290,13 +284,11 @@ impl Sink for CompareSink<'_> {
     }
 }
 
-/// What is compared of two inputs, and how.
 pub struct CompareOptions<'a> {
     /// Names or globs of the tensors; all without any.
     pub tensors: Vec<String>,
     /// Names of fields, where those are compared in place of structures.
     pub fields: Option<String>,
-    /// What is compared of each tensor.
     pub index: OpenIndex<'a>,
     /// New names of tensors of the first input, each as `OLD=NEW`; a `*` in both carries over.
     pub renames: Vec<String>,
@@ -304,11 +296,9 @@ pub struct CompareOptions<'a> {
     pub rule: Rule,
     /// Whether dtypes must be the same where the rule has a tolerance, too.
     pub dtypes: bool,
-    /// The threads that work.
     pub workers: Workers,
 }
 
-/// Two inputs whose tensors are compared.
 pub struct Comparing {
     inputs: [Input; 2],
     only: [Vec<Option<String>>; 2],
@@ -318,7 +308,6 @@ pub struct Comparing {
     workers: Workers,
 }
 
-/// What differs between two inputs.
 pub struct Differences {
     /// The names of the tensors that only one of them has.
     pub only: [Vec<Option<String>>; 2],
@@ -332,7 +321,6 @@ pub struct Compared {
     pub name: Option<String>,
     /// The shapes of what is compared of each.
     pub shapes: [Vec<u64>; 2],
-    /// The dtypes.
     pub dtypes: [DType; 2],
     /// What was found of the elements, where they could be compared.
     pub findings: Option<Findings>,
@@ -341,7 +329,6 @@ pub struct Compared {
 }
 
 impl Differences {
-    /// Whether there are any.
     pub fn any(&self) -> bool {
         self.only.iter().any(|names| !names.is_empty())
             || self.tensors.iter().any(Compared::differs)
@@ -349,22 +336,16 @@ impl Differences {
 }
 
 impl Compared {
-    /// Whether it differs in any way.
     pub fn differs(&self) -> bool {
         self.findings.as_ref().is_none_or(|findings| findings.differing > 0)
     }
 }
 
-/// How many characters of a large element are shown.
 const SHOWN: usize = 1000;
 
 impl Comparing {
     /// Find the tensors that belong together: those of one name, once those of the first are renamed, or
     /// the only ones of both inputs, where one has no name.
-    ///
-    /// # Errors
-    /// [`SelectFault`] for new names that cannot be given, for names that neither input has, fields that a tensor lacks, an index that does
-    /// not fit, [`CompareFault`].
     pub fn new(inputs: [Input; 2], options: &CompareOptions<'_>) -> Result<Comparing, Error> {
         let [mut a, mut b] = inputs;
         rename_tensors(&mut a, &options.renames)?;
@@ -402,9 +383,6 @@ impl Comparing {
     }
 
     /// Compare the elements, in one pass over both inputs.
-    ///
-    /// # Errors
-    /// An input that fails or is cut short, positions that are out of range.
     pub fn run(self, progress: &Progress) -> Result<Differences, Error> {
         let Comparing { inputs: [mut a, mut b], only, mut tensors, comparisons, workers } = self;
         let second_leads = second_leads(&a, &b);
@@ -463,7 +441,6 @@ fn pair(a: &Input, b: &Input, patterns: &[String]) -> Result<Paired, Error> {
     Ok((pairs, only))
 }
 
-/// Give tensors of an input new names.
 fn rename_tensors(input: &mut Input, renames: &[String]) -> Result<(), Error> {
     if renames.is_empty() {
         return Ok(());
@@ -524,13 +501,12 @@ fn prepare(
     let mut both = [choose(&tensors[0], Order::C)?, choose(&tensors[1], Order::C)?];
     let [a, b] = &both;
     let same_dtype = same_dtype(&a.dtype, &b.dtype);
-    let shapes = match same_dtype {
-        true => [a.shape.clone(), b.shape.clone()],
+    let shapes = if same_dtype {
+        [a.shape.clone(), b.shape.clone()]
+    } else {
         // one may count blocks, which the other has none of
-        false => {
-            let [a, b] = tensors;
-            [options.index.element_shape(a)?, options.index.element_shape(b)?]
-        }
+        let [a, b] = tensors;
+        [options.index.element_shape(a)?, options.index.element_shape(b)?]
     };
     if shapes[0] != shapes[1] || options.dtypes && !same_dtype {
         return Ok((shapes, None));
@@ -561,7 +537,6 @@ fn second_leads(a: &Input, b: &Input) -> bool {
     is_pipe(b) || !is_pipe(a) && is_fortran(b) && !is_fortran(a)
 }
 
-/// Elements that cannot be compared.
 #[derive(Debug, thiserror::Error)]
 #[error("elements of dtype {0} cannot be compared")]
 pub struct CompareFault(pub DType);

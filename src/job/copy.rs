@@ -26,9 +26,7 @@ use crate::{execute, source};
 /// How many takes go to the executor at once: each has some 300 bytes there.
 const RUN_TAKES: usize = 1 << 13;
 
-/// Where bytes go to.
 pub(super) enum WriteTarget<'a> {
-    /// An output.
     Draft(Box<dyn Draft + 'a>),
     /// Elements alone are looked at, or written where somebody else puts them in place.
     Sink(&'a dyn Sink),
@@ -113,7 +111,6 @@ impl<'a> Writing<'a> {
         Writing { name, target, workers, progress, frame: None, counted: None }
     }
 
-    /// Whether it only counts.
     pub(super) fn is_counting(&self) -> bool {
         self.counted.is_some()
     }
@@ -148,7 +145,6 @@ impl<'a> Writing<'a> {
         takes.into_iter().try_for_each(|take| check_indices(take, &self.workers, is_atomic))
     }
 
-    /// Where the bytes go to.
     pub(crate) fn sink(&self) -> &dyn Sink {
         match &self.target {
             WriteTarget::Draft(draft) => draft.as_ref(),
@@ -230,7 +226,6 @@ impl<'a> Writing<'a> {
         stream.finish().map_err(|error| failed_source(location, error))
     }
 
-    /// Copy from a stream.
     fn forward(
         &self,
         stream: &mut dyn Forward,
@@ -345,7 +340,6 @@ impl<'a> Writing<'a> {
         failed_sink(self.name.clone(), error)
     }
 
-    /// Put the output in place.
     pub(crate) fn commit(mut self) -> Result<(), Error> {
         self.write_headers()?;
         match self.target {
@@ -370,9 +364,6 @@ fn ascend(plans: &[Plan]) -> bool {
 }
 
 /// The requests that writing would make for elements of an input.
-///
-/// # Errors
-/// The first bad position, what kept the indices from being read.
 pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, Error> {
     count_requests(&Workers::new(1), |job| job.count(input, takes))
 }
@@ -391,9 +382,6 @@ pub(super) fn count_requests(
 
 /// The plan by which takes of an input that is no pipe are copied to a file, where they do not fit in
 /// memory.
-///
-/// # Errors
-/// An index tensor that cannot be read.
 pub fn out_of_core(
     input: &Input,
     takes: &[Take],
@@ -425,7 +413,6 @@ pub(super) fn check_indices(take: &Take, workers: &Workers, is_atomic: bool) -> 
     check_lists(take, gathered, workers)
 }
 
-/// Look at all indices of a take.
 fn check_lists(take: &Take, gathered: &Gathered, workers: &Workers) -> Result<(), Error> {
     let checked = gathered.gather.check(&gathered.sources(), workers);
     checked.map_err(|error| take.region.failed(error))
@@ -444,7 +431,6 @@ pub(crate) fn failed_run(
     }
 }
 
-/// The error of writing an output.
 pub(crate) fn failed_sink(name: Option<FileName>, error: SinkError) -> Error {
     match (name, error) {
         // one of several outputs, which is named better

@@ -35,7 +35,6 @@ pub(crate) struct OutputRange<'a> {
 }
 
 impl<'a> OutputRange<'a> {
-    /// All of them.
     pub(super) fn whole(prepared: &'a Prepared) -> OutputRange<'a> {
         OutputRange { prepared, range: 0..u64::MAX }
     }
@@ -60,29 +59,21 @@ pub struct SliceOptions<'a> {
     pub fields: Option<String>,
     /// What is taken of each tensor that is not kept as it is.
     pub index: OpenIndex<'a>,
-    /// The order of the axes of the result.
     pub transpose: Transposition,
-    /// What the elements are cast to.
     pub casts: Casts,
 }
 
-/// How positions are gathered.
 pub struct GatherOptions {
     /// The axis that the positions are on; without one, tuples name positions on the first axes.
     pub axis: Option<i64>,
     /// Batch dimensions, positions out of range.
     pub how: gather::Options,
-    /// The order of the axes of the result.
     pub transpose: Transposition,
-    /// What the elements are cast to.
     pub casts: Casts,
 }
 
 impl GatherOptions {
     /// Check that indices of this dtype and shape fit a tensor.
-    ///
-    /// # Errors
-    /// [`GatherError`](crate::gather::GatherError); axes that are not those of the result.
     pub fn check_shapes(&self, tensor: &TensorInfo, indices: &TensorInfo) -> Result<(), Error> {
         self.shape(tensor, indices).map(|_| ())
     }
@@ -109,9 +100,6 @@ impl<'a> Copying<'a> {
     }
 
     /// Slice, convert, trim: what an index takes of one tensor or several.
-    ///
-    /// # Errors
-    /// Tensors that cannot be chosen, an index that does not fit, dtypes that the output lacks.
     pub fn slice(
         mut input: Input,
         options: &SliceOptions<'_>,
@@ -145,9 +133,6 @@ impl<'a> Copying<'a> {
     }
 
     /// Gather: what an index tensor names of one tensor.
-    ///
-    /// # Errors
-    /// Indices that are no integers or do not fit, dtypes that the output lacks.
     pub fn gather(
         input: Input,
         tensor: &TensorInfo,
@@ -186,7 +171,6 @@ pub(crate) trait Filling {
     /// Make the checks that writing would fail at, besides those of the output itself.
     fn check(&self, output: &Output) -> Result<(), Error>;
 
-    /// Whether an input is a remote file.
     fn is_remote(&self) -> bool;
 
     /// The requests that reading the elements would take, where an input is remote.

@@ -28,13 +28,11 @@ const SMALL: u64 = 1 << 20;
 /// As many inputs as are looked at between two checks for the first that does not fit.
 const CHUNK: usize = 4096;
 
-/// The inputs of a job.
 pub(super) struct Inputs<'a> {
     pub(super) locations: &'a [Location],
     open: OpenOptions,
     /// Names of fields, where those are taken in place of the structures of chosen tensors.
     fields: Option<String>,
-    /// Whether all stay open.
     keep: bool,
     /// The first input, pipes, and where there are few, all others.
     pub(super) held: BTreeMap<usize, Input>,
@@ -45,7 +43,7 @@ pub(super) struct Inputs<'a> {
 }
 
 /// An input that was looked at: what was found, and what is kept of it.
-pub(super) struct Looked<T> {
+pub(super) struct LookedAt<T> {
     number: usize,
     found: T,
     shards: Option<Vec<Location>>,
@@ -70,10 +68,6 @@ impl Deref for InputRef<'_> {
 }
 
 impl<'a> Inputs<'a> {
-    /// Open the first one.
-    ///
-    /// # Errors
-    /// [`JoinFault::Nothing`], [`JoinFault::StdinTwice`]; those of [`open`].
     pub(super) fn open(
         locations: &'a [Location],
         open: &OpenOptions,
@@ -102,7 +96,6 @@ impl<'a> Inputs<'a> {
         Ok(inputs)
     }
 
-    /// The first one.
     pub(super) fn first(&self) -> &Input {
         &self.held[&0]
     }
@@ -114,15 +107,12 @@ impl<'a> Inputs<'a> {
     }
 
     /// Look at the headers of some, several at a time.
-    ///
-    /// # Errors
-    /// The first one of `look`; those of [`open`].
     pub(super) fn look<T: Send>(
         &self,
         numbers: Range<usize>,
         workers: &Workers,
         look: impl Fn(usize, &Input) -> Result<T, Error> + Sync,
-    ) -> Result<Vec<Looked<T>>, Error> {
+    ) -> Result<Vec<LookedAt<T>>, Error> {
         each(numbers.len(), workers, |at| {
             let number = numbers.start + at;
             let io = if self.keep { self.open.io } else { IoMode::Read };
@@ -132,13 +122,13 @@ impl<'a> Inputs<'a> {
             }
             let (found, shards) = (look(number, &input)?, shards(&input));
             let kept = (self.keep || is_stream(&input)).then(|| Box::new(input));
-            Ok(Looked { number, found, shards, kept })
+            Ok(LookedAt { number, found, shards, kept })
         })
     }
 
     /// Keep those that stay open, and return what was found in each.
-    pub(super) fn keep<T>(&mut self, looked: Vec<Looked<T>>) -> impl Iterator<Item = T> {
-        looked.into_iter().map(|Looked { number, found, shards, kept }| {
+    pub(super) fn keep<T>(&mut self, looked: Vec<LookedAt<T>>) -> impl Iterator<Item = T> {
+        looked.into_iter().map(|LookedAt { number, found, shards, kept }| {
             self.shards.extend(shards.map(|files| (number, files)));
             self.held.extend(kept.map(|input| (number, *input)));
             found
@@ -146,9 +136,6 @@ impl<'a> Inputs<'a> {
     }
 
     /// All were looked at: leave open what the descriptors allow.
-    ///
-    /// # Errors
-    /// [`RawFault::NoneRaw`](crate::input::RawFault::NoneRaw).
     pub(super) fn all_seen(&mut self) -> Result<(), Error> {
         self.open.raw.check_any(self.speaks.load(Ordering::Relaxed))?;
         if self.keep && self.held.values().map(descriptors).sum::<usize>() > HELD {
@@ -202,15 +189,11 @@ impl<'a> Inputs<'a> {
         Ok(())
     }
 
-    /// Whether one of them is a remote file.
     pub(super) fn any_remote(&self) -> bool {
         self.locations.iter().any(|location| matches!(location, Location::Remote(_)))
     }
 
     /// All files, in order, and the names by which they are known on other machines.
-    ///
-    /// # Errors
-    /// [`PartFault::NotAFile`].
     pub(super) fn files(&self) -> Result<Vec<(String, Location)>, Error> {
         let mut files = Vec::with_capacity(self.locations.len());
         for (number, location) in self.locations.iter().enumerate() {
@@ -271,9 +254,6 @@ fn common_folder(files: &[PathBuf]) -> PathBuf {
 /// Call `work` with each number of `0..count`, from several threads, and return the results in the
 /// order of the numbers. After an error no further numbers are begun, but all before it are done,
 /// so that the first error is that of the lowest number.
-///
-/// # Errors
-/// The first one of `work`, in the order of the numbers.
 pub(crate) fn each<T: Send, E: Send>(
     count: usize,
     workers: &Workers,

@@ -49,7 +49,7 @@ pub use parts::{PartFault, Parts};
 pub use picture::{Bound, Drawing, PictureFault};
 pub use reducing::{ReduceFault, Reduced, Reducing};
 pub use reindex::{ReindexFault, reindex};
-pub use select::{Axes, Casts, Select, Selected, SelectedTensors, UnusedCast, select};
+pub use select::{Axes, Casts, Select, UnusedCast};
 pub use slices::{AllSlices, AxisFault, Slices, SlicesOptions};
 pub use split::{Cuts, MAX_PARTS, PartNames, Split, SplitFault, SplitOptions};
 pub(crate) use split::{Together, check_together, write_together};
@@ -62,22 +62,15 @@ pub use statistics::{Chosen, StatisticsFault, place};
 
 /// Outputs that are made of inputs. Nothing is written before [`write`](Job::write).
 pub trait Job {
-    /// Bytes of the elements that are written.
     fn bytes(&self) -> u64;
 
     /// Bytes that [`look`](Job::look) reads.
-    ///
-    /// # Errors
-    /// More than 63 bits.
     fn looked_at(&self) -> Result<u64, Error> {
         Ok(0)
     }
 
     /// Look at what must be known before anything is written, and would take long. Called once,
     /// before [`describe`](Job::describe) and [`write`](Job::write).
-    ///
-    /// # Errors
-    /// Inputs that cannot be read, or that do not fit together.
     fn look(&mut self, progress: &Progress) -> Result<(), Error> {
         let _ = progress;
         Ok(())
@@ -89,17 +82,11 @@ pub trait Job {
     }
 
     /// Make the checks that writing would fail at and that [`look`](Job::look) did not make.
-    ///
-    /// # Errors
-    /// Whatever writing would fail at, as far as it can be known.
     fn check(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
     /// Say what would be written.
-    ///
-    /// # Errors
-    /// Inputs that cannot be opened again.
     fn describe(&mut self) -> Result<Vec<Planned>, Error>;
 
     /// What inputs say of tensors and groups that the outputs cannot say as they do.
@@ -108,38 +95,25 @@ pub trait Job {
     }
 
     /// The requests that reading the elements would take, where an input is remote.
-    ///
-    /// # Errors
-    /// Indices that cannot be read, inputs that cannot be opened again.
     fn requests(&mut self) -> Result<Option<Announced>, Error> {
         Ok(None)
     }
 
     /// Write the outputs. They are put in place when all of them are written; on any error, what
     /// stood there before stays.
-    ///
-    /// # Errors
-    /// Inputs that fail, are cut short or were changed, positions out of range, outputs that cannot
-    /// be written.
     fn write(&mut self, progress: &Progress) -> Result<(), Error>;
 
     /// The job in `count` parts, at least one, which several processes can write.
-    ///
-    /// # Errors
-    /// [`PartFault`]: an output whose bytes have no fixed places, or several; a file that is changed.
     fn parts(&mut self, count: u64) -> Result<Parts<'_>, Error> {
         let _ = count;
         Err(PartFault::NotOne.into())
     }
 }
 
-/// An output that would be written.
 pub struct Planned {
-    /// Where it goes.
     pub destination: FileName,
     /// What it is made of.
     pub made: Made,
-    /// The format of the output.
     pub format: &'static OutputFormat,
     /// The one tensor of the output, or how many there are.
     pub tensors: Result<PlannedTensor, usize>,
@@ -153,7 +127,6 @@ pub struct Planned {
     pub out_of_core: Option<OutOfCore>,
 }
 
-/// What an output is made of.
 pub enum Made {
     /// Of elements alone.
     New,
@@ -163,11 +136,8 @@ pub enum Made {
     InPlace,
 }
 
-/// A tensor of an output.
 pub struct PlannedTensor {
-    /// The lengths of its axes.
     pub shape: Vec<u64>,
-    /// The type of its elements.
     pub dtype: DType,
 }
 

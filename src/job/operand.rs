@@ -37,9 +37,6 @@ impl From<IndexTensor> for Operand {
 
 impl Operand {
     /// The tensor of an input that these patterns (names or globs) mean; without any, the only one.
-    ///
-    /// # Errors
-    /// [`SelectFault`](crate::input::SelectFault).
     pub fn of_input(input: Input, patterns: &[String]) -> Result<Operand, Error> {
         let (stored, file) = (input.tensor(patterns)?, input.location().into());
         Ok(Operand::of_file(Arc::new(Mutex::new(input)), stored, file))
@@ -47,9 +44,6 @@ impl Operand {
 
     /// For each of these names of tensors the tensor of an input that is meant for it: the one of that
     /// name, or the only one that there is.
-    ///
-    /// # Errors
-    /// [`SelectFault`]: a name that is not there.
     pub fn for_each(input: Input, names: &[Option<String>]) -> Result<Vec<Operand>, Error> {
         let number = |name: &Option<String>| {
             let name = name.as_deref()?;
@@ -97,15 +91,11 @@ impl Operand {
         self.file.as_ref()
     }
 
-    /// An error that is about it.
     pub(super) fn failed(&self, cause: impl Into<Cause>) -> Error {
         Error::of_file(self.file.as_ref(), cause)
     }
 
     /// The index tensor that it is; a pipe is read to its end, and so is a remote file.
-    ///
-    /// # Errors
-    /// An input that cannot be read, a temporary file that cannot be written.
     pub fn into_indices(
         self,
         workers: &Workers,
@@ -124,9 +114,6 @@ impl Operand {
 
     /// Make sure that all of it is there, and stays as it is while `written`, bytes of a file, are
     /// changed. A pipe is read to its end.
-    ///
-    /// # Errors
-    /// Those of [`Original::keep`].
     pub(super) fn keep(
         &mut self,
         original: &Original,

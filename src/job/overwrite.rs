@@ -20,9 +20,6 @@ use crate::sink::{Destination, InPlaceFile, SinkError};
 use crate::source::{Advice, FileId, Source, SourceError, mapped_pages};
 
 /// Refuse an output that is a descriptor of a file that is read: an input, or a list of positions.
-///
-/// # Errors
-/// [`InputIsOutput`](crate::error::InputIsOutput).
 pub(crate) fn check<'a>(
     destination: &Destination,
     inputs: impl IntoIterator<Item = &'a Input>,
@@ -80,9 +77,6 @@ fn file_of(input: &Input, file: FileId) -> FileName {
 /// Refuse to change bytes of `file` in place that are to be read as elements of `tensor`. Were such
 /// a run killed, what it leaves could not be completed by running it again. `written` is the range of
 /// the file that is changed.
-///
-/// # Errors
-/// [`EditFault::Overlap`].
 pub(crate) fn check_in_place(
     file: &InPlaceFile,
     written: &Range<u64>,
@@ -130,7 +124,6 @@ fn range_bytes(len: u64) -> u64 {
     RANGE_BYTES.max(len.div_ceil(MOST_RANGES))
 }
 
-/// Range `number` of those that make up `len` bytes.
 fn range(len: u64, number: u64) -> Range<u64> {
     let bytes = range_bytes(len);
     number * bytes..len.min(number.saturating_add(1).saturating_mul(bytes))

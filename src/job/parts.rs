@@ -41,7 +41,6 @@ pub struct Parts<'a> {
     count: u64,
     path: &'a Path,
     frame: FixedFrame,
-    /// Bytes of the whole output.
     len: u64,
     /// From the first element to the end of the last.
     span: Range<u64>,
@@ -49,9 +48,6 @@ pub struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// Cut an output into `count` parts, at least one.
-    ///
-    /// # Errors
-    /// [`PartFault::NotFixed`], [`PartFault::Compressed`]; an output that is no file.
     pub(crate) fn new(
         prepared: &'a Prepared,
         filling: &'a mut (dyn Filling + 'a),
@@ -100,40 +96,27 @@ impl<'a> Parts<'a> {
         OutputRange { prepared: self.prepared, range: self.range(index) }
     }
 
-    /// Bytes of elements that part `index` writes.
     pub fn bytes(&self, index: u64) -> u64 {
         self.filling.bytes(&self.part(index))
     }
 
     /// About how many bytes of elements part `index` reads, in whole cache lines.
-    ///
-    /// # Errors
-    /// An input of a join that cannot be opened again.
     pub fn reads(&self, index: u64) -> Result<u64, Error> {
         self.filling.reads(&self.part(index))
     }
 
     /// How many bytes of part `index` would be shared with an input: `None` where none are.
-    ///
-    /// # Errors
-    /// An input of a join that cannot be opened again.
     pub fn shared(&self, index: u64) -> Result<Option<u64>, Error> {
         self.filling.shared(&self.part(index))
     }
 
     /// The plan of copying part `index`, where it does not fit in memory.
-    ///
-    /// # Errors
-    /// An index tensor that cannot be read.
     pub fn out_of_core(&self, index: u64) -> Result<Option<OutOfCore>, Error> {
         self.filling.out_of_core(&self.part(index))
     }
 
     /// Write part `index`, unless it is complete. Whoever completes the last part puts the output
     /// in place.
-    ///
-    /// # Errors
-    /// [`PartFault`]; those of [`Job::write`](crate::job::Job::write).
     pub fn write(&mut self, index: u64, progress: &Progress) -> Result<(), Error> {
         let files = self.filling.files()?;
         let inputs = self.inputs(files)?;
@@ -179,17 +162,20 @@ impl<'a> Parts<'a> {
         let count = files.len();
         let input = |(name, location): (String, Location)| {
             let failed = |fault| Error::file(&location, fault);
-            let file = InputFile::look(name, location.clone(), count);
-            let file = file.map_err(|error| match error {
+            let seen = input_id(&name, &location, count);
+            let (id, version) = seen.map_err(|error| match error {
                 OpenError::Io(error) if error.kind() == ErrorKind::InvalidInput => {
                     failed(PartFault::NotAFile)
                 }
                 error => Error::file(&location, error),
             })?;
-            if output.as_ref().is_some_and(|output| file.is(output)) {
+            let is_output = |output: &Metadata| {
+                version.is_some_and(|it| it.file == (output.dev(), output.ino()))
+            };
+            if output.as_ref().is_some_and(is_output) {
                 return Err(failed(PartFault::InputIsOutput));
             }
-            Ok(file)
+            Ok(InputFile { name, location, count, id, version })
         };
         files.into_iter().map(input).collect()
     }
@@ -229,8 +215,7 @@ impl Fault for PartFault {}
 // read the sample again. Of a remote file it is the size, the date and the ETag or version that the server
 // tells, which costs a request.
 
-/// A file that is read.
-pub(super) struct InputFile {
+struct InputFile {
     name: String,
     location: Location,
     /// Of how many it is one.
@@ -264,22 +249,6 @@ impl FileVersion {
 }
 
 impl InputFile {
-    /// Look at one of so many files.
-    pub(super) fn look(
-        name: String,
-        location: Location,
-        count: usize,
-    ) -> Result<InputFile, OpenError> {
-        let (id, version) = input_id(&name, &location, count)?;
-        Ok(InputFile { name, location, count, id, version })
-    }
-
-    /// Whether it is the file that was found there.
-    pub(super) fn is(&self, found: &Metadata) -> bool {
-        self.version.is_some_and(|version| version.file == (found.dev(), found.ino()))
-    }
-
-    /// Whether it is still what it was.
     fn is_unchanged(&self, look: Look) -> Result<bool, OpenError> {
         let is_same = |found| Some(FileVersion::of(&found)) == self.version;
         let path = self.location.path().filter(|_| look == Look::Quick);
@@ -291,7 +260,7 @@ impl InputFile {
 }
 
 /// Asks whether files are still what they were.
-pub(super) fn unchanged(inputs: Vec<InputFile>) -> Unchanged {
+fn unchanged(inputs: Vec<InputFile>) -> Unchanged {
     Arc::new(move |look| {
         inputs.iter().try_for_each(|input| {
             let error = match input.is_unchanged(look) {

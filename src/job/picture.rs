@@ -24,10 +24,8 @@ const ELEMENTS_AT_ONCE: u64 = 1 << 16;
 /// Rows of pixels that are made at a time, in bytes.
 const BAND_BYTES: usize = 1 << 20;
 
-/// An end of the colours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
-    /// A number.
     Value(f64),
     /// The number that so many percent of the elements lie below.
     Percentile(f64),
@@ -35,9 +33,6 @@ pub enum Bound {
 
 impl Chosen {
     /// The numbers at both ends of the colours; one pass over the elements where they decide.
-    ///
-    /// # Errors
-    /// [`PictureFault`] for elements that are no real numbers, an input that fails.
     pub fn colour_range(
         &self,
         input: &mut Input,
@@ -65,7 +60,6 @@ impl Chosen {
     }
 }
 
-/// A selection that is drawn.
 pub struct Drawing<'a> {
     reader: RegionReader<'a>,
     dtype: DType,
@@ -76,9 +70,6 @@ pub struct Drawing<'a> {
 
 impl<'a> Drawing<'a> {
     /// Draw a selection on this sheet. A pipe is copied to a temporary file.
-    ///
-    /// # Errors
-    /// A pipe or an index tensor that cannot be read.
     pub fn new(
         input: &mut Input,
         chosen: &'a Chosen,
@@ -96,9 +87,6 @@ impl<'a> Drawing<'a> {
     }
 
     /// Draw it: rows of pixels are made by several threads, and handed to `row` in their order.
-    ///
-    /// # Errors
-    /// [`PictureFault`] for elements that are no real numbers, an input that fails, those of `row`.
     pub fn draw(
         &self,
         progress: &Progress,
@@ -121,7 +109,6 @@ impl<'a> Drawing<'a> {
         Ok(())
     }
 
-    /// Make a row of pixels.
     fn paint(&self, y: u64, cast: &Cast, progress: &Progress) -> Result<Vec<u8>, Error> {
         let itemsize = cast.input_bytes() as u64;
         let (mut scratch, mut block, mut doubles) = (Vec::new(), Vec::new(), Vec::new());
@@ -142,9 +129,6 @@ impl<'a> Drawing<'a> {
     }
 
     /// Write it as a `.png`, which appears when it is complete; `input` is what it shows.
-    ///
-    /// # Errors
-    /// As [`draw`](Drawing::draw), and those of [`check_png`](Drawing::check_png).
     pub fn write_png(
         &self,
         input: &Input,
@@ -165,9 +149,6 @@ impl<'a> Drawing<'a> {
     }
 
     /// Check that a picture can be written there.
-    ///
-    /// # Errors
-    /// Those of [`sink::check`].
     pub fn check_png(destination: &Destination, options: SinkOptions) -> Result<(), Error> {
         sink::check(destination, options).map_err(|error| Error::file(destination, error))
     }
@@ -192,7 +173,6 @@ impl<'a> Drawing<'a> {
     }
 }
 
-/// A sink as a stream.
 struct SinkWriter<'a> {
     sink: &'a dyn Sink,
     at: u64,
@@ -217,10 +197,8 @@ impl Write for SinkWriter<'_> {
 /// Why a picture cannot be drawn.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureFault {
-    /// The elements are no real numbers.
     #[error("a picture shows real numbers, and the dtype is {0}")]
     DType(DType),
-    /// The encoder of pictures failed.
     #[error("the picture cannot be encoded: {0}")]
     Encoding(String),
 }

@@ -29,7 +29,6 @@ pub struct Reducing {
     how: Reduction,
 }
 
-/// Why tensors cannot be reduced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReduceFault {
     /// The smallest or largest of no elements; the message is NumPy's.
@@ -37,21 +36,13 @@ pub enum ReduceFault {
     NoIdentity(&'static str),
     /// Elements that the function is not for, or not here.
     #[error("np.{} of dtype {dtype} is not computed", how.name())]
-    DType {
-        /// The function.
-        how: Reduction,
-        /// The dtype of the elements.
-        dtype: DType,
-    },
+    DType { how: Reduction, dtype: DType },
 }
 
 impl Fault for ReduceFault {}
 
 impl Reducing {
     /// Reduce the tensors with these numbers; `keepdims` leaves the axes that are reduced, with length 1.
-    ///
-    /// # Errors
-    /// As [`AllSlices::new`](crate::job::AllSlices::new); [`ReduceFault`], dtypes that the output lacks.
     pub fn new(
         mut input: Input,
         numbers: &[usize],
@@ -142,9 +133,6 @@ pub struct Reduced {
 
 impl Reduced {
     /// Reduce the tensors with these numbers; `keepdims` leaves the axes that are reduced, with length 1.
-    ///
-    /// # Errors
-    /// As [`AllSlices::new`](crate::job::AllSlices::new); [`ReduceFault`].
     pub fn new(
         mut input: Input,
         numbers: &[usize],
@@ -173,10 +161,6 @@ impl Reduced {
     }
 
     /// The results, in a temporary file, as an input of their own.
-    ///
-    /// # Errors
-    /// An input that fails or is cut short, positions that are out of range; a temporary file that
-    /// cannot be written.
     pub fn into_input(self, workers: &Workers, progress: &Progress) -> Result<Input, Error> {
         let Reduced { mut input, slices, how, results, bytes } = self;
         let takes = takes(&slices);

@@ -14,9 +14,6 @@ const TORCH_INDEX: &str = "pytorch_model.bin.index.json";
 
 /// Write the index of a checkpoint anew, beside its shards: whole or not at all. Of shards that are there
 /// all count, where the index names some that are not.
-///
-/// # Errors
-/// [`ReindexFault`]; those of [`open`] and of a file that cannot be written.
 pub fn reindex(location: &Location, options: &OpenOptions) -> Result<(), Error> {
     let path = location.path().ok_or_else(|| Error::file(location, ReindexFault::NoFolder))?;
     let mut options = OpenOptions { tensors: Vec::new(), exclude: Vec::new(), ..options.clone() };
@@ -57,7 +54,6 @@ pub fn reindex(location: &Location, options: &OpenOptions) -> Result<(), Error> 
     write(target, &json)
 }
 
-/// Put a file in place.
 fn write(path: PathBuf, json: &[u8]) -> Result<(), Error> {
     let options =
         SinkOptions { len: Some(json.len() as u64), force: true, ..SinkOptions::default() };
@@ -68,7 +64,6 @@ fn write(path: PathBuf, json: &[u8]) -> Result<(), Error> {
     sink.commit().map_err(failed)
 }
 
-/// Why no index is written.
 #[derive(Debug, thiserror::Error)]
 pub enum ReindexFault {
     /// What lies in no folder.

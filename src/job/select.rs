@@ -13,7 +13,6 @@ use crate::format::TensorInfo;
 use crate::input::{CarryError, Input, Pattern, SelectFault, find};
 use crate::output::{Becomes, FormatOption, LayoutFault, Output, Preparation};
 
-/// Which tensors are meant.
 #[derive(Clone, Debug, Default)]
 pub struct Select {
     /// Names or globs of the tensors that the index applies to; without any, the only one.
@@ -27,54 +26,66 @@ pub struct Select {
 }
 
 /// A tensor on its way to the output.
-pub struct Selected {
+pub(super) struct Selected {
     /// The number of the tensor in the input.
-    pub number: usize,
-    /// The tensor.
-    pub tensor: TensorInfo,
+    pub(super) number: usize,
+    pub(super) tensor: TensorInfo,
     /// Whether the index applies to it; the others are kept whole.
-    pub sliced: bool,
+    pub(super) sliced: bool,
     /// The name that it has in the output, if it has one there.
-    pub name: String,
+    pub(super) name: String,
 }
 
 /// The tensors that go to an output, in the order of the file.
-pub struct SelectedTensors<'a> {
+pub(super) struct SelectedTensors<'a> {
     input: &'a Input,
     output: &'a Output,
     /// What becomes of each tensor of the input.
-    fates: Vec<Fate>,
+    choices: Vec<Choice>,
     len: usize,
     /// New names, by the place among those that go to the output.
     renamed: HashMap<usize, String>,
 }
 
-/// What becomes of a tensor of the input.
+/// What becomes of a tensor of an input.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+pub(super) enum Choice {
     LeftOut,
     Kept,
     Sliced,
 }
 
+/// What becomes of each tensor of an input, of which the `chosen` numbers, which ascend, are sliced. What cannot
+/// be read and would be kept is told in a note.
+pub(super) fn choices(
+    input: &Input,
+    chosen: &[usize],
+    keep_rest: bool,
+) -> Result<Vec<Choice>, Error> {
+    let excluded = input.excluded()?;
+    let is_kept = |number: &usize| keep_rest && excluded.binary_search(number).is_err();
+    let readable = input.contents.tensors.len();
+    input.note_unreadable((readable..input.named_count()).filter(is_kept))?;
+    let choice = |number: usize| {
+        if chosen.binary_search(&number).is_ok() {
+            Choice::Sliced
+        } else if is_kept(&number) {
+            Choice::Kept
+        } else {
+            Choice::LeftOut
+        }
+    };
+    Ok((0..readable).map(choice).collect())
+}
+
 impl SelectedTensors<'_> {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// How many the index applies to.
-    pub fn sliced(&self) -> usize {
-        self.fates.iter().filter(|fate| **fate == Fate::Sliced).count()
+    pub(super) fn sliced(&self) -> usize {
+        self.choices.iter().filter(|choice| **choice == Choice::Sliced).count()
     }
 
     /// The numbers of those that the index applies to.
-    pub fn sliced_numbers(&self) -> Vec<usize> {
+    pub(super) fn sliced_numbers(&self) -> Vec<usize> {
         let sliced = self.numbers().filter(|(_, sliced)| *sliced);
         sliced.map(|(number, _)| number).collect()
     }
@@ -87,12 +98,12 @@ impl SelectedTensors<'_> {
 
     /// The number of each, and whether the index applies to it.
     fn numbers(&self) -> impl Iterator<Item = (usize, bool)> + Clone + '_ {
-        let fates = self.fates.iter().enumerate().filter(|(_, fate)| **fate != Fate::LeftOut);
-        fates.map(|(number, fate)| (number, *fate == Fate::Sliced))
+        let choices = self.choices.iter().enumerate();
+        let taken = choices.filter(|(_, choice)| **choice != Choice::LeftOut);
+        taken.map(|(number, choice)| (number, *choice == Choice::Sliced))
     }
 
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = Selected> + Clone + '_ {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Selected> + Clone + '_ {
         self.numbers().enumerate().map(|(at, (number, sliced))| {
             let tensor = self.input.contents.tensors.at(number);
             let name = match self.renamed.get(&at) {
@@ -121,39 +132,24 @@ impl SelectedTensors<'_> {
 }
 
 /// The tensors that go to the output, in the order of the file.
-///
-/// # Errors
-/// [`SelectFault`], and [`BadMember`](crate::input::BadMember) for one that cannot be read.
-pub fn select<'a>(
+pub(super) fn select<'a>(
     input: &'a Input,
     select: &Select,
     output: &'a Output,
 ) -> Result<SelectedTensors<'a>, Error> {
-    let excluded = input.excluded()?;
     let mut chosen = chosen(input, select, output)?;
     input.leave_out_unreadable(&mut chosen, &select.patterns)?;
-    let is_sliced = |number: usize| chosen.binary_search(&number).is_ok();
-    let is_kept = |number: &usize| {
-        (select.keep_rest && excluded.binary_search(number).is_err()) || is_sliced(*number)
-    };
-    let readable = input.contents.tensors.len();
-    input.note_unreadable((readable..input.named_count()).filter(is_kept))?;
+    let choices = choices(input, &chosen, select.keep_rest)?;
     if chosen.is_empty() {
         return Err(Error::file(&input.location, SelectFault::NothingLeft));
     }
-    let fate = |number| match is_kept(&number) {
-        true if is_sliced(number) => Fate::Sliced,
-        true => Fate::Kept,
-        false => Fate::LeftOut,
-    };
-    let fates: Vec<Fate> = (0..readable).map(fate).collect();
-    let count = fates.iter().filter(|fate| **fate != Fate::LeftOut).count();
+    let count = choices.iter().filter(|choice| **choice != Choice::LeftOut).count();
     if count > 1 && output.options.name.is_some() && chosen.len() > 1 {
         return Err(SelectFault::OneName.into());
     }
     check_holds(output, count, select.keep_rest, !select.renames.is_empty())?;
     let mut selection =
-        SelectedTensors { input, output, fates, len: count, renamed: HashMap::new() };
+        SelectedTensors { input, output, choices, len: count, renamed: HashMap::new() };
     if select.renames.is_empty() && output.options.name.is_none() {
         // the names of a file differ
         return Ok(selection);
@@ -170,9 +166,6 @@ pub fn select<'a>(
 }
 
 /// Refuse an output that cannot hold so many tensors, or their names.
-///
-/// # Errors
-/// [`SelectFault::HoldsOne`], [`LayoutFault::NoEffect`].
 pub(super) fn check_holds(
     output: &Output,
     count: usize,
@@ -186,18 +179,18 @@ pub(super) fn check_holds(
     if count > 1 || keep_rest {
         return Err(SelectFault::HoldsOne { count, keep_rest, format }.into());
     }
-    match renames {
-        true => Err(LayoutFault::NoEffect { option: FormatOption::Rename, format }.into()),
-        false => Ok(()),
+    if renames {
+        return Err(LayoutFault::NoEffect { option: FormatOption::Rename, format }.into());
     }
+    Ok(())
 }
 
 /// The numbers of the tensors that the index applies to, ascending.
 fn chosen(input: &Input, select: &Select, output: &Output) -> Result<Vec<usize>, Error> {
     let holds_several = output.format.holds_several;
     let count = input.named_count();
-    let all = select.whole && holds_several && input.exclude.is_empty();
-    if select.patterns.is_empty() && count > 1 && all && !select.keep_rest {
+    let names_none = select.patterns.is_empty() && input.exclude.is_empty();
+    if names_none && select.whole && holds_several && count > 1 && !select.keep_rest {
         return Ok((0..count).collect());
     }
     input.find_named(&select.patterns).map_err(|error| error.of_several(holds_several))
@@ -217,7 +210,6 @@ fn chosen(input: &Input, select: &Select, output: &Output) -> Result<Vec<usize>,
 
 /// A new name for tensors with these numbers.
 pub(crate) struct Rename<'r> {
-    /// The numbers.
     pub(crate) range: Range<usize>,
     /// `OLD=NEW`.
     pub(crate) text: &'r str,
@@ -231,9 +223,6 @@ struct Renamed {
 
 /// The new name of each tensor that gets one, by its number; `names` are the old ones, of several files
 /// maybe more than one the same.
-///
-/// # Errors
-/// [`SelectFault`]: not `OLD=NEW`, an OLD that is no tensor's name.
 pub(crate) fn rename(
     names: &[Option<&str>],
     renames: &[String],
@@ -243,9 +232,6 @@ pub(crate) fn rename(
 }
 
 /// The same where each is for some of the tensors.
-///
-/// # Errors
-/// As [`rename`].
 pub(crate) fn rename_some(
     names: &[Option<&str>],
     renames: &[Rename<'_>],
@@ -353,7 +339,6 @@ pub struct Casts {
     casting: Casting,
     /// Whether the rule for all others is for integers and booleans among several tensors, too.
     pub to_all: bool,
-    /// Whether there are several tensors.
     several: bool,
 }
 
@@ -400,18 +385,12 @@ impl Casts {
     }
 
     /// What becomes of elements of a dtype; `None` where no rule is for it.
-    ///
-    /// # Errors
-    /// [`CastError`]: `casting` does not allow it, or there is no such cast.
     pub fn of(&self, dtype: &DType) -> Result<Option<Cast>, CastError> {
         let rule = self.rule(dtype).filter(|_| !self.leaves(dtype));
         rule.map(|(_, to)| Cast::new(dtype, to, self.casting)).transpose()
     }
 
     /// Refuse a rule for a type that none of `dtypes` is.
-    ///
-    /// # Errors
-    /// [`UnusedCast`].
     pub fn refuse_unused(
         &self,
         dtypes: impl Iterator<Item = DType> + Clone,
@@ -440,9 +419,6 @@ pub struct Axes {
 
 impl Axes {
     /// The axis of each of these tensors of an input.
-    ///
-    /// # Errors
-    /// [`SelectFault`](crate::input::SelectFault): a name or glob that means none of them.
     pub(crate) fn of_tensors(&self, input: &Input, chosen: &[usize]) -> Result<Vec<i64>, Error> {
         let mut axes = vec![self.default; chosen.len()];
         let name = |&number: &usize| input.contents.tensors.name(number).unwrap_or("-");

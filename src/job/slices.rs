@@ -28,7 +28,6 @@ use crate::shape::{Order, element_count, normalize_axis};
 use crate::sink::{Sink, SinkError};
 use crate::statistics::{Fold, Summary, Sums};
 
-/// The memory of the summaries of a band.
 const BAND_BYTES: usize = 24 << 20;
 
 /// Elements that follow each other in a slice are summed up by themselves from so many on, so that
@@ -47,12 +46,10 @@ pub struct Slices {
     axes: Permutation,
 }
 
-/// Which slices.
 #[derive(Clone, Copy)]
 pub struct SlicesOptions<'a> {
     /// Names of fields, where those are taken in place of structures.
     pub fields: Option<&'a str>,
-    /// What is taken of each tensor.
     pub index: OpenIndex<'a>,
     /// The order of the axes of what is taken.
     pub transpose: &'a Transposition,
@@ -80,10 +77,6 @@ pub struct AllSlices<'a> {
 
 impl<'a> AllSlices<'a> {
     /// The slices of the tensors with these numbers, in the order of positions.
-    ///
-    /// # Errors
-    /// [`FieldFault`](crate::input::FieldFault); an index or a transposition that does not fit;
-    /// [`AxisFault`].
     pub fn new(
         input: &mut Input,
         numbers: &'a [usize],
@@ -95,12 +88,10 @@ impl<'a> AllSlices<'a> {
         Ok(AllSlices { numbers, options, bytes: bytes.iter().sum() })
     }
 
-    /// How many tensors there are.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
@@ -111,9 +102,6 @@ impl<'a> AllSlices<'a> {
     }
 
     /// The slices of one of the tensors, counted from 0.
-    ///
-    /// # Errors
-    /// None that [`AllSlices::new`] has not found.
     pub fn at(&self, input: &Input, number: usize) -> Result<Slices, Error> {
         let tensor = input.contents.tensors.at(self.numbers[number]);
         Ok(Slices::of(&tensor, &self.options, SliceOrder::Positions)?)
@@ -122,10 +110,6 @@ impl<'a> AllSlices<'a> {
 
 impl Slices {
     /// The slices of the tensors with these numbers.
-    ///
-    /// # Errors
-    /// [`FieldFault`](crate::input::FieldFault); an index or a transposition that does not fit;
-    /// [`AxisFault`].
     pub(super) fn all(
         input: &mut Input,
         numbers: &[usize],
@@ -169,25 +153,21 @@ impl Slices {
         &self.chosen.shape[..self.stay]
     }
 
-    /// The shape of the selection.
     pub fn selected(&self) -> Vec<u64> {
         let mut shape = vec![0; self.reduced.len()];
         self.axes.axes().iter().zip(&self.chosen.shape).for_each(|(&axis, &len)| shape[axis] = len);
         shape
     }
 
-    /// How many slices there are.
     pub fn count(&self) -> u64 {
         // of a selection without elements there may be more than can be counted
         element_count(self.lens()).unwrap_or(u64::MAX)
     }
 
-    /// How many elements a slice has.
     pub fn len(&self) -> u64 {
         element_count(&self.chosen.shape[self.stay..]).unwrap_or(u64::MAX)
     }
 
-    /// Whether slices have no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -230,9 +210,6 @@ impl Slices {
     }
 
     /// What is known of no elements.
-    ///
-    /// # Errors
-    /// [`StatisticsFault`].
     pub fn nothing(&self, sums: Sums) -> Result<Summary, Error> {
         let empty = match self.chosen.dtype {
             DType::Scalar(scalar, endian) => Summary::new(scalar, endian, sums),
@@ -242,9 +219,6 @@ impl Slices {
     }
 
     /// What is known of the first slice, of which there is at least one.
-    ///
-    /// # Errors
-    /// As [`summaries`](Slices::summaries).
     pub fn summary(
         &self,
         input: &mut Input,
@@ -262,10 +236,6 @@ impl Slices {
 
     /// Read the input once: `visit` gets what becomes of the `empty` summary for each slice, in their
     /// order, a band at a time, with the number of the first.
-    ///
-    /// # Errors
-    /// An input that fails or is cut short, positions that are out of range;
-    /// those of `visit`.
     pub fn summaries<S: Fold, E: From<Error>>(
         &self,
         input: &mut Input,
@@ -327,12 +297,7 @@ fn reduced(axes: Option<&[i64]>, ndim: usize) -> Result<Vec<bool>, AxisFault> {
 pub enum AxisFault {
     /// An axis that it lacks.
     #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
-    OutOfBounds {
-        /// The axis.
-        axis: i64,
-        /// How many there are.
-        ndim: usize,
-    },
+    OutOfBounds { axis: i64, ndim: usize },
     /// One that is listed twice.
     #[error("duplicate value in 'axis'")]
     Twice,

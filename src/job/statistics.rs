@@ -6,21 +6,18 @@ use crate::dtype::DType;
 use crate::error::{Cause, Error, Fault};
 use crate::execute::{Conversion, Progress, Workers};
 use crate::format::TensorInfo;
-use crate::index::resolve::Selection;
+use crate::index::IndexExpr;
+use crate::index::resolve::Rules;
 use crate::input::Input;
 use crate::job::copy::Writing;
 use crate::permutation::{Permutation, PermutationError, Transposition};
-use crate::region::{OpenIndex, Region, RegionReader, Take};
+use crate::region::{Lists, OpenIndex, Region, RegionReader, Take};
 use crate::runs::unravel_index;
 use crate::shape::Order;
 use crate::sink::{Sink, SinkError};
 use crate::statistics::Statistics;
 
 impl Chosen {
-    /// The statistics of its elements.
-    ///
-    /// # Errors
-    /// [`StatisticsFault`]; an input that fails or is cut short, positions that are out of range.
     pub fn statistics(
         &self,
         input: &mut Input,
@@ -72,9 +69,7 @@ impl Sink for StatisticsSink<'_> {
 pub struct Chosen {
     /// The name of the tensor, where it has one.
     pub name: Option<String>,
-    /// The type of its elements.
     pub dtype: DType,
-    /// The shape of the selection.
     pub shape: Vec<u64>,
     /// For each axis the one of the tensor that it is, where it is one.
     pub(super) axes: Vec<Option<usize>>,
@@ -85,9 +80,6 @@ pub struct Chosen {
 impl Chosen {
     /// What an index takes of the tensors with these numbers, its axes transposed, in C order; `fields`
     /// in place of items, where they are named.
-    ///
-    /// # Errors
-    /// [`FieldFault`](crate::input::FieldFault); an index or a transposition that does not fit.
     pub fn all(
         input: &mut Input,
         numbers: &[usize],
@@ -101,21 +93,11 @@ impl Chosen {
     }
 
     /// All of each tensor of an input.
-    ///
-    /// # Errors
-    /// None for tensors that are in the input.
-    pub fn whole(input: &Input) -> Result<Vec<Chosen>, Error> {
-        let tensors = &input.contents.tensors;
-        let chosen = (0..tensors.len()).map(|number| {
-            let tensor = tensors.at(number);
-            let selection = Selection::whole(&tensor.shape);
-            let region = <dyn Region>::of_selection(&tensor, &selection, Order::C)?;
-            let part = tensor.part();
-            let axes = (0..tensor.shape.len()).map(Some).collect();
-            let TensorInfo { name, dtype, shape, .. } = tensor;
-            Ok(Chosen { name, dtype, shape, axes, region, part })
-        });
-        chosen.collect::<Result<Vec<Chosen>, Cause>>().map_err(Error::from)
+    pub fn whole(input: &mut Input) -> Result<Vec<Chosen>, Error> {
+        let (expr, lists) = (&IndexExpr::default(), &Lists::default());
+        let index = OpenIndex { expr, rules: Rules::default(), lists };
+        let numbers = Vec::from_iter(0..input.contents.tensors.len());
+        Chosen::all(input, &numbers, None, index, &Transposition::None)
     }
 
     /// What an index takes of a tensor, its axes transposed, in this memory order.
@@ -144,15 +126,11 @@ impl Chosen {
         Ok(Chosen { name, dtype, shape, axes, region, part })
     }
 
-    /// Bytes of its elements.
     pub fn bytes(&self) -> u64 {
         self.region.bytes()
     }
 
     /// Reads its [elements](crate::print::Elements), to print them. A pipe is copied to a temporary file.
-    ///
-    /// # Errors
-    /// A pipe or an index tensor that cannot be read.
     pub fn elements<'a, E: From<Error>>(
         &'a self,
         input: &mut Input,

@@ -86,7 +86,7 @@ fn show_reduced(
     let bytes = reduced.bytes();
     let results = watch(bytes, args.quiet, |progress| reduced.into_input(&workers, progress));
     let mut results = results.map_err(|error| index.failure(error))?;
-    let chosen = Chosen::whole(&results)?;
+    let chosen = Chosen::whole(&mut results)?;
     if args.draws() {
         return picture::run(&mut results, &chosen, args, workers);
     }

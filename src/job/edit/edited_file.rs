@@ -16,10 +16,9 @@ use crate::job::edit::original::Original;
 use crate::job::edit::tensor_edit::TensorEdit;
 use crate::sink::Hold;
 
-/// A file that is changed.
 pub(super) struct EditedFile {
-    original: Original,
-    edits: Vec<TensorEdit>,
+    pub(super) original: Original,
+    pub(super) edits: Vec<TensorEdit>,
     /// The members of an archive that are changed, once it was looked for them.
     sums: Vec<MemberSums>,
 }
@@ -31,16 +30,6 @@ impl From<Original> for EditedFile {
 }
 
 impl EditedFile {
-    /// The file.
-    pub(super) fn original(&self) -> &Original {
-        &self.original
-    }
-
-    /// Write these values too.
-    pub(super) fn push(&mut self, edit: TensorEdit) {
-        self.edits.push(edit);
-    }
-
     /// Bytes that are written, and read again for checksums.
     pub(super) fn bytes(&self) -> u64 {
         let sums = self.sums.iter().map(|member| member.data.end - member.data.start);
@@ -49,7 +38,7 @@ impl EditedFile {
 
     /// Whether all that is read is known to stay.
     pub(super) fn is_looked_at(&self) -> bool {
-        self.edits.iter().all(TensorEdit::is_kept)
+        self.edits.iter().all(|edit| edit.kept.is_some())
     }
 
     /// Make sure that all that is read is there and fits, and that what is to be written has a place,
@@ -57,7 +46,7 @@ impl EditedFile {
     pub(super) fn look(&mut self, several: bool, progress: &Progress) -> Result<(), Error> {
         for edit in &mut self.edits {
             let looked = edit.look(&self.original, progress);
-            looked.map_err(|error| error.of_tensor(edit.name(), several))?;
+            looked.map_err(|error| error.of_tensor(edit.tensor.name.as_deref(), several))?;
         }
         (self.sums, _) = self.original.sums(&self.starts())?;
         Ok(())
@@ -72,7 +61,7 @@ impl EditedFile {
     /// Where the tensors begin that are changed, in the order of the file.
     fn starts(&self) -> Vec<u64> {
         let changed = self.edits.iter().filter(|edit| edit.bytes() > 0);
-        let mut starts: Vec<u64> = changed.map(TensorEdit::start).collect();
+        let mut starts: Vec<u64> = changed.map(|edit| edit.tensor.data().start).collect();
         starts.sort_unstable();
         starts
     }
@@ -125,15 +114,16 @@ impl EditedFile {
 
     /// A mark of what is written where in a member, the same for the same run; and whether that is all of it.
     fn mark(&self, member: &MemberSums) -> Result<(u32, bool), Error> {
-        let (mut text, mut is_whole) = (member.name.clone(), false);
-        for edit in self.edits.iter().filter(|edit| member.data.contains(&edit.start())) {
+        let mut text = member.name.clone();
+        let mut is_whole = false;
+        for edit in self.edits.iter().filter(|edit| member.data.contains(&edit.tensor.data().start))
+        {
             text.push_str(&edit.places()?);
             is_whole |= edit.is_whole();
         }
         Ok((npz::mark(text.as_bytes()), is_whole))
     }
 
-    /// Write into it, or into its copy.
     pub(super) fn write(&mut self, several: bool, progress: &Progress) -> Result<(), Error> {
         let workers = self.original.workers().clone();
         let marks = self.marks()?;
@@ -142,17 +132,16 @@ impl EditedFile {
         marked.try_for_each(|(member, mark)| begun.mark(member, mark))?;
         for edit in &self.edits {
             let written = edit.write(&begun, &workers, progress);
-            written.map_err(|error| error.of_tensor(edit.name(), several))?;
+            written.map_err(|error| error.of_tensor(edit.tensor.name.as_deref(), several))?;
         }
         self.sums.iter().try_for_each(|member| begun.sum(member, progress))?;
         begun.finish()
     }
 
-    /// What would be written into it.
     pub(super) fn planned(&self) -> Planned {
         let EditedFile { original, edits, .. } = self;
         let file = FileName::from(original.input().location());
-        let (destination, made) = match original.copy() {
+        let (destination, made) = match &original.copy {
             Some(copy) => (copy.into(), Made::CopyOf(file)),
             None => (file, Made::InPlace),
         };

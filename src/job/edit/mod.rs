@@ -144,10 +144,6 @@ pub enum EditFault {
 impl Fault for EditFault {}
 
 /// How elements of a value become those of a target, where one of `casts` may be for its dtype.
-///
-/// # Errors
-/// [`EditFault::DType`] for a dtype that is not the target's afterwards;
-/// [`EditFault::PartsOfBytes`]; [`CastError`](crate::cast::CastError).
 pub(super) fn cast_conversion(
     value: &DType,
     target: &DType,
@@ -166,9 +162,6 @@ pub(super) fn cast_conversion(
 
 /// What makes elements of a value's dtype elements of the target's, where the two are one but for
 /// their byte order. What a `.npy` has as `<V2` is the bfloat16 that it was made of.
-///
-/// # Errors
-/// [`EditFault::DType`] for two different ones.
 pub(in crate::job) fn conversion(value: &DType, target: &DType) -> Result<Conversion, EditFault> {
     let swap_width = match (value, target) {
         (DType::Scalar(ours, from), DType::Scalar(theirs, to)) => {
@@ -200,9 +193,6 @@ struct Target {
 impl Editing {
     /// Open the tensors that patterns mean, names or globs, in a file or in the shards of a checkpoint:
     /// these are changed in place, or one file in a `copy`.
-    ///
-    /// # Errors
-    /// Those of [`Original::open`], [`SelectFault`](crate::input::SelectFault).
     pub fn open(
         path: &Path,
         open: &OpenOptions,
@@ -267,16 +257,13 @@ impl Editing {
                 }
             };
             let name: Vec<String> = tensor.name.into_iter().collect();
-            let tensor = editing.files[file].original().input().tensor(&name)?;
+            let tensor = editing.files[file].original.input().tensor(&name)?;
             editing.targets.push(Target { file, tensor });
         }
         Ok(editing)
     }
 
     /// Change one tensor of a file.
-    ///
-    /// # Errors
-    /// [`EditFault::Deflated`].
     pub fn of(original: Original, tensor: TensorInfo) -> Result<Editing, Error> {
         original.check_target(&tensor, false)?;
         Ok(Editing { files: vec![original.into()], targets: vec![Target { file: 0, tensor }] })
@@ -289,9 +276,6 @@ impl Editing {
 
     /// What an index selects of the tensor of this number.
     ///
-    /// # Errors
-    /// [`ResolveError`](crate::index::resolve::ResolveError) for an index that does not fit.
-    ///
     /// # Panics
     /// If there are not that many.
     pub fn slice<'a>(&self, number: usize, index: OpenIndex<'a>) -> Result<EditedSlice<'a>, Error> {
@@ -302,10 +286,6 @@ impl Editing {
 
     /// NumPy's `tensor[index] = value`; of values for one position the last one stands. The value has
     /// the shape of the slice, unless it is `broadcast` as NumPy does.
-    ///
-    /// # Errors
-    /// [`EditFault`], [`CastError`](crate::cast::CastError); [`ListError`] for a list of the index that
-    /// lies in what is changed.
     pub fn assign(
         &mut self,
         slice: EditedSlice<'_>,
@@ -313,17 +293,14 @@ impl Editing {
         casts: &Casts,
         broadcast: bool,
     ) -> Result<(), Error> {
-        let target = slice.target();
-        let original = self.files[self.targets[target].file].original();
+        let target = slice.target;
+        let original = &self.files[self.targets[target].file].original;
         let edit = slice.assign(original, value, casts, broadcast);
         self.add(target, edit)
     }
 
     /// TensorFlow's TensorScatterUpdate on the tensor of this number: slabs of `value` at the tuples on
     /// the last axis of `indices`; or np.put_along_axis. Of values for one position the last one stands.
-    ///
-    /// # Errors
-    /// [`ScatterError`], [`EditFault`], [`CastError`](crate::cast::CastError).
     ///
     /// # Panics
     /// If there are not that many.
@@ -340,7 +317,7 @@ impl Editing {
 
     fn add(&mut self, target: usize, edit: Result<TensorEdit, Error>) -> Result<(), Error> {
         let edit = edit.map_err(|error| self.of_target(target, error))?;
-        self.files[self.targets[target].file].push(edit);
+        self.files[self.targets[target].file].edits.push(edit);
         Ok(())
     }
 

@@ -40,7 +40,7 @@ pub struct Original {
     /// The file itself, opened for writing, where it is changed in place.
     patch: Option<InPlaceFile>,
     /// The copy that is changed instead.
-    copy: Option<Destination>,
+    pub(super) copy: Option<Destination>,
     /// The header of the copy, where it is another one.
     header: Option<NewHeader>,
     options: WriteOptions,
@@ -49,9 +49,6 @@ pub struct Original {
 impl Original {
     /// Open the file, as is needed for what is to be done with it: itself is changed, or a `copy`. Of how it is opened that counts
     /// which says what raw bytes mean; of how it is written `force`, `fsync` and the threads.
-    ///
-    /// # Errors
-    /// [`EditFault`], a header that breaks its format's rules, a file that cannot be opened.
     pub fn open(
         path: &Path,
         open: &OpenOptions,
@@ -97,7 +94,7 @@ impl Original {
         // the header of the copy is that of the file, whatever elements are read as
         open.read_as.iter().try_for_each(|other| input.read_as(other))?;
         let original = Original { input, file, len, patch, copy, header, options };
-        if let Some(copy) = original.copy() {
+        if let Some(copy) = &original.copy {
             overwrite::check(copy, [&original.input], [])?;
             original.check_name(copy)?;
         }
@@ -121,25 +118,15 @@ impl Original {
         Err(Error::file(copy, EditFault::CopyName { original, format }))
     }
 
-    /// The format of the file.
     pub fn format(&self) -> &'static OutputFormat {
         layout::of_plain(self.input.contents.format)
     }
 
-    /// The copy that is written; `None` for a change in place.
-    pub(super) fn copy(&self) -> Option<&Destination> {
-        self.copy.as_ref()
-    }
-
-    /// The threads that work.
     pub(in crate::job) fn workers(&self) -> &Workers {
         &self.options.workers
     }
 
     /// Refuse a tensor whose bytes are not in the file as they are; it is named where there are `several`.
-    ///
-    /// # Errors
-    /// [`EditFault::Deflated`].
     pub(super) fn check_target(&self, tensor: &TensorInfo, several: bool) -> Result<(), Error> {
         match tensor.part() {
             0 => Ok(()),
@@ -159,9 +146,6 @@ impl Original {
 
     /// Where the CRC-32s of those members of an archive stand whose elements begin at these positions,
     /// which ascend, and the name of another one whose CRC-32s differ; none in other files.
-    ///
-    /// # Errors
-    /// An archive that breaks its format's rules.
     pub(super) fn sums(&self, starts: &[u64]) -> Result<(Vec<MemberSums>, Option<String>), Error> {
         if self.input.contents.format != Format::Npz || starts.is_empty() {
             return Ok((Vec::new(), None));
@@ -179,11 +163,8 @@ impl Original {
     }
 
     /// Make the checks that only writing would make.
-    ///
-    /// # Errors
-    /// Those of [`sink::check`].
     pub(super) fn check(&self) -> Result<(), Error> {
-        let Some(copy) = self.copy() else { return Ok(()) };
+        let Some(copy) = &self.copy else { return Ok(()) };
         let checked = sink::check(copy, self.options.sink());
         checked.map_err(|error| failed_sink(copy.into(), error))
     }
@@ -191,10 +172,6 @@ impl Original {
     /// Make sure that all of a tensor that is read while `written` (bytes of the file) is changed is
     /// there, and stays as it is. What lies in the bytes to be written is refused; its input is no
     /// pipe, or has been spooled.
-    ///
-    /// # Errors
-    /// An input that cannot be read, [`EditFault::Overlap`],
-    /// [`InputIsOutput`](crate::error::InputIsOutput).
     pub(in crate::job) fn keep(
         &self,
         input: &Input,
@@ -234,9 +211,6 @@ impl Original {
     }
 
     /// Begin to write; another thread may watch how far a copy is: [`Progress::copying`].
-    ///
-    /// # Errors
-    /// A copy that cannot be made.
     pub(super) fn begin(&mut self, progress: &Progress) -> Result<Edit, Error> {
         let options = self.options.clone();
         let name = FileName::from(self.input.location());
@@ -352,9 +326,6 @@ impl Edit {
 
     /// Put a mark in place of the CRC-32 in the directory of an archive, so that readers refuse the member
     /// until all of it is written. A copy is seen by nobody before.
-    ///
-    /// # Errors
-    /// A file that cannot be written.
     pub(super) fn mark(&self, member: &MemberSums, mark: u32) -> Result<(), Error> {
         match member.places.last() {
             Some(&place) if self.copy.is_none() => {
@@ -367,9 +338,6 @@ impl Edit {
 
     /// Compute the CRC-32 of a member of an archive from what was written, and put it where it stands. In
     /// the directory it comes last, so that readers find a wrong one until all is right.
-    ///
-    /// # Errors
-    /// A file that cannot be read or written.
     pub(super) fn sum(&self, member: &MemberSums, progress: &Progress) -> Result<(), Error> {
         let Range { start, end } = member.data;
         let file =
@@ -387,9 +355,6 @@ impl Edit {
     }
 
     /// Run one transfer from an input into a sink that writes through the patch.
-    ///
-    /// # Errors
-    /// An input that fails, a file that cannot be written.
     pub(super) fn run(
         &self,
         transfer: Transfer<'_>,
@@ -408,10 +373,6 @@ impl Edit {
         })
     }
 
-    /// All is written.
-    ///
-    /// # Errors
-    /// A disk that fails, a copy that cannot be put in place.
     pub(super) fn finish(self) -> Result<(), Error> {
         let Edit { name, patch, copy, options } = self;
         match copy {

@@ -7,8 +7,8 @@ use super::super::select::Casts;
 use super::{EditFault, cast_conversion};
 use crate::error::Error;
 use crate::execute::{
-    Assignment, Conversion, ExecuteError, FillError, OutOfCore, Progress, StridedSink, Transfer,
-    Workers,
+    Assignment, Conversion, ExecuteError, FillError, OutOfCore, Pieces, Progress, StridedSink,
+    Transfer, Workers,
 };
 use crate::format::{TensorInfo, npz};
 use crate::gather::{Distribution, GatherError, Indexed, Indices, Options, OutOfRange};
@@ -19,12 +19,14 @@ use crate::region::{GatheredList, ListError, OpenIndex, layout_of};
 use crate::runs::Runs;
 use crate::scatter::{Scatter, ScatterError};
 use crate::shape::AsTuple;
-use crate::sink::SinkError;
+use crate::sink::{Sink, SinkError};
+use crate::source::Source;
 use crate::view::View;
 
 /// What an index selects of a tensor that is to be changed.
 pub struct EditedSlice<'a> {
-    target: usize,
+    /// The number of the tensor among those that are changed.
+    pub(super) target: usize,
     tensor: TensorInfo,
     index: OpenIndex<'a>,
     selection: Selection,
@@ -34,7 +36,7 @@ pub struct EditedSlice<'a> {
 
 /// Values on their way into a tensor.
 pub(super) struct TensorEdit {
-    tensor: TensorInfo,
+    pub(super) tensor: TensorInfo,
     /// The shape of what is written.
     shape: Vec<u64>,
     value: Operand,
@@ -42,31 +44,32 @@ pub(super) struct TensorEdit {
     place: WrittenTo,
     /// Which elements are written, in words that no other build has another way.
     elements: String,
-    /// The lists of positions, and an index tensor that becomes the only one.
-    lists: Vec<GatheredList>,
-    indices: Option<Operand>,
     /// The bytes of the value, once they are known to stay.
-    kept: Option<GatheredList>,
-    /// How the values are put in order first, where the tensor does not fit in memory.
-    distribution: Option<Distribution>,
+    pub(super) kept: Option<GatheredList>,
 }
 
-/// Where values go.
 enum WrittenTo {
     /// To ranges of positions, from bytes in the same order.
     Slice { to: Runs, from: Runs },
     /// To positions that lists name.
-    Listed(Box<Scatter>),
+    Listed(Box<Listed>),
 }
 
-/// How values are scattered.
+/// Where values go that lists name a place for.
+struct Listed {
+    scatter: Scatter,
+    /// The lists of positions, and an index tensor that becomes the only one.
+    lists: Vec<GatheredList>,
+    indices: Option<Operand>,
+    /// How the values are put in order first, where the tensor does not fit in memory.
+    distribution: Option<Distribution>,
+}
+
 pub struct ScatterOptions {
     /// One position on this axis for each element, as np.put_along_axis; without one, tuples name
     /// slabs.
     pub axis: Option<i64>,
-    /// What becomes of positions out of range.
     pub out_of_range: OutOfRange,
-    /// What the values are cast to.
     pub casts: Casts,
 }
 
@@ -78,21 +81,12 @@ impl<'a> EditedSlice<'a> {
         index: OpenIndex<'a>,
     ) -> Result<EditedSlice<'a>, Error> {
         let selection = index.resolve(&tensor)?;
-        let view = match selection.lists.is_empty() {
-            true => Some(View::new(&layout_of(&tensor)?, &selection)?),
-            false => None,
+        let view = if selection.lists.is_empty() {
+            Some(View::new(&layout_of(&tensor)?, &selection)?)
+        } else {
+            None
         };
         Ok(EditedSlice { target, tensor, index, selection, view })
-    }
-
-    /// The number of the tensor among those that are changed.
-    pub(super) fn target(&self) -> usize {
-        self.target
-    }
-
-    /// The tensor that is changed.
-    pub fn tensor(&self) -> &TensorInfo {
-        &self.tensor
     }
 
     /// Fit a value to it.
@@ -108,10 +102,10 @@ impl<'a> EditedSlice<'a> {
         let shape = selection.shape();
         let from = fit(&value, slice.as_ref(), &shape, broadcast)?;
         let elements = in_words(&selection);
-        let (place, lists) = match slice {
+        let place = match slice {
             Some(slice) => {
                 let (to, from) = Runs::pair_in_memory_order(slice.runs(), from.runs());
-                (WrittenTo::Slice { to, from }, Vec::new())
+                WrittenTo::Slice { to, from }
             }
             None => {
                 let (indexed, lists) = index.lists.indexed(&tensor, &selection)?;
@@ -121,22 +115,11 @@ impl<'a> EditedSlice<'a> {
                     let kept = original.check_kept(input, list, &written);
                     kept.map_err(|error| ListError { item, error })
                 })?;
-                (WrittenTo::Listed(Box::new(scatter)), lists)
+                let listed = Listed { scatter, lists, indices: None, distribution: None };
+                WrittenTo::Listed(Box::new(listed))
             }
         };
-        let (indices, kept, distribution) = (None, None, None);
-        Ok(TensorEdit {
-            tensor,
-            shape,
-            value,
-            conversion,
-            place,
-            elements,
-            lists,
-            indices,
-            kept,
-            distribution,
-        })
+        Ok(TensorEdit { tensor, shape, value, conversion, place, elements, kept: None })
     }
 }
 
@@ -153,23 +136,12 @@ impl TensorEdit {
             ScatterError::Indices(GatherError::NotIntegers(_)) => indices.failed(error),
             error => error.into(),
         };
-        let (to, from) = (layout_of(&tensor)?, layout_of(value.tensor())?);
+        let to = layout_of(&tensor)?;
+        let from = layout_of(value.tensor())?;
         let dtype = &indices.tensor().dtype;
         let positions = Indices { dtype, layout: layout_of(indices.tensor())? };
         let out_of_range = options.out_of_range;
         let mut shape = value.tensor().shape.clone();
-        let indexed = &indices.tensor().shape;
-        let by = match options.axis {
-            Some(axis) => format!("elements along axis {axis}"),
-            None => "tuples".to_owned(),
-        };
-        let beyond = match out_of_range {
-            OutOfRange::Error => "refused",
-            OutOfRange::Drop => "dropped",
-            OutOfRange::Clip => "clipped",
-            OutOfRange::Wrap => "wrapped",
-        };
-        let elements = format!("{by}, lists of shape {}, {beyond}; ", AsTuple(indexed));
         let scatter = match options.axis {
             None => {
                 Scatter::new(&to, &positions, &from, out_of_range, conversion).map_err(failed)?
@@ -182,35 +154,11 @@ impl TensorEdit {
                 Scatter::of(&to, indexed, spread(&value, &shape)?.runs(), conversion)?
             }
         };
-        let (place, lists, kept) = (WrittenTo::Listed(Box::new(scatter)), Vec::new(), None);
-        let (indices, distribution) = (Some(indices), None);
-        Ok(TensorEdit {
-            tensor,
-            shape,
-            value,
-            conversion,
-            place,
-            elements,
-            lists,
-            indices,
-            kept,
-            distribution,
-        })
-    }
-
-    /// The tensor's name.
-    pub(super) fn name(&self) -> Option<&str> {
-        self.tensor.name.as_deref()
-    }
-
-    /// Where its first element lies in the file, in bytes.
-    pub(super) fn start(&self) -> u64 {
-        self.tensor.data().start
-    }
-
-    /// Whether all that is read is known to stay.
-    pub(super) fn is_kept(&self) -> bool {
-        self.kept.is_some()
+        let elements = options.in_words(&indices.tensor().shape);
+        let indices = Some(indices);
+        let listed = Listed { scatter, lists: Vec::new(), indices, distribution: None };
+        let place = WrittenTo::Listed(Box::new(listed));
+        Ok(TensorEdit { tensor, shape, value, conversion, place, elements, kept: None })
     }
 
     /// What is written: its shape, and the dtype of the tensor.
@@ -218,11 +166,10 @@ impl TensorEdit {
         PlannedTensor { shape: self.shape.clone(), dtype: self.tensor.dtype.clone() }
     }
 
-    /// Bytes of the elements that are written.
     pub(super) fn bytes(&self) -> u64 {
         match &self.place {
             WrittenTo::Slice { to, .. } => to.bytes(),
-            WrittenTo::Listed(scatter) => scatter.bytes(),
+            WrittenTo::Listed(listed) => listed.scatter.bytes(),
         }
     }
 
@@ -238,7 +185,11 @@ impl TensorEdit {
     /// may be completed by another one. Lists in files count by the files' names.
     pub(super) fn places(&self) -> Result<String, Error> {
         let mut text = self.elements.clone();
-        for list in &self.lists {
+        let lists = match &self.place {
+            WrittenTo::Slice { .. } => &[],
+            WrittenTo::Listed(listed) => listed.lists.as_slice(),
+        };
+        for list in lists {
             text.extend(list.path().map(|path| path.to_string_lossy()));
             list.identify(&mut |bytes| {
                 text.push_str(&npz::mark(bytes).to_string());
@@ -250,24 +201,27 @@ impl TensorEdit {
     /// Make sure that all that is read is there and fits, while `original` is only read.
     pub(super) fn look(&mut self, original: &Original, progress: &Progress) -> Result<(), Error> {
         let written = written(&self.tensor, self.bytes());
-        let TensorEdit { value, place, lists, indices, kept, distribution, .. } = self;
-        if let Some(indices) = indices {
-            *lists = vec![indices.keep(original, &written, progress)?];
+        let TensorEdit { value, place, kept, .. } = self;
+        if let WrittenTo::Listed(listed) = place
+            && let Some(indices) = &mut listed.indices
+        {
+            listed.lists = vec![indices.keep(original, &written, progress)?];
         }
         *kept = Some(value.keep(original, &written, progress)?);
-        if let WrittenTo::Listed(scatter) = place {
-            let (sources, workers) = (GatheredList::sources(lists), original.workers());
-            let looked = scatter.check(&sources, workers);
-            let chosen = looked.and_then(|()| scatter.distribution(&sources, workers));
-            *distribution = chosen.map_err(|error| failed(value, lists, error))?;
-            GatheredList::verify_all(lists)?;
+        if let WrittenTo::Listed(listed) = place {
+            listed.look(value, original.workers())?;
         }
         Ok(())
     }
 
     /// How it is written, where the tensor does not fit in memory.
     pub(super) fn plan(&self) -> Option<OutOfCore> {
-        self.distribution.as_ref().map(Distribution::out_of_core)
+        match &self.place {
+            WrittenTo::Slice { .. } => None,
+            WrittenTo::Listed(listed) => {
+                listed.distribution.as_ref().map(Distribution::out_of_core)
+            }
+        }
     }
 
     /// Write the values into a file.
@@ -277,44 +231,69 @@ impl TensorEdit {
         workers: &Workers,
         progress: &Progress,
     ) -> Result<(), Error> {
-        let TensorEdit { value, conversion, place, lists, kept, distribution, .. } = self;
-        let Some(GatheredList { source, file }) = kept else { return Ok(()) };
-        let (source, conversion) = (source.as_ref(), *conversion);
-        match place {
+        let Some(GatheredList { source, file }) = &self.kept else { return Ok(()) };
+        let source = source.as_ref();
+        let conversion = self.conversion;
+        let run = |source: &dyn Source, pieces: &dyn Pieces, conversion, sink: &dyn Sink| {
+            let transfer = Transfer { source, pieces, conversion, at: 0 };
+            edit.run(transfer, sink, file.as_ref(), progress)
+        };
+        let listed = match &self.place {
             WrittenTo::Slice { to, from } => {
-                let pieces = &Assignment::new(to, from, conversion, source);
-                let transfer = Transfer { source, pieces, conversion, at: 0 };
-                let sink = StridedSink::new(edit.patch(), to);
-                edit.run(transfer, &sink, file.as_ref(), progress)
+                let pieces = Assignment::new(to, from, conversion, source);
+                return run(source, &pieces, conversion, &StridedSink::new(edit.patch(), to));
             }
-            WrittenTo::Listed(scatter) => {
-                let positions = scatter.positions(&GatheredList::sources(lists), workers);
-                let positions = positions.map_err(|error| GatheredList::failed(lists, error))?;
-                let failed = |error| failed(value, lists, error);
-                let distributed = distribution.as_ref().map(|of| {
-                    scatter.distribute(of, &positions, source, conversion, workers, progress)
-                });
-                let outcome = match distributed.transpose().map_err(failed)? {
-                    Some(kept) => kept.write(edit.patch(), |sink| {
-                        let (source, pieces) = (kept.source.as_ref(), &kept.pieces);
-                        let conversion = Conversion::None;
-                        let transfer = Transfer { source, pieces, conversion, at: 0 };
-                        edit.run(transfer, sink, file.as_ref(), progress)
-                    }),
-                    None => {
-                        let (pieces, spooled) = scatter.pieces(source, workers).map_err(failed)?;
-                        let source = spooled.as_deref().unwrap_or(source);
-                        let transfer = Transfer { source, pieces: &pieces, conversion, at: 0 };
-                        let sink = scatter.sink(edit.patch(), &positions);
-                        edit.run(transfer, &sink, file.as_ref(), progress)
-                    }
-                };
-                // they were read again: lists that were cut short are the reason for whatever else
-                // went wrong
-                GatheredList::verify_all(lists)?;
-                outcome.map_err(|error| of_positions(lists, error))
-            }
-        }
+            WrittenTo::Listed(listed) => listed,
+        };
+        let Listed { scatter, lists, distribution, .. } = listed.as_ref();
+        let positions = scatter.positions(&GatheredList::sources(lists), workers);
+        let positions = positions.map_err(|error| GatheredList::failed(lists, error))?;
+        let failed = |error| failed(&self.value, lists, error);
+        let outcome = if let Some(distribution) = distribution {
+            let ordered = scatter
+                .distribute(distribution, &positions, source, conversion, workers, progress)
+                .map_err(failed)?;
+            // they are converted
+            ordered.write(edit.patch(), |sink| {
+                run(ordered.source.as_ref(), &ordered.pieces, Conversion::None, sink)
+            })
+        } else {
+            let (pieces, spooled) = scatter.pieces(source, workers).map_err(failed)?;
+            let source = spooled.as_deref().unwrap_or(source);
+            run(source, &pieces, conversion, &scatter.sink(edit.patch(), &positions))
+        };
+        // they were read again: lists that were cut short are the reason for whatever else
+        // went wrong
+        GatheredList::verify_all(lists)?;
+        outcome.map_err(|error| of_positions(lists, error))
+    }
+}
+
+impl Listed {
+    /// Look at all positions, and find out in which order the values are written.
+    fn look(&mut self, value: &Operand, workers: &Workers) -> Result<(), Error> {
+        let sources = GatheredList::sources(&self.lists);
+        let looked = self.scatter.check(&sources, workers);
+        let chosen = looked.and_then(|()| self.scatter.distribution(&sources, workers));
+        self.distribution = chosen.map_err(|error| failed(value, &self.lists, error))?;
+        GatheredList::verify_all(&self.lists)
+    }
+}
+
+impl ScatterOptions {
+    /// Which elements lists of this shape name.
+    fn in_words(&self, lists: &[u64]) -> String {
+        let by = match self.axis {
+            Some(axis) => format!("elements along axis {axis}"),
+            None => "tuples".to_owned(),
+        };
+        let beyond = match self.out_of_range {
+            OutOfRange::Error => "refused",
+            OutOfRange::Drop => "dropped",
+            OutOfRange::Clip => "clipped",
+            OutOfRange::Wrap => "wrapped",
+        };
+        format!("{by}, lists of shape {}, {beyond}; ", AsTuple(lists))
     }
 }
 
@@ -373,12 +352,13 @@ fn fit(
             None => whole(value),
         };
     }
-    let (written, value) = (shape.to_vec(), value.shape.clone());
+    let value = value.shape.clone();
+    let slice = shape.to_vec();
     match whole(operand.tensor())?.broadcast(shape) {
         Some(view) if equal || broadcast => Ok(view),
-        _ if broadcast => Err(operand.failed(EditFault::NotBroadcast { value, written })),
+        _ if broadcast => Err(operand.failed(EditFault::NotBroadcast { value, written: slice })),
         stretched => {
-            let (slice, stretches) = (written, stretched.is_some());
+            let stretches = stretched.is_some();
             Err(operand.failed(EditFault::Shape { value, slice, stretches }))
         }
     }
@@ -392,8 +372,7 @@ fn spread(operand: &Operand, shape: &[u64]) -> Result<View, Error> {
         // their axes are runs of elements here; one after the other, only where they begin counts
         return Ok(view);
     }
-    let (value, written) = (value.shape.clone(), shape.to_vec());
-    let fault = EditFault::NotBroadcast { value, written };
+    let fault = EditFault::NotBroadcast { value: value.shape.clone(), written: shape.to_vec() };
     view.broadcast(shape).ok_or_else(|| operand.failed(fault))
 }
 

@@ -4,6 +4,7 @@
 //! Small parts are joined piece by piece ([`Join`]); a large part of a single row, one whose layout is
 //! another than the output's, and one that is gathered go by themselves.
 
+use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -27,7 +28,6 @@ use crate::view::View;
 /// Parts of a single row of at least this many bytes are copied by themselves.
 const LARGE: u64 = 1 << 20;
 
-/// Inputs that are open at the same time.
 #[derive(Default)]
 pub(super) struct Group<'a> {
     inputs: Vec<InGroup<'a>>,
@@ -35,7 +35,6 @@ pub(super) struct Group<'a> {
     source: ConcatSource,
 }
 
-/// An input of a group.
 struct InGroup<'a> {
     number: usize,
     input: InputRef<'a>,
@@ -72,7 +71,15 @@ impl<'a> Group<'a> {
     pub(super) fn copy(&self, job: &Writing<'_>, tensors: &[JoinedPlace<'_>]) -> Result<(), Error> {
         for (at, tensor) in tensors.iter().enumerate() {
             for band in &tensor.bands {
-                let mut cells = Cells::new(job, &self.source, tensor.row);
+                let mut cells = Cells {
+                    job,
+                    source: &self.source,
+                    row: tensor.row,
+                    waiting: Vec::new(),
+                    at: 0,
+                    rows: 0,
+                    conversion: Conversion::None,
+                };
                 for from in &self.inputs {
                     if let Some(cell) = tensor.cell(from.number, band) {
                         cells.copy(from, &from.parts[at], &cell, tensor.place.conversion)?;
@@ -103,18 +110,18 @@ pub(super) fn through_scratch(
 /// What inputs of a group give to a band, one after the other; neighbours are copied together.
 struct Cells<'a> {
     job: &'a Writing<'a>,
-    /// The bytes of the group.
     source: &'a ConcatSource,
     /// Bytes of a row of the output.
     row: u64,
-    pending: Pending,
+    /// Neighbouring parts that wait to be copied together.
+    waiting: Vec<JoinPart<'static>>,
+    /// Where the first of them goes in bytes, how many rows they have, and what their elements go through.
+    at: u64,
+    rows: u64,
+    conversion: Conversion,
 }
 
-impl<'a> Cells<'a> {
-    fn new(job: &'a Writing<'a>, source: &'a ConcatSource, row: u64) -> Cells<'a> {
-        Cells { job, source, row, pending: Pending::default() }
-    }
-
+impl Cells<'_> {
     /// Copy what an input gives, whose parts of other bands are taken with it; `first` is what elements of
     /// the first input go through.
     fn copy(
@@ -126,10 +133,11 @@ impl<'a> Cells<'a> {
     ) -> Result<(), Error> {
         let (swap_width, conversion) = step.part_conversion(first);
         let any_order = self.job.sink().order() == WriteOrder::Any;
-        let (at, rows) = (take.at + cell.at, cell.rows);
+        let at = take.at + cell.at;
+        let rows = cell.rows;
         let dense =
             conversion.input_bytes(cell.dense.start)..conversion.input_bytes(cell.dense.end);
-        if self.pending.conversion != conversion {
+        if self.conversion != conversion {
             self.flush()?;
         }
         match take.region.strided() {
@@ -137,7 +145,10 @@ impl<'a> Cells<'a> {
                 let runs = view.runs().clone();
                 let runs = Runs { offset: runs.offset + from.base as i64, ..runs };
                 let part = JoinPart::of_runs(runs, swap_width).within(dense);
-                self.pending.push(at, rows, conversion, part);
+                if self.waiting.is_empty() {
+                    (self.at, self.rows, self.conversion) = (at, rows, conversion);
+                }
+                self.waiting.push(part);
                 return Ok(());
             }
             _ => self.flush()?,
@@ -153,38 +164,16 @@ impl<'a> Cells<'a> {
         self.job.run(&sink, &from.input, from.bytes.as_ref(), &takes)
     }
 
-    /// Copy the parts that wait.
     fn flush(&mut self) -> Result<(), Error> {
-        let Pending { parts, at, rows, conversion } = std::mem::take(&mut self.pending);
-        if parts.is_empty() {
+        if self.waiting.is_empty() {
             return Ok(());
         }
+        let Cells { source, at, conversion, .. } = *self;
         // of the elements as they are before the conversion
         let row_stride = conversion.input_bytes(self.row);
-        let pieces = Join::new(parts, rows, row_stride, conversion.unit());
-        self.job.transfer(&Transfer { source: self.source, pieces: &pieces, conversion, at })
-    }
-}
-
-/// Neighbouring parts that wait to be copied together.
-#[derive(Default)]
-struct Pending {
-    parts: Vec<JoinPart<'static>>,
-    /// Where the first of them goes, in bytes.
-    at: u64,
-    /// How many rows they have.
-    rows: u64,
-    /// What their elements go through.
-    conversion: Conversion,
-}
-
-impl Pending {
-    /// Add a part, which goes to `at`: beside the one before it, if there is one.
-    fn push(&mut self, at: u64, rows: u64, conversion: Conversion, part: JoinPart<'static>) {
-        if self.parts.is_empty() {
-            (self.at, self.rows, self.conversion) = (at, rows, conversion);
-        }
-        self.parts.push(part);
+        let parts = mem::take(&mut self.waiting);
+        let pieces = Join::new(parts, self.rows, row_stride, conversion.unit());
+        self.job.transfer(&Transfer { source, pieces: &pieces, conversion, at })
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::super::edit::conversion;
-use super::super::select::{Axes, Casts};
+use super::super::select::{Axes, Casts, UnusedCast};
 use super::JoinFault;
 use super::group::PartStep;
 use crate::cast::{Cast, CastError, Casting, result_type};
@@ -15,12 +15,11 @@ use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
 use crate::input::{Input, Location, OpenOptions};
 use crate::job::inputs::{InputRef, Inputs};
-use crate::job::select::{Select, select};
+use crate::job::select::{Choice, Select, choices, select};
 use crate::output::{Becomes, LayoutFault, Output, Prepared};
 use crate::region::OpenIndex;
 use crate::shape::{Order, normalize_axis};
 
-/// How inputs are joined.
 pub struct JoinOptions<'a> {
     /// The kind of axis.
     pub along: Along,
@@ -53,10 +52,11 @@ pub(super) struct Joined<'a> {
     other_dtypes: Vec<DType>,
 }
 
-/// A tensor of the output.
 pub(super) struct JoinTarget {
     /// Its number in the first input.
     pub(super) number: usize,
+    /// How many of those before it are joined.
+    pub(super) before: usize,
     /// How it is joined; `None` for a tensor that is taken once.
     pub(super) join: Option<JoinedTensor>,
 }
@@ -73,9 +73,6 @@ pub(super) struct ChosenPart {
 
 impl<'a> Joined<'a> {
     /// Read the headers of all inputs, and check that they fit together.
-    ///
-    /// # Errors
-    /// [`JoinFault`], for the first input that does not fit; those of [`open`].
     pub(super) fn open(
         locations: &'a [Location],
         mut options: JoinOptions<'a>,
@@ -87,7 +84,8 @@ impl<'a> Joined<'a> {
         let joins = tensors.iter().filter(|target| target.join.is_some());
         options.casts = options.casts.of_several(joins.clone().count() > 1);
         let shapes = joins.map(|target| first.contents.tensors.at(target.number).shape);
-        let (indexed_shapes, other_dtypes) = (shapes.collect(), Vec::new());
+        let indexed_shapes = shapes.collect();
+        let other_dtypes = Vec::new();
         let mut joined = Joined { options, inputs, order, tensors, indexed_shapes, other_dtypes };
         joined.look_at_others()?;
         joined.inputs.all_seen()?;
@@ -102,10 +100,10 @@ impl<'a> Joined<'a> {
                 let lens: Vec<u64> = chosen.iter().map(|chosen| chosen.len).collect();
                 let dtypes: Vec<DType> =
                     chosen.iter().filter_map(|one| one.step.other_dtype()).collect();
-                let shapes: Vec<Vec<u64>> = match self.options.index.lists.is_empty() {
-                    true => Vec::new(),
-                    false => chosen.into_iter().map(|one| one.selection.source_shape).collect(),
-                };
+                let mut shapes = Vec::new();
+                if !self.options.index.lists.is_empty() {
+                    shapes.extend(chosen.into_iter().map(|one| one.selection.source_shape));
+                }
                 Ok((lens, dtypes, shapes))
             })?;
             for (lens, dtypes, shapes) in self.inputs.keep(seen) {
@@ -125,10 +123,6 @@ impl<'a> Joined<'a> {
     }
 
     /// Look at all positions in the files of lists, for every shape of an input.
-    ///
-    /// # Errors
-    /// The first bad position of the first list that has one, for the smallest shape that it does not
-    /// fit.
     pub(super) fn check_lists(&self) -> Result<(), Error> {
         let index = &self.options.index;
         if index.lists.is_empty() {
@@ -145,18 +139,17 @@ impl<'a> Joined<'a> {
         self.inputs.first()
     }
 
-    /// The dtypes of the tensors that are joined.
-    pub(super) fn dtypes(&self) -> impl Iterator<Item = DType> + Clone {
+    /// The dtypes of the tensors that are joined, in the first input.
+    fn dtypes(&self) -> impl Iterator<Item = DType> + Clone {
         let joined = self.tensors.iter().filter(|target| target.join.is_some());
-        let first = joined.map(|target| self.first().contents.tensors.at(target.number).dtype);
-        first.chain(self.other_dtypes.iter().cloned())
+        joined.map(|target| self.first().contents.tensors.at(target.number).dtype)
     }
 
-    /// How many tensors a cast leaves as they are.
-    pub(super) fn left_uncast(&self) -> usize {
-        let joined = self.tensors.iter().filter(|target| target.join.is_some());
-        let first = &self.first().contents.tensors;
-        self.options.casts.count_left(joined.map(|target| first.at(target.number).dtype))
+    /// Refuse a cast that no tensor needs. Returns how many tensors a cast leaves as they are.
+    pub(super) fn check_casts(&self) -> Result<usize, UnusedCast> {
+        let casts = &self.options.casts;
+        casts.refuse_unused(self.dtypes().chain(self.other_dtypes.iter().cloned()))?;
+        Ok(casts.count_left(self.dtypes()))
     }
 
     /// Whether the elements of some inputs go through a cast of their own.
@@ -187,10 +180,8 @@ impl<'a> Joined<'a> {
             !self.options.open.tensors.is_empty() || !self.options.open.exclude.is_empty();
         // an array without a name is the tensor that is joined, where that is one
         let by_name = chooses && !(input.is_nameless() && joins().count() == 1);
-        let ours = match by_name {
-            true => input.find(&self.options.open.tensors)?,
-            false => input.find(&[])?,
-        };
+        let patterns = if by_name { self.options.open.tensors.as_slice() } else { &[] };
+        let ours = input.find(patterns)?;
         let names: BTreeSet<_> = joins().map(|target| first.name(target.number)).collect();
         let surplus = |&number: &usize| by_name && !names.contains(&name(input, number));
         if let Some(surplus) = ours.iter().copied().find(surplus) {
@@ -201,10 +192,8 @@ impl<'a> Joined<'a> {
         for target in joins() {
             let Some(join) = &target.join else { continue };
             let theirs = &first.at(target.number);
-            let found = match by_name {
-                true => ours.iter().copied().find(|&at| name(input, at) == theirs.name.as_deref()),
-                false => ours.first().copied(),
-            };
+            let is_it = |at: &&usize| !by_name || name(input, **at) == theirs.name.as_deref();
+            let found = ours.iter().find(is_it).copied();
             let Some(found) = found else {
                 let name = theirs.name.clone().unwrap_or_default();
                 return Err(failed(JoinFault::Missing { number, name }));
@@ -262,10 +251,6 @@ impl<'a> Joined<'a> {
     }
 
     /// Give the tensors of the output their places.
-    ///
-    /// # Errors
-    /// [`SelectFault`](crate::input::SelectFault), and those of [`Output::prepare`];
-    /// [`JoinFault::CutsByte`].
     pub(super) fn prepare(&self, output: &Output) -> Result<Prepared, Error> {
         let first = self.first();
         let patterns = self.options.open.tensors.clone();
@@ -299,26 +284,26 @@ impl<'a> Joined<'a> {
 /// The tensors of the output, by what the first input holds.
 fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<JoinTarget>, Error> {
     let chosen = first.find(&options.open.tensors)?;
-    let excluded = first.excluded()?;
-    let is_kept = |number: &usize| options.open.rest && excluded.binary_search(number).is_err();
-    let unreadable = first.contents.tensors.len()..first.named_count();
-    first.note_unreadable(unreadable.filter(is_kept))?;
-    let axes = options.axes.of_tensors(first, &chosen)?;
+    let choices = choices(first, &chosen, options.open.rest)?;
+    let mut axes = options.axes.of_tensors(first, &chosen)?.into_iter();
     let several = chosen.len() > 1;
     let mut targets = Vec::new();
-    for (number, tensor) in first.contents.tensors.iter().enumerate() {
-        let join = if let Ok(at) = chosen.binary_search(&number) {
-            let selection = options.index.resolve(&tensor);
-            let join = selection.and_then(|selection| {
-                Ok(JoinedTensor::new(selection.shape(), axes[at], options.along)?)
-            });
-            Some(join.map_err(|cause| first.failed_tensor(&tensor, several, cause))?)
-        } else if is_kept(&number) {
-            None
-        } else {
-            continue;
+    let mut before = 0;
+    for (number, (tensor, choice)) in first.contents.tensors.iter().zip(choices).enumerate() {
+        let join = match choice {
+            Choice::LeftOut => continue,
+            Choice::Kept => None,
+            Choice::Sliced => {
+                let axis = axes.next().expect("an axis for each tensor that is chosen");
+                let selection = options.index.resolve(&tensor);
+                let join = selection.and_then(|selection| {
+                    Ok(JoinedTensor::new(selection.shape(), axis, options.along)?)
+                });
+                Some(join.map_err(|cause| first.failed_tensor(&tensor, several, cause))?)
+            }
         };
-        targets.push(JoinTarget { number, join });
+        targets.push(JoinTarget { number, before, join });
+        before += usize::from(choice == Choice::Sliced);
     }
     Ok(targets)
 }
@@ -382,10 +367,10 @@ impl JoinedTensor {
                 (fits, shape.get(self.axis).copied().unwrap_or(0), Some(self.axis))
             }
         };
-        match fits {
-            true => Ok(len),
-            false => Err(JoinFault::Shape { number, shape: shape.to_vec(), first, axis }),
+        if !fits {
+            return Err(JoinFault::Shape { number, shape: shape.to_vec(), first, axis });
         }
+        Ok(len)
     }
 
     /// Add a part of this length behind the others.

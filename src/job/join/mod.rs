@@ -22,24 +22,31 @@
 //! only, and would be written by groups in turns, is put together in a temporary file first
 //! (`sink/scratch.rs`).
 
-use inputs::Joined;
+use group::{Group, JoinedPart, PartStep, through_scratch};
+use inputs::{Joined, JoinedTensor};
+use place::{JoinedPlace, Place, whole};
 
-use super::copying::Copying;
+use super::copy::Writing;
+use super::copying::{Copying, HeldSlice};
+use super::edit::conversion;
+use super::inputs::InputRef;
+use super::overwrite;
+use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
-use crate::error::{Error, Fault};
+use crate::error::{Cause, Error, Fault};
+use crate::execute::Progress;
 use crate::input::Location;
-use crate::output::Output;
+use crate::output::{Becomes, Output};
 use crate::shape::AsTuple;
+use crate::sink::WriteOrder;
 
 mod group;
 mod inputs;
 mod place;
 mod same;
-mod slices;
 mod write;
 
 pub use inputs::{Along, JoinOptions};
-pub(crate) use slices::join_slices;
 
 /// Why inputs do not fit together. The error names the file of the input at fault.
 #[derive(Debug, thiserror::Error)]
@@ -133,10 +140,6 @@ impl Fault for JoinFault {}
 impl<'a> Copying<'a> {
     /// NumPy's concatenate and stack: read the headers of all inputs, check that they fit together, and give
     /// the tensors of the output their places.
-    ///
-    /// # Errors
-    /// [`JoinFault`](crate::job::JoinFault) for the first input that does not fit; a cast that no
-    /// tensor needs; dtypes that the output lacks.
     pub fn join(
         locations: &'a [Location],
         options: JoinOptions<'a>,
@@ -145,9 +148,80 @@ impl<'a> Copying<'a> {
         let several = output.format.holds_several;
         let joined = Joined::open(locations, options, output.options.order);
         let joined = joined.map_err(|error| error.of_several(several))?;
-        joined.options.casts.refuse_unused(joined.dtypes())?;
+        let left = joined.check_casts()?;
         let prepared = joined.prepare(&output)?;
-        let left = joined.left_uncast();
         Ok(Copying::new(prepared, joined, left))
     }
+}
+
+/// Write slices to an output, side by side along an axis.
+pub(crate) fn join_slices(
+    slices: &[HeldSlice<'_>],
+    axis: i64,
+    along: Along,
+    output: &Output,
+) -> Result<(), Error> {
+    let first = slices.first().ok_or(JoinFault::Nothing)?;
+    let mut join = JoinedTensor::new(first.becomes.shape.clone(), axis, along)?;
+    let mut steps = vec![PartStep::AsFirst(1)];
+    for (number, slice) in slices.iter().enumerate().skip(1) {
+        let failed = |cause| slice.input.failed_tensor(slice.tensor, true, cause);
+        steps.push(step(number, slice, first).map_err(failed)?);
+        join.push(join.fit(number, &slice.becomes.shape).map_err(|fault| failed(fault.into()))?)?;
+    }
+    let order = output.options.order;
+    let item_bits = first.tensor.dtype.item_bits();
+    if let Some(number) = join.cut_byte(slices.len(), item_bits, order) {
+        return Err(JoinFault::CutsByte { number, item_bits }.into());
+    }
+    let Becomes { cast, axes, .. } = first.becomes.clone();
+    let becomes = Becomes { shape: join.result(), cast, axes: join.axes(axes) };
+    let prepared = output.prepare(first.input, first.tensor, becomes)?;
+    let copy = |job: &Writing<'_>, place: &Place| -> Result<(), Error> {
+        let mut group = Group::default();
+        for (number, (slice, step)) in slices.iter().zip(&steps).enumerate() {
+            let take = slice.take(step.conversion(place.conversion), place.start);
+            let parts = vec![JoinedPart { take, step: *step }];
+            group.push(number, InputRef::Borrowed(slice.input), parts)?;
+        }
+        group.copy(job, &[JoinedPlace::new(place, &join, 0, order)])
+    };
+    let lists = slices.iter().flat_map(|slice| slice.region.lists());
+    overwrite::check(&output.destination, slices.iter().map(|slice| slice.input), lists)?;
+    let progress = Progress::default();
+    for place in &whole(&prepared) {
+        let takes = slices.iter().zip(&steps);
+        let takes =
+            takes.map(|(slice, step)| slice.take(step.conversion(place.conversion), place.start));
+        let job = Writing::of_output(&prepared, true, &Vec::from_iter(takes), &progress)?;
+        let in_order = job.sink().order() == WriteOrder::Ascending;
+        if in_order && join.rows_and_inner(order).0 > 1 {
+            through_scratch(&job, place, &output.options.workers, copy)?;
+        } else {
+            copy(&job, place)?;
+        }
+        job.commit()?;
+    }
+    Ok(())
+}
+
+/// The dtype of the elements of a slice.
+fn dtype(slice: &HeldSlice<'_>) -> DType {
+    slice.becomes.cast.map_or_else(|| slice.tensor.dtype.clone(), Cast::to)
+}
+
+/// What the elements of a slice go through, beside those of the first one.
+fn step(number: usize, slice: &HeldSlice<'_>, first: &HeldSlice<'_>) -> Result<PartStep, Cause> {
+    let ours = dtype(slice);
+    let theirs = dtype(first);
+    if conversion(&ours, &theirs).is_err() {
+        return Err(JoinFault::DType { number, dtype: ours, first: theirs, common: None }.into());
+    }
+    let plain = PartStep::as_first(&slice.tensor.dtype, &first.tensor.dtype);
+    let cast = match (slice.becomes.cast, first.becomes.cast, plain) {
+        (None, None, Some(step)) => return Ok(step),
+        (Some(cast), ..) => cast,
+        _ => Cast::new(&slice.tensor.dtype, &theirs, Casting::Unsafe)?,
+    };
+    Ok(PartStep::own(cast, &first.tensor.dtype))
 }

@@ -96,15 +96,9 @@ impl<'a> JoinedPlace<'a> {
 impl Joined<'_> {
     /// Those of these tensors that are joined.
     pub(super) fn joined<'p>(&'p self, places: &'p [Place]) -> Vec<JoinedPlace<'p>> {
-        let mut before = 0;
-        let number = |target: &JoinTarget| {
-            before += usize::from(target.join.is_some());
-            before
-        };
-        let numbers: Vec<usize> = self.tensors.iter().map(number).collect();
         let place = |place: &'p Place| {
-            let join = self.tensors[place.target].join.as_ref()?;
-            Some(JoinedPlace::new(place, join, numbers[place.target] - 1, self.order))
+            let JoinTarget { before, join, .. } = &self.tensors[place.target];
+            Some(JoinedPlace::new(place, join.as_ref()?, *before, self.order))
         };
         places.iter().filter_map(place).collect()
     }

@@ -22,9 +22,6 @@ use crate::sink::{Sink, SinkError};
 
 impl Joined<'_> {
     /// How many bytes [`check`](Joined::check) reads of the other inputs.
-    ///
-    /// # Errors
-    /// [`LayoutFault::TooLarge`] for 2^64 bytes or more.
     pub(super) fn rest_bytes(&self) -> Result<u64, Error> {
         let first = &self.first().contents.tensors;
         let rest = self.tensors.iter().filter(|target| target.join.is_none());
@@ -37,9 +34,6 @@ impl Joined<'_> {
 
     /// Make sure that the tensors that are not joined are the same in all inputs, as far as their
     /// bytes are wanted.
-    ///
-    /// # Errors
-    /// [`JoinFault`] for the first input that differs; inputs that cannot be read.
     pub(super) fn check_rest(
         &mut self,
         places: &[Place],
@@ -125,10 +119,10 @@ impl Joined<'_> {
         drop(job);
         sink.beside.outcome(outcome)?;
         source.verify().map_err(|error| failed_source(&first.location, error))?;
-        match sink.differs.into_inner() {
-            true => Err(failed(JoinFault::Differs { number })),
-            false => Ok(()),
+        if sink.differs.into_inner() {
+            return Err(failed(JoinFault::Differs { number }));
         }
+        Ok(())
     }
 }
 

@@ -72,10 +72,6 @@ impl Fault for MergeFault {}
 impl<'a> Copying<'a> {
     /// Merge: read the headers of all inputs, find out which tensors the output has, and give them their
     /// places.
-    ///
-    /// # Errors
-    /// [`MergeFault`](crate::job::MergeFault), [`SelectFault`](crate::input::SelectFault); a cast that no
-    /// tensor needs, dtypes that the output lacks.
     pub fn merge(
         locations: &'a [Location],
         options: MergeOptions,
@@ -89,14 +85,12 @@ impl<'a> Copying<'a> {
     }
 }
 
-/// A tensor of the output.
 #[derive(Clone, Copy)]
 struct PlacedTensor {
     /// Its number among those of all inputs.
     number: u32,
     /// Its number in the output.
     entry: u32,
-    /// Where it goes, in bytes.
     at: u64,
 }
 
@@ -168,7 +162,6 @@ impl Union<'_> {
         Ok(())
     }
 
-    /// What is taken for a tensor of the output.
     fn take(
         &self,
         input: &Input,
@@ -236,10 +229,6 @@ impl Filling for Union<'_> {
 }
 
 /// Write slices to an output, in their order, each under the name of its tensor.
-///
-/// # Errors
-/// [`MergeFault`]: two of one name, metadata of two inputs that contradict each other; dtypes that the output
-/// lacks, inputs that fail, an output that cannot be written.
 pub(crate) fn merge_slices(slices: &[HeldSlice<'_>], output: &Output) -> Result<(), Error> {
     if slices.is_empty() {
         return Err(SelectFault::NothingLeft.into());

@@ -14,9 +14,7 @@ use crate::job::join::JoinFault;
 use crate::job::select::check_holds;
 use crate::output::{Becomes, Output, Prepared};
 
-/// How inputs are merged.
 pub struct MergeOptions {
-    /// How the inputs are opened.
     pub open: OpenOptions,
     /// Names or globs of the tensors that are taken; without any, all.
     pub patterns: Vec<String>,
@@ -28,7 +26,6 @@ pub struct MergeOptions {
     pub wins: Option<Wins>,
     /// Names of fields, where those are taken in place of structures.
     pub fields: Option<String>,
-    /// What the elements are cast to.
     pub casts: Casts,
     /// How many headers are read at a time.
     pub workers: Workers,
@@ -43,10 +40,8 @@ pub struct NumberedRename {
     pub rename: String,
 }
 
-/// Which of several inputs is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wins {
-    /// The first one.
     First,
     /// The last one.
     Last,
@@ -63,13 +58,12 @@ pub(super) struct Union<'a> {
     firsts: Vec<usize>,
     /// Those that the output has, in its order.
     taken: Vec<u32>,
-    /// New names.
     renamed: HashMap<usize, String>,
     metadata: MetadataUnion<'a>,
     /// The first text that contradicts one of an earlier input.
     contradiction: Option<Error>,
     /// What has a name in an input, and cannot be read.
-    unreadable: Vec<Hidden>,
+    unreadable: Vec<UnreadableName>,
 }
 
 /// The metadata of several inputs: texts, and where each is from.
@@ -107,65 +101,57 @@ impl<'a> MetadataUnion<'a> {
         contradiction
     }
 
-    /// The texts of the output.
     pub(super) fn texts(&self) -> BTreeMap<String, String> {
         self.texts.iter().map(|(key, (value, _))| (key.clone(), value.clone())).collect()
     }
 }
 
 /// What has a name in an input, and cannot be read.
-struct Hidden {
+struct UnreadableName {
     name: String,
     /// Whether it should be there, and is not.
     is_missing: bool,
     error: Error,
 }
 
-/// What is known of one input.
-struct Seen {
+struct ScannedInput {
     tensors: Tensors,
-    unreadable: Vec<Hidden>,
+    unreadable: Vec<UnreadableName>,
     metadata: BTreeMap<String, String>,
 }
 
-impl Seen {
-    fn new(number: usize, input: &Input, output: &Output) -> Seen {
+impl ScannedInput {
+    fn new(number: usize, input: &Input, output: &Output) -> ScannedInput {
         let readable = &input.contents.tensors;
         let tensors = readable.iter().map(|tensor| {
             let name = output.tensor_name(&tensor, &input.location, false);
             TensorInfo { name: Some(name), ..tensor.placed(number, 0) }
         });
-        let hidden = (0..).zip(input.unreadable()).filter_map(|(at, member)| {
-            let error = input.refuse_unreadable(readable.len() + at).err()?;
-            Some(Hidden { name: member.name.clone(), is_missing: false, error })
+        let hidden = input.unreadable().iter().map(|member| (member.name.as_str(), false));
+        let missing = (0..input.missing_count()).filter_map(|at| input.missing_named(at));
+        let names = hidden.chain(missing.map(|it| (it.name(), true)));
+        let unreadable = names.zip(readable.len()..).filter_map(|((name, is_missing), number)| {
+            let error = input.refuse_unreadable(number).err()?;
+            Some(UnreadableName { name: name.to_owned(), is_missing, error })
         });
-        let first = readable.len() + input.unreadable().len();
-        let missing = (0..input.missing_count()).filter_map(|at| {
-            let name = input.missing_named(at)?.name().to_owned();
-            let error = input.refuse_unreadable(first + at).err()?;
-            Some(Hidden { name, is_missing: true, error })
-        });
-        let unreadable = hidden.chain(missing).collect();
+        let unreadable = unreadable.collect();
         let mut tensors: Tensors = tensors.collect();
         for (path, annotated) in readable.groups() {
             tensors.annotate_group(path.clone(), annotated.clone());
         }
-        Seen { tensors, unreadable, metadata: input.contents.metadata.clone() }
+        ScannedInput { tensors, unreadable, metadata: input.contents.metadata.clone() }
     }
 }
 
 impl<'a> Union<'a> {
     /// Read the headers of all inputs, and find out what the output has of them.
-    ///
-    /// # Errors
-    /// [`MergeFault`], [`SelectFault`]; those of [`open`](crate::input::open).
     pub(super) fn open(
         locations: &'a [Location],
         options: MergeOptions,
         output: &Output,
     ) -> Result<Union<'a>, Error> {
         let inputs = Inputs::open(locations, &options.open, None)?;
-        let first = Seen::new(0, inputs.first(), output);
+        let first = ScannedInput::new(0, inputs.first(), output);
         let mut tensors = Tensors::default();
         let mut union = Union {
             inputs,
@@ -180,9 +166,9 @@ impl<'a> Union<'a> {
         };
         union.add(first, &mut tensors, output);
         for numbers in union.inputs.others() {
-            let look = |number: usize, input: &Input| Ok(Seen::new(number, input, output));
+            let look = |number: usize, input: &Input| Ok(ScannedInput::new(number, input, output));
             let looked = union.inputs.look(numbers, &union.options.workers, look)?;
-            let seen: Vec<Seen> = union.inputs.keep(looked).collect();
+            let seen: Vec<ScannedInput> = union.inputs.keep(looked).collect();
             seen.into_iter().for_each(|seen| union.add(seen, &mut tensors, output));
         }
         union.inputs.all_seen()?;
@@ -198,7 +184,7 @@ impl<'a> Union<'a> {
     }
 
     /// Add the next input.
-    fn add(&mut self, seen: Seen, tensors: &mut Tensors, output: &Output) {
+    fn add(&mut self, seen: ScannedInput, tensors: &mut Tensors, output: &Output) {
         let number = self.firsts.len() - 1;
         tensors.extend(seen.tensors.iter());
         for (path, annotated) in seen.tensors.groups() {
@@ -219,10 +205,8 @@ impl<'a> Union<'a> {
         let names = self.tensors.names().map(Option::unwrap_or_default);
         let names = names.chain(self.unreadable.iter().map(|hidden| hidden.name.as_str()));
         let all = self.tensors.len() + self.unreadable.len();
-        let mut chosen: Vec<usize> = match patterns.is_empty() {
-            true => (0..all).collect(),
-            false => find(names.clone(), patterns)?,
-        };
+        let mut chosen: Vec<usize> =
+            if patterns.is_empty() { (0..all).collect() } else { find(names.clone(), patterns)? };
         if chosen.is_empty() {
             return Err(Error::file(&self.inputs.locations[0], SelectFault::NoTensors));
         }
@@ -243,7 +227,7 @@ impl<'a> Union<'a> {
         let hidden = chosen.split_off(chosen.partition_point(|&number| number < count));
         for hidden in hidden {
             let Some(one) = self.unreadable.get(hidden - count) else { continue };
-            let Hidden { name, is_missing, error } = one;
+            let UnreadableName { name, is_missing, error } = one;
             if *is_missing || chosen.is_empty() || self.options.patterns.contains(name) {
                 return Err(self.unreadable.swap_remove(hidden - count).error);
             }
@@ -264,12 +248,11 @@ impl<'a> Union<'a> {
             chosen.partition_point(|&number| number < first)
         };
         let of_input = |input: usize| first(input)..first(input.saturating_add(1));
-        let scoped = |NumberedRename { input, rename }: &'_ NumberedRename| {
-            (input.map_or(0..chosen.len(), of_input), rename.clone())
-        };
-        let scoped: Vec<_> = renames.iter().map(scoped).collect();
-        let scoped = scoped.iter().map(|(range, text)| Rename { range: range.clone(), text });
-        let renamed = rename_some(&names, &Vec::from_iter(scoped))?;
+        let of_some = renames.iter().map(|NumberedRename { input, rename }| {
+            let range = input.map_or(0..chosen.len(), of_input);
+            Rename { range, text: rename }
+        });
+        let renamed = rename_some(&names, &Vec::from_iter(of_some))?;
         self.renamed = renamed.into_iter().map(|(at, name)| (chosen[at], name)).collect();
         Ok(())
     }
@@ -393,9 +376,6 @@ impl<'a> Union<'a> {
     }
 
     /// Give the tensors of the output their places.
-    ///
-    /// # Errors
-    /// Those of [`Output::prepare`].
     pub(super) fn prepare(&self, output: &Output) -> Result<Prepared, Error> {
         let mut preparation = output.begin_preparing(Arc::clone(&self.tensors), None)?;
         for number in self.taken.iter().map(|&number| number as usize) {

@@ -38,9 +38,6 @@ pub enum Cuts {
 
 impl Cuts {
     /// How many parts an axis is cut into.
-    ///
-    /// # Errors
-    /// [`SplitFault::Sizes`], [`SplitFault::Parts`].
     pub(crate) fn count(&self, len: u64) -> Result<u64, SplitFault> {
         let count = match self {
             Cuts::Parts(count) => (*count).max(1),
@@ -64,9 +61,6 @@ impl Cuts {
 
     /// The same cuts of an axis that counts blocks of so many elements: numbers count elements, and must
     /// be whole blocks.
-    ///
-    /// # Errors
-    /// [`SplitFault::PartOfBlock`].
     pub(crate) fn of_blocks(&self, block: u64) -> Result<Cuts, SplitFault> {
         let whole = |number: u64| match number.checked_div(block) {
             Some(blocks) if blocks * block == number => Ok(blocks),
@@ -210,7 +204,6 @@ pub struct PartNames {
     rest: Vec<u8>,
 }
 
-/// The most digits of a place.
 const DIGITS: usize = 100;
 
 impl PartNames {

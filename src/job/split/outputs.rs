@@ -10,7 +10,7 @@ use super::super::{Job, Planned};
 use super::{Cuts, PartNames, SplitFault};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
-use crate::execute::{Announced, Progress, Workers};
+use crate::execute::{Announced, Conversion, Progress, Workers};
 use crate::format::{TensorInfo, Tensors};
 use crate::index::resolve::Selection;
 use crate::input::{Bytes, Input, Location};
@@ -18,7 +18,7 @@ use crate::job::align::shared_bytes;
 use crate::job::copy::{Writing, count_requests, forward};
 use crate::job::copying::TakenInput;
 use crate::job::inputs::InputRef;
-use crate::job::select::{Select, select};
+use crate::job::select::{Choice, Select, choices, select};
 use crate::output::layout::Frame;
 use crate::output::{Becomes, LayoutFault, Output, Prepared, Unsaid, WriteOptions};
 use crate::region::{OpenIndex, Region, Take};
@@ -26,15 +26,12 @@ use crate::shape;
 use crate::shape::Order;
 use crate::sink::{Destination, SeveralSinks, Targets, WriteOrder};
 
-/// How an input is split.
 pub struct SplitOptions<'a> {
-    /// Where the axis is cut.
     pub cuts: Cuts,
     /// Whether parts of several lengths are an error.
     pub equal: bool,
     /// The axis of the result of the index that is cut, for each tensor.
     pub axes: Axes,
-    /// What the outputs are called.
     pub names: PartNames,
     /// Which tensors are cut, and whether the others go to every output.
     pub select: Select,
@@ -44,7 +41,6 @@ pub struct SplitOptions<'a> {
     pub index: OpenIndex<'a>,
     /// What the elements of cut tensors are cast to.
     pub casts: Casts,
-    /// How the outputs are written.
     pub write: WriteOptions,
 }
 
@@ -81,67 +77,75 @@ struct CutAxis {
     cuts: Arc<Cuts>,
 }
 
+impl CutAxis {
+    /// The axis of a selection of a tensor that is `asked` for, a negative one counted from the end.
+    fn new(
+        options: &SplitOptions<'_>,
+        cuts: &Arc<Cuts>,
+        tensor: &TensorInfo,
+        selection: &Selection,
+        asked: i64,
+    ) -> Result<CutAxis, Cause> {
+        let shape = selection.shape();
+        let ndim = shape.len();
+        let axis = shape::normalize_axis(asked, ndim);
+        let axis = axis.ok_or(SplitFault::Axis { axis: asked, ndim })?;
+        let len = shape[axis];
+        let cuts = match options.index.element_shape(tensor)?[axis].checked_div(len) {
+            None | Some(1) => Arc::clone(cuts),
+            Some(block) => Arc::new(cuts.of_blocks(block)?),
+        };
+        Ok(CutAxis { axis, len, cuts })
+    }
+}
+
 impl<'a> Split<'a> {
     /// Find out what is cut, and into how many parts. What lists in the index choose is copied to a
     /// temporary file.
-    ///
-    /// # Errors
-    /// [`SplitFault`], [`SelectFault`](crate::input::SelectFault), an index that does not fit.
     pub fn new(mut input: Input, mut options: SplitOptions<'a>) -> Result<Split<'a>, Error> {
         let cut = input.find(&options.select.patterns).map_err(|error| {
             let output =
                 Output::new(Destination::Path(options.names.path(0)), options.write.clone());
             error.of_several(output.is_ok_and(|output| output.format.holds_several))
         })?;
-        let excluded = input.excluded()?;
-        let is_kept =
-            |number: &usize| options.select.keep_rest && excluded.binary_search(number).is_err();
-        let unreadable = input.contents.tensors.len()..input.named_count();
-        input.note_unreadable(unreadable.filter(is_kept))?;
+        let choices = choices(&input, &cut, options.select.keep_rest)?;
         input.take_fields(options.fields.as_deref(), &cut)?;
-        let axes = options.axes.of_tensors(&input, &cut)?;
+        let mut axes = options.axes.of_tensors(&input, &cut)?.into_iter();
         let several = cut.len() > 1;
         options.casts = std::mem::take(&mut options.casts).of_several(several);
         let cuts = Arc::new(options.cuts.clone());
         let mut tensors = Vec::new();
         let mut counts: Option<(u64, usize)> = None;
         let mut uneven = None;
-        for (number, tensor) in input.contents.tensors.iter().enumerate() {
-            let failed = |cause: Cause| input.failed_tensor(&tensor, several, cause);
-            let Ok(at) = cut.binary_search(&number) else {
-                if is_kept(&number) {
-                    let selection = Selection::whole(&tensor.shape);
-                    tensors.push(PartTensor { number, source: 0, selection, axis: None });
-                }
+        for (number, (tensor, choice)) in input.contents.tensors.iter().zip(choices).enumerate() {
+            if choice == Choice::Kept {
+                let selection = Selection::whole(&tensor.shape);
+                tensors.push(PartTensor { number, source: 0, selection, axis: None });
+            }
+            if choice != Choice::Sliced {
                 continue;
-            };
+            }
+            let failed = |cause: Cause| input.failed_tensor(&tensor, several, cause);
+            let asked = axes.next().expect("an axis for each tensor that is cut");
             let selection = options.index.resolve(&tensor).map_err(failed)?;
-            let (axis, len) = find_axis(&selection, axes[at]).map_err(failed)?;
-            let elements = options.index.element_shape(&tensor).map_err(failed)?;
-            let cuts = match elements[axis].checked_div(len) {
-                None | Some(1) => Ok(Arc::clone(&cuts)),
-                Some(block) => options.cuts.of_blocks(block).map(Arc::new),
-            };
-            let cuts = cuts.map_err(|fault| failed(fault.into()))?;
-            let count = cuts.count(len).map_err(|fault| failed(fault.into()))?;
+            let axis = CutAxis::new(&options, &cuts, &tensor, &selection, asked).map_err(failed)?;
+            let count = axis.cuts.count(axis.len).map_err(|fault| failed(fault.into()))?;
             let (first, of) = *counts.get_or_insert((count, number));
             if first != count {
                 let first_name = input.contents.tensors.name(of).unwrap_or_default().to_owned();
                 return Err(failed(SplitFault::Counts { count, first_name, first }.into()));
             }
             if uneven.is_none()
-                && let Some(fault) = cuts.uneven(len, count)
+                && let Some(fault) = axis.cuts.uneven(axis.len, count)
             {
                 uneven = Some(failed(fault.into()));
             }
-            let axis = Some(CutAxis { axis, len, cuts });
-            tensors.push(PartTensor { number, source: 0, selection, axis });
+            tensors.push(PartTensor { number, source: 0, selection, axis: Some(axis) });
         }
         let count = counts.map_or(0, |(count, _)| count);
-        let uneven = match (options.equal, uneven) {
-            (true, Some(error)) => return Err(error),
-            (_, uneven) => uneven,
-        };
+        if let Some(error) = uneven.take_if(|_| options.equal) {
+            return Err(error);
+        }
         let mut split = Split { options, inputs: vec![input], tensors, count, bytes: 0, uneven };
         split.options.casts.refuse_unused(split.dtypes())?;
         split.choose()?;
@@ -160,7 +164,9 @@ impl<'a> Split<'a> {
 
     /// Put what lists choose together in a temporary file, from which parts are slices.
     fn choose(&mut self) -> Result<(), Error> {
-        let (mut takes, mut contents, mut end) = (Vec::new(), Tensors::default(), 0u64);
+        let mut takes = Vec::new();
+        let mut contents = Tensors::default();
+        let mut end = 0u64;
         for target in &mut self.tensors {
             let tensor = &self.inputs[0].contents.tensors.at(target.number);
             let region = self.options.index.region(tensor, &target.selection, Order::C);
@@ -172,9 +178,9 @@ impl<'a> Split<'a> {
             let shape = target.selection.shape();
             let bytes = shape::byte_count(&shape, tensor.dtype.item_bits());
             let bytes = bytes.ok_or(LayoutFault::TooLarge)?;
-            let conversion = Default::default();
-            takes.push(Take::new(tensor.part(), region, conversion, end));
-            (target.number, target.source) = (contents.len(), 1);
+            takes.push(Take::new(tensor.part(), region, Conversion::None, end));
+            target.number = contents.len();
+            target.source = 1;
             let made = TensorInfo::new(tensor.dtype.clone(), shape, Order::C, end);
             let made = TensorInfo { name: tensor.name.clone(), ..made };
             target.selection = Selection::whole(&made.shape);
@@ -184,7 +190,8 @@ impl<'a> Split<'a> {
         if takes.is_empty() {
             return Ok(());
         }
-        let (location, workers) = (self.inputs[0].location.clone(), &self.options.write.workers);
+        let location = self.inputs[0].location.clone();
+        let workers = &self.options.write.workers;
         let copy = |job: &Writing<'_>| job.copy(&mut self.inputs[0], &takes);
         let chosen = in_scratch(&location, contents, end, &takes, workers, copy)?;
         self.inputs.push(chosen);
@@ -197,10 +204,6 @@ impl<'a> Split<'a> {
         cut.map(|target| self.inputs[target.source].contents.tensors.at(target.number).dtype)
     }
 
-    /// Prepare one output.
-    ///
-    /// # Errors
-    /// Those of [`Output::new`] and [`Output::prepare`].
     fn prepare(&self, number: u64) -> Result<Prepared, Error> {
         let path = self.options.names.path(number);
         let output = Output::new(Destination::Path(path), self.options.write.clone())?;
@@ -210,7 +213,8 @@ impl<'a> Split<'a> {
             let Some(PartTensor { selection, axis: Some(cut), .. }) = targets.next() else {
                 return Ok(Becomes::kept(of.tensor.shape.clone()));
             };
-            let (range, mut shape) = (cut.cuts.part(number, cut.len), selection.shape());
+            let range = cut.cuts.part(number, cut.len);
+            let mut shape = selection.shape();
             shape[cut.axis] = range.end - range.start;
             let cast = self.options.casts.of(&of.tensor.dtype)?;
             Ok(Becomes { shape, cast, axes: selection.source_axes() })
@@ -219,9 +223,6 @@ impl<'a> Split<'a> {
     }
 
     /// How many bytes of an output would be shared with the input: `None` where none are.
-    ///
-    /// # Errors
-    /// A selection that would cut a byte.
     fn shared(&self, number: u64, prepared: &Prepared) -> Result<Option<u64>, Error> {
         let takes = self.takes(number, prepared)?.into_iter();
         let takes = takes.filter(|(source, _)| *source == 0).map(|(_, take)| take);
@@ -240,12 +241,13 @@ impl<'a> Split<'a> {
                 None => Some(target.selection.clone()),
                 Some(CutAxis { axis, len, cuts }) => {
                     let range = cuts.part(number, *len);
-                    let len = range.end - range.start;
-                    let narrowed = || target.selection.narrowed(*axis, range.start, len);
-                    if len == 0 { None } else { narrowed() }
+                    // a part of length 0 takes nothing
+                    if range.is_empty() {
+                        continue;
+                    }
+                    target.selection.narrowed(*axis, range.start, range.end - range.start)
                 }
             };
-            // a part of length 0 takes nothing
             let Some(selection) = selection else { continue };
             let region = <dyn Region>::of_selection(tensor, &selection, order);
             let region = region.map_err(|cause| input.failed_tensor(tensor, true, cause))?;
@@ -356,27 +358,18 @@ impl Together for Split<'_> {
         takes: &[Take],
         is_last: bool,
     ) -> Result<(), Error> {
-        match is_last {
-            true => job.copy(&mut self.inputs[source], takes),
-            false => job.copy_some(&mut self.inputs[source], takes),
+        if is_last {
+            job.copy(&mut self.inputs[source], takes)
+        } else {
+            job.copy_some(&mut self.inputs[source], takes)
         }
     }
 }
 
-/// The axis that is cut, and its length.
-fn find_axis(selection: &Selection, asked: i64) -> Result<(usize, u64), Cause> {
-    let shape = selection.shape();
-    let ndim = shape.len();
-    let axis = shape::normalize_axis(asked, ndim).ok_or(SplitFault::Axis { axis: asked, ndim })?;
-    Ok((axis, shape[axis]))
-}
-
 /// What fills several outputs.
 pub(crate) trait Together {
-    /// How many outputs there are.
     fn count(&self) -> u64;
 
-    /// The threads that work.
     fn workers(&self) -> &Workers;
 
     /// One output, and what is taken for it, each with the number of its source.
@@ -394,7 +387,8 @@ pub(crate) trait Together {
 
 /// Check all outputs. Returns the bytes of their elements.
 pub(crate) fn check_together(outputs: &dyn Together) -> Result<u64, Error> {
-    let (mut targets, mut bytes) = (Targets::default(), 0u64);
+    let mut targets = Targets::default();
+    let mut bytes = 0u64;
     for number in 0..outputs.count() {
         let (prepared, _) = outputs.part(number)?;
         prepared.check_among(&mut targets)?;
@@ -405,7 +399,8 @@ pub(crate) fn check_together(outputs: &dyn Together) -> Result<u64, Error> {
 
 /// Write all outputs, some at a time.
 pub(crate) fn write_together(outputs: &mut dyn Together, progress: &Progress) -> Result<(), Error> {
-    let (count, workers) = (outputs.count(), outputs.workers().clone());
+    let count = outputs.count();
+    let workers = outputs.workers().clone();
     let batch = SeveralSinks::batch(count);
     let mut sinks = SeveralSinks::new(true);
     let mut first = 0;
@@ -439,7 +434,6 @@ struct Batch {
 }
 
 impl Batch {
-    /// Create some of the outputs.
     fn create(
         outputs: &dyn Together,
         numbers: Range<u64>,
@@ -448,7 +442,8 @@ impl Batch {
         let mut batch = Batch { groups: vec![(0, Vec::new())], frames: Vec::new() };
         for number in numbers {
             let (prepared, takes) = outputs.part(number)?;
-            let (output, sink) = (&prepared.output, prepared.create(true)?);
+            let output = &prepared.output;
+            let sink = prepared.create(true)?;
             let in_order = sink.order() == WriteOrder::Ascending;
             if in_order {
                 let written = prepared.frame.write_headers(&|at, bytes| sink.write_at(at, bytes));
