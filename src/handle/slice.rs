@@ -18,8 +18,8 @@ use crate::handle::index::IntoIndex;
 use crate::index::resolve::{Rules, Selection};
 use crate::input::OpenOptions;
 use crate::job::{
-    Along, Cuts, HeldSlice, InputRef, PartNames, SplitFault, TakenInput, Together, Writing,
-    check_together, in_scratch, join_slices, merge_slices, single, write_together,
+    Along, Cuts, HeldSlice, InputRef, OutputSet, PartNames, SplitFault, TakenInput, Writing,
+    check_outputs, in_scratch, join_slices, merge_slices, single, write_outputs,
 };
 use crate::output::{Becomes, Output, Prepared, WriteOptions};
 use crate::permutation::Permutation;
@@ -37,12 +37,12 @@ pub struct Slice {
     /// The type of its elements, and how they become that.
     dtype: DType,
     pub(super) cast: Option<Cast>,
-    what: What,
+    taken_by: TakenBy,
 }
 
 /// Which elements.
 #[derive(Clone)]
-enum What {
+enum TakenBy {
     /// An index, whose lists may lie in files.
     Selection(Selection, Lists),
     Gather(Box<GatherBy>),
@@ -84,8 +84,8 @@ impl Tensor {
     fn selected(&self, selection: Selection, lists: Lists) -> Slice {
         let (tensor, shape) = (self.clone(), selection.shape());
         let axes = Permutation::identity(shape.len());
-        let (dtype, what) = (self.dtype().clone(), What::Selection(selection, lists));
-        Slice { tensor, shape, axes, dtype, cast: None, what }
+        let (dtype, taken_by) = (self.dtype().clone(), TakenBy::Selection(selection, lists));
+        Slice { tensor, shape, axes, dtype, cast: None, taken_by }
     }
 
     /// NumPy's `take` along an axis: the slabs at these positions, a list of integers of any type, or another tensor.
@@ -142,8 +142,8 @@ impl Tensor {
         let tensor = self.clone();
         let axes = options.transpose.clone().unwrap_or(Permutation::identity(shape.len()));
         let by = GatherBy { indices, axis, options, region, axes: axes.clone() };
-        let what = What::Gather(Box::new(by));
-        Ok(Slice { tensor, shape, axes, dtype: self.dtype().clone(), cast: None, what })
+        let taken_by = TakenBy::Gather(Box::new(by));
+        Ok(Slice { tensor, shape, axes, dtype: self.dtype().clone(), cast: None, taken_by })
     }
 }
 
@@ -257,14 +257,14 @@ impl Slice {
 
     /// A range of positions on an axis; `None` of lists, and of an axis that is new.
     pub(super) fn narrowed(&self, axis: usize, range: Range<u64>) -> Option<Slice> {
-        let What::Selection(selection, lists) = &self.what else { return None };
+        let TakenBy::Selection(selection, lists) = &self.taken_by else { return None };
         let len = range.end - range.start;
         let start = if len == 0 { 0 } else { range.start };
         let selection = selection.narrowed(*self.axes.axes().get(axis)?, start, len)?;
-        let what = What::Selection(selection, lists.clone());
+        let taken_by = TakenBy::Selection(selection, lists.clone());
         let mut shape = self.shape.clone();
         shape[axis] = len;
-        Some(Slice { shape, what, ..self.clone() })
+        Some(Slice { shape, taken_by, ..self.clone() })
     }
 
     /// NumPy's `transpose`: the same elements with the axes in another order. Negative axes count
@@ -329,9 +329,9 @@ impl Slice {
 
     /// What becomes of the tensor.
     pub(super) fn becomes(&self) -> Becomes {
-        let axes = match &self.what {
-            What::Selection(selection, _) => selection.source_axes(),
-            What::Gather(by) => {
+        let axes = match &self.taken_by {
+            TakenBy::Selection(selection, _) => selection.source_axes(),
+            TakenBy::Gather(by) => {
                 gathered_axes(self.tensor.info(), &by.indices.info, by.axis, &by.options)
             }
         };
@@ -358,9 +358,11 @@ impl Slice {
     /// The bytes of the slice, in this memory order, before they are cast.
     pub(super) fn region(&self, order: Order) -> Result<Arc<dyn Region>, Cause> {
         let tensor = self.tensor.info();
-        match &self.what {
-            What::Selection(selection, lists) => lists.region(tensor, selection, &self.axes, order),
-            What::Gather(by) => {
+        match &self.taken_by {
+            TakenBy::Selection(selection, lists) => {
+                lists.region(tensor, selection, &self.axes, order)
+            }
+            TakenBy::Gather(by) => {
                 let GatherBy { indices, axis, options, .. } = by.as_ref();
                 if order == Order::C && self.axes == by.axes {
                     return Ok(Arc::clone(&by.region));
@@ -380,11 +382,11 @@ impl Slice {
 /// Slices on their way to one file. Nothing of them has been read.
 pub struct JoinedSlices<'a> {
     slices: &'a [Slice],
-    how: How,
+    combined: Combined,
 }
 
 /// What becomes of them.
-enum How {
+enum Combined {
     /// One tensor, in which they are side by side.
     Joined {
         axis: i64,
@@ -412,7 +414,7 @@ enum How {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn concatenate(slices: &[Slice], axis: i64) -> JoinedSlices<'_> {
-    JoinedSlices { slices, how: How::Joined { axis, along: Along::Existing } }
+    JoinedSlices { slices, combined: Combined::Joined { axis, along: Along::Existing } }
 }
 
 /// NumPy's `stack`: slices of one shape joined along a new axis; a negative one counts from the end.
@@ -424,7 +426,7 @@ pub fn concatenate(slices: &[Slice], axis: i64) -> JoinedSlices<'_> {
 /// # Ok::<(), tslice::Error>(())
 /// ```
 pub fn stack(slices: &[Slice], axis: i64) -> JoinedSlices<'_> {
-    JoinedSlices { slices, how: How::Joined { axis, along: Along::New } }
+    JoinedSlices { slices, combined: Combined::Joined { axis, along: Along::New } }
 }
 
 /// Slices as the tensors of one file, in their order, each with the name of its tensor
@@ -454,7 +456,7 @@ pub fn stack(slices: &[Slice], axis: i64) -> JoinedSlices<'_> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn merge(slices: &[Slice]) -> JoinedSlices<'_> {
-    JoinedSlices { slices, how: How::Merged }
+    JoinedSlices { slices, combined: Combined::Merged }
 }
 
 impl JoinedSlices<'_> {
@@ -475,9 +477,9 @@ impl JoinedSlices<'_> {
         let output = output_at(path.as_ref(), options)?;
         let slices = self.slices.iter().map(|slice| slice.held(options.order));
         let slices: Vec<_> = slices.collect::<Result<_, _>>()?;
-        match self.how {
-            How::Joined { axis, along } => join_slices(&slices, axis, along, &output),
-            How::Merged => merge_slices(&slices, &output),
+        match self.combined {
+            Combined::Joined { axis, along } => join_slices(&slices, axis, along, &output),
+            Combined::Merged => merge_slices(&slices, &output),
         }
     }
 }
@@ -519,8 +521,8 @@ pub fn write_all(
     let names = PartNames::parse(pattern.as_ref())
         .ok_or_else(|| Error::file(FileName::from(pattern.as_ref()), SplitFault::NoPlace))?;
     let mut outputs = Outputs { names, slices, options };
-    check_together(&outputs)?;
-    write_together(&mut outputs, &Progress::default())
+    check_outputs(&outputs)?;
+    write_outputs(&mut outputs, &Progress::default())
 }
 
 struct Outputs<'a> {
@@ -529,7 +531,7 @@ struct Outputs<'a> {
     options: &'a WriteOptions,
 }
 
-impl Together for Outputs<'_> {
+impl OutputSet for Outputs<'_> {
     fn count(&self) -> u64 {
         self.slices.len() as u64
     }

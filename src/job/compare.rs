@@ -198,10 +198,10 @@ fn whole(
         pairs.push(Other { pair, other, at, findings: Mutex::default() });
         at += leads.bytes();
     }
-    let sink = CompareSink { pairs: &pairs, second_leads, beside: Beside::default() };
+    let sink = CompareSink { pairs: &pairs, second_leads, counterpart: Counterpart::default() };
     let outcome = Writing::into_sink(&sink, &takes, workers, progress)
         .and_then(|job| job.copy(leading, &takes));
-    sink.beside.outcome(outcome)?;
+    sink.counterpart.outcome(outcome)?;
     let findings =
         |pair: Other<'_>| pair.findings.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(pairs.into_iter().map(findings).collect())
@@ -218,14 +218,14 @@ struct Other<'a> {
 
 /// Reads what is compared with the bytes that a sink is given.
 #[derive(Default)]
-pub(super) struct Beside {
+pub(super) struct Counterpart {
     /// Buffers that no worker uses at the moment: for the bytes, and for reading them.
     spare: Mutex<Vec<(Vec<u8>, Vec<u8>)>>,
     /// Why they could not be read.
     failed: Mutex<Option<Error>>,
 }
 
-impl Beside {
+impl Counterpart {
     /// Hand `len` bytes of a region, from position `start` of it on, to `compare`.
     pub(super) fn read(
         &self,
@@ -257,7 +257,7 @@ impl Beside {
 struct CompareSink<'a> {
     pairs: &'a [Other<'a>],
     second_leads: bool,
-    beside: Beside,
+    counterpart: Counterpart,
 }
 
 impl Sink for CompareSink<'_> {
@@ -273,7 +273,7 @@ impl Sink for CompareSink<'_> {
         }
         let [own, theirs] = sizes;
         let (first, count) = (start / own, bytes.len() as u64 / own);
-        self.beside.read(other, first * theirs, (count * theirs) as usize, |theirs| {
+        self.counterpart.read(other, first * theirs, (count * theirs) as usize, |theirs| {
             let (a, b) = if self.second_leads { (theirs, bytes) } else { (bytes, theirs) };
             let mut found = Findings::default();
             pair.comparer.compare(a, b, |number| pair.place(first + number), &mut found);

@@ -43,7 +43,7 @@ pub(super) struct Inputs<'a> {
 }
 
 /// An input that was looked at: what was found, and what is kept of it.
-pub(super) struct LookedAt<T> {
+pub(super) struct ScannedInput<T> {
     number: usize,
     found: T,
     shards: Option<Vec<Location>>,
@@ -112,7 +112,7 @@ impl<'a> Inputs<'a> {
         numbers: Range<usize>,
         workers: &Workers,
         look: impl Fn(usize, &Input) -> Result<T, Error> + Sync,
-    ) -> Result<Vec<LookedAt<T>>, Error> {
+    ) -> Result<Vec<ScannedInput<T>>, Error> {
         each(numbers.len(), workers, |at| {
             let number = numbers.start + at;
             let io = if self.keep { self.open.io } else { IoMode::Read };
@@ -122,13 +122,13 @@ impl<'a> Inputs<'a> {
             }
             let (found, shards) = (look(number, &input)?, shards(&input));
             let kept = (self.keep || is_stream(&input)).then(|| Box::new(input));
-            Ok(LookedAt { number, found, shards, kept })
+            Ok(ScannedInput { number, found, shards, kept })
         })
     }
 
     /// Keep those that stay open, and return what was found in each.
-    pub(super) fn keep<T>(&mut self, looked: Vec<LookedAt<T>>) -> impl Iterator<Item = T> {
-        looked.into_iter().map(|LookedAt { number, found, shards, kept }| {
+    pub(super) fn keep<T>(&mut self, looked: Vec<ScannedInput<T>>) -> impl Iterator<Item = T> {
+        looked.into_iter().map(|ScannedInput { number, found, shards, kept }| {
             self.shards.extend(shards.map(|files| (number, files)));
             self.held.extend(kept.map(|input| (number, *input)));
             found

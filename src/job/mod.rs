@@ -42,7 +42,7 @@ pub(crate) use inputs::InputRef;
 pub(crate) use join::join_slices;
 pub use join::{Along, JoinFault, JoinOptions};
 pub(crate) use merge::merge_slices;
-pub use merge::{MergeFault, MergeOptions, NumberedRename, Wins};
+pub use merge::{MergeFault, MergeOptions, NumberedRename, Precedence};
 pub use operand::Operand;
 pub use parts::{PartFault, Parts};
 #[cfg(feature = "cli")]
@@ -52,7 +52,7 @@ pub use reindex::{ReindexFault, reindex};
 pub use select::{Axes, Casts, Select, UnusedCast};
 pub use slices::{AllSlices, AxisFault, Slices, SlicesOptions};
 pub use split::{Cuts, MAX_PARTS, PartNames, Split, SplitFault, SplitOptions};
-pub(crate) use split::{Together, check_together, write_together};
+pub(crate) use split::{OutputSet, check_outputs, write_outputs};
 pub use statistics::{Chosen, StatisticsFault, place};
 
 // What a job is: outputs that are made of inputs.
@@ -112,8 +112,7 @@ pub trait Job {
 
 pub struct Planned {
     pub destination: FileName,
-    /// What it is made of.
-    pub made: Made,
+    pub kind: OutputKind,
     pub format: &'static OutputFormat,
     /// The one tensor of the output, or how many there are.
     pub tensors: Result<PlannedTensor, usize>,
@@ -127,12 +126,12 @@ pub struct Planned {
     pub out_of_core: Option<OutOfCore>,
 }
 
-pub enum Made {
-    /// Of elements alone.
+pub enum OutputKind {
+    /// A new file or stream.
     New,
-    /// Of a copy of this file, which is changed then.
-    CopyOf(FileName),
-    /// Of itself.
+    /// A copy of this file, with the edits applied.
+    EditedCopy(FileName),
+    /// The target itself, overwritten in place.
     InPlace,
 }
 
@@ -148,7 +147,7 @@ impl Planned {
         let tensor = tensor.map(|only| PlannedTensor { shape: only.shape, dtype: only.dtype });
         Planned {
             destination: FileName::from(&prepared.output.destination),
-            made: Made::New,
+            kind: OutputKind::New,
             format: prepared.output.format,
             tensors: tensor.ok_or(prepared.tensors.len()),
             bytes: prepared.bytes,

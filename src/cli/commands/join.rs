@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tslice::index::resolve::Rules;
 use tslice::input::{Location, OpenOptions};
-use tslice::job::{Along, Copying, JoinOptions, MergeOptions, NumberedRename, Wins};
+use tslice::job::{Along, Copying, JoinOptions, MergeOptions, NumberedRename, Precedence};
 
 use super::super::args::MergeArgs;
 use super::index::Index;
@@ -66,8 +66,8 @@ pub(super) fn run_merge(args: &MergeArgs) -> Result<(), Failure> {
         exclude,
         renames: renames(&args.rename, locations.len())?,
         wins: match (args.first, args.last) {
-            (true, _) => Some(Wins::First),
-            (false, true) => Some(Wins::Last),
+            (true, _) => Some(Precedence::First),
+            (false, true) => Some(Precedence::Last),
             (false, false) => None,
         },
         fields: field.field.clone(),

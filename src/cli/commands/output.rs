@@ -12,7 +12,7 @@ use tslice::execute::{Announced, OutOfCore, Workers};
 use tslice::format::printable;
 use tslice::format::safetensors::metadata_of_json;
 use tslice::input::{Input, Location, SmallFiles, is_in_folder, small_files};
-use tslice::job::{Job, Made, Planned, PlannedTensor};
+use tslice::job::{Job, OutputKind, Planned, PlannedTensor};
 use tslice::output::{Chunking, MetadataChange, Output, WriteOptions};
 use tslice::shape::AsTuple;
 use tslice::sink;
@@ -330,10 +330,12 @@ fn output_as_text(output: &Planned) -> String {
     if let Some(target) = link_target(output) {
         destination = format!("{destination} (a link to {})", target.display());
     }
-    let (place, into) = match &output.made {
-        Made::New => (destination, ""),
-        Made::CopyOf(original) => (format!("{destination}, a copy of {original}"), " into"),
-        Made::InPlace => (format!("{destination}, in place"), " into"),
+    let (place, into) = match &output.kind {
+        OutputKind::New => (destination, ""),
+        OutputKind::EditedCopy(original) => {
+            (format!("{destination}, a copy of {original}"), " into")
+        }
+        OutputKind::InPlace => (format!("{destination}, in place"), " into"),
     };
     let what = match &output.tensors {
         Ok(PlannedTensor { shape, dtype }) => format!("shape {}, dtype {dtype}", AsTuple(shape)),
@@ -376,10 +378,10 @@ fn output_as_json(output: &Planned) -> Value {
     if let Some(target) = link_target(output) {
         value["link_target"] = target.display().to_string().into();
     }
-    match &output.made {
-        Made::New => {}
-        Made::CopyOf(original) => value["copy_of"] = name(original).into(),
-        Made::InPlace => value["in_place"] = true.into(),
+    match &output.kind {
+        OutputKind::New => {}
+        OutputKind::EditedCopy(original) => value["copy_of"] = name(original).into(),
+        OutputKind::InPlace => value["in_place"] = true.into(),
     }
     match &output.tensors {
         Ok(PlannedTensor { shape, dtype }) => {

@@ -6,7 +6,7 @@
 //! leaves the mark: readers refuse the member, and whoever changes the archive next is told of it. Running it again
 //! writes the same elements, and puts the CRC-32s right, whatever the killed one had done.
 
-use super::super::{Made, Planned};
+use super::super::{OutputKind, Planned};
 use super::EditFault;
 use crate::error::{Error, FileName};
 use crate::execute::Progress;
@@ -141,9 +141,9 @@ impl EditedFile {
     pub(super) fn planned(&self) -> Planned {
         let EditedFile { original, edits, .. } = self;
         let file = FileName::from(original.input().location());
-        let (destination, made) = match &original.copy {
-            Some(copy) => (copy.into(), Made::CopyOf(file)),
-            None => (file, Made::InPlace),
+        let (destination, kind) = match &original.copy {
+            Some(copy) => (copy.into(), OutputKind::EditedCopy(file)),
+            None => (file, OutputKind::InPlace),
         };
         let tensors = match edits.as_slice() {
             [edit] => Ok(edit.planned()),
@@ -154,6 +154,6 @@ impl EditedFile {
         // one tensor after the other
         let plans = edits.iter().filter_map(TensorEdit::plan);
         let out_of_core = plans.max_by_key(|plan| plan.temporary_bytes);
-        Planned { destination, made, format, tensors, bytes, size: None, shared: None, out_of_core }
+        Planned { destination, kind, format, tensors, bytes, size: None, shared: None, out_of_core }
     }
 }

@@ -13,7 +13,7 @@ use crate::execute::{Conversion, Progress};
 use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
 use crate::input::{Input, failed_source};
-use crate::job::compare::Beside;
+use crate::job::compare::Counterpart;
 use crate::job::copy::Writing;
 use crate::job::inputs::source_of;
 use crate::output::LayoutFault;
@@ -111,13 +111,13 @@ impl Joined<'_> {
         let take = Take::new(theirs.part(), region(input, theirs)?, Conversion::None, 0);
         let takes = take.window(window.clone(), window.start);
         let expected = RegionReader::of(&first.location, Arc::clone(&source), expected.as_ref())?;
-        let (beside, differs) = (Beside::default(), AtomicBool::new(false));
-        let sink = SameSink { expected: &expected, beside, differs };
+        let (counterpart, differs) = (Counterpart::default(), AtomicBool::new(false));
+        let sink = SameSink { expected: &expected, counterpart, differs };
         let bytes = source_of(input)?;
         let job = Writing::into_sink(&sink, &takes, &self.options.workers, progress)?;
         let outcome = job.run(job.sink(), input, bytes.as_ref(), &takes);
         drop(job);
-        sink.beside.outcome(outcome)?;
+        sink.counterpart.outcome(outcome)?;
         source.verify().map_err(|error| failed_source(&first.location, error))?;
         if sink.differs.into_inner() {
             return Err(failed(JoinFault::Differs { number }));
@@ -129,7 +129,7 @@ impl Joined<'_> {
 /// A sink that compares what it is given with what is expected there.
 struct SameSink<'a> {
     expected: &'a RegionReader<'a>,
-    beside: Beside,
+    counterpart: Counterpart,
     differs: AtomicBool,
 }
 
@@ -138,7 +138,7 @@ impl Sink for SameSink<'_> {
         if self.differs.load(Ordering::Relaxed) {
             return Ok(());
         }
-        self.beside.read(self.expected, offset, bytes.len(), |there| {
+        self.counterpart.read(self.expected, offset, bytes.len(), |there| {
             if there != bytes {
                 self.differs.store(true, Ordering::Relaxed);
             }

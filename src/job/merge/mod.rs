@@ -27,7 +27,7 @@ use crate::sink::WriteOrder;
 
 mod union;
 
-pub use union::{MergeOptions, NumberedRename, Wins};
+pub use union::{MergeOptions, NumberedRename, Precedence};
 
 /// How a message speaks of a tensor.
 fn tensor_named(name: &str) -> String {

@@ -23,7 +23,7 @@ pub struct MergeOptions {
     /// New names, applied one after the other.
     pub renames: Vec<NumberedRename>,
     /// Which of several tensors of one name is taken; without, there may be one.
-    pub wins: Option<Wins>,
+    pub wins: Option<Precedence>,
     /// Names of fields, where those are taken in place of structures.
     pub fields: Option<String>,
     pub casts: Casts,
@@ -41,7 +41,7 @@ pub struct NumberedRename {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wins {
+pub enum Precedence {
     First,
     /// The last one.
     Last,
@@ -79,7 +79,7 @@ impl<'a> MetadataUnion<'a> {
         &mut self,
         location: &'a Location,
         metadata: &BTreeMap<String, String>,
-        wins: Option<Wins>,
+        wins: Option<Precedence>,
         output: &Output,
     ) -> Option<Error> {
         let mut contradiction = None;
@@ -92,8 +92,8 @@ impl<'a> MetadataUnion<'a> {
                         Error::file(location, MergeFault::Metadata { key, value, other, first })
                     });
                 }
-                (Some(_), None | Some(Wins::First)) => {}
-                (None, _) | (Some(_), Some(Wins::Last)) => {
+                (Some(_), None | Some(Precedence::First)) => {}
+                (None, _) | (Some(_), Some(Precedence::Last)) => {
                     self.texts.insert(key.clone(), (value.clone(), location));
                 }
             }
@@ -114,14 +114,14 @@ struct UnreadableName {
     error: Error,
 }
 
-struct ScannedInput {
+struct InputNames {
     tensors: Tensors,
     unreadable: Vec<UnreadableName>,
     metadata: BTreeMap<String, String>,
 }
 
-impl ScannedInput {
-    fn new(number: usize, input: &Input, output: &Output) -> ScannedInput {
+impl InputNames {
+    fn new(number: usize, input: &Input, output: &Output) -> InputNames {
         let readable = &input.contents.tensors;
         let tensors = readable.iter().map(|tensor| {
             let name = output.tensor_name(&tensor, &input.location, false);
@@ -139,7 +139,7 @@ impl ScannedInput {
         for (path, annotated) in readable.groups() {
             tensors.annotate_group(path.clone(), annotated.clone());
         }
-        ScannedInput { tensors, unreadable, metadata: input.contents.metadata.clone() }
+        InputNames { tensors, unreadable, metadata: input.contents.metadata.clone() }
     }
 }
 
@@ -151,7 +151,7 @@ impl<'a> Union<'a> {
         output: &Output,
     ) -> Result<Union<'a>, Error> {
         let inputs = Inputs::open(locations, &options.open, None)?;
-        let first = ScannedInput::new(0, inputs.first(), output);
+        let first = InputNames::new(0, inputs.first(), output);
         let mut tensors = Tensors::default();
         let mut union = Union {
             inputs,
@@ -166,9 +166,9 @@ impl<'a> Union<'a> {
         };
         union.add(first, &mut tensors, output);
         for numbers in union.inputs.others() {
-            let look = |number: usize, input: &Input| Ok(ScannedInput::new(number, input, output));
+            let look = |number: usize, input: &Input| Ok(InputNames::new(number, input, output));
             let looked = union.inputs.look(numbers, &union.options.workers, look)?;
-            let seen: Vec<ScannedInput> = union.inputs.keep(looked).collect();
+            let seen: Vec<InputNames> = union.inputs.keep(looked).collect();
             seen.into_iter().for_each(|seen| union.add(seen, &mut tensors, output));
         }
         union.inputs.all_seen()?;
@@ -184,7 +184,7 @@ impl<'a> Union<'a> {
     }
 
     /// Add the next input.
-    fn add(&mut self, seen: ScannedInput, tensors: &mut Tensors, output: &Output) {
+    fn add(&mut self, seen: InputNames, tensors: &mut Tensors, output: &Output) {
         let number = self.firsts.len() - 1;
         tensors.extend(seen.tensors.iter());
         for (path, annotated) in seen.tensors.groups() {
@@ -287,8 +287,8 @@ impl<'a> Union<'a> {
             let is_earlier = twice.is_none_or(|[_, second]| others[0] < second);
             match self.options.wins {
                 None if is_earlier => twice = Some([*first, others[0]]),
-                None | Some(Wins::First) => {}
-                Some(Wins::Last) => taken[*first as usize] = Some(number(last) as u32),
+                None | Some(Precedence::First) => {}
+                Some(Precedence::Last) => taken[*first as usize] = Some(number(last) as u32),
             }
             others.iter().for_each(|&other| taken[other as usize] = None);
         }

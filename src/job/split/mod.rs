@@ -15,8 +15,8 @@ use crate::error::Fault;
 
 mod outputs;
 
+pub(crate) use outputs::{OutputSet, check_outputs, write_outputs};
 pub use outputs::{Split, SplitOptions};
-pub(crate) use outputs::{Together, check_together, write_together};
 
 /// The most parts of an axis: each is a file, and takes memory as long as the set is not whole.
 pub const MAX_PARTS: u64 = 100_000;

@@ -278,7 +278,7 @@ impl Job for Split<'_> {
     }
 
     fn look(&mut self, _: &Progress) -> Result<(), Error> {
-        self.bytes = check_together(self)?;
+        self.bytes = check_outputs(self)?;
         Ok(())
     }
 
@@ -326,11 +326,11 @@ impl Job for Split<'_> {
         {
             self.inputs[0].spool_watched(progress)?;
         }
-        write_together(self, progress)
+        write_outputs(self, progress)
     }
 }
 
-impl Together for Split<'_> {
+impl OutputSet for Split<'_> {
     fn count(&self) -> u64 {
         self.count
     }
@@ -366,8 +366,8 @@ impl Together for Split<'_> {
     }
 }
 
-/// What fills several outputs.
-pub(crate) trait Together {
+/// Outputs that are filled and put in place together.
+pub(crate) trait OutputSet {
     fn count(&self) -> u64;
 
     fn workers(&self) -> &Workers;
@@ -386,7 +386,7 @@ pub(crate) trait Together {
 }
 
 /// Check all outputs. Returns the bytes of their elements.
-pub(crate) fn check_together(outputs: &dyn Together) -> Result<u64, Error> {
+pub(crate) fn check_outputs(outputs: &dyn OutputSet) -> Result<u64, Error> {
     let mut targets = Targets::default();
     let mut bytes = 0u64;
     for number in 0..outputs.count() {
@@ -398,7 +398,7 @@ pub(crate) fn check_together(outputs: &dyn Together) -> Result<u64, Error> {
 }
 
 /// Write all outputs, some at a time.
-pub(crate) fn write_together(outputs: &mut dyn Together, progress: &Progress) -> Result<(), Error> {
+pub(crate) fn write_outputs(outputs: &mut dyn OutputSet, progress: &Progress) -> Result<(), Error> {
     let count = outputs.count();
     let workers = outputs.workers().clone();
     let batch = SeveralSinks::batch(count);
@@ -435,7 +435,7 @@ struct Batch {
 
 impl Batch {
     fn create(
-        outputs: &dyn Together,
+        outputs: &dyn OutputSet,
         numbers: Range<u64>,
         sinks: &mut SeveralSinks,
     ) -> Result<Batch, Error> {
