@@ -260,12 +260,27 @@ impl FromIterator<TensorInfo> for Tensors {
 }
 
 /// Append a number, 7 bits a byte, the lowest first; all bytes but the last have their top bit set.
-fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
+pub(super) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;
     }
     bytes.push(number as u8);
+}
+
+/// Take a number off the front of bytes that [`push_number`] wrote.
+pub(super) fn take_number(bytes: &mut &[u8]) -> u64 {
+    let mut number = 0;
+    let mut shift = 0;
+    while let Some((byte, rest)) = bytes.split_first() {
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if *byte < 0x80 || shift > 63 {
+            break;
+        }
+    }
+    number
 }
 
 /// What is left of an entry. Entries are only written here, so that nothing in them is missing.
@@ -282,15 +297,7 @@ impl<'a> Entry<'a> {
     }
 
     fn number(&mut self) -> u64 {
-        let (mut number, mut shift) = (0, 0);
-        loop {
-            let byte = self.byte();
-            number |= u64::from(byte & 0x7f) << shift;
-            shift += 7;
-            if byte < 0x80 || shift > 63 {
-                return number;
-            }
-        }
+        take_number(&mut self.rest)
     }
 
     fn text(&mut self, len: u64) -> &'a str {

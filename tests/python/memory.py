@@ -17,6 +17,7 @@ import sys
 import numpy as np
 
 import harness
+import torch_files
 from harness import MIB, peak_rss_anon, same, start
 
 SCALE = 1
@@ -106,6 +107,19 @@ def check_statistics_of_100000_tensors():
                 metadata=peak("m.safetensors", "--metadata", "by=me", "-o", "p.safetensors"),
                 # all changes are checked, and held, before the first is made
                 filled=peak("assign", "m.safetensors", "-t", "*", "[0]", "--fill", "0", "--in-place", limit=LIMIT + 2048 * count))
+
+
+def check_checkpoints_of_a_million_tensors():
+    count = 1_000_000 // SCALE
+    storage = np.arange(count * 4, dtype="<f4")
+    stored = storage.tobytes()
+    views = {f"layers.{i // 10}.w{i % 10}": torch_files.View(stored, "float32", 4 * i, (4,), (1,)) for i in range(count)}
+    torch_files.pt(views, "m.pt")
+    del views
+    last = count - 1
+    one = peak("m.pt", "-t", f"layers.{last // 10}.w{last % 10}", "-o", "o.npy")
+    same("o.npy", storage[-4:])
+    return told(one_of_a_million=one)
 
 
 def check_reductions_to_very_many_slices():

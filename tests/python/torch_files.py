@@ -189,8 +189,10 @@ class Archive:
             parts = value.parts() if value.kind == "module" else {"": value.items}
             return made + self.pickle({k: v for k, v in parts.items() if k} | parts[""]) + b"b"
         if isinstance(value, dict):
-            items = b"".join(self.pickle(k) + self.pickle(v) for k, v in value.items())
-            return (EMPTY if isinstance(value, Ordered) else b"}") + b"(" + items + b"u"
+            items = [self.pickle(k) + self.pickle(v) for k, v in value.items()]
+            # as many at a time as Python's own
+            batches = [b"".join(items[at:at + 1000]) for at in range(0, max(len(items), 1), 1000)]
+            return (EMPTY if isinstance(value, Ordered) else b"}") + b"".join(b"(" + batch + b"u" for batch in batches)
         if isinstance(value, list):
             return b"](" + b"".join(map(self.pickle, value)) + b"e"
         if isinstance(value, tuple):

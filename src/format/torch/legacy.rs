@@ -60,8 +60,9 @@ pub fn read_old(source: &dyn Source) -> Result<TorchContents, FormatError> {
         return Err(TorchError::Damaged("its version is unknown").into());
     }
     let (_, object) = last_value(source, start)?;
-    let asked = reading(source, object, machine::asked)?.0;
-    let run = |ops: &mut PickleOps<_>| PickleMachine::new(asked, true).run(ops);
+    let (asked, keys) = reading(source, object, machine::asked)?;
+    let machine = PickleMachine::new(keys - object, asked, true);
+    let run = |ops: &mut PickleOps<_>| machine.run(ops);
     let (mut made, keys) = reading(source, object, run)?;
     let (keys, storages) = reading(source, keys, texts)?;
     let places = places(source, &keys, &mut made, storages)?;

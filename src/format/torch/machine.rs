@@ -14,7 +14,9 @@ use super::error::TorchError;
 use super::globals::{ElementType, Global, Rebuild};
 use super::ops::{PickleOp, PickleOps, damaged};
 use super::tensor::{TorchStorage, TorchTensor};
-use super::value::{KeptItem, PickleValue, SharedKind, SharedValue, TupleValue, ValueWeight};
+use super::value::{
+    KeptItem, KeptItems, PickleValue, SharedKind, SharedValue, TupleValue, ValueWeight,
+};
 use crate::format::error::FormatError;
 
 /// The most values on the stack, in the memo, and in lists and dicts.
@@ -23,7 +25,8 @@ const MAX_VALUES: usize = 1 << 21;
 /// The most numbers in the memo that are asked for.
 const MAX_ASKED: usize = 1 << 19;
 
-/// The most bytes that all values take in memory together. A pickle of few bytes may make many.
+/// The most bytes that all values take in memory together: a pickle of few bytes may make many. A long one may have
+/// as many more as it has times eight, so that a million tensors fit whose names have 32 bytes each.
 const MAX_BYTES: usize = 40 << 20;
 
 /// After how many bytes of new values all that are left are weighed again.
@@ -59,6 +62,8 @@ pub(super) struct PickleMachine {
     marks: Vec<usize>,
     memo: HashMap<u32, PickleValue>,
     asked: HashSet<u32>,
+    /// The most bytes that all values may take.
+    most_bytes: usize,
     /// How many values have been put into the memo, those that are not kept included.
     memoized: u32,
     shared: Vec<SharedValue>,
@@ -88,13 +93,14 @@ pub(super) struct Made {
 }
 
 impl PickleMachine {
-    /// One that keeps these numbers of its memo, and the storages if that is asked for.
-    pub(super) fn new(asked: HashSet<u32>, keeps_storages: bool) -> PickleMachine {
+    /// A machine for a pickle of `len` bytes, or fewer, that asks for these numbers of its memo.
+    pub(super) fn new(len: u64, asked: HashSet<u32>, keeps_storages: bool) -> PickleMachine {
         PickleMachine {
             stack: Vec::new(),
             marks: Vec::new(),
             memo: HashMap::new(),
             asked,
+            most_bytes: MAX_BYTES + (len / 8) as usize,
             memoized: 0,
             shared: Vec::new(),
             kept: 0,
@@ -132,7 +138,7 @@ impl PickleMachine {
         if self.made_bytes + self.kept * size_of::<KeptItem>() < self.weighed_at {
             return Ok(());
         }
-        let mut weight = ValueWeight::new(MAX_BYTES);
+        let mut weight = ValueWeight::new(self.most_bytes);
         weight.add(self.stack.capacity() * size_of::<PickleValue>());
         weight.add(self.marks.capacity() * size_of::<usize>());
         // a table that hashes has a byte more for each place
@@ -140,14 +146,14 @@ impl PickleMachine {
         weight.add(self.memo.capacity() * (size_of::<(u32, PickleValue)>() + 1));
         weight.add(self.shared.capacity() * size_of::<SharedValue>());
         weight.add(self.storages.capacity() * (size_of::<(Rc<str>, Option<u64>)>() + 1));
-        for value in &self.shared {
-            weight.add(value.kept.capacity() * size_of::<KeptItem>());
-        }
-        let in_shared = self.shared.iter().flat_map(|value| &value.kept);
-        let kept = in_shared.flat_map(|KeptItem { key, value }| key.iter().chain([value]));
+        let kept = || self.shared.iter().filter_map(|value| value.kept.as_deref());
+        kept().for_each(|kept| {
+            weight.add(kept.bytes());
+        });
+        let kept = kept().flat_map(KeptItems::others);
         let mut all = self.stack.iter().chain(self.memo.values()).chain(kept);
         if !all.all(|value| weight.add_value(value)) {
-            return Err(TorchError::Large(MAX_BYTES).into());
+            return Err(TorchError::Large(self.most_bytes).into());
         }
         self.weighed_at = self.made_bytes + self.kept * size_of::<KeptItem>() + WEIGHED_EVERY;
         Ok(())
@@ -157,8 +163,8 @@ impl PickleMachine {
         match op {
             PickleOp::Push(value) => self.push_made(value),
             PickleOp::EmptyTuple => self.push_tuple(Vec::new())?,
-            PickleOp::EmptyList => self.push_shared(SharedKind::List),
-            PickleOp::EmptyDict => self.push_shared(SharedKind::Dict),
+            PickleOp::EmptyList => self.stack.push(PickleValue::Empty(SharedKind::List)),
+            PickleOp::EmptyDict => self.stack.push(PickleValue::Empty(SharedKind::Dict)),
             PickleOp::Mark => self.marks.push(self.stack.len()),
             // the last mark, where it stands above the last value
             PickleOp::Pop if self.marks.last() == Some(&self.stack.len()) => {
@@ -167,7 +173,7 @@ impl PickleMachine {
             PickleOp::Pop => drop(self.pop()?),
             PickleOp::PopMark => drop(self.pop_mark()?),
             PickleOp::Dup => {
-                let last = self.last()?.clone();
+                let last = self.shared_last()?;
                 self.stack.push(last);
             }
             PickleOp::Tuple(count) => {
@@ -180,12 +186,12 @@ impl PickleMachine {
             }
             PickleOp::MarkList => {
                 let items = self.pop_mark()?;
-                self.push_shared(SharedKind::List);
+                self.stack.push(PickleValue::Empty(SharedKind::List));
                 self.append(items)?;
             }
             PickleOp::MarkDict => {
                 let items = self.pop_mark()?;
-                self.push_shared(SharedKind::Dict);
+                self.stack.push(PickleValue::Empty(SharedKind::Dict));
                 self.set_items(items)?;
             }
             PickleOp::Append => {
@@ -262,9 +268,10 @@ impl PickleMachine {
     }
 
     fn keep(&mut self, number: u32) -> Result<(), FormatError> {
-        let value = self.last()?.clone();
+        self.last()?;
         self.memoized = self.memoized.saturating_add(1);
         if self.asked.contains(&number) {
+            let value = self.shared_last()?;
             self.memo.insert(number, value);
         }
         Ok(())
@@ -284,10 +291,15 @@ impl PickleMachine {
         Ok(())
     }
 
-    /// An empty list, dict or object.
-    fn push_shared(&mut self, kind: SharedKind) {
-        self.stack.push(PickleValue::Shared(self.shared.len()));
-        self.shared.push(SharedValue { kind, len: 0, kept: Vec::new() });
+    /// The last value for another owner. A list or a dict gets its place in the table, where both find it.
+    fn shared_last(&mut self) -> Result<PickleValue, FormatError> {
+        let last = self.last()?.clone();
+        let PickleValue::Empty(kind) = last else { return Ok(last) };
+        let place = PickleValue::Shared(self.shared.len());
+        self.shared.push(SharedValue::new(kind));
+        self.pop()?;
+        self.stack.push(place.clone());
+        Ok(place)
     }
 
     fn push_global(&mut self, module: &str, name: &str) {
@@ -300,8 +312,8 @@ impl PickleMachine {
 
     /// The list or dict that is the last value; an object may be either, and what is passed over is none.
     fn last_shared(&mut self, kind: SharedKind) -> Result<Option<&mut SharedValue>, FormatError> {
-        let last = match self.last()? {
-            &PickleValue::Shared(at) => self.shared.get_mut(at),
+        let last = match self.shared_last()? {
+            PickleValue::Shared(at) => self.shared.get_mut(at),
             PickleValue::Plain => return Ok(None),
             _ => None,
         };
@@ -315,33 +327,33 @@ impl PickleMachine {
 
     fn append(&mut self, items: Vec<PickleValue>) -> Result<(), FormatError> {
         let Some(list) = self.last_shared(SharedKind::List)? else { return Ok(()) };
-        let (before, start) = (list.kept.len(), list.len);
+        let (before, start) = (list.kept_len(), list.len);
         list.len += items.len() as u64;
         for (position, value) in (start..).zip(items) {
             // a list may be a pair, of which a dict is made
             let is_key =
                 position == 0 && matches!(value, PickleValue::Text(_) | PickleValue::Int(_));
             if value.has_tensors() || is_key {
-                list.kept.push(KeptItem { key: Some(PickleValue::Int(position as i64)), value });
+                list.keep(Some(PickleValue::Int(position as i64)), value);
             }
         }
-        let more = list.kept.len() - before;
+        let more = list.kept_len() - before;
         self.kept += more;
         Ok(())
     }
 
     fn set_items(&mut self, items: Vec<PickleValue>) -> Result<(), FormatError> {
         let Some(dict) = self.last_shared(SharedKind::Dict)? else { return Ok(()) };
-        let before = dict.kept.len();
+        let before = dict.kept_len();
         let mut items = items.into_iter();
         while let Some(key) = items.next() {
             let value = items.next().ok_or_else(|| damaged("a key has no value"))?;
             dict.len += 1;
             if value.has_tensors() {
-                dict.kept.push(KeptItem { key: Some(key), value });
+                dict.keep(Some(key), value);
             }
         }
-        let more = dict.kept.len() - before;
+        let more = dict.kept_len() - before;
         self.kept += more;
         Ok(())
     }
@@ -352,29 +364,33 @@ impl PickleMachine {
         let state = self.pop()?;
         let object = match self.last()? {
             &PickleValue::Shared(at) => self.shared.get_mut(at),
-            PickleValue::Tensor(_) | PickleValue::Unreadable(_) | PickleValue::Plain => None,
+            PickleValue::Tensor(_) | PickleValue::Unreadable(_) => None,
+            PickleValue::Empty(_) | PickleValue::Plain => None,
             _ => return Err(damaged("it sets the state of what has none")),
         };
         let Some(object) = object.filter(|it| it.kind == SharedKind::Object) else { return Ok(()) };
-        let before = object.kept.len();
+        let before = object.kept_len();
         match state.items() {
             // attributes in a dict, and those that have a place of their own
             Some(
-                [first @ (PickleValue::None | PickleValue::Shared(_)), PickleValue::Shared(slots)],
+                both @ [
+                    PickleValue::None | PickleValue::Shared(_) | PickleValue::Empty(_),
+                    PickleValue::Shared(_) | PickleValue::Empty(_),
+                ],
             ) => {
-                let slots = PickleValue::Shared(*slots);
-                let both = [first.clone(), slots].into_iter().filter(PickleValue::has_tensors);
-                object.kept.extend(both.map(|value| KeptItem { key: None, value }));
+                for value in both.iter().filter(|value| value.has_tensors()) {
+                    object.keep(None, value.clone());
+                }
             }
             _ if !state.has_tensors() => {}
             _ => {
                 let is_tensor =
                     matches!(state, PickleValue::Tensor(_) | PickleValue::Unreadable(_));
                 let key = is_tensor.then_some(PickleValue::Int(0));
-                object.kept.push(KeptItem { key, value: state });
+                object.keep(key, state);
             }
         }
-        let more = object.kept.len() - before;
+        let more = object.kept_len() - before;
         self.kept += more;
         Ok(())
     }
@@ -427,16 +443,22 @@ impl PickleMachine {
         named: Option<PickleValue>,
     ) {
         let held = |value: &PickleValue| value.has_tensors().then(|| value.clone());
-        let mut kept = Vec::new();
-        kept.extend(held(function).map(|value| KeptItem { key: None, value }));
+        let mut object = SharedValue::new(SharedKind::Object);
+        let mut keep = |key: Option<PickleValue>, value: &PickleValue| {
+            if let Some(value) = held(value) {
+                object.keep(key, value);
+            }
+        };
+        keep(None, function);
         for (position, value) in items.iter().enumerate() {
-            let key = Some(PickleValue::Int(position as i64));
-            kept.extend(held(value).map(|value| KeptItem { key, value }));
+            keep(Some(PickleValue::Int(position as i64)), value);
         }
-        kept.extend(named.as_ref().and_then(held).map(|value| KeptItem { key: None, value }));
-        self.kept += kept.len();
+        if let Some(named) = &named {
+            keep(None, named);
+        }
+        self.kept += object.kept_len();
         self.stack.push(PickleValue::Shared(self.shared.len()));
-        self.shared.push(SharedValue { kind: SharedKind::Object, len: 0, kept });
+        self.shared.push(object);
     }
 
     /// What a list or a dict is made of, where that is understood: nothing, a tuple, another one, for a dict
@@ -448,27 +470,27 @@ impl PickleMachine {
             None => return Some(Vec::new()),
             Some(PickleValue::Tuple(tuple)) if !is_dict => return Some(tuple.items.clone()),
             Some(PickleValue::Shared(at)) => *at,
+            Some(PickleValue::Empty(_)) => return Some(Vec::new()),
             Some(_) => return None,
         };
         let from = self.shared.get(at)?;
         let mut values = Vec::new();
-        for KeptItem { key, value } in &from.kept {
+        for KeptItem { key, value } in from.kept() {
             match (is_dict, from.kind, value) {
-                (false, SharedKind::List, _) => values.push(value.clone()),
-                (true, SharedKind::Dict, _) => values.extend([key.clone()?, value.clone()]),
+                (false, SharedKind::List, value) => values.push(value),
+                (true, SharedKind::Dict, value) => values.extend([key?, value]),
                 (true, SharedKind::List, PickleValue::Tuple(pair)) => {
                     let [_, _] = pair.items.as_slice() else { return None };
                     values.extend_from_slice(&pair.items);
                 }
                 (true, SharedKind::List, PickleValue::Shared(pair)) => {
-                    let pair = self.shared.get(*pair).filter(|it| it.kind == SharedKind::List)?;
-                    match pair.kept.as_slice() {
-                        [key, item] if pair.len == 2 => {
-                            values.extend([key.value.clone(), item.value.clone()]);
-                        }
-                        // nothing in it is a tensor
-                        [] | [_] if pair.len == 2 => {}
-                        _ => return None,
+                    let pair = self.shared.get(pair).filter(|it| it.kind == SharedKind::List)?;
+                    if pair.len != 2 {
+                        return None;
+                    }
+                    // else nothing in it is a tensor
+                    if pair.kept_len() == 2 {
+                        values.extend(pair.kept().map(|item| item.value));
                     }
                 }
                 _ => return None,
@@ -480,8 +502,13 @@ impl PickleMachine {
     fn push_copy(&mut self, is_dict: bool, values: Vec<PickleValue>) -> Result<(), FormatError> {
         // what is copied counts, whether it is kept or not: a pickle may copy it again and again
         self.kept += values.len();
-        self.push_shared(if is_dict { SharedKind::Dict } else { SharedKind::List });
-        if is_dict { self.set_items(values) } else { self.append(values) }
+        let kind = if is_dict { SharedKind::Dict } else { SharedKind::List };
+        self.stack.push(PickleValue::Empty(kind));
+        match kind {
+            _ if values.is_empty() => Ok(()),
+            SharedKind::Dict => self.set_items(values),
+            _ => self.append(values),
+        }
     }
 
     /// What an identifier stands for: a storage, `('storage', class, key, device, elements[, view])`, or,
@@ -513,12 +540,12 @@ impl PickleMachine {
             _ => self.rebuilt(by, items),
         };
         match made {
-            Ok(tensor) => PickleValue::Tensor(Rc::new(tensor)),
+            Ok(tensor) => PickleValue::Tensor(tensor),
             Err(error) => PickleValue::Unreadable(Rc::new(error)),
         }
     }
 
-    fn rebuilt(&self, by: Rebuild, items: &[PickleValue]) -> Result<TorchTensor, TorchError> {
+    fn rebuilt(&self, by: Rebuild, items: &[PickleValue]) -> Result<Rc<[u8]>, TorchError> {
         let wrong = || TorchError::Arguments(by.name());
         let (view, rest) = items.split_at_checked(4).ok_or_else(wrong)?;
         let (dtype, metadata) = match (by, rest) {
@@ -530,7 +557,7 @@ impl PickleMachine {
             _ => return Err(wrong()),
         };
         match metadata {
-            None | Some(PickleValue::None) => {}
+            None | Some(PickleValue::None | PickleValue::Empty(_)) => {}
             Some(PickleValue::Shared(at)) if self.shared.get(*at).is_some_and(|it| it.len == 0) => {
             }
             Some(_) => return Err(TorchError::Lazy),
@@ -549,10 +576,12 @@ impl PickleMachine {
         };
         let offset = offset.count().ok_or_else(wrong)?;
         let (shape, strides) = (shape.axes().ok_or_else(wrong)?, strides.axes().ok_or_else(wrong)?);
-        match shape.len() == strides.len() {
-            true => Ok(TorchTensor { storage: Rc::clone(storage), scalar, offset, shape, strides }),
-            false => Err(wrong()),
+        if shape.len() != strides.len() {
+            return Err(wrong());
         }
+        let TorchStorage { key, bytes, whole, .. } = &**storage;
+        let (key, bytes, whole) = (&**key, bytes.clone(), *whole);
+        Ok(TorchTensor { key, bytes, whole, scalar, offset, shape, strides }.pack())
     }
 }
 

@@ -36,10 +36,10 @@ mod value;
 pub use error::{TensorFault, TorchError};
 pub(crate) use legacy::begins;
 pub use legacy::read_old;
-pub use tensor::{TorchStorage, TorchTensor};
+use tensor::TorchTensor;
 
-/// The longest pickle that is read, in bytes: as long as the header of a `.safetensors` may be.
-const MAX_PICKLE: u64 = 100_000_000;
+/// The longest pickle that is read, in bytes. Of a million tensors, each has about a hundred beside its name.
+const MAX_PICKLE: u64 = 256_000_000;
 
 /// The name of the pickle, and of the byte order, behind that of the folder.
 const PICKLE: &str = "data.pkl";
@@ -137,7 +137,7 @@ pub fn read(
     }
     let ops = || ops::PickleOps(Reader::at(source, pickle.start).take(len));
     let asked = machine::asked(&mut ops())?;
-    let made = machine::PickleMachine::new(asked, false).run(&mut ops())?;
+    let made = machine::PickleMachine::new(len, asked, false).run(&mut ops())?;
     contents(made, endian, place)
 }
 
@@ -149,9 +149,9 @@ fn contents(
 ) -> Result<TorchContents, FormatError> {
     let Made { object, shared, opaque, .. } = made;
     let (mut tensors, mut unreadable) = (Tensors::default(), Vec::new());
-    names::visit_tensors(&object, &shared, &mut |name, tensor| {
+    names::visit_tensors(object, shared, &mut |name, tensor| {
         let placed = match tensor {
-            Ok(tensor) => placed(tensor, endian, place)?.map_err(TorchError::from),
+            Ok(tensor) => placed(&tensor, endian, place)?.map_err(TorchError::from),
             Err(error) => Err(error.clone()),
         };
         match placed {
@@ -170,11 +170,11 @@ fn contents(
 
 /// A tensor of an object, where its storage lies.
 fn placed(
-    tensor: &TorchTensor,
+    tensor: &TorchTensor<'_>,
     endian: Endian,
     place: PlaceStorage<'_>,
 ) -> Result<Result<TensorInfo, TensorFault>, FormatError> {
-    let key = &tensor.storage.key;
+    let key = tensor.key;
     let place = match place(key) {
         Err(FormatError::Npz(error @ NpzError::Member { .. })) => return Ok(Err(error.into())),
         place => place?,
@@ -184,7 +184,7 @@ fn placed(
             .place(0..bytes.end.saturating_sub(bytes.start), endian)
             .map(|it| it.placed(part, bytes.start)),
         // nothing is stored of nothing
-        None if tensor.storage.whole == 0 => tensor.place(0..0, endian),
+        None if tensor.whole == 0 => tensor.place(0..0, endian),
         None => Err(TensorFault::NoStorage(key.to_string())),
     })
 }

@@ -10,8 +10,7 @@
 //! A list, a dict, a tuple or an object that stands at several places is visited at the first of them, so
 //! that cycles end.
 
-use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
@@ -21,7 +20,7 @@ use crate::format::error::FormatError;
 use super::error::TorchError;
 use super::machine::MAX_DEPTH;
 use super::tensor::TorchTensor;
-use super::value::{KeptItem, PickleValue, SharedValue, TupleValue};
+use super::value::{ItemsLeft, KeptItem, PickleValue, SharedValue, TupleValue};
 
 /// The most values that are looked at, each as often as it stands anywhere.
 const MAX_VISITS: usize = 1 << 24;
@@ -37,14 +36,14 @@ const OF_MODULES: [&str; 3] = ["_parameters", "_buffers", "_modules"];
 
 /// What is done with a tensor and its name; without one, it is the object itself. Of a tensor that cannot be
 /// read the reason is known.
-pub(super) type VisitTensor<'a> =
-    &'a mut dyn FnMut(Option<&str>, Result<&TorchTensor, &TorchError>) -> Result<(), FormatError>;
+pub(super) type VisitTensor<'a> = &'a mut dyn FnMut(
+    Option<&str>,
+    Result<TorchTensor<'_>, &TorchError>,
+) -> Result<(), FormatError>;
 
 /// A list, a dict or a tuple on the way to a tensor.
-struct WalkLevel<'a> {
-    items: WalkItems<'a>,
-    /// The item that comes next.
-    next: usize,
+struct WalkLevel {
+    items: WalkItems,
     /// How many bytes the name has that leads to it.
     path: usize,
     /// How many pieces.
@@ -53,79 +52,77 @@ struct WalkLevel<'a> {
     is_state: bool,
 }
 
-/// What is in a list or a dict, or in a tuple.
-enum WalkItems<'a> {
-    Kept(&'a [KeptItem]),
-    Tuple(&'a [PickleValue]),
+/// What is left in a list or a dict, or in a tuple, of which an item comes next.
+enum WalkItems {
+    Kept(ItemsLeft),
+    Tuple(Rc<TupleValue>, usize),
 }
 
-impl<'a> WalkItems<'a> {
-    /// The items of a value in which tensors may be.
-    fn of(value: &'a PickleValue, shared: &'a [SharedValue]) -> Option<WalkItems<'a>> {
+impl Iterator for WalkItems {
+    type Item = KeptItem;
+
+    fn next(&mut self) -> Option<KeptItem> {
+        match self {
+            WalkItems::Kept(kept) => kept.next(),
+            WalkItems::Tuple(tuple, next) => {
+                let value = match Rc::get_mut(tuple) {
+                    Some(own) => std::mem::replace(own.items.get_mut(*next)?, PickleValue::None),
+                    None => tuple.items.get(*next)?.clone(),
+                };
+                let key = Some(PickleValue::Int(*next as i64));
+                *next += 1;
+                Some(KeptItem { key, value })
+            }
+        }
+    }
+}
+
+/// The lists, dicts and objects that have not been visited, and the tuples that have.
+struct Unvisited {
+    shared: Vec<SharedValue>,
+    tuples: HashMap<*const TupleValue, Rc<TupleValue>>,
+}
+
+impl Unvisited {
+    /// The items of a value in which tensors may be, when it is visited for the first time.
+    fn take(&mut self, value: PickleValue) -> Option<WalkItems> {
         match value {
-            PickleValue::Shared(at) => Some(WalkItems::Kept(&shared.get(*at)?.kept)),
-            PickleValue::Tuple(tuple) if tuple.has_tensors => Some(WalkItems::Tuple(&tuple.items)),
+            PickleValue::Shared(at) => {
+                let kept = self.shared.get_mut(at)?.kept.take()?;
+                Some(WalkItems::Kept(kept.into_iter()))
+            }
+            PickleValue::Tuple(tuple) if tuple.has_tensors => {
+                // one owner: one place
+                let is_new = Rc::strong_count(&tuple) == 1
+                    // others stay, so that none comes to the place of another one
+                    || self.tuples.insert(Rc::as_ptr(&tuple), Rc::clone(&tuple)).is_none();
+                is_new.then_some(WalkItems::Tuple(tuple, 0))
+            }
             _ => None,
         }
     }
 }
 
-impl<'a> WalkLevel<'a> {
-    /// The next item, and its key.
-    fn next(&mut self) -> Option<(Option<Cow<'a, PickleValue>>, &'a PickleValue)> {
-        let at = self.next;
-        self.next += 1;
-        match self.items {
-            WalkItems::Kept(kept) => {
-                kept.get(at).map(|KeptItem { key, value }| (key.as_ref().map(Cow::Borrowed), value))
-            }
-            WalkItems::Tuple(items) => {
-                let key = Cow::Owned(PickleValue::Int(at as i64));
-                items.get(at).map(|value| (Some(key), value))
-            }
-        }
-    }
-}
-
-/// The lists, dicts, tuples and objects that have been visited.
-struct Visited {
-    shared: Vec<bool>,
-    tuples: HashSet<*const TupleValue>,
-}
-
-impl Visited {
-    /// Whether a value is visited for the first time.
-    fn is_new(&mut self, value: &PickleValue) -> bool {
-        match value {
-            PickleValue::Shared(at) => {
-                self.shared.get_mut(*at).is_some_and(|seen| !std::mem::replace(seen, true))
-            }
-            // one owner: one place
-            PickleValue::Tuple(tuple) if Rc::strong_count(tuple) > 1 => {
-                self.tuples.insert(Rc::as_ptr(tuple))
-            }
-            _ => true,
-        }
-    }
-}
-
-/// Visit all tensors in an object with these lists and dicts, in their order.
+/// Visit all tensors in an object with these lists and dicts, in their order. What has been visited takes no memory
+/// any more.
 pub(super) fn visit_tensors(
-    object: &PickleValue,
-    shared: &[SharedValue],
+    object: PickleValue,
+    shared: Vec<SharedValue>,
     visit: VisitTensor<'_>,
 ) -> Result<(), FormatError> {
-    let (mut path, mut visits, mut names) = (String::new(), 0, 0);
-    let mut visited = Visited { shared: vec![false; shared.len()], tuples: HashSet::new() };
-    let mut levels: Vec<WalkLevel<'_>> = Vec::new();
+    let mut unvisited = Unvisited { shared, tuples: HashMap::new() };
+    let mut path = String::new();
+    let mut visits = 0;
+    let mut names = 0;
+    let mut levels: Vec<WalkLevel> = Vec::new();
     let (mut value, mut depth, mut is_state) = (object, 0, false);
     loop {
         visits += 1;
         if visits > MAX_VISITS {
             return Err(TorchError::Many(MAX_VISITS).into());
         }
-        let tensor = match value {
-            PickleValue::Tensor(tensor) => Some(Ok(&**tensor)),
+        let tensor = match &value {
+            PickleValue::Tensor(packed) => Some(Ok(TorchTensor::unpack(packed))),
             PickleValue::Unreadable(error) => Some(Err(&**error)),
             _ => None,
         };
@@ -133,34 +130,31 @@ pub(super) fn visit_tensors(
             names += path.len();
             check_len(names)?;
             visit((depth > 0).then_some(path.as_str()), tensor)?;
-        } else if let Some(items) = WalkItems::of(value, shared)
-            && visited.is_new(value)
-        {
+        } else if let Some(items) = unvisited.take(value) {
             // what leaves no piece in the name counts, too
             if depth >= MAX_DEPTH || levels.len() >= 4 * MAX_DEPTH {
                 return Err(TorchError::Deep(MAX_DEPTH).into());
             }
-            levels.push(WalkLevel { items, next: 0, path: path.len(), depth, is_state });
+            levels.push(WalkLevel { items, path: path.len(), depth, is_state });
         }
         value = loop {
             let Some(level) = levels.last_mut() else { return Ok(()) };
             path.truncate(level.path);
-            if let Some((key, item)) = level.next() {
-                depth = level.depth;
-                is_state = key.is_none();
-                let of_module = |key: &PickleValue| match (key, item) {
-                    (PickleValue::Text(key), PickleValue::Shared(_)) => {
-                        OF_MODULES.contains(&&**key)
-                    }
-                    _ => false,
-                };
-                if let Some(key) = key.filter(|key| !level.is_state || !of_module(key)) {
-                    push_key(&mut path, &key, depth == 0)?;
-                    depth += 1;
-                }
-                break item;
+            let Some(KeptItem { key, value: item }) = level.items.next() else {
+                levels.pop();
+                continue;
+            };
+            depth = level.depth;
+            is_state = key.is_none();
+            let of_module = |key: &PickleValue| match (key, &item) {
+                (PickleValue::Text(key), PickleValue::Shared(_)) => OF_MODULES.contains(&&**key),
+                _ => false,
+            };
+            if let Some(key) = key.filter(|key| !level.is_state || !of_module(key)) {
+                push_key(&mut path, &key, depth == 0)?;
+                depth += 1;
             }
-            levels.pop();
+            break item;
         };
     }
 }

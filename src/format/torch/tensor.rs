@@ -6,6 +6,7 @@ use std::rc::Rc;
 use crate::dtype::{DType, Endian, Scalar};
 use crate::format::header::data_bytes;
 use crate::format::tensor::{Storage, StorageKind, TensorInfo};
+use crate::format::tensors::{push_number, take_number};
 use crate::shape::{Order, contiguous_strides};
 
 use super::error::TensorFault;
@@ -13,9 +14,9 @@ use super::globals::ElementType;
 
 /// Bytes that tensors share: a member of the archive, or what stands behind the pickles of an old file.
 #[derive(Debug)]
-pub struct TorchStorage {
+pub(super) struct TorchStorage {
     /// The name of the member, behind `data/`.
-    pub key: Rc<str>,
+    pub(super) key: Rc<str>,
     /// Where its bytes are in the member, which may hold several: all of it, but of old files.
     pub(super) bytes: Range<u64>,
     /// How many bytes the member has.
@@ -24,31 +25,70 @@ pub struct TorchStorage {
 }
 
 /// A tensor: a view of a storage.
-#[derive(Debug)]
-pub struct TorchTensor {
-    /// The storage that it is a view of.
-    pub storage: Rc<TorchStorage>,
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TorchTensor<'a> {
+    /// The storage that it is a view of, as [`TorchStorage`] has them.
+    pub(super) key: &'a str,
+    pub(super) bytes: Range<u64>,
+    pub(super) whole: u64,
     pub(super) scalar: Scalar,
     /// The element of the storage that is its first.
     pub(super) offset: u64,
-    pub(super) shape: Box<[u64]>,
+    pub(super) shape: Vec<u64>,
     /// From an element to the next one along each axis, in elements.
-    pub(super) strides: Box<[u64]>,
+    pub(super) strides: Vec<u64>,
 }
 
-impl TorchTensor {
+impl<'a> TorchTensor<'a> {
+    /// The tensor in some 15 bytes, as there may be a million of them.
+    pub(super) fn pack(&self) -> Rc<[u8]> {
+        let TorchTensor { key, bytes, whole, scalar, offset, shape, strides } = self;
+        let mut packed = Vec::with_capacity(32);
+        push_number(&mut packed, key.len() as u64);
+        packed.extend_from_slice(key.as_bytes());
+        let bytes_left = whole.wrapping_sub(bytes.end);
+        for number in [*whole, bytes.start, bytes_left, *scalar as u64, *offset] {
+            push_number(&mut packed, number);
+        }
+        push_number(&mut packed, shape.len() as u64);
+        shape.iter().chain(strides).for_each(|&number| push_number(&mut packed, number));
+        packed.into()
+    }
+
+    /// The tensor that was packed in these bytes.
+    pub(super) fn unpack(packed: &'a [u8]) -> TorchTensor<'a> {
+        let mut rest = packed;
+        let key_len = take_number(&mut rest) as usize;
+        let (key, mut rest) = rest.split_at(key_len);
+        let mut number = || take_number(&mut rest);
+        let whole = number();
+        let start = number();
+        let end = whole.wrapping_sub(number());
+        let scalar = Scalar::ALL[number() as usize];
+        let offset = number();
+        let ndim = number();
+        let shape = (0..ndim).map(|_| number()).collect();
+        let strides = (0..ndim).map(|_| number()).collect();
+        let key = std::str::from_utf8(key).expect("it was a text");
+        TorchTensor { key, bytes: start..end, whole, scalar, offset, shape, strides }
+    }
+
     /// The tensor, without its name, in a storage that has these bytes of a file of that byte order.
     ///
     /// # Errors
     /// [`TensorFault`]: a tensor that is not all in its storage.
-    pub fn place(&self, storage: Range<u64>, endian: Endian) -> Result<TensorInfo, TensorFault> {
-        let (said, found) = (self.storage.whole, storage.end.saturating_sub(storage.start));
-        if found < said || self.storage.bytes.end > said {
+    pub(super) fn place(
+        &self,
+        storage: Range<u64>,
+        endian: Endian,
+    ) -> Result<TensorInfo, TensorFault> {
+        let (said, found) = (self.whole, storage.end.saturating_sub(storage.start));
+        if found < said || self.bytes.end > said {
             return Err(TensorFault::ShortStorage { said, found });
         }
-        let start = storage.start + self.storage.bytes.start;
-        let said = self.storage.bytes.end.saturating_sub(self.storage.bytes.start);
-        let shape = self.shape.to_vec();
+        let start = storage.start + self.bytes.start;
+        let said = self.bytes.end.saturating_sub(self.bytes.start);
+        let shape = self.shape.clone();
         let item = self.scalar.bits() / 8;
         let dtype = DType::Scalar(self.scalar, if item == 1 { Endian::Little } else { endian });
         match data_bytes(&shape, self.scalar.bits()) {
@@ -81,5 +121,26 @@ impl TorchTensor {
         let kind = StorageKind::Strided { first: 0, strides, ranges: Vec::new() };
         let storage = Storage { part: 0, data, kind };
         Ok(TensorInfo { name: None, dtype, shape, storage, annotated: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tensors_are_packed_in_few_bytes() {
+        let bytes = 0..4_000_000;
+        let (shape, strides) = (vec![4, 0, u64::MAX], vec![1, 4, 1 << 40]);
+        let (key, whole, scalar, offset) = ("123456", 4_000_000, Scalar::F32, 900_000);
+        let mut tensor = TorchTensor { key, bytes, whole, scalar, offset, shape, strides };
+        assert_eq!(TorchTensor::unpack(&tensor.pack()), tensor);
+        (tensor.shape, tensor.strides) = (vec![4, 2], vec![2, 1]);
+        assert!(tensor.pack().len() < 24);
+        // whatever a file says
+        for (bytes, whole) in [(7..9, 8), (u64::MAX - 1..u64::MAX, 0), (0..0, u64::MAX)] {
+            (tensor.bytes, tensor.whole) = (bytes, whole);
+            assert_eq!(TorchTensor::unpack(&tensor.pack()), tensor);
+        }
     }
 }

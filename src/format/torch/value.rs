@@ -7,11 +7,12 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use crate::format::tensors::{push_number, take_number};
 use crate::shape::MAX_NDIM;
 
 use super::error::TorchError;
 use super::globals::Global;
-use super::tensor::{TorchStorage, TorchTensor};
+use super::tensor::TorchStorage;
 
 /// A value on the stack, in the memo, in a list or in a dict.
 #[derive(Clone, Debug)]
@@ -24,9 +25,12 @@ pub(super) enum PickleValue {
     Tuple(Rc<TupleValue>),
     /// A list, a dict or an opaque object, by its place in the table.
     Shared(usize),
+    /// A list or a dict that is new: nothing is in it, and nothing else can put something there.
+    Empty(SharedKind),
     Global(Global),
     Storage(Rc<TorchStorage>),
-    Tensor(Rc<TorchTensor>),
+    /// A [`TorchTensor`](super::tensor::TorchTensor), packed.
+    Tensor(Rc<[u8]>),
     /// A tensor that cannot be read.
     Unreadable(Rc<TorchError>),
     /// Anything that is passed over: bytes, a device, a long text, an integer of more than 64 bits.
@@ -50,7 +54,27 @@ pub(super) struct SharedValue {
     pub(super) kind: SharedKind,
     /// How many items it has.
     pub(super) len: u64,
-    pub(super) kept: Vec<KeptItem>,
+    /// Nothing for most of them, of which there may be many.
+    pub(super) kept: Option<Box<KeptItems>>,
+}
+
+impl SharedValue {
+    pub(super) fn new(kind: SharedKind) -> SharedValue {
+        SharedValue { kind, len: 0, kept: None }
+    }
+
+    pub(super) fn keep(&mut self, key: Option<PickleValue>, value: PickleValue) {
+        self.kept.get_or_insert_default().push(key, value);
+    }
+
+    /// How many items are kept.
+    pub(super) fn kept_len(&self) -> usize {
+        self.kept.as_ref().map_or(0, |kept| kept.len)
+    }
+
+    pub(super) fn kept(&self) -> impl Iterator<Item = KeptItem> {
+        self.kept.iter().flat_map(|kept| kept.iter())
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +92,183 @@ pub(super) struct KeptItem {
     /// Without one, `value` holds the attributes of an object.
     pub(super) key: Option<PickleValue>,
     pub(super) value: PickleValue,
+}
+
+/// Items as bytes, since a pickle may hold a million tensors: one of a dict takes its key and some 20 bytes.
+///
+/// ```text
+/// kinds of key and value, key, value
+/// ```
+///
+/// Texts and tensors stand behind their lengths. What has no kind of its own stands among `others`, by its place
+/// there.
+#[derive(Debug, Default)]
+pub(super) struct KeptItems {
+    len: usize,
+    /// Blocks of whole items, each of which is let go of when its items have been visited.
+    full: Vec<Vec<u8>>,
+    last: Vec<u8>,
+    others: Vec<PickleValue>,
+}
+
+/// The length from which a block is full, a little less than what it has grown to. The allocator gives blocks of that
+/// length back to the system.
+const FULL_BLOCK: usize = 250_000;
+
+/// The longest text or tensor that is copied while others own it too: it takes no more than a place for it.
+const COPIED: usize = size_of::<PickleValue>();
+
+/// The kinds of keys, and of values, which are 16 times as much.
+const NO_KEY: u8 = 0;
+const INT: u8 = 1;
+const TEXT: u8 = 2;
+const OTHER: u8 = 3;
+const SHARED: u8 = 1;
+const TENSOR: u8 = 2;
+
+impl KeptItems {
+    fn push(&mut self, key: Option<PickleValue>, value: PickleValue) {
+        let start = self.last.len();
+        self.last.push(0);
+        let key = match key {
+            None => NO_KEY,
+            Some(PickleValue::Int(number)) => {
+                push_number(&mut self.last, number as u64);
+                INT
+            }
+            Some(PickleValue::Text(text)) if is_copied(&text) => {
+                self.push_bytes(text.as_bytes());
+                TEXT
+            }
+            Some(other) => self.push_other(other),
+        };
+        let value = match value {
+            PickleValue::Shared(at) => {
+                push_number(&mut self.last, at as u64);
+                SHARED
+            }
+            PickleValue::Tensor(packed) if is_copied(&packed) => {
+                self.push_bytes(&packed);
+                TENSOR
+            }
+            other => self.push_other(other),
+        };
+        self.last[start] = key | value << 4;
+        self.len += 1;
+        if self.last.len() >= FULL_BLOCK {
+            self.full.push(std::mem::take(&mut self.last));
+        }
+    }
+
+    fn push_bytes(&mut self, bytes: &[u8]) {
+        push_number(&mut self.last, bytes.len() as u64);
+        self.last.extend_from_slice(bytes);
+    }
+
+    fn push_other(&mut self, value: PickleValue) -> u8 {
+        push_number(&mut self.last, self.others.len() as u64);
+        self.others.push(value);
+        OTHER
+    }
+
+    fn iter(&self) -> impl Iterator<Item = KeptItem> {
+        let other = |at: usize| self.others[at].clone();
+        self.full.iter().chain([&self.last]).flat_map(move |block| {
+            let mut rest = block.as_slice();
+            std::iter::from_fn(move || (!rest.is_empty()).then(|| KeptItem::read(&mut rest, other)))
+        })
+    }
+
+    /// The values that are not bytes.
+    pub(super) fn others(&self) -> &[PickleValue] {
+        &self.others
+    }
+
+    /// The bytes that it takes in memory, besides what `others` hold.
+    pub(super) fn bytes(&self) -> usize {
+        let full = self.full.iter().map(Vec::capacity).sum::<usize>();
+        size_of::<KeptItems>()
+            + full
+            + self.last.capacity()
+            + self.others.capacity() * size_of::<PickleValue>()
+    }
+}
+
+/// Whether a text or a tensor is copied into the bytes of an item. One that others own too is not, where a copy takes
+/// more than a place for it: a short pickle may name it a million times.
+fn is_copied<T: ?Sized>(owned: &Rc<T>) -> bool {
+    Rc::strong_count(owned) == 1 || size_of_val::<T>(owned) <= COPIED
+}
+
+impl KeptItem {
+    /// Take an item off the front of a block, whose other values are handed out by their places.
+    fn read(rest: &mut &[u8], mut other: impl FnMut(usize) -> PickleValue) -> KeptItem {
+        let kinds = take_bytes(rest, 1)[0];
+        let mut other = |rest: &mut &[u8]| other(take_number(rest) as usize);
+        let key = match kinds & 0xf {
+            NO_KEY => None,
+            INT => Some(PickleValue::Int(take_number(rest) as i64)),
+            TEXT => {
+                let len = take_number(rest);
+                let text = std::str::from_utf8(take_bytes(rest, len));
+                Some(PickleValue::Text(text.expect("it was a text").into()))
+            }
+            _ => Some(other(rest)),
+        };
+        let value = match kinds >> 4 {
+            SHARED => PickleValue::Shared(take_number(rest) as usize),
+            TENSOR => {
+                let len = take_number(rest);
+                PickleValue::Tensor(take_bytes(rest, len).into())
+            }
+            _ => other(rest),
+        };
+        KeptItem { key, value }
+    }
+}
+
+/// Take bytes off the front of those that were written here.
+fn take_bytes<'a>(rest: &mut &'a [u8], len: u64) -> &'a [u8] {
+    let (taken, behind) = rest.split_at(len as usize);
+    *rest = behind;
+    taken
+}
+
+/// Items one after the other, of which those that were taken take no memory any more.
+pub(super) struct ItemsLeft {
+    blocks: std::vec::IntoIter<Vec<u8>>,
+    block: Vec<u8>,
+    /// How many bytes of the block have been taken.
+    taken: usize,
+    others: Vec<PickleValue>,
+}
+
+impl IntoIterator for KeptItems {
+    type Item = KeptItem;
+    type IntoIter = ItemsLeft;
+
+    fn into_iter(mut self) -> ItemsLeft {
+        self.full.push(self.last);
+        let blocks = self.full.into_iter();
+        ItemsLeft { blocks, block: Vec::new(), taken: 0, others: self.others }
+    }
+}
+
+impl Iterator for ItemsLeft {
+    type Item = KeptItem;
+
+    fn next(&mut self) -> Option<KeptItem> {
+        while self.taken == self.block.len() {
+            self.block = self.blocks.next()?;
+            self.taken = 0;
+        }
+        let mut rest = &self.block[self.taken..];
+        let others = &mut self.others;
+        let other = |at: usize| std::mem::replace(&mut others[at], PickleValue::None);
+        let item = KeptItem::read(&mut rest, other);
+        self.taken = self.block.len() - rest.len();
+        Some(item)
+    }
 }
 
 impl PickleValue {
@@ -93,11 +294,7 @@ impl PickleValue {
             PickleValue::Storage(storage) => {
                 2 * OWNED + size_of::<TorchStorage>() + storage.key.len()
             }
-            PickleValue::Tensor(tensor) => {
-                let axes = 2 * tensor.shape.len() * size_of::<u64>();
-                let storage = 2 * OWNED + size_of::<TorchStorage>() + tensor.storage.key.len();
-                3 * OWNED + size_of::<TorchTensor>() + axes + storage
-            }
+            PickleValue::Tensor(packed) => OWNED + packed.len(),
             PickleValue::Unreadable(_) => OWNED + size_of::<TorchError>(),
             _ => 0,
         }
@@ -135,7 +332,7 @@ impl PickleValue {
     }
 
     /// Numbers that count something, one for each axis of a tensor.
-    pub(super) fn axes(&self) -> Option<Box<[u64]>> {
+    pub(super) fn axes(&self) -> Option<Vec<u64>> {
         let items = self.items().filter(|items| items.len() <= MAX_NDIM)?;
         items.iter().map(PickleValue::count).collect()
     }
@@ -190,5 +387,43 @@ impl ValueWeight {
             }
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_come_out_as_they_went_in() {
+        let shared: Rc<str> = "a text of more bytes than are copied".into();
+        let tensor: Rc<[u8]> = vec![7; 40].into();
+        let item = |number: i64| {
+            let key = match number % 4 {
+                0 => None,
+                1 => Some(PickleValue::Int(-number)),
+                2 => Some(PickleValue::Text(format!("w{number}").into())),
+                _ => Some(PickleValue::Text(Rc::clone(&shared))),
+            };
+            let value = match number % 3 {
+                0 => PickleValue::Shared(number as usize),
+                1 => PickleValue::Tensor(vec![number as u8; 20].into()),
+                _ => PickleValue::Tensor(Rc::clone(&tensor)),
+            };
+            KeptItem { key, value }
+        };
+        let mut items = SharedValue::new(SharedKind::Dict);
+        for number in 0..30_000 {
+            let KeptItem { key, value } = item(number);
+            items.keep(key, value);
+        }
+        assert_eq!(items.kept_len(), 30_000);
+        let expected = || (0..30_000).map(|number| format!("{:?}", item(number)));
+        assert!(items.kept().map(|item| format!("{item:?}")).eq(expected()));
+        let kept = items.kept.unwrap();
+        assert!(!kept.full.is_empty());
+        // what others own is not copied, however often it stands there
+        assert!(kept.bytes() < 30_000 * size_of::<KeptItem>());
+        assert!(kept.into_iter().map(|item| format!("{item:?}")).eq(expected()));
     }
 }
