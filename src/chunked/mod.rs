@@ -29,7 +29,7 @@ use cache::{CACHE_BYTES, Cache, ChunkBytes};
 use pieces::{CellBoxes, Steps};
 
 use crate::execute::pack::pack;
-use crate::execute::unpack;
+use crate::execute::{split_first, unpack};
 use crate::format::Chunks;
 use crate::runs::{Axis, Runs, unravel_index};
 use crate::shape::{AsTuple, Order, byte_count, contiguous_strides};
@@ -204,10 +204,8 @@ impl Chunked {
         out: &mut [u8],
     ) -> Result<(), SourceError> {
         let mut rest = out;
-        runs.split(range, &mut |part| {
-            let (now, later) = std::mem::take(&mut rest).split_at_mut(part.bytes() as usize);
-            rest = later;
-            self.fill(&part, source, Some(cache), now)
+        runs.boxes(range).iter().try_for_each(|part| {
+            self.fill(part, source, Some(cache), split_first(&mut rest, part.bytes()))
         })
     }
 

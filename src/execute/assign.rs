@@ -5,6 +5,7 @@
 //! no element twice, so pieces share no byte of the target either.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use super::fill::read_boxes;
 use super::{Conversion, FillError, Pieces, ReadFrom, VisitRange, tiling};
@@ -112,18 +113,29 @@ impl<'a> StridedSink<'a> {
 
 impl Sink for StridedSink<'_> {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let mut bytes = bytes;
-        self.target.split(offset..offset + bytes.len() as u64, &mut |part| {
-            let (now, later) = bytes.split_at(part.bytes() as usize);
-            bytes = later;
-            write_runs(self.sink, &part, now)
-        })
+        let range = offset..offset + bytes.len() as u64;
+        write_range(self.sink, self.target, range, bytes)
     }
+}
+
+/// Write a range of the dense bytes of runs to a sink.
+pub(crate) fn write_range(
+    sink: &dyn Sink,
+    runs: &Runs,
+    range: Range<u64>,
+    mut bytes: &[u8],
+) -> Result<(), SinkError> {
+    for part in runs.boxes(range) {
+        let (now, later) = bytes.split_at(part.bytes() as usize);
+        write_runs(sink, &part, now)?;
+        bytes = later;
+    }
+    Ok(())
 }
 
 /// Write dense bytes to runs of a sink: through a map where it has one and runs are short, else by
 /// position.
-pub(crate) fn write_runs(sink: &dyn Sink, runs: &Runs, bytes: &[u8]) -> Result<(), SinkError> {
+fn write_runs(sink: &dyn Sink, runs: &Runs, bytes: &[u8]) -> Result<(), SinkError> {
     if sink.mapped(runs.run).is_some_and(|shared| write_mapped(shared, runs, bytes)) {
         return sink.verify();
     }

@@ -140,11 +140,7 @@ pub(crate) fn read_range(
     from: &mut ReadFrom<'_>,
     out: &mut [u8],
 ) -> Result<(), SourceError> {
-    let mut rest = out;
-    runs.split(range, &mut |runs| {
-        let now = split_first(&mut rest, runs.bytes());
-        read_runs(&runs, from, now)
-    })
+    read_boxes(&runs.boxes(range), from, out)
 }
 
 /// A range of the dense bytes of `runs` of the source: lent by it, or in `buffer` where they do not follow each other.

@@ -33,7 +33,7 @@ mod parallel;
 mod relayout;
 mod workers;
 
-pub(crate) use assign::write_runs;
+pub(crate) use assign::write_range;
 pub use assign::{Assignment, StridedSink, unpack};
 pub use clip::Clipped;
 pub(crate) use clip::{needs_of_pieces, read_pieces};

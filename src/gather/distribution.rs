@@ -3,25 +3,25 @@
 //! One side has the rows one after the other, the *list's order*; the other one, the tensor that a list of
 //! positions indexes, has them anywhere. A gather takes them from there, a scatter puts them there. Row by row
 //! the disk would read or write a page for each. Instead the tensor is divided into *bands* and the rows of the
-//! list into *stretches*, both a share of the memory, and all is moved in passes, each of which reads and
-//! writes long ranges in order:
+//! list into *ranges*, both a share of the memory, and all is moved in passes, each of which reads and
+//! writes long stretches in order:
 //!
-//! 1. Count the rows of each stretch that lie in each band. This finds bad positions.
-//! 2. Give each row a place in a temporary file of rows, band by band, in a band stretch by stretch. Two
+//! 1. Count the rows of each range that lie in each band. This finds bad positions.
+//! 2. Give each row a place in a temporary file of rows, band by band, in a band range by range. Two
 //!    more temporary files hold, for each place, where the row lies in the tensor, and for each row its place.
 //! 3. Of a gather: fill the temporary rows in order, one band of the tensor after the other. Of a scatter: put
-//!    the values, stretch by stretch, where their places are: in each band behind those of the stretch before.
-//! 4. Of a gather: fill the output, stretch by stretch, with one range of the temporary rows of each band. Of
-//!    a scatter: put the temporary rows in order to the tensor, one band after the other.
+//!    the values, range by range, where their places are: in each band behind those of the range before.
+//! 4. Of a gather: fill the output, range by range, with what each band has of its rows. Of a scatter: put
+//!    the temporary rows in order to the tensor, one band after the other.
 //!
 //! ```text
-//!   tensor   |band 0    |band 1    |          rows 5 1 4 0 3 2, two stretches, two bands
+//!   tensor   |band 0    |band 1    |          rows 5 1 4 0 3 2, two ranges, two bands
 //!            | 0  1  2  | 3  4  5  |
-//!   kept     | 1  0' 2' | 5  4  3' |          of stretch 0: 1 | 5 4, of stretch 1 ('): 0 2 | 3
+//!   kept     | 1  0' 2' | 5  4  3' |          of range 0: 1 | 5 4, of range 1 ('): 0 2 | 3
 //!   list     | 5  1  4  | 0' 3' 2' |
 //! ```
 //!
-//! Passes 3 and 4 know the same of both orders ([`PlacedSlabs`]). Rows of a gather within a band and a stretch
+//! Passes 3 and 4 know the same of both orders ([`PlacedSlabs`]). Rows of a gather within a band and a range
 //! may be kept in any order, so that workers take places from one counter for each. Of values for one position
 //! the last one stands: then one worker gives the places, in the order of the list.
 
@@ -42,7 +42,7 @@ use crate::runs::Runs;
 use crate::sink::{ScratchSink, Sink, scratch_fits};
 use crate::source::{PAGE, Source, SourceError, open_spooled};
 
-/// The most bands, and the most stretches: a number is held for each pair.
+/// The most bands, and the most ranges: a number is held for each pair.
 const MOST: u64 = 2048;
 
 /// Rows that are counted or placed together.
@@ -56,15 +56,16 @@ pub struct Distribution {
     /// The bytes of a band are 2 to the power of this.
     band_bits: u32,
     bands: usize,
-    stretch: u64,
+    /// The rows of a range of the list.
+    range_rows: u64,
 }
 
-/// Rows that have places: what the two passes over them know.
+/// What counting and placing make of rows: the same ones in two orders.
 pub(crate) struct PlacedRows {
     /// The rows as the temporary file has them, band by band: where each lies in the tensor.
-    pub(crate) bands: PlacedSlabs,
-    /// The rows in the order of the list, stretch by stretch: where each lies in the temporary file.
-    pub(crate) stretches: PlacedSlabs,
+    pub(crate) by_tensor: PlacedSlabs,
+    /// The rows in the order of the list, range by range: where each lies in the temporary file.
+    pub(crate) by_list: PlacedSlabs,
 }
 
 /// Whether rows like `slab` of a tensor of so many bytes are moved sooner in passes than each by itself. Nothing
@@ -102,12 +103,12 @@ impl Distribution {
         let (len, count) = (tensor.end - tensor.start, rows.end - rows.start);
         let most = Memory::of_process().band(len).max(PAGE);
         let band_bits = most.ilog2().max(len.div_ceil(MOST).next_power_of_two().ilog2());
-        let stretch = (most / slab.bytes()).max(count.div_ceil(MOST)).max(1);
+        let range_rows = (most / slab.bytes()).max(count.div_ceil(MOST)).max(1);
         let bands = len.div_ceil(1 << band_bits) as usize;
         // what is read for one of two neighbours does not serve the other
         let are_far_apart = look.spread > Memory::of_process().window().max(1 << band_bits);
         let (tensor, slab) = (tensor.clone(), slab.clone());
-        let chosen = Distribution { rows, tensor, slab, band_bits, bands, stretch };
+        let chosen = Distribution { rows, tensor, slab, band_bits, bands, range_rows };
         let pays = are_far_apart && scratch_has_room(chosen.temporary_bytes())?;
         Ok(pays.then_some(chosen))
     }
@@ -128,8 +129,8 @@ impl Distribution {
         PIECE_BYTES / self.slab.bytes()
     }
 
-    fn stretches(&self) -> u64 {
-        self.count().div_ceil(self.stretch)
+    fn ranges(&self) -> u64 {
+        self.count().div_ceil(self.range_rows)
     }
 
     fn band(&self, offset: u64) -> usize {
@@ -148,7 +149,7 @@ impl Distribution {
     ) -> Result<PlacedRows, ExecuteError> {
         let slab = self.slab.bytes();
         let mut table: Vec<AtomicU64> =
-            (0..self.stretches() as usize * self.bands).map(|_| AtomicU64::new(0)).collect();
+            (0..self.ranges() as usize * self.bands).map(|_| AtomicU64::new(0)).collect();
         look(source, self.pieces(), self.count() * PLACE, workers, |number, _| {
             let counted = self.count_piece(number, bound, &table)?;
             progress.kept.add(counted.offsets.len() as u64 * PLACE);
@@ -163,22 +164,22 @@ impl Distribution {
         let placed = spool_pieces(source, &[&placing], workers, progress)?;
         let table: Vec<u64> = table.into_iter().map(AtomicU64::into_inner).collect();
         Ok(PlacedRows {
-            bands: PlacedSlabs {
+            by_tensor: PlacedSlabs {
                 places: open_spooled(file, count * PLACE)?,
                 slab: self.slab.clone(),
                 within: self.tensor.clone(),
                 stages: self.bands_ahead(&bands),
             },
-            stretches: PlacedSlabs {
+            by_list: PlacedSlabs {
                 places: placed,
                 slab: Runs::contiguous(0, slab),
                 within: 0..count * slab,
-                stages: self.stretches_ahead(bands, table),
+                stages: self.ranges_ahead(bands, table),
             },
         })
     }
 
-    /// Turn counts into the first place of each stretch in each band; where bands begin, and end.
+    /// Turn counts into the first place of each range in each band; where bands begin, and end.
     fn first_places(&self, table: &mut [AtomicU64]) -> Vec<u64> {
         let mut place = 0;
         let mut bands = vec![0];
@@ -212,11 +213,12 @@ impl Distribution {
         })
     }
 
-    /// What of the kept rows each stretch needs; `ends` are the ends of stretches in bands.
-    fn stretches_ahead(&self, bands: Vec<u64>, ends: Vec<u64>) -> Stages {
-        let (stretch, count, slab, width) =
-            (self.stretch, self.count(), self.slab.bytes(), self.bands);
-        let firsts = (0..=self.stretches()).map(|at| (at * stretch).min(count)).collect();
+    /// What of the kept rows each range needs; `ends` are the ends of ranges in bands.
+    fn ranges_ahead(&self, bands: Vec<u64>, ends: Vec<u64>) -> Stages {
+        let slab = self.slab.bytes();
+        let width = self.bands;
+        let first = |range: u64| (range * self.range_rows).min(self.count());
+        let firsts = (0..=self.ranges()).map(first).collect();
         Stages::new(firsts, self.piece_rows(), move |stage| {
             let start = |band: usize| match stage {
                 0 => bands[band],
@@ -227,37 +229,38 @@ impl Distribution {
         })
     }
 
-    /// Count the rows of a piece that lie in each band, and add them to those of its stretch.
+    /// Count the rows of a piece that lie in each band, and add them to those of its range.
     fn count_piece(
         &self,
         number: u64,
         bound: &BoundRows<'_>,
         table: &[AtomicU64],
     ) -> Result<Counted, FillError> {
-        let (stretch, rows) = self.piece(number);
+        let (range, rows) = self.piece(number);
         let mut offsets = vec![0; (rows.end - rows.start) as usize];
         bound.offsets(self.rows.start + rows.start, &mut offsets)?;
         let mut counts = vec![0; self.bands];
         for &offset in offsets.iter().filter(|&&offset| offset != DROPPED) {
             counts[self.band(offset)] += 1;
         }
-        let cells = table[stretch * self.bands..].iter().zip(&counts);
+        let cells = table[range * self.bands..].iter().zip(&counts);
         let before = cells.map(|(cell, &count)| cell.fetch_add(count, Ordering::Relaxed)).collect();
         Ok(Counted { offsets, counts, before })
     }
 
-    /// The pieces of passes over the rows: each of one stretch.
+    /// The pieces of passes over the rows: each of one range.
     fn pieces(&self) -> u64 {
-        self.stretches() * self.stretch.div_ceil(TOGETHER)
+        self.ranges() * self.range_rows.div_ceil(TOGETHER)
     }
 
-    /// The stretch of a piece, and its rows, counted from the first that is distributed.
+    /// The range of a piece, and its rows, counted from the first that is distributed.
     fn piece(&self, number: u64) -> (usize, Range<u64>) {
-        let each = self.stretch.div_ceil(TOGETHER);
-        let (stretch, part) = (number / each, number % each);
-        let end = ((stretch + 1) * self.stretch).min(self.count());
-        let start = (stretch * self.stretch + part * TOGETHER).min(end);
-        (stretch as usize, start..end.min(start + TOGETHER))
+        let each = self.range_rows.div_ceil(TOGETHER);
+        let range = number / each;
+        let part = number % each;
+        let end = ((range + 1) * self.range_rows).min(self.count());
+        let start = (range * self.range_rows + part * TOGETHER).min(end);
+        (range as usize, start..end.min(start + TOGETHER))
     }
 }
 
@@ -273,7 +276,7 @@ struct Counted {
 struct Placing<'a> {
     of: &'a Distribution,
     bound: &'a BoundRows<'a>,
-    /// The next place for a row of each stretch in each band.
+    /// The next place for a row of each range in each band.
     table: &'a [AtomicU64],
     count: u64,
     /// The file that holds for each place where the row lies in the params.
@@ -346,11 +349,11 @@ impl GatherPieces<'_> {
     ) -> Result<(Clipped<PlacedSlabs>, Box<dyn Source>), ExecuteError> {
         progress.kept.during(distribution.temporary_bytes(), || {
             let placed = distribution.place(&self.rows, false, source, workers, progress)?;
-            let kept = spool_pieces(source, &[&placed.bands], workers, progress)?;
+            let kept = spool_pieces(source, &[&placed.by_tensor], workers, progress)?;
             let start = distribution.rows.start * self.gather.slab.bytes();
             let window = self.gather.window().unwrap_or(0..self.gather.bytes);
             let window = window.start - start..window.end - start;
-            Ok((Clipped::new(placed.stretches, window), kept))
+            Ok((Clipped::new(placed.by_list, window), kept))
         })
     }
 
@@ -389,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_any_bands_and_stretches_are_those_of_a_gather() {
+    fn rows_of_any_bands_and_ranges_are_those_of_a_gather() {
         let random = |at: u64| (at + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
         let (len, row, count) = (300_000, 3, 200_003);
         let params = MemorySource((0..8 + len * row).map(|at| random(at) as u8).collect());
@@ -406,7 +409,7 @@ mod tests {
         let workers = Workers::new(4);
         let gathered = gather.with(&[&list], 1, &workers).unwrap();
         let expected = bytes(&params, &gathered);
-        for (rows, band_bits, stretch) in [
+        for (rows, band_bits, range_rows) in [
             (0..count, 12, 10_000),
             (0..count, 17, 70_001),
             (5..6, 5, 1),
@@ -421,17 +424,17 @@ mod tests {
                 slab: slab.clone(),
                 band_bits,
                 bands,
-                stretch,
+                range_rows,
             };
             let expected = &expected[(rows.start * row) as usize..(rows.end * row) as usize];
             for ordered in [false, true] {
                 let none = Progress::default();
                 let placed = of.place(bound, ordered, &params, &workers, &none);
-                let PlacedRows { bands, stretches } = placed.unwrap();
-                let kept = spool_pieces(&params, &[&bands], &workers, &none).unwrap();
+                let PlacedRows { by_tensor, by_list } = placed.unwrap();
+                let kept = spool_pieces(&params, &[&by_tensor], &workers, &none).unwrap();
                 assert!(
-                    bytes(kept.as_ref(), &stretches) == expected,
-                    "{:?}, {band_bits}, {stretch}",
+                    bytes(kept.as_ref(), &by_list) == expected,
+                    "{:?}, {band_bits}, {range_rows}",
                     of.rows
                 );
             }

@@ -224,8 +224,8 @@ impl Scatter {
         let ordered = self.order == WriteOrder::Ascending;
         let kept = progress.kept.during(distribution.temporary_bytes(), || {
             let placed = distribution.place(positions, ordered, values, workers, progress)?;
-            let source = self.keep(&placed.stretches, values, conversion, workers, progress)?;
-            Ok::<_, ExecuteError>((source, placed.bands))
+            let source = self.keep(&placed.by_list, values, conversion, workers, progress)?;
+            Ok::<_, ExecuteError>((source, placed.by_tensor))
         });
         let (source, bands) = kept?;
         let (slab, room) = (self.slab.bytes(), Memory::of_process().stages());

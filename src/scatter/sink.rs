@@ -3,8 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::execute::unpack;
-use crate::execute::{FillError, write_runs};
+use crate::execute::{FillError, unpack, write_range};
 use crate::gather::{DROPPED, RowBlock, RowOffsets, Stages};
 use crate::plan::PIECE_BYTES;
 use crate::runs::Runs;
@@ -78,13 +77,9 @@ impl ScatterSink<'_> {
         for (offset, rows) in block.stretches() {
             let runs = block.runs(slab, offset, rows);
             let count = (runs.bytes() - within).min(bytes.len() as u64);
-            let (mut now, later) = bytes.split_at(count as usize);
+            let (now, later) = bytes.split_at(count as usize);
             if offset != DROPPED {
-                runs.split(within..within + count, &mut |part| {
-                    let (part_bytes, rest) = now.split_at(part.bytes() as usize);
-                    now = rest;
-                    write_runs(self.sink, &part, part_bytes)
-                })?;
+                write_range(self.sink, &runs, within..within + count, now)?;
             }
             (bytes, within) = (later, 0);
         }
