@@ -34,7 +34,6 @@ pub struct Annotations {
 }
 
 impl Annotations {
-    /// Whether nothing is said.
     pub fn is_empty(&self) -> bool {
         *self == Annotations::default()
     }
@@ -58,7 +57,6 @@ impl Annotations {
 pub struct Annotated(Arc<dyn Fn() -> Annotations + Send + Sync>);
 
 impl Annotated {
-    /// Those that are known.
     pub fn of(annotations: Annotations) -> Annotated {
         Annotated::by(move || annotations.clone())
     }
@@ -75,7 +73,6 @@ impl Annotated {
         Annotated::by(move || Annotations { fill_value: None, ..all.get() })
     }
 
-    /// What is said.
     pub fn get(&self) -> Annotations {
         (self.0)()
     }

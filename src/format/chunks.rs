@@ -34,9 +34,6 @@ pub trait EncodeChunks: Send + Sync {
 
     /// The file of the chunk at `at`, of whose whole shape these are the elements, in C order; `None` for one
     /// that need not be stored.
-    ///
-    /// # Errors
-    /// Why it cannot be encoded.
     fn encode(&self, at: &[u64], elements: Vec<u8>) -> Result<Option<ChunkFile>, String>;
 }
 

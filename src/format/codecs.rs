@@ -21,30 +21,21 @@ pub(super) struct Wanted {
 }
 
 /// The bytes of a stream of bzip2.
-///
-/// # Errors
-/// A damaged stream, or one of more than `most` bytes.
 #[cfg(feature = "zarr")]
 pub(super) fn bzip2(encoded: &[u8], most: u64) -> io::Result<Vec<u8>> {
     take(bzip2::read::BzDecoder::new(encoded), encoded, most)
 }
 
 /// The bytes of a stream of Zstandard.
-///
-/// # Errors
-/// A damaged stream, or one of more bytes.
 #[cfg(feature = "zarr")]
 pub(super) fn zstd(encoded: &[u8], wanted: Wanted) -> io::Result<Vec<u8>> {
-    match wanted.most <= reserved(encoded, wanted.most) {
-        true => unpacked(encoded, wanted),
-        false => take(zstd::Decoder::new(encoded)?, encoded, wanted.most),
+    if wanted.most <= reserved(encoded, wanted.most) {
+        return unpacked(encoded, wanted);
     }
+    take(zstd::Decoder::new(encoded)?, encoded, wanted.most)
 }
 
 /// Put the bytes of a block of LZ4, which does not say how many they are, behind others.
-///
-/// # Errors
-/// A damaged block, or one of another number of bytes.
 pub(super) fn lz4(encoded: &[u8], len: usize, out: &mut Vec<u8>) -> io::Result<()> {
     // a byte stands for 255 at most
     if len > encoded.len().saturating_mul(255) {

@@ -13,111 +13,94 @@ pub const LOOK_LEN: usize = 1024;
 /// A kind of file that is known, and not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
-    /// Arrow's and Feather's files.
     Arrow,
-    /// Compressed bytes.
     Bzip2,
-    /// A folder of torch.distributed.checkpoint.
     DcpFolder,
-    /// A file of torch.distributed.checkpoint.
     Distcp,
-    /// What git-LFS has in place of a file that was not fetched.
     GitLfs,
-    /// Compressed bytes.
     Gzip,
-    /// HDF5, with netCDF 4.
     Hdf5,
-    /// A picture.
     Jpeg,
-    /// An object in JSON that is no index.
     JsonObject,
-    /// Nested lists in JSON whose name does not say so.
     JsonList,
-    /// Compressed bytes.
     Lz4,
-    /// MATLAB's files up to version 7.
     Matlab,
-    /// MATLAB's files of version 7.3, which are HDF5.
     Matlab73,
-    /// netCDF before 4.
     NetCdf3,
-    /// NIfTI-1 and NIfTI-2.
     Nifti,
     /// A text of numbers whose name does not say so, and what parts its columns, where it is not white
     /// space.
     Numbers(Option<char>),
-    /// A model in ONNX.
     Onnx,
-    /// A folder of Orbax, JAX's checkpoints.
     Orbax,
-    /// A table.
     Parquet,
-    /// Python objects.
     Pickle,
-    /// A picture.
     Png,
-    /// Files one after the other.
     Tar,
-    /// A text without numbers.
     Text {
         /// Whether its name says that it is one.
         named: bool,
     },
-    /// TIFF and BigTIFF.
     Tiff,
-    /// A file of torch.save, as it was in versions 0.1 of PyTorch.
     TorchTar,
-    /// A program of TorchScript, with its tensors.
     TorchScript,
-    /// HTML or XML, such as an error of a server.
     WebPage,
-    /// Compressed bytes.
     Xz,
-    /// A folder that is one array.
     ZarrArray,
-    /// A folder with several arrays.
     ZarrGroup,
-    /// An archive without arrays.
     Zip,
-    /// Compressed bytes.
     Zstd,
 }
 
-/// First bytes that tell a kind.
-const MAGICS: [(&[u8], Foreign); 24] = [
-    (b"\x1f\x8b\x08", Foreign::Gzip),
-    (b"\x28\xb5\x2f\xfd", Foreign::Zstd),
-    (b"\xfd7zXZ\0", Foreign::Xz),
-    (b"\x04\x22\x4d\x18", Foreign::Lz4),
-    (b"\x89HDF\r\n\x1a\n", Foreign::Hdf5),
-    (b"\x89PNG\r\n\x1a\n", Foreign::Png),
-    (b"\xff\xd8\xff", Foreign::Jpeg),
-    (b"II*\0", Foreign::Tiff),
-    (b"MM\0*", Foreign::Tiff),
-    (b"II+\0\x08\0\0\0", Foreign::Tiff),
-    (b"MM\0+\0\x08\0\0", Foreign::Tiff),
-    (b"PAR1", Foreign::Parquet),
-    (b"ARROW1\0\0", Foreign::Arrow),
-    (b"FEA1", Foreign::Arrow),
-    (b"CDF\x01", Foreign::NetCdf3),
-    (b"CDF\x02", Foreign::NetCdf3),
-    (b"CDF\x05", Foreign::NetCdf3),
-    (b"MATLAB 7.3 MAT-file", Foreign::Matlab73),
-    (b"MATLAB 5.0 MAT-file", Foreign::Matlab),
-    (b"version https://git-lfs.github.com/", Foreign::GitLfs),
-    // the length of NIfTI-2's header, and its magic
-    (b"\x1c\x02\0\0n+2\0\r\n\x1a\n", Foreign::Nifti),
-    (b"\0\0\x02\x1cn+2\0\r\n\x1a\n", Foreign::Nifti),
-    (b"\x80\x04\x95", Foreign::Pickle),
-    (b"\x80\x05\x95", Foreign::Pickle),
+/// The kinds, as messages name them, and the first bytes that tell those which these tell.
+const KINDS: &[(Foreign, &str, &[&[u8]])] = &[
+    (Foreign::Arrow, "an Arrow file", &[b"ARROW1\0\0", b"FEA1"]),
+    (Foreign::Bzip2, "a bzip2 file", &[]),
+    (Foreign::DcpFolder, "a folder of PyTorch's distributed checkpoints (*.distcp)", &[]),
+    (Foreign::Distcp, "a part of a distributed checkpoint of PyTorch", &[]),
+    (Foreign::GitLfs, "a pointer of git-LFS in place of the file", &[GIT_LFS]),
+    (Foreign::Gzip, "a gzip file", &[b"\x1f\x8b\x08"]),
+    (Foreign::Hdf5, "an HDF5 file", &[b"\x89HDF\r\n\x1a\n"]),
+    (Foreign::Jpeg, "a JPEG picture", &[b"\xff\xd8\xff"]),
+    (Foreign::JsonList, "a list in JSON", &[]),
+    (Foreign::JsonObject, JSON_OBJECT, &[]),
+    (Foreign::Lz4, "an lz4 file", &[b"\x04\x22\x4d\x18"]),
+    (Foreign::Matlab, "a MATLAB file", &[b"MATLAB 5.0 MAT-file"]),
+    (Foreign::Matlab73, "a MATLAB 7.3 file (HDF5)", &[b"MATLAB 7.3 MAT-file"]),
+    (Foreign::NetCdf3, "a netCDF 3 file", &[b"CDF\x01", b"CDF\x02", b"CDF\x05"]),
+    (Foreign::Nifti, "a NIfTI file", &[NIFTI2_LITTLE, NIFTI2_BIG]),
+    (Foreign::Onnx, "an ONNX model", &[]),
+    (Foreign::Orbax, "a folder of an Orbax checkpoint", &[]),
+    (Foreign::Parquet, "a Parquet file", &[b"PAR1"]),
+    (Foreign::Pickle, "a pickle", &[b"\x80\x04\x95", b"\x80\x05\x95"]),
+    (Foreign::Png, "a PNG picture", &[b"\x89PNG\r\n\x1a\n"]),
+    (Foreign::Tar, "a tar archive", &[]),
+    (Foreign::Tiff, "a TIFF picture", &[b"II*\0", b"MM\0*", BIG_TIFF_LITTLE, BIG_TIFF_BIG]),
+    (Foreign::TorchTar, "a PyTorch file of version 0.1 (a tar archive)", &[]),
+    (Foreign::TorchScript, "a TorchScript program", &[]),
+    (Foreign::WebPage, "a web page in place of the file", &[]),
+    (Foreign::Xz, "an xz file", &[b"\xfd7zXZ\0"]),
+    (Foreign::ZarrArray, "a Zarr array", &[]),
+    (Foreign::ZarrGroup, "a Zarr group", &[]),
+    (Foreign::Zip, "a zip archive without arrays", &[]),
+    (Foreign::Zstd, "a zstd file", &[b"\x28\xb5\x2f\xfd"]),
 ];
+
+const GIT_LFS: &[u8] = b"version https://git-lfs.github.com/";
+const BIG_TIFF_LITTLE: &[u8] = b"II+\0\x08\0\0\0";
+const BIG_TIFF_BIG: &[u8] = b"MM\0+\0\x08\0\0";
+// the length of NIfTI-2's header, and its magic
+const NIFTI2_LITTLE: &[u8] = b"\x1c\x02\0\0n+2\0\r\n\x1a\n";
+const NIFTI2_BIG: &[u8] = b"\0\0\x02\x1cn+2\0\r\n\x1a\n";
+const JSON_OBJECT: &str =
+    "a JSON object that is no index of a checkpoint (it has no \"weight_map\")";
 
 impl Foreign {
     /// What a file is, by its first [`LOOK_LEN`] bytes, or all if it has fewer, and the extension of
     /// its name in small letters (`""` without one).
     pub fn recognise(first: &[u8], extension: &str) -> Option<Foreign> {
-        let magic =
-            MAGICS.iter().find(|(magic, _)| first.starts_with(magic)).map(|(_, kind)| *kind);
+        let begins = |magics: &[&[u8]]| magics.iter().any(|magic| first.starts_with(magic));
+        let magic = KINDS.iter().find(|(.., magics)| begins(magics)).map(|(kind, ..)| *kind);
         // a column of a table may be named so
         let is_word = |kind| matches!(kind, Foreign::Arrow | Foreign::Parquet);
         let is_binary = || first.iter().any(|&byte| byte < b'\t');
@@ -142,10 +125,9 @@ impl Foreign {
 
     /// What a folder with this text in its `zarr.json` is.
     pub fn of_zarr(json: &str) -> Foreign {
-        let value = json.split_once("\"node_type\"").map_or("", |(_, rest)| rest);
-        let value = value.trim_start_matches(|c: char| c == ':' || c.is_whitespace());
-        let is_group = value.starts_with("\"group\"");
-        if is_group { Foreign::ZarrGroup } else { Foreign::ZarrArray }
+        let rest = json.split_once("\"node_type\"").map_or("", |(_, rest)| rest);
+        let value = rest.trim_start_matches(|c: char| c == ':' || c.is_whitespace());
+        if value.starts_with("\"group\"") { Foreign::ZarrGroup } else { Foreign::ZarrArray }
     }
 
     /// The feature of a build that reads it, and what it is called.
@@ -183,40 +165,12 @@ impl Foreign {
 impl fmt::Display for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Foreign::Arrow => "an Arrow file",
-            Foreign::Bzip2 => "a bzip2 file",
-            Foreign::DcpFolder => "a folder of PyTorch's distributed checkpoints (*.distcp)",
-            Foreign::Distcp => "a part of a distributed checkpoint of PyTorch",
-            Foreign::GitLfs => "a pointer of git-LFS in place of the file",
-            Foreign::Gzip => "a gzip file",
-            Foreign::Hdf5 => "an HDF5 file",
-            Foreign::Jpeg => "a JPEG picture",
-            Foreign::JsonList => "a list in JSON",
-            Foreign::JsonObject => {
-                "a JSON object that is no index of a checkpoint (it has no \"weight_map\")"
-            }
-            Foreign::Lz4 => "an lz4 file",
-            Foreign::Matlab => "a MATLAB file",
-            Foreign::Matlab73 => "a MATLAB 7.3 file (HDF5)",
-            Foreign::NetCdf3 => "a netCDF 3 file",
-            Foreign::Nifti => "a NIfTI file",
             Foreign::Numbers(_) => "a text of numbers",
-            Foreign::Onnx => "an ONNX model",
-            Foreign::Orbax => "a folder of an Orbax checkpoint",
-            Foreign::Parquet => "a Parquet file",
-            Foreign::Pickle => "a pickle",
-            Foreign::Png => "a PNG picture",
-            Foreign::Tar => "a tar archive",
             Foreign::Text { .. } => "a text",
-            Foreign::Tiff => "a TIFF picture",
-            Foreign::TorchTar => "a PyTorch file of version 0.1 (a tar archive)",
-            Foreign::TorchScript => "a TorchScript program",
-            Foreign::WebPage => "a web page in place of the file",
-            Foreign::Xz => "an xz file",
-            Foreign::ZarrArray => "a Zarr array",
-            Foreign::ZarrGroup => "a Zarr group",
-            Foreign::Zip => "a zip archive without arrays",
-            Foreign::Zstd => "a zstd file",
+            kind => {
+                let named = KINDS.iter().find(|(known, ..)| known == kind);
+                named.map_or("a file of another program", |(_, name, _)| name)
+            }
         })
     }
 }
@@ -261,7 +215,6 @@ fn is_matlab4(first: &[u8]) -> bool {
     })
 }
 
-/// The kind of a text.
 fn text(first: &[u8], extension: &str) -> Option<Foreign> {
     // a character may be cut at the end
     let (text, whole) = match std::str::from_utf8(first) {
@@ -431,6 +384,13 @@ mod tests {
             for extension in ["", "raw", "f32"] {
                 assert_eq!(recognised(first, extension), None, "{first:?} {extension}");
             }
+        }
+    }
+
+    #[test]
+    fn every_kind_has_a_name() {
+        for kind in KINDS {
+            assert_eq!(kind.0.to_string(), kind.1);
         }
     }
 

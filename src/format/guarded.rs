@@ -35,7 +35,6 @@ pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     outcome.map_err(|panicked| format!("its reader failed: {}", brief(message(&*panicked))))
 }
 
-/// The text of a panic.
 fn message(panicked: &(dyn Any + Send)) -> &str {
     let text = panicked.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panicked.downcast_ref::<&str>().copied())

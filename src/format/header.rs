@@ -39,10 +39,6 @@ pub const MAGIC_LEN: usize = 9;
 ///
 /// `file_len` (bytes) is checked against the header; for a pipe, where it is not known, the caller
 /// calls [`Contents::check_len`] at the end.
-///
-/// # Errors
-/// [`FormatError`]: an unknown format, a header that breaks the rules of its format, a file shorter
-/// (or, for `.safetensors`, longer) than its header says, a read error.
 pub fn read_contents(input: &mut dyn Read, file_len: Option<u64>) -> Result<Contents, FormatError> {
     let mut first = Vec::new();
     Read::take(&mut *input, 8).read_to_end(&mut first)?;

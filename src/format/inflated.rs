@@ -12,7 +12,6 @@ pub(super) enum Wrapper {
     Zlib,
 }
 
-/// What is wrong with a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InflateFault {
     Damaged,
@@ -22,9 +21,6 @@ pub(super) enum InflateFault {
 
 /// What a stream becomes: no more than `most` bytes, or its first ones, at least
 /// `needed`, where that is less.
-///
-/// # Errors
-/// [`InflateFault`].
 pub(super) fn inflate(
     wrapper: Wrapper,
     deflated: &[u8],

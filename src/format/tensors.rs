@@ -28,9 +28,7 @@ use crate::shape::Order;
 #[derive(Clone, Default)]
 pub struct Tensors {
     entries: Vec<u8>,
-    /// Where each tensor's entry begins.
     starts: Vec<usize>,
-    /// Types that are no scalars.
     types: Vec<DType>,
     chunks: Vec<Arc<dyn Chunks>>,
     /// What else is said of tensors, by the beginnings of their entries.
@@ -51,12 +49,10 @@ const NOTHING: DType = DType::Npy(NpyType::Void(0, None));
 const RECENT_TYPES: usize = 16;
 
 impl Tensors {
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }
@@ -159,9 +155,6 @@ impl Tensors {
     }
 
     /// Put another tensor in the place of one.
-    ///
-    /// # Panics
-    /// If there are not that many.
     pub(crate) fn replace(&mut self, number: usize, tensor: &TensorInfo) {
         let end = self.entries.len();
         self.push(tensor);
@@ -169,10 +162,6 @@ impl Tensors {
         self.starts[number] = end;
     }
 
-    /// Tensor `number`.
-    ///
-    /// # Panics
-    /// If there are not that many.
     pub fn at(&self, number: usize) -> TensorInfo {
         let start = self.starts[number];
         let annotated = self.annotated.get(&start).cloned();
@@ -184,17 +173,14 @@ impl Tensors {
         (number < self.len()).then(|| self.at(number))
     }
 
-    /// The entry that begins there.
     fn entry(&self, start: usize) -> Entry<'_> {
         Entry { rest: &self.entries[start..], all: self }
     }
 
-    /// The last one.
     pub fn last(&self) -> Option<TensorInfo> {
         self.get(self.len().checked_sub(1)?)
     }
 
-    /// All of them.
     pub fn iter(
         &self,
     ) -> impl ExactSizeIterator<Item = TensorInfo> + DoubleEndedIterator + Clone + '_ {
@@ -202,14 +188,10 @@ impl Tensors {
     }
 
     /// The name of tensor `number`, if it has one.
-    ///
-    /// # Panics
-    /// If there are not that many.
     pub fn name(&self, number: usize) -> Option<&str> {
         self.entry(self.starts[number]).name()
     }
 
-    /// The names of all of them.
     pub fn names(&self) -> impl ExactSizeIterator<Item = Option<&str>> + Clone {
         (0..self.len()).map(|number| self.name(number))
     }
@@ -423,8 +405,7 @@ pub struct Contents {
 impl Contents {
     /// Tensors of a file that has no header of its own.
     pub(crate) fn of(format: Format, tensors: Tensors) -> Contents {
-        let (tensors, metadata) = (Arc::new(tensors), BTreeMap::new());
-        Contents { format, tensors, metadata, header_len: 0 }
+        Contents { format, tensors: Arc::new(tensors), metadata: BTreeMap::new(), header_len: 0 }
     }
 
     /// The length of the file in bytes by its header.
@@ -438,9 +419,6 @@ impl Contents {
     }
 
     /// Compare the length of the file (bytes) with [`Contents::expected_len`].
-    ///
-    /// # Errors
-    /// [`FormatError::CutShort`], or [`FormatError::TrailingBytes`] if those are not allowed.
     pub fn check_len(&self, len: u64) -> Result<(), FormatError> {
         let expected = self.expected_len();
         if len < expected {

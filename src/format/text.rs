@@ -9,18 +9,14 @@ use crate::shape::MAX_NDIM;
 /// A text format for elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextFormat {
-    /// Columns separated by commas.
     Csv,
-    /// Columns separated by tabs.
     Tsv,
     /// Columns separated by spaces, as np.loadtxt reads them.
     Txt,
-    /// Nested lists.
     Json,
 }
 
 impl TextFormat {
-    /// All of them.
     pub const ALL: [TextFormat; 4] =
         [TextFormat::Csv, TextFormat::Tsv, TextFormat::Txt, TextFormat::Json];
 

@@ -68,7 +68,6 @@ fn open_members(
 
 /// An archive, and as many of its deflated members as have been placed behind it.
 pub(super) struct Archive {
-    /// The archive itself.
     pub(super) bytes: Arc<dyn Source>,
     joined: ConcatSource,
     deflated: Vec<DeflatedMember>,
@@ -121,7 +120,6 @@ impl Archive {
         Ok(MemberStart { part: self.deflated.len(), start })
     }
 
-    /// The input, with these tensors.
     pub(super) fn into_input(self, location: &Location, contents: Contents) -> Input {
         let Archive { bytes, joined, deflated } = self;
         let bytes = if deflated.is_empty() { bytes } else { Arc::new(joined) };
@@ -258,10 +256,8 @@ impl Input {
 /// all have.
 pub(crate) struct Summed<'p> {
     pieces: &'p dyn Pieces,
-    /// Bytes of the range.
     bytes: u64,
     crc: PiecesCrc,
-    /// How many bytes have passed.
     passed: AtomicU64,
 }
 

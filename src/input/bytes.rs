@@ -87,18 +87,12 @@ impl<R: Read> Read for Watched<'_, R> {
 impl Input {
     /// Make sure that its bytes can be read in any order: what is left of a pipe is copied to a
     /// temporary file.
-    ///
-    /// # Errors
-    /// A pipe that fails or ends before its tensors do, a temporary file that cannot be written.
     pub fn spool(&mut self) -> Result<Arc<dyn Source>, Error> {
         self.spool_watched(&Progress::default())
     }
 
     /// The bytes of one of its tensors, at their positions, for who reads them more than once: those
     /// of a remote file are copied to a temporary file too.
-    ///
-    /// # Errors
-    /// As [`spool`](Input::spool).
     pub fn nearby(
         &mut self,
         tensor: &TensorInfo,
@@ -135,9 +129,6 @@ impl Input {
 
     /// Keep a tensor as [`spool`](Input::spool) does, where another thread watches how far it is:
     /// [`Progress::keeping`].
-    ///
-    /// # Errors
-    /// As [`spool`](Input::spool).
     pub fn spool_watched(&mut self, progress: &Progress) -> Result<Arc<dyn Source>, Error> {
         let stream = match &mut self.bytes {
             Bytes::Random(source) => return Ok(Arc::clone(source)),

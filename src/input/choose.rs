@@ -15,17 +15,11 @@ const MOST_NOTES: usize = 10;
 
 impl Input {
     /// The one tensor that the patterns (names or globs) mean; without any, the only one.
-    ///
-    /// # Errors
-    /// [`SelectFault`]: no such tensor, several of them, a pattern that is no glob.
     pub fn tensor(&self, patterns: &[String]) -> Result<TensorInfo, Error> {
         Ok(self.contents.tensors.at(self.find_one(patterns)?))
     }
 
     /// The one tensor that the patterns mean; its fields in place of its items, if any are named.
-    ///
-    /// # Errors
-    /// As [`tensor`](Input::tensor); [`FieldFault`](crate::input::FieldFault).
     pub fn tensor_fields(
         &mut self,
         patterns: &[String],
@@ -36,7 +30,6 @@ impl Input {
         Ok(self.contents.tensors.at(number))
     }
 
-    /// The number of that tensor.
     pub(crate) fn find_one(&self, patterns: &[String]) -> Result<usize, Error> {
         match self.find(patterns)?.as_slice() {
             &[only] => Ok(only),
@@ -44,7 +37,8 @@ impl Input {
                 let tensors = &self.contents.tensors;
                 let name = |number: &usize| tensors.name(*number).unwrap_or_default().to_owned();
                 let names = several.iter().map(name).collect();
-                let (chooses, excludes) = (!patterns.is_empty(), !self.exclude.is_empty());
+                let excludes = !self.exclude.is_empty();
+                let chooses = !patterns.is_empty();
                 Err(self.failed(SelectFault::Several { names, chooses, excludes }))
             }
         }
@@ -52,10 +46,6 @@ impl Input {
 
     /// The numbers of the tensors that the patterns mean, ascending; without any, the only one's. What
     /// cannot be read is left out of several with a note.
-    ///
-    /// # Errors
-    /// [`SelectFault`], and [`BadMember`](crate::input::BadMember) for what cannot be read where that is
-    /// named itself, or is all that is meant.
     pub fn find(&self, patterns: &[String]) -> Result<Vec<usize>, Error> {
         let mut found = self.find_named(patterns)?;
         self.leave_out_unreadable(&mut found, patterns)?;
@@ -63,9 +53,6 @@ impl Input {
     }
 
     /// Leave out of the tensors that these patterns mean, ascending numbers, what cannot be read.
-    ///
-    /// # Errors
-    /// As [`find`](Input::find).
     pub(crate) fn leave_out_unreadable(
         &self,
         found: &mut Vec<usize>,
@@ -73,11 +60,9 @@ impl Input {
     ) -> Result<(), Error> {
         let count = self.contents.tensors.len();
         let hidden = found.split_off(found.partition_point(|&number| number < count));
+        let unreadable = &self.container.unreadable;
         let is_named = |number: &&usize| {
-            self.container
-                .unreadable
-                .get(**number - count)
-                .is_some_and(|it| patterns.contains(&it.name))
+            unreadable.get(**number - count).is_some_and(|it| patterns.contains(&it.name))
         };
         let only = hidden.first().filter(|_| found.is_empty());
         match hidden.iter().find(is_named).or(only) {
@@ -87,9 +72,6 @@ impl Input {
     }
 
     /// Say of what cannot be read that it is left out: of the first few with the reason.
-    ///
-    /// # Errors
-    /// [`MissingTensor`] for what is missing.
     pub(crate) fn note_unreadable(
         &self,
         numbers: impl IntoIterator<Item = usize>,
@@ -115,17 +97,15 @@ impl Input {
 
     /// The numbers of the tensors with these names, where what cannot be read counts too: its numbers
     /// follow those of the tensors. Without names, those of all but what is left out, or the only one's.
-    ///
-    /// # Errors
-    /// [`SelectFault`].
     pub fn find_named(&self, patterns: &[String]) -> Result<Vec<usize>, Error> {
         if self.exclude.is_empty() {
             return self.find_all_named(patterns);
         }
         let excluded = self.excluded()?;
-        let mut found = match patterns.is_empty() && !self.keeps_rest {
-            true => (0..self.named_count()).collect(),
-            false => self.find_all_named(patterns)?,
+        let mut found = if patterns.is_empty() && !self.keeps_rest {
+            (0..self.named_count()).collect()
+        } else {
+            self.find_all_named(patterns)?
         };
         found.retain(|number| excluded.binary_search(number).is_err());
         if found.is_empty() {
@@ -135,9 +115,6 @@ impl Input {
     }
 
     /// The numbers of the tensors that are left out, ascending.
-    ///
-    /// # Errors
-    /// [`SelectFault::Excluded`].
     pub(crate) fn excluded(&self) -> Result<Vec<usize>, Error> {
         let is_here = |pattern: &&String| !self.may_lack_excluded || !self.lacks(pattern);
         let patterns: Vec<String> = self.exclude.iter().filter(is_here).cloned().collect();
@@ -155,16 +132,10 @@ impl Input {
 
     /// Whether a name or glob means nothing here.
     pub(crate) fn lacks(&self, pattern: &str) -> bool {
+        use SelectFault::{Nameless, NoTensors, NotFound};
         let found = self.find_all_named(&[pattern.to_owned()]);
         let fault = found.as_ref().err().and_then(|error| error.cause.downcast_ref());
-        matches!(
-            fault,
-            Some(
-                SelectFault::NotFound { .. }
-                    | SelectFault::NoTensors
-                    | SelectFault::Nameless { .. }
-            )
-        )
+        matches!(fault, Some(NotFound { .. } | NoTensors | Nameless { .. }))
     }
 
     /// Whether it holds one tensor, without a name.
@@ -243,10 +214,6 @@ impl Input {
 
 /// The positions of the names that the patterns mean, ascending. Those of several files may hold a name
 /// more than once.
-///
-/// # Errors
-/// [`SelectFault::NotFound`] for a pattern that matches nothing, [`SelectFault::Glob`] for a text
-/// that is no name and no glob.
 pub(crate) fn positions<'n>(
     names: impl Iterator<Item = &'n str> + Clone,
     patterns: &[String],

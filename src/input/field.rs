@@ -21,9 +21,6 @@ impl Input {
     /// structure without padding, as NumPy's `repack_fields(a[['x', 'y']])`; with a comma behind it,
     /// `x,`, one name makes such a structure too. A field whose own name holds a dot or a comma comes
     /// first.
-    ///
-    /// # Errors
-    /// [`FieldFault`]: no structured dtype, no such field, one that is named twice.
     pub fn take_fields(&mut self, names: Option<&str>, numbers: &[usize]) -> Result<(), Error> {
         let Some(names) = names else { return Ok(()) };
         for &number in numbers {

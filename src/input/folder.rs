@@ -61,9 +61,6 @@ pub struct SmallFiles {
 
 impl SmallFile {
     /// Read it, so many bytes at a time, until `take` fails.
-    ///
-    /// # Errors
-    /// A file that cannot be read, or is not as long as it was.
     pub(crate) fn pieces<E>(
         &self,
         most: usize,
@@ -155,9 +152,6 @@ pub(super) enum CheckpointFiles {
 }
 
 /// What a folder holds: `model.safetensors`, an index, or shards.
-///
-/// # Errors
-/// [`ShardsFault`]: nothing of these in the folder, or several indexes; checkpoints of other programs.
 pub(super) fn checkpoint_in(folder: &Path, index: UseOfIndex) -> Result<CheckpointFiles, Error> {
     let names = names_in(folder).map_err(|error| Error::file(folder, error))?;
     if names.iter().any(|name| name == ONE) {
@@ -176,9 +170,6 @@ pub(super) fn checkpoint_in(folder: &Path, index: UseOfIndex) -> Result<Checkpoi
 }
 
 /// The shards in a folder, in natural order.
-///
-/// # Errors
-/// As [`checkpoint_in`].
 pub(super) fn shards_in(folder: &Path) -> Result<Vec<String>, Error> {
     shards_among(folder, names_in(folder).map_err(|error| Error::file(folder, error))?)
 }
@@ -233,9 +224,6 @@ pub(crate) fn single_file(path: &Path) -> Option<PathBuf> {
 }
 
 /// What lies in a folder of a store.
-///
-/// # Errors
-/// [`RemoteError`](crate::source::remote::RemoteError).
 pub fn remote_folder(address: &Address) -> Result<Vec<FolderEntry>, Error> {
     remote::list(address).map_err(|error| Error::file(FileName::Remote(address.clone()), error))
 }
@@ -243,9 +231,6 @@ pub fn remote_folder(address: &Address) -> Result<Vec<FolderEntry>, Error> {
 /// The small files beside an input: all regular files of its folder but those that hold tensors, or their
 /// index. None of an input that lies in no folder. A link stands for a file only in a snapshot of a cache
 /// that keeps all its files in `blobs`; any other may lead anywhere.
-///
-/// # Errors
-/// A folder that cannot be read.
 pub fn small_files(location: &Location) -> Result<SmallFiles, Error> {
     let mut found = SmallFiles::default();
     let Some(path) = location.path() else { return Ok(found) };
@@ -327,9 +312,6 @@ fn holds_tensors(name: &str) -> bool {
 }
 
 /// The index that is in a folder, and its shards: none where there is no index, or no valid one.
-///
-/// # Errors
-/// A folder or an index that cannot be read: its shards would stay beside new ones.
 pub(crate) fn old_shards(folder: &Path) -> io::Result<Vec<String>> {
     if !found(folder)?.is_some_and(|folder| folder.is_dir()) {
         return Ok(Vec::new());

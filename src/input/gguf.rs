@@ -50,24 +50,13 @@ fn open_split(
     options: &OpenOptions,
 ) -> Result<Input, Error> {
     let SplitPlace { number: own, count, tensors: said } = place;
-    let end = |number: u64| format!("-{:05}-of-{count:05}.gguf", number.saturating_add(1));
-    let Some(own_name) = location.file_name().map(|name| name.to_string_lossy()) else {
-        return Err(GgufSplitFault::NoFolder { own, count }.into());
-    };
-    let Some(stem) = own_name.strip_suffix(&end(own)).filter(|_| own < count) else {
-        return Err(GgufSplitFault::Name { own, count, end: end(own) }.into());
-    };
-    // names may say anything: of what is not there no more is said than a folder may hold
-    let most = u64::from(u16::MAX);
-    if count > most {
-        return Err(GgufSplitFault::Many { count, most }.into());
-    }
+    let stem = stem_of_names(location, own, count)?;
     let mut opened = Some(own_part);
     let mut joined = ConcatSource::default();
     let mut tensors = Tensors::default();
     let mut container = Container::default();
     for number in 0..count {
-        let name = format!("{stem}{}", end(number));
+        let name = format!("{stem}{}", end_of_name(number, count));
         let part = match opened.take_if(|_| number == own) {
             Some(opened) => Ok(opened),
             None => open_part(location, &name, SplitPlace { number, ..place }, options.io),
@@ -103,6 +92,27 @@ fn open_split(
     Ok(Input { container, ..Input::of_source(location, Arc::new(joined), contents) })
 }
 
+/// How the names of all files of a model begin, of which one is the file `own` of `count`.
+fn stem_of_names(location: &Location, own: u64, count: u64) -> Result<String, GgufSplitFault> {
+    let Some(name) = location.file_name().map(|name| name.to_string_lossy()) else {
+        return Err(GgufSplitFault::NoFolder { own, count });
+    };
+    let end = end_of_name(own, count);
+    let Some(stem) = name.strip_suffix(&end).filter(|_| own < count) else {
+        return Err(GgufSplitFault::Name { own, count, end });
+    };
+    // names may say anything: of what is not there no more is said than a folder may hold
+    let most = u64::from(u16::MAX);
+    if count > most {
+        return Err(GgufSplitFault::Many { count, most });
+    }
+    Ok(stem.to_owned())
+}
+
+fn end_of_name(number: u64, count: u64) -> String {
+    format!("-{:05}-of-{count:05}.gguf", number.saturating_add(1))
+}
+
 /// Open another file of a model, which must say that it is in this place.
 fn open_part(
     location: &Location,
@@ -134,60 +144,26 @@ fn open_part(
 /// Why the files of a split model cannot be opened. Numbers of files count from 0, and are shown from 1.
 #[derive(Debug, thiserror::Error)]
 pub enum GgufSplitFault {
-    /// A file that comes through a pipe, with no others beside it.
     #[error(
         "is file {} of {count} of a split model, which has to be opened by its name",
         .own.saturating_add(1)
     )]
-    NoFolder {
-        /// Which file it is.
-        own: u64,
-        /// How many there are.
-        count: u64,
-    },
-    /// A file whose name does not tell those of the others.
+    NoFolder { own: u64, count: u64 },
     #[error(
         "is file {} of {count} of a split model, so its name has to end in {end}",
         .own.saturating_add(1)
     )]
-    Name {
-        /// Which file it is.
-        own: u64,
-        /// How many there are.
-        count: u64,
-        /// How its name would end.
-        end: String,
-    },
-    /// More files than can be.
+    Name { own: u64, count: u64, end: String },
     #[error("is of a split model of {count} files, and at most {most} are read")]
-    Many {
-        /// How many there are.
-        count: u64,
-        /// How many there may be.
-        most: u64,
-    },
-    /// Another file is in the place of one.
+    Many { count: u64, most: u64 },
     #[error("has to be file {} of {count} of a split model, and does not say so", .number + 1)]
-    Place {
-        /// Which file it should be.
-        number: u64,
-        /// How many there are.
-        count: u64,
-    },
-    /// A file of another format.
+    Place { number: u64, count: u64 },
     #[error("a file of a split model has to be a .gguf")]
     NotGguf,
-    /// A file that can be read only once.
     #[error("a file of a split model cannot be a pipe")]
     Pipe,
-    /// Not as many tensors as the first file says.
     #[error("the files of the model should hold {said} tensors together, and hold {found}")]
-    Tensors {
-        /// How many there should be.
-        said: u64,
-        /// How many there are.
-        found: usize,
-    },
+    Tensors { said: u64, found: usize },
 }
 
 impl Fault for GgufSplitFault {}

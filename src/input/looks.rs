@@ -85,7 +85,6 @@ pub enum InGzip {
     Tensors,
     /// A file of a kind that is known, and not read.
     Foreign(Foreign),
-    /// Something else.
     Unknown,
     /// Nothing that can be inflated.
     Damaged,

@@ -31,7 +31,6 @@ pub(crate) struct InputFormat {
     pub(crate) format: Format,
     /// Whether a file of it may begin with these [`MAGIC_LEN`] bytes, or all that it has.
     pub(crate) begins: fn(&[u8]) -> bool,
-    /// Read its header.
     pub(crate) open: fn(RecognisedFile<'_>) -> Result<Input, Error>,
 }
 
@@ -62,19 +61,12 @@ fn open_headed(file: RecognisedFile<'_>) -> Result<Input, Error> {
 /// Open an input, find out what it is, and read its header. A folder with the index of a sharded
 /// checkpoint in it is that checkpoint; one with the metadata of Zarr in it is its arrays. A text is one
 /// by its name, or because [`OpenOptions::raw`] says so; all of it is read.
-///
-/// # Errors
-/// The [`Cause`](crate::error::Cause) tells: no such file, no known format, a header that breaks its
-/// format's rules, bytes that cannot be what [`OpenOptions::raw`] says.
 pub fn open(location: &Location, options: &OpenOptions) -> Result<Input, Error> {
     open_watched(location, options, &Progress::default())
 }
 
 /// Open an input where another thread watches how far a pipe is read that must be kept:
 /// [`Progress::keeping`].
-///
-/// # Errors
-/// As [`open`].
 pub fn open_watched(
     location: &Location,
     options: &OpenOptions,

@@ -85,7 +85,6 @@ impl Unreadable {
 #[derive(Debug, thiserror::Error)]
 #[error("{}{error}", of_member(name))]
 pub struct BadMember {
-    /// The member.
     pub name: String,
     /// What is wrong with it.
     pub error: Arc<FormatError>,
@@ -114,9 +113,7 @@ pub struct PartFile {
 
 /// A sharded checkpoint: its index, and the `__metadata__` of each of its files.
 pub struct Checkpoint {
-    /// The name of the index file.
     pub name: String,
-    /// The index.
     pub index: shards::ShardIndex,
     /// The metadata of each file; empty for files that were not opened.
     pub metadata: Vec<BTreeMap<String, String>>,
@@ -134,7 +131,6 @@ pub struct Absent {
     pub(crate) number: usize,
     /// The name, in the folder of the input.
     pub file: String,
-    /// Why it cannot be opened.
     pub reason: String,
 }
 
@@ -142,7 +138,6 @@ pub struct Absent {
 pub struct Missing<'a> {
     /// The tensor; of a file of which no tensors are known, none.
     pub tensor: Option<&'a str>,
-    /// The file.
     pub file: &'a str,
     /// Why the file cannot be opened; it can be, and does not hold the tensor, without one.
     pub reason: Option<&'a str>,
@@ -168,7 +163,6 @@ fn of_missing(tensor: Option<&str>) -> String {
 }
 
 impl Absent {
-    /// The file as what is missing.
     fn missing(&self) -> Missing<'_> {
         Missing { tensor: None, file: &self.file, reason: Some(&self.reason) }
     }
@@ -182,7 +176,6 @@ impl<'a> Missing<'a> {
 }
 
 impl Input {
-    /// A single file with these contents.
     pub(crate) fn of_file(
         location: &Location,
         bytes: impl Into<Bytes>,
@@ -212,12 +205,10 @@ impl Input {
         self.exclude.clone_from(&options.exclude);
     }
 
-    /// Where it comes from.
     pub fn location(&self) -> &Location {
         &self.location
     }
 
-    /// What its header says.
     pub fn contents(&self) -> &Contents {
         &self.contents
     }
@@ -252,9 +243,6 @@ impl Input {
     }
 
     /// Show each key of the metadata of a `.gguf` with its value, which is read now.
-    ///
-    /// # Errors
-    /// [`MetadataError`].
     pub fn visit_gguf(
         &self,
         show: &mut dyn FnMut(&str, MetadataValue<'_, '_>) -> Result<(), MetadataError>,

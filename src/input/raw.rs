@@ -172,10 +172,7 @@ impl RawLayout {
                 let ReadAsFault { given, theirs } = fault;
                 RawFault::OtherSize { given, theirs }
             }),
-            theirs => {
-                let (given, theirs) = (given.clone(), theirs.clone());
-                Err(RawFault::OtherDType { given, theirs })
-            }
+            theirs => Err(RawFault::OtherDType { given: given.clone(), theirs: theirs.clone() }),
         }
     }
 }
@@ -244,71 +241,31 @@ fn missing(known: &[u64], dtype: &DType, bytes: u64, offset: u64) -> Result<u64,
 /// Why bytes cannot be what was said of them.
 #[derive(Debug, thiserror::Error)]
 pub enum RawFault {
-    /// A shape or an order was given for a file that tells its own.
     #[error("{given} is for {}, and the input is of format {format}", given.purpose())]
-    NotRaw {
-        /// What was given.
-        given: Given,
-        /// The format of the file.
-        format: Format,
-    },
-    /// A dtype was given for a file that is known to be something else.
+    NotRaw { given: Given, format: Format },
     #[error("a dtype is for raw bytes, and the input is {0}")]
     Foreign(Foreign),
-    /// Something was given of which no input leaves it open.
     #[error("{given} is for {0}, and no input is {0}", given.purpose())]
-    NoneRaw {
-        /// What was given.
-        given: Given,
-    },
-    /// The size of the data does not fit into 63 bits.
+    NoneRaw { given: Given },
     #[error("shape: shape {} has 2^63 bytes or more", AsTuple(.0))]
     TooLarge(Vec<u64>),
-    /// The file is shorter than what was said; lengths in bytes.
     #[error("{asked} bytes are asked for by shape and offset, {found} are there")]
-    Short {
-        /// The length that the file should have.
-        asked: u64,
-        /// The length that it has.
-        found: u64,
-    },
-    /// The length of the open axis is not a whole number.
+    Short { asked: u64, found: u64 },
     #[error(
         "the {bytes} bytes{} are no whole number of {}",
         if *offset > 0 { format!(" from byte {offset} on") } else { String::new() },
         if known.is_empty() { format!("{dtype} elements") }
         else { format!("slabs of shape {} and dtype {dtype}", AsTuple(known)) }
     )]
-    NotWhole {
-        /// How many bytes there are.
-        bytes: u64,
-        /// Where they begin in the file.
-        offset: u64,
-        /// The lengths of the other axes.
-        known: Vec<u64>,
-        /// The type of the elements.
-        dtype: DType,
-    },
-    /// The file names another dtype.
+    NotWhole { bytes: u64, offset: u64, known: Vec<u64>, dtype: DType },
     #[error("dtype {given}: the file says {theirs}")]
-    OtherDType {
-        /// The dtype that was given.
-        given: DType,
-        /// The dtype of the file.
-        theirs: DType,
-    },
-    /// The elements of the file have another size.
+    OtherDType { given: DType, theirs: DType },
     #[error(
         "dtype {given}: its elements have {} bits, those of the file's {theirs} {}",
         given.item_bits(),
         theirs.item_bits()
     )]
-    OtherSize {
-        /// The dtype that was given.
-        given: DType,
-        /// The dtype of the file.
-        theirs: DType,
-    },
+    OtherSize { given: DType, theirs: DType },
 }
 
 impl Fault for RawFault {}

@@ -98,7 +98,6 @@ pub(super) fn open_folder(
     }
 }
 
-/// What is asked for.
 struct Wanted {
     /// The numbers of tensors of the index that patterns mean; none where all are needed.
     numbers: Vec<usize>,
@@ -153,7 +152,6 @@ struct OpenShards {
     format: Format,
     /// Whether each tensor of the index was found.
     found: Vec<bool>,
-    /// The shards that cannot be opened.
     faults: BTreeMap<usize, Error>,
     left_out: SomeNames,
     elsewhere: SomeNames,
@@ -180,21 +178,13 @@ impl SomeNames {
 /// A tensor that the index places in another shard than it was found in.
 struct Elsewhere {
     tensor: usize,
-    /// Its number in the index.
     listed: usize,
 }
 
 impl OpenShards {
-    /// Open these files of an index; in a folder, or beside the index.
-    fn open(
-        location: &Location,
-        folder: Option<&Path>,
-        index: &ShardIndex,
-        files: &BTreeSet<usize>,
-        options: &OpenOptions,
-    ) -> Result<OpenShards, Error> {
+    fn new(index: &ShardIndex, files: &BTreeSet<usize>) -> OpenShards {
         let part = |name: &String| PartFile { name: name.clone(), start: 0 };
-        let mut opened = OpenShards {
+        OpenShards {
             files: files.clone(),
             joined: ConcatSource::default(),
             tensors: Tensors::default(),
@@ -208,7 +198,18 @@ impl OpenShards {
             left_out: SomeNames::default(),
             elsewhere: SomeNames::default(),
             disagreement: None,
-        };
+        }
+    }
+
+    /// Open these files of an index; in a folder, or beside the index.
+    fn open(
+        location: &Location,
+        folder: Option<&Path>,
+        index: &ShardIndex,
+        files: &BTreeSet<usize>,
+        options: &OpenOptions,
+    ) -> Result<OpenShards, Error> {
+        let mut opened = OpenShards::new(index, files);
         let mut elsewhere = Vec::new();
         let mut left_out = Vec::new();
         let names = files.iter().map(|&number| &index.files[number]);
@@ -252,7 +253,6 @@ impl OpenShards {
         self.parts[self.tensors.at(tensor).part()].name.clone()
     }
 
-    /// Add what a shard holds.
     fn push(&mut self, number: usize, shard: Input, index: &ShardIndex) -> Result<(), Error> {
         let Input { contents, bytes, container, .. } = shard;
         let Bytes::Random(source) = bytes else { return Err(ShardsFault::NoShard.into()) };
@@ -355,7 +355,6 @@ impl OpenShards {
         }
     }
 
-    /// The input of these shards.
     fn into_input(
         self,
         location: &Location,
@@ -424,7 +423,6 @@ fn open_shard(
     open().map_err(|error: Error| error.in_file(location))
 }
 
-/// A shard, and where it is.
 type OpenSource = (Location, Box<dyn Source>);
 
 /// Open so many shards that have these names, in a folder or beside an index: each when it is asked for, or
@@ -511,22 +509,17 @@ fn locate(index: &Path, file: &str, folders: &[PathBuf]) -> Result<PathBuf, Erro
 /// Why the files of a sharded checkpoint cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ShardsFault {
-    /// A folder is no checkpoint.
     #[error(
         "is a directory that holds no checkpoint: no model.safetensors, no index \
          (*.safetensors.index.json, pytorch_model.bin.index.json), no shards"
     )]
     NoIndex,
-    /// A folder holds several indexes, and none of the usual name.
     #[error("the folder holds several indexes: {}", .0.join(", "))]
     SeveralIndexes(Vec<String>),
-    /// The index comes through a pipe, which lies in no folder.
     #[error("the index of a sharded checkpoint has to be opened by its name")]
     NoFolder,
-    /// A shard is in another format.
     #[error("a shard has to be a .safetensors file, or one of torch.save")]
     NoShard,
-    /// A shard is a link to somewhere else.
     #[error("the shard lies outside of the folder of its index")]
     Outside,
 }

@@ -8,7 +8,6 @@ use crate::shape::AsTuple;
 /// The bytes of a chunk at most, where its shape is not said.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// How tensors are cut into chunks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunking {
     /// The shape of a chunk, in elements.
@@ -30,48 +29,22 @@ pub(super) struct ChunkShapes {
 /// Chunks or shards that a tensor cannot be cut into.
 #[derive(Debug, thiserror::Error)]
 pub enum ChunkingFault {
-    /// They have another number of axes.
     #[error(
         "{what} of shape {} cannot cut a tensor of shape {}: their axes differ in number",
         AsTuple(asked),
         AsTuple(shape)
     )]
-    Axes {
-        /// Chunks or shards.
-        what: &'static str,
-        /// The shape of a chunk or a shard.
-        asked: Vec<u64>,
-        /// The shape of the tensor.
-        shape: Vec<u64>,
-    },
-    /// Shards that are no whole number of chunks.
+    Axes { what: &'static str, asked: Vec<u64>, shape: Vec<u64> },
     #[error(
         "shards of shape {} are no whole number of chunks of shape {}",
         AsTuple(shard),
         AsTuple(chunk)
     )]
-    Shards {
-        /// The shape of a shard.
-        shard: Vec<u64>,
-        /// The shape of a chunk.
-        chunk: Vec<u64>,
-    },
-    /// More files than anybody wants.
+    Shards { shard: Vec<u64>, chunk: Vec<u64> },
     #[error("{} of shape {} would be more than {MAX_FILES} files", .what, AsTuple(asked))]
-    TooMany {
-        /// Chunks or shards.
-        what: &'static str,
-        /// The shape of a chunk or a shard.
-        asked: Vec<u64>,
-    },
-    /// A chunk that is longer than any memory.
+    TooMany { what: &'static str, asked: Vec<u64> },
     #[error("{what} of shape {} have 2^31 bytes or more", AsTuple(asked))]
-    TooLarge {
-        /// Chunks or shards.
-        what: &'static str,
-        /// The shape of a chunk or a shard.
-        asked: Vec<u64>,
-    },
+    TooLarge { what: &'static str, asked: Vec<u64> },
 }
 
 impl Fault for ChunkingFault {}
@@ -80,23 +53,18 @@ impl Fault for ChunkingFault {}
 const MAX_FILES: u64 = 1 << 24;
 
 impl Chunking {
-    /// Whether something is said.
     pub fn is_any(&self) -> bool {
         *self != Chunking::default()
     }
 
     #[cfg(feature = "zarr")]
     /// The chunks of a tensor of that shape, whose elements have `item` bytes.
-    ///
-    /// # Errors
-    /// [`ChunkingFault`].
     pub(super) fn shapes(&self, shape: &[u64], item: u64) -> Result<ChunkShapes, ChunkingFault> {
-        let check = |what, asked: &Vec<u64>| match asked.len() == shape.len() {
-            true => Ok(()),
-            false => {
-                let (asked, shape) = (asked.clone(), shape.to_vec());
-                Err(ChunkingFault::Axes { what, asked, shape })
+        let check = |what, asked: &Vec<u64>| {
+            if asked.len() == shape.len() {
+                return Ok(());
             }
+            Err(ChunkingFault::Axes { what, asked: asked.clone(), shape: shape.to_vec() })
         };
         self.chunks.iter().try_for_each(|it| check("chunks", it))?;
         self.shards.iter().try_for_each(|it| check("shards", it))?;

@@ -116,7 +116,7 @@ pub enum LayoutFault {
         format: &'static str,
         /// How many it has at most.
         most: usize,
-        /// How many there are.
+        /// How many the result has.
         ndim: usize,
     },
     /// Rows without elements, beyond what makes sense as text.
@@ -138,7 +138,7 @@ pub enum LayoutFault {
     Count {
         /// The format of the output.
         format: &'static str,
-        /// How many there are.
+        /// How many tensors there are.
         count: usize,
     },
 }

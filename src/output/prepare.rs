@@ -82,17 +82,11 @@ impl Prepared {
     }
 
     /// Make all the checks that writing would fail at, and write nothing.
-    ///
-    /// # Errors
-    /// [`SinkError`]: an output that exists, a folder that does not.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.check_among(&mut Targets::default())
     }
 
     /// As [`check`](Prepared::check), for one of several outputs.
-    ///
-    /// # Errors
-    /// [`SinkError::SameFile`] for one that an earlier output is, too.
     pub(crate) fn check_among(&self, targets: &mut Targets) -> Result<(), Error> {
         let Output { destination, .. } = &self.output;
         let checked = self.frame.check(destination, self.output.options.sink(), targets);
@@ -109,9 +103,6 @@ impl Prepared {
 
 impl Output {
     /// Find out the format.
-    ///
-    /// # Errors
-    /// [`LayoutFault`]: a name that tells no format, an option that does not apply to it.
     pub fn new(destination: Destination, options: WriteOptions) -> Result<Output, Error> {
         if let Destination::Path(path) = &destination
             && let Location::Remote(address) = Location::of(path)
@@ -156,9 +147,6 @@ impl Output {
     }
 
     /// Put copies of `files` beside those of the tensors, which must be a folder.
-    ///
-    /// # Errors
-    /// [`LayoutFault::NoEffect`].
     pub fn with_files(self, files: Vec<SmallFile>) -> Result<Output, Error> {
         if !is_of_folders(self.format) {
             let format = self.format.name;
@@ -178,10 +166,6 @@ impl Output {
     }
 
     /// Give its place in the output to what becomes of a single tensor of an input.
-    ///
-    /// # Errors
-    /// [`LayoutFault`]: a dtype or a shape that the format lacks, an output that is too large, a
-    /// folder for anything but a sharded checkpoint; names that the format refuses.
     pub fn prepare(
         &self,
         input: &Input,
@@ -197,9 +181,6 @@ impl Output {
 
     /// Prepare an output whose tensors come one by one; those of `input` that do not change are not
     /// held twice. The tensors of a sharded checkpoint stand in the order of its files.
-    ///
-    /// # Errors
-    /// [`LayoutFault::Directory`].
     pub fn begin_preparing<'a>(
         &'a self,
         input: Arc<Tensors>,
@@ -298,9 +279,6 @@ impl Preparation<'_> {
     }
 
     /// Add what becomes of tensor `number` of the input behind the others.
-    ///
-    /// # Errors
-    /// [`LayoutFault`]: a dtype or a shape that the format lacks, an output that is too large.
     pub fn push(
         &mut self,
         name: String,
@@ -310,7 +288,8 @@ impl Preparation<'_> {
     ) -> Result<(), Error> {
         let axes = becomes.axes.clone();
         let entry = self.output.entry(name, tensor, becomes)?;
-        if let (true, Some(annotated)) = (self.output.format.has_chunks, &tensor.annotated) {
+        let annotated = tensor.annotated.as_ref().filter(|_| self.output.format.has_chunks);
+        if let Some(annotated) = annotated {
             let mut said = annotated.get().of_axes(&axes);
             said.fill_value = said.fill_value.and_then(|fill| converted(fill, tensor, &entry));
             self.annotations.insert(self.tensors.len(), said);
@@ -321,9 +300,6 @@ impl Preparation<'_> {
     }
 
     /// Give the tensors their places.
-    ///
-    /// # Errors
-    /// As [`Output::prepare`].
     pub fn finish(self, metadata: &BTreeMap<String, String>) -> Result<Prepared, Error> {
         let Preparation { output, checkpoint, tensors, bytes, annotations, groups } = self;
         let tensors = Arc::new(tensors);
@@ -379,10 +355,8 @@ fn converted(fill: Vec<u8>, from: &TensorInfo, to: &OutputTensor) -> Option<Vec<
 }
 
 fn unsaid(name: String, said: &Annotations) -> Option<Unsaid> {
-    let Annotations { unsaid, reworded, .. } = said;
-    let (left_out, reworded) = (unsaid.clone(), reworded.clone());
-    let is_any = !left_out.is_empty() || !reworded.is_empty();
-    is_any.then_some(Unsaid { name, left_out, reworded })
+    let is_any = !said.unsaid.is_empty() || !said.reworded.is_empty();
+    is_any.then(|| Unsaid { name, left_out: said.unsaid.clone(), reworded: said.reworded.clone() })
 }
 
 /// The format that a file's name asks for; that of streams for pipes and devices.

@@ -234,18 +234,19 @@ fn structure(literals: &[PyLiteral]) -> Result<DType, DescrError> {
             let is_named = !spelled.is_empty();
             let number = fields.len() + paddings;
             let name = if is_named { spelled.to_owned() } else { format!("f{number}") };
-            let title = title.map(|title| {
-                let mut text = String::new();
-                literal::write(&mut text, title);
-                text
-            });
-            fields.push(Field { name, is_named, title, offset, ..item });
+            fields.push(Field { name, is_named, title: title.map(written), offset, ..item });
         }
         if size > MAX_ITEMSIZE {
             return Err(DescrError::TooLarge);
         }
     }
     Ok(DType::Npy(NpyType::Structure(Arc::new(Structure { fields, itemsize: size }))))
+}
+
+fn written(title: &PyLiteral) -> String {
+    let mut text = String::new();
+    literal::write(&mut text, title);
+    text
 }
 
 /// The title, where there is one, and the name of a field.

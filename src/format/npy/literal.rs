@@ -23,19 +23,12 @@ const MAX_VALUES: usize = 1_000_000;
 /// A value that a literal stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PyLiteral {
-    /// `'text'` or `"text"`.
     Str(String),
-    /// `b'text'`.
     Bytes(Vec<u8>),
-    /// An integer.
     Int(i128),
-    /// `True` or `False`.
     Bool(bool),
-    /// `None`.
     None,
-    /// `(a, b)`.
     Tuple(Vec<PyLiteral>),
-    /// `[a, b]`.
     List(Vec<PyLiteral>),
     /// `{a: b}`, entries in their order.
     Dict(Vec<(PyLiteral, PyLiteral)>),

@@ -18,7 +18,6 @@
 
 use std::fmt::Write;
 use std::io::Read;
-use std::sync::Arc;
 
 use self::literal::PyLiteral;
 use super::error::FormatError;
@@ -49,21 +48,17 @@ pub(crate) fn begins(first: &[u8]) -> bool {
 }
 
 /// Read a header, its magic included; `input` is left at the data.
-///
-/// # Errors
-/// [`FormatError`], where NumPy refuses the header too, where the elements are Python objects, or
-/// where a limit is passed.
 pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
     let mut header = Vec::new();
     read_more(input, &mut header, 10)?;
     if !header.starts_with(MAGIC) {
         return Err(FormatError::Unrecognised);
     }
-    let (major, minor) = (header[6], header[7]);
-    match (major, minor) {
+    let major = header[6];
+    match (major, header[7]) {
         (1, 0) => {}
         (2 | 3, 0) => read_more(input, &mut header, 2)?,
-        _ => return Err(NpyError::Version(major, minor).into()),
+        (_, minor) => return Err(NpyError::Version(major, minor).into()),
     }
     let start = header.len();
     let text_len = header[8..].iter().rev().fold(0, |len, &byte| len << 8 | u64::from(byte));
@@ -79,12 +74,7 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
     }
     let text = String::from_utf8(text).map_err(|_| NpyError::Encoding)?;
     let tensor = parse(&text, major < 3, header_len)?;
-    Ok(Contents {
-        format: Format::Npy,
-        tensors: Arc::new(Tensors::from_iter([tensor])),
-        metadata: Default::default(),
-        header_len,
-    })
+    Ok(Contents { header_len, ..Contents::of(Format::Npy, Tensors::from_iter([tensor])) })
 }
 
 /// What the text of a header says.
@@ -159,8 +149,8 @@ fn parse_entries(
     };
     let shape = parse_shape(shape, is_lenient)?;
     if data_bytes(&shape, dtype.item_bits()).is_none() {
-        let (shape, itemsize) = (AsTuple(&shape).to_string(), dtype.item_bits() / 8);
-        return Err(NpyError::TooLarge { shape, itemsize });
+        let shape = AsTuple(&shape).to_string();
+        return Err(NpyError::TooLarge { shape, itemsize: dtype.item_bits() / 8 });
     }
     Ok(TensorInfo::new(dtype, shape, order, start))
 }
@@ -187,10 +177,6 @@ fn parse_shape(shape: &PyLiteral, is_lenient: bool) -> Result<Vec<u64>, NpyError
 /// The header that np.save writes for such an array, magic and padding included.
 ///
 /// `fortran_order` becomes `True` only where the two orders differ, as NumPy has it.
-///
-/// # Errors
-/// [`FormatError::Unsupported`] for floats of less than a byte; [`NpyError::TooLong`] for a type
-/// with a literal that is longer than this module reads.
 pub fn header(dtype: &DType, shape: &[u64], order: Order) -> Result<Vec<u8>, FormatError> {
     let stored = stored_dtype(dtype).and_then(|stored| dtype::literal(&stored));
     let descr =
@@ -250,9 +236,6 @@ fn orders_differ(shape: &[u64]) -> bool {
 
 /// The type of a text that NumPy with the `ml_dtypes` package knows: a name or type string
 /// (`float32`, `>i2`, `U5`, `bfloat16`, `float8_e4m3fn`), little-endian where it does not say.
-///
-/// # Errors
-/// [`DescrError`] where it is neither, or means Python objects.
 pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
     let lacking = |scalar: &Scalar| scalar.type_string().is_none() && scalar.name() == text;
     match Scalar::ALL.into_iter().find(lacking) {
@@ -262,9 +245,6 @@ pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
 }
 
 /// The type of a type string in JSON, or of a list of fields: as `.zarray` has them.
-///
-/// # Errors
-/// [`DescrError`] where it is neither, or means Python objects.
 #[cfg(feature = "zarr")]
 pub(crate) fn json_dtype(json: &serde_json::Value) -> Result<DType, DescrError> {
     fn literal(json: &serde_json::Value) -> PyLiteral {
@@ -301,63 +281,30 @@ pub(super) const MAX_HEADER: u64 = 16 << 20;
 /// What is wrong with a `.npy` header.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NpyError {
-    /// A version that NumPy does not know either.
     #[error("version {0}.{1} of the format is unknown; 1.0, 2.0 and 3.0 are read")]
     Version(u8, u8),
-    /// Longer than the limit.
     #[error("{0} bytes long, {MAX_HEADER} are allowed")]
     TooLong(u64),
-    /// Version 3.0 is UTF-8.
     #[error("the text is not UTF-8")]
     Encoding,
-    /// No Python literal.
     #[error(transparent)]
     PyLiteral(#[from] LiteralError),
-    /// Something else than the dictionary of three entries.
     #[error("not a dictionary of 'descr', 'fortran_order' and 'shape'")]
     Keys,
-    /// Neither `True` nor `False`.
     #[error("'fortran_order' is neither True nor False")]
     FortranOrder,
-    /// Not a tuple of integers.
     #[error("'shape' is not a tuple of integers")]
     Shape,
-    /// A header that np.load refuses too, though it is plain what it means.
     #[error("{what}, which np.load refuses too")]
-    Unusual {
-        /// What is unusual about it.
-        what: &'static str,
-        /// The dtype, where `--dtype` can say it.
-        dtype: Option<String>,
-        /// The lengths of the axes, as `--shape` takes them.
-        shape: String,
-        /// Whether the first axis is the fastest one.
-        fortran: bool,
-        /// Where the elements begin, in bytes.
-        start: u64,
-    },
-    /// A length no axis can have.
+    Unusual { what: &'static str, dtype: Option<String>, shape: String, fortran: bool, start: u64 },
     #[error("axis {axis} has a length of {len}; 0 to 9223372036854775807 are possible")]
-    AxisLength {
-        /// Which axis.
-        axis: usize,
-        /// The length in the header.
-        len: i128,
-    },
-    /// More than 64 axes.
+    AxisLength { axis: usize, len: i128 },
     #[error("{0} axes, at most {MAX_NDIM} are possible")]
     TooManyAxes(usize),
-    /// Its size does not fit 63 bits.
     #[error(
         "an array of shape {shape} with {itemsize} bytes an item is larger than 2^63 - 1 bytes"
     )]
-    TooLarge {
-        /// The shape, as a tuple.
-        shape: String,
-        /// Bytes an item.
-        itemsize: u64,
-    },
-    /// No element type that is read.
+    TooLarge { shape: String, itemsize: u64 },
     #[error(transparent)]
     Descr(#[from] DescrError),
 }
@@ -368,19 +315,14 @@ pub(super) const MAX_ITEMSIZE: u64 = i32::MAX as u64;
 /// Why a `descr` is no element type that can be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DescrError {
-    /// The elements are pointers to Python objects; the data is a pickle.
     #[error("arrays of Python objects (dtype {0}) are not read: their data is a pickle")]
     Object(String),
-    /// No type string of NumPy.
     #[error("{0} is not a dtype of NumPy")]
     Unknown(String),
-    /// A structure that is not made as NumPy makes them.
     #[error("the structured dtype is malformed: {0}")]
     Structure(&'static str),
-    /// Two fields of one structure have one name, or a title is another's name.
     #[error("the structured dtype has two fields named '{0}'")]
     DuplicateField(String),
-    /// An item that NumPy could not hold.
     #[error("an item of more than {MAX_ITEMSIZE} bytes")]
     TooLarge,
 }
@@ -388,6 +330,8 @@ pub enum DescrError {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+
+    use std::sync::Arc;
 
     use super::*;
     use crate::dtype::{Field, Structure};

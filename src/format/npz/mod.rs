@@ -41,18 +41,14 @@ pub(crate) fn begins(first: &[u8]) -> bool {
     first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06")
 }
 
-/// A member of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member<'a> {
     /// The name of the member, with `.npy`.
     pub name: &'a str,
     /// The range of its (possibly compressed) bytes in the archive.
     pub data: Range<u64>,
-    /// The uncompressed size in bytes.
     pub len: u64,
-    /// The CRC-32 of its uncompressed bytes.
     pub crc: u32,
-    /// Whether they are compressed.
     pub deflated: bool,
     /// Whether its local header has another CRC-32 than the directory.
     pub two_sums: bool,
@@ -85,9 +81,6 @@ struct MemberPlace {
 
 /// The members of an archive, in the order of their bytes. One that contradicts itself is among them, with the
 /// reason why it cannot be read.
-///
-/// # Errors
-/// [`NpzError`] of the archive as a whole, and [`FormatError::Io`].
 pub fn members(archive: &dyn Source) -> Result<Members, FormatError> {
     let directory = find_directory(archive)?;
     let mut all = Members::default();
@@ -116,11 +109,11 @@ fn is_array(name: &str) -> bool {
 }
 
 impl MemberPlace {
-    /// The member, with its name.
     fn member<'a>(&'a self, names: &'a str) -> Member<'a> {
         let MemberPlace { ref data, len, crc, deflated, two_sums, ref refused, .. } = *self;
-        let (name, data, refused) = (self.name(names), data.clone(), refused.as_deref());
-        Member { name, data, len, crc, deflated, two_sums, refused }
+        let name = self.name(names);
+        let refused = refused.as_deref();
+        Member { name, data: data.clone(), len, crc, deflated, two_sums, refused }
     }
 
     fn name<'a>(&self, names: &'a str) -> &'a str {
@@ -129,12 +122,10 @@ impl MemberPlace {
 }
 
 impl Members {
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -144,13 +135,11 @@ impl Members {
         self.iter().any(|member| is_array(member.name))
     }
 
-    /// Leave those that are arrays.
     pub fn keep_arrays(&mut self) {
         let Members { names, places, .. } = self;
         places.retain(|place| is_array(place.name(names)));
     }
 
-    /// All of them.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Member<'_>> + Clone {
         self.places.iter().map(|place| place.member(&self.names))
     }
@@ -163,14 +152,20 @@ impl Members {
     fn push(&mut self, entry: &DirectoryEntry, data: Range<u64>, two_sums: bool) {
         let DirectoryEntry { ref name, method, refused, crc, size: len, offset, .. } = *entry;
         // the directory says the length in 16 bits, and what is not UTF-8 is three times as long
-        let (name_len, deflated) = (name.len() as u32, method == DEFLATED);
-        let refused = refused.map(Box::new);
-        let name_at = self.names.len();
-        self.names.push_str(name);
-        let name = name_at;
-        let place =
-            MemberPlace { name, name_len, deflated, two_sums, refused, crc, len, offset, data };
+        let name_len = name.len() as u32;
+        let place = MemberPlace {
+            name: self.names.len(),
+            name_len,
+            deflated: method == DEFLATED,
+            two_sums,
+            refused: refused.map(Box::new),
+            crc,
+            len,
+            offset,
+            data,
+        };
         self.places.push(place);
+        self.names.push_str(name);
     }
 
     /// Put them in the order of their bytes. Of several with one name the last in the directory counts, as
@@ -217,9 +212,6 @@ impl std::fmt::Debug for Members {
 }
 
 /// Refuse the name of a member that would be extracted outside of the target folder.
-///
-/// # Errors
-/// [`MemberFault::Path`].
 pub fn check_name(name: &str) -> Result<(), FormatError> {
     if leads_out(name) { Err(of_member(name, MemberFault::Path)) } else { Ok(()) }
 }
@@ -229,7 +221,6 @@ fn leads_out(name: &str) -> bool {
     climbs || name.starts_with(['/', '\\']) || name.contains('\0')
 }
 
-/// Where the central directory is.
 struct Directory {
     range: Range<u64>,
     count: u64,
@@ -313,13 +304,11 @@ fn find_directory(archive: &dyn Source) -> Result<Directory, FormatError> {
 
 /// What the local header of a member says of it.
 struct LocalHeader {
-    /// The range of its bytes.
     data: Range<u64>,
     /// Its CRC-32; `None` where a descriptor behind the data has it.
     crc: Option<u32>,
 }
 
-/// An entry of the central directory.
 struct DirectoryEntry {
     name: String,
     flags: u16,
@@ -336,7 +325,8 @@ struct DirectoryEntry {
 impl DirectoryEntry {
     /// An entry by the fields from its flags on, which local headers have too.
     fn of(name: String, fields: &[u8], offset: u32) -> DirectoryEntry {
-        let (flags, method) = (u16_at(fields, 0), u16_at(fields, 2));
+        let flags = u16_at(fields, 0);
+        let method = u16_at(fields, 2);
         DirectoryEntry {
             name,
             flags,
@@ -407,9 +397,6 @@ impl DirectoryEntry {
 
     /// The range of its bytes, which must end at or before `end`, by its local header, which must say
     /// of the member what the directory says.
-    ///
-    /// # Errors
-    /// [`FormatError::Member`], and [`FormatError::Io`].
     fn locate(&self, archive: &dyn Source, end: u64) -> Result<LocalHeader, FormatError> {
         let misplaced = || FormatError::from(MemberFault::LocalHeader);
         let after = self.offset.checked_add(LOCAL).filter(|&after| after <= end);
@@ -462,14 +449,9 @@ impl Member<'_> {
     }
 
     /// Compare its size with that of the array in it (bytes, header included).
-    ///
-    /// # Errors
-    /// [`MemberFault::Array`].
     pub fn check_array(&self, array: u64) -> Result<(), MemberFault> {
-        match array == self.len {
-            true => Ok(()),
-            false => Err(MemberFault::Array { array, size: self.len }),
-        }
+        let size = self.len;
+        if array == size { Ok(()) } else { Err(MemberFault::Array { array, size }) }
     }
 
     /// The error of this member, if it cannot be read.

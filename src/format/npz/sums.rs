@@ -16,7 +16,6 @@ use crate::crc::PiecesCrc;
 /// Where an archive says the CRC-32 of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberSums {
-    /// The member's name, with `.npy`.
     pub name: String,
     /// The range of the member's bytes in the archive.
     pub data: Range<u64>,
@@ -28,7 +27,6 @@ pub struct MemberSums {
 }
 
 impl MemberSums {
-    /// Whether they are the same.
     pub fn agree(&self) -> bool {
         self.crcs.windows(2).all(|two| two[0] == two[1])
     }
@@ -43,9 +41,6 @@ pub fn mark(change: &[u8]) -> u32 {
 
 /// Where the CRC-32s of those members are that hold these positions of the archive, which ascend; and the
 /// name of another stored member whose CRC-32s differ from each other, if there is one.
-///
-/// # Errors
-/// Those of [`members`]; [`MemberFault::Descriptor`].
 pub fn sums(
     archive: &dyn Source,
     positions: &[u64],

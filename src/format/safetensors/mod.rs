@@ -16,6 +16,7 @@
 use crate::shape::MAX_NDIM;
 
 mod read;
+mod utf8;
 mod write;
 
 pub(crate) use read::{begins, header_len};
@@ -33,88 +34,33 @@ pub(super) const METADATA: &str = "__metadata__";
 /// What is wrong with a `.safetensors` header.
 #[derive(Debug, thiserror::Error)]
 pub enum SafetensorsError {
-    /// Longer than the format allows.
     #[error("{0} bytes long, {MAX_HEADER} are allowed")]
     TooLong(u64),
-    /// The first byte is to be `{`, though JSON allows white space.
     #[error("it begins with white space, and must begin with '{{'")]
     LeadingSpace,
-    /// JSON is UTF-8.
     #[error("the text is not UTF-8, at byte {0}")]
     Encoding(usize),
-    /// No JSON, or not of the form that the format asks for.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
-    /// A dtype that is none of the format's.
     #[error("tensor '{tensor}' has the unknown dtype '{dtype}'")]
-    Dtype {
-        /// The tensor.
-        tensor: String,
-        /// What stands there.
-        dtype: String,
-    },
-    /// Two tensors have one name.
+    Dtype { tensor: String, dtype: String },
     #[error("two tensors are named '{0}'")]
     DuplicateName(String),
-    /// A name that is no tensor's.
     #[error("no tensor can be named '{METADATA}'")]
     ReservedName,
-    /// More than 64 axes.
     #[error("tensor '{tensor}' has {ndim} axes, at most {MAX_NDIM} are possible")]
-    TooManyAxes {
-        /// The tensor.
-        tensor: String,
-        /// How many axes it has.
-        ndim: usize,
-    },
-    /// A tensor whose size does not fit 63 bits.
+    TooManyAxes { tensor: String, ndim: usize },
     #[error("tensor '{tensor}' of shape {shape} is larger than 2^63 - 1 bytes")]
-    TooLarge {
-        /// The tensor.
-        tensor: String,
-        /// The shape, as a list.
-        shape: String,
-    },
-    /// A sub-byte tensor that ends inside a byte.
+    TooLarge { tensor: String, shape: String },
     #[error("tensor '{tensor}' of dtype {dtype} and shape {shape} does not end at a whole byte")]
-    PartialByte {
-        /// The tensor.
-        tensor: String,
-        /// The type, as the format spells it.
-        dtype: &'static str,
-        /// The shape, as a list.
-        shape: String,
-    },
-    /// Shape and dtype make another number of bytes than the offsets.
+    PartialByte { tensor: String, dtype: &'static str, shape: String },
     #[error(
         "tensor '{tensor}' of dtype {dtype} and shape {shape} takes {expected} bytes, \
          its data_offsets [{begin}, {end}] do not give them"
     )]
-    Size {
-        /// The tensor.
-        tensor: String,
-        /// The type, as the format spells it.
-        dtype: &'static str,
-        /// The shape, as a list.
-        shape: String,
-        /// Bytes by shape and dtype.
-        expected: u64,
-        /// First byte, from the beginning of the data.
-        begin: u64,
-        /// One past the last byte, from the beginning of the data.
-        end: u64,
-    },
-    /// Two tensors share bytes.
+    Size { tensor: String, dtype: &'static str, shape: String, expected: u64, begin: u64, end: u64 },
     #[error("tensor '{tensor}' begins at byte {begin} of the data, inside tensor '{before}'")]
-    Overlap {
-        /// The tensor.
-        tensor: String,
-        /// The one it overlaps.
-        before: String,
-        /// First byte, from the beginning of the data.
-        begin: u64,
-    },
-    /// Bytes belong to no tensor.
+    Overlap { tensor: String, before: String, begin: u64 },
     #[error("bytes {0} to {1} of the data belong to no tensor, tensor '{2}' begins after them")]
     Hole(u64, u64, String),
 }

@@ -20,9 +20,6 @@ const ALIGN: u64 = 8;
 
 /// The header of a file that holds these tensors, each a name, dtype, shape and number of bytes,
 /// one after the other in this order; the same bytes for the same arguments.
-///
-/// # Errors
-/// Those of [`HeaderText`]; a name that is given twice.
 pub fn header(
     tensors: &[(&str, &DType, &[u64], u64)],
     metadata: &BTreeMap<String, String>,
@@ -55,9 +52,7 @@ fn json_len(len: u64) -> u64 {
 /// A header that is written tensor by tensor, and handed on piece by piece. That no name comes twice
 /// is left to the caller.
 pub struct HeaderText {
-    /// What was not handed on yet.
     text: Vec<u8>,
-    /// Bytes that were.
     taken: u64,
     /// How long it is to be, in bytes.
     len: u64,
@@ -69,9 +64,6 @@ pub struct HeaderText {
 impl HeaderText {
     /// A header without tensors, which is to be `len` bytes long, or as short as can be where that
     /// is 0: then its length, which it begins with, is still wrong.
-    ///
-    /// # Errors
-    /// [`FormatError`], if the metadata cannot be written.
     pub fn new(metadata: &BTreeMap<String, String>, len: u64) -> Result<HeaderText, FormatError> {
         let mut text = json_len(len).to_le_bytes().to_vec();
         text.push(b'{');
@@ -84,11 +76,6 @@ impl HeaderText {
     }
 
     /// Add a tensor, which takes so many `bytes` behind those before it.
-    ///
-    /// # Errors
-    /// [`FormatError`]: a dtype that the format lacks or that is not little-endian (see
-    /// [`stored_dtype`](super::stored_dtype)), a name that is reserved, a number of bytes that is not
-    /// that of dtype and shape.
     pub fn push(
         &mut self,
         name: &str,
@@ -104,8 +91,8 @@ impl HeaderText {
             return Err(SafetensorsError::ReservedName.into());
         }
         if shape.len() > MAX_NDIM {
-            let (tensor, ndim) = (brief(name), shape.len());
-            return Err(SafetensorsError::TooManyAxes { tensor, ndim }.into());
+            let ndim = shape.len();
+            return Err(SafetensorsError::TooManyAxes { tensor: brief(name), ndim }.into());
         }
         let begin = self.begin;
         let end = begin.saturating_add(bytes);
@@ -127,9 +114,6 @@ impl HeaderText {
     }
 
     /// Add the end, and return how many bytes the header has.
-    ///
-    /// # Errors
-    /// [`SafetensorsError::TooLong`].
     pub fn finish(&mut self) -> Result<u64, FormatError> {
         self.text.push(b'}');
         let len = self.taken + self.text.len() as u64;

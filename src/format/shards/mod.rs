@@ -54,7 +54,6 @@ impl Listed {
     }
 }
 
-/// The JSON of an index.
 #[derive(Deserialize)]
 struct RawIndex {
     #[serde(default)]
@@ -65,9 +64,6 @@ struct RawIndex {
 
 impl ShardIndex {
     /// Read an index of at most [`MAX_INDEX`] bytes.
-    ///
-    /// # Errors
-    /// [`ShardsError`]: no such JSON, a tensor twice, a file name that is not a plain one.
     pub fn parse(json: &[u8]) -> Result<ShardIndex, ShardsError> {
         if json.len() as u64 > MAX_INDEX {
             return Err(ShardsError::TooLong);
@@ -109,14 +105,10 @@ impl ShardIndex {
     }
 
     /// Number `number` of [`tensors`](ShardIndex::tensors).
-    ///
-    /// # Panics
-    /// If there are not that many.
     pub fn tensor(&self, number: usize) -> (&str, usize) {
         (self.listed.name(number as u32), self.listed.files[number] as usize)
     }
 
-    /// The number of a tensor.
     pub fn number_of(&self, tensor: &str) -> Option<usize> {
         let found = self.sorted.binary_search_by(|&at| self.listed.name(at).cmp(tensor)).ok()?;
         Some(self.sorted[found] as usize)
@@ -132,9 +124,6 @@ impl ShardIndex {
 ///
 /// `metadata` is kept, with the new `total_size` (bytes of all tensors) and, where it has one, the
 /// new `total_parameters`.
-///
-/// # Errors
-/// [`ShardsError::Json`] if the JSON cannot be written.
 pub fn index_json(
     tensors: &[(&str, &str)],
     mut metadata: Map<String, Value>,
@@ -218,53 +207,28 @@ fn tensor_named(name: &str) -> String {
 /// Why an index is invalid, or does not match a shard.
 #[derive(Debug, thiserror::Error)]
 pub enum ShardsError {
-    /// Longer than [`MAX_INDEX`].
     #[error("more than {MAX_INDEX} bytes long")]
     TooLong,
-    /// A JSON object without a `weight_map`.
     #[error("it has no \"weight_map\"")]
     NoIndex,
-    /// Not JSON, or not of the expected form.
     #[error("{}", brief(&.0.to_string()))]
     Json(#[from] serde_json::Error),
-    /// A tensor is listed twice.
     #[error("two tensors are named '{}'", brief(.0))]
     DuplicateName(String),
-    /// A file name that is not a plain name.
     #[error("\"{}\" is not the name of a file in the folder of the index", brief(.0))]
     FileName(String),
-    /// A tensor that is listed but not in its shard.
     #[error(
         "{} does not hold {}, which the index places there",
         brief(.file), tensor_named(.tensor)
     )]
-    Missing {
-        /// The shard.
-        file: String,
-        /// The tensor.
-        tensor: String,
-    },
-    /// A tensor that two shards hold.
+    Missing { file: String, tensor: String },
     #[error("{} is in both {} and {}", tensor_named(.tensor), brief(.first), brief(.second))]
-    Several {
-        /// The tensor.
-        tensor: String,
-        /// A shard.
-        first: String,
-        /// Another one.
-        second: String,
-    },
-    /// A tensor in a shard that the index leaves out.
+    Several { tensor: String, first: String, second: String },
     #[error(
         "{} holds {}, which the index leaves out",
         brief(.file), tensor_named(.tensor)
     )]
-    Unlisted {
-        /// The shard.
-        file: String,
-        /// The tensor.
-        tensor: String,
-    },
+    Unlisted { file: String, tensor: String },
 }
 
 #[cfg(test)]

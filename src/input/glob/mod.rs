@@ -43,7 +43,6 @@ pub(crate) struct Pattern<'p> {
 #[error("{reason}")]
 pub struct PatternError {
     reason: String,
-    /// What was meant.
     pub hint: Option<String>,
 }
 
@@ -57,18 +56,12 @@ struct Piece<'p> {
 
 impl<'p> Pattern<'p> {
     /// Understand a pattern that names are held against.
-    ///
-    /// # Errors
-    /// [`PatternError`].
     pub(crate) fn new(text: &'p str) -> Result<Pattern<'p>, PatternError> {
         Pattern::compile(text, false)
     }
 
     /// Understand a pattern whose pieces stand for texts that are asked for, by
     /// [`carry`](Pattern::carry).
-    ///
-    /// # Errors
-    /// [`PatternError`].
     pub(crate) fn carrying(text: &'p str) -> Result<Pattern<'p>, PatternError> {
         Pattern::compile(text, true)
     }
@@ -90,7 +83,6 @@ impl<'p> Pattern<'p> {
         Ok(Pattern { regex, pieces, escapes })
     }
 
-    /// Whether it means this name.
     pub(crate) fn is_match(&self, name: &str) -> bool {
         self.regex.is_match(name)
     }
@@ -102,9 +94,6 @@ impl<'p> Pattern<'p> {
 
     /// The same pieces in another text, where they carry over what they stand for in a name. What is none
     /// of these pieces there is text.
-    ///
-    /// # Errors
-    /// Another number of `*`, a named piece that is not in this pattern.
     pub(crate) fn target(&self, text: &str) -> Result<Target, CarryError> {
         let mut carried = vec![false; self.pieces.len()];
         let mut parts = vec![TargetPart::Text(String::new())];
@@ -168,7 +157,6 @@ impl<'p> Pattern<'p> {
     }
 }
 
-/// What names become.
 pub(crate) struct Target {
     parts: Vec<TargetPart>,
 }
@@ -194,7 +182,6 @@ impl PatternError {
     }
 }
 
-/// Characters that a backslash makes text.
 fn is_special(char: char) -> bool {
     matches!(char, '*' | '?' | '[' | ']' | '{' | '}' | ',' | '\\')
 }

@@ -12,7 +12,6 @@ pub(super) struct ChosenColumns {
     ascending: Vec<(u64, usize)>,
     /// How many of these the row has passed.
     passed: usize,
-    /// What stands in them.
     cells: Vec<String>,
     /// The last cells of the row, as many as negative numbers reach back.
     last: VecDeque<String>,
@@ -40,7 +39,6 @@ impl ChosenColumns {
         }
     }
 
-    /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.numbers.len()
     }
@@ -84,7 +82,6 @@ impl ChosenColumns {
         })
     }
 
-    /// The row has ended.
     pub(super) fn end_row(&mut self) {
         self.passed = 0;
         self.last.clear();

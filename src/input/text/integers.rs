@@ -45,20 +45,16 @@ pub(in crate::input) fn open_integers(
 /// Where a text stands between two of its bytes.
 #[derive(Debug, Default)]
 struct IntegersParser {
-    /// The number that has begun.
     word: Vec<u8>,
     before: Before,
-    /// Lines that have ended.
     lines: u64,
     in_comment: bool,
-    /// Numbers in this line.
     found: u64,
     /// Numbers in the first line that holds any.
     columns: u64,
     rows: u64,
 }
 
-/// What stands before the next word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Before {
     #[default]
@@ -99,7 +95,6 @@ impl TextParser for IntegersParser {
         Ok(())
     }
 
-    /// A line has ended.
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), IntegersFault> {
         self.end_word(out)?;
         let line = self.lines + 1;
@@ -135,7 +130,6 @@ impl IntegersParser {
         Ok(())
     }
 
-    /// What is wrong with the word.
     fn not_an_integer(&self) -> IntegersFault {
         let line = self.lines + 1;
         let text = String::from_utf8_lossy(&self.word).into_owned();
@@ -160,38 +154,14 @@ impl IntegersParser {
 /// Why a text is no index tensor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IntegersFault {
-    /// Something else than an integer.
     #[error("line {line}: '{text}' is not an integer")]
-    NotAnInteger {
-        /// The line, from 1 on.
-        line: u64,
-        /// What stands there, its first characters.
-        text: String,
-    },
-    /// An integer past 64 bits.
+    NotAnInteger { line: u64, text: String },
     #[error("line {line}: {text} does not fit into 64 bits")]
-    TooLarge {
-        /// The line, from 1 on.
-        line: u64,
-        /// The integer.
-        text: String,
-    },
-    /// A comma without a number on each side.
+    TooLarge { line: u64, text: String },
     #[error("line {line}: a number is missing beside a comma")]
-    Missing {
-        /// The line, from 1 on.
-        line: u64,
-    },
-    /// Rows of different lengths.
+    Missing { line: u64 },
     #[error("line {line} holds {found} numbers, the lines before it {expected}")]
-    Ragged {
-        /// The line, from 1 on.
-        line: u64,
-        /// How many numbers it holds.
-        found: u64,
-        /// How many the first line holds.
-        expected: u64,
-    },
+    Ragged { line: u64, found: u64, expected: u64 },
 }
 
 impl Fault for IntegersFault {}

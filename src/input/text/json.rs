@@ -30,7 +30,6 @@ pub(super) struct JsonParser {
     found: FoundNumbers,
 }
 
-/// What may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expected {
     Value,
@@ -343,7 +342,6 @@ fn is_number(text: &str) -> bool {
 /// Makes other elements of the first 64-bit integers, and leaves what follows them.
 pub(super) struct Recoder {
     kind: NumberKind,
-    /// How many are left.
     left: u64,
     /// The bytes of an element that has begun.
     begun: Vec<u8>,

@@ -29,15 +29,8 @@ pub(super) trait TextParser {
     type Fault: Fault + 'static;
 
     /// Take the next piece, and append the bytes of elements that are complete.
-    ///
-    /// # Errors
-    /// What is wrong with the text.
     fn parse(&mut self, text: &[u8], out: &mut Vec<u8>) -> Result<(), Self::Fault>;
 
-    /// The text has ended.
-    ///
-    /// # Errors
-    /// As [`parse`](TextParser::parse).
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Self::Fault>;
 }
 

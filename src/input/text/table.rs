@@ -34,7 +34,6 @@ enum Kind {
 /// Whether what is read stands in quotes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quoting {
-    /// Not in quotes.
     Outside,
     Inside,
     /// Right behind the quote that ends them, or that is the first of two which stand for one.
@@ -48,7 +47,6 @@ enum TablePhase {
     Unknown,
     /// This line is that of the names.
     Names,
-    /// Rows.
     Rows,
 }
 
@@ -56,33 +54,27 @@ enum TablePhase {
 pub(super) struct TableParser {
     cells: CellReader,
     kinds: [Kind; 256],
-    is_delimited: bool,
     /// Whether the names are wanted, as fields.
     with_names: bool,
     /// Lines that are yet to be skipped.
     skip: u64,
     phase: TablePhase,
-    /// The fields that are asked for.
     fields: Option<String>,
     /// The columns that are read, where they are not all.
     chosen: Option<ChosenColumns>,
     /// The cells of the first line, where names are wanted.
     first: Vec<String>,
-    /// Bytes of these.
     first_len: usize,
     /// The names in comments before it, each with its line.
     comments: Vec<(u64, Vec<String>)>,
     /// The comment that has begun, where it may hold names.
     comment: Option<Vec<u8>>,
-    /// Bytes of all these comments.
     comments_len: usize,
     names: Vec<String>,
-    /// Bytes of the names.
     names_len: usize,
     seen: HashSet<String>,
     /// The cell that has begun, as far as it lies in an earlier piece.
     cell: Vec<u8>,
-    /// CellReader of this line that have ended.
     column: u64,
     /// Whether this line has cells that have not ended: after a delimiter there always is one.
     is_open: bool,
@@ -96,11 +88,27 @@ pub(super) struct TableParser {
     /// Cells that are read as NaN.
     missing: Vec<String>,
     delimiter: Option<u8>,
-    /// Lines that have ended.
     lines: u64,
     rows: u64,
-    /// CellReader of a row.
     columns: Option<u64>,
+}
+
+/// What each byte is of a table with this delimiter, or white space.
+fn kinds(delimiter: Option<u8>, is_quoted: bool) -> [Kind; 256] {
+    let mut kinds = [Kind::Plain; 256];
+    if is_quoted {
+        kinds[usize::from(b'"')] = Kind::Quote;
+    }
+    match delimiter {
+        Some(byte) => kinds[usize::from(byte)] = Kind::Separator,
+        None => b" \t\x0b\x0c\x1c\x1d\x1e\x1f"
+            .iter()
+            .for_each(|&byte| kinds[usize::from(byte)] = Kind::Separator),
+    }
+    kinds[usize::from(b'#')] = Kind::Comment;
+    kinds[usize::from(b'\n')] = Kind::NewLine;
+    kinds[usize::from(b'\r')] = Kind::Return;
+    kinds
 }
 
 impl TableParser {
@@ -113,28 +121,12 @@ impl TableParser {
     ) -> Self {
         let skip = options.skip_rows.unwrap_or(0);
         let with_names = options.names || options.fields.is_some();
-        let mut kinds = [Kind::Plain; 256];
-        if is_quoted {
-            kinds[usize::from(b'"')] = Kind::Quote;
-        }
-        match delimiter {
-            Some(byte) => kinds[usize::from(byte)] = Kind::Separator,
-            None => b" \t\x0b\x0c\x1c\x1d\x1e\x1f"
-                .iter()
-                .for_each(|&byte| kinds[usize::from(byte)] = Kind::Separator),
-        }
-        kinds[usize::from(b'#')] = Kind::Comment;
-        kinds[usize::from(b'\n')] = Kind::NewLine;
-        kinds[usize::from(b'\r')] = Kind::Return;
         // any cell is a string: only who says so has names
-        let phase = match cells.are_strings() && !with_names {
-            true => TablePhase::Rows,
-            false => TablePhase::Unknown,
-        };
+        let has_rows_only = cells.are_strings() && !with_names;
+        let phase = if has_rows_only { TablePhase::Rows } else { TablePhase::Unknown };
         TableParser {
             cells,
-            kinds,
-            is_delimited: delimiter.is_some(),
+            kinds: kinds(delimiter, is_quoted),
             with_names,
             skip,
             phase,
@@ -239,7 +231,6 @@ impl TableParser {
         Ok(())
     }
 
-    /// A cell ends with these bytes.
     fn end_cell(&mut self, last: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
         if self.cell.is_empty() && last.len() <= MAX_CELL {
             return self.take(last, out);
@@ -252,7 +243,6 @@ impl TableParser {
         Ok(())
     }
 
-    /// Read a whole cell.
     fn take(&mut self, cell: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
         self.column += 1;
         self.was_quoted = false;
@@ -368,8 +358,8 @@ impl TableParser {
                 }
             }
             (None, Some(column)) => {
-                let (place, text) = (self.place(column), shortened(cell(column)).into_owned());
-                return Err(TextFault::NumberInNames { place, text });
+                let text = shortened(cell(column)).into_owned();
+                return Err(TextFault::NumberInNames { place: self.place(column), text });
             }
             (None, None) => {
                 for &column in &columns {
@@ -392,7 +382,8 @@ impl TableParser {
             }
             self.rows += 1;
         }
-        (self.phase, self.columns) = (TablePhase::Rows, Some(found));
+        self.phase = TablePhase::Rows;
+        self.columns = Some(found);
         self.seen = HashSet::new();
         Ok(())
     }
@@ -445,7 +436,6 @@ impl TableParser {
         Ok(())
     }
 
-    /// A line has ended.
     fn end_line(&mut self, out: &mut Vec<u8>) -> Result<(), TextFault> {
         let found = mem::take(&mut self.column);
         let is_row = matches!(self.phase, TablePhase::Rows);
@@ -466,7 +456,8 @@ impl TableParser {
                     return Err(TextFault::EmptyCell { place: self.place(1) });
                 }
                 (None, TablePhase::Names) => {
-                    (self.phase, self.columns) = (TablePhase::Rows, Some(found));
+                    self.phase = TablePhase::Rows;
+                    self.columns = Some(found);
                     self.suspect = None;
                 }
                 (None, TablePhase::Rows) => {
@@ -480,6 +471,22 @@ impl TableParser {
         Ok(())
     }
 
+    /// A line ends with this part of a cell, or of what is left out.
+    fn new_line(&mut self, last: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
+        if self.skip > 0 {
+            self.skip -= 1;
+            self.lines += 1;
+            return Ok(());
+        }
+        if self.in_comment {
+            self.comment(last);
+            self.end_comment();
+        } else {
+            self.end_cells(last, out)?;
+        }
+        self.end_line(out)
+    }
+
     /// A comment begins, which may hold names where it has a line of its own before the first one.
     fn begin_comment(&mut self) {
         self.in_comment = true;
@@ -487,7 +494,6 @@ impl TableParser {
         self.comment = (self.with_names && !is_row && self.column == 0).then(Vec::new);
     }
 
-    /// The next part of a comment.
     fn comment(&mut self, part: &[u8]) {
         self.comments_len = self.comments_len.saturating_add(part.len());
         match &mut self.comment {
@@ -509,10 +515,10 @@ impl TableParser {
         if self.quoting == Quoting::Inside {
             return text.iter().position(|&byte| byte == b'"');
         }
-        match self.in_comment || self.skip > 0 {
-            true => text.iter().position(|byte| matches!(byte, b'\n' | b'\r')),
-            false => text.iter().position(|byte| ends(byte) != Kind::Plain),
+        if self.in_comment || self.skip > 0 {
+            return text.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
         }
+        text.iter().position(|byte| ends(byte) != Kind::Plain)
     }
 }
 
@@ -544,7 +550,7 @@ impl TextParser for TableParser {
             }
             match kind {
                 Kind::Quote => self.quote(cell)?,
-                Kind::Separator if self.is_delimited => {
+                Kind::Separator if self.delimiter.is_some() => {
                     self.quoting = Quoting::Outside;
                     self.end_cell(cell, out)?;
                     self.is_open = true;
@@ -555,18 +561,7 @@ impl TextParser for TableParser {
                     self.begin_comment();
                 }
                 Kind::NewLine | Kind::Return | Kind::Plain => {
-                    if self.skip > 0 {
-                        self.skip -= 1;
-                        self.lines += 1;
-                    } else {
-                        if is_skipped {
-                            self.comment(cell);
-                            self.end_comment();
-                        } else {
-                            self.end_cells(cell, out)?;
-                        }
-                        self.end_line(out)?;
-                    }
+                    self.new_line(cell, out)?;
                     // nothing is left to parse, and the next piece may begin with the rest of this end
                     self.after_return = kind == Kind::Return;
                     if text.is_empty() {

@@ -12,11 +12,8 @@ use crate::shape::Order;
 pub struct OutputTensor {
     /// The name of the tensor, where the format has names.
     pub name: String,
-    /// The dtype in the output.
     pub dtype: DType,
-    /// The shape, in elements.
     pub shape: Vec<u64>,
-    /// Bytes of its elements.
     pub bytes: u64,
     /// What elements go through on the way.
     pub conversion: Conversion,
@@ -27,9 +24,14 @@ pub struct OutputTensor {
 impl OutputTensor {
     /// A tensor of the input, as it is.
     fn kept(tensor: TensorInfo) -> OutputTensor {
-        let (part, bytes, conversion) = (tensor.part(), tensor.bytes(), Conversion::None);
-        let TensorInfo { name, dtype, shape, .. } = tensor;
-        OutputTensor { name: name.unwrap_or_default(), dtype, shape, bytes, conversion, part }
+        OutputTensor {
+            bytes: tensor.bytes(),
+            part: tensor.part(),
+            conversion: Conversion::None,
+            name: tensor.name.unwrap_or_default(),
+            dtype: tensor.dtype,
+            shape: tensor.shape,
+        }
     }
 }
 
@@ -49,7 +51,6 @@ pub struct Entries {
 struct Run {
     /// The number of the first one in the output.
     begin: usize,
-    /// Its number where it is from.
     first: usize,
     is_own: bool,
 }
@@ -60,20 +61,14 @@ impl Entries {
         Entries { input, ..Entries::default() }
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Tensor `number`.
-    ///
-    /// # Panics
-    /// If there are not that many.
     pub fn at(&self, number: usize) -> OutputTensor {
         let (tensors, at, conversions) = self.find(number);
         let conversion = conversions.map_or(Conversion::None, |conversions| conversions[at]);
@@ -85,13 +80,12 @@ impl Entries {
     fn find(&self, number: usize) -> (&Tensors, usize, Option<&[Conversion]>) {
         let run = &self.runs[self.runs.partition_point(|run| run.begin <= number) - 1];
         let at = run.first + (number - run.begin);
-        match run.is_own {
-            true => (&self.own, at, Some(&self.conversions)),
-            false => (&self.input, at, None),
+        if run.is_own {
+            return (&self.own, at, Some(&self.conversions));
         }
+        (&self.input, at, None)
     }
 
-    /// The names of all of them.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
         (0..self.len()).map(|number| {
             let (tensors, at, _) = self.find(number);
@@ -99,12 +93,10 @@ impl Entries {
         })
     }
 
-    /// All of them.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = OutputTensor> + Clone + '_ {
         (0..self.len()).map(|number| self.at(number))
     }
 
-    /// The only one of them.
     pub fn only(&self) -> Option<OutputTensor> {
         (self.len() == 1).then(|| self.at(0))
     }

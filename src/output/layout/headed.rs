@@ -118,9 +118,7 @@ fn behind_header(header: Header, request: &Request<'_>) -> Result<Box<dyn Frame>
     Ok(Box::new(Headed { header, bytes }))
 }
 
-/// A header.
 pub(super) enum Header {
-    /// Its bytes.
     Bytes(Vec<u8>),
     /// That of a `.safetensors`.
     Text(SafetensorsHeader),
@@ -129,7 +127,6 @@ pub(super) enum Header {
 }
 
 impl Header {
-    /// Its length in bytes.
     pub(super) fn len(&self) -> u64 {
         match self {
             Header::Bytes(bytes) => bytes.len() as u64,
@@ -155,9 +152,6 @@ impl Header {
     }
 
     /// Write it at position `at` of an output.
-    ///
-    /// # Errors
-    /// Those of `write`.
     pub(super) fn write(&self, at: u64, write: &WriteAt<'_>) -> Result<(), SinkError> {
         match self {
             Header::Bytes(bytes) => write(at, bytes),
@@ -202,7 +196,6 @@ pub(super) struct SafetensorsHeader {
     /// Those that are in the file.
     range: Range<usize>,
     metadata: BTreeMap<String, String>,
-    /// Bytes.
     len: u64,
 }
 
@@ -211,9 +204,6 @@ const PIECE: usize = 256 << 10;
 
 impl SafetensorsHeader {
     /// That of a file which holds these of the tensors.
-    ///
-    /// # Errors
-    /// Those of [`safetensors::HeaderText`].
     pub(super) fn new(
         tensors: &Arc<Entries>,
         range: Range<usize>,

@@ -118,15 +118,11 @@ pub struct Request<'a> {
     pub bytes: u64,
     /// `__metadata__` of the inputs, where the format has it.
     pub metadata: &'a BTreeMap<String, String>,
-    /// What to do with the metadata.
     pub change: &'a MetadataChange,
-    /// The memory order of all tensors.
     pub order: Order,
-    /// Whether to compress.
     pub deflate: bool,
     /// How many bytes a shard has at most, where a folder has others than the input.
     pub shard_size: Option<u64>,
-    /// How tensors are cut into chunks.
     pub chunking: &'a Chunking,
     /// Files that a folder has beside those of the tensors.
     pub files: &'a [SmallFile],
@@ -151,9 +147,6 @@ pub trait Frame: Send + Sync {
 
     /// Find out what [`create`](Frame::create) would find wrong, without creating anything; add the output
     /// to those that are written together with it.
-    ///
-    /// # Errors
-    /// Those of [`sink::check_among`].
     fn check(
         &self,
         target: &Destination,
@@ -164,9 +157,6 @@ pub trait Frame: Send + Sync {
     }
 
     /// Begin the output: from here on, elements are written at the positions of the layout.
-    ///
-    /// # Errors
-    /// Those of [`sink::create`].
     fn create(
         &self,
         target: &Destination,
@@ -201,9 +191,6 @@ pub trait Frame: Send + Sync {
 
     /// Let the elements of a range of positions, between two [cuts](Frame::cut), go to a folder that several
     /// processes write; only for an output whose [fixed frame](Frame::fixed) is a folder's.
-    ///
-    /// # Errors
-    /// [`SinkError::Os`]: no temporary file can be made.
     fn within(
         &self,
         folder: Box<dyn FileTree>,
@@ -214,9 +201,6 @@ pub trait Frame: Send + Sync {
     }
 
     /// Write what stands before the first elements: bytes at a position.
-    ///
-    /// # Errors
-    /// Those of `write`.
     fn write_headers(&self, write: &WriteAt<'_>) -> Result<(), SinkError> {
         let _ = write;
         Ok(())

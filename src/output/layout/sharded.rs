@@ -33,10 +33,8 @@ struct ShardFiles {
     replaces: bool,
 }
 
-/// One file.
 struct ShardFile {
     name: String,
-    /// The number of its first tensor.
     first: usize,
     /// What stands before its elements, and the bytes of those.
     header: Header,
@@ -63,7 +61,6 @@ impl ShardFiles {
 /// Tensors that follow each other, and are one file.
 struct Shard {
     tensors: Range<usize>,
-    /// Bytes of their elements.
     bytes: u64,
     /// The file of the input that they come from, where those stay.
     part: usize,
@@ -89,13 +86,16 @@ fn shards_of(tensors: &Entries, size: Option<u64>) -> Result<Vec<Shard>, LayoutF
 }
 
 fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
-    let (tensors, size, input) = (request.tensors, request.shard_size, request.checkpoint);
+    let tensors = request.tensors;
+    let size = request.shard_size;
+    let input = request.checkpoint;
     let kept = match size {
         Some(_) => None,
         None => Some(input.ok_or(LayoutFault::Directory)?),
     };
     let shards = shards_of(tensors, size)?;
-    let (mut files, mut end) = (Vec::with_capacity(shards.len()), 0u64);
+    let mut files = Vec::with_capacity(shards.len());
+    let mut end = 0u64;
     for (number, Shard { tensors: range, bytes, part }) in shards.iter().enumerate() {
         let (name, metadata) = match kept {
             Some(kept) => {
@@ -103,14 +103,12 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
                 (of_safetensors(&kept.index.files[*part]), metadata)
             }
             None => {
-                let (number, count) = (number + 1, shards.len());
-                let name = format!("model-{number:05}-of-{count:05}.safetensors");
+                let name = format!("model-{:05}-of-{:05}.safetensors", number + 1, shards.len());
                 (name, request.change.of(request.metadata))
             }
         };
-        let header = SafetensorsHeader::new(tensors, range.clone(), &metadata)?;
-        let (first, header) = (range.start, Header::Text(header));
-        let file = ShardFile { name, first, header, bytes: *bytes };
+        let header = Header::Text(SafetensorsHeader::new(tensors, range.clone(), &metadata)?);
+        let file = ShardFile { name, first: range.start, header, bytes: *bytes };
         end = end.checked_add(file.len()).ok_or(LayoutFault::TooLarge)?;
         files.push(file);
     }
@@ -187,9 +185,11 @@ impl Frame for ShardFiles {
     }
 
     fn grow(&mut self, wanted: &dyn Fn(&Range<u64>) -> u64) -> Vec<(u64, u64)> {
-        let (mut start, mut grown) = (0, Vec::new());
+        let mut start = 0;
+        let mut grown = Vec::new();
         for file in &mut self.files {
-            let (end, behind) = (start + file.len(), start + file.header.len());
+            let end = start + file.len();
+            let behind = start + file.header.len();
             let bytes = wanted(&(start..end));
             if file.header.grow(bytes) {
                 grown.push((behind, bytes));

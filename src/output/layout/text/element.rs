@@ -10,7 +10,6 @@ use crate::element::{Meaning, NAT, Notation, write_datetime, write_number};
 use crate::format::{TextFormat, write_printable_json};
 use crate::sink::HeldBytes;
 
-/// An element whose text has begun.
 #[derive(Default)]
 pub(super) struct ElementBegun {
     /// Where it is; `None` at its beginning.
@@ -27,9 +26,7 @@ struct LeafBegun {
     dtype: DType,
     /// Where the next one begins in the element, in bytes.
     offset: u64,
-    /// How many are left.
     left: u64,
-    /// The one that has begun.
     item: Option<ItemBegun>,
 }
 
@@ -43,9 +40,6 @@ enum ItemBegun {
 impl ElementBegun {
     /// Write what the next bytes are, and take them; what is left of them follows the element.
     /// Whether it is whole.
-    ///
-    /// # Errors
-    /// A string that is no text; the sink's.
     pub(super) fn feed(
         &mut self,
         dtype: &DType,
@@ -153,43 +147,46 @@ impl ElementBegun {
             DType::Npy(NpyType::Unicode(_, endian)) => Some(Some(endian)),
             _ => None,
         };
-        let item = match leaf.item.take() {
-            Some(item) => item,
-            None => {
-                if std::mem::replace(&mut self.parted, true) {
-                    out.text.push_str(match style.format {
-                        TextFormat::Json => ", ",
-                        TextFormat::Csv => ",",
-                        TextFormat::Tsv => "\t",
-                        TextFormat::Txt => " ",
-                    });
-                }
+        let mut item = match (leaf.item.take(), points) {
+            (Some(item), _) => item,
+            (None, points) => {
+                self.separate(style, &mut out.text);
                 match points {
-                    None if is_last => {
-                        return Ok(write_value(&mut out.text, &leaf.dtype, style.format, bytes)?);
-                    }
                     None => ItemBegun::Partial(Vec::new()),
                     Some(points) => ItemBegun::Text(StringText::begin(points, style, out)),
                 }
             }
         };
-        match item {
-            ItemBegun::Partial(mut partial) => {
+        match &mut item {
+            ItemBegun::Partial(partial) if partial.is_empty() && is_last => {
+                write_value(&mut out.text, &leaf.dtype, style.format, bytes)?;
+            }
+            ItemBegun::Partial(partial) => {
                 partial.extend_from_slice(bytes);
-                match is_last {
-                    true => write_value(&mut out.text, &leaf.dtype, style.format, &partial)?,
-                    false => leaf.item = Some(ItemBegun::Partial(partial)),
+                if is_last {
+                    write_value(&mut out.text, &leaf.dtype, style.format, partial)?;
                 }
             }
-            ItemBegun::Text(mut string) => {
-                string.push(bytes, out)?;
-                match is_last {
-                    true => string.end(out)?,
-                    false => leaf.item = Some(ItemBegun::Text(string)),
-                }
-            }
+            ItemBegun::Text(string) => string.push(bytes, out)?,
+        }
+        match item {
+            item if !is_last => leaf.item = Some(item),
+            ItemBegun::Text(string) => string.end(out)?,
+            ItemBegun::Partial(_) => {}
         }
         Ok(())
+    }
+
+    /// Write what stands between two values, where this is not the first.
+    fn separate(&mut self, style: Style, text: &mut String) {
+        if std::mem::replace(&mut self.parted, true) {
+            text.push_str(match style.format {
+                TextFormat::Json => ", ",
+                TextFormat::Csv => ",",
+                TextFormat::Tsv => "\t",
+                TextFormat::Txt => " ",
+            });
+        }
     }
 }
 
@@ -224,18 +221,15 @@ pub(super) struct Style {
     pub(super) alone: bool,
 }
 
-/// A string whose text has begun.
 pub(super) struct StringText {
     /// The byte order of code points; `None` for UTF-8.
     points: Option<Endian>,
-    /// The first bytes of a character.
     partial: Vec<u8>,
     /// Zeros that are padding unless something follows.
     zeros: u64,
     written: Written,
 }
 
-/// How the characters are written.
 enum Written {
     /// Json: always in quotes, with escapes.
     Json,
@@ -324,7 +318,6 @@ impl StringText {
         Ok(())
     }
 
-    /// All bytes have been given.
     pub(super) fn end(self, out: &mut Out<'_>) -> Result<(), TextError> {
         if !self.partial.is_empty() {
             return Err(TextError::NotText);

@@ -36,13 +36,10 @@ pub(super) struct TextSink {
 /// How far the text has been written.
 #[derive(Default)]
 struct TextState {
-    /// Bytes of elements received.
     taken: u64,
     /// The element whose last bytes have not arrived yet.
     begun: Option<ElementBegun>,
-    /// Elements written.
     count: u64,
-    /// Bytes of text written.
     written: u64,
 }
 
@@ -223,14 +220,11 @@ const COLLECTED: usize = 256 << 10;
 pub(super) struct Out<'a> {
     pub(super) text: String,
     sink: &'a dyn Sink,
-    /// Bytes of text written.
     written: &'a mut u64,
 }
 
-/// Why there is no text.
 #[derive(Debug)]
 pub(super) enum TextError {
-    /// A string that is none.
     NotText,
     /// The sink, or a temporary file, failed.
     Sink(SinkError),
@@ -253,7 +247,6 @@ impl<'a> Out<'a> {
         Out { text: String::new(), sink, written }
     }
 
-    /// Write what has been collected.
     pub(super) fn pass(&mut self) -> Result<(), SinkError> {
         self.sink.write_at(*self.written, self.text.as_bytes())?;
         *self.written += self.text.len() as u64;
