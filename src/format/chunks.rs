@@ -97,7 +97,8 @@ pub(super) fn cut(bytes: &mut Vec<u8>, shape: &[u64], kept: &[u64], item: usize)
     // the axes before the last one that is cut; what follows it is a row
     let Some(last) = (0..shape.len()).rev().find(|&axis| shape[axis] != kept[axis]) else { return };
     let behind = shape[last + 1..].iter().product::<u64>() as usize * item;
-    let (from, row) = (shape[last] as usize * behind, kept[last] as usize * behind);
+    let from = shape[last] as usize * behind;
+    let row = kept[last] as usize * behind;
     let rows = kept[..last].iter().product::<u64>();
     for number in 0..rows {
         let (mut rest, mut at, mut step) = (number, 0, 1);

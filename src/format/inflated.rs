@@ -35,7 +35,8 @@ pub(super) fn inflate(
     // a stream becomes at most some thousand times as long: a short one reserves little
     let mut bytes = spare::empty(needed.min(most).min(deflated.len().saturating_mul(1032)));
     loop {
-        let (read, made) = (decoder.total_in() as usize, bytes.len());
+        let read = decoder.total_in() as usize;
+        let made = bytes.len();
         let status = decoder.decompress_vec(&deflated[read..], &mut bytes, FlushDecompress::Finish);
         match status {
             _ if bytes.len() > most => return Err(InflateFault::TooLong),

@@ -289,7 +289,8 @@ impl Pieces for Summed<'_> {
     fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
         self.pieces.fill(number, from, out)?;
         // the output is the range, so that a piece has the same place in both
-        let (at, len) = (self.pieces.output(number).offset as u64, out.len() as u64);
+        let at = self.pieces.output(number).offset as u64;
+        let len = out.len() as u64;
         if let Some(follow) = self.bytes.checked_sub(at + len) {
             self.crc.add(out, follow);
             self.passed.fetch_add(len, Ordering::AcqRel);

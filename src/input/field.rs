@@ -77,14 +77,15 @@ pub(crate) fn take_fields(tensor: &TensorInfo, names: &str) -> Result<TensorInfo
 
 /// A field, reached through others.
 fn one(tensor: &TensorInfo, path: &[&Field]) -> Result<TensorInfo, FieldFault> {
-    let unfit = || FieldFault::NotStructured(tensor.dtype.clone());
-    let (mut dtype, mut offset, mut own) = (&tensor.dtype, 0, Vec::new());
+    let mut dtype = &tensor.dtype;
+    let mut offset = 0;
+    let mut own = Vec::new();
     let mut strides = Vec::new();
     for field in path {
         dtype = &field.dtype;
         offset += field.offset;
         let inner = contiguous_strides(&field.shape, bytes(dtype), Order::C);
-        strides.extend(inner.ok_or_else(unfit)?);
+        strides.extend(inner.ok_or_else(|| FieldFault::NotStructured(tensor.dtype.clone()))?);
         own.extend(&field.shape);
     }
     let shape = [&tensor.shape[..], &own].concat();
@@ -92,7 +93,7 @@ fn one(tensor: &TensorInfo, path: &[&Field]) -> Result<TensorInfo, FieldFault> {
         return Err(FieldFault::TooManyAxes(shape.len()));
     }
     let range = offset..offset + path.last().map_or(0, |field| field.bytes());
-    let kind = match items(tensor).ok_or_else(unfit)? {
+    let kind = match items(tensor)? {
         StorageKind::Strided { first, strides: outer, ranges } => StorageKind::Strided {
             first: first + place(&ranges, offset),
             strides: [outer, strides].concat(),
@@ -101,10 +102,23 @@ fn one(tensor: &TensorInfo, path: &[&Field]) -> Result<TensorInfo, FieldFault> {
         StorageKind::Chunks(chunks) => FieldChunks::of(&chunks, &tensor.dtype, vec![range], &own),
         contiguous @ StorageKind::Contiguous(_) => contiguous,
     };
-    let storage = Storage { kind, ..tensor.storage.clone() };
-    let annotated = tensor.annotated.as_ref().map(Annotated::without_fill);
-    let (name, dtype) = (tensor.name.clone(), dtype.clone());
-    Ok(TensorInfo { name, dtype, shape, storage, annotated })
+    Ok(with_elements(tensor, dtype.clone(), shape, kind))
+}
+
+/// A tensor with other elements, which are stored so in its bytes.
+fn with_elements(
+    tensor: &TensorInfo,
+    dtype: DType,
+    shape: Vec<u64>,
+    kind: StorageKind,
+) -> TensorInfo {
+    TensorInfo {
+        name: tensor.name.clone(),
+        dtype,
+        shape,
+        storage: Storage { kind, ..tensor.storage.clone() },
+        annotated: tensor.annotated.as_ref().map(Annotated::without_fill),
+    }
 }
 
 /// Several fields of the outermost structure. As in NumPy, these have no other names than their
@@ -124,8 +138,7 @@ fn several(tensor: &TensorInfo, fields: &[Field], names: &str) -> Result<TensorI
         packed.fields.push(Field { offset: packed.itemsize, is_named: true, ..field.clone() });
         packed.itemsize += field.bytes();
     }
-    let unfit = || FieldFault::NotStructured(tensor.dtype.clone());
-    let kind = match items(tensor).ok_or_else(unfit)? {
+    let kind = match items(tensor)? {
         StorageKind::Strided { first, strides, ranges } => {
             let moved = |it: Range<u64>| {
                 let start = place(&ranges, it.start);
@@ -138,20 +151,18 @@ fn several(tensor: &TensorInfo, fields: &[Field], names: &str) -> Result<TensorI
         contiguous @ StorageKind::Contiguous(_) => contiguous,
     };
     let dtype = DType::Npy(NpyType::Structure(Arc::new(packed)));
-    let storage = Storage { kind, ..tensor.storage.clone() };
-    let annotated = tensor.annotated.as_ref().map(Annotated::without_fill);
-    Ok(TensorInfo { dtype, storage, annotated, ..tensor.clone() })
+    Ok(with_elements(tensor, dtype, tensor.shape.clone(), kind))
 }
 
-/// How structures are stored, with their strides where they are not in chunks; `None` for strides that
-/// cannot be counted.
-fn items(tensor: &TensorInfo) -> Option<StorageKind> {
+/// How structures are stored, with their strides where they are not in chunks.
+fn items(tensor: &TensorInfo) -> Result<StorageKind, FieldFault> {
     match &tensor.storage.kind {
         StorageKind::Contiguous(order) => {
-            let strides = contiguous_strides(&tensor.shape, bytes(&tensor.dtype), *order)?;
-            Some(StorageKind::Strided { first: 0, strides, ranges: Vec::new() })
+            let strides = contiguous_strides(&tensor.shape, bytes(&tensor.dtype), *order);
+            let strides = strides.ok_or_else(|| FieldFault::NotStructured(tensor.dtype.clone()))?;
+            Ok(StorageKind::Strided { first: 0, strides, ranges: Vec::new() })
         }
-        kind => Some(kind.clone()),
+        kind => Ok(kind.clone()),
     }
 }
 
@@ -187,8 +198,8 @@ impl FieldChunks {
     ) -> StorageKind {
         let own = own.iter().map(|&len| len.max(1));
         let shape = items.chunk_shape().iter().copied().chain(own).collect();
-        let (items, item) = (Arc::clone(items), bytes(dtype));
-        StorageKind::Chunks(Arc::new(FieldChunks { items, item, ranges, shape }))
+        let items = Arc::clone(items);
+        StorageKind::Chunks(Arc::new(FieldChunks { items, item: bytes(dtype), ranges, shape }))
     }
 }
 
@@ -199,7 +210,8 @@ impl Chunks for FieldChunks {
 
     fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError> {
         let taken = self.ranges.iter().map(|range| range.end - range.start).sum::<u64>() as usize;
-        let (item, at) = (self.item as usize, &at[..self.items.chunk_shape().len()]);
+        let item = self.item as usize;
+        let at = &at[..self.items.chunk_shape().len()];
         let needed = needed.div_ceil(taken.max(1) as u64).saturating_mul(self.item);
         let items = self.items.decode(at, needed, source)?;
         let mut fields = Vec::with_capacity(items.len() / item.max(1) * taken);

@@ -269,8 +269,8 @@ pub fn small_files(location: &Location) -> Result<SmallFiles, Error> {
                 }
             }
         }
-        let (len, mode) = (metadata.len(), metadata.mode() & 0o777);
-        found.files.push(SmallFile { name, path, len, mode });
+        let mode = metadata.mode() & 0o777;
+        found.files.push(SmallFile { name, path, len: metadata.len(), mode });
     }
     found.files.sort_unstable_by(|one, other| one.name.cmp(&other.name));
     found.hidden.sort_unstable();

@@ -73,7 +73,8 @@ pub struct Prepared {
 impl Prepared {
     /// The tensors, and the position of the first element of each, in bytes.
     pub fn places(&self) -> impl Iterator<Item = (OutputTensor, u64)> {
-        let (mut starts, mut end) = (self.frame.starts().peekable(), 0);
+        let mut starts = self.frame.starts().peekable();
+        let mut end = 0;
         self.tensors.iter().enumerate().map(move |(number, entry)| {
             let start = starts.next_if(|(first, _)| *first == number).map_or(end, |(_, at)| at);
             end = start.saturating_add(entry.bytes);
@@ -333,7 +334,8 @@ impl Preparation<'_> {
 /// What becomes of a fill value: what becomes of an element that is the same.
 fn converted(fill: Vec<u8>, from: &TensorInfo, to: &OutputTensor) -> Option<Vec<u8>> {
     let bytes = |dtype: &DType| (dtype.item_bits() / 8) as usize;
-    let (old, new) = (bytes(&from.dtype), bytes(&to.dtype));
+    let old = bytes(&from.dtype);
+    let new = bytes(&to.dtype);
     if old == 0 || fill.len() != old {
         return None;
     }

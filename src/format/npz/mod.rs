@@ -273,10 +273,12 @@ fn find_directory(archive: &dyn Source) -> Result<Directory, FormatError> {
             && usize::from(u16_at(end, 20)) == end.len() - END as usize
     });
     let Some(at) = at else { return Err(NpzError::NoEnd.into()) };
-    let (end, end_at) = (&tail[at..], tail_start + at as u64);
-    let (mut count, mut size, mut start) =
-        (u64::from(u16_at(end, 10)), u64::from(u32_at(end, 12)), u64::from(u32_at(end, 16)));
-    let mut parts = (u32::from(u16_at(end, 4)), u32::from(u16_at(end, 6)));
+    let end = &tail[at..];
+    let end_at = tail_start + at as u64;
+    let mut count = u64::from(u16_at(end, 10));
+    let mut size = u64::from(u32_at(end, 12));
+    let mut start = u64::from(u32_at(end, 16));
+    let mut parts = [u32::from(u16_at(end, 4)), u32::from(u16_at(end, 6))];
     let mut after = end_at;
     if let Some(locator_at) = end_at.checked_sub(LOCATOR) {
         let locator = read_at(archive, locator_at, LOCATOR)?;
@@ -289,11 +291,13 @@ fn find_directory(archive: &dyn Source) -> Result<Directory, FormatError> {
                     "the end of its zip64 directory is not where it is said to be",
                 ));
             }
-            parts = (u32_at(&end, 16), u32_at(&end, 20));
-            (count, size, start) = (u64_at(&end, 32), u64_at(&end, 40), u64_at(&end, 48));
+            parts = [u32_at(&end, 16), u32_at(&end, 20)];
+            count = u64_at(&end, 32);
+            size = u64_at(&end, 40);
+            start = u64_at(&end, 48);
         }
     }
-    if parts != (0, 0) {
+    if parts != [0, 0] {
         return Err(NpzError::MultiDisk.into());
     }
     match start.checked_add(size) {
@@ -402,7 +406,8 @@ impl DirectoryEntry {
         let after = self.offset.checked_add(LOCAL).filter(|&after| after <= end);
         let after = after.ok_or_else(misplaced)?;
         let local = read_at(archive, self.offset, LOCAL)?;
-        let (name_len, extra_len) = (u64::from(u16_at(&local, 26)), u64::from(u16_at(&local, 28)));
+        let name_len = u64::from(u16_at(&local, 26));
+        let extra_len = u64::from(u16_at(&local, 28));
         let start = after + name_len + extra_len;
         let stop = start.checked_add(self.stored).filter(|&stop| stop <= end);
         let stop = stop.ok_or_else(misplaced)?;

@@ -49,7 +49,8 @@ pub fn sums(
     // what cannot be read may be said to lie anywhere
     places.retain(|place| place.refused.is_none());
     let directory = find_directory(archive)?;
-    let (mut found, mut other) = (Vec::new(), None);
+    let mut found = Vec::new();
+    let mut other = None;
     directory.entries(archive, |at, entry| {
         let number = places.partition_point(|place| place.offset < entry.offset);
         let Some(MemberPlace { data, offset, .. }) = places.get(number) else { return Ok(()) };

@@ -129,7 +129,8 @@ impl ParsedHeader {
         match self.described(name, info) {
             Ok((dtype, offset)) => self.tensors.end(&dtype, &info.shape.lens, Order::C, offset),
             Err(error) => {
-                let (name, data_offsets) = (brief(name), info.data_offsets);
+                let name = brief(name);
+                let data_offsets = info.data_offsets;
                 let first = self.misfit.as_ref().map(|misfit| misfit.data_offsets);
                 if first.is_none_or(|first| data_offsets < first) {
                     self.misfit = Some(Misfit { name, data_offsets, error });
@@ -145,15 +146,23 @@ impl ParsedHeader {
         name: &str,
         info: &HeaderInfo<'_>,
     ) -> Result<(DType, u64), SafetensorsError> {
-        let (scalar, bytes) = item_and_bytes(name, info)?;
-        let (begin, shape) = (info.data_offsets.0, &info.shape.lens);
-        let offset = self.header_len.checked_add(begin);
-        let end = begin.checked_add(bytes).filter(|&end| i64::try_from(end).is_ok());
-        let (Some(offset), Some(_)) = (offset, end) else {
-            let shape = AsList(shape).to_string();
-            return Err(SafetensorsError::TooLarge { tensor: brief(name), shape });
+        let HeaderInfo { dtype, shape: Shape { lens, ndim }, data_offsets } = info;
+        let Some(scalar) = scalar(dtype) else {
+            return Err(SafetensorsError::Dtype { tensor: brief(name), dtype: brief(dtype) });
         };
-        Ok((DType::Scalar(scalar, Endian::Little), offset))
+        if *ndim > MAX_NDIM {
+            return Err(SafetensorsError::TooManyAxes { tensor: brief(name), ndim: *ndim });
+        }
+        let bytes = checked_bytes(name, scalar, lens, (*data_offsets).into())?;
+        let begin = data_offsets.0;
+        let end = begin.checked_add(bytes).filter(|&end| i64::try_from(end).is_ok());
+        match self.header_len.checked_add(begin).filter(|_| end.is_some()) {
+            Some(offset) => Ok((DType::Scalar(scalar, Endian::Little), offset)),
+            None => {
+                let shape = AsList(lens).to_string();
+                Err(SafetensorsError::TooLarge { tensor: brief(name), shape })
+            }
+        }
     }
 
     /// The tensors in the order of their bytes, which must follow each other.
@@ -167,7 +176,8 @@ impl ParsedHeader {
         for (number, tensor) in tensors.iter().enumerate() {
             let name = |number| brief(tensors.name(number).unwrap_or_default());
             let data = tensor.data();
-            let (begin, end) = (data.start - header_len, data.end - header_len);
+            let begin = data.start - header_len;
+            let end = data.end - header_len;
             if misfit.as_ref().is_some_and(|misfit| misfit.data_offsets <= (begin, end)) {
                 break;
             }
@@ -333,18 +343,6 @@ impl<'de> Deserialize<'de> for Shape {
     }
 }
 
-/// The type of a tensor, and the bytes that shape and offsets agree on.
-fn item_and_bytes(name: &str, info: &HeaderInfo<'_>) -> Result<(Scalar, u64), SafetensorsError> {
-    let HeaderInfo { dtype, shape: Shape { lens, ndim }, data_offsets } = info;
-    let Some(scalar) = scalar(dtype) else {
-        return Err(SafetensorsError::Dtype { tensor: brief(name), dtype: brief(dtype) });
-    };
-    if *ndim > MAX_NDIM {
-        return Err(SafetensorsError::TooManyAxes { tensor: brief(name), ndim: *ndim });
-    }
-    Ok((scalar, checked_bytes(name, scalar, lens, (*data_offsets).into())?))
-}
-
 /// The bytes that type, shape and offsets agree on.
 pub(super) fn checked_bytes(
     name: &str,
@@ -363,8 +361,14 @@ pub(super) fn checked_bytes(
     }
     let [begin, end] = offsets;
     if end.checked_sub(begin) != Some(bytes) {
-        let (tensor, shape) = (tensor(), shape());
-        return Err(SafetensorsError::Size { tensor, dtype, shape, expected: bytes, begin, end });
+        return Err(SafetensorsError::Size {
+            tensor: tensor(),
+            dtype,
+            shape: shape(),
+            expected: bytes,
+            begin,
+            end,
+        });
     }
     Ok(bytes)
 }

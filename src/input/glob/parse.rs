@@ -148,7 +148,8 @@ impl<'p> Parser<'p> {
             }
             return Err(error);
         };
-        let (low, high) = (one.min(other), one.max(other));
+        let low = one.min(other);
+        let high = one.max(other);
         let is_padded = |text: &str| text.len() > 1 && text.starts_with('0');
         if is_padded(first) || is_padded(last) {
             let width = first.len().max(last.len());
@@ -156,7 +157,8 @@ impl<'p> Parser<'p> {
             self.of_one_length(low.as_bytes(), high.as_bytes());
             return Ok(());
         }
-        let (shortest, longest) = (low.to_string().len(), high.to_string().len());
+        let shortest = low.to_string().len();
+        let longest = high.to_string().len();
         for len in shortest..=longest {
             if len > shortest {
                 self.regex.push('|');
@@ -179,7 +181,8 @@ impl<'p> Parser<'p> {
         }
         let nines = vec![b'9'; low_rest.len()];
         let zeros = vec![b'0'; low_rest.len()];
-        let (whole_low, whole_high) = (open(b'0', low_rest), open(b'9', high_rest));
+        let whole_low = open(b'0', low_rest);
+        let whole_high = open(b'9', high_rest);
         let from = if whole_low { *first } else { first + 1 };
         let to = if whole_high { *last } else { last - 1 };
         self.regex.push_str("(?:");
@@ -189,7 +192,8 @@ impl<'p> Parser<'p> {
             self.regex.push('|');
         }
         if from <= to {
-            let (from, to) = (char::from(from), char::from(to));
+            let from = char::from(from);
+            let to = char::from(to);
             // writing to a string does not fail
             let _ = write!(self.regex, "[{from}-{to}][0-9]{{{}}}|", low_rest.len());
         }

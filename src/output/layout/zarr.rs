@@ -82,8 +82,12 @@ mod with {
             groups.extend([group("")]);
         }
         drop(names);
-        let (chunking, annotations) = (request.chunking.clone(), request.annotations.clone());
-        let folder = ZarrFolder { tensors, chunking, annotations, groups };
+        let folder = ZarrFolder {
+            tensors,
+            chunking: request.chunking.clone(),
+            annotations: request.annotations.clone(),
+            groups,
+        };
         // what cannot be encoded is found before anything is made
         for (number, tensor) in folder.tensors.iter().enumerate() {
             folder.array(number, &tensor)?;
@@ -109,8 +113,8 @@ mod with {
         };
         match name.split('/').find_map(part).or_else(in_array) {
             Some(reason) => {
-                let (format, name) = (FORMAT.name, name.to_owned());
-                Err(LayoutFault::TensorName { format, name, reason })
+                let name = name.to_owned();
+                Err(LayoutFault::TensorName { format: FORMAT.name, name, reason })
             }
             None => Ok(()),
         }
@@ -134,7 +138,8 @@ mod with {
             folder: Box<dyn FileTree>,
             range: Option<Range<u64>>,
         ) -> Result<Box<dyn Draft>, SinkError> {
-            let (mut tensors, mut start) = (Vec::with_capacity(self.tensors.len()), 0);
+            let mut tensors = Vec::with_capacity(self.tensors.len());
+            let mut start = 0;
             for (number, tensor) in self.tensors.iter().enumerate() {
                 let (_, encoder) = self.array(number, &tensor).map_err(failed)?;
                 let item = tensor.dtype.item_bits() / 8;
@@ -156,8 +161,8 @@ mod with {
             let ChunkShapes { chunk, shard } = self.chunking.shapes(shape, item)?;
             let codec: ChunkCodec = self.chunking.codec.unwrap_or_default();
             let shard = shard.as_deref();
-            let (chunk, said) = (&chunk, self.annotations.get(&number));
-            let array = NewArray { path: name, dtype, shape, chunk, shard, codec, said };
+            let said = self.annotations.get(&number);
+            let array = NewArray { path: name, dtype, shape, chunk: &chunk, shard, codec, said };
             Ok(array.encoder().map_err(FormatError::from)?)
         }
     }

@@ -53,8 +53,8 @@ impl TextSink {
         shape: &[u64],
     ) -> Option<TextSink> {
         stored_dtype(dtype)?;
-        let (dtype, shape, state) = (dtype.clone(), shape.to_vec(), Mutex::default());
-        Some(TextSink { inner, format, dtype, shape, state })
+        let state = Mutex::default();
+        Some(TextSink { inner, format, dtype: dtype.clone(), shape: shape.to_vec(), state })
     }
 
     /// Write the elements that bytes are, with the brackets and separators around each.
@@ -190,8 +190,8 @@ impl Draft for TextSink {
         let count = crate::shape::element_count(&self.shape).unwrap_or(u64::MAX);
         if state.count != count {
             let size = self.dtype.item_bits() / 8;
-            let (written, len) = (state.taken, count.saturating_mul(size));
-            return Err(SinkError::Incomplete { written, len });
+            let len = count.saturating_mul(size);
+            return Err(SinkError::Incomplete { written: state.taken, len });
         }
         let mut out = Out::new(self.inner.as_ref(), &mut state.written);
         match (count, self.format) {
