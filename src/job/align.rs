@@ -32,7 +32,6 @@ pub(super) const MIN_BYTES: u64 = 1 << 20;
 pub(super) struct PlacedRange {
     /// Where it goes in the output, in bytes.
     pub(super) at: u64,
-    /// Where it begins in its file.
     place: u64,
     bytes: u64,
 }

@@ -221,7 +221,6 @@ struct Other<'a> {
 pub(super) struct Counterpart {
     /// Buffers that no worker uses at the moment: for the bytes, and for reading them.
     spare: Mutex<Vec<(Vec<u8>, Vec<u8>)>>,
-    /// Why they could not be read.
     failed: Mutex<Option<Error>>,
 }
 
@@ -292,7 +291,6 @@ pub struct CompareOptions<'a> {
     pub index: OpenIndex<'a>,
     /// New names of tensors of the first input, each as `OLD=NEW`; a `*` in both carries over.
     pub renames: Vec<String>,
-    /// When elements are the same.
     pub rule: Rule,
     /// Whether dtypes must be the same where the rule has a tolerance, too.
     pub dtypes: bool,
@@ -311,11 +309,9 @@ pub struct Comparing {
 pub struct Differences {
     /// The names of the tensors that only one of them has.
     pub only: [Vec<Option<String>>; 2],
-    /// The tensors that both have.
     pub tensors: Vec<Compared>,
 }
 
-/// A tensor of both inputs.
 pub struct Compared {
     /// The name, where one of them has one.
     pub name: Option<String>,

@@ -86,7 +86,6 @@ pub trait Job {
         Ok(())
     }
 
-    /// Say what would be written.
     fn describe(&mut self) -> Result<Vec<Planned>, Error>;
 
     /// What inputs say of tensors and groups that the outputs cannot say as they do.
@@ -116,7 +115,6 @@ pub struct Planned {
     pub format: &'static OutputFormat,
     /// The one tensor of the output, or how many there are.
     pub tensors: Result<PlannedTensor, usize>,
-    /// Bytes of the elements of all tensors.
     pub bytes: u64,
     /// Bytes of the file, where they are known before it is written.
     pub size: Option<u64>,

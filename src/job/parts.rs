@@ -34,7 +34,6 @@ use crate::sink::{
 };
 use crate::source::{OpenError, remote, sample};
 
-/// An output that is cut into parts.
 pub struct Parts<'a> {
     prepared: &'a Prepared,
     filling: &'a mut (dyn Filling + 'a),

@@ -18,7 +18,6 @@ use crate::region::RegionReader;
 use crate::sink;
 use crate::sink::{Destination, Sink, SinkError, SinkOptions};
 
-/// Elements that are read at a time.
 const ELEMENTS_AT_ONCE: u64 = 1 << 16;
 
 /// Rows of pixels that are made at a time, in bytes.
@@ -194,7 +193,6 @@ impl Write for SinkWriter<'_> {
     }
 }
 
-/// Why a picture cannot be drawn.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureFault {
     #[error("a picture shows real numbers, and the dtype is {0}")]

@@ -96,7 +96,6 @@ fn takes(slices: &[Slices]) -> Vec<Take> {
     slices.iter().map(|slices| slices.chosen.take(0)).collect()
 }
 
-/// Bytes of the elements that are reduced.
 fn selected_bytes(slices: &[Slices]) -> u64 {
     slices.iter().map(|slices| slices.chosen.bytes()).sum()
 }
@@ -127,7 +126,6 @@ pub struct Reduced {
     slices: Vec<Slices>,
     how: Reduction,
     results: Tensors,
-    /// Bytes of the elements of all results.
     bytes: u64,
 }
 
@@ -155,7 +153,6 @@ impl Reduced {
         Ok(Reduced { input, slices, how, results, bytes })
     }
 
-    /// Bytes of the elements that are read.
     pub fn bytes(&self) -> u64 {
         selected_bytes(&self.slices)
     }

@@ -96,7 +96,6 @@ impl<'a> AllSlices<'a> {
         self.numbers.is_empty()
     }
 
-    /// The bytes of all selections.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -308,14 +307,12 @@ impl Fault for AxisFault {}
 /// A sink that sums up slices that follow each other.
 struct SummarySink<'a, S> {
     itemsize: u64,
-    /// Elements of a slice.
     len: u64,
     empty: &'a S,
     slices: Vec<Mutex<S>>,
 }
 
 impl<S: Fold> SummarySink<'_, S> {
-    /// Read these bytes of the selection.
     fn read(
         &self,
         take: &Take,

@@ -39,7 +39,6 @@ impl Chosen {
     }
 }
 
-/// Elements that have no statistics.
 #[derive(Debug, thiserror::Error)]
 #[error("statistics are of real numbers, and the dtype is {0}")]
 pub struct StatisticsFault(pub DType);
@@ -92,7 +91,6 @@ impl Chosen {
         })
     }
 
-    /// All of each tensor of an input.
     pub fn whole(input: &mut Input) -> Result<Vec<Chosen>, Error> {
         let (expr, lists) = (&IndexExpr::default(), &Lists::default());
         let index = OpenIndex { expr, rules: Rules::default(), lists };

@@ -39,7 +39,6 @@ pub struct Original {
     len: u64,
     /// The file itself, opened for writing, where it is changed in place.
     patch: Option<InPlaceFile>,
-    /// The copy that is changed instead.
     pub(super) copy: Option<Destination>,
     /// The header of the copy, where it is another one.
     header: Option<NewHeader>,

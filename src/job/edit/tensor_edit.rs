@@ -37,7 +37,6 @@ pub struct EditedSlice<'a> {
 /// Values on their way into a tensor.
 pub(super) struct TensorEdit {
     pub(super) tensor: TensorInfo,
-    /// The shape of what is written.
     shape: Vec<u64>,
     value: Operand,
     conversion: Conversion,
@@ -89,7 +88,6 @@ impl<'a> EditedSlice<'a> {
         Ok(EditedSlice { target, tensor, index, selection, view })
     }
 
-    /// Fit a value to it.
     pub(super) fn assign(
         self,
         original: &Original,
@@ -224,7 +222,6 @@ impl TensorEdit {
         }
     }
 
-    /// Write the values into a file.
     pub(super) fn write(
         &self,
         edit: &Edit,
@@ -329,7 +326,6 @@ fn written(tensor: &TensorInfo, bytes: u64) -> Range<u64> {
     if bytes > 0 { data } else { data.start..data.start }
 }
 
-/// All of a value.
 fn whole(value: &TensorInfo) -> Result<View, Error> {
     Ok(View::new(&layout_of(value)?, &Selection::whole(&value.shape))?)
 }

@@ -31,7 +31,6 @@ const LARGE: u64 = 1 << 20;
 #[derive(Default)]
 pub(super) struct Group<'a> {
     inputs: Vec<InGroup<'a>>,
-    /// The bytes of all of them.
     source: ConcatSource,
 }
 

@@ -21,9 +21,7 @@ use crate::region::OpenIndex;
 use crate::shape::{Order, normalize_axis};
 
 pub struct JoinOptions<'a> {
-    /// The kind of axis.
     pub along: Along,
-    /// Which axis, for each tensor.
     pub axes: Axes,
     /// How the inputs are opened; names or globs of the tensors that are joined, and whether the
     /// others are kept, stand here too.
@@ -42,7 +40,6 @@ pub struct JoinOptions<'a> {
 pub(super) struct Joined<'a> {
     pub(super) options: JoinOptions<'a>,
     pub(super) inputs: Inputs<'a>,
-    /// The memory order of the output.
     pub(super) order: Order,
     /// The tensors of the output, in the order of the first input.
     pub(super) tensors: Vec<JoinTarget>,
@@ -92,7 +89,6 @@ impl<'a> Joined<'a> {
         Ok(joined)
     }
 
-    /// Look at all inputs but the first.
     fn look_at_others(&mut self) -> Result<(), Error> {
         for numbers in self.inputs.others() {
             let seen = self.inputs.look(numbers, &self.options.workers, |number, input| {
@@ -321,7 +317,6 @@ pub enum Along {
     New,
 }
 
-/// A tensor that is joined.
 pub(super) struct JoinedTensor {
     /// The shape of the first input's, after the index, and with the new axis of a stack.
     pub(super) shape: Vec<u64>,
@@ -330,7 +325,6 @@ pub(super) struct JoinedTensor {
     axis: usize,
     /// Where each input ends along that axis; empty where all have length 1.
     ends: Vec<u64>,
-    /// The length of the result.
     total: u64,
 }
 
@@ -412,7 +406,6 @@ impl JoinedTensor {
         end - start
     }
 
-    /// The shape of the result.
     pub(super) fn result(&self) -> Vec<u64> {
         let mut shape = self.shape.clone();
         shape[self.axis] = self.total;

@@ -30,7 +30,6 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// How many bytes are wanted.
     pub(super) fn bytes(&self) -> u64 {
         self.window.end - self.window.start
     }
@@ -152,7 +151,6 @@ pub(super) fn bytes_of(elements: u64, item_bits: u64) -> u64 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Band {
     rows: Range<u64>,
-    /// Bytes of each row.
     columns: Range<u64>,
 }
 

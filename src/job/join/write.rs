@@ -247,7 +247,7 @@ impl Joined<'_> {
         Ok(windows)
     }
 
-    /// The same, neighbours as one.
+    /// What is wanted of the tensors that are taken once, neighbours as one take.
     fn takes_kept(&self, places: &[Place]) -> Result<Vec<Take>, Error> {
         let mut takes = Vec::new();
         self.windows_kept(places)?.into_iter().for_each(|take| take.push(&mut takes));

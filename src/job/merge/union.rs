@@ -43,7 +43,6 @@ pub struct NumberedRename {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precedence {
     First,
-    /// The last one.
     Last,
 }
 
@@ -183,7 +182,6 @@ impl<'a> Union<'a> {
         union.contradiction.take().map_or(Ok(union), Err)
     }
 
-    /// Add the next input.
     fn add(&mut self, seen: InputNames, tensors: &mut Tensors, output: &Output) {
         let number = self.firsts.len() - 1;
         tensors.extend(seen.tensors.iter());

@@ -397,7 +397,6 @@ pub(crate) fn check_outputs(outputs: &dyn OutputSet) -> Result<u64, Error> {
     Ok(bytes)
 }
 
-/// Write all outputs, some at a time.
 pub(crate) fn write_outputs(outputs: &mut dyn OutputSet, progress: &Progress) -> Result<(), Error> {
     let count = outputs.count();
     let workers = outputs.workers().clone();
