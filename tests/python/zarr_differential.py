@@ -176,16 +176,15 @@ def store(case, path, as_zip):
         has_fill = dtype.names is None
         if not has_fill or rng.random() < 0.9:
             data = random_array(rng, dtype, shape)
+            part = ...
             if has_fill and rng.random() < 0.3 and shape and shape[0] > 1:
                 part = slice(0, rng.randrange(1, shape[0]))
-                array[part] = data[part]
-            elif not shape:
-                array[...] = data
-            elif data.size:
+            if data.size:
                 try:
-                    array[:] = data
-                except OverflowError as error:  # some differences of 64 bits
-                    case.story.append(f"zarr-python does not write all of {name!r}: {error}")
+                    array[part] = data[part]
+                except OverflowError as error:  # numcodecs' delta of some elements of 64 bits
+                    print(f"left out: zarr-python does not write {name!r} of {dtype}, {told}: {error}", flush=True)
+                    raise Skip from None
         case.story.append(f"{name!r}: version {version}, {dtype}, shape {shape}, chunks {array.chunks}, {told}")
         # what zarr-python reads
         arrays[name] = np.asarray(array[...]).astype(dtype.newbyteorder("<") if dtype.kind not in "V" else dtype, copy=False).reshape(shape)

@@ -7,10 +7,10 @@ use std::collections::HashSet;
 use std::io;
 use std::io::Write;
 
-use super::super::error::{shortened, write_printable_json};
 use super::{GgufError, HeaderReader};
 use crate::dtype::Endian;
 use crate::format::error::FormatError;
+use crate::format::error::{shortened, write_printable_json};
 use crate::source::Source;
 
 /// The most bytes of all keys together. A file has some fifty.
@@ -127,9 +127,6 @@ impl GgufMetadata {
     }
 
     /// Each key with its value, in the order of the file; `source` is what they were found in.
-    ///
-    /// # Errors
-    /// A source that cannot be read, and those of `show`, which writes the value or leaves it.
     pub fn visit(
         &self,
         source: &dyn Source,
@@ -160,9 +157,6 @@ pub struct MetadataValue<'a, 's> {
 impl<'s> MetadataValue<'_, 's> {
     /// Write it as JSON: NaN and infinities as texts, bytes that are no UTF-8 replaced. With `most`, for
     /// people, no more than so many values of a list, and the beginning of a long text.
-    ///
-    /// # Errors
-    /// [`MetadataError`].
     pub fn write_json(self, out: &mut dyn Write, most: Option<u64>) -> Result<(), MetadataError> {
         self.write(out, most, 0)
     }

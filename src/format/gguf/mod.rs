@@ -68,10 +68,6 @@ pub struct SplitPlace {
 
 impl GgufHeader {
     /// Read the header of a file.
-    ///
-    /// # Errors
-    /// [`GgufError`]; [`FormatError::HeaderCutShort`] and [`FormatError::CutShort`] for a file that is
-    /// shorter than it says.
     pub fn read(source: &dyn Source) -> Result<GgufHeader, FormatError> {
         let mut reader = HeaderReader::at(source, MAGIC.len() as u64, Endian::Little);
         let mut version = reader.u32()?;

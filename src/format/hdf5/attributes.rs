@@ -1,19 +1,18 @@
-//! Attributes of datasets and groups: those that say how a dataset is read, and all of them as JSON.
+//! Attributes of datasets and groups: those that say how a dataset is read, MATLAB's above all, and all of them as
+//! JSON.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::dataset::Dataspace;
-use super::datatype::{Class, Datatype};
-use super::dtype::H5Type;
-use super::error::{Hdf5Error, damaged};
-use super::file::{Cursor, H5File};
+use super::datatype::{Class, Datatype, H5Type};
+use super::file::{Cursor, H5File, Hdf5Error, damaged};
 use super::header::{each_message, kind, shared};
-use super::heap::{self, FractalHeap};
-use super::tree::NewTree;
+use super::tree::{self, FractalHeap, NewTree};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::format::{Annotated, Annotations, FILL_VALUE, TensorInfo, number};
+use crate::shape::Order;
 
 /// Attributes that say the names of axes, or where in the file those are used.
 const OF_AXES: [&[u8]; 3] = [b"DIMENSION_LIST", b"DIMENSION_LABELS", b"REFERENCE_LIST"];
@@ -329,7 +328,7 @@ impl Reader<'_> {
         if count == 0 {
             return Some((0, Vec::new()));
         }
-        heap::global(self.file, address?, index, &mut self.left)
+        tree::global(self.file, address?, index, &mut self.left)
             .ok()
             .map(|data| (count.into(), data))
     }
@@ -358,4 +357,59 @@ impl Reader<'_> {
         })
         .collect()
     }
+}
+
+/// Make of a tensor what its attributes say; notes tell what was made. `stored` are the elements of an empty array:
+/// its shape.
+pub(super) fn apply(
+    tensor: &mut TensorInfo,
+    own: &Own,
+    stored: &[u8],
+    notes: &mut Vec<String>,
+) -> Result<(), Hdf5Error> {
+    let Some(class) = own.matlab_class.as_deref() else { return Ok(()) };
+    let dtype = match class {
+        "logical" => Some(Scalar::Bool),
+        "char" => Some(Scalar::U16),
+        "double" => Some(Scalar::F64),
+        "single" => Some(Scalar::F32),
+        "int8" => Some(Scalar::I8),
+        "uint8" => Some(Scalar::U8),
+        "int16" => Some(Scalar::I16),
+        "uint16" => Some(Scalar::U16),
+        "int32" => Some(Scalar::I32),
+        "uint32" => Some(Scalar::U32),
+        "int64" => Some(Scalar::I64),
+        "uint64" => Some(Scalar::U64),
+        _ => None,
+    };
+    if own.matlab_empty {
+        let lengths = stored.chunks_exact((tensor.dtype.item_bits() as usize / 8).max(1));
+        let lengths =
+            lengths.map(|len| len.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)));
+        let shape: Vec<u64> = lengths.collect();
+        if !shape.contains(&0) && class == "struct" {
+            return Err(Hdf5Error::NoFields);
+        }
+        if !shape.contains(&0) {
+            return Err(damaged("it is an empty MATLAB array of no shape"));
+        }
+        let dtype =
+            dtype.map_or(tensor.dtype.clone(), |dtype| DType::Scalar(dtype, Endian::Little));
+        let name = tensor.name.take();
+        *tensor = TensorInfo { name, ..TensorInfo::new(dtype, shape, Order::C, 0) };
+        notes.push(format!("empty MATLAB array of class {class}: what is stored is its shape"));
+        return Ok(());
+    }
+    match (class, &tensor.dtype) {
+        ("logical", DType::Scalar(Scalar::U8 | Scalar::I8, _)) => {
+            tensor.dtype = DType::Scalar(Scalar::Bool, Endian::Little);
+            notes.push("MATLAB logical: stored as uint8, read as bool".to_owned());
+        }
+        ("char", DType::Scalar(Scalar::U8 | Scalar::U16 | Scalar::U32, _)) => {
+            notes.push("MATLAB char: the code units of a text".to_owned());
+        }
+        _ => {}
+    }
+    Ok(())
 }

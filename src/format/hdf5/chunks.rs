@@ -1,16 +1,15 @@
-//! Elements in chunks of a dataset.
+//! Elements in chunks of a dataset: each is looked up when it is needed, by the index that its file has, and decoded.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use super::super::error::brief;
-use super::error::{Hdf5Error, damaged};
-use super::file::H5File;
-use super::filters;
-use super::filters::Filter;
-use super::index::{Grid, Index};
+use super::file::{Cursor, H5File, Hdf5Error, damaged};
+use super::filters::{self, Filter};
+use super::tree::{NewTree, OldNode};
 use crate::format::chunks::{Chunks, cut};
+use crate::format::error::brief;
 use crate::format::guarded::guarded;
 use crate::format::spare;
 use crate::shape::AsTuple;
@@ -37,17 +36,8 @@ pub(super) struct H5Chunks {
 /// The longest chunk of a short dataset.
 const MOST_SHORT: u64 = 64 << 10;
 
-/// The bytes of a chunk in the file, and the filters that were not applied to it, a bit each.
-struct Stored {
-    bytes: Range<u64>,
-    skipped: u32,
-}
-
 impl H5Chunks {
     /// Check that there is an index that chunks of these axes may have.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Damaged`].
     pub(super) fn check(&self) -> Result<(), Hdf5Error> {
         let growing = self.grid.counts.iter().filter(|count| count.is_none()).count();
         let is_sound = match self.index {
@@ -63,9 +53,6 @@ impl H5Chunks {
     }
 
     /// All elements of a dataset of one axis that has few of them.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Damaged`]: several axes, large chunks, a chunk that cannot be decoded.
     pub(super) fn short(&self, file: &H5File) -> Result<Vec<u8>, Hdf5Error> {
         let ([len], [chunk]) = (&self.shape[..], &self.chunk[..]) else {
             return Err(damaged("a list in it has several axes"));
@@ -80,8 +67,9 @@ impl H5Chunks {
         Ok(decoded.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    /// The place of a chunk; `None` for one that was never written.
-    fn place(&self, at: &[u64], source: &dyn Source) -> Result<Option<Stored>, String> {
+    /// The bytes of a chunk in the file, and the filters that were not applied to it, a bit each; `None` for one that was
+    /// never written.
+    fn place(&self, at: &[u64], source: &dyn Source) -> Result<Option<(Range<u64>, u32)>, String> {
         let at = &at[..self.grid.counts.len()];
         let found = self.index.find(&self.file, &self.grid, at);
         let Some(place) = found.map_err(|error| error.to_string())? else { return Ok(None) };
@@ -91,7 +79,7 @@ impl H5Chunks {
         if end > source.len() {
             return Err("it lies behind the end of the file".to_owned());
         }
-        Ok(Some(Stored { bytes: start..end, skipped: place.skipped }))
+        Ok(Some((start..end, place.skipped)))
     }
 
     fn elements(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, String> {
@@ -107,7 +95,7 @@ impl H5Chunks {
         let Some(whole) = whole.filter(|whole| *whole <= memory_bytes()) else {
             return Err("a chunk is larger than the memory".to_owned());
         };
-        let Some(Stored { bytes: place, skipped }) = self.place(at, source)? else {
+        let Some((place, skipped)) = self.place(at, source)? else {
             let bytes = kept.iter().product::<u64>() * self.item;
             return Ok(match self.fill.len() as u64 {
                 0 => vec![0; bytes as usize],
@@ -153,8 +141,8 @@ impl Chunks for H5Chunks {
 
     fn expect(&self, at: &[u64], source: &dyn Source) {
         // what is wrong with the places is said where the chunk is decoded
-        if let Ok(Ok(Some(stored))) = guarded(|| self.place(at, source)) {
-            source.advise(stored.bytes, Advice::WillNeed);
+        if let Ok(Ok(Some((stored, _)))) = guarded(|| self.place(at, source)) {
+            source.advise(stored, Advice::WillNeed);
         }
     }
 }
@@ -163,4 +151,309 @@ impl fmt::Debug for H5Chunks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("H5Chunks").field("chunk", &self.chunk).finish_non_exhaustive()
     }
+}
+
+/// An index of chunks.
+pub(super) enum Index {
+    /// Nothing was written.
+    Nothing,
+    /// A tree of the old kind.
+    OldTree(u64),
+    /// One chunk, in as many bytes, with the filters that were not applied.
+    Single(u64, Option<(u64, u32)>),
+    /// All chunks one after the other.
+    Implicit(u64),
+    /// An array of as many places as there may be chunks.
+    Fixed(u64),
+    /// An array that grows along an axis.
+    Extensible(u64),
+    /// A tree of the new kind, whose header is read with the first chunk.
+    NewTree(u64, OnceLock<NewTree>),
+}
+
+/// The bytes of a chunk, by their address, and the filters that were not applied to it, a bit each.
+pub(super) struct ChunkPlace {
+    pub(super) address: u64,
+    pub(super) len: u64,
+    pub(super) skipped: u32,
+}
+
+/// The chunks of a dataset along its axes.
+pub(super) struct Grid {
+    /// The shape of a chunk.
+    pub(super) chunk: Vec<u64>,
+    /// How many there may be along each axis; `None` where it may grow.
+    pub(super) counts: Vec<Option<u64>>,
+    /// The bytes of a chunk before its filters.
+    pub(super) bytes: u64,
+}
+
+impl Grid {
+    /// The number of a chunk in C order. An axis that may grow goes before the others.
+    fn number(&self, at: &[u64]) -> Result<u64, Hdf5Error> {
+        let growing = self.counts.iter().position(Option::is_none);
+        let others = (0..at.len()).filter(|axis| Some(*axis) != growing);
+        let mut axes = growing.into_iter().chain(others);
+        let number = axes.try_fold(0u64, |number, axis| {
+            let count = self.counts[axis].unwrap_or(0);
+            number.checked_mul(count)?.checked_add(at[axis])
+        });
+        number.ok_or_else(|| damaged("it has too many chunks"))
+    }
+}
+
+impl Index {
+    /// The place of a chunk; `None` for one that was never written.
+    pub(super) fn find(
+        &self,
+        file: &H5File,
+        grid: &Grid,
+        at: &[u64],
+    ) -> Result<Option<ChunkPlace>, Hdf5Error> {
+        match *self {
+            Index::Nothing => Ok(None),
+            Index::OldTree(address) => old_tree(file, address, grid, at),
+            Index::Single(address, filtered) => {
+                let (len, skipped) = filtered.unwrap_or((grid.bytes, 0));
+                Ok(Some(ChunkPlace { address, len, skipped }))
+            }
+            Index::Implicit(address) => {
+                let behind = grid.number(at)?.checked_mul(grid.bytes);
+                let address = behind.and_then(|behind| address.checked_add(behind));
+                let address = address.ok_or(Hdf5Error::CutShort)?;
+                Ok(Some(ChunkPlace { address, len: grid.bytes, skipped: 0 }))
+            }
+            Index::Fixed(address) => fixed(file, address, grid, grid.number(at)?),
+            Index::Extensible(address) => extensible(file, address, grid, grid.number(at)?),
+            Index::NewTree(address, ref tree) => {
+                let tree = match tree.get() {
+                    Some(tree) => tree,
+                    None => {
+                        let read = NewTree::read(file, address)?;
+                        tree.get_or_init(|| read)
+                    }
+                };
+                new_tree(file, tree, grid, at)
+            }
+        }
+    }
+}
+
+fn old_tree(
+    file: &H5File,
+    address: u64,
+    grid: &Grid,
+    at: &[u64],
+) -> Result<Option<ChunkPlace>, Hdf5Error> {
+    // the length, the mask, and the first element along each axis and in an element
+    let key_len = 8 + 8 * (at.len() + 1);
+    let order = |key: &[u8]| {
+        let mut axes = key[8..].chunks_exact(8).zip(at.iter().zip(&grid.chunk));
+        let unequal = axes.find_map(|(bytes, (at, len))| {
+            let found = bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+            Some(found.cmp(&at.saturating_mul(*len))).filter(|order| order.is_ne())
+        });
+        unequal.unwrap_or(Ordering::Equal)
+    };
+    let (mut address, mut above) = (address, u8::MAX);
+    loop {
+        let node = OldNode::read(file, address, 1, key_len)?;
+        if node.level >= above {
+            return Err(damaged("the tree of its chunks lies in itself"));
+        }
+        // the last child whose first chunk is not behind it
+        let (mut from, mut to) = (0, node.count);
+        while from < to {
+            let middle = (from + to) / 2;
+            if order(node.key(file, middle)).is_gt() { to = middle } else { from = middle + 1 }
+        }
+        let Some(number) = from.checked_sub(1) else { return Ok(None) };
+        if node.level > 0 {
+            (address, above) = (node.child(file, number)?, node.level);
+            continue;
+        }
+        let key = node.key(file, number);
+        if order(key).is_ne() {
+            return Ok(None);
+        }
+        let mut input = file.cursor(key);
+        let (len, skipped) = (input.u32()?.into(), input.u32()?);
+        return Ok(Some(ChunkPlace { address: node.child(file, number)?, len, skipped }));
+    }
+}
+
+fn new_tree(
+    file: &H5File,
+    tree: &NewTree,
+    grid: &Grid,
+    at: &[u64],
+) -> Result<Option<ChunkPlace>, Hdf5Error> {
+    let axes = 8 * at.len();
+    let front = tree.record.checked_sub(axes).filter(|_| matches!(tree.kind, 10 | 11));
+    let front = front.ok_or_else(|| damaged("the tree of its chunks is of another kind"))?;
+    let found = tree.find(file, &|record| {
+        let numbers = record[front..].chunks_exact(8);
+        let numbers = numbers
+            .map(|bytes| bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)));
+        Ok(numbers.cmp(at.iter().copied()))
+    })?;
+    let Some(record) = found else { return Ok(None) };
+    place(&mut file.cursor(&record[..front]), grid)
+}
+
+/// What an index has for a chunk: its address, and its length and mask where it has filters.
+fn place(input: &mut Cursor<'_>, grid: &Grid) -> Result<Option<ChunkPlace>, Hdf5Error> {
+    let address = input.address()?;
+    let (mut len, mut skipped) = (grid.bytes, 0);
+    if let Some(bytes) = input.rest.len().checked_sub(4).filter(|_| !input.rest.is_empty()) {
+        len = input.uint(bytes)?;
+        skipped = input.u32()?;
+    }
+    Ok(address.map(|address| ChunkPlace { address, len, skipped }))
+}
+
+/// Entries of so many bytes in a block, or in pages of it.
+struct Entries {
+    bytes: u64,
+    /// Entries of a page.
+    page: u64,
+}
+
+impl Entries {
+    fn new(bytes: u8, page_bits: u8) -> Result<Entries, Hdf5Error> {
+        if !(2..=24).contains(&bytes) || page_bits > 40 {
+            return Err(damaged("the array of its chunks cannot be true"));
+        }
+        Ok(Entries { bytes: bytes.into(), page: 1 << page_bits })
+    }
+
+    /// The entry of a number in a block of so many, which has `front` bytes in front of them.
+    fn find(
+        &self,
+        file: &H5File,
+        (address, signature): (u64, &[u8]),
+        (count, front): (u64, u64),
+        number: u64,
+        grid: &Grid,
+    ) -> Result<Option<ChunkPlace>, Hdf5Error> {
+        let too_long = || damaged("the array of its chunks is too long");
+        let whole = |count: u64| count.checked_mul(self.bytes).and_then(|len| len.checked_add(4));
+        let (block, at) = if count <= self.page {
+            let len = whole(count).and_then(|len| len.checked_add(front)).ok_or_else(too_long)?;
+            (file.block(address, len, signature, true)?, front + number * self.bytes)
+        } else {
+            // pages follow the front and its checksum, each with its own
+            let page = number / self.page;
+            let length = whole(self.page.min(count - page * self.page)).ok_or_else(too_long)?;
+            let behind = whole(self.page).and_then(|len| len.checked_mul(page));
+            let start =
+                behind.and_then(|behind| behind.checked_add(address)?.checked_add(front + 4));
+            let page = file.block(start.ok_or_else(too_long)?, length, b"", true)?;
+            (page, number % self.page * self.bytes)
+        };
+        let entry = block.get(at as usize..(at + self.bytes) as usize).ok_or_else(too_long)?;
+        place(&mut file.cursor(entry), grid)
+    }
+}
+
+/// Whether a bit is set; the first one is the highest of the first byte.
+fn is_set(bits: &[u8], number: u64) -> bool {
+    bits.get((number / 8) as usize).is_some_and(|byte| byte << (number % 8) & 0x80 != 0)
+}
+
+fn fixed(
+    file: &H5File,
+    address: u64,
+    grid: &Grid,
+    number: u64,
+) -> Result<Option<ChunkPlace>, Hdf5Error> {
+    let len = 12 + file.sizes.length + file.sizes.address;
+    let header = file.block(address, len as u64, b"FAHD", true)?;
+    let mut input = file.cursor(&header);
+    input.skip(6)?;
+    let entries = Entries::new(input.u8()?, input.u8()?)?;
+    let count = input.length()?;
+    let Some(block) = input.address()? else { return Ok(None) };
+    if number >= count {
+        return Err(damaged("the array of its chunks is too short"));
+    }
+    let mut front = 6 + file.sizes.address as u64;
+    if count > entries.page {
+        let bits = count.div_ceil(entries.page).div_ceil(8);
+        let bytes =
+            file.block(block, front.saturating_add(bits).saturating_add(4), b"FADB", true)?;
+        if !is_set(&bytes[front as usize..], number / entries.page) {
+            return Ok(None);
+        }
+        front += bits;
+    }
+    entries.find(file, (block, b"FADB"), (count, front), number, grid)
+}
+
+fn extensible(
+    file: &H5File,
+    address: u64,
+    grid: &Grid,
+    number: u64,
+) -> Result<Option<ChunkPlace>, Hdf5Error> {
+    let len = 16 + 6 * file.sizes.length + file.sizes.address;
+    let header = file.block(address, len as u64, b"EAHD", true)?;
+    let mut input = file.cursor(&header);
+    input.skip(6)?;
+    let entry = input.u8()?;
+    let bits = input.u8()?;
+    let (in_index, least, pointers) = (input.u8()?, u64::from(input.u8()?), input.u8()?);
+    let entries = Entries::new(entry, input.u8()?)?;
+    input.skip(6 * file.sizes.length)?;
+    let Some(index) = input.address()? else { return Ok(None) };
+    let sound = least.is_power_of_two() && pointers.is_power_of_two() && bits <= 64;
+    let rows = u32::from(bits).checked_sub(least.max(1).ilog2()).filter(|_| sound);
+    let rows = rows.ok_or_else(|| damaged("the array of its chunks cannot be true"))? + 1;
+    // rows of blocks that the index has, and blocks in those; of each further row it has a block of blocks
+    let (near_rows, near) = (2 * u32::from(pointers).ilog2(), 2 * (u64::from(pointers) - 1));
+    let offset = u64::from(bits.div_ceil(8));
+    let width = file.sizes.address as u64;
+    let far = u64::from(rows.saturating_sub(near_rows));
+    let front = 6 + width;
+    let inner = u64::from(in_index) * entries.bytes;
+    let index_len = front + inner + (near + far) * width + 4;
+    let index = file.block(index, index_len, b"EAIB", true)?;
+    let mut input = file.cursor(&index);
+    input.skip(front as usize)?;
+    let Some(behind) = number.checked_sub(in_index.into()) else {
+        input.skip((number * entries.bytes) as usize)?;
+        return place(&mut file.cursor(input.take(entries.bytes as usize)?), grid);
+    };
+    input.skip(inner as usize)?;
+    // row r has 2^(r/2) blocks of 2^((r+1)/2) times as many entries as the least one
+    let row = (behind / least).saturating_add(1).ilog2();
+    if row >= rows {
+        return Err(damaged("the array of its chunks is too short"));
+    }
+    let behind = behind - ((1 << row) - 1) * least;
+    let (blocks, count) = (1u64 << (row / 2), least << row.div_ceil(2));
+    let (block, number) = (behind / count, behind % count);
+    let data_front = front + offset;
+    if row < near_rows {
+        // those of the rows before it: 1, 1, 2, 2, 4, ...
+        let before: u64 = (0..row).map(|row| 1 << (row / 2)).sum();
+        input.skip(((before + block) * width) as usize)?;
+        let Some(address) = input.address()? else { return Ok(None) };
+        return entries.find(file, (address, b"EADB"), (count, data_front), number, grid);
+    }
+    input.skip(((near + u64::from(row - near_rows)) * width) as usize)?;
+    let Some(address) = input.address()? else { return Ok(None) };
+    let pages = if count > entries.page { count / entries.page } else { 0 };
+    let bitmap = blocks.saturating_mul(pages.div_ceil(8));
+    let len = bitmap.saturating_add(data_front + blocks * width + 4);
+    let super_block = file.block(address, len, b"EASB", true)?;
+    let mut input = file.cursor(&super_block);
+    input.skip(data_front as usize)?;
+    let bits = input.take(bitmap as usize)?;
+    if pages > 0 && !is_set(bits, block * pages + number / entries.page) {
+        return Ok(None);
+    }
+    input.skip((block * width) as usize)?;
+    let Some(address) = input.address()? else { return Ok(None) };
+    entries.find(file, (address, b"EADB"), (count, data_front), number, grid)
 }

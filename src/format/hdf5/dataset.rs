@@ -2,15 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::chunks::H5Chunks;
-use super::datatype::Datatype;
-use super::dtype::H5Type;
-use super::error::{Hdf5Error, damaged};
-use super::file::H5File;
+use super::chunks::{Grid, H5Chunks, Index};
+use super::datatype::{Datatype, H5Type};
+use super::file::{Cursor, H5File, Hdf5Error, damaged};
 use super::filters::Filter;
 use super::header::{Header, kind};
-use super::index::{Grid, Index};
-use super::{attributes, filters, matlab};
+use super::{attributes, filters};
+use crate::format::error::brief;
 use crate::format::{Storage, StorageKind, TensorInfo};
 use crate::shape::{Order, byte_count};
 
@@ -24,9 +22,6 @@ const MOST_SHAPE: u64 = 8 * MAX_RANK as u64;
 const UNWRITTEN: u64 = 1 << 20;
 
 /// The tensor that the dataset at an address is; its header is read.
-///
-/// # Errors
-/// [`Hdf5Error`].
 pub(super) fn tensor(
     file: &Arc<H5File>,
     address: u64,
@@ -113,7 +108,7 @@ pub(super) fn tensor(
     }
     let left_out = left_out.into_iter().map(|(name, error)| left_out_note(&name, &error));
     let mut notes: Vec<String> = left_out.collect();
-    matlab::apply(&mut tensor, &own, &stored, &mut notes)?;
+    attributes::apply(&mut tensor, &own, &stored, &mut notes)?;
     if header.has_attributes || one.is_some() || !notes.is_empty() {
         tensor.annotated = Some(attributes::annotated(file, address, &tensor, one, notes));
     }
@@ -125,7 +120,7 @@ fn left_out_note(name: &str, error: &Hdf5Error) -> String {
         Hdf5Error::DType(what) => what.clone(),
         other => other.to_string(),
     };
-    super::super::error::brief(&format!("without its field {name:?}, whose elements are {reason}"))
+    brief(&format!("without its field {name:?}, whose elements are {reason}"))
 }
 
 /// A piece of a shape, of about as many bytes as are made at once.
@@ -153,9 +148,6 @@ pub(super) struct Dataspace {
 
 impl Dataspace {
     /// The dataspace of a message.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Null`], [`Hdf5Error::Damaged`].
     pub(super) fn parse(file: &H5File, message: &[u8]) -> Result<Dataspace, Hdf5Error> {
         let mut input = file.cursor(message);
         let (version, rank, flags) = (input.u8()?, input.u8()?, input.u8()?);
@@ -171,9 +163,9 @@ impl Dataspace {
         if rank > MAX_RANK {
             return Err(damaged("it has more than 32 axes"));
         }
-        let mut axes = || (0..rank).map(|_| input.length()).collect::<Result<Vec<u64>, _>>();
-        let shape = axes()?;
-        let most = if flags & 1 == 0 { shape.clone() } else { axes()? };
+        let wide = file.sizes.length;
+        let shape = input.uints(rank, wide)?;
+        let most = if flags & 1 == 0 { shape.clone() } else { input.uints(rank, wide)? };
         let nothing = u64::MAX >> (64 - 8 * file.sizes.length);
         let most = most.into_iter().map(|len| Some(len).filter(|len| *len != nothing)).collect();
         Ok(Dataspace { shape, most })
@@ -206,7 +198,7 @@ impl Layout {
         item: u64,
     ) -> Result<Layout, Hdf5Error> {
         let mut input = file.cursor(message);
-        let compact = |input: &super::file::Cursor<'_>, len: u64| {
+        let compact = |input: &Cursor<'_>, len: u64| {
             let at = address + (message.len() - input.rest.len()) as u64;
             let len =
                 if len <= input.rest.len() as u64 { Ok(len) } else { Err(Hdf5Error::CutShort) };
@@ -222,8 +214,7 @@ impl Layout {
                 let (rank, class) = (input.u8()?, input.u8()?);
                 input.skip(5)?;
                 let address = if class == 0 { None } else { input.address()? };
-                let lengths = (0..rank).map(|_| Ok(u64::from(input.u32()?)));
-                let lengths = lengths.collect::<Result<Vec<_>, Hdf5Error>>()?;
+                let lengths = input.uints(rank, 4)?;
                 match class {
                     0 => {
                         let len = input.u32()?.into();
@@ -243,14 +234,12 @@ impl Layout {
                 2 if version == 3 => {
                     let rank = input.u8()?;
                     let address = input.address()?;
-                    let lengths = (0..rank).map(|_| Ok(u64::from(input.u32()?)));
-                    let lengths = lengths.collect::<Result<Vec<_>, Hdf5Error>>()?;
+                    let lengths = input.uints(rank, 4)?;
                     chunked(lengths, space, item, address.map(Index::OldTree), false)
                 }
                 2 => {
                     let (flags, rank, wide) = (input.u8()?, input.u8()?, input.u8()?.into());
-                    let lengths =
-                        (0..rank).map(|_| input.uint(wide)).collect::<Result<Vec<_>, _>>()?;
+                    let lengths = input.uints(rank, wide)?;
                     let index: fn(u64) -> Index = match input.u8()? {
                         1 => {
                             let filtered = flags & 2 != 0;

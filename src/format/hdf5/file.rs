@@ -1,10 +1,10 @@
-//! The bytes of a file: its superblock, pieces that lie inside of it, and numbers in them.
+//! The bytes of a file: its superblock, pieces that lie inside of it, numbers in them, and what may be wrong.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::error::{Hdf5Error, damaged};
-use super::heap::Collection;
+use super::tree::Collection;
+use crate::format::error::brief;
 use crate::source::Source;
 
 /// The first bytes of a file, at 0 or behind a user block of 512 bytes or a power of 2 times as many.
@@ -49,9 +49,6 @@ struct Kept {
 
 impl H5File {
     /// Read the superblock.
-    ///
-    /// # Errors
-    /// [`Hdf5Error`]: no file of HDF5, a file shorter than it says of itself.
     pub(super) fn open(source: Arc<dyn Source>) -> Result<H5File, Hdf5Error> {
         let sizes = Sizes { address: 8, length: 8 };
         let mut file = H5File {
@@ -132,18 +129,12 @@ impl H5File {
     }
 
     /// The position in the file of so many bytes at an address.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::CutShort`].
     pub(super) fn position(&self, address: u64, len: u64) -> Result<u64, Hdf5Error> {
         let end = address.checked_add(len).filter(|end| *end <= self.len());
         end.map(|_| self.base + address).ok_or(Hdf5Error::CutShort)
     }
 
     /// So many bytes of metadata.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Damaged`]: they do not lie in the file, or are too many.
     pub(super) fn bytes(&self, address: u64, len: u64) -> Result<Vec<u8>, Hdf5Error> {
         if len > MOST_BYTES {
             return Err(damaged("a piece of its metadata has more than 16 MiB"));
@@ -200,9 +191,6 @@ impl H5File {
 
     /// A block that is kept for the next time: it begins with a signature, and ends with a checksum of
     /// all before it where `is_summed`.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Damaged`].
     pub(super) fn block(
         &self,
         address: u64,
@@ -224,9 +212,6 @@ impl H5File {
     }
 
     /// What is read from an address on, kept under that and a number.
-    ///
-    /// # Errors
-    /// Those of `read`.
     pub(super) fn kept_block(
         &self,
         address: u64,
@@ -273,9 +258,6 @@ fn sizes_of(input: &mut Cursor<'_>) -> Result<Sizes, Hdf5Error> {
 }
 
 /// Compare the checksum that bytes end with.
-///
-/// # Errors
-/// [`Hdf5Error::Damaged`].
 pub(super) fn check_sum(bytes: &[u8]) -> Result<(), Hdf5Error> {
     match bytes.split_last_chunk() {
         Some((bytes, sum)) if u32::from_le_bytes(*sum) == checksum(bytes) => Ok(()),
@@ -326,6 +308,11 @@ impl<'a> Cursor<'a> {
 
     pub(super) fn u32(&mut self) -> Result<u32, Hdf5Error> {
         Ok(self.uint(4)? as u32)
+    }
+
+    /// Some numbers of so many bytes each.
+    pub(super) fn uints(&mut self, count: u8, bytes: usize) -> Result<Vec<u64>, Hdf5Error> {
+        (0..count).map(|_| self.uint(bytes)).collect()
     }
 
     pub(super) fn length(&mut self) -> Result<u64, Hdf5Error> {
@@ -390,6 +377,66 @@ pub(super) fn checksum(bytes: &[u8]) -> u32 {
     a = (a ^ c).wrapping_sub(c.rotate_left(4));
     b = (b ^ a).wrapping_sub(a.rotate_left(14));
     (c ^ b).wrapping_sub(b.rotate_left(24))
+}
+
+/// Why a file or a dataset cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Hdf5Error {
+    /// What is wrong with the file.
+    #[error("{0}")]
+    Damaged(String),
+    /// A file that is shorter than its superblock says.
+    #[error("truncated file: it has {found} bytes, and by its superblock {expected}")]
+    Truncated {
+        /// The bytes that it should have.
+        expected: u64,
+        /// Those that it has.
+        found: u64,
+    },
+    /// A dtype without a counterpart.
+    #[error("elements that are {0} have no counterpart here")]
+    DType(String),
+    /// A dataset without a shape.
+    #[error("it has no elements and no shape (a null dataspace)")]
+    Null,
+    /// A structure of MATLAB that has none.
+    #[error("it is a MATLAB structure without fields, which has no elements")]
+    NoFields,
+    /// A dataset whose elements lie in other datasets.
+    #[error("virtual datasets are not read")]
+    Virtual,
+    /// A dataset whose elements lie in other files.
+    #[error("its elements lie in other files, which are not read")]
+    External,
+    /// Messages of headers in a table that all objects share.
+    #[error("its header is kept in a table of shared messages, which is not read")]
+    SharedMessages,
+    /// A filter that is not undone here.
+    #[error("its chunks are stored by the filter {0}, which is not read")]
+    Filter(String),
+    /// A filter whose codec this build has not.
+    #[error(
+        "its chunks are stored by the filter {0}, whose codec this build has not: \
+         build it with --features hdf5,zarr"
+    )]
+    Codec(String),
+    /// A dataset whose elements lie behind the end of the file.
+    #[error("its elements lie behind the end of the file")]
+    CutShort,
+    /// More bytes than can be counted.
+    #[error("it is too large: its bytes do not fit in 63 bits")]
+    TooLarge,
+    /// A group that is too deep.
+    #[error("its groups lie more than {0} deep in each other")]
+    Deep(usize),
+    /// Too many names.
+    #[error("its groups and links make over {0} names")]
+    Endless(usize),
+}
+
+/// What is wrong with a file, in one line.
+pub(super) fn damaged(what: &str) -> Hdf5Error {
+    Hdf5Error::Damaged(brief(what))
 }
 
 #[cfg(test)]

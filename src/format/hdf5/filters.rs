@@ -1,11 +1,11 @@
 //! The filters of chunks, undone: deflate, shuffle, fletcher32, scale-offset and h5py's lzf, and those of plugins.
 
+use std::io;
 use std::ops::Range;
 
-use super::super::error::brief;
-use super::error::{Hdf5Error, damaged};
-use super::file::H5File;
-use super::{plugins, scale_offset};
+use super::file::{H5File, Hdf5Error, damaged};
+use crate::format::codecs::{self, too_long};
+use crate::format::error::brief;
 use crate::format::inflated::{InflateFault, Wrapper, inflate};
 use crate::format::spare;
 
@@ -18,9 +18,6 @@ pub(super) struct Filter {
 
 impl Filter {
     /// The filters of a message, in the order in which they were applied.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Damaged`].
     pub(super) fn parse(file: &H5File, message: &[u8]) -> Result<Vec<Filter>, Hdf5Error> {
         let mut input = file.cursor(message);
         let (version, count) = (input.u8()?, input.u8()?);
@@ -79,19 +76,16 @@ const SCALE_OFFSET: u16 = 6;
 const LZF: u16 = 32000;
 
 /// Refuse filters that are not undone here.
-///
-/// # Errors
-/// [`Hdf5Error::Filter`] and [`Hdf5Error::Codec`], which name one.
 pub(super) fn check(filters: &[Filter]) -> Result<(), Hdf5Error> {
     if filters.len() > 32 {
         return Err(Hdf5Error::Damaged("it has more than 32 filters".to_owned()));
     }
     for filter in filters {
         let is_own = matches!(filter.id, DEFLATE | SHUFFLE | FLETCHER32 | SCALE_OFFSET | LZF);
-        if !is_own && !plugins::is_known(filter.id) {
+        if !is_own && !is_known(filter.id) {
             return Err(Hdf5Error::Filter(brief(&filter.named())));
         }
-        if plugins::lacks(filter.id, &filter.parameters) {
+        if lacks(filter.id, &filter.parameters) {
             return Err(Hdf5Error::Codec(filter.named()));
         }
     }
@@ -100,9 +94,6 @@ pub(super) fn check(filters: &[Filter]) -> Result<(), Hdf5Error> {
 
 /// The elements of a chunk by its bytes in the file: as many bytes as `wanted` ends with, and those from where it
 /// begins may be left out. Filters whose bit is set in `skipped` were not applied to it.
-///
-/// # Errors
-/// What is wrong with the bytes.
 pub(super) fn undo(
     filters: &[Filter],
     skipped: u32,
@@ -132,9 +123,9 @@ pub(super) fn undo(
             },
             SHUFFLE => unshuffle(bytes, filter.parameters.first().copied().unwrap_or(1) as usize),
             FLETCHER32 => checked(bytes)?,
-            SCALE_OFFSET => scale_offset::undo(&filter.parameters, bytes, most)?,
+            SCALE_OFFSET => undo_scale_offset(&filter.parameters, bytes, most)?,
             LZF => unpack_lzf(&bytes, most)?,
-            id => match plugins::undo(id, &filter.parameters, &bytes, needed, most) {
+            id => match undo_plugin(id, &filter.parameters, &bytes, needed, most) {
                 Ok(made) => used(bytes, made),
                 Err(error) => {
                     return Err(format!("its bytes of {} are damaged: {error}", filter.named()));
@@ -230,6 +221,293 @@ fn unpack_lzf(bytes: &[u8], most: usize) -> Result<Vec<u8>, &'static str> {
     Ok(out)
 }
 
+const BZIP2: u16 = 307;
+const BLOSC: u16 = 32001;
+const LZ4: u16 = 32004;
+const BITSHUFFLE: u16 = 32008;
+const ZSTD: u16 = 32015;
+
+/// Whether a filter is undone by a build that has all codecs.
+pub(super) fn is_known(id: u16) -> bool {
+    matches!(id, BZIP2 | BLOSC | LZ4 | BITSHUFFLE | ZSTD)
+}
+
+/// Whether this build has no codec for a filter that others undo.
+pub(super) fn lacks(id: u16, parameters: &[u32]) -> bool {
+    let needs = matches!(id, BZIP2 | BLOSC | ZSTD)
+        || id == BITSHUFFLE && Packing::of(parameters) == Packing::Zstd;
+    needs && cfg!(not(feature = "zarr"))
+}
+
+/// The bytes of which a filter made these: no more than `most`, and of some of them only the first `needed`.
+fn undo_plugin(
+    id: u16,
+    parameters: &[u32],
+    bytes: &[u8],
+    needed: usize,
+    most: usize,
+) -> io::Result<Vec<u8>> {
+    match id {
+        LZ4 => unpack_lz4(bytes, most),
+        BITSHUFFLE => unpack_bitshuffle(parameters, bytes, most),
+        _ => of_zarr(id, bytes, needed, most),
+    }
+}
+
+#[cfg(feature = "zarr")]
+fn of_zarr(id: u16, bytes: &[u8], needed: usize, most: usize) -> io::Result<Vec<u8>> {
+    let wanted = codecs::Wanted { most: most as u64, needed: needed as u64 };
+    match id {
+        BZIP2 => codecs::bzip2(bytes, wanted.most),
+        BLOSC => crate::format::zarr::blosc_bytes(bytes, wanted.most),
+        ZSTD => codecs::zstd(bytes, wanted),
+        _ => Err(io::Error::other("a filter that is not known")),
+    }
+}
+
+#[cfg(not(feature = "zarr"))]
+fn of_zarr(_: u16, _: &[u8], _: usize, _: usize) -> io::Result<Vec<u8>> {
+    Err(io::Error::other("a filter whose codec this build has not"))
+}
+
+/// A number of so many bytes in front of others, which is big-endian.
+fn big_endian<const BYTES: usize>(bytes: &mut &[u8]) -> io::Result<usize> {
+    let Some((number, rest)) = bytes.split_first_chunk::<BYTES>() else { return Err(early()) };
+    *bytes = rest;
+    let number = number.iter().fold(0u64, |all, byte| all << 8 | u64::from(*byte));
+    usize::try_from(number).map_err(io::Error::other)
+}
+
+/// So many bytes in front of others, a number of them that is big-endian before these.
+fn counted<'a>(bytes: &mut &'a [u8]) -> io::Result<&'a [u8]> {
+    let count = big_endian::<4>(bytes)?;
+    let (taken, rest) = bytes.split_at_checked(count).ok_or_else(early)?;
+    *bytes = rest;
+    Ok(taken)
+}
+
+fn early() -> io::Error {
+    io::Error::other("it ends early")
+}
+
+/// The bytes of all blocks, and those of a block but the last one. They stand in front of blocks.
+fn lengths(bytes: &mut &[u8], most: usize) -> io::Result<(usize, usize)> {
+    let (whole, block) = (big_endian::<8>(bytes)?, big_endian::<4>(bytes)?);
+    if whole > most {
+        return Err(too_long());
+    }
+    if block == 0 && whole > 0 {
+        return Err(io::Error::other("its blocks have no bytes"));
+    }
+    Ok((whole, block))
+}
+
+/// Blocks of LZ4, each behind its length. Those that it would not make shorter are stored as they are.
+fn unpack_lz4(bytes: &[u8], most: usize) -> io::Result<Vec<u8>> {
+    let mut rest = bytes;
+    let (whole, block) = lengths(&mut rest, most)?;
+    let mut out = Vec::new();
+    while out.len() < whole {
+        let len = block.min(whole - out.len());
+        match counted(&mut rest)? {
+            stored if stored.len() == len => out.extend(stored),
+            packed => codecs::lz4(packed, len, &mut out)?,
+        }
+    }
+    Ok(out)
+}
+
+/// How blocks of bits in another order are stored.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Packing {
+    Nothing,
+    Lz4,
+    Zstd,
+}
+
+impl Packing {
+    /// As the filter has it, of which all other numbers are no codec.
+    fn of(parameters: &[u32]) -> Packing {
+        match parameters.get(4) {
+            Some(2) => Packing::Lz4,
+            Some(3) => Packing::Zstd,
+            _ => Packing::Nothing,
+        }
+    }
+}
+
+/// Blocks of elements whose first bits stand before all second ones; what is left over of eight elements is stored
+/// as it is.
+fn unpack_bitshuffle(parameters: &[u32], bytes: &[u8], most: usize) -> io::Result<Vec<u8>> {
+    let parameter = |number: usize| parameters.get(number).copied().unwrap_or(0) as usize;
+    let item = parameter(2).max(1);
+    let packing = Packing::of(parameters);
+    let mut rest = bytes;
+    let (whole, block) = match packing {
+        Packing::Nothing => {
+            let count = match parameter(3) {
+                0 => (8192 / item / 8 * 8).max(128),
+                count => count,
+            };
+            (bytes.len(), count.saturating_mul(item))
+        }
+        _ => lengths(&mut rest, most)?,
+    };
+    // whole groups of eight elements
+    let group = item.saturating_mul(8);
+    let block = block / group * group;
+    if block == 0 && whole >= group {
+        return Err(io::Error::other("its blocks have fewer than eight elements"));
+    }
+    let mut out = Vec::new();
+    while whole - out.len() >= group {
+        let len = block.min((whole - out.len()) / group * group);
+        let mut shuffled = Vec::new();
+        let planes = match packing {
+            Packing::Nothing => {
+                let (taken, behind) = rest.split_at_checked(len).ok_or_else(early)?;
+                rest = behind;
+                taken
+            }
+            Packing::Lz4 => {
+                codecs::lz4(counted(&mut rest)?, len, &mut shuffled)?;
+                &shuffled
+            }
+            Packing::Zstd => {
+                shuffled = of_zarr(ZSTD, counted(&mut rest)?, len, len)?;
+                &shuffled
+            }
+        };
+        if planes.len() != len {
+            return Err(early());
+        }
+        put_bits_back(planes, item, &mut out);
+    }
+    let left = whole - out.len();
+    out.extend(rest.get(..left).ok_or_else(early)?);
+    Ok(out)
+}
+
+/// Put elements of so many bytes behind others: `planes` are the first bits of all of them, their second bits, ...
+fn put_bits_back(planes: &[u8], item: usize, out: &mut Vec<u8>) {
+    let at = out.len();
+    out.resize(at + planes.len(), 0);
+    // bytes of a plane: each is one bit of eight elements
+    let len = planes.len() / item / 8;
+    for (byte, rows) in planes.chunks_exact(8 * len).enumerate() {
+        let groups = out[at..].chunks_exact_mut(8 * item);
+        for (column, group) in groups.enumerate() {
+            let bits: [u8; 8] = std::array::from_fn(|bit| rows[bit * len + column]);
+            let columns = transposed(u64::from_le_bytes(bits)).to_le_bytes();
+            let places = group.iter_mut().skip(byte).step_by(item);
+            places.zip(columns).for_each(|(place, byte)| *place = byte);
+        }
+    }
+}
+
+/// Eight rows of eight bits as eight columns.
+fn transposed(bits: u64) -> u64 {
+    // halves of halves of blocks change their places
+    let steps =
+        [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)];
+    steps.into_iter().fold(bits, |bits, (shift, mask)| {
+        let changed = (bits ^ bits >> shift) & mask;
+        bits ^ changed ^ changed << shift
+    })
+}
+
+/// The bytes in front of the numbers of scale-offset.
+const HEADER: usize = 21;
+
+const DAMAGED: &str = "its bytes behind scale-offset are damaged";
+
+/// The filter scale-offset, undone: the elements of a chunk, of at most `most` bytes, by the parameters of the filter.
+///
+/// A chunk begins with 21 bytes, which say how many bits a number has, and the smallest element. The numbers
+/// follow, their highest bits first. Of integers they are added to the smallest one; of floats they count
+/// units of 10^-D above it. Where a dataset has a fill value, the highest number that these bits hold is that.
+fn undo_scale_offset(
+    parameters: &[u32],
+    bytes: Vec<u8>,
+    most: usize,
+) -> Result<Vec<u8>, &'static str> {
+    let &[scale, factor, count, class, size, _, order, has_fill, ref fill @ ..] = parameters else {
+        return Err(DAMAGED);
+    };
+    let is_float = match (class, size, scale) {
+        (0, 1 | 2 | 4 | 8, 2) => false,
+        (1, 4 | 8, 0) => true,
+        _ => return Err("a kind of scale-offset that is not known"),
+    };
+    // as many bits were asked for as they have
+    if !is_float && factor == size * 8 {
+        return Ok(bytes);
+    }
+    let (header, packed) = bytes.split_at_checked(HEADER).ok_or(DAMAGED)?;
+    let bits = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
+    let least = number_of(&header[5..5 + usize::from(header[4].min(8))]);
+    let fill: Vec<u8> = fill.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let fill = number_of(&fill[..fill.len().min(8)]);
+    let (count, size) = (count as usize, size as usize);
+    let needed = count.saturating_mul(bits as usize).div_ceil(8);
+    let len = count.saturating_mul(size);
+    if bits as usize > size * 8 || needed > packed.len() || len > most {
+        return Err(DAMAGED);
+    }
+    let mut out = Vec::with_capacity(len);
+    if bits as usize == size * 8 {
+        out.extend_from_slice(&packed[..len]);
+    } else {
+        let all = (1 << bits) - 1;
+        let mut numbers = PackedNumbers { packed, bits, held: 0, count: 0 };
+        // rounded at each step, as by the library
+        let digits = factor as i32;
+        let (units, long_units) = (10f32.powf(digits as f32), 10f64.powf(digits.into()));
+        let float = |number: u64| number as f32 / units + f32::from_bits(least as u32);
+        let long = |number: u64| number as f64 / long_units + f64::from_bits(least);
+        for _ in 0..count {
+            let element = match numbers.next() {
+                number if number == all && has_fill == 1 => fill,
+                number if !is_float => number.wrapping_add(least),
+                number if size == 4 => float(number).to_bits().into(),
+                number => long(number).to_bits(),
+            };
+            out.extend_from_slice(&element.to_le_bytes()[..size]);
+        }
+    }
+    if order == 1 {
+        out.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+    }
+    Ok(out)
+}
+
+/// The number of little-endian bytes, at most 8.
+fn number_of(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// Numbers of less than 64 bits each.
+struct PackedNumbers<'a> {
+    packed: &'a [u8],
+    bits: u32,
+    /// The last `count` bits of these were not used yet.
+    held: u128,
+    count: u32,
+}
+
+impl PackedNumbers<'_> {
+    /// The next number, which is there.
+    fn next(&mut self) -> u64 {
+        while self.count < self.bits {
+            let (byte, packed) = self.packed.split_first().unwrap_or((&0, &[]));
+            (self.held, self.packed) = (self.held << 8 | u128::from(*byte), packed);
+            self.count += 8;
+        }
+        self.count -= self.bits;
+        (self.held >> self.count) as u64 & ((1 << self.bits) - 1)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,5 +533,74 @@ mod tests {
         // by H5_checksum_fletcher32
         assert_eq!(fletcher32(b""), 0);
         assert_eq!(fletcher32(&[0, 1, 0, 2]), 0x0004_0003);
+    }
+
+    #[test]
+    fn bits_go_back_to_their_elements() {
+        let columns = transposed(u64::from_le_bytes([1, 0, 0, 0, 0, 0, 0, 0x81])).to_le_bytes();
+        assert_eq!(columns, [0x81, 0, 0, 0, 0, 0, 0, 0x80]);
+        // nine elements of two bytes, by bitshuffle of hdf5plugin: 0, 1, ... 8
+        let mut planes = vec![0b1010_1010, 0b1100_1100, 0b1111_0000];
+        planes.extend([0; 13]);
+        planes.extend([8, 0]);
+        let numbers: Vec<u8> = (0..9).flat_map(|number| [number, 0]).collect();
+        assert_eq!(unpack_bitshuffle(&[0, 4, 2, 0, 0], &planes, 18).unwrap(), numbers);
+    }
+
+    #[test]
+    fn no_more_is_unpacked_than_fits() {
+        let stored = |whole: u64, block: u32| {
+            [&whole.to_be_bytes()[..], &block.to_be_bytes(), &[0, 0, 0, 3], b"abc"].concat()
+        };
+        assert_eq!(unpack_lz4(&stored(3, 3), 3).unwrap(), b"abc");
+        assert_eq!(unpack_lz4(&stored(3, 1 << 30), 3).unwrap(), b"abc");
+        for (whole, block, most) in [(3, 3, 2), (4, 3, 9), (u64::MAX, 3, 9), (3, 0, 3)] {
+            assert!(unpack_lz4(&stored(whole, block), most).is_err());
+            assert!(unpack_bitshuffle(&[0, 4, 1, 0, 2], &stored(whole << 3, block), most).is_err());
+        }
+        assert!(unpack_lz4(&stored(1 << 40, 1 << 31), 1 << 41).is_err());
+        assert!(unpack_bitshuffle(&[0, 4, u32::MAX, 0, 2], &stored(1 << 40, 8), 1 << 41).is_err());
+    }
+
+    /// A chunk of `bits` and `least`, with these packed bytes.
+    fn chunk(bits: u8, least: u64, packed: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![bits, 0, 0, 0, 8];
+        bytes.extend(least.to_le_bytes());
+        bytes.resize(HEADER, 0);
+        bytes.extend(packed);
+        bytes
+    }
+
+    #[test]
+    fn numbers_are_above_the_smallest_one() {
+        // three bits each: 1, 7, 2
+        let packed = &[0b0011_1101, 0];
+        let elements = |order, has_fill, least: i16| {
+            let parameters = [2, 0, 3, 0, 2, 1, order, has_fill, 99];
+            undo_scale_offset(&parameters, chunk(3, least as u64, packed), 6)
+        };
+        assert_eq!(elements(0, 0, -2).unwrap(), [255, 255, 5, 0, 0, 0]);
+        assert_eq!(elements(0, 1, -2).unwrap(), [255, 255, 99, 0, 0, 0]);
+        assert_eq!(elements(1, 0, 1).unwrap(), [0, 2, 0, 8, 0, 3]);
+    }
+
+    #[test]
+    fn floats_are_units_above_the_smallest_one() {
+        let parameters = [0, 2, 2, 1, 4, 0, 0, 0];
+        let least = u64::from(1.5f32.to_bits());
+        let found = undo_scale_offset(&parameters, chunk(4, least, &[0x31]), 8).unwrap();
+        let expected: Vec<u8> = [1.53f32, 1.51].iter().flat_map(|it| it.to_le_bytes()).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn damaged_ones_are_refused() {
+        let parameters = [2, 0, 3, 0, 2, 1, 0, 0];
+        for bytes in [vec![0; 20], chunk(3, 0, &[0]), chunk(17, 0, &[0; 9]), chunk(255, 0, &[])] {
+            assert!(undo_scale_offset(&parameters, bytes, 6).is_err());
+        }
+        assert!(undo_scale_offset(&parameters, chunk(0, 0, &[]), 5).is_err());
+        assert!(undo_scale_offset(&[2, 0, 3, 0, 3, 1, 0, 0], chunk(3, 0, &[0; 9]), 99).is_err());
+        assert!(undo_scale_offset(&[1], chunk(3, 0, &[0; 9]), 99).is_err());
     }
 }

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::error::{Hdf5Error, damaged};
-use super::file::{Cursor, H5File, check_sum};
+use super::file::{Cursor, H5File, Hdf5Error, check_sum, damaged};
 
 /// Kinds of messages.
 pub(super) mod kind {
@@ -47,9 +46,6 @@ pub(super) struct Message {
 
 impl Header {
     /// Read the header at an address.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Damaged`].
     pub(super) fn read(file: &H5File, address: u64) -> Result<Header, Hdf5Error> {
         let (mut messages, mut has_attributes, mut kept) = (Vec::new(), false, 0);
         each_message(file, address, &mut |message, bytes| {
@@ -85,18 +81,12 @@ impl Header {
     }
 
     /// The message of a kind, which may stand in another object.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Damaged`].
     pub(super) fn find(&self, file: &H5File, kind: u16) -> Result<Option<Vec<u8>>, Hdf5Error> {
         let found = self.all(kind).next().map(|message| resolved(file, message, &message.data));
         found.transpose()
     }
 
     /// The message of a kind, which must be there.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Damaged`].
     pub(super) fn needed(&self, file: &H5File, kind: u16) -> Result<Vec<u8>, Hdf5Error> {
         self.find(file, kind)?.ok_or_else(|| damaged("its header lacks a message"))
     }
@@ -115,9 +105,6 @@ pub(super) fn resolved(
 }
 
 /// The bytes of a message that another object has: a datatype with a name.
-///
-/// # Errors
-/// [`Hdf5Error`].
 pub(super) fn shared(
     file: &H5File,
     kind: u16,
@@ -145,9 +132,6 @@ pub(super) fn shared(
 type Visit<'a> = &'a mut dyn FnMut(Message, &[u8]) -> Result<(), Hdf5Error>;
 
 /// Visit all messages of the object at an address; their data are given beside them.
-///
-/// # Errors
-/// [`Hdf5Error::Damaged`], those of `visit`.
 pub(super) fn each_message(file: &H5File, address: u64, visit: Visit<'_>) -> Result<(), Hdf5Error> {
     // most headers are not longer
     let first = file.bytes(address, file.len().saturating_sub(address).min(FIRST))?;

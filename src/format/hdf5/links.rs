@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use super::error::{Hdf5Error, damaged};
-use super::file::{Cursor, H5File};
+use super::file::{Cursor, H5File, Hdf5Error, damaged};
 use super::header::{Header, kind};
-use super::heap::{FractalHeap, LocalHeap};
-use super::tree::{NewTree, OldNode};
+use super::tree::{FractalHeap, LocalHeap, NewTree, OldNode};
 
 /// The deepest tree of an old group, and the most soft links that are followed for one name.
 const MAX_LEVEL: u8 = 40;
@@ -27,32 +25,32 @@ pub(super) struct Links {
 #[derive(Clone, Copy)]
 struct Link {
     name: (u32, u32),
-    target: Place,
-}
-
-#[derive(Clone, Copy)]
-enum Place {
-    Object(u64),
-    Path(u32, u32),
-    Elsewhere,
+    target: Target<(u32, u32)>,
 }
 
 /// What a link leads to.
 #[derive(Clone, Copy)]
-pub(super) enum Target<'a> {
+pub(super) enum Target<Path> {
     /// The object at an address.
     Object(u64),
     /// What has that path in this file.
-    Path(&'a [u8]),
+    Path(Path),
     /// An object of another file, or one of a kind that only its writer knows.
     Elsewhere,
 }
 
+impl<Path> Target<Path> {
+    fn map<Other>(self, path: impl FnOnce(Path) -> Other) -> Target<Other> {
+        match self {
+            Target::Object(address) => Target::Object(address),
+            Target::Path(said) => Target::Path(path(said)),
+            Target::Elsewhere => Target::Elsewhere,
+        }
+    }
+}
+
 impl Links {
     /// The links of a group.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Damaged`].
     fn read(file: &H5File, address: u64) -> Result<Links, Hdf5Error> {
         let header = Header::read(file, address)?;
         let mut links = Links::default();
@@ -75,7 +73,7 @@ impl Links {
         Ok(links)
     }
 
-    fn push(&mut self, name: &[u8], target: Target<'_>) -> Result<(), Hdf5Error> {
+    fn push(&mut self, name: &[u8], target: Target<&[u8]>) -> Result<(), Hdf5Error> {
         if self.text.len() > MOST_TEXT {
             return Err(damaged("the names of a group have more than 256 MiB"));
         }
@@ -86,14 +84,7 @@ impl Links {
             (start as u32, text.len() as u32)
         };
         let name = place(name);
-        let target = match target {
-            Target::Object(address) => Place::Object(address),
-            Target::Path(path) => {
-                let (start, end) = place(path);
-                Place::Path(start, end)
-            }
-            Target::Elsewhere => Place::Elsewhere,
-        };
+        let target = target.map(place);
         self.links.push(Link { name, target });
         Ok(())
     }
@@ -190,18 +181,13 @@ impl Links {
     }
 
     /// A link: its name, and what it leads to.
-    pub(super) fn at(&self, number: usize) -> (&[u8], Target<'_>) {
-        let link = self.links[number];
-        let target = match link.target {
-            Place::Object(address) => Target::Object(address),
-            Place::Path(start, end) => Target::Path(part(&self.text, (start, end))),
-            Place::Elsewhere => Target::Elsewhere,
-        };
-        (part(&self.text, link.name), target)
+    pub(super) fn at(&self, number: usize) -> (&[u8], Target<&[u8]>) {
+        let Link { name, target } = self.links[number];
+        (part(&self.text, name), target.map(|path| part(&self.text, path)))
     }
 
     /// What the link of a name leads to.
-    fn find(&self, name: &[u8]) -> Option<Target<'_>> {
+    fn find(&self, name: &[u8]) -> Option<Target<&[u8]>> {
         let found = self.links.binary_search_by(|link| part(&self.text, link.name).cmp(name));
         found.ok().map(|number| self.at(number).1)
     }
@@ -227,9 +213,6 @@ impl Groups<'_> {
     }
 
     /// Count so many steps.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Endless`].
     pub(super) fn count(&mut self, steps: usize) -> Result<(), Hdf5Error> {
         let left = self.left.checked_sub(steps);
         self.left = left.ok_or(Hdf5Error::Endless(self.most))?;
@@ -237,9 +220,6 @@ impl Groups<'_> {
     }
 
     /// The links of the group at an address.
-    ///
-    /// # Errors
-    /// [`Hdf5Error`].
     pub(super) fn links(&mut self, address: u64) -> Result<Arc<Links>, Hdf5Error> {
         const KEPT: usize = 4;
         if let Some((_, links)) = self.kept.iter().find(|(kept, _)| *kept == address) {
@@ -255,9 +235,6 @@ impl Groups<'_> {
     }
 
     /// The address of the object that a path leads to, from a group on; `None` where there is none in this file.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Endless`].
     pub(super) fn resolve(&mut self, group: u64, path: &[u8]) -> Result<Option<u64>, Hdf5Error> {
         let mut at = group;
         let mut parts = vec![path.to_vec()];

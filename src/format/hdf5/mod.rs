@@ -7,41 +7,35 @@
 //!
 //! ```text
 //!   file: superblock, checked pieces ─► header: messages of an object
-//!     ─► links (heap, tree): names of a group ─► dataset (datatype, dtype): dtype, shape, layout
-//!                                                 ─► contiguous, compact: an offset in the file
-//!                                                 ─► chunks (index, filters): looked up and decoded
-//!     ─► attributes (heap, tree): what datasets and groups say of themselves
+//!     ─► links (tree): names of a group ─► dataset (datatype): dtype, shape, layout
+//!                                           ─► contiguous, compact: an offset in the file
+//!                                           ─► chunks (tree, filters): looked up and decoded
+//!     ─► attributes (tree): what datasets and groups say of themselves
 //! ```
-
-mod attributes;
-mod chunks;
-mod dataset;
-mod datatype;
-mod dtype;
-mod error;
-mod file;
-mod filters;
-mod header;
-mod heap;
-mod index;
-mod links;
-mod matlab;
-mod plugins;
-mod scale_offset;
-mod tree;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use file::H5File;
+use header::{Header, kind};
+use links::{Groups, Links, Target};
 
 use super::guarded::guarded;
 use super::tensor::TensorInfo;
 use super::tensors::Tensors;
 use crate::source::Source;
-pub(crate) use error::Hdf5Error;
-use file::H5File;
-pub(crate) use file::SIGNATURE;
-use header::{Header, kind};
-use links::{Groups, Links, Target};
+
+mod attributes;
+mod chunks;
+mod dataset;
+mod datatype;
+mod file;
+mod filters;
+mod header;
+mod links;
+mod tree;
+
+pub(crate) use file::{Hdf5Error, SIGNATURE};
 
 /// The deepest group, and how many links are read and followed at most: groups may lie in several others.
 const MAX_DEPTH: usize = 1000;
@@ -61,9 +55,6 @@ pub(crate) struct Hdf5Contents {
 
 /// All datasets of a file. A link inside of it, hard or soft, gives what it leads to another name; a group is not
 /// entered within itself. Links to other files, and those that lead nowhere, are passed over.
-///
-/// # Errors
-/// [`Hdf5Error`]: no file of HDF5, a truncated one, a root group that cannot be read, too many names.
 pub(crate) fn contents(source: &Arc<dyn Source>) -> Result<Hdf5Contents, Hdf5Error> {
     let file = Arc::new(H5File::open(Arc::clone(source))?);
     let mut found = Hdf5Contents::default();

@@ -1,9 +1,10 @@
-//! B-trees of both kinds. The old ones hold names of groups and chunks, the new ones records of some bytes.
+//! B-trees of both kinds, and heaps. Old trees hold names of groups and chunks, new ones records of some bytes; heaps
+//! hold names of old groups, lists of any length, and links and attributes of new groups.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
-use super::error::{Hdf5Error, damaged};
-use super::file::H5File;
+use super::file::{H5File, Hdf5Error, damaged};
 
 /// The deepest tree.
 const MAX_DEPTH: u16 = 40;
@@ -21,9 +22,6 @@ pub(super) struct OldNode {
 
 impl OldNode {
     /// The node at an address, of a tree of that kind whose keys have so many bytes.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Damaged`].
     pub(super) fn read(
         file: &H5File,
         address: u64,
@@ -63,9 +61,6 @@ impl OldNode {
     }
 
     /// The address of a child.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Damaged`]: it has none.
     pub(super) fn child(&self, file: &H5File, number: usize) -> Result<u64, Hdf5Error> {
         let at = self.at(file, number) + self.key;
         let address = file.cursor(&self.bytes[at..]).address()?;
@@ -95,9 +90,6 @@ fn bytes_of(number: u64) -> usize {
 
 impl NewTree {
     /// Read the header of a tree.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Damaged`].
     pub(super) fn read(file: &H5File, address: u64) -> Result<NewTree, Hdf5Error> {
         let len = 22 + file.sizes.address + file.sizes.length;
         let bytes = file.block(address, len as u64, b"BTHD", true)?;
@@ -159,9 +151,6 @@ impl NewTree {
     }
 
     /// Visit all records, in their order.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Damaged`], those of `visit`.
     pub(super) fn each(
         &self,
         file: &H5File,
@@ -199,9 +188,6 @@ impl NewTree {
     }
 
     /// The record that is equal to what is looked for; `order` says where a record stands beside that.
-    ///
-    /// # Errors
-    /// [`Hdf5Error::Damaged`], those of `order`.
     pub(super) fn find(
         &self,
         file: &H5File,
@@ -239,5 +225,282 @@ impl NewNode {
     fn record(&self, tree: &NewTree, number: usize) -> &[u8] {
         let at = 6 + number * tree.record;
         &self.bytes[at..at + tree.record]
+    }
+}
+
+/// The longest name, path or attribute.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// The names of an old group.
+pub(super) struct LocalHeap {
+    address: u64,
+    len: u64,
+}
+
+impl LocalHeap {
+    pub(super) fn read(file: &H5File, address: u64) -> Result<LocalHeap, Hdf5Error> {
+        let len = 8 + 2 * file.sizes.length + file.sizes.address;
+        let bytes = file.block(address, len as u64, b"HEAP", false)?;
+        let mut input = file.cursor(&bytes);
+        input.skip(8)?;
+        let len = input.length()?;
+        input.length()?;
+        let address =
+            input.address()?.ok_or_else(|| damaged("the names of a group lie nowhere"))?;
+        Ok(LocalHeap { address, len })
+    }
+
+    /// The text at a place, which ends with a zero.
+    pub(super) fn text(&self, file: &H5File, at: u64) -> Result<Vec<u8>, Hdf5Error> {
+        let mut len = 64;
+        loop {
+            let there = self.len.saturating_sub(at).min(len);
+            let bytes = file.bytes(self.address.saturating_add(at), there)?;
+            if let Some(end) = bytes.iter().position(|byte| *byte == 0) {
+                return Ok(bytes[..end].to_vec());
+            }
+            if there < len || len > MOST_BYTES {
+                return Err(damaged("a name of a group has no end"));
+            }
+            len *= 8;
+        }
+    }
+}
+
+/// The bytes of a collection that are read at once.
+const COLLECTION_PAGE: u64 = 64 << 10;
+
+/// How many objects of a collection are found again without walking through it.
+const MOST_PLACED: usize = 1 << 16;
+
+/// A collection of the heap that all of a file share: its objects follow each other, and say their numbers
+/// themselves.
+#[derive(Default)]
+pub(super) struct Collection {
+    address: u64,
+    /// Where it ends.
+    end: u64,
+    /// Where the objects are that have been passed, and their lengths, by their numbers.
+    placed: HashMap<u32, (u64, u64)>,
+    /// How far it has been walked through.
+    at: u64,
+}
+
+/// The object of a collection of the heap that all of a file share. `left` is how many objects may still be passed.
+pub(super) fn global(
+    file: &H5File,
+    collection: u64,
+    index: u32,
+    left: &mut usize,
+) -> Result<Vec<u8>, Hdf5Error> {
+    let front = 8 + file.sizes.length as u64;
+    let mut last = file.collection();
+    if last.address != collection || last.end == 0 {
+        let bytes = file.block(collection, front, b"GCOL", false)?;
+        let end = file.cursor(&bytes[8..]).length()?;
+        let end = end.min(file.len().saturating_sub(collection));
+        *last = Collection { address: collection, end, placed: HashMap::new(), at: front };
+    }
+    if let Some((at, len)) = last.placed.get(&index) {
+        return last.read(file, *at, *len);
+    }
+    let missing = || damaged("a list of any length is not in its heap");
+    let mut at = last.at;
+    while last.end.saturating_sub(at) >= front {
+        *left = left.checked_sub(1).ok_or_else(missing)?;
+        let bytes = last.read(file, at, front)?;
+        let mut input = file.cursor(&bytes);
+        let number = u32::from(input.u16()?);
+        input.skip(6)?;
+        let len = input.length()?;
+        if number == 0 {
+            break;
+        }
+        let start = at.saturating_add(front);
+        let behind = len.checked_next_multiple_of(8).and_then(|len| start.checked_add(len));
+        if let Some(behind) = behind
+            && last.placed.len() < MOST_PLACED
+        {
+            last.placed.entry(number).or_insert((start, len));
+            last.at = behind;
+        }
+        if number == index {
+            return last.read(file, start, len);
+        }
+        at = behind.ok_or_else(missing)?;
+    }
+    Err(missing())
+}
+
+impl Collection {
+    fn read(&self, file: &H5File, at: u64, len: u64) -> Result<Vec<u8>, Hdf5Error> {
+        let page = at / COLLECTION_PAGE * COLLECTION_PAGE;
+        let page_end = self.end.min(page + COLLECTION_PAGE);
+        let start = self.address.saturating_add(page);
+        if at.saturating_add(len) > page_end {
+            return file.bytes(self.address.saturating_add(at), len);
+        }
+        let bytes = file.block(start, page_end - page, b"", false)?;
+        Ok(bytes[(at - page) as usize..][..len as usize].to_vec())
+    }
+}
+
+/// A heap of the links or the attributes of an object.
+///
+/// Its space is a table of blocks: `width` of each size in a row, whose size doubles from the third row on. A
+/// block that is larger than `largest` is a table of blocks itself.
+pub(super) struct FractalHeap {
+    id_len: usize,
+    has_filters: bool,
+    most_managed: u32,
+    huge_tree: Option<u64>,
+    width: u64,
+    start: u64,
+    largest: u64,
+    /// Bits of the size of its space.
+    bits: u16,
+    root: Option<u64>,
+    /// The rows of the table at the root; 0 where it is a block.
+    rows: u16,
+}
+
+impl FractalHeap {
+    pub(super) fn read(file: &H5File, address: u64) -> Result<FractalHeap, Hdf5Error> {
+        let (offset, length) = (file.sizes.address, file.sizes.length);
+        let front = file.bytes(address, 10)?;
+        let filters = u64::from(u16::from_le_bytes([front[7], front[8]]));
+        let len = (26 + 12 * length + 3 * offset) as u64;
+        // where its blocks are compressed: how long the root is, which filters were not applied, the filters
+        let len = if filters > 0 { len + length as u64 + 4 + filters } else { len };
+        let bytes = file.block(address, len, b"FRHP", true)?;
+        let mut input = file.cursor(&bytes);
+        input.skip(5)?;
+        let id_len = usize::from(input.u16()?);
+        input.skip(3)?;
+        let most_managed = input.u32()?;
+        input.length()?;
+        let huge_tree = input.address()?;
+        input.skip(length + offset + 8 * length)?;
+        let (width, start, largest) = (u64::from(input.u16()?), input.length()?, input.length()?);
+        let bits = input.u16()?;
+        input.skip(2)?;
+        let (root, rows) = (input.address()?, input.u16()?);
+        let sizes = start.is_power_of_two() && largest.is_power_of_two() && width.is_power_of_two();
+        if !sizes || largest < start || bits > 64 || largest > 1 << 40 || start * width > 1 << 60 {
+            return Err(damaged("the header of a heap cannot be true"));
+        }
+        let has_filters = filters > 0;
+        Ok(FractalHeap {
+            id_len,
+            has_filters,
+            most_managed,
+            huge_tree,
+            width,
+            start,
+            largest,
+            bits,
+            root,
+            rows,
+        })
+    }
+
+    /// The object of a number, as links and attributes are found by.
+    pub(super) fn object(&self, file: &H5File, id: &[u8]) -> Result<Vec<u8>, Hdf5Error> {
+        if self.has_filters {
+            return Err(damaged("its names are compressed, which is not read"));
+        }
+        let mut input = file.cursor(id.get(..self.id_len).unwrap_or(id));
+        let first = input.u8()?;
+        match first >> 4 & 3 {
+            0 => {
+                let at = input.uint(usize::from(self.bits.div_ceil(8)))?;
+                let within_block = self.largest.max(2).ilog2().div_ceil(8);
+                let most = u64::from(self.most_managed.max(1)).ilog2() / 8 + 1;
+                let len = input.uint(within_block.min(most) as usize)?;
+                file.bytes(self.place(file, at)?, len.min(MOST_BYTES + 1))
+            }
+            1 => self.huge(file, input.rest),
+            2 => {
+                let len = if self.id_len <= 17 {
+                    usize::from(first & 15)
+                } else {
+                    usize::from(first & 15) << 8 | usize::from(input.u8()?)
+                };
+                Ok(input.take(len + 1)?.to_vec())
+            }
+            _ => Err(damaged("an object of a heap is of no known kind")),
+        }
+    }
+
+    /// An object with a place of its own.
+    fn huge(&self, file: &H5File, id: &[u8]) -> Result<Vec<u8>, Hdf5Error> {
+        let mut input = file.cursor(id);
+        let outside = || damaged("an object of a heap lies nowhere");
+        if self.id_len > file.sizes.address + file.sizes.length {
+            let (address, len) = (input.address()?.ok_or_else(outside)?, input.length()?);
+            return file.bytes(address, len);
+        }
+        let wanted = input.uint(id.len().min(file.sizes.length).min(8))?;
+        let tree = NewTree::read(file, self.huge_tree.ok_or_else(outside)?)?;
+        if tree.kind != 1 {
+            return Err(damaged("the tree of a heap is of another kind"));
+        }
+        let found = tree.find(file, &|record| {
+            let mut record = file.cursor(record);
+            record.skip(file.sizes.address + file.sizes.length)?;
+            Ok::<Ordering, Hdf5Error>(record.length()?.cmp(&wanted))
+        })?;
+        let found = found.ok_or_else(outside)?;
+        let mut record = file.cursor(&found);
+        let (address, len) = (record.address()?.ok_or_else(outside)?, record.length()?);
+        file.bytes(address, len)
+    }
+
+    /// The address of a byte of its space. A block is not read as a whole for one link in it, so that the
+    /// checksum of the block is not compared.
+    fn place(&self, file: &H5File, at: u64) -> Result<u64, Hdf5Error> {
+        let outside = || damaged("an object of a heap lies outside of it");
+        let (mut table, mut rows, mut at) = (self.root.ok_or_else(outside)?, self.rows, at);
+        // rows of blocks that are no tables
+        let direct = (self.largest.ilog2() - self.start.ilog2()) as u16 + 2;
+        if rows == 0 {
+            return table
+                .checked_add(at)
+                .filter(|_| at < self.start.max(self.largest))
+                .ok_or_else(outside);
+        }
+        loop {
+            let (row, start, size) = self.row(at);
+            if row >= rows || rows > 64 {
+                return Err(outside());
+            }
+            let number = u64::from(row) * self.width + (at - start) / size;
+            let front = 5 + file.sizes.address + usize::from(self.bits.div_ceil(8));
+            let children = u64::from(rows) * self.width * file.sizes.address as u64;
+            let bytes =
+                file.block(table, children.saturating_add(front as u64 + 4), b"FHIB", true)?;
+            let mut input = file.cursor(&bytes);
+            input.skip(front + number as usize * file.sizes.address)?;
+            let child = input.address()?.ok_or_else(outside)?;
+            at = (at - start) % size;
+            if row < direct {
+                return child.checked_add(at).ok_or_else(outside);
+            }
+            let first_row = (self.start * self.width).ilog2();
+            let inner = size.ilog2().checked_sub(first_row).ok_or_else(outside)? as u16 + 1;
+            // a table in a table is smaller
+            if inner >= rows {
+                return Err(outside());
+            }
+            (table, rows) = (child, inner);
+        }
+    }
+
+    /// The row of a byte, where in the table that begins, and the size of its blocks.
+    fn row(&self, at: u64) -> (u16, u64, u64) {
+        let first = self.start * self.width;
+        let Some(doublings) = (at / first).checked_ilog2() else { return (0, 0, self.start) };
+        let start = first << doublings;
+        (doublings as u16 + 1, start, self.start << doublings)
     }
 }

@@ -10,15 +10,14 @@
 //! are little-endian, on every machine.
 
 use std::collections::HashMap;
-use std::io::{BufRead, Read};
+use std::io::{Read, Take};
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::error::TorchError;
-use super::machine::{self, Made, PickleMachine};
+use super::machine::{Made, PickleMachine};
 use super::ops::{PickleOp, PickleOps};
 use super::value::PickleValue;
-use super::{MAX_PICKLE, StoragePlace, TorchContents, contents};
+use super::{MAX_PICKLE, StoragePlace, TorchContents, TorchError, contents, machine};
 use crate::dtype::Endian;
 use crate::format::error::FormatError;
 use crate::source::{Reader, Source};
@@ -43,9 +42,6 @@ pub(crate) fn begins(first: &[u8]) -> bool {
 }
 
 /// What is in a file of an old torch.save.
-///
-/// # Errors
-/// [`TorchError`], and [`FormatError::Io`]; [`FormatError::Unrecognised`] for a pickle of another program.
 pub fn read_old(source: &dyn Source) -> Result<TorchContents, FormatError> {
     let mut magic = Vec::new();
     Reader::new(source).take((2 + FRAME.len() + MAGIC.len()) as u64).read_to_end(&mut magic)?;
@@ -72,52 +68,19 @@ pub fn read_old(source: &dyn Source) -> Result<TorchContents, FormatError> {
     })
 }
 
-/// A reader of one pickle, at most as long as pickles may be.
-struct Counted<'s> {
-    reader: Reader<'s>,
-    position: u64,
-    left: u64,
-}
-
-impl Read for Counted<'_> {
-    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buf.len());
-        let read = self.reader.read(&mut buf[..most])?;
-        self.left -= read as u64;
-        self.position += read as u64;
-        Ok(read)
-    }
-}
-
-impl BufRead for Counted<'_> {
-    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
-        let buffered = self.reader.fill_buf()?;
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffered.len());
-        Ok(&buffered[..most])
-    }
-
-    fn consume(&mut self, count: usize) {
-        self.reader.consume(count);
-        self.left = self.left.saturating_sub(count as u64);
-        self.position += count as u64;
-    }
-}
-
 /// Read a pickle that begins there, and say where it ends.
 fn reading<'s, T>(
     source: &'s dyn Source,
     start: u64,
-    read: impl FnOnce(&mut PickleOps<Counted<'s>>) -> Result<T, FormatError>,
+    read: impl FnOnce(&mut PickleOps<Take<Reader<'s>>>) -> Result<T, FormatError>,
 ) -> Result<(T, u64), FormatError> {
-    let reader = Reader::at(source, start);
-    let mut ops = PickleOps(Counted { reader, position: start, left: MAX_PICKLE });
+    let mut ops = PickleOps(Reader::at(source, start).take(MAX_PICKLE));
     let read = read(&mut ops);
-    let Counted { position, left, .. } = ops.0;
-    match read {
-        Err(FormatError::Torch(TorchError::Damaged(_))) if left == 0 => {
+    match ops.0.limit() {
+        0 if matches!(read, Err(FormatError::Torch(TorchError::Damaged(_)))) => {
             Err(TorchError::Long { len: source.len() - start, most: MAX_PICKLE }.into())
         }
-        read => Ok((read?, position)),
+        left => Ok((read?, start + (MAX_PICKLE - left))),
     }
 }
 
@@ -136,7 +99,7 @@ fn last_value(source: &dyn Source, start: u64) -> Result<(Option<PickleValue>, u
 }
 
 /// The texts of a list.
-fn texts(ops: &mut PickleOps<Counted<'_>>) -> Result<Vec<Rc<str>>, FormatError> {
+fn texts(ops: &mut PickleOps<Take<Reader<'_>>>) -> Result<Vec<Rc<str>>, FormatError> {
     let mut texts = Vec::new();
     loop {
         match ops.next_op()? {

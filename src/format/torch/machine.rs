@@ -1,6 +1,6 @@
 //! The machine that a pickle is a program for, as far as it makes tensors: a stack, marks in it, a memo.
 //!
-//! It calls nothing. A call of one of the functions of `globals` makes what that function would make, and a
+//! It calls nothing. A call of one of the functions of `ops` makes what that function would make, and a
 //! call of anything else an opaque object, which holds its arguments. What cannot hold a tensor is forgotten
 //! where it would be kept: the numbers of a list, the texts of a dict. The memo keeps only what the pickle
 //! asks for again, which is known from a first reading.
@@ -9,15 +9,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::BufRead;
 use std::rc::Rc;
 
-use super::super::error::brief;
-use super::error::TorchError;
-use super::globals::{ElementType, Global, Rebuild};
-use super::ops::{PickleOp, PickleOps, damaged};
-use super::tensor::{TorchStorage, TorchTensor};
+use super::TorchError;
+use super::ops::{ElementType, Global, PickleOp, PickleOps, Rebuild, damaged};
 use super::value::{
-    KeptItem, KeptItems, PickleValue, SharedKind, SharedValue, TupleValue, ValueWeight,
+    KeptItem, KeptItems, PickleValue, SharedKind, SharedValue, TorchStorage, TorchTensor,
+    TupleValue, ValueWeight,
 };
 use crate::format::error::FormatError;
+use crate::format::error::brief;
 
 /// The most values on the stack, in the memo, and in lists and dicts.
 const MAX_VALUES: usize = 1 << 21;
@@ -162,9 +161,6 @@ impl PickleMachine {
     fn step(&mut self, op: PickleOp) -> Result<(), FormatError> {
         match op {
             PickleOp::Push(value) => self.push_made(value),
-            PickleOp::EmptyTuple => self.push_tuple(Vec::new())?,
-            PickleOp::EmptyList => self.stack.push(PickleValue::Empty(SharedKind::List)),
-            PickleOp::EmptyDict => self.stack.push(PickleValue::Empty(SharedKind::Dict)),
             PickleOp::Mark => self.marks.push(self.stack.len()),
             // the last mark, where it stands above the last value
             PickleOp::Pop if self.marks.last() == Some(&self.stack.len()) => {
@@ -311,50 +307,50 @@ impl PickleMachine {
     }
 
     /// The list or dict that is the last value; an object may be either, and what is passed over is none.
-    fn last_shared(&mut self, kind: SharedKind) -> Result<Option<&mut SharedValue>, FormatError> {
-        let last = match self.shared_last()? {
-            PickleValue::Shared(at) => self.shared.get_mut(at),
-            PickleValue::Plain => return Ok(None),
-            _ => None,
-        };
-        let fits = |last: &&mut SharedValue| last.kind == kind || last.kind == SharedKind::Object;
-        let wrong = || match kind {
-            SharedKind::Dict => damaged("it sets items of no dict"),
-            _ => damaged("it appends to no list"),
-        };
-        last.filter(fits).map(Some).ok_or_else(wrong)
+    fn last_shared(&mut self, kind: SharedKind) -> Result<Option<usize>, FormatError> {
+        match self.shared_last()? {
+            PickleValue::Shared(at)
+                if [kind, SharedKind::Object].contains(&self.shared[at].kind) =>
+            {
+                Ok(Some(at))
+            }
+            PickleValue::Plain => Ok(None),
+            _ if kind == SharedKind::Dict => Err(damaged("it sets items of no dict")),
+            _ => Err(damaged("it appends to no list")),
+        }
+    }
+
+    /// Keep an item of a list, a dict or an object, in which a tensor may be.
+    fn keep_item(&mut self, at: usize, key: Option<PickleValue>, value: PickleValue) {
+        self.kept += 1;
+        self.shared[at].keep(key, value);
     }
 
     fn append(&mut self, items: Vec<PickleValue>) -> Result<(), FormatError> {
         let Some(list) = self.last_shared(SharedKind::List)? else { return Ok(()) };
-        let (before, start) = (list.kept_len(), list.len);
-        list.len += items.len() as u64;
+        let start = self.shared[list].len;
+        self.shared[list].len += items.len() as u64;
         for (position, value) in (start..).zip(items) {
             // a list may be a pair, of which a dict is made
             let is_key =
                 position == 0 && matches!(value, PickleValue::Text(_) | PickleValue::Int(_));
             if value.has_tensors() || is_key {
-                list.keep(Some(PickleValue::Int(position as i64)), value);
+                self.keep_item(list, Some(PickleValue::Int(position as i64)), value);
             }
         }
-        let more = list.kept_len() - before;
-        self.kept += more;
         Ok(())
     }
 
     fn set_items(&mut self, items: Vec<PickleValue>) -> Result<(), FormatError> {
         let Some(dict) = self.last_shared(SharedKind::Dict)? else { return Ok(()) };
-        let before = dict.kept_len();
         let mut items = items.into_iter();
         while let Some(key) = items.next() {
             let value = items.next().ok_or_else(|| damaged("a key has no value"))?;
-            dict.len += 1;
+            self.shared[dict].len += 1;
             if value.has_tensors() {
-                dict.keep(Some(key), value);
+                self.keep_item(dict, Some(key), value);
             }
         }
-        let more = dict.kept_len() - before;
-        self.kept += more;
         Ok(())
     }
 
@@ -363,13 +359,13 @@ impl PickleMachine {
     fn build(&mut self) -> Result<(), FormatError> {
         let state = self.pop()?;
         let object = match self.last()? {
-            &PickleValue::Shared(at) => self.shared.get_mut(at),
-            PickleValue::Tensor(_) | PickleValue::Unreadable(_) => None,
-            PickleValue::Empty(_) | PickleValue::Plain => None,
+            &PickleValue::Shared(at) if self.shared[at].kind == SharedKind::Object => at,
+            PickleValue::Shared(_) | PickleValue::Empty(_) => return Ok(()),
+            PickleValue::Tensor(_) | PickleValue::Unreadable(_) | PickleValue::Plain => {
+                return Ok(());
+            }
             _ => return Err(damaged("it sets the state of what has none")),
         };
-        let Some(object) = object.filter(|it| it.kind == SharedKind::Object) else { return Ok(()) };
-        let before = object.kept_len();
         match state.items() {
             // attributes in a dict, and those that have a place of their own
             Some(
@@ -379,7 +375,7 @@ impl PickleMachine {
                 ],
             ) => {
                 for value in both.iter().filter(|value| value.has_tensors()) {
-                    object.keep(None, value.clone());
+                    self.keep_item(object, None, value.clone());
                 }
             }
             _ if !state.has_tensors() => {}
@@ -387,11 +383,9 @@ impl PickleMachine {
                 let is_tensor =
                     matches!(state, PickleValue::Tensor(_) | PickleValue::Unreadable(_));
                 let key = is_tensor.then_some(PickleValue::Int(0));
-                object.keep(key, state);
+                self.keep_item(object, key, state);
             }
         }
-        let more = object.kept_len() - before;
-        self.kept += more;
         Ok(())
     }
 
@@ -442,23 +436,16 @@ impl PickleMachine {
         items: &[PickleValue],
         named: Option<PickleValue>,
     ) {
-        let held = |value: &PickleValue| value.has_tensors().then(|| value.clone());
-        let mut object = SharedValue::new(SharedKind::Object);
-        let mut keep = |key: Option<PickleValue>, value: &PickleValue| {
-            if let Some(value) = held(value) {
-                object.keep(key, value);
+        let object = self.shared.len();
+        self.shared.push(SharedValue::new(SharedKind::Object));
+        self.stack.push(PickleValue::Shared(object));
+        let keys = (0..items.len()).map(|position| Some(PickleValue::Int(position as i64)));
+        let held = [(None, function)].into_iter().chain(keys.zip(items));
+        for (key, value) in held.chain(named.as_ref().map(|named| (None, named))) {
+            if value.has_tensors() {
+                self.keep_item(object, key, value.clone());
             }
-        };
-        keep(None, function);
-        for (position, value) in items.iter().enumerate() {
-            keep(Some(PickleValue::Int(position as i64)), value);
         }
-        if let Some(named) = &named {
-            keep(None, named);
-        }
-        self.kept += object.kept_len();
-        self.stack.push(PickleValue::Shared(self.shared.len()));
-        self.shared.push(object);
     }
 
     /// What a list or a dict is made of, where that is understood: nothing, a tuple, another one, for a dict

@@ -14,13 +14,11 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
+use super::TorchError;
+use super::machine::MAX_DEPTH;
+use super::value::{ItemsLeft, KeptItem, PickleValue, SharedValue, TorchTensor, TupleValue};
 use crate::dtype::write_str;
 use crate::format::error::FormatError;
-
-use super::error::TorchError;
-use super::machine::MAX_DEPTH;
-use super::tensor::TorchTensor;
-use super::value::{ItemsLeft, KeptItem, PickleValue, SharedValue, TupleValue};
 
 /// The most values that are looked at, each as often as it stands anywhere.
 const MAX_VISITS: usize = 1 << 24;

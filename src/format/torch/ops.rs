@@ -1,22 +1,22 @@
 //! The instructions of a pickle, one after the other, as the documentation of Python's `pickletools` lists
 //! them: those that torch.save writes in protocols 1 to 5. The others are refused by their number.
+//!
+//! The functions and classes that they name are names here: nothing is imported, and what a call of a known one makes
+//! is written out in `machine`. What any other makes is opaque.
 
 use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 
+use super::TorchError;
+use super::value::{PickleValue, SharedKind};
+use crate::dtype::Scalar;
 use crate::format::error::FormatError;
-
-use super::error::TorchError;
-use super::value::PickleValue;
 
 /// An instruction.
 #[derive(Debug)]
 pub(super) enum PickleOp {
     /// Push this.
     Push(PickleValue),
-    EmptyTuple,
-    EmptyList,
-    EmptyDict,
     Mark,
     /// Drop the last value, or the last mark.
     Pop,
@@ -83,9 +83,9 @@ impl<R: BufRead> PickleOps<R> {
                 self.skip(len)?;
                 PickleOp::Push(PickleValue::Plain)
             }
-            b')' => PickleOp::EmptyTuple,
-            b']' | 0x8f => PickleOp::EmptyList,
-            b'}' => PickleOp::EmptyDict,
+            b')' => PickleOp::Tuple(0),
+            b']' | 0x8f => PickleOp::Push(PickleValue::Empty(SharedKind::List)),
+            b'}' => PickleOp::Push(PickleValue::Empty(SharedKind::Dict)),
             b'(' => PickleOp::Mark,
             b'0' => PickleOp::Pop,
             b'1' => PickleOp::PopMark,
@@ -210,4 +210,180 @@ fn early(error: io::Error) -> FormatError {
 
 pub(super) fn damaged(what: &'static str) -> FormatError {
     TorchError::Damaged(what).into()
+}
+
+/// A function or a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Global {
+    /// Makes a tensor of a storage.
+    Rebuild(Rebuild),
+    /// Calls a function, and makes its result an instance of a class.
+    FromType,
+    /// A class of tensors.
+    TensorClass,
+    /// A class of storages, of elements of this type.
+    StorageClass(ElementType),
+    DType(ElementType),
+    /// Makes a dict.
+    Dict,
+    /// Makes a list, a tuple or a set of what it is given.
+    List,
+    /// Makes what is passed over: a device, a torch.Size, a complex number, bytes.
+    Plain,
+    /// Any other, or such as a value.
+    Opaque,
+}
+
+/// The type of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ElementType {
+    /// Bytes, of which a tensor says what they are.
+    Bytes,
+    Known(Scalar),
+    /// One that has no name here, by its place in [`UNNAMED`].
+    Unnamed(u8),
+}
+
+impl ElementType {
+    /// The bytes of an element in a storage, where they are known.
+    pub(super) fn bytes(self) -> Option<u64> {
+        match self {
+            ElementType::Bytes => Some(1),
+            ElementType::Known(scalar) => Some(scalar.bits() / 8),
+            ElementType::Unnamed(at) => UNNAMED.get(usize::from(at)).and_then(|it| it.2),
+        }
+    }
+
+    /// What PyTorch calls one that has no name here.
+    pub(super) fn unnamed(self) -> Option<&'static str> {
+        match self {
+            ElementType::Unnamed(at) => UNNAMED.get(usize::from(at)).map(|it| it.0),
+            _ => None,
+        }
+    }
+
+    /// The one among those without a name here.
+    fn find(is_it: impl FnMut(&(&str, &str, Option<u64>)) -> bool) -> Option<ElementType> {
+        let at = UNNAMED.iter().position(is_it)?;
+        u8::try_from(at).ok().map(ElementType::Unnamed)
+    }
+}
+
+/// What stands for the names of the types `int1` to `uint7`.
+const SMALL: &str = "an integer of fewer than 8 bits";
+
+/// Types of elements that have no name here, their classes of storages, and the bytes of an element.
+const UNNAMED: [(&str, &str, Option<u64>); 10] = [
+    ("complex32", "ComplexHalfStorage", Some(4)),
+    ("quint8", "QUInt8Storage", Some(1)),
+    ("qint8", "QInt8Storage", Some(1)),
+    ("qint32", "QInt32Storage", Some(4)),
+    ("quint4x2", "QUInt4x2Storage", Some(1)),
+    ("quint2x4", "QUInt2x4Storage", Some(1)),
+    ("float4_e2m1fn_x2", "", Some(1)),
+    ("bits8", "", Some(1)),
+    ("bits16", "", Some(2)),
+    (SMALL, "", None),
+];
+
+/// A function that makes a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rebuild {
+    /// `_rebuild_tensor(storage, offset, size, stride)`
+    Tensor,
+    /// `_rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks[, metadata])`
+    TensorV2,
+    /// `_rebuild_tensor_v3(storage, offset, size, stride, requires_grad, hooks, dtype[, metadata])`
+    TensorV3,
+    /// `_rebuild_parameter(tensor, requires_grad, hooks)`
+    Parameter,
+    /// `_rebuild_parameter_with_state(tensor, requires_grad, hooks, state)`
+    ParameterWithState,
+    /// `_rebuild_qtensor(storage, offset, size, stride, quantizer, requires_grad, hooks)`
+    Quantised,
+}
+
+impl Rebuild {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Rebuild::Tensor => "torch._utils._rebuild_tensor",
+            Rebuild::TensorV2 => "torch._utils._rebuild_tensor_v2",
+            Rebuild::TensorV3 => "torch._utils._rebuild_tensor_v3",
+            Rebuild::Parameter => "torch._utils._rebuild_parameter",
+            Rebuild::ParameterWithState => "torch._utils._rebuild_parameter_with_state",
+            Rebuild::Quantised => "torch._utils._rebuild_qtensor",
+        }
+    }
+}
+
+impl Global {
+    /// The function or class of that name.
+    pub(super) fn find(module: &str, name: &str) -> Global {
+        match (module, name) {
+            ("torch._utils", "_rebuild_tensor") => Global::Rebuild(Rebuild::Tensor),
+            ("torch._utils", "_rebuild_tensor_v2") => Global::Rebuild(Rebuild::TensorV2),
+            ("torch._utils", "_rebuild_tensor_v3") => Global::Rebuild(Rebuild::TensorV3),
+            ("torch._utils", "_rebuild_parameter") => Global::Rebuild(Rebuild::Parameter),
+            ("torch._utils", "_rebuild_parameter_with_state") => {
+                Global::Rebuild(Rebuild::ParameterWithState)
+            }
+            ("torch._utils", "_rebuild_qtensor") => Global::Rebuild(Rebuild::Quantised),
+            ("torch._tensor", "_rebuild_from_type_v2") => Global::FromType,
+            ("torch" | "torch._tensor", "Tensor")
+            | ("torch.nn.parameter", "Parameter" | "Buffer")
+            | ("torch.autograd.variable", "Variable") => Global::TensorClass,
+            ("torch", "Size" | "device") | ("torch.serialization", "_get_layout") => Global::Plain,
+            ("torch.storage" | "torch", "UntypedStorage") => {
+                Global::StorageClass(ElementType::Bytes)
+            }
+            ("torch" | "torch.cuda", class) if class.ends_with("Storage") => {
+                storage_type(class).map_or(Global::Opaque, Global::StorageClass)
+            }
+            ("torch", dtype) => element_type(dtype).map_or(Global::Opaque, Global::DType),
+            ("collections", "OrderedDict" | "defaultdict" | "Counter") => Global::Dict,
+            ("__builtin__" | "builtins", "dict") => Global::Dict,
+            ("__builtin__" | "builtins", "list" | "tuple" | "set" | "frozenset") => Global::List,
+            (
+                "__builtin__" | "builtins",
+                "bool" | "bytearray" | "bytes" | "complex" | "float" | "int" | "object" | "range"
+                | "slice" | "str",
+            )
+            | ("_codecs", "encode") => Global::Plain,
+            _ => Global::Opaque,
+        }
+    }
+}
+
+/// The number type that PyTorch calls so. Floats of which several share a byte are of other shapes there.
+fn element_type(name: &str) -> Option<ElementType> {
+    let is_it = |scalar: &Scalar| scalar.name() == name && scalar.bits().is_multiple_of(8);
+    if let Some(scalar) = Scalar::ALL.into_iter().find(is_it) {
+        return Some(ElementType::Known(scalar));
+    }
+    let is_small = |digits: &str| matches!(digits.as_bytes(), [b'1'..=b'7']);
+    let small =
+        ["uint", "int"].iter().find_map(|kind| name.strip_prefix(kind)).is_some_and(is_small);
+    ElementType::find(|(dtype, ..)| if small { *dtype == SMALL } else { *dtype == name })
+}
+
+/// The type of the elements of a class of storages.
+fn storage_type(class: &str) -> Option<ElementType> {
+    if let Some(unnamed) = ElementType::find(|(_, name, _)| *name == class) {
+        return Some(unnamed);
+    }
+    Some(ElementType::Known(match class.strip_suffix("Storage")? {
+        "Double" => Scalar::F64,
+        "Float" => Scalar::F32,
+        "Half" => Scalar::F16,
+        "BFloat16" => Scalar::BF16,
+        "Long" => Scalar::I64,
+        "Int" => Scalar::I32,
+        "Short" => Scalar::I16,
+        "Char" => Scalar::I8,
+        "Byte" => Scalar::U8,
+        "Bool" => Scalar::Bool,
+        "ComplexDouble" => Scalar::C128,
+        "ComplexFloat" => Scalar::C64,
+        _ => return None,
+    }))
 }

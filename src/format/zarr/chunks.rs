@@ -9,10 +9,10 @@ use zarrs::array::{
     CodecOptions,
 };
 
-use super::super::error::brief;
-use super::bounded::{decode_front, only_codec};
+use super::codecs::{decode_front, only_codec};
 use super::{ValueStore, ZarrError};
 use crate::format::chunks::{Chunks, cut};
+use crate::format::error::brief;
 use crate::format::guarded::guarded;
 use crate::format::spare;
 use crate::shape::AsTuple;
@@ -40,9 +40,6 @@ pub(super) struct ZarrChunks {
 impl ZarrChunks {
     /// The chunks of an array, or of its shards, that have this shape; elements have `item` bytes. What is stored under a
     /// key must be there where its shape is given.
-    ///
-    /// # Errors
-    /// [`ZarrError`].
     pub(super) fn new(
         array: Array<dyn ValueStore>,
         shape: Vec<u64>,

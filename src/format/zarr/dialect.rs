@@ -5,10 +5,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::error::brief;
 use super::dtype::ElementType;
-use super::{ZarrError, dialect, dtype, invalid, numcodecs};
+use super::{ZarrError, codecs, dialect, dtype, unfit};
 use crate::dtype::DType;
+use crate::format::error::brief;
 
 /// What stands before a word that was a bare one.
 const BARE: char = '\0';
@@ -37,8 +37,8 @@ const GROUP_KEYS: [&str; 4] = ["zarr_format", "node_type", "attributes", "consol
 /// JSON, in which numbers may be bare words: these become texts that [`reworded`] knows.
 pub(super) fn parse(json: &[u8]) -> Result<Value, ZarrError> {
     serde_json::from_slice(json).or_else(|error| match quoted(json) {
-        Some(json) => serde_json::from_slice(&json).map_err(invalid),
-        None => Err(invalid(error)),
+        Some(json) => serde_json::from_slice(&json).map_err(unfit),
+        None => Err(unfit(error)),
     })
 }
 
@@ -82,9 +82,6 @@ pub(super) fn reworded(value: &mut Value) -> bool {
 }
 
 /// Refuse metadata of version 3 of a group, or else of an array, that say what must be understood.
-///
-/// # Errors
-/// [`ZarrError::Metadata`].
 pub(super) fn refuse_unknown(metadata: &Value, is_group: bool) -> Result<(), ZarrError> {
     let known: &[&str] = if is_group { &GROUP_KEYS } else { &ARRAY_KEYS };
     let may_pass = |value: &Value| value.get("must_understand") == Some(&Value::Bool(false));
@@ -99,9 +96,6 @@ pub(super) fn refuse_unknown(metadata: &Value, is_group: bool) -> Result<(), Zar
 }
 
 /// Say in the words of `zarrs` what the metadata of an array say of its elements.
-///
-/// # Errors
-/// [`ZarrError`]: a fill value that is none, codecs that would have to know the parts of an element.
 pub(super) fn translate(
     metadata: &mut Value,
     elements: &ElementType,
@@ -111,8 +105,7 @@ pub(super) fn translate(
     let said = metadata.get("fill_value").unwrap_or(&Value::Null);
     let fill = dtype::bytes(said, dtype).ok_or_else(|| ZarrError::Fill(dtype.to_string()))?;
     if *opaque && metadata.get("codecs").is_some_and(swaps) {
-        let reason = "elements of several parts in big-endian order are not read";
-        return Err(ZarrError::Metadata(reason.to_owned()));
+        return Err(unfit("elements of several parts in big-endian order are not read"));
     }
     let Some(entries) = metadata.as_object_mut() else { return Ok(fill) };
     let is_v3 = entries.contains_key("data_type");
@@ -165,14 +158,14 @@ fn leaves_elements(name: Option<&Value>, configuration: Option<&Value>) -> bool 
 
 /// Refuse filters of elements behind one that is undone as a filter of bytes: these would go first.
 fn check_filters<'a>(mut names: impl Iterator<Item = &'a str>) -> Result<(), ZarrError> {
-    let Some(first) = names.find(|name| numcodecs::is_filter(name)) else { return Ok(()) };
+    let Some(first) = names.find(|name| codecs::is_filter(name)) else { return Ok(()) };
     let of_elements = |name: &str| {
         matches!(name.trim_start_matches("numcodecs."), "transpose" | "fixedscaleoffset")
     };
     match names.find(|name| of_elements(name)) {
         Some(name) => {
             let reason = format!("the codec {first} before {name} is not read");
-            Err(ZarrError::Metadata(brief(&reason)))
+            Err(unfit(reason))
         }
         None => Ok(()),
     }
@@ -194,10 +187,9 @@ fn translate_codecs(
 ) -> Result<(), ZarrError> {
     codecs.retain(|codec| !leaves_elements(codec.get("name"), codec.get("configuration")));
     check_filters(codecs.iter().filter_map(codec_name))?;
-    let is_filter = |codec: &Value| codec_name(codec).is_some_and(numcodecs::is_filter);
+    let is_filter = |codec: &Value| codec_name(codec).is_some_and(codecs::is_filter);
     if codecs.iter().any(is_filter) && codecs.iter().any(swaps) {
-        let reason = "differences of big-endian elements are not read";
-        return Err(ZarrError::Metadata(reason.to_owned()));
+        return Err(unfit("differences of big-endian elements are not read"));
     }
     for codec in codecs {
         if let Value::String(name) = codec {
@@ -214,8 +206,7 @@ fn translate_codecs(
                 configuration.insert("endian".to_owned(), "little".into());
             }
             "bytes" if !configuration.contains_key("endian") => {
-                let reason = "the codec bytes says no endian of elements of several bytes";
-                return Err(ZarrError::Metadata(reason.to_owned()));
+                return Err(unfit("the codec bytes says no endian of elements of several bytes"));
             }
             "sharding_indexed" if depth < MAX_SHARDS => {
                 if let Some(Value::Array(inner)) = configuration.get_mut("codecs") {

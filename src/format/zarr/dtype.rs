@@ -6,13 +6,13 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Number, Value, json};
 
-use super::super::annotations::number;
-use super::super::error::brief;
 use super::ZarrError;
 use crate::dtype::{
     DType, Endian, Field, NpyType, NumberKind, Scalar, Structure, TimeKind, TimeUnit,
 };
 use crate::element::parse;
+use crate::format::annotations::number;
+use crate::format::error::brief;
 use crate::format::npy;
 
 /// The type of the elements of an array.

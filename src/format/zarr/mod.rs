@@ -11,6 +11,7 @@
 //!   c/0/0 (a shard)    ─► its index ─► an inner chunk of it ─► ...
 //! ```
 
+use std::fmt;
 use std::sync::Arc;
 
 use chunks::ZarrChunks;
@@ -25,15 +26,14 @@ use super::guarded::guarded;
 use super::tensor::{Storage, StorageKind, TensorInfo};
 use crate::shape::Order;
 
-mod bounded;
 mod chunks;
+mod codecs;
 mod dialect;
 mod dtype;
-mod numcodecs;
 mod write;
 
 #[cfg(feature = "hdf5")]
-pub(in crate::format) use bounded::blosc_bytes;
+pub(in crate::format) use codecs::blosc_bytes;
 pub(crate) use dialect::{consolidated, consolidated_v2};
 pub(crate) use write::{NewArray, group_json, stored_dtype};
 
@@ -49,9 +49,6 @@ pub(crate) enum ZarrNode {
 pub(crate) struct ArrayMetadataJson(Value);
 
 /// What a `zarr.json` is about.
-///
-/// # Errors
-/// [`ZarrError`]: no JSON, neither of the two, a key that is not known and must be.
 pub(crate) fn node(json: &[u8]) -> Result<ZarrNode, ZarrError> {
     let mut metadata = dialect::parse(json)?;
     match metadata.get("node_type").and_then(Value::as_str) {
@@ -64,14 +61,11 @@ pub(crate) fn node(json: &[u8]) -> Result<ZarrNode, ZarrError> {
             let attributes = metadata.get_mut("attributes").map(Value::take);
             Ok(ZarrNode::Group(of_attributes(attributes.unwrap_or_default())))
         }
-        _ => Err(ZarrError::Metadata("node_type is neither array nor group".to_owned())),
+        _ => Err(unfit("node_type is neither array nor group")),
     }
 }
 
 /// The metadata of an array of version 2: `.zarray`, and `.zattrs` where that is there.
-///
-/// # Errors
-/// [`ZarrError`]: no JSON.
 pub(crate) fn array_v2(
     json: &[u8],
     attributes: Option<&[u8]>,
@@ -85,9 +79,6 @@ pub(crate) fn array_v2(
 }
 
 /// What a group of version 2 says of itself in `.zattrs`.
-///
-/// # Errors
-/// [`ZarrError`]: no JSON.
 pub(crate) fn group_v2(attributes: &[u8]) -> Result<Annotations, ZarrError> {
     Ok(of_attributes(dialect::parse(attributes)?))
 }
@@ -135,9 +126,6 @@ fn annotations(metadata: &mut Value, fill_value: Option<Vec<u8>>) -> Annotations
 
 /// The tensor that an array is, by its metadata and the store of its chunks, of which those that are not there may be
 /// refused.
-///
-/// # Errors
-/// [`ZarrError`]: metadata that break the rules, a dtype or a codec that is not known.
 pub(crate) fn array(
     store: ArrayStore,
     ArrayMetadataJson(mut metadata): ArrayMetadataJson,
@@ -161,7 +149,7 @@ pub(crate) fn array(
     let stored_shape = chunk_shape;
     let chunk_shape = inner.unwrap_or_else(|| stored_shape.clone());
     if chunk_shape.len() != shape.len() || chunk_shape.contains(&0) {
-        return Err(ZarrError::Metadata("the chunks have another number of axes".to_owned()));
+        return Err(unfit("the chunks have another number of axes"));
     }
     let item = (dtype.item_bits() / 8) as usize;
     let mut tensor = TensorInfo::new(dtype, shape, Order::C, 0);
@@ -176,19 +164,20 @@ pub(crate) fn array(
 type ShardedArray = (Array<dyn ValueStore>, Option<Vec<u64>>);
 
 fn opened(store: ArrayStore, mut metadata: Value) -> Result<ShardedArray, ZarrError> {
-    bounded::register();
-    bounded::name_own(&mut metadata);
-    let parsed: ArrayMetadata = serde_json::from_value(metadata).map_err(invalid)?;
+    codecs::register();
+    codecs::name_own(&mut metadata);
+    let parsed: ArrayMetadata = serde_json::from_value(metadata).map_err(unfit)?;
     let array = Array::new_with_metadata(store, "/", parsed);
-    let array = array.map_err(|error| ZarrError::Metadata(brief(&error.to_string())))?;
+    let array = array.map_err(unfit)?;
     // what is around a shard would have to be decoded before its index is found
     let inner = array.is_exclusively_sharded().then(|| array.subchunk_shape()).flatten();
     let inner = inner.map(|inner| inner.iter().map(|len| len.get()).collect());
     Ok((array, inner))
 }
 
-fn invalid(error: serde_json::Error) -> ZarrError {
-    ZarrError::Metadata(brief(&error.to_string()))
+/// What is wrong with metadata, in one line.
+fn unfit(what: impl fmt::Display) -> ZarrError {
+    ZarrError::Metadata(brief(&what.to_string()))
 }
 
 /// The shape of the chunks, or of the shards.
@@ -202,7 +191,7 @@ fn chunk_shape(metadata: &Value) -> Result<Vec<u64>, ZarrError> {
     };
     let lens = said.and_then(Value::as_array).map(|lens| lens.iter().map(Value::as_u64).collect());
     let lens: Option<Vec<u64>> = lens.flatten();
-    lens.ok_or_else(|| ZarrError::Metadata("the shape of the chunks is not said".to_owned()))
+    lens.ok_or_else(|| unfit("the shape of the chunks is not said"))
 }
 
 /// Why an array cannot be read.
@@ -281,7 +270,7 @@ mod tests {
         ];
         for metadata in arrays {
             let (array, _) = opened(Arc::new(MemoryStore::new()), metadata.clone()).unwrap();
-            assert!(bounded::only_codec(&array.codecs()).is_some(), "{metadata}");
+            assert!(codecs::only_codec(&array.codecs()).is_some(), "{metadata}");
         }
     }
 }

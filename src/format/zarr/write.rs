@@ -8,12 +8,12 @@ use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArrayToBytesCodecTraits, Co
 use zarrs::storage::ReadableStorageTraits;
 use zarrs::storage::store::MemoryStore;
 
-use super::super::error::brief;
 use super::dtype::ElementType;
-use super::{ZarrError, dialect, dtype, invalid};
+use super::{ZarrError, dialect, dtype, unfit};
 use crate::dtype::{DType, Endian, NpyType, TimeKind};
 use crate::format::annotations::{Annotations, FILL_VALUE};
 use crate::format::chunks::{ChunkCodec, ChunkFile, EncodeChunks};
+use crate::format::error::brief;
 use crate::format::guarded::guarded;
 
 /// An array that is to be written.
@@ -54,22 +54,17 @@ fn text(json: &Value) -> Vec<u8> {
 
 impl NewArray<'_> {
     /// Its metadata, and what makes its chunks.
-    ///
-    /// # Errors
-    /// [`ZarrError`]: a dtype that `zarrs` does not know, shapes that do not fit.
     pub(crate) fn encoder(&self) -> Result<(Vec<u8>, Box<dyn EncodeChunks>), ZarrError> {
         let json = self.json().ok_or_else(|| ZarrError::DType(self.dtype.to_string()))?;
         let mut known = json.clone();
         dialect::translate(&mut known, &ElementType::of(&json)?)?;
-        let metadata: ArrayMetadata = serde_json::from_value(known).map_err(invalid)?;
+        let metadata: ArrayMetadata = serde_json::from_value(known).map_err(unfit)?;
         let store: Arc<dyn ReadableStorageTraits> = Arc::new(MemoryStore::new());
         let array = guarded(|| Array::new_with_metadata(store, "/", metadata));
-        let array = array
-            .map_err(ZarrError::Metadata)?
-            .map_err(|error| ZarrError::Metadata(brief(&error.to_string())))?;
+        let array = array.map_err(ZarrError::Metadata)?.map_err(unfit)?;
         let shape = self.shard.unwrap_or(self.chunk).to_vec();
         let lens: Option<Vec<NonZeroU64>> = shape.iter().map(|len| NonZeroU64::new(*len)).collect();
-        let lens = lens.ok_or_else(|| ZarrError::Metadata("chunks without elements".to_owned()))?;
+        let lens = lens.ok_or_else(|| unfit("chunks without elements"))?;
         let folder = if self.path.is_empty() { String::new() } else { format!("{}/", self.path) };
         Ok((text(&json), Box::new(ZarrEncoder { array, shape, lens, folder })))
     }

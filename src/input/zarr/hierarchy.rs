@@ -11,7 +11,7 @@ use zarrs::storage::{
     StoreKey,
 };
 
-use super::keys::{ATTRIBUTES, METADATA};
+use super::{ATTRIBUTES, METADATA};
 use crate::error::Error;
 use crate::format::spare;
 use crate::format::zarr::{self, ArrayStore, ValueStore, ZarrError, ZarrNode};
@@ -125,10 +125,6 @@ fn failed(error: SourceError) -> StorageError {
 }
 
 /// The input whose arrays a hierarchy has.
-///
-/// # Errors
-/// Metadata that cannot be read, groups nested without end; an array that is the whole input, and cannot be
-/// read.
 pub(super) fn input(
     location: &Location,
     hierarchy: &dyn Hierarchy,

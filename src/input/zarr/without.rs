@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::keys::METADATA;
+use super::METADATA;
 use crate::error::Error;
 use crate::format::npz::Members;
 use crate::format::{Foreign, FormatError};
@@ -12,7 +12,11 @@ use crate::input::{Input, Location, OpenOptions};
 use crate::source::remote::Address;
 use crate::source::{self, IoMode, Reader};
 
-pub(super) fn open(location: &Location, folder: &Path, _: &OpenOptions) -> Result<Input, Error> {
+pub(super) fn open_path(
+    location: &Location,
+    folder: &Path,
+    _: &OpenOptions,
+) -> Result<Input, Error> {
     let json = source::open_file(&folder.join("zarr.json"), IoMode::Read).ok();
     let json = json.and_then(|source| {
         let mut json = String::new();
