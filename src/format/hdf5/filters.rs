@@ -9,7 +9,6 @@ use crate::format::error::brief;
 use crate::format::inflated::{InflateFault, Wrapper, inflate};
 use crate::format::spare;
 
-/// A filter of chunks.
 pub(super) struct Filter {
     id: u16,
     name: Vec<u8>,
@@ -46,7 +45,6 @@ impl Filter {
         (0..count).map(one).collect()
     }
 
-    /// What it is called in messages.
     fn named(&self) -> String {
         let known = match self.id {
             4 => "szip",
@@ -136,7 +134,6 @@ pub(super) fn undo(
     Ok(bytes)
 }
 
-/// What a filter makes of bytes that are not used any more.
 fn used(bytes: Vec<u8>, made: Vec<u8>) -> Vec<u8> {
     spare::give(bytes);
     made
@@ -162,7 +159,6 @@ fn unshuffle(bytes: Vec<u8>, item: usize) -> Vec<u8> {
     used(bytes, out)
 }
 
-/// Elements that are unshuffled at a time.
 const BLOCK: usize = 1024;
 
 /// The bytes in front of their checksum.
@@ -416,7 +412,6 @@ fn transposed(bits: u64) -> u64 {
     })
 }
 
-/// The bytes in front of the numbers of scale-offset.
 const HEADER: usize = 21;
 
 const DAMAGED: &str = "its bytes behind scale-offset are damaged";
@@ -496,7 +491,6 @@ struct PackedNumbers<'a> {
 }
 
 impl PackedNumbers<'_> {
-    /// The next number, which is there.
     fn next(&mut self) -> u64 {
         while self.count < self.bits {
             let (byte, packed) = self.packed.split_first().unwrap_or((&0, &[]));
@@ -562,7 +556,6 @@ mod tests {
         assert!(unpack_bitshuffle(&[0, 4, u32::MAX, 0, 2], &stored(1 << 40, 8), 1 << 41).is_err());
     }
 
-    /// A chunk of `bits` and `least`, with these packed bytes.
     fn chunk(bits: u8, least: u64, packed: &[u8]) -> Vec<u8> {
         let mut bytes = vec![bits, 0, 0, 0, 8];
         bytes.extend(least.to_le_bytes());
