@@ -1,55 +1,50 @@
-//! CRC-32s of bytes that come in pieces, in any order and from any number of threads.
+//! CRC-32s of bytes that arrive in pieces, in any order and from any number of threads.
 //!
-//! The CRC of a whole is the exclusive or of the pieces' CRCs, each shifted by the number of bytes that
-//! follow the piece.
+//! The CRC of the whole is the XOR of its pieces' CRCs, each shifted by the bytes that follow.
 
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crc32fast::Hasher;
 
-/// The CRC-32 of a whole, over the pieces that were added so far.
+/// The CRC-32 over the pieces that were added so far.
 #[derive(Debug, Default)]
 pub(crate) struct PiecesCrc(AtomicU32);
 
 impl PiecesCrc {
-    /// Add a piece that `follow` bytes of the whole come after.
+    /// Add a piece that is followed by `follow` bytes of the whole.
     pub(crate) fn add(&self, piece: &[u8], follow: u64) {
         self.add_sum(shifted(crc32fast::hash(piece), follow));
     }
 
-    /// Add what was counted elsewhere.
+    /// Add what a piece contributes, as [`shifted`] computes it.
     pub(crate) fn add_sum(&self, sum: u32) {
         self.0.fetch_xor(sum, Ordering::AcqRel);
     }
 
-    /// The CRC.
     pub(crate) fn get(&self) -> u32 {
         self.0.load(Ordering::Acquire)
     }
 }
 
-/// What a piece with this CRC-32 contributes to the CRC-32 of the whole, if `follow` bytes come
-/// after it.
+/// What a piece with this CRC contributes to the CRC of the whole, if `follow` bytes come after it.
 pub(crate) fn shifted(crc: u32, follow: u64) -> u32 {
     let mut hasher = Hasher::new_with_initial_len(crc, 0);
     hasher.combine(&Hasher::new_with_initial_len(0, follow));
     hasher.finalize()
 }
 
-/// Computes the CRC-32 of what is read through it.
+/// A reader that computes the CRC-32 of what is read through it.
 pub(crate) struct CrcReader<R> {
     inner: R,
     hasher: Hasher,
 }
 
 impl<R> CrcReader<R> {
-    /// Nothing has been read yet.
     pub(crate) fn new(inner: R) -> CrcReader<R> {
         CrcReader { inner, hasher: Hasher::new() }
     }
 
-    /// The CRC of all that was read.
     pub(crate) fn crc(self) -> u32 {
         self.hasher.finalize()
     }

@@ -18,17 +18,15 @@ use crate::source::remote::Address;
 use crate::source::{OpenError, SourceError};
 use crate::view::ViewError;
 
-/// A file, or a standard stream, as errors name it.
+/// A file or standard stream, as errors name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileName {
-    /// Standard input.
     Stdin,
-    /// Standard output.
     Stdout,
     Path(PathBuf),
-    /// A remote file, which is shown without secrets.
+    /// A remote file, shown without the secrets in its address.
     Remote(Address),
-    /// The memory of the program.
+    /// A tensor in memory, which has no file.
     Memory,
 }
 
@@ -59,14 +57,13 @@ impl From<&Destination> for FileName {
     }
 }
 
-/// What went wrong, in which file, and with which tensor.
+/// An error of the library: what went wrong, in which file, and with which tensor.
 #[derive(Debug)]
 pub struct Error {
-    /// The file, where one is at fault.
+    /// `None` if no single file is at fault.
     pub file: Option<FileName>,
-    /// The tensor, where it is one of several.
+    /// `None` if the file has only one tensor, or the tensor no name.
     pub tensor: Option<String>,
-    /// What went wrong.
     pub cause: Cause,
 }
 
@@ -91,10 +88,9 @@ impl<C: Into<Cause>> From<C> for Error {
 }
 
 impl Error {
-    /// An error about a file.
     pub(crate) fn file(file: impl Into<FileName>, cause: impl Into<Cause>) -> Error {
         let cause = match cause.into().downcast::<SinkError>() {
-            // one of several files, which it names itself
+            // one of several files is at fault, and the error names it
             Ok(SinkError::File { path, error }) => {
                 return Error::file(path.as_path(), *error);
             }
@@ -102,7 +98,7 @@ impl Error {
             Ok(error) => Cause::from(error),
             Err(cause) => cause,
         };
-        // these name the stream themselves, or another file is at fault, which only the caller knows
+        // these name the stream themselves, or only the caller knows which file is at fault
         let unnamed = matches!(cause.downcast_ref(), Some(OpenError::StdinClosed))
             || matches!(
                 cause.downcast_ref(),
@@ -112,7 +108,7 @@ impl Error {
         Error { file, tensor: None, cause }
     }
 
-    /// An error about a file, if there is one.
+    /// Make an error about `file`, or one that names no file.
     pub(crate) fn of_file(file: Option<&FileName>, cause: impl Into<Cause>) -> Error {
         match file {
             Some(file) => Error::file(file.clone(), cause),
@@ -120,7 +116,7 @@ impl Error {
         }
     }
 
-    /// Name the file that it is about, where it names none itself.
+    /// Name the file, unless the error names one already.
     #[must_use]
     pub(crate) fn in_file(self, file: impl Into<FileName>) -> Error {
         match self.file {
@@ -129,7 +125,7 @@ impl Error {
         }
     }
 
-    /// Name the tensor that it is about, if it has a name and is one of several.
+    /// Name the tensor, if it has a name and is one of `several`.
     #[must_use]
     pub(crate) fn of_tensor(self, name: Option<&str>, several: bool) -> Error {
         let tensor = name.filter(|_| several).map(str::to_owned);
@@ -137,12 +133,13 @@ impl Error {
     }
 }
 
-/// What went wrong: an error of one of the library's modules, each of which has types of its own.
-/// Whoever has words or a hint of its own for one asks for its type ([`Cause::downcast_ref`]).
+/// The reason of an [`Error`]: the error of one of the library's modules. Each module has its own
+/// types; to treat one specially, ask for its type with [`downcast_ref`](Cause::downcast_ref).
 #[derive(Debug)]
 pub struct Cause(Box<dyn std::error::Error + Send + Sync>);
 
-/// An error that can be the [`Cause`] of an [`Error`]. `Error` itself is none, so that no file is named twice.
+/// An error that can be the [`Cause`] of an [`Error`]. `Error` itself cannot, so that no file is
+/// named twice.
 pub(crate) trait Fault: std::error::Error + Send + Sync + 'static {}
 
 impl Fault for io::Error {}
@@ -161,7 +158,7 @@ impl Fault for SinkError {}
 impl Fault for SourceError {}
 impl Fault for ViewError {}
 
-/// The output is an open descriptor of a file that is read.
+/// The output is the open descriptor of a file that is also read.
 #[derive(Debug, thiserror::Error)]
 #[error("input file is output file")]
 pub struct InputIsOutput;
@@ -175,20 +172,19 @@ impl<F: Fault> From<F> for Cause {
 }
 
 impl Cause {
-    /// The error, where it is of that type.
+    /// Return the error, if it is a `T`.
     pub fn downcast_ref<T: std::error::Error + 'static>(&self) -> Option<&T> {
         self.0.downcast_ref()
     }
 
-    /// The error, to be changed, where it is of that type.
     pub(crate) fn downcast_mut<T: std::error::Error + 'static>(&mut self) -> Option<&mut T> {
         self.0.downcast_mut()
     }
 
-    /// The error, where it is of that type.
+    /// Return the error, if it is a `T`.
     ///
     /// # Errors
-    /// This cause, which is of another type.
+    /// This cause unchanged, if it is of another type.
     pub fn downcast<T: std::error::Error + 'static>(self) -> Result<T, Cause> {
         self.0.downcast().map(|error| *error).map_err(Cause)
     }

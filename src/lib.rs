@@ -75,12 +75,12 @@
 //!                     input gives the tensor: its bytes (source), dtype, shape (format) ▲
 //! ```
 //!
-//! What a program needs of the modules is handed out here by name; they are hidden, not part of the
-//! library's surface. The core opens no files and knows no paths: that is for `source`, `sink`, `input` and
-//! `job`. The library prints nothing and knows no flags.
+//! The modules are hidden, and no part of the library's surface: what a program needs of them is
+//! named here. The core opens no files and knows no paths: that is for `source`, `sink`, `input`
+//! and `job`. The library prints nothing and knows no flags.
 
-// Open to the command-line program, the tests and the benchmarks alone: what stands here may change with
-// every version.
+// Public for the command-line program, the tests and the benchmarks only: these modules may change
+// with every version.
 #[doc(hidden)]
 pub mod cast;
 #[doc(hidden)]
@@ -174,7 +174,7 @@ pub use source::{IoMode, SourceError};
 #[cfg(not(unix))]
 compile_error!("tslice needs a Unix system: on Windows, build and run it inside WSL");
 
-/// The program in docs/library.md, which is compiled.
+/// Compiles the program in docs/library.md.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/library.md")]
 struct LibraryPage;

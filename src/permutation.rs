@@ -12,27 +12,23 @@
 
 use crate::shape::{Order, normalize_axis};
 
-/// An order of axes: for each axis of a result, the axis that it was before.
+/// An order of axes: for each axis of a result, the axis of the source that it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation(Vec<usize>);
 
-/// An order of the axes of a result whose number is not known yet.
+/// A permutation for any number of axes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Transposition {
-    /// They stay where they are.
     #[default]
     None,
-    /// The last one comes first.
+    /// All axes in reverse order.
     Reversed,
-    /// As listed, which is np.transpose's `axes`.
+    /// np.transpose's `axes`.
     Axes(Vec<i64>),
 }
 
 impl Transposition {
-    /// The order of `ndim` axes.
-    ///
-    /// # Errors
-    /// Those of [`Permutation::new`].
+    /// The permutation of `ndim` axes.
     pub fn of_axes(&self, ndim: usize) -> Result<Permutation, PermutationError> {
         match self {
             Transposition::None => Ok(Permutation::identity(ndim)),
@@ -42,31 +38,31 @@ impl Transposition {
     }
 }
 
-/// Why a list is no order of the axes; the messages are NumPy's.
+/// Why a list is no permutation of the axes; the messages are NumPy's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PermutationError {
     /// Too few or too many axes.
     #[error("axes don't match array: {given} axes for an array of dimension {ndim}")]
     Count {
-        /// How many there are in the list.
+        /// The number of axes in the list.
         given: usize,
-        /// How many the array has.
+        /// The number of axes of the array.
         ndim: usize,
     },
-    /// An axis that the array lacks.
+    /// The array has no such axis.
     #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
     OutOfBounds {
         axis: i64,
-        /// How many the array has.
+        /// The number of axes of the array.
         ndim: usize,
     },
-    /// An axis that stands in the list twice.
+    /// An axis is listed twice.
     #[error("repeated axis in transpose: {0}")]
     Repeated(i64),
 }
 
 impl Permutation {
-    /// The order of np.transpose's `axes`; negative ones count from the end.
+    /// Make a permutation from np.transpose's `axes`; negative ones count from the end.
     ///
     /// # Errors
     /// [`PermutationError`]: a wrong number of axes, one that is out of bounds, one given twice.
@@ -86,38 +82,38 @@ impl Permutation {
         Ok(Permutation(order))
     }
 
-    /// The order of all axes of a result, each of them once.
+    /// `axes` must hold each axis once.
     pub(crate) fn of_axes(axes: Vec<usize>) -> Permutation {
         Permutation(axes)
     }
 
-    /// Every axis where it is.
+    /// The permutation that keeps every axis in its place.
     pub fn identity(ndim: usize) -> Permutation {
         Permutation((0..ndim).collect())
     }
 
-    /// The last axis first.
+    /// The permutation that reverses the axes.
     pub fn reversed(ndim: usize) -> Permutation {
         Permutation((0..ndim).rev().collect())
     }
 
-    /// The axes as they were before, in their new order.
+    /// The source axis of each axis of the result.
     pub fn axes(&self) -> &[usize] {
         &self.0
     }
 
-    /// Whether every axis stays where it is.
+    /// Whether every axis stays in its place.
     pub fn is_identity(&self) -> bool {
         self.0.iter().enumerate().all(|(at, &axis)| at == axis)
     }
 
-    /// This order, and then another one of its result.
+    /// This permutation followed by another of its result.
     #[must_use]
     pub(crate) fn then(&self, next: &Permutation) -> Permutation {
         Permutation(next.permute(&self.0))
     }
 
-    /// The axes of the result from the slowest to the fastest in memory of that order.
+    /// The source axes from the slowest to the fastest, when the result is stored in `order`.
     #[must_use]
     pub fn in_memory(&self, order: Order) -> Permutation {
         let mut axes = self.0.clone();
@@ -127,8 +123,7 @@ impl Permutation {
         Permutation(axes)
     }
 
-    /// What is known of each axis, such as its length, in the new order; one of `items` for each
-    /// axis.
+    /// Reorder `items`, one for each source axis, such as the lengths.
     pub fn permute<T: Clone>(&self, items: &[T]) -> Vec<T> {
         self.0.iter().filter_map(|&axis| items.get(axis).cloned()).collect()
     }

@@ -1,8 +1,9 @@
-//! Arrays as pictures: which element each pixel shows, and in which colour.
+//! Arrays as pictures: which element each pixel shows, in which colour.
 //!
-//! A [`Sheet`] lays out an array of two axes as one picture, of more axes as tiles beside each
-//! other (a contact sheet); bytes of three or four channels are colours themselves. Rows are made one
-//! after the other from elements that the caller reads, so that no picture is held in memory.
+//! A [`Sheet`] lays out an array of two axes as one picture, and one of more axes as tiles beside
+//! each other (a contact sheet); bytes with three or four channels are colours themselves. Rows of
+//! pixels are made one by one from elements that the caller reads, so that no picture is held in
+//! memory.
 //!
 //! ```
 //! use tslice::picture::Sheet;
@@ -18,52 +19,45 @@ use colorous::Gradient;
 /// Pixels between the tiles of a contact sheet.
 const GAP: u64 = 1;
 
-/// The most pixels of a side.
+/// The most pixels on a side.
 const MOST_PIXELS: u64 = 65_535;
 
-/// Why an array cannot be a picture.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SheetFault {
-    /// Fewer than two axes.
+    /// The array has this many axes, less than two.
     #[error("a picture needs two axes, and the selection has {0}")]
     Axes(usize),
-    /// No elements.
     #[error("a picture needs elements, and the selection has none")]
     Empty,
-    /// More pixels than a side may have.
     #[error(
         "the picture would have {width} x {height} pixels, at most {MOST_PIXELS} a side are possible"
     )]
     TooLarge {
-        /// Pixels a row.
+        /// In pixels.
         width: u64,
-        /// Rows.
         height: u64,
     },
 }
 
-/// How the elements of an array lie in a picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sheet {
-    /// Rows and columns of elements of a tile.
+    /// Rows and columns of a tile, in elements.
     rows: u64,
     columns: u64,
-    /// Elements a pixel: 1, or the channels of a colour.
+    /// Elements per pixel: 1, or the channels of a colour.
     channels: u64,
-    /// How many tiles there are, and how many stand beside each other.
+    /// Number of tiles, and how many stand side by side.
     tiles: u64,
     across: u64,
-    /// Pixels of a tile.
+    /// Size of a tile, in pixels.
     tile_width: u64,
     tile_height: u64,
 }
 
 impl Sheet {
-    /// Lay out an array of a shape; `colours` where elements are bytes, of which three or four on
-    /// the last axis are a colour. One pixel an element, or a picture of `width` pixels.
-    ///
-    /// # Errors
-    /// [`SheetFault`].
+    /// Lay out an array of this shape. With `colours`, which only elements that are bytes may have,
+    /// a last axis of length 3 or 4 is a colour. A pixel shows one element, unless the picture is
+    /// to be `width` pixels wide.
     pub fn new(shape: &[u64], colours: bool, width: Option<u64>) -> Result<Sheet, SheetFault> {
         if shape.contains(&0) {
             return Err(SheetFault::Empty);
@@ -93,39 +87,36 @@ impl Sheet {
         Ok(sheet)
     }
 
-    /// Pixels a row.
+    /// In pixels.
     pub fn width(&self) -> u64 {
         self.across.saturating_mul(self.tile_width.saturating_add(GAP)) - GAP
     }
 
-    /// Rows.
+    /// In pixels.
     pub fn height(&self) -> u64 {
         let down = self.tiles.div_ceil(self.across);
         down.saturating_mul(self.tile_height.saturating_add(GAP)) - GAP
     }
 
-    /// Whether elements are colours, and not numbers to be coloured.
+    /// Whether elements are colours themselves, not numbers to be coloured.
     pub fn has_colours(&self) -> bool {
         self.channels > 1
     }
 
-    /// Bytes a pixel: 3, or 4 with an alpha channel.
+    /// Bytes per pixel: 3, or 4 with an alpha channel.
     pub fn pixel_bytes(&self) -> usize {
         if self.channels == 4 { 4 } else { 3 }
     }
 
-    /// The elements of a row of a tile, as a range of element numbers.
+    /// The elements in a row of a tile, as a range of element numbers.
     fn row(&self, tile: u64, row: u64) -> Range<u64> {
         let len = self.columns * self.channels;
         let first = (tile * self.rows + row) * len;
         first..first + len
     }
 
-    /// Make a row of pixels. `read` adds up elements: it is called with ranges of element numbers and
-    /// hands each element to the function that it is given.
-    ///
-    /// # Errors
-    /// Those of `read`.
+    /// Paint row `y` of the picture. `read` is called with ranges of element numbers, and has to
+    /// pass each element to the function that it is given.
     pub fn paint<E>(
         &self,
         y: u64,
@@ -178,7 +169,7 @@ impl Sheet {
     }
 }
 
-/// The mean of the elements that a pixel shows, but for NaN.
+/// The mean of the elements that a pixel shows; NaN is left out.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
     sum: f64,
@@ -198,20 +189,20 @@ impl Mean {
     }
 }
 
-/// Colours for numbers.
+/// A colour map over a range of numbers.
 #[derive(Clone)]
 pub struct Colours {
-    /// The colours of the map at even distances, from its beginning to its end.
+    /// Colours of the map at even distances, from its beginning to its end.
     shades: Vec<[u8; 3]>,
     low: f64,
     high: f64,
     nan: [u8; 3],
 }
 
-/// How many colours of a map are told apart: more than a byte a channel can show.
+/// Number of colours taken from a map: more than the 256 steps that a channel can show.
 const SHADES: usize = 1 << 12;
 
-/// The colour maps, by their names; all but `turbo` and `rdbu` are perceptually even.
+/// The colour maps by name; all but `turbo` and `rdbu` are perceptually even.
 pub const COLOUR_MAPS: [(&str, Gradient); 8] = [
     ("viridis", colorous::VIRIDIS),
     ("magma", colorous::MAGMA),
@@ -224,9 +215,8 @@ pub const COLOUR_MAPS: [(&str, Gradient); 8] = [
 ];
 
 impl Colours {
-    /// Colours of a map, from its beginning for the first number of the range (and those beyond) to
-    /// its end for the last. NaN is grey, or red on the map `gray`. `None` for a map that there
-    /// is not.
+    /// Spread a map over the numbers from `low` to `high`; numbers beyond get the colours at its
+    /// ends. NaN is grey, on the map `gray` red. `None` if there is no such map.
     pub fn new(map: &str, low: f64, high: f64) -> Option<Colours> {
         let (name, gradient) = *COLOUR_MAPS.iter().find(|(name, _)| *name == map)?;
         let is_gray = name == "gray";
@@ -244,7 +234,7 @@ impl Colours {
             return self.nan;
         }
         let Colours { low, high, .. } = *self;
-        // halved, as the difference of doubles may be infinite
+        // halved first: the difference of two doubles may be infinite
         let along = (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
         let along = if along.is_nan() { 0.0 } else { along.clamp(0.0, 1.0) };
         self.shades[(along * (SHADES - 1) as f64).round() as usize]
@@ -257,7 +247,7 @@ mod tests {
 
     use super::*;
 
-    /// The rows of a picture of elements that count up.
+    /// Paint elements that count up.
     fn painted(sheet: &Sheet, low: f64, high: f64) -> Vec<Vec<u8>> {
         let colours = Colours::new("gray", low, high).unwrap();
         let row = |y| {

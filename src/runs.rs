@@ -1,9 +1,9 @@
-//! Strided runs of bytes: the one description of memory that all of the engine shares.
+//! Strided runs of bytes: the description of memory that the whole engine shares.
 //!
 //! [`Runs`] is an offset, axes with signed strides, and the length of the contiguous run at each
-//! position, all in bytes. A [view](crate::view::View), a plan, a piece of it, the slab of a gather
-//! and both sides of an assignment each hold one. Its *dense bytes* are its runs one after the
-//! other, the last axis fastest: what an output holds.
+//! position, all in bytes. [Views](crate::view::View), plans, pieces of plans, gathers and both
+//! sides of an assignment hold one. Its *dense bytes* are its runs one after the other, the last
+//! axis fastest: what an output holds.
 //!
 //! ```text
 //!   dense    |    range     |        the runs, one after the other
@@ -31,18 +31,17 @@ use std::ops::Range;
 
 use crate::shape::MAX_NDIM;
 
-/// One axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// The length of the axis, in items.
+    /// In items.
     pub len: u64,
-    /// The distance between neighbours, in bytes; negative where the axis runs backwards.
+    /// The distance between neighbours in bytes; negative where the axis runs backwards.
     pub stride: i64,
 }
 
 impl Axis {
-    /// Whether neighbours on `outer` are as far apart as this axis is long, so that both are one
-    /// axis of this stride.
+    /// Whether this axis and the one outside of it are one axis of this stride: neighbours on
+    /// `outer` are as far apart as this axis is long.
     pub(crate) fn merges_with(self, outer: Axis) -> bool {
         i128::from(self.stride) * i128::from(self.len) == i128::from(outer.stride)
     }
@@ -51,42 +50,40 @@ impl Axis {
 /// Runs of `run` bytes at all positions along `axes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Runs {
-    /// Where the first run begins, in bytes.
+    /// The offset of the first run, in bytes.
     pub offset: i64,
     /// The axes, outermost first, at most [`MAX_NDIM`].
     pub axes: Vec<Axis>,
-    /// Bytes a run.
+    /// Bytes per run.
     pub run: u64,
 }
 
-/// What lies between runs that follow each other.
+/// The distance between runs that follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// From the end of a run to the beginning of the next.
+    /// From the end of a run to the beginning of the next; negative where it leads backwards.
     pub bytes: i64,
-    /// How often it occurs.
     pub count: u64,
 }
 
 impl Runs {
-    /// One range of bytes.
     pub fn contiguous(offset: u64, bytes: u64) -> Runs {
         Runs { offset: offset as i64, axes: Vec::new(), run: bytes }
     }
 
-    /// The bytes of all runs together.
+    /// The number of dense bytes.
     pub fn bytes(&self) -> u64 {
         dense_bytes(&self.axes, self.run)
     }
 
-    /// From the lowest byte to the end of the highest (NumPy: `byte_bounds`). No axis may have
-    /// length 0.
+    /// The range of all bytes of the runs (NumPy: `byte_bounds`). No axis may have length 0.
     pub fn byte_bounds(&self) -> Range<i64> {
         let bounds = byte_bounds(&self.axes, self.run);
         self.offset + bounds.start..self.offset + bounds.end
     }
 
-    /// Runs of these bytes in the fewest axes, with the longest run; of no bytes, one axis of length 0.
+    /// The same dense bytes with the fewest axes and the longest run; one axis of length 0 for
+    /// none.
     #[must_use]
     pub fn coalesced(&self) -> Runs {
         let (axes, run) = match self.bytes() {
@@ -96,10 +93,9 @@ impl Runs {
         Runs { offset: self.offset, axes, run }
     }
 
-    /// The gaps in the input between runs that follow each other in the dense bytes, one entry for
-    /// each axis of more than one item, outermost first: that between the last run of an item and
-    /// the first of the next. A gap of 0 is none, a negative one leads backwards. No axis may have
-    /// length 0.
+    /// The gaps in the input between runs that follow each other in the dense bytes: one entry for
+    /// each axis of more than one item, outermost first, for the step from the last run of an item
+    /// to the first run of the next. No axis may have length 0.
     ///
     /// ```
     /// use tslice::runs::{Axis, Gap, Runs};
@@ -121,8 +117,8 @@ impl Runs {
         gaps
     }
 
-    /// Runs of these bytes in the order of the memory: [`in_memory_order`](Runs::in_memory_order), with
-    /// all axes forward.
+    /// The same bytes in ascending order: [`in_memory_order`](Runs::in_memory_order) with all
+    /// strides positive.
     #[must_use]
     pub fn ascending(&self) -> Runs {
         let mut runs = self.in_memory_order();
@@ -133,25 +129,25 @@ impl Runs {
         runs
     }
 
-    /// Where each run begins, in the order of the dense bytes.
+    /// The offset of each run, in the order of the dense bytes.
     pub fn starts(&self) -> RunStarts<'_> {
         starts(&self.axes, self.offset)
     }
 
-    /// The range of bytes of the only run, where it is repeated along all axes.
+    /// The bytes of the run, where all axes only repeat it.
     pub fn repeated(&self) -> Option<Range<u64>> {
         let repeated = !self.axes.is_empty() && self.axes.iter().all(|axis| axis.stride == 0);
         let offset = self.offset as u64;
         repeated.then_some(offset..offset + self.run)
     }
 
-    /// The range of bytes that they lie in, of a file.
+    /// [`byte_bounds`](Runs::byte_bounds) as a range of a file, where offsets are not negative.
     pub(crate) fn file_bounds(&self) -> Range<u64> {
         let bounds = self.byte_bounds();
         bounds.start as u64..bounds.end as u64
     }
 
-    /// The boxes that hold a range of the dense bytes, in their order.
+    /// The boxes that make up a range of the dense bytes, in order.
     pub(crate) fn boxes(&self, range: Range<u64>) -> Vec<Runs> {
         let mut boxes = Vec::new();
         let Ok(()) = self.split(range, &mut |part| {
@@ -161,10 +157,8 @@ impl Runs {
         boxes
     }
 
-    /// Call `visit` with the boxes that hold a range of the dense bytes, in their order.
-    ///
-    /// # Errors
-    /// The first of `visit`'s.
+    /// Call `visit` with the boxes that make up a range of the dense bytes; stops at its first
+    /// error.
     pub fn split<E>(
         &self,
         range: Range<u64>,
@@ -176,8 +170,8 @@ impl Runs {
         split(&self.axes, self.run, self.offset, range, visit)
     }
 
-    /// These axes from the longest stride to the shortest: the same bytes in another order, which is
-    /// that of the memory but for axes that run backwards.
+    /// The axes sorted from the longest stride to the shortest: the same bytes in the order of
+    /// memory, except for axes that run backwards.
     #[must_use]
     pub fn in_memory_order(&self) -> Runs {
         let mut axes = self.axes.clone();
@@ -185,7 +179,7 @@ impl Runs {
         Runs { axes, ..*self }
     }
 
-    /// Where these runs lie in a buffer that holds the dense bytes of
+    /// The place of these runs in a buffer that holds the dense bytes of
     /// [`in_memory_order`](Runs::in_memory_order).
     #[must_use]
     pub fn packed_in_memory_order(&self) -> Runs {
@@ -194,13 +188,13 @@ impl Runs {
         self.packed(order.into_iter().rev())
     }
 
-    /// Where these runs lie in a buffer that holds their dense bytes.
+    /// The place of these runs in a buffer that holds their own dense bytes.
     #[must_use]
     pub fn dense(&self) -> Runs {
         self.packed((0..self.axes.len()).rev())
     }
 
-    /// These runs without gaps, the axes from the fastest to the slowest.
+    /// These runs packed without gaps; `order` lists the axes from the fastest to the slowest.
     fn packed(&self, order: impl Iterator<Item = usize>) -> Runs {
         let mut axes = self.axes.clone();
         let mut inner = self.run as i64;
@@ -211,7 +205,7 @@ impl Runs {
         Runs { offset: 0, axes, run: self.run }
     }
 
-    /// The part that has these items of each axis.
+    /// The part with a range of items of each axis.
     #[must_use]
     pub(crate) fn part(&self, items: &[Range<u64>]) -> Runs {
         let pairs = || self.axes.iter().zip(items);
@@ -220,9 +214,9 @@ impl Runs {
         Runs { offset: self.offset + offset, axes: axes.collect(), run: self.run }
     }
 
-    /// Two views of one shape and item size, both in the memory order of the first: its axes from
-    /// the longest stride to the shortest, all forward, so that its bytes ascend and its runs are
-    /// as long as they can be. The axes of the second follow. Both are coalesced.
+    /// Bring two runs of one shape and run length into the memory order of `first`: its axes from
+    /// the longest stride to the shortest, all positive, so that its bytes ascend and its runs are
+    /// as long as they can be. The axes of `second` follow. Both are coalesced.
     pub fn pair_in_memory_order(first: &Runs, second: &Runs) -> (Runs, Runs) {
         let mut offsets = (first.offset, second.offset);
         let pairs = first.axes.iter().copied().zip(second.axes.iter().copied());
@@ -242,7 +236,7 @@ impl Runs {
     }
 }
 
-/// The bytes of runs of `run` bytes along `axes`.
+/// The dense bytes of runs of `run` bytes along `axes`.
 pub(crate) fn dense_bytes(axes: &[Axis], run: u64) -> u64 {
     if axes.iter().any(|axis| axis.len == 0) {
         return 0;
@@ -250,8 +244,8 @@ pub(crate) fn dense_bytes(axes: &[Axis], run: u64) -> u64 {
     axes.iter().fold(run, |bytes, axis| bytes * axis.len)
 }
 
-/// The bytes that runs of `run` bytes along `axes` touch, counted from the first run's first byte:
-/// the start is at most 0, the end at least `run`. No axis may have length 0.
+/// The range that runs of `run` bytes along `axes` touch, relative to the first run: the start is
+/// at most 0, the end at least `run`. No axis may have length 0.
 pub fn byte_bounds(axes: &[Axis], run: u64) -> Range<i64> {
     axes.iter().fold(0..run as i64, |bounds, axis| {
         let last = axis.stride * (axis.len as i64 - 1);
@@ -265,10 +259,10 @@ pub(crate) fn span_bytes(axes: &[Axis], run: u64) -> u64 {
     (bounds.end - bounds.start) as u64
 }
 
-/// Drop axes of length 1 and merge neighbours that are one; `run` and strides are in one unit.
+/// Drop axes of length 1 and merge those that are one; `run` and strides have the same unit.
 ///
-/// Returns what is left, outermost first, and the run, which has grown by the innermost axis where
-/// its items are contiguous. No axis may have length 0.
+/// Returns the axes that are left, outermost first, and the run, which includes the innermost axis
+/// where its items are contiguous. No axis may have length 0.
 ///
 /// ```
 /// use tslice::runs::{Axis, coalesce};
@@ -290,8 +284,8 @@ pub fn coalesce(axes: &[Axis], mut run: u64) -> (Vec<Axis>, u64) {
     (kept, run)
 }
 
-/// The index on each axis of item `number` (NumPy: `unravel_index`). Lengths and result run from
-/// the fastest axis to the slowest, so innermost first for C order.
+/// The index of item `number` on each axis (NumPy: `unravel_index`). Lengths and result go from the
+/// fastest axis to the slowest: innermost first for C order.
 pub(crate) fn unravel_index(
     lens: impl Iterator<Item = u64>,
     number: u64,
@@ -303,25 +297,22 @@ pub(crate) fn unravel_index(
     })
 }
 
-/// From the first item along `axes` to item `number`, in bytes.
+/// The distance from the first item along `axes` to item `number`, in bytes.
 pub(crate) fn distance(axes: &[Axis], number: u64) -> i64 {
     let indices = unravel_index(axes.iter().rev().map(|axis| axis.len), number);
     axes.iter().rev().zip(indices).map(|(axis, index)| index as i64 * axis.stride).sum()
 }
 
-/// The position of each item along `axes` (outermost first), the first at `at`.
+/// The offset of each item along `axes` (outermost first); that of the first is `at`.
 pub(crate) fn starts(axes: &[Axis], at: i64) -> RunStarts<'_> {
     let left = dense_bytes(axes, 1);
     RunStarts { axes, indices: [0; MAX_NDIM], at, left }
 }
 
-/// An iterator over where runs begin, the last axis fastest.
 #[derive(Clone, Debug)]
 pub struct RunStarts<'a> {
     axes: &'a [Axis],
-    /// The index of the next item on each axis.
     indices: [u64; MAX_NDIM],
-    /// The position of the next item.
     at: i64,
     left: u64,
 }

@@ -1,6 +1,6 @@
 //! Shapes and their checked arithmetic: element counts, byte counts and strides.
 //!
-//! Owns the two memory orders. Knows no files and no dtypes, only the size of an item.
+//! Files and dtypes are not known here, only the size of an item.
 //!
 //! ```
 //! use tslice::shape::{Order, contiguous_strides, element_count};
@@ -33,9 +33,8 @@ impl fmt::Display for Order {
 /// The most axes that a tensor may have, as in NumPy 2.
 pub const MAX_NDIM: usize = 64;
 
-/// The number of elements of a shape; `None` where it exceeds 2^63 - 1.
-///
-/// A shape with an axis of length 0 has no elements, whatever its other axes.
+/// The number of elements of a shape; `None` above 2^63 - 1. A shape with an axis of length 0 has
+/// no elements, however long its other axes.
 pub fn element_count(shape: &[u64]) -> Option<u64> {
     if shape.contains(&0) {
         return Some(0);
@@ -44,17 +43,14 @@ pub fn element_count(shape: &[u64]) -> Option<u64> {
     (count <= i64::MAX as u64).then_some(count)
 }
 
-/// The size in bytes of the elements of a shape, with `item_bits` bits an element, rounded up to a
-/// whole byte; `None` where it exceeds 2^63 - 1.
+/// The bytes of the elements of a shape, rounded up to a whole byte; `None` above 2^63 - 1.
 pub fn byte_count(shape: &[u64], item_bits: u64) -> Option<u64> {
     let bits = u128::from(element_count(shape)?) * u128::from(item_bits);
     i64::try_from(bits.div_ceil(8)).ok().map(|bytes| bytes as u64)
 }
 
-/// The stride of each axis of a contiguous tensor, in the unit of `item` (1 for elements, or the
-/// size of an element in bytes or bits).
-///
-/// `None` where a stride exceeds 2^63 - 1. Axes of length 0 count as length 1, as in NumPy.
+/// The strides of a contiguous tensor, in the unit of `item` (1, or the bytes or bits of an
+/// element). `None` where one exceeds 2^63 - 1. As in NumPy, axes of length 0 count as length 1.
 pub fn contiguous_strides(shape: &[u64], item: u64, order: Order) -> Option<Vec<i64>> {
     let mut strides = vec![0i64; shape.len()];
     let mut stride = item;
@@ -71,15 +67,15 @@ pub fn contiguous_strides(shape: &[u64], item: u64, order: Order) -> Option<Vec<
     Some(strides)
 }
 
-/// An axis of so many, of which a negative one counts from the end; `None` where there is no such
-/// axis (NumPy: `normalize_axis_index`).
+/// The index of an axis, of which a negative one counts from the end; `None` where it is out of
+/// bounds (NumPy: `normalize_axis_index`).
 pub fn normalize_axis(axis: i64, ndim: usize) -> Option<usize> {
     let from_start = if axis < 0 { axis.checked_add(i64::try_from(ndim).ok()?)? } else { axis };
     usize::try_from(from_start).ok().filter(|&axis| axis < ndim)
 }
 
-/// Displays a shape as a tuple, like NumPy: `()`, `(5,)`, `(5, 6)`; with `{:#}` as NumPy's messages about
-/// broadcasting have it: `(5,6)`.
+/// Displays a shape as a tuple, like NumPy: `()`, `(5,)`, `(5, 6)`; with `{:#}` as in NumPy's
+/// messages about broadcasting: `(5,6)`.
 pub struct AsTuple<'a>(pub &'a [u64]);
 
 impl fmt::Display for AsTuple<'_> {

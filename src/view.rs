@@ -1,7 +1,7 @@
 //! A view: the bytes of a tensor that a selection takes, as strided [`Runs`].
 //!
-//! A [`View`] can only be made by functions that prove that all its bytes lie inside the tensor's
-//! data. Offsets count from the beginning of a file, but no file is known here.
+//! Only functions that prove that all its bytes lie inside of the tensor's data make a [`View`].
+//! Offsets count from the beginning of a file, but files are not known here.
 //!
 //! ```
 //! use tslice::index::{numpy, resolve::resolve};
@@ -21,23 +21,21 @@ use crate::permutation::Permutation;
 use crate::runs::{Axis, Runs, coalesce};
 use crate::shape::{self, Order};
 
-/// How a tensor's elements lie in a file.
+/// Where a tensor's elements lie in a file.
 #[derive(Clone, Debug)]
 pub struct Layout<'a> {
-    /// The shape, in elements.
     pub shape: &'a [u64],
-    /// Bits an element.
+    /// Bits per element.
     pub item_bits: u64,
-    /// Where the first element begins in the file, in bytes.
     offset: u64,
-    /// From an element to the next one along each axis, in [units](Layout::unit_bits); `None` where
-    /// that cannot be counted.
+    /// From neighbour to neighbour along each axis, in [units](Layout::unit_bits); `None` past 63
+    /// bits.
     strides: Option<Vec<i64>>,
-    /// The bytes of the file that no element may leave.
+    /// The bytes of the file that all elements must lie in.
     data: Range<u64>,
 }
 
-/// The bytes of a selection, outermost axis first: [`Runs`] whose runs are the items.
+/// The bytes of a selection: [`Runs`] whose runs are the items, outermost axis first.
 ///
 /// Invariants:
 ///
@@ -53,37 +51,33 @@ pub struct View {
 /// Why a selection has no view.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ViewError {
-    /// Elements smaller than a byte, and the selection would cut one.
+    /// The selection would cut a byte that elements share.
     #[error(
         "the selection cuts a byte: elements have {item_bits} bits here, so runs of them must \
          begin and end on whole bytes (multiples of {multiple} elements)"
     )]
     CutsByte {
-        /// Bits an element.
         item_bits: u64,
-        /// How many elements fill whole bytes.
+        /// The number of elements that fill whole bytes.
         multiple: u64,
     },
-    /// The tensor or the selection has 2^63 bytes or more.
     #[error("the tensor is too large: its bytes do not fit in 63 bits")]
     TooLarge,
-    /// Strides that lead out of the bytes of the tensor.
     #[error("the strides of the tensor lead out of its bytes")]
     Outside,
-    /// Elements that have no places in the file, where these are needed.
+    /// The elements have no offsets in the file, where these are needed.
     #[error("the tensor is stored in chunks, which are not changed")]
     InChunks,
 }
 
 impl ViewError {
-    /// Elements of `item_bits` bits that do not fill whole bytes.
     pub(crate) fn cuts_byte(item_bits: u64) -> ViewError {
         ViewError::CutsByte { item_bits, multiple: 8 / gcd(item_bits, 8) }
     }
 }
 
 impl<'a> Layout<'a> {
-    /// Elements that follow each other from byte `offset` of the file on.
+    /// The layout of contiguous elements from byte `offset` of the file on.
     pub fn new(shape: &'a [u64], item_bits: u64, order: Order, offset: u64) -> Layout<'a> {
         let unit = if item_bits.is_multiple_of(8) { item_bits / 8 } else { 1 };
         let bytes = shape::byte_count(shape, item_bits);
@@ -95,8 +89,8 @@ impl<'a> Layout<'a> {
         Layout { shape, item_bits, offset, strides, data }
     }
 
-    /// Elements of whole bytes anywhere in the range `data` of the file: the first one at byte
-    /// `offset`, the next ones so many bytes further along each axis, or back.
+    /// The layout of elements of whole bytes inside of the range `data` of the file: the first at
+    /// byte `offset`, the next ones `strides` bytes apart along each axis, which may be negative.
     pub fn strided(
         shape: &'a [u64],
         item_bits: u64,
@@ -111,18 +105,15 @@ impl<'a> Layout<'a> {
         Layout { shape, item_bits, offset, strides: fit.then_some(strides), data }
     }
 
-    /// The strides in [units](Layout::unit_bits). All bytes of all elements can be counted, and lie in
-    /// the data.
+    /// The strides in [units](Layout::unit_bits), after checking that all elements lie in the data.
     pub(crate) fn strides(&self) -> Result<&[i64], ViewError> {
         self.bounds()?;
         self.strides.as_deref().ok_or(ViewError::TooLarge)
     }
 
-    /// From the first byte of an element to the end of the last, in the file; empty where there is
-    /// nothing.
+    /// The range of the file from the lowest byte of an element to the end of the highest, if any.
     ///
-    /// This is the proof that all views rest on: it adds up in 128 bits how far each axis leads
-    /// before the first element and behind it.
+    /// All views rest on this proof: in 128 bits it adds up how far each axis leads either way.
     pub(crate) fn bounds(&self) -> Result<Range<u64>, ViewError> {
         let bytes = shape::byte_count(self.shape, self.item_bits).ok_or(ViewError::TooLarge)?;
         let strides = self.strides.as_ref().ok_or(ViewError::TooLarge)?;
@@ -155,22 +146,21 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Where the first element begins in the file, in bytes.
+    /// The offset of the first element in the file, in bytes.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The same in 63 bits.
+    /// [`offset`](Layout::offset) as an `i64`.
     pub(crate) fn start(&self) -> Result<i64, ViewError> {
         i64::try_from(self.offset).map_err(|_| ViewError::TooLarge)
     }
 
-    /// The bits that strides are counted in: a byte, or an element below a byte.
+    /// The unit of strides in bits: a byte, or an element smaller than a byte.
     fn unit_bits(&self) -> u64 {
         if self.item_bits.is_multiple_of(8) { 8 } else { self.item_bits }
     }
 
-    /// The units of an element.
     pub(crate) fn item_units(&self) -> u64 {
         self.item_bits / self.unit_bits()
     }
@@ -183,15 +173,15 @@ impl<'a> Layout<'a> {
         i64::try_from(bits / 8).map_err(|_| ViewError::TooLarge)
     }
 
-    /// All axes, in bytes.
+    /// All axes, with strides in bytes.
     pub(crate) fn axes(&self) -> Result<Vec<Axis>, ViewError> {
         let axes = self.shape.iter().zip(self.strides()?);
         axes.map(|(&len, &stride)| Ok(Axis { len, stride: self.bytes(stride)? })).collect()
     }
 
-    /// The distance of the first element of a selection from the tensor's first, and its axes, in
-    /// units. Axes that integers and lists index have gone; lists stand at their axes' first
-    /// positions.
+    /// The distance of a selection's first element from that of the tensor, and the axes of the
+    /// selection, both in units. Axes that integers and lists index are dropped; lists are taken at
+    /// position 0 of their axes.
     pub(crate) fn select(&self, selection: &Selection) -> Result<(i64, Vec<Axis>), ViewError> {
         let strides = self.strides()?;
         // positions and bounds stay below the element count, so below 2^63
@@ -216,22 +206,15 @@ impl<'a> Layout<'a> {
 }
 
 impl View {
-    /// The view of `selection`, which must have been resolved against the layout's shape.
-    ///
-    /// The axes of lists have gone: the view is what the selection takes at their first positions.
-    ///
-    /// # Errors
-    /// [`ViewError`].
+    /// The view of `selection`, which must have been resolved against the layout's shape. Axes of
+    /// lists are dropped: the view is what the selection takes at position 0 of them.
     pub fn new(layout: &Layout<'_>, selection: &Selection) -> Result<View, ViewError> {
         let (first, axes) = layout.select(selection)?;
         View::of_axes(layout, first, axes)
     }
 
-    /// A view of a selection, with the axes in another order: those of a transposed result, or of an
-    /// output in Fortran order.
-    ///
-    /// # Errors
-    /// [`ViewError`].
+    /// [`View::new`] with the axes in another order, for a transposed result or an output in
+    /// Fortran order.
     pub fn permuted(
         layout: &Layout<'_>,
         selection: &Selection,
@@ -241,7 +224,7 @@ impl View {
         View::of_axes(layout, first, order.permute(&axes))
     }
 
-    /// The view from unit number `first` of the layout on, along axes in units.
+    /// The view from unit `first` of the layout on, along axes in units.
     fn of_axes(
         layout: &Layout<'_>,
         mut first: i64,
@@ -272,34 +255,30 @@ impl View {
         Ok(View { runs: Runs { offset, axes, run } })
     }
 
-    /// The items as runs, not coalesced.
     pub fn runs(&self) -> &Runs {
         &self.runs
     }
 
-    /// Where the first item lies, in bytes from the beginning of the file.
+    /// The offset of the first item in the file, in bytes.
     pub fn offset(&self) -> u64 {
         self.runs.offset as u64
     }
 
-    /// Bytes an item.
     pub fn itemsize(&self) -> u64 {
         self.runs.run
     }
 
-    /// The axes, outermost first.
     pub fn axes(&self) -> &[Axis] {
         &self.runs.axes
     }
 
-    /// The bytes of all items together.
     pub fn bytes(&self) -> u64 {
         self.runs.bytes()
     }
 
-    /// Stretch the items to axes of the lengths `lens`, as NumPy broadcasts the value of an
-    /// assignment: axes are matched from the last one on, those of length 1 repeat, missing ones
-    /// too; leading axes of length 1 beyond `lens` are dropped. `None` where they do not match.
+    /// Broadcast to axes of the lengths `lens`, as NumPy does with the value of an assignment: axes
+    /// are matched from the last one on, those of length 1 and missing ones repeat, leading axes of
+    /// length 1 beyond `lens` are dropped. `None` where they do not match.
     #[must_use]
     pub fn broadcast(mut self, lens: &[u64]) -> Option<View> {
         let axes = &mut self.runs.axes;
@@ -319,8 +298,7 @@ impl View {
         Some(self)
     }
 
-    /// This view and another as one, where both are whole ranges of bytes, the other behind this
-    /// one.
+    /// Join two contiguous views, if `next` begins where this one ends.
     #[must_use]
     pub fn followed_by(&self, next: &View) -> Option<View> {
         let first = self.range()?;
@@ -331,20 +309,20 @@ impl View {
         joins.then_some(View { runs: Runs { offset, axes: Vec::new(), run } })
     }
 
-    /// A view of these bytes in the fewest axes: none where it is one range.
+    /// The same bytes with the fewest axes: none where they are contiguous.
     #[must_use]
     pub fn coalesced(&self) -> View {
         View { runs: self.runs.coalesced() }
     }
 
-    /// The bytes of the file that it is, where it is one range of them in their order.
+    /// The range of the file, where the bytes are contiguous and in order.
     pub fn range(&self) -> Option<Range<u64>> {
         let runs = self.runs.coalesced();
         let end = runs.offset.checked_add_unsigned(runs.run)? as u64;
         runs.axes.is_empty().then_some(runs.offset as u64..end)
     }
 
-    /// The views that together are a range of its bytes, one after the other.
+    /// The views that make up a range of the dense bytes, in order.
     pub fn split(&self, range: Range<u64>) -> Vec<View> {
         let mut views = Vec::new();
         let mut push = |runs| -> Result<(), std::convert::Infallible> {
@@ -355,13 +333,13 @@ impl View {
         views
     }
 
-    /// As many items as this view has, with its lengths, one after the other from `offset` on.
+    /// A contiguous view of the same lengths and item size from `offset` on.
     #[must_use]
     pub fn dense(&self, offset: u64) -> View {
         View { runs: Runs { offset: offset as i64, ..self.runs.dense() } }
     }
 
-    /// This view, of a file whose first `bytes` bytes are gone.
+    /// The view after the first `bytes` bytes of the file are removed.
     #[must_use]
     pub fn after(mut self, bytes: u64) -> View {
         self.runs.offset = self.offset().saturating_sub(bytes) as i64;

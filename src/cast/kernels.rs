@@ -8,10 +8,9 @@ use super::number::{
 use crate::dtype::Scalar;
 use crate::element::FloatFormat;
 
-/// A loop over little-endian elements.
 type Kernel = fn(&[u8], &mut [u8]);
 
-/// Cast little-endian numbers; `input` is used up.
+/// Cast little-endian numbers. `input` serves as scratch space.
 pub(super) fn run(from: Scalar, to: Scalar, input: &mut [u8], output: &mut [u8]) {
     match (from.part(), to.part()) {
         (Some(_), None) if to == Scalar::Bool => truth(from, input, output),
@@ -29,7 +28,7 @@ pub(super) fn run(from: Scalar, to: Scalar, input: &mut [u8], output: &mut [u8])
     }
 }
 
-/// Cut strings of so many bytes to others, or pad them with zeros.
+/// Truncate strings of `from` bytes to `to` bytes, or pad them with zeros.
 pub(super) fn fit(from: usize, to: usize, input: &[u8], output: &mut [u8]) {
     let kept = from.min(to);
     for (to, from) in output.chunks_exact_mut(to).zip(input.chunks_exact(from)) {
@@ -38,7 +37,7 @@ pub(super) fn fit(from: usize, to: usize, input: &[u8], output: &mut [u8]) {
     }
 }
 
-/// Move the real parts together; how many bytes they take.
+/// Move the real parts to the front of `elements`; returns how many bytes they take.
 fn keep_real(part: Scalar, elements: &mut [u8]) -> usize {
     fn keep<const N: usize>(elements: &mut [u8]) -> usize {
         let parts = elements.as_chunks_mut::<N>().0;
@@ -53,7 +52,7 @@ fn keep_real(part: Scalar, elements: &mut [u8]) -> usize {
     }
 }
 
-/// Spread the real parts in the second half of `elements`, each with an imaginary part of 0.
+/// Spread the real parts in the second half of `elements`, each followed by an imaginary part of 0.
 fn add_imaginary(part: Scalar, elements: &mut [u8]) {
     fn add<const N: usize>(elements: &mut [u8]) {
         let parts = elements.as_chunks_mut::<N>().0;
@@ -69,7 +68,6 @@ fn add_imaginary(part: Scalar, elements: &mut [u8]) {
     }
 }
 
-/// Whether a complex number is not 0.
 fn truth(from: Scalar, input: &[u8], output: &mut [u8]) {
     fn any<T: Number>(input: &[u8], output: &mut [u8]) {
         let (elements, _) = T::items(input).as_chunks::<2>();
@@ -84,7 +82,7 @@ fn truth(from: Scalar, input: &[u8], output: &mut [u8]) {
     }
 }
 
-/// Call a generic function with the type of a real scalar of whole bytes; others are copied.
+/// Evaluate `$value` with `$type` as the Rust type of a scalar, or `copy` for those not cast here.
 macro_rules! with_type {
     ($scalar:expr, $type:ident => $value:expr) => {
         with_type!(
@@ -106,7 +104,6 @@ macro_rules! with_type {
     };
 }
 
-/// The loop for two real types.
 fn real(from: Scalar, to: Scalar) -> Kernel {
     match (from, to) {
         _ if from == to && from != Scalar::Bool => copy,
@@ -127,10 +124,9 @@ fn convert<A: Number, B: Number>(input: &[u8], output: &mut [u8]) {
     }
 }
 
-/// The numbers of float4_e2m1fn, by their codes.
 static F4: [f32; 16] = table(FloatFormat::F4);
 
-/// Two elements from each byte, the first one from the low bits.
+/// Convert two elements from each byte, the first from the low bits.
 fn unpack_f4<B: Number>(input: &[u8], output: &mut [u8]) {
     let cast = |code: u8| F4[usize::from(code)].nearest::<B>().write();
     for ([low, high], byte) in B::items_mut(output).as_chunks_mut::<2>().0.iter_mut().zip(input) {
@@ -143,7 +139,7 @@ fn copy(input: &[u8], output: &mut [u8]) {
     output[..len].copy_from_slice(&input[..len]);
 }
 
-/// Elements that are converted together by the processor's own instructions.
+/// Elements that `half` converts in one call by the processor's own instructions.
 const GROUP: usize = 256;
 
 fn f32_to_f16(input: &[u8], output: &mut [u8]) {

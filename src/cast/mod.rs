@@ -1,18 +1,20 @@
-//! Casts: elements of one type converted to another, as NumPy's `astype` does it, and the `ml_dtypes`
-//! package for the floats that NumPy lacks. Numbers become other numbers, strings longer or shorter
-//! ones of their kind, datetimes and lengths of time those of other units.
+//! Casts: elements of one type converted to another, as NumPy's `astype` does it, and as the
+//! `ml_dtypes` package does for the floats that NumPy lacks. Numbers become other numbers, strings
+//! longer or shorter strings of their kind, datetimes and timedeltas those of other units.
 //!
-//! A number is rounded once, from its exact value, to the nearest one, ties to even. What is too
+//! A number is rounded once, from its exact value to the nearest one, ties to even. What is too
 //! large for a float becomes infinite, or NaN where the type has no infinities. From float to
-//! integer the fraction is dropped; a number that the integer type cannot hold becomes its nearest
-//! end, NaN becomes 0 (C leaves both open). From integer to integer the high bits are dropped. From
-//! complex to real the imaginary part is dropped. Everything but 0 is true, NaN included.
+//! integer the fraction is dropped; a number out of the integer's range becomes the nearest end of
+//! that range, NaN becomes 0 (C leaves both open). From integer to integer the high bits are
+//! dropped, from complex to real the imaginary part. Everything but 0 is true, NaN included.
 //!
-//! `ml_dtypes` 0.6 rounds float64 and large integers to float32 first, and so twice; numbers are rounded
-//! once here. Numbers between the two least ones of float8_e8m0fnu become the upper one, as there.
+//! `ml_dtypes` 0.6 rounds float64 and large integers to float32 first, and so twice; here they are
+//! rounded once. As there, what lies between the two smallest float8_e8m0fnu becomes the larger
+//! one.
 //!
-//! float4_e2m1fn can be cast to other types, not others to it. Two of its numbers lie in a byte, the
-//! first one in the low bits, as in PyTorch's `float4_e2m1fn_x2`, which `.safetensors` hold, and in ONNX.
+//! float4_e2m1fn can be cast to other types, but not the other way. Two of its numbers share a
+//! byte, the first in the low bits, as in ONNX and in PyTorch's `float4_e2m1fn_x2`, which
+//! `.safetensors` hold.
 //!
 //! ```
 //! use tslice::cast::{Cast, Casting};
@@ -39,7 +41,7 @@ mod times;
 
 pub use rules::{Casting, can_cast, result_type};
 
-/// A conversion of elements from one type to another; byte orders are those of the two.
+/// A conversion of elements from one type and byte order to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cast {
     from: Castable,
@@ -56,19 +58,18 @@ pub enum CastError {
         from: DType,
         /// The dtype that they were to have.
         to: DType,
-        /// The rule.
         casting: Casting,
     },
-    /// A dtype whose elements cannot be cast, or not to those of the other one.
+    /// A dtype whose elements cannot be cast, or not to those of the other dtype.
     #[error("dtype {0} holds no numbers that can be cast")]
     NotNumbers(DType),
     /// Elements of 6 bits.
     #[error("elements of dtype {0} cannot be cast: it is not settled how they share bytes")]
     PartsOfBytes(DType),
-    /// Elements that would be smaller than a byte.
+    /// The target has elements smaller than a byte.
     #[error("cannot cast to {0}: its elements are smaller than a byte")]
     ToPartsOfBytes(DType),
-    /// Strings of bytes and of code points.
+    /// Between strings of bytes and strings of code points.
     #[error("cannot cast from {from} to {to}: only text in ASCII could be both, and it may not be")]
     Text {
         /// The dtype of the elements.
@@ -76,7 +77,7 @@ pub enum CastError {
         /// The dtype that they were to have.
         to: DType,
     },
-    /// Strings that would be held in memory as a whole.
+    /// Strings of more than 64 KiB.
     #[error("elements of dtype {0} are too long to be cast: at most {most} bytes can be", most = MOST_BYTES)]
     TooLong(DType),
     /// Units of time between which NumPy has no factor, or none of 64 bits.
@@ -90,10 +91,7 @@ pub enum CastError {
 }
 
 impl Cast {
-    /// A cast that a rule allows.
-    ///
-    /// # Errors
-    /// [`CastError`]: the rule does not allow it; a dtype that cannot be cast, or not to the other.
+    /// Plan a cast; fails where `casting` does not allow it, or where there is no such conversion.
     pub fn new(from: &DType, to: &DType, casting: Casting) -> Result<Cast, CastError> {
         let element =
             |dtype: &DType| Castable::of(dtype).ok_or_else(|| CastError::NotNumbers(dtype.clone()));
@@ -140,73 +138,67 @@ impl Cast {
         }
     }
 
-    /// Whether elements of a dtype can be cast to anything.
+    /// Whether elements of a dtype can be cast at all.
     pub fn knows(dtype: &DType) -> bool {
         Castable::of(dtype).is_some()
     }
 
-    /// The dtype of the elements before.
     pub fn from(self) -> DType {
         self.from.dtype()
     }
 
-    /// The dtype of the elements afterwards.
     pub fn to(self) -> DType {
         self.to.dtype()
     }
 
-    /// Whether the elements stay of one type, in another byte order at most.
+    /// Whether the type stays the same; the byte order may change.
     pub fn keeps_type(self) -> bool {
         self.from.kind == self.to.kind
     }
 
-    /// The cast to elements of this byte order instead.
     #[must_use]
     pub fn with_endian(self, endian: Endian) -> Cast {
         Cast { to: Castable { endian, ..self.to }, ..self }
     }
 
-    /// The cast from elements of the other byte order instead.
     #[must_use]
     pub fn of_swapped(self) -> Cast {
         Cast { from: Castable { endian: self.from.endian.swapped(), ..self.from }, ..self }
     }
 
-    /// This cast, to elements of the other byte order.
     #[must_use]
     pub fn to_swapped(self) -> Cast {
         self.with_endian(self.to.endian.swapped())
     }
 
-    /// This cast, to elements of the byte order of a dtype.
+    /// This cast with the byte order of `dtype` for its results.
     #[must_use]
     pub fn with_order_of(self, dtype: &DType) -> Cast {
         Castable::of(dtype).map_or(self, |element| self.with_endian(element.endian))
     }
 
-    /// Where the elements stay of one type: the bytes that are reversed together, 1 where none are.
+    /// The bytes to reverse together if only the byte order changes (1: none); `None` otherwise.
     pub fn swap_width(self) -> Option<usize> {
         let is_same = self.from.endian == self.to.endian;
         let width = if is_same { 1 } else { self.to.swap_width() };
         self.keeps_type().then_some(width)
     }
 
-    /// The elements that are cast together, because they share a byte.
     fn unit(self) -> u64 {
         8 / self.from.bits().min(8)
     }
 
-    /// Bytes before of an element, or of those that share a byte.
+    /// Input bytes of one element, or of those that share a byte.
     pub fn input_bytes(self) -> usize {
         (self.unit() * self.from.bits() / 8) as usize
     }
 
-    /// Bytes afterwards of as many elements.
+    /// Output bytes of as many elements as [`input_bytes`](Cast::input_bytes) holds.
     pub fn output_bytes(self) -> usize {
         (self.unit() * self.to.bits() / 8) as usize
     }
 
-    /// Cast as many elements as both hold. What `input` holds afterwards is not defined.
+    /// Cast as many elements as fit into both buffers. `input` serves as scratch space.
     pub fn run(self, input: &mut [u8], output: &mut [u8]) {
         if self.from.endian == Endian::Big {
             swap(input, self.from.swap_width());
@@ -226,7 +218,6 @@ impl Cast {
     }
 }
 
-/// Reverse the bytes of each number.
 fn swap(bytes: &mut [u8], width: usize) {
     fn reverse<const N: usize>(bytes: &mut [u8]) {
         bytes.as_chunks_mut::<N>().0.iter_mut().for_each(|number| number.reverse());
@@ -249,29 +240,26 @@ impl fmt::Display for Casting {
     }
 }
 
-/// The most bytes of a string that is cast: a whole one lies in memory beside what it becomes.
+/// The longest string that is cast, in bytes: a whole one lies in memory beside its result.
 pub(super) const MOST_BYTES: u64 = 64 << 10;
 
-/// A type of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Castable {
     pub(super) kind: CastKind,
-    /// `Little` where there is none.
+    /// `Little` for types without a byte order.
     pub(super) endian: Endian,
 }
 
-/// A type of elements in any byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CastKind {
     Number(Scalar),
     Bytes(u32),
-    /// So many code points.
     Unicode(u32),
     Time(TimeKind, TimeUnit),
 }
 
 impl Castable {
-    /// The type of elements of a dtype, where they can be cast to something.
+    /// `None` for dtypes that cannot be cast to anything.
     pub(super) fn of(dtype: &DType) -> Option<Castable> {
         let (kind, endian) = match *dtype {
             DType::Scalar(scalar, endian) => (CastKind::Number(scalar), endian),
@@ -300,7 +288,6 @@ impl Castable {
         self.dtype().item_bits()
     }
 
-    /// The bytes that are reversed together where the byte order changes.
     pub(super) fn swap_width(self) -> usize {
         match self.kind {
             CastKind::Number(_) | CastKind::Bytes(_) => self.dtype().swap_width(),

@@ -1,7 +1,7 @@
-//! Number types: how each is stored, the exact value of a number, and the nearest number to one.
+//! Number types: their storage, their exact values, and the nearest number to a value.
 //!
 //! The exact value is kept in one of four types: `f32` or `f64` for floats, `i64` or `u64` for
-//! integers. So a type says how it is made from those four, and not from every other type.
+//! integers. So each type implements only four conversions, not one from every other type.
 
 use crate::dtype::Scalar;
 use crate::element::{FloatFormat, Magnitude};
@@ -9,7 +9,7 @@ use crate::element::{FloatFormat, Magnitude};
 /// A number type of whole bytes, little-endian.
 pub(super) trait Number: Copy {
     type Bytes: Copy;
-    /// A type that holds every one of its numbers.
+    /// A type that represents all values of this one.
     type Exact: Exact;
 
     fn items(bytes: &[u8]) -> &[Self::Bytes];
@@ -24,9 +24,8 @@ pub(super) trait Number: Copy {
     fn of_u64(value: u64) -> Self;
 }
 
-/// An exact value.
 pub(super) trait Exact: Copy {
-    /// The nearest number of a type.
+    /// The number of `T` nearest to this value.
     fn nearest<T: Number>(self) -> T;
 }
 
@@ -43,7 +42,7 @@ macro_rules! exact {
 
 exact!(f32: of_f32, f64: of_f64, i64: of_i64, u64: of_u64);
 
-/// How the bytes of a type are read and written.
+/// The storage methods of [`Number`].
 macro_rules! stored {
     ($bits:ty, $bytes:ident => $from:expr, $self:ident => $to:expr) => {
         type Bytes = [u8; size_of::<$bits>()];
@@ -72,8 +71,7 @@ macro_rules! stored {
     };
 }
 
-/// The nearest number of a type where one expression says it for all exact values, by the zero of
-/// their type if it is asked for.
+/// The four `of_*` methods of [`Number`] from one expression; `$zero` binds a zero of its type.
 macro_rules! nearest {
     ($value:ident, $zero:pat => $nearest:expr) => {
         nearest!($value, $zero => $nearest; of_f32: f32, of_f64: f64, of_i64: i64, of_u64: u64);
@@ -87,7 +85,7 @@ macro_rules! nearest {
     )*};
 }
 
-/// Types of Rust, whose `as` drops high bits from integer to integer, saturates from float to
+/// Rust's own types. Their `as` drops high bits from integer to integer, saturates from float to
 /// integer, and rounds to the nearest float.
 macro_rules! primitives {
     ($($type:ty: $exact:ty),*) => {$(
@@ -127,8 +125,8 @@ impl Number for Bool {
     nearest!(value, zero => Bool(value != zero));
 }
 
-/// The last bits of a magnitude past 53 bits, as one bit that is set if any of them is: a float64
-/// that rounds to any float of at most 51 bits as the integer itself does.
+/// Round an integer to odd: bits past the first 53 are dropped, and the last kept bit is set if any
+/// of them was. Such a float64 rounds to any float of at most 51 bits as the integer itself would.
 #[inline(always)]
 fn rounded_to_odd(magnitude: u64) -> f64 {
     const DROPPED: u64 = (1 << 11) - 1;
@@ -137,7 +135,6 @@ fn rounded_to_odd(magnitude: u64) -> f64 {
     kept as f64
 }
 
-/// The exact value of a float16 as float32.
 #[inline(always)]
 fn widen_f16(bits: u16) -> f32 {
     // the exponent moves to its new place, a multiplication corrects its bias, subnormals included
@@ -149,7 +146,6 @@ fn widen_f16(bits: u16) -> f32 {
     f32::from_bits(value.to_bits() | (u32::from(bits & 0x8000) << 16))
 }
 
-/// The nearest bfloat16 of a float32.
 #[inline(always)]
 fn narrow_bf16(value: f32) -> u32 {
     let bits = value.to_bits();
@@ -157,7 +153,7 @@ fn narrow_bf16(value: f32) -> u32 {
     if value.is_nan() { bits >> 16 | 0x40 } else { rounded }
 }
 
-/// Floats of 8 and 16 bits, as their codes.
+/// Floats of 8 and 16 bits, stored as their codes.
 macro_rules! small_floats {
     ($($name:ident($bits:ty): $scalar:ident, $decode:expr, $of_f32:expr;)*) => {$(
         #[derive(Clone, Copy)]
@@ -204,8 +200,8 @@ macro_rules! small_floats {
     )*};
 }
 
-/// The numbers of all codes of a small float. NaN have the sign of their code, which constant
-/// arithmetic does not promise to keep.
+/// The values of all codes of a small float. A NaN takes the sign of its code, since constant
+/// arithmetic does not promise to keep it.
 pub(super) const fn table<const CODES: usize>(format: FloatFormat) -> [f32; CODES] {
     const NAN: u32 = 0x7fc0_0000;
     let mut table = [0.0; CODES];

@@ -1,4 +1,5 @@
-//! Which casts a rule allows: np.can_cast, and its like for the floats that NumPy lacks.
+//! Which casts a rule allows, as np.can_cast says, and the common type of two dtypes, as
+//! np.result_type says; both extended to the floats that NumPy lacks.
 
 use crate::dtype::{DType, Endian, NumberKind as Kind, Scalar};
 use crate::element::{FloatFormat, Specials};
@@ -8,15 +9,15 @@ use crate::element::{FloatFormat, Specials};
 pub enum Casting {
     /// Only casts that keep every value (and, as in NumPy, from integers of 64 bits to float64).
     Safe,
-    /// Those, and casts within a kind or to a wider kind: float64 to float32, int64 to float16.
+    /// Also casts within a kind or to a wider kind: float64 to float32, int64 to float16.
     #[default]
     SameKind,
     /// Every cast.
     Unsafe,
 }
 
-/// Whether a rule allows a cast (np.can_cast). Between floats of which one is no type of NumPy, and
-/// from integers to those, `Safe` means that every value is kept.
+/// Whether a rule allows a cast (np.can_cast). Where NumPy lacks one of the types, `Safe` means
+/// that every value is kept.
 pub fn can_cast(from: Scalar, to: Scalar, casting: Casting) -> bool {
     match casting {
         Casting::Unsafe => true,
@@ -25,7 +26,6 @@ pub fn can_cast(from: Scalar, to: Scalar, casting: Casting) -> bool {
     }
 }
 
-/// Whether every value is kept.
 fn is_safe(from: Scalar, to: Scalar) -> bool {
     match (from.kind(), to.kind()) {
         _ if from == to => true,
@@ -43,12 +43,10 @@ fn is_safe(from: Scalar, to: Scalar) -> bool {
     }
 }
 
-/// The format of a float type that can be cast.
 fn format(scalar: Scalar) -> Option<FloatFormat> {
     if scalar == Scalar::F4 { Some(FloatFormat::F4) } else { FloatFormat::of(scalar) }
 }
 
-/// Whether every number of a float type is one of another.
 fn keeps_floats(from: Scalar, to: Scalar) -> bool {
     let (Some(from), Some(to)) = (format(from), format(to)) else { return false };
     // the greatest number lacks the last bit of the mantissa where its code is NaN
@@ -62,7 +60,7 @@ fn keeps_floats(from: Scalar, to: Scalar) -> bool {
         && (to.signed || !from.signed)
 }
 
-/// Whether every number of an integer type, or booleans, is one of a float type of 8 or 16 bits.
+/// Whether a float type of 8 or 16 bits represents every integer (or boolean) of a type.
 fn keeps_integers(kind: Kind, from: Scalar, to: Scalar) -> bool {
     let Some(to) = format(to).filter(|to| to.signed) else { return false };
     let bits = match kind {
@@ -78,7 +76,7 @@ fn keeps_integers(kind: Kind, from: Scalar, to: Scalar) -> bool {
 // Some of it is no rule but a table that grew: 16-bit floats of two kinds have no common type,
 // float8_e5m2 is a float of NumPy's own kind, the others are not.
 
-/// The dtype that NumPy makes of two, little-endian; `None` where it makes none.
+/// The common dtype of two (np.result_type), little-endian; `None` where NumPy has none.
 pub fn result_type(one: &DType, other: &DType) -> Option<DType> {
     match (one, other) {
         (DType::Scalar(one, _), DType::Scalar(other, _)) => {
@@ -93,7 +91,7 @@ pub fn result_type(one: &DType, other: &DType) -> Option<DType> {
     }
 }
 
-/// Of two numbers of NumPy: the first type of the least kind to which both can be cast safely.
+/// The common type of two types of NumPy: the first of the lowest kind to which both cast safely.
 fn of_numpys(one: Scalar, other: Scalar) -> Option<Scalar> {
     let holds_both = |to: &Scalar| to.is_numpys() && is_safe(one, *to) && is_safe(other, *to);
     let types = Scalar::ALL.into_iter().filter(holds_both);

@@ -1,24 +1,23 @@
-//! Datetimes and lengths of time in other units: the factor between two units, which rules allow a
-//! cast, and the loop.
+//! Casts of datetimes and timedeltas between units: the factors, which rules allow which, the loop.
 //!
-//! Units have a fixed factor between them, but for years and months of datetimes, which the calendar
-//! tells; a year of a length of time has the average number of days of 400 years. Results are rounded
-//! towards the past, and towards the negative lengths; NaT stays NaT. What 64 bits cannot hold loses
-//! its high bits, as in NumPy 2.4.
+//! Units have a fixed factor between them, except years and months of datetimes, which follow the
+//! calendar; for timedeltas a year has the average number of days of 400 years. Results are rounded
+//! down, towards the past or the negative; NaT stays NaT. Overflow of 64 bits drops the high bits,
+//! as in NumPy 2.4.
 
 use super::rules::Casting;
 use crate::dtype::{TimeKind, TimeUnit};
 use crate::element::{NAT, civil, days_of_civil};
 
-/// How many of each unit the one before has, by their [ranks](TimeUnit::rank) from years on.
+/// How many of each unit the next longer one has, by [rank](TimeUnit::rank).
 const COUNTS: [u64; 13] = [1, 12, 1, 7, 24, 60, 60, 1000, 1000, 1000, 1000, 1000, 1000];
 const MONTH: usize = 1;
 const DAY: usize = 3;
 const SECOND: usize = 6;
 const DAYS_OF_400_YEARS: u64 = 146_097;
 
-/// How many of the unit `short` a `long` one has, of those with a fixed factor. `None` from 2^56 on,
-/// where NumPy calls it an overflow.
+/// How many units of rank `short` one of rank `long` has, for ranks with a fixed factor. `None`
+/// from 2^56 on, where NumPy reports an overflow.
 fn units_in(long: usize, short: usize) -> Option<u64> {
     let mut factor = 1u64;
     for count in &COUNTS[long + 1..=short] {
@@ -27,14 +26,14 @@ fn units_in(long: usize, short: usize) -> Option<u64> {
     Some(factor)
 }
 
-/// What a number of units is multiplied with and divided by to become a number of other ones.
+/// The fraction that converts a count of one unit to another, in lowest terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Scale {
     numerator: i64,
     denominator: i64,
 }
 
-/// The factor between two units; `None` where there is none, or it does not fit into 64 bits.
+/// `None` where there is no fixed factor, or it does not fit into 64 bits.
 fn scale(from: TimeUnit, to: TimeUnit) -> Option<Scale> {
     let Some(ours) = from.rank() else { return Some(Scale { numerator: 1, denominator: 1 }) };
     let theirs = to.rank()?;
@@ -72,13 +71,13 @@ fn common_divisor(one: u64, other: u64) -> u64 {
     one
 }
 
-/// Whether the calendar tells what becomes of a datetime: its years and months have no fixed length.
+/// Whether a cast must go by the calendar, since the years and months of datetimes vary in length.
 fn by_calendar(kind: TimeKind, from: TimeUnit, to: TimeUnit) -> bool {
     let has_months = |unit: TimeUnit| unit.rank().is_some_and(|rank| rank <= MONTH);
     kind == TimeKind::Datetime && (has_months(from) || has_months(to))
 }
 
-/// Whether elements of one unit can become those of another at all.
+/// Whether a conversion between two units exists, under any rule.
 pub(super) fn convertible(kind: TimeKind, from: TimeUnit, to: TimeUnit) -> bool {
     if !by_calendar(kind, from, to) {
         return from == to || scale(from, to).is_some();
@@ -91,7 +90,7 @@ pub(super) fn convertible(kind: TimeKind, from: TimeUnit, to: TimeUnit) -> bool 
     is_counted && scale(one(from), one(to)).is_some()
 }
 
-/// np.can_cast for two units.
+/// Whether a rule allows a cast between two units (np.can_cast).
 pub(super) fn can_cast(kind: TimeKind, from: TimeUnit, to: TimeUnit, casting: Casting) -> bool {
     let (Some(ours), Some(theirs)) = (from.rank(), to.rank()) else {
         return casting == Casting::Unsafe || from.rank().is_none();
@@ -105,14 +104,15 @@ pub(super) fn can_cast(kind: TimeKind, from: TimeUnit, to: TimeUnit, casting: Ca
     }
 }
 
-/// Whether two units from seconds on are as long, as NumPy knows of `[1000us]` and `[ms]`.
+/// Whether NumPy finds two units equally long, as `[1000us]` and `[ms]`: from seconds on, up to
+/// three ranks apart.
 fn is_same(from: TimeUnit, to: TimeUnit) -> bool {
     let (Some(ours), Some(theirs)) = (from.rank(), to.rank()) else { return false };
     let is_near = theirs >= SECOND && (1..=3).contains(&ours.saturating_sub(theirs));
     is_near && scale(from, to) == Some(Scale { numerator: 1, denominator: 1 })
 }
 
-/// Whether every point of time in one unit is one in another unit, which is not longer.
+/// Whether the unit `from` is a whole number of units `to`, which is not longer.
 fn divides(from: TimeUnit, to: TimeUnit) -> bool {
     let (Some(ours), Some(theirs)) = (from.rank(), to.rank()) else { return from.rank().is_none() };
     if ours <= MONTH && theirs > MONTH {
@@ -127,7 +127,6 @@ fn divides(from: TimeUnit, to: TimeUnit) -> bool {
     many.filter(|many| many >> 56 == 0).is_some_and(|many| many.checked_rem(count) == Some(0))
 }
 
-/// Cast little-endian elements.
 pub(super) fn run(kind: TimeKind, from: TimeUnit, to: TimeUnit, input: &[u8], output: &mut [u8]) {
     if by_calendar(kind, from, to) {
         return each(input, output, |value| of_calendar(value, from, to));
@@ -149,7 +148,7 @@ fn each(input: &[u8], output: &mut [u8], cast: impl Fn(i64) -> i64) {
     }
 }
 
-/// A datetime where one of the units is years or months.
+/// Convert a datetime where one of the units is years or months.
 fn of_calendar(value: i64, from: TimeUnit, to: TimeUnit) -> i64 {
     let (Some(ours), Some(theirs)) = (from.rank(), to.rank()) else { return NAT };
     let value = value.wrapping_mul(from.count.into());

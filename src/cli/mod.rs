@@ -1,8 +1,8 @@
 //! The command line: what was typed, what it means, and what is said about it.
 //!
 //! Everything that knows flags and terminals lives here: `args` is what can be typed, `commands`
-//! has a file for each subcommand, which reads as an outline of its job, `report` is all that is
-//! said, and `complete` is what shells ask for while a line is typed.
+//! has a file for each subcommand, `report` is all that is said, and `complete` answers shells
+//! while a line is typed.
 
 use std::ffi::OsString;
 
@@ -32,7 +32,6 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
     }
 }
 
-/// Understand a command line, and do what it asks for.
 fn run_command(args: impl Iterator<Item = OsString>) -> Result<Exit, Failure> {
     tslice::source::raise_open_files();
     let args = Vec::from_iter(args);
@@ -47,9 +46,9 @@ fn run_command(args: impl Iterator<Item = OsString>) -> Result<Exit, Failure> {
     outcome.map_err(|failure| report::with_blanks(failure, &args))
 }
 
-/// End as a program does that writes to a pipe nobody reads, without a word: by the signal.
+/// End as a program does that writes to a pipe nobody reads: silently, by SIGPIPE.
 fn closed_pipe(exit: Exit) -> Exit {
-    // where the signal is blocked, the status alone must tell
+    // does not return, unless the signal is blocked: then the status alone must tell
     let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
     exit
 }

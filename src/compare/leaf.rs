@@ -6,38 +6,37 @@ use std::ops::Range;
 use crate::dtype::{DType, Endian, NpyType, Step, Walk};
 use crate::element::{FloatFormat, Magnitude, Meaning, NAT};
 
-/// A part of an element, several times over in a subarray.
+/// A part of an element: one item, or `count` of them in a subarray.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
-    /// Where it begins in the element, in bytes.
+    /// In bytes, from the beginning of the element.
     offset: usize,
-    /// Bytes of one of its items.
     size: usize,
     pub(super) count: usize,
     meaning: Meaning,
 }
 
-/// What an item is worth.
+/// The value of an item, in a form that can be compared.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum LeafValue<'a> {
     Integer(i128),
     Float(Float),
     Complex(Float, Float),
     Bytes(&'a [u8]),
-    /// Bytes in the other order, made comparable.
+    /// Big-endian code points, made little-endian.
     Owned(Vec<u8>),
 }
 
 /// A float with its bits, which tell one NaN from another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Float {
-    /// Rounded to a double where it is a long double.
+    /// Rounded, if it is a long double.
     pub(super) value: f64,
     pub(super) bits: u128,
     pub(super) format: FloatFormat,
 }
 
-/// The parts of an element; `None` for a dtype whose elements are no whole bytes.
+/// List the parts of an element; `None` if its elements are not whole bytes.
 pub(super) fn leaves(dtype: &DType) -> Option<Vec<Leaf>> {
     let mut found = Vec::new();
     for step in Walk::new(dtype) {
@@ -48,15 +47,15 @@ pub(super) fn leaves(dtype: &DType) -> Option<Vec<Leaf>> {
     Some(found)
 }
 
-/// The types of the parts, each once where it stands in a subarray; `None` as for [`leaves`].
+/// List the types of the parts, each with one item at offset 0. `None` as for [`leaves`].
 pub(super) fn types(dtype: &DType) -> Option<Vec<Leaf>> {
     let mut found = Vec::new();
     dtype.leaves().into_iter().try_for_each(|dtype| add(dtype, 0, 1, &mut found))?;
     Some(found)
 }
 
-/// The parts that begin in a range of the bytes of an element, with their places in that range, the
-/// units of a string each for themselves.
+/// List the parts that begin in a byte range of an element, with offsets from the start of that
+/// range. Strings are taken apart into bytes or code points.
 pub(super) fn leaves_within(dtype: &DType, range: &Range<u64>) -> Option<Vec<Leaf>> {
     let mut found = Vec::new();
     for step in Walk::within(dtype, range.clone()) {
@@ -86,7 +85,6 @@ pub(super) fn leaves_within(dtype: &DType, range: &Range<u64>) -> Option<Vec<Lea
     Some(found)
 }
 
-/// Add items that are no structures.
 fn add(dtype: &DType, offset: usize, count: usize, found: &mut Vec<Leaf>) -> Option<()> {
     let size = (dtype.item_bits() / 8) as usize;
     let meaning = Meaning::of(dtype)?;
@@ -95,7 +93,7 @@ fn add(dtype: &DType, offset: usize, count: usize, found: &mut Vec<Leaf>) -> Opt
 }
 
 impl Leaf {
-    /// The byte order; `Little` where there is none.
+    /// `Little` if the type has none.
     pub(super) fn endian(&self) -> Endian {
         match self.meaning {
             Meaning::Integer(integers) => integers.endian,
@@ -106,23 +104,22 @@ impl Leaf {
         }
     }
 
-    /// Whether there are values that are not equal to themselves.
+    /// Whether the type has values that are not equal to themselves: NaN, or NaT.
     pub(super) fn has_nan(&self) -> bool {
         matches!(self.meaning, Meaning::Float(..) | Meaning::Complex(..) | Meaning::Time(..))
     }
 
-    /// Whether it is all of an element.
     pub(super) fn is_alone(&self, itemsize: usize) -> bool {
         self.count == 1 && self.size == itemsize
     }
 
-    /// Whether an item in an element is neither NaN or NaT nor an infinity.
+    /// Whether the item is neither NaN, NaT nor infinite.
     pub(super) fn is_finite(&self, element: &[u8], item: usize) -> bool {
         if !self.has_nan() {
             return true;
         }
         match self.value(element, item) {
-            // the one kind of integers that has such is that of times
+            // of all integers, only times have such a value
             LeafValue::Integer(value) => value != i128::from(NAT),
             LeafValue::Float(float) => float.is_finite(),
             LeafValue::Complex(real, imaginary) => real.is_finite() && imaginary.is_finite(),
@@ -161,13 +158,13 @@ impl Leaf {
 
 impl Float {
     fn new(format: FloatFormat, bits: u128) -> Float {
-        // of the sixteen bytes of an x87 float ten count
+        // an x87 float has ten bytes, which are stored in sixteen
         let bits = if format.mantissa == 63 { bits & ((1 << 80) - 1) } else { bits };
         Float { value: format.value(bits), bits, format }
     }
 
     fn is_finite(&self) -> bool {
-        // a double has no value for some long doubles
+        // the double is infinite for many long doubles that are not
         self.value.is_finite()
             || matches!(self.format.decode(self.bits).magnitude, Magnitude::Finite { .. })
     }

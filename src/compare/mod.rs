@@ -1,8 +1,8 @@
-//! Whether elements of two tensors are the same, and how far they are apart.
+//! Compare elements of two tensors: which differ, and by how much.
 //!
-//! Works on bytes of both in one order, in any portions and from several threads: a [`Comparer`]
-//! knows the two dtypes and the [`Rule`], [`Findings`] are what portions add up to. They do not
-//! depend on how the elements were divided.
+//! A [`Comparer`] knows the two dtypes and the [`Rule`], and takes the bytes of both tensors in
+//! portions of any size, from several threads. The [`Findings`] of all portions are merged; they do
+//! not depend on how the elements were divided.
 //!
 //! ```
 //! use tslice::compare::{Comparer, Findings, Rule};
@@ -26,44 +26,42 @@ mod rule;
 
 pub use rule::Rule;
 
-/// Elements that are compared a block at a time: blocks of the same bytes are skipped.
+/// Bytes that are compared at once: blocks of equal bytes are skipped without a look at elements.
 const BLOCK_BYTES: usize = 4096;
 
-/// Elements of more bytes than this are [large](Comparer::is_large).
+/// Elements of more bytes are [large](Comparer::is_large).
 const LARGE: usize = 64 << 10;
 
-/// The most bytes of a number.
+/// The most bytes of a number: those of a complex number of two long doubles.
 const LONGEST: u64 = 32;
 
-/// How parts of two elements compare; of several parts of one element the last of these counts.
+/// How parts of two elements compare. In ascending order: of an element, the greatest outcome of
+/// its parts counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// They are the same.
     Same,
-    /// They differ.
     Differs,
-    /// They differ, some of them by NaN, NaT or an infinity.
+    /// They differ, and a part that differs is NaN, NaT or infinite.
     NotFinite,
 }
 
-/// Compares elements of two dtypes that are the same but for their byte order, or the exact values of
-/// numbers of different ones.
+/// Compares elements of two dtypes that differ only in byte order, or numbers of different types by
+/// their exact values.
 pub struct Comparer {
     rule: Rule,
-    /// What the bytes of each mean.
+    /// What the bytes on each side mean.
     dtypes: (DType, DType),
-    /// The parts of an element of each, unless it is large.
+    /// The parts of an element on both sides; empty if elements are large.
     leaves: Vec<(Leaf, Leaf)>,
-    /// Bytes of an element of each.
     itemsizes: [usize; 2],
     same_dtype: bool,
-    /// Whether elements of the same bytes are the same.
+    /// Whether elements of equal bytes are always the same.
     bits_suffice: bool,
 }
 
 impl Comparer {
-    /// `None` for elements that are no whole bytes, and for dtypes that are not [the same](same_dtype),
-    /// unless the rule has a tolerance and both hold numbers.
+    /// `None` if elements are not whole bytes, or the dtypes are not [the same](same_dtype), unless
+    /// the rule has a tolerance and both are numbers.
     pub fn new(a: &DType, b: &DType, rule: Rule) -> Option<Comparer> {
         let same_dtype = same_dtype(a, b);
         let by_value = rule.tolerance.is_some() && are_numbers([a, b]);
@@ -84,19 +82,20 @@ impl Comparer {
         Some(Comparer { rule, dtypes, leaves: parts, itemsizes, same_dtype, bits_suffice })
     }
 
-    /// Whether elements are too large to be [compared](Comparer::compare) as a whole: ranges of them
-    /// [are](Comparer::compare_within).
+    /// Whether elements are too large to be [compared](Comparer::compare) whole. Ranges of them
+    /// [can be](Comparer::compare_within).
     pub fn is_large(&self) -> bool {
         self.itemsizes[0] > LARGE
     }
 
-    /// The bytes of an element that are needed to compare what begins in a range of it.
+    /// The bytes of an element that are needed to compare what begins in a range of it: its last
+    /// number may end behind the range.
     pub fn needs(&self, range: &Range<u64>) -> Range<u64> {
         range.start..(range.end + LONGEST - 1).min(self.itemsizes[0] as u64)
     }
 
-    /// How what begins in a range of an element compares, of which the bytes that this
-    /// [needs](Comparer::needs) are given.
+    /// Compare what begins in a range of a large element, given the bytes that this
+    /// [needs](Comparer::needs).
     pub fn compare_within(&self, range: &Range<u64>, a: &[u8], b: &[u8]) -> Outcome {
         if self.bits_suffice && a == b {
             return Outcome::Same;
@@ -114,12 +113,12 @@ impl Comparer {
         }
     }
 
-    /// Bytes of an element of each, which are as many for large ones; 0 for `|S0` and the like.
+    /// Bytes per element on each side; equal if elements are large, 0 for `|S0` and the like.
     pub fn itemsizes(&self) -> [usize; 2] {
         self.itemsizes
     }
 
-    /// Compare whole elements; `place` says which element of the tensor number n of these is.
+    /// Compare whole elements. `place(n)` is the number of the n-th of them in the tensor.
     pub fn compare(&self, a: &[u8], b: &[u8], place: impl Fn(u64) -> u64, findings: &mut Findings) {
         let [of_a, of_b] = self.itemsizes.map(|size| size.max(1));
         let block = (BLOCK_BYTES / of_a).max(1);
@@ -138,7 +137,6 @@ impl Comparer {
         }
     }
 
-    /// Whether a part of an element is the same.
     fn same(&self, of_a: &Leaf, a: &[u8], of_b: &Leaf, b: &[u8]) -> bool {
         (0..of_a.count).all(|item| self.same_item(of_a, a, of_b, b, item))
     }
@@ -149,7 +147,7 @@ impl Comparer {
         if self.same_dtype { self.rule.same(&a, &b) } else { self.rule.same_numbers(&a, &b) }
     }
 
-    /// Whether items of a part of an element differ by NaN, NaT or an infinity.
+    /// Whether a part differs in an item that is NaN, NaT or infinite on one side.
     fn not_finite(&self, of_a: &Leaf, a: &[u8], of_b: &Leaf, b: &[u8]) -> bool {
         (0..of_a.count).any(|item| {
             let finite = of_a.is_finite(a, item) && of_b.is_finite(b, item);
@@ -157,7 +155,7 @@ impl Comparer {
         })
     }
 
-    /// Two elements that differ, and by how much where they are numbers.
+    /// Describe two elements that differ; only elements that are one finite number have a distance.
     fn pair<'a>(&self, a: &'a [u8], b: &'a [u8]) -> Pair<'a> {
         let mut parts = self.leaves.iter();
         let not_finite = parts.any(|(of_a, of_b)| self.not_finite(of_a, a, of_b, b));
@@ -171,46 +169,40 @@ impl Comparer {
     }
 }
 
-/// What portions of elements add up to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
-    /// How many elements differ.
     pub differing: u64,
-    /// The first of them.
+    /// The first element that differs.
     pub first: Option<Largest>,
-    /// How many of them hold NaN, NaT or an infinity, in one of both files at least.
+    /// Number of elements that differ by NaN, NaT or an infinity on one side at least.
     pub not_finite: u64,
-    /// The first of these.
     pub first_not_finite: Option<Largest>,
-    /// The one of the largest absolute difference, among finite numbers.
+    /// The element with the largest absolute difference of finite numbers.
     pub absolute: Option<Largest>,
-    /// The one of the largest difference relative to the second value, among finite numbers.
+    /// The element with the largest difference of finite numbers relative to the second one.
     pub relative: Option<Largest>,
 }
 
-/// A difference and its place.
+/// Two elements that differ, and their place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Largest {
-    /// The difference.
+    /// Absolute or relative; 0 where only the place matters.
     pub difference: f64,
-    /// The number of the element.
+    /// Number of the element in the tensor.
     pub place: u64,
-    /// The bytes of both elements.
+    /// Bytes of both elements; empty if elements are large.
     pub values: (Vec<u8>, Vec<u8>),
 }
 
-/// Two elements that differ.
 pub struct Pair<'a> {
     pub(super) a: &'a [u8],
     pub(super) b: &'a [u8],
-    /// Whether a part that differs is NaN, NaT or an infinity.
+    /// Whether a part that differs is NaN, NaT or infinite.
     pub(super) not_finite: bool,
-    /// The absolute and the relative difference of finite numbers.
     pub(super) distance: Option<(f64, f64)>,
 }
 
 impl Findings {
-    /// Add how a large element compares, of which the bytes are not kept.
     pub fn add_large(&mut self, place: u64, outcome: Outcome) {
         if outcome != Outcome::Same {
             let not_finite = outcome == Outcome::NotFinite;
@@ -218,7 +210,6 @@ impl Findings {
         }
     }
 
-    /// Add two elements that differ.
     pub(super) fn add(&mut self, place: u64, pair: Pair<'_>) {
         self.differing += 1;
         let found =
@@ -241,7 +232,6 @@ impl Findings {
         }
     }
 
-    /// Add what another portion found.
     pub fn merge(&mut self, other: Findings) {
         self.differing += other.differing;
         self.not_finite += other.not_finite;
@@ -253,7 +243,7 @@ impl Findings {
 }
 
 impl Largest {
-    /// Whether what was found stands behind this place, or nothing was found.
+    /// Whether nothing was found yet, or only behind this place.
     fn is_later(found: &Option<Largest>, place: u64) -> bool {
         found.as_ref().is_none_or(|found| place < found.place)
     }
@@ -282,8 +272,8 @@ impl Largest {
     }
 }
 
-/// Whether two dtypes are the same but for their byte order. What NumPy lacks is the same as the void in
-/// which `.npy` stores it.
+/// Whether two dtypes differ at most in byte order. A type that NumPy lacks is the same as the void
+/// in which `.npy` stores it.
 pub fn same_dtype(a: &DType, b: &DType) -> bool {
     match (a, b) {
         (DType::Scalar(a, _), DType::Scalar(b, _)) => a == b,
@@ -295,8 +285,7 @@ pub fn same_dtype(a: &DType, b: &DType) -> bool {
     }
 }
 
-/// Whether elements of two dtypes have exact values that can be compared: numbers of any kinds, whole
-/// bytes each.
+/// Whether both are numbers of whole bytes, so that their exact values can be compared.
 fn are_numbers(dtypes: [&DType; 2]) -> bool {
     let is_number = |dtype: &DType| match dtype {
         DType::Scalar(scalar, _) => scalar.bits().is_multiple_of(8),
@@ -308,7 +297,8 @@ fn are_numbers(dtypes: [&DType; 2]) -> bool {
     dtypes.into_iter().all(is_number)
 }
 
-/// What the bytes of `dtype` mean, where `other` is the same type and says more.
+/// Of two dtypes that are the same, the one that says more: `other`, if `dtype` may be just the
+/// void that stands for it.
 fn with_meaning<'a>(dtype: &'a DType, other: &'a DType) -> &'a DType {
     match (dtype, other) {
         (DType::Npy(_), DType::Scalar(..) | DType::Blocks(_)) => other,

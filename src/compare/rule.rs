@@ -5,13 +5,13 @@ use half::f16;
 use super::leaf::{Float, LeafValue};
 use crate::element::FloatFormat;
 
-/// When two values count as the same: as NumPy's `==` has it, with NaN the same as NaN of the same
-/// bits; or within a tolerance, as np.allclose has it.
+/// How values are compared: as NumPy's `==` does, but with NaN the same as NaN of the same bits; or
+/// within a tolerance, as np.allclose does.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rule {
     /// The absolute and the relative tolerance: `|a - b| <= absolute + relative * |b|`.
     pub tolerance: Option<(f64, f64)>,
-    /// Whether NaN is the same as any NaN.
+    /// Whether every NaN is the same as every other.
     pub equal_nan: bool,
 }
 
@@ -23,7 +23,7 @@ impl Rule {
     pub(super) fn same(&self, a: &LeafValue<'_>, b: &LeafValue<'_>) -> bool {
         match (a, b) {
             (LeafValue::Integer(a), LeafValue::Integer(b)) => {
-                // NumPy calculates with integers in doubles
+                // NumPy makes doubles of integers here
                 let x = *a as f64;
                 let y = *b as f64;
                 a == b || self.within((x - y).abs(), y.abs(), FloatFormat::DOUBLE)
@@ -36,7 +36,7 @@ impl Rule {
         }
     }
 
-    /// Whether numbers of different types are the same: what NumPy would say of their exact values.
+    /// Compare numbers of different types, as NumPy would compare their exact values.
     pub(super) fn same_numbers(&self, a: &LeafValue<'_>, b: &LeafValue<'_>) -> bool {
         let (Some(a), Some(b)) = (a.parts(), b.parts()) else { return false };
         let [a_is_nan, b_is_nan] = [a, b].map(|parts| parts.iter().any(|part| part.is_nan()));
@@ -48,7 +48,7 @@ impl Rule {
         apart == [0.0, 0.0] || self.within(apart[0].hypot(apart[1]), size, FloatFormat::DOUBLE)
     }
 
-    /// Whether floats, or the two parts of complex numbers, are the same.
+    /// Compare floats (one part) or complex numbers (two).
     fn same_floats(&self, a: &[Float], b: &[Float]) -> bool {
         let pairs = || a.iter().zip(b);
         if pairs().all(|(a, b)| a.equals(b)) {
@@ -72,7 +72,7 @@ impl Rule {
         self.within(distance, size_b, format)
     }
 
-    /// Whether a distance is within the tolerance, calculated in the type that NumPy would use.
+    /// Computed in the type that NumPy would use.
     fn within(&self, distance: f64, size: f64, format: FloatFormat) -> bool {
         let Some((absolute, relative)) = self.tolerance else { return false };
         let absolute = round(absolute, format);
@@ -82,9 +82,9 @@ impl Rule {
     }
 }
 
-/// Round a result to the type in which NumPy calculates with floats of a format: doubles for those
-/// that it lacks. Doubles hold those of smaller types exactly enough that this rounds as arithmetic in
-/// the type does.
+/// Round a result to the type in which NumPy computes with floats of this format; for formats that
+/// it lacks that is the double. A double is precise enough that rounding its result equals
+/// arithmetic in the smaller type.
 fn round(value: f64, format: FloatFormat) -> f64 {
     match format.mantissa {
         10 => f16::from_f64(value).to_f64(),
@@ -101,7 +101,6 @@ impl Float {
     }
 }
 
-/// A real number, or the real or imaginary part of one.
 #[derive(Clone, Copy)]
 enum RealNumber {
     Integer(i128),
@@ -113,7 +112,6 @@ impl RealNumber {
         matches!(self, RealNumber::Float(value) if value.is_nan())
     }
 
-    /// The nearest double.
     fn value(self) -> f64 {
         match self {
             RealNumber::Integer(value) => value as f64,
@@ -121,10 +119,10 @@ impl RealNumber {
         }
     }
 
-    /// How far two numbers are apart, rounded once but where an integer of more than 53 bits meets a
-    /// fraction; 0 for equal ones alone.
+    /// The absolute difference; 0 only if numbers are equal. It is rounded once, unless an integer
+    /// of more than 53 bits meets a fraction.
     fn distance(self, other: RealNumber) -> f64 {
-        /// Up to here doubles have exact integers of 128 bits.
+        /// Below this, the whole part of a double fits an `i128`.
         const MOST: f64 = 1e30;
         match (self, other) {
             (RealNumber::Integer(a), RealNumber::Integer(b)) => (a - b).unsigned_abs() as f64,
@@ -141,7 +139,7 @@ impl RealNumber {
 }
 
 impl LeafValue<'_> {
-    /// A number with its imaginary part.
+    /// The real and the imaginary part; `None` for strings and plain bytes.
     fn parts(&self) -> Option<[RealNumber; 2]> {
         const NONE: RealNumber = RealNumber::Integer(0);
         Some(match self {
@@ -154,7 +152,6 @@ impl LeafValue<'_> {
         })
     }
 
-    /// The bytes of a string.
     fn bytes(&self) -> &[u8] {
         match self {
             LeafValue::Bytes(bytes) => bytes,
@@ -163,7 +160,7 @@ impl LeafValue<'_> {
         }
     }
 
-    /// The absolute and the relative difference, where both are numbers.
+    /// The absolute and the relative difference; `None` unless both are numbers.
     pub(super) fn distance(&self, other: &LeafValue<'_>) -> Option<(f64, f64)> {
         let (absolute, size) = match (self, other) {
             (LeafValue::Integer(a), LeafValue::Integer(b)) => {

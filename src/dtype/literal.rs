@@ -11,7 +11,7 @@ use super::scalar::Endian;
 use super::types::{DType, Field, NpyType, Structure, TimeKind, TimeUnit};
 use crate::shape::AsTuple;
 
-/// The literal of a type that `.npy` has; `None` for the floats that NumPy lacks.
+/// The `descr` of a dtype as np.save writes it; `None` for the floats that NumPy lacks.
 pub fn literal(dtype: &DType) -> Option<String> {
     let mut out = String::new();
     write_literal(&mut out, dtype).ok().map(|()| out)
@@ -40,7 +40,7 @@ fn order(endian: Endian) -> char {
     }
 }
 
-/// Append the type string; of a structure the list of its fields.
+/// Append the type string, or the list of fields of a structure.
 fn write_type_string(out: &mut String, npy: &NpyType) -> fmt::Result {
     match *npy {
         NpyType::Bytes(len) => write!(out, "|S{len}"),
@@ -67,7 +67,7 @@ impl fmt::Display for TimeUnit {
     }
 }
 
-/// Append a list of fields, with the padding between and after them.
+/// Append the list of fields, with the padding between and after them as unnamed fields.
 fn write_structure(out: &mut String, structure: &Structure) -> fmt::Result {
     out.push('[');
     let start = out.len();
@@ -106,7 +106,7 @@ fn write_field(out: &mut String, field: &Field) -> fmt::Result {
     out.write_char(')')
 }
 
-/// Append `type, shape`, where the type may be another such pair; without a shape, the type alone.
+/// Append `type, shape`, where the type may be another such pair; without a shape only the type.
 fn write_subarray(
     out: &mut String,
     field: &Field,
@@ -146,25 +146,24 @@ impl fmt::Display for DType {
     }
 }
 
-/// The quotes around a string, which decide what in it is escaped. Code points are written one by
-/// one, so that a string need not be held.
+/// Writes a string as Python's `repr` does, one code point at a time, so that the string need not
+/// be held in memory. The choice of quotes decides what is escaped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CodePoints {
     quote: char,
 }
 
 impl CodePoints {
-    /// For a string that holds single quotes, double ones, or both.
+    /// `single` and `double` say which quotation marks the string contains.
     pub(crate) fn new(single: bool, double: bool) -> CodePoints {
         CodePoints { quote: if single && !double { '"' } else { '\'' } }
     }
 
-    /// The character before and after the string.
     pub(crate) fn quote(self) -> char {
         self.quote
     }
 
-    /// Append a code point; one that is no character, such as a lone surrogate, becomes an escape.
+    /// Append a code point; what is no character, such as a lone surrogate, is escaped.
     pub(crate) fn write(self, out: &mut String, code: u32) {
         match char::from_u32(code) {
             Some('\\') => out.push_str("\\\\"),
@@ -184,7 +183,6 @@ impl CodePoints {
         }
     }
 
-    /// Append a byte of a string of bytes.
     pub(crate) fn write_byte(self, out: &mut String, byte: u8) {
         match byte {
             0..=0x7f => self.write(out, byte.into()),
@@ -194,7 +192,7 @@ impl CodePoints {
     }
 }
 
-/// Append a string.
+/// Append a string as Python's `repr` spells it.
 pub(crate) fn write_str(out: &mut String, text: &str) {
     let points = CodePoints::new(text.contains('\''), text.contains('"'));
     out.push(points.quote());
@@ -202,8 +200,8 @@ pub(crate) fn write_str(out: &mut String, text: &str) {
     out.push(points.quote());
 }
 
-/// Whether Python's `str.isprintable` holds: all but the Unicode categories of control, format and
-/// private characters, surrogates, what is not assigned, and separators other than the space.
+/// Whether a character is printable by Python's `str.isprintable`: not in the Unicode categories of
+/// control, format, private, surrogate and unassigned characters and separators, except the space.
 ///
 /// ```
 /// use tslice::format::is_printable;

@@ -1,9 +1,8 @@
-//! Element types: their sizes, byte orders and names, the fields of structures and their places.
+//! Element types: sizes, byte orders, names, and the fields of structures.
 //!
-//! A dtype is a value, made once where a header or a flag is read: nothing else parses the text of
-//! one. What goes through the parts of an element, to print, write or compare them, goes by
-//! [`Walk`]. Scalars have one table, the names that NumPy and the safetensors format have for them
-//! among its columns.
+//! A dtype is parsed once, where a header or a flag is read; everything else uses the value.
+//! [`Walk`] visits the parts of an element, to print, write or compare them. One table lists the
+//! scalars with the names that NumPy and the safetensors format have for them.
 //!
 //! ```
 //! use tslice::dtype::{DType, Endian, Scalar};

@@ -12,7 +12,7 @@ pub enum Endian {
 }
 
 impl Endian {
-    /// The other one.
+    /// The opposite byte order.
     pub const fn swapped(self) -> Endian {
         match self {
             Endian::Little => Endian::Big,
@@ -20,7 +20,7 @@ impl Endian {
         }
     }
 
-    /// The unsigned number that 1, 2, 4, 8 or 16 bytes are.
+    /// Read 1, 2, 4, 8 or 16 bytes as an unsigned number; 0 for any other length.
     #[inline]
     pub(crate) fn bits(self, bytes: &[u8]) -> u128 {
         macro_rules! read {
@@ -78,12 +78,11 @@ pub enum Scalar {
     F4,
 }
 
-/// A scalar, the kind of its numbers, bits an element, and its names: NumPy's or that of `ml_dtypes`,
-/// kind and size in a type string, that of the safetensors format.
+/// A scalar, its kind, bits per element, and three names: that of NumPy or `ml_dtypes`, kind and
+/// size in a type string, that of the safetensors format.
 type ScalarRow =
     (Scalar, NumberKind, u64, &'static str, Option<&'static str>, Option<&'static str>);
 
-/// All scalars, in the order of declaration.
 const TABLE: [ScalarRow; 23] = [
     (Scalar::Bool, NumberKind::Bool, 8, "bool", Some("b1"), Some("BOOL")),
     (Scalar::I8, NumberKind::Signed, 8, "int8", Some("i1"), Some("I8")),
@@ -126,33 +125,31 @@ impl Scalar {
         TABLE[self as usize].1
     }
 
-    /// Bits an element.
+    /// Bits per element.
     pub const fn bits(self) -> u64 {
         TABLE[self as usize].2
     }
 
-    /// NumPy's name, or that of the `ml_dtypes` package for types that NumPy lacks.
+    /// The name in NumPy, or in the `ml_dtypes` package for types that NumPy lacks.
     pub const fn name(self) -> &'static str {
         TABLE[self as usize].3
     }
 
-    /// Kind and size as in an array-interface type string (`f4`); `None` for types that NumPy
-    /// lacks.
+    /// Kind and size as in a type string of NumPy (`f4`); `None` for types that NumPy lacks.
     pub const fn type_string(self) -> Option<&'static str> {
         TABLE[self as usize].4
     }
 
-    /// Whether NumPy has the type.
     pub(crate) const fn is_numpys(self) -> bool {
         self.type_string().is_some()
     }
 
-    /// The name in a `.safetensors` (`F32`, `F8_E4M3`); `None` for types that the format lacks.
+    /// `F32`, `F8_E4M3`; `None` for types that the safetensors format lacks.
     pub(crate) const fn safetensors_name(self) -> Option<&'static str> {
         TABLE[self as usize].5
     }
 
-    /// The type of the real and the imaginary part of a complex number.
+    /// The type of the real and the imaginary part; `None` for types that are not complex.
     pub(crate) const fn part(self) -> Option<Scalar> {
         match self {
             Scalar::C64 => Some(Scalar::F32),
@@ -162,17 +159,16 @@ impl Scalar {
     }
 }
 
-/// How integers lie in bytes.
+/// How integers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Integers {
-    /// Bytes a number, at most 8.
     pub(crate) width: usize,
     pub(crate) signed: bool,
     pub(crate) endian: Endian,
 }
 
 impl Integers {
-    /// Those of a dtype; `None` for dtypes that are no integers. Booleans are none.
+    /// `None` for dtypes that are no integers, booleans included.
     pub(crate) fn new(dtype: &DType) -> Option<Integers> {
         let DType::Scalar(scalar, endian) = *dtype else { return None };
         let kind = scalar.kind();
@@ -182,18 +178,16 @@ impl Integers {
         is_integer.then_some(Integers { width, signed, endian })
     }
 
-    /// The same numbers cast to 64-bit signed integers: of uint64 those from 2^63 on are negative.
+    /// The numbers as 64-bit signed integers: uint64 from 2^63 on becomes negative.
     pub(crate) fn wrapped(self) -> Integers {
         Integers { signed: self.signed || self.width == 8, ..self }
     }
 
-    /// The smallest and the largest number.
     pub(crate) fn range(self) -> (i128, i128) {
         let count = 1i128 << (8 * self.width);
         if self.signed { (-count / 2, count / 2 - 1) } else { (0, count - 1) }
     }
 
-    /// The exact value of one number.
     #[inline]
     pub(crate) fn value(self, bytes: &[u8]) -> i128 {
         let number = self.endian.bits(&bytes[..self.width.min(bytes.len())]) as u64;

@@ -1,4 +1,4 @@
-//! The type of an element: a number, or what only `.npy` has, structures with their fields among it.
+//! Dtypes: numbers, the types that only `.npy` has, and blocks of elements.
 
 use std::sync::Arc;
 
@@ -12,61 +12,61 @@ pub enum DType {
     Scalar(Scalar, Endian),
     /// A type that only `.npy` has.
     Npy(NpyType),
-    /// Blocks of elements.
+    /// Elements stored in blocks.
     Blocks(&'static BlockType),
 }
 
-/// A type that only `.npy` has.
+/// A type that only `.npy` has; lengths are those of one element.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NpyType {
-    /// `S`: so many bytes, padded with zeros.
+    /// `S`: a string of that many bytes, padded with zeros.
     Bytes(u64),
-    /// `U`: so many code points of 4 bytes, padded with zeros.
+    /// `U`: a string of that many code points of 4 bytes, padded with zeros.
     Unicode(u64, Endian),
-    /// `V`: so many bytes without a meaning. `<V2` is how files of bfloat16 are told from other
-    /// items of two bytes, so that a byte order is kept where the header has one.
+    /// `V`: that many bytes without a meaning. The byte order is kept where the header has one:
+    /// `<V2` is how files of bfloat16 are told from other items of two bytes.
     Void(u64, Option<Endian>),
-    /// An `i64` of so many units; the least one is NaT.
+    /// An `i64` that counts units; the lowest value is NaT.
     Time(TimeKind, Endian, TimeUnit),
     /// `f16`: the x87 float of 80 bits, in 16 bytes.
     LongDouble(Endian),
-    /// `c32`: two of them.
+    /// `c32`: two such floats.
     ComplexLongDouble(Endian),
-    /// Fields at their places.
+    /// Named fields at fixed offsets.
     Structure(Arc<Structure>),
 }
 
-/// What a structure consists of.
+/// The fields of a structured type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Structure {
-    /// The fields in their order, which is that of their places; bytes between them are padding.
+    /// The fields by ascending offset; bytes between them are padding.
     pub fields: Vec<Field>,
-    /// Bytes of all of it.
+    /// Bytes per element, padding included.
     pub itemsize: u64,
 }
 
 /// A field of a structure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
-    /// The name of the field; `f0`, `f1`, ... where the header has none.
+    /// The name; `f0`, `f1`, ... where the header has none.
     pub name: String,
-    /// Whether the header has a name for it.
+    /// Whether the header names the field.
     pub is_named: bool,
-    /// The title of the field as a Python literal, where it has one.
+    /// The title as a Python literal, where the field has one.
     pub title: Option<String>,
-    /// The type of an element of it.
+    /// The type of one element of the field.
     pub dtype: DType,
-    /// The shape of a subarray, those of subarrays of subarrays joined; empty for one element.
+    /// The shape of the subarray, nested ones joined; empty for a single element.
     pub shape: Vec<u64>,
-    /// How many of these axes each subarray has, the outermost first: one number where subarrays
-    /// are not nested, none for one element.
+    /// How many axes of `shape` each nesting level has, the outermost first: one number for a plain
+    /// subarray, none for a single element.
     pub nesting: Vec<usize>,
-    /// Where it begins in the structure, in bytes.
+    /// The offset in the structure, in bytes.
     pub offset: u64,
 }
 
 impl Field {
-    /// Whether that is its name, or its title.
+    /// Whether `name` is the name or the title of the field.
     pub(crate) fn has_name(&self, name: &str) -> bool {
         let is_title = |title: &String| {
             let mut literal = String::new();
@@ -76,24 +76,21 @@ impl Field {
         self.name == name || self.title.as_ref().is_some_and(is_title)
     }
 
-    /// How many elements it has.
     pub(crate) fn count(&self) -> u64 {
         self.shape.iter().fold(1, |count, &len| count.saturating_mul(len))
     }
 
-    /// Bytes of an element.
     pub(crate) fn itemsize(&self) -> u64 {
         self.dtype.item_bits() / 8
     }
 
-    /// How many bytes the field has: those of all its elements.
     pub(crate) fn bytes(&self) -> u64 {
         self.itemsize().saturating_mul(self.count())
     }
 }
 
 impl NpyType {
-    /// Bytes an element; 0 for `|S0` and the like.
+    /// Bytes per element; 0 for `|S0` and the like.
     pub fn itemsize(&self) -> u64 {
         match self {
             NpyType::Bytes(len) | NpyType::Void(len, _) => *len,
@@ -105,9 +102,8 @@ impl NpyType {
         }
     }
 
-    /// The width in bytes of the units to reverse when converting to `other`, if that is the same
-    /// type in the other byte order: a datetime, a UCS-4 string, a long double. `None` for any
-    /// other pair of types.
+    /// The bytes to reverse together when converting to `other`, if that is the same type in the
+    /// other byte order; `None` for any other pair of types.
     pub(crate) fn swap_width_to(&self, other: &NpyType) -> Option<usize> {
         let (swapped, width) = match *self {
             NpyType::Unicode(len, endian) => (NpyType::Unicode(len, endian.swapped()), 4),
@@ -123,8 +119,8 @@ impl NpyType {
 }
 
 impl DType {
-    /// Bits an element, or a block of them: a multiple of 8 except for 4- and 6-bit floats; 0 for `|S0` and
-    /// the like.
+    /// Bits per element, or per block: a multiple of 8 except for 4- and 6-bit floats; can be 0
+    /// (`|S0`).
     pub fn item_bits(&self) -> u64 {
         match self {
             DType::Scalar(scalar, _) => scalar.bits(),
@@ -133,9 +129,8 @@ impl DType {
         }
     }
 
-    /// The width in bytes of the units to reverse when the byte order changes: the whole element of
-    /// a real number, half of a complex one, 1 for types of one byte and for types that only `.npy`
-    /// has.
+    /// The bytes to reverse together when the byte order changes: the whole element of a real
+    /// number, half of a complex one, 1 for types of one byte and for types that only `.npy` has.
     pub fn swap_width(&self) -> usize {
         match self {
             DType::Scalar(scalar, _) => {
@@ -145,7 +140,7 @@ impl DType {
         }
     }
 
-    /// The name of the type of the elements, in any byte order.
+    /// The name of the type without its byte order.
     pub fn type_name(&self) -> String {
         match self {
             DType::Scalar(scalar, _) => scalar.name().to_owned(),
@@ -153,7 +148,7 @@ impl DType {
         }
     }
 
-    /// Whether the elements are of one type, but for their byte order.
+    /// Whether two dtypes are equal except for their byte order.
     pub fn is_type_of(&self, other: &DType) -> bool {
         match (self, other) {
             (DType::Scalar(ours, _), DType::Scalar(theirs, _)) => ours == theirs,
@@ -165,7 +160,7 @@ impl DType {
         }
     }
 
-    /// The blocks that elements of the last axis are stored in, if they are.
+    /// The block type, where elements are stored in blocks.
     pub fn blocks(&self) -> Option<&'static BlockType> {
         match self {
             DType::Blocks(block) => Some(block),
@@ -173,7 +168,7 @@ impl DType {
         }
     }
 
-    /// The fields and the size, where this is a structure.
+    /// The fields and the size, where the dtype is a structure.
     pub fn structure(&self) -> Option<&Structure> {
         match self {
             DType::Npy(NpyType::Structure(structure)) => Some(structure),
@@ -181,28 +176,28 @@ impl DType {
         }
     }
 
-    /// Whether its elements are bytes of which nothing says what they mean.
+    /// Whether the elements are bytes without a known meaning.
     pub fn is_void(&self) -> bool {
         matches!(self, DType::Npy(NpyType::Void(..)))
     }
 }
 
-/// Elements that are stored together, and have no bytes of their own: so many neighbours along the last
-/// axis in so many bytes, of which nothing here says what they mean.
+/// Elements that are stored in blocks, without bytes of their own: some number of neighbours along
+/// the last axis is encoded together, in an encoding that is not known here.
 ///
-/// A tensor of such blocks has a block in place of an item, and its last axis counts them.
+/// A tensor of blocks has a block in place of an item, and its last axis counts blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockType {
     /// The name in its format, such as `Q4_K`.
     pub name: &'static str,
-    /// Elements of a block; at least 1.
+    /// Elements per block; at least 1.
     pub elements: u64,
-    /// Bytes of a block.
+    /// Bytes per block.
     pub bytes: u64,
 }
 
-/// Units of time from the longest to the shortest, behind the generic one: NumPy's names, and the
-/// words that its scalars are printed with.
+/// NumPy's names of the units of time, and the words that it prints them with: the generic unit,
+/// then from the longest to the shortest.
 const UNITS: [(&str, &str); 14] = [
     ("", "generic time units"),
     ("Y", "years"),
@@ -220,7 +215,6 @@ const UNITS: [(&str, &str); 14] = [
     ("as", "attoseconds"),
 ];
 
-/// What a count of units of time is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimeKind {
     /// `M8`: a point in time, counted from 1970 on.
@@ -229,37 +223,35 @@ pub enum TimeKind {
     Timedelta,
 }
 
-/// A unit of time: `[25s]` is 25 of `s`. It takes few bytes, since an output keeps a conversion for
-/// each of its tensors.
+/// A unit of time: `[25s]` is a count of 25 and the unit `s`. It is kept small (8 bytes), since an
+/// output keeps a conversion for each of its tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeUnit {
-    /// How many of the named units one step is.
+    /// How many named units one step is.
     pub count: i32,
-    /// The place of its name among [`UNITS`].
     number: u8,
 }
 
 impl TimeUnit {
-    /// The unit of which nothing is known.
     pub(crate) const GENERIC: TimeUnit = TimeUnit { count: 1, number: 0 };
 
-    /// So many of the unit that NumPy calls so, `Y` to `as`, or nothing for the generic one.
+    /// Make a unit from NumPy's name: `Y` to `as`, or empty for the generic one.
     pub fn new(count: i32, name: &str) -> Option<TimeUnit> {
         let number = UNITS.iter().position(|(known, _)| *known == name)?;
         Some(TimeUnit { count, number: number as u8 })
     }
 
-    /// NumPy's name of the unit; empty for the generic one.
+    /// NumPy's name; empty for the generic unit.
     pub fn name(self) -> &'static str {
         UNITS[usize::from(self.number)].0
     }
 
-    /// The name of several of them.
+    /// The word that NumPy prints behind a count, such as `seconds`.
     pub(crate) fn plural(self) -> &'static str {
         UNITS[usize::from(self.number)].1
     }
 
-    /// Its place among all from years on, the longest; the generic one has none.
+    /// The position from years (0), the longest, on; `None` for the generic unit.
     pub(crate) fn rank(self) -> Option<usize> {
         usize::from(self.number).checked_sub(1)
     }

@@ -1,8 +1,8 @@
-//! The parts of an element, in the order of their bytes: numbers, strings and times, with the
-//! structures and the lists of subarrays around them.
+//! A walk through the parts of an element, in the order of their bytes: numbers, strings and times,
+//! with the structures and the axes of subarrays around them.
 //!
-//! A structure in a subarray is gone through as often as it stands there, but nothing is held of
-//! that: a walk knows where it is, however large the element. It may begin anywhere in it.
+//! A structure in a subarray is visited once for each item, but nothing is expanded in memory: the
+//! walk only keeps its position, however large the element. It may begin anywhere in the element.
 //!
 //! ```
 //! use tslice::dtype::{Step, Walk};
@@ -21,69 +21,63 @@ use std::ops::Range;
 
 use super::types::{DType, Field};
 
-/// What is met on the way.
+/// One event of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// A structure begins.
     Structure,
-    /// A field of it begins.
     Field(&'a Field),
     EndStructure,
     /// An axis of a subarray begins.
     List,
-    /// Items in the middle of an axis are left out.
+    /// Items in the middle of the axis are left out.
     Gap,
-    /// The axis ends.
     EndList,
-    /// Neighbouring items that are no structures: one, or those along the last axis of a subarray.
+    /// Neighbouring items without fields: one, or those along the last axis of a subarray.
     Leaf {
-        /// The type of each.
         dtype: &'a DType,
-        /// Which of the types of the parts it is: see [`DType::leaves`].
+        /// The index of the type in [`DType::leaves`].
         number: usize,
-        /// Where the first one begins in the element, in bytes.
+        /// The offset of the first item in the element, in bytes.
         offset: u64,
         count: u64,
     },
 }
 
-/// The steps through an element.
 #[derive(Clone, Debug)]
 pub struct Walk<'a> {
-    /// Where it is: what has begun, the outermost first.
+    /// The structures and axes that are open, the outermost first.
     open: Vec<Open<'a>>,
-    /// What comes before going on with these.
+    /// The step to return before continuing with `open`.
     next: Option<Step<'a>>,
-    /// Bytes of the element in which leaves lie.
     range: Range<u64>,
     shortened: Option<Shortened>,
 }
 
-/// Which items of subarrays are left out.
+/// How subarrays are shortened, as in NumPy's summaries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shortened {
-    /// Subarrays of more items than this are shortened,
+    /// Only subarrays of more items than this are shortened.
     pub(crate) threshold: u64,
-    /// to so many at each end of their axes.
+    /// How many items stay at each end of an axis.
     pub(crate) edge: u64,
 }
 
 impl Shortened {
-    /// How many items are shown at each end of an axis of a subarray, where some are left out.
+    /// The items to show at each end of an axis of length `len`; `None` where all are shown.
     fn edge(self, field: &Field, len: u64) -> Option<u64> {
         let is_long = self.edge.checked_mul(2).is_some_and(|shown| shown < len);
         (is_long && field.count() > self.threshold).then_some(self.edge)
     }
 }
 
-/// Where a walk is, for going on with it later: see [`Walk::pause`].
+/// The position of a walk, without the dtype; see [`Walk::pause`].
 #[derive(Clone, Debug)]
 pub struct Paused {
     open: Vec<PausedIn>,
     range: Range<u64>,
 }
 
-/// What has begun: how many of its fields or axes are left, and as in [`Open`].
+/// As [`Open`], with the number of fields or axes that are left in place of references to them.
 #[derive(Clone, Copy, Debug)]
 enum PausedIn {
     Structure { left: usize, start: Start },
@@ -92,13 +86,13 @@ enum PausedIn {
 
 #[derive(Clone, Debug)]
 enum Open<'a> {
-    /// A structure, of whose fields these are left. The first type is that of the next field.
+    /// A structure and its remaining fields. `start.number` is that of the next field's first leaf.
     Structure { fields: &'a [Field], start: Start },
-    /// An axis of a subarray: its length and its inner axes, the item that comes.
+    /// An axis of a subarray: `shape` is its length and the inner axes, `at` the next item.
     List { field: &'a Field, shape: &'a [u64], at: u64, start: Start },
 }
 
-/// Where something begins: in bytes of the element, and by the number of the first type in it.
+/// The offset in the element, in bytes, and the index of the first leaf type there.
 #[derive(Clone, Copy, Debug, Default)]
 struct Start {
     offset: u64,
@@ -106,26 +100,24 @@ struct Start {
 }
 
 impl<'a> Walk<'a> {
-    /// Through all of an element.
     pub fn new(dtype: &'a DType) -> Walk<'a> {
         Walk::within(dtype, 0..u64::MAX)
     }
 
-    /// Through those items of an element that have bytes in a range, and what is around them; what
-    /// lies outside is passed over.
+    /// Walk through the items that have bytes in a range, and the structures and axes around them.
     pub fn within(dtype: &'a DType, range: Range<u64>) -> Walk<'a> {
         let mut walk = Walk { open: Vec::new(), next: None, range, shortened: None };
         walk.next = walk.enter(dtype, Start::default());
         walk
     }
 
-    /// Through an element without the middle of long subarrays.
+    /// Walk through an element, leaving out the middle of long subarrays.
     pub(crate) fn shortened(dtype: &'a DType, shortened: Shortened) -> Walk<'a> {
         Walk { shortened: Some(shortened), ..Walk::new(dtype) }
     }
 
-    /// Where it is, apart from the dtype that it goes through. A step that is known to come next is
-    /// lost: there is none at the beginnings of leaves and at the end.
+    /// The position of the walk, to be resumed later. A step that is already known to come next is
+    /// lost, so pause only after a [`Step::Leaf`] or at the end.
     pub fn pause(self) -> Paused {
         let paused = |open: &Open<'_>| match *open {
             Open::Structure { fields, start } => PausedIn::Structure { left: fields.len(), start },
@@ -134,7 +126,7 @@ impl<'a> Walk<'a> {
         Paused { open: self.open.iter().map(paused).collect(), range: self.range }
     }
 
-    /// Go on from there through an element of the same dtype.
+    /// Resume through an element of the same dtype.
     pub fn resume(dtype: &'a DType, paused: Paused) -> Walk<'a> {
         let mut open = Vec::with_capacity(paused.open.len());
         let mut inside = dtype;
@@ -158,7 +150,6 @@ impl<'a> Walk<'a> {
         Walk { open, next: None, range: paused.range, shortened: None }
     }
 
-    /// Begin an item.
     fn enter(&mut self, dtype: &'a DType, start: Start) -> Option<Step<'a>> {
         match dtype.structure() {
             Some(structure) => {
@@ -169,7 +160,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Those of neighbouring items that have bytes in the range.
+    /// The part of `count` neighbouring items that has bytes in the range.
     fn leaf(&self, dtype: &'a DType, start: Start, count: u64) -> Option<Step<'a>> {
         let Start { offset, number } = start;
         let size = dtype.item_bits() / 8;
@@ -182,7 +173,7 @@ impl<'a> Walk<'a> {
         (first < end).then_some(Step::Leaf { dtype, number, offset, count: end - first })
     }
 
-    /// Begin the items of a field, or those along the rest of its axes.
+    /// Begin the items of a field along the axes `shape`, the last of its axes.
     fn enter_axes(
         &mut self,
         field: &'a Field,
@@ -261,20 +252,17 @@ impl<'a> Iterator for Walk<'a> {
     }
 }
 
-/// The bytes of those items of a field that lie along some of its axes.
 fn bytes(field: &Field, axes: &[u64]) -> u64 {
     axes.iter().fold(field.itemsize(), |size, &len| size.saturating_mul(len))
 }
 
 impl DType {
-    /// The types of the parts of an element that are no structures, in their order; once also where
-    /// they stand in subarrays.
+    /// The types of the parts without fields, in order; each once, even inside a subarray.
     pub fn leaves(&self) -> Vec<&DType> {
         let Some(structure) = self.structure() else { return vec![self] };
         structure.fields.iter().flat_map(|field| field.dtype.leaves()).collect()
     }
 
-    /// How many types of parts it has.
     fn leaf_count(&self) -> usize {
         let fields = self.structure().map(|structure| &structure.fields);
         fields.map_or(1, |fields| fields.iter().map(|field| field.dtype.leaf_count()).sum())

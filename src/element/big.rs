@@ -1,4 +1,4 @@
-//! Natural numbers of any size, as far as the digits of floats need them.
+//! Natural numbers of any size, with the arithmetic that the digits of floats need.
 
 use std::cmp::Ordering;
 
@@ -21,14 +21,13 @@ impl Big {
         }
     }
 
-    /// The number of these digits, the lowest first.
+    /// Make a number of digits of 32 bits, the lowest first.
     pub(crate) fn of_digits(digits: Vec<u32>) -> Big {
         let mut big = Big(digits);
         big.trim();
         big
     }
 
-    /// Times 2 to the power of `bits`.
     pub(crate) fn shifted(&self, bits: u32) -> Big {
         let words = (bits / 32) as usize;
         let bits = bits % 32;
@@ -45,7 +44,6 @@ impl Big {
         big
     }
 
-    /// Multiply by a small number.
     pub(crate) fn multiply(&mut self, factor: u32) {
         let mut carry = 0u64;
         for digit in &mut self.0 {
@@ -59,7 +57,6 @@ impl Big {
         self.trim();
     }
 
-    /// The product with another one.
     pub(crate) fn times(&self, other: &Big) -> Big {
         let mut product = Big(Vec::new());
         for &digit in other.0.iter().rev() {
@@ -80,7 +77,6 @@ impl Big {
         self.multiply(10u32.pow(power));
     }
 
-    /// Add another one.
     pub(crate) fn add(&mut self, other: &Big) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);
@@ -96,7 +92,7 @@ impl Big {
         }
     }
 
-    /// Divide by a number that goes into this one at most nine times; this becomes the rest.
+    /// Divide by a number that fits into this one at most nine times; `self` becomes the remainder.
     pub(crate) fn divide(&mut self, by: &Big) -> u8 {
         let mut quotient = 0;
         while (*self).cmp(by).is_ge() {
@@ -106,7 +102,7 @@ impl Big {
         quotient
     }
 
-    /// Divide by any number but 0; this becomes the quotient, and the rest is returned.
+    /// Divide by any number but 0; `self` becomes the quotient, the remainder is returned.
     pub(crate) fn divide_by(&mut self, by: u64) -> u64 {
         let by = u128::from(by);
         let mut rest = 0u128;
@@ -119,7 +115,7 @@ impl Big {
         rest as u64
     }
 
-    /// The highest 128 bits, how many there are below them, and whether one of those is set.
+    /// The highest 128 bits, how many bits are below them, and whether any of those is set.
     pub(crate) fn leading(&self) -> (u128, u32, bool) {
         let below = self.bits().saturating_sub(128) as u32;
         let words = (below / 32) as usize;
@@ -141,7 +137,7 @@ impl Big {
         (self.0.len() as u64).saturating_sub(1) * 32 + last
     }
 
-    /// Subtract another one, which is not larger.
+    /// Subtract a number that is not larger.
     pub(crate) fn subtract(&mut self, other: &Big) {
         let mut borrow = 0i64;
         for (at, digit) in self.0.iter_mut().enumerate() {

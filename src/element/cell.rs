@@ -1,4 +1,4 @@
-//! One element from a cell of a table, as np.loadtxt reads it.
+//! Reads one element from a cell of a table, as np.loadtxt does.
 
 use std::num::IntErrorKind;
 
@@ -6,12 +6,12 @@ use super::float::FloatFormat;
 use super::parse::{ElementError, parse};
 use crate::dtype::{DType, Endian, Integers, NpyType, Scalar};
 
-/// Reads cells as elements of a dtype.
+/// A reader of cells as elements of a dtype.
 ///
-/// Floats are those of Python's `float()` without underscores, rounded to a double and then to the dtype,
-/// so that what is too large is infinite; integers are decimal and must fit, and unsigned ones have no
-/// minus; a boolean is whether an integer is not 0; complex numbers are `1`, `2j`, `1+2j` or `(1+2j)`;
-/// strings are cut at their length.
+/// Floats are those of Python's `float()` without underscores, rounded to a double and then to the
+/// dtype, so that too large ones become infinite. Integers are decimal and must fit, and unsigned
+/// ones have no minus sign. A boolean is whether an integer is not 0. Complex numbers are `1`,
+/// `2j`, `1+2j` or `(1+2j)`. Strings are cut at the dtype's length.
 #[derive(Clone, Debug)]
 pub(crate) struct CellReader {
     dtype: DType,
@@ -29,7 +29,7 @@ enum CellKind {
 }
 
 impl CellReader {
-    /// Those of a dtype; `None` where its elements are not read from cells.
+    /// `None` for dtypes that cannot be read from cells.
     pub(crate) fn of(dtype: &DType) -> Option<CellReader> {
         let float = |scalar: Scalar, endian| {
             let width = (scalar.bits() / 8) as usize;
@@ -54,12 +54,12 @@ impl CellReader {
         &self.dtype
     }
 
-    /// Whether any text is an element.
+    /// Whether every text is a valid element.
     pub(crate) fn are_strings(&self) -> bool {
         matches!(self.kind, CellKind::Bytes(_) | CellKind::Unicode(..))
     }
 
-    /// Whether a cell holds a number of any kind, also one that another dtype would need.
+    /// Whether a cell holds a number of any kind, even one that does not fit this dtype.
     pub(crate) fn is_number(&self, cell: &str) -> bool {
         let widest = DType::Scalar(Scalar::C128, Endian::Little);
         let is_range = |error| matches!(error, ElementError::Range { .. });
@@ -68,7 +68,7 @@ impl CellReader {
             || parse(trimmed(cell), &widest).map_or_else(is_range, |_| true)
     }
 
-    /// Append the bytes of an element; `None`, and nothing is appended, where the cell is none.
+    /// Append the bytes of an element; `None`, and nothing is appended, where the cell is not one.
     pub(crate) fn push(&self, cell: &str, out: &mut Vec<u8>) -> Option<()> {
         match self.kind {
             CellKind::Bool => {
@@ -118,7 +118,6 @@ impl CellReader {
         Some(())
     }
 
-    /// Why a cell is none of these elements; it is shown as `shown`.
     pub(crate) fn refusal(&self, cell: &str, shown: &str) -> ElementError {
         let text = shown.to_owned();
         let dtype = self.dtype.to_string();
@@ -152,7 +151,6 @@ impl CellReader {
     }
 }
 
-/// How a float of a dtype lies in bytes.
 #[derive(Clone, Copy, Debug)]
 struct FloatNumber {
     format: FloatFormat,
@@ -161,7 +159,7 @@ struct FloatNumber {
 }
 
 impl FloatNumber {
-    /// Append the nearest float; `None` where there is only NaN for a number.
+    /// Append the nearest float; `None` where a number has only NaN for it.
     fn push(self, value: f64, out: &mut Vec<u8>) -> Option<()> {
         let bits = match self.width {
             8 => value.to_bits(),
@@ -175,7 +173,6 @@ impl FloatNumber {
     }
 }
 
-/// Append little-endian bytes in the order that is asked for.
 fn put(out: &mut Vec<u8>, bytes: &[u8], endian: Endian) {
     match endian {
         Endian::Little => out.extend_from_slice(bytes),
@@ -183,12 +180,12 @@ fn put(out: &mut Vec<u8>, bytes: &[u8], endian: Endian) {
     }
 }
 
-/// Without the white space of Python's `str.strip` around it.
+/// Strip the white space that Python's `str.strip` strips.
 pub(crate) fn trimmed(cell: &str) -> &str {
     cell.trim_matches(|char: char| char.is_whitespace() || ('\x1c'..='\x1f').contains(&char))
 }
 
-/// The real and the imaginary part of `1`, `2j`, `1+2j`, `1+-2j`, with or without brackets.
+/// Parse `1`, `2j`, `1+2j` or `1+-2j`, with or without brackets, into real and imaginary part.
 fn complex(text: &str) -> Option<[f64; 2]> {
     let bare = text.strip_prefix('(').map(|text| text.strip_suffix(')'));
     let text = trimmed(bare.unwrap_or(Some(text))?);
@@ -206,7 +203,7 @@ fn complex(text: &str) -> Option<[f64; 2]> {
     (rest == "j").then_some([first, second])
 }
 
-/// The float that a text begins with, and what follows it.
+/// The float at the beginning of a text, and what follows it.
 fn real(text: &str) -> Option<(f64, &str)> {
     let bytes = text.as_bytes();
     let digits = |at: usize| {

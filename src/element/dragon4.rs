@@ -1,14 +1,14 @@
-//! Decimal digits of binary floats as NumPy prints them: the Dragon4 algorithm.
+//! Decimal digits of binary floats as NumPy prints them, by the Dragon4 algorithm.
 //!
-//! Steele and White's algorithm in the form of Burger and Dybvig: the fewest digits that tell a
-//! float from its neighbours, or more or fewer of them where the caller says so, rounded from the
-//! exact value, ties to even. NumPy's `format_float_positional` and `format_float_scientific` are
-//! the reference for every choice made here; a shortest decimal cut to a precision afterwards would
-//! be rounded twice.
+//! This is Steele and White's algorithm in the form of Burger and Dybvig. It finds the fewest
+//! digits that tell a float from its neighbours, or more or fewer where the caller says so, rounded
+//! from the exact value, ties to even. NumPy's `format_float_positional` and
+//! `format_float_scientific` are the reference for every choice. (Cutting the shortest decimal to a
+//! precision afterwards would round twice.)
 //!
-//! **Why no package.** The standard library gives the shortest digits of a
-//! `f32` or `f64`, or a number of them of the exact value, but not both rules at once, as NumPy's
-//! columns need them, and nothing of float16 and long doubles.
+//! **Why no package.** The standard library gives either the shortest digits of an `f32` or `f64`,
+//! or a number of digits of the exact value, but not both rules at once, as NumPy's columns need
+//! them; and it has nothing for float16 and long doubles.
 
 use std::cmp::Ordering;
 use std::fmt::Write;
@@ -16,40 +16,37 @@ use std::fmt::Write;
 use super::big::Big;
 use super::float::{BinaryFloat, Magnitude};
 
-/// What is done with zeros at the end of the fraction.
+/// What happens to zeros at the end of the fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trim {
-    /// They stay, and are added up to the least number of digits.
+    /// They stay, and more are added up to `min_digits`.
     Keep,
-    /// They go; the point stays: `1.`.
+    /// They are removed; the point stays: `1.`.
     Zeros,
-    /// They go but for one behind a bare point: `1.0`.
+    /// They are removed, but one stays behind a bare point: `1.0`.
     LeaveOneZero,
-    /// They go with a bare point: `1`.
+    /// They are removed, and a bare point too: `1`.
     PointToo,
 }
 
-/// How a float is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decimal {
-    /// The most digits of the fraction, where there is a limit.
+    /// The most digits of the fraction; `None` for no limit.
     pub(crate) precision: Option<i32>,
-    /// The fewest digits of the fraction, where there is a limit.
+    /// The fewest digits of the fraction; `None` for no minimum.
     pub(crate) min_digits: Option<i32>,
-    /// What is done with zeros at the end.
     pub(crate) trim: Trim,
-    /// Whether positive numbers have a sign.
+    /// Whether positive numbers get a `+`.
     pub(crate) plus: bool,
-    /// At least so many characters before the point.
+    /// The fewest characters before the point, padded with spaces.
     pub(crate) pad_left: i32,
-    /// At least so many characters after the point, without an exponent.
+    /// The fewest characters after the point, padded with spaces; not used with an exponent.
     pub(crate) pad_right: i32,
-    /// At least so many digits of an exponent.
+    /// The fewest digits of the exponent.
     pub(crate) exponent_digits: i32,
 }
 
 impl Default for Decimal {
-    /// As many digits as needed.
     fn default() -> Decimal {
         let precision = None;
         let min_digits = None;
@@ -63,7 +60,7 @@ impl Default for Decimal {
 }
 
 impl Decimal {
-    /// Append a finite float as `12.5`; nothing for others.
+    /// Append a finite float as `12.5`; nothing is appended for others.
     pub(crate) fn positional(&self, out: &mut String, float: &BinaryFloat) {
         let cutoff = self.precision.map(Cutoff::Fraction);
         let Some((digits, first)) = digits(float, cutoff, self.min_digits) else { return };
@@ -80,7 +77,7 @@ impl Decimal {
         out.extend(std::iter::repeat_n(' ', (self.pad_right - shown).max(0) as usize));
     }
 
-    /// Append a finite float as `1.25e+01`; nothing for others.
+    /// Append a finite float as `1.25e+01`; nothing is appended for others.
     pub(crate) fn scientific(&self, out: &mut String, float: &BinaryFloat) {
         let cutoff = self.precision.map(|digits| Cutoff::Total(digits + 1));
         let least = self.min_digits.map(|digits| digits + 1);
@@ -94,7 +91,7 @@ impl Decimal {
         let _ = write!(out, "e{sign}{:0width$}", first.unsigned_abs());
     }
 
-    /// Append the sign, behind what pads it and so many digits.
+    /// Append the sign, after padding for a whole part of `whole_digits` digits.
     fn begin(&self, out: &mut String, float: &BinaryFloat, whole_digits: i32) {
         let sign = match (float.negative, self.plus) {
             (true, _) => "-",
@@ -106,7 +103,7 @@ impl Decimal {
         out.push_str(sign);
     }
 
-    /// Append the point and the fraction; returns how many of its digits there are.
+    /// Append the point and the fraction; returns how many digits it has.
     fn fraction(&self, out: &mut String, mut digits: String) -> i32 {
         match self.trim {
             Trim::Keep => {
@@ -128,19 +125,20 @@ impl Decimal {
     }
 }
 
-/// Where digits end at the latest.
+/// The last digit that may be produced.
 #[derive(Clone, Copy)]
 enum Cutoff {
-    /// So many digits behind the point.
+    /// Counted after the point.
     Fraction(i32),
-    /// So many digits in all.
+    /// Counted from the first digit.
     Total(i32),
 }
 
-/// No float has more digits than this.
+/// A bound that no float reaches: the longest exact decimals, of x87 floats, are shorter.
 const MOST_DIGITS: i32 = 20_000;
 
-/// The digits of a finite float, and the power of ten of the first; `least` counts as the cutoff does.
+/// The digits of a finite float, and the power of ten of the first. `least` counts as `cutoff`
+/// does. `None` for NaN and infinities.
 fn digits(
     float: &BinaryFloat,
     cutoff: Option<Cutoff>,
@@ -225,7 +223,7 @@ fn digits(
     let carried = !down && increment(&mut digits);
     Some((digits, first + i32::from(carried)))
 }
-/// Add one to the last digit; nines at the end go. Returns whether all were nines, which become 1.
+/// Add one to the last digit, dropping nines; returns whether all were nines, which become a 1.
 fn increment(digits: &mut String) -> bool {
     digits.truncate(digits.trim_end_matches('9').len());
     match digits.pop() {

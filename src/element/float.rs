@@ -1,34 +1,32 @@
-//! Binary floats taken apart: one model of those of IEEE 754, the OCP specifications, `ml_dtypes`
-//! and the x87.
+//! Binary floats taken apart, and rounded to: one model for the formats of IEEE 754, the OCP
+//! specifications, `ml_dtypes` and the x87.
 
 use std::cmp::Ordering;
 
 use crate::dtype::Scalar;
 
-/// A binary float format: from the highest bit on a sign, an exponent and a mantissa without its
-/// leading bit, which x87 alone stores.
+/// A binary float format: from the highest bit on a sign, an exponent, and a mantissa without its
+/// leading bit (which only x87 stores).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FloatFormat {
     /// Bits of the mantissa after the leading one.
     pub(crate) mantissa: u32,
-    /// The exponent of the least normal number.
+    /// The exponent of the smallest normal number.
     pub(crate) least: i32,
-    /// The exponent of the greatest finite number.
     pub(crate) top: i32,
-    /// Which codes are no finite numbers.
     pub(crate) specials: Specials,
-    /// Not so of the format that has neither a sign nor a 0.
+    /// False for float8_e8m0fnu, which has neither a sign nor a 0.
     pub(crate) signed: bool,
 }
 
-/// Which codes are no finite numbers.
+/// Which codes do not stand for finite numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Specials {
-    /// Those of an exponent past the greatest: infinity, and NaN behind it.
+    /// Infinity at the exponent above the largest, and NaN after it.
     Exponent,
-    /// The last one, NaN.
+    /// The last code is NaN.
     Last,
-    /// That of -0, NaN.
+    /// The code of -0 is NaN.
     MinusZero,
     None,
 }
@@ -38,10 +36,9 @@ impl FloatFormat {
     pub(crate) const SINGLE: FloatFormat = FloatFormat::ieee(23, 127);
     pub(crate) const DOUBLE: FloatFormat = FloatFormat::ieee(52, 1023);
 
-    /// The x87 format of 80 bits.
     pub(crate) const EXTENDED: FloatFormat = FloatFormat::ieee(63, 16383);
 
-    /// float4_e2m1fn, of which two lie in a byte.
+    /// float4_e2m1fn; not in [`of`](FloatFormat::of), since two share a byte.
     pub(crate) const F4: FloatFormat = FloatFormat::ieee(1, 2).with(0, Specials::None);
 
     const fn ieee(mantissa: u32, top: i32) -> FloatFormat {
@@ -52,7 +49,7 @@ impl FloatFormat {
         FloatFormat { least, specials, ..self }
     }
 
-    /// The format of a dtype; `None` for dtypes that are no real floats of whole bytes.
+    /// `None` for scalars that are no real floats of whole bytes.
     pub(crate) const fn of(scalar: Scalar) -> Option<FloatFormat> {
         Some(match scalar {
             Scalar::F16 => FloatFormat::HALF,
@@ -71,17 +68,16 @@ impl FloatFormat {
         })
     }
 
-    /// Bits below the exponent.
     const fn stored(self) -> u32 {
         self.mantissa + (self.mantissa == FloatFormat::EXTENDED.mantissa) as u32
     }
 
-    /// The code behind those of the exponents of finite numbers: infinity, where there is one.
+    /// The first code after those of finite exponents: infinity, where the format has one.
     const fn end(self) -> u128 {
         ((self.top - self.least + 2) as u128) << self.stored()
     }
 
-    /// The code of infinity, where there is one.
+    /// `None` for formats without infinities.
     pub(crate) const fn infinity(self) -> Option<u128> {
         match self.specials {
             Specials::Exponent => Some(self.end()),
@@ -89,7 +85,6 @@ impl FloatFormat {
         }
     }
 
-    /// The code of the greatest finite number.
     pub(crate) const fn greatest(self) -> u128 {
         match self.specials {
             Specials::Last => self.end() - 2,
@@ -97,7 +92,7 @@ impl FloatFormat {
         }
     }
 
-    /// A code of NaN, of a format that has some.
+    /// A code of NaN; only for formats that have one.
     pub(crate) const fn nan(self) -> u128 {
         match self.specials {
             Specials::Exponent => self.end() | 1 << (self.mantissa - 1),
@@ -106,7 +101,7 @@ impl FloatFormat {
         }
     }
 
-    /// The sign bit, or the bit past all codes of a format without sign.
+    /// The sign bit; the bit above all codes for the format without a sign.
     pub(crate) const fn sign(self) -> u128 {
         match self.specials {
             Specials::Exponent => self.end() + (1 << self.stored()),
@@ -114,13 +109,12 @@ impl FloatFormat {
         }
     }
 
-    /// The bits without the sign: they ascend with the absolute value.
+    /// The code without the sign; it grows with the absolute value.
     pub(crate) const fn magnitude(self, bits: u128) -> u128 {
         bits & (self.sign() - 1)
     }
 
-    /// The value of a float: exact for all formats but that of x87, of which the nearest double is
-    /// given.
+    /// The exact value, but for x87, where it is the nearest double.
     #[inline]
     pub(crate) fn value(self, bits: u128) -> f64 {
         match self.mantissa {
@@ -130,7 +124,7 @@ impl FloatFormat {
         }
     }
 
-    /// Take a float apart; bits beyond those of the format do not count.
+    /// Take a float apart; bits beyond those of the format are ignored.
     #[inline]
     pub(crate) const fn decode(self, bits: u128) -> BinaryFloat {
         let code = self.magnitude(bits);
@@ -161,14 +155,12 @@ impl FloatFormat {
     }
 }
 
-/// A float of any of the formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BinaryFloat {
     pub(crate) negative: bool,
     pub(crate) magnitude: Magnitude,
 }
 
-/// A float without its sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Magnitude {
     Nan,
@@ -183,7 +175,7 @@ pub(crate) enum Magnitude {
 }
 
 impl BinaryFloat {
-    /// Its value: exact for all formats but that of x87, of which the nearest double is given.
+    /// The exact value, but for x87, where it is the nearest double.
     #[inline]
     pub(crate) const fn value(self) -> f64 {
         let magnitude = match self.magnitude {
@@ -197,13 +189,12 @@ impl BinaryFloat {
         if self.negative { -magnitude } else { magnitude }
     }
 
-    /// Whether it is zero, and not -0.
     pub(crate) fn is_positive_zero(&self) -> bool {
         !self.negative && matches!(self.magnitude, Magnitude::Finite { mantissa: 0, .. })
     }
 }
 
-/// 2 to the power of an exponent; 0 or infinite where it is not a normal double.
+/// 2^`exponent`; 0 or infinity where that is not a normal double.
 const fn power_of_two(exponent: i32) -> f64 {
     match exponent {
         -1022..=1023 => f64::from_bits(((exponent + 1023) as u64) << 52),
@@ -215,8 +206,8 @@ const fn power_of_two(exponent: i32) -> f64 {
 impl FloatFormat {
     /// The code of the nearest number, ties to even.
     ///
-    /// A power of two is added that leaves as many bits of the sum as the mantissa has, so that
-    /// the addition rounds; what was added is taken away again as an integer.
+    /// This adds a power of two that leaves as many bits of the sum as the mantissa has, so that
+    /// the addition rounds, and subtracts it again as an integer.
     #[inline(always)]
     pub(crate) fn round(self, value: f64) -> u32 {
         let bits = value.to_bits();
@@ -230,8 +221,7 @@ impl FloatFormat {
         self.code(block + count, (bits >> 63) as u32, magnitude.is_nan(), magnitude)
     }
 
-    /// The code of the nearest number of a float of 8 bits with a sign, or of float16, by arithmetic of
-    /// single precision.
+    /// [`round`](FloatFormat::round) by single precision, for float16 and signed floats of 8 bits.
     #[inline(always)]
     pub(crate) fn round_f32(self, value: f32) -> u32 {
         let bits = value.to_bits();
@@ -245,8 +235,8 @@ impl FloatFormat {
         self.code(u64::from(block + count), bits >> 31, magnitude.is_nan(), f64::from(magnitude))
     }
 
-    /// Put sign and magnitude together; the magnitude is the number of steps from 0, or any
-    /// greater number for what is too large.
+    /// Put sign and magnitude together. `steps` counts codes from 0; any greater number is too
+    /// large.
     #[inline(always)]
     fn code(self, steps: u64, negative: u32, is_nan: bool, magnitude: f64) -> u32 {
         let nan = self.nan() as u32;
@@ -270,8 +260,9 @@ impl FloatFormat {
     }
 }
 
-/// The double from which a decimal text is rounded to any float of at most 51 bits as from the text
-/// itself: of the two around it the one with the last bit set, unless it is a double.
+/// The double that stands for a decimal text when rounding further, to any float of at most 51
+/// bits, so that this rounds as from the text itself: the nearest double if it is exact, otherwise
+/// the one of the two around the text with its last bit set.
 pub(super) fn rounded_to_odd(text: &str, nearest: f64) -> f64 {
     match compare(text, nearest) {
         Ordering::Greater if nearest.to_bits() & 1 == 0 => nearest.next_up(),
@@ -280,7 +271,6 @@ pub(super) fn rounded_to_odd(text: &str, nearest: f64) -> f64 {
     }
 }
 
-/// Compare a decimal text exactly with the double that it was rounded to.
 fn compare(text: &str, value: f64) -> Ordering {
     // 1074 decimal places are enough to print any double exactly
     let ours = digits(text);
@@ -293,8 +283,8 @@ fn compare(text: &str, value: f64) -> Ordering {
     }
 }
 
-/// The significant digits of a decimal text and its decimal exponent (`0.d1d2... * 10^exponent`);
-/// no digits for 0.
+/// The significant digits of a decimal text (none for 0), and its exponent: `0.d1d2... *
+/// 10^exponent`.
 fn digits(text: &str) -> (String, i64) {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     // exponents past 64 bits saturate: the float is 0 or infinite anyway

@@ -1,4 +1,4 @@
-//! Elements as text: numbers with the fewest digits that keep their value, and strings.
+//! Elements as text: numbers with the fewest digits that keep their value, dates and times.
 
 use std::fmt;
 use std::fmt::Write;
@@ -6,7 +6,6 @@ use std::fmt::Write;
 use super::float::FloatFormat;
 use crate::dtype::{DType, Endian, Integers, NpyType, NumberKind, TimeKind, TimeUnit};
 
-/// How numbers are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notation {
     /// `nan`, `inf`, `1.0+2.0j`, booleans as 1 and 0: what np.loadtxt reads.
@@ -15,10 +14,7 @@ pub(crate) enum Notation {
     Json,
 }
 
-/// Append a number.
-///
-/// # Errors
-/// What is no number.
+/// Append a number; fails for meanings that are no numbers.
 pub(crate) fn write_number(
     text: &mut String,
     meaning: &Meaning,
@@ -54,8 +50,8 @@ pub(crate) fn write_number(
     }
 }
 
-/// Append a float with the fewest digits that keep its value; those of 8 bits exactly, as one or two
-/// digits would be far off for other readers.
+/// Append a float with the fewest digits that keep its value. Floats of 8 bits are written exactly:
+/// one or two digits would be far off for readers that parse them as wider floats.
 fn write_float(
     text: &mut String,
     format: FloatFormat,
@@ -72,7 +68,6 @@ fn write_float(
     }
 }
 
-/// Append a float in Rust's shortest form, with a point or an exponent.
 fn float(text: &mut String, value: &dyn fmt::Debug, notation: Notation) -> fmt::Result {
     let printed = format!("{value:?}");
     text.write_str(match (printed.as_str(), notation) {
@@ -84,8 +79,7 @@ fn float(text: &mut String, value: &dyn fmt::Debug, notation: Notation) -> fmt::
     })
 }
 
-/// The decimal with the fewest digits for which `same` holds: it rounds to the same float of a
-/// narrower type.
+/// The double with the fewest decimal digits that rounds to the same narrower float (`same`).
 fn shortest(value: f64, same: impl Fn(f64) -> bool) -> f64 {
     let short = (0..17).find_map(|digits| {
         let short = format!("{value:.digits$e}").parse().ok()?;
@@ -94,28 +88,23 @@ fn shortest(value: f64, same: impl Fn(f64) -> bool) -> f64 {
     short.unwrap_or(value)
 }
 
-/// How an item is read.
+/// How the bytes of an item are to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// A byte that is 0 or not.
     Bool,
     Integer(Integers),
     Float(FloatFormat, Endian),
-    /// Two floats of half the bytes each.
+    /// Two floats, each of half the bytes.
     Complex(FloatFormat, Endian),
-    /// So many units, [`NAT`](super::NAT) for none.
+    /// A count of units; [`NAT`](super::NAT) stands for none.
     Time(TimeKind, Endian, TimeUnit),
-    /// A string of bytes, padded with zeros.
     Bytes,
-    /// A string of code points, padded with zeros.
     Unicode(Endian),
-    /// Bytes without a meaning.
     Void,
 }
 
 impl Meaning {
-    /// The meaning of items of a dtype; `None` for structures, and for floats of which several share
-    /// a byte.
+    /// `None` for structures, and for floats of which several share a byte.
     #[inline]
     pub(crate) fn of(dtype: &DType) -> Option<Meaning> {
         Some(match *dtype {
@@ -142,14 +131,14 @@ impl Meaning {
     }
 }
 
-/// The value that stands for "not a time".
+/// NumPy's "not a time".
 pub(crate) const NAT: i64 = i64::MIN;
 
-/// The [rank](TimeUnit::rank) of seconds; each of those behind them is a thousandth of the one before.
+/// The [rank](TimeUnit::rank) of seconds; each later unit is a thousandth of the one before.
 const SECOND: usize = 6;
 
-/// Append a point in time in ISO 8601, as exact as its unit; NumPy has no text for the generic unit,
-/// of which the number is shown.
+/// Append a point in time in ISO 8601, as precise as its unit. For the generic unit, for which
+/// NumPy has no text, the number is written.
 pub(crate) fn write_datetime(out: &mut String, value: i64, unit: TimeUnit) {
     let value = value.wrapping_mul(unit.count.into());
     // writing to a string cannot fail
@@ -178,8 +167,8 @@ pub(crate) fn write_datetime(out: &mut String, value: i64, unit: TimeUnit) {
     };
 }
 
-/// Append the day and the time of day, given in hours, minutes or seconds (`parts` of the clock), of
-/// which a day has so many.
+/// Append the date and the time of day of `value`, which counts hours, minutes or seconds: `parts`
+/// is 1, 2 or 3, and `a_day` the count per day.
 fn write_clock(out: &mut String, value: i64, parts: u32, a_day: i64) -> std::fmt::Result {
     write_date(out, value.div_euclid(a_day))?;
     let mut rest = value.rem_euclid(a_day);
@@ -193,14 +182,12 @@ fn write_clock(out: &mut String, value: i64, parts: u32, a_day: i64) -> std::fmt
     Ok(())
 }
 
-/// Append the date of so many days after the first of January 1970, in the Gregorian calendar.
 fn write_date(out: &mut String, days: i64) -> std::fmt::Result {
     let (year, month, date) = civil(days.into());
     write!(out, "{year:04}-{month:02}-{date:02}")
 }
 
-/// Year, month and day of the month, so many days after the first of January 1970, in the Gregorian
-/// calendar.
+/// Year, month (1 to 12) and day (1 to 31) in the Gregorian calendar, from days since 1970-01-01.
 pub(crate) fn civil(days: i128) -> (i128, i128, i128) {
     // years from the first of March on, in eras of 400 years, so that leap days come last
     let days = days + 719_468;
@@ -214,7 +201,7 @@ pub(crate) fn civil(days: i128) -> (i128, i128, i128) {
     (era * 400 + year + next, month, date)
 }
 
-/// The days from the first of January 1970 to the first of a month, 1 to 12.
+/// Days from 1970-01-01 to the first day of a month (1 to 12).
 pub(crate) fn days_of_civil(year: i128, month: i128) -> i128 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let era = year.div_euclid(400);
@@ -222,7 +209,7 @@ pub(crate) fn days_of_civil(year: i128, month: i128) -> i128 {
     era * 146_097 + 365 * year + year / 4 - year / 100 + (153 * month + 2) / 5 - 719_468
 }
 
-/// Append a length of time as NumPy's scalars print: `25 seconds`.
+/// Append a length of time as NumPy prints it: `25 seconds`.
 pub(crate) fn write_timedelta(out: &mut String, value: i64, unit: TimeUnit) {
     // writing to a string cannot fail
     let _ = write!(out, "{} {}", value.wrapping_mul(unit.count.into()), unit.plural());

@@ -1,6 +1,6 @@
-//! Single elements: from text to bytes ([`parse()`]), from bytes to numbers and to text.
+//! Single elements: from text to bytes ([`parse()`]), and from bytes to numbers and text.
 //!
-//! Knows dtypes only: no tensors, no files, no separators between elements.
+//! Tensors, files and separators between elements are not known here.
 //!
 //! ```
 //! use tslice::dtype::{DType, Endian, Scalar};

@@ -1,4 +1,4 @@
-//! One element from the text of a number, exact for its dtype.
+//! Parses one element from the text of a number, exactly for its dtype.
 
 use super::float::{FloatFormat, rounded_to_odd};
 use crate::dtype::{DType, Endian, Integers, Scalar};
@@ -6,42 +6,33 @@ use crate::dtype::{DType, Endian, Integers, Scalar};
 /// Why a text cannot become an element of a dtype.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ElementError {
-    /// Not a number at all.
     #[error("'{0}' is not a number")]
     NotANumber(String),
-    /// A number of the wrong kind.
     #[error("'{text}' is not {kind}, which dtype {dtype} asks for")]
     Kind {
         text: String,
         /// What the dtype needs: "an integer".
         kind: &'static str,
-        /// The dtype's name.
         dtype: String,
     },
-    /// A value outside the dtype's range, or an infinity or sign that it lacks.
+    /// Outside of the dtype's range, or an infinity or a sign that the dtype lacks.
     #[error("{text} does not fit into dtype {dtype}{range}")]
     Range {
         text: String,
-        /// The dtype's name.
         dtype: String,
-        /// The range of the dtype, where it is known: ", which holds 0 to 255".
+        /// The end of the message: ", which holds 0 to 255", or empty.
         range: String,
     },
-    /// A dtype whose elements are not numbers of whole bytes.
     #[error("an element of dtype {0} cannot be written as a number")]
     Unsupported(String),
 }
 
-/// The bytes of one element of `dtype`, in its byte order, from the text of a number.
+/// Parse a number into the bytes of one element of `dtype`, in its byte order.
 ///
 /// Integers are written as in Python (`-3`, `1_000`, `0xff`) and must fit. Floats are rounded once,
-/// from the decimal text to the nearest value, ties to even; a number that would become infinite is
-/// refused: infinity is written `inf`. Complex numbers are `1+2j`, booleans `true`,
-/// `false`, `1` or `0`.
-///
-/// # Errors
-/// [`ElementError`]: not a number, a number of the wrong kind, a value outside the dtype's range,
-/// or a dtype without numbers of whole bytes.
+/// from the decimal text to the nearest value, ties to even; infinity is `inf`, and a number that
+/// would become infinite is refused. Complex numbers are `1+2j`, booleans `true`, `false`, `1` or
+/// `0`.
 pub fn parse(text: &str, dtype: &DType) -> Result<Vec<u8>, ElementError> {
     let number = NumberText { text: text.trim_ascii(), dtype };
     number.check()?;
@@ -65,17 +56,15 @@ pub fn parse(text: &str, dtype: &DType) -> Result<Vec<u8>, ElementError> {
     Ok(bytes)
 }
 
-/// A text and the dtype that it is parsed for.
 struct NumberText<'a> {
     text: &'a str,
     dtype: &'a DType,
 }
 
-/// A real number.
 struct Real {
     negative: bool,
-    /// The magnitude, as `str::parse` of a float takes it: `nan`, `inf`, or ASCII digits with an
-    /// optional point and exponent.
+    /// The magnitude for `str::parse`: `nan`, `inf`, or ASCII digits with optional point and
+    /// exponent.
     magnitude: String,
 }
 
@@ -86,7 +75,7 @@ impl Real {
 }
 
 impl NumberText<'_> {
-    /// Refuse what is no element of any dtype, so that this error does not depend on the dtype.
+    /// Refuse what is not a number of any kind, so that this error does not depend on the dtype.
     fn check(&self) -> Result<(), ElementError> {
         match self.text {
             "true" | "True" | "false" | "False" => Ok(()),
@@ -117,7 +106,7 @@ impl NumberText<'_> {
         }
     }
 
-    /// The real and the imaginary part of `1`, `2j`, `1+2j` or `(1+2j)`.
+    /// Split `1`, `2j`, `1+2j` or `(1+2j)` into real and imaginary part.
     fn parts(&self) -> Result<(Real, Real), ElementError> {
         let bare = self.text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
         let text = bare.unwrap_or(self.text);
@@ -150,7 +139,6 @@ impl NumberText<'_> {
         Ok(Real { negative, magnitude })
     }
 
-    /// The nearest float, little-endian.
     fn float(&self, real: &Real, scalar: Scalar) -> Result<Vec<u8>, ElementError> {
         let text = &real.magnitude;
         let value: f64 = text.parse().map_err(|_| self.not_a_number())?;
@@ -188,7 +176,7 @@ impl NumberText<'_> {
     }
 }
 
-/// The largest finite value of a float type, as the error of a larger one says it.
+/// The end of the message for too large a float.
 fn largest(scalar: Scalar) -> String {
     let format = FloatFormat::of(scalar).filter(|format| format.signed);
     let largest = format.map(|format| format.value(format.greatest()));
@@ -206,7 +194,7 @@ fn signed(text: &str) -> (bool, &str) {
     }
 }
 
-/// Digits with single underscores between them, as in Python; returned without underscores.
+/// Check digits with single underscores between them, as in Python, and remove the underscores.
 fn grouped(text: &str, radix: u32) -> Option<String> {
     let whole = text
         .split('_')
@@ -214,7 +202,7 @@ fn grouped(text: &str, radix: u32) -> Option<String> {
     whole.then(|| text.replace('_', ""))
 }
 
-/// A Python integer literal without its sign; `Some(None)` if it is past 128 bits.
+/// Parse a Python integer literal without a sign; `Some(None)` if it does not fit into an `i128`.
 pub(crate) fn integer_literal(text: &str) -> Option<Option<i128>> {
     let lower = text.to_ascii_lowercase();
     for (prefix, radix) in [("0x", 16), ("0o", 8), ("0b", 2)] {
@@ -226,7 +214,7 @@ pub(crate) fn integer_literal(text: &str) -> Option<Option<i128>> {
     Some(grouped(text, 10)?.parse().ok())
 }
 
-/// A Python floating-point literal without its sign; returned without underscores.
+/// Check a Python float literal without a sign, and remove its underscores.
 fn float_literal(text: &str) -> Option<String> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),

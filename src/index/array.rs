@@ -1,8 +1,7 @@
 //! Arrays written as nested lists: `[[0, 1], [2, 3]]`, `[True, False]`.
 //!
-//! The meaning is that of np.array: the shape is that of the nesting, and all lists at one depth
-//! have the same length. Integers are written as in index expressions; `--indices` takes integers
-//! only, an item of an index booleans too.
+//! As for np.array, the shape is that of the nesting, and all lists at one depth have one length.
+//! Integers are written as in index expressions; booleans are for items of an index only.
 //!
 //! ```
 //! use tslice::index::array::parse;
@@ -18,11 +17,7 @@ pub use super::lexer::{ParseError, ParseErrorKind};
 use super::list::{Array, List};
 use crate::shape::MAX_NDIM;
 
-/// Parse a text that is one list of integers.
-///
-/// # Errors
-/// [`ParseError`]: anything but lists and integers, lists of different lengths at one depth, more
-/// than 64 levels, an integer past 64 bits.
+/// Parse one list of integers of 64 bits, of at most [`MAX_NDIM`] levels.
 pub fn parse(text: &str) -> Result<Array<i64>, ParseError> {
     let mut cursor = Cursor::new(text, 0..text.len());
     cursor.skip_space();
@@ -39,7 +34,7 @@ pub fn parse(text: &str) -> Result<Array<i64>, ParseError> {
     }
 }
 
-/// The list of integers or booleans that begins at the cursor.
+/// Parse the list of integers or booleans at the cursor.
 pub(super) fn list(cursor: &mut Cursor<'_>) -> Result<List, ParseError> {
     let mut parser = ArrayParser::new(cursor, true);
     parser.whole()?;
@@ -53,7 +48,7 @@ pub(super) fn list(cursor: &mut Cursor<'_>) -> Result<List, ParseError> {
     })
 }
 
-/// Where value `number` of the list at `list` of a text stands.
+/// The byte range of value `number`, in C order, of the list at `list` in `text`.
 pub(super) fn value_span(text: &str, list: Range<usize>, number: usize) -> Option<Range<usize>> {
     let part = text.get(list.clone())?;
     let is_part = |byte: u8| !b"[],".contains(&byte);
@@ -77,11 +72,11 @@ pub(super) fn value_span(text: &str, list: Range<usize>, number: usize) -> Optio
 
 struct ArrayParser<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
-    /// Integers; booleans as 1 and 0.
+    /// Booleans are 1 and 0.
     values: Vec<i64>,
-    /// The length of the lists at each depth, known once the first of them has ended.
+    /// The length of the lists at each depth; `None` until the first of them has ended.
     lens: Vec<Option<u64>>,
-    /// Whether the values are booleans, known from the first one.
+    /// Whether the values are booleans; `None` until the first one.
     is_mask: Option<bool>,
     allows_masks: bool,
 }
@@ -91,7 +86,6 @@ impl<'c, 'a> ArrayParser<'c, 'a> {
         ArrayParser { cursor, values: Vec::new(), lens: Vec::new(), is_mask: None, allows_masks }
     }
 
-    /// A list from its opening bracket on.
     fn whole(&mut self) -> Result<(), ParseError> {
         let start = self.cursor.at;
         self.cursor.eat("[");
@@ -104,7 +98,7 @@ impl<'c, 'a> ArrayParser<'c, 'a> {
 }
 
 impl ArrayParser<'_, '_> {
-    /// The rest of the list that began at `start`, inside `depth` other lists.
+    /// Parse the rest of the list that began at `start`, inside of `depth` other lists.
     fn list(&mut self, start: usize, depth: usize) -> Result<(), ParseError> {
         let ragged = |cursor: &Cursor<'_>| ParseErrorKind::Ragged.at(start..cursor.at);
         if depth == MAX_NDIM {
@@ -158,7 +152,7 @@ impl ArrayParser<'_, '_> {
         Ok(())
     }
 
-    /// An integer, or a boolean as 1 or 0, and whether it is a boolean.
+    /// Parse an integer, or a boolean as 1 or 0; also says whether it is a boolean.
     fn value(&mut self) -> Result<(i64, bool), ParseError> {
         let start = self.cursor.at;
         let is_word = self.cursor.peek().is_some_and(|byte| byte.is_ascii_alphabetic());

@@ -1,11 +1,10 @@
-//! What the parsers of this module share: white space, Python's integer literals, errors with their
+//! What the parsers of this module share: a cursor, Python's integer literals, errors with
 //! position.
 //!
-//! Text is read in one pass from left to right, in linear time. A [`Literal`] holds any number of
-//! digits; the parser narrows it to what it needs (an index, a bound, a mask).
+//! Text is read in one pass, in linear time. A [`Literal`] may have any number of digits; the
+//! parser narrows it to what it needs (an index, a bound, a mask).
 //!
-//! The lexical rules are those of the Python language reference, "Integer literals"; the messages
-//! are Python's or NumPy's where they have one.
+//! The rules are those of the Python language reference, "Integer literals".
 
 use std::ops::Range;
 
@@ -17,78 +16,62 @@ use super::Malformed;
 pub struct ParseError {
     /// The byte range of the error in the text; empty at its end.
     pub span: Range<usize>,
-    /// What is wrong there.
     pub kind: ParseErrorKind,
 }
 
-/// What is wrong with a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseErrorKind {
-    /// Something else is expected here.
+    /// Another character than the grammar allows here.
     #[error("expected {expected}, found '{found}'")]
     Unexpected {
-        /// What the grammar allows here.
         expected: &'static str,
-        /// The character found, which is printable ASCII.
+        /// Printable ASCII.
         found: char,
     },
-    /// The text ends too early.
     #[error("expected {expected} at the end")]
     UnexpectedEnd {
         /// What the grammar allows here.
         expected: &'static str,
     },
-    /// A character that is not valid anywhere; digits and spaces must be ASCII.
+    /// A character that is valid nowhere; digits and spaces must be ASCII.
     #[error("invalid character {0:?} (U+{code:04X})", code = u32::from(*.0))]
     InvalidCharacter(char),
-    /// An opening bracket that is never closed.
     #[error("'{0}' was never closed")]
     NeverClosed(char),
-    /// A closing bracket that was never opened.
     #[error("unmatched '{0}'")]
     Unmatched(char),
     /// `0x` without digits, `1__0`, `12ab`.
     #[error("invalid {0} literal")]
     InvalidLiteral(&'static str),
-    /// `007`.
     #[error("leading zeros in decimal integer literals are not permitted")]
     LeadingZeros,
-    /// An integer past 64 bits where it must be exact.
     #[error("{0} does not fit into 64 bits")]
     TooLarge(&'static str),
-    /// Another Python expression: a float, a bool, a string, a name.
+    /// A Python expression that is no index: a float, a bool, a string, a name.
     #[error(
         "only integers, slices (':'), ellipsis ('...'), None, lists and files ('@FILE') are valid \
          indices"
     )]
     NotAnIndex,
-    /// `True` or `False` outside of a list.
     #[error("a bare True or False is no index; in a list it is a mask: [True, False]")]
     BareBool,
-    /// `[True, 2]`.
     #[error("a list holds integers or booleans, not both")]
     MixedList,
-    /// A quotation mark without its counterpart.
     #[error("the quotation mark was never closed")]
     OpenQuote,
-    /// An ellipsis as the bound of a slice.
     #[error("slice indices must be integers or None")]
     NotABound,
-    /// Lists of different lengths or depths.
     #[error("all lists of one depth must have one length")]
     Ragged,
     #[error("a mask cannot be negative")]
     NegativeMask,
-    /// Brackets nested too deeply.
     #[error("too many nested brackets")]
     TooDeep,
-    /// A broken rule of index expressions.
     #[error(transparent)]
     Malformed(#[from] Malformed),
 }
 
 impl ParseErrorKind {
-    /// The error of this kind at a byte range of the text.
     pub(super) fn at(self, span: Range<usize>) -> ParseError {
         ParseError { span, kind: self }
     }
@@ -98,27 +81,24 @@ impl ParseErrorKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Literal {
     pub(super) negative: bool,
-    /// Exact up to 2^128 - 1, where it saturates.
+    /// Saturates at 2^128 - 1.
     pub(super) magnitude: u128,
 }
 
 impl Literal {
-    /// The value, if it fits into 64 bits.
     pub(super) fn exact(self) -> Option<i64> {
         let magnitude = i128::try_from(self.magnitude).ok()?;
         i64::try_from(if self.negative { -magnitude } else { magnitude }).ok()
     }
 
-    /// The nearest 64-bit value.
     pub(super) fn saturated(self) -> i64 {
         self.exact().unwrap_or(if self.negative { i64::MIN } else { i64::MAX })
     }
 }
 
-/// A position in a part of a text.
 pub(super) struct Cursor<'a> {
     text: &'a str,
-    /// Byte offset of the next character; always on a character boundary.
+    /// The byte offset of the next character in the whole text; always on a character boundary.
     pub(super) at: usize,
     end: usize,
 }
@@ -128,7 +108,6 @@ impl<'a> Cursor<'a> {
         Cursor { text, at: part.start, end: part.end }
     }
 
-    /// The rest of the part, as bytes.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.text.as_bytes().get(self.at..self.end).unwrap_or_default()
     }
@@ -137,7 +116,6 @@ impl<'a> Cursor<'a> {
         self.rest().first().copied()
     }
 
-    /// Steps over `token`, if it is next.
     pub(super) fn eat(&mut self, token: &str) -> bool {
         let found = self.rest().starts_with(token.as_bytes());
         self.at += if found { token.len() } else { 0 };
@@ -148,19 +126,18 @@ impl<'a> Cursor<'a> {
         self.skip_while(|byte| byte.is_ascii_whitespace());
     }
 
-    /// Steps over ASCII bytes that satisfy `is_part`.
+    /// Step over ASCII bytes that satisfy `is_part`.
     fn skip_while(&mut self, is_part: impl Fn(&u8) -> bool) {
         self.at += self.rest().iter().take_while(|&byte| byte.is_ascii() && is_part(byte)).count();
     }
 
-    /// Steps over a run of letters, digits and underscores.
     pub(super) fn word(&mut self) -> &'a [u8] {
         let start = self.at;
         self.skip_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
         self.text.as_bytes().get(start..self.at).unwrap_or_default()
     }
 
-    /// An optional sign, white space, digits: `-1`, `+ 1_000`, `0x_ff`.
+    /// Parse an optional sign, white space and digits: `-1`, `+ 1_000`, `0x_ff`.
     pub(super) fn integer(&mut self) -> Result<Literal, ParseError> {
         let negative = self.eat("-");
         if negative || self.eat("+") {
@@ -175,7 +152,7 @@ impl<'a> Cursor<'a> {
         Ok(Literal { negative, magnitude })
     }
 
-    /// The comma before the next item, or the end.
+    /// Step over the comma before the next item; the end needs none.
     pub(super) fn comma(&mut self) -> Result<(), ParseError> {
         self.skip_space();
         if !self.eat(",") && self.peek().is_some() {
@@ -185,7 +162,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// A quoted text, or bytes up to white space or one of `delimiters`.
+    /// Parse a quoted text, or one that ends at white space or one of `delimiters`.
     pub(super) fn text(&mut self, delimiters: &[u8]) -> Result<String, ParseError> {
         let start = self.at;
         let rest = self.rest();
@@ -206,7 +183,6 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The error for the next character, or for the end of the text.
     pub(super) fn unexpected(&self, expected: &'static str) -> ParseError {
         let rest = self.text.get(self.at..self.end).unwrap_or_default();
         let Some(found) = rest.chars().next() else {
@@ -221,7 +197,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The text between quotation marks: `\\` and an escaped mark stand for one character.
+/// Undo the escapes of a quoted text: `\\` and an escaped mark stand for one character.
 fn unescaped(inside: &str, mark: &str) -> String {
     let mut text = String::with_capacity(inside.len());
     let mut chars = inside.chars().peekable();
@@ -265,15 +241,13 @@ fn magnitude(word: &[u8]) -> Result<u128, ParseErrorKind> {
     }
 }
 
-/// `range` without white space at its ends.
 pub(super) fn trim(text: &str, range: Range<usize>) -> Range<usize> {
     let part = text.as_bytes().get(range.clone()).unwrap_or_default();
     let start = range.start + (part.len() - part.trim_ascii_start().len());
     start..(range.start + part.trim_ascii_end().len()).max(start)
 }
 
-/// The range inside the brackets, if `range`, trimmed, begins with an opening bracket and ends with
-/// the one that closes it.
+/// The range inside of the brackets that enclose all of `range`; `None` where there are none.
 pub(super) fn enclosed(text: &str, range: Range<usize>, brackets: [u8; 2]) -> Option<Range<usize>> {
     let range = trim(text, range);
     let part = text.as_bytes().get(range.clone())?;
@@ -284,8 +258,7 @@ pub(super) fn enclosed(text: &str, range: Range<usize>, brackets: [u8; 2]) -> Op
     matches.then(|| range.start + 1..range.end - 1)
 }
 
-/// The offset of the bracket that closes the one at the start of `part`. Brackets in the quoted
-/// names of files do not count.
+/// The offset of the bracket that closes the first one of `part`, skipping quoted file names.
 pub(super) fn closing(part: &[u8]) -> Option<usize> {
     let mut depth = 0usize;
     let mut at = 0;
@@ -304,8 +277,8 @@ pub(super) fn closing(part: &[u8]) -> Option<usize> {
     None
 }
 
-/// The length of the quoted text at the start of `part`, its marks included. A backslash stands
-/// before a mark or another backslash that is part of the text.
+/// The length of the quoted text at the start, marks included; a backslash escapes a mark or
+/// itself.
 pub(super) fn quoted(part: &[u8]) -> Option<usize> {
     let mark = *part.first().filter(|&&byte| byte == b'"' || byte == b'\'')?;
     let mut at = 1;

@@ -1,56 +1,51 @@
 //! Lists and masks as items of an index: NumPy's advanced indexing, as data.
 //!
-//! A list is typed, or lies in a file that is only named here: whoever resolves the expression says
-//! what is in it.
+//! A list is typed, or is a tensor of a file that is only named here; the code that resolves the
+//! expression looks up what it holds.
 
 use std::fmt;
 use std::ops::Range;
 
 use super::selection::{ListBlock, SelectedList};
 
-/// An item that is an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum List {
-    /// Positions on one axis in any order, negative ones counting from the end.
+    /// Positions on one axis in any order; negative values count from the end.
     Integers(Array<i64>),
-    /// The positions where it is true, on as many axes as it has.
+    /// The positions where the mask is true, on as many axes as the mask has.
     Mask(Array<bool>),
     /// An integer or boolean tensor of a file.
     File(FileRef),
 }
 
-/// An array of typed values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Array<T> {
-    /// The length of the lists at each depth.
+    /// The lengths of the axes; `values` are in C order.
     pub shape: Vec<u64>,
-    /// The values, in C order.
     pub values: Vec<T>,
 }
 
-/// A tensor of a file, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRef {
-    /// The file; `-` is standard input.
+    /// The path; `-` is standard input.
     pub path: String,
-    /// The name of the tensor, in a file of several.
+    /// The name of the tensor, for files of several.
     pub name: Option<String>,
-    /// Whether the opposite of the mask in it is meant.
+    /// Whether the mask is to be inverted (`~`).
     pub opposite: bool,
 }
 
 impl FileRef {
-    /// Whether it is standard input.
     pub fn is_stdin(&self) -> bool {
         self.path == "-"
     }
 }
 
-/// Characters that end a word of a [`FileRef`] that is not quoted, besides white space.
+/// Characters that, besides white space, end an unquoted word of a [`FileRef`].
 pub(super) const DELIMITERS: &[u8] = b",[]()#";
 
 impl fmt::Display for FileRef {
-    /// `@FILE#NAME`, quoted where that is needed; `~@FILE` for an opposite.
+    /// `@FILE#NAME`, quoted where needed; `~@FILE` for an inverted mask.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.opposite { "~@" } else { "@" })?;
         word(f, &self.path)?;
@@ -70,7 +65,6 @@ fn word(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 }
 
 impl fmt::Display for List {
-    /// NumPy's notation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             List::Integers(array) => {
@@ -84,7 +78,6 @@ impl fmt::Display for List {
     }
 }
 
-/// A way to print one value.
 type Print<'a, T> = &'a dyn Fn(&mut fmt::Formatter<'_>, &T) -> fmt::Result;
 
 fn nested<T>(
@@ -107,36 +100,35 @@ fn nested<T>(
     f.write_str("]")
 }
 
-// NumPy's rules for lists: to which shape they are broadcast, and where in the result it stands.
+// NumPy's rules for lists: the shape to which they are broadcast, and where its axes stand in the
+// result.
 //
-// Source: NumPy, "Combining advanced and basic indexing". Integers beside a list count as lists of
-// no axes. Where all these items are adjacent, the axes of the lists stand at the place of the
-// first of them; where a slice, an ellipsis (even of no axes) or a new axis separates them, they
-// come first. Taken one by one (np.ix_, zarr's `oindex`), every list stands in its own place.
+// Source: NumPy, "Combining advanced and basic indexing". An integer beside a list counts as a list
+// without axes. Where all these items are adjacent, the axes of the lists stand in place of the
+// first item; where a slice, an ellipsis (even of no axes) or a new axis separates them, they come
+// first. With outer indexing (np.ix_, zarr's `oindex`) every list stands in its own place.
 
-/// Collects where the lists of an expression stand, item by item.
+/// Tracks where the lists of an expression stand, item by item.
 #[derive(Debug, Default)]
 pub(super) struct Placement {
-    /// Axes of the result that come from ranges and new axes so far.
+    /// Axes of the result from ranges and new axes so far.
     kept: usize,
-    /// What was kept before each list.
+    /// The value of `kept` at each list.
     lists: Vec<usize>,
-    /// What was kept before the first list or integer.
+    /// The value of `kept` at the first list or integer.
     first: Option<usize>,
-    /// Whether something else followed upon a list or an integer.
+    /// Whether another item has followed the first list or integer.
     gap: bool,
-    /// Whether a list or an integer followed upon that.
+    /// Whether a list or an integer has followed after such a gap.
     separated: bool,
 }
 
 impl Placement {
-    /// An item that keeps `axes` axes.
     pub(super) fn keep(&mut self, axes: usize) {
         self.kept += axes;
         self.gap |= self.first.is_some();
     }
 
-    /// An integer whose axis goes.
     pub(super) fn integer(&mut self) {
         self.first.get_or_insert(self.kept);
         self.separated |= self.gap;
@@ -147,10 +139,8 @@ impl Placement {
         self.lists.push(self.kept);
     }
 
-    /// The axes of the result that the lists become; with `outer`, each list by itself.
-    ///
-    /// # Errors
-    /// The number of the first list whose shape does not fit those before it.
+    /// The blocks of axes that the lists become; with `outer`, one for each list. The error is the
+    /// number of the first list whose shape does not broadcast with those before it.
     pub(super) fn blocks(
         &self,
         lists: &[SelectedList],
@@ -174,7 +164,7 @@ impl Placement {
     }
 }
 
-/// The shape to which two shapes are broadcast (NumPy: `broadcast_shapes`).
+/// The broadcast shape of two (NumPy: `broadcast_shapes`); `None` where they do not fit.
 fn broadcast(one: &[u64], other: &[u64]) -> Option<Vec<u64>> {
     let ndim = one.len().max(other.len());
     let len = |shape: &[u64], axis: usize| match (axis + shape.len()).checked_sub(ndim) {

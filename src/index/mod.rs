@@ -1,8 +1,8 @@
 //! Index expressions: which part of a tensor to select, as data.
 //!
-//! NumPy's text ([`numpy`]) and StridedSlice's numbers ([`strided_slice`]) both parse to a list of
-//! [`Item`]s and can be printed from it; nothing after parsing depends on the notation. [`resolve`]
-//! applies an expression to a shape. Knows no bytes and no files.
+//! NumPy's text ([`numpy`]) and StridedSlice's numbers ([`strided_slice`]) are two notations for a
+//! list of [`Item`]s; nothing after parsing depends on the notation. [`resolve`] applies an
+//! expression to a shape. Bytes and files are not known here.
 //!
 //! ```
 //! use tslice::index::{numpy, resolve::resolve};
@@ -24,7 +24,7 @@ pub use list::{Array, FileRef, List};
 /// One item of an index expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// One position on an axis, which is dropped; negative values count from the end.
+    /// One position on an axis, which is dropped; a negative value counts from the end.
     Integer(i64),
     /// A range of positions on an axis.
     Slice(SliceItem),
@@ -49,19 +49,16 @@ pub struct SliceItem {
     pub step: Option<i64>,
 }
 
-/// A whole index expression: at most one ellipsis, no step of 0.
+/// A whole index expression, in the order of its items: at most one ellipsis, no step of 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexExpr {
-    /// The items in the order of the text.
     pub items: Vec<Item>,
 }
 
 /// An index expression with its NumPy text and the position of each item in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpannedExpr {
-    /// The expression.
     pub expr: IndexExpr,
-    /// The text of the expression, in NumPy's notation.
     pub text: String,
     /// The byte range of each item of `expr` in `text`.
     pub spans: Vec<std::ops::Range<usize>>,
@@ -70,10 +67,8 @@ pub struct SpannedExpr {
 /// A broken rule of [`IndexExpr`], whatever the shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// A slice has step 0.
     #[error("slice step cannot be zero")]
     ZeroStep,
-    /// There are two ellipses.
     #[error("an index can only have a single ellipsis ('...')")]
     SecondEllipsis,
 }

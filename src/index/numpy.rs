@@ -2,7 +2,7 @@
 //!
 //! Knows the grammar and the rules that do not depend on a shape; [`resolve`](super::resolve)
 //! checks the others. Parsing is one pass without recursion, so an expression may have 100,000
-//! items. Every item and every error has its byte range in the text, for carets.
+//! items. Every item and every error has its byte range in the text, for carets in messages.
 //!
 //! ```
 //! use tslice::index::numpy::{format, parse};
@@ -24,13 +24,13 @@ use super::{FileRef, IndexExpr, Item, List, Malformed, SliceItem, SpannedExpr, a
 
 /// Parse an index expression; an empty one selects everything.
 ///
-/// The expression may be enclosed in `[...]`, `(...)` or `[(...)]`. Brackets at the start of the
-/// text enclose the expression only if they close at its end: `[0, 2]` holds two integers, `[[0,
-/// 2]]` and `[0, 2],` hold a list. Bounds of slices past 64 bits become the nearest 64-bit value.
+/// The expression may be enclosed in `[...]`, `(...)` or `[(...)]`. Brackets at the start enclose
+/// the expression only if they close at its end: `[0, 2]` holds two integers, `[[0, 2]]` and `[0,
+/// 2],` hold a list. Bounds of slices past 64 bits become the nearest 64-bit value.
 ///
 /// # Errors
-/// [`ParseError`]: a text that is not a valid index for any shape, or an integer, alone or in a
-/// list, past 64 bits.
+/// [`ParseError`]: the text is not a valid index for any shape, or has an integer (alone or in a
+/// list) past 64 bits.
 pub fn parse(text: &str) -> Result<SpannedExpr, ParseError> {
     let mut cursor = Cursor::new(text, unwrapped(text));
     let mut items = Vec::new();
@@ -51,8 +51,7 @@ pub fn parse(text: &str) -> Result<SpannedExpr, ParseError> {
     Ok(SpannedExpr { expr: IndexExpr { items }, text: text.to_owned(), spans })
 }
 
-/// Where a value of a typed list stands: value `number` of item `item`, in C order. The item, where
-/// there is no such value.
+/// The byte range of value `number`, in C order, of the typed list `item`; else that of the item.
 pub fn value_span(spanned: &SpannedExpr, item: usize, number: usize) -> Option<Range<usize>> {
     let span = spanned.spans.get(item)?.clone();
     match spanned.expr.items.get(item) {
@@ -63,9 +62,7 @@ pub fn value_span(spanned: &SpannedExpr, item: usize, number: usize) -> Option<R
     }
 }
 
-/// Print an index expression, in brackets: `[1, 2:4, None, ..., :-3:-1]`.
-///
-/// Parsing the text gives the same expression again.
+/// Print an index expression in brackets, as [`parse`] reads it: `[1, 2:4, None, ..., :-3:-1]`.
 pub fn format(expr: &IndexExpr) -> SpannedExpr {
     let mut text = String::from("[");
     let mut spans = Vec::with_capacity(expr.items.len());
@@ -82,7 +79,6 @@ pub fn format(expr: &IndexExpr) -> SpannedExpr {
 }
 
 impl fmt::Display for Item {
-    /// NumPy's notation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Item::Integer(index) => write!(f, "{index}"),
@@ -95,7 +91,6 @@ impl fmt::Display for Item {
 }
 
 impl fmt::Display for SliceItem {
-    /// NumPy's notation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part = |bound: Option<i64>| bound.map_or_else(String::new, |bound| bound.to_string());
         write!(f, "{}:{}", part(self.start), part(self.stop))?;
@@ -103,7 +98,6 @@ impl fmt::Display for SliceItem {
     }
 }
 
-/// The part of the text inside its outer brackets.
 fn unwrapped(text: &str) -> Range<usize> {
     let whole = 0..text.len();
     match enclosed(text, whole.clone(), *b"[]") {
@@ -112,7 +106,7 @@ fn unwrapped(text: &str) -> Range<usize> {
     }
 }
 
-/// What can be an item by itself, or the bound of a slice.
+/// What can be an item or the bound of a slice.
 enum Term {
     Integer(Literal),
     None,
@@ -120,7 +114,7 @@ enum Term {
 }
 
 impl Cursor<'_> {
-    /// One item; may also consume the white space after it.
+    /// Parse one item; may also consume the white space after it.
     fn item(&mut self) -> Result<Item, ParseError> {
         let start = self.at;
         match self.peek() {
@@ -145,7 +139,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// The rest of a slice, from its first colon; `first` is its start.
+    /// Parse the rest of a slice from its first colon on; `first` is its start.
     fn slice(&mut self, first: Option<Term>, span: Range<usize>) -> Result<SliceItem, ParseError> {
         let start = bound(first, span)?;
         let (stop, _) = self.colon_and_bound()?;
@@ -156,7 +150,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// A colon, if there is one, and the bound after it, if there is one.
+    /// Parse a colon and a bound, both optional.
     fn colon_and_bound(&mut self) -> Result<(Option<i64>, Range<usize>), ParseError> {
         if self.eat(":") {
             self.skip_space();
@@ -172,7 +166,7 @@ impl Cursor<'_> {
         Ok((bound(term, span.clone())?, span))
     }
 
-    /// A term, or `None` if something else is next.
+    /// Parse a term; `None` if something else is next.
     fn term(&mut self) -> Result<Option<Term>, ParseError> {
         let start = self.at;
         match self.peek() {
@@ -195,7 +189,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// `None`, `newaxis`, `np.newaxis`, `tf.newaxis` or `Ellipsis`.
+    /// Parse `None`, `newaxis`, `np.newaxis`, `tf.newaxis` or `Ellipsis`.
     fn name(&mut self) -> Result<Term, ParseError> {
         let start = self.at;
         let term = match self.word() {
@@ -213,7 +207,7 @@ impl Cursor<'_> {
         term.ok_or_else(|| ParseErrorKind::NotAnIndex.at(start..self.at))
     }
 
-    /// `@FILE` or `@FILE#NAME`, or `~` and one of these.
+    /// Parse `@FILE` or `@FILE#NAME`, with an optional `~` before.
     fn file(&mut self) -> Result<List, ParseError> {
         let start = self.at;
         let opposite = self.eat("~");
@@ -227,12 +221,11 @@ impl Cursor<'_> {
     }
 }
 
-/// An integer as an index, which must fit into 64 bits.
 fn index(literal: Literal, span: Range<usize>) -> Result<i64, ParseError> {
     literal.exact().ok_or_else(|| ParseErrorKind::TooLarge("integer index").at(span))
 }
 
-/// A term as a bound of a slice; integers saturate at 64 bits.
+/// Convert a term to the bound of a slice; integers saturate at 64 bits.
 fn bound(term: Option<Term>, span: Range<usize>) -> Result<Option<i64>, ParseError> {
     match term {
         Some(Term::Integer(literal)) => Ok(Some(literal.saturated())),

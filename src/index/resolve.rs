@@ -1,8 +1,8 @@
 //! Applies an index expression to a shape: which positions of which axes, in which order.
 //!
-//! Computes in 128 bits, so that no bound, step or length overflows. Knows no bytes and no strides:
-//! a [`Selection`] holds the positions selected on each source axis and the shape of the result.
-//! The rules and the error messages are NumPy's.
+//! All arithmetic has 128 bits, so that no bound, step or length overflows. A [`Selection`] holds
+//! the positions selected on each source axis and the shape of the result; bytes and strides are
+//! not known here. The rules and the messages are NumPy's.
 //!
 //! ```
 //! use tslice::index::{numpy, resolve::{AxisSelection, resolve}};
@@ -27,51 +27,41 @@ pub use super::selection::{
     Selection,
 };
 
-/// How an expression is applied to a shape, besides its text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// An integer keeps its axis, with length 1. It must still be in range. For NumPy's rule on
-    /// where the axes of lists go it then counts as a slice.
+    /// An integer keeps its axis, with length 1, and counts as a slice when the axes of lists are
+    /// placed. It must still be in range.
     pub keepdims: bool,
-    /// Each list is taken along its own axis, which stays in its place, as np.ix_ and zarr's
-    /// `oindex` do. A mask must then have one axis.
+    /// Outer indexing: each list is taken along its own axis, which stays in its place, as np.ix_
+    /// and zarr's `oindex` do. A mask must then have one axis.
     pub outer: bool,
-    /// How many elements of the last axis are stored together, where they are. The index counts
-    /// elements and must take whole blocks; what is selected counts blocks.
+    /// The elements per block of the last axis, where it is stored in blocks. The index counts
+    /// elements and must take whole blocks; the selection counts blocks.
     pub block: Option<u64>,
 }
 
-/// What is known of a list before its values are looked at.
+/// What must be known of a list to compute the shape of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListShape {
-    /// An integer in a file: an array without axes is one to NumPy.
+    /// An array without axes, which is an integer to NumPy.
     Integer(i64),
     Integers(Vec<u64>),
     Mask {
-        /// The shape of the mask.
         shape: Vec<u64>,
-        /// How many of its elements are true.
+        /// How many elements are true.
         count: u64,
     },
 }
 
-/// Apply `expr`, which names no files, to a tensor of `shape`, with axis lengths up to 2^63 - 1.
-///
-/// With `keepdims` an integer keeps its axis, with length 1.
-///
-/// # Errors
-/// [`ResolveError`]: an integer out of range, more items than axes, masks and lists whose shapes do
-/// not fit, a result of more than 64 axes, or an expression that breaks a rule of [`IndexExpr`].
+/// Apply `expr`, which must not name files, to a shape with axis lengths below 2^63.
 pub fn resolve(expr: &IndexExpr, shape: &[u64], keepdims: bool) -> Result<Selection, ResolveError> {
     resolve_with(expr, shape, Rules { keepdims, ..Rules::default() }, &[])
 }
 
-/// Resolve an expression against a shape; `files` is what is in the files of its lists that are no
-/// typed ones, in its order.
+/// Apply an expression to a shape; `files` says what the files of its lists hold, in order.
 ///
-/// # Errors
-/// As [`resolve`]. Of several errors the one that NumPy reports: of masks' shapes, then of integers,
-/// then of lists' shapes, then of their positions.
+/// Of several errors it reports the one that NumPy reports: first shapes of masks, then integers,
+/// then shapes of lists, then their positions.
 pub fn resolve_with(
     expr: &IndexExpr,
     shape: &[u64],
@@ -141,7 +131,6 @@ fn fault(item: usize, kind: impl Into<ResolveErrorKind>) -> ResolveError {
 }
 
 impl ListShape {
-    /// How many axes it takes.
     fn axes(&self) -> usize {
         match self {
             ListShape::Integer(_) | ListShape::Integers(_) => 1,
@@ -150,7 +139,7 @@ impl ListShape {
     }
 }
 
-/// The shape of the list that each item is; `None` for other items.
+/// The shapes of the items that are lists; `None` for other items.
 fn list_shapes(
     expr: &IndexExpr,
     rules: Rules,
@@ -210,7 +199,6 @@ fn ellipsis_len(
     }
 }
 
-/// Check that masks have the lengths of the axes that they take.
 fn check_masks(
     expr: &IndexExpr,
     arrays: &[Option<ListShape>],
@@ -237,18 +225,15 @@ fn check_masks(
     Ok(())
 }
 
-/// A selection in the making.
 struct Resolver<'a> {
     shape: &'a [u64],
     rules: Rules,
     selection: Selection,
     placement: Placement,
-    /// How many axes of the source have been indexed.
     taken: usize,
 }
 
 impl Resolver<'_> {
-    /// The next axis of the source, and its length.
     fn next(&mut self) -> (usize, u64) {
         let axis = self.taken;
         self.taken += 1;
@@ -281,7 +266,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// A list, whose positions are filled in later.
+    /// Add a list, whose positions are filled in later.
     fn list(&mut self, item: usize, array: &ListShape) {
         let list = self.selection.lists.len();
         let axes = self.taken..self.taken + array.axes();
@@ -297,7 +282,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The positions of a list, where it was typed.
+/// The positions of a typed list; those of a list in a file stay unknown.
 fn positions(
     expr: &IndexExpr,
     selection: &Selection,

@@ -1,4 +1,4 @@
-//! What an expression selects from a tensor of one shape, as positions; and why one does not fit.
+//! What an expression selects from a tensor, as positions, and the errors where it does not fit.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,19 +6,16 @@ use std::sync::Arc;
 use super::{Malformed, SliceItem};
 use crate::shape::{AsTuple, MAX_NDIM};
 
-/// What an expression selects from a tensor of one shape; all positions are in bounds, but those of
-/// files, which are not known yet.
+/// What an expression selects from a tensor of one shape. All positions are in bounds; those of
+/// lists in files are not known yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// One for each axis of the source and each new axis, in the order of the expression, with the
+    /// One entry for each source axis and each new axis, in the order of the expression, with the
     /// ellipsis expanded; the source axes are in ascending order.
     pub axes: Vec<AxisSelection>,
-    /// The shape of the source.
     pub source_shape: Vec<u64>,
-    /// The lists and masks, in the order of the expression.
     pub lists: Vec<SelectedList>,
-    /// The axes of the result that the lists become, in the order of the result. Every list belongs
-    /// to one block.
+    /// The axes that the lists become, in the order of the result. Every list belongs to one block.
     pub blocks: Vec<ListBlock>,
 }
 
@@ -27,70 +24,59 @@ pub struct Selection {
 pub enum AxisSelection {
     /// One position; the result has no such axis.
     Index {
-        /// Axis of the source.
         axis: usize,
-        /// Position, less than the axis' length.
         at: u64,
     },
     /// The positions `start`, `start + step`, ..., `len` of them.
     Range {
-        /// Axis of the source.
         axis: usize,
         /// First position; 0 if `len` is 0.
         start: u64,
         /// Distance between positions; 1 if `len` is less than 2.
         step: i64,
-        /// Number of positions.
         len: u64,
     },
-    /// A new axis of length 1.
     NewAxis,
-    /// Positions that a list names; the axes of the result are those of its [`ListBlock`].
+    /// Positions given by a list; its axes of the result are those of its [`ListBlock`].
     List {
-        /// Axis of the source.
         axis: usize,
-        /// Number of the list in [`Selection::lists`].
+        /// The index in [`Selection::lists`].
         list: usize,
     },
 }
 
-/// A list or a mask, applied to a shape: tuples of positions, one for each axis that it takes.
+/// A list or a mask applied to a shape: tuples of positions, one for each axis that it indexes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectedList {
-    /// The number of the item in the expression.
+    /// The index of the item in the expression.
     pub item: usize,
-    /// The axes of the source that its tuples index: one for integers, as many as it has for a mask.
+    /// The source axes that it indexes: one for integers, as many as it has for a mask.
     pub axes: Range<usize>,
-    /// The shape along which the tuples lie: that of integers, and how many are true of a mask.
+    /// The shape of an array of the tuples: that of integers; of a mask, the number of true values.
     pub shape: Vec<u64>,
-    /// The tuples.
     pub positions: ListPositions,
 }
 
-/// Where the tuples of a list are known from.
+/// The tuples of a list, or the kind of tensor in a file to read them from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListPositions {
-    /// Typed positions: tuple after tuple in C order, each position less than its axis' length.
+    /// The tuples one after the other in C order, each position less than its axis' length.
     Known(Arc<[u64]>),
-    /// A tensor of integers in a file.
     Integers,
-    /// A mask in a file.
     Mask,
 }
 
-/// Lists that are broadcast against each other, and become neighbouring axes of the result.
+/// Lists that are broadcast together and become neighbouring axes of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListBlock {
-    /// How many axes of the result that come from ranges and new axes stand before it.
+    /// How many axes of the result from ranges and new axes come before it.
     pub at: usize,
-    /// The shape to which its lists are broadcast.
     pub shape: Vec<u64>,
-    /// The lists, as numbers in [`Selection::lists`].
+    /// The indices in [`Selection::lists`].
     pub lists: Range<usize>,
 }
 
 impl Selection {
-    /// All of a tensor of this shape.
     pub fn whole(shape: &[u64]) -> Selection {
         let range = |(axis, &len)| AxisSelection::Range { axis, start: 0, step: 1, len };
         let axes = shape.iter().enumerate().map(range).collect();
@@ -115,8 +101,8 @@ impl Selection {
         shape
     }
 
-    /// For each axis of the result the axis of the source that it is, where it is one: the axis of a list without others
-    /// beside it is that of its positions.
+    /// For each axis of the result the source axis that it comes from. `None` for new axes and for
+    /// axes of lists, except a single list of one axis, which comes from the axis that it indexes.
     pub fn source_axes(&self) -> Vec<Option<usize>> {
         let mut kept = self.axes.iter().filter_map(|axis| match axis {
             AxisSelection::Range { axis, .. } => Some(Some(*axis)),
@@ -138,10 +124,7 @@ impl Selection {
         axes
     }
 
-    /// Count blocks of the last axis in place of its elements, of which each holds so many.
-    ///
-    /// # Errors
-    /// [`ResolveErrorKind::PartOfBlock`].
+    /// Count the last axis in blocks of `block` elements; fails where a block would be cut.
     pub(super) fn count_blocks(&mut self, block: u64) -> Result<(), ResolveErrorKind> {
         let Some((last, len)) = self.source_shape.iter_mut().enumerate().last() else {
             return Ok(());
@@ -168,14 +151,13 @@ impl Selection {
         Ok(())
     }
 
-    /// Whether the lists name any position at all. Where they are broadcast to nothing, NumPy does
-    /// not look at them.
+    /// Whether the lists are broadcast to no elements. NumPy does not check their positions then.
     pub fn lists_are_empty(&self) -> bool {
         self.blocks.iter().any(|block| block.shape.contains(&0))
     }
 
-    /// Whether the result holds every element of the source, in the same order. Its shape may still
-    /// differ by axes of length 1. Always false for a selection with a list.
+    /// Whether the result holds every element of the source in the same order; its shape may differ
+    /// by axes of length 1. Always false with a list.
     pub fn is_whole(&self) -> bool {
         self.lists.is_empty()
             && self.axes.iter().all(|axis| match *axis {
@@ -193,84 +175,73 @@ impl Selection {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}")]
 pub struct ResolveError {
-    /// The index of the wrong item in the expression.
+    /// The index of the wrong item.
     pub item: usize,
-    /// The number of the wrong value in the item, where that is a typed list; in C order.
+    /// The number of the wrong value, in C order, where the item is a typed list.
     pub value: Option<usize>,
-    /// What is wrong with it.
     pub kind: ResolveErrorKind,
-    /// What the lists in files before a wrong value of a typed list select. NumPy looks at one list
-    /// after the other, and would report a bad position of these instead.
+    /// For a wrong value of a typed list, what the lists in files before it select. NumPy checks
+    /// one list after the other, so a bad position in one of these is to be reported instead.
     pub before: Box<Selection>,
 }
 
-/// Why an expression does not fit a shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveErrorKind {
-    /// An integer, alone or in a list, is out of range for its axis.
+    /// An integer, alone or in a list, is out of range.
     #[error("index {index} is out of bounds for axis {axis} with size {size}")]
     OutOfBounds {
-        /// The integer as written.
         index: i64,
-        /// Axis of the source.
         axis: usize,
         /// Length of that axis.
         size: u64,
     },
-    /// More items than axes; the error is at the first item too many.
+    /// The error is at the first item too many.
     #[error("too many indices for array: array is {ndim}-dimensional, but {indexed} were indexed")]
     TooManyIndices {
-        /// Axes of the source.
         ndim: usize,
-        /// Axes that the items need.
+        /// The axes that the items would need.
         indexed: usize,
     },
-    /// More axes than NumPy allows; the error is at the last new axis or list.
+    /// The error is at the last new axis or list.
     #[error("number of dimensions must be within [0, {MAX_NDIM}], indexing result would have {0}")]
     TooManyAxes(usize),
-    /// An axis of a mask has another length than the axis that it takes.
     #[error(
         "boolean index did not match indexed array along axis {axis}; size of axis is {size} but \
          size of corresponding boolean axis is {mask}"
     )]
     MaskShape {
-        /// Axis of the source.
         axis: usize,
         /// Length of that axis.
         size: u64,
         /// Length of the mask's axis.
         mask: u64,
     },
-    /// Elements that are stored in blocks, and the index would take one apart.
+    /// The index would take a block apart.
     #[error(
         "axis {axis} is stored in blocks of {block} elements: a slice of it must begin and end on \
          multiples of {block}, with step 1"
     )]
     PartOfBlock {
-        /// Axis of the source.
         axis: usize,
-        /// Elements of a block.
+        /// Elements per block.
         block: u64,
     },
-    /// Lists of shapes that are not broadcast to one; the error is at the first that does not fit
-    /// those before it.
+    /// The error is at the first list that does not fit those before it.
     #[error(
         "shape mismatch: indexing arrays could not be broadcast together with shapes {}",
         .0.iter().map(|shape| format!("{:#}", AsTuple(shape))).collect::<Vec<_>>().join(" ")
     )]
     Broadcast(Vec<Vec<u64>>),
-    /// A mask of several axes where each list is taken along its own axis.
+    /// A mask of several axes under outer indexing.
     #[error("a mask of {0} axes is not for one axis: with each list along its own it needs 1")]
     OuterMask(usize),
-    /// A list in a file that nobody has opened.
     #[error("the file of this list is not open: lists in files cannot be used here")]
     NotOpened,
-    /// The expression breaks a rule that parsing checks.
     #[error(transparent)]
     Malformed(#[from] Malformed),
 }
 
-/// The position of an integer; a negative one counts from the end.
+/// Resolve an integer; a negative one counts from the end.
 pub(super) fn position(index: i64, axis: usize, size: u64) -> Result<u64, ResolveErrorKind> {
     let wrapped = i128::from(index) + if index < 0 { i128::from(size) } else { 0 };
     match u64::try_from(wrapped) {
@@ -279,7 +250,7 @@ pub(super) fn position(index: i64, axis: usize, size: u64) -> Result<u64, Resolv
     }
 }
 
-/// A slice, by the rules of Python's `slice.indices`; its step is not 0.
+/// Resolve a slice by the rules of Python's `slice.indices`; its step must not be 0.
 pub(super) fn range(slice: SliceItem, axis: usize, size: u64) -> AxisSelection {
     let size = i128::from(size);
     let step = i128::from(slice.step.unwrap_or(1));
@@ -309,9 +280,9 @@ pub(super) fn range(slice: SliceItem, axis: usize, size: u64) -> AxisSelection {
 }
 
 impl Selection {
-    /// The positions `start` to `start + len` of this selection's axis `axis`, counted in its
-    /// result; `len` must be more than 0. `None` for an axis that the result does not have, for
-    /// positions past its end, and for a selection with a list.
+    /// Keep the positions `start` to `start + len` of axis `axis` of the result; `len` must be more
+    /// than 0. `None` where the result has no such axis or positions, and for a selection with a
+    /// list.
     ///
     /// ```
     /// use tslice::index::{numpy, resolve::{AxisSelection, resolve}};

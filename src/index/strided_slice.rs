@@ -1,9 +1,8 @@
-//! TensorFlow's notation for an index: begin, end, strides and five masks, to and from an
-//! [`IndexExpr`].
+//! TensorFlow's notation for an index: begin, end, strides and five masks.
 //!
-//! Owns the terms and rules of the StridedSlice op, as in TensorFlow 2.21 on CPU, and parses the
-//! lists and masks of the command line. Knows no shapes: item i of the lists becomes item i of the
-//! expression.
+//! The terms and rules are those of the StridedSlice op of TensorFlow 2.21 on CPU. Shapes are not
+//! known here: item i of the lists becomes item i of the expression. The lists and masks of the
+//! command line are parsed here too.
 //!
 //! ```
 //! use tslice::index::{numpy, strided_slice::StridedSlice};
@@ -19,7 +18,7 @@ use super::{IndexExpr, Item, SliceItem};
 
 pub use super::lexer::{ParseError, ParseErrorKind};
 
-/// The most items: a mask has one bit an item.
+/// The most items, since a mask has one bit for each.
 pub const MAX_ITEMS: usize = 64;
 
 /// The arguments of the StridedSlice op; bit i of each mask is for item i.
@@ -167,10 +166,7 @@ impl StridedSlice {
     }
 }
 
-/// Parse a list of integers: `1,2,-3`, `[1, 2]`, `(1,)`; an empty text is the empty list.
-///
-/// # Errors
-/// [`ParseError`]: anything else, integers past 64 bits.
+/// Parse integers of 64 bits: `1,2,-3`, `[1, 2]`, `(1,)`; an empty text is the empty list.
 pub fn parse_list(text: &str) -> Result<Vec<i64>, ParseError> {
     let inside = enclosed(text, 0..text.len(), *b"[]")
         .or_else(|| enclosed(text, 0..text.len(), *b"()"))
@@ -188,10 +184,7 @@ pub fn parse_list(text: &str) -> Result<Vec<i64>, ParseError> {
     Ok(values)
 }
 
-/// Parse a mask: a Python integer, or several combined by `<<` and `|`, as in `1<<4 | 1<<5`.
-///
-/// # Errors
-/// [`ParseError`]: anything else, negative masks, masks past 64 bits.
+/// Parse a mask of 64 bits: a Python integer, or several combined as in `1<<4 | 1<<5`.
 pub fn parse_mask(text: &str) -> Result<u64, ParseError> {
     // The command line may pass `-1` as `[-1]`; brackets have no other meaning here.
     let negative = enclosed(text, 0..text.len(), *b"[]")
@@ -204,10 +197,9 @@ pub fn parse_mask(text: &str) -> Result<u64, ParseError> {
     }
 }
 
-/// The most levels of nested parentheses.
 const MAX_DEPTH: usize = 64;
 
-/// `shifts | shifts | ...`, and the white space around them.
+/// Parse `shifts | shifts | ...`, and the white space around them.
 fn mask_of_shifts(cursor: &mut Cursor, depth: usize) -> Result<u64, ParseError> {
     let mut mask = 0;
     loop {
@@ -218,7 +210,7 @@ fn mask_of_shifts(cursor: &mut Cursor, depth: usize) -> Result<u64, ParseError> 
     }
 }
 
-/// `atom << atom << ...`, from left to right, and the white space around them.
+/// Parse `atom << atom << ...`, from left to right, and the white space around them.
 fn shifts(cursor: &mut Cursor, depth: usize) -> Result<u64, ParseError> {
     cursor.skip_space();
     let start = cursor.at;
@@ -235,7 +227,7 @@ fn shifts(cursor: &mut Cursor, depth: usize) -> Result<u64, ParseError> {
     Ok(value)
 }
 
-/// An integer or an expression in parentheses, and the white space after it.
+/// Parse an integer or an expression in parentheses, and the white space after it.
 fn atom(cursor: &mut Cursor, depth: usize) -> Result<u64, ParseError> {
     let start = cursor.at;
     let value = if cursor.eat("(") {

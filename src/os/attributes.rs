@@ -1,4 +1,4 @@
-//! Attributes of files with names of their own (xattr(7)), of systems that have them: Linux and macOS.
+//! Extended attributes of files (xattr(7)) and exchanged names, on Linux and macOS.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -7,12 +7,12 @@ use rustix::fs::{RenameFlags, XattrFlags, fgetxattr, flistxattr, fsetxattr, rena
 use rustix::io::{Errno, Result};
 use rustix::path::Arg;
 
-/// Give a file an attribute, on a file system that has them.
+/// Set an attribute of a file; does nothing on file systems without them.
 pub(crate) fn set_attribute(file: &File, name: &str, value: &str) {
     let _ = fsetxattr(file, name, value.as_bytes(), XattrFlags::empty());
 }
 
-/// The attribute of that name, of up to 256 bytes.
+/// The value of an attribute, of up to 256 bytes.
 pub(crate) fn attribute(file: &File, name: &str) -> Option<Vec<u8>> {
     let mut value = vec![0; 256];
     let len = fgetxattr(file, name, &mut value[..]).ok()?;
@@ -20,7 +20,7 @@ pub(crate) fn attribute(file: &File, name: &str) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// Whether a folder has access lists or other attributes, which a new one would not have.
+/// Whether a folder has attributes, such as access lists, that a new one lacks; true if unknown.
 pub(crate) fn has_attributes(folder: impl AsFd) -> bool {
     let mut list = vec![0; 64 << 10];
     match flistxattr(folder, &mut list[..]) {
@@ -31,10 +31,9 @@ pub(crate) fn has_attributes(folder: impl AsFd) -> bool {
     }
 }
 
-/// Whether the system exchanges names, on file systems that can.
+/// Whether the system can exchange two names, on file systems that can.
 pub const EXCHANGES_NAMES: bool = true;
 
-/// Rename a file, unless something has the new name.
 pub(crate) fn rename_to_free(
     from: impl AsFd,
     old: impl Arg,

@@ -1,4 +1,5 @@
-//! Which file an open descriptor leads to, whatever its name.
+//! Open files: their identity and limits, advice on reading, and whether standard output is an
+//! input.
 
 use std::fs::File;
 use std::io;
@@ -16,8 +17,7 @@ use rustix::io::Result;
 use rustix::io::retry_on_intr;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// A regular file or a block device: the same for all its hard links, symbolic links and
-/// descriptors.
+/// A regular file or a block device, the same for all its links and descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId {
     device: u64,
@@ -25,13 +25,13 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// The file of a descriptor. `None` for what holds no bytes to be overwritten: pipes, sockets,
+    /// The file of a descriptor; `None` for what holds no bytes to overwrite: pipes, sockets,
     /// terminals, directories.
     pub(crate) fn of(fd: impl AsFd) -> io::Result<Option<FileId>> {
         Ok(FileId::from_stat(&fstat(fd)?))
     }
 
-    /// The same of what `stat` found.
+    /// [`FileId::of`] from the result of `stat`.
     pub(crate) fn from_stat(stat: &Stat) -> Option<FileId> {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile | FileType::BlockDevice => Some(FileId::any(stat)),
@@ -39,7 +39,7 @@ impl FileId {
         }
     }
 
-    /// The same of what stands under a name, of whatever kind: a folder or a link, too.
+    /// The identity of whatever has a name, folders and links included.
     pub(crate) fn any(stat: &Stat) -> FileId {
         // some systems number devices by signed integers
         #[allow(clippy::unnecessary_cast)]
@@ -53,7 +53,7 @@ pub(crate) fn next_data(file: &File, at: u64) -> Result<u64> {
     retry_on_intr(|| seek(file, SeekFrom::Data(at)))
 }
 
-/// The start of the first hole at or after a position, of which the end of the file is one.
+/// The start of the first hole at or after a position; the end of the file counts as one.
 #[cfg(not(any(target_os = "netbsd", target_os = "openbsd")))]
 pub(crate) fn next_hole(file: &File, at: u64) -> Result<u64> {
     retry_on_intr(|| seek(file, SeekFrom::Hole(at)))
@@ -78,26 +78,26 @@ pub enum Advice {
     Random,
     /// Soon: start reading from the disk, don't wait.
     WillNeed,
-    /// Now, by this thread: fault in its pages in one call, waiting for the disk. For maps only.
+    /// Now, by this thread: fault in the pages in one call, waiting for the disk. For maps only.
     Populate,
-    /// All of it, now, by this thread, in units as large as the kernel has them: waits for the disk. For
+    /// Now and all, by this thread: read in the kernel's largest units, waiting for the disk. For
     /// maps only.
     Load,
-    /// Not needed any more: unmap its pages; touching them brings them back. For maps only.
+    /// No longer: unmap the pages; touching them brings them back. For maps only.
     DontNeed,
-    /// Not needed any more, where more is read than fits in memory: let go of its pages in the cache too.
+    /// No longer, when more is read than fits in memory: drop the pages from the page cache too.
     Evict,
 }
 
-/// For `custom_flags`: a terminal that is opened does not become that of this process.
+/// For `custom_flags`: an opened terminal does not become the process's controlling one.
 pub(crate) const NO_TERMINAL: i32 = libc::O_NOCTTY;
 
 /// For `custom_flags`: opening does not wait for the other end of a FIFO either.
 pub(crate) const NO_WAIT: i32 = libc::O_NOCTTY | libc::O_NONBLOCK;
 
-/// Let this process have as many open files as its hard limit allows. The soft one, mostly 1,024, is
-/// meant for programs that use `select`; a checkpoint of 700 files that is written as 700 others
-/// needs more. A library does not change the limits of a process: this is for programs to call.
+/// Raise the soft limit on open files to the hard limit. The soft limit, mostly 1,024, is meant for
+/// programs that use `select`; a checkpoint of 700 files that is written as 700 others needs more.
+/// A library must not change the limits of its process, so only programs call this.
 pub fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some() && limit.current != limit.maximum {
@@ -117,20 +117,20 @@ pub fn is_too_many_open_files(error: &io::Error) -> bool {
 
 // Whether standard output is a file that this run reads.
 //
-// `tslice info a.npy >> a.npy` would write what it reads, as `cat a >> a` would, which refuses it. All
-// inputs are opened in few places, whatever they are (tensors, lists, names of files); each tells it
-// here, and whoever writes to standard output asks.
+// `tslice info a.npy >> a.npy` would write what it reads; `cat a >> a` refuses the same. All inputs
+// (tensors, lists, names of files) are opened in few places; each notes them here, and the code
+// that writes to standard output asks.
 
 static READ: OnceLock<String> = OnceLock::new();
 
-/// Tell that an input was opened. An empty file is none: `> a.npy` has emptied it before.
+/// Note that an input was opened. An empty file does not count: `> a.npy` has emptied it before.
 pub fn note_read(input: impl AsFd, name: impl FnOnce() -> String) {
     if let Ok(stat) = fstat(input) {
         note(&stat, name);
     }
 }
 
-/// Tell that a file is going to be opened, where something is printed before that.
+/// Note that a file is going to be opened, where something is printed before that.
 pub fn note_will_read(path: &Path) {
     if let Ok(stat) = stat(path) {
         note(&stat, || path.display().to_string());

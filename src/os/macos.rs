@@ -1,8 +1,8 @@
-//! What macOS has of its own: names that are exchanged, clones of files on APFS, allocated space, reading
-//! ahead, flags of files. All else is as on any other system (`other.rs`).
+//! What macOS has of its own: exchanged names, clones of files on APFS, allocated space, reading
+//! ahead, file flags. All else is as on any other system (`other.rs`).
 //!
-//! The project checks and links this on Linux and cannot run it there: so each call here has, in its
-//! caller, the way that is taken where it fails.
+//! The project checks and links this on Linux and cannot run it there, so every caller has a
+//! fallback for each call that fails.
 
 #![allow(unsafe_code)]
 
@@ -40,8 +40,8 @@ pub(crate) fn path_of(dir: &OwnedFd) -> PathBuf {
         .map_or_else(|_| PathBuf::new(), |path| OsString::from_vec(path.into_bytes()).into())
 }
 
-/// Put a file that shares all blocks of another in the place of a name in a folder, with the permissions of
-/// the file that had it, and open it.
+/// Replace `name` in a folder by a file that shares all blocks of `from`, with the permissions of
+/// the file it replaces, and open it.
 pub(crate) fn clone_over(from: &File, dir: impl AsFd, name: &str) -> Result<OwnedFd> {
     let mode = Mode::from_raw_mode(statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode & 0o7777);
     let clone = format!("{name}.clone");
@@ -65,7 +65,7 @@ pub(crate) fn allocate(file: impl AsFd, range: Range<u64>) -> Result<()> {
     if range.end > len { retry_on_intr(|| ftruncate(&file, range.end)) } else { Ok(()) }
 }
 
-/// Allocate space for what a range has beyond the end of a file, which does not become longer.
+/// Allocate space for the part of a range beyond the end of a file; the length of the file stays.
 pub(crate) fn allocate_within(file: impl AsFd, range: Range<u64>) -> Result<()> {
     let stat = fstat(&file)?;
     let allocated = stat.st_blocks.saturating_mul(512).max(stat.st_size);
@@ -118,10 +118,9 @@ pub(crate) fn is_fixed(dir: impl AsFd, name: &OsStr) -> bool {
 
 pub(crate) const UNRESERVED: libc::c_int = libc::MAP_NORESERVE;
 
-/// How much is asked for at a call, in bytes.
 const STEP: u64 = 1 << 20;
 
-/// Tell how a range of a file that is read by position is going to be used (fcntl(2), `F_RDADVISE`).
+/// Advise the kernel on a range of a file that is read by position (fcntl(2), `F_RDADVISE`).
 pub(crate) fn advise_file(file: &File, range: Range<u64>, advice: Advice) {
     if advice == Advice::WillNeed {
         for start in range.clone().step_by(STEP as usize) {

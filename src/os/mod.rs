@@ -1,11 +1,11 @@
 //! What the program asks of the system beyond the standard library and POSIX.
 //!
-//! What only Linux has stands in `linux`, what macOS has of it in `macos`; `other` says of all of it that
-//! it is not there, and callers take the way that they have for old kernels and poor file systems. The rest is the same on all
-//! systems: open files, standard streams, signals, the handler for lost pages of maps. Nothing here
-//! knows files of the user by path.
+//! `linux` holds what only Linux has, `macos` what macOS has of that. `other` has none of it: its
+//! calls fail, and callers fall back as they do on old kernels and poor file systems. The rest is
+//! the same on all systems: open files, standard streams, signals, the handler for lost pages of
+//! maps. Nothing here knows the user's files by path.
 //!
-//! `RUSTFLAGS="--cfg tslice_other_system"` takes `other` on Linux too, to test those ways.
+//! `RUSTFLAGS="--cfg tslice_other_system"` selects `other` on Linux too, to test the fallbacks.
 
 use std::os::fd::AsFd;
 
@@ -30,8 +30,8 @@ mod other;
 pub(crate) mod sigbus;
 pub(crate) mod stdio;
 
-/// The shortest page of memory that there is, and of a file in it, in bytes; others are multiples of it. A disk is
-/// asked for no less.
+/// The smallest page of memory, and of a file in it, in bytes; other page sizes are multiples of
+/// it. A disk is asked for no less.
 pub(crate) const PAGE: u64 = 4096;
 
 pub use files::{

@@ -1,4 +1,4 @@
-//! A system of which nothing is known but what POSIX has: callers take their other way.
+//! A system of which nothing is known but POSIX: the calls fail or say no, and callers fall back.
 
 #![allow(unsafe_code)]
 // macOS takes a part of it
@@ -29,13 +29,12 @@ pub(crate) fn memory_bytes() -> u64 {
     known(libc::_SC_PHYS_PAGES).saturating_mul(known(libc::_SC_PAGESIZE))
 }
 
-/// Open a directory, as a place for names.
 pub(crate) fn open_place(from: impl AsFd, path: &Path) -> Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     retry_on_intr(|| openat(&from, path, flags, Mode::empty()))
 }
 
-/// Whether a directory is that of this process's open descriptors.
+/// Whether a directory is the one of this process's open descriptors.
 pub(crate) fn is_descriptors(dir: impl AsFd) -> bool {
     let id = |stat: Result<_>| stat.ok().as_ref().map(FileId::any);
     let known = id(stat("/dev/fd"));
@@ -64,7 +63,7 @@ pub(crate) fn attribute(_: &File, _: &str) -> Option<Vec<u8>> {
     None
 }
 
-/// Nobody knows what a folder has.
+/// True, since it is unknown.
 pub(crate) fn has_attributes(_: impl AsFd) -> bool {
     true
 }
@@ -132,7 +131,7 @@ pub(crate) fn load(_: &Mmap, _: usize, _: usize) -> io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 
-/// Nothing is brought in before it is written: a page that cannot be is lost, and its watch tells.
+/// Does nothing: a page that cannot be written is lost when it is touched, and its watch tells.
 pub(crate) fn populate_to_write(_: &MmapRaw, _: usize, _: usize) -> io::Result<()> {
     Ok(())
 }

@@ -5,9 +5,9 @@
 //! of the lost ones, and records the address for [`Watch::lost`]. A fault anywhere else goes to the
 //! previous handler.
 //!
-//! The handler may interrupt any thread at any instruction: it takes no lock, allocates nothing
-//! and calls nothing but `mmap` and `sigaction`. So the registry is an array of atomics, and a slot
-//! is read under a generation counter (a seqlock).
+//! The handler may interrupt any thread at any instruction, so it takes no lock, allocates nothing
+//! and calls nothing but `mmap` and `sigaction`. The registry is therefore an array of atomics, and
+//! a slot is read under a generation counter (a seqlock).
 
 #![allow(unsafe_code)]
 
@@ -25,16 +25,16 @@ const NOTHING: usize = usize::MAX;
 
 /// One watched map.
 ///
-/// `generation` is odd while a map is registered and even while the slot is free or being filled; it
-/// grows with each change. `start`, `end` and `writable` change only while it is even. So if it is
-/// odd and the same before and after they are read, they belong together.
+/// `generation` is odd while a map is registered, and even while the slot is free or being filled;
+/// it grows with each change. `start`, `end` and `writable` change only while it is even. So values
+/// that were read between two reads of the same odd generation belong together.
 #[derive(Debug)]
 struct Slot {
     taken: AtomicBool,
     generation: AtomicUsize,
     start: AtomicUsize,
     end: AtomicUsize,
-    /// Whether the map is writable, so that its replacement must be, too.
+    /// Whether the map is writable; its replacement must be, too.
     writable: AtomicBool,
     lost: AtomicUsize,
 }
@@ -50,7 +50,7 @@ static REGISTRY: [Slot; SLOTS] = [const {
     }
 }; SLOTS];
 
-/// The size of a page in bytes, known before the handler is installed.
+/// The page size in bytes; stored before the handler is installed.
 static PAGE: AtomicUsize = AtomicUsize::new(4096);
 
 static PREVIOUS: OnceLock<Option<libc::sigaction>> = OnceLock::new();
@@ -63,8 +63,8 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Watch a map at these addresses, which must be the caller's own mapping. `None` if no slot is
-    /// left or the handler cannot be installed: the map must not be used then. What is written to lost
-    /// pages of a writable map is lost as well.
+    /// free or the handler cannot be installed: the map must not be used then. Writes to lost pages
+    /// of a writable map are lost as well.
     pub(crate) fn new(addresses: Range<usize>, writable: bool) -> Option<Self> {
         install()?;
         let slot = REGISTRY.iter().find(|slot| !slot.taken.swap(true, Ordering::Acquire))?;
@@ -98,7 +98,7 @@ impl Drop for Watch {
     }
 }
 
-/// Install the handler, once in the life of the process. `None` if the system refuses.
+/// Install the handler, once per process. `None` if the system refuses.
 fn install() -> Option<()> {
     PREVIOUS
         .get_or_init(|| {
@@ -143,8 +143,7 @@ extern "C" fn on_sigbus(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut
 }
 
 impl Slot {
-    /// The registered map: its addresses and whether it is writable. `None` while there is none, or
-    /// while it changes.
+    /// The map's addresses and whether it is writable; `None` while there is none or it changes.
     fn read(&self) -> Option<(Range<usize>, bool)> {
         let generation = self.generation.load(Ordering::Acquire);
         let start = self.start.load(Ordering::Relaxed);
@@ -158,8 +157,8 @@ impl Slot {
 }
 
 /// Put zero pages over a watched map from the page of `address` to the map's end, and record the
-/// loss. To the end, not one page alone: what follows a truncation is lost as well, the result is
-/// void in any case, and a page at a time could exceed the number of mappings of a process.
+/// loss. To the end, not only one page: what follows a truncation is lost as well, the result is
+/// void in any case, and one page at a time could exceed the number of mappings of a process.
 fn replace_pages(address: usize) -> bool {
     for slot in &REGISTRY {
         // The faulting thread borrows its map, so the slot of that map is registered and does not

@@ -1,8 +1,8 @@
 //! Which standard streams were closed when the process began.
 //!
 //! Rust's runtime opens `/dev/null` in place of a closed descriptor 0, 1 or 2 before `main`, so
-//! that writing to it would lose all output and still succeed. Looking for that `/dev/null` later is
-//! not exact: Python's `subprocess.DEVNULL` and many daemons open theirs read-write too, as the
+//! that writing to it would lose all output and still succeed. Looking for that `/dev/null` later
+//! is not exact: Python's `subprocess.DEVNULL` and many daemons open theirs read-write too, as the
 //! runtime does. So a function in `.init_array`, which the loader calls before the runtime, asks
 //! the kernel.
 
@@ -25,7 +25,7 @@ pub(crate) fn closed_at_start(stream: StdStream) -> bool {
     CLOSED.load(Ordering::Relaxed) & (1 << stream as u8) != 0
 }
 
-/// One bit a descriptor.
+/// One bit per descriptor.
 static CLOSED: AtomicU8 = AtomicU8::new(0);
 
 // SAFETY: the section holds pointers to C functions that the loader calls once, on the only
@@ -35,7 +35,7 @@ static CLOSED: AtomicU8 = AtomicU8::new(0);
 #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
 static ENTRY: extern "C" fn() = note;
 
-/// Runs before Rust's runtime, so it must use nothing that needs one: no allocation, no panic.
+/// Runs before Rust's runtime, so it must use nothing of it: no allocation, no panic.
 extern "C" fn note() {
     for stream in [StdStream::Input, StdStream::Output] {
         // SAFETY: `F_GETFD` only asks, whatever the descriptor is; `EBADF` is its one error.
@@ -45,8 +45,7 @@ extern "C" fn note() {
     }
 }
 
-/// Whether this process ignores a signal. Under nohup, or in the background of a script, it must stay
-/// ignored.
+/// Whether this process ignores a signal, as under nohup: then it must stay ignored.
 pub(crate) fn is_ignored(signal: libc::c_int) -> bool {
     // SAFETY: without a new action the call only fills in the old one, for which zeroes are a valid
     // value.

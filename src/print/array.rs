@@ -1,20 +1,19 @@
-//! Brackets, lines and dots: NumPy's `_formatArray`.
+//! Brackets, line breaks and dots of an array: NumPy's `_formatArray`.
 
 use std::ops::Range;
 
 use super::Elements;
 use super::element::{Formatter, Held, LARGE, To, Windowed, Words};
 
-/// What stands between elements of a line.
 const SEPARATOR: char = ' ';
 
-/// Writes an array that has axes and elements.
+/// Writes an array with at least one axis and one element.
 pub(super) struct ArrayWriter<'a, 'w, E> {
     pub(super) shape: &'a [u64],
-    /// How many items of a long axis are shown at each end.
+    /// Items shown at each end of a long axis; `None` shows all.
     pub(super) edge: Option<u64>,
     pub(super) formatter: &'a Formatter,
-    /// Bytes an element.
+    /// Bytes per element.
     pub(super) size: u64,
     pub(super) cursor: KeptCursor,
     pub(super) elements: &'a mut Elements<'a, E>,
@@ -22,13 +21,13 @@ pub(super) struct ArrayWriter<'a, 'w, E> {
 }
 
 impl<E> ArrayWriter<'_, '_, E> {
-    /// Write it in lines of at most `width` characters, where elements allow.
+    /// Write it in lines of at most `width` characters, unless one element alone is longer.
     pub(super) fn write(&mut self, width: usize) -> Result<(), E> {
-        // every axis needs a character for its closing bracket, so the width may become negative
+        // each axis takes a character for its closing bracket, so the width may become negative
         self.axis(0, 1, width as i64)
     }
 
-    /// Write the items of one axis, of which lines after the first are indented by `indent`.
+    /// Write the items of one axis; lines after the first are indented by `indent`.
     fn axis(&mut self, axis: usize, indent: usize, width: i64) -> Result<(), E> {
         (self.write)("[")?;
         let len = self.shape[axis];
@@ -52,7 +51,7 @@ impl<E> ArrayWriter<'_, '_, E> {
         (self.write)("]")
     }
 
-    /// Write the elements of the last axis, with dots before number `dots`.
+    /// Write the `shown` elements of the last axis, with dots before number `dots`.
     fn row(&mut self, shown: u64, dots: u64, indent: usize, width: i64) -> Result<(), E> {
         let mut line = Line { text: String::new(), len: indent, indent, width };
         for item in 0..shown {
@@ -79,7 +78,8 @@ impl<E> ArrayWriter<'_, '_, E> {
 }
 
 impl<E> ArrayWriter<'_, '_, E> {
-    /// Write an element whose text is not held: first it is counted.
+    /// Write an element that is not held, in two passes: its length decides whether the line
+    /// breaks.
     fn large(&mut self, number: u64, line: &mut Line) -> Result<(), E> {
         let mut item = Windowed::new(self.elements, number, self.size);
         let mut words = Words::new(To::Counted(0));
@@ -96,17 +96,15 @@ impl<E> ArrayWriter<'_, '_, E> {
     }
 }
 
-/// The line that is being filled.
 struct Line {
     text: String,
-    /// Its length in characters; the indent counts, also where brackets stand in its place.
+    /// Length in characters, with the indent, in place of which the first line has brackets.
     len: usize,
     indent: usize,
     width: i64,
 }
 
 impl Line {
-    /// Add a word, on a new line where it does not fit and would fit better there.
     fn add<E>(
         &mut self,
         word: &str,
@@ -119,7 +117,7 @@ impl Line {
         Ok(())
     }
 
-    /// Begin a new line where a word of so many characters does not fit.
+    /// Break the line if a word of `len` characters does not fit, unless the line is empty.
     fn make_room<E>(
         &mut self,
         len: usize,
@@ -140,20 +138,20 @@ impl Line {
     }
 }
 
-/// The shown elements as ranges of element numbers, ascending.
+/// Iterates over the shown elements, as ascending ranges of element numbers.
 #[derive(Clone)]
 pub(super) struct Kept {
-    /// The axes that ranges are counted along, outermost first: length and items at each end.
+    /// The axes that ranges are counted along, outermost first: length, and items at each end.
     axes: Vec<(u64, u64)>,
-    /// The index of the next range on each axis, counted among the shown items.
+    /// Index of the next range on each axis, among the shown items.
     index: Vec<u64>,
-    /// The elements of one item of the last counted axis.
+    /// Elements per item of the last counted axis.
     block: u64,
     done: bool,
 }
 
 impl Kept {
-    /// Of an array with elements; axes longer than `2 * edge` are shown at their ends only.
+    /// Show the array, which has elements; of axes longer than `2 * edge` only the ends.
     pub(super) fn new(shape: &[u64], edge: Option<u64>) -> Kept {
         let edge = edge.unwrap_or(u64::MAX);
         let is_long = |len: u64| edge.checked_mul(2).is_some_and(|shown| shown < len);
@@ -198,23 +196,21 @@ impl Iterator for Kept {
     }
 }
 
-/// The shown elements, one after the other.
+/// Reads the shown elements one after the other, a block of them at a time.
 pub(super) struct KeptCursor {
     kept: Kept,
     itemsize: u64,
-    /// What of the present range is not in the block.
+    /// The rest of the present range, which is not in the block.
     range: Range<u64>,
     block: Vec<u8>,
-    /// How many elements the block holds, and how many have been taken of them.
+    /// Elements in the block, and how many of them have been returned.
     held: u64,
     taken: u64,
 }
 
-/// An element that is shown.
 pub(super) enum Shown<'a> {
-    /// Its bytes.
     Held(&'a [u8]),
-    /// The number of one that is too large to be held.
+    /// Number of an element that is too large to be held.
     Large(u64),
 }
 
@@ -223,7 +219,6 @@ impl KeptCursor {
         KeptCursor { kept, itemsize, range: 0..0, block: Vec::new(), held: 0, taken: 0 }
     }
 
-    /// The next element; `None` after the last one.
     pub(super) fn next<E>(
         &mut self,
         elements: &mut Elements<'_, E>,

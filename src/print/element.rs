@@ -1,4 +1,4 @@
-//! One element as text, in columns with the others of its array.
+//! One element as text, aligned with the others of its array.
 
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -16,36 +16,34 @@ use crate::element::{FloatFormat, Meaning, NAT, write_datetime};
 #[derive(Clone, Debug)]
 pub(super) struct Formatter {
     dtype: DType,
-    /// Of the types of parts of an element, in their order.
     parts: Vec<Form>,
     shortened: Shortened,
-    /// Whether it is the one element of an array without axes.
+    /// Whether this is the one element of an array without axes.
     alone: bool,
 }
 
-/// How the items of a part of elements are written.
+/// How one part of each element is written.
 #[derive(Clone, Debug)]
 enum Form {
-    /// `True` and `False`.
     Bool,
-    /// Integers to the right of a column.
+    /// Right-aligned in a column.
     Integer {
         integers: Integers,
         range: Option<(i128, i128)>,
         width: usize,
     },
-    /// Floats in a column, points below each other.
+    /// In a column, with the points below each other.
     Float(FloatColumn, Endian),
-    /// Real and imaginary parts in columns of their own.
+    /// Each part in a column of its own.
     Complex(Box<(FloatColumn, FloatColumn)>, Endian),
-    /// A float as NumPy's scalars print it.
+    /// As a NumPy scalar prints.
     LoneFloat(FloatFormat, Endian),
     /// A float that NumPy lacks, as `ml_dtypes` prints it.
     Small(FloatFormat, Endian),
     Bytes,
     Unicode(Endian),
     Void,
-    /// Datetimes, or lengths of time where there is no unit.
+    /// A datetime, or a length of time if there is no unit.
     Time {
         endian: Endian,
         unit: Option<TimeUnit>,
@@ -56,8 +54,8 @@ enum Form {
 }
 
 impl Formatter {
-    /// For the elements of an array, or for the one of an array without axes (`alone`); `None` for
-    /// a dtype that cannot be printed.
+    /// `alone` is for the one element of an array without axes. `None` if the dtype cannot be
+    /// printed.
     pub(super) fn new(dtype: &DType, options: &PrintOptions, alone: bool) -> Option<Formatter> {
         let parts = dtype.leaves().into_iter().map(|dtype| Form::new(dtype, options, alone));
         let shortened = Shortened { threshold: options.threshold, edge: options.edge };
@@ -69,7 +67,6 @@ impl Formatter {
         })
     }
 
-    /// Take an element into account.
     pub(super) fn observe<I: PrintedItem>(&mut self, item: &mut I) -> Result<(), I::Error> {
         if self.dtype.structure().is_none()
             && let [form] = self.parts.as_mut_slice()
@@ -90,17 +87,16 @@ impl Formatter {
         Ok(())
     }
 
-    /// Whether elements have to be seen before they are written.
+    /// Whether elements have to be observed before they are written.
     pub(super) fn observes(&self) -> bool {
         self.parts.iter().any(Form::observes)
     }
 
-    /// All elements have been seen: decide how wide they are.
+    /// Fix the widths of columns, once all elements were observed.
     pub(super) fn decide(&mut self) {
         self.parts.iter_mut().for_each(Form::decide);
     }
 
-    /// Append an element.
     pub(super) fn write<I: PrintedItem>(
         &self,
         words: &mut Words<'_, I::Error>,
@@ -109,7 +105,7 @@ impl Formatter {
         if let Some(form) = self.parts.first().filter(|_| self.dtype.structure().is_none()) {
             return form.write(words, item, 0..self.dtype.item_bits() / 8, self.alone);
         }
-        // the fields of the structures that have begun, and whether a separator comes before a value
+        // the number of fields so far in each open structure, and whether a separator comes next
         let mut fields = Vec::new();
         let mut parted = false;
         let mut lists = 0;
@@ -178,13 +174,11 @@ impl Form {
         })
     }
 
-    /// Whether items have to be seen before they are written.
     fn observes(&self) -> bool {
         let is_number = matches!(self, Form::Integer { .. } | Form::Float(..) | Form::Complex(..));
         is_number || matches!(self, Form::Time { .. })
     }
 
-    /// Take a number or a time into account.
     fn observe(&mut self, bytes: &[u8]) {
         match self {
             Form::Integer { integers, range, .. } => {
@@ -209,7 +203,6 @@ impl Form {
         }
     }
 
-    /// All items have been seen: decide how wide they are.
     fn decide(&mut self) {
         match self {
             Form::Integer { range: Some((least, greatest)), width, .. } => {
@@ -229,7 +222,6 @@ impl Form {
         }
     }
 
-    /// Append an item.
     fn write<I: PrintedItem>(
         &self,
         words: &mut Words<'_, I::Error>,
@@ -268,7 +260,7 @@ impl Form {
                 let (real, imaginary) = bytes.split_at(bytes.len() / 2);
                 columns.0.write(out, endian.bits(real));
                 columns.1.write(out, endian.bits(imaginary));
-                // the unit stands behind the digits, before the spaces that fill the column
+                // the `j` stands right behind the digits, before the spaces that fill the column
                 let end = out.trim_end().len();
                 out.insert(end, 'j');
             }
@@ -279,7 +271,7 @@ impl Form {
     }
 }
 
-/// A datetime in quotes, or a bare length of time.
+/// Format a datetime in quotes, or a length of time as a bare number.
 fn time(value: i64, unit: Option<TimeUnit>) -> String {
     let Some(unit) = unit else { return value.to_string() };
     let mut text = String::from("'");
@@ -288,22 +280,20 @@ fn time(value: i64, unit: Option<TimeUnit>) -> String {
     text
 }
 
-/// Elements of more bytes than this are not held.
+/// Elements of more bytes are read in windows, and never held whole.
 pub(super) const LARGE: u64 = 64 << 10;
 
-/// The most bytes that are asked for at a time.
+/// The most bytes to ask of an element at a time.
 pub(super) const CHUNK: u64 = 16 << 10;
 
-/// The bytes of an element.
 pub(super) trait PrintedItem {
-    /// Why they could not be read.
     type Error;
 
-    /// So many of them from a place in it on, at most [`CHUNK`] or [`LARGE`] of a small one.
+    /// `len` bytes from `at` on; `len` is at most [`CHUNK`], or [`LARGE`] if the element is no
+    /// larger.
     fn bytes(&mut self, at: u64, len: u64) -> Result<&[u8], Self::Error>;
 }
 
-/// An element in memory.
 pub(super) struct Held<'a>(pub(super) &'a [u8]);
 
 impl PrintedItem for Held<'_> {
@@ -314,19 +304,18 @@ impl PrintedItem for Held<'_> {
     }
 }
 
-/// An element that is read in windows.
+/// A large element, of which a window is held.
 pub(super) struct Windowed<'a, E> {
     elements: &'a mut Elements<'a, E>,
-    /// Where it begins among the bytes of all elements, and how many it has.
+    /// Where the element begins among the bytes of all elements, and its size in bytes.
     start: u64,
     size: u64,
-    /// What is held of it, and from where on.
+    /// The bytes held, and their position in the element.
     window: Vec<u8>,
     from: u64,
 }
 
 impl<'a, E> Windowed<'a, E> {
-    /// Element `number` of those that have `size` bytes.
     pub(super) fn new(elements: &'a mut Elements<'a, E>, number: u64, size: u64) -> Self {
         Windowed { elements, start: number * size, size, window: Vec::new(), from: 0 }
     }
@@ -338,7 +327,7 @@ impl<E> PrintedItem for Windowed<'_, E> {
     fn bytes(&mut self, at: u64, len: u64) -> Result<&[u8], E> {
         let held = self.from..self.from + self.window.len() as u64;
         if at < held.start || at + len > held.end {
-            // those who come from behind go on so
+            // who reads backwards goes on so: let the window end where the request does
             let backwards = at < self.from;
             self.from = if backwards { (at + len).saturating_sub(LARGE) } else { at };
             let count = LARGE.max(len).min(self.size - self.from);
@@ -350,29 +339,26 @@ impl<E> PrintedItem for Windowed<'_, E> {
     }
 }
 
-/// Text that is collected, and handed on where there is much of it.
+/// Collects text, and passes it on in large pieces.
 pub(super) struct Words<'a, E> {
-    /// What has been collected.
     pub(super) text: String,
     to: To<'a, E>,
 }
 
-/// Writes a part of a text.
 pub(super) type WriteText<'a, E> = dyn FnMut(&str) -> Result<(), E> + 'a;
 
-/// Where text goes.
 pub(super) enum To<'a, E> {
-    /// Nowhere: it is held.
+    /// Held whole.
     Held,
-    /// Its characters are counted.
+    /// Not held: only its characters are counted.
     Counted(usize),
-    /// It is written as it comes.
+    /// Written piece by piece.
     Written(&'a mut WriteText<'a, E>),
-    /// No more than so many characters are held.
+    /// Held up to this many characters.
     Cut(usize),
 }
 
-/// How much text is collected, in bytes.
+/// Bytes of text to collect before it is passed on.
 const COLLECTED: usize = 64 << 10;
 
 impl<'a, E> Words<'a, E> {
@@ -380,8 +366,8 @@ impl<'a, E> Words<'a, E> {
         Words { text: String::new(), to }
     }
 
-    /// Hand on what has been collected, if it is much; to be called between parts of a text.
-    /// Whether more of it is wanted.
+    /// Pass on the text if there is enough, to be called between parts; `false` if no more is
+    /// wanted.
     pub(super) fn go_on(&mut self) -> Result<bool, E> {
         if let To::Cut(most) = self.to {
             return Ok(self.text.len() <= 4 * most);
@@ -402,8 +388,8 @@ impl<'a, E> Words<'a, E> {
         Ok(())
     }
 
-    /// The text is complete: how many characters were counted, and what is held, with dots where
-    /// it was cut.
+    /// Finish: the number of characters, if they were counted, and the text held, with dots if it
+    /// was cut.
     pub(super) fn end(mut self) -> Result<(usize, String), E> {
         self.hand_on()?;
         let count = if let To::Counted(count) = self.to { count } else { 0 };

@@ -1,7 +1,7 @@
 //! Floats of an array in columns: NumPy's `FloatingFormat` with the mode `maxprec`.
 //!
-//! All numbers of an array are written with or without exponents, by the largest and the smallest
-//! of them. Which it is, is known when all have been seen, so that the widths of both are kept.
+//! Either all numbers of an array have an exponent or none, which the smallest and the largest
+//! decide. As that is known only when all have been seen, the widths of both forms are kept.
 
 use crate::element::{Big, Decimal, FloatFormat, Magnitude, Trim};
 
@@ -10,21 +10,21 @@ use crate::element::{Big, Decimal, FloatFormat, Magnitude, Trim};
 pub(super) struct FloatColumn {
     format: FloatFormat,
     precision: i32,
-    /// Whether positive numbers have a sign.
+    /// Whether positive numbers have a sign, as imaginary parts have.
     plus: bool,
-    /// The bits of the smallest and the largest absolute value that is neither zero nor infinite.
+    /// Bits of the smallest and largest absolute value that is neither zero nor infinite.
     bounds: Option<(u128, u128)>,
     any_finite: bool,
     any_special: bool,
     any_negative_infinity: bool,
-    /// The widest numbers with an exponent, and without one.
+    /// The greatest widths with an exponent, and without one.
     scientific: Widths,
     positional: Widths,
-    /// How they are written, once that is decided.
+    /// How numbers are written, after [`decide`](FloatColumn::decide).
     decided: Decided,
 }
 
-/// Characters before the point, after it, and of the exponent without its sign.
+/// Characters before the point, behind it, and of the exponent without its sign.
 #[derive(Clone, Copy, Debug, Default)]
 struct Widths {
     left: i32,
@@ -56,7 +56,6 @@ impl FloatColumn {
         }
     }
 
-    /// Take a float into account.
     pub(super) fn observe(&mut self, bits: u128) {
         let float = self.format.decode(bits);
         let Magnitude::Finite { mantissa, .. } = float.magnitude else {
@@ -80,12 +79,12 @@ impl FloatColumn {
         self.positional.widen(&text, 0);
     }
 
-    /// How numbers are written to be measured.
+    /// The form in which numbers are measured.
     fn first_decimal(&self) -> Decimal {
         Decimal { precision: Some(self.precision), plus: self.plus, ..Decimal::default() }
     }
 
-    /// All have been seen: decide how they are written.
+    /// Fix the common form, once all numbers were observed.
     pub(super) fn decide(&mut self) {
         let with_exponent = self.needs_exponent();
         let widths = if with_exponent { self.scientific } else { self.positional };
@@ -113,13 +112,13 @@ impl FloatColumn {
             Decided { decimal, with_exponent, width: (left + right + 1).max(0) as usize };
     }
 
-    /// Whether the numbers are too large, too small or too different to be written without.
+    /// Whether numbers are too large, too small or too different to go without an exponent.
     fn needs_exponent(&self) -> bool {
         let Some((least, greatest)) = self.bounds else { return false };
         // NumPy's `finfo(dtype).precision`: the decimal digits that any value keeps
         let decimal_digits = self.format.mantissa * 30103 / 100_000;
         let greatest_plain = Big::from(10u64.pow(decimal_digits.min(8)));
-        // the bits of the float next to 0.0001; NumPy rounds it to a double first
+        // bits of the float next to 0.0001, which NumPy rounds to a double first
         let ten_thousandth = match self.format {
             FloatFormat::HALF => 0x068e,
             FloatFormat::SINGLE => u128::from(1e-4f32.to_bits()),
@@ -130,8 +129,8 @@ impl FloatColumn {
         let least = self.fraction(least);
         let greatest = self.fraction(greatest);
         let is_large = greatest.0.cmp(&greatest.1.times(&greatest_plain)).is_ge();
-        // the quotient is rounded to the precision of the format before it is compared: it is more
-        // than 1000 where it lies beyond half of the distance from 1000 to the next float
+        // NumPy rounds the quotient to the format before it compares with 1000: it is more where it
+        // lies beyond half the distance from 1000 to the next float
         let half = self.format.mantissa - 8;
         let numerator = greatest.0.times(&least.1).shifted(half);
         let divisor = least.0.times(&greatest.1);
@@ -140,7 +139,7 @@ impl FloatColumn {
         is_large || is_small || numerator.cmp(&limit).is_gt()
     }
 
-    /// An absolute value as numerator and denominator.
+    /// Numerator and denominator of an absolute value.
     fn fraction(&self, bits: u128) -> (Big, Big) {
         match self.format.decode(bits).magnitude {
             Magnitude::Finite { mantissa, exponent, .. } => (
@@ -151,7 +150,7 @@ impl FloatColumn {
         }
     }
 
-    /// Append a float, as wide as all of them.
+    /// Append a float, padded to the width of all.
     pub(super) fn write(&self, out: &mut String, bits: u128) {
         let float = self.format.decode(bits);
         let Decided { decimal, with_exponent, width } = &self.decided;
@@ -173,7 +172,6 @@ impl FloatColumn {
 }
 
 impl Widths {
-    /// Make room for a number with a point.
     fn widen(&mut self, number: &str, exponent: i32) {
         let (left, fraction) = number.split_once('.').unwrap_or((number, ""));
         self.left = self.left.max(left.len() as i32);

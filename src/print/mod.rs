@@ -1,10 +1,10 @@
 //! Arrays as text, character for character as NumPy's `print(a)` shows them.
 //!
 //! The reference is `numpy/_core/arrayprint.py` of NumPy 2.4 with its default options. An array is
-//! gone through twice: once to find out how wide its numbers are (`element`), and once to write them
-//! (`array`). Of one that is shortened, only the elements that are shown are read (`kept`), and
-//! nothing is held but one line of text, whatever is printed. Elements of more than 64 KiB are read in
-//! windows (`item`), and their text is counted before it is written as it comes (`words`).
+//! read twice: once to find out how wide its numbers are (`element`), and once to write them
+//! (`array`). Elements that are not shown are not read, and no more than a line of text is held.
+//! Elements of more than 64 KiB are read in windows, and their text is counted before it is
+//! written.
 //!
 //! ```
 //! use tslice::dtype::{DType, Endian, Scalar};
@@ -32,14 +32,14 @@ mod float;
 mod scalar;
 mod strings;
 
-/// Whether elements of a dtype can be printed: all but floats of 4 and 6 bits, and descriptions
-/// that no reader makes.
+/// Whether elements of a dtype can be printed: all but floats of 4 and 6 bits, and dtypes that no
+/// reader makes.
 pub fn can_print(dtype: &DType) -> bool {
     Formatter::new(dtype, &PrintOptions::default(), false).is_some()
 }
 
-/// An element as NumPy prints one that stands alone; nothing for a dtype that
-/// [cannot be printed](can_print).
+/// Format an element as NumPy prints a scalar; the text is empty if the dtype [cannot be
+/// printed](can_print).
 pub fn element(dtype: &DType, bytes: &[u8]) -> String {
     let mut words = Words::new(To::Held);
     let Ok(()) = scalar::write(&mut words, dtype, &mut Held(bytes), &PrintOptions::default());
@@ -47,7 +47,7 @@ pub fn element(dtype: &DType, bytes: &[u8]) -> String {
     text
 }
 
-/// A number in six digits at most, as C's `%g` has it; one that is whole and has fewer than 16 digits in full.
+/// Format a number with at most six digits, as C's `%g` does, but whole numbers below 1e15 in full.
 pub fn short(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         return value.to_string();
@@ -57,11 +57,8 @@ pub fn short(value: f64) -> String {
     text
 }
 
-/// The beginning of the text of element `number`, as [`element`](fn@element) has it: at most so many
-/// characters, and three dots where there are more.
-///
-/// # Errors
-/// Those of `elements`.
+/// Format the beginning of element `number`: at most `most` characters, and three dots if there are
+/// more.
 pub fn beginning<E>(
     dtype: &DType,
     number: u64,
@@ -74,11 +71,8 @@ pub fn beginning<E>(
     Ok(words.end()?.1)
 }
 
-/// Write an array in parts, without a newline at the end; nothing for a dtype that
-/// [cannot be printed](can_print).
-///
-/// # Errors
-/// Those of `elements` and of `write`.
+/// Write an array in pieces, without a newline at the end; nothing if the dtype [cannot be
+/// printed](can_print).
 pub fn print<E>(
     dtype: &DType,
     shape: &[u64],
@@ -117,16 +111,15 @@ pub fn print<E>(
         .write(options.line_width)
 }
 
-/// NumPy's print options; the others have NumPy's defaults.
+/// The print options of NumPy that can be changed; all others have NumPy's defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrintOptions {
-    /// The most digits behind the point of a float.
+    /// Digits behind the point of a float, at most.
     pub precision: u16,
-    /// Arrays of more elements are shortened; `u64::MAX` prints all.
+    /// Arrays with more elements are shortened; `u64::MAX` prints all.
     pub threshold: u64,
-    /// How many items of a shortened axis are shown at each end.
+    /// Items shown at each end of a shortened axis.
     pub edge: u64,
-    /// Characters a line.
     pub line_width: usize,
 }
 
@@ -136,6 +129,6 @@ impl Default for PrintOptions {
     }
 }
 
-/// Reads the bytes of an array's elements from a position on, in C order without gaps, as many as
-/// there is room for.
+/// Reads elements of an array, in C order without gaps: from a position in bytes on, as many bytes
+/// as there is room for.
 pub type Elements<'a, E> = dyn FnMut(u64, &mut [u8]) -> Result<(), E> + 'a;

@@ -1,4 +1,5 @@
-//! Arrays without axes: NumPy prints their element as a scalar, without columns and quotes.
+//! The element of an array without axes, which NumPy prints as a scalar: without columns and
+//! quotes.
 
 use std::fmt::Write;
 
@@ -10,7 +11,6 @@ use crate::element::{
     Decimal, FloatFormat, Magnitude, Meaning, NAT, Trim, write_datetime, write_timedelta,
 };
 
-/// Append an element as Python's `str` of a NumPy scalar does.
 pub(super) fn write<I: PrintedItem>(
     words: &mut Words<'_, I::Error>,
     dtype: &DType,
@@ -45,13 +45,13 @@ pub(super) fn write<I: PrintedItem>(
     Ok(())
 }
 
-/// Whether NumPy has floats of a format; others are those of `ml_dtypes`.
+/// Whether NumPy has floats of this format; all others are those of `ml_dtypes`.
 pub(super) fn is_numpys(format: FloatFormat) -> bool {
     use FloatFormat as F;
     matches!(format, F::HALF | F::SINGLE | F::DOUBLE | F::EXTENDED)
 }
 
-/// Append a float as NumPy's scalars print: `1.0`, `1e+16`.
+/// Append a float as a NumPy scalar prints: `1.0`, `1e+16`.
 pub(super) fn write_float(out: &mut String, format: FloatFormat, bits: u128) {
     let plain = Decimal { trim: Trim::LeaveOneZero, ..Decimal::default() };
     write_lone(out, format, bits, plain);
@@ -74,7 +74,6 @@ fn write_complex(out: &mut String, format: FloatFormat, endian: Endian, bytes: &
     }
 }
 
-/// Append a float, with an exponent where it is large or small.
 fn write_lone(out: &mut String, format: FloatFormat, bits: u128, plain: Decimal) {
     let float = format.decode(bits);
     match float.magnitude {
@@ -99,7 +98,7 @@ fn write_lone(out: &mut String, format: FloatFormat, bits: u128, plain: Decimal)
     }
 }
 
-/// Append a float of `ml_dtypes` as its package prints it: in C's `%g`, with six digits.
+/// Append a float as `ml_dtypes` prints it: in C's `%g`, with six digits.
 pub(super) fn write_small_float(out: &mut String, format: FloatFormat, bits: u128) {
     let value = format.value(bits);
     if !value.is_finite() {

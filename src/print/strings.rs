@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::element::{CHUNK, PrintedItem, Words};
 use crate::dtype::{CodePoints, Endian};
 
-/// Go through a range of an element, a multiple of 4 bytes at a time; `visit` says whether to go on.
+/// Visit a range of an element in pieces of a multiple of 4 bytes, until `visit` returns `false`.
 fn each_chunk<I: PrintedItem>(
     item: &mut I,
     range: Range<u64>,
@@ -23,7 +23,7 @@ fn each_chunk<I: PrintedItem>(
     Ok(())
 }
 
-/// The bytes of a string without its padding: units of so many bytes that are zero.
+/// Cut off the padding of a string: zeros at its end, in characters of `unit` bytes.
 fn without_padding<I: PrintedItem>(
     item: &mut I,
     range: Range<u64>,
@@ -95,7 +95,7 @@ pub(super) fn write_unicode<I: PrintedItem>(
     Ok(())
 }
 
-/// Append a `U` element as it is.
+/// Append a `U` element without quotes or escapes.
 pub(super) fn write_plain<I: PrintedItem>(
     words: &mut Words<'_, I::Error>,
     item: &mut I,
@@ -110,7 +110,7 @@ pub(super) fn write_plain<I: PrintedItem>(
     })
 }
 
-/// Append a `V` element, all its bytes as escapes.
+/// Append a `V` element, with every byte escaped.
 pub(super) fn write_void<I: PrintedItem>(
     words: &mut Words<'_, I::Error>,
     item: &mut I,

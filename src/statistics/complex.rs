@@ -1,4 +1,4 @@
-//! What is known of complex numbers: of both parts, and of the extremes in NumPy's order, by the real part
+//! Summaries of complex numbers: of both parts, and the extremes in NumPy's order, by the real part
 //! and then by the imaginary one.
 
 use super::exact_sum::{Quotient, deviation};
@@ -6,34 +6,29 @@ use super::summary::{Summary, Sums};
 use super::{Fold, Keys};
 use crate::dtype::{Endian, Scalar};
 
-/// Elements whose parts are put apart at a time.
 const PORTION: usize = 512;
 
-/// Counts, extremes and exact sums of complex numbers.
 #[derive(Clone, Debug)]
 pub struct ComplexSummary {
-    /// Of the real and of the imaginary parts.
     pub(super) parts: [Summary; 2],
     part: Scalar,
     endian: Endian,
-    /// How many elements are zero.
     pub(super) zero: u64,
-    /// The first element that has a part that is NaN.
+    /// The first element with a part that is NaN.
     pub(super) nan: Option<ComplexElement>,
-    /// The smallest and the largest of the others.
+    /// The smallest and the largest element without NaN.
     pub(super) range: Option<(ComplexElement, ComplexElement)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ComplexElement {
     keys: [u64; 2],
-    /// The bits of its parts.
     pub(super) bits: [u64; 2],
     place: u64,
 }
 
 impl ComplexSummary {
-    /// A summary of no elements yet; `None` for those that are not complex.
+    /// `None` if elements are not complex.
     pub(super) fn new(scalar: Scalar, endian: Endian, sums: Sums) -> Option<ComplexSummary> {
         let part = scalar.part()?;
         let summary = Summary::new(part, Endian::Little, sums)?;
@@ -41,13 +36,12 @@ impl ComplexSummary {
         Some(ComplexSummary { parts, part, endian, zero: 0, nan: None, range: None })
     }
 
-    /// How many elements there are.
     pub(super) fn count(&self) -> u64 {
         self.parts[0].count
     }
 
-    /// The standard deviation, as np.std has it; `None` where a part is infinite or NaN, without elements,
-    /// or without sums of squares.
+    /// The standard deviation, as np.std has it; `None` if a part is infinite or NaN, or there are
+    /// no elements or no sums of squares.
     pub(super) fn exact_deviation(&self) -> Option<Quotient> {
         let [real, imaginary] = &self.parts;
         let sums = [real.exact_sums()?, imaginary.exact_sums()?];

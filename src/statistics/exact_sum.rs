@@ -1,12 +1,13 @@
-//! Sums without any rounding: they come out the same in whatever order and by however many threads
-//! their terms were added.
+//! Sums without any rounding, so that the order of the terms and the number of threads do not
+//! matter: a sum is a fixed-point number, wide enough for every term.
 
 use crate::element::Big;
 
-/// So many terms may be added before the digits could overflow.
+/// Terms after which carries are due: with more, a digit could overflow.
 const CARRY_EVERY: u32 = 1 << 30;
 
-/// The terms of a sum: their lowest bit, as a power of two, and a power that they stay below.
+/// The range of the terms of a sum, in powers of two: their lowest bit, and a limit they stay
+/// below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Terms {
     pub(super) lowest: i32,
@@ -18,7 +19,7 @@ impl Terms {
         Terms { lowest: 2 * self.lowest, below: 2 * self.below }
     }
 
-    /// Digits of 32 bits that hold 2^64 of them: a term touches three.
+    /// Number of 32-bit digits for a sum of 2^64 such terms; adding one touches three.
     fn digits(self) -> usize {
         (self.below + 64 - self.lowest) as usize / 32 + 3
     }
@@ -27,22 +28,23 @@ impl Terms {
 /// A sum of doubles, of 64-bit integers, or of the squares of either.
 #[derive(Clone, Debug)]
 pub(super) struct ExactSum {
-    /// Digits of 32 bits from the lowest on, each with room for many carries.
+    /// Digits of 32 bits, the lowest first; the upper half of each is room for carries.
     digits: Box<[i64]>,
-    /// The power of two of the lowest digit.
+    /// Power of two of the lowest digit.
     lowest: i32,
-    /// How many terms were added since the last carry.
+    /// Terms added since the last carry.
     pending: u32,
 }
 
-/// A sum without its sign: a natural number times 2 to the power of `exponent`.
+/// The value of a sum: `number * 2^exponent`, or minus that.
 struct Total {
     negative: bool,
     number: Big,
     exponent: i32,
 }
 
-/// A finite double: whether it is negative, its mantissa, and the power of two of its lowest bit.
+/// Take a finite double apart: whether it is negative, its mantissa, and the power of two of its
+/// lowest bit.
 fn parts(value: f64) -> (bool, u64, i32) {
     let bits = value.to_bits();
     let fraction = bits & ((1 << 52) - 1);
@@ -52,24 +54,22 @@ fn parts(value: f64) -> (bool, u64, i32) {
 }
 
 impl ExactSum {
-    /// A sum of no terms yet.
     pub(super) fn new(terms: Terms) -> ExactSum {
         let digits = vec![0; terms.digits()].into_boxed_slice();
         ExactSum { digits, lowest: terms.lowest, pending: 0 }
     }
 
-    /// The bytes that its digits take.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.digits)
     }
 
-    /// Add a finite double.
+    /// `value` must be finite.
     pub(super) fn add(&mut self, value: f64) {
         let (negative, mantissa, exponent) = parts(value);
         self.add_bits(negative, mantissa, exponent);
     }
 
-    /// Add the square of a finite double.
+    /// Add the square of `value`, which must be finite.
     pub(super) fn add_square(&mut self, value: f64) {
         let (_, mantissa, exponent) = parts(value);
         self.add_integer_square(mantissa, 2 * exponent);
@@ -79,7 +79,7 @@ impl ExactSum {
         self.add_bits(negative, magnitude, 0);
     }
 
-    /// Add the square of an integer, times 2 to the power of `exponent`.
+    /// Add `magnitude^2 * 2^exponent`.
     pub(super) fn add_integer_square(&mut self, magnitude: u64, exponent: i32) {
         let square = u128::from(magnitude) * u128::from(magnitude);
         self.add_bits(false, square as u64, exponent);
@@ -88,12 +88,12 @@ impl ExactSum {
         }
     }
 
-    /// Add a number times 2 to the power of `exponent`.
+    /// Add `number * 2^exponent`.
     #[inline]
     fn add_bits(&mut self, negative: bool, mut number: u64, exponent: i32) {
         let mut position = exponent - self.lowest;
         if position < 0 {
-            // no term has bits below the lowest
+            // this shifts out zeros only: no term has bits below the lowest
             number = number.checked_shr(position.unsigned_abs()).unwrap_or(0);
             position = 0;
         }
@@ -111,7 +111,7 @@ impl ExactSum {
         }
     }
 
-    /// Bring all digits but the last, which has the sign, into `0..2^32`.
+    /// Bring all digits into `0..2^32` but the last, which has the sign.
     fn carry(&mut self) {
         let mut carry = 0;
         let Some((last, digits)) = self.digits.split_last_mut() else { return };
@@ -124,7 +124,7 @@ impl ExactSum {
         self.pending = 1;
     }
 
-    /// Add another sum of such terms.
+    /// Add a sum of terms of the same range.
     pub(super) fn merge(&mut self, mut other: ExactSum) {
         other.carry();
         self.carry();
@@ -142,20 +142,19 @@ impl ExactSum {
             sum.digits.iter_mut().for_each(|digit| *digit = -*digit);
             sum.carry();
         }
-        // most often only few digits are not 0
+        // most sums have few digits that are not 0
         let zeros = sum.digits.iter().take_while(|digit| **digit == 0).count();
         let digits = sum.digits[zeros..].iter().map(|&digit| digit as u32);
         let exponent = self.lowest + 32 * zeros as i32;
         Total { negative, number: Big::of_digits(digits.collect()), exponent }
     }
 
-    /// The sum divided by a count.
     pub(super) fn divided(&self, count: u64) -> Quotient {
         let Total { negative, number, exponent } = self.total();
         Quotient::new(negative, &number, exponent, count)
     }
 
-    /// The lowest 64 bits of a sum of integers, as a machine's addition leaves them.
+    /// The lowest 64 bits of a sum of integers: what wrapping addition would give.
     pub(super) fn wrapped(&self) -> u64 {
         let mut sum = self.clone();
         sum.carry();
@@ -166,15 +165,14 @@ impl ExactSum {
     }
 }
 
-/// The sum of some numbers, and that of their squares.
 #[derive(Clone, Copy)]
 pub(super) struct Moments<'a> {
     pub(super) sum: &'a ExactSum,
     pub(super) squares: &'a ExactSum,
 }
 
-/// The standard deviation of `count` numbers that have these parts: one of real numbers, two of complex
-/// ones.
+/// The standard deviation of `count` numbers with these parts: one for real numbers, two for
+/// complex ones.
 pub(super) fn deviation(parts: &[Moments<'_>], count: u64) -> Quotient {
     let totals = parts.iter().map(|part| (part.sum.total(), part.squares.total()));
     let totals: Vec<(Total, Total)> = totals.collect();
@@ -191,8 +189,8 @@ pub(super) fn deviation(parts: &[Moments<'_>], count: u64) -> Quotient {
     Quotient::root(&numerator, exponent, count)
 }
 
-/// A number of at least 62 bits, of which the lowest is set where anything is missing below it, times
-/// a power of two: enough to round it once to any float.
+/// A mantissa of at least 62 bits times a power of two. If anything was cut off, the lowest bit is
+/// set: so it can be rounded correctly to any float, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Quotient {
     negative: bool,
@@ -200,16 +198,15 @@ pub(super) struct Quotient {
     power: i32,
 }
 
-/// How a number is rounded to a double.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rounding {
-    /// To the nearest one, ties to even.
+    /// Ties go to the even neighbour.
     Nearest,
-    /// To the one of both neighbours whose last bit is set.
+    /// To the neighbour whose last bit is set, so that rounding again does no harm.
     Odd,
 }
 
-/// The place of the lowest bit of a double.
+/// Power of two of the lowest bit of a double.
 const LOWEST: i32 = -1074;
 
 impl Quotient {
@@ -226,12 +223,12 @@ impl Quotient {
         Quotient { negative, bits, power: power - more as i32 + below as i32 }
     }
 
-    /// The root of `number * 2^power`, divided by `divisor`; 0 for a divisor of 0.
+    /// `sqrt(number * 2^power) / divisor`; 0 for a divisor of 0.
     pub(super) fn root(number: &Big, power: i32, divisor: u64) -> Quotient {
         if divisor == 0 || number.bits() == 0 {
             return Quotient { negative: false, bits: 0, power: 0 };
         }
-        // 126 bits are left when it is divided by the square of the divisor
+        // 126 bits must be left after the division by the square of the divisor
         let more = (126 + 128u64).saturating_sub(number.bits()) as i32;
         let more = more + (power - more).rem_euclid(2);
         let mut square = number.shifted(more as u32);
@@ -250,12 +247,11 @@ impl Quotient {
         Quotient { negative: false, bits: root << 1 | u128::from(lost), power: power / 2 - 1 }
     }
 
-    /// The nearest double, ties to even.
     pub(super) fn nearest(self) -> f64 {
         self.double(Rounding::Nearest)
     }
 
-    /// The double from which it is rounded to any float of at most 51 bits as from itself.
+    /// The double that rounds to any float of at most 51 bits as the exact number would.
     pub(super) fn odd(self) -> f64 {
         self.double(Rounding::Odd)
     }
@@ -286,7 +282,7 @@ impl Quotient {
                 (kept, up)
             }
         };
-        // a carry out of the mantissa is one into the exponent
+        // a carry out of the mantissa belongs into the exponent
         let code = (((quantum - LOWEST) as u64) << 52) + kept as u64 + u64::from(up);
         sign * f64::from_bits(code)
     }

@@ -1,10 +1,10 @@
 //! Statistics of the elements of a tensor, in one pass and bounded memory.
 //!
 //! [`Statistics`] take elements in any portions, and those of several threads are
-//! [merged](Statistics::merge). Nothing depends on how elements were divided: sums are exact and
-//! rounded once at the end, and the bins of values are as wide as the values ask for. A [`Summary`] is
-//! what they are without the bins, small enough to have one for each of many slices; a [`Reduction`]
-//! makes one element of it, or of what is known of complex numbers and times ([`Folded`]).
+//! [merged](Statistics::merge). How elements were divided does not matter: sums are exact and
+//! rounded once at the end, and the width of bins follows from the values. A [`Summary`] has no
+//! bins, and is small enough to have one for each of many slices; a [`Reduction`] makes one element
+//! of a summary ([`Folded`]).
 //!
 //! ```
 //! use tslice::dtype::{Endian, Scalar};
@@ -32,43 +32,40 @@ pub use quantile::{Bar, Quantile};
 pub use reduction::Reduction;
 pub use summary::{Extreme, Summary, Sums};
 
-/// Statistics of real numbers.
 #[derive(Clone, Debug)]
 pub struct Statistics {
-    /// All but how the values are distributed.
     pub summary: Summary,
     tally: Tally,
 }
 
 impl Statistics {
-    /// `None` for elements that are no real numbers of whole bytes.
+    /// `None` if elements are not real numbers of whole bytes.
     pub fn new(scalar: Scalar, endian: Endian) -> Option<Statistics> {
         let summary = Summary::new(scalar, endian, Sums::Squares)?;
         Some(Statistics { summary, tally: Tally::default() })
     }
 
-    /// Take whole elements into account, of which the first is number `first` of the tensor.
+    /// Add whole elements, the first of which is number `first` of the tensor.
     pub fn add(&mut self, bytes: &[u8], first: u64) {
         let Statistics { summary, tally } = self;
         summary.add_with(bytes, first, &mut |key| tally.add(key));
     }
 
-    /// Add the statistics of other elements of the same tensor.
     pub fn merge(&mut self, other: Statistics) {
         self.summary.merge(other.summary);
         self.tally.merge(other.tally);
     }
 }
 
-/// What is known of any number of elements, in bounded memory. It does not depend on how they were divided.
+/// A result that elements are folded into, in bounded memory. How they were divided does not
+/// matter.
 pub trait Fold: Clone + Send + Sync {
-    /// About how many bytes it takes.
+    /// Memory that it takes, approximately.
     fn bytes(&self) -> usize;
 
-    /// Take whole elements into account, of which the first is number `first`.
+    /// Add whole elements, the first of which is number `first`.
     fn add(&mut self, bytes: &[u8], first: u64);
 
-    /// Add what is known of other elements.
     fn merge(&mut self, other: Self);
 }
 
@@ -86,12 +83,10 @@ impl Fold for Summary {
     }
 }
 
-/// What is known of the elements of a slice that is reduced.
 #[derive(Clone, Debug)]
 pub enum Folded {
-    /// Real numbers; datetimes and lengths of time as the integers that they are, NaT the least one.
+    /// Real numbers, or times as the integers that they are stored as; NaT is the least of these.
     Real(Summary),
-    /// Complex numbers.
     Complex(Box<ComplexSummary>),
 }
 
@@ -114,33 +109,30 @@ impl Fold for Folded {
         match (self, other) {
             (Folded::Real(ours), Folded::Real(theirs)) => ours.merge(theirs),
             (Folded::Complex(ours), Folded::Complex(theirs)) => ours.merge(*theirs),
-            // elements of one tensor are of one kind
+            // never: the elements of one tensor are of one kind
             _ => {}
         }
     }
 }
 
-/// How keys are made of values.
+/// How values become keys of 64 bits that sort as the values do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keys {
-    /// Of doubles.
     Float,
-    /// Of integers that may be negative.
     Signed,
-    /// Of those that may not.
     Unsigned,
 }
 
 const SIGN: u64 = 1 << 63;
 
 impl Keys {
-    /// The key of a double; -0 has that of 0.
+    /// -0 has the key of 0.
     pub(super) fn of_float(value: f64) -> u64 {
         let bits = (value + 0.0).to_bits();
         if bits & SIGN == 0 { bits | SIGN } else { !bits }
     }
 
-    /// The key of an integer, extended to 64 bits.
+    /// `bits` are those of the integer extended to 64 bits, with its sign.
     pub(super) fn of_integer(self, bits: u64) -> u64 {
         if self == Keys::Signed { bits ^ SIGN } else { bits }
     }

@@ -1,30 +1,27 @@
-//! Quantiles and a histogram from counted values.
+//! Quantiles and histograms, from counts of values.
 
 use super::Statistics;
 
-/// A quantile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantile {
-    /// Of which part of the elements: 0.5 is the median.
+    /// The fraction of elements up to here: 0.5 for the median.
     pub part: f64,
-    /// The value, as np.quantile has it.
+    /// Interpolated as np.quantile does.
     pub value: f64,
-    /// How far the value may be from the true one: the width of its bin; 0 where that holds one value.
+    /// How far `value` may be off: the width of its bin, or 0 if that holds one value only.
     pub error: f64,
 }
 
-/// A bar of a histogram.
+/// A bar of a histogram, of the values from `from` on and below `to`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar {
-    /// The smallest value that it stands for.
     pub from: f64,
-    /// Where the next one begins; the last bar holds this value too.
+    /// The last bar includes this value.
     pub to: f64,
-    /// How many elements it counts.
     pub count: u64,
 }
 
-/// A bin of values.
+/// The values from `low` to `high`, both included.
 struct Bin {
     low: f64,
     high: f64,
@@ -32,13 +29,13 @@ struct Bin {
 }
 
 impl Statistics {
-    /// The values that are no NaN, in bins whose ends lie between the smallest and the largest.
+    /// Bins of all values but NaN, ascending, between the smallest and the largest element.
     fn sorted(&self) -> Vec<Bin> {
         let Some((least, greatest)) = self.summary.range else { return Vec::new() };
         let least = self.summary.value(&least);
         let greatest = self.summary.value(&greatest);
         let keys = self.summary.keys;
-        // keys at the ends may be those of NaN, which these drop
+        // the ends of a bin may be keys of NaN, which `max` and `min` drop
         let bin = |(low, high, count)| Bin {
             low: keys.value(low).max(least),
             high: keys.value(high).min(greatest),
@@ -47,8 +44,8 @@ impl Statistics {
         self.tally.bins().into_iter().map(bin).collect()
     }
 
-    /// Quantiles of the elements that are no NaN, each between the two elements that are nearest,
-    /// as np.quantile has it; NaN without elements.
+    /// Quantiles of the elements that are not NaN, interpolated as np.quantile does; NaN without
+    /// elements.
     pub fn quantiles(&self, parts: &[f64]) -> Vec<Quantile> {
         let bins = self.sorted();
         let count: u64 = bins.iter().map(|bin| bin.count).sum();
@@ -71,25 +68,25 @@ impl Statistics {
         parts.iter().map(quantile).collect()
     }
 
-    /// The smallest and the largest finite element, to the width of their bins where there are
-    /// infinities too.
+    /// The smallest and the largest finite element; if there are infinities, only to the width of a
+    /// bin.
     pub fn finite_range(&self) -> Option<(f64, f64)> {
         let bins = self.histogram_bins();
         Some((bins.first()?.low, bins.last()?.high))
     }
 
-    /// The bins of the finite elements.
     fn histogram_bins(&self) -> Vec<Bin> {
         let mut bins = self.sorted();
         for bin in &mut bins {
             (bin.low, bin.high) = (bin.low.max(f64::MIN), bin.high.min(f64::MAX));
         }
-        // the bin of an infinity that stands alone has been turned inside out
+        // clipping turned bins of infinities alone inside out
         bins.retain(|bin| bin.low <= bin.high);
         bins
     }
 
-    /// How the finite elements lie in at most `most` bars of one width; integers are not divided.
+    /// Count the finite elements in at most `most` bars of equal width; a few integers get a bar
+    /// each.
     pub fn histogram(&self, most: usize) -> Vec<Bar> {
         let bins = self.histogram_bins();
         let (Some(first), Some(last)) = (bins.first(), bins.last()) else { return Vec::new() };
@@ -103,7 +100,7 @@ impl Statistics {
             false => most,
         };
         let end = if few { high + 1.0 } else { high };
-        // divided first, as the difference of doubles may be infinite
+        // divided first: the difference of two doubles may be infinite
         let width = end / bars as f64 - low / bars as f64;
         let edge = |bar: usize| if bar == bars { end } else { low + width * bar as f64 };
         let mut found: Vec<Bar> =
@@ -118,7 +115,6 @@ impl Statistics {
     }
 }
 
-/// The value of a rank, and how wide its bin is.
 fn at_rank(bins: &[Bin], rank: u64) -> (f64, f64) {
     let mut before = 0;
     for bin in bins {
@@ -135,26 +131,25 @@ fn at_rank(bins: &[Bin], rank: u64) -> (f64, f64) {
     (f64::NAN, 0.0)
 }
 
-// How often which values occur, in bounded memory.
+// Counts of values, in bounded memory.
 //
-// Values are counted by keys of 64 bits whose order is theirs. When there are too many keys, the
-// lowest bit of all is dropped, again and again: bins become twice as wide until few enough are left.
-// How wide they are in the end follows from the values alone, not from the order or the threads
-// that they came in: whoever holds part of the values never has wider bins than all together need.
+// Values are counted by keys of 64 bits that sort as they do. When there are too many keys, the
+// lowest bit of all is dropped, again and again: bins become twice as wide until few enough are
+// left. Their width follows from the values alone, not from the order or the threads that these
+// came in: a part of the values never needs wider bins than all of them.
 
 const MOST_BINS: usize = 1 << 14;
 
-/// The places of the table, a power of two, twice as many as bins.
+/// Places of the hash table: a power of two, twice as many as bins.
 const PLACES: usize = 2 * MOST_BINS;
 
-/// Counts of values.
+/// Counts of values by their keys: a hash table with open addressing.
 #[derive(Clone, Debug)]
 pub(super) struct Tally {
-    /// Keys and their counts, at the place that a hash of the key names or behind it; a count of 0
-    /// is a free place.
+    /// Keys and their counts; a count of 0 marks a free place.
     table: Vec<(u64, u64)>,
     bins: usize,
-    /// How many low bits of keys are dropped.
+    /// Low bits that are dropped from keys.
     dropped: u32,
 }
 
@@ -165,7 +160,6 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Count a value by its key.
     #[inline]
     pub(super) fn add(&mut self, key: u64) {
         self.insert(key >> self.dropped, 1);
@@ -192,7 +186,7 @@ impl Tally {
         }
     }
 
-    /// Drop low bits until `dropped` are dropped and few enough bins are left.
+    /// Drop low bits, `dropped` of them or more, until few enough bins are left.
     fn widen(&mut self, dropped: u32) {
         while self.dropped < dropped || self.bins > MOST_BINS {
             self.dropped += 1;
@@ -205,7 +199,6 @@ impl Tally {
         }
     }
 
-    /// Add the counts of another one.
     pub(super) fn merge(&mut self, mut other: Tally) {
         self.widen(other.dropped);
         other.widen(self.dropped);
@@ -215,7 +208,7 @@ impl Tally {
         }
     }
 
-    /// The first and the last key of each bin, and its count, in the order of the values.
+    /// The first key, the last key and the count of each bin, ascending.
     pub(super) fn bins(&self) -> Vec<(u64, u64, u64)> {
         let full = self.table.iter().filter(|(_, count)| *count > 0);
         let width = (1u64 << self.dropped) - 1;

@@ -1,4 +1,4 @@
-//! Reductions: one element of many, as NumPy's functions of these names have it.
+//! Reductions: many elements to one, as NumPy's functions of these names do it.
 
 use super::Folded;
 use super::complex::ComplexSummary;
@@ -7,7 +7,7 @@ use super::summary::{Summary, Sums};
 use crate::dtype::{DType, Endian, NpyType, NumberKind, Scalar, TimeKind};
 use crate::element::FloatFormat;
 
-/// What becomes of the elements of a slice.
+/// A function of NumPy that reduces elements to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // each is named as NumPy's function
 pub enum Reduction {
@@ -20,11 +20,10 @@ pub enum Reduction {
     All,
 }
 
-/// The integer that stands for no time.
+/// NaT, as the integer that times are stored as.
 const NAT: u64 = i64::MIN as u64;
 
 impl Reduction {
-    /// The name of NumPy's function.
     pub fn name(self) -> &'static str {
         match self {
             Reduction::Min => "min",
@@ -37,7 +36,6 @@ impl Reduction {
         }
     }
 
-    /// The sums that it needs.
     fn sums(self) -> Sums {
         match self {
             Reduction::Min | Reduction::Max | Reduction::Any | Reduction::All => Sums::None,
@@ -46,7 +44,7 @@ impl Reduction {
         }
     }
 
-    /// What is known of no elements yet; `None` where it is not computed for the dtype.
+    /// Make the empty summary that this reduction needs; `None` if it is not defined for the dtype.
     pub fn of(self, dtype: &DType) -> Option<Folded> {
         match *dtype {
             DType::Scalar(scalar, endian) => match scalar.kind() {
@@ -58,7 +56,7 @@ impl Reduction {
             },
             DType::Npy(NpyType::Time(kind, endian, _)) => match (kind, self) {
                 (_, Reduction::Std) => None,
-                // what two dates add up to is no date
+                // the sum of two dates is no date
                 (TimeKind::Datetime, Reduction::Sum | Reduction::Mean) => None,
                 _ => Summary::new(Scalar::I64, endian, self.sums()).map(Folded::Real),
             },
@@ -66,7 +64,8 @@ impl Reduction {
         }
     }
 
-    /// The dtype of its result, as NumPy has it; of floats that NumPy lacks, sums are float32.
+    /// The dtype of the result, as NumPy has it; for floats that NumPy lacks, sums and means are
+    /// float32.
     pub fn result(self, of: &DType) -> DType {
         match (self, of) {
             (Reduction::Any | Reduction::All, _) => DType::Scalar(Scalar::Bool, Endian::Little),
@@ -78,7 +77,6 @@ impl Reduction {
         }
     }
 
-    /// The type of its result of numbers.
     fn scalar(self, of: Scalar) -> Scalar {
         let float = if of.is_numpys() { of } else { Scalar::F32 };
         match (self, of.kind()) {
@@ -92,7 +90,8 @@ impl Reduction {
         }
     }
 
-    /// The word of NumPy's message where no element has no result; `None` where it has one.
+    /// What NumPy's message calls this reduction if no elements have no result; `None` if they have
+    /// one.
     pub fn without_identity(self) -> Option<&'static str> {
         match self {
             Reduction::Min => Some("minimum"),
@@ -101,7 +100,7 @@ impl Reduction {
         }
     }
 
-    /// The result of elements of this dtype, little-endian, behind `out`.
+    /// Append the result to `out`, little-endian; `dtype` is that of the elements.
     pub fn push(self, dtype: &DType, folded: &Folded, out: &mut Vec<u8>) {
         match (folded, dtype) {
             (Folded::Complex(summary), _) => self.push_complex(summary, out),
@@ -124,7 +123,7 @@ impl Reduction {
         push_bits(bits, result, out);
     }
 
-    /// The result of times, which are integers of which the least is none.
+    /// Times are integers, of which NaT is the least: so the minimum tells whether there is one.
     fn push_time(self, summary: &Summary, out: &mut Vec<u8>) {
         if let Reduction::Any | Reduction::All = self {
             return self.push_real(summary, out);
@@ -136,7 +135,7 @@ impl Reduction {
             Reduction::Min | Reduction::Max => self.extreme(summary),
             Reduction::Mean => match (sum(), i64::try_from(summary.count)) {
                 (NAT, _) | (_, Ok(0) | Err(_)) => NAT,
-                // np.mean drops what is left
+                // np.mean drops the remainder
                 (sum, Ok(count)) => (sum as i64 / count) as u64,
             },
             _ => sum(),
@@ -144,7 +143,6 @@ impl Reduction {
         push_bits(bits, Scalar::I64, out);
     }
 
-    /// The result of complex numbers.
     fn push_complex(self, summary: &ComplexSummary, out: &mut Vec<u8>) {
         let [real, imaginary] = &summary.parts;
         let part = real.scalar;
@@ -154,7 +152,7 @@ impl Reduction {
         });
         let specials = |part: &Summary| part.nan + part.infinite > 0;
         let of_part = |part: &Summary, other: &Summary| match self {
-            // a division by a complex number, as np.mean has it, makes NaN of it
+            // np.mean divides by a complex number, which makes NaN of this
             Reduction::Mean if specials(other) => nan(part.scalar),
             _ => self.float(part, part.scalar),
         };
@@ -173,7 +171,7 @@ impl Reduction {
         }
     }
 
-    /// The bits of the smallest or the largest element; NaN where there is one.
+    /// Bits of the smallest or the largest element; NaN if there is one.
     fn extreme(self, summary: &Summary) -> u64 {
         match (FloatFormat::of(summary.scalar), summary.range) {
             (Some(format), _) if summary.nan > 0 => format.nan() as u64,
@@ -185,7 +183,7 @@ impl Reduction {
         }
     }
 
-    /// The bits of a sum, a mean or a deviation, a float of type `result`.
+    /// Bits of a sum, a mean or a deviation, as a float of type `result`.
     fn float(self, summary: &Summary, result: Scalar) -> u64 {
         let special = match self {
             _ if summary.nan > 0 => Some(f64::NAN),
@@ -201,7 +199,7 @@ impl Reduction {
     }
 }
 
-/// The bits of a float: what is special, or what is exact, or NaN, as the mean of nothing is.
+/// Bits of what is special, else of what is exact, else of NaN: the mean of nothing.
 fn float(result: Scalar, special: Option<f64>, exact: Option<Quotient>) -> u64 {
     match (FloatFormat::of(result), special, exact) {
         (_, None, Some(exact)) if result == Scalar::F64 => exact.nearest().to_bits(),
@@ -212,17 +210,15 @@ fn float(result: Scalar, special: Option<f64>, exact: Option<Quotient>) -> u64 {
     }
 }
 
-/// The bits of NaN.
 fn nan(result: Scalar) -> u64 {
     float(result, Some(f64::NAN), None)
 }
 
-/// As many bytes as the type has.
 fn push_bits(bits: u64, result: Scalar, out: &mut Vec<u8>) {
     out.extend_from_slice(&bits.to_le_bytes()[..(result.bits() / 8) as usize]);
 }
 
-/// What infinite elements add up to, where there are some.
+/// The sum of the infinite elements, if there are any.
 fn infinite_sum(summary: &Summary) -> Option<f64> {
     let (least, greatest) = summary.range.filter(|_| summary.infinite > 0)?;
     Some(match (summary.value(&least), summary.value(&greatest)) {

@@ -1,4 +1,4 @@
-//! What is known of any number of elements in a few hundred bytes.
+//! Summaries of any number of elements, in a few hundred bytes each.
 
 use super::Keys;
 use super::exact_sum::{ExactSum, Moments, Quotient, Terms, deviation};
@@ -11,42 +11,36 @@ pub struct Summary {
     pub(super) scalar: Scalar,
     endian: Endian,
     pub(super) keys: Keys,
-    /// How many elements there are, and how many of them are NaN, infinite, zero.
+    /// Number of elements, and how many of them are NaN, infinite and zero.
     pub count: u64,
-    /// Elements that are not a number.
     pub nan: u64,
-    /// Elements that are infinite.
     pub infinite: u64,
-    /// Elements that are zero.
     pub zero: u64,
-    /// The smallest and the largest element that is a number, infinities included.
+    /// The smallest and the largest element, infinities included; `None` if all are NaN.
     pub range: Option<(Extreme, Extreme)>,
     sum: Option<ExactSum>,
     squares: Option<ExactSum>,
 }
 
-/// The smallest or the largest element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extreme {
     pub(super) key: u64,
-    /// The bits of the element, little-endian.
     pub bits: u64,
-    /// The number of the first element of this value.
+    /// Number of the first element with this value.
     pub place: u64,
 }
 
-/// Which sums a summary has, beside counts and extremes.
+/// The sums to keep, besides counts and extremes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sums {
     None,
-    /// The sum of the elements.
     Plain,
-    /// The sum of the elements, and of their squares.
+    /// The sum of the elements, and that of their squares.
     Squares,
 }
 
 impl Summary {
-    /// A summary of no elements yet; `None` for those that are no real numbers of whole bytes.
+    /// `None` if elements are not real numbers of whole bytes.
     pub fn new(scalar: Scalar, endian: Endian, sums: Sums) -> Option<Summary> {
         let keys = match scalar.kind() {
             NumberKind::Signed => Keys::Signed,
@@ -74,18 +68,17 @@ impl Summary {
         })
     }
 
-    /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         let sums = [&self.sum, &self.squares].into_iter().flatten();
         size_of::<Summary>() + sums.map(ExactSum::bytes).sum::<usize>()
     }
 
-    /// Take whole elements into account, of which the first is number `first`.
+    /// Add whole elements, the first of which is number `first`.
     pub fn add(&mut self, bytes: &[u8], first: u64) {
         self.add_with(bytes, first, &mut |_| {});
     }
 
-    /// The same, where `seen` is told the key of each element that is no NaN.
+    /// Add elements, and tell `seen` the key of each that is not NaN.
     pub(super) fn add_with(&mut self, bytes: &[u8], first: u64, seen: &mut impl FnMut(u64)) {
         macro_rules! each {
             ($type:ty, $take:expr) => {{
@@ -121,7 +114,7 @@ impl Summary {
                 let Some(format) = FORMAT else { return };
                 each!($bits, |this: &mut Summary, bits: $bits, place| {
                     let value = format.value(u128::from(bits));
-                    // the square of such a float fits into a double
+                    // a double holds the square of such a float exactly
                     let key =
                         this.float(value, u64::from(bits), place, |sum| sum.add(value * value));
                     key.into_iter().for_each(&mut *seen);
@@ -153,7 +146,7 @@ impl Summary {
                 let key = this.float(value, value.to_bits(), place, |sum| sum.add_square(value));
                 key.into_iter().for_each(&mut *seen);
             }),
-            // none that statistics are made of
+            // `new` makes no summaries of these
             Scalar::C64 | Scalar::C128 | Scalar::F6E2M3 | Scalar::F6E3M2 | Scalar::F4 => {}
         }
     }
@@ -211,7 +204,6 @@ impl Summary {
         key
     }
 
-    /// Add the summary of other elements.
     pub fn merge(&mut self, other: Summary) {
         self.count += other.count;
         self.nan += other.nan;
@@ -231,28 +223,25 @@ impl Summary {
         };
     }
 
-    /// Whether elements are floats, and not integers.
     pub fn is_float(&self) -> bool {
         self.keys == Keys::Float
     }
 
-    /// How many elements are finite numbers.
     pub fn finite(&self) -> u64 {
         self.count - self.nan - self.infinite
     }
 
-    /// The value of one of its extremes.
     pub fn value(&self, extreme: &Extreme) -> f64 {
         self.keys.value(extreme.key)
     }
 
-    /// The mean of the finite elements, rounded once; `None` without any, or without sums.
+    /// The mean of the finite elements, rounded once; `None` if there are none, or no sums.
     pub fn mean(&self) -> Option<f64> {
         self.exact_mean().map(Quotient::nearest)
     }
 
-    /// The standard deviation of the finite elements around their mean, as np.std has it, rounded
-    /// once; `None` without any, or without sums of squares.
+    /// The standard deviation of the finite elements, as np.std has it, rounded once; `None` if
+    /// there are none, or no sums of squares.
     pub fn deviation(&self) -> Option<f64> {
         self.exact_deviation().map(Quotient::nearest)
     }
@@ -267,12 +256,10 @@ impl Summary {
         (self.finite() > 0).then(|| deviation(&[sums], self.finite()))
     }
 
-    /// The sums of the finite elements and of their squares.
     pub(super) fn exact_sums(&self) -> Option<Moments<'_>> {
         Some(Moments { sum: self.sum.as_ref()?, squares: self.squares.as_ref()? })
     }
 
-    /// The sum of the finite elements.
     pub(super) fn exact_sum(&self) -> Option<&ExactSum> {
         self.sum.as_ref()
     }

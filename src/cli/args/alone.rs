@@ -41,7 +41,7 @@ const SUBCOMMANDS: [(&str, Arguments); 15] = [
     ("man", None),
 ];
 
-/// The names that are typed.
+/// The subcommands that are typed: all but that of the main job.
 pub(crate) const COMMANDS: [&str; 14] = {
     let mut names = [""; SUBCOMMANDS.len() - 1];
     let mut at = 0;
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use crate::cli::args::command;
 
-    /// No subcommand is missing, and each has the arguments that it has in the whole definition.
+    /// No subcommand is missing, and each has its arguments of the whole definition.
     #[test]
     fn each_subcommand_is_that_of_the_whole_definition() {
         let whole = command();

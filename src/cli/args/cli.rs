@@ -169,11 +169,8 @@ pub(crate) enum Shell {
     Zsh,
 }
 
-/// Parse a command line, program name first, by the whole definition.
-///
-/// # Errors
-///
-/// What is to be printed in place of work: a usage error, the help, the version.
+/// Parse a command line, program name first, by the whole definition. `Err` also has what to print
+/// instead of work: the help, or the version.
 pub(super) fn parse_by_all(args: &[OsString]) -> Result<Command, clap::Error> {
     let definition = Cli::command();
     let first = args.get(1).and_then(|word| word.to_str());
@@ -190,7 +187,6 @@ pub(super) fn parse_by_all(args: &[OsString]) -> Result<Command, clap::Error> {
     cli.command.ok_or_else(missing)
 }
 
-/// The list with blanks in a command line, by the whole definition.
 pub(super) fn parted_list_of(definition: &clap::Command, args: &[OsString]) -> Option<PartedList> {
     let mut args = args.to_vec();
     insert_slice(definition, &mut args);
@@ -213,9 +209,9 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// clap takes a flag that requires another one without it where that conflicts with a third one
-    /// that is given: `-0` beside INPUT, which excludes the --files-from that it requires. It would be
-    /// accepted, and do nothing. A group is required whatever conflicts.
+    /// clap takes a flag without the one that it requires, if that one conflicts with a third flag
+    /// that is given: `-0` beside INPUT, which excludes the --files-from that `-0` requires. It
+    /// would be accepted, and do nothing. A group, however, is always required.
     #[test]
     fn what_a_flag_requires_is_required_beside_all_that_it_may_stand_with() {
         let mut definition = Cli::command();
@@ -248,7 +244,7 @@ mod tests {
         assert_eq!(ignored, [""; 0]);
     }
 
-    /// The arguments and groups that an argument requires, which clap tells nobody but a debugger.
+    /// The arguments and groups that an argument requires; clap tells them only in debug output.
     fn requirements(arg: &clap::Arg) -> Vec<String> {
         let text = format!("{arg:?}");
         let (_, list) = text.split_once(", requires: [").unwrap();
@@ -256,7 +252,6 @@ mod tests {
         list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
     }
 
-    /// Whether two arguments cannot be given together.
     fn conflict(command: &clap::Command, one: &clap::Arg, other: &clap::Arg) -> bool {
         let excludes = |one: &clap::Arg, other: &clap::Arg| {
             command.get_arg_conflicts_with(one).iter().any(|arg| arg.get_id() == other.get_id())

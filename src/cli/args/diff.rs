@@ -70,7 +70,6 @@ pub(crate) struct RuleArgs {
     pub(crate) equal_nan: bool,
 }
 
-/// A tolerance.
 fn tolerance(text: &str) -> Result<f64, &'static str> {
     let number = text.parse().ok().filter(|&number: &f64| number >= 0.0);
     number.ok_or("a number that is not negative is needed")

@@ -78,7 +78,7 @@ pub(crate) struct ScatterArgs {
     pub(crate) to: EditArgs,
 }
 
-/// What to do with a position out of range that is to be written to.
+/// What to do with positions out of range when writing.
 const BEYOND: [Choice<OutOfRange>; 2] = [
     ("error", "It is an error that names the first one", OutOfRange::Error),
     ("skip", "Nothing is written there", OutOfRange::Drop),

@@ -57,7 +57,6 @@ pub(crate) struct GatherArgs {
     pub(crate) to: OutputArgs,
 }
 
-/// What to do with an index out of range.
 const OUTSIDE: [Choice<OutOfRange>; 4] = [
     ("error", "It is an error that names the first one", OutOfRange::Error),
     ("zero", "Its slice is zeros (TensorFlow on GPU)", OutOfRange::Drop),
@@ -65,7 +64,6 @@ const OUTSIDE: [Choice<OutOfRange>; 4] = [
     ("wrap", "It counts on from the other end (NumPy's mode)", OutOfRange::Wrap),
 ];
 
-/// An integer.
 pub(super) fn integer(text: &str) -> Result<i64, &'static str> {
     text.parse().map_err(|_| "an integer is needed")
 }

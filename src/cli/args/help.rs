@@ -1,7 +1,8 @@
 //! What `-h`, `--help` and `--version` print.
 //!
-//! `--help` is laid out as clap lays out `-h`, a flag on a line or two, but with all flags and all that
-//! is known of them; examples and the items of an index come first, what few people need comes last.
+//! `--help` is laid out as clap lays out `-h`, a flag on a line or two, but with all flags and all
+//! that is known of them; examples and the items of an index come first, what few people need comes
+//! last.
 
 use std::ffi::OsString;
 
@@ -11,16 +12,14 @@ use super::alone::COMMANDS;
 use super::cli::Cli;
 use super::manual::Notes;
 
-/// What is said in place of work.
+/// What a command line asks for instead of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// The help of the command in the line.
     Help,
-    /// The version.
     Version,
 }
 
-/// What a command line asks for that is to be told something: `-h` and `-V` in short.
+/// The text for `what`: `-h` and `-V` give it in short.
 pub(crate) fn told(what: Told, args: &[OsString]) -> String {
     let mut words = args.iter().skip(1).take_while(|word| *word != "--");
     match what {
@@ -33,7 +32,7 @@ pub(crate) fn told(what: Told, args: &[OsString]) -> String {
     }
 }
 
-/// The help of a command, of the main job without a name.
+/// The help of a command, or without a name that of the main job.
 pub(crate) fn help(name: Option<&str>, is_long: bool) -> String {
     let mut definition = command();
     if is_long {
@@ -42,11 +41,10 @@ pub(crate) fn help(name: Option<&str>, is_long: bool) -> String {
     definition.build();
     let named = name.and_then(|name| definition.find_subcommand_mut(name).cloned());
     let help = named.unwrap_or(definition).render_help().to_string();
-    // clap says so wherever -h and --help differ
+    // clap writes its hint wherever -h and --help differ
     if is_long { help.replace(" (see more with '--help')", " (-h: in short)") } else { help }
 }
 
-/// The version, and what this build and this machine have.
 fn version(is_long: bool) -> String {
     let version = concat!("tslice ", env!("CARGO_PKG_VERSION"), "\n");
     if !is_long {
@@ -67,24 +65,23 @@ fn listed(words: &[&str]) -> String {
     if words.is_empty() { "none".to_owned() } else { words.join(", ") }
 }
 
-/// The definition, for help pages and completions.
 pub(crate) fn command() -> Command {
     ordered(Cli::command()).mut_subcommands(ordered)
 }
 
-/// The flags that stand first, whatever the command: what it cannot do without, and what is used daily.
+/// The flags to list first for every command: what it cannot do without, and what is used daily.
 const FIRST: [&str; 15] = [
     "inputs", "indices", "values", "value", "fill", "parts", "sizes", "at", "every", "output",
     "in_place", "tensor", "cast", "stats", "reduce",
 ];
 
-/// The flags that all commands have, behind their own.
+/// The flags that all commands have, to be listed behind their own.
 const LAST: [&str; 5] = ["force", "dry_run", "json", "threads", "quiet"];
 
-/// The headings that stand last: few people need their flags.
+/// The headings to list last: few people need their flags.
 const LAST_HEADINGS: [&str; 3] = ["Text", "Raw bytes", "StridedSlice (in place of INDEX)"];
 
-/// A command whose flags are listed in the order in which people need them.
+/// Order the flags of a command as people need them.
 fn ordered(command: Command) -> Command {
     let id = |arg: &Arg| arg.get_id().to_string();
     let ids: Vec<String> =
@@ -98,7 +95,7 @@ fn ordered(command: Command) -> Command {
             _ => arg.display_order(100 + at),
         })
     });
-    // headings come in the order of their first flags, and a flag that is changed goes to the end
+    // headings come in the order of their first flags, and a changed flag goes to the end
     LAST_HEADINGS.iter().fold(command, |command, heading| {
         let stands_below = |arg: &&Arg| arg.get_help_heading() == Some(heading);
         let ids: Vec<String> = command.get_arguments().filter(stands_below).map(id).collect();
@@ -106,11 +103,11 @@ fn ordered(command: Command) -> Command {
     })
 }
 
-/// Examples and notes before the flags.
+/// clap's layout, but with examples and notes before the flags.
 const TEMPLATE: &str =
     "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}";
 
-/// A command that says everything where it would be brief.
+/// Make `-h` of the command show all that its `--help` would.
 fn in_full(command: Command) -> Command {
     let text = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
     let notes = Notes::of(&text);
@@ -127,10 +124,10 @@ fn in_full(command: Command) -> Command {
         .after_help(behind.join("\n\n"))
 }
 
-/// The section that only the manual page has: docs/parts.md tells more.
+/// The section that only the manual page has; docs/parts.md tells more.
 const SCHEDULERS: &str = "Environment of schedulers:";
 
-/// A flag with all that is known of it, in one paragraph, and its values below.
+/// Put all that is known of a flag into one paragraph, and its values below.
 fn described(arg: Arg) -> Arg {
     let text = arg.get_long_help().or(arg.get_help()).map(ToString::to_string);
     let paragraphs: Vec<String> = text

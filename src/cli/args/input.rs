@@ -140,20 +140,18 @@ pub(crate) struct RawArgs {
     pub(crate) input_order: Option<Order>,
 }
 
-/// Ways to read an input.
 const HOW: [Choice<IoMode>; 3] = [
     ("auto", "Map local files, read those of network file systems", IoMode::Auto),
     ("mmap", "Map the file", IoMode::Mmap),
     ("read", "Read the file by position, in large pieces", IoMode::Read),
 ];
 
-/// What chunks are that are not there.
+/// What missing chunks stand for.
 const MISSING: [Choice<MissingChunks>; 2] = [
     ("fill", "The fill value of their array", MissingChunks::Fill),
     ("error", "An error", MissingChunks::Error),
 ];
 
-/// Formats of text.
 const TEXTS: [Choice<TextFormat>; 4] = [
     ("csv", "Columns separated by commas", TextFormat::Csv),
     ("tsv", "Columns separated by tabs", TextFormat::Tsv),
@@ -161,6 +159,5 @@ const TEXTS: [Choice<TextFormat>; 4] = [
     ("json", "Nested lists", TextFormat::Json),
 ];
 
-/// Memory orders.
 pub(super) const ORDERS: [Choice<Order>; 2] =
     [("C", "Row-major", Order::C), ("F", "Column-major, Fortran's", Order::F)];

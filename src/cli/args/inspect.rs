@@ -95,7 +95,7 @@ impl TypedValueParser for ColumnParser {
     }
 }
 
-/// A column of the table, by its place in it.
+/// A column of the table, numbered by its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InfoColumn {
     Name,
@@ -107,7 +107,6 @@ pub(crate) enum InfoColumn {
     File,
 }
 
-/// The columns by which tensors are sorted.
 const SORTED: [Choice<InfoColumn>; 4] = [
     ("bytes", "The largest first", InfoColumn::Bytes),
     ("name", "", InfoColumn::Name),
@@ -115,7 +114,6 @@ const SORTED: [Choice<InfoColumn>; 4] = [
     ("shape", "By the first axis, then the second one, and so on", InfoColumn::Shape),
 ];
 
-/// All columns.
 const COLUMNS: [Choice<InfoColumn>; 7] = [
     ("name", "", InfoColumn::Name),
     ("dtype", "", InfoColumn::DType),

@@ -131,7 +131,6 @@ pub(crate) struct CutsArgs {
     pub(crate) every: Option<u64>,
 }
 
-/// A number of parts.
 fn parts(text: &str) -> Result<u64, String> {
     match count(text)? {
         count if count <= MAX_PARTS => Ok(count),
@@ -139,7 +138,6 @@ fn parts(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A number of parts, or of positions.
 fn count(text: &str) -> Result<u64, &'static str> {
     let number = text.parse().ok().filter(|&number| number > 0);
     number.ok_or("a number from 1 on is needed")

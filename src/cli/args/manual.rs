@@ -1,12 +1,12 @@
 //! What `--help` and the man pages say behind the flags: notes, and examples that a test runs.
 //!
-//! Lines have at most 80 columns, since they are shown as they stand. Notes are paragraphs, and
-//! sections: a title that ends with a colon, then indented entries, each a term and, from column 20
-//! on, what it means. The examples begin behind the line `Examples:`; a line with `#` says what the
-//! command below it does.
+//! Lines have at most 80 columns, since they are shown as they are. Notes are paragraphs and
+//! sections; a section is a title that ends with a colon, then indented entries, each a term and,
+//! from column 20 on, its meaning. Examples begin behind the line `Examples:`; a line with `#`
+//! explains the command below it.
 //!
-//! A test holds the pages under `man/` to what the definition makes; with `TSLICE_WRITE_MAN=1` it
-//! writes them anew.
+//! A test compares the pages under `man/` with the definition; with `TSLICE_WRITE_MAN=1` it writes
+//! them.
 
 pub(super) const SLICE: &str = "\
 INDEX is written as in NumPy: items separated by commas, with or without [...]
@@ -337,18 +337,15 @@ Examples:
   # of a command, as a text
   tslice man gather > gather.txt";
 
-/// What these texts consist of.
 pub(super) struct Notes<'t> {
-    /// Paragraphs and sections of what a command does.
+    /// Paragraphs and sections on what a command does.
     pub(super) before: Vec<&'t str>,
-    /// Sections that are usual behind the options.
+    /// Sections that usually stand behind the options.
     pub(super) behind: Vec<&'t str>,
-    /// The lines of the examples.
     pub(super) examples: &'t str,
 }
 
 impl Notes<'_> {
-    /// Take a text apart.
     pub(super) fn of(text: &str) -> Notes<'_> {
         let (notes, examples) = text.split_once("Examples:\n").unwrap_or((text, ""));
         let paragraphs = notes.trim().split("\n\n").filter(|paragraph| !paragraph.is_empty());
@@ -369,7 +366,7 @@ mod tests {
     use super::Notes;
     use crate::cli::args::command;
 
-    /// Every page, by its name under `man/`.
+    /// By their names under `man/`.
     fn pages() -> Vec<(String, String)> {
         let mut definition = command();
         definition.build();
@@ -387,10 +384,10 @@ mod tests {
         pages
     }
 
-    /// The page of a command, and of which others it tells.
+    /// `others` are the commands that the page refers to.
     fn page(command: &Command, name: &str, others: &[&str]) -> String {
-        // no date and no version: a page changes with the definition alone
-        // what `-h` leaves out has its place here
+        // no date and no version, so that a page changes only with the definition; what `-h` leaves
+        // out has its place here
         let command = command.clone().mut_args(|arg| arg.hide_short_help(false));
         let man = Man::new(command.clone()).title(name).source("tslice").manual("tslice manual");
         let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
@@ -411,7 +408,6 @@ mod tests {
         page += ".SH EXAMPLES\n";
         for line in examples.lines().map(|line| line.strip_prefix("  ").unwrap_or(line)) {
             match line.strip_prefix("# ") {
-                // what it does, and below it the command as it is typed
                 Some(about) => page += &format!(".TP\n{}\n", escaped(about)),
                 None => page += &format!(".nf\n\\fB{}\\fR\n.fi\n", escaped(line)),
             }
@@ -421,7 +417,6 @@ mod tests {
         page + ".SH SEE ALSO\n" + &others.join(",\n") + "\n"
     }
 
-    /// A paragraph of the notes, or a section: its title, and its entries.
     fn noted(paragraph: &str) -> String {
         let Some((title, entries)) = paragraph.split_once(":\n  ") else {
             return format!(".PP\n{}\n", escaped(paragraph));
@@ -435,7 +430,7 @@ mod tests {
         page
     }
 
-    /// Text as roff takes it for what it is.
+    /// Escape what roff would not take as text.
     fn escaped(text: &str) -> String {
         let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
         text.replace("\n.", "\n\\&.")

@@ -31,16 +31,13 @@ pub(crate) use slice::{CastArgs, IndexArgs, SliceArgs, StridedArgs, ThroughArgs,
 pub(crate) use values::{AxisArg, Part, PartArg};
 pub(crate) use view::{Column, PictureArgs, StatsArgs, ValuesArgs, ViewArgs};
 
-/// The list with blanks in a command line, program name first.
+/// Find a list with blanks in a command line, program name first.
 pub(crate) fn parted_list(args: &[std::ffi::OsString]) -> Option<PartedList> {
     cli::parted_list_of(&command(), args)
 }
 
-/// Parse a command line, program name first.
-///
-/// # Errors
-///
-/// What is to be printed in place of work: a usage error, the help, the version.
+/// Parse a command line, program name first. `Err` also has what to print instead of work: the
+/// help, or the version.
 pub(crate) fn parse(args: &[std::ffi::OsString]) -> Result<Command, clap::Error> {
     match alone::parse_alone(args) {
         Some(command) => Ok(command),

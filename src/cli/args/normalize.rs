@@ -7,10 +7,10 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// The name under which [`normalize`] hands the main job to clap; nobody types it.
+/// The name of the main job, under which [`normalize`] hands it to clap; nobody types it.
 pub(crate) const SLICE: &str = "slice";
 
-/// Put the main job's name before the first argument, where that is no subcommand.
+/// Put the name of the main job before the first argument, unless that is a subcommand.
 pub(crate) fn insert_slice(command: &clap::Command, args: &mut Vec<OsString>) {
     let top_level = |first: &str| {
         matches!(first, "-h" | "--help" | "-V" | "--version")
@@ -21,10 +21,10 @@ pub(crate) fn insert_slice(command: &clap::Command, args: &mut Vec<OsString>) {
     }
 }
 
-/// The command line as clap can parse it: where the first argument is no
-/// subcommand, the main job's is put before it; an argument that begins with a minus sign and a
-/// digit, white space between them or not, is no flag, but the value of the flag before it (`--end -3` becomes `--end=-3`) or else
-/// an index, and goes behind a `--`, with whatever else is no flag from there on.
+/// Rewrite a command line so that clap can parse it. If the first argument is no subcommand, the
+/// name of the main job is put before it. An argument that begins like a negative number is no
+/// flag: it is the value of the flag before it (`--end -3` becomes `--end=-3`), or else an index,
+/// which goes behind a `--` with all later arguments that are no flags.
 pub(crate) fn normalize(
     command: &clap::Command,
     args: impl Iterator<Item = OsString>,
@@ -84,8 +84,8 @@ fn is_negative(arg: &OsStr) -> bool {
     number.and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit)
 }
 
-/// The index that words make together which the shell parted at its spaces: from one whose brackets
-/// are open, or that ends with a comma, to where it is complete.
+/// Join the words of an index that the shell divided at blanks: from a word with open brackets, or
+/// a comma at its end, to where the index is complete.
 pub(crate) fn unquoted<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<String> {
     let mut words = words.into_iter();
     let mut index = words.find(|word| is_begun(word))?.to_owned();
@@ -99,29 +99,27 @@ pub(crate) fn unquoted<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<S
     None
 }
 
-/// Whether more must follow.
 fn is_begun(index: &str) -> bool {
     let count = |brackets: [char; 2]| index.chars().filter(|c| brackets.contains(c)).count();
     let is_open = count(['[', '(']) > count([']', ')']);
     is_open || index.ends_with(',') && index != ","
 }
 
-/// A list that was written with blanks.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PartedList {
-    /// The flag and its value, as they were typed.
+    /// The flag with its value, as they were typed.
     pub(crate) flag: String,
-    /// What follows.
+    /// The word behind them.
     pub(crate) word: String,
-    /// The flag with all of the list, where it takes more than one number.
+    /// The flag with the whole list, if it takes more than one number.
     pub(crate) whole: Option<String>,
-    /// Whether the word would be an index.
+    /// Whether clap would take the word for an index.
     pub(crate) is_index: bool,
 }
 
-/// The list with blanks among the words behind the name of a command: integers that stand directly behind
-/// the value of a flag that takes a list, or behind `-T`. In the place of an input they may be the name of a
-/// file that is there.
+/// Find a list with blanks among the words behind a command: integers right behind the value of a
+/// flag that takes a list, or behind `-T`. Where an input is expected, an integer may also be the
+/// name of a file that exists.
 pub(super) fn parted_list(command: &clap::Command, words: &[OsString]) -> Option<PartedList> {
     let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap_or_default()).collect();
     let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
@@ -134,7 +132,7 @@ pub(super) fn parted_list(command: &clap::Command, words: &[OsString]) -> Option
     let mut at = 0;
     while let Some(&word) = words.get(at) {
         at += 1;
-        // the flag and its value, where it takes a list
+        // the flag and its value, if it takes a list
         let mut list: Option<(&clap::Arg, &str)> = None;
         let mut flag = word.to_owned();
         if let Some(long) = word.strip_prefix("--") {
@@ -193,12 +191,12 @@ pub(super) fn parted_list(command: &clap::Command, words: &[OsString]) -> Option
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ListKind {
-    /// It takes a number, as the same flag of other commands takes several.
+    /// The flag takes one number, and several in other commands.
     One,
     Several,
 }
 
-/// Whether a flag takes a list of numbers, by the name of its value.
+/// Whether a flag takes a list of numbers, going by the name of its value.
 fn list_kind(arg: &clap::Arg) -> Option<ListKind> {
     let names = arg.get_value_names().unwrap_or_default();
     match names.first()?.as_str() {
@@ -209,7 +207,6 @@ fn list_kind(arg: &clap::Arg) -> Option<ListKind> {
     .or_else(|| (arg.get_id() == "reverse_axes").then_some(ListKind::Several))
 }
 
-/// Whether a word is an integer, or several with commas between them.
 fn is_numbers(word: &str) -> bool {
     let word = word.strip_suffix(',').unwrap_or(word);
     word.split(',').map(str::trim).all(|number| {

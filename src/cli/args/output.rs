@@ -119,7 +119,6 @@ fn metadata(text: &str) -> Result<MetadataArg, &'static str> {
     Ok(MetadataArg { key: key.to_owned(), value: value.to_owned() })
 }
 
-/// The formats that can be asked for by name.
 fn formats() -> impl TypedValueParser<Value = &'static OutputFormat> {
     let named = FORMATS.iter().filter(|format| !format.about.is_empty());
     one_of(named.map(|format| (format.name, format.about, *format)))
@@ -142,13 +141,11 @@ fn codec(text: &str) -> Result<ChunkCodec, &'static str> {
     codec.ok_or("zstd, zstd:1 to zstd:22, gzip:0 to gzip:9, blosc:0 to blosc:9 or none is needed")
 }
 
-/// The bytes of a shard.
 fn shard_size(text: &str) -> Result<u64, &'static str> {
     size(text)
         .and_then(|bytes| if bytes > 0 { Ok(bytes) } else { Err("a shard has at least 1 byte") })
 }
 
-/// A number of threads.
 pub(super) fn threads(text: &str) -> Result<u16, &'static str> {
     let number = text.parse().ok().filter(|&number| number > 0);
     number.ok_or("a number from 1 to 65535 is needed")

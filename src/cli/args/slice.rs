@@ -41,7 +41,7 @@ pub(crate) struct SliceArgs {
 }
 
 impl SliceArgs {
-    /// Whether the tensors are only converted, copied or renamed.
+    /// Whether tensors are only converted, copied or renamed.
     pub(crate) fn takes_whole_tensors(&self) -> bool {
         let SliceArgs { text, index, transpose, .. } = self;
         let transposes = transpose.transpose.is_some() || transpose.reverse_axes;
@@ -139,7 +139,6 @@ pub(crate) struct CastArgs {
     pub(crate) casting: Option<Casting>,
 }
 
-/// Rules for casts, as in NumPy.
 const RULES: [Choice<Casting>; 3] = [
     ("safe", "Only those that keep every value", Casting::Safe),
     (

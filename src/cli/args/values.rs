@@ -1,10 +1,10 @@
-//! Sizes in bytes, as people write them.
+//! Values that flags share: sizes in bytes, words, parts, axes.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tslice::sink::MAX_PARTS;
 
-/// The bytes that a text such as `5GB`, `1.5 GB`, `500MiB` or `4096` says: decimal units and binary
-/// ones, in any case. Parts of a byte are dropped.
+/// Parse a size in bytes, such as `5GB`, `1.5 GB`, `500MiB` or `4096`: decimal and binary units, in
+/// any case. Fractions of a byte are dropped.
 pub(super) fn size(text: &str) -> Result<u64, &'static str> {
     const MISREAD: &str = "bytes are needed, as in 4096, 5GB (1000^3 each) or 500MiB (1024^2 each)";
     let text = text.trim();
@@ -27,10 +27,11 @@ pub(super) fn size(text: &str) -> Result<u64, &'static str> {
 
 const TOO_LARGE: &str = "that is more than 64 bits of bytes";
 
-/// The digits after the point that count: more could not change a number of bytes.
+/// Digits behind the point that count: more could not change a number of bytes.
 const MOST_DIGITS: usize = 18;
 
-/// Bytes of a unit. `K`, `M` and so on alone mean different things to different programs.
+/// The size of a unit in bytes. `K`, `M` and so on alone are refused, since programs differ on
+/// them.
 fn unit_bytes(unit: &str) -> Option<u128> {
     let unit = unit.to_ascii_lowercase();
     if matches!(unit.as_str(), "" | "b" | "byte" | "bytes") {
@@ -44,10 +45,9 @@ fn unit_bytes(unit: &str) -> Option<u128> {
     }
 }
 
-/// A word, what the help says of it, and what it stands for.
+/// A word, what the help says of it, and its value.
 pub(super) type Choice<T> = (&'static str, &'static str, T);
 
-/// Reads one of these words.
 pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
     choices: impl IntoIterator<Item = Choice<T>>,
 ) -> impl TypedValueParser<Value = T> {
@@ -66,22 +66,17 @@ pub(crate) struct Part {
     pub(crate) count: u64,
 }
 
-/// What to do with the parts of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PartArg {
-    /// Write one.
     One(Part),
-    /// Write the one that the scheduler's variables name.
+    /// Write the part that the scheduler's variables name.
     Auto,
-    /// Print a line for each of so many.
+    /// Print a line for each of this many parts.
     Plan(u64),
-    /// Say which are missing.
     Status,
-    /// Remove what was begun.
     Discard,
 }
 
-/// Understand the value.
 pub(super) fn part(text: &str) -> Result<PartArg, String> {
     let split = text.split_once('/');
     match (text, split) {
@@ -106,27 +101,25 @@ pub(super) fn part(text: &str) -> Result<PartArg, String> {
 
 const SYNTAX: &str = "I/N is needed (0/4 is the first of four), auto, plan/N, status or discard";
 
-/// A number of parts.
 fn parts(text: &str) -> Result<u64, String> {
     let count = number(text).ok_or(SYNTAX)?;
     let possible = (1..=MAX_PARTS).contains(&count);
     possible.then_some(count).ok_or_else(|| format!("from 1 to {MAX_PARTS} parts are possible"))
 }
 
-/// Digits alone.
 fn number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok())?
 }
 
-/// An axis, and the name or glob of the tensors that it is meant for.
+/// An axis, and the name or glob of the tensors that it is for.
 #[derive(Clone, Debug)]
 pub(crate) struct AxisArg {
     pub(crate) pattern: Option<String>,
     pub(crate) axis: i64,
 }
 
-/// `AXIS` or `NAME=AXIS`; a name may hold a `=` itself.
+/// Parse `AXIS` or `NAME=AXIS`; a name may contain a `=` itself.
 pub(super) fn axis(text: &str) -> Result<AxisArg, &'static str> {
     let (pattern, axis) = match text.rsplit_once('=') {
         Some((pattern, axis)) => (Some(pattern.to_owned()), axis),

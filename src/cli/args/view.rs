@@ -50,7 +50,7 @@ pub(crate) struct ViewArgs {
 }
 
 impl ViewArgs {
-    /// Whether a picture is drawn, of the elements or of what they are reduced to.
+    /// Whether a picture is drawn, of elements or of what they are reduced to.
     pub(crate) fn draws(&self) -> bool {
         let PictureArgs { output, image, .. } = &self.picture;
         let is_png = |path: &PathBuf| {
@@ -62,7 +62,7 @@ impl ViewArgs {
         *image || self.format.to.is_none() && output.as_ref().is_some_and(is_png)
     }
 
-    /// What is wrong with flags that each are right by themselves.
+    /// What is wrong with flags that are right each by itself.
     pub(crate) fn fault(&self) -> Option<String> {
         let ViewArgs { stats, values, picture, .. } = self;
         let writes = stats.reduce.is_some() && picture.output.is_some() && !self.draws();
@@ -87,7 +87,7 @@ impl ViewArgs {
         }
     }
 
-    /// The first flag that is only for outputs that are tensors, if there is one.
+    /// The first flag that needs an output with a tensor, if one is given.
     fn of_a_tensor(&self) -> Option<&'static str> {
         let ViewArgs { format, metadata, .. } = self;
         let given = [
@@ -152,7 +152,6 @@ pub(crate) enum Column {
     Std,
 }
 
-/// The columns that tensors are sorted by.
 const COLUMNS: [Choice<Column>; 10] = [
     ("name", "The name", Column::Name),
     ("dtype", "The dtype", Column::DType),
@@ -166,10 +165,9 @@ const COLUMNS: [Choice<Column>; 10] = [
     ("std", "The standard deviation", Column::Std),
 ];
 
-/// Elements that no tensor should have.
+/// Elements that no tensor should have: NaN, infinite, zero.
 const FAULTS: [Choice<Column>; 3] = [COLUMNS[3], COLUMNS[4], COLUMNS[5]];
 
-/// What can become of the elements of a slice.
 const REDUCTIONS: [Choice<Reduction>; 7] = [
     ("min", "The smallest; NaN, or NaT, where there is one", Reduction::Min),
     ("max", "The largest; NaN, or NaT, where there is one", Reduction::Max),

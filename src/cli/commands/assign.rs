@@ -26,7 +26,6 @@ use super::{index, input, output};
 use crate::cli::args::AssignArgs;
 use crate::cli::report::{Exit, Failure};
 
-/// Write a value, or a number, into a slice, or at listed positions.
 pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     if let Some(value) = args.what.value.as_deref() {
@@ -54,7 +53,7 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     )
 }
 
-/// What is written to each tensor: the elements of a file, or one number everywhere.
+/// What is written to each tensor: elements of a file, or one number everywhere.
 fn values(args: &AssignArgs, job: &Editing) -> Result<Vec<Operand>, Failure> {
     if let Some(text) = &args.what.fill {
         let element = |tensor: &TensorInfo| {
@@ -65,7 +64,7 @@ fn values(args: &AssignArgs, job: &Editing) -> Result<Vec<Operand>, Failure> {
     }
     let path = args.what.value.as_deref().unwrap_or(Path::new(""));
     let named = NamedTensor { path, flag: "--value-tensor", name: args.value_tensor.as_ref() };
-    // a number is not read from a file of that name
+    // --value takes no numbers, unless a file has such a name
     let is_number =
         |text: &&str| job.tensors().any(|tensor| element::parse(text, &tensor.dtype).is_ok());
     let number = path.to_str().filter(is_number).filter(|_| !path.exists());
@@ -75,7 +74,6 @@ fn values(args: &AssignArgs, job: &Editing) -> Result<Vec<Operand>, Failure> {
     values.map_err(|failure| failure.hint_if(hint))
 }
 
-/// The element of the target's dtype that `--fill` asks for.
 fn number(text: &str, target: &DType) -> Result<Vec<u8>, Failure> {
     element::parse(text, target).map_err(|error| {
         let failure = Failure::new(format_args!("--fill {text}: {error}"));
@@ -89,7 +87,6 @@ fn number(text: &str, target: &DType) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// Write slices at the positions that the indices name.
 pub(super) fn run_scatter(args: &ScatterArgs) -> Result<(), Failure> {
     if args.indices == Path::new("-") && args.values == args.indices {
         return Err(Failure::usage("--indices and --values cannot both be standard input"));
@@ -118,7 +115,7 @@ pub(super) fn run_scatter(args: &ScatterArgs) -> Result<(), Failure> {
     )
 }
 
-/// The error of a scatter; what gather says of its params holds of the target here.
+/// Word the error of a scatter, whose target takes the place of gather's params.
 fn advised(error: Error) -> Failure {
     let (is_flat, of_params) = match (error.cause.downcast_ref(), error.cause.downcast_ref()) {
         (Some(ScatterError::Indices(GatherError::LongTuples { indices, .. })), _) => {
@@ -138,7 +135,7 @@ fn advised(error: Error) -> Failure {
     failure.hint_if(rows)
 }
 
-/// Open the file that is to be changed, as is needed for what is to be done with it.
+/// Open the file that is to be changed, in place or in a copy.
 pub(super) fn open(
     path: &Path,
     from: &InputArgs,
@@ -162,7 +159,6 @@ pub(super) fn open(
     Ok(Editing::open(path, &input::options(from, None)?, copy, options)?)
 }
 
-/// The names of the tensors that are changed.
 pub(super) fn names(job: &Editing) -> Vec<Option<String>> {
     job.tensors().map(|tensor| tensor.name.clone()).collect()
 }
@@ -172,7 +168,7 @@ pub(super) fn refuse_unused(casts: &Casts, values: &[Operand]) -> Result<(), Fai
     Ok(casts.refuse_unused(dtypes).map_err(Error::from)?)
 }
 
-/// A tensor of a file, chosen by the name that a flag gave.
+/// A tensor in another file, which `flag` chooses by its name.
 pub(super) struct NamedTensor<'a> {
     pub(super) path: &'a Path,
     pub(super) flag: &'a str,
@@ -180,8 +176,8 @@ pub(super) struct NamedTensor<'a> {
 }
 
 impl NamedTensor<'_> {
-    /// Open the file, and find what is meant for each of these tensors: the one that was asked for, that
-    /// of the same name, or the only one.
+    /// Open the file, and find the tensor for each of `names`: the one asked for, or else the one
+    /// of that name, or the only one.
     pub(super) fn for_each(
         &self,
         names: &[Option<String>],
@@ -197,7 +193,7 @@ impl NamedTensor<'_> {
         operands.map_err(of_flag(self.flag))
     }
 
-    /// Open the file; integers as text are an index tensor where `integers` are needed.
+    /// Open the file; if `integers` are needed, those in a text become an index tensor.
     pub(super) fn open(&self, io: IoMode, integers: bool, quiet: bool) -> Result<Operand, Failure> {
         let options = OpenOptions { io, integers, two_sums: true, ..OpenOptions::default() };
         let opened = input::open_watched(&input::location(self.path), &options, quiet);
@@ -206,7 +202,7 @@ impl NamedTensor<'_> {
         operand.map_err(of_flag(self.flag))
     }
 
-    /// The indices, where they were typed.
+    /// The indices, if they were typed in place of a file.
     pub(super) fn typed(&self) -> Result<Option<Operand>, Failure> {
         let Some(text) = self.path.to_str().filter(|text| text.starts_with('[')) else {
             return Ok(None);
@@ -222,7 +218,7 @@ impl NamedTensor<'_> {
         Ok(Some(IndexTensor::new(&list.values, list.shape).into()))
     }
 
-    /// The indices in the file; a list that is typed has brackets.
+    /// Read the indices from the file; if that fails, hint at a list typed without brackets.
     pub(super) fn indices(&self, io: IoMode, quiet: bool) -> Result<Operand, Failure> {
         let list = self.path.to_str().map(|text| format!("[{text}]"));
         let list = list.filter(|list| array::parse(list).is_ok() && !self.path.exists());

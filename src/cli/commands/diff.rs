@@ -17,7 +17,7 @@ use crate::cli::report::{
     Align, Exit, Failure, Json, Table, counted, percent_encoded, print, watch,
 };
 
-/// Compare two files; what keeps them from being compared is trouble, whatever it is.
+/// Compare two files; any failure to do so is [`Exit::Trouble`].
 pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
     let trouble = |failure| Failure { exit: Exit::Trouble, ..failure };
     let differences = differences(args).map_err(trouble)?;
@@ -27,7 +27,6 @@ pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
     Ok(if differences.found.any() { Exit::Different } else { Exit::Done })
 }
 
-/// What was found in these files.
 struct Found {
     files: [Location; 2],
     found: Differences,
@@ -38,7 +37,7 @@ fn differences(args: &DiffArgs) -> Result<Found, Failure> {
     index.refuse_stdin("A", &args.first)?;
     let workers = output::workers(args.threads);
     let index = index.open(args.from.io, &workers, args.quiet, "B", &args.second)?;
-    // a tensor may be missing from one of the files
+    // one of the files may lack a tensor
     let options = OpenOptions {
         tensors: vec![],
         ..input::options_of_several(&args.from, args.field.field.as_deref())?
@@ -129,12 +128,11 @@ fn count(tensor: &Compared) -> u64 {
     tensor.shapes[0].iter().product()
 }
 
-/// Both elements of a difference, as NumPy prints them.
 fn values(tensor: &Compared, found: &Largest) -> [String; 2] {
     if let Some((_, texts)) = tensor.large.iter().find(|(place, _)| *place == found.place) {
         return texts.clone();
     }
-    // a void stands for what the other file says it is
+    // the other file may name the type of a void
     let known = |own: &DType, other: &DType| match (own, other) {
         (DType::Npy(_), DType::Scalar(..)) if same_dtype(own, other) => other.clone(),
         _ => own.clone(),
@@ -144,16 +142,15 @@ fn values(tensor: &Compared, found: &Largest) -> [String; 2] {
     [print::element(&a, &found.values.0), print::element(&b, &found.values.1)]
 }
 
-/// Of more tensors whose elements differ, each is a row of a table.
+/// If more tensors differ, each is a row of a table.
 const MOST_IN_FULL: usize = 4;
 
-/// How lines that are about a tensor begin.
+/// The beginning of a line about a tensor.
 fn prefix(tensor: &Compared) -> String {
     let name = tensor.name.as_ref().map_or_else(String::new, |name| format!("{name}: "));
     printable(&name).into_owned()
 }
 
-/// The shapes and dtypes, where they differ.
 fn kinds_as_text(tensor: &Compared) -> String {
     let prefix = prefix(tensor);
     let mut text = String::new();
@@ -168,7 +165,6 @@ fn kinds_as_text(tensor: &Compared) -> String {
     text
 }
 
-/// A row for each tensor: how many elements differ, and those that differ most.
 fn as_table(tensors: &[&Compared]) -> String {
     let heading =
         ["name", "differ", "of", "nan/inf", "first", "largest", "at", "a", "b", "relative"];
@@ -209,7 +205,6 @@ fn as_table(tensors: &[&Compared]) -> String {
     rows.iter().map(|row| table.line(row)).collect()
 }
 
-/// How many elements of a tensor differ, and those that differ most.
 fn elements_as_text(tensor: &Compared) -> String {
     let Some(findings) = &tensor.findings else { return String::new() };
     let prefix = prefix(tensor);
@@ -232,11 +227,10 @@ fn elements_as_text(tensor: &Compared) -> String {
     text
 }
 
-/// What is shown that is no difference of numbers.
+/// Labels for what is no difference of numbers.
 const FIRST: &str = "first";
 const NOT_FINITE: &str = "nan or inf";
 
-/// What is worth showing of the findings.
 fn found(findings: &Findings) -> Vec<(&'static str, &Largest)> {
     let first = findings.first.iter().map(|found| (FIRST, found));
     let not_finite = findings.first_not_finite.iter().map(|found| (NOT_FINITE, found));

@@ -1,4 +1,4 @@
-//! The same piece in other libraries: the calls of TensorFlow and MindSpore, and ONNX operators.
+//! The same piece in other libraries: calls of TensorFlow and MindSpore, and ONNX operators.
 
 use serde_json::{Value, json};
 use tslice::index::resolve::{AxisSelection, Selection};
@@ -6,17 +6,17 @@ use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{IndexExpr, Item, SliceItem};
 use tslice::permutation::Permutation;
 
-/// What other libraries call an index of a tensor `x`, `None` where they cannot express it.
+/// What other libraries call an index of a tensor `x`; `None` if they cannot express it.
 pub(super) struct Equivalents {
     tensorflow: Option<String>,
     mindspore: Option<String>,
     onnx: Option<Onnx>,
-    /// The axis of the source that ONNX Gather would take the one list along.
+    /// The axis along which ONNX Gather would take the one list.
     gather: Option<usize>,
 }
 
 impl Equivalents {
-    /// Those of `expr`, which became `selection`; `transpose` orders the axes of the result.
+    /// Translate `expr`, which became `selection`; `transpose` orders the axes of the result.
     pub(super) fn new(
         expr: &IndexExpr,
         keepdims: bool,
@@ -33,7 +33,6 @@ impl Equivalents {
         }
     }
 
-    /// A row for each library.
     pub(super) fn rows(&self) -> Vec<[String; 2]> {
         let onnx = match (&self.onnx, self.gather) {
             (Some(onnx), _) => onnx.text(),
@@ -45,7 +44,6 @@ impl Equivalents {
         calls.chain([("onnx", onnx)]).map(|(name, call)| [name.to_owned(), call]).collect()
     }
 
-    /// An object with a member for each library.
     pub(super) fn json(&self) -> Value {
         json!({
             "tensorflow": self.tensorflow,
@@ -55,8 +53,8 @@ impl Equivalents {
     }
 }
 
-/// The arguments of StridedSlice; with `keepdims` integers become slices of length 1. The libraries
-/// cannot tell the dtype of empty lists, so everything is an ellipsis.
+/// The arguments of StridedSlice; with `keepdims` integers become slices of length 1. An index of
+/// everything becomes an ellipsis, since the libraries cannot tell the dtype of empty lists.
 fn strided(expr: &IndexExpr, keepdims: bool) -> Option<StridedSlice> {
     let mut expr = expr.clone();
     if expr.items.is_empty() {
@@ -92,7 +90,6 @@ fn mindspore(strided: &StridedSlice, transpose: Option<&[usize]>) -> String {
     }
 }
 
-/// The masks by their names.
 pub(super) fn masks(strided: &StridedSlice) -> [(&'static str, u64); 5] {
     [
         ("begin_mask", strided.begin_mask),
@@ -103,13 +100,13 @@ pub(super) fn masks(strided: &StridedSlice) -> [(&'static str, u64); 5] {
     ]
 }
 
-/// The masks that are not 0, their default.
+/// Masks of 0 are left out, as that is the default.
 fn mask_arguments(strided: &StridedSlice) -> Vec<String> {
     let set = masks(strided).into_iter().filter(|(_, mask)| *mask != 0);
     set.map(|(name, mask)| format!("{name}={mask}")).collect()
 }
 
-/// The axis of one list of positions, where the result has its axes in that axis's place.
+/// The axis of the one list, if the axes of the result stay in its place.
 fn gather_axis(selection: &Selection) -> Option<usize> {
     let goes = |axis: &AxisSelection| matches!(axis, AxisSelection::Index { .. });
     match &selection.lists[..] {
@@ -118,7 +115,7 @@ fn gather_axis(selection: &Selection) -> Option<usize> {
     }
 }
 
-/// ONNX operators, in the order in which they apply. Positions are those on the given shape.
+/// ONNX operators in the order in which they apply, with positions on the given shape.
 #[derive(Default)]
 struct Onnx {
     starts: Vec<i64>,
@@ -128,7 +125,7 @@ struct Onnx {
     steps: Vec<i64>,
     /// Axes of the source.
     squeeze: Vec<usize>,
-    /// Axes of the result, before it is transposed.
+    /// Axes of the result before it is transposed.
     unsqueeze: Vec<usize>,
     transpose: Option<Vec<usize>>,
 }
@@ -287,8 +284,8 @@ mod tests {
         );
     }
 
-    /// The positions by the text of ONNX's Slice-13: negative numbers count from the end, then they
-    /// are clamped to [0, n] or, with a negative step, to [0, n - 1] and [-1, n - 1].
+    /// Positions as the text of ONNX's Slice-13 defines them: negative numbers count from the end,
+    /// then they are clamped to [0, n] or, with a negative step, to [0, n - 1] and [-1, n - 1].
     fn onnx_positions(n: i64, start: i64, end: i64, step: i64) -> Vec<i64> {
         let counted = |at: i64| if at < 0 { at.saturating_add(n) } else { at };
         let (mut at, end) = if step > 0 {

@@ -28,18 +28,16 @@ use super::{index, input, output};
 use crate::cli::args::{ExplainArgs, unquoted};
 use crate::cli::report::{Align, Failure, Json, counted, print, quote, table};
 
-/// Explain an index against the shape of a file's tensor or a bare one.
 pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let explained = explain(args, &Workers::default())?;
     let text = if args.json { format!("{}\n", Json(&explained.json())) } else { explained.text() };
     print(&mask_secrets(&text))
 }
 
-/// What an index is applied to.
 struct Target {
     index: Index,
     shape: Vec<u64>,
-    /// The file and its tensor; `None` where a shape stands in their place.
+    /// `None` if a shape is given in place of a file.
     tensor: Option<(Input, TensorInfo)>,
 }
 
@@ -67,11 +65,11 @@ fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> 
     let Target { index, shape, tensor } = target(args, workers)?;
     let (input, tensor) = tensor.unzip();
     let field = args.field.field.clone();
-    // without a file, the bytes of a tensor in C order whose elements are bytes
+    // without a file, positions are explained as the bytes of a tensor of bytes in C order
     let dtype = DType::Scalar(Scalar::U8, Endian::Little);
     let bytes = TensorInfo::new(dtype, shape.clone(), Order::C, 0);
     let taken = tensor.as_ref().unwrap_or(&bytes);
-    // what is read may be counted in blocks, what is shown is in elements
+    // reading may count in blocks, what is shown counts in elements
     let stored = index.resolve(taken)?;
     let selection = index.resolve_shape(&shape)?;
     let transpose = index::transposition(&args.transpose)?
@@ -106,12 +104,12 @@ fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> 
     })
 }
 
-/// The shape that stands in place of a file: with --dtype it is that of a file of raw bytes.
+/// The shape given in place of a file; with --dtype, --shape is about a file of raw bytes.
 fn shape_alone(args: &ExplainArgs) -> Option<&String> {
     args.from.raw.shape.as_ref().filter(|_| args.from.raw.dtype.is_none())
 }
 
-/// Refuse what asks for something of a file, where there is none.
+/// Refuse flags and words that are about a file, if there is none.
 fn refuse_files(args: &ExplainArgs) -> Result<(), Failure> {
     if args.text.is_some() {
         let failure = Failure::usage("with --shape there is no file: give INDEX alone");
@@ -139,7 +137,6 @@ fn refuse_files(args: &ExplainArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is described.
 #[derive(Clone, Copy)]
 enum Side {
     Input,
@@ -151,20 +148,19 @@ struct Explained {
     shape: Vec<u64>,
     input: Option<Input>,
     tensor: Option<TensorInfo>,
-    /// The fields that are taken of it before the index is applied.
+    /// The fields taken before the index is applied.
     field: Option<String>,
     selection: Selection,
     /// The order of the axes of the result.
     transpose: Permutation,
-    /// The shape of the result.
+    /// The shape of the result, in elements.
     result: Vec<u64>,
-    /// The same in blocks, where elements are stored in such.
+    /// The shape of the result, in blocks if elements are stored in blocks.
     stored: Vec<u64>,
-    /// The bytes that are taken; `None` where that cannot be.
+    /// The bytes that are taken; `None` if these cannot be told, for a bare shape or for fields.
     region: Option<Arc<dyn Region>>,
-    /// The requests that a copy of the selection takes, in words, where the input is remote.
+    /// The requests of a copy from a remote input, in words.
     network: Option<String>,
-    /// The plan of a copy of the selection to a file, where it does not fit in memory.
     plan: Option<OutOfCore>,
 }
 
@@ -222,13 +218,12 @@ impl Explained {
         text
     }
 
-    /// What other libraries call it.
     fn equivalents(&self) -> Equivalents {
         let Index { spanned, rules, .. } = &self.index;
         Equivalents::new(&spanned.expr, rules.keepdims, &self.selection, &self.transpose)
     }
 
-    /// How many bytes an output of the same format can share with the file, if any.
+    /// Bytes that an output of the same format could share with the file, if any.
     fn shareable(&self) -> Option<u64> {
         let input = self.input.as_ref()?;
         let tensor = self.tensor.as_ref()?;
@@ -237,17 +232,15 @@ impl Explained {
         (bytes > 0).then_some(bytes)
     }
 
-    /// How it is read; `None` where that cannot be.
     fn reading(&self) -> Option<Reading> {
         self.region.as_ref()?.reading()
     }
 
-    /// So many bytes or, without a file, elements.
+    /// Without a file, `count` is of elements.
     fn amount(&self, count: u64) -> String {
         counted(count, if self.tensor.is_some() { "byte" } else { "element" })
     }
 
-    /// The contiguous runs, and how long they are.
     fn runs(&self, reading: &Reading) -> String {
         match reading.run_bytes {
             _ if reading.runs == 0 => "none".to_owned(),
@@ -260,7 +253,6 @@ impl Explained {
         }
     }
 
-    /// What of the input is touched, and how much of that is used.
     fn touched(&self, reading: &Reading) -> String {
         let most = if reading.way == Way::Gather { "at most " } else { "" };
         let part = 100.0 * reading.used as f64 / reading.touched.max(1) as f64;
@@ -276,7 +268,6 @@ impl Explained {
         }
     }
 
-    /// A shape, with dtype and bytes where they are known.
     fn described(&self, side: Side) -> String {
         let shape = AsTuple(self.shape_of(side));
         match self.tensor.as_ref().and_then(|tensor| Some((tensor, self.bytes(tensor, side)?))) {
@@ -349,7 +340,6 @@ impl Explained {
     }
 }
 
-/// How the input is gone over.
 fn way(way: Way) -> String {
     let how = match way {
         Way::Nothing => return "nothing".to_owned(),
@@ -365,25 +355,23 @@ fn comma_list<T: ToString>(values: &[T]) -> String {
     values.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// An axis of the source, or a new one.
 pub(super) struct AxisRow<'a> {
     pick: &'a AxisSelection,
     axis: Option<usize>,
-    /// Its length; none of a new axis.
+    /// `None` for a new axis.
     size: Option<u64>,
-    /// The item that it belongs to, as it was written; none where the index says nothing of it.
+    /// The item it belongs to, as it was typed; `None` if the index does not mention the axis.
     asked: Option<&'a str>,
-    /// The list that it is taken by.
+    /// The list that its positions come from.
     list: Option<ListOf<'a>>,
 }
 
-/// A list of the index, and its item.
 struct ListOf<'a> {
     list: &'a SelectedList,
     item: Option<&'a Item>,
 }
 
-/// The axes of a selection that `spanned` became, in the order of the index.
+/// Describe the axes of the selection that `spanned` became, in the order of the index.
 fn axis_rows<'a>(spanned: &'a SpannedExpr, selection: &'a Selection) -> Vec<AxisRow<'a>> {
     let items = items(spanned, selection);
     let row = |(pick, item): (&'a AxisSelection, Option<usize>)| {
@@ -403,7 +391,7 @@ fn axis_rows<'a>(spanned: &'a SpannedExpr, selection: &'a Selection) -> Vec<Axis
     selection.axes.iter().zip(items).map(row).collect()
 }
 
-/// The item of each axis of a selection.
+/// For each axis of a selection, the number of its item.
 fn items(spanned: &SpannedExpr, selection: &Selection) -> Vec<Option<usize>> {
     let items = spanned.expr.items.iter().enumerate();
     let taken = |number: usize, item: &Item| match item {
@@ -420,27 +408,24 @@ fn items(spanned: &SpannedExpr, selection: &Selection) -> Vec<Option<usize>> {
         let count = if matches!(item, Item::Ellipsis) { others } else { taken(number, item) };
         std::iter::repeat_n(Some(number), count)
     });
-    // without an ellipsis the index says nothing of the last axes
+    // without an ellipsis, the index does not mention the last axes
     all.chain(std::iter::repeat_n(None, others)).take(selection.axes.len()).collect()
 }
 
-/// The most characters of an item that are shown.
 const MOST_CHARACTERS: usize = 40;
 
 impl AxisRow<'_> {
-    /// The names of the cells.
     pub(super) fn heading() -> [String; 5] {
         ["axis", "size", "asked", "resolved", "length"].map(str::to_owned)
     }
 
-    /// The axis, its size, what was asked, what that means, how long the result is.
+    /// The axis, its size, what was asked, what that means, the length in the result.
     pub(super) fn cells(&self) -> [String; 5] {
         let axis = self.axis.map_or_else(|| "new".to_owned(), |axis| axis.to_string());
         let size = self.size.map_or_else(|| "-".to_owned(), |size| size.to_string());
         [axis, size, self.asked(), self.resolved(), self.length()]
     }
 
-    /// The item, shortened in the middle.
     fn asked(&self) -> String {
         let mut asked = in_one_line(self.asked.unwrap_or("-"));
         if asked.len() > MOST_CHARACTERS {
@@ -450,7 +435,6 @@ impl AxisRow<'_> {
         asked.into_iter().collect()
     }
 
-    /// The positions that are taken.
     fn resolved(&self) -> String {
         match *self.pick {
             AxisSelection::NewAxis => "new axis".to_owned(),
@@ -469,14 +453,14 @@ impl AxisRow<'_> {
         }
     }
 
-    /// How long the axis of the result is; `-` where there is none.
+    /// The length of the axis in the result; `-` if it is not in it.
     fn length(&self) -> String {
         match self.pick {
             AxisSelection::NewAxis => "1".to_owned(),
             AxisSelection::Index { .. } => "-".to_owned(),
             AxisSelection::Range { len, .. } => len.to_string(),
             AxisSelection::List { axis, .. } => match &self.list {
-                // a mask of several axes stands for the first
+                // of the axes of a mask, the first stands for all
                 Some(ListOf { list, .. }) if list.axes.start == *axis => match &list.shape[..] {
                     [len] => len.to_string(),
                     shape => AsTuple(shape).to_string().replace(' ', ""),
@@ -486,7 +470,6 @@ impl AxisRow<'_> {
         }
     }
 
-    /// The same for programs.
     pub(super) fn json(&self) -> Value {
         let mut value = json!({ "axis": self.axis, "size": self.size, "asked": self.asked });
         match *self.pick {

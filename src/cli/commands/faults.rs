@@ -1,4 +1,4 @@
-//! `tslice view --stats --fail-on`: the tensors that have elements which none should have.
+//! `tslice view --stats --fail-on`: tensors with elements that none should have.
 
 use tslice::input::Input;
 use tslice::statistics::Summary;
@@ -6,12 +6,11 @@ use tslice::statistics::Summary;
 use crate::cli::args::Column;
 use crate::cli::report::Failure;
 
-/// The tensors that were found, in words.
 #[derive(Default)]
 pub(super) struct Faults(Vec<String>);
 
 impl Faults {
-    /// Look at what is known of a tensor, or add what is known of a slice of it.
+    /// Look at the summary of a tensor, or of a slice of it, for what was `asked`.
     pub(super) fn look(&mut self, asked: &[Column], name: Option<&str>, summary: &Summary) {
         let counts = [
             (Column::Nan, summary.nan, "nan"),
@@ -26,7 +25,7 @@ impl Faults {
         }
     }
 
-    /// The failure that names them, where there are some.
+    /// Fail with their names, if there are any.
     pub(super) fn failure(self, input: &Input) -> Result<(), Failure> {
         if self.0.is_empty() {
             Ok(())

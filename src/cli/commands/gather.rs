@@ -12,7 +12,6 @@ use super::{index, input, output, part};
 use crate::cli::args::GatherArgs;
 use crate::cli::report::{Failure, watch};
 
-/// Write the slabs at the positions that the indices name to the output.
 pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let Some(share) = part::share(&args.to)? else { return Ok(()) };
     let path = args.params.as_deref().unwrap_or(Path::new("-"));
@@ -46,7 +45,7 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
         ..Options::default()
     };
     let options = GatherOptions { axis: args.axis, how, transpose, casts };
-    // shapes first: nobody waits for a pipe to end to hear that they do not fit
+    // shapes first: nobody should wait for a pipe to end to hear that they do not fit
     let shapes = options.check_shapes(&tensor, indices.tensor());
     shapes.map_err(|error| misfit(error, indices.file()))?;
     let indices = watch(0, args.to.quiet, |progress| indices.into_indices(&workers, progress))?;
@@ -54,7 +53,7 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     output::run(&mut job, &args.to, &share, advised)
 }
 
-/// The error of indices that do not fit.
+/// Word the error of indices that do not fit.
 fn misfit(error: Error, file: Option<&FileName>) -> Failure {
     match (error.cause.downcast_ref(), file) {
         (Some(error @ GatherError::NotIntegers(_)), Some(file)) => {
@@ -67,10 +66,10 @@ fn misfit(error: Error, file: Option<&FileName>) -> Failure {
     }
 }
 
-/// What most people mean by a flat list of indices.
+/// A hint: what most people mean by a flat list of indices.
 const ALONG: &str = "--axis 0 takes each number as a position on the first axis";
 
-/// The error of indices, with the flag that would make them right.
+/// Word the error of indices, with the flag that would make them right.
 fn advised(error: Error) -> Failure {
     let hint = match error.cause.downcast_ref() {
         Some(ExecuteError::Fill { error: FillError::Position(bad), .. }) => match bad {

@@ -21,18 +21,18 @@ use super::super::report::did_you_mean;
 use crate::cli::args::{IndexArgs, StridedArgs};
 use crate::cli::report::{Failure, misplaced, of_flag, watch};
 
-/// An index as it was given: NumPy's text, or StridedSlice's numbers as NumPy text.
+/// An index: NumPy's text as it was typed, or the text for StridedSlice's numbers.
 pub(crate) struct Index {
     pub(crate) spanned: SpannedExpr,
     pub(crate) rules: Rules,
-    /// Whether it was given as text.
+    /// Whether it was given as text, not as numbers.
     is_typed: bool,
-    /// The files of its lists, once they are open.
+    /// The files of its lists, after [`open_lists`](Index::open_lists).
     pub(crate) lists: Lists,
 }
 
 impl Index {
-    /// Understand the arguments; `text` is INDEX.
+    /// Parse the arguments; `text` is INDEX.
     pub(crate) fn parse(text: Option<&str>, args: &IndexArgs) -> Result<Index, Failure> {
         let spanned = match (text, &args.strided.begin) {
             (Some(text), _) => parsed(text).map_err(|failure| misplaced(failure, text))?,
@@ -45,7 +45,7 @@ impl Index {
         Index::of_spanned(spanned, rules, text.is_some())
     }
 
-    /// Understand the value of a flag; everything without one.
+    /// Parse the value of a flag; without one, the index is everything.
     pub(crate) fn of_text(text: Option<&str>, rules: Rules) -> Result<Index, Failure> {
         let spanned = text.map_or_else(|| Ok(numpy::format(&Default::default())), parsed)?;
         Index::of_spanned(spanned, rules, text.is_some())
@@ -60,7 +60,7 @@ impl Index {
         Ok(index)
     }
 
-    /// Open the files of its lists; `input` is the file that it is for, as `what`.
+    /// Open the files of its lists. `input`, which messages call `what`, is the file it applies to.
     pub(crate) fn open(
         self,
         io: IoMode,
@@ -73,7 +73,7 @@ impl Index {
         self.open_lists(io, workers, quiet)
     }
 
-    /// Open the files of its lists. Unless `quiet`, progress is shown where masks are long.
+    /// Open the files of its lists; progress is shown while long masks are counted, unless `quiet`.
     pub(crate) fn open_lists(
         self,
         io: IoMode,
@@ -87,7 +87,7 @@ impl Index {
         Ok(Index { lists, ..self })
     }
 
-    /// Refuse an input that is standard input, where a list is read from there.
+    /// Refuse standard input as an input if a list is read from there.
     pub(crate) fn refuse_stdin(&self, what: &str, input: &Path) -> Result<(), Failure> {
         let is_stdin =
             |item: &Item| matches!(item, Item::List(List::File(file)) if file.is_stdin());
@@ -100,7 +100,6 @@ impl Index {
         }
     }
 
-    /// A list that cannot be used.
     pub(crate) fn failed_list(&self, fault: ListError) -> Failure {
         let failure = match fault.error.cause.downcast_ref() {
             Some(ListFault::SecondStdin) => Failure::usage(&fault.error),
@@ -109,29 +108,25 @@ impl Index {
         self.point(failure, fault.item, None)
     }
 
-    /// Whether it has lists or masks.
     pub(crate) fn has_lists(&self) -> bool {
         self.spanned.expr.items.iter().any(|item| matches!(item, Item::List(_)))
     }
 
-    /// What a job applies to every tensor.
     pub(crate) fn of_job(&self) -> OpenIndex<'_> {
         OpenIndex { expr: &self.spanned.expr, rules: self.rules, lists: &self.lists }
     }
 
-    /// Apply it to a tensor.
     pub(crate) fn resolve(&self, tensor: &TensorInfo) -> Result<Selection, Failure> {
         let selection = self.of_job().resolve(tensor);
         selection.map_err(|error| self.failure(error.into()))
     }
 
-    /// Apply it to a shape.
     pub(crate) fn resolve_shape(&self, shape: &[u64]) -> Result<Selection, Failure> {
         let selection = self.lists.resolve(&self.spanned.expr, shape, self.rules);
         selection.map_err(|error| self.failure(error.into()))
     }
 
-    /// Its text with an ellipsis at the beginning, where that makes it fit a shape.
+    /// The text with an ellipsis in front, if that makes it fit a shape.
     fn with_ellipsis(&self, shape: &[u64]) -> Option<String> {
         let SpannedExpr { expr, text, spans } = &self.spanned;
         if !self.is_typed || expr.items.contains(&Item::Ellipsis) {
@@ -143,8 +138,8 @@ impl Index {
         Some(format!("{before}..., {items}"))
     }
 
-    /// An error of a job, with a caret where this index does not fit an input, or a list of it holds a
-    /// bad position.
+    /// Word an error of a job, with a caret if this index does not fit an input, or a list of it
+    /// holds a bad position.
     pub(crate) fn failure(&self, error: Error) -> Failure {
         let error = match error.cause.downcast() {
             Ok(list) => return self.failed_list(list),
@@ -187,7 +182,7 @@ impl Index {
         }
     }
 
-    /// Show an item, or a value in it.
+    /// Put the caret under an item, or under a value in it.
     fn point(&self, failure: Failure, item: usize, value: Option<usize>) -> Failure {
         let span = match value {
             Some(value) => numpy::value_span(&self.spanned, item, value),
@@ -204,12 +199,12 @@ fn parsed(text: &str) -> Result<SpannedExpr, Failure> {
     numpy::parse(text).map_err(|error| Failure::usage(&error).at(text, error.span.clone()))
 }
 
-/// The error of a value of a flag that is not written as it has to be, with a caret.
+/// Word the parse error of the value of a flag, with a caret.
 pub(super) fn misread(flag: &str, text: &str) -> impl Fn(ParseError) -> Failure {
     move |error| Failure::usage(format_args!("{flag}: {error}")).at(text, error.span)
 }
 
-/// A comma list of integers, the value of a flag.
+/// Parse a comma list of integers, the value of `flag`.
 pub(super) fn list(flag: &str, text: &str) -> Result<Vec<i64>, Failure> {
     strided_slice::parse_list(text).map_err(misread(flag, text))
 }
@@ -237,7 +232,7 @@ fn strided(begin: &str, args: &StridedArgs) -> Result<StridedSlice, Failure> {
     })
 }
 
-/// Read the dtype in `text`, the value of `flag` or a part of it.
+/// Parse the dtype in `text`, the value of `flag` or a part of it.
 pub(super) fn dtype(flag: &str, text: &str) -> Result<DType, Failure> {
     parse_dtype(text).map_err(|error| {
         let failure = Failure::usage(format_args!("{flag}: {error}"));
@@ -256,7 +251,6 @@ pub(super) fn dtype(flag: &str, text: &str) -> Result<DType, Failure> {
     })
 }
 
-/// What becomes of which dtype.
 pub(super) fn casts(args: &CastArgs) -> Result<Casts, Failure> {
     let mut rules: Vec<(Option<DType>, DType)> = Vec::with_capacity(args.cast.len());
     let mut to_all = false;
@@ -287,7 +281,6 @@ pub(super) fn casts(args: &CastArgs) -> Result<Casts, Failure> {
     Ok(casts)
 }
 
-/// A dtype that can be cast to something.
 fn castable(whole: &str, name: &str) -> Result<DType, Failure> {
     let flag = format!("--cast {whole}");
     let dtype = dtype(&flag, name)?;
@@ -298,7 +291,6 @@ fn castable(whole: &str, name: &str) -> Result<DType, Failure> {
     }
 }
 
-/// The order of the axes.
 pub(super) fn transposition(args: &TransposeArgs) -> Result<Transposition, Failure> {
     match args.transpose.as_deref().map(str::trim) {
         None if args.reverse_axes => Ok(Transposition::Reversed),

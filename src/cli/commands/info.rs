@@ -22,8 +22,9 @@ use crate::cli::report::{
     sort_rows,
 };
 
-/// Files of one tensor each, of which no more is to be said: a line a file, and a total. They are held until
-/// all are read, or one comes that needs more lines; that one is printed as it is read.
+/// Files of one tensor each, of which no more is to be said than a line, and their total. They are
+/// held until all inputs are read, or until one needs more lines: then each gets all its lines, and
+/// no more are held.
 #[derive(Default)]
 struct OneLineFiles {
     rows: Vec<OneLine>,
@@ -33,12 +34,12 @@ struct OneLineFiles {
 struct OneLine {
     cells: [String; 7],
     key: Option<SortKey<'static>>,
-    /// What is printed of the file where another one needs more lines.
+    /// What to print if another file needs more lines.
     block: String,
 }
 
 impl OneLineFiles {
-    /// Hold a file for which a line is enough, and what is printed of it where others need more.
+    /// Hold a file that needs one line; `block` has all its lines.
     fn hold(&mut self, input: &Input, number: usize, block: String, sort: Option<InfoColumn>) {
         self.totals.add(&input.contents().tensors.at(number));
         let [name, dtype, shape, bytes, order, offset, _] = row(input, number).map(Cow::into_owned);
@@ -54,12 +55,10 @@ impl OneLineFiles {
         self.rows.push(OneLine { cells, key, block });
     }
 
-    /// Print each with all its lines.
     fn print_blocks(&mut self) -> Result<(), Failure> {
         self.rows.drain(..).try_for_each(|row| print(&row.block))
     }
 
-    /// Print a line for each, and the total.
     fn print_lines(mut self, columns: &[InfoColumn]) -> Result<(), Failure> {
         if self.rows.len() < 2 {
             return self.print_blocks();
@@ -90,7 +89,7 @@ impl OneLineFiles {
     }
 }
 
-/// Describe every file; one that cannot be read does not keep the others from being shown.
+/// Describe every file; one that cannot be read does not keep others from being shown.
 pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let mut args = args.clone();
     let columns = args.split_columns();
@@ -114,24 +113,21 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     listing.finish()
 }
 
-/// The files that are described one after the other.
 struct Listing<'a> {
     args: &'a InfoArgs,
     columns: Vec<InfoColumn>,
     options: OpenOptions,
-    /// How many inputs were described.
     described: usize,
-    /// Whether one of them was read as the flags of raw bytes say.
+    /// Whether an input was read as the flags for raw bytes say.
     uses_raw_flags: bool,
     one_liners: OneLineFiles,
-    /// Whether a line was enough for every input until now.
     are_one_liners: bool,
-    /// The last failure, which is not printed yet.
+    /// Not printed yet.
     failed: Option<Failure>,
 }
 
 impl Listing<'_> {
-    /// Print the last failure, and keep this one: the very last one is what the command ends with.
+    /// Keep this failure, and print the one before: the last of all is what the command ends with.
     fn fail(&mut self, failure: Failure) {
         if let Some(earlier) = self.failed.replace(failure) {
             earlier.print();
@@ -160,7 +156,7 @@ impl Listing<'_> {
         }
     }
 
-    /// Open a file, whose index is written first where that is asked for.
+    /// Open a file, and first write its index if that is asked for.
     fn open(&self, path: &Path) -> Result<(Input, ShownFile), Failure> {
         if self.args.reindex {
             reindex(&input::location(path), &self.options)?;
@@ -173,7 +169,7 @@ impl Listing<'_> {
         if self.are_one_liners {
             if let [number] = *shown.tensors {
                 let mut block = Vec::new();
-                // it fails nowhere: memory takes it, and nothing is read for it
+                // memory takes all, and nothing is read for this
                 let _ = write_text(&mut block, input, shown, &self.columns);
                 let block = String::from_utf8_lossy(&block).into_owned();
                 self.one_liners.hold(input, number, block, self.args.sort);
@@ -226,7 +222,7 @@ impl Listing<'_> {
     }
 }
 
-/// The failure of an input of which something that is asked for cannot be read, or is missing.
+/// The failure of an input from which something asked for is missing, or cannot be read.
 fn incomplete(input: &Input, shown: &ShownFile) -> Option<Failure> {
     let missing = shown.missing(input);
     let mut tensors = 0;
@@ -250,7 +246,7 @@ fn incomplete(input: &Input, shown: &ShownFile) -> Option<Failure> {
     (!said.is_empty()).then(failure)
 }
 
-/// Say what lies in a folder of a store, after so many inputs.
+/// List what lies in a folder of a store; `described` is the number of inputs before it.
 fn list(address: &Address, described: usize, json: bool) -> Result<(), Failure> {
     let entries = remote_folder(address)?;
     print_by(|out| {
@@ -275,21 +271,21 @@ fn list(address: &Address, described: usize, json: bool) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The numbers of what is shown of a file.
+/// What is shown of a file, as numbers of tensors.
 struct ShownFile {
     tensors: Vec<usize>,
     unreadable: Vec<usize>,
-    /// The numbers among what should be there, and is not, where not all is shown.
+    /// Numbers among the missing tensors; `None` shows all of them.
     missing: Option<Vec<usize>>,
 }
 
 impl ShownFile {
-    /// Whether its only tensor is smaller than those that are shown.
+    /// Whether the filter by size leaves out its only tensor.
     fn is_filtered_out(&self, input: &Input) -> bool {
         self.tensors.is_empty() && self.unreadable.is_empty() && input.contents().tensors.len() == 1
     }
 
-    /// Whether a line says all that is to be said.
+    /// Whether one line says all there is to say.
     fn needs_one_line(&self, input: &Input) -> bool {
         match *self.tensors {
             [] => self.is_filtered_out(input),
@@ -298,7 +294,7 @@ impl ShownFile {
         }
     }
 
-    /// The tensors, each made when it is asked for.
+    /// The tensors, each made when it is reached.
     fn tensors<'a>(&'a self, input: &'a Input) -> impl ExactSizeIterator<Item = TensorInfo> + 'a {
         self.tensors.iter().map(|&number| input.contents().tensors.at(number))
     }
@@ -307,7 +303,7 @@ impl ShownFile {
         self.unreadable.iter().map(|&number| &input.unreadable()[number])
     }
 
-    /// What should be there, and is not: all of it, or what is asked for.
+    /// What should be in the file and is not, as far as it is asked for.
     fn missing<'a>(&'a self, input: &'a Input) -> Box<dyn Iterator<Item = Missing<'a>> + 'a> {
         match &self.missing {
             None => Box::new(input.missing()),
@@ -318,8 +314,8 @@ impl ShownFile {
     }
 }
 
-/// Open a file, and find the tensors that are shown: those that the patterns mean, or all, in the order
-/// that was asked for.
+/// Open a file, and choose the tensors to show: all, or those that the patterns match, in the order
+/// asked for.
 fn open(
     path: &Path,
     options: &OpenOptions,
@@ -333,7 +329,7 @@ fn open(
     } else {
         (0..count + input.unreadable().len() + input.missing_count()).collect()
     };
-    // what cannot be read has the numbers after those of the tensors
+    // numbers of what cannot be read follow those of the tensors
     let beyond = tensors.partition_point(|&number| number < count);
     let mut unreadable = Vec::new();
     let mut missing = Vec::new();
@@ -395,7 +391,7 @@ fn write_text(
     Ok(writeln!(out, "  {totals}")?)
 }
 
-/// Takes nothing, to tell whether there is anything to write.
+/// Refuses every write, to find out whether there is anything to write.
 struct NoRoom;
 
 impl Write for NoRoom {
@@ -408,7 +404,7 @@ impl Write for NoRoom {
     }
 }
 
-/// What is to be said of a file beside its tensors.
+/// Write what is to be said of a file besides its tensors.
 fn write_remarks(
     out: &mut dyn Write,
     input: &Input,
@@ -459,7 +455,6 @@ fn write_remarks(
     })
 }
 
-/// The place of a tensor by a column.
 fn key(input: &Input, number: usize, column: InfoColumn) -> SortKey<'_> {
     let all = &input.contents().tensors;
     match column {
@@ -470,10 +465,9 @@ fn key(input: &Input, number: usize, column: InfoColumn) -> SortKey<'_> {
     }
 }
 
-/// The most values of a list that are shown to people.
 const MOST_VALUES: u64 = 6;
 
-/// The cells of tensor `number`. Its name is borrowed: it may be as long as a header.
+/// The cells of tensor `number`. The name, which may be as long as a header, is borrowed.
 fn row(input: &Input, number: usize) -> [Cow<'_, str>; 7] {
     let tensors = &input.contents().tensors;
     let tensor = tensors.at(number);
@@ -494,7 +488,6 @@ fn row(input: &Input, number: usize) -> [Cow<'_, str>; 7] {
     ]
 }
 
-/// One object; its tensors are written one by one.
 fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> Result<(), MetadataError> {
     let contents = input.contents();
     let file = match input.location() {
@@ -519,7 +512,7 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> Result<(
     out.write_all(b",\"tensors\":[")?;
     for (number, tensor) in shown.tensors(input).enumerate() {
         let mut entry = tensor_entry(input, &tensor);
-        // moved, since it may be as long as a header
+        // moved: it may be as long as a header
         entry["name"] = tensor.name.into();
         write!(out, "{}{}", if number > 0 { "," } else { "" }, Json(&entry))?;
     }
@@ -539,7 +532,7 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> Result<(
     Ok(out.write_all(b"}")?)
 }
 
-/// What is said of a tensor but for its name.
+/// Without the name, which the caller adds.
 fn tensor_entry(input: &Input, tensor: &TensorInfo) -> Value {
     let (file, offset) = input.whereabouts(tensor);
     let mut entry = json!({
@@ -562,7 +555,6 @@ fn tensor_entry(input: &Input, tensor: &TensorInfo) -> Value {
     entry
 }
 
-/// What cannot be read, and what should be there and is not.
 fn write_lost(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Result<()> {
     let reason = |it: &Unreadable| json!({ "name": it.name, "reason": it.reason() });
     let unreadable: Vec<Value> = shown.unreadable(input).map(reason).collect();
@@ -582,7 +574,6 @@ fn write_lost(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Resu
     Ok(())
 }
 
-/// One object; its values are read while they are written.
 fn write_gguf_metadata(out: &mut dyn Write, input: &Input) -> Result<(), MetadataError> {
     let mut between: &[u8] = b"{";
     input.visit_gguf(&mut |key, value| {

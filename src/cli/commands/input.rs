@@ -22,7 +22,7 @@ use super::index::list;
 use crate::cli::args::{AxisArg, CheckpointArgs, InputArgs, InputsArgs};
 use crate::cli::report::{Failure, plain, watch};
 
-/// Where a path of the command line leads: `-` is standard input.
+/// `-` is standard input.
 pub(super) fn location(path: &Path) -> Location {
     match path.to_str() {
         Some("-") => Location::Stdin,
@@ -30,7 +30,6 @@ pub(super) fn location(path: &Path) -> Location {
     }
 }
 
-/// The inputs, named one by one or in a file.
 pub(super) fn locations(args: &InputsArgs) -> Result<Vec<Location>, Failure> {
     let Some(list) = &args.names.files_from else {
         return Ok(args.names.inputs.iter().map(|path| location(path)).collect());
@@ -57,7 +56,7 @@ pub(super) fn locations(args: &InputsArgs) -> Result<Vec<Location>, Failure> {
     Ok(locations)
 }
 
-/// Read a file that a flag names; `-` is standard input.
+/// `-` is standard input.
 pub(super) fn read_text(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     if path == Path::new("-") {
@@ -71,8 +70,7 @@ pub(super) fn read_text(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Open an input, and show how far it is where that takes long: what a pipe says only at its end is
-/// read first.
+/// Open an input, with a progress bar: the end of a pipe may have to be read first.
 pub(super) fn open_watched(
     location: &Location,
     options: &OpenOptions,
@@ -81,7 +79,6 @@ pub(super) fn open_watched(
     watch(0, quiet, |progress| tslice::input::open_watched(location, options, progress))
 }
 
-/// How an input is opened, by the flags that all commands with one have.
 pub(super) fn options(from: &InputArgs, field: Option<&str>) -> Result<OpenOptions, Failure> {
     let io = from.io;
     let mut raw = raw(from)?;
@@ -104,7 +101,6 @@ pub(super) fn options(from: &InputArgs, field: Option<&str>) -> Result<OpenOptio
     })
 }
 
-/// What an index of a checkpoint is used for, by the flags.
 fn use_of_index(args: CheckpointArgs) -> UseOfIndex {
     match args {
         CheckpointArgs { strict: true, .. } => UseOfIndex::Strict,
@@ -113,7 +109,7 @@ fn use_of_index(args: CheckpointArgs) -> UseOfIndex {
     }
 }
 
-/// Notes that are said on standard error, each once.
+/// Each is said once, on standard error.
 fn notes() -> Notes {
     let said = Mutex::new(HashSet::new());
     Notes::to(move |note| {
@@ -124,7 +120,7 @@ fn notes() -> Notes {
     })
 }
 
-/// The same for one of several inputs: what is said of raw bytes is said of those that are.
+/// The options for one of several inputs, of which only some may be raw bytes.
 pub(super) fn options_of_several(
     from: &InputArgs,
     field: Option<&str>,
@@ -134,7 +130,6 @@ pub(super) fn options_of_several(
     Ok(options)
 }
 
-/// The axes along which tensors are joined or cut.
 pub(super) fn axes(args: &[AxisArg]) -> Result<Axes, Failure> {
     let mut plain = args.iter().filter(|arg| arg.pattern.is_none());
     let default = plain.next().map_or(0, |arg| arg.axis);
@@ -172,7 +167,6 @@ fn raw(from: &InputArgs) -> Result<RawLayout, Failure> {
     })
 }
 
-/// The byte that parts columns.
 fn parse_delimiter(text: &str) -> Result<u8, Failure> {
     match text.as_bytes() {
         b"\\t" => Ok(b'\t'),
@@ -184,7 +178,6 @@ fn parse_delimiter(text: &str) -> Result<u8, Failure> {
     }
 }
 
-/// The numbers of columns.
 fn parse_columns(words: &[String]) -> Result<Vec<i64>, Failure> {
     let number = |word: &String| {
         let number = word.trim().parse();
@@ -212,7 +205,7 @@ fn parse_shape(text: &str) -> Result<Vec<Option<u64>>, Failure> {
     list.into_iter().map(|len| (len != -1).then(|| length(len)).transpose()).collect()
 }
 
-/// A number of a flag that is the length of `what`.
+/// Check that a number is a length; messages name `flag`, and call the number `what`.
 pub(super) fn length(flag: &str, what: &str) -> impl Fn(i64) -> Result<u64, Failure> {
     move |len| {
         let wrong = |_| Failure::usage(format_args!("{flag}: {len} is no length of {what}"));

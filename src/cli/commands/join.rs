@@ -12,7 +12,6 @@ use super::{index, input, output, part};
 use crate::cli::args::{JoinArgs, ThroughArgs};
 use crate::cli::report::Failure;
 
-/// Join along an axis that the inputs have, or a new one.
 pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     let ThroughArgs { from, field, cast, to } = &args.through;
     let Some(share) = part::share(to)? else { return Ok(()) };
@@ -45,10 +44,9 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     output::run(&mut job, to, &share, failed)
 }
 
-/// How long the shards of a folder are where --shard-size does not say it, as save_pretrained has it.
+/// Bytes per shard of a folder without --shard-size: what save_pretrained writes.
 const SHARD_BYTES: u64 = 5_000_000_000;
 
-/// Write the union of the inputs' tensors.
 pub(super) fn run_merge(args: &MergeArgs) -> Result<(), Failure> {
     let ThroughArgs { from, field, cast, to } = &args.through;
     let Some(share) = part::share(to)? else { return Ok(()) };
@@ -57,7 +55,7 @@ pub(super) fn run_merge(args: &MergeArgs) -> Result<(), Failure> {
     let output = output::open(to, locations.first().unwrap_or(&Location::Stdin), &workers)?;
     let output = output.in_shards(SHARD_BYTES);
     let mut open = input::options_of_several(from, field.field.as_deref())?;
-    // what is chosen must be in one of them
+    // a pattern must match in one of the inputs, not in each
     let patterns = std::mem::take(&mut open.tensors);
     let exclude = std::mem::take(&mut open.exclude);
     let options = MergeOptions {
@@ -78,14 +76,14 @@ pub(super) fn run_merge(args: &MergeArgs) -> Result<(), Failure> {
     output::run(&mut job, to, &share, Failure::from)
 }
 
-/// The number of an input before a colon, and what follows.
+/// Split `NUMBER:RENAME`.
 fn numbered(text: &str) -> Option<(&str, &str)> {
     let (number, rename) = text.split_once(':')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some((number, rename))
 }
 
-/// Renames of tensors of all of `count` inputs, or of one.
+/// Parse renames, for tensors of all `count` inputs or of one.
 fn renames(texts: &[String], count: usize) -> Result<Vec<NumberedRename>, Failure> {
     let one = |text: &String| {
         let Some((number, rename)) = numbered(text) else {

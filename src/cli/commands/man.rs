@@ -1,4 +1,4 @@
-//! `tslice man`: the manual pages, for where no package has installed them.
+//! `tslice man`: the manual pages, also if no package has installed them.
 
 use std::io::{IsTerminal, Write, stdout};
 use std::process::{Command, Stdio};
@@ -10,7 +10,6 @@ use signal_hook::consts::{SIGINT, SIGQUIT};
 use crate::cli::args::TopicArgs;
 use crate::cli::report::{Failure, print_raw, terminal_columns};
 
-/// The pages under `man/`, by their commands.
 const PAGES: [(&str, &str); 15] = [
     ("", include_str!("../../../man/tslice.1")),
     ("gather", include_str!("../../../man/tslice-gather.1")),
@@ -29,7 +28,7 @@ const PAGES: [(&str, &str); 15] = [
     ("man", include_str!("../../../man/tslice-man.1")),
 ];
 
-/// The widest text that is read with ease.
+/// Wider text is hard to read.
 const WIDEST: u64 = 100;
 
 pub(super) fn run(args: &TopicArgs) -> Result<(), Failure> {
@@ -43,9 +42,10 @@ pub(super) fn run(args: &TopicArgs) -> Result<(), Failure> {
     print_raw(&Text::of(page, width, false).lines)
 }
 
-/// Show a text by a pager; whether one has shown it.
+/// Show a text in a pager; `false` if none has shown it.
 fn through_pager(text: &str) -> bool {
-    // a key that interrupts is the pager's; the handler is not inherited, as a signal that is ignored would be
+    // Ctrl-C is for the pager. It does not inherit the handler, but would inherit that the signal
+    // is ignored.
     let interrupted: Arc<AtomicBool> = Arc::default();
     for signal in [SIGINT, SIGQUIT] {
         let _ = signal_hook::flag::register(signal, Arc::clone(&interrupted));
@@ -53,39 +53,39 @@ fn through_pager(text: &str) -> bool {
     let named = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
     let mut pager = match &named {
         Some(_) => Command::new("sh"),
-        // without a shell, which would say that it is not there
+        // without a shell, which would complain if there is no such program
         None => Command::new("less"),
     };
     pager.args(named.iter().flat_map(|named| ["-c", named]));
     let Ok(mut run) = pager.stdin(Stdio::piped()).spawn() else { return false };
     if let Some(mut stdin) = run.stdin.take() {
-        // who has read enough closes it
+        // this fails if the reader closes the pager early
         let _ = stdin.write_all(text.as_bytes());
     }
     let status = run.wait();
-    // one that a signal ended was ended by who was reading
+    // a signal that ended the pager came from the reader
     interrupted.load(Ordering::Relaxed)
         || status.is_ok_and(|it| it.success() || it.code().is_none())
 }
 
-/// A page of roff as text: the requests that these pages use.
+/// Turns a page of roff into text: only the requests that these pages use.
 struct Text {
     lines: String,
-    /// The words of a paragraph that is not written yet.
+    /// The words of the paragraph, not written yet.
     words: Vec<String>,
-    /// The columns before a line.
+    /// Columns before each line of the paragraph.
     indent: usize,
-    /// What stands before the first line of the paragraph, in place of some of them.
+    /// What the first line has in place of some of these columns.
     mark: &'static str,
     width: usize,
-    /// Whether letters are bold or underlined, by overstriking, as pagers understand it.
+    /// Whether bold and underlined letters are marked by overstriking, as pagers understand it.
     is_styled: bool,
 }
 
-/// The columns before text below a heading.
+/// Columns before text below a heading.
 const BODY: usize = 7;
 
-/// Those before what is said of a term.
+/// Columns before the explanation of a term.
 const ENTRY: usize = 14;
 
 impl Text {
@@ -141,7 +141,6 @@ impl Text {
         text
     }
 
-    /// Write the paragraph that was begun, filled to the width.
     fn paragraph(&mut self) {
         let mut line = String::new();
         let mut columns = 0;
@@ -163,14 +162,13 @@ impl Text {
         }
     }
 
-    /// Write an empty line, unless there is one.
+    /// Write an empty line, unless there is one already.
     fn blank(&mut self) {
         if !self.lines.is_empty() && !self.lines.ends_with("\n\n") {
             self.lines.push('\n');
         }
     }
 
-    /// Write a line of roff.
     fn line(&mut self, indent: usize, roff: &str) {
         let mark = std::mem::take(&mut self.mark);
         self.lines += &" ".repeat(indent.saturating_sub(mark.len()));
@@ -184,7 +182,7 @@ impl Text {
         self.unescaped(roff, false)
     }
 
-    /// The text that a piece of roff stands for.
+    /// Replace escapes and fonts of roff by what they stand for.
     fn unescaped(&self, roff: &str, is_styled: bool) -> String {
         let mut text = String::new();
         let mut font = 'R';
@@ -200,7 +198,7 @@ impl Text {
             }
             if let Some(shown) = shown {
                 match font {
-                    // a blank has no style, as in what nroff makes
+                    // a blank has no style, as in nroff's output
                     _ if shown == ' ' => text.push(shown),
                     'B' if is_styled => text.extend([shown, '\u{8}', shown]),
                     'I' if is_styled => text.extend(['_', '\u{8}', shown]),
@@ -213,7 +211,7 @@ impl Text {
     }
 }
 
-/// Escapes of roff, and the letters that they stand for.
+/// Escapes of roff, and the letters they stand for.
 const ESCAPES: [(&str, Option<char>); 8] = [
     ("\\-", Some('-')),
     ("\\e", Some('\\')),

@@ -1,6 +1,5 @@
-//! A file for each subcommand, which reads as an outline of its job, and what they share: the
-//! index (`index`), inputs (`input`), outputs (`output`), files that are changed, and the tensors that are
-//! read for them (`target`).
+//! A file for each subcommand, which reads as an outline of its job, and what these share: the
+//! index (`index`), inputs (`input`) and outputs (`output`).
 
 use tslice::job::Along;
 
@@ -30,7 +29,6 @@ mod tables;
 mod totals;
 mod view;
 
-/// Do what a command line asks for.
 pub(crate) fn run(command: &Command) -> Result<Exit, Failure> {
     let outcome = match command {
         Command::Slice(args) => slice::run(args),

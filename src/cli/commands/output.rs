@@ -1,4 +1,4 @@
-//! From the arguments of an output to its place, its description, its progress.
+//! From the output arguments to an output, its description and its progress.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -25,7 +25,7 @@ use super::{input, part, said};
 use crate::cli::args::{FormatArgs, Lengths, MetadataArg, MetadataArgs, OutputArgs, Part};
 use crate::cli::report::{Failure, counted, human_bytes, print, watch};
 
-/// Where a path of the command line leads: `-` is standard output.
+/// Where a path of the command line leads; `-` is standard output.
 pub(super) fn target(path: &Path) -> Destination {
     match path.to_str() {
         Some("-") => Destination::Stdout,
@@ -37,8 +37,7 @@ fn destination(args: &OutputArgs) -> Destination {
     args.output.as_deref().map_or(Destination::Stdout, target)
 }
 
-/// Understand the flags, and refuse contradictions among them. `input` is the one whose folder holds the
-/// small files that go with a checkpoint.
+/// Small files that go with a checkpoint are taken from the folder of `input`.
 pub(super) fn open(
     args: &OutputArgs,
     input: &Location,
@@ -74,7 +73,7 @@ pub(super) fn open(
     }
 }
 
-/// The first of these names, and how many more there are, with their verb; `None` where there are none.
+/// The first name, and how many more there are, with their verb.
 fn and_more(names: &[String]) -> Option<String> {
     let (first, others) = names.split_first()?;
     Some(match others.len() {
@@ -84,7 +83,6 @@ fn and_more(names: &[String]) -> Option<String> {
     })
 }
 
-/// Understand the flags that say how an output is written.
 pub(super) fn options(args: &OutputArgs, workers: &Workers) -> Result<WriteOptions, Failure> {
     let options = of_format(&args.format, &args.metadata)?;
     let mut options = options.force(args.force).fsync(args.fsync).workers(workers);
@@ -92,7 +90,6 @@ pub(super) fn options(args: &OutputArgs, workers: &Workers) -> Result<WriteOptio
     Ok(options)
 }
 
-/// Understand the flags of the format and of what only some formats have.
 pub(super) fn of_format(
     args: &FormatArgs,
     metadata_args: &MetadataArgs,
@@ -106,7 +103,6 @@ pub(super) fn of_format(
     Ok(options)
 }
 
-/// What becomes of the metadata of the inputs.
 pub(super) fn metadata(args: &MetadataArgs) -> Result<MetadataChange, Failure> {
     let mut add = BTreeMap::new();
     for MetadataArg { key, value } in &args.metadata {
@@ -125,12 +121,12 @@ pub(super) fn metadata(args: &MetadataArgs) -> Result<MetadataChange, Failure> {
     Ok(MetadataChange { drop: args.no_metadata, add })
 }
 
-/// The threads of the run: as many as there are cores, unless a number was asked for.
+/// Threads to use: one per core, unless a number is `asked` for.
 pub(super) fn workers(asked: Option<u16>) -> Workers {
     Workers::new(asked.map_or(0, usize::from))
 }
 
-/// Do a job that makes new outputs. `advised` words what can go wrong.
+/// Do a job that makes new outputs. `advised` words its errors.
 pub(super) fn run(
     job: &mut dyn Job,
     args: &OutputArgs,
@@ -143,19 +139,15 @@ pub(super) fn run(
     perform(job, share, Dry::of(args.dry_run, args.json), args.quiet, advised)
 }
 
-/// What is done in place of writing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dry {
     /// Nothing: outputs are written.
     No,
-    /// It is said what would be written.
     Text,
-    /// The same for programs.
     Json,
 }
 
 impl Dry {
-    /// What the flags ask for.
     pub(super) fn of(dry_run: bool, json: bool) -> Dry {
         match (dry_run, json) {
             (false, _) => Dry::No,
@@ -165,7 +157,7 @@ impl Dry {
     }
 }
 
-/// Do a job: all of it or a part, or say what it would do. `advised` words what can go wrong.
+/// Do a job or a part of it, or say what that would do. `advised` words its errors.
 pub(super) fn perform(
     job: &mut dyn Job,
     share: &Share,
@@ -186,7 +178,7 @@ pub(super) fn perform(
     Ok(())
 }
 
-/// The same, without a word about what is left as it is.
+/// Do it without a note on tensors that are left as they are.
 fn perform_quietly(
     job: &mut dyn Job,
     share: &Share,
@@ -213,7 +205,6 @@ fn perform_quietly(
     Ok(())
 }
 
-/// What a job, or a part of it, would do.
 fn described(job: &mut dyn Job, share: &Share, json: bool) -> Result<String, Error> {
     job.check()?;
     if let Share::Part(one) = share {
@@ -233,8 +224,8 @@ fn described(job: &mut dyn Job, share: &Share, json: bool) -> Result<String, Err
     Ok(if json { as_json(&outputs, network) } else { as_text(&outputs, network) })
 }
 
-/// How many requests for remote inputs `count` counts, in words. What it asks for itself would be asked
-/// for again.
+/// Word how many requests for remote inputs `count` announces. The requests of `count` itself are
+/// included, as a run would make them again.
 pub(super) fn network(
     count: impl FnOnce() -> Result<Option<Announced>, Error>,
 ) -> Result<Option<String>, Error> {
@@ -253,13 +244,12 @@ pub(super) fn network(
     Ok(Some(amount(requests, bytes) + &before))
 }
 
-/// Keep what is left of a pipe, and show how far it is.
+/// Keep the rest of a pipe in a file, with a progress bar.
 pub(super) fn spool(input: &mut Input, quiet: bool) -> Result<(), Failure> {
     watch(0, quiet, |progress| input.spool_watched(progress))?;
     Ok(())
 }
 
-/// Refuse to write elements to a terminal.
 pub(super) fn refuse_terminal(target: &Destination) -> Result<(), Failure> {
     if *target == Destination::Stdout && io::stdout().is_terminal() {
         return Err(Failure::new("standard output is a terminal, and the output is binary")
@@ -268,13 +258,11 @@ pub(super) fn refuse_terminal(target: &Destination) -> Result<(), Failure> {
     Ok(())
 }
 
-/// All outputs, and the requests to remote inputs, in words.
 pub(super) fn as_text(outputs: &[Planned], network: Option<String>) -> String {
     let network = network.map(|network| format!("would read {network}\n"));
     outputs.iter().map(output_as_text).chain(network).collect()
 }
 
-/// The same as one object.
 pub(super) fn as_json(outputs: &[Planned], network: Option<String>) -> String {
     let mut value = json!({ "outputs": outputs.iter().map(output_as_json).collect::<Vec<_>>() });
     if let Some(network) = network {
@@ -283,7 +271,6 @@ pub(super) fn as_json(outputs: &[Planned], network: Option<String>) -> String {
     format!("{}\n", Json(&value))
 }
 
-/// How many bytes would be shared with the input.
 fn in_common(bytes: Option<u64>) -> String {
     bytes.map_or_else(String::new, |bytes| {
         let size = human_bytes(bytes);
@@ -291,8 +278,8 @@ fn in_common(bytes: Option<u64>) -> String {
     })
 }
 
-/// The plan of a copy that does not fit in memory: what is done, how often bytes pass, through how much
-/// temporary space.
+/// A copy that does not fit in memory, in words: its steps, how often it passes over the data, and
+/// its temporary space.
 pub(super) fn out_of_core(plan: &OutOfCore) -> String {
     let steps: Vec<_> = plan.steps.iter().map(|step| step.name()).collect();
     let passes = match plan.passes() {
@@ -311,7 +298,6 @@ pub(super) fn out_of_core(plan: &OutOfCore) -> String {
     format!("{}: {passes} over input and output, {files}", steps.join(", then "))
 }
 
-/// The same for programs, added to an object.
 pub(super) fn add_out_of_core(value: &mut Value, plan: Option<&OutOfCore>) {
     let Some(plan) = plan else { return };
     value["plan"] = plan.steps.iter().map(|step| step.name()).collect();
@@ -319,7 +305,6 @@ pub(super) fn add_out_of_core(value: &mut Value, plan: Option<&OutOfCore>) {
     value["temporary_bytes"] = plan.temporary_bytes.into();
 }
 
-/// What a dry run says of it.
 pub(super) fn too_large(plan: Option<&OutOfCore>) -> String {
     plan.map_or_else(String::new, |plan| format!("larger than memory: {}\n", out_of_core(plan)))
 }
@@ -356,13 +341,13 @@ fn output_as_text(output: &Planned) -> String {
     )
 }
 
-/// Where an output that is reached through a link would go.
+/// Where an output goes that is reached through a link.
 fn link_target(output: &Planned) -> Option<PathBuf> {
     let FileName::Path(path) = &output.destination else { return None };
     sink::link_target(&Destination::Path(path.clone()))
 }
 
-/// One object; what is not known is left out.
+/// Describe an output; what is not known is left out.
 fn output_as_json(output: &Planned) -> Value {
     let name = |file: &FileName| match file {
         FileName::Stdout => "-".to_owned(),

@@ -34,16 +34,14 @@ use super::output;
 use crate::cli::args::{OutputArgs, Part, PartArg};
 use crate::cli::report::{Failure, Json, counted, print, quoted};
 
-/// What a run writes of an output.
 pub(super) enum Share {
     Whole,
     Part(Part),
-    /// Nothing: the plan for so many parts is printed.
+    /// Nothing: the plan for this many parts is printed.
     Plan(u64),
 }
 
-/// What is asked for. `None` where it is done already: `--part status` and `--part discard` look at
-/// the output alone.
+/// What the flags ask for. `None` if it is done: `--part status` and `--part discard` need no job.
 pub(super) fn share(args: &OutputArgs) -> Result<Option<Share>, Failure> {
     let Some(part) = args.part else { return Ok(Some(Share::Whole)) };
     let path = match args.output.as_deref() {
@@ -91,12 +89,11 @@ fn discard(path: &Path) -> Result<(), Failure> {
     print(&format!("{}: {done}\n", name(path)))
 }
 
-/// The output, in a line.
 fn name(path: &Path) -> String {
     printable(&FileName::from(path).to_string()).into_owned()
 }
 
-/// Ascending numbers as schedulers write them: `2,5-7`.
+/// Write ascending numbers as schedulers do: `2,5-7`.
 fn ranges(numbers: &[u64]) -> String {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for &number in numbers {
@@ -111,7 +108,6 @@ fn ranges(numbers: &[u64]) -> String {
     ranges.iter().map(range).collect::<Vec<_>>().join(",")
 }
 
-/// What a dry run says of a part.
 pub(super) fn describe(parts: &Parts<'_>, part: Part) -> String {
     let Range { start, end } = parts.range(part.index);
     let bytes = parts.bytes(part.index);
@@ -124,7 +120,6 @@ pub(super) fn describe(parts: &Parts<'_>, part: Part) -> String {
     )
 }
 
-/// The same for programs.
 pub(super) fn describe_json(
     parts: &Parts<'_>,
     part: Part,
@@ -144,7 +139,7 @@ pub(super) fn describe_json(
     format!("{}\n", Json(&value))
 }
 
-/// Print a line of JSON for each of `count` parts. `advised` words what can go wrong.
+/// Print a line of JSON for each of `count` parts. `advised` words errors.
 pub(super) fn plan(
     parts: &Parts<'_>,
     count: u64,
@@ -177,7 +172,6 @@ pub(super) fn plan(
     Ok(())
 }
 
-/// The command line with another value of --part.
 fn with_part(args: &[String], part: &str) -> Vec<String> {
     let mut before = "";
     let replaced = args.iter().map(|arg| {

@@ -1,9 +1,9 @@
 //! `tslice view -o PICTURE.png`, and `--image` in the terminal.
 //!
-//! **Why no package.** Half blocks in colours work in every terminal
-//! of today, through `ssh` and `tmux` too. `viuer` knows the protocols of kitty, iTerm and sixel, but brings
-//! `image` with its decoders, `crossterm` and a dozen more; and these protocols cannot be tested here. Who
-//! wants more pixels writes a `.png`.
+//! **Why no package.** Half blocks in colours work in every terminal of today, also through `ssh`
+//! and `tmux`. `viuer` knows the protocols of kitty, iTerm and sixel, but brings `image` with its
+//! decoders, `crossterm` and a dozen more; and these protocols cannot be tested here. Who wants
+//! more pixels writes a `.png`.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -21,7 +21,6 @@ use super::output;
 use crate::cli::args::{InputArgs, PictureArgs, ViewArgs};
 use crate::cli::report::{Failure, choosing, print, print_raw, terminal_columns, watch};
 
-/// Draw the one selection into a file, or into the terminal.
 pub(super) fn run(
     input: &mut Input,
     all: &[Chosen],
@@ -59,7 +58,7 @@ pub(super) fn run(
             ));
         }
     }
-    // a pipe is kept in a file, as it may be read twice
+    // a picture may be read twice, so a pipe is kept in a file
     output::spool(input, args.quiet)?;
     let (low, high) = colour_range(input, chosen, &sheet, args, &workers)?;
     let map = picture.colormap.as_deref().unwrap_or("viridis");
@@ -75,7 +74,7 @@ pub(super) fn run(
     }
 }
 
-/// The values of the first and the last colour of the map.
+/// The numbers that get the first and the last colour of the map.
 fn colour_range(
     input: &mut Input,
     chosen: &Chosen,
@@ -97,7 +96,6 @@ fn colour_range(
     Ok((0.0, 255.0))
 }
 
-/// Where the picture goes.
 fn png_target(path: &Path) -> Result<Destination, Failure> {
     let is_png = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"));
     let is_stream = path == Path::new("-") || path.metadata().is_ok_and(|meta| !meta.is_file());
@@ -109,15 +107,15 @@ fn png_target(path: &Path) -> Result<Destination, Failure> {
     Ok(output::target(path))
 }
 
-/// How many pixels wide a picture in the terminal is: as many as there are columns, and no more
-/// than elements.
+/// The width of a picture in the terminal, in pixels: that of the terminal, but not more than there
+/// are elements.
 fn columns_for(chosen: &Chosen) -> u64 {
     let most = chosen.shape.iter().rev().take(2).copied().max().unwrap_or(1).max(8);
     let most = if chosen.shape.len() > 2 { u64::MAX } else { most };
     terminal_columns().min(most)
 }
 
-/// Draw with a half block for two pixels; without colours, in characters from dark to light.
+/// Draw two pixels as one half block or, without colours, as a character from dark to light.
 fn in_terminal(drawing: &Drawing<'_>, progress: &Progress) -> Result<String, Failure> {
     let with_colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let pixel_bytes = drawing.pixel_bytes();
@@ -136,7 +134,6 @@ fn in_terminal(drawing: &Drawing<'_>, progress: &Progress) -> Result<String, Fai
     Ok(text)
 }
 
-/// Append a line of characters for two rows of pixels.
 fn line(
     text: &mut String,
     above: &[u8],

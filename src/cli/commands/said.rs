@@ -1,4 +1,5 @@
-//! What inputs say of tensors besides dtype and shape, in words: attributes, packed values, what an output cannot say.
+//! What inputs say of tensors besides dtype and shape, in words: attributes, packed values, and
+//! what an output cannot hold of it.
 
 use serde_json::{Map, Value, json};
 use tslice::dtype::DType;
@@ -9,13 +10,13 @@ use tslice::print;
 
 use crate::cli::report::{Failure, counted};
 
-/// The attributes by which netCDF packs values, which are read as they are stored.
+/// The attributes by which netCDF packs values; values are read as they are stored.
 const PACKED: [&str; 3] = ["scale_factor", "add_offset", "_FillValue"];
 
-/// How many tensors notes are about at most.
+/// Tensors to note, at most.
 const MOST_NOTES: usize = 8;
 
-/// How the values of a tensor are packed: `scale_factor 0.01, add_offset 273.15`; `None` where they are not.
+/// How values are packed: `scale_factor 0.01, add_offset 273.15`; `None` if they are not.
 pub(super) fn packed(said: &Annotations) -> Option<String> {
     let one =
         |name: &&str| said.attributes.get(*name).map(|value| format!("{name} {}", plain(value)));
@@ -23,7 +24,7 @@ pub(super) fn packed(said: &Annotations) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// The text of an attribute, which netCDF has a list of one value for.
+/// The text of an attribute; netCDF stores a list for a single value.
 fn plain(value: &Value) -> String {
     match value {
         Value::Array(all) if let [only] = all.as_slice() => plain(only),
@@ -32,7 +33,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Say on standard error of which of these tensors the values are packed, and read as they are stored.
+/// Note which of these tensors have packed values, which are read as they are stored.
 pub(super) fn note_packed(input: &Input, numbers: &[usize]) {
     let tensors = numbers.iter().filter_map(|&number| input.contents().tensors.get(number));
     let notes = tensors.filter_map(|tensor| {
@@ -43,7 +44,6 @@ pub(super) fn note_packed(input: &Input, numbers: &[usize]) {
     print_some(notes);
 }
 
-/// Say on standard error what an output does not say as its inputs do.
 pub(super) fn note_unsaid(all: &[Unsaid]) {
     let notes = all.iter().flat_map(|Unsaid { name, left_out, reworded }| {
         let of = if name.is_empty() { String::new() } else { format!("{}: ", shortened(name)) };
@@ -71,7 +71,6 @@ fn print_some(mut notes: impl Iterator<Item = String>) {
     }
 }
 
-/// Add to the record of a tensor what is said of it.
 pub(super) fn add_said(entry: &mut Value, dtype: &DType, said: Annotations) {
     let Annotations { attributes, dimension_names, fill_value, unsaid, notes, .. } = said;
     if !attributes.is_empty() {
@@ -91,7 +90,7 @@ pub(super) fn add_said(entry: &mut Value, dtype: &DType, said: Annotations) {
     }
 }
 
-/// An element: a number where JSON has it, or its text.
+/// An element: a number if JSON has it, or else its text.
 fn element(dtype: &DType, bytes: &[u8]) -> Value {
     let text =
         if print::can_print(dtype) { print::element(dtype, bytes) } else { return Value::Null };
@@ -111,14 +110,13 @@ fn element(dtype: &DType, bytes: &[u8]) -> Value {
     }
 }
 
-/// The attributes of each group that has some, by its path.
+/// The attributes of groups by their paths; those without attributes are left out.
 pub(super) fn of_groups(input: &Input) -> Map<String, Value> {
     let groups = input.contents().tensors.groups().iter();
     let said = groups.map(|(path, said)| (path.clone(), Value::Object(said.get().attributes)));
     said.filter(|(_, said)| said != &json!({})).collect()
 }
 
-/// The line of a tensor whose values are packed, among those of `info`.
 pub(super) fn packed_line(name: Option<&str>, said: &Annotations) -> Option<String> {
     let packed = packed(said)?;
     let name = name.map_or_else(String::new, |name| format!("{} ", printable(name)));

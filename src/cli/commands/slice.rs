@@ -10,7 +10,6 @@ use super::{index, input, output, part};
 use crate::cli::args::SliceArgs;
 use crate::cli::report::Failure;
 
-/// Write the selected elements to the output.
 pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let Some(share) = part::share(&args.to)? else { return Ok(()) };
     let index = Index::parse(args.text.as_deref(), &args.index)?;
@@ -50,13 +49,13 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
 
 /// A hint for a choice of tensors that cannot be made.
 enum Meant {
-    /// In place of that of the error.
+    /// Replaces the hint of the error.
     Instead(&'static str),
-    /// Behind the names that there are.
+    /// Follows the names of the tensors that there are.
     Also(&'static str),
 }
 
-/// What else was meant, where tensors of a file of several cannot be chosen.
+/// What may have been meant, if tensors of several cannot be chosen.
 fn meant(error: &Error, select: &Select, to_npy: bool) -> Option<Meant> {
     let fault = error.cause.downcast_ref()?;
     match fault {

@@ -11,7 +11,6 @@ use super::{index, input, output};
 use crate::cli::args::{SplitArgs, ThroughArgs};
 use crate::cli::report::Failure;
 
-/// Cut a tensor, or several, into files that appear together.
 pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     let ThroughArgs { from, field, cast, to } = &args.through;
     if to.part.is_some() {
@@ -82,7 +81,6 @@ fn cuts(args: &SplitArgs) -> Result<Cuts, Failure> {
     })
 }
 
-/// What the outputs are called.
 fn names(output: Option<&Path>) -> Result<PartNames, Failure> {
     let Some(path) = output else {
         return Err(Failure::usage("--output PATTERN is missing")

@@ -1,4 +1,4 @@
-//! `tslice view --stats`: numbers about numbers.
+//! `tslice view --stats`: statistics of one tensor.
 
 use serde_json::{Value, json};
 use tslice::dtype::{DType, Endian};
@@ -14,16 +14,13 @@ use super::faults::Faults;
 use crate::cli::args::ViewArgs;
 use crate::cli::report::{Align, Failure, Json, print, table, watch};
 
-/// The quantiles that are shown.
 const PARTS: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
 
-/// The bars of the histogram, at most.
 const BARS: usize = 10;
 
-/// The characters of the longest bar.
+/// Characters of the longest bar.
 const BAR_WIDTH: u64 = 30;
 
-/// Show the statistics of a tensor.
 pub(super) fn run(
     input: &mut Input,
     chosen: &Chosen,
@@ -42,7 +39,7 @@ pub(super) fn run(
     faults.failure(input)
 }
 
-/// The smallest or the largest element as NumPy prints it.
+/// An extreme element, as NumPy prints it.
 pub(super) fn value(dtype: &DType, extreme: &Extreme) -> String {
     let DType::Scalar(scalar, _) = *dtype else { return String::new() };
     let itemsize = (scalar.bits() / 8) as usize;
@@ -81,7 +78,6 @@ fn as_text(chosen: &Chosen, statistics: &Statistics) -> String {
     text
 }
 
-/// Quantiles, and the histogram beside them.
 fn beside(statistics: &Statistics) -> String {
     let quantiles = statistics.quantiles(&PARTS);
     let error = quantiles.iter().map(|quantile| quantile.error).fold(0.0, f64::max);
@@ -122,20 +118,20 @@ fn beside(statistics: &Statistics) -> String {
     text
 }
 
-/// The integer that a bar stands for, where it is one only.
+/// The integer that a bar stands for, if it is only one.
 fn single(bar: &Bar, statistics: &Statistics) -> Option<f64> {
     (!statistics.summary.is_float() && bar.to - bar.from == 1.0).then_some(bar.from)
 }
 
-/// How many characters a bar has: at least one where there is an element.
+/// Characters of a bar: at least one, if there is an element.
 fn length(count: u64, most: u64) -> usize {
     (u128::from(count) * u128::from(BAR_WIDTH)).div_ceil(u128::from(most)) as usize
 }
 
-/// A number to as many digits as tell it from one that is `width` away.
+/// Round to the digits that tell a number from one that is `width` away.
 fn rounded(value: f64, width: f64) -> f64 {
     if value.abs() < width * 1e-9 {
-        // what is next to nothing beside the others
+        // next to nothing, beside the others
         return 0.0;
     }
     if value == 0.0 || width.is_nan() || width <= 0.0 {
@@ -146,14 +142,14 @@ fn rounded(value: f64, width: f64) -> f64 {
     text.parse().unwrap_or(value)
 }
 
-/// A number with the fewest digits that tell it from others, and an exponent where it is long.
+/// Write a number with the fewest digits that tell it from others, and an exponent if it is long.
 pub(super) fn shown(value: f64) -> String {
     let dtype = DType::Scalar(tslice::dtype::Scalar::F64, Endian::Little);
     let text = print::element(&dtype, &value.to_le_bytes());
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// A number, or its name where JSON has none.
+/// A number, or its name if JSON has none.
 fn number(value: f64) -> Value {
     match value {
         _ if value.is_nan() => "NaN".into(),
@@ -163,7 +159,7 @@ fn number(value: f64) -> Value {
     }
 }
 
-/// Add to a record what is known of elements, `place` being the position of one by its number.
+/// Add a summary to a record; `place` gives the position of an element by its number.
 pub(super) fn add_counts(
     record: &mut Value,
     dtype: &DType,
@@ -190,7 +186,6 @@ pub(super) fn add_counts(
     record["std"] = json!(summary.deviation().map(number));
 }
 
-/// The statistics of a tensor.
 pub(super) fn as_json(chosen: &Chosen, statistics: &Statistics) -> Value {
     let quantile = |quantile: &tslice::statistics::Quantile| {
         json!({

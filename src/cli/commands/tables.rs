@@ -1,5 +1,4 @@
-//! `tslice view --stats` of several tensors, a row each, or along axes, a row for each position of the
-//! others.
+//! `tslice view --stats` in rows: one per tensor, or along axes one per position of the other axes.
 
 use std::cmp::Ordering;
 
@@ -17,10 +16,11 @@ use super::stats::{add_counts, as_json, shown, title, value};
 use crate::cli::args::{Column, StatsArgs, ViewArgs};
 use crate::cli::report::{Align, Failure, Json, SortKey, Table, print, table, watch};
 
-/// How much text is printed at a time.
+/// Bytes of text to print at once.
 const PRINTED_BYTES: usize = 1 << 20;
 
-/// Text that is printed when there is much of it, or at the end: a progress bar may be on the screen.
+/// Text that is printed only when there is much of it, or at the end: a progress bar may be on the
+/// screen.
 #[derive(Default)]
 struct Printing(String);
 
@@ -35,7 +35,6 @@ impl Printing {
     }
 }
 
-/// The cells of a summary: NaN, infinite, zero, minimum, maximum, mean, deviation.
 fn cells(dtype: &DType, summary: &Summary) -> [String; 7] {
     let extremes = summary.range.map(|(least, greatest)| [least, greatest]);
     let [least, greatest] =
@@ -47,15 +46,14 @@ fn cells(dtype: &DType, summary: &Summary) -> [String; 7] {
     [nan, inf, zero, least, greatest, mean, std]
 }
 
-/// What is printed of a tensor of several: its record, or its cells with line ends between them, which they do
-/// not have. Of a hundred thousand tensors little is held.
+/// A row of the table of tensors: its record, or its cells, joined by line ends, which cells never
+/// contain. It is small, as there may be a hundred thousand.
 struct TensorRow {
     text: Box<str>,
-    /// What it is sorted by, in the order of the columns asked for.
+    /// What the row is sorted by, in the order of the columns asked for.
     keys: Box<[SortKey<'static>]>,
 }
 
-/// The place of a tensor by a column.
 fn key(chosen: &Chosen, summary: Option<&Summary>, column: Column) -> SortKey<'static> {
     match column {
         Column::Name => return SortKey::Text(chosen.name.clone().unwrap_or_default().into()),
@@ -84,10 +82,9 @@ fn key(chosen: &Chosen, summary: Option<&Summary>, column: Column) -> SortKey<'s
     }
 }
 
-/// What a table and JSON say of a tensor whose elements are strings, blocks or floats of 4 bits.
+/// For tensors of strings, blocks or floats of 4 bits.
 const NO_NUMBERS: &str = "no numbers";
 
-/// The record of a tensor whose elements are no numbers.
 fn without_numbers(chosen: &Chosen) -> String {
     let record = json!({
         "name": chosen.name,
@@ -130,11 +127,9 @@ impl TensorRow {
     }
 }
 
-/// The columns of the table of tensors.
 const TENSORS: [&str; 10] =
     ["name", "dtype", "shape", "nan", "inf", "zero", "min", "max", "mean", "std"];
 
-/// Show a row for each of several tensors.
 pub(super) fn of_tensors(
     input: &mut Input,
     all: &AllSlices<'_>,
@@ -182,10 +177,8 @@ pub(super) fn of_tensors(
     faults.failure(input)
 }
 
-/// The columns of a table of slices.
 const SLICES: [&str; 8] = ["position", "nan", "inf", "zero", "min", "max", "mean", "std"];
 
-/// Show a row for each slice of each tensor.
 pub(super) fn of_slices(
     input: &mut Input,
     all: &AllSlices<'_>,
@@ -234,7 +227,7 @@ pub(super) fn of_slices(
     faults.failure(input)
 }
 
-/// Print a record for each of these slices, the first of which is slice `first`.
+/// Print a record for each of these slices, from slice `first` on.
 fn print_records(
     slices: &Slices,
     first: u64,
@@ -249,12 +242,12 @@ fn print_records(
     })
 }
 
-/// The table of the slices of a tensor. Of many, only those at both ends are shown.
+/// The table of the slices of a tensor; of many, only those at both ends are shown.
 struct SlicesTable<'a> {
     slices: &'a Slices,
-    /// The rows at both ends, with their numbers, where only these are shown.
+    /// The rows at both ends, with their numbers, if only these are shown.
     ends: Option<Vec<([String; 8], u64)>>,
-    /// The columns, once the first rows said how wide they are.
+    /// Set by the first rows, which say how wide columns are.
     columns: Option<Table<8>>,
 }
 
@@ -310,13 +303,13 @@ impl<'a> SlicesTable<'a> {
     }
 }
 
-/// The most rows that a table has without --full, as NumPy prints at most so many elements.
+/// Rows to show in full without --full: so many elements of an array NumPy prints in full.
 const MOST_ROWS: u64 = 1000;
 
-/// How many rows are shown at each end of a table that is shortened, as of an axis.
+/// Rows at each end of a shortened table, as many as NumPy shows of an axis.
 const EDGE: u64 = 3;
 
-/// Do something with each tensor, while showing how much of all is done.
+/// Call `each` for every tensor, with a progress bar over all of them.
 fn watch_all(
     input: &mut Input,
     all: &AllSlices<'_>,

@@ -10,14 +10,13 @@ use tslice::shape;
 
 use crate::cli::report::{Json, human_bytes};
 
-/// Sums over tensors, and over those of each dtype.
 #[derive(Default)]
 pub(super) struct Totals {
     all: TensorCounts,
     dtypes: BTreeMap<String, TensorCounts>,
 }
 
-/// Numbers of tensors, elements and bytes: together those of many members may have more than 64 bits.
+/// Those of many members may need more than 64 bits together.
 #[derive(Clone, Copy, Default)]
 struct TensorCounts {
     tensors: u64,
@@ -35,25 +34,22 @@ impl TensorCounts {
 }
 
 impl Totals {
-    /// The sums over these.
     pub(super) fn of(tensors: impl Iterator<Item = TensorInfo>) -> Totals {
         let mut totals = Totals::default();
         tensors.for_each(|tensor| totals.add(&tensor));
         totals
     }
 
-    /// Add one more.
     pub(super) fn add(&mut self, tensor: &TensorInfo) {
         self.all.add(tensor);
         self.dtypes.entry(tensor.dtype.to_string()).or_default().add(tensor);
     }
 
-    /// Their bytes, for people.
     pub(super) fn human_bytes(&self) -> String {
         human_bytes(u64::try_from(self.all.bytes).unwrap_or(u64::MAX))
     }
 
-    /// One object, with one for each dtype in it.
+    /// Write an object, with one for each dtype in it.
     pub(super) fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "{{{},\"dtypes\":{{", self.all.json())?;
         for (number, (dtype, sums)) in self.dtypes.iter().enumerate() {
@@ -66,7 +62,7 @@ impl Totals {
 }
 
 impl TensorCounts {
-    /// The members of an object.
+    /// The members of an object, without its braces.
     fn json(&self) -> String {
         let TensorCounts { tensors, elements, bytes } = self;
         format!(r#""tensors":{tensors},"elements":{elements},"bytes":{bytes}"#)
@@ -74,7 +70,6 @@ impl TensorCounts {
 }
 
 impl fmt::Display for Totals {
-    /// One line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "total: {}", self.all)?;
         if let (Some((dtype, _)), 1) = (self.dtypes.first_key_value(), self.dtypes.len()) {

@@ -16,7 +16,6 @@ use super::{index, input, output, picture, said, stats, tables};
 use crate::cli::args::{PictureArgs, StatsArgs, ValuesArgs, ViewArgs};
 use crate::cli::report::{Failure, print, watch};
 
-/// Show the selected elements of each tensor, or what is computed of them.
 pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     if let Some(fault) = args.fault() {
         return Err(Failure::usage(fault));
@@ -55,7 +54,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let as_table = numbers.len() > 1 || !sort.is_empty();
     if *stats && (as_table || axes.is_some()) {
         if numbers.len() > 1 {
-            // a pipe is kept in a file, as it is read once for each tensor
+            // read once for each tensor, so a pipe is kept in a file
             output::spool(&mut input, args.quiet)?;
         }
         let all = AllSlices::new(&mut input, &numbers, slices).map_err(failed)?;
@@ -76,7 +75,6 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     show_all(&mut input, &chosen, &args.values)
 }
 
-/// Show what elements are reduced to: as values, or as a picture.
 fn show_reduced(
     reduced: Reduced,
     index: &Index,
@@ -93,7 +91,6 @@ fn show_reduced(
     show_all(&mut results, &chosen, &args.values)
 }
 
-/// The output of what elements are reduced to.
 fn reduced_output(args: &ViewArgs, workers: &Workers) -> Result<Output, Failure> {
     let PictureArgs { output, force, fsync, dry_run, .. } = &args.picture;
     let options = output::of_format(&args.format, &args.metadata)?;
@@ -106,7 +103,7 @@ fn reduced_output(args: &ViewArgs, workers: &Workers) -> Result<Output, Failure>
     Ok(output)
 }
 
-/// Print the values of each, with an empty line between them.
+/// Print the values of each tensor, with an empty line between them.
 fn show_all(input: &mut Input, all: &[Chosen], args: &ValuesArgs) -> Result<(), Failure> {
     for (number, chosen) in all.iter().enumerate() {
         if number > 0 {
@@ -124,7 +121,7 @@ fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<
         let message = format!("values of dtype {dtype} cannot be printed");
         return Err(Failure::new(message).hint("`tslice info` shows what is in the file"));
     }
-    // blocks are printed as the bytes that an array of NumPy has of them
+    // blocks are printed as the bytes that NumPy would have of them
     let printed = dtype.blocks().and_then(|_| npy::stored_dtype(dtype)).unwrap_or(dtype.clone());
     let mut options = PrintOptions::default();
     options.threshold = if args.full { u64::MAX } else { options.threshold };
@@ -139,5 +136,4 @@ fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<
     print(&pending)
 }
 
-/// How much text is written at a time.
 const BUFFER_BYTES: usize = 64 << 10;

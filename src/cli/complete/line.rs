@@ -4,41 +4,39 @@
 use super::super::args::Shell;
 use super::values::{Candidate, CandidateKind};
 
-/// A word of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TypedWord {
     pub(super) raw: String,
-    /// Without its quotes.
+    /// The word without quotes and backslashes.
     pub(super) text: String,
-    /// The quote that is still open at its end, and where the text behind it begins in `raw` and
-    /// in `text`.
+    /// The quote still open at the end of the word, and where the text behind it begins in `raw`
+    /// and in `text`.
     open: Option<(char, usize, usize)>,
-    /// How many bytes of `raw` stand before the piece that the shell replaces.
+    /// Bytes of `raw` before the piece that the shell replaces.
     kept: usize,
-    /// Whether it is the file of a redirection.
+    /// Whether the word is the file of a redirection.
     redirected: bool,
 }
 
-/// The words of a simple command, and the word at the cursor, which may be empty.
+/// A simple command, divided at the cursor.
 pub(super) struct TypedLine {
-    /// The words before the cursor, the program's first.
+    /// The program first.
     pub(super) before: Vec<String>,
-    /// What is typed of the word at the cursor.
+    /// The word up to the cursor; may be empty.
     pub(super) current: TypedWord,
-    /// The words behind the cursor.
     pub(super) after: Vec<String>,
 }
 
 impl TypedLine {
-    /// Divide the text before the cursor, and the text behind it, as sh, bash, zsh and fish do.
-    /// `None` where the cursor is in the file of a redirection.
+    /// Divide the text before and behind the cursor, as sh, bash, zsh and fish do. `None` if the
+    /// cursor is in the file of a redirection.
     pub(super) fn of_text(before: &str, after: &str) -> Option<TypedLine> {
         let mut words = words(before);
         let current = words.pop()?;
         if current.redirected {
             return None;
         }
-        // the rest of the word at the cursor is not looked at
+        // the rest of the word at the cursor does not count
         let mut after = self::words(after.split_once(char::is_whitespace).unwrap_or_default().1);
         after.retain(|word| !word.raw.is_empty());
         let plain = |words: Vec<TypedWord>| -> Vec<String> {
@@ -52,7 +50,7 @@ impl TypedLine {
         Some(line)
     }
 
-    /// Words that the shell has divided, the last one at the cursor.
+    /// Take words that the shell has divided, the last one at the cursor.
     pub(super) fn of_words(mut words: Vec<String>) -> Option<TypedLine> {
         let text = words.pop()?;
         let current = TypedWord { raw: text.clone(), text, ..TypedWord::default() };
@@ -60,8 +58,8 @@ impl TypedLine {
     }
 }
 
-/// Divide a line, or its beginning, into words. The last one is what stands at its end: empty
-/// behind white space.
+/// Divide the beginning of a line into words. The last one stands at its end: empty behind white
+/// space.
 fn words(line: &str) -> Vec<TypedWord> {
     let mut words = Vec::new();
     let mut word = TypedWord::default();
@@ -87,7 +85,7 @@ fn words(line: &str) -> Vec<TypedWord> {
             (None | Some('"'), '\\') => {
                 word.raw.push('\\');
                 match chars.next() {
-                    // a line that goes on
+                    // an escaped line end, which continues the line
                     Some('\n') => word.raw.push('\n'),
                     Some(next) => {
                         let escaped = quote.is_none() || matches!(next, '"' | '\\' | '$' | '`');
@@ -107,14 +105,14 @@ fn words(line: &str) -> Vec<TypedWord> {
 }
 
 impl TypedWord {
-    /// Say what bash replaces of this word: it divides words at `=` and `:` too, and leaves an open
-    /// quote alone.
+    /// Replace only `piece`, the end of this word: bash divides words at `=` and `:` too, and
+    /// leaves an open quote alone.
     pub(super) fn replace_only(&mut self, piece: &str) {
         self.kept = self.raw.strip_suffix(piece).map_or(0, str::len);
     }
 
-    /// A completion of this word as bash is to put it into the line, in the quotes that are open,
-    /// or with backslashes. `None` where the completion does not begin as the word does.
+    /// Quote a completion for bash, with the quote that is open, or with backslashes. `None` if it
+    /// does not begin as the word does.
     pub(super) fn completed(&self, completion: &str) -> Option<String> {
         let mut whole = self.whole(completion)?;
         Some(whole.split_off(self.kept))
@@ -139,12 +137,11 @@ impl TypedWord {
     }
 }
 
-/// With a backslash before some characters.
+/// Put a backslash before special characters.
 fn escaped(text: &str, special: impl Fn(char) -> bool) -> String {
     text.chars().flat_map(|char| special(char).then_some('\\').into_iter().chain([char])).collect()
 }
 
-/// What the shell is to load.
 pub(crate) fn script(shell: Shell) -> &'static str {
     match shell {
         Shell::Bash => include_str!("../../../completions/tslice.bash"),
@@ -155,9 +152,9 @@ pub(crate) fn script(shell: Shell) -> &'static str {
     }
 }
 
-/// The line, from what the script hands over: bash, fish and zsh the text before the cursor, that
-/// behind it, and the piece that is replaced, the others words. `None` where no argument of the
-/// program stands at the cursor.
+/// Read the line from what the script passes. Of bash, fish and zsh that is the text before the
+/// cursor, the text behind it, and the piece to replace, of the others words. `None` if no argument
+/// of the program stands at the cursor.
 pub(super) fn line(shell: Shell, mut args: Vec<String>) -> Option<TypedLine> {
     match shell {
         Shell::Bash | Shell::Fish | Shell::Zsh => {
@@ -167,7 +164,7 @@ pub(super) fn line(shell: Shell, mut args: Vec<String>) -> Option<TypedLine> {
             Some(line)
         }
         Shell::Elvish | Shell::Powershell => {
-            // a dot stands before the last word: PowerShell hands over no empty ones
+            // a dot stands before the last word, since PowerShell drops an empty one
             let last = args.last_mut()?;
             *last = last.strip_prefix('.')?.to_owned();
             TypedLine::of_words(args)
@@ -175,7 +172,7 @@ pub(super) fn line(shell: Shell, mut args: Vec<String>) -> Option<TypedLine> {
     }
 }
 
-/// A line of the answer: what it is, the text, and what it means, divided by tabs.
+/// A line of the answer, divided by tabs: the kind, the text, what it means.
 pub(super) fn answer(shell: Shell, candidate: &Candidate, typed: &TypedWord) -> Option<String> {
     let Candidate { kind, text, about } = candidate;
     let letter = char::from(*kind as u8);
@@ -188,7 +185,6 @@ pub(super) fn answer(shell: Shell, candidate: &Candidate, typed: &TypedWord) -> 
     Some(format!("{letter}\t{text}\t{about}\n"))
 }
 
-/// A word in PowerShell's quotes, where it needs some.
 fn in_powershell(text: &str) -> String {
     let plain = |char: char| char.is_alphanumeric() || "_-./:=+*?\\".contains(char);
     if !text.is_empty() && text.chars().all(plain) {

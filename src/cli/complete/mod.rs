@@ -1,19 +1,20 @@
-//! Completions: what may stand at the cursor of a line that is being typed.
+//! Completions of a line that is being typed.
 //!
-//! The scripts in `completions/` ask the program itself, with `TSLICE_COMPLETE` set to the shell's
-//! name, so that they know every flag of the version that is there, and the tensors of the files
-//! in the line. No argument is understood as usual then, and nothing is run.
+//! The scripts in `completions/` ask the program itself, with `TSLICE_COMPLETE` set to the name of
+//! the shell, so that they know all flags of the installed version, and the tensors in the files of
+//! the line. Arguments are then not understood as usual, and nothing is run.
 //!
 //! ```text
 //! $ TSLICE_COMPLETE=fish tslice -- 'tslice model.safetensors -t head.'
 //! v   head.weight   float32 (64, 100)
 //! ```
 //!
-//! **Why no package.** Clap_complete's static scripts cannot express a main
-//! job without a subcommand (its zsh script completes no subcommand then) and know no file. With its
-//! engine the program answers for itself. Its scripts for that put names with spaces or quotes into
-//! bash's line as they are, split words at `=` there, and complete file names themselves, without
-//! `$HOME`; PowerShell's runs what was typed. Those here leave file names to the shell.
+//! **Why no package.** The static scripts of clap_complete know no files, and cannot express a main
+//! job without a subcommand (the one for zsh then completes no subcommands). Its engine lets the
+//! program answer, and is used; but its scripts for that put names with spaces or quotes into
+//! bash's line as they are, divide words at `=` there, and complete file names themselves, without
+//! `$HOME`; that for PowerShell runs what was typed. The scripts here leave file names to the
+//! shell.
 
 use std::ffi::{OsStr, OsString};
 
@@ -28,13 +29,10 @@ mod values;
 
 pub(crate) use line::script;
 
-/// The variable that makes the program complete a line in place of running it.
+/// The variable that makes the program complete a line instead of running it.
 pub(crate) const VARIABLE: &str = "TSLICE_COMPLETE";
 
-/// The answer to a shell, which names itself in [`VARIABLE`], about the line behind `--`.
-///
-/// # Errors
-/// The shell or what it hands over is unknown.
+/// Answer a shell, which [`VARIABLE`] names; the line stands behind `--`, as the script passes it.
 pub(crate) fn answer(
     shell: &OsStr,
     args: impl Iterator<Item = OsString>,

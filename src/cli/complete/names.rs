@@ -1,4 +1,4 @@
-//! What the files of a line hold: names of tensors and of fields.
+//! Names of tensors and fields in the files of a line.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use tslice::format::{TensorInfo, TextFormat};
 use tslice::input::{Input, Location, OpenOptions};
 use tslice::shape::AsTuple;
 
-/// A name, and what it stands for.
+/// A name, and what is said about it.
 pub(super) type NameAndMeaning = (String, String);
 
-/// The tensors of the files, with their dtypes and shapes.
+/// The tensors in the files, with their dtypes and shapes.
 pub(super) fn tensors(paths: &[OsString]) -> Vec<NameAndMeaning> {
     named(paths, |tensor| {
         let about = format!("{} {}", tensor.dtype, AsTuple(&tensor.element_shape()));
@@ -19,7 +19,7 @@ pub(super) fn tensors(paths: &[OsString]) -> Vec<NameAndMeaning> {
     })
 }
 
-/// The fields of the structured tensors of the files, with their dtypes.
+/// The fields of structured tensors in the files, with their dtypes.
 pub(super) fn fields(paths: &[OsString]) -> Vec<NameAndMeaning> {
     named(paths, |tensor| {
         let fields = tensor.dtype.structure().map_or(&[][..], |structure| &structure.fields);
@@ -28,7 +28,7 @@ pub(super) fn fields(paths: &[OsString]) -> Vec<NameAndMeaning> {
     })
 }
 
-/// What the tensors of the files have, each name once: two files may hold the same ones.
+/// Collect names from all tensors of the files, each name once.
 fn named<I: IntoIterator<Item = NameAndMeaning>>(
     paths: &[OsString],
     of: impl Fn(TensorInfo) -> I,
@@ -42,13 +42,13 @@ fn named<I: IntoIterator<Item = NameAndMeaning>>(
     named
 }
 
-/// A file or a folder that can be opened without waiting.
+/// Open a file or folder, if that needs no waiting.
 fn open(path: &Path) -> Option<Input> {
     let path = from_home(path)?;
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     if TextFormat::by_extension(extension).is_some() && !name.ends_with(".index.json") {
-        // all of a text would be read, and it holds no names
+        // a text would have to be read whole, and holds no names
         return None;
     }
     let metadata = path.metadata().ok()?;
@@ -58,7 +58,7 @@ fn open(path: &Path) -> Option<Input> {
     tslice::input::open(&Location::Path(path), &OpenOptions::default()).ok()
 }
 
-/// `~/a` is expanded when the line is run, and so not yet.
+/// Expand `~/`, which the shell has not done yet.
 fn from_home(path: &Path) -> Option<PathBuf> {
     match path.strip_prefix("~") {
         Ok(rest) => Some(std::env::home_dir()?.join(rest)),

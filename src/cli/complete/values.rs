@@ -1,4 +1,4 @@
-//! What completes the value of each argument.
+//! Completions for the value of each argument.
 
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
@@ -17,17 +17,16 @@ use super::line::TypedLine;
 use super::names;
 use super::names::NameAndMeaning;
 
-/// The mark of a candidate that stands for the names of files, behind the text that it holds.
+/// The id of a candidate that stands for names of files.
 const FILES: &str = "files";
 
-/// The mark of a candidate that stands for any text, such as an index.
+/// The id of a candidate that stands for any text, such as an index.
 pub(super) const TEXT: &str = "text";
 
-/// The mark of a candidate behind which the value goes on.
+/// The id of a candidate that is only the beginning of a value.
 const PART: &str = "part";
 
-/// Give each argument of a command what completes its values; `given` are those that the line
-/// holds.
+/// Add completers to the arguments of a command; `given` are the arguments in the line.
 fn with_completers(command: Command, given: &ArgMatches) -> Command {
     let paths = Paths::of(given);
     command.mut_args(|arg| match completer(&arg, &paths) {
@@ -36,7 +35,7 @@ fn with_completers(command: Command, given: &ArgMatches) -> Command {
     })
 }
 
-/// The files that a line names, by what they are for.
+/// Files in the line, by what they are for.
 struct Paths {
     inputs: Arc<[OsString]>,
     value: Arc<[OsString]>,
@@ -45,7 +44,7 @@ struct Paths {
 
 impl Paths {
     fn of(given: &ArgMatches) -> Paths {
-        // enough of a join: its inputs hold the same names
+        // enough for a join, whose inputs hold the same names
         const MOST: usize = 2;
         let values = |ids: &[&str]| -> Arc<[OsString]> {
             let values = ids.iter().filter_map(|id| given.try_get_raw(id).ok().flatten());
@@ -85,21 +84,20 @@ fn completer(arg: &Arg, paths: &Paths) -> Option<ArgValueCompleter> {
     }
 }
 
-/// The shell knows best how to complete names of files.
+/// The shell completes names of files best.
 fn files(_: &OsStr) -> Vec<CompletionCandidate> {
     vec![CompletionCandidate::new("").id(Some(FILES.to_owned()))]
 }
 
-/// Nobody knows what will be typed.
 fn text(_: &OsStr) -> Vec<CompletionCandidate> {
     vec![CompletionCandidate::new("").id(Some(TEXT.to_owned()))]
 }
 
-/// The names that begin as what is typed, with what follows them in the value.
+/// The names that begin with what is typed, each followed by `more`.
 fn named(typed: &OsStr, names: Vec<NameAndMeaning>, more: &str) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else { return Vec::new() };
     let candidate = |(name, about): NameAndMeaning| {
-        // the answer is made of lines and columns
+        // the answer has lines and columns
         let shown = name.starts_with(typed) && name.chars().all(is_printable);
         let about = StyledStr::from(about.replace(|char| !is_printable(char), " "));
         let candidate = CompletionCandidate::new(format!("{name}{more}")).help(Some(about));
@@ -109,7 +107,7 @@ fn named(typed: &OsStr, names: Vec<NameAndMeaning>, more: &str) -> Vec<Completio
     names.into_iter().filter_map(candidate).collect()
 }
 
-/// The usual names of dtypes; others where none of those begins as what is typed.
+/// The usual names of dtypes, or if none of these fits, all others.
 fn dtypes(typed: &OsStr) -> Vec<CompletionCandidate> {
     let names = |names: Vec<String>| names.into_iter().map(|name| (name, String::new())).collect();
     let usual = Scalar::ALL.iter().map(|scalar| scalar.name().to_owned()).collect();
@@ -119,7 +117,6 @@ fn dtypes(typed: &OsStr) -> Vec<CompletionCandidate> {
     }
 }
 
-/// `[FROM:]DTYPE`.
 fn cast(typed: &OsStr) -> Vec<CompletionCandidate> {
     match typed.to_str().and_then(|typed| typed.split_once(':')) {
         Some((from, typed)) => {
@@ -130,7 +127,6 @@ fn cast(typed: &OsStr) -> Vec<CompletionCandidate> {
     }
 }
 
-/// The words that `--part` knows beside numbers.
 fn part(typed: &OsStr) -> Vec<CompletionCandidate> {
     let whole = [
         ("auto", "the part that the scheduler's variables name"),
@@ -144,36 +140,34 @@ fn part(typed: &OsStr) -> Vec<CompletionCandidate> {
     candidates
 }
 
-/// Something that may stand at the cursor.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) kind: CandidateKind,
-    /// The whole word; of files what is typed before their names.
+    /// The whole word; for files, what is typed before their names.
     pub(super) text: String,
-    /// What it means; may be empty.
+    /// A description; may be empty.
     pub(super) about: String,
 }
 
-/// What a candidate is, by the letter that tells it to a shell's script.
+/// The kind of a candidate, as the letter that the scripts know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum CandidateKind {
-    /// The names of files, which the shell completes.
+    /// The shell completes the names.
     Files = b'f',
-    /// A subcommand.
     Command = b'c',
     Flag = b'o',
     Value = b'v',
-    /// The beginning of a value; no space follows.
+    /// The beginning of a value: no space follows.
     Part = b'p',
 }
 
-/// What may stand at the cursor, in the order of the help.
+/// List what may stand at the cursor, in the order of the help.
 pub(super) fn candidates(line: &TypedLine) -> Result<Vec<Candidate>, Failure> {
     let mut definition = command();
     let mut words: Vec<OsString> = line.before.iter().map(OsString::from).collect();
     let given = given(&definition, &words, &line.after);
-    // while the first word is typed, nobody knows whether it is a subcommand or a file
+    // the first word may become a subcommand or a file
     insert_slice(&definition, &mut words);
     definition = match words.get(1).and_then(|name| name.to_str()).map(str::to_owned) {
         Some(name) => definition.mut_subcommand(name, |sub| with_completers(sub, &given)),
@@ -183,7 +177,7 @@ pub(super) fn candidates(line: &TypedLine) -> Result<Vec<Candidate>, Failure> {
     let typed = line.current.text.as_str();
     let mut found = engine(&mut definition, &words, typed)?;
     if typed == "-" {
-        // flags by their long names, and those that have none
+        // flags by their long names, unless they have none
         let mut long = engine(&mut definition, &words, "--")?;
         found.retain(|short| long.iter().all(|long| long.get_id() != short.get_id()));
         long.append(&mut found);
@@ -193,7 +187,7 @@ pub(super) fn candidates(line: &TypedLine) -> Result<Vec<Candidate>, Failure> {
     let sub = words.get(1).and_then(|name| definition.find_subcommand(name));
     let flags = sub.unwrap_or(&definition);
     found.retain(|candidate| !is_flag(candidate) || !is_used(candidate, flags, &given));
-    // flags are many: they are shown when one is begun, or when nothing else can follow
+    // flags are many: show them if one is begun, or if nothing else can follow
     if typed.is_empty() && !found.iter().all(is_flag) {
         found.retain(|candidate| !is_flag(candidate));
     }
@@ -203,7 +197,7 @@ pub(super) fn candidates(line: &TypedLine) -> Result<Vec<Candidate>, Failure> {
     Ok(found.into_iter().map(shown).collect())
 }
 
-/// What clap finds that may stand behind these words, beginning as what is typed.
+/// List what clap knows to follow `words`, beginning with what is typed.
 fn engine(
     definition: &mut Command,
     words: &[OsString],
@@ -215,12 +209,12 @@ fn engine(
     engine::complete(definition, words, cursor, None).map_err(Failure::new)
 }
 
-/// The arguments that the line holds, as far as they can be understood.
+/// The arguments in the line, as far as they can be understood.
 fn given(definition: &Command, before: &[OsString], after: &[String]) -> ArgMatches {
     if before.len() < 2 {
         return ArgMatches::default();
     }
-    // something stands at the cursor: the value of a flag, where one is before it
+    // the cursor stands for something: the value of the flag before it, if any
     let words = before.iter().cloned().chain(["_".into()]);
     let words = normalize(definition, words.chain(after.iter().map(OsString::from)));
     let [_, name, words @ ..] = words.as_slice() else { return ArgMatches::default() };
@@ -233,7 +227,7 @@ fn given(definition: &Command, before: &[OsString], after: &[String]) -> ArgMatc
     lenient.try_get_matches_from(words).unwrap_or_default()
 }
 
-/// Whether a flag stands in the line already and may not be given again.
+/// Whether a flag is in the line already and may be given only once.
 fn is_used(candidate: &CompletionCandidate, command: &Command, given: &ArgMatches) -> bool {
     let id = candidate.get_id().and_then(|id| id.strip_prefix("arg::"));
     let arg = command.get_arguments().find(|arg| Some(arg.get_id().as_str()) == id);

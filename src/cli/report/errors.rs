@@ -1,5 +1,5 @@
-//! The library's errors in the words of the command line: with flags, hints, and
-//! the status of the program.
+//! The library's errors in the words of the command line: with flags, hints, and the status of the
+//! program.
 
 use std::fmt::Display;
 use std::io;
@@ -33,7 +33,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The error of an input whose tensor is chosen by another flag than `-t`.
+/// Word the error of an input whose tensor is chosen by `flag` in place of `-t`.
 pub(crate) fn of_flag(flag: &str) -> impl Fn(Error) -> Failure {
     move |error| failure(&error, flag)
 }
@@ -98,7 +98,7 @@ fn failure(error: &Error, flag: &str) -> Failure {
             let hint = format!("`iconv -f UTF-16{order} -t UTF-8 FILE` converts it");
             return failed().hint(hint);
         }
-        // text stands beside it
+        // text stands beside numbers
         Some(TextFault::NumberInNames { place, .. }) if place.column > 1 => {
             return failed().hint(OTHER_COLUMNS);
         }
@@ -142,7 +142,6 @@ fn failure(error: &Error, flag: &str) -> Failure {
     }
 }
 
-/// Files of no known format.
 fn format(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Failure {
     match fault {
         FormatError::Foreign(kind) => {
@@ -179,7 +178,6 @@ fn format(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> F
     }
 }
 
-/// Raw bytes that are not what the flags say.
 fn raw(
     fault: &RawFault,
     file: Option<&FileName>,
@@ -230,7 +228,6 @@ fn raw(
     }
 }
 
-/// Files that cannot be changed.
 fn edit(fault: &EditFault, file: Option<&FileName>, failed: impl Fn() -> Failure) -> Failure {
     match fault {
         EditFault::HalfWritten { member } => {
@@ -277,7 +274,6 @@ fn edit(fault: &EditFault, file: Option<&FileName>, failed: impl Fn() -> Failure
     }
 }
 
-/// A cast that cannot be done, with the flag that would allow it.
 fn cast(error: &CastError) -> Failure {
     Failure::new(format_args!("--cast: {error}")).hint_if(match error {
         CastError::Refused { casting: Casting::Safe, .. } => {
@@ -291,7 +287,6 @@ fn cast(error: &CastError) -> Failure {
     })
 }
 
-/// Outputs that cannot be written.
 fn sink(fault: &SinkError, failed: impl Fn() -> Failure) -> Failure {
     match fault {
         SinkError::BrokenPipe => Failure { quiet: true, ..failed() },
@@ -311,10 +306,9 @@ fn sink(fault: &SinkError, failed: impl Fn() -> Failure) -> Failure {
     }
 }
 
-/// The hint at tables in which text stands beside numbers.
 const OTHER_COLUMNS: &str = "--columns 1,2 reads only these columns, counted from 0";
 
-/// What was meant by a file that is not there, where another one and an index are run together.
+/// What was meant, if no such file exists and its name looks like a file and an index run together.
 fn with_index(file: &FileName) -> Option<String> {
     let FileName::Path(path) = file else { return None };
     let typed = path.to_str().filter(|typed| typed.ends_with(']'))?;
@@ -323,7 +317,6 @@ fn with_index(file: &FileName) -> Option<String> {
     Some(format!("an index is a word of its own: {} {}", quoted(name), quoted(index)))
 }
 
-/// The flag that says it of raw bytes or text.
 fn flag_of(given: Given) -> &'static str {
     match given {
         Given::DType => "--dtype",
@@ -339,8 +332,8 @@ fn flag_of(given: Given) -> &'static str {
     }
 }
 
-/// How bytes of no known format are read; the flags of a command speak of its input alone, and not of
-/// its values, indices and lists.
+/// A hint how to read bytes of no known format. The flags for that are about the input of a
+/// command, not about its values, indices and lists.
 fn raw_bytes(error: &Error, flag: &str) -> String {
     match &error.file {
         Some(FileName::Path(path)) if flag != "-t" => {
@@ -353,7 +346,7 @@ fn raw_bytes(error: &Error, flag: &str) -> String {
     }
 }
 
-/// The error of the operating system behind it, where one of an open file is.
+/// The operating system's error, if that is what it is about.
 fn io_error(cause: &Cause) -> Option<&io::Error> {
     match cause.downcast_ref() {
         Some(OpenError::Io(error)) => Some(error),
@@ -361,7 +354,6 @@ fn io_error(cause: &Cause) -> Option<&io::Error> {
     }
 }
 
-/// Remote files that cannot be read.
 fn remote(fault: &RemoteError, file: Option<&FileName>, failed: impl Fn() -> Failure) -> Failure {
     match (fault, file) {
         (RemoteError::Denied(_), Some(FileName::Remote(address))) => {
@@ -374,7 +366,6 @@ fn remote(fault: &RemoteError, file: Option<&FileName>, failed: impl Fn() -> Fai
     }
 }
 
-/// Where the credentials of an address come from.
 fn credentials(scheme: Scheme) -> &'static str {
     match scheme {
         Scheme::Url => {
@@ -396,7 +387,6 @@ fn credentials(scheme: Scheme) -> &'static str {
     }
 }
 
-/// Inputs that do not fit together.
 fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
     match fault {
         JoinFault::NoAxes => failed().hint("`tslice stack` joins along a new axis"),
@@ -406,7 +396,7 @@ fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
             let name = if is_plain { name } else { format!("'{name}'") };
             failed().hint(format_args!("--cast {name} casts all of them first"))
         }
-        // as bfloat16 lies in a .npy
+        // this is how a .npy stores bfloat16
         JoinFault::DType { dtype: dtype @ DType::Npy(NpyType::Void(..)), first, .. }
             if dtype.item_bits() == first.item_bits() =>
         {
@@ -418,7 +408,6 @@ fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
     }
 }
 
-/// Inputs that have no union.
 fn merge(fault: &MergeFault, failed: impl Fn() -> Failure) -> Failure {
     failed().hint(match fault {
         MergeFault::Twice { name, .. } if name.is_empty() => {
@@ -432,7 +421,6 @@ fn merge(fault: &MergeFault, failed: impl Fn() -> Failure) -> Failure {
     })
 }
 
-/// Tensors that cannot be chosen.
 fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> Failure) -> Failure {
     let file = error.file.as_ref().map(ToString::to_string).unwrap_or_default();
     let of_file = if file.is_empty() { String::new() } else { format!("{file}: ") };
@@ -456,7 +444,7 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
             Failure::new(format_args!("{of_file}--exclude leaves no tensor that is chosen"))
         }
         SelectFault::NotFound { pattern, names, links } => {
-            // several inputs have no one file
+            // no one file is at fault if there are several inputs
             let hold = if file.is_empty() { "the inputs hold" } else { "it holds" };
             let not_followed = "; links to other files are not followed";
             let links = if *links { not_followed } else { "" };
@@ -501,10 +489,8 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
     }
 }
 
-/// The outputs that hold several tensors.
 const SEVERAL: &str = "use a .safetensors or .npz output";
 
-/// The flags by which several tensors are chosen, with their verb.
 pub(crate) fn choosing(flag: &str, chooses: bool, excludes: bool) -> String {
     match (chooses, excludes) {
         (true, true) => format!("{flag} and --exclude leave"),
@@ -513,12 +499,11 @@ pub(crate) fn choosing(flag: &str, chooses: bool, excludes: bool) -> String {
     }
 }
 
-/// A name as it is given: after the flag, or after the `#` of a list in an index.
+/// Spell a name as it is given: after the flag, or after the `#` of a list in an index.
 fn named(flag: &str, name: &str) -> String {
     if flag.ends_with('#') { format!("{flag}{name}") } else { format!("{flag} {name}") }
 }
 
-/// Outputs that cannot hold what is written.
 fn layout(fault: &LayoutFault, file: Option<&FileName>, failed: impl Fn() -> Failure) -> Failure {
     let usage = || Failure { exit: super::failure::Exit::Usage, ..failed() };
     match fault {
@@ -553,7 +538,6 @@ fn layout(fault: &LayoutFault, file: Option<&FileName>, failed: impl Fn() -> Fai
     }
 }
 
-/// The extensions that an output can have, one a format.
 fn extensions() -> String {
     let first = FORMATS.iter().filter_map(|format| format.extensions.first());
     let all: Vec<String> = first.map(|extension| format!(".{extension}")).collect();
@@ -563,11 +547,11 @@ fn extensions() -> String {
     }
 }
 
-/// The most names that people read.
+/// Names to list: more, nobody reads.
 const MOST: usize = 20;
 
-/// The names that are near to one that is not there, or the pattern of those that hold it; all others
-/// too, where they are few, after the words for what they `hold`.
+/// List the names near to one that is not there, or a pattern for those that contain it, and all
+/// others too if they are few. `hold` is what the sentence begins with.
 fn near_or_all(hold: &str, pattern: &str, names: &[String]) -> String {
     let near = did_you_mean(pattern, names.iter().map(String::as_str));
     let is_text = !pattern.is_empty() && !pattern.contains(['*', '?', '[', '{', '\\']);
@@ -580,7 +564,7 @@ fn near_or_all(hold: &str, pattern: &str, names: &[String]) -> String {
     }
 }
 
-/// The names of tensors, as far as people read, after the words for what they `hold`.
+/// List names, but not more than people read. `hold` is what the sentence begins with.
 fn list(hold: &str, names: &[String]) -> String {
     let shown: Vec<_> = names.iter().take(MOST).map(|name| shortened(name)).collect();
     match (shown.join(", "), names.len()) {

@@ -1,6 +1,4 @@
-//! All that is said on standard error: one line, the item at fault under a caret, a hint.
-//!
-//! Paths and flags are added to the core's errors here, once.
+//! What is said on standard error: one line, the item at fault under a caret, a hint.
 
 use std::io::Write;
 use std::ops::Range;
@@ -15,7 +13,6 @@ use tslice::source::remote::mask_secrets;
 use super::json;
 use super::json::Json;
 
-/// Why a run could not do what it was asked.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
@@ -23,19 +20,17 @@ pub(crate) struct Failure {
     /// An expression, and the byte range in it that is at fault.
     pub(crate) caret: Option<(String, Range<usize>)>,
     pub(crate) hint: Option<String>,
-    /// How the command is used, where that was not known.
+    /// How the command is used, if the command line shows that this was not known.
     pub(crate) usage: Option<String>,
-    /// The reader of the output went away: nothing is said.
+    /// The reader of the output went away, so nothing is said.
     pub(crate) quiet: bool,
 }
 
 impl Failure {
-    /// The command line was not understood.
     pub(crate) fn usage(message: impl fmt::Display) -> Failure {
         Failure { exit: Exit::Usage, ..Failure::new(message) }
     }
 
-    /// It could not be done.
     pub(crate) fn new(message: impl fmt::Display) -> Failure {
         let message = message.to_string();
         let caret = None;
@@ -44,24 +39,21 @@ impl Failure {
         Failure { exit: Exit::Failed, message, caret, hint, usage, quiet: false }
     }
 
-    /// It could not be done because of a file.
     pub(crate) fn file(path: &Path, error: impl fmt::Display) -> Failure {
         Failure::new(format_args!("{}: {}", shown(path), plain(error)))
     }
 
-    /// Show where in an expression the fault is.
+    /// Show `text` with a caret under the byte range `span`.
     pub(crate) fn at(mut self, text: &str, span: Range<usize>) -> Failure {
         self.caret = Some((text.to_owned(), span));
         self
     }
 
-    /// Add a line that helps on.
     pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Failure {
         self.hint = Some(hint.to_string());
         self
     }
 
-    /// Add a line that helps on, where there is one.
     pub(crate) fn hint_if(self, hint: Option<impl fmt::Display>) -> Failure {
         match hint {
             Some(hint) => self.hint(hint),
@@ -69,22 +61,20 @@ impl Failure {
         }
     }
 
-    /// Show how the command is used.
     pub(crate) fn usage_lines(mut self, usage: &str) -> Failure {
         self.usage = Some(usage.trim_end().to_owned());
         self
     }
 
-    /// Say which tensor of several it is about.
     pub(crate) fn of_tensor(mut self, name: &str) -> Failure {
         self.message = format!("tensor {:?}: {}", shortened(name), self.message);
         self
     }
 
-    /// Say it on standard error, where nothing failed, as JSON where that was asked for.
+    /// Print this as a note: nothing failed.
     pub(crate) fn print_note(self) {
         let mut stderr = io::stderr().lock();
-        // with standard error gone there is nobody left to tell
+        // if standard error is gone, nobody is left to tell
         let _ = if IN_JSON.load(Ordering::Relaxed) {
             writeln!(stderr, "{}", Json(&json::of_note(&self)))
         } else {
@@ -93,13 +83,12 @@ impl Failure {
         };
     }
 
-    /// Say it on standard error, as JSON where that was asked for.
     pub(crate) fn print(&self) {
         if self.quiet {
             return;
         }
         let mut stderr = io::stderr().lock();
-        // with standard error gone there is nobody left to tell
+        // if standard error is gone, nobody is left to tell
         let _ = if IN_JSON.load(Ordering::Relaxed) {
             writeln!(stderr, "{}", Json(&json::of_failure(self)))
         } else {
@@ -108,7 +97,6 @@ impl Failure {
     }
 }
 
-/// Whether failures and notes are printed as JSON.
 static IN_JSON: AtomicBool = AtomicBool::new(false);
 
 /// Print failures and notes as JSON from here on.
@@ -129,10 +117,9 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The most characters of an expression to show on either side of the fault.
 const CONTEXT: usize = 60;
 
-/// The expression, shortened around the fault, and a caret under each character of the fault.
+/// Write the expression, shortened around the fault, and carets under the fault.
 fn caret(f: &mut fmt::Formatter<'_>, text: &str, span: &Range<usize>) -> fmt::Result {
     let start = floor_char(text, span.start);
     let end = floor_char(text, span.end.max(span.start));
@@ -156,7 +143,7 @@ fn caret(f: &mut fmt::Formatter<'_>, text: &str, span: &Range<usize>) -> fmt::Re
     writeln!(f, "{}{}", " ".repeat(indent), "^".repeat(width))
 }
 
-/// The characters of an expression, with a space for each that is not printable.
+/// Replace each character that is not printable by one space, so that carets stay in place.
 pub(crate) fn in_one_line(text: &str) -> Vec<char> {
     text.chars().map(|c| if is_printable(c) { c } else { ' ' }).collect()
 }
@@ -169,7 +156,7 @@ fn floor_char(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// An error, where it is one of the operating system in its own words, without the number.
+/// Take the number off an error of the operating system, `(os error 2)`.
 pub(crate) fn plain(error: impl fmt::Display) -> String {
     let mut text = error.to_string();
     let number = text.rfind(" (os error ").filter(|_| text.ends_with(')'));
@@ -177,17 +164,16 @@ pub(crate) fn plain(error: impl fmt::Display) -> String {
     text
 }
 
-/// A path as messages show it.
 pub(crate) fn shown(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// So many of something: `1 byte`, `2 bytes`.
+/// Write a count with its unit: `1 byte`, `2 bytes`.
 pub(crate) fn counted(count: u64, unit: &str) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Counted bytes for people: `999 bytes`, `4.2 GB`.
+/// Write a number of bytes for people: `999 bytes`, `4.2 GB`.
 pub(crate) fn human_bytes(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if bytes < 1000 {
@@ -202,22 +188,20 @@ pub(crate) fn human_bytes(bytes: u64) -> String {
     format!("{value:.*} {}", if value < 9.95 { 1 } else { 0 }, UNITS[unit])
 }
 
-/// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done,
     /// Two files were compared, and differ.
     Different,
-    /// Two files could not be compared, as diff and cmp have it.
+    /// Two files could not be compared; the status is that of diff and cmp.
     Trouble,
-    /// It could not be done: a file, its data, an index that does not fit the shape.
+    /// The work failed: a file, its data, an index that does not fit the shape.
     Failed,
     /// The command line was not understood: flags, index syntax.
     Usage,
 }
 
 impl Exit {
-    /// The number that a shell sees.
     pub(crate) fn status(self) -> u8 {
         match self {
             Exit::Done => 0,
@@ -233,7 +217,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A word, quoted where that is needed.
+/// Quote a word for a shell, if it needs that.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

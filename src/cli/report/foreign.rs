@@ -1,4 +1,4 @@
-//! What helps with a file of a kind that is known, and not read: one command, as it can be typed.
+//! Help for files of a kind that is known but not read: one command, ready to be typed.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use tslice::input::{InGzip, in_gzip};
 
 use super::failure::quoted;
 
-/// The hint for a file of that kind; `is_input` where the flags of inputs speak of it.
+/// The hint for a file of this kind; `is_input` if the flags for inputs are about it.
 pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> Option<String> {
     let Names { name, stem, npy, npz, pt } = &Names::of(file);
     let folder = Path::new(name).parent().unwrap_or(Path::new("")).to_string_lossy();
@@ -111,7 +111,6 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> 
     Some(format!("`python3 -c \"{line}\"` converts it{trust}"))
 }
 
-/// The hint for a file of gzip, by what is in it.
 fn unzipped(path: &Path, name: &str) -> String {
     let piped = |flags: &str| format!("`zcat {name} | tslice - {flags}...` reads it");
     match in_gzip(path) {
@@ -130,7 +129,6 @@ fn unzipped(path: &Path, name: &str) -> String {
     }
 }
 
-/// The hint for a distributed checkpoint in this folder.
 fn merged(folder: &str) -> String {
     let folder = if folder.is_empty() { "." } else { folder };
     format!(
@@ -141,10 +139,10 @@ fn merged(folder: &str) -> String {
 
 const NIBABEL: &str = "import nibabel, numpy; numpy.save('{npy}', nibabel.load('{name}').dataobj)";
 
-/// A file in a command, and those that the command writes.
+/// Names for a command: of a file, and of those that the command writes.
 struct Names {
     name: String,
-    /// Without its last extension.
+    /// The name without its last extension.
     stem: String,
     npy: String,
     npz: String,
@@ -152,7 +150,7 @@ struct Names {
 }
 
 impl Names {
-    /// Names that a shell or Python would take apart are left to whoever types the command.
+    /// A name that a shell or Python would take apart becomes `FILE`, for the user to fill in.
     fn of(file: Option<&FileName>) -> Names {
         let path = match file {
             Some(FileName::Path(path)) => path.clone(),
@@ -163,7 +161,7 @@ impl Names {
         let name = plain.unwrap_or("FILE").to_owned();
         let stem = Path::new(&name).with_extension("").to_string_lossy().into_owned();
         let whole = stem.strip_suffix(".nii").unwrap_or(&stem);
-        // no file is converted into itself
+        // no file is converted to itself
         let written = |extension: &str| match format!("{whole}.{extension}") {
             same if same == name => format!("{whole}-converted.{extension}"),
             other => other,

@@ -1,4 +1,4 @@
-//! JSON for programs, which is safe to look at in a terminal too.
+//! JSON for programs, which is also safe to look at in a terminal.
 
 use std::fmt;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use tslice::source::remote::mask_secrets;
 
 use super::failure::Failure;
 
-/// Prints a value on one line, with escapes in its texts for what is not printable.
+/// Prints a value on one line; what is not printable is escaped.
 pub(crate) struct Json<'a>(pub(crate) &'a Value);
 
 impl fmt::Display for Json<'_> {
@@ -28,14 +28,13 @@ impl Write for Escaped<'_, '_> {
     }
 }
 
-/// A note and its hint.
 pub(super) fn of_note(note: &Failure) -> Value {
     let masked = |text: &str| mask_secrets(text).into_owned();
     json!({ "note": masked(&note.message), "hint": note.hint.as_deref().map(masked) })
 }
 
-/// What went wrong: the message, the hint, or how the command is used, and the exit status; where an
-/// expression is at fault, it and the piece of it that a caret would stand under, in bytes.
+/// A failure as an object. `caret` has the expression at fault, and the range of the fault in
+/// bytes.
 pub(super) fn of_failure(failure: &Failure) -> Value {
     let masked = |text: &str| mask_secrets(text).into_owned();
     let hint = failure.hint.as_deref().or(failure.usage.as_deref());
@@ -50,8 +49,8 @@ pub(super) fn of_failure(failure: &Failure) -> Value {
     value
 }
 
-/// The name with `%XX` for every byte but ASCII letters, digits and `-._~/`, as in addresses; `None`
-/// where it is UTF-8, and can be written as it is.
+/// Write a name as addresses do, with `%XX` for all bytes but ASCII letters, digits and `-._~/`;
+/// `None` if it is UTF-8, and needs no such spelling.
 pub(crate) fn percent_encoded(path: &Path) -> Option<String> {
     if path.to_str().is_some() {
         return None;

@@ -1,7 +1,7 @@
-//! What clap found wrong with a command line, said in the program's own way.
+//! What clap found wrong with a command line, in the program's own words.
 //!
 //! clap's reports span several lines, with a heading, tips and a pointer to the help. Here they
-//! become what every other error is: one line, and a hint or the usage where that helps on.
+//! become like every other error: one line, and a hint or the usage if that helps.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -14,12 +14,9 @@ use super::failure::{Failure, quoted};
 use super::peers;
 use crate::cli::args::{COMMANDS, PartedList, Told, command, parted_list, unquoted};
 
-/// The error of a command line, program name first, in one line, with what was meant: a command, the
-/// index that the shell took apart, the file whose name begins with a dash.
-///
-/// # Errors
-///
-/// Where the help or the version is asked for, `Ok` is what.
+/// Word clap's error about `args` (program name first), and guess what was meant: a command, an
+/// index that the shell took apart, a file whose name begins with a dash. `Ok` if it is no error,
+/// but help or version were asked for.
 pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Result<Told, Failure> {
     let words = || args.iter().skip(1).filter_map(|word| word.to_str());
     if let (true, Some(list)) = (error.use_stderr(), parted_list(args)) {
@@ -45,7 +42,7 @@ pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Result<Told, Fa
     }
 }
 
-/// A list with blanks, whose rest is no index.
+/// A list typed with blanks, so that its rest stands where an index should.
 fn blanks(list: &PartedList) -> Failure {
     let PartedList { flag, word, whole, is_index } = list;
     let list = whole.as_ref().map(|whole| format!("a list is written {whole}"));
@@ -71,12 +68,11 @@ fn dashed(file: &str) -> Failure {
     ))
 }
 
-/// What clap says, in one line.
 fn of_clap(error: &clap::Error, line: &[OsString]) -> Failure {
     let texts = |kind| error.get(kind).map(texts).unwrap_or_default();
     let args = shown(&texts(ContextKind::InvalidArg));
     let arg = match args.join(" and ") {
-        // a message begins with a small letter
+        // messages begin with a small letter
         arg if arg.starts_with(char::is_uppercase) => format!("the argument {arg}"),
         arg => arg,
     };
@@ -119,7 +115,7 @@ fn of_clap(error: &clap::Error, line: &[OsString]) -> Failure {
             Failure::usage(line.strip_prefix("error: ").unwrap_or(line))
         }
     };
-    // clap proposes what has little in common, too
+    // clap also proposes words that have little in common
     let near = |(typed, suggested)| {
         let typed = texts(typed).concat();
         texts(suggested).into_iter().rfind(|suggested| is_near(&typed, suggested))
@@ -154,10 +150,9 @@ fn of_clap(error: &clap::Error, line: &[OsString]) -> Failure {
     }
 }
 
-/// How `split` is told where to cut.
 const CUTS: &str = "--parts 4 cuts into four parts, --every 100 into parts of 100 positions";
 
-/// What stands for a method of NumPy's arrays that was typed as a flag.
+/// A hint for a method of NumPy's arrays that was typed as a flag.
 fn of_numpy(flag: &str, line: &[OsString]) -> Option<String> {
     let words = Vec::from_iter(line.iter().filter_map(|word| word.to_str()));
     let joined = words.iter().find_map(|word| word.strip_prefix(flag)?.strip_prefix('='));
@@ -176,8 +171,8 @@ fn of_numpy(flag: &str, line: &[OsString]) -> Option<String> {
     }
 }
 
-/// A failure with a hint where the shell took the name of a file apart: neighbouring words, the first of
-/// which is no file, are one when they are joined by blanks.
+/// Add a hint if the shell took a file name with blanks apart: words joined by blanks are a file, and
+/// the first of them alone is none.
 pub(crate) fn with_blanks(failure: Failure, args: &[OsString]) -> Failure {
     const MOST: usize = 8;
     let words =
@@ -198,7 +193,7 @@ pub(crate) fn with_blanks(failure: Failure, args: &[OsString]) -> Failure {
     failure
 }
 
-/// The commands that have a flag which another one has not.
+/// A hint that names the commands which have this flag.
 fn of_other_commands(flag: &str) -> Option<String> {
     let long = flag.strip_prefix("--")?;
     let definition = command();
@@ -214,12 +209,10 @@ fn of_other_commands(flag: &str) -> Option<String> {
     })
 }
 
-/// What to do where the shell took an index apart.
 pub(crate) fn quote(index: &str) -> String {
     format!("quote the index, so that the shell does not take it apart: '{index}'")
 }
 
-/// An argument in a place where none is, or an index, with a hint where it is a file.
 pub(crate) fn misplaced(failure: Failure, typed: &str) -> Failure {
     let path = Path::new(typed);
     if path.exists() && typed.chars().count() == 1 {
@@ -240,7 +233,7 @@ pub(crate) fn misplaced(failure: Failure, typed: &str) -> Failure {
     }
 }
 
-/// Whether a word is what tensors are named, and no index.
+/// Whether a word can be the name of a tensor, and cannot be an index.
 fn is_name(word: &str) -> bool {
     let is_part = |char: char| char.is_ascii_alphanumeric() || "_.-/".contains(char);
     word.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
@@ -248,7 +241,7 @@ fn is_name(word: &str) -> bool {
         && !["True", "False"].contains(&word)
 }
 
-/// A first word that is no command and no file.
+/// The first word is neither a command nor a file.
 fn unknown_command(args: &[OsString]) -> Failure {
     let typed = args.get(1).and_then(|it| it.to_str()).unwrap_or("");
     let failure = Failure::usage(format_args!("'{typed}' is neither a command nor a file"));
@@ -269,9 +262,9 @@ fn texts(value: &ContextValue) -> Vec<String> {
     }
 }
 
-/// Arguments as people say them: `--output` for `--output <FILE>`, `INPUT` for `<INPUT>`, and
-/// `--output or --in-place` for a group of which one is needed. clap names the missing ones in
-/// the order in which they were asked for; here they are sorted.
+/// Shorten clap's arguments: `--output` for `--output <FILE>`, `INPUT` for `<INPUT>`, and `--output
+/// or --in-place` for a group of which one is needed. They are sorted, since clap names missing
+/// ones in the order in which they were asked for.
 fn shown(args: &[String]) -> Vec<String> {
     let bare = |arg: &str| {
         let word = arg.split(' ').next().unwrap_or_default();
@@ -296,12 +289,12 @@ fn nearest<'w>(typed: &str, known: impl Iterator<Item = &'w str>) -> Vec<&'w str
     near.into_iter().map(|(_, word)| word).collect()
 }
 
-/// Whether a word or a flag is near to a typed one; the dashes of flags do not count.
+/// Whether a word or flag is near to a typed one, without regard to dashes.
 pub(crate) fn is_near(typed: &str, word: &str) -> bool {
     distance(typed.trim_start_matches('-'), word.trim_start_matches('-')).is_some()
 }
 
-/// A hint that proposes the known words that are near to a typed one.
+/// A hint that proposes the known words near to a typed one.
 pub(crate) fn did_you_mean<'w>(
     typed: &str,
     known: impl Iterator<Item = &'w str>,
@@ -315,13 +308,13 @@ pub(crate) fn did_you_mean<'w>(
     })
 }
 
-/// The most words that are compared, and the longest, in bytes: what waits for a hint must not
-/// wait long.
+/// Limits to the number of words that are compared and to their bytes, since a hint must not take
+/// long.
 const MOST_KNOWN: usize = 100_000;
 const LONGEST: usize = 200;
 
-/// How many letters are wrong, where it is at most a third of them: changed, missing, too many, or
-/// two that changed places.
+/// Number of wrong letters: changed, missing, too many, or two that changed places. `None` if more
+/// than a third of them are wrong.
 fn distance(typed: &str, word: &str) -> Option<usize> {
     let longer = typed.len().max(word.len());
     let shorter = typed.len().min(word.len());

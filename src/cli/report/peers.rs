@@ -1,5 +1,5 @@
-//! Words of other programs, and the line that says the same to tslice: `ls` is `info`, `--overwrite` is
-//! `--force`.
+//! Words of other programs, and the line of tslice that does the same: `ls` is `info`,
+//! `--overwrite` is `--force`.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -8,7 +8,7 @@ use std::path::Path;
 use super::failure::quoted;
 use crate::cli::args::{COMMANDS, SLICE, command};
 
-/// The line that a command of another program stands for.
+/// Translate a command of another program.
 pub(super) fn of_command(args: &[OsString]) -> Option<String> {
     let typed = args.get(1)?.to_str()?;
     let line = Line::new(args.get(2..)?);
@@ -57,22 +57,21 @@ pub(super) fn of_command(args: &[OsString]) -> Option<String> {
     Some(said)
 }
 
-/// What is taken; here an index says so.
+/// Flags for what is taken, which here an index says.
 const INDEXES: [&str; 5] = ["--rows", "--index", "--select", "--slice", "--slices"];
-/// A file of the positions that are taken; here an index says so.
+/// A flag for a file of positions, which here an index names.
 const MASK: &str = "--mask";
-/// The first or the last rows; here an index says so.
+/// Flags for the first or last rows, which here an index says.
 const ENDS: [&str; 2] = ["--head", "--tail"];
-/// The input, which here stands alone.
+/// Flags for the input, which here is no flag.
 const INPUTS: [&str; 4] = ["--input", "--in", "--file", "-i"];
-/// What is computed along axes; here it is the value of a flag.
+/// Flags for what is computed along axes, which here is the value of `--reduce`.
 const REDUCTIONS: [&str; 7] = ["--min", "--max", "--sum", "--mean", "--std", "--any", "--all"];
-/// What `view --stats` prints.
+/// Flags for what `view --stats` prints.
 const STATISTICS: [&str; 4] = ["--summary", "--describe", "--histogram", "--hist"];
-/// Where `split` cuts.
 const CUTS: [&str; 4] = ["--parts", "--at", "--every", "--sizes"];
 
-/// Flags of other programs. Where tslice's own is one of several, the first that the command has.
+/// Flags of other programs, and those of tslice in their place: the first that the command has.
 const FLAGS: &[(&str, &[&str])] = &[
     ("--overwrite", &["--force"]),
     ("--replace", &["--force"]),
@@ -126,7 +125,7 @@ const FLAGS: &[(&str, &[&str])] = &[
     ("--describe", &["--stats"]),
     ("--histogram", &["--stats"]),
     ("--hist", &["--stats"]),
-    // what `info` and `ls` show in any case
+    // `info` shows this in any case
     ("--header", &[]),
     ("--shapes", &[]),
     ("--long", &[]),
@@ -145,7 +144,7 @@ const FLAGS: &[(&str, &[&str])] = &[
     ("--remove", &["--exclude"]),
 ];
 
-/// A line in which flags of other programs stand, with tslice's own in their places.
+/// Translate the flags of other programs in a line.
 pub(super) fn of_flags(args: &[OsString]) -> Option<String> {
     let first = args.get(1)?.to_str()?;
     let named = COMMANDS.contains(&first).then_some(first);
@@ -182,7 +181,7 @@ pub(super) fn of_flags(args: &[OsString]) -> Option<String> {
     Some(line.command(command, &[], &[]))
 }
 
-/// The line of `split` that says how many parts there are, where that was typed as split(1), numpy.split and
+/// Complete a line of `split` that gives the number of parts as split(1), numpy.split and
 /// torch.chunk take it: behind `-n` or `--chunks`, or behind the input.
 pub(super) fn of_parts(words: &[OsString]) -> Option<String> {
     let mut line = Line::new(words);
@@ -208,7 +207,7 @@ pub(super) fn of_parts(words: &[OsString]) -> Option<String> {
     Some(line.written("split"))
 }
 
-/// The line of `view` that has what is missing: `--json` without `--stats`, and `-n` as of head(1).
+/// Complete a line of `view`: `--json` needs `--stats`, and `-n` is meant as that of head(1).
 pub(super) fn of_view(args: &[OsString]) -> Option<String> {
     let line = Line::new(args.get(2..).filter(|_| args.get(1).is_some_and(|word| word == "view"))?);
     if line.has(&["--json"]) {
@@ -224,16 +223,15 @@ pub(super) fn of_view(args: &[OsString]) -> Option<String> {
     }
     let at = line.words.iter().position(|word| word == "-n")?;
     line.words.get(at + 1)?.parse::<u64>().ok()?;
-    // the input and the number
+    // the operands are the input and the number
     (line.parts("view").operands.len() == 2).then(|| line.rows(true))
 }
 
-/// Whether a command has a flag, as it is typed.
 fn has_flag(command_name: &str, flag: &str) -> bool {
     flag_of(command_name, flag).is_some()
 }
 
-/// Whether a flag of a command takes a value; `None` where there is no such flag.
+/// Whether a flag of a command takes a value; `None` if it has no such flag.
 fn flag_of(command_name: &str, flag: &str) -> Option<bool> {
     let definition = command();
     let command = definition.find_subcommand(command_name)?;
@@ -246,17 +244,16 @@ fn flag_of(command_name: &str, flag: &str) -> Option<bool> {
     Some(arg.get_action().takes_values())
 }
 
-/// What stands behind the command in a line.
 struct Line {
     words: Vec<String>,
 }
 
-/// A line, taken apart as a command takes it.
+/// A line, taken apart as a command would do it.
 #[derive(Default)]
 struct Parts {
-    /// What is no flag.
+    /// Arguments that are no flags.
     operands: Vec<String>,
-    /// Flags with their values; those that the command has not are left out.
+    /// Flags with their values, without those that the command has not.
     flags: Vec<String>,
 }
 
@@ -265,7 +262,6 @@ impl Line {
         Line { words: words.iter().map(|word| word.to_string_lossy().into_owned()).collect() }
     }
 
-    /// Whether one of these flags is given.
     fn has(&self, flags: &[&str]) -> bool {
         self.words.iter().any(|word| {
             let flag = word.split_once('=').map_or(word.as_str(), |(flag, _)| flag);
@@ -273,7 +269,6 @@ impl Line {
         })
     }
 
-    /// Whether both of the first two operands are files.
     fn has_two_files(&self) -> bool {
         let files = self.parts("concat").operands;
         files.len() > 1 && files[..2].iter().all(|file| Path::new(file).exists())
@@ -305,7 +300,7 @@ impl Line {
                 continue;
             }
             let alone = [&INDEXES[..], &ENDS, &INPUTS, &[MASK]].concat();
-            // sed(1) edits in place with it
+            // -i of sed(1), which edits in place
             let is_edit = flag == "-i" && has_flag(command, "--in-place");
             if !is_own && !is_edit && alone.contains(&flag) {
                 let value = value.map(str::to_owned).or_else(|| words.next().cloned());
@@ -340,7 +335,8 @@ impl Line {
         parts
     }
 
-    /// The line with another command; `missing` are the operands that it cannot do without.
+    /// Write the line with another command. `missing` stands for operands that it needs and the
+    /// line has not.
     fn command(&self, name: &str, extra: &[&str], missing: &[&str]) -> String {
         let mut parts = self.parts(name);
         let lacking = missing.iter().skip(parts.operands.len()).map(|word| (*word).to_owned());
@@ -356,7 +352,7 @@ impl Line {
         said(name, parts.operands, [extra, parts.flags].concat())
     }
 
-    /// The same for a command that needs an output.
+    /// Write the line with another command, which needs an output.
     fn written(&self, name: &str) -> String {
         let line = self.command(name, &[], &["INPUT"]);
         let is_named = self.parts(name).flags.iter().any(|flag| flag == "-o");
@@ -367,7 +363,8 @@ impl Line {
         }
     }
 
-    /// The same for a command that writes to standard output where that is no terminal.
+    /// Write the line with another command, which may write to standard output if that is no
+    /// terminal.
     fn piped(&self, name: &str) -> String {
         if std::io::stdout().is_terminal() {
             self.written(name)
@@ -376,7 +373,7 @@ impl Line {
         }
     }
 
-    /// The first or the last rows: `head -n 5 a.npy`, `tail -3 a.npy`.
+    /// The first or last rows: `head -n 5 a.npy`, `tail -3 a.npy`.
     fn rows(&self, is_head: bool) -> String {
         let mut words = self.words.clone();
         let lines = words.iter().position(|word| word == "-n" || word == "--lines");
@@ -410,7 +407,7 @@ impl Line {
         said(SLICE, vec![input], flags)
     }
 
-    /// What is a flag of a slice: `transpose IN 0,2,1`, `rename IN OLD=NEW`.
+    /// A command that is a flag here: `transpose IN 0,2,1`, `rename IN OLD=NEW`.
     fn flagged(&self, flag: &str, missing: &str) -> String {
         let Parts { operands, flags } = self.parts(SLICE);
         let mut operands = operands.into_iter();
@@ -425,7 +422,7 @@ impl Line {
         if has_output { line } else { format!("{line} -o OUTPUT") }
     }
 
-    /// np.take is `gather`; of a slice it is the main job.
+    /// np.take is `gather`; taking a slice is the main job.
     fn taken(&self) -> String {
         let Parts { mut operands, flags } = self.parts("gather");
         let mut extra = Vec::new();
@@ -474,7 +471,6 @@ impl Line {
         Line { words }.written("assign")
     }
 
-    /// `fill IN NUMBER`
     fn filled(&self) -> String {
         let mut words = self.words.clone();
         let operands = self.parts("assign").operands;
@@ -485,7 +481,7 @@ impl Line {
         Line { words }.assigned()
     }
 
-    /// The elements from the last to the first, along an axis.
+    /// Reverse the order of elements along an axis.
     fn reversed(&self) -> String {
         let mut words = self.words.clone();
         let axis = words.iter().position(|word| word == "--axis" || word == "--dim");
@@ -496,7 +492,6 @@ impl Line {
         Line { words }.written(SLICE)
     }
 
-    /// Joined along an axis.
     fn along(&self, axis: &str) -> String {
         let mut words = self.words.clone();
         words.extend(["--axis".to_owned(), axis.to_owned()]);
@@ -528,7 +523,6 @@ impl Line {
 /// More axes than an array of NumPy can have.
 const MOST_AXES: usize = 64;
 
-/// A line of tslice, as it is typed.
 fn said(name: &str, operands: Vec<String>, flags: Vec<String>) -> String {
     let words = operands.into_iter().chain(flags);
     let line = words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ");

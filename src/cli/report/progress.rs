@@ -1,4 +1,4 @@
-//! The progress bar: for work beyond a second, on standard error, where that is a terminal.
+//! The progress bar, on standard error if that is a terminal.
 
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -11,13 +11,12 @@ use tslice::source::remote;
 
 use super::failure::human_bytes;
 
-/// Jobs that take no longer show nothing.
+/// Jobs that take no longer show no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often the bar moves.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Do the work while showing how much of `total` bytes of output is written.
+/// Do the work, and show how many of `total` bytes of output are written.
 pub(crate) fn watch<T>(total: u64, quiet: bool, work: impl FnOnce(&Progress) -> T) -> T {
     let progress = &Progress::default();
     if quiet || !io::stderr().is_terminal() {
@@ -32,8 +31,8 @@ pub(crate) fn watch<T>(total: u64, quiet: bool, work: impl FnOnce(&Progress) -> 
     })
 }
 
-/// Move the bar until the other end of `over` is dropped. It counts from the beginning, so that the
-/// rate is right when it appears; each phase has its own, with its own rate and time left.
+/// Move the bar until the other end of `over` is dropped. It counts from the start of a phase,
+/// though it appears later, so that its rate is right.
 fn show(progress: &Progress, total: u64, over: &Receiver<()>) {
     let start = Instant::now();
     let mut phase = Phase::of(progress, total);
@@ -52,7 +51,7 @@ fn show(progress: &Progress, total: u64, over: &Receiver<()>) {
         if let Some((_, bytes)) = remote::traffic() {
             bar.set_message(format!(", {} received", human_bytes(bytes)));
         }
-        // while an input is opened there is nothing to count, until a pipe must be kept
+        // nothing is counted while an input is opened, unless a pipe must be kept
         let has_bytes = phase.total != Some(0);
         if bar.is_hidden() && has_bytes && start.elapsed() >= PATIENCE {
             bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -61,12 +60,11 @@ fn show(progress: &Progress, total: u64, over: &Receiver<()>) {
     bar.finish_and_clear();
 }
 
-/// What a job is doing, and how far it is, in bytes.
+/// A step of a job, which has a bar, a rate and a time left of its own.
 struct Phase {
-    /// How its bar looks.
     template: &'static str,
     done: u64,
-    /// Not known of a pipe that does not say how long it is.
+    /// In bytes; `None` for a pipe of unknown length.
     total: Option<u64>,
 }
 
@@ -74,10 +72,10 @@ struct Phase {
 const KEEPING: &str = "reading {wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
                        {decimal_bytes_per_sec}, {eta} left{msg}";
 
-/// A pipe is kept that does not say how long it is.
+/// A pipe of unknown length is kept.
 const KEEPING_ALL: &str = "reading {decimal_bytes}, {decimal_bytes_per_sec}";
 
-/// A file is copied, which is changed then.
+/// A file is copied before the copy is changed.
 const COPYING: &str = "copying {wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
                        {decimal_bytes_per_sec}, {eta} left";
 
@@ -95,7 +93,6 @@ impl Phase {
         Phase { template, done, total }
     }
 
-    /// A bar that is not shown yet.
     fn bar(&self) -> ProgressBar {
         let bar = ProgressBar::with_draw_target(self.total, ProgressDrawTarget::hidden());
         match ProgressStyle::with_template(self.template) {

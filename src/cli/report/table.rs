@@ -1,4 +1,4 @@
-//! Tables on standard output: columns as wide as they need, numbers to the right.
+//! Tables on standard output: columns as wide as their cells, numbers to the right.
 //!
 //! **Why no package.** 38 lines without borders, wrapping or colours. `comfy-table`
 //! brings two more packages, `tabled` a dozen. Their one advantage is the width of East Asian
@@ -15,14 +15,13 @@ use tslice::sink::Destination;
 
 use super::failure::{Failure, plain};
 
-/// How a column's cells stand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
     Right,
 }
 
-/// The rows as lines, each indented by `indent` spaces; the first row may be a heading.
+/// Format rows as lines, indented by `indent` spaces; the first row may be a heading.
 pub(crate) fn table<const N: usize>(
     rows: &[[impl AsRef<str>; N]],
     align: [Align; N],
@@ -32,17 +31,17 @@ pub(crate) fn table<const N: usize>(
     rows.iter().map(|row| table.line(row)).collect()
 }
 
-/// The columns of a table whose rows are made when they are printed.
+/// The columns of a table whose rows are formatted when they are printed.
 pub(crate) struct Table<const N: usize> {
     widths: [usize; N],
     align: [Align; N],
     indent: usize,
-    /// The numbers of the columns that are shown, in their order.
+    /// Numbers of the columns to show, in order.
     shown: Vec<usize>,
 }
 
 impl<const N: usize> Table<N> {
-    /// The columns of these rows.
+    /// Make columns as wide as these rows need.
     pub(crate) fn of<C: AsRef<str>>(
         rows: impl IntoIterator<Item = impl Borrow<[C; N]>>,
         align: [Align; N],
@@ -54,13 +53,13 @@ impl<const N: usize> Table<N> {
                 *width = (*width).max(cell.as_ref().chars().count());
             }
         }
-        // a cell beyond this stands out of its column, instead of widening all rows; the widths of
-        // format strings, which end at 16 bits, are not used
+        // a longer cell stands out of its column, instead of widening all rows; widths in format
+        // strings, which end at 16 bits, are not used
         widths = widths.map(|width| width.min(MAX_WIDTH));
         Table { widths, align, indent, shown: (0..N).collect() }
     }
 
-    /// Show these columns alone, in this order.
+    /// Show only these columns, in this order.
     pub(crate) fn columns(self, shown: Vec<usize>) -> Table<N> {
         Table { shown, ..self }
     }
@@ -82,25 +81,24 @@ impl<const N: usize> Table<N> {
     }
 }
 
-/// The most characters that a column is padded to.
+/// Characters that a column is padded to, at most.
 const MAX_WIDTH: usize = 200;
 
-/// What a row is sorted by.
+/// What rows are sorted by.
 pub(crate) enum SortKey<'a> {
-    /// Texts ascend.
+    /// Ascending.
     Text(Cow<'a, str>),
-    /// Shapes ascend, the first axis first.
+    /// Ascending, the first axis first.
     Shape(Vec<u64>),
-    /// Shapes descend.
+    /// Descending.
     LargestShape(Vec<u64>),
-    /// Amounts descend.
+    /// Descending.
     Amount(u64),
-    /// Numbers descend; what has none comes last.
+    /// Descending; `None` comes last.
     Number(Option<f64>),
 }
 
 impl SortKey<'_> {
-    /// Which of two rows comes first.
     pub(crate) fn order(&self, other: &SortKey<'_>) -> Ordering {
         match (self, other) {
             (SortKey::Text(one), SortKey::Text(other)) => one.cmp(other),
@@ -109,23 +107,23 @@ impl SortKey<'_> {
             (SortKey::Amount(one), SortKey::Amount(other)) => other.cmp(one),
             (SortKey::Number(Some(one)), SortKey::Number(Some(other))) => other.total_cmp(one),
             (SortKey::Number(one), SortKey::Number(other)) => other.is_some().cmp(&one.is_some()),
-            // one column has keys of one kind
+            // never: the keys of one column are of one kind
             _ => Ordering::Equal,
         }
     }
 }
 
-/// Sort rows, which are known by their numbers; those of equal keys stay as they stood. Keys are made
-/// when they are compared: there may be a million rows, and no memory for as many keys.
+/// Sort rows, given by their numbers; rows of equal keys keep their order. Keys are made for each
+/// comparison: there may be a million rows, and no memory for as many keys.
 pub(crate) fn sort_rows<'a>(rows: &mut [usize], key: impl Fn(usize) -> SortKey<'a>) {
     rows.sort_by(|&one, &other| key(one).order(&key(other)));
 }
 
-/// What ends lines and cells, and does no harm. A string without axes has them as they are: NumPy prints
-/// it without quotes.
+/// The control characters that are not escaped: they end lines and cells, and do no harm. NumPy
+/// prints them as they are in a string without axes.
 const ENDS: [char; 2] = ['\n', '\t'];
 
-/// Print lines on standard output, with escapes for what is not printable.
+/// Print lines on standard output, and escape what is not printable.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     if text.chars().all(|char| is_printable(char) || ENDS.contains(&char)) {
         return print_raw(text);
@@ -139,16 +137,16 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_raw(&shown)
 }
 
-/// Print on standard output what speaks to a terminal or a shell.
+/// Print on standard output as it is, for a terminal or a shell.
 pub(crate) fn print_raw(text: &str) -> Result<(), Failure> {
     print_by(|out| out.write_all(text.as_bytes()))
 }
 
-/// Print on standard output what is written by and by.
+/// Print on standard output what `write` writes.
 pub(crate) fn print_by(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    // Rust's runtime opens `/dev/null` where it was closed, and writing would succeed
+    // Rust's runtime opens `/dev/null` in place of a closed stream, and writing would succeed
     sink::check(&Destination::Stdout, sink::SinkOptions::default()).map_err(Failure::new)?;
     let mut stdout = BufWriter::new(io::stdout().lock());
     let written = write(&mut stdout).and_then(|()| stdout.flush());
@@ -159,7 +157,7 @@ pub(crate) fn print_by(
     })
 }
 
-/// The columns of the terminal on standard output; where there is none those that `COLUMNS` says, or 80.
+/// The width of the terminal on standard output, or else what `COLUMNS` says, or 80.
 pub(crate) fn terminal_columns() -> u64 {
     let asked = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
     match rustix::termios::tcgetwinsize(io::stdout()) {

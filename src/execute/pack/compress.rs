@@ -1,9 +1,9 @@
-//! The items that a mask keeps, one after the other.
+//! Copies the items that a mask keeps, one after the other.
 //!
 //! With AVX-512 a register of items is compressed at once and stored whole; the next one overwrites
-//! what was not kept. Elsewhere items are looked at in groups of 8. All are copied where all are kept,
-//! and none where none is; of others each is written behind those that were kept before it, and
-//! overwritten by the next one unless it is kept itself: nothing depends on a prediction.
+//! what was not kept. Otherwise items are handled in groups of 8: a group that is kept or dropped
+//! as a whole takes one step; in others every item is written behind those kept so far, and the
+//! next one overwrites it unless it is kept. So there is no branch per item to mispredict.
 //!
 //! ```text
 //!   mask  1 0 0 1 1 0 1 1     items  a b c d e f g h     out  a d e g h
@@ -11,26 +11,24 @@
 
 use super::transpose::Register;
 
-/// Items in a group.
 const GROUP: usize = 8;
 
-/// The mask of a group of which all are kept, as programs write it; other bytes are true as well.
+/// The usual mask of a group that is kept whole; bytes other than 1 are true as well.
 const ALL: u64 = u64::from_ne_bytes([1; GROUP]);
 
-/// Whether items of so many bytes can be compressed.
 pub(crate) fn can_compress(size: u64) -> bool {
     matches!(size, 1 | 2 | 4 | 8 | 16)
 }
 
-/// Copy the items of `size` bytes of `input` whose byte of `mask` is not 0 to the beginning of `out`,
-/// until that is full; how many bytes they are. There are as many items as bytes of `mask`, and
-/// their size is one that [can be compressed](can_compress). Bytes of `out` behind them may be
-/// overwritten with anything.
+/// Copy the items of `input` whose byte of `mask` is not 0 to the beginning of `out`, until that is
+/// full; returns how many bytes they are. Items have `size` bytes, one that [can be
+/// compressed](can_compress); there are as many as bytes of `mask`. Bytes of `out` behind the
+/// result may be overwritten with anything.
 pub(crate) fn compress(mask: &[u8], size: usize, input: &[u8], out: &mut [u8]) -> usize {
     compress_with(Register::widest(), mask, size, input, out)
 }
 
-/// [`compress`], with that register only, or with what every processor has.
+/// [`compress`] with one register; without one, with what every processor has.
 pub(super) fn compress_with(
     register: Option<Register>,
     mask: &[u8],
@@ -47,7 +45,7 @@ pub(super) fn compress_with(
     }
 }
 
-/// Items whose size the compiler knows: many at once as far as that goes, then groups, then each.
+/// Compress items of `SIZE` bytes: by registers as long as they fit, then in groups, then singly.
 fn items<const SIZE: usize>(
     register: Option<Register>,
     mask: &[u8],
@@ -97,13 +95,13 @@ fn items<const SIZE: usize>(
 mod x86 {
     use std::arch::x86_64::*;
 
-    /// A register, in bytes: also how many items are looked at together.
+    /// Bytes per register, which is also how many items are handled together.
     const WIDTH: usize = 64;
 
-    /// Compress as long as there is room for all of the next [`WIDTH`] items; how many were seen,
-    /// and how many of them kept.
+    /// Compress as long as `out` has room for all of the next [`WIDTH`] items; returns how many
+    /// were seen, and how many of them kept.
     ///
-    /// Compressed in a register: to compress into memory is slow on some processors.
+    /// They are compressed in a register, since compressing into memory is slow on some processors.
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
     pub(super) fn avx512<const SIZE: usize>(
         mask: &[u8],

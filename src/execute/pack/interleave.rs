@@ -1,4 +1,5 @@
-//! Interleaving: a few rows that are far apart in the input become one of all their items in turn.
+//! Interleaving: rows that are far apart in the input become one row that takes an item of each in
+//! turn.
 //!
 //! ```text
 //!   input   R R R R ...       output   R G B R G B R G B R G B ...
@@ -6,12 +7,11 @@
 //!           B B B B ...
 //! ```
 //!
-//! Planes that become the channels of pixels are this: matrices with fewer rows than a square has. Of
-//! each row, a register with as many items as lie in it is loaded; each register of the output is put
-//! together from the bytes that it takes of each of them, in patterns that are computed once.
+//! An example is planes that become the channels of pixels. These are matrices with fewer rows than
+//! a square of `square.rs` has. One register is loaded from each row; each register of the output
+//! gathers its bytes from those, in patterns that are computed once.
 //!
-//! A row of the output whose length is not a multiple of what is loaded ends with a block that
-//! overlaps the one before it.
+//! A row that is not a multiple of a block ends with a block that overlaps the one before it.
 
 use super::pack_plainly;
 use super::square::{Narrow, Vector};
@@ -20,26 +20,24 @@ use crate::runs::{Axis, starts};
 
 const WIDTH: usize = 16;
 
-/// A place of no byte: what is shuffled there is 0.
+/// The place that selects no byte: the shuffle yields 0.
 const NO_PLACE: u8 = 0x80;
 
 const MOST: u64 = 8;
 
-/// A pattern to interleave.
+/// A plan to interleave rows, with the patterns of bytes for it.
 pub(super) struct Interleave<'a> {
-    /// The axes around.
     outer: &'a [Axis],
-    /// The items of a row of the input.
     along: Axis,
-    /// The rows, whose items are neighbours in the output.
+    /// Across the rows, whose items are neighbours in the output.
     across: Axis,
     run: u64,
-    /// Items of a row that one register collects, and the bytes of output that they become.
+    /// Items of a row that one register holds: a block, with `block` bytes of output for all rows.
     items: usize,
     block: usize,
-    /// From the first item of a block to the lowest one.
+    /// From the first item of a block to its lowest byte in the input: 0 or less.
     lowest: i64,
-    /// For each register that is stored, for each row, where in the loaded register its bytes lie.
+    /// For each stored register and each row, the place in the loaded register of every byte.
     places: Vec<[u8; WIDTH]>,
 }
 
@@ -72,13 +70,13 @@ impl<'a> Interleave<'a> {
         Some(pattern)
     }
 
-    /// Where in a block registers are stored: the last one may overlap the one before it.
+    /// The offsets in a block where registers are stored; the last may overlap the one before it.
     fn stores(&self) -> impl Iterator<Item = usize> + use<> {
         let last = self.block - WIDTH;
         (0..self.block).step_by(WIDTH).map(move |to| to.min(last))
     }
 
-    /// Where in the loaded register of a row its bytes of the register stored at `to` lie.
+    /// For the register stored at `to`, where in the loaded register of `row` its bytes lie.
     fn places(&self, to: usize, row: u64) -> [u8; WIDTH] {
         let run = self.run as usize;
         std::array::from_fn(|at| {
@@ -89,7 +87,7 @@ impl<'a> Interleave<'a> {
         })
     }
 
-    /// Interleave all rows to `out`; the first run of the first one is at position `first` of `input`.
+    /// Interleave all rows into `out`; the first run is at position `first` of `input`.
     #[allow(unsafe_code)]
     pub(super) fn pack(&self, _has: Register, input: &[u8], first: usize, out: &mut [u8]) {
         // SAFETY: a register exists only where the machine has the instructions of the narrowest one.
@@ -106,8 +104,6 @@ impl<'a> Interleave<'a> {
         }
     }
 
-    /// Interleave `ROWS` rows.
-    ///
     /// # Safety
     /// The processor must have the instructions.
     #[allow(unsafe_code)]
@@ -136,7 +132,7 @@ impl<'a> Interleave<'a> {
         }
     }
 
-    /// Interleave one block, whose lowest item is at position `at`.
+    /// Interleave one block whose lowest byte is at position `at`.
     ///
     /// # Safety
     /// As for [`blocks`](Interleave::blocks).

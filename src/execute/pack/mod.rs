@@ -1,13 +1,13 @@
-//! The kernels: copy strided runs into a contiguous buffer.
+//! The kernels that copy strided runs into a contiguous buffer.
 //!
-//! Everything here works on slices in memory. Positions are bytes from the beginning of `input`;
-//! they were proven to lie inside when the view was made, and are checked again by the slices.
-//! [`pack`] chooses a kernel, once a piece:
+//! They work on slices in memory. Positions are bytes from the beginning of `input`; they were
+//! proven to be inside when the view was made, and slicing checks them again. [`pack`] chooses one
+//! per piece:
 //!
-//! - short runs close together are collected by byte shuffles (`shuffle.rs`), many at once;
-//! - the items of a few rows are put in turn by such shuffles too (`interleave.rs`);
+//! - short runs close together are collected by byte shuffles, many at once (`shuffle.rs`);
+//! - a few rows are interleaved, item by item, by byte shuffles too (`interleave.rs`);
 //! - where another axis than the last is contiguous, matrices are transposed (`transpose.rs`);
-//! - what is left, long runs and short ones far apart, is copied one after the other.
+//! - the rest, long runs and short ones far apart, is copied run by run.
 //!
 //! [`pack_plainly`] is the reference that the others are tested against.
 //!
@@ -38,13 +38,13 @@ mod transpose;
 
 pub(crate) use compress::{can_compress, compress};
 
-/// Copy the runs of `run` bytes that lie along `axes` (outermost first), the first at position
-/// `first` of `input`, to `out`, which they fill exactly.
+/// Copy the runs of `run` bytes that lie along `axes` (outermost first) to `out`, which they fill
+/// exactly; the first is at position `first` of `input`.
 pub fn pack(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8]) {
     pack_with(Register::widest(), axes, run, input, first, out);
 }
 
-/// [`pack`], with that register only, or with what every processor has.
+/// [`pack`] with the kernels of one register; without one, with those that every processor has.
 fn pack_with(
     register: Option<Register>,
     axes: &[Axis],
@@ -106,7 +106,7 @@ fn pack_with(
     }
 }
 
-/// A row of items whose size the compiler knows: moves instead of calls.
+/// Copy a row of items whose size the compiler knows, so that they become moves instead of calls.
 fn items<const SIZE: usize>(
     input: &[u8],
     stride: i64,
@@ -120,7 +120,7 @@ fn items<const SIZE: usize>(
     }
 }
 
-/// A row of runs of `HALF` to twice `HALF` bytes: two moves each, which may overlap.
+/// Copy a row of runs of `HALF` to 2 * `HALF` bytes: two moves each, which may overlap.
 fn pairs<const HALF: usize>(
     input: &[u8],
     stride: i64,
@@ -143,12 +143,12 @@ fn pairs<const HALF: usize>(
     }
 }
 
-/// The processor's instructions that kernels use on this machine.
+/// The instruction sets that the kernels use on this machine.
 pub fn instructions() -> Vec<&'static str> {
     Register::detected().flat_map(Register::instructions).copied().collect()
 }
 
-/// Reverse each group of `width` bytes: the other byte order.
+/// Swap the byte order: reverse each group of `width` bytes.
 pub fn swap_bytes(bytes: &mut [u8], width: usize) {
     match width {
         0 | 1 => {}
@@ -159,11 +159,11 @@ pub fn swap_bytes(bytes: &mut [u8], width: usize) {
     }
 }
 
-/// C libraries copy so many bytes by other instructions.
+/// Bytes above which C libraries copy by other instructions (see [`is_slow`]).
 const SHORT: usize = 1024;
 
-/// Copy one run to a place of the same length; those of some cache lines without a call, in blocks of 64
-/// bytes of which the last may overlap the one before it.
+/// Copy one run. Runs of a few cache lines are copied without a call, in blocks of 64 bytes of
+/// which the last may overlap the one before it.
 fn copy_run(to: &mut [u8], from: &[u8]) {
     const BLOCK: usize = 64;
     let len = to.len();
@@ -182,7 +182,7 @@ fn copy_run(to: &mut [u8], from: &[u8]) {
     }
 }
 
-/// Pack as [`pack`](pack()) does, run by run: the reference for the tests of the kernels.
+/// [`pack`](pack()) run by run: the reference for the tests of the kernels.
 pub fn pack_plainly(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8]) {
     let run = run as usize;
     each_row(axes, run, first, out, |at, rest| {
@@ -190,8 +190,8 @@ pub fn pack_plainly(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &m
     });
 }
 
-/// Walk along `axes`: call `row` with the input position of each row of `row_bytes` bytes, and
-/// with the output from the beginning of the row to the end of all rows.
+/// Call `row` with the input position of each row of `row_bytes` bytes along `axes`, and the output
+/// from the beginning of the row on.
 pub(super) fn each_row(
     axes: &[Axis],
     row_bytes: usize,

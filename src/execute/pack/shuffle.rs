@@ -1,9 +1,9 @@
 //! Short runs close together: one load, one byte shuffle, one store for many of them.
 //!
 //! A *unit* is what repeats along one axis at a constant distance: a run, or a few runs along the
-//! axes inside of it (the channels of a pixel). As many units as lie in one register are
-//! collected at once; the pattern of bytes is the same in each block, so it is computed once.
-//! Every-other columns, reversed rows, channel picks and channel flips are all this.
+//! axes inside of it (the channels of a pixel). The units that lie in one register, a *block*, are
+//! collected at once; the pattern of bytes is the same in each block, so it is computed once. This
+//! covers every-other columns, reversed rows, channel picks and channel flips.
 //!
 //! ```text
 //! unit of 3 channels, reversed       load  R G B R G B R G B R G B R G B ·
@@ -11,10 +11,10 @@
 //!                                   store  B G R B G R B G R B G R B G R ·   next store at the ·
 //! ```
 //!
-//! A row whose length is not a multiple of a block ends with a block that overlaps the one before it.
+//! A row that is not a multiple of a block ends with a block that overlaps the one before it.
 //!
-//! Registers have 64 bytes with AVX-512 VBMI, 32 with AVX2, and 16 with SSSE3 and NEON. Without any of
-//! them, the moves of the parent module do the work.
+//! Registers have 64 bytes with AVX-512 VBMI, 32 with AVX2, and 16 with SSSE3 and NEON. Without any
+//! of them, the parent module copies run by run.
 
 use std::ops::Range;
 
@@ -22,44 +22,40 @@ use super::transpose::{Register, units};
 use super::{each_row, pack_plainly};
 use crate::runs::{Axis, byte_bounds, dense_bytes, span_bytes};
 
-/// The widest register, in bytes.
 const WIDEST: usize = 64;
 
-/// A pattern to collect along one axis.
+/// A plan to collect units along one axis, with the pattern of bytes for it.
 pub(super) struct Shuffle<'a> {
     outer: &'a [Axis],
-    /// Units of a row, and the distance between them.
     along: Axis,
-    /// The axes inside a unit.
     inside: &'a [Axis],
     run: u64,
-    /// Bytes of output a unit.
+    /// Bytes of output per unit.
     unit: usize,
-    /// Units that one register collects, a block.
     units: usize,
-    /// From a block's first unit to the lowest byte that the block needs.
+    /// From a block's first unit to its lowest byte in the input: 0 or less.
     lowest: i64,
-    /// For each byte of a stored register, the place in the loaded one.
+    /// For each byte of a stored register, its place in the loaded one.
     places: [u8; WIDEST],
     register: Register,
 }
 
-/// The blocks of a row, one at least.
+/// The blocks of a row, at least one. All but the last are evenly spaced.
 #[derive(Clone, Copy)]
 struct Blocks {
-    /// Where the first one is loaded, and how far apart they are in the input.
+    /// Where the first block is loaded, and how far apart blocks are in the input.
     first: i64,
     step: i64,
-    /// How far apart they are in the output, where the first one is stored at the beginning.
+    /// How far apart blocks are in the output, where the first is stored at the beginning.
     block: usize,
-    /// Those before the last.
+    /// The number of blocks before the last.
     count: usize,
-    /// Where the last one is loaded and stored.
+    /// Where the last block is loaded and stored.
     last: (i64, usize),
 }
 
 impl Blocks {
-    /// Call `one` with what is loaded and what is stored for each block, `width` bytes each.
+    /// Call `one` for each block with the `width` bytes to load and those to store.
     #[inline(always)]
     fn each(self, width: usize, input: &[u8], out: &mut [u8], one: impl Fn(&[u8], &mut [u8])) {
         let mut from = self.first;
@@ -71,7 +67,7 @@ impl Blocks {
     }
 }
 
-/// The places of bytes in a register, loaded.
+/// A pattern of bytes in a register.
 ///
 /// # Safety
 /// The methods may only be called where the processor has the register's instructions.
@@ -81,12 +77,12 @@ trait Places: Sized {
 
     unsafe fn new(places: &[u8; WIDEST]) -> Self;
 
-    /// Load a register for each block, shuffle it, and store it whole.
+    /// For each block load a register, shuffle it, and store it whole.
     unsafe fn shuffle(&self, input: &[u8], blocks: Blocks, out: &mut [u8]);
 }
 
 impl<'a> Shuffle<'a> {
-    /// The best pattern for these axes; `None` where none collects two runs at once.
+    /// The plan with the most bytes per block; `None` where no block has two runs.
     pub(super) fn choose(register: Register, axes: &'a [Axis], run: u64) -> Option<Shuffle<'a>> {
         let width = register.width() as u64;
         let (mut best, mut unit) = (None, run);
@@ -112,12 +108,11 @@ impl<'a> Shuffle<'a> {
         Some(Shuffle { outer, along, inside, run, unit, units, lowest, places, register })
     }
 
-    /// Bytes of output that one register collects.
     pub(super) fn block_bytes(&self) -> usize {
         self.unit * self.units
     }
 
-    /// Collect all rows to `out`; the first run of the first one is at position `first` of `input`.
+    /// Collect all rows into `out`; the first run is at position `first` of `input`.
     #[allow(unsafe_code)]
     pub(super) fn pack(&self, input: &[u8], first: usize, out: &mut [u8]) {
         match self.register {
@@ -136,7 +131,8 @@ impl<'a> Shuffle<'a> {
         }
     }
 
-    /// Collect the rows. What the last block of a row stores behind it belongs to the next one.
+    /// Collect the rows. The last store of a row may reach into the next one, which is written
+    /// later.
     ///
     /// # Safety
     /// As for [`Places`].
@@ -173,8 +169,8 @@ impl<'a> Shuffle<'a> {
         });
     }
 
-    /// The blocks of a row whose loads of `width` bytes end inside the input, and whose stores end
-    /// inside the output. The row's lowest byte of the first block is at position `start`.
+    /// The blocks of a row whose loads of `width` bytes end inside of the input and whose stores
+    /// end inside of the output. `start` is the position of the first block's lowest byte.
     fn fitting(&self, width: usize, input: usize, start: i64, out: usize) -> Range<usize> {
         let (step, block) = (self.along.stride * self.units as i64, self.block_bytes());
         let blocks = self.along.len as usize / self.units;
@@ -190,7 +186,6 @@ impl<'a> Shuffle<'a> {
         from.min(to)..to
     }
 
-    /// The units of a range, one by one.
     fn plainly(&self, input: &[u8], at: i64, units: Range<usize>, out: &mut [u8]) {
         let out = &mut out[units.start * self.unit..units.end * self.unit];
         for (unit, out) in units.zip(out.chunks_exact_mut(self.unit)) {
@@ -200,7 +195,7 @@ impl<'a> Shuffle<'a> {
     }
 }
 
-/// Where in a loaded register each byte of the collected units lies.
+/// For each byte of a block, its place in the loaded register.
 fn places(stride: i64, inside: &[Axis], run: u64, units: u64, lowest: i64) -> [u8; WIDEST] {
     let mut numbered = [0; WIDEST];
     for (place, number) in numbered.iter_mut().zip(0..) {
@@ -244,8 +239,8 @@ mod x86 {
         }
     }
 
-    /// Bytes do not leave their half of a register: those that stay in theirs, and those that come
-    /// from the other one, are shuffled by themselves.
+    /// AVX2 shuffles within each half of a register only, so bytes that stay in their half and
+    /// those from the other half are shuffled separately.
     pub(super) struct Avx2 {
         near: __m256i,
         far: __m256i,
@@ -313,7 +308,6 @@ mod x86 {
     }
 }
 
-/// The same for aarch64.
 #[cfg(target_arch = "aarch64")]
 #[allow(unsafe_code)]
 mod arm {

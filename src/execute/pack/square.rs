@@ -1,7 +1,7 @@
 //! Squares of items, transposed in registers.
 //!
-//! A square has as many lines as there are items in a register. Interleaving the first half of the
-//! lines with the second, as often as 2 divides their number, is a transposition:
+//! A square has as many lines as a register has items. Interleaving the first half of the lines
+//! with the second, log2 of their number times, transposes it:
 //!
 //! ```text
 //!   a0 a1 a2 a3      a0 c0 a1 c1      a0 b0 c0 d0
@@ -10,31 +10,33 @@
 //!   d0 d1 d2 d3      b2 d2 b3 d3      a3 b3 c3 d3
 //! ```
 //!
-//! With 64 bytes a register is a cache line: each line of the input is loaded once, and each of the
+//! With registers of 64 bytes, each line of the input is one cache line, loaded once; each of the
 //! output is stored once.
 
 #![allow(unsafe_code)]
 
-/// A register, and what must be known of it.
+/// A register and the operations that a transposition needs.
 ///
 /// # Safety
 /// The methods may only be called where the processor has the register's instructions.
 pub(super) trait Vector: Copy {
+    /// Bytes per register.
     const WIDTH: usize;
 
-    /// The first [`WIDTH`](Vector::WIDTH) bytes of a slice, which must have as many.
+    /// Load the first [`WIDTH`](Vector::WIDTH) bytes of a slice, which must be that long.
     unsafe fn load(from: &[u8]) -> Self;
 
-    /// Write all bytes to the beginning of a slice, which must have as many.
+    /// Store to the beginning of a slice, which must be that long.
     unsafe fn store(self, to: &mut [u8]);
 
-    /// The items of `SIZE` bytes of both in turn: those of the first halves, then of the second.
+    /// Take items of `SIZE` bytes of both in turn: first from the lower halves, then from the
+    /// upper.
     unsafe fn interleave<const SIZE: usize>(self, other: Self) -> [Self; 2];
 }
 
-/// Transpose `SIDE` lines of a register each: line `n` begins `stride * n` bytes after `first` in the
-/// input, and column `n` goes to byte `at` of the row that begins at `rows[n]`, or nowhere if that is
-/// [`usize::MAX`].
+/// Transpose `SIDE` lines of one register each. Line `n` begins at `first + stride * n` in the
+/// input; column `n` goes to byte `at` of the row that begins at `rows[n]`, or is dropped if that
+/// is [`usize::MAX`].
 ///
 /// # Safety
 /// As for [`Vector`].
@@ -85,7 +87,7 @@ pub(super) unsafe fn transpose<V: Vector, const SIZE: usize, const SIDE: usize>(
     }
 }
 
-/// Interleave each line of the first half with that of the second.
+/// Interleave each line of the first half with that of the second half.
 ///
 /// # Safety
 /// As for [`Vector`].
@@ -102,10 +104,10 @@ unsafe fn interleave_halves<V: Vector, const SIZE: usize, const SIDE: usize>(
     }
 }
 
-/// 16 bytes, which all processors of a kind have instructions for.
+/// The register of 16 bytes, which every processor of the architecture has.
 #[cfg(target_arch = "aarch64")]
 pub(super) use std::arch::aarch64::uint8x16_t as Narrow;
-/// 16 bytes, which all processors of a kind have instructions for.
+/// The register of 16 bytes, which every processor of the architecture has.
 #[cfg(target_arch = "x86_64")]
 pub(super) use std::arch::x86_64::__m128i as Narrow;
 

@@ -1,5 +1,5 @@
-//! Transposition: items that are close together in the input are far apart in the output, and the
-//! other way round.
+//! Transposition: items that are close together in the input are far apart in the output, and vice
+//! versa.
 //!
 //! ```text
 //!   input    a stretch ──►             output   across ──►
@@ -8,54 +8,52 @@
 //!     ▼      c0 c1 c2 c3 ...           row 2    a2 b2 c2 d2 ...
 //! ```
 //!
-//! A *stretch* is made of the axes with the short strides: pixels and their channels, a reversed
+//! A *stretch* consists of the axes with the short strides: pixels and their channels, a reversed
 //! axis, every other item. Each of its items begins a row of the output, wherever that lies; items
-//! of the stretch that are not selected begin none.
+//! that are not selected begin none.
 //!
-//! Squares of a register's width are transposed in registers (`square.rs`); at the ends of lines they
-//! overlap. Where there are too few items for a square, or few of a stretch are selected, and those of
-//! other sizes, they are moved one by one.
+//! Squares are transposed in registers (`square.rs`); at the ends of lines they overlap. Items are
+//! moved one by one where there are too few for a square, where few of a stretch are selected, and
+//! where their size has no squares.
 
 use super::square;
 use crate::runs::{Axis, dense_bytes, starts};
 
-/// Bytes of a stretch that are used up before going on across: a few cache lines.
+/// Bytes of a stretch that are handled before going on across: a few cache lines.
 const LINES: usize = 256;
 
-/// The longest stretch, in bytes.
 const STRETCH: u64 = 16 << 10;
 
-/// The most of the input that is loaded while single items are moved, in bytes.
+/// The most bytes of the input that are prefetched while single items are moved.
 const AHEAD: usize = 8 << 10;
 
 const LINE: usize = 64;
 
-/// No row: the item is not selected.
+/// In `rows`: the item is not selected.
 const NONE: usize = usize::MAX;
 
 pub(super) struct Transpose {
-    /// Where the row of each item of a stretch begins in the output, in bytes from that of the
-    /// stretch; [`NONE`] for items that are not selected.
+    /// The offset of each stretch item's row in the output, in bytes from that of the stretch;
+    /// [`NONE`] for items that are not selected.
     rows: Vec<usize>,
     /// From the first run of the box to the lowest item of its stretch, in bytes: 0 or less.
     lowest: i64,
-    /// The stretches, whose items are neighbours in the output.
+    /// Across the stretches, whose items are neighbours in the output.
     across: Axis,
-    /// The other axes, in the input and in the output.
+    /// The axes that are neither, in the input and in the output.
     others: (Vec<Axis>, Vec<Axis>),
-    /// The outermost axis of a stretch, in the input and in the output. Where what is contiguous is too
-    /// long, a stretch takes some of its items.
+    /// The outermost axis of a stretch, in input and output. A long one is divided into stretches.
     divided: (Axis, Axis),
-    /// The items of that axis in a stretch.
+    /// The items of that axis per stretch.
     chunk: u64,
-    /// Whether so few items of a stretch are selected that they are moved one by one.
+    /// Whether too few items of a stretch are selected for squares.
     is_sparse: bool,
     run: usize,
 }
 
 impl Transpose {
-    /// `None` where items are not close together in the input, or are close together along the last
-    /// axis too, or where their size has no kernel.
+    /// `None` where no axis but the last has its items close together, where the last has them
+    /// close together too, and where the item size has no kernel.
     pub(super) fn choose(axes: &[Axis], run: u64) -> Option<Transpose> {
         let (&across, outer) = axes.split_last()?;
         let has_kernel = matches!(run, 1..=4 | 6 | 8 | 12 | 16 | 24 | 32);
@@ -110,7 +108,7 @@ impl Transpose {
         Some(Transpose { rows, lowest, across, others, divided, chunk, is_sparse, run })
     }
 
-    /// Transpose the box whose first run is at position `first` of `input` to `out`.
+    /// Transpose the box into `out`; its first run is at position `first` of `input`.
     pub(super) fn pack(
         &self,
         register: Option<Register>,
@@ -127,7 +125,8 @@ impl Transpose {
         }
     }
 
-    /// Transpose one stretch of each item of the other axes, the lowest item of the first at `first`.
+    /// Transpose one stretch for each position of the other axes; the lowest item of the first
+    /// stretch is at `first`.
     #[inline(never)]
     fn stretches(&self, register: Option<Register>, input: &[u8], first: i64, out: &mut [u8]) {
         match self.run {
@@ -144,8 +143,9 @@ impl Transpose {
         }
     }
 
-    /// Transpose items of `SIZE` bytes with the widest register of which squares fit: of 64, 32 or 16
-    /// bytes, with so many items each. The lowest item of the first stretch is at `first`.
+    /// Transpose items of `SIZE` bytes with the widest register for which there are squares: of 64,
+    /// 32 or 16 bytes, which hold `IN_64`, `IN_32` or `IN_16` items. `first` is as for
+    /// [`stretches`](Transpose::stretches).
     #[allow(unsafe_code)]
     fn wide<const SIZE: usize, const IN_64: usize, const IN_32: usize, const IN_16: usize>(
         &self,
@@ -196,19 +196,15 @@ impl Transpose {
         unsafe { self.squares::<std::arch::x86_64::__m256i, SIZE, SIDE>(input, first, out) }
     }
 
-    /// The most items that a square may have in each direction.
     fn longest_side(&self) -> usize {
         if self.is_sparse { 0 } else { self.rows.len().min(self.across.len as usize) }
     }
 
-    /// Whether there are enough items in both directions for squares of registers.
     pub(super) fn has_squares(&self) -> bool {
         let side = (16 / self.run).max(2);
         self.run.is_power_of_two() && self.run <= 16 && self.longest_side() >= side
     }
 
-    /// Transpose in squares.
-    ///
     /// # Safety
     /// As for [`square::Vector`].
     #[inline(always)]
@@ -264,7 +260,6 @@ impl Transpose {
         }
     }
 
-    /// Move items one by one.
     fn items<const SIZE: usize>(&self, input: &[u8], first: i64, out: &mut [u8]) {
         let (ours, theirs) = &self.others;
         let rows = self.rows.iter().enumerate().filter(|(_, row)| **row != NONE);
@@ -294,7 +289,7 @@ impl Transpose {
     }
 }
 
-/// Begin to load the cache lines of `len` bytes of the input; what lies outside of it is left out.
+/// Prefetch the cache lines of `len` bytes of the input, if all of them are inside.
 #[inline(always)]
 #[allow(unsafe_code)]
 fn prefetch(input: &[u8], at: i64, len: usize) {
@@ -311,8 +306,7 @@ fn prefetch(input: &[u8], at: i64, len: usize) {
     }
 }
 
-/// A register, with the instructions that rearrange its bytes. A value exists only where the machine
-/// has them.
+/// A register and the instructions on its bytes. A value exists only where the machine has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Register {
     #[cfg(target_arch = "aarch64")]
@@ -327,12 +321,11 @@ pub(super) enum Register {
 }
 
 impl Register {
-    /// The widest that this machine has.
     pub(super) fn widest() -> Option<Register> {
         Register::detected().last()
     }
 
-    /// All that this machine has, from the narrowest to the widest.
+    /// What this machine has, from the narrowest to the widest.
     pub(super) fn detected() -> impl Iterator<Item = Register> {
         #[cfg(target_arch = "x86_64")]
         let found = [
@@ -352,7 +345,7 @@ impl Register {
         found.into_iter().flatten()
     }
 
-    /// The instructions, as Linux calls them.
+    /// The names of the instruction sets, as in Linux.
     pub(super) fn instructions(self) -> &'static [&'static str] {
         match self {
             #[cfg(target_arch = "aarch64")]
@@ -366,6 +359,7 @@ impl Register {
         }
     }
 
+    /// Bytes per register.
     pub(super) fn width(self) -> usize {
         match self {
             #[cfg(target_arch = "aarch64")]
@@ -380,8 +374,8 @@ impl Register {
     }
 }
 
-/// How many units along an axis a register of `width` bytes collects from one load: each spans `span`
-/// bytes in the input, and becomes `bytes`. 0 where one is too long.
+/// How many units along an axis one load of a register of `width` bytes collects; each spans `span`
+/// bytes in the input and has `bytes` in the output. 0 where one is too long.
 pub(super) fn units(width: u64, along: Axis, span: u64, bytes: u64) -> u64 {
     let Some(room) = width.checked_sub(span) else { return 0 };
     let loaded = room.checked_div(along.stride.unsigned_abs()).map_or(width, |more| more + 1);

@@ -1,8 +1,8 @@
 //! The `descr` entry of a `.npy` header: from Python literal to [`DType`].
 //!
-//! What `dtype` writes of it again is what np.save would write after np.load: padding merged, sizes
-//! plain, names as `repr` spells them. The rules are those of `numpy.lib.format.descr_to_dtype` and
-//! `dtype_to_descr`.
+//! The rules are those of `numpy.lib.format.descr_to_dtype` and `dtype_to_descr`: `dtype::literal`
+//! of the result is what np.save would write after np.load, with padding merged, sizes plain, and
+//! names as `repr` spells them.
 //!
 //! ```text
 //! 'f4'  =>  float32        [('x', '>i2'), ('', '|V2'), ('t', 'M8[1s]', 3)]
@@ -19,7 +19,6 @@ use super::{DescrError, MAX_ITEMSIZE, literal};
 use crate::dtype::{DType, Endian, Field, NpyType, Scalar, Structure, TimeKind, TimeUnit};
 use crate::shape::{MAX_NDIM, byte_count};
 
-/// The type that a `descr` stands for.
 pub(super) fn parse(descr: &PyLiteral) -> Result<DType, DescrError> {
     match descr {
         PyLiteral::Str(text) if is_comma_string(text) => match expand(text)? {
@@ -38,7 +37,7 @@ pub(super) fn parse(descr: &PyLiteral) -> Result<DType, DescrError> {
     }
 }
 
-/// The type of a type string of NumPy's array interface: `<f4`, `=i8`, `?`, `U5`, `>M8[25s]`; or of
+/// Parse a type string of NumPy's array interface, such as `<f4`, `=i8`, `?`, `U5`, `>M8[25s]`, or
 /// a type's name: `float64`, `double`, `datetime64[s]`.
 fn parse_type_string(text: &str) -> Result<DType, DescrError> {
     let unknown = || DescrError::Unknown(format!("'{}'", brief(text)));
@@ -84,8 +83,7 @@ fn parse_type_string(text: &str) -> Result<DType, DescrError> {
     Ok(DType::Npy(npy))
 }
 
-/// Type strings with NumPy's one-letter codes and other names for them, on a platform where a C long
-/// has 8 bytes.
+/// Type strings, NumPy's one-letter codes and its other names; a C long has 8 bytes.
 const CODES: [(&str, &str, &[&str]); 25] = [
     ("f16", "", &["float128"]),
     ("c32", "", &["complex256"]),
@@ -114,12 +112,12 @@ const CODES: [(&str, &str, &[&str]); 25] = [
     ("O", "", &["object", "object_"]),
 ];
 
-/// NumPy's names of types that are not those of [`Scalar::name`], with their type strings.
+/// NumPy's names other than [`Scalar::name`], with their type strings.
 pub(in crate::format) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
     CODES.iter().flat_map(|(code, _, names)| names.iter().map(|name| (*name, *code)))
 }
 
-/// A name as a type string without a byte order; other text as it is.
+/// Turn a type's name into a type string without byte order; other text is kept.
 fn expand_type_name(name: &str) -> Cow<'_, str> {
     if let Some(scalar) = Scalar::ALL.iter().find(|scalar| scalar.name() == name) {
         return scalar.type_string().unwrap_or(name).into();
@@ -132,7 +130,7 @@ fn expand_type_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The type string of a one-letter code; other text as it is.
+/// Turn a one-letter code into a type string; other text is kept.
 fn expand_type_code(code: &str) -> &str {
     let known = |letters: &str| code.len() == 1 && letters.contains(code);
     CODES.iter().find(|(_, letters, _)| known(letters)).map_or(code, |(string, ..)| string)
@@ -142,7 +140,7 @@ fn decimal(digits: &str) -> Option<u64> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
-/// The unit of a datetime: `[25s]`; the generic one where there is nothing.
+/// Parse the unit of a datetime, `[25s]`; an empty text is the generic unit.
 fn parse_unit(text: &str) -> Option<TimeUnit> {
     if text.is_empty() {
         return Some(TimeUnit::GENERIC);
@@ -159,7 +157,7 @@ fn parse_unit(text: &str) -> Option<TimeUnit> {
     }
 }
 
-/// The item that a type of a field is, as a field without a name.
+/// Parse the type of a field, as a field without a name.
 fn item(descr: &PyLiteral) -> Result<Field, DescrError> {
     let dtype = match descr {
         PyLiteral::Str(text) if is_comma_string(text) => return item(&expand(text)?),
@@ -175,7 +173,7 @@ fn item(descr: &PyLiteral) -> Result<Field, DescrError> {
     Ok(Field { name, is_named: false, title: None, dtype, shape, nesting, offset: 0 })
 }
 
-/// A subarray; without axes, its element.
+/// Parse a subarray; without axes, it is its element.
 fn subarray(base: &PyLiteral, shape: &[u64]) -> Result<Field, DescrError> {
     let mut item = item(base)?;
     let has_fields = item.nesting.is_empty() && item.dtype.structure().is_some();
@@ -192,7 +190,7 @@ fn subarray(base: &PyLiteral, shape: &[u64]) -> Result<Field, DescrError> {
     Ok(item)
 }
 
-/// The fields of a list and their places; neighbouring paddings count as one.
+/// Parse a list of fields and compute their offsets; adjacent paddings count as one.
 fn structure(literals: &[PyLiteral]) -> Result<DType, DescrError> {
     let mut names = HashSet::new();
     let mut fields: Vec<Field> = Vec::new();
@@ -249,7 +247,7 @@ fn written(title: &PyLiteral) -> String {
     text
 }
 
-/// The title, where there is one, and the name of a field.
+/// Split the names of a field into title (where it has one) and name.
 fn names_of(name: &PyLiteral) -> Result<(Option<&PyLiteral>, &str), DescrError> {
     match name {
         PyLiteral::Str(name) => Ok((None, name)),
@@ -262,7 +260,7 @@ fn names_of(name: &PyLiteral) -> Result<(Option<&PyLiteral>, &str), DescrError> 
     }
 }
 
-/// The shape of a subarray: a tuple or list of lengths, or one length.
+/// Parse the shape of a subarray: a tuple or list of lengths, or one length.
 fn subarray_shape(shape: &PyLiteral) -> Result<Vec<u64>, DescrError> {
     let length = |value: &PyLiteral| match value {
         PyLiteral::Int(length) => {
@@ -292,7 +290,7 @@ fn subarray_shape(shape: &PyLiteral) -> Result<Vec<u64>, DescrError> {
 // '2i4, >f8'  =>  [('f0', 'i4', 2), ('f1', '>f8')]
 // ```
 
-/// Whether NumPy reads a type string as one of these.
+/// Whether NumPy reads a type string as such a list (`_check_for_commastring`).
 fn is_comma_string(text: &str) -> bool {
     let bare = text.strip_prefix(['<', '>', '=', '|']).unwrap_or(text);
     let mut depth = 0;
@@ -309,7 +307,7 @@ fn is_comma_string(text: &str) -> bool {
         || text.chars().any(&mut outside)
 }
 
-/// The list of fields that a string stands for; its only type, where it has one without a comma.
+/// Expand such a string into a list of fields; without a comma, into its only type.
 fn expand(text: &str) -> Result<PyLiteral, DescrError> {
     let unknown = || DescrError::Unknown(format!("'{}'", brief(text)));
     let mut items: Vec<(PyLiteral, Option<PyLiteral>)> = Vec::new();
@@ -338,8 +336,8 @@ fn expand(text: &str) -> Result<PyLiteral, DescrError> {
     }
 }
 
-/// The first type of a string, its shape, and what follows: an order, a count or a shape, an order,
-/// and a type.
+/// Split off the first item: a byte order, a count or a shape, a byte order again, and a type.
+/// Returns the type, the shape, and the rest.
 fn comma_item(text: &str) -> Option<((PyLiteral, Option<PyLiteral>), &str)> {
     let split = |text: &'_ str, in_part: &dyn Fn(char) -> bool| {
         text.find(|char| !in_part(char)).unwrap_or(text.len())
@@ -379,7 +377,7 @@ fn comma_item(text: &str) -> Option<((PyLiteral, Option<PyLiteral>), &str)> {
     Some(((base, shape), rest))
 }
 
-/// A byte order, where `=` is that of the machine.
+/// Replace `=`, the order of the machine, by `<`.
 fn native(order: &str) -> &str {
     if order == "=" { "<" } else { order }
 }

@@ -1,9 +1,9 @@
-//! Python literals, as far as `.npy` headers are made of them: read strictly, written as `repr`.
+//! The Python literals that `.npy` headers consist of: read strictly, written as `repr` does.
 //!
-//! Knows dictionaries, lists, tuples, strings and bytes in all their spellings, integers, `True`,
-//! `False`, `None`, comments and continued lines; knows nothing of what they mean. What np.load
-//! takes is taken, but for floats and for characters by their Unicode names, which are told as
-//! such. Depth and number of values are capped, the time is linear in the text.
+//! Dictionaries, lists, tuples, strings and bytes in all their spellings, integers, `True`,
+//! `False`, `None`, comments and continued lines are known, but not what they mean. All that
+//! np.load reads is read, except floats and characters by their Unicode names, which get errors of
+//! their own. Depth and number of values are capped, and the time is linear in the text.
 //!
 //! ```text
 //! {'descr': '<f4', 'fortran_order': False, 'shape': (3,), }
@@ -20,7 +20,6 @@ const MAX_DEPTH: usize = 200;
 /// The most values in one literal: far more than the fields of any real structure.
 const MAX_VALUES: usize = 1_000_000;
 
-/// A value that a literal stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PyLiteral {
     Str(String),
@@ -30,11 +29,11 @@ pub(super) enum PyLiteral {
     None,
     Tuple(Vec<PyLiteral>),
     List(Vec<PyLiteral>),
-    /// `{a: b}`, entries in their order.
+    /// The entries in the order of the text.
     Dict(Vec<(PyLiteral, PyLiteral)>),
 }
 
-/// Why a text is no literal, and where.
+/// Why a text is not a literal, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at byte {at} of the header's text")]
 pub struct LiteralError {
@@ -42,9 +41,8 @@ pub struct LiteralError {
     reason: &'static str,
 }
 
-/// Read a text that is one literal, white space around it allowed.
-///
-/// `long_suffix` allows the integers of Python 2, `3L`, which versions 1.0 and 2.0 may hold.
+/// Parse a text that is one literal, with white space around it. `long_suffix` allows the integers
+/// of Python 2, `3L`, which versions 1.0 and 2.0 of the format may hold.
 pub(super) fn parse(text: &str, long_suffix: bool) -> Result<PyLiteral, LiteralError> {
     if let Some(at) = text.find('\0') {
         return Err(LiteralError { at, reason: "a NUL" });
@@ -74,7 +72,7 @@ impl<'a> LiteralParser<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The next byte that is not white space, nor in a comment; a line goes on behind a backslash.
+    /// The next byte that is neither white space nor in a comment; a backslash continues the line.
     fn peek(&mut self) -> Option<u8> {
         let mut rest = self.rest();
         loop {
@@ -116,7 +114,7 @@ impl<'a> LiteralParser<'a> {
         }
     }
 
-    /// Read what stands in a bracket, one level deeper.
+    /// Parse what stands in a bracket, one level deeper.
     fn nested(
         &mut self,
         inside: impl FnOnce(&mut Self) -> Result<PyLiteral, LiteralError>,
@@ -131,7 +129,7 @@ impl<'a> LiteralParser<'a> {
         Ok(value)
     }
 
-    /// Values up to `close`, and whether the last had a comma after it.
+    /// Parse values up to `close`; also says whether the last had a comma after it.
     fn items(&mut self, close: u8) -> Result<(Vec<PyLiteral>, bool), LiteralError> {
         let mut items = Vec::new();
         let mut comma = false;
@@ -182,7 +180,7 @@ impl<'a> LiteralParser<'a> {
         Ok(value)
     }
 
-    /// An integer behind a sign; brackets may stand around it, as in Python.
+    /// Parse an integer after a sign; brackets may stand around it, as in Python.
     fn signed(&mut self) -> Result<PyLiteral, LiteralError> {
         let negative = self.rest().starts_with('-');
         self.at += 1;
@@ -224,7 +222,7 @@ impl<'a> LiteralParser<'a> {
         Ok(PyLiteral::Int(if negative { -value } else { value }))
     }
 
-    /// Strings, or bytes, that stand beside each other and are one.
+    /// Parse adjacent strings, or bytes, as one.
     fn strings(&mut self) -> Result<PyLiteral, LiteralError> {
         let (bytes, mut joined) = self.string()?;
         loop {
@@ -242,7 +240,8 @@ impl<'a> LiteralParser<'a> {
         }
     }
 
-    /// One string, and whether it is of bytes; those are given as the characters of their numbers.
+    /// Parse one string; also says whether it is bytes, which become the characters of their
+    /// numbers.
     fn string(&mut self) -> Result<(bool, String), LiteralError> {
         let rest = self.rest();
         let quote_at = rest.find(['\'', '"']).unwrap_or_default();
@@ -285,7 +284,7 @@ impl<'a> LiteralParser<'a> {
         }
     }
 
-    /// A backslash, and what it makes of what follows.
+    /// Append what a backslash and the characters after it stand for.
     fn escape(&mut self, raw: bool, bytes: bool, value: &mut String) -> Result<(), LiteralError> {
         let mut after = self.rest()[1..].chars();
         let escape = after.next().ok_or_else(|| self.error("an unfinished string"))?;

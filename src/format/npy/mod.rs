@@ -5,16 +5,12 @@
 //! {'descr': '<f4', 'fortran_order': False, 'shape': (3,), }   spaces, \n  data
 //! ```
 //!
-//! The format is that of `numpy.lib.format`; headers are written byte for byte as np.save does.
-//! The reader is our own, as no package reads all that NumPy writes (latin-1 names, titles,
-//! `M8[25s]`, bare `M8`, `?`, `=f4`) while being safe from headers that lie about their length,
-//! overflow a product, or nest until the time runs out. The tests hold it against NumPy's files
-//! and our headers against the `npyz` package.
+//! The format is that of `numpy.lib.format`; headers are written byte for byte as np.save does. The
+//! tests hold the reader against NumPy's files, and our headers against the `npyz` package.
 //!
-//! **Why no package.** The packages refuse headers that NumPy itself writes (latin-1
-//! field names, titles, datetimes with a count), allocate what a header claims, or wrap around on large
-//! shapes. A strict reader of the Python literal is less code than the guards would be, and headers
-//! that are written are those of `np.save` byte for byte.
+//! **Why no package.** The packages refuse headers that NumPy itself writes (latin-1 field names,
+//! titles, `M8[25s]`, bare `M8`, `?`, `=f4`), allocate what a header claims, or overflow on large
+//! shapes. A strict reader of the Python literal is less code than guards around them would be.
 
 use std::fmt::Write;
 use std::io::Read;
@@ -36,18 +32,19 @@ pub use literal::LiteralError;
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// A header, its prefix included, is a multiple of this many bytes.
+/// The length of a header, prefix included, is a multiple of this many bytes.
 const ALIGN: usize = 64;
 
-/// The width that the length of the growing axis gets in a header.
+/// The width in a header of the length of the axis that may grow in place.
 const GROWTH_DIGITS: usize = 21;
 
-/// Whether a file that begins with these bytes, its first 8 or all it has, is to be a `.npy`.
+/// Whether a file that begins with `first` (8 bytes, or all it has) claims to be a `.npy`.
 pub(crate) fn begins(first: &[u8]) -> bool {
     first.starts_with(MAGIC) || (!first.is_empty() && MAGIC.starts_with(first))
 }
 
-/// Read a header, its magic included; `input` is left at the data.
+/// Read a header, magic included; `input` is left at the data. Fails where NumPy refuses the header
+/// too, for Python objects, and beyond limits.
 pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
     let mut header = Vec::new();
     read_more(input, &mut header, 10)?;
@@ -77,7 +74,6 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
     Ok(Contents { header_len, ..Contents::of(Format::Npy, Tensors::from_iter([tensor])) })
 }
 
-/// What the text of a header says.
 fn parse(text: &str, python2: bool, start: u64) -> Result<TensorInfo, NpyError> {
     let found = parse_entries(text, python2, start, false);
     let what = match found {
@@ -96,7 +92,7 @@ fn parse(text: &str, python2: bool, start: u64) -> Result<TensorInfo, NpyError> 
     })
 }
 
-/// A text in which `np.int64(2)` is `2`, and `np.True_` is `True`.
+/// Replace `np.int64(2)` by `2`, and `np.True_` by `True`.
 fn without_numpy(text: &str) -> String {
     let text = text.replace("numpy.", "np.");
     let mut parts = text.split("np.");
@@ -115,7 +111,7 @@ fn without_numpy(text: &str) -> String {
     plain
 }
 
-/// The entries of a header; where it is read leniently, a shape may be a list or a single integer.
+/// Parse the entries of a header; with `is_lenient`, a shape may be a list or a single integer.
 fn parse_entries(
     text: &str,
     python2: bool,
@@ -174,9 +170,10 @@ fn parse_shape(shape: &PyLiteral, is_lenient: bool) -> Result<Vec<u64>, NpyError
     lengths.iter().enumerate().map(length).collect()
 }
 
-/// The header that np.save writes for such an array, magic and padding included.
+/// The header that np.save writes, magic and padding included.
 ///
-/// `fortran_order` becomes `True` only where the two orders differ, as NumPy has it.
+/// `fortran_order` is `True` only where the two orders differ, as in NumPy. Fails for floats of
+/// less than a byte, and for a type whose literal is longer than a header that is read.
 pub fn header(dtype: &DType, shape: &[u64], order: Order) -> Result<Vec<u8>, FormatError> {
     let stored = stored_dtype(dtype).and_then(|stored| dtype::literal(&stored));
     let descr =
@@ -218,24 +215,27 @@ pub fn header(dtype: &DType, shape: &[u64], order: Order) -> Result<Vec<u8>, For
     Ok(header)
 }
 
-/// The length of a header's text with its padding, as its length field of `field` bytes says it.
+/// The length of a header's text with its padding, for a length field of `field` bytes.
 fn padded_len(text: usize, field: usize) -> usize {
     let prefix = MAGIC.len() + 2 + field;
     next_aligned(prefix + text + 1) - prefix
 }
 
-/// The next multiple of [`ALIGN`]: NumPy pads by as much again where nothing is to be padded.
+/// The next multiple of [`ALIGN`]; of a multiple the one after it, as NumPy pads.
 fn next_aligned(len: usize) -> usize {
     (len / ALIGN + 1) * ALIGN
 }
 
-/// Whether an array in Fortran order is not also in C order: NumPy's contiguity flags.
+/// Whether an array in Fortran order is not in C order as well (NumPy's contiguity flags).
 fn orders_differ(shape: &[u64]) -> bool {
     !shape.contains(&0) && shape.iter().filter(|&&len| len > 1).count() > 1
 }
 
-/// The type of a text that NumPy with the `ml_dtypes` package knows: a name or type string
-/// (`float32`, `>i2`, `U5`, `bfloat16`, `float8_e4m3fn`), little-endian where it does not say.
+/// Parse a name or type string that NumPy with the `ml_dtypes` package knows (`float32`, `>i2`,
+/// `U5`, `bfloat16`, `float8_e4m3fn`), little-endian unless it says otherwise.
+///
+/// # Errors
+/// [`DescrError`] where it is neither, or means Python objects.
 pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
     let lacking = |scalar: &Scalar| scalar.type_string().is_none() && scalar.name() == text;
     match Scalar::ALL.into_iter().find(lacking) {
@@ -244,7 +244,7 @@ pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
     }
 }
 
-/// The type of a type string in JSON, or of a list of fields: as `.zarray` has them.
+/// Parse a type string or a list of fields in JSON, as `.zarray` has them.
 #[cfg(feature = "zarr")]
 pub(crate) fn json_dtype(json: &serde_json::Value) -> Result<DType, DescrError> {
     fn literal(json: &serde_json::Value) -> PyLiteral {
@@ -257,10 +257,9 @@ pub(crate) fn json_dtype(json: &serde_json::Value) -> Result<DType, DescrError> 
     descr::parse(&literal(json))
 }
 
-/// The type, byte order included, in which elements of a `dtype` are stored: any, except that
-/// floats that NumPy lacks become the void types that `ml_dtypes` arrays are saved as, and blocks of
-/// elements bytes without a meaning. `None` for
-/// floats of less than a byte.
+/// The type and byte order in which elements are stored. Floats that NumPy lacks become the void
+/// types that `ml_dtypes` arrays are saved as, and blocks of elements void too; other types stay.
+/// `None` for floats of less than a byte.
 pub fn stored_dtype(dtype: &DType) -> Option<DType> {
     let void = |itemsize, endian| Some(DType::Npy(NpyType::Void(itemsize, endian)));
     match dtype {
@@ -275,7 +274,7 @@ pub fn stored_dtype(dtype: &DType) -> Option<DType> {
     }
 }
 
-/// The longest header text in bytes, though its version allows 4 GiB; np.load's limit is 10000.
+/// The longest header text in bytes. The format allows 4 GiB; np.load's limit is 10000.
 pub(super) const MAX_HEADER: u64 = 16 << 20;
 
 /// What is wrong with a `.npy` header.
@@ -309,7 +308,7 @@ pub enum NpyError {
     Descr(#[from] DescrError),
 }
 
-/// The largest item: NumPy keeps sizes of strings and structures in a C int.
+/// The largest item in bytes: NumPy keeps sizes of strings and structures in a C int.
 pub(super) const MAX_ITEMSIZE: u64 = i32::MAX as u64;
 
 /// Why a `descr` is no element type that can be read.

@@ -1,4 +1,4 @@
-//! The blocks of files: allocated, shared, copied by the kernel, brought to the disk.
+//! The blocks of files: allocated, shared, copied by the kernel, written to the disk.
 
 #![allow(unsafe_code)]
 
@@ -15,13 +15,13 @@ use rustix::ioctl::{Setter, ioctl, opcode};
 use super::is_network;
 use crate::os::PAGE;
 
-/// Allocate space for a range of a file, which becomes as long as that.
+/// Allocate space for a range of a file; extends the file to the end of the range.
 pub(crate) fn allocate(file: impl AsFd, range: Range<u64>) -> Result<()> {
     let len = range.end - range.start;
     retry_on_intr(|| fallocate(&file, FallocateFlags::empty(), range.start, len))
 }
 
-/// Allocate space for a range of a file, which does not become longer.
+/// Allocate space for a range of a file; the length of the file stays.
 pub(crate) fn allocate_within(file: impl AsFd, range: Range<u64>) -> Result<()> {
     let len = range.end - range.start;
     retry_on_intr(|| fallocate(&file, FallocateFlags::KEEP_SIZE, range.start, len))
@@ -31,13 +31,11 @@ pub(crate) fn clone_file(from: &File, to: &File) -> Result<()> {
     ioctl_ficlone(to, from)
 }
 
-/// A file that shares all blocks of another, in the place of one that has a name: not needed where
-/// [`clone_file`] lets an open file share them.
+/// Not needed on Linux, where [`clone_file`] lets an open file share the blocks.
 pub(crate) fn clone_over(_: &File, _: impl AsFd, _: &str) -> Result<OwnedFd> {
     Err(Errno::NOSYS)
 }
 
-/// The argument of `FICLONERANGE` (ioctl_ficlonerange(2)).
 #[repr(C)]
 struct FileCloneRange {
     from: i64,
@@ -48,7 +46,7 @@ struct FileCloneRange {
 
 const FICLONERANGE: rustix::ioctl::Opcode = opcode::write::<FileCloneRange>(0x94, 13);
 
-/// Let `to` share the blocks of a range of `from`, from position `at` on.
+/// Let `to` share the blocks of a range of `from`, from position `at` on (ioctl_ficlonerange(2)).
 pub(crate) fn clone_range(from: &File, range: &Range<u64>, to: &File, at: u64) -> Result<()> {
     let start = range.start;
     let len = range.end - range.start;
@@ -60,8 +58,7 @@ pub(crate) fn clone_range(from: &File, range: &Range<u64>, to: &File, at: u64) -
     })
 }
 
-/// Copy up to `len` bytes from position `source` of one file to `target` of another, within the kernel.
-/// Says how many; a signal may end it early.
+/// Copy up to `len` bytes within the kernel; returns how many. A signal may end it early.
 pub(crate) fn copy_range(
     from: &File,
     mut source: u64,
@@ -72,8 +69,8 @@ pub(crate) fn copy_range(
     copy_file_range(from, Some(&mut source), to, Some(&mut target), len)
 }
 
-/// Begin to bring what was written of a range of a file to the disk, in whole pages; with `wait`, do so to
-/// the end, and let memory have those pages.
+/// Start writing a range of a file to the disk, in whole pages. With `wait`, wait for the end of
+/// it, and drop those pages from the page cache.
 pub(crate) fn settle(file: &File, range: &Range<u64>, wait: bool) -> Result<()> {
     let start = range.start / PAGE * PAGE;
     let end = range.end / PAGE * PAGE;
@@ -94,16 +91,16 @@ pub(crate) fn settle(file: &File, range: &Range<u64>, wait: bool) -> Result<()> 
     Ok(())
 }
 
-/// The signal that tells the holder of a lease that somebody wants to open the file; ignored unless
-/// handled, where the usual one, SIGIO, would end the process.
+/// The signal that tells the holder of a lease that another process wants to open the file. It is
+/// ignored by default, while the usual one, SIGIO, would end the process.
 const SIGNAL: libc::c_int = libc::SIGURG;
 
 const F_SETSIG: libc::c_int = 10;
 
-/// Whether no process of this machine has the file of this descriptor, which only reads, open to
-/// write: a lease to read is granted then (fcntl(2), `F_SETLEASE`), and given back at once. False where
-/// there are no leases, as for files of other users, and on network file systems, whose leases are
-/// their own.
+/// Whether no process of this machine has the file open for writing; the descriptor must be
+/// read-only. The kernel grants a read lease only then (fcntl(2), `F_SETLEASE`); it is given back
+/// at once. False where there are no leases, as for files of other users, and on network file
+/// systems, where leases have other rules.
 pub(crate) fn nobody_writes(file: &File) -> bool {
     let lease = |kind: libc::c_int| {
         // SAFETY: both requests take an integer and touch no memory; the descriptor is open.
@@ -119,7 +116,7 @@ pub(crate) fn nobody_writes(file: &File) -> bool {
     true
 }
 
-/// The number of this run of this machine's kernel; `None` where it does not tell.
+/// An id of the current boot; `None` where the kernel does not tell.
 pub(crate) fn boot_id() -> Option<String> {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(id.trim().to_owned()).filter(|id| !id.is_empty())

@@ -1,7 +1,7 @@
 //! What only Linux has: `/proc`, `/sys`, and the calls and flags that other systems lack.
 //!
-//! Callers know from the error of a call, or from its answer, that there is none: older kernels and
-//! some file systems lack them too, and `other.rs` always does.
+//! Callers learn from the error or the answer of a call that the system lacks something: older
+//! kernels and some file systems lack it too, and `other.rs` lacks all of it.
 
 use std::ffi::OsStr;
 use std::fs::{File, read_to_string};
@@ -36,8 +36,8 @@ pub(crate) use super::attributes::{
     attribute, exchange, has_attributes, rename_to_free, set_attribute,
 };
 
-/// The memory in bytes that this process may count on, the page cache of its files included: that of
-/// the machine, or the least limit of its control groups when this was first asked.
+/// The memory that this process may count on, in bytes, including the page cache of its files: that
+/// of the machine, or the lowest limit of its control groups when first asked.
 pub(crate) fn memory_bytes() -> u64 {
     static BYTES: OnceLock<u64> = OnceLock::new();
     *BYTES.get_or_init(|| {
@@ -48,9 +48,9 @@ pub(crate) fn memory_bytes() -> u64 {
     })
 }
 
-/// The least limit of a group and those above it; the line names it as `/proc/self/cgroup` does.
-/// `None` where it limits no memory, or where its files cannot be seen: in a container whose root is the
-/// group itself, that of the root is what counts.
+/// The lowest limit of a control group and its ancestors; `line` is one of `/proc/self/cgroup`.
+/// `None` where there is no limit, or no file of one can be seen. In a container whose root is the
+/// group itself, only the files of the root are there, and count.
 fn group_limit(line: &str) -> Option<u64> {
     let mut fields = line.splitn(3, ':').skip(1);
     let controllers = fields.next()?;
@@ -68,7 +68,7 @@ fn group_limit(line: &str) -> Option<u64> {
     groups.filter_map(|group| read_to_string(group.join(file)).ok()?.trim().parse().ok()).min()
 }
 
-/// Whether a file is on a network file system or FUSE, where mapping is slow, another machine may
+/// Whether a file is on a network file system or FUSE: mapping is slow there, another machine may
 /// truncate the file, and write errors may be reported as late as `close`.
 pub(crate) fn is_network(fd: impl AsFd) -> bool {
     magic(fd).is_some_and(|magic| NETWORK.contains(&magic))
@@ -78,8 +78,8 @@ pub(crate) fn is_in_memory(fd: impl AsFd) -> bool {
     magic(fd).is_some_and(|magic| IN_MEMORY.contains(&magic))
 }
 
-/// Whether a directory is of `/proc`, where a link in a folder of descriptors stands for one of them,
-/// whatever its text says.
+/// Whether a directory is in `/proc`, where links in a folder of descriptors stand for open files,
+/// whatever their text says.
 pub(crate) fn is_descriptors(dir: impl AsFd) -> bool {
     magic(dir) == Some(PROC)
 }
@@ -91,10 +91,9 @@ fn magic(fd: impl AsFd) -> Option<u32> {
 
 const PROC: u32 = 0x9fa0;
 
-/// Magic numbers of `tmpfs` and `ramfs`.
 const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// Magic numbers of `statfs(2)` and of the file systems' own sources.
+/// From `statfs(2)` and the sources of the file systems.
 const NETWORK: [u32; 15] = [
     0x0000_6969, // NFS
     0x0000_517b, // SMB
@@ -113,13 +112,13 @@ const NETWORK: [u32; 15] = [
     0x786f_4256, // VirtualBox shared folders
 ];
 
-/// Open a folder to ask what it is, unless another file system is mounted there.
+/// Open a folder only to query it, unless another file system is mounted there.
 pub(crate) fn open_within_mount(dir: impl AsFd, name: &Path) -> Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     retry_on_intr(|| openat2(&dir, name, flags, Mode::empty(), ResolveFlags::NO_XDEV))
 }
 
-/// Whether a name in a folder cannot be taken away: an immutable file, a place where one is mounted.
+/// Whether a name in a folder cannot be removed: it is immutable, or a mount point.
 pub(crate) fn is_fixed(dir: impl AsFd, name: &OsStr) -> bool {
     let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND | StatxAttributes::MOUNT_ROOT;
     let stat = statx(dir, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
@@ -131,12 +130,12 @@ pub(crate) fn machine_vendor() -> Option<String> {
     std::fs::read_to_string("/sys/class/dmi/id/sys_vendor").ok()
 }
 
-/// Whether the system knows files without names, for file systems that have them.
+/// Whether the system has files without names, on file systems that have them.
 pub const UNNAMED_FILES: bool = true;
 
-/// Open a file without a name in a directory. `None` if the file system has no such files, or there
-/// is no `/proc` to link them through; also on any other error, which creating a named file will meet
-/// again and report.
+/// Open a file without a name in a directory. `None` where the file system has no such files, or
+/// there is no `/proc` to link them through, and on any other error: creating a named file meets
+/// that again and reports it.
 pub(crate) fn open_unnamed(from: impl AsFd, dir: &Path, mode: Mode) -> Option<OwnedFd> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = retry_on_intr(|| openat(&from, dir, flags, mode)).ok()?;
@@ -144,13 +143,11 @@ pub(crate) fn open_unnamed(from: impl AsFd, dir: &Path, mode: Mode) -> Option<Ow
     Some(file)
 }
 
-/// Give a file without a name one.
 pub(crate) fn link_unnamed(file: &File, dir: impl AsFd, name: impl Arg) -> Result<()> {
     linkat(CWD, by_descriptor(file), dir, name, AtFlags::SYMLINK_FOLLOW)
 }
 
-/// Open a directory, as a place for names: that needs no right to list it, which a drop-box directory
-/// does not grant.
+/// Open a directory to create names in it, without the right to list it: a drop-box has none.
 pub(crate) fn open_place(from: impl AsFd, path: &Path) -> Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     retry_on_intr(|| openat(&from, path, flags, Mode::empty()))
@@ -165,17 +162,16 @@ fn by_descriptor(file: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
-/// A flag of maps whose pages need no room before they are written.
+/// The flag of maps that reserve no memory before their pages are written.
 pub(crate) const UNRESERVED: libc::c_int = libc::MAP_NORESERVE;
 
-/// How far a kernel reads ahead, at least, that need not be asked to, in bytes.
+/// A kernel that reads ahead this far, in bytes, needs no advice.
 const FAR_AHEAD: u64 = 1 << 20;
 
-/// How much is asked for at a call, in bytes: kernels begin to read no more than they commonly read
-/// ahead.
+/// Bytes per call of advice: kernels start reading no more per call than their usual read-ahead.
 const STEP: u64 = 128 << 10;
 
-/// Tell how a range of a file that is read by position is going to be used.
+/// Advise the kernel on a range of a file that is read by position.
 pub(crate) fn advise_file(file: &File, range: Range<u64>, advice: Advice) {
     let advice = match advice {
         Advice::Sequential => FileAdvice::Sequential,
@@ -194,7 +190,7 @@ pub(crate) fn advise_file(file: &File, range: Range<u64>, advice: Advice) {
     }
 }
 
-/// Fault in pages of a map to read them, in one call.
+/// Fault in pages of a map for reading, in one call.
 pub(crate) fn populate(map: &Mmap, start: usize, count: usize) -> io::Result<()> {
     map.advise_range(MapAdvice::PopulateRead, start, count)
 }
@@ -202,8 +198,8 @@ pub(crate) fn populate(map: &Mmap, start: usize, count: usize) -> io::Result<()>
 /// The unit in which [`load`] reads a file, in bytes: a large page.
 pub(crate) const LOADED: Option<u64> = Some(2 << 20);
 
-/// Read a range of a map into memory, in large pages where the file system has them. To read, map and let go
-/// of single pages takes a processor longer than a fast disk.
+/// Read a range of a map into memory, in large pages where the file system has them: reading,
+/// mapping and releasing single pages takes a processor longer than a fast disk needs.
 pub(crate) fn load(map: &Mmap, start: usize, count: usize) -> io::Result<()> {
     // a kernel without large pages reads as far ahead as it does for anyone
     let _ = map.advise_range(MapAdvice::Normal, start, count);
@@ -211,7 +207,7 @@ pub(crate) fn load(map: &Mmap, start: usize, count: usize) -> io::Result<()> {
     populate(map, start, count)
 }
 
-/// Fault in pages of a map to write them, in one call. One that cannot be written is an error: a full disk
+/// Fault in pages of a map for writing, in one call. Fails where one cannot be written: a full disk
 /// behind a hole, or a truncated file.
 pub(crate) fn populate_to_write(map: &MmapRaw, start: usize, count: usize) -> io::Result<()> {
     map.advise_range(MapAdvice::PopulateWrite, start, count)
@@ -231,8 +227,8 @@ pub(crate) fn is_cached(file: &File, at: u64) -> bool {
     !matches!(read, Err(Errno::AGAIN))
 }
 
-/// Whether the kernel reads far ahead of who reads a file in order. False where it does not tell:
-/// on file systems without a disk of their own.
+/// Whether the kernel itself reads far ahead in a file that is read in order. False where that is
+/// unknown: on file systems without a disk of their own.
 pub(crate) fn reads_ahead(file: impl AsFd) -> bool {
     let Ok(stat) = fstat(file) else { return false };
     let disk = format!("{}:{}", major(stat.st_dev), minor(stat.st_dev));
@@ -244,15 +240,13 @@ pub(crate) fn reads_ahead(file: impl AsFd) -> bool {
     kib.is_some_and(|kib| kib >= FAR_AHEAD >> 10)
 }
 
-/// How many pages of files are mapped into this process, about, of those in memory; 0 where the
-/// kernel does not tell.
+/// About how many pages of files are mapped and in memory; 0 where the kernel does not tell.
 pub(crate) fn mapped_pages() -> u64 {
     let pages = |statm: String| statm.split(' ').nth(2)?.parse().ok();
     read_to_string("/proc/self/statm").ok().and_then(pages).unwrap_or(0)
 }
 
-/// The size of pipes in bytes: the most that users without privileges are allowed. The default of
-/// 64 KiB halves the throughput.
+/// Bytes of a pipe: the most for unprivileged users. The default of 64 KiB halves the throughput.
 const PIPE: usize = 1 << 20;
 
 /// Enlarge a pipe. Errors (the user's quota, not a pipe) are ignored: it is only slower then.
@@ -260,8 +254,8 @@ pub(crate) fn enlarge_pipe(fd: impl AsFd) {
     let _ = fcntl_setpipe_size(fd, PIPE);
 }
 
-/// Throw away up to `most` of the next bytes of a pipe, uncopied: `null` is `/dev/null`. Says how
-/// many; 0 at the end.
+/// Discard up to `most` bytes of a pipe into `null` (`/dev/null`), uncopied. Returns how many; 0 at
+/// the end.
 pub(crate) fn discard(pipe: &File, null: &File, most: usize) -> Result<usize> {
     splice(pipe, None, null, None, most, SpliceFlags::empty())
 }
