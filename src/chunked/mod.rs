@@ -146,7 +146,8 @@ impl Chunked {
         if out.is_empty() {
             return Ok(());
         }
-        let (touched, dense) = (self.touched(runs), runs.dense());
+        let touched = self.touched(runs);
+        let dense = runs.dense();
         if let Some(cache) = cache
             && touched.count().saturating_mul(self.chunk_bytes()) <= CACHE_BYTES / 2
         {

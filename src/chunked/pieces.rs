@@ -53,7 +53,8 @@ impl<'a> ChunkPieces<'a> {
         };
         let parts = parts.into_iter().zip(boxes.most(&steps));
         let parts = parts.map(|(part, len)| (part, len.div_ceil(part.max(1)))).collect();
-        let (cache, filled) = (Cache::of_all(), Mutex::default());
+        let cache = Cache::of_all();
+        let filled = Mutex::default();
         let chunked = chunked.used_by(runs);
         ChunkPieces { chunked, runs, dense: runs.dense(), steps, boxes, parts, cache, filled }
     }
@@ -88,7 +89,8 @@ impl<'a> ChunkPieces<'a> {
         if number + 1 == self.boxes.count() {
             return Ok(());
         }
-        let (needed, next) = (self.chunked.touched(taken), self.of_box(number + 1));
+        let needed = self.chunked.touched(taken);
+        let next = self.of_box(number + 1);
         let next = self.chunked.touched(&next);
         for (TouchedChunk { at, .. }, in_box) in next.chunks().zip(0..) {
             let is_waiting = !needed.chunks().all(|needed| self.cache.is_ready(&needed.at));
@@ -158,7 +160,8 @@ impl Pieces for ChunkPieces<'_> {
             }
             return Ok(self.chunked.fill(&taken, from.source, None, out)?);
         }
-        let (number, cache) = (number / self.parts(), Some(&self.cache));
+        let number = number / self.parts();
+        let cache = Some(&self.cache);
         self.chunked.prepare(&taken, from.source, &self.cache)?;
         self.look_ahead(number, &taken, from.source)?;
         self.chunked.fill(&taken, from.source, cache, out)?;
@@ -471,7 +474,8 @@ mod tests {
             let bytes = (0..shape.iter().product::<u64>() * item).map(|at| (at % 251) as u8);
             let counts = shape.iter().zip(chunk).map(|(len, chunk)| len.div_ceil(*chunk));
             let decoded = (0..counts.product()).map(|_| AtomicU64::new(0)).collect();
-            let (shape, chunk) = (shape.to_vec(), chunk.to_vec());
+            let shape = shape.to_vec();
+            let chunk = chunk.to_vec();
             Counted { shape, chunk, item, bytes: bytes.collect(), decoded }
         }
 
@@ -541,7 +545,8 @@ mod tests {
             let chunks = Arc::clone(&counted) as Arc<dyn Chunks>;
             let chunked = Chunked::new(chunks, &shape, item).unwrap();
             let pieces = ChunkPieces::of(&chunked, &runs, room * chunked.chunk_bytes(), part);
-            let (next, found) = (AtomicU64::new(0), Mutex::new(vec![0; expected.len()]));
+            let next = AtomicU64::new(0);
+            let found = Mutex::new(vec![0; expected.len()]);
             thread::scope(|scope| {
                 let work = || loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);

@@ -185,7 +185,8 @@ fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> SinkErr
 
 impl Sink for ChunkSink {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let (count, len) = (bytes.len() as u64, self.range.end);
+        let count = bytes.len() as u64;
+        let len = self.range.end;
         let end = offset.checked_add(count).filter(|end| *end <= len);
         let Some(end) = end.filter(|_| offset >= self.range.start) else {
             return Err(SinkError::OutOfBounds { offset, count, len });
@@ -204,7 +205,8 @@ impl Sink for ChunkSink {
 
 impl Draft for ChunkSink {
     fn seal(&mut self) -> Result<(), SinkError> {
-        let (written, len) = (self.came.load(Ordering::Acquire), self.range.end - self.range.start);
+        let written = self.came.load(Ordering::Acquire);
+        let len = self.range.end - self.range.start;
         if written == len { Ok(()) } else { Err(SinkError::Incomplete { written, len }) }
     }
 

@@ -94,7 +94,8 @@ impl Cut {
     }
 
     fn kept(&self, piece: &Runs) -> Range<u64> {
-        let (start, bytes) = (piece.offset as u64, piece.bytes());
+        let start = piece.offset as u64;
+        let bytes = piece.bytes();
         start.max(self.range.start)..(start + bytes).min(self.range.end)
     }
 

@@ -137,7 +137,8 @@ mod tests {
 
     #[test]
     fn pieces_behind_the_first_begin_at_blocks() {
-        let (width_4, width_3) = (Conversion::swap_bytes(4), Conversion::swap_bytes(3));
+        let width_4 = Conversion::swap_bytes(4);
+        let width_3 = Conversion::swap_bytes(3);
         let aligned = [(Conversion::None, 128, 1 << 18), (Conversion::None, 5, 1 << 18)];
         let units = [(width_4, 128, 1 << 18), (width_4, 0, 1 << 12), (width_3, 129, 3 << 14)];
         for (conversion, at, piece) in aligned.into_iter().chain(units) {

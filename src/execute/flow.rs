@@ -364,7 +364,8 @@ mod tests {
         }
 
         fn advise(&self, range: Range<u64>, advice: Advice) {
-            let (bytes, mut held) = (range.end - range.start, self.held.lock().unwrap());
+            let bytes = range.end - range.start;
+            let mut held = self.held.lock().unwrap();
             match advice {
                 Advice::WillNeed | Advice::Load => {
                     assert!(advice == Advice::WillNeed || self.unit.is_some());

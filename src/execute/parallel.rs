@@ -464,7 +464,8 @@ mod tests {
             for threads in [1, 2, 4] {
                 let (done, outcome) = mpsc::channel();
                 thread::spawn(move || {
-                    let (source, pieces) = (MemorySource(Vec::new()), PanickingPieces);
+                    let source = MemorySource(Vec::new());
+                    let pieces = PanickingPieces;
                     let conversion = Conversion::None;
                     let transfer = Transfer { source: &source, pieces: &pieces, conversion, at: 0 };
                     let outcome = run(

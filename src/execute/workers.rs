@@ -96,7 +96,8 @@ mod tests {
 
     /// The threads that so many workers of a job were.
     fn threads(workers: &Workers, count: usize) -> HashSet<ThreadId> {
-        let (all, seen) = (Barrier::new(count), Mutex::new(HashSet::new()));
+        let all = Barrier::new(count);
+        let seen = Mutex::new(HashSet::new());
         let note = || {
             seen.lock().unwrap().insert(thread::current().id());
             // until all are there, so that no thread is two workers

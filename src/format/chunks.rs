@@ -101,7 +101,9 @@ pub(super) fn cut(bytes: &mut Vec<u8>, shape: &[u64], kept: &[u64], item: usize)
     let row = kept[last] as usize * behind;
     let rows = kept[..last].iter().product::<u64>();
     for number in 0..rows {
-        let (mut rest, mut at, mut step) = (number, 0, 1);
+        let mut rest = number;
+        let mut at = 0;
+        let mut step = 1;
         for axis in (0..last).rev() {
             at += rest % kept[axis] * step;
             rest /= kept[axis];

@@ -77,7 +77,8 @@ fn unpacked(encoded: &[u8], wanted: Wanted) -> io::Result<Vec<u8>> {
     let mut decoder = DCtx::create();
     // straight to its place, and not through memory of the decoder
     decoder.set_parameter(DParameter::StableOutBuffer(true)).map_err(failed)?;
-    let (mut to, mut decoded) = (OutBuffer::around(&mut bytes), 0);
+    let mut to = OutBuffer::around(&mut bytes);
+    let mut decoded = 0;
     for step in encoded.chunks(STEP) {
         let mut from = InBuffer::around(step);
         while from.pos() < step.len() && (to.pos() as u64) < wanted.needed {

@@ -331,7 +331,8 @@ impl<'a> Entry<'a> {
                 tensor.storage.kind = StorageKind::Chunks(Arc::clone(chunks));
                 return tensor;
             }
-            let (first, count) = (self.number(), self.number());
+            let first = self.number();
+            let count = self.number();
             let ranges = (0..count).map(|_| self.number()..self.number()).collect();
             let strides = (0..ndim).map(|_| self.number() as i64).collect();
             tensor.storage.kind = StorageKind::Strided { first, strides, ranges };

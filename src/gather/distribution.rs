@@ -71,7 +71,8 @@ pub(crate) struct PlacedRows {
 /// Whether rows like `slab` of a tensor of so many bytes are moved sooner in passes than each by itself. Nothing
 /// is asked of the system.
 fn is_faster_in_passes(rows: &Range<u64>, tensor: &Range<u64>, slab: &Runs) -> bool {
-    let (len, count) = (tensor.end - tensor.start, rows.end - rows.start);
+    let len = tensor.end - tensor.start;
+    let count = rows.end - rows.start;
     let Some(bytes) = count.checked_mul(slab.bytes()) else { return false };
     if count < 2 || len < SHORT_PARAMS || bytes == 0 || is_mostly_gaps(slab) {
         return false;
@@ -100,14 +101,16 @@ impl Distribution {
             return Ok(None);
         }
         let Some(look) = look()? else { return Ok(None) };
-        let (len, count) = (tensor.end - tensor.start, rows.end - rows.start);
+        let len = tensor.end - tensor.start;
+        let count = rows.end - rows.start;
         let most = Memory::of_process().band(len).max(PAGE);
         let band_bits = most.ilog2().max(len.div_ceil(MOST).next_power_of_two().ilog2());
         let range_rows = (most / slab.bytes()).max(count.div_ceil(MOST)).max(1);
         let bands = len.div_ceil(1 << band_bits) as usize;
         // what is read for one of two neighbours does not serve the other
         let are_far_apart = look.spread > Memory::of_process().window().max(1 << band_bits);
-        let (tensor, slab) = (tensor.clone(), slab.clone());
+        let tensor = tensor.clone();
+        let slab = slab.clone();
         let chosen = Distribution { rows, tensor, slab, band_bits, bands, range_rows };
         let pays = are_far_apart && scratch_has_room(chosen.temporary_bytes())?;
         Ok(pays.then_some(chosen))
@@ -361,7 +364,8 @@ impl GatherPieces<'_> {
         &self,
         source: &dyn Source,
     ) -> Result<Option<Distribution>, ExecuteError> {
-        let (rows, slab) = (self.wanted_rows(), &self.gather.slab);
+        let rows = self.wanted_rows();
+        let slab = &self.gather.slab;
         if slab.bytes() >= LONG_GATHERED_ROW || source.request_gap().is_some() {
             return Ok(None);
         }
@@ -394,12 +398,15 @@ mod tests {
     #[test]
     fn rows_of_any_bands_and_ranges_are_those_of_a_gather() {
         let random = |at: u64| (at + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
-        let (len, row, count) = (300_000, 3, 200_003);
+        let len = 300_000;
+        let row = 3;
+        let count = 200_003;
         let params = MemorySource((0..8 + len * row).map(|at| random(at) as u8).collect());
         // some are dropped, some are repeated
         let positions = (0..count).map(|at| (random(at) % (len + len / 50)) as i64);
         let list = MemorySource(positions.flat_map(i64::to_le_bytes).collect());
-        let (shape, list_shape) = ([len, row], [count]);
+        let shape = [len, row];
+        let list_shape = [count];
         let layout = Layout::new(&shape, 8, Order::C, 8);
         let dtype = DType::Scalar(Scalar::I64, Endian::Little);
         let indices = Indices { dtype: &dtype, layout: Layout::new(&list_shape, 64, Order::C, 0) };
@@ -417,7 +424,9 @@ mod tests {
             (0..count, 30, count),
         ] {
             let bands = (len * row).div_ceil(1 << band_bits) as usize;
-            let (bound, slab, tensor) = (&gathered.rows, &gathered.gather.slab, 8..8 + len * row);
+            let bound = &gathered.rows;
+            let slab = &gathered.gather.slab;
+            let tensor = 8..8 + len * row;
             let of = Distribution {
                 rows: rows.clone(),
                 tensor,

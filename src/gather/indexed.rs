@@ -32,7 +32,8 @@ impl Indexed {
         indices: &Indices<'_>,
         options: &Options,
     ) -> Result<Indexed, GatherError> {
-        let (batch_dims, ndim) = (options.batch_dims, params.shape.len());
+        let batch_dims = options.batch_dims;
+        let ndim = params.shape.len();
         let Some((&count, shape)) = indices.layout.shape.split_last() else {
             return Err(GatherError::NoTuples);
         };
@@ -45,7 +46,8 @@ impl Indexed {
         })?;
         let slab = batch_dims + count;
         let named = indexed_axes(params, batch_dims..slab)?;
-        let (layout, integers) = (&indices.layout, indices.integers()?);
+        let layout = &indices.layout;
+        let integers = indices.integers()?;
         let context = ErrorContext::Params { shape: params.shape.to_vec(), batch_dims };
         let positions = Positions::new(layout, integers, shape, named, options, context)?;
         let strides = params.strides()?;
@@ -67,7 +69,8 @@ impl Indexed {
         axis: i64,
         options: &Options,
     ) -> Result<Indexed, GatherError> {
-        let (batch_dims, ndim) = (options.batch_dims, params.shape.len());
+        let batch_dims = options.batch_dims;
+        let ndim = params.shape.len();
         let axis = normalize_axis(axis, ndim).ok_or(GatherError::Axis { axis, ndim })?;
         if batch_dims > axis {
             return Err(GatherError::BatchAxis { batch_dims, axis });
@@ -94,7 +97,8 @@ impl Indexed {
         axis: i64,
         options: &Options,
     ) -> Result<Indexed, GatherError> {
-        let (ndim, shape) = (params.shape.len(), indices.layout.shape);
+        let ndim = params.shape.len();
+        let shape = indices.layout.shape;
         let gathered = normalize_axis(axis, ndim).ok_or(GatherError::Axis { axis, ndim })?;
         if shape.len() != ndim {
             return Err(GatherError::ElementsRank { params: ndim, indices: shape.len() });
@@ -102,7 +106,8 @@ impl Indexed {
         let positions = along_axis(params, indices, gathered, options)?;
         let strides = params.strides()?;
         let axis = |axis: usize| {
-            let (ours, theirs) = (params.shape[axis], shape[axis]);
+            let ours = params.shape[axis];
+            let theirs = shape[axis];
             let dims = vec![Some(axis).filter(|_| theirs != 1)];
             if axis == gathered {
                 Some(OutputAxis { len: theirs, stride: 0, dims })
@@ -186,7 +191,8 @@ fn along_axis(
     options: &Options,
 ) -> Result<Positions, GatherError> {
     let named = indexed_axes(params, axis..axis + 1)?;
-    let (layout, context) = (&indices.layout, ErrorContext::Axis(axis));
+    let layout = &indices.layout;
+    let context = ErrorContext::Axis(axis);
     Positions::new(layout, indices.integers()?, layout.shape, named, options, context)
 }
 
@@ -249,7 +255,8 @@ fn listed(
     let SelectedList { item, axes, .. } = &selection.lists[number];
     let context = ErrorContext::List { list: number, item: *item, axis: axes.start };
     let named = indexed_axes(params, axes.clone())?;
-    let (layout, integers) = (&indices.layout, indices.integers()?);
+    let layout = &indices.layout;
+    let integers = indices.integers()?;
     // NumPy casts an index array to its signed 64-bit integers, but not a single number
     let wraps = !layout.shape.is_empty() && !has_tuples;
     let integers = if wraps { integers.wrapped() } else { integers };

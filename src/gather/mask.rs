@@ -125,7 +125,8 @@ impl Mask {
 
     pub fn opposite(mut self) -> Mask {
         self.bytes.opposite = !self.bytes.opposite;
-        let (block, len) = (self.block, self.bytes.len);
+        let block = self.block;
+        let len = self.bytes.len;
         let starts = (0..).map(|number: u64| len.min(number * block));
         self.ranks = starts.zip(self.ranks.iter()).map(|(start, rank)| start - rank).collect();
         self
@@ -527,9 +528,11 @@ mod tests {
             prop_assert_eq!(&out[..], &expected[first..first + len]);
 
             // the same from stretches, and from what stands between them
-            let (mut block, mut found) = (RowBlock::default(), Vec::new());
+            let mut block = RowBlock::default();
+            let mut found = Vec::new();
             while found.len() < len {
-                let (from, rows) = ((first + found.len()) as u64, (len - found.len()) as u64);
+                let from = (first + found.len()) as u64;
+                let rows = (len - found.len()) as u64;
                 let block = &mut block;
                 if positions.read_stretches(from, rows, 7, most, &source, block).unwrap() {
                     prop_assert!(block.rows() > 0);

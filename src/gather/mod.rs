@@ -117,7 +117,8 @@ impl Gather {
             (rows, slab_runs(params, &slab)?, relaid)
         };
         let Options { piece_bytes, hold, .. } = *options;
-        let (params, window) = (range, None);
+        let params = range;
+        let window = None;
         Ok(Gather { shape, params, rows, slab, bytes, piece_bytes, hold, window, relaid })
     }
 
@@ -381,7 +382,8 @@ mod tests {
     fn two_steps_make_the_same_result() {
         let params = MemorySource((0..8 + 3 * 5 * 4 * 2).collect());
         let list = MemorySource(vec![4, 0, 2, 2, 1, 3]);
-        let (shape, list_shape) = ([3, 5, 4], [3, 2]);
+        let shape = [3, 5, 4];
+        let list_shape = [3, 2];
         let dtype = DType::Scalar(Scalar::U8, Endian::Little);
         let indices = Indices { dtype: &dtype, layout: Layout::new(&list_shape, 8, Order::C, 0) };
         let mut relaid = 0;

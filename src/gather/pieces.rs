@@ -288,7 +288,8 @@ impl GatherPieces<'_> {
         };
         self.prefetch_ahead(from.source, rows.start, count);
         let input = from.window(params.clone())?;
-        let (base, size) = (base.wrapping_sub(params.start), slab.run);
+        let base = base.wrapping_sub(params.start);
+        let size = slab.run;
         let out = &mut out[..(count * size) as usize];
         let copied = positions.compress(first, base, size, mask, input, out);
         copied.map_err(|error| error.of_list(0))?;

@@ -145,7 +145,8 @@ impl Positions {
     ) -> Result<Positions, GatherError> {
         let Options { out_of_range, negative, .. } = *options;
         let count = shape::element_count(shape).ok_or(ViewError::TooLarge)?;
-        let (offset, axes) = (layout.start()?, layout.axes()?);
+        let offset = layout.start()?;
+        let axes = layout.axes()?;
         if count > 0
             && matches!(out_of_range, OutOfRange::Clip | OutOfRange::Wrap)
             && let Some(empty) = indexed.iter().position(|axis| axis.len == 0)
@@ -267,7 +268,8 @@ impl Positions {
                 });
                 let nowhere = Axis { len: 0, stride: 0 };
                 let (place, (number, of)) = bad.next().unwrap_or((0, (0, &nowhere)));
-                let (list, item) = (*list, *item);
+                let list = *list;
+                let item = *item;
                 BadPosition::Listed { list, item, at, number, axis: axis + place, len: of.len }
             }
         }
@@ -329,7 +331,8 @@ pub(super) fn check_batch(
         }
     }
     if let Some(axis) = (0..batch_dims).find(|&axis| params[axis] != indices[axis]) {
-        let (params, indices) = (params.to_vec(), indices.to_vec());
+        let params = params.to_vec();
+        let indices = indices.to_vec();
         return Err(GatherError::BatchShape { params, indices, axis });
     }
     Ok(())
@@ -411,7 +414,8 @@ impl<'a> TupleReader<'a> {
     ) -> Result<TupleReader<'a>, FillError> {
         let mut reader = TupleReader { list, tuples, given, spooled: None, held: None };
         let Tuples::Numbers(positions) = &mut reader.tuples else { return Ok(reader) };
-        let (numbers, tuple) = (&positions.coalesced, positions.tuple_bytes() as u64);
+        let numbers = &positions.coalesced;
+        let tuple = positions.tuple_bytes() as u64;
         let once = || Plan::new(numbers, tuple, TUPLES_AT_ONCE as u64 * tuple).reads_once();
         if given.window_limit().is_none() || positions.bytes() == 0 || once() {
             return Ok(reader);
@@ -447,7 +451,8 @@ impl<'a> TupleReader<'a> {
     /// Read all tuples and forget them, with these workers. Those of a mask need no check.
     pub(super) fn check(&self, workers: &Workers) -> Result<(), ExecuteError> {
         let Tuples::Numbers(positions) = &self.tuples else { return Ok(()) };
-        let (count, bytes) = (positions.count, positions.bytes());
+        let count = positions.count;
+        let bytes = positions.bytes();
         // without numbers there is nothing to check
         let pieces = if bytes == 0 { 0 } else { count.div_ceil(CHECKED_TUPLES) };
         look(self.given, pieces, bytes, workers, |number, _| {

@@ -54,10 +54,7 @@ fn by_count<W: RavelWord<B>, const B: usize, const NEGATIVE: bool>(count: usize)
 
 /// A number as a position: negative ones count from the end, without a branch.
 fn counted<const NEGATIVE: bool>(number: u64, len: u64) -> u64 {
-    match NEGATIVE {
-        true => number.wrapping_add(len & ((number as i64) >> 63) as u64),
-        false => number,
-    }
+    if NEGATIVE { number.wrapping_add(len & ((number as i64) >> 63) as u64) } else { number }
 }
 
 fn ravel<W: RavelWord<B>, const B: usize, const N: usize, const NEGATIVE: bool>(
@@ -164,7 +161,8 @@ mod tests {
                     assert_eq!(integers.value(&raw), value);
                     for count in 1..6 {
                         let axes = vec![Axis { len: i64::MAX as u64, stride: 1 }; count];
-                        let (mut out, tuple) = ([7], raw.repeat(count));
+                        let mut out = [7];
+                        let tuple = raw.repeat(count);
                         let inside = kernel(integers, count, false)(&tuple, &axes, &mut out);
                         assert_eq!(inside, (0..i128::from(i64::MAX)).contains(&value));
                         if inside && value < 1 << 40 {

@@ -304,7 +304,8 @@ impl BoundRows<'_> {
         let mut left = out;
         let mut positions = Vec::new();
         while !left.is_empty() {
-            let (tuple, repeated) = (row / repeat, row % repeat);
+            let tuple = row / repeat;
+            let repeated = row % repeat;
             let within = tuple % run;
             let first = distance(outer, tuple / run) as u64 + within;
             let rows = if repeat == 1 {
@@ -343,7 +344,8 @@ fn add_strides(axes: &[Axis], base: i64, mut row: u64, offsets: &mut [u64]) {
     let (inner, outer) = (axes[inner], &axes[..inner]);
     let mut left = offsets;
     while !left.is_empty() {
-        let (at, repeated) = (row / same, row % same);
+        let at = row / same;
+        let repeated = row % same;
         let within = at % inner.len;
         let first = base + distance(outer, at / inner.len) + within as i64 * inner.stride;
         let (len, stride) = match same {

@@ -37,7 +37,8 @@ impl Stages {
         piece_rows: u64,
         ranges: impl Fn(usize) -> Vec<Range<u64>> + Send + Sync + 'static,
     ) -> Stages {
-        let (piece_rows, ranges) = (piece_rows.max(1), Box::new(ranges));
+        let piece_rows = piece_rows.max(1);
+        let ranges = Box::new(ranges);
         let mut first_pieces = vec![0];
         first_pieces.extend(first_rows.array_windows().scan(0, |pieces, [first, end]| {
             *pieces += (end - first).div_ceil(piece_rows);
@@ -97,7 +98,8 @@ impl PlacedSlabs {
         bytes.resize(out.len() * PLACE as usize, 0);
         self.places.read(range, &mut Vec::new(), bytes)?;
         let bounds = self.slab.byte_bounds();
-        let (before, behind) = (bounds.start.unsigned_abs(), bounds.end.unsigned_abs());
+        let before = bounds.start.unsigned_abs();
+        let behind = bounds.end.unsigned_abs();
         let first = self.within.start.saturating_add(before);
         let last = self.within.end.saturating_sub(behind);
         for (place, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
@@ -162,7 +164,8 @@ impl Pieces for PlacedSlabs {
     }
 
     fn output(&self, number: u64) -> Runs {
-        let (rows, slab) = (self.stages.rows(number), self.slab.bytes());
+        let rows = self.stages.rows(number);
+        let slab = self.slab.bytes();
         Runs::contiguous(rows.start * slab, (rows.end - rows.start) * slab)
     }
 

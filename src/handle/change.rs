@@ -176,7 +176,8 @@ impl Change {
                 job.assign(slice, values, &Casts::default(), true)?;
             }
             ChangedPlace::Positions(indices) => {
-                let (axis, out_of_range) = (None, OutOfRange::Error);
+                let axis = None;
+                let out_of_range = OutOfRange::Error;
                 let options = ScatterOptions { axis, out_of_range, casts: Casts::default() };
                 job.scatter(0, indices.clone().into(), values, &options)?;
             }

@@ -62,7 +62,8 @@ impl Slice {
     /// # Errors
     /// As [`read`](Slice::read); [`ReadFault::Count`] for another number of elements.
     pub fn read_into<T: Element>(&self, elements: &mut [T]) -> Result<(), Error> {
-        let (dtype, asked) = (self.dtype().clone(), T::SCALAR.name());
+        let dtype = self.dtype().clone();
+        let asked = T::SCALAR.name();
         let conversion = match (&dtype, self.cast) {
             (DType::Scalar(scalar, endian), None) if *scalar == T::SCALAR => match *endian {
                 NATIVE => Conversion::None,
@@ -85,7 +86,8 @@ impl Slice {
             }
             _ => return Err(self.failed(ReadFault::DType { asked, dtype })),
         };
-        let (given, has) = (elements.len() as u64, self.count());
+        let given = elements.len() as u64;
+        let has = self.count();
         match has {
             Some(has) if has == given => {}
             Some(has) => return Err(self.failed(ReadFault::Count { given, has })),
@@ -166,7 +168,8 @@ impl Slice {
     /// item.
     pub fn read_chunks<T: Element>(&self, axis: i64, len: u64) -> Result<ReadChunks<T>, Error> {
         let at = self.axis(axis)?;
-        let (axis_len, len) = (self.shape()[at], len.max(1));
+        let axis_len = self.shape()[at];
+        let len = len.max(1);
         let count = axis_len.div_ceil(len);
         let whole = match self.narrowed(at, 0..0) {
             Some(_) => self.clone(),
@@ -206,7 +209,8 @@ impl Slice {
             let read = source.read(range, &mut Vec::new(), bytes);
             return read.map_err(|error| self.tensor.named(failed_source(&input.location, error)));
         }
-        let (sink, progress) = (MemorySink::new(bytes), Progress::default());
+        let sink = MemorySink::new(bytes);
+        let progress = Progress::default();
         let copied = Writing::into_sink(&sink, &takes, &self.tensor.workers, &progress);
         copied.and_then(|job| self.copy(&job, &takes)).map_err(|error| self.tensor.named(error))
     }
@@ -320,11 +324,13 @@ impl<'a> MemorySink<'a> {
 
 impl Sink for MemorySink<'_> {
     fn write_at(&self, offset: u64, mut bytes: &[u8]) -> Result<(), SinkError> {
-        let (count, len) = (bytes.len() as u64, self.len);
+        let count = bytes.len() as u64;
+        let len = self.len;
         if offset.checked_add(count).is_none_or(|end| end > len) {
             return Err(SinkError::OutOfBounds { offset, count, len });
         }
-        let (mut number, mut at) = (offset as usize / STRETCH, offset as usize % STRETCH);
+        let mut number = offset as usize / STRETCH;
+        let mut at = offset as usize % STRETCH;
         while !bytes.is_empty() {
             let mut stretch = self.stretches[number].lock().unwrap_or_else(PoisonError::into_inner);
             let now = &mut stretch[at..];

@@ -82,9 +82,11 @@ impl Tensor {
     }
 
     fn selected(&self, selection: Selection, lists: Lists) -> Slice {
-        let (tensor, shape) = (self.clone(), selection.shape());
+        let tensor = self.clone();
+        let shape = selection.shape();
         let axes = Permutation::identity(shape.len());
-        let (dtype, taken_by) = (self.dtype().clone(), TakenBy::Selection(selection, lists));
+        let dtype = self.dtype().clone();
+        let taken_by = TakenBy::Selection(selection, lists);
         Slice { tensor, shape, axes, dtype, cast: None, taken_by }
     }
 
@@ -109,7 +111,8 @@ impl Tensor {
     /// other lists, and of positions that are not plainly inside.
     fn only_slab(&self, indices: &IndexTensor, axis: i64) -> Option<Slice> {
         let at = shape::normalize_axis(axis, self.shape().len())?;
-        let (given, len) = (indices.only_value()?, self.shape()[at]);
+        let given = indices.only_value()?;
+        let len = self.shape()[at];
         let position = if given < 0 { len.checked_add_signed(given)? } else { given as u64 };
         let is_inside = position < len && self.dtype().blocks().is_none();
         is_inside.then(|| self.all().narrowed(at, position..position + 1)).flatten()
@@ -309,10 +312,12 @@ impl Slice {
         let tensor = TensorInfo { name: self.tensor.info().name.clone(), ..own };
         let mut tensors = Tensors::default();
         tensors.push(&tensor);
-        let (location, workers) = (&self.tensor.file.input.location, self.tensor.workers.clone());
+        let location = &self.tensor.file.input.location;
+        let workers = self.tensor.workers.clone();
         let copy = |job: &Writing<'_>| self.copy(job, &takes);
         let mut input = in_scratch(location, tensors, tensor.bytes(), &takes, &workers, copy)?;
-        let (source, options) = (input.spool()?, OpenOptions::default());
+        let source = input.spool()?;
+        let options = OpenOptions::default();
         Ok(Tensor {
             file: Arc::new(File { input, source, options }),
             info: Arc::new(tensor),

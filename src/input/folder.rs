@@ -113,7 +113,8 @@ fn names_in(folder: &Path) -> io::Result<Vec<String>> {
 /// The order of names in which numbers count: `2` before `10`.
 fn natural(one: &str, other: &str) -> Ordering {
     let is_digit = |byte: &u8| byte.is_ascii_digit();
-    let (mut a, mut b) = (one.as_bytes(), other.as_bytes());
+    let mut a = one.as_bytes();
+    let mut b = other.as_bytes();
     while let ([first, rest_a @ ..], [second, rest_b @ ..]) = (a, b) {
         if !is_digit(first) || !is_digit(second) {
             match first.cmp(second) {
@@ -126,7 +127,8 @@ fn natural(one: &str, other: &str) -> Ordering {
         let (number_a, rest_a) = a.split_at(digits(a));
         let (number_b, rest_b) = b.split_at(digits(b));
         let zeros = |text: &[u8]| text.iter().take_while(|byte| **byte == b'0').count();
-        let (plain_a, plain_b) = (&number_a[zeros(number_a)..], &number_b[zeros(number_b)..]);
+        let plain_a = &number_a[zeros(number_a)..];
+        let plain_b = &number_b[zeros(number_b)..];
         match plain_a.len().cmp(&plain_b.len()).then_with(|| plain_a.cmp(plain_b)) {
             Ordering::Equal => (a, b) = (rest_a, rest_b),
             unequal => return unequal,

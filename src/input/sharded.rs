@@ -285,7 +285,8 @@ impl OpenShards {
             let (name, of_index) = index.tensor(listed);
             let tensor = name.to_owned();
             if let Some(&first) = taken.get(&listed) {
-                let (first, second) = (self.file(first), self.file(at));
+                let first = self.file(first);
+                let second = self.file(at);
                 return Err(ShardsError::Several { tensor, first, second }.into());
             }
             let file = index.files[of_index].clone();
@@ -309,7 +310,8 @@ impl OpenShards {
         if let Some(twice) = first_repeated(names.clone()) {
             let mut both = left_out.iter().zip(names).filter(|(_, name)| *name == twice);
             let mut next = || both.next().map(|(at, _)| self.file(*at)).unwrap_or_default();
-            let (first, second) = (next(), next());
+            let first = next();
+            let second = next();
             let tensor = twice.to_owned();
             return Err(ShardsError::Several { tensor, first, second }.into());
         }
@@ -411,7 +413,8 @@ fn open_shard(
                 Input::of_file(location, Opened::Random(source), contents)
             }
             Some(format) => {
-                let (bytes, progress) = (Opened::Random(source), &Progress::default());
+                let bytes = Opened::Random(source);
+                let progress = &Progress::default();
                 (format.open)(RecognisedFile { location, bytes, options, progress })?
             }
         };

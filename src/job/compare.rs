@@ -67,7 +67,8 @@ impl Comparison {
     ) -> Result<([RegionReader<'_>; 2], u64), Error> {
         let first = RegionReader::new(inputs[0], self.chosen[0].region.as_ref())?;
         let second = RegionReader::new(inputs[1], self.chosen[1].region.as_ref())?;
-        let (mut number, mut along) = (0, 1);
+        let mut number = 0;
+        let mut along = 1;
         for &(len, step) in self.places.iter().rev() {
             number += place / step % len * along;
             along *= len;
@@ -141,7 +142,8 @@ fn windows(
     let each = size.div_ceil(WINDOW);
     let count = each * pair.count;
     let compared = |number: u64| {
-        let (element, start) = (number / each, number % each * WINDOW);
+        let element = number / each;
+        let start = number % each * WINDOW;
         let range = start..(start + WINDOW).min(size);
         let needed = pair.comparer.needs(&range);
         let mut scratch = Vec::new();
@@ -189,7 +191,8 @@ fn whole(
     }
     following.spool_watched(progress)?;
     let mut at = 0;
-    let (mut takes, mut pairs) = (Vec::new(), Vec::new());
+    let mut takes = Vec::new();
+    let mut pairs = Vec::new();
     for &pair in comparisons {
         let [leads, follows] =
             [second_leads, !second_leads].map(|it| &pair.chosen[usize::from(it)]);
@@ -271,7 +274,8 @@ impl Sink for CompareSink<'_> {
             sizes.reverse();
         }
         let [own, theirs] = sizes;
-        let (first, count) = (start / own, bytes.len() as u64 / own);
+        let first = start / own;
+        let count = bytes.len() as u64 / own;
         self.counterpart.read(other, first * theirs, (count * theirs) as usize, |theirs| {
             let (a, b) = if self.second_leads { (theirs, bytes) } else { (bytes, theirs) };
             let mut found = Findings::default();
@@ -355,7 +359,8 @@ impl Comparing {
         a.take_fields(options.fields.as_deref(), &numbers(0))?;
         b.take_fields(options.fields.as_deref(), &numbers(1))?;
         let several = pairs.len() > 1;
-        let (mut tensors, mut comparisons) = (Vec::new(), Vec::new());
+        let mut tensors = Vec::new();
+        let mut comparisons = Vec::new();
         for [of_a, of_b] in pairs {
             let both = &[a.contents.tensors.at(of_a), b.contents.tensors.at(of_b)];
             let name = both[0].name.clone().or_else(|| both[1].name.clone());

@@ -169,7 +169,8 @@ impl<'a> Writing<'a> {
         if let Bytes::Stream(stream) = &mut input.bytes
             && let Some(plans) = forward(takes)
         {
-            let (location, contents) = (&input.location, &input.contents);
+            let location = &input.location;
+            let contents = &input.contents;
             for (take, plan) in takes.iter().zip(&plans) {
                 self.forward(stream, take, plan).map_err(|error| match error.into_source() {
                     Ok(error) => failed_stream(location, stream, contents, error),
@@ -232,7 +233,9 @@ impl<'a> Writing<'a> {
         take: &Take,
         plan: &Plan,
     ) -> Result<(), ExecuteError> {
-        let (sink, conversion, at) = (self.sink(), take.conversion, take.at);
+        let sink = self.sink();
+        let conversion = take.conversion;
+        let at = take.at;
         execute::run_forward(stream, plan, conversion, sink, at, self.progress)
     }
 
@@ -309,7 +312,8 @@ impl<'a> Writing<'a> {
             WriteOrder::Any => ReadFor::Memory,
         };
         let Take { conversion, unit, .. } = *take;
-        let (workers, progress) = (&self.workers, self.progress);
+        let workers = &self.workers;
+        let progress = self.progress;
         let by = ReadBy { source, conversion, unit, to, workers, progress };
         take.region.pieces(&by).map_err(|error| self.failed_take(location, take, error))
     }
@@ -388,7 +392,8 @@ pub fn out_of_core(
     workers: &Workers,
 ) -> Result<Option<OutOfCore>, Error> {
     let Some(source) = input.random() else { return Ok(None) };
-    let (source, progress) = (source.as_ref(), &Progress::default());
+    let source = source.as_ref();
+    let progress = &Progress::default();
     let mut all: Option<OutOfCore> = None;
     for take in takes {
         let Take { conversion, unit, at, .. } = *take;

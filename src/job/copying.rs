@@ -449,6 +449,7 @@ fn sliced(
     let axes = options.transpose.of_axes(shape.len())?;
     let cast = casts.of(&tensor.dtype)?;
     let region = options.index.lists.region(tensor, &selection, &axes, order)?;
-    let (shape, axes) = (axes.permute(&shape), axes.permute(&selection.source_axes()));
+    let shape = axes.permute(&shape);
+    let axes = axes.permute(&selection.source_axes());
     Ok(Sliced { becomes: Becomes { shape, cast, axes }, region })
 }

@@ -120,7 +120,8 @@ impl<'a> Inputs<'a> {
             if self.open.raw.speaks_of(&input) {
                 self.speaks.store(true, Ordering::Relaxed);
             }
-            let (found, shards) = (look(number, &input)?, shards(&input));
+            let found = look(number, &input)?;
+            let shards = shards(&input);
             let kept = (self.keep || is_stream(&input)).then(|| Box::new(input));
             Ok(ScannedInput { number, found, shards, kept })
         })

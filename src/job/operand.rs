@@ -38,7 +38,8 @@ impl From<IndexTensor> for Operand {
 impl Operand {
     /// The tensor of an input that these patterns (names or globs) mean; without any, the only one.
     pub fn of_input(input: Input, patterns: &[String]) -> Result<Operand, Error> {
-        let (stored, file) = (input.tensor(patterns)?, input.location().into());
+        let stored = input.tensor(patterns)?;
+        let file = input.location().into();
         Ok(Operand::of_file(Arc::new(Mutex::new(input)), stored, file))
     }
 
@@ -58,7 +59,8 @@ impl Operand {
                 (Some(number), _) => numbers.push(number),
                 (None, Some(name)) if names.len() > 1 => {
                     let names = input.contents.tensors.names().flatten().map(str::to_owned);
-                    let (pattern, names) = (name.clone(), names.collect());
+                    let pattern = name.clone();
+                    let names = names.collect();
                     return Err(input.failed(SelectFault::NotFound {
                         pattern,
                         names,
@@ -71,7 +73,8 @@ impl Operand {
         }
         let tensors: Vec<TensorInfo> =
             numbers.into_iter().map(|number| input.contents.tensors.at(number)).collect();
-        let (file, input) = (FileName::from(input.location()), Arc::new(Mutex::new(input)));
+        let file = FileName::from(input.location());
+        let input = Arc::new(Mutex::new(input));
         let of = |tensor| Operand::of_file(Arc::clone(&input), tensor, file.clone());
         Ok(tensors.into_iter().map(of).collect())
     }
@@ -123,7 +126,8 @@ impl Operand {
         let source = match &mut self.bytes {
             OperandBytes::File { input, stored } => {
                 let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
-                let (source, workers) = (input.spool_watched(progress)?, original.workers());
+                let source = input.spool_watched(progress)?;
+                let workers = original.workers();
                 original.keep(&input, stored, written)?;
                 decoded_bytes(stored, source, &input.location().into(), workers, progress)?
             }

@@ -287,6 +287,7 @@ fn input_id(
     }
     let mut content = Fingerprint::default();
     let found = sample(&location.as_path(), files, &mut |bytes| content.add(bytes))?;
-    let (sample, version) = (content.to_string(), FileVersion::of(&found));
+    let sample = content.to_string();
+    let version = FileVersion::of(&found);
     Ok((InputId { name, size: version.size, mtime: version.mtime, sample }, Some(version)))
 }

@@ -110,7 +110,9 @@ impl<'a> Drawing<'a> {
 
     fn paint(&self, y: u64, cast: &Cast, progress: &Progress) -> Result<Vec<u8>, Error> {
         let itemsize = cast.input_bytes() as u64;
-        let (mut scratch, mut block, mut doubles) = (Vec::new(), Vec::new(), Vec::new());
+        let mut scratch = Vec::new();
+        let mut block = Vec::new();
+        let mut doubles = Vec::new();
         self.sheet.paint(y, &self.colours, |range: Range<u64>, take: &mut dyn FnMut(f64)| {
             let mut at = range.start;
             while at < range.end {
@@ -154,7 +156,8 @@ impl<'a> Drawing<'a> {
 
     fn encode(&self, written: &mut SinkWriter<'_>, progress: &Progress) -> Result<(), Error> {
         let encoding = |error: png::EncodingError| PictureFault::Encoding(error.to_string());
-        let (width, height) = (self.sheet.width() as u32, self.sheet.height() as u32);
+        let width = self.sheet.width() as u32;
+        let height = self.sheet.height() as u32;
         let mut encoder = png::Encoder::new(written, width, height);
         encoder.set_depth(png::BitDepth::Eight);
         encoder.set_color(match self.sheet.pixel_bytes() {

@@ -72,7 +72,8 @@ impl Reducing {
             let name = output.tensor_name(&tensor, &input.location, true);
             let annotated = tensor.annotated.as_ref().map(Annotated::without_fill);
             let tensor = TensorInfo { dtype, annotated, ..tensor };
-            let (shape, axes) = (of.shape(keepdims), of.source_axes(keepdims));
+            let shape = of.shape(keepdims);
+            let axes = of.source_axes(keepdims);
             preparation.push(name, &tensor, at, Becomes { shape, cast: None, axes })?;
         }
         let prepared = preparation.finish(&input.contents.metadata)?;

@@ -34,7 +34,8 @@ pub fn reindex(location: &Location, options: &OpenOptions) -> Result<(), Error> 
     };
     let own = input.location.file_name().unwrap_or_default().to_string_lossy();
     let tensors = &input.contents.tensors;
-    let (mut bytes, mut elements) = (0u64, 0u64);
+    let mut bytes = 0u64;
+    let mut elements = 0u64;
     let mut listed = Vec::with_capacity(tensors.len());
     for (number, tensor) in tensors.iter().enumerate() {
         bytes = bytes.saturating_add(tensor.bytes());

@@ -327,7 +327,8 @@ fn apply<'n>(
             return Ok(carried);
         }
     }
-    let (rename, old) = (rename.to_owned(), first.to_owned());
+    let rename = rename.to_owned();
+    let old = first.to_owned();
     Err(fault.unwrap_or(SelectFault::RenameNotFound { rename, old, nameless }))
 }
 
@@ -363,7 +364,9 @@ impl Casts {
             DType::Scalar(scalar, _) => Some(scalar.kind()),
             _ => None,
         };
-        let (bool, signed, unsigned) = (NumberKind::Bool, NumberKind::Signed, NumberKind::Unsigned);
+        let bool = NumberKind::Bool;
+        let signed = NumberKind::Signed;
+        let unsigned = NumberKind::Unsigned;
         let is_integer = |kind| [bool, signed, unsigned].contains(&kind);
         match self.rule(dtype) {
             Some((None, to)) if self.several && !self.to_all => {

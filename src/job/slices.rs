@@ -244,7 +244,8 @@ impl Slices {
         mut visit: impl FnMut(u64, &[S]) -> Result<(), E>,
     ) -> Result<(), E> {
         let take = self.chosen.take(0);
-        let (count, len) = (self.count(), self.len());
+        let count = self.count();
+        let len = self.len();
         let itemsize = self.chosen.dtype.item_bits() / 8;
         let most = ((BAND_BYTES / empty.bytes()) as u64).min(count).max(1);
         if most < count {
@@ -336,7 +337,8 @@ impl<S: Fold> Sink for SummarySink<'_, S> {
     fn write_at(&self, offset: u64, mut bytes: &[u8]) -> Result<(), SinkError> {
         let mut element = offset / self.itemsize;
         while !bytes.is_empty() {
-            let (slice, first) = (element / self.len, element % self.len);
+            let slice = element / self.len;
+            let first = element % self.len;
             let items = (self.len - first).min(bytes.len() as u64 / self.itemsize);
             let (now, later) = bytes.split_at((items * self.itemsize) as usize);
             let Some(slice) = self.slices.get(slice as usize).filter(|_| items > 0) else {

@@ -29,7 +29,8 @@ impl Chosen {
             DType::Npy(_) | DType::Blocks(_) => None,
         };
         let empty = &empty.ok_or_else(|| StatisticsFault(self.dtype.clone()))?;
-        let (takes, itemsize) = ([self.take(0)], self.dtype.item_bits() / 8);
+        let takes = [self.take(0)];
+        let itemsize = self.dtype.item_bits() / 8;
         let sink = StatisticsSink { empty, itemsize, idle: Mutex::default() };
         Writing::into_sink(&sink, &takes, workers, progress)?.copy(input, &takes)?;
         let mut all = empty.clone();
@@ -92,7 +93,8 @@ impl Chosen {
     }
 
     pub fn whole(input: &mut Input) -> Result<Vec<Chosen>, Error> {
-        let (expr, lists) = (&IndexExpr::default(), &Lists::default());
+        let expr = &IndexExpr::default();
+        let lists = &Lists::default();
         let index = OpenIndex { expr, rules: Rules::default(), lists };
         let numbers = Vec::from_iter(0..input.contents.tensors.len());
         Chosen::all(input, &numbers, None, index, &Transposition::None)
@@ -119,8 +121,11 @@ impl Chosen {
         let shape = selection.shape();
         let axes = arrange(shape.len())?;
         let region = index.lists.region(tensor, &selection, &axes, order)?;
-        let (name, dtype, part) = (tensor.name.clone(), tensor.dtype.clone(), tensor.part());
-        let (shape, axes) = (axes.permute(&shape), axes.permute(&selection.source_axes()));
+        let name = tensor.name.clone();
+        let dtype = tensor.dtype.clone();
+        let part = tensor.part();
+        let shape = axes.permute(&shape);
+        let axes = axes.permute(&selection.source_axes());
         Ok(Chosen { name, dtype, shape, axes, region, part })
     }
 
@@ -133,7 +138,8 @@ impl Chosen {
         &'a self,
         input: &mut Input,
     ) -> Result<impl FnMut(u64, &mut [u8]) -> Result<(), E> + use<'a, E>, Error> {
-        let (reader, mut scratch) = (RegionReader::new(input, self.region.as_ref())?, Vec::new());
+        let reader = RegionReader::new(input, self.region.as_ref())?;
+        let mut scratch = Vec::new();
         Ok(move |start: u64, out: &mut [u8]| Ok(reader.read(start, &mut scratch, out)?))
     }
 

@@ -127,7 +127,8 @@ mod tests {
         assert_eq!(found.chunk, [128, 256, 6]);
         assert_eq!(found.shard, Some(vec![512, 512, 6]));
         let asked = |chunks: &[u64], shards: &[u64]| {
-            let (chunks, shards) = (Some(chunks.to_vec()), Some(shards.to_vec()));
+            let chunks = Some(chunks.to_vec());
+            let shards = Some(shards.to_vec());
             let chunking = Chunking { chunks, shards, ..Chunking::default() };
             shapes(chunking, &[9, 9]).map_err(|error| error.to_string())
         };

@@ -191,7 +191,8 @@ mod tests {
                 assert_eq!(end, all.len() as u64 * 4);
                 for range in [0..end, 0..4, end - 4..end, 36..1204, end / 8 * 4 - 400..end - 8] {
                     let part = bands.part(range.clone());
-                    let (from, to) = (range.start as usize / 4, range.end as usize / 4);
+                    let from = range.start as usize / 4;
+                    let to = range.end as usize / 4;
                     assert_eq!(found(&part), all[from..to], "{runs:?} {share} {range:?}");
                     let needs = bands.needs(range);
                     let covers = |at: i64| {

@@ -55,7 +55,8 @@ struct BoxRange {
 impl Boxes {
     /// Boxes of those sizes; `None` where ranges of the output serve as well.
     pub(super) fn choose(input: &Runs, tiling: Tiling) -> Option<Boxes> {
-        let (axes, run) = (&input.axes[..], input.run);
+        let axes = &input.axes[..];
+        let run = input.run;
         let order = input_order(axes);
         if common_bytes(axes, run, &order) >= tiling.width_bytes {
             return None;
@@ -151,7 +152,8 @@ impl Boxes {
 
     /// Take as much more of an axis as fits boxes of `most` bytes; whether it is taken whole.
     fn grow(&mut self, axes: &[Axis], run: u64, axis: usize, most: u64) -> bool {
-        let (len, bytes) = (axes[axis].len, self.bytes(run));
+        let len = axes[axis].len;
+        let bytes = self.bytes(run);
         let chunk = &mut self.chunks[axis];
         *chunk = evenly(len, (most / (bytes / *chunk)).clamp(1, len)).max(*chunk);
         *chunk == len
@@ -250,12 +252,14 @@ const SMALL: u64 = 32 << 20;
 /// The items of each axis in a panel, where so much memory is for all panels that are read: the pages of the input
 /// leave a part of it to the beginning of the next panel, unless one item takes more.
 pub(super) fn extents(input: &Runs, room: u64) -> Vec<u64> {
-    let (axes, parts) = (&input.axes[..], PanelSizes::new(input));
+    let axes = &input.axes[..];
+    let parts = PanelSizes::new(input);
     let most = room / 7 * 6;
     let mut items = vec![1; axes.len()];
     let mut is_full = vec![false; axes.len()];
     loop {
-        let (read, written) = (parts.read(&items), parts.written(&items));
+        let read = parts.read(&items);
+        let written = parts.written(&items);
         if read.bytes.min(written.bytes) >= LONG && parts.memory(&items) >= SMALL {
             break;
         }
@@ -272,7 +276,8 @@ pub(super) fn extents(input: &Runs, room: u64) -> Vec<u64> {
         items[axis] = fits;
     }
     // a whole axis may make a stretch far longer
-    let (ours, theirs) = (parts.read(&items).next, parts.written(&items).next);
+    let ours = parts.read(&items).next;
+    let theirs = parts.written(&items).next;
     for (whole, less) in [(ours, theirs), (theirs, ours)] {
         let (Some(whole), Some(less)) = (whole, less) else { continue };
         let mut others = items.clone();
@@ -415,7 +420,8 @@ mod tests {
     #[test]
     fn boxes_lie_in_few_pages() {
         let axis = |len, stride| Axis { len, stride };
-        let (close, far) = (axis(4096, 3072), axis(1024, 3072 << 12));
+        let close = axis(4096, 3072);
+        let far = axis(1024, 3072 << 12);
         for (axes, stretch, apart) in [
             (vec![axis(768, 4), close, far], 64, 3072),
             (vec![axis(1 << 14, 4), axis(1 << 14, 1 << 16)], 64, PAGE),
@@ -453,7 +459,8 @@ mod tests {
                 let tiling = Tiling { panel_bytes: Some(most), box_bytes: 9000, ..Tiling::MAPPED };
                 let boxes = Boxes::choose(&input, tiling).unwrap();
                 let mut seen = vec![false; input.bytes() as usize];
-                let (mut number, pieces) = (0, boxes.pieces(&input.axes));
+                let mut number = 0;
+                let pieces = boxes.pieces(&input.axes);
                 while number < pieces {
                     let (panel, next) = boxes.panel(&input, number).unwrap();
                     let needs = panel.input[0].byte_bounds();
@@ -484,7 +491,8 @@ mod tests {
         let of = |axes: Vec<Axis>, run, most| {
             let input = Runs { offset: 0, axes, run };
             // and a seventh of the room is for the panel that comes next
-            let (items, parts) = (extents(&input, most / 6 * 7), PanelSizes::new(&input));
+            let items = extents(&input, most / 6 * 7);
+            let parts = PanelSizes::new(&input);
             assert!(parts.memory(&items) <= most);
             (parts.read(&items).bytes, parts.written(&items).bytes, items)
         };

@@ -361,7 +361,8 @@ impl Gathered {
         Relaid { gather, view }: &'a Relaid,
         by: &ReadBy<'_>,
     ) -> Result<Option<Route<'a>>, ExecuteError> {
-        let (conversion, to) = (Conversion::None, ReadFor::Position(0));
+        let conversion = Conversion::None;
+        let to = ReadFor::Position(0);
         let rows = self.route_of(gather, &ReadBy { conversion, unit: 1, to, ..*by })?;
         let mut plan =
             rows.out_of_core(by.source).unwrap_or_else(|| OutOfCore::of(CopyStep::InOrder, 0));

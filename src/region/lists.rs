@@ -92,7 +92,8 @@ impl Fault for ListError {}
 impl Lists {
     /// Open the files that an expression names, and count their masks. Files may hold integers as text.
     pub fn open(expr: &IndexExpr) -> Result<Lists, Error> {
-        let (io, workers) = (IoMode::Auto, Workers::default());
+        let io = IoMode::Auto;
+        let workers = Workers::default();
         let lists = Lists::open_watched(expr, io, &workers, &Progress::default());
         lists.map_err(|fault| fault.error)
     }
@@ -259,7 +260,8 @@ impl OpenList {
         let shape = [&list.shape[..], &[list.axes.len() as u64]].concat();
         let tensor = TensorInfo::new(dtype, shape, Order::C, 0);
         let source = Arc::new(MemorySource(bytes));
-        let (item, list) = (list.item, GatheredList { source, file: None });
+        let item = list.item;
+        let list = GatheredList { source, file: None };
         OpenList { item, tensor, mask: None, has_tuples: true, list, input: None }
     }
 
@@ -305,7 +307,8 @@ fn look_at(
     workers: &Workers,
     progress: &Progress,
 ) -> Result<(ListShape, Option<Mask>), Cause> {
-    let (dtype, shape) = (&tensor.dtype, tensor.shape.clone());
+    let dtype = &tensor.dtype;
+    let shape = tensor.shape.clone();
     if let DType::Scalar(Scalar::Bool, _) = dtype {
         let counted = Mask::count(&layout(tensor)?, source, workers, progress);
         source.verify()?;

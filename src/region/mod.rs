@@ -120,7 +120,8 @@ impl Take {
         if !plain(self) || !plain(next) || self.part != next.part {
             return None;
         }
-        let (first, second) = (self.region.strided()?, next.region.strided()?);
+        let first = self.region.strided()?;
+        let second = next.region.strided()?;
         match self.at.checked_add(first.bytes()) {
             Some(end) if end == next.at && second.bytes() == 0 => Some(Arc::clone(&self.region)),
             Some(end) if end == next.at => Some(Arc::new(first.followed_by(second)?)),
@@ -225,9 +226,11 @@ impl<'a> RegionReader<'a> {
         let bytes = match region.strided() {
             Some(view) => RegionBytes::Runs(view.runs().coalesced()),
             None => {
-                let (conversion, to) = (Conversion::None, ReadFor::Memory);
+                let conversion = Conversion::None;
+                let to = ReadFor::Memory;
                 let workers = &Workers::new(1);
-                let (of, progress) = (source.as_ref(), &Progress::default());
+                let of = source.as_ref();
+                let progress = &Progress::default();
                 let by = ReadBy { source: of, conversion, unit: 1, to, workers, progress };
                 let pieces = region.pieces(&by).map_err(|error| region.failed(error))?;
                 let RegionPieces { pieces, copied } = pieces;

@@ -23,7 +23,8 @@ impl Region for View {
 
     fn route<'a>(&'a self, by: &ReadBy<'_>) -> Result<Route<'a>, ExecuteError> {
         let ReadBy { source, unit, to, workers, .. } = *by;
-        let (runs, expansion) = (self.runs(), by.conversion.expansion());
+        let runs = self.runs();
+        let expansion = by.conversion.expansion();
         let in_order = to == ReadFor::Stream;
         let room = match to {
             ReadFor::Memory => None,
@@ -152,7 +153,8 @@ impl Region for SideBySide {
         let row = self.parts.iter().map(|(bytes, _)| bytes).sum();
         let rows = |(bytes, part): &(u64, Arc<dyn Region>)| part.bytes().checked_div(*bytes);
         let rows = self.parts.iter().filter_map(rows).max().unwrap_or(0);
-        let (conversion, to) = (Conversion::None, ReadFor::Memory);
+        let conversion = Conversion::None;
+        let to = ReadFor::Memory;
         let inner = ReadBy { conversion, unit: 1, to, ..*by };
         let mut parts = Vec::with_capacity(self.parts.len());
         for (_, part) in &self.parts {

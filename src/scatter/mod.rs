@@ -106,7 +106,8 @@ impl Scatter {
         values: &Runs,
         conversion: Conversion,
     ) -> Result<Scatter, GatherError> {
-        let (shape, bounds) = (indexed.shape(), target.bounds()?);
+        let shape = indexed.shape();
+        let bounds = target.bounds()?;
         let order = if indexed.is_unique() { WriteOrder::Any } else { WriteOrder::Ascending };
         let row_axes = indexed.row_axes();
         let (rows, slab) = indexed.rows(target)?;
@@ -228,7 +229,8 @@ impl Scatter {
             Ok::<_, ExecuteError>((source, placed.by_tensor))
         });
         let (source, bands) = kept?;
-        let (slab, room) = (self.slab.bytes(), Memory::of_process().stages());
+        let slab = self.slab.bytes();
+        let room = Memory::of_process().stages();
         let pieces = Plan::new(&Runs::contiguous(0, source.len()), slab, PIECE_BYTES);
         let pieces = pieces.in_panels(Some(room));
         Ok(KeptValues { source, pieces, bands, order: self.order })

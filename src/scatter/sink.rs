@@ -248,7 +248,8 @@ mod tests {
         let shape = [2, 1];
         let bits = dtype.item_bits();
         let indices = Indices { dtype: &dtype, layout: Layout::new(&shape, bits, Order::C, 0) };
-        let (target, values) = (layout(&[4, 3]), layout(&[2, 3]));
+        let target = layout(&[4, 3]);
+        let values = layout(&[2, 3]);
         let scatter =
             Scatter::new(&target, &indices, &values, OutOfRange::Error, Conversion::None).unwrap();
         let source = CutShort(MemorySource(vec![0; 2]));

@@ -132,9 +132,11 @@ mod tests {
         let bytes: Vec<u8> = (0..2 * DETOUR + 100).map(|at| (at % 251) as u8).collect();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&bytes).unwrap();
-        let (base, len) = (7, bytes.len() as u64 - 7);
+        let base = 7;
+        let len = bytes.len() as u64 - 7;
         let source = PreadSource::new(file, base, len);
-        let (mut memory, mut scratch) = (vec![0; 2 * DETOUR + 3 * PAGE as usize], Vec::new());
+        let mut memory = vec![0; 2 * DETOUR + 3 * PAGE as usize];
+        let mut scratch = Vec::new();
         for len in [1, DIRECT - 1, DIRECT, DETOUR, DETOUR + 1, 2 * DETOUR] {
             for (at, place) in [(0, 0), (0, 16), (0, 31), (0, 32), (40, 8), (40, 0), (93, 20)] {
                 // so far from the bytes in the file's pages

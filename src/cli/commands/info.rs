@@ -422,7 +422,8 @@ fn write_remarks(
         }
     }
     for one in shown.unreadable(input) {
-        let (name, reason) = (printable(&one.name), one.reason());
+        let name = printable(&one.name);
+        let reason = one.reason();
         writeln!(out, "  {name} cannot be read: {}", printable(&reason))?;
     }
     for Missing { tensor, file, reason } in shown.missing(input) {

@@ -52,7 +52,8 @@ fn items<const SIZE: usize>(
     input: &[u8],
     out: &mut [u8],
 ) -> usize {
-    let (input, out) = (input.as_chunks::<SIZE>().0, out.as_chunks_mut::<SIZE>().0);
+    let input = input.as_chunks::<SIZE>().0;
+    let out = out.as_chunks_mut::<SIZE>().0;
     let (mut seen, mut kept) = match register {
         // SAFETY: the register exists only where the machine has the instructions.
         #[cfg(target_arch = "x86_64")]
@@ -109,7 +110,8 @@ mod x86 {
         out: &mut [[u8; SIZE]],
     ) -> (usize, usize) {
         const { assert!(WIDTH.is_multiple_of(SIZE)) };
-        let (mut seen, mut kept) = (0, 0);
+        let mut seen = 0;
+        let mut kept = 0;
         // wider items are moved as fast without
         if SIZE > 8 {
             return (seen, kept);

@@ -53,7 +53,8 @@ impl<'a> Interleave<'a> {
         if block < WIDTH as u64 {
             return None;
         }
-        let (items, block) = (items as usize, block as usize);
+        let items = items as usize;
+        let block = block as usize;
         let lowest = along.stride.min(0) * (items as i64 - 1);
         let mut pattern = Interleave {
             outer,
@@ -80,8 +81,10 @@ impl<'a> Interleave<'a> {
     fn places(&self, to: usize, row: u64) -> [u8; WIDTH] {
         let run = self.run as usize;
         std::array::from_fn(|at| {
-            let (number, byte) = ((to + at) / run, (to + at) % run);
-            let (item, of) = (number as u64 / self.across.len, number as u64 % self.across.len);
+            let number = (to + at) / run;
+            let byte = (to + at) % run;
+            let item = number as u64 / self.across.len;
+            let of = number as u64 % self.across.len;
             let place = self.along.stride * item as i64 - self.lowest + byte as i64;
             if of == row { place as u8 } else { NO_PLACE }
         })
@@ -109,9 +112,11 @@ impl<'a> Interleave<'a> {
     #[allow(unsafe_code)]
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "ssse3"))]
     unsafe fn blocks<const ROWS: usize>(&self, input: &[u8], first: usize, out: &mut [u8]) {
-        let (len, item) = (self.along.len as usize, self.block / self.items);
+        let len = self.along.len as usize;
+        let item = self.block / self.items;
         let far = self.across.stride * (ROWS as i64 - 1);
-        let (back, ahead) = (far.min(0), far.max(0) + WIDTH as i64);
+        let back = far.min(0);
+        let ahead = far.max(0) + WIDTH as i64;
         let mut row_start = 0;
         for first in starts(self.outer, first as i64) {
             let row = &mut out[row_start..][..len * item];

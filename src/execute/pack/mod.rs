@@ -77,7 +77,8 @@ fn pack_with(
         Some((inner, outer)) => (*inner, outer),
         None => (Axis { len: 1, stride: 0 }, axes),
     };
-    let (run, stride) = (run as usize, inner.stride);
+    let run = run as usize;
+    let stride = inner.stride;
     let row_bytes = inner.len as usize * run;
     match run {
         1 => each_row(outer, row_bytes, first, out, items::<1>(input, stride, row_bytes)),
@@ -130,7 +131,8 @@ fn pairs<const HALF: usize>(
     move |mut at, rest| {
         let mut to = 0;
         while to < row_bytes {
-            let (from, item) = (&input[at as usize..][..run], &mut rest[to..][..run]);
+            let from = &input[at as usize..][..run];
+            let item = &mut rest[to..][..run];
             if let (Some(from), Some(item)) = (from.first_chunk(), item.first_chunk_mut::<HALF>()) {
                 *item = *from;
             }

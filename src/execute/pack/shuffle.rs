@@ -85,7 +85,8 @@ impl<'a> Shuffle<'a> {
     /// The plan with the most bytes per block; `None` where no block has two runs.
     pub(super) fn choose(register: Register, axes: &'a [Axis], run: u64) -> Option<Shuffle<'a>> {
         let width = register.width() as u64;
-        let (mut best, mut unit) = (None, run);
+        let mut best = None;
+        let mut unit = run;
         for (axis, along) in axes.iter().enumerate().rev() {
             let spans = span_bytes(&axes[axis + 1..], run);
             if spans.max(unit) > width {
@@ -99,12 +100,15 @@ impl<'a> Shuffle<'a> {
             unit *= along.len;
         }
         let (axis, unit, bytes) = best?;
-        let (outer, along, inside) = (&axes[..axis], axes[axis], &axes[axis + 1..]);
+        let outer = &axes[..axis];
+        let along = axes[axis];
+        let inside = &axes[axis + 1..];
         let units = bytes / unit;
         let back = along.stride.min(0) * (units as i64 - 1);
         let lowest = byte_bounds(inside, run).start + back;
         let places = places(along.stride, inside, run, units, lowest);
-        let (unit, units) = (unit as usize, units as usize);
+        let unit = unit as usize;
+        let units = units as usize;
         Some(Shuffle { outer, along, inside, run, unit, units, lowest, places, register })
     }
 
@@ -141,11 +145,14 @@ impl<'a> Shuffle<'a> {
         // SAFETY: as of this function.
         let places = unsafe { P::new(&self.places) };
         let len = self.along.len as usize;
-        let (step, block) = (self.along.stride * self.units as i64, self.block_bytes());
+        let step = self.along.stride * self.units as i64;
+        let block = self.block_bytes();
         let last = len - self.units;
-        let (last_load, last_store) = (self.along.stride * last as i64, last * self.unit);
+        let last_load = self.along.stride * last as i64;
+        let last_store = last * self.unit;
         // how far the loads and stores of a row reach, from the lowest byte of its first block
-        let (loaded, stored) = (last_load.max(0) as usize + P::WIDTH, last_store + P::WIDTH);
+        let loaded = last_load.max(0) as usize + P::WIDTH;
+        let stored = last_store + P::WIDTH;
         let count = (len - 1) / self.units;
         each_row(self.outer, len * self.unit, first, out, |at, out| {
             let first = at + self.lowest;
@@ -172,7 +179,8 @@ impl<'a> Shuffle<'a> {
     /// The blocks of a row whose loads of `width` bytes end inside of the input and whose stores
     /// end inside of the output. `start` is the position of the first block's lowest byte.
     fn fitting(&self, width: usize, input: usize, start: i64, out: usize) -> Range<usize> {
-        let (step, block) = (self.along.stride * self.units as i64, self.block_bytes());
+        let step = self.along.stride * self.units as i64;
+        let block = self.block_bytes();
         let blocks = self.along.len as usize / self.units;
         let last = input as i64 - width as i64;
         let too_far = (start - last).max(0) as u64;
@@ -252,7 +260,8 @@ mod x86 {
         #[inline(always)]
         unsafe fn new(places: &[u8; WIDEST]) -> Self {
             // a place with the highest bit gives 0
-            let (mut near, mut far) = ([0x80; 32], [0x80; 32]);
+            let mut near = [0x80; 32];
+            let mut far = [0x80; 32];
             for (at, &place) in places[..32].iter().enumerate() {
                 let same_half = usize::from(place) / 16 == at / 16;
                 *(if same_half { &mut near[at] } else { &mut far[at] }) = place % 16;

@@ -281,15 +281,18 @@ mod arm {
                 match SIZE {
                     1 => [vzip1q_u8(self, other), vzip2q_u8(self, other)],
                     2 => {
-                        let (a, b) = (vreinterpretq_u16_u8(self), vreinterpretq_u16_u8(other));
+                        let a = vreinterpretq_u16_u8(self);
+                        let b = vreinterpretq_u16_u8(other);
                         [vzip1q_u16(a, b), vzip2q_u16(a, b)].map(|it| vreinterpretq_u8_u16(it))
                     }
                     4 => {
-                        let (a, b) = (vreinterpretq_u32_u8(self), vreinterpretq_u32_u8(other));
+                        let a = vreinterpretq_u32_u8(self);
+                        let b = vreinterpretq_u32_u8(other);
                         [vzip1q_u32(a, b), vzip2q_u32(a, b)].map(|it| vreinterpretq_u8_u32(it))
                     }
                     8 => {
-                        let (a, b) = (vreinterpretq_u64_u8(self), vreinterpretq_u64_u8(other));
+                        let a = vreinterpretq_u64_u8(self);
+                        let b = vreinterpretq_u64_u8(other);
                         [vzip1q_u64(a, b), vzip2q_u64(a, b)].map(|it| vreinterpretq_u8_u64(it))
                     }
                     _ => [self, other],

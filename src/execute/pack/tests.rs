@@ -15,7 +15,8 @@ fn packed(axes: &[Axis], run: u64, kernel: impl FnOnce(&[u8], usize, &mut [u8]))
     let input: Vec<u8> =
         (0..bounds.end - bounds.start).map(|at| (at * 7 + at / 256) as u8).collect();
     let bytes = dense_bytes(axes, run) as usize;
-    let (mut plain, mut fast) = (vec![0; bytes], vec![0; bytes]);
+    let mut plain = vec![0; bytes];
+    let mut fast = vec![0; bytes];
     let first = -bounds.start as usize;
     pack_plainly(axes, run, &input, first, &mut plain);
     kernel(&input, first, &mut fast);

@@ -60,14 +60,17 @@ impl Transpose {
         if !has_kernel || across.stride.unsigned_abs() <= 16 || across.len < 2 {
             return None;
         }
-        let (mut span, mut items, mut chunk) = (run, 1, 1);
+        let mut span = run;
+        let mut items = 1;
+        let mut chunk = 1;
         let is_sparse = |span: u64, items: u64| span > items * run * 4;
         let mut inside = Vec::new();
         let mut order: Vec<usize> = (0..outer.len()).collect();
         order.sort_by_key(|&axis| outer[axis].stride.unsigned_abs());
         let moving = |&axis: &usize| outer[axis].stride != 0 && outer[axis].len > 1;
         for axis in order.into_iter().filter(moving) {
-            let (len, stride) = (outer[axis].len, outer[axis].stride.unsigned_abs());
+            let len = outer[axis].len;
+            let stride = outer[axis].stride.unsigned_abs();
             let most = STRETCH.saturating_sub(span) / stride + 1;
             let most = len.div_ceil(len.div_ceil(most));
             let longer = stride * (most - 1) + span;
@@ -104,7 +107,8 @@ impl Transpose {
         }
         let divided = (outer[divided], there(divided));
         let others = pick(false);
-        let (is_sparse, run) = (is_sparse(span, items), run as usize);
+        let is_sparse = is_sparse(span, items);
+        let run = run as usize;
         Some(Transpose { rows, lowest, across, others, divided, chunk, is_sparse, run })
     }
 
@@ -216,8 +220,10 @@ impl Transpose {
         out: &mut [u8],
     ) {
         let (ours, theirs) = &self.others;
-        let (items, across) = (self.rows.len(), self.across.len as usize);
-        let (stride, wide) = (self.across.stride, (LINES / SIZE).max(SIDE));
+        let items = self.rows.len();
+        let across = self.across.len as usize;
+        let stride = self.across.stride;
+        let wide = (LINES / SIZE).max(SIDE);
         // Where lines of the output are long, a group fills whole cache lines of it, so that going over
         // all others before the next group costs nothing, and follows each line of the input.
         let line = (LINE / SIZE).max(SIDE);
@@ -264,8 +270,10 @@ impl Transpose {
         let (ours, theirs) = &self.others;
         let rows = self.rows.iter().enumerate().filter(|(_, row)| **row != NONE);
         let items: Vec<(usize, usize)> = rows.map(|(item, &row)| (item * SIZE, row)).collect();
-        let (stride, across) = (self.across.stride, self.across.len as usize);
-        let (stretch, block) = (self.rows.len() * SIZE, (LINE / SIZE).max(1));
+        let stride = self.across.stride;
+        let across = self.across.len as usize;
+        let stretch = self.rows.len() * SIZE;
+        let block = (LINE / SIZE).max(1);
         let next = starts(ours, first).skip(1).chain([first]);
         for ((at, to), next) in starts(ours, first).zip(starts(theirs, 0)).zip(next) {
             if across * stretch <= AHEAD {

@@ -104,9 +104,12 @@ impl GgufMetadata {
         count: u64,
     ) -> Result<(GgufMetadata, KnownValues), FormatError> {
         let metadata = GgufMetadata { start: reader.position(), count, endian: reader.endian };
-        let (mut known, mut keys, mut bytes) = (KnownValues::default(), HashSet::new(), 0);
+        let mut known = KnownValues::default();
+        let mut keys = HashSet::new();
+        let mut bytes = 0;
         for _ in 0..count {
-            let (key, number) = (key(reader)?, reader.u32()?);
+            let key = key(reader)?;
+            let number = reader.u32()?;
             let value = MetadataValue { reader, key: &key, number };
             if key == ALIGNMENT {
                 known.alignment = Some(value.alignment()?);
@@ -134,7 +137,8 @@ impl GgufMetadata {
     ) -> Result<(), MetadataError> {
         let mut reader = HeaderReader::at(source, self.start, self.endian);
         for _ in 0..self.count {
-            let (key, number) = (key(&mut reader)?, reader.u32()?);
+            let key = key(&mut reader)?;
+            let number = reader.u32()?;
             show(&key, MetadataValue { reader: &mut reader, key: &key, number })?;
         }
         Ok(())

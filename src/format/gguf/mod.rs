@@ -77,7 +77,8 @@ impl GgufHeader {
         if !matches!(version, 2 | 3) {
             return Err(GgufError::Version(version).into());
         }
-        let (count, metadata_count) = (reader.u64()?, reader.u64()?);
+        let count = reader.u64()?;
+        let metadata_count = reader.u64()?;
         let (metadata, known) = GgufMetadata::read(&mut reader, metadata_count)?;
         let alignment = known.alignment.unwrap_or(ALIGNMENT);
         let mut tensors = Tensors::default();
@@ -122,12 +123,14 @@ fn tensor(reader: &mut HeaderReader<'_>, alignment: u64) -> Result<TensorInfo, F
     }
     let mut shape = (0..ndim).map(|_| reader.u64()).collect::<Result<Vec<u64>, _>>()?;
     shape.reverse();
-    let (number, offset) = (reader.u32()?, reader.u64()?);
+    let number = reader.u32()?;
+    let offset = reader.u64()?;
     let dtype = dtype(number, reader.endian);
     let dtype = dtype.ok_or_else(|| failed(GgufTensorFault::Type(number)))?;
     if let DType::Blocks(block) = dtype {
-        let (len, elements, name) =
-            (shape.last().copied().unwrap_or(1), block.elements, block.name);
+        let len = shape.last().copied().unwrap_or(1);
+        let elements = block.elements;
+        let name = block.name;
         if !len.is_multiple_of(elements) || shape.is_empty() {
             return Err(failed(GgufTensorFault::PartOfBlock { len, block: elements, name }));
         }

@@ -87,7 +87,8 @@ fn each(file: &H5File, address: u64, visit: Visit<'_>) -> Result<(), Hdf5Error> 
         return Err(damaged("the tree of its attributes is of another kind"));
     }
     tree.each(file, &mut |record| {
-        let (id, flags) = (record.get(..8).unwrap_or_default(), record.get(8));
+        let id = record.get(..8).unwrap_or_default();
+        let flags = record.get(8);
         if flags.is_some_and(|flags| flags & 2 != 0) {
             return Ok(());
         }
@@ -109,7 +110,8 @@ struct Front<'a> {
 
 fn front<'a>(file: &H5File, bytes: &'a [u8]) -> Result<Front<'a>, Hdf5Error> {
     let mut rest = Cursor { rest: bytes, sizes: file.sizes };
-    let (version, flags) = (rest.u8()?, rest.u8()?);
+    let version = rest.u8()?;
+    let flags = rest.u8()?;
     let [name, datatype, dataspace] = [rest.u16()?, rest.u16()?, rest.u16()?].map(usize::from);
     match version {
         1 | 2 => {}
@@ -173,7 +175,8 @@ pub(super) fn annotated(
     fill: Option<Vec<u8>>,
     notes: Vec<String>,
 ) -> Annotated {
-    let (file, rank) = (Arc::clone(file), tensor.shape.len());
+    let file = Arc::clone(file);
+    let rank = tensor.shape.len();
     Annotated::by(move || {
         let mut said = all(&file, address, rank);
         said.fill_value = fill.clone();
@@ -192,7 +195,8 @@ pub(super) fn annotated_group(file: &Arc<H5File>, address: u64) -> Annotated {
 fn all(file: &H5File, address: u64, rank: usize) -> Annotations {
     let mut said = Annotations { is_hdf5: true, ..Annotations::default() };
     let mut reader = Reader { file, left: MOST_STEPS, is_reworded: false };
-    let (mut scales, mut labels) = (Vec::new(), Vec::new());
+    let mut scales = Vec::new();
+    let mut labels = Vec::new();
     let _ = each(file, address, &mut |name, bytes| {
         let attribute = Attribute::parse(file, bytes);
         if OF_AXES.contains(&name) {
@@ -324,7 +328,9 @@ impl Reader<'_> {
     /// The length of a list of any length, and its bytes.
     fn list(&mut self, bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
         let mut input = self.file.cursor(bytes);
-        let (count, address, index) = (input.u32().ok()?, input.address().ok()?, input.u32().ok()?);
+        let count = input.u32().ok()?;
+        let address = input.address().ok()?;
+        let index = input.u32().ok()?;
         if count == 0 {
             return Some((0, Vec::new()));
         }

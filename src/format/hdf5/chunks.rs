@@ -255,14 +255,16 @@ fn old_tree(
         });
         unequal.unwrap_or(Ordering::Equal)
     };
-    let (mut address, mut above) = (address, u8::MAX);
+    let mut address = address;
+    let mut above = u8::MAX;
     loop {
         let node = OldNode::read(file, address, 1, key_len)?;
         if node.level >= above {
             return Err(damaged("the tree of its chunks lies in itself"));
         }
         // the last child whose first chunk is not behind it
-        let (mut from, mut to) = (0, node.count);
+        let mut from = 0;
+        let mut to = node.count;
         while from < to {
             let middle = (from + to) / 2;
             if order(node.key(file, middle)).is_gt() { to = middle } else { from = middle + 1 }
@@ -277,7 +279,8 @@ fn old_tree(
             return Ok(None);
         }
         let mut input = file.cursor(key);
-        let (len, skipped) = (input.u32()?.into(), input.u32()?);
+        let len = input.u32()?.into();
+        let skipped = input.u32()?;
         return Ok(Some(ChunkPlace { address: node.child(file, number)?, len, skipped }));
     }
 }
@@ -304,7 +307,8 @@ fn new_tree(
 /// What an index has for a chunk: its address, and its length and mask where it has filters.
 fn place(input: &mut Cursor<'_>, grid: &Grid) -> Result<Option<ChunkPlace>, Hdf5Error> {
     let address = input.address()?;
-    let (mut len, mut skipped) = (grid.bytes, 0);
+    let mut len = grid.bytes;
+    let mut skipped = 0;
     if let Some(bytes) = input.rest.len().checked_sub(4).filter(|_| !input.rest.is_empty()) {
         len = input.uint(bytes)?;
         skipped = input.u32()?;
@@ -402,7 +406,9 @@ fn extensible(
     input.skip(6)?;
     let entry = input.u8()?;
     let bits = input.u8()?;
-    let (in_index, least, pointers) = (input.u8()?, u64::from(input.u8()?), input.u8()?);
+    let in_index = input.u8()?;
+    let least = u64::from(input.u8()?);
+    let pointers = input.u8()?;
     let entries = Entries::new(entry, input.u8()?)?;
     input.skip(6 * file.sizes.length)?;
     let Some(index) = input.address()? else { return Ok(None) };
@@ -410,7 +416,8 @@ fn extensible(
     let rows = u32::from(bits).checked_sub(least.max(1).ilog2()).filter(|_| sound);
     let rows = rows.ok_or_else(|| damaged("the array of its chunks cannot be true"))? + 1;
     // rows of blocks that the index has, and blocks in those; of each further row it has a block of blocks
-    let (near_rows, near) = (2 * u32::from(pointers).ilog2(), 2 * (u64::from(pointers) - 1));
+    let near_rows = 2 * u32::from(pointers).ilog2();
+    let near = 2 * (u64::from(pointers) - 1);
     let offset = u64::from(bits.div_ceil(8));
     let width = file.sizes.address as u64;
     let far = u64::from(rows.saturating_sub(near_rows));
@@ -431,8 +438,10 @@ fn extensible(
         return Err(damaged("the array of its chunks is too short"));
     }
     let behind = behind - ((1 << row) - 1) * least;
-    let (blocks, count) = (1u64 << (row / 2), least << row.div_ceil(2));
-    let (block, number) = (behind / count, behind % count);
+    let blocks = 1u64 << (row / 2);
+    let count = least << row.div_ceil(2);
+    let block = behind / count;
+    let number = behind % count;
     let data_front = front + offset;
     if row < near_rows {
         // those of the rows before it: 1, 1, 2, 2, 4, ...

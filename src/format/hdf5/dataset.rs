@@ -150,7 +150,9 @@ impl Dataspace {
     /// The dataspace of a message.
     pub(super) fn parse(file: &H5File, message: &[u8]) -> Result<Dataspace, Hdf5Error> {
         let mut input = file.cursor(message);
-        let (version, rank, flags) = (input.u8()?, input.u8()?, input.u8()?);
+        let version = input.u8()?;
+        let rank = input.u8()?;
+        let flags = input.u8()?;
         match version {
             1 => input.skip(5)?,
             2 => {
@@ -211,7 +213,8 @@ impl Layout {
         let version = input.u8()?;
         match version {
             1 | 2 => {
-                let (rank, class) = (input.u8()?, input.u8()?);
+                let rank = input.u8()?;
+                let class = input.u8()?;
                 input.skip(5)?;
                 let address = if class == 0 { None } else { input.address()? };
                 let lengths = input.uints(rank, 4)?;
@@ -238,7 +241,9 @@ impl Layout {
                     chunked(lengths, space, item, address.map(Index::OldTree), false)
                 }
                 2 => {
-                    let (flags, rank, wide) = (input.u8()?, input.u8()?, input.u8()?.into());
+                    let flags = input.u8()?;
+                    let rank = input.u8()?;
+                    let wide = input.u8()?.into();
                     let lengths = input.uints(rank, wide)?;
                     let index: fn(u64) -> Index = match input.u8()? {
                         1 => {

@@ -98,7 +98,9 @@ impl Datatype {
             return Err(damaged("its datatype has over 32 levels"));
         }
         let first = input.u8()?;
-        let (version, class, bits) = (first >> 4, first & 15, input.uint(3)? as u32);
+        let version = first >> 4;
+        let class = first & 15;
+        let bits = input.uint(3)? as u32;
         let size = input.u32()?;
         let base = |input: &mut Cursor<'_>| Datatype::read(input, depth + 1).map(Box::new);
         let order = match (bits & 1, bits >> 6 & 1) {
@@ -109,7 +111,8 @@ impl Datatype {
         let class = match class {
             0 | 4 => {
                 let order = if bits & 1 == 0 { ByteOrder::Little } else { ByteOrder::Big };
-                let (offset, precision) = (input.u16()?, u32::from(input.u16()?));
+                let offset = input.u16()?;
+                let precision = u32::from(input.u16()?);
                 let is_whole = offset == 0 && precision == size.saturating_mul(8);
                 Class::Integer { is_signed: class == 0 && bits & 8 != 0, order, is_whole }
             }
@@ -384,7 +387,8 @@ fn structure(
                     continue;
                 }
             };
-        let (offset, is_named) = (member.offset, true);
+        let offset = member.offset;
+        let is_named = true;
         fields.push(Field { name, is_named, title: None, dtype, shape, nesting, offset });
     }
     if let (true, Some(error)) = (fields.is_empty(), reason) {
@@ -402,7 +406,8 @@ fn structure(
     {
         return Ok(complex);
     }
-    let (mut end, mut names) = (0, HashSet::new());
+    let mut end = 0;
+    let mut names = HashSet::new();
     for field in &fields {
         let is_twice = !names.insert(field.name.as_str());
         if field.offset < end || is_twice || field.name.is_empty() {

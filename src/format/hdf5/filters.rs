@@ -19,7 +19,8 @@ impl Filter {
     /// The filters of a message, in the order in which they were applied.
     pub(super) fn parse(file: &H5File, message: &[u8]) -> Result<Vec<Filter>, Hdf5Error> {
         let mut input = file.cursor(message);
-        let (version, count) = (input.u8()?, input.u8()?);
+        let version = input.u8()?;
+        let count = input.u8()?;
         let is_old = match version {
             1 => true,
             2 => false,
@@ -175,7 +176,8 @@ fn checked(mut bytes: Vec<u8>) -> Result<Vec<u8>, &'static str> {
 
 /// Fletcher's checksum of 16-bit words, as H5_checksum_fletcher32 has it.
 fn fletcher32(bytes: &[u8]) -> u32 {
-    let (mut first, mut second) = (0u32, 0u32);
+    let mut first = 0u32;
+    let mut second = 0u32;
     let fold = |sum: u32| (sum & 0xffff) + (sum >> 16);
     // so many words that the sums do not overflow
     for words in bytes.chunks(720) {
@@ -288,7 +290,8 @@ fn early() -> io::Error {
 
 /// The bytes of all blocks, and those of a block but the last one. They stand in front of blocks.
 fn lengths(bytes: &mut &[u8], most: usize) -> io::Result<(usize, usize)> {
-    let (whole, block) = (big_endian::<8>(bytes)?, big_endian::<4>(bytes)?);
+    let whole = big_endian::<8>(bytes)?;
+    let block = big_endian::<4>(bytes)?;
     if whole > most {
         return Err(too_long());
     }
@@ -443,7 +446,8 @@ fn undo_scale_offset(
     let least = number_of(&header[5..5 + usize::from(header[4].min(8))]);
     let fill: Vec<u8> = fill.iter().flat_map(|word| word.to_le_bytes()).collect();
     let fill = number_of(&fill[..fill.len().min(8)]);
-    let (count, size) = (count as usize, size as usize);
+    let count = count as usize;
+    let size = size as usize;
     let needed = count.saturating_mul(bits as usize).div_ceil(8);
     let len = count.saturating_mul(size);
     if bits as usize > size * 8 || needed > packed.len() || len > most {
@@ -457,7 +461,8 @@ fn undo_scale_offset(
         let mut numbers = PackedNumbers { packed, bits, held: 0, count: 0 };
         // rounded at each step, as by the library
         let digits = factor as i32;
-        let (units, long_units) = (10f32.powf(digits as f32), 10f64.powf(digits.into()));
+        let units = 10f32.powf(digits as f32);
+        let long_units = 10f64.powf(digits.into());
         let float = |number: u64| number as f32 / units + f32::from_bits(least as u32);
         let long = |number: u64| number as f64 / long_units + f64::from_bits(least);
         for _ in 0..count {

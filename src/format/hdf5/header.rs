@@ -47,7 +47,9 @@ pub(super) struct Message {
 impl Header {
     /// Read the header at an address.
     pub(super) fn read(file: &H5File, address: u64) -> Result<Header, Hdf5Error> {
-        let (mut messages, mut has_attributes, mut kept) = (Vec::new(), false, 0);
+        let mut messages = Vec::new();
+        let mut has_attributes = false;
+        let mut kept = 0;
         each_message(file, address, &mut |message, bytes| {
             match message.kind {
                 kind::ATTRIBUTE => has_attributes = true,
@@ -110,7 +112,8 @@ pub(super) fn shared(
     kind: u16,
     input: &mut Cursor<'_>,
 ) -> Result<Vec<u8>, Hdf5Error> {
-    let (version, place) = (input.u8()?, input.u8()?);
+    let version = input.u8()?;
+    let place = input.u8()?;
     match version {
         1 => input.skip(6)?,
         3 if place == 1 => return Err(Hdf5Error::SharedMessages),
@@ -138,7 +141,8 @@ pub(super) fn each_message(file: &H5File, address: u64, visit: Visit<'_>) -> Res
     let mut prefix = file.cursor(&first);
     let (block, has_order, is_new) = if first.starts_with(b"OHDR") {
         prefix.skip(4)?;
-        let (version, flags) = (prefix.u8()?, prefix.u8()?);
+        let version = prefix.u8()?;
+        let flags = prefix.u8()?;
         if version != 2 {
             return Err(damaged("the header of an object is of no known version"));
         }
@@ -156,7 +160,8 @@ pub(super) fn each_message(file: &H5File, address: u64, visit: Visit<'_>) -> Res
     } else {
         return Err(damaged("there is no header of an object where one should be"));
     };
-    let (mut blocks, mut seen) = (vec![block], HashSet::new());
+    let mut blocks = vec![block];
+    let mut seen = HashSet::new();
     while let Some((start, len, front)) = blocks.pop() {
         if !seen.insert(start) {
             return Err(damaged("the header of an object goes on in itself"));

@@ -56,7 +56,8 @@ impl Links {
         let mut links = Links::default();
         if let Some(message) = header.find(file, kind::SYMBOLS)? {
             let mut input = file.cursor(&message);
-            let (tree, heap) = (input.address()?, input.address()?);
+            let tree = input.address()?;
+            let heap = input.address()?;
             let nowhere = || damaged("the links of a group lie nowhere");
             let heap = LocalHeap::read(file, heap.ok_or_else(nowhere)?)?;
             let mut left = file.len() / 8;
@@ -153,7 +154,8 @@ impl Links {
     }
 
     fn push_message(&mut self, input: &mut Cursor<'_>) -> Result<(), Hdf5Error> {
-        let (version, flags) = (input.u8()?, input.u8()?);
+        let version = input.u8()?;
+        let flags = input.u8()?;
         if version != 1 {
             return Err(damaged("a link is of no known version"));
         }

@@ -42,7 +42,9 @@ impl OldNode {
         })?;
         let mut input = file.cursor(&bytes);
         input.skip(4)?;
-        let (found, level, count) = (input.u8()?, input.u8()?, usize::from(input.u16()?));
+        let found = input.u8()?;
+        let level = input.u8()?;
+        let count = usize::from(input.u16()?);
         let len = front + count * (key + file.sizes.address) + key;
         if found != kind || bytes.len() != len {
             return Err(damaged("a node of its tree is of another kind"));
@@ -96,9 +98,12 @@ impl NewTree {
         let mut input = file.cursor(&bytes);
         input.skip(5)?;
         let kind = input.u8()?;
-        let (node, record, depth) = (u64::from(input.u32()?), input.u16()?, input.u16()?);
+        let node = u64::from(input.u32()?);
+        let record = input.u16()?;
+        let depth = input.u16()?;
         input.skip(2)?;
-        let (root, root_count) = (input.address()?, usize::from(input.u16()?));
+        let root = input.address()?;
+        let root_count = usize::from(input.u16()?);
         // what surrounds the records of a node
         const AROUND: u64 = 10;
         let record_bytes = u64::from(record);
@@ -107,7 +112,9 @@ impl NewTree {
         }
         let most = (node - AROUND) / record_bytes;
         let count = bytes_of(most);
-        let (mut totals, mut below, mut total) = (vec![0], most, 0);
+        let mut totals = vec![0];
+        let mut below = most;
+        let mut total = 0;
         for _ in 0..depth {
             let pointer = (file.sizes.address + count + total) as u64;
             let room =
@@ -197,7 +204,8 @@ impl NewTree {
         let mut count = self.root_count;
         for level in (0..=self.depth).rev() {
             let node = self.node(file, address, count, level)?;
-            let (mut from, mut to) = (0, count);
+            let mut from = 0;
+            let mut to = count;
             while from < to {
                 let middle = (from + to) / 2;
                 match order(node.record(self, middle))? {
@@ -366,7 +374,8 @@ pub(super) struct FractalHeap {
 
 impl FractalHeap {
     pub(super) fn read(file: &H5File, address: u64) -> Result<FractalHeap, Hdf5Error> {
-        let (offset, length) = (file.sizes.address, file.sizes.length);
+        let offset = file.sizes.address;
+        let length = file.sizes.length;
         let front = file.bytes(address, 10)?;
         let filters = u64::from(u16::from_le_bytes([front[7], front[8]]));
         let len = (26 + 12 * length + 3 * offset) as u64;
@@ -381,10 +390,13 @@ impl FractalHeap {
         input.length()?;
         let huge_tree = input.address()?;
         input.skip(length + offset + 8 * length)?;
-        let (width, start, largest) = (u64::from(input.u16()?), input.length()?, input.length()?);
+        let width = u64::from(input.u16()?);
+        let start = input.length()?;
+        let largest = input.length()?;
         let bits = input.u16()?;
         input.skip(2)?;
-        let (root, rows) = (input.address()?, input.u16()?);
+        let root = input.address()?;
+        let rows = input.u16()?;
         let sizes = start.is_power_of_two() && largest.is_power_of_two() && width.is_power_of_two();
         if !sizes || largest < start || bits > 64 || largest > 1 << 40 || start * width > 1 << 60 {
             return Err(damaged("the header of a heap cannot be true"));
@@ -437,7 +449,8 @@ impl FractalHeap {
         let mut input = file.cursor(id);
         let outside = || damaged("an object of a heap lies nowhere");
         if self.id_len > file.sizes.address + file.sizes.length {
-            let (address, len) = (input.address()?.ok_or_else(outside)?, input.length()?);
+            let address = input.address()?.ok_or_else(outside)?;
+            let len = input.length()?;
             return file.bytes(address, len);
         }
         let wanted = input.uint(id.len().min(file.sizes.length).min(8))?;
@@ -452,7 +465,8 @@ impl FractalHeap {
         })?;
         let found = found.ok_or_else(outside)?;
         let mut record = file.cursor(&found);
-        let (address, len) = (record.address()?.ok_or_else(outside)?, record.length()?);
+        let address = record.address()?.ok_or_else(outside)?;
+        let len = record.length()?;
         file.bytes(address, len)
     }
 
@@ -460,7 +474,9 @@ impl FractalHeap {
     /// checksum of the block is not compared.
     fn place(&self, file: &H5File, at: u64) -> Result<u64, Hdf5Error> {
         let outside = || damaged("an object of a heap lies outside of it");
-        let (mut table, mut rows, mut at) = (self.root.ok_or_else(outside)?, self.rows, at);
+        let mut table = self.root.ok_or_else(outside)?;
+        let mut rows = self.rows;
+        let mut at = at;
         // rows of blocks that are no tables
         let direct = (self.largest.ilog2() - self.start.ilog2()) as u16 + 2;
         if rows == 0 {

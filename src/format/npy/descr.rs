@@ -169,7 +169,9 @@ fn item(descr: &PyLiteral) -> Result<Field, DescrError> {
         PyLiteral::List(fields) => structure(fields)?,
         _ => return Err(DescrError::Structure("a field's type is no string, tuple or list")),
     };
-    let (name, shape, nesting) = (String::new(), Vec::new(), Vec::new());
+    let name = String::new();
+    let shape = Vec::new();
+    let nesting = Vec::new();
     Ok(Field { name, is_named: false, title: None, dtype, shape, nesting, offset: 0 })
 }
 
@@ -196,7 +198,8 @@ fn structure(literals: &[PyLiteral]) -> Result<DType, DescrError> {
     let mut fields: Vec<Field> = Vec::new();
     let mut size = 0u64;
     // paddings between and after the fields, for the names of those that have none
-    let (mut padding, mut paddings) = (0u64, 0);
+    let mut padding = 0u64;
+    let mut paddings = 0;
     for literal in literals {
         let (PyLiteral::Tuple(parts) | PyLiteral::List(parts)) = literal else {
             return Err(DescrError::Structure("a field is no tuple"));
@@ -311,7 +314,8 @@ fn is_comma_string(text: &str) -> bool {
 fn expand(text: &str) -> Result<PyLiteral, DescrError> {
     let unknown = || DescrError::Unknown(format!("'{}'", brief(text)));
     let mut items: Vec<(PyLiteral, Option<PyLiteral>)> = Vec::new();
-    let (mut rest, mut is_list) = (text, false);
+    let mut rest = text;
+    let mut is_list = false;
     while !rest.is_empty() {
         let (item, after) = comma_item(rest).ok_or_else(unknown)?;
         items.push(item);
@@ -549,7 +553,8 @@ mod tests {
         assert_eq!(whole.len(), 1 + 6 + 4 + 1 + 2 * 4);
         let end =
             |place: &(u64, String)| place.0 + parse_type_string(&place.1).unwrap().item_bits() / 8;
-        let (mut walk, mut steps) = (Walk::new(&dtype), Vec::new());
+        let mut walk = Walk::new(&dtype);
+        let mut steps = Vec::new();
         while let Some(step) = walk.next() {
             steps.push(step);
             if matches!(step, Step::Leaf { .. }) {

@@ -121,7 +121,9 @@ fn parse_entries(
     let PyLiteral::Dict(entries) = literal::parse(text, python2)? else {
         return Err(NpyError::Keys);
     };
-    let (mut descr, mut fortran_order, mut shape) = (None, None, None);
+    let mut descr = None;
+    let mut fortran_order = None;
+    let mut shape = None;
     for (key, value) in &entries {
         let PyLiteral::Str(key) = key else { return Err(NpyError::Keys) };
         let entry = match key.as_str() {

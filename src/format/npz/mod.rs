@@ -365,7 +365,8 @@ impl DirectoryEntry {
         };
         let mut entry = DirectoryEntry::of(name, &fixed[8..], u32_at(&fixed, 42));
         let widened = entry.widen(&extra);
-        let (stored, size) = (entry.stored, entry.size);
+        let stored = entry.stored;
+        let size = entry.size;
         let fault = match widened {
             _ if !is_text => Some(MemberFault::Name),
             _ if leads_out(&entry.name) => Some(MemberFault::Path),
@@ -498,7 +499,8 @@ mod tests {
 
     /// An archive of stored members, each a name and its data.
     fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
-        let (mut bytes, mut directory) = (Vec::new(), Vec::new());
+        let mut bytes = Vec::new();
+        let mut directory = Vec::new();
         for (name, data) in members {
             let offset = bytes.len() as u32;
             let mut shared = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -510,7 +512,8 @@ mod tests {
             directory.extend(offset.to_le_bytes());
             directory.extend(name.as_bytes());
         }
-        let (start, count) = (bytes.len() as u32, members.len() as u16);
+        let start = bytes.len() as u32;
+        let count = members.len() as u16;
         bytes.extend(&directory);
         bytes.extend([b"PK\x05\x06".as_slice(), &[0; 4]].concat());
         bytes.extend([count; 2].map(u16::to_le_bytes).concat());

@@ -185,7 +185,8 @@ impl ParsedHeader {
                 return Err(SafetensorsError::Hole(data_len, begin, name(number)));
             }
             if begin < data_len {
-                let (tensor, before) = (name(number), name(number.saturating_sub(1)));
+                let tensor = name(number);
+                let before = name(number.saturating_sub(1));
                 return Err(SafetensorsError::Overlap { tensor, before, begin });
             }
             data_len = end;
@@ -451,8 +452,8 @@ mod tests {
         assert!(one("U8", "[1.5]", "[0,0]").contains("tensor 'a'"));
         assert!(one("U8", "[9223372036854775807,3]", "[0,1]").contains("larger than 2^63 - 1"));
         let two = |first, second, name| {
-            let (first, second) =
-                (entry("a", "U8", "[4]", first), entry(name, "U8", "[4]", second));
+            let first = entry("a", "U8", "[4]", first);
+            let second = entry(name, "U8", "[4]", second);
             message(&format!("{{{first},{second}}}"))
         };
         assert_eq!(

@@ -392,7 +392,8 @@ impl PickleMachine {
     /// Call a function, or make an instance of a class.
     fn call(&mut self, keywords: bool) -> Result<(), FormatError> {
         let named = if keywords { Some(self.pop()?) } else { None };
-        let (arguments, function) = (self.pop()?, self.pop()?);
+        let arguments = self.pop()?;
+        let function = self.pop()?;
         let Some(items) = arguments.items() else {
             return Err(damaged("it calls a function without a tuple of arguments"));
         };
@@ -562,12 +563,15 @@ impl PickleMachine {
             other => return Err(other.unnamed().map_or_else(wrong, TorchError::DType)),
         };
         let offset = offset.count().ok_or_else(wrong)?;
-        let (shape, strides) = (shape.axes().ok_or_else(wrong)?, strides.axes().ok_or_else(wrong)?);
+        let shape = shape.axes().ok_or_else(wrong)?;
+        let strides = strides.axes().ok_or_else(wrong)?;
         if shape.len() != strides.len() {
             return Err(wrong());
         }
         let TorchStorage { key, bytes, whole, .. } = &**storage;
-        let (key, bytes, whole) = (&**key, bytes.clone(), *whole);
+        let key = &**key;
+        let bytes = bytes.clone();
+        let whole = *whole;
         Ok(TorchTensor { key, bytes, whole, scalar, offset, shape, strides }.pack())
     }
 }

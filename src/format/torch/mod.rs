@@ -139,7 +139,8 @@ fn contents(
     place: PlaceStorage<'_>,
 ) -> Result<TorchContents, FormatError> {
     let Made { object, shared, opaque, .. } = made;
-    let (mut tensors, mut unreadable) = (Tensors::default(), Vec::new());
+    let mut tensors = Tensors::default();
+    let mut unreadable = Vec::new();
     names::visit_tensors(object, shared, &mut |name, tensor| {
         let placed = match tensor {
             Ok(tensor) => placed(&tensor, endian, place)?.map_err(TorchError::from),

@@ -113,7 +113,9 @@ pub(super) fn visit_tensors(
     let mut visits = 0;
     let mut names = 0;
     let mut levels: Vec<WalkLevel> = Vec::new();
-    let (mut value, mut depth, mut is_state) = (object, 0, false);
+    let mut value = object;
+    let mut depth = 0;
+    let mut is_state = false;
     loop {
         visits += 1;
         if visits > MAX_VISITS {

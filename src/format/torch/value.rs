@@ -459,7 +459,8 @@ impl<'a> TorchTensor<'a> {
         storage: Range<u64>,
         endian: Endian,
     ) -> Result<TensorInfo, TensorFault> {
-        let (said, found) = (self.whole, storage.end.saturating_sub(storage.start));
+        let said = self.whole;
+        let found = storage.end.saturating_sub(storage.start);
         if found < said || self.bytes.end > said {
             return Err(TensorFault::ShortStorage { said, found });
         }
@@ -476,7 +477,8 @@ impl<'a> TorchTensor<'a> {
         // the lengths multiplied are less than 2^63, strides less than 2^64, and axes few
         let axes = || self.shape.iter().zip(&self.strides);
         let far = axes().map(|(&len, &stride)| u128::from(len - 1) * u128::from(stride));
-        let (first, far) = (u128::from(self.offset), far.sum::<u128>());
+        let first = u128::from(self.offset);
+        let far = far.sum::<u128>();
         let end = first + far + 1;
         if end > u128::from(said / item) {
             return Err(TensorFault::Outside(said));
@@ -541,8 +543,12 @@ mod tests {
     #[test]
     fn tensors_are_packed_in_few_bytes() {
         let bytes = 0..4_000_000;
-        let (shape, strides) = (vec![4, 0, u64::MAX], vec![1, 4, 1 << 40]);
-        let (key, whole, scalar, offset) = ("123456", 4_000_000, Scalar::F32, 900_000);
+        let shape = vec![4, 0, u64::MAX];
+        let strides = vec![1, 4, 1 << 40];
+        let key = "123456";
+        let whole = 4_000_000;
+        let scalar = Scalar::F32;
+        let offset = 900_000;
         let mut tensor = TorchTensor { key, bytes, whole, scalar, offset, shape, strides };
         assert_eq!(TorchTensor::unpack(&tensor.pack()), tensor);
         (tensor.shape, tensor.strides) = (vec![4, 2], vec![2, 1]);

@@ -44,8 +44,10 @@ pub(super) fn parse(json: &[u8]) -> Result<Value, ZarrError> {
 
 /// The same with bare words in quotes; `None` where there are none.
 fn quoted(json: &[u8]) -> Option<Vec<u8>> {
-    let (mut out, mut rest) = (Vec::new(), json);
-    let (mut in_text, mut found) = (false, false);
+    let mut out = Vec::new();
+    let mut rest = json;
+    let mut in_text = false;
+    let mut found = false;
     while let Some((&byte, behind)) = rest.split_first() {
         let word = WORDS.into_iter().find(|word| !in_text && rest.starts_with(word.as_bytes()));
         if let Some(word) = word {
@@ -197,7 +199,8 @@ fn translate_codecs(
         }
         let Some(codec) = codec.as_object_mut() else { continue };
         let Some(Value::String(name)) = codec.get_mut("name") else { continue };
-        let (own, name) = (known_name(name), std::mem::take(name));
+        let own = known_name(name);
+        let name = std::mem::take(name);
         codec.insert("name".to_owned(), own.unwrap_or(&name).into());
         let configuration = codec.entry("configuration").or_insert_with(|| json!({}));
         let Some(configuration) = configuration.as_object_mut() else { continue };

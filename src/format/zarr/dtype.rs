@@ -104,13 +104,15 @@ fn structure(said: &[Value], depth: usize) -> Option<NpyType> {
             Value::Array(pair) => (pair.first()?, pair.get(1)?),
             field => (field.get("name")?, field.get("data_type")?),
         };
-        let (name, dtype) = (name.as_str()?.to_owned(), version3(dtype, depth + 1)?.dtype);
+        let name = name.as_str()?.to_owned();
+        let dtype = version3(dtype, depth + 1)?.dtype;
         if name.is_empty() || fields.iter().any(|other| other.name == name) {
             return None;
         }
         let offset = itemsize;
         itemsize = itemsize.checked_add(dtype.item_bits() / 8).filter(|it| *it <= MAX_ITEM)?;
-        let (shape, nesting) = (Vec::new(), Vec::new());
+        let shape = Vec::new();
+        let nesting = Vec::new();
         fields.push(Field { is_named: true, name, title: None, dtype, shape, nesting, offset });
     }
     (!fields.is_empty()).then(|| NpyType::Structure(Arc::new(Structure { fields, itemsize })))

@@ -103,7 +103,8 @@ fn annotations(metadata: &mut Value, fill_value: Option<Vec<u8>>) -> Annotations
         let entries = metadata.as_object_mut();
         entries.and_then(|entries| entries.remove(key)).unwrap_or_default()
     };
-    let (dimension_names, attributes) = (take("dimension_names"), take("attributes"));
+    let dimension_names = take("dimension_names");
+    let attributes = take("attributes");
     let mut all = of_attributes(attributes);
     all.fill_value = fill_value;
     let ndim = metadata.get("shape").and_then(Value::as_array).map_or(0, Vec::len);

@@ -177,7 +177,8 @@ impl EncodeChunks for ZarrEncoder {
 
     fn encode(&self, at: &[u64], elements: Vec<u8>) -> Result<Option<ChunkFile>, String> {
         let array = &self.array;
-        let (data_type, fill) = (array.data_type(), array.fill_value());
+        let data_type = array.data_type();
+        let fill = array.fill_value();
         // so are the elements of chunks that are not stored
         let element = fill.as_ne_bytes();
         if elements.chunks(element.len().max(1)).all(|it| it == element) {

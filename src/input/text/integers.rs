@@ -172,7 +172,8 @@ mod tests {
 
     /// Read a text in chunks of some bytes.
     fn read_by(text: &[u8], chunk: usize) -> Result<(Vec<u64>, Vec<i64>), IntegersFault> {
-        let (mut parser, mut out) = (IntegersParser::default(), Vec::new());
+        let mut parser = IntegersParser::default();
+        let mut out = Vec::new();
         text.chunks(chunk).try_for_each(|chunk| parser.parse(chunk, &mut out))?;
         parser.end(&mut out)?;
         let numbers = out.as_chunks().0.iter().map(|&bytes| i64::from_le_bytes(bytes));

@@ -132,7 +132,8 @@ pub(super) fn input(
     options: &OpenOptions,
 ) -> Result<Input, Error> {
     let refuses = options.missing_chunks == MissingChunks::Error;
-    let (mut arrays, mut unreadable) = (BTreeMap::new(), Vec::new());
+    let mut arrays = BTreeMap::new();
+    let mut unreadable = Vec::new();
     let mut groups = Vec::new();
     let mut paths = vec![String::new()];
     while let Some(path) = paths.pop() {
@@ -268,8 +269,5 @@ fn range(asked: ByteRange, len: u64) -> Result<Range<u64>, StorageError> {
 
 /// The key of a name at a path.
 pub(super) fn below(path: &str, name: &str) -> String {
-    match path.is_empty() {
-        true => name.to_owned(),
-        false => format!("{path}/{name}"),
-    }
+    if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
 }

@@ -117,7 +117,8 @@ pub(in crate::input) fn open_archive(
         range if member.deflated => ZipValue::Deflated(range),
         range => ZipValue::Stored { range: range.range, crc: range.crc },
     };
-    let (mut read, mut refused) = (HashMap::new(), BTreeMap::new());
+    let mut read = HashMap::new();
+    let mut refused = BTreeMap::new();
     for member in members.iter() {
         let name = member.name.to_owned();
         match member.refusal() {
@@ -158,13 +159,15 @@ impl StoredValue for ValueInZip<'_> {
                 if is_whole {
                     found.add(&bytes, 0);
                 }
-                match is_whole && found.get() != *crc {
-                    true => Err(invalid(MemberFault::Crc)),
-                    false => Ok(bytes),
+                if is_whole && found.get() != *crc {
+                    Err(invalid(MemberFault::Crc))
+                } else {
+                    Ok(bytes)
                 }
             }
             ZipValue::Deflated(deflated) => {
-                let (mut stream, mut bytes) = (deflated.stream(), Vec::new());
+                let mut stream = deflated.stream();
+                let mut bytes = Vec::new();
                 io::copy(&mut stream.by_ref().take(range.start), &mut io::sink())?;
                 stream.by_ref().take(len).read_to_end(&mut bytes)?;
                 if range.end == deflated.len {
@@ -183,7 +186,8 @@ fn invalid(error: impl std::error::Error + Send + Sync + 'static) -> SourceError
 
 impl Hierarchy for Below {
     fn value<'a>(&'a self, key: &str) -> Result<Option<Box<dyn StoredValue + 'a>>, SourceError> {
-        let (values, key) = (self.values.as_ref(), below(&self.path, key));
+        let values = self.values.as_ref();
+        let key = below(&self.path, key);
         let member = |value| ValueInZip { bytes: values.bytes.as_ref(), value };
         if let Some(error) = values.refused.get(&key) {
             return Err(invalid(error.clone()));

@@ -37,9 +37,10 @@ pub(super) fn open_remote(
     _: &OpenOptions,
 ) -> Result<Option<Input>, Error> {
     let is_there = |name: &str| source::remote::open(&address.below(name), IoMode::Read).is_ok();
-    match METADATA.iter().any(|name| is_there(name)) {
-        true => Err(Error::file(location, FormatError::Foreign(Foreign::ZarrGroup))),
-        false => Ok(None),
+    if METADATA.iter().any(|name| is_there(name)) {
+        Err(Error::file(location, FormatError::Foreign(Foreign::ZarrGroup)))
+    } else {
+        Ok(None)
     }
 }
 

@@ -228,7 +228,8 @@ impl<'a> Joined<'a> {
         let after = |dtype: &DType| -> Result<DType, CastError> {
             Ok(casts.of(dtype)?.map_or_else(|| dtype.clone(), Cast::to))
         };
-        let (ours, theirs) = (after(dtype)?, after(first)?);
+        let ours = after(dtype)?;
+        let theirs = after(first)?;
         let is_whole = |dtype: &DType| dtype.item_bits().is_multiple_of(8);
         if conversion(&ours, &theirs).is_ok() && is_whole(dtype) && is_whole(first) {
             return Ok(match casts.of(dtype)? {
@@ -242,7 +243,8 @@ impl<'a> Joined<'a> {
             can(dtype) && can(first)
         };
         let common = result_type(&ours, &theirs).filter(can_be);
-        let (dtype, first) = (dtype.clone(), first.clone());
+        let dtype = dtype.clone();
+        let first = first.clone();
         Err(JoinFault::DType { number, dtype, first, common }.into())
     }
 
@@ -423,7 +425,8 @@ impl JoinedTensor {
     /// The number of rows of the result, one for each position on the axes before the joined one in
     /// the order of the output; and how many elements each position on the joined axis has in a row.
     pub(super) fn rows_and_inner(&self, order: Order) -> (u64, u64) {
-        let (before, after) = (&self.shape[..self.axis], &self.shape[self.axis + 1..]);
+        let before = &self.shape[..self.axis];
+        let after = &self.shape[self.axis + 1..];
         let (rows, inner) = if order == Order::C { (before, after) } else { (after, before) };
         // a result without elements may have axes of any length
         let product = |lens: &[u64]| lens.iter().fold(1u64, |all, &len| all.saturating_mul(len));

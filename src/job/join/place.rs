@@ -40,7 +40,8 @@ impl Place {
 pub(super) fn places(to: &OutputRange<'_>) -> Vec<Place> {
     let OutputRange { prepared, range } = to;
     let place = |(target, (entry, start)): (usize, (OutputTensor, u64))| {
-        let (bytes, item_bits) = (entry.bytes, entry.dtype.item_bits());
+        let bytes = entry.bytes;
+        let item_bits = entry.dtype.item_bits();
         let unit = if item_bits.is_multiple_of(8) { (item_bits / 8).max(1) } else { 1 };
         let cut = |at: u64| match at.saturating_sub(start).min(bytes) {
             all if all == bytes => all,
@@ -171,8 +172,10 @@ pub(super) fn bands(range: Range<u64>, row: u64) -> Vec<Band> {
     if range.is_empty() || row == 0 {
         return Vec::new();
     }
-    let (mut first, skipped) = (range.start / row, range.start % row);
-    let (end, rest) = (range.end / row, range.end % row);
+    let mut first = range.start / row;
+    let skipped = range.start % row;
+    let end = range.end / row;
+    let rest = range.end % row;
     let one = |number: u64, columns| Band { rows: number..number + 1, columns };
     if first == end {
         return vec![one(first, skipped..rest)];
@@ -241,7 +244,8 @@ mod tests {
                     if let Some(cell) = band.cell(&(start..start + len), row) {
                         prop_assert_eq!(cell.dense.end - cell.dense.start, cell.rows * cell.run);
                         for (number, byte) in cell.dense.clone().enumerate() {
-                            let (down, right) = (number as u64 / cell.run, number as u64 % cell.run);
+                            let down = number as u64 / cell.run;
+                            let right = number as u64 % cell.run;
                             let place = &mut found[(cell.at + down * row + right) as usize];
                             prop_assert_eq!(place.replace((input, byte)), None);
                         }

@@ -92,14 +92,17 @@ impl Joined<'_> {
         window: &Range<u64>,
         progress: &Progress,
     ) -> Result<(), Error> {
-        let (first, source) = (self.first(), source_of(self.first())?);
+        let first = self.first();
+        let source = source_of(self.first())?;
         let failed = |fault: JoinFault| Error::file(&input.location, fault);
         if theirs.dtype != ours.dtype {
-            let (dtype, first) = (theirs.dtype.clone(), ours.dtype.clone());
+            let dtype = theirs.dtype.clone();
+            let first = ours.dtype.clone();
             return Err(failed(JoinFault::DType { number, dtype, first, common: None }));
         }
         if theirs.shape != ours.shape {
-            let (shape, first) = (theirs.shape.clone(), ours.shape.clone());
+            let shape = theirs.shape.clone();
+            let first = ours.shape.clone();
             return Err(failed(JoinFault::Shape { number, shape, first, axis: None }));
         }
         let everything = Selection::whole(&theirs.shape);
@@ -111,7 +114,8 @@ impl Joined<'_> {
         let take = Take::new(theirs.part(), region(input, theirs)?, Conversion::None, 0);
         let takes = take.window(window.clone(), window.start);
         let expected = RegionReader::of(&first.location, Arc::clone(&source), expected.as_ref())?;
-        let (counterpart, differs) = (Counterpart::default(), AtomicBool::new(false));
+        let counterpart = Counterpart::default();
+        let differs = AtomicBool::new(false);
         let sink = SameSink { expected: &expected, counterpart, differs };
         let bytes = source_of(input)?;
         let job = Writing::into_sink(&sink, &takes, &self.options.workers, progress)?;

@@ -294,7 +294,8 @@ impl<'a> Union<'a> {
             None => Ok(taken.into_iter().flatten().collect()),
             Some([first, second]) => {
                 let file = |at: &u32| &self.inputs.locations[self.input_of(number(at))];
-                let (name, first) = (name(&first).to_owned(), FileName::from(file(&first)));
+                let name = name(&first).to_owned();
+                let first = FileName::from(file(&first));
                 Err(Error::file(file(&second), MergeFault::Twice { name, first }))
             }
         }

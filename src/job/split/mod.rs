@@ -91,7 +91,8 @@ impl Cuts {
             Cuts::Sizes(sizes) => sizes.clone(),
             _ => (0..count).map(sized).collect(),
         };
-        let (shortest, longest) = (*lens.iter().min()?, *lens.iter().max()?);
+        let shortest = *lens.iter().min()?;
+        let longest = *lens.iter().max()?;
         (shortest < longest).then_some(SplitFault::Uneven { len, count, shortest, longest })
     }
 
@@ -100,7 +101,8 @@ impl Cuts {
         match self {
             Cuts::Parts(count) => {
                 let count = (*count).max(1);
-                let (size, longer) = (len / count, len % count);
+                let size = len / count;
+                let longer = len % count;
                 let start = number * size + number.min(longer);
                 start..start + size + u64::from(number < longer)
             }

@@ -202,7 +202,8 @@ mod tests {
     #[test]
     fn records_add_up_in_any_order() {
         let record = |first, written, crcs: &[_]| DoneRecord { first, written, crcs: crcs.into() };
-        let (a, b) = (record(2, 5, &[(0, 6), (3, 1)]), record(3, 7, &[(0, 5)]));
+        let a = record(2, 5, &[(0, 6), (3, 1)]);
+        let b = record(3, 7, &[(0, 5)]);
         assert_eq!(a.add(&b), Some(record(2, 12, &[(0, 3), (3, 1)])));
         assert_eq!(a.add(&b), b.add(&a));
         assert_eq!(a.add(&record(0, u64::MAX, &[])), None);

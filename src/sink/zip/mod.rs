@@ -107,7 +107,9 @@ impl ZipLayout {
     /// The header fields of a member, as far as they are known before its bytes are.
     fn header(&self, number: usize, method: Method) -> MemberHeader<'_> {
         let member = self.member(number);
-        let (name, size, start) = (member.name, member.len(), member.start);
+        let name = member.name;
+        let size = member.len();
+        let start = member.start;
         MemberHeader { name, method, forward: self.forward, crc: 0, size, stored: size, start }
     }
 

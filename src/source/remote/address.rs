@@ -243,7 +243,8 @@ mod tests {
             "s3://key:SECRET@bucket/a.npy",
         ] {
             let address = parsed(text);
-            let (shown, masked) = (format!("{address} {address:?}"), mask_secrets(text));
+            let shown = format!("{address} {address:?}");
+            let masked = mask_secrets(text);
             assert!(!shown.contains("SECRET") && !masked.contains("SECRET"), "{shown} {masked}");
             assert_eq!(masked.chars().count(), text.chars().count());
         }

@@ -106,7 +106,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn requests(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
-        let (mut merger, mut all) = (Merger::default(), Vec::new());
+        let mut merger = Merger::default();
+        let mut all = Vec::new();
         ranges.iter().for_each(|range| merger.push(range.clone(), 1 << 50, &mut |it| all.push(it)));
         merger.flush(&mut |it| all.push(it));
         all
@@ -114,7 +115,8 @@ mod tests {
 
     #[test]
     fn near_ranges_are_one_request_and_far_ones_are_not() {
-        let (gap, most) = (GAP, REQUEST_BYTES);
+        let gap = GAP;
+        let most = REQUEST_BYTES;
         assert_eq!(requests(&[0..10, 10..20, 30..40]), [0..40]);
         assert_eq!(requests(&[0..10, 10 + gap..20 + gap]), [0..20 + gap]);
         assert_eq!(requests(&[0..10, 11 + gap..20 + gap]), [0..10, 11 + gap..20 + gap]);
@@ -132,10 +134,13 @@ mod tests {
     /// Pieces of an output end at blocks of its file, wherever the rows of the input do.
     #[test]
     fn rows_of_a_reversed_axis_are_one_request_wherever_pieces_end() {
-        let (row, rows, piece) = (240_000, 40, 256 << 10);
+        let row = 240_000;
+        let rows = 40;
+        let piece = 256 << 10;
         let mut ranges = Vec::new();
         for number in 0..rows {
-            let (mut at, end) = (number * row, (number + 1) * row);
+            let mut at = number * row;
+            let end = (number + 1) * row;
             while at < end {
                 let next = end.min((at / piece + 1) * piece);
                 let start = (rows - 1 - number) * row;
@@ -148,7 +153,8 @@ mod tests {
         assert_eq!(all.len() as u64, (rows * row).div_ceil(each));
         assert_eq!(all[0], rows * row - each..rows * row);
         // a row that stays apart is a request of its own
-        let (gap, far) = (GAP, 3 * GAP);
+        let gap = GAP;
+        let far = 3 * GAP;
         assert_eq!(
             requests(&[far..far + 9, 0..5, far + 9..far + 20]),
             [far..far + 9, 0..5, far + 9..far + 20]
@@ -159,7 +165,8 @@ mod tests {
 
     #[test]
     fn a_request_is_of_one_file() {
-        let (mut merger, mut all) = (Merger::default(), Vec::new());
+        let mut merger = Merger::default();
+        let mut all = Vec::new();
         for (range, end) in [(0..10, 20), (12..20, 20), (20..30, 90), (15..18, 20)] {
             merger.push(range, end, &mut |it| all.push(it));
         }

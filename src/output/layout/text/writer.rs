@@ -307,7 +307,8 @@ mod tests {
 
     /// The text of a tensor without elements, and the number of writes.
     fn empty(format: TextFormat, shape: &[u64]) -> (String, usize) {
-        let (written, dtype) = (Written::default(), DType::Scalar(Scalar::F32, Endian::Little));
+        let written = Written::default();
+        let dtype = DType::Scalar(Scalar::F32, Endian::Little);
         let sink = TextSink::new(Box::new(written.clone()), format, &dtype, shape).unwrap();
         Box::new(sink).commit().unwrap();
         let (text, writes) = written.0.lock().unwrap().clone();
