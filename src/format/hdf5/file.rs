@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::tree::Collection;
+use super::tree::Collections;
 use crate::format::error::brief;
 use crate::source::Source;
 
@@ -29,8 +29,7 @@ pub(super) struct H5File {
     kept: Mutex<Kept>,
     /// The names of scales of axes, by the address of their headers.
     scales: Mutex<HashMap<u64, Box<str>>>,
-    /// The collection of the shared heap that was read last.
-    collection: Mutex<Collection>,
+    collections: Mutex<Collections>,
 }
 
 /// How many bytes an address has, and a length.
@@ -58,7 +57,7 @@ impl H5File {
             root: 0,
             kept: Mutex::default(),
             scales: Mutex::default(),
-            collection: Mutex::default(),
+            collections: Mutex::default(),
         };
         file.base = file.start().ok_or_else(|| damaged("it has no superblock"))?;
         let most = file.len().min(128);
@@ -232,9 +231,9 @@ impl H5File {
         lock(&self.scales).get(&address).map(|name| name.to_string())
     }
 
-    /// The collection of the shared heap that was read last.
-    pub(super) fn collection(&self) -> MutexGuard<'_, Collection> {
-        lock(&self.collection)
+    /// The collections of the shared heap that were read.
+    pub(super) fn collections(&self) -> MutexGuard<'_, Collections> {
+        lock(&self.collections)
     }
 
     /// Numbers of bytes of this file.

@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::file::{H5File, Hdf5Error, damaged};
 
@@ -278,13 +279,20 @@ impl LocalHeap {
 /// The bytes of a collection that are read at once.
 const COLLECTION_PAGE: u64 = 64 << 10;
 
-/// How many objects of a collection are found again without walking through it.
+/// How many objects of all collections are found again without walking through these: 3 MiB.
 const MOST_PLACED: usize = 1 << 16;
 
-/// A collection of the heap that all of a file share: its objects follow each other, and say their numbers
-/// themselves.
+/// The collections of the heap that all of a file share, by their addresses. Texts of neighbouring datasets may
+/// lie in different ones.
 #[derive(Default)]
-pub(super) struct Collection {
+pub(super) struct Collections {
+    by_address: HashMap<u64, Collection>,
+    /// How many objects have a place in them; a collection counts as one, too.
+    placed: usize,
+}
+
+/// A collection: its objects follow each other, and say their numbers themselves.
+struct Collection {
     address: u64,
     /// Where it ends.
     end: u64,
@@ -302,13 +310,21 @@ pub(super) fn global(
     left: &mut usize,
 ) -> Result<Vec<u8>, Hdf5Error> {
     let front = 8 + file.sizes.length as u64;
-    let mut last = file.collection();
-    if last.address != collection || last.end == 0 {
-        let bytes = file.block(collection, front, b"GCOL", false)?;
-        let end = file.cursor(&bytes[8..]).length()?;
-        let end = end.min(file.len().saturating_sub(collection));
-        *last = Collection { address: collection, end, placed: HashMap::new(), at: front };
+    let mut collections = file.collections();
+    if collections.placed >= MOST_PLACED {
+        *collections = Collections::default();
     }
+    let Collections { by_address, placed } = &mut *collections;
+    let last = match by_address.entry(collection) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(place) => {
+            let bytes = file.block(collection, front, b"GCOL", false)?;
+            let end = file.cursor(&bytes[8..]).length()?;
+            let end = end.min(file.len().saturating_sub(collection));
+            *placed += 1;
+            place.insert(Collection { address: collection, end, placed: HashMap::new(), at: front })
+        }
+    };
     if let Some((at, len)) = last.placed.get(&index) {
         return last.read(file, *at, *len);
     }
@@ -327,8 +343,9 @@ pub(super) fn global(
         let start = at.saturating_add(front);
         let behind = len.checked_next_multiple_of(8).and_then(|len| start.checked_add(len));
         if let Some(behind) = behind
-            && last.placed.len() < MOST_PLACED
+            && *placed < MOST_PLACED
         {
+            *placed += 1;
             last.placed.entry(number).or_insert((start, len));
             last.at = behind;
         }
