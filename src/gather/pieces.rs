@@ -30,7 +30,7 @@ pub struct GatherPieces<'a> {
     partition: RowPartition,
     pub(super) page_cache: PageCache,
     /// The bytes of small params that are read by position, read once.
-    held: Mutex<Option<Arc<[u8]>>>,
+    held: Mutex<Option<Arc<Vec<u8>>>>,
 }
 
 /// Longer rows are not divided, in bytes.
@@ -170,7 +170,7 @@ impl GatherPieces<'_> {
 
     /// All bytes of the params, where they are few and most of them are used: rows in another order
     /// than theirs would read them again for each piece.
-    fn held_params(&self, source: &dyn Source) -> Result<Option<Arc<[u8]>>, FillError> {
+    fn held_params(&self, source: &dyn Source) -> Result<Option<Arc<Vec<u8>>>, FillError> {
         let Gather { params, bytes, hold, .. } = &self.gather;
         let len = params.end - params.start;
         if len == 0 || len > *bytes || len > hold.saturating_mul(PARAMS_BYTES) {
@@ -182,7 +182,7 @@ impl GatherPieces<'_> {
             let mut bytes = vec![0; len as usize];
             let from = &mut ReadFrom { source, scratch: &mut Vec::new() };
             read_runs(&Runs::contiguous(params.start, len), from, &mut bytes)?;
-            *held = Some(bytes.into());
+            *held = Some(Arc::new(bytes));
         }
         Ok(held.clone())
     }
@@ -263,7 +263,7 @@ impl GatherPieces<'_> {
             if self.reads_long_rows() {
                 read_long_rows(from, &block, slab, part)?;
             } else {
-                copy_block(from, held.as_deref(), params, &block, slab, part)?;
+                copy_block(from, held.as_deref().map(Vec::as_slice), params, &block, slab, part)?;
             }
             row += block.rows();
         }
