@@ -168,8 +168,8 @@ pub(crate) trait Filling {
         Ok(())
     }
 
-    /// Make the checks that writing would fail at, besides those of the output itself.
-    fn check(&self, output: &Output) -> Result<(), Error>;
+    /// Make the checks that writing would fail at and that [`look`](Filling::look) did not make.
+    fn check(&self, prepared: &Prepared) -> Result<(), Error>;
 
     fn is_remote(&self) -> bool;
 
@@ -256,8 +256,7 @@ impl Job for Copying<'_> {
     }
 
     fn check(&mut self) -> Result<(), Error> {
-        self.prepared.check()?;
-        self.filling.check(&self.prepared.output)
+        self.filling.check(&self.prepared)
     }
 
     fn describe(&mut self) -> Result<Vec<Planned>, Error> {
@@ -337,7 +336,9 @@ fn copy(input: &mut InputRef<'_>, takes: &[Take], job: &Writing<'_>) -> Result<(
 }
 
 impl Filling for Vec<TakenInput<'_>> {
-    fn check(&self, output: &Output) -> Result<(), Error> {
+    fn check(&self, prepared: &Prepared) -> Result<(), Error> {
+        prepared.check()?;
+        let output = &prepared.output;
         check_overwrite(self, &output.destination)?;
         all_takes(self).try_for_each(|take| check_indices(take, &output.options.workers, false))
     }

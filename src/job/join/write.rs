@@ -23,7 +23,7 @@ use crate::job::copying::{Filling, OutputRange, VisitInput};
 use crate::job::inputs::{InputRef, descriptors, source_of};
 use crate::job::overwrite;
 use crate::job::parts::last_name;
-use crate::output::{Output, Prepared};
+use crate::output::Prepared;
 use crate::region::{OpenIndex, Take};
 use crate::sink::{Destination, Fingerprint, WriteOrder};
 
@@ -44,7 +44,7 @@ impl Filling for Joined<'_> {
         self.check_rest(&whole(prepared), progress)
     }
 
-    fn check(&self, _: &Output) -> Result<(), Error> {
+    fn check(&self, _: &Prepared) -> Result<(), Error> {
         Ok(())
     }
 

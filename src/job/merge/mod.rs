@@ -180,8 +180,9 @@ impl Union<'_> {
 }
 
 impl Filling for Union<'_> {
-    fn check(&self, output: &Output) -> Result<(), Error> {
-        self.inputs.check_overwrite(&output.destination)
+    fn check(&self, prepared: &Prepared) -> Result<(), Error> {
+        prepared.check()?;
+        self.inputs.check_overwrite(&prepared.output.destination)
     }
 
     fn is_remote(&self) -> bool {
@@ -221,7 +222,7 @@ impl Filling for Union<'_> {
 
     fn write(&mut self, prepared: &Prepared, progress: &Progress) -> Result<(), Error> {
         self.inputs.spool_all(progress)?;
-        self.check(&prepared.output)?;
+        self.inputs.check_overwrite(&prepared.output.destination)?;
         let job = Writing::of_output(prepared, true, &[], progress)?;
         self.copy(&OutputRange::whole(prepared), &job)?;
         job.commit()
