@@ -18,7 +18,7 @@ use crate::format::FormatError;
 use crate::format::safetensors::dtype_of;
 use crate::handle::file::File;
 use crate::handle::slice::Slice;
-use crate::input::{Input, failed_source};
+use crate::input::Input;
 use crate::job::Writing;
 use crate::region::Take;
 use crate::shape;
@@ -207,7 +207,7 @@ impl Slice {
         let File { input, source, .. } = self.tensor.file.as_ref();
         if let Some(range) = plain(input, source.as_ref(), &takes[0]) {
             let read = source.read(range, &mut Vec::new(), bytes);
-            return read.map_err(|error| self.tensor.named(failed_source(&input.location, error)));
+            return read.map_err(|error| self.tensor.named(Error::file(&input.location, error)));
         }
         let sink = MemorySink::new(bytes);
         let progress = Progress::default();

@@ -107,7 +107,7 @@ impl Input {
         let runs = Runs::contiguous(start, end - start);
         let copied = execute::spool(source.as_ref(), &runs, 1, workers);
         let copied = copied.map_err(|error| match error.into_source() {
-            Ok(error) => failed_source(&self.location, error),
+            Ok(error) => Error::file(&self.location, error),
             Err(error) => error.into(),
         })?;
         self.at(start, copied)
@@ -124,7 +124,7 @@ impl Input {
     /// Bytes of which the first stands at position `start`.
     fn at(&self, start: u64, rest: Box<dyn Source>) -> Result<Arc<dyn Source>, Error> {
         let source = ConcatSource::at(start, rest.into());
-        Ok(Arc::new(source.map_err(|error| failed_source(&self.location, error))?))
+        Ok(Arc::new(source.map_err(|error| Error::file(&self.location, error))?))
     }
 
     /// Keep a tensor as [`spool`](Input::spool) does, where another thread watches how far it is:
@@ -137,7 +137,7 @@ impl Input {
         let start = stream.position();
         let left = self.contents.expected_len().saturating_sub(start);
         let rest = progress.kept.during(left, || source::spool(Watched::new(stream, progress)));
-        let rest = rest.map_err(|error| failed_source(&self.location, error))?;
+        let rest = rest.map_err(|error| Error::file(&self.location, error))?;
         check_len(&self.location, start + rest.len(), &self.contents)?;
         let source = self.at(start, rest)?;
         self.bytes = Bytes::Random(Arc::clone(&source));
@@ -180,11 +180,6 @@ pub(crate) fn failed_stream(
     let ended = matches!(error, SourceError::UnexpectedEnd(_) | SourceError::Truncated);
     match check_len(location, stream.position(), contents) {
         Err(short) if ended && contents.format != Format::Raw => short,
-        _ => failed_source(location, error),
+        _ => Error::file(location, error),
     }
-}
-
-/// The error of the bytes of an input.
-pub(crate) fn failed_source(location: &Location, error: SourceError) -> Error {
-    Error::file(location, error)
 }

@@ -23,7 +23,7 @@ mod torch;
 mod zarr;
 
 pub(crate) use archive::{DeflatedMember, StoredMember, Summed};
-pub(crate) use bytes::{Bytes, failed_source, failed_stream, finish, first_bytes};
+pub(crate) use bytes::{Bytes, failed_stream, finish, first_bytes};
 pub use choose::SelectFault;
 pub(crate) use choose::positions as find;
 pub use field::{FieldFault, ReadAs, ReadAsFault};

@@ -11,8 +11,7 @@ use crate::execute::{
 };
 use crate::format::{Contents, Format, Tensors};
 use crate::input::{
-    Bytes, DeflatedMember, Input, Location, StoredMember, Summed, failed_source, failed_stream,
-    finish,
+    Bytes, DeflatedMember, Input, Location, StoredMember, Summed, failed_stream, finish,
 };
 use crate::job::copying::{TakenInput, all_takes, check_overwrite};
 use crate::output::Prepared;
@@ -224,7 +223,7 @@ impl<'a> Writing<'a> {
         }
         let mut stream = member.bytes.stream();
         self.forward(&mut stream, take, plan).map_err(|error| self.failed(location, error))?;
-        stream.finish().map_err(|error| failed_source(location, error))
+        stream.finish().map_err(|error| Error::file(location, error))
     }
 
     fn forward(
@@ -273,7 +272,7 @@ impl<'a> Writing<'a> {
         let is_read = |transfer: &Transfer<'_>| transfer.pieces.range().is_some();
         let is_told = outcome.is_ok() && transfers.iter().all(is_read);
         if !is_told || matches!(self.target, WriteTarget::Draft(_)) {
-            source.verify().map_err(|error| failed_source(location, error))?;
+            source.verify().map_err(|error| Error::file(location, error))?;
         }
         takes.iter().try_for_each(|take| GatheredList::verify_all(take.region.lists()))?;
         outcome.map_err(|error| match error {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::Error;
 use crate::execute::{Progress, Workers};
-use crate::input::{Bytes, Input, Location, OpenOptions, failed_source, open};
+use crate::input::{Bytes, Input, Location, OpenOptions, open};
 use crate::job::join::JoinFault;
 use crate::job::overwrite;
 use crate::job::parts::{PartFault, last_name};
@@ -219,7 +219,7 @@ impl<'a> Inputs<'a> {
 
 /// The bytes of an input that is no stream any more.
 pub(super) fn source_of(input: &Input) -> Result<Arc<dyn Source>, Error> {
-    input.random().ok_or_else(|| failed_source(&input.location, SourceError::Truncated))
+    input.random().ok_or_else(|| Error::file(&input.location, SourceError::Truncated))
 }
 
 /// Whether an input can be read only once.

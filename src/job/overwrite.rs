@@ -13,7 +13,7 @@ use super::inputs;
 use crate::error::{Error, FileName, InputIsOutput};
 use crate::execute::Workers;
 use crate::format::TensorInfo;
-use crate::input::{Bytes, Input, failed_source};
+use crate::input::{Bytes, Input};
 use crate::region::GatheredList;
 use crate::sink;
 use crate::sink::{Destination, InPlaceFile, SinkError};
@@ -84,7 +84,7 @@ pub(crate) fn check_in_place(
     tensor: &TensorInfo,
     source: &dyn Source,
 ) -> Result<(), Error> {
-    let failed = |error: SourceError| failed_source(&input.location, error);
+    let failed = |error: SourceError| Error::file(&input.location, error);
     let places = source.places(tensor.data()).map_err(failed)?;
     let id = file.id().map_err(|error| Error::file(input.file_name(tensor), error))?;
     if id.is_some_and(|id| places.iter().any(|place| place.overlaps(id, written))) {

@@ -14,7 +14,7 @@ use crate::execute::{
     Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, SHARED_BYTES, WINDOW_BYTES,
     Workers, read_pieces, read_range,
 };
-use crate::input::{Bytes, Input, Location, failed_source};
+use crate::input::{Bytes, Input, Location};
 use crate::plan::{Plan, Reading, Tiling};
 use crate::runs::Runs;
 use crate::source::Source;
@@ -256,9 +256,9 @@ impl<'a> RegionReader<'a> {
             RegionBytes::Pieces(pieces) => read_pieces(pieces.as_ref(), start, from, out),
         };
         // an input that was cut short is the reason for whatever else went wrong
-        source.verify().map_err(|error| failed_source(&self.location, error))?;
+        source.verify().map_err(|error| Error::file(&self.location, error))?;
         outcome.map_err(|error| match error {
-            FillError::Source(error) => failed_source(&self.location, error),
+            FillError::Source(error) => Error::file(&self.location, error),
             error => ExecuteError::from(error).into(),
         })
     }

@@ -17,8 +17,8 @@ use crate::execute::{Conversion, ExecuteError, NullSink, Progress, Transfer, Wor
 use crate::format::npz::MemberSums;
 use crate::format::{Format, TensorInfo, npz};
 use crate::input::{
-    Bytes, Input, Location, OpenOptions, RecognisedFile, Summed, failed_source, first_bytes, raw,
-    recognise, unrecognised,
+    Bytes, Input, Location, OpenOptions, RecognisedFile, Summed, first_bytes, raw, recognise,
+    unrecognised,
 };
 use crate::job::overwrite;
 use crate::output::layout::OutputFormat;
@@ -186,7 +186,7 @@ impl Original {
         {
             // inflated whole by the first byte that is asked for, its checksum included
             let first = start..start + 1;
-            let failed = |error| failed_source(&input.location, error);
+            let failed = |error| Error::file(&input.location, error);
             source.window(first, &mut Vec::new()).map_err(failed)?;
         }
         Ok(())

@@ -14,7 +14,6 @@ use crate::cast::Cast;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::execute::{Conversion, StridedSink, Transfer, Workers};
-use crate::input::failed_source;
 use crate::job::copy::{Writing, written_to_scratch};
 use crate::job::inputs::{InputRef, source_of};
 use crate::join::{Join, JoinPart};
@@ -61,7 +60,7 @@ impl<'a> Group<'a> {
     ) -> Result<(), Error> {
         let bytes = source_of(&input)?;
         let base = self.source.push(input.location.to_string(), Arc::clone(&bytes));
-        let base = base.map_err(|error| failed_source(&input.location, error))?;
+        let base = base.map_err(|error| Error::file(&input.location, error))?;
         self.inputs.push(InGroup { number, input, bytes, base, parts });
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::execute::{Conversion, Progress};
 use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
-use crate::input::{Input, failed_source};
+use crate::input::Input;
 use crate::job::compare::Counterpart;
 use crate::job::copy::Writing;
 use crate::job::inputs::source_of;
@@ -122,7 +122,7 @@ impl Joined<'_> {
         let outcome = job.run(job.sink(), input, bytes.as_ref(), &takes);
         drop(job);
         sink.counterpart.outcome(outcome)?;
-        source.verify().map_err(|error| failed_source(&first.location, error))?;
+        source.verify().map_err(|error| Error::file(&first.location, error))?;
         if sink.differs.into_inner() {
             return Err(failed(JoinFault::Differs { number }));
         }
