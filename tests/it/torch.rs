@@ -208,8 +208,15 @@ fn an_object_is_visited_once() {
         assert!(String::from_utf8(shown).unwrap().contains("pytorch, 1 tensor, 2 bytes"));
     }
     let deep = [&b"](".repeat(1001)[..], &one, &b"e".repeat(1001)].concat();
-    let says = contains("nested deeper than 1000 levels");
-    tslice(folder(&deep).path(), &["info", "m.pt"]).assert().code(1).stderr(says);
+    let says = || contains("nested deeper than 1000 levels");
+    tslice(folder(&deep).path(), &["info", "m.pt"]).assert().code(1).stderr(says());
+    // a level that nothing is in counts, found again or not
+    for innermost in [&b"]"[..], b"]q\x00h\x000", b"](Ne", b"}"] {
+        let nested = |levels| [&b"](".repeat(levels)[..], innermost, &b"e".repeat(levels)].concat();
+        tslice(folder(&nested(999)).path(), &["info", "m.pt"]).assert().success();
+        let deep = folder(&nested(1000));
+        tslice(deep.path(), &["info", "m.pt"]).assert().code(1).stderr(says());
+    }
 }
 
 #[test]

@@ -16,7 +16,9 @@ use std::rc::Rc;
 
 use super::TorchError;
 use super::machine::MAX_DEPTH;
-use super::value::{ItemsLeft, KeptItem, PickleValue, SharedValue, TorchTensor, TupleValue};
+use super::value::{
+    ItemsLeft, KeptItem, KeptItems, PickleValue, SharedValue, TorchTensor, TupleValue,
+};
 use crate::dtype::write_str;
 use crate::format::error::FormatError;
 
@@ -86,9 +88,13 @@ impl Unvisited {
     fn take(&mut self, value: PickleValue) -> Option<WalkItems> {
         match value {
             PickleValue::Shared(at) => {
-                let kept = self.shared.get_mut(at)?.kept.take()?;
-                Some(WalkItems::Kept(kept.into_iter()))
+                let shared = self.shared.get_mut(at)?;
+                if std::mem::replace(&mut shared.is_visited, true) {
+                    return None;
+                }
+                Some(WalkItems::Kept(shared.kept.take().unwrap_or_default().into_iter()))
             }
+            PickleValue::Empty(_) => Some(WalkItems::Kept(KeptItems::default().into_iter())),
             PickleValue::Tuple(tuple) if tuple.has_tensors => {
                 // one owner: one place
                 let is_new = Rc::strong_count(&tuple) == 1

@@ -58,11 +58,12 @@ pub(super) struct SharedValue {
     pub(super) len: u64,
     /// Nothing for most of them, of which there may be many.
     pub(super) kept: Option<Box<KeptItems>>,
+    pub(super) is_visited: bool,
 }
 
 impl SharedValue {
     pub(super) fn new(kind: SharedKind) -> SharedValue {
-        SharedValue { kind, len: 0, kept: None }
+        SharedValue { kind, len: 0, kept: None, is_visited: false }
     }
 
     pub(super) fn keep(&mut self, key: Option<PickleValue>, value: PickleValue) {
@@ -274,10 +275,11 @@ impl Iterator for ItemsLeft {
 }
 
 impl PickleValue {
-    /// Whether a tensor is in it, or may come into it.
+    /// Whether a tensor is in it or may come into it, or it is a level by itself, of which only so many are read.
     pub(super) fn has_tensors(&self) -> bool {
         match self {
-            PickleValue::Tensor(_) | PickleValue::Unreadable(_) | PickleValue::Shared(_) => true,
+            PickleValue::Tensor(_) | PickleValue::Unreadable(_) => true,
+            PickleValue::Shared(_) | PickleValue::Empty(_) => true,
             PickleValue::Tuple(tuple) => tuple.has_tensors,
             _ => false,
         }
