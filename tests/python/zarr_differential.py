@@ -174,11 +174,17 @@ def store(case, path, as_zip):
             continue
         # elements that were never written are anything where there is no fill value
         has_fill = dtype.names is None
+        # numcodecs adds signed differences to a sum without a sign in float64, and loses what is beyond 2^53
+        rounds = dtype.kind == "u" and dtype.itemsize == 8 and "astype" in str(told)
+        written = None
         if not has_fill or rng.random() < 0.9:
             data = random_array(rng, dtype, shape)
             part = ...
             if has_fill and rng.random() < 0.3 and shape and shape[0] > 1:
                 part = slice(0, rng.randrange(1, shape[0]))
+            if rounds:
+                part = ...
+                written = data
             if data.size:
                 try:
                     array[part] = data[part]
@@ -187,7 +193,8 @@ def store(case, path, as_zip):
                     raise Skip from None
         case.story.append(f"{name!r}: version {version}, {dtype}, shape {shape}, chunks {array.chunks}, {told}")
         # what zarr-python reads
-        arrays[name] = np.asarray(array[...]).astype(dtype.newbyteorder("<") if dtype.kind not in "V" else dtype, copy=False).reshape(shape)
+        read = np.asarray(array[...] if written is None else written)
+        arrays[name] = read.astype(dtype.newbyteorder("<") if dtype.kind not in "V" else dtype, copy=False).reshape(shape)
     if as_zip:
         where.close()
     return arrays
