@@ -17,7 +17,7 @@ use tslice::format::torch::{self, StoragePlace, TorchContents};
 use tslice::format::{
     Contents, Format, FormatError, StorageKind, TensorInfo, npy, read_contents, safetensors,
 };
-use tslice::index::array;
+use tslice::index::list;
 use tslice::index::resolve::{AxisSelection, ListPositions, Selection, resolve};
 use tslice::index::strided_slice::{StridedSlice, parse_list, parse_mask};
 use tslice::index::{Array, IndexExpr, Item, SliceItem, numpy};
@@ -123,7 +123,7 @@ pub(crate) fn strided_slice(data: &[u8]) {
 /// any dtype, the second byte order the first one backwards.
 pub(crate) fn typed_numbers(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    match array::parse(text) {
+    match list::parse(text) {
         Ok(Array { shape, values }) => {
             assert_eq!(shape.iter().product::<u64>(), values.len() as u64);
             assert!(!shape.is_empty() && shape.len() <= 64);

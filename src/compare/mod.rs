@@ -16,15 +16,14 @@
 
 use std::ops::Range;
 
-use leaf::{Leaf, leaves, leaves_within, types};
+use element::{Leaf, leaves, leaves_within, types};
 
 use crate::dtype::{DType, Field, NpyType};
 use crate::format::npy;
 
-mod leaf;
-mod rule;
+mod element;
 
-pub use rule::Rule;
+pub use element::Rule;
 
 /// Bytes that are compared at once: blocks of equal bytes are skipped without a look at elements.
 const BLOCK_BYTES: usize = 4096;

@@ -6,21 +6,19 @@ use crate::error::Error;
 use crate::output::{Output, WriteOptions};
 use crate::sink::Destination;
 
-#[cfg(feature = "ndarray")]
-mod arrays;
 mod change;
 mod file;
-mod held;
 mod index;
+mod memory;
 mod read;
 mod slice;
 
-#[cfg(feature = "ndarray")]
-pub use arrays::tensor_of;
 pub use change::{Change, Editable};
 pub use file::{Tensor, TensorFile, open as open_file};
-pub use held::{HeldFault, tensor};
 pub use index::{ELLIPSIS, IntoIndex, NEW_AXIS, step};
+#[cfg(feature = "ndarray")]
+pub use memory::tensor_of;
+pub use memory::{HeldFault, tensor};
 pub use read::{Element, LoadedTensor, ReadChunks, ReadFault};
 pub use slice::{JoinedSlices, Slice, concatenate, merge, stack, write_all};
 

@@ -11,9 +11,8 @@
 //! assert_eq!(selection.shape(), [5, 3]);
 //! ```
 
-pub mod array;
 mod lexer;
-mod list;
+pub mod list;
 pub mod numpy;
 pub mod resolve;
 mod selection;

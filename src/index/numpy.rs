@@ -20,7 +20,7 @@ use std::ops::Range;
 use super::lexer::{Cursor, Literal, closing, enclosed, trim};
 pub use super::lexer::{ParseError, ParseErrorKind};
 use super::list::DELIMITERS;
-use super::{FileRef, IndexExpr, Item, List, Malformed, SliceItem, SpannedExpr, array};
+use super::{FileRef, IndexExpr, Item, List, Malformed, SliceItem, SpannedExpr, list};
 
 /// Parse an index expression; an empty one selects everything.
 ///
@@ -56,7 +56,7 @@ pub fn value_span(spanned: &SpannedExpr, item: usize, number: usize) -> Option<R
     let span = spanned.spans.get(item)?.clone();
     match spanned.expr.items.get(item) {
         Some(Item::List(List::Integers(_) | List::Mask(_))) => {
-            array::value_span(&spanned.text, span.clone(), number).or(Some(span))
+            list::value_span(&spanned.text, span.clone(), number).or(Some(span))
         }
         _ => Some(span),
     }
@@ -121,7 +121,7 @@ impl Cursor<'_> {
             Some(b'[') if closing(self.rest()).is_none() => {
                 return Err(ParseErrorKind::NeverClosed('[').at(start..start + 1));
             }
-            Some(b'[') => return array::list(self).map(Item::List),
+            Some(b'[') => return list::list_at(self).map(Item::List),
             Some(b'@' | b'~') => return self.file().map(Item::List),
             _ => {}
         }

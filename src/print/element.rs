@@ -5,8 +5,9 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use super::float::FloatColumn;
-use super::scalar::{is_numpys, write_float, write_small_float};
-use super::strings::{write_bytes, write_unicode, write_void};
+use super::scalar::{
+    is_numpys, write_bytes, write_float, write_small_float, write_unicode, write_void,
+};
 use super::{Elements, PrintOptions};
 use crate::dtype::{DType, Endian, Integers, Shortened, Step, TimeKind, TimeUnit, Walk};
 use crate::element::{FloatFormat, Meaning, NAT, write_datetime};

@@ -30,7 +30,6 @@ mod array;
 mod element;
 mod float;
 mod scalar;
-mod strings;
 
 /// Whether elements of a dtype can be printed: all but floats of 4 and 6 bits, and dtypes that no
 /// reader makes.

@@ -21,16 +21,14 @@ use quantile::Tally;
 
 use crate::dtype::{Endian, Scalar};
 
-mod complex;
 mod exact_sum;
 mod quantile;
 mod reduction;
 mod summary;
 
-pub use complex::ComplexSummary;
 pub use quantile::{Bar, Quantile};
 pub use reduction::Reduction;
-pub use summary::{Extreme, Summary, Sums};
+pub use summary::{ComplexSummary, Extreme, Summary, Sums};
 
 #[derive(Clone, Debug)]
 pub struct Statistics {

@@ -1,9 +1,8 @@
 //! Reductions: many elements to one, as NumPy's functions of these names do it.
 
 use super::Folded;
-use super::complex::ComplexSummary;
 use super::exact_sum::Quotient;
-use super::summary::{Summary, Sums};
+use super::summary::{ComplexSummary, Summary, Sums};
 use crate::dtype::{DType, Endian, NpyType, NumberKind, Scalar, TimeKind};
 use crate::element::FloatFormat;
 

@@ -1,13 +1,13 @@
-//! The command line as a whole: subcommands and their help.
+//! The command line as a whole: subcommands and their help, and how a line is parsed.
 
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 use std::path::Path;
 
 use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use super::alone::COMMANDS;
 use super::diff::DiffArgs;
 use super::edit::{AssignArgs, ScatterArgs};
 use super::gather::GatherArgs;
@@ -169,9 +169,75 @@ pub(crate) enum Shell {
     Zsh,
 }
 
-/// Parse a command line, program name first, by the whole definition. `Err` also has what to print
-/// instead of work: the help, or the version.
-pub(super) fn parse_by_all(args: &[OsString]) -> Result<Command, clap::Error> {
+// To make the whole definition, help texts of all subcommands included, takes longer than to slice a
+// small file. A command line that is right needs the flags of its own subcommand only. Of one that is
+// not, or asks for help, nothing is said by these: it is parsed again, by the whole definition.
+
+/// Parse a command line, program name first. `Err` also has what to print instead of work: the
+/// help, or the version.
+pub(crate) fn parse(args: &[OsString]) -> Result<Command, clap::Error> {
+    match parse_alone(args) {
+        Some(command) => Ok(command),
+        None => parse_by_all(args),
+    }
+}
+
+/// Adds the arguments of a subcommand; `None` for one that is left to the whole definition.
+type Arguments = Option<fn(clap::Command) -> clap::Command>;
+
+/// All subcommands, by their names.
+const SUBCOMMANDS: [(&str, Arguments); 15] = [
+    (SLICE, Some(SliceArgs::augment_args)),
+    ("gather", Some(GatherArgs::augment_args)),
+    ("assign", Some(AssignArgs::augment_args)),
+    ("scatter", Some(ScatterArgs::augment_args)),
+    ("concat", Some(JoinArgs::augment_args)),
+    ("stack", Some(JoinArgs::augment_args)),
+    ("merge", Some(MergeArgs::augment_args)),
+    ("split", Some(SplitArgs::augment_args)),
+    ("view", Some(ViewArgs::augment_args)),
+    ("diff", Some(DiffArgs::augment_args)),
+    ("info", Some(InfoArgs::augment_args)),
+    ("explain", Some(ExplainArgs::augment_args)),
+    ("completions", None),
+    ("help", None),
+    ("man", None),
+];
+
+/// The subcommands that are typed: all but that of the main job.
+pub(crate) const COMMANDS: [&str; 14] = {
+    let mut names = [""; SUBCOMMANDS.len() - 1];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = SUBCOMMANDS[at + 1].0;
+        at += 1;
+    }
+    names
+};
+
+/// Parse a command line, program name first; `None` if the whole definition must say what it is.
+fn parse_alone(args: &[OsString]) -> Option<Command> {
+    let first = args.get(1)?.to_str()?;
+    let named = SUBCOMMANDS.iter().find(|(name, _)| *name == first && *name != SLICE);
+    let is_input = !first.starts_with('-') || first == "-";
+    let (name, arguments) = match named {
+        Some(subcommand) => subcommand,
+        None if is_input && !may_be_misspelled(first) => &SUBCOMMANDS[0],
+        None => return None,
+    };
+    let subcommand = (*arguments)?(clap::Command::new(*name));
+    if parted_list(&subcommand, &args[if named.is_some() { 2 } else { 1 }..]).is_some() {
+        return None;
+    }
+    let definition = clap::Command::new("tslice").subcommand(subcommand);
+    let args = normalize(&definition, args.iter().cloned());
+    // never dropped: to free all of it one by one takes as long as to parse a line by it
+    let mut definition = ManuallyDrop::new(definition);
+    let matches = ManuallyDrop::new(definition.try_get_matches_from_mut(args).ok()?);
+    Command::from_arg_matches(&matches).ok()
+}
+
+fn parse_by_all(args: &[OsString]) -> Result<Command, clap::Error> {
     let definition = Cli::command();
     let first = args.get(1).and_then(|word| word.to_str());
     let is_command =
@@ -187,7 +253,8 @@ pub(super) fn parse_by_all(args: &[OsString]) -> Result<Command, clap::Error> {
     cli.command.ok_or_else(missing)
 }
 
-pub(super) fn parted_list_of(definition: &clap::Command, args: &[OsString]) -> Option<PartedList> {
+/// Find a list with blanks in a command line, program name first.
+pub(crate) fn parted_list_of(definition: &clap::Command, args: &[OsString]) -> Option<PartedList> {
     let mut args = args.to_vec();
     insert_slice(definition, &mut args);
     let command = definition.find_subcommand(args.get(1)?)?;
@@ -203,6 +270,7 @@ pub(super) fn may_be_misspelled(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::args::command;
 
     #[test]
     fn the_definition_holds_together() {
@@ -261,5 +329,50 @@ mod tests {
             !group.clone().is_multiple() && holds(one) && holds(other)
         });
         one.get_id() != other.get_id() && (excludes(one, other) || excludes(other, one) || together)
+    }
+
+    /// No subcommand is missing, and each has its arguments of the whole definition.
+    #[test]
+    fn each_subcommand_is_that_of_the_whole_definition() {
+        let whole = command();
+        assert_eq!(whole.get_subcommands().count(), SUBCOMMANDS.len());
+        for (name, arguments) in SUBCOMMANDS {
+            let theirs = whole.find_subcommand(name).unwrap();
+            let Some(arguments) = arguments else { continue };
+            let ours = arguments(clap::Command::new(name));
+            let described = |command: &clap::Command| -> Vec<String> {
+                let describe = |arg: &clap::Arg| {
+                    let is =
+                        (arg.get_long(), arg.get_short(), arg.get_action(), arg.get_num_args());
+                    format!("{} {is:?} {}", arg.get_id(), arg.is_required_set())
+                };
+                let mut described: Vec<String> = command.get_arguments().map(describe).collect();
+                described.sort_unstable();
+                described
+            };
+            assert_eq!(described(&ours), described(theirs), "{name}");
+            let groups = |command: &clap::Command| command.get_groups().count();
+            assert_eq!(groups(&ours), groups(theirs), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_or_asks_for_help_is_left_to_the_whole_definition() {
+        for line in
+            ["", "-h", "--version", "gather --help", "no-such-flag.npy --zap", "gathre a.npy"]
+        {
+            let args: Vec<OsString> = std::iter::once("tslice")
+                .chain(line.split_whitespace())
+                .map(OsString::from)
+                .collect();
+            assert!(parse_alone(&args).is_none(), "{line}");
+        }
+        for line in ["a.npy [::2]", "- -1 -o b.npy", "gather a.npy --indices i.npy", "info a.npy"] {
+            let args: Vec<OsString> = std::iter::once("tslice")
+                .chain(line.split_whitespace())
+                .map(OsString::from)
+                .collect();
+            assert!(parse_alone(&args).is_some(), "{line}");
+        }
     }
 }

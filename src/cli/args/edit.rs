@@ -8,8 +8,8 @@ use tslice::gather::OutOfRange;
 use super::gather::integer;
 use super::input::InputArgs;
 use super::output::MetadataArgs;
+use super::parsers::{Choice, one_of};
 use super::slice::{CastArgs, IndexArgs};
-use super::values::{Choice, one_of};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AssignArgs {

@@ -7,8 +7,8 @@ use tslice::gather::OutOfRange;
 
 use super::input::InputArgs;
 use super::output::OutputArgs;
+use super::parsers::{Choice, one_of};
 use super::slice::{CastArgs, FieldArgs, TransposeArgs};
-use super::values::{Choice, one_of};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GatherArgs {

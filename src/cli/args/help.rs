@@ -8,7 +8,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command, CommandFactory};
 
-use super::alone::COMMANDS;
+use super::cli::COMMANDS;
 use super::cli::Cli;
 use super::manual::Notes;
 

@@ -6,7 +6,7 @@ use tslice::input::MissingChunks;
 use tslice::shape::Order;
 use tslice::source::IoMode;
 
-use super::values::{Choice, one_of};
+use super::parsers::{Choice, one_of};
 
 /// How an input is read.
 #[derive(Args, Clone, Debug)]

@@ -7,8 +7,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Args, Command, ValueHint};
 
 use super::input::InputArgs;
+use super::parsers::{Choice, one_of, size};
 use super::slice::{FieldArgs, IndexArgs, TransposeArgs};
-use super::values::{Choice, one_of, size};
 
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("columns", listing_columns))]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use tslice::job::MAX_PARTS;
 
+use super::parsers::{AxisArg, axis};
 use super::slice::{IndexArgs, ThroughArgs};
-use super::values::{AxisArg, axis};
 
 /// The inputs, in the order in which they are taken.
 #[derive(Args, Clone, Debug)]

@@ -1,6 +1,5 @@
 //! What a user may type: all of clap, but for its errors (`report/misuse.rs`).
 
-mod alone;
 mod cli;
 mod diff;
 mod edit;
@@ -12,12 +11,11 @@ mod join;
 mod manual;
 mod normalize;
 mod output;
+mod parsers;
 mod slice;
-mod values;
 mod view;
 
-pub(crate) use alone::COMMANDS;
-pub(crate) use cli::{Command, Shell, TopicArgs};
+pub(crate) use cli::{COMMANDS, Command, Shell, TopicArgs, parse, parted_list_of};
 pub(crate) use diff::DiffArgs;
 pub(crate) use edit::{AssignArgs, EditArgs, ScatterArgs};
 pub(crate) use gather::GatherArgs;
@@ -27,20 +25,6 @@ pub(crate) use inspect::{ExplainArgs, InfoArgs, InfoColumn};
 pub(crate) use join::{InputsArgs, JoinArgs, MergeArgs, SplitArgs};
 pub(crate) use normalize::{PartedList, SLICE, insert_slice, normalize, unquoted};
 pub(crate) use output::{FormatArgs, Lengths, MetadataArg, MetadataArgs, OutputArgs};
+pub(crate) use parsers::{AxisArg, Part, PartArg};
 pub(crate) use slice::{CastArgs, IndexArgs, SliceArgs, StridedArgs, ThroughArgs, TransposeArgs};
-pub(crate) use values::{AxisArg, Part, PartArg};
 pub(crate) use view::{Column, PictureArgs, StatsArgs, ValuesArgs, ViewArgs};
-
-/// Find a list with blanks in a command line, program name first.
-pub(crate) fn parted_list(args: &[std::ffi::OsString]) -> Option<PartedList> {
-    cli::parted_list_of(&command(), args)
-}
-
-/// Parse a command line, program name first. `Err` also has what to print instead of work: the
-/// help, or the version.
-pub(crate) fn parse(args: &[std::ffi::OsString]) -> Result<Command, clap::Error> {
-    match alone::parse_alone(args) {
-        Some(command) => Ok(command),
-        None => cli::parse_by_all(args),
-    }
-}

@@ -9,8 +9,8 @@ use tslice::output::layout::{FORMATS, OutputFormat};
 use tslice::shape::Order;
 
 use super::input::ORDERS;
-use super::values;
-use super::values::{PartArg, one_of, size};
+use super::parsers;
+use super::parsers::{PartArg, one_of, size};
 
 /// Where and how the output is written.
 #[derive(Args, Clone, Debug)]
@@ -44,7 +44,7 @@ pub(crate) struct OutputArgs {
     /// Several machines can share the work so. I counts from 0; auto takes it from the scheduler's
     /// variables. plan/N prints all parts, status which are missing, discard removes what was
     /// begun.
-    #[arg(long, value_parser = values::part, value_name = "I/N", hide_short_help = true)]
+    #[arg(long, value_parser = parsers::part, value_name = "I/N", hide_short_help = true)]
     pub(crate) part: Option<PartArg>,
     /// Number of threads [default: one a core, at least eight for ranges that wait for the disk]
     #[arg(short = 'j', long, value_name = "N", value_parser = threads)]

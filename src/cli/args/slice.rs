@@ -7,7 +7,7 @@ use tslice::cast::Casting;
 
 use super::input::InputArgs;
 use super::output::OutputArgs;
-use super::values::{Choice, one_of};
+use super::parsers::{Choice, one_of};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SliceArgs {

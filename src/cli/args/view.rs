@@ -10,8 +10,8 @@ use tslice::statistics::Reduction;
 
 use super::input::InputArgs;
 use super::output::{FormatArgs, MetadataArgs, threads};
+use super::parsers::{Choice, one_of};
 use super::slice::{FieldArgs, IndexArgs, TransposeArgs};
-use super::values::{Choice, one_of};
 
 #[derive(Args, Clone, Debug)]
 #[command(group = ArgGroup::new("work").multiple(true))]

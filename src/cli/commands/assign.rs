@@ -9,7 +9,7 @@ use tslice::error::Error;
 use tslice::execute::{ExecuteError, FillError, Workers};
 use tslice::format::TensorInfo;
 use tslice::gather::GatherError;
-use tslice::index::array;
+use tslice::index::list::parse as parse_list;
 use tslice::input::OpenOptions;
 use tslice::job::{Casts, Editing, Operand, ScatterOptions};
 use tslice::output::WriteOptions;
@@ -207,7 +207,7 @@ impl NamedTensor<'_> {
         let Some(text) = self.path.to_str().filter(|text| text.starts_with('[')) else {
             return Ok(None);
         };
-        let list = array::parse(text).map_err(|error| {
+        let list = parse_list(text).map_err(|error| {
             misread("--indices", text)(error)
                 .hint("a file whose name begins with a bracket is reached as ./[...")
         })?;
@@ -221,7 +221,7 @@ impl NamedTensor<'_> {
     /// Read the indices from the file; if that fails, hint at a list typed without brackets.
     pub(super) fn indices(&self, io: IoMode, quiet: bool) -> Result<Operand, Failure> {
         let list = self.path.to_str().map(|text| format!("[{text}]"));
-        let list = list.filter(|list| array::parse(list).is_ok() && !self.path.exists());
+        let list = list.filter(|list| parse_list(list).is_ok() && !self.path.exists());
         let hint =
             list.map(|list| format!("--indices names a file; a list has brackets: '{list}'"));
         self.open(io, true, quiet).map_err(|failure| failure.hint_if(hint))

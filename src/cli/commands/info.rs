@@ -14,8 +14,8 @@ use tslice::shape::AsTuple;
 use tslice::source::note_will_read;
 use tslice::source::remote::{Address, FolderEntry};
 
-use super::totals::Totals;
-use super::{input, said};
+use super::tensors::Totals;
+use super::{input, tensors};
 use crate::cli::args::{InfoArgs, InfoColumn};
 use crate::cli::report::{
     Align, Exit, Failure, Json, SortKey, Table, counted, percent_encoded, plain, print, print_by,
@@ -413,7 +413,7 @@ fn write_remarks(
     for tensor in shown.tensors(input) {
         let said = tensor.annotated.as_ref().map(Annotated::get);
         let Some(said) = said else { continue };
-        if let Some(line) = said::packed_line(tensor.name.as_deref(), &said) {
+        if let Some(line) = tensors::packed_line(tensor.name.as_deref(), &said) {
             writeln!(out, "{line}")?;
         }
         let name = tensor.name.as_deref().unwrap_or("-");
@@ -522,7 +522,7 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> Result<(
     if let Some((bytes, begins_array)) = input.following() {
         write!(out, r#","following":{{"bytes":{bytes},"begins_array":{begins_array}}}"#)?;
     }
-    let groups = said::of_groups(input);
+    let groups = tensors::of_groups(input);
     if !groups.is_empty() {
         write!(out, r#","groups":{}"#, Json(&Value::Object(groups)))?;
     }
@@ -551,7 +551,7 @@ fn tensor_entry(input: &Input, tensor: &TensorInfo) -> Value {
         entry["chunks"] = chunks.into();
     }
     if let Some(annotated) = &tensor.annotated {
-        said::add_said(&mut entry, &tensor.dtype, annotated.get());
+        tensors::add_said(&mut entry, &tensor.dtype, annotated.get());
     }
     entry
 }

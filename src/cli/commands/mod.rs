@@ -11,7 +11,6 @@ mod assign;
 mod diff;
 mod equivalents;
 mod explain;
-mod faults;
 mod gather;
 mod index;
 mod info;
@@ -21,12 +20,11 @@ mod man;
 mod output;
 mod part;
 mod picture;
-mod said;
 mod slice;
 mod split;
 mod stats;
-mod tables;
-mod totals;
+mod stats_tables;
+mod tensors;
 mod view;
 
 pub(crate) fn run(command: &Command) -> Result<Exit, Failure> {

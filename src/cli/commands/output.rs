@@ -21,7 +21,7 @@ use tslice::source::remote;
 
 use super::super::report::{Json, percent_encoded};
 use super::part::Share;
-use super::{input, part, said};
+use super::{input, part, tensors};
 use crate::cli::args::{FormatArgs, Lengths, MetadataArg, MetadataArgs, OutputArgs, Part};
 use crate::cli::report::{Failure, counted, human_bytes, print, watch};
 
@@ -201,7 +201,7 @@ fn perform_quietly(
     }
     let unsaid = job.unsaid();
     watch(job.bytes(), quiet, |progress| job.write(progress)).map_err(advised)?;
-    said::note_unsaid(&unsaid);
+    tensors::note_unsaid(&unsaid);
     Ok(())
 }
 

@@ -10,8 +10,7 @@ use tslice::print;
 use tslice::shape::{AsList, AsTuple};
 use tslice::statistics::{Bar, Extreme, Statistics, Summary};
 
-use super::faults::Faults;
-use crate::cli::args::ViewArgs;
+use crate::cli::args::{Column, ViewArgs};
 use crate::cli::report::{Align, Failure, Json, print, table, watch};
 
 const PARTS: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
@@ -208,4 +207,34 @@ pub(super) fn as_json(chosen: &Chosen, statistics: &Statistics) -> Value {
         "counts": bars.iter().map(|bar| bar.count).collect::<Vec<_>>(),
     });
     record
+}
+
+/// Tensors with elements that none should have, for `--fail-on`.
+#[derive(Default)]
+pub(super) struct Faults(Vec<String>);
+
+impl Faults {
+    /// Look at the summary of a tensor, or of a slice of it, for what was `asked`.
+    pub(super) fn look(&mut self, asked: &[Column], name: Option<&str>, summary: &Summary) {
+        let counts = [
+            (Column::Nan, summary.nan, "nan"),
+            (Column::Infinite, summary.infinite, "inf"),
+            (Column::Zero, summary.zero, "zero"),
+        ];
+        let found = counts.iter().filter(|(column, count, _)| asked.contains(column) && *count > 0);
+        let found: Vec<String> = found.map(|(_, count, what)| format!("{count} {what}")).collect();
+        if !found.is_empty() {
+            let name = name.map(|name| format!("{name} ")).unwrap_or_default();
+            self.0.push(format!("{name}has {}", found.join(", ")));
+        }
+    }
+
+    /// Fail with their names, if there are any.
+    pub(super) fn failure(self, input: &Input) -> Result<(), Failure> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(Failure::new(format_args!("{}: {}", input.location(), self.0.join("; "))))
+        }
+    }
 }

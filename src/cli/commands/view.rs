@@ -12,7 +12,7 @@ use tslice::sink::Destination;
 use super::index::{Index, list};
 use super::output::Dry;
 use super::part::Share;
-use super::{index, input, output, picture, said, stats, tables};
+use super::{index, input, output, picture, stats, stats_tables, tensors};
 use crate::cli::args::{PictureArgs, StatsArgs, ValuesArgs, ViewArgs};
 use crate::cli::report::{Failure, print, watch};
 
@@ -31,7 +31,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let is_of_one = !args.draws();
     let numbers = input.find(&args.from.tensor).map_err(|error| error.of_several(is_of_one))?;
     if *stats || reduce.is_some() {
-        said::note_packed(&input, &numbers);
+        tensors::note_packed(&input, &numbers);
     }
     let axes = axis.as_deref().map(|text| list("--axis", text)).transpose()?;
     let slices = SlicesOptions {
@@ -59,8 +59,8 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
         }
         let all = AllSlices::new(&mut input, &numbers, slices).map_err(failed)?;
         return match axes {
-            Some(_) => tables::of_slices(&mut input, &all, args, &workers),
-            None => tables::of_tensors(&mut input, &all, args, &workers),
+            Some(_) => stats_tables::of_slices(&mut input, &all, args, &workers),
+            None => stats_tables::of_tensors(&mut input, &all, args, &workers),
         };
     }
     let chosen = Chosen::all(&mut input, &numbers, fields, index.of_job(), &transpose);

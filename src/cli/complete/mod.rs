@@ -24,7 +24,6 @@ use super::args::Shell;
 use super::report::Failure;
 
 mod line;
-mod names;
 mod values;
 
 pub(crate) use line::script;

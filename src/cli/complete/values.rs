@@ -1,6 +1,7 @@
-//! Completions for the value of each argument.
+//! Completions for the value of each argument; names of tensors and fields come from the files of the line.
 
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::builder::StyledStr;
@@ -8,14 +9,15 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use clap_complete::engine;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use tslice::dtype::Scalar;
-use tslice::format::{dtype_names, is_printable};
+use tslice::dtype::{Field, Scalar};
+use tslice::format::{TensorInfo, TextFormat, dtype_names, is_printable};
+use tslice::input;
+use tslice::input::{Input, Location, OpenOptions};
+use tslice::shape::AsTuple;
 
 use super::super::args::{SLICE, command, insert_slice, normalize};
 use super::super::report::Failure;
 use super::line::TypedLine;
-use super::names;
-use super::names::NameAndMeaning;
 
 /// The id of a candidate that stands for names of files.
 const FILES: &str = "files";
@@ -65,14 +67,14 @@ fn completer(arg: &Arg, paths: &Paths) -> Option<ArgValueCompleter> {
         Some(ArgValueCompleter::new(move |typed: &OsStr| named(typed, find(&paths), more)))
     };
     match arg.get_id().as_str() {
-        "tensor" | "exclude" => of(&paths.inputs, names::tensors, ""),
-        "rename" => of(&paths.inputs, names::tensors, "="),
+        "tensor" | "exclude" => of(&paths.inputs, tensor_names, ""),
+        "rename" => of(&paths.inputs, tensor_names, "="),
         "axis" if arg.get_value_names().is_some_and(|names| names[0].contains("NAME")) => {
-            of(&paths.inputs, names::tensors, "=")
+            of(&paths.inputs, tensor_names, "=")
         }
-        "value_tensor" | "values_tensor" => of(&paths.value, names::tensors, ""),
-        "indices_tensor" => of(&paths.indices, names::tensors, ""),
-        "field" => of(&paths.inputs, names::fields, ""),
+        "value_tensor" | "values_tensor" => of(&paths.value, tensor_names, ""),
+        "indices_tensor" => of(&paths.indices, tensor_names, ""),
+        "field" => of(&paths.inputs, field_names, ""),
         "dtype" | "read_as" => Some(ArgValueCompleter::new(dtypes)),
         "cast" => Some(ArgValueCompleter::new(cast)),
         "part" => Some(ArgValueCompleter::new(part)),
@@ -256,5 +258,63 @@ fn shown(candidate: CompletionCandidate) -> Candidate {
         kind: kind(&candidate),
         text: candidate.get_value().to_string_lossy().into_owned(),
         about: about.lines().next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// A name, and what is said about it.
+type NameAndMeaning = (String, String);
+
+/// The tensors in the files, with their dtypes and shapes.
+fn tensor_names(paths: &[OsString]) -> Vec<NameAndMeaning> {
+    names_in(paths, |tensor| {
+        let about = format!("{} {}", tensor.dtype, AsTuple(&tensor.element_shape()));
+        Some((tensor.name?, about))
+    })
+}
+
+/// The fields of structured tensors in the files, with their dtypes.
+fn field_names(paths: &[OsString]) -> Vec<NameAndMeaning> {
+    names_in(paths, |tensor| {
+        let fields = tensor.dtype.structure().map_or(&[][..], |structure| &structure.fields);
+        let about = |field: &Field| (field.name.clone(), field.dtype.to_string());
+        fields.iter().map(about).collect::<Vec<_>>()
+    })
+}
+
+/// Collect names from all tensors of the files, each name once.
+fn names_in<I: IntoIterator<Item = NameAndMeaning>>(
+    paths: &[OsString],
+    of: impl Fn(TensorInfo) -> I,
+) -> Vec<NameAndMeaning> {
+    let mut named = Vec::new();
+    for input in paths.iter().filter_map(|path| open(Path::new(path))) {
+        named.extend(input.contents().tensors.iter().flat_map(&of));
+    }
+    named.sort();
+    named.dedup_by(|one, other| one.0 == other.0);
+    named
+}
+
+/// Open a file or folder, if that needs no waiting.
+fn open(path: &Path) -> Option<Input> {
+    let path = from_home(path)?;
+    let name = path.file_name()?.to_string_lossy().to_lowercase();
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    if TextFormat::by_extension(extension).is_some() && !name.ends_with(".index.json") {
+        // a text would have to be read whole, and holds no names
+        return None;
+    }
+    let metadata = path.metadata().ok()?;
+    if !metadata.is_file() && !metadata.is_dir() {
+        return None;
+    }
+    input::open(&Location::Path(path), &OpenOptions::default()).ok()
+}
+
+/// Expand `~/`, which the shell has not done yet.
+fn from_home(path: &Path) -> Option<PathBuf> {
+    match path.strip_prefix("~") {
+        Ok(rest) => Some(std::env::home_dir()?.join(rest)),
+        Err(_) => Some(path.to_owned()),
     }
 }

@@ -1,17 +1,17 @@
-//! What is said on standard error: one line, the item at fault under a caret, a hint.
+//! What is said on standard error: one line, the item at fault under a caret, a hint; or with `--json`
+//! an object. JSON is for programs, and also safe to look at in a terminal.
 
 use std::io::Write;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fmt, io};
 
-use tslice::format::{is_printable, printable, shortened};
+use serde_json::{Value, json};
+use tslice::format::{is_printable, printable, shortened, write_printable_json};
 use tslice::source::remote::mask_secrets;
-
-use super::json;
-use super::json::Json;
 
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -76,7 +76,7 @@ impl Failure {
         let mut stderr = io::stderr().lock();
         // if standard error is gone, nobody is left to tell
         let _ = if IN_JSON.load(Ordering::Relaxed) {
-            writeln!(stderr, "{}", Json(&json::of_note(&self)))
+            writeln!(stderr, "{}", Json(&note_json(&self)))
         } else {
             let note = Failure { message: format!("note: {}", self.message), ..self };
             write!(stderr, "{note}")
@@ -90,7 +90,7 @@ impl Failure {
         let mut stderr = io::stderr().lock();
         // if standard error is gone, nobody is left to tell
         let _ = if IN_JSON.load(Ordering::Relaxed) {
-            writeln!(stderr, "{}", Json(&json::of_failure(self)))
+            writeln!(stderr, "{}", Json(&failure_json(self)))
         } else {
             write!(stderr, "{self}")
         };
@@ -115,6 +115,57 @@ impl fmt::Display for Failure {
         }
         self.usage.iter().try_for_each(|usage| writeln!(f, "{usage}"))
     }
+}
+
+/// Prints a value on one line; what is not printable is escaped.
+pub(crate) struct Json<'a>(pub(crate) &'a Value);
+
+impl fmt::Display for Json<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write as _;
+        write!(Escaped(f), "{}", self.0)
+    }
+}
+
+struct Escaped<'a, 'b>(&'a mut fmt::Formatter<'b>);
+
+impl fmt::Write for Escaped<'_, '_> {
+    fn write_str(&mut self, json: &str) -> fmt::Result {
+        write_printable_json(self.0, json)
+    }
+}
+
+fn note_json(note: &Failure) -> Value {
+    let masked = |text: &str| mask_secrets(text).into_owned();
+    json!({ "note": masked(&note.message), "hint": note.hint.as_deref().map(masked) })
+}
+
+fn failure_json(failure: &Failure) -> Value {
+    let masked = |text: &str| mask_secrets(text).into_owned();
+    let hint = failure.hint.as_deref().or(failure.usage.as_deref());
+    let mut value = json!({
+        "error": masked(&failure.message),
+        "hint": hint.map(masked),
+        "exit": failure.exit.status(),
+    });
+    if let Some((text, span)) = &failure.caret {
+        value["at"] = json!({ "text": masked(text), "start": span.start, "end": span.end });
+    }
+    value
+}
+
+/// Write a name as addresses do, with `%XX` for all bytes but ASCII letters, digits and `-._~/`;
+/// `None` if it is UTF-8, and needs no such spelling.
+pub(crate) fn percent_encoded(path: &Path) -> Option<String> {
+    if path.to_str().is_some() {
+        return None;
+    }
+    let encoded = path.as_os_str().as_bytes().iter().map(|&byte| match byte {
+        b'-' | b'.' | b'_' | b'~' | b'/' => char::from(byte).to_string(),
+        byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    });
+    Some(encoded.collect())
 }
 
 const CONTEXT: usize = 60;
@@ -229,7 +280,9 @@ pub(crate) fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{quoted, *};
+    use std::ffi::OsStr;
+
+    use super::*;
 
     #[test]
     fn carets_stand_under_the_fault() {
@@ -265,5 +318,12 @@ mod tests {
         assert_eq!(quoted("[1, 2]"), "'[1, 2]'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn only_what_is_not_utf_8_is_encoded() {
+        let encoded = |name: &[u8]| percent_encoded(Path::new(OsStr::from_bytes(name)));
+        assert_eq!(encoded("é a.npy".as_bytes()), None);
+        assert_eq!(encoded(b"d/\xe9 100%.npy").as_deref(), Some("d/%E9%20100%25.npy"));
     }
 }

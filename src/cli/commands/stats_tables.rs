@@ -11,8 +11,7 @@ use tslice::job::{AllSlices, Chosen, Slices, place};
 use tslice::shape::{AsList, AsTuple};
 use tslice::statistics::{Extreme, Summary, Sums};
 
-use super::faults::Faults;
-use super::stats::{add_counts, as_json, shown, title, value};
+use super::stats::{Faults, add_counts, as_json, shown, title, value};
 use crate::cli::args::{Column, StatsArgs, ViewArgs};
 use crate::cli::report::{Align, Failure, Json, SortKey, Table, print, table, watch};
 

@@ -1,4 +1,4 @@
-//! The progress bar, on standard error if that is a terminal.
+//! The progress bar and its words, on standard error if that is a terminal.
 
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};

@@ -1,4 +1,4 @@
-//! Values that flags share: sizes in bytes, words, parts, axes.
+//! Parsers of values that flags share: sizes in bytes, words, parts, axes.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tslice::sink::MAX_PARTS;
