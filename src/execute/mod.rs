@@ -31,7 +31,6 @@ mod memory;
 pub mod pack;
 mod parallel;
 mod relayout;
-mod workers;
 
 pub(crate) use assign::write_range;
 pub use assign::{Assignment, StridedSink, unpack};
@@ -47,10 +46,9 @@ pub(crate) use memory::{
     room_for_panels,
 };
 pub(crate) use parallel::{NullSink, UNKNOWN, look};
-pub use parallel::{Progress, run};
+pub use parallel::{Progress, Workers, run};
 pub(crate) use relayout::{TwoPasses, fill_scratch, ordered, unspooled};
 pub use relayout::{in_order, spool, spool_pieces};
-pub use workers::Workers;
 
 /// One part of a job: bytes of one source, on their way to one place in the output.
 pub struct Transfer<'a> {

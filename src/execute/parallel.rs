@@ -1,14 +1,13 @@
 //! A job: workers that take pieces by number from one counter until none is left.
 //!
 //! The counter keeps the workers near each other, so that the input is read and the output grows
-//! roughly from the beginning to the end. Where the sink takes bytes in order only, each worker waits for its piece's turn with the packed buffer in
-//! hand: memory stays at one buffer a worker, and packing overlaps writing. Pieces of several rows, for
-//! which a worker would wait for another one's writes, wait themselves: two buffers a worker.
+//! roughly from the beginning to the end. Where the sink takes bytes in order only, each worker waits for
+//! its piece's turn with the packed buffer in hand: memory stays at one buffer a worker, and packing
+//! overlaps writing.
 //!
-//! **Which error is reported.** That of the piece
-//! with the lowest number. Numbers are handed out in order, so when a piece fails, all before it are
-//! taken already; they are finished, and a failure among them takes precedence. A panic is a failure of
-//! its piece: no worker waits for a turn that never comes.
+//! **Which error is reported.** That of the piece with the lowest number. Numbers are handed out in order,
+//! so when a piece fails, all before it are taken already; they are finished, and a failure among them
+//! takes precedence. A panic is a failure of its piece: no worker waits for a turn that never comes.
 //!
 //! A file takes one write at a time: a worker that has packed a box, which needs many, packs one more
 //! while another worker writes. A plain range that is not in memory has at least eight workers, most of which
@@ -16,13 +15,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use super::convert::write_rows;
 use super::feed::Feed;
 use super::fill::{Buffer, PiecePlaces};
 use super::flow::{Flow, HELPERS};
-use super::workers::Workers;
 use super::{Conversion, ExecuteError, FillError, POOL_BYTES, Pieces, ReadFrom, Transfer, share};
 use crate::runs::Runs;
 use crate::sink::{Sink, SinkError, WriteOrder};
@@ -34,11 +34,7 @@ const WAITING: usize = 2;
 /// The fewest workers where the input is not in memory: most wait for the disk while others write.
 const COLD: usize = 8;
 
-/// Run every transfer of a job. Where [`Workers`] are one a core, they are at least eight where a range
-/// that is copied is not in memory. Of several errors that of the first piece is returned; the output is not
-/// complete then: drop the sink.
-///
-/// Where a sink takes bytes in order, transfers must stand in the order of their places in the
+/// Run every transfer of a job. On an error the output is not complete: drop the sink. Where a sink takes bytes in order, transfers must stand in the order of their places in the
 /// output, without a gap.
 pub fn run(
     transfers: &[Transfer<'_>],
@@ -68,7 +64,7 @@ pub fn run(
     let small = pieces <= 1 || work < POOL_BYTES;
     // small jobs don't even ask how many cores there are, which takes longer than they do
     let flow = if small { None } else { Flow::new(transfers, &starts, pieces, sink) };
-    let count = match workers.asked() {
+    let count = match workers.asked {
         _ if small => 1,
         0 if flow.is_none() && wait_for_disk(copied) => COLD.max(workers.count()),
         _ => workers.count(),
@@ -194,7 +190,6 @@ struct Outcome {
 }
 
 impl Run<'_> {
-    /// Work with so many threads.
     fn run(self, workers: &Workers, count: usize) -> Result<(), ExecuteError> {
         let threads = count + self.flow.map_or(0, |_| HELPERS);
         if threads <= 1 {
@@ -340,6 +335,84 @@ impl Run<'_> {
     }
 }
 
+// The threads of a run: one pool, made when it is first needed, kept for all that follows. Only here rayon is
+// known. A run is many jobs: a join copies each large input by itself, checks come before copies, pictures are
+// painted in bands. Each starts as many threads as it has use for, and a small job none; those that were started
+// for one wait for the next.
+
+/// How many threads may work, and those that do. Clones share them.
+///
+/// Jobs that run at the same time never wait for each other's threads: the second one has its own.
+///
+/// ```
+/// let workers = tslice::execute::Workers::new(4);
+/// assert_eq!(workers.count(), 4);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Workers {
+    /// 0 stands for as many as there are cores.
+    asked: usize,
+    /// The pool, where no job has it.
+    idle: Arc<Mutex<Option<ThreadPool>>>,
+}
+
+impl Workers {
+    /// At most so many; 0 stands for as many as there are cores. None is started yet.
+    pub fn new(threads: usize) -> Workers {
+        Workers { asked: threads, idle: Arc::default() }
+    }
+
+    pub fn count(&self) -> usize {
+        match self.asked {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            asked => asked,
+        }
+    }
+
+    /// Call `work` in `count` threads at the same time, and wait for all of them.
+    pub(crate) fn broadcast(
+        &self,
+        count: usize,
+        work: impl Fn() + Sync,
+    ) -> Result<(), ThreadPoolBuildError> {
+        let pool = self.take(count)?;
+        pool.broadcast(|thread| {
+            if thread.index() < count {
+                work();
+            }
+        });
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let threads =
+            |pool: &Option<ThreadPool>| pool.as_ref().map(ThreadPool::current_num_threads);
+        let pool = Some(pool);
+        if threads(&idle) < threads(&pool) {
+            *idle = pool;
+        }
+        Ok(())
+    }
+
+    /// A pool of at least `count` threads. One that is too small at least doubles, so that few are made
+    /// where jobs grow.
+    fn take(&self, count: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let threads = idle.as_ref().map_or(0, ThreadPool::current_num_threads);
+        match idle {
+            Some(pool) if threads >= count => Ok(pool),
+            small => {
+                drop(small);
+                let threads = count.max(self.count().min(2 * threads));
+                ThreadPoolBuilder::new().num_threads(threads).build()
+            }
+        }
+    }
+}
+
+impl From<usize> for Workers {
+    fn from(threads: usize) -> Workers {
+        Workers::new(threads)
+    }
+}
+
 /// How far a job is, to be watched from another thread.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -366,15 +439,14 @@ impl Progress {
         self.written.load(Ordering::Relaxed)
     }
 
-    /// While a pipe is read to its end, or a mask is counted, before anything is written: the bytes read
-    /// so far, and how many there will be, where that is known.
+    /// While a pipe is read to its end, or a mask is counted: the bytes read so far, and how many there
+    /// will be, where that is known.
     pub fn keeping(&self) -> Option<(u64, Option<u64>)> {
         let (done, total) = self.kept.now()?;
         Some((done, (total != UNKNOWN).then_some(total)))
     }
 
-    /// While a file is copied, before the copy is changed: the bytes copied so far, and how many there
-    /// are.
+    /// While a file is copied, before the copy is changed: the bytes copied so far, and how many there are.
     pub fn copying(&self) -> Option<(u64, u64)> {
         self.copied.now()
     }
@@ -401,7 +473,6 @@ impl Stage {
         self.done.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// How much is done, and of how much.
     fn now(&self) -> Option<(u64, u64)> {
         let total = self.total.load(Ordering::Relaxed);
         (total > 0).then(|| (self.done.load(Ordering::Relaxed), total))
@@ -410,8 +481,10 @@ impl Stage {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::collections::HashSet;
+    use std::sync::{Barrier, mpsc};
     use std::thread;
+    use std::thread::ThreadId;
     use std::time::Duration;
 
     use super::*;
@@ -481,5 +554,46 @@ mod tests {
                 assert!(matches!(outcome, Err(ExecuteError::Panicked)), "{outcome:?}");
             }
         }
+    }
+
+    /// The threads that so many workers of a job were.
+    fn threads(workers: &Workers, count: usize) -> HashSet<ThreadId> {
+        let all = Barrier::new(count);
+        let seen = Mutex::new(HashSet::new());
+        let note = || {
+            seen.lock().unwrap().insert(thread::current().id());
+            // until all are there, so that no thread is two workers
+            all.wait();
+        };
+        workers.broadcast(count, note).unwrap();
+        seen.into_inner().unwrap()
+    }
+
+    #[test]
+    fn jobs_share_threads() {
+        let workers = Workers::new(4);
+        let first = threads(&workers, 4);
+        assert_eq!(first.len(), 4);
+        for count in [4, 1, 3, 2, 4] {
+            let again = threads(&workers.clone(), count);
+            assert!(again.len() == count && again.is_subset(&first), "{count}");
+        }
+    }
+
+    #[test]
+    fn pools_grow_in_few_steps() {
+        let workers = Workers::new(100);
+        let mut all = HashSet::new();
+        (1..=100).for_each(|count| all.extend(threads(&workers, count)));
+        assert!(all.len() < 300, "{}", all.len());
+    }
+
+    #[test]
+    fn a_job_inside_another_has_threads_of_its_own() {
+        let workers = Workers::new(2);
+        let inner = Mutex::new(0);
+        let work = || *inner.lock().unwrap() += threads(&workers, 2).len();
+        workers.broadcast(2, work).unwrap();
+        assert_eq!(inner.into_inner().unwrap(), 4);
     }
 }

@@ -19,7 +19,6 @@ mod edit;
 mod inputs;
 mod join;
 mod merge;
-mod operand;
 mod overwrite;
 mod parts;
 #[cfg(feature = "cli")]
@@ -39,11 +38,11 @@ pub use copying::{Copying, GatherOptions, SliceOptions};
 pub(crate) use copying::{HeldSlice, TakenInput, single};
 pub use edit::{EditFault, EditedSlice, Editing, Original, ScatterOptions};
 pub(crate) use inputs::InputRef;
+pub use inputs::Operand;
 pub(crate) use join::join_slices;
 pub use join::{Along, JoinFault, JoinOptions};
 pub(crate) use merge::merge_slices;
 pub use merge::{MergeFault, MergeOptions, NumberedRename, Precedence};
-pub use operand::Operand;
 pub use parts::{PartFault, Parts};
 #[cfg(feature = "cli")]
 pub use picture::{Bound, Drawing, PictureFault};

@@ -28,7 +28,6 @@ mod macos;
 #[cfg(any(not(target_os = "linux"), tslice_other_system))]
 mod other;
 pub(crate) mod sigbus;
-pub(crate) mod stdio;
 
 /// The smallest page of memory, and of a file in it, in bytes; other page sizes are multiples of
 /// it. A disk is asked for no less.
@@ -38,9 +37,9 @@ pub use files::{
     Advice, FileId, is_too_many_open_files, note_read, note_will_read, raise_open_files,
 };
 pub(crate) use files::{
-    NO_TERMINAL, NO_WAIT, next_data, next_hole, open_file_limit, read_from_stdout,
+    NO_TERMINAL, NO_WAIT, STDIN, StdStream, closed_at_start, is_ignored, next_data, next_hole,
+    open_file_limit, read_from_stdout,
 };
-pub(crate) use stdio::is_ignored;
 #[cfg(feature = "remote")]
 pub(crate) use system::machine_vendor;
 pub use system::{EXCHANGES_NAMES, UNNAMED_FILES};

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::os;
 use crate::os::FileId;
-use crate::os::stdio::{StdStream, closed_at_start};
+use crate::os::{StdStream, closed_at_start};
 
 impl Destination {
     /// Whether it is standard output, an existing FIFO or device, or another open descriptor

@@ -36,7 +36,6 @@ mod several;
 mod sharing;
 mod stream;
 mod temp_name;
-mod writable_map;
 mod zip;
 
 pub use sharing::{BLOCK_BYTES, CopiedRange, shared_len};
@@ -45,7 +44,7 @@ pub use sharing::{BLOCK_BYTES, CopiedRange, shared_len};
 pub use create::create_named;
 pub use create::{can_share, check, check_among, create, create_copy, overwritten_file};
 pub use folder::{FileTree, FolderSink, FolderTree};
-pub use in_place::{Hold, InPlaceFile};
+pub use in_place::{Hold, InPlaceFile, WritableMap};
 pub use parts::{
     Begun, Difference, Fingerprint, FixedFrame, InputId, JobRecord, Look, MAX_PARTS, PartJob,
     PartsError, PartsStatus, Unchanged, discard, status,
@@ -56,7 +55,6 @@ pub(crate) use scratch::scratch_fits;
 pub use scratch::{HeldBytes, ScratchSink};
 pub use several::SeveralSinks;
 pub use stream::StreamSink;
-pub use writable_map::WritableMap;
 pub use zip::{DeflatedZipSink, ZipLayout, ZipSink};
 
 #[doc(hidden)]

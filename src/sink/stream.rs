@@ -22,7 +22,7 @@ use super::{
     ignore_sigxfsz, sync_file,
 };
 use crate::os;
-use crate::os::stdio::{StdStream, closed_at_start};
+use crate::os::{StdStream, closed_at_start};
 
 /// An output that cannot be taken back.
 #[derive(Debug)]

@@ -22,20 +22,18 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 mod concat;
+mod file;
 mod inflate;
-mod mmap;
 mod open;
-mod pread;
 pub mod remote;
 mod stream;
 
 pub use concat::{ConcatSource, FilePool};
+pub use file::{MmapSource, PreadSource, open_spooled, spool};
+pub(crate) use file::{STEP, is_slow};
 pub(crate) use inflate::first_of_gzip;
 pub use inflate::{DeflatedRange, InflateReader, InflatedSource};
-pub use mmap::{MmapSource, open_spooled, spool};
 pub use open::{IoMode, OpenError, Opened, open, open_file, open_stdin, sample};
-pub use pread::PreadSource;
-pub(crate) use pread::{STEP, is_slow};
 pub use stream::Stream;
 
 pub use crate::os::{

@@ -15,8 +15,8 @@ use std::path::Path;
 use super::remote::RemoteError;
 use super::{MmapSource, PreadSource, Source, Stream};
 use crate::os;
-use crate::os::stdio::{STDIN, StdStream, closed_at_start};
 use crate::os::{Advice, NO_TERMINAL, NO_WAIT, advise_file, note_read};
+use crate::os::{STDIN, StdStream, closed_at_start};
 
 /// How to read a regular file (`--io`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

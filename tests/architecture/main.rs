@@ -171,11 +171,11 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("indicatif", &["cli/report/progress_bar.rs"]),
     ("libc", &["os/"]),
     ("lz4_flex", &["format/codecs.rs"]),
-    ("memmap2", &["os/", "source/mmap.rs", "sink/writable_map.rs"]),
+    ("memmap2", &["os/", "source/file.rs", "sink/in_place.rs"]),
     ("ndarray", &["handle/memory.rs"]),
     ("object_store", &["source/remote/"]),
     ("png", &["job/picture.rs"]),
-    ("rayon", &["execute/workers.rs"]),
+    ("rayon", &["execute/parallel.rs"]),
     ("regex_automata", &["input/glob/mod.rs"]),
     ("reqwest", &["source/remote/"]),
     ("rustls", &["source/remote/"]),
@@ -201,7 +201,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ),
     ("signal_hook", &["sink/", "cli/mod.rs", "cli/commands/man.rs"]),
     ("strsim", &["cli/report/misuse.rs"]),
-    ("tempfile", &["source/mmap.rs", "sink/scratch.rs"]),
+    ("tempfile", &["source/file.rs", "sink/scratch.rs"]),
     (
         "thiserror",
         &[
@@ -241,13 +241,13 @@ const UNSAFE: &[&str] = &[
     "execute/pack/shuffle.rs",
     "execute/pack/square.rs",
     "execute/pack/transpose.rs",
+    "os/files.rs",
     "os/linux/blocks.rs",
     "os/macos.rs",
     "os/other.rs",
     "os/sigbus.rs",
-    "os/stdio.rs",
-    "sink/writable_map.rs",
-    "source/mmap.rs",
+    "sink/in_place.rs",
+    "source/file.rs",
 ];
 
 /// What not every system has, by the names under which it is called.

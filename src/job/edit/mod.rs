@@ -36,7 +36,7 @@ use std::path::Path;
 use edited_file::EditedFile;
 use tensor_edit::TensorEdit;
 
-use super::operand::Operand;
+use super::inputs::Operand;
 use super::select::Casts;
 use super::{Job, Planned};
 use crate::dtype::DType;

@@ -14,7 +14,7 @@ use crate::format::{TensorInfo, npz};
 use crate::gather::{Distribution, GatherError, Indexed, Indices, Options, OutOfRange};
 use crate::index::resolve::{AxisSelection, SelectedList, Selection};
 use crate::job::edit::original::{Edit, Original};
-use crate::job::operand::Operand;
+use crate::job::inputs::Operand;
 use crate::region::{GatheredList, ListError, OpenIndex, layout_of};
 use crate::runs::Runs;
 use crate::scatter::{Scatter, ScatterError};

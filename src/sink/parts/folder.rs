@@ -23,8 +23,7 @@ use rustix::path::Arg;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::PartsError;
-use super::record::{Fingerprint, JobRecord};
+use super::{Fingerprint, JobRecord, PartsError};
 use crate::os::{FileId, rename_to_free};
 use crate::sink::folder::folder_at;
 use crate::sink::placed::{lacks_flags, open_dir as open_parent, sync_dir};

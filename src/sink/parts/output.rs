@@ -12,13 +12,12 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, Result as OsResult, retry_on_intr};
 
-use super::PartsError;
 use super::folder::{
     CLOSED, DATA, Folder, Stored, damaged, discarded_if_gone, is_gone, part_name, remove_leftovers,
     sync_parent, unless_gone,
 };
-use super::record::{ChosenRecord, DoneRecord, JobRecord};
 use super::sink::{DataFolder, FixedFrame};
+use super::{ChosenRecord, DoneRecord, JobRecord, PartsError};
 use crate::os;
 use crate::os::{FileId, rename_to_free};
 use crate::sink::file::FileSink;

@@ -12,13 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{AtFlags, OFlags, fstat, linkat, renameat, statat, unlinkat};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::PartsError;
 use super::folder::{
     CLOSED, DATA, Folder, any_output_at, create, create_own, damaged, discarded_if_gone, open_dir,
     open_own, output_at, part_name, remove_leftovers, unless_gone,
 };
 use super::output::{Look, PartJob, SharedOutput, is_output_of};
-use super::record::{DoneRecord, Fingerprint};
+use super::{DoneRecord, Fingerprint, PartsError};
 use crate::os::{Advice, advise_file, boot_id, nobody_writes, settle};
 use crate::sink::file::allocate;
 use crate::sink::folder::Subfolders;

@@ -1,5 +1,5 @@
-//! Fetching one range of one version of a file: tried again where that may help, refused where the
-//! file is another one by now.
+//! Fetching one range of one version of a file: tried again where that may help (`retry.rs`), refused
+//! where the file is another one by now.
 //!
 //! Each request carries the ETag that the file had when it was opened (`If-Match`), and each answer
 //! must have the same ETag, version, time and length. A weak ETag cannot be asked for, so that it is
@@ -11,26 +11,12 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use http::StatusCode;
 use object_store::{Error, Extensions, GetOptions, GetRange, GetResult, ObjectMeta};
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
+use super::retry::{Tries, longest_answer};
 use super::stores::Located;
 use super::wire::{FetchFault, Note, SharedNote, locked};
 use super::{RemoteError, RemoteVersion};
-
-/// How often a request fails before the job does, if it brings nothing in between.
-const ATTEMPTS: u32 = 7;
-
-/// The same for a connection to a server that was never reached.
-const FIRST_ATTEMPTS: u32 = 3;
-
-/// A try that brought so many bytes was no failure.
-const PROGRESS: u64 = 4 << 10;
-
-/// The waits between tries: the first, and the longest, also where the server asks for more.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
-
-/// The fewest bytes a second that count as an answer.
-const SLOWEST: u64 = 4 << 10;
 
 impl RemoteVersion {
     fn of(meta: &ObjectMeta) -> RemoteVersion {
@@ -112,7 +98,7 @@ pub(super) async fn fetch(
     range: Range<u64>,
     take: &mut (dyn FnMut(&[u8]) -> bool + Send),
 ) -> Result<(), RemoteError> {
-    let mut tries = Tries { known: true, ..Tries::default() };
+    let mut tries = Tries::of_known();
     let mut start = range.start;
     while start < range.end {
         let before = start;
@@ -176,8 +162,7 @@ async fn receive(
 ) -> Result<(), FetchFault> {
     let mut left = range.end - range.start;
     let begun = Instant::now();
-    // however often a few bytes come
-    let longest = patience + Duration::from_secs(left / SLOWEST);
+    let longest = longest_answer(patience, left);
     let mut stream = answer.into_stream();
     loop {
         let deadline = (Instant::now() + patience).min(begun + longest);
@@ -240,39 +225,4 @@ pub(super) fn fault(error: &Error, note: &SharedNote, is_known: bool) -> FetchFa
         }
         _ => RemoteError::Status(code),
     })
-}
-
-#[derive(Default)]
-struct Tries {
-    count: u32,
-    /// Whether the server was ever reached.
-    known: bool,
-}
-
-impl Tries {
-    /// Wait before the next try, unless there is none. `brought` are the bytes that came all the same.
-    async fn failed(&mut self, fault: FetchFault, brought: u64) -> Result<(), RemoteError> {
-        let FetchFault { error, is_transient, is_connect, wait } = fault;
-        self.known |= !is_connect;
-        self.count = if brought >= PROGRESS { 1 } else { self.count + 1 };
-        let most = if self.known { ATTEMPTS } else { FIRST_ATTEMPTS };
-        if !is_transient {
-            return Err(error);
-        }
-        if self.count >= most {
-            return Err(RemoteError::GaveUp { error: Box::new(error), attempts: self.count });
-        }
-        let (first, longest) = BACKOFF;
-        let backoff = first * (1 << (self.count - 1).min(10));
-        // so that those that failed together do not come again together
-        let spread = backoff.mul_f64(0.5 + spread());
-        sleep(wait.map_or(spread, |wait| wait.max(spread)).min(longest)).await;
-        Ok(())
-    }
-}
-
-/// A number from 0 to 1 that differs from call to call.
-fn spread() -> f64 {
-    use std::hash::{BuildHasher, RandomState};
-    f64::from(RandomState::new().hash_one(0) as u32) / f64::from(u32::MAX)
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use std::{env, io, thread};
+use std::{io, thread};
 
 use futures_util::StreamExt;
 use object_store::client::{HttpRequestBody, HttpService};
@@ -27,9 +27,6 @@ const FIRST_BYTES: u64 = 16 << 10;
 
 /// The same of a file that is read as a whole, in bytes.
 const WHOLE_BYTES: u64 = 16 << 20;
-
-/// How long a server may send nothing, where `TSLICE_REMOTE_TIMEOUT` does not say.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A file of which any range can be asked for.
 struct RemoteSource {
@@ -114,17 +111,6 @@ pub fn open_all(addresses: &[Address], io: IoMode) -> Vec<Result<Opened, OpenErr
         });
     }
     opened
-}
-
-/// How long a server may send nothing.
-pub(super) fn patience() -> Result<Duration, RemoteError> {
-    let Some(text) = env::var_os("TSLICE_REMOTE_TIMEOUT") else { return Ok(PATIENCE) };
-    let seconds = text.to_str().and_then(|text| text.parse().ok());
-    let seconds = seconds.filter(|seconds| (1..=3600).contains(seconds)).ok_or_else(|| {
-        let message = "TSLICE_REMOTE_TIMEOUT is a number of seconds, from 1 to 3600";
-        RemoteError::Configuration(message.to_owned())
-    })?;
-    Ok(Duration::from_secs(seconds))
 }
 
 impl Drop for RemoteSource {

@@ -24,8 +24,9 @@
 //! - `object_store` makes the requests of S3, Google and Azure, and reads the answers of all. Its client is
 //!   ours (`wire.rs`): one for all, which counts, follows redirects of URLs once, sends tokens to one host
 //!   only, and notes what the store's errors do not tell (status, `Retry-After`). The retries of
-//!   `object_store` are off, since they know neither bodies that break off nor `Retry-After`.
-//! - A server without ranges is a `Stream`: a thread writes the answer to a pipe (`whole.rs`).
+//!   `object_store` are off, since they know neither bodies that break off nor `Retry-After`: how often and how
+//!   long a request is tried again is decided in `retry.rs`.
+//! - A server without ranges is a `Stream`: a thread writes the answer to a pipe (`file.rs`).
 //! - Secrets: an `Address` shows itself without them, errors of other packages are not printed but their
 //!   innermost cause, and `cli/report/failure.rs` masks what looks like an address with a query in any
 //!   message.
@@ -43,11 +44,11 @@ mod file;
 mod network;
 mod requests;
 #[cfg(feature = "remote")]
+mod retry;
+#[cfg(feature = "remote")]
 mod stores;
 #[cfg(feature = "remote")]
 mod wire;
-#[cfg(not(feature = "remote"))]
-mod without;
 
 pub use address::{Address, Scheme, mask_secrets};
 #[cfg(feature = "remote")]
@@ -120,4 +121,36 @@ pub struct FolderEntry {
     /// The name in the folder; that of a folder ends with a slash.
     pub name: String,
     pub bytes: Option<u64>,
+}
+
+/// Stands in for remote files where the feature is not built: an error for each.
+#[cfg(not(feature = "remote"))]
+mod without {
+    use super::super::open::{IoMode, OpenError, Opened};
+    use super::{Address, FolderEntry, RemoteError, RemoteVersion};
+
+    pub fn open(_: &Address, _: IoMode) -> Result<Opened, OpenError> {
+        Err(RemoteError::NotBuilt.into())
+    }
+
+    pub fn open_whole(_: &Address) -> Result<Opened, OpenError> {
+        Err(RemoteError::NotBuilt.into())
+    }
+
+    pub fn version(_: &Address) -> Result<RemoteVersion, OpenError> {
+        Err(RemoteError::NotBuilt.into())
+    }
+
+    pub fn list(_: &Address) -> Result<Vec<FolderEntry>, OpenError> {
+        Err(RemoteError::NotBuilt.into())
+    }
+
+    pub fn open_all(addresses: &[Address], io: IoMode) -> Vec<Result<Opened, OpenError>> {
+        addresses.iter().map(|address| open(address, io)).collect()
+    }
+
+    /// What was asked of networks: nothing.
+    pub fn traffic() -> Option<(u64, u64)> {
+        None
+    }
 }

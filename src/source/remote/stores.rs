@@ -16,14 +16,14 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
-use object_store::{ListResult, ObjectStore, RetryConfig};
+use object_store::{ListResult, ObjectStore};
 use tokio::time::timeout;
 
 use super::super::open::OpenError;
 use super::address::{Address, Scheme};
 use super::fetch::fault;
-use super::file::patience;
 use super::network::Network;
+use super::retry::{longest_listing, none_by_store, patience};
 use super::wire::{SharedNote, Wire};
 use super::{FolderEntry, RemoteError};
 use crate::os::machine_vendor;
@@ -50,7 +50,7 @@ pub(super) fn locate(
         let wire = wire.to_url(address.secret_text())?;
         let store = HttpBuilder::new()
             .with_url("http://url")
-            .with_retry(retry())
+            .with_retry(none_by_store())
             .with_http_connector(wire.clone())
             .build()
             .map_err(configured)?;
@@ -83,7 +83,7 @@ pub(super) fn store(
         Scheme::Gcs => Arc::new(
             google()
                 .with_bucket_name(bucket)
-                .with_retry(retry())
+                .with_retry(none_by_store())
                 .with_http_connector(wire.clone())
                 .build()
                 .map_err(configured)?,
@@ -91,7 +91,7 @@ pub(super) fn store(
         Scheme::Azure => Arc::new(
             azure()
                 .with_container_name(bucket)
-                .with_retry(retry())
+                .with_retry(none_by_store())
                 .with_http_connector(wire.clone())
                 .build()
                 .map_err(configured)?,
@@ -101,7 +101,7 @@ pub(super) fn store(
             if let Some(region) = region {
                 s3 = s3.with_region(region);
             }
-            let s3 = s3.with_retry(retry()).with_http_connector(wire.clone());
+            let s3 = s3.with_retry(none_by_store()).with_http_connector(wire.clone());
             Arc::new(s3.build().map_err(configured)?)
         }
     })
@@ -115,11 +115,6 @@ fn configured(error: object_store::Error) -> RemoteError {
         }
         _ => RemoteError::Configuration("the settings of the store are not understood".into()),
     }
-}
-
-/// Errors are handled where answers are read, their bodies included.
-fn retry() -> RetryConfig {
-    RetryConfig { max_retries: 0, ..RetryConfig::default() }
 }
 
 /// S3 with what the environment says, then the profile.
@@ -248,14 +243,10 @@ impl Profile {
     }
 }
 
-/// How many times the patience with one answer all answers together may take: a store tells a thousand
-/// names in each.
-const ANSWERS: u32 = 20;
-
 /// The files and folders in a folder, each kind in the order of its names: a request for each thousand.
 pub fn list(address: &Address) -> Result<Vec<FolderEntry>, OpenError> {
     let network = Network::get()?;
-    let longest: Duration = patience()? * ANSWERS;
+    let longest = longest_listing()?;
     let note = SharedNote::default();
     let store = store(address, &network.wire.with_note(&note), None)?;
     let folder = Path::parse(address.bucket_and_key().1.trim_end_matches('/'));
