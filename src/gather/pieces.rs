@@ -407,6 +407,45 @@ fn read_long_rows(
     Ok(())
 }
 
+/// Neighbouring rows of a block.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Stretch {
+    /// Where it begins in the file.
+    offset: u64,
+    /// The number of its first row in the block.
+    first: u32,
+    rows: u32,
+}
+
+impl Stretch {
+    fn runs(&self, block: &RowBlock, slab: &Runs) -> Runs {
+        block.runs(slab, self.offset, u64::from(self.rows))
+    }
+
+    /// Where its bytes go, in those of the block.
+    fn place(&self, slab: &Runs) -> Range<usize> {
+        let start = u64::from(self.first) * slab.bytes();
+        start as usize..(start + u64::from(self.rows) * slab.bytes()) as usize
+    }
+}
+
+/// The stretches of a block in the order of the file, but for dropped rows, which are filled with zeroes.
+fn stretches_by_offset(block: &RowBlock, slab: &Runs, out: &mut [u8]) -> Vec<Stretch> {
+    let mut stretches = Vec::new();
+    let mut first = 0;
+    for (offset, rows) in block.stretches() {
+        let stretch = Stretch { offset, first, rows: rows as u32 };
+        if offset == DROPPED {
+            out[stretch.place(slab)].fill(0);
+        } else {
+            stretches.push(stretch);
+        }
+        first += stretch.rows;
+    }
+    stretches.sort_unstable();
+    stretches
+}
+
 /// Fill `out` with the rows of a block from a source that reads: each stretch by itself, but those near
 /// each other in the file are read together.
 fn read_rows(
@@ -415,37 +454,20 @@ fn read_rows(
     slab: &Runs,
     out: &mut [u8],
 ) -> Result<(), SourceError> {
-    let slab_bytes = slab.bytes();
-    let place = |first: u32, rows: u32| {
-        let start = u64::from(first) * slab_bytes;
-        start as usize..(start + u64::from(rows) * slab_bytes) as usize
-    };
-    let mut stretches = Vec::new();
-    let mut first = 0;
-    for (offset, rows) in block.stretches() {
-        let rows = rows as u32;
-        match offset {
-            DROPPED => out[place(first, rows)].fill(0),
-            offset => stretches.push((offset, first, rows)),
-        }
-        first += rows;
-    }
-    stretches.sort_unstable();
-    let bounds_of =
-        |offset: u64, rows: u32| block.runs(slab, offset, u64::from(rows)).file_bounds();
+    let stretches = stretches_by_offset(block, slab, out);
     let limit = from.source.window_limit().unwrap_or(u64::MAX);
     let mut rest = &stretches[..];
-    while let Some(&(offset, first, rows)) = rest.first() {
-        let Range { start, mut end } = bounds_of(offset, rows);
+    while let Some(first) = rest.first() {
+        let runs = first.runs(block, slab);
+        let Range { start, mut end } = runs.file_bounds();
         if end - start > limit {
-            let runs = block.runs(slab, offset, u64::from(rows));
-            read_runs(&runs, from, &mut out[place(first, rows)])?;
+            read_runs(&runs, from, &mut out[first.place(slab)])?;
             rest = &rest[1..];
             continue;
         }
         let mut count = 1;
-        while let Some(&(offset, _, rows)) = rest.get(count) {
-            let next = bounds_of(offset, rows);
+        while let Some(stretch) = rest.get(count) {
+            let next = stretch.runs(block, slab).file_bounds();
             if next.start > end.saturating_add(NEAR) || next.end.max(end) - start > limit {
                 break;
             }
@@ -454,10 +476,10 @@ fn read_rows(
         }
         let (now, later) = rest.split_at(count);
         let window = from.window(start..end)?;
-        for &(offset, first, rows) in now {
-            let Runs { offset, axes, run } = block.runs(slab, offset, u64::from(rows));
-            let from = (offset as u64 - start) as usize;
-            pack(&axes, run, window, from, &mut out[place(first, rows)]);
+        for stretch in now {
+            let Runs { offset, axes, run } = stretch.runs(block, slab);
+            let at = (offset as u64 - start) as usize;
+            pack(&axes, run, window, at, &mut out[stretch.place(slab)]);
         }
         rest = later;
     }

@@ -4,19 +4,15 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::chunks::{decoded_bytes, decoded_info};
-use super::strided::{layout, layouts};
-use super::{ReadBy, ReadFor, Region, Route};
+use super::strided::{decoded_bytes, decoded_info, layout, layouts};
+use super::{ReadBy, Region, Route};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Cause, Error, FileName};
 use crate::execute;
-use crate::execute::{
-    BadPosition, Clipped, Conversion, CopyStep, ExecuteError, FillError, OutOfCore, Progress,
-    TwoPasses, Workers, room_for_panels,
-};
+use crate::execute::{BadPosition, ExecuteError, FillError, Progress, Workers};
 use crate::format::TensorInfo;
-use crate::gather::{Gather, GatherError, Indexed, Indices, Options, Relaid, scratch_has_room};
-use crate::plan::{PIECE_BYTES, Reading};
+use crate::gather::{Gather, GatherError, Indexed, Indices, Options};
+use crate::plan::Reading;
 use crate::runs::Runs;
 use crate::shape::{Order, normalize_axis};
 use crate::source::{ConcatSource, MemorySource, Source};
@@ -308,7 +304,7 @@ impl Region for Gathered {
     }
 
     fn route<'a>(&'a self, by: &ReadBy<'_>) -> Result<Route<'a>, ExecuteError> {
-        self.route_of(&self.gather, by)
+        Route::of_gather(&self.gather, self, by)
     }
 
     fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {
@@ -327,56 +323,5 @@ impl Region for Gathered {
 
     fn gathered(&self) -> Option<&Gathered> {
         Some(self)
-    }
-}
-
-impl Gathered {
-    /// The way of what is gathered of the same lists.
-    fn route_of<'a>(
-        &'a self,
-        gather: &'a Gather,
-        by: &ReadBy<'_>,
-    ) -> Result<Route<'a>, ExecuteError> {
-        let rows = gather.clone().with(&self.sources(), by.unit, by.workers)?;
-        if by.to != ReadFor::Memory {
-            if let Some(relaid) = gather.relaid().filter(|_| rows.reads_rows_again(by.source))
-                && let Some(route) = self.relaid(relaid, by)?
-            {
-                return Ok(route);
-            }
-            if let Some(distribution) = rows.distribution(by.source)? {
-                return Ok(Route::Distributed { rows: Box::new(rows), distribution });
-            }
-        }
-        Ok(Route::Direct(match (gather.window(), by.first_bytes(PIECE_BYTES)) {
-            (None, Some(first)) => Box::new(rows.divided(first, PIECE_BYTES)),
-            (None, None) => Box::new(rows),
-            (Some(range), _) => Box::new(Clipped::new(rows, range)),
-        }))
-    }
-
-    /// The two steps to a result in another order than that of the params, where there is room for them.
-    fn relaid<'a>(
-        &'a self,
-        Relaid { gather, view }: &'a Relaid,
-        by: &ReadBy<'_>,
-    ) -> Result<Option<Route<'a>>, ExecuteError> {
-        let conversion = Conversion::None;
-        let to = ReadFor::Position(0);
-        let rows = self.route_of(gather, &ReadBy { conversion, unit: 1, to, ..*by })?;
-        let mut plan =
-            rows.out_of_core(by.source).unwrap_or_else(|| OutOfCore::of(CopyStep::InOrder, 0));
-        let bytes = gather.bytes();
-        let needed_bytes = plan.temporary_bytes.saturating_add(bytes);
-        if !scratch_has_room(needed_bytes)? {
-            return Ok(None);
-        }
-        // as of a file that is not in memory
-        let then = room_for_panels(bytes, view.runs())
-            .and_then(|room| TwoPasses::choose(view.runs(), room, by.to == ReadFor::Stream))
-            .map_or_else(|| OutOfCore::of(CopyStep::Panels, 0), |passes| passes.out_of_core());
-        plan.steps.extend(then.steps);
-        plan.temporary_bytes = needed_bytes.saturating_add(then.temporary_bytes);
-        Ok(Some(Route::Relaid { rows: Box::new(rows), bytes, view, plan }))
     }
 }

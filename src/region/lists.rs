@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Region;
-use super::chunks::{decoded_bytes, decoded_info};
 use super::indices::{Gathered, GatheredList};
 use super::strided::layout;
+use super::strided::{decoded_bytes, decoded_info};
 use crate::dtype::{DType, Endian, Integers, Scalar};
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{Progress, Workers};

@@ -1,8 +1,8 @@
 //! What is taken of a tensor: which of its bytes, in the order of the output.
 //!
 //! A [`Region`] says how many bytes it has, by which [`Route`] they come, what a range of it is, and
-//! whether it runs forward. Its kinds are ranges of positions and fields side by side (`strided`),
-//! positions that index tensors name (`indices`), and either of a tensor in chunks (`chunks`). A
+//! whether it runs forward. Its kinds are ranges of positions, fields side by side, and elements in chunks
+//! (`strided`), and positions that index tensors name (`indices`). A
 //! [`Take`] is a region on its way to its place in an output. The index tensors of an expression are
 //! opened here too ([`Lists`]).
 
@@ -20,18 +20,17 @@ use crate::runs::Runs;
 use crate::source::Source;
 use crate::view::View;
 
-mod chunks;
 mod indices;
 mod lists;
 mod route;
 mod strided;
 
-pub(crate) use chunks::{decoded_bytes, decoded_info};
 pub use indices::{Gathered, GatheredList, IndexTensor, gathered_shape};
 pub(crate) use indices::{GatheredTensor, gathered_axes};
 pub use lists::{ListError, ListFault, Lists, OpenIndex};
 pub use route::{ReadBy, ReadFor, RegionPieces, Route};
 pub use strided::layout as layout_of;
+pub(crate) use strided::{decoded_bytes, decoded_info};
 
 // What a region of a tensor answers, whatever kind it is.
 //

@@ -1,14 +1,25 @@
-//! The way by which the bytes of a region come, decided once: a dry run [describes](Route::out_of_core) it, a copy
+//! The way by which the bytes of a region come, chosen once: a dry run [describes](Route::out_of_core) it, a copy
 //! [opens](Route::open) it.
 //!
 //! Nothing is written before a route is opened, and nothing read but index tensors. What was found out on the
 //! way, such as whether rows are in the page cache, stays with its pieces.
+//!
+//! A gather goes through a temporary file, where that has room in `TMPDIR`, if its tensor neither fits in memory
+//! nor is there, and its rows are shorter than a disk likes ([`Route::of_gather`]): where the result has another
+//! order of axes than the tensor, rows are kept in that of the tensor first; else they are put in order by counting
+//! and two passes (`gather/distribution.rs`). What is read to memory goes through none.
 
-use super::Region;
+use super::strided::InChunks;
+use super::{Gathered, Region};
+use crate::chunked::{ChunkPieces, Decoding, InOrder};
+use crate::execute;
 use crate::execute::{
-    Conversion, ExecuteError, OutOfCore, Pieces, Progress, Workers, spool_pieces,
+    Clipped, Conversion, CopyStep, ExecuteError, OutOfCore, Pieces, Progress, TwoPasses, Workers,
+    room_for_panels, spool_pieces,
 };
-use crate::gather::{Distribution, GatherPieces};
+use crate::gather::{Distribution, Gather, GatherPieces, Relaid, scratch_has_room};
+use crate::plan::{PIECE_BYTES, Plan, Tiling};
+use crate::runs::Runs;
 use crate::source::Source;
 use crate::view::View;
 
@@ -75,6 +86,110 @@ impl ReadBy<'_> {
 }
 
 impl<'a> Route<'a> {
+    /// Ranges of positions go through a temporary file where both the rows that are read and those that are
+    /// written would be too short, and to a stream where they are to be put in order.
+    pub(super) fn of_view(view: &'a View, by: &ReadBy<'_>) -> Result<Route<'a>, ExecuteError> {
+        let ReadBy { source, unit, to, workers, .. } = *by;
+        let runs = view.runs();
+        let expansion = by.conversion.expansion();
+        let in_order = to == ReadFor::Stream;
+        let room = match to {
+            ReadFor::Memory => None,
+            _ => execute::panel_bytes(source, runs),
+        };
+        if let Some(passes) = room.and_then(|room| TwoPasses::choose(runs, room, in_order)) {
+            let piece_bytes = PIECE_BYTES / expansion / unit * unit;
+            let first = passes.first(source).into_iter().map(|plan| Box::new(plan) as _).collect();
+            let plan = Some(passes.out_of_core());
+            let then = passes.second(by.first_bytes(piece_bytes), piece_bytes.max(unit));
+            return Ok(Route::Kept { first, then: Box::new(then), plan });
+        }
+        if in_order {
+            let (kept, plan) = execute::ordered(source, runs, room, unit, expansion, workers);
+            let then = Box::new(plan);
+            return Ok(match kept {
+                Some(first) => Route::Kept { first: vec![Box::new(first)], then, plan: None },
+                None => Route::Direct(then),
+            });
+        }
+        let tiling = execute::tiling(source, view.bytes()).divided(expansion);
+        let first_bytes = by.first_bytes(tiling.piece_bytes);
+        let tiling = Tiling { first_bytes, panel_bytes: room, ..tiling };
+        Ok(Route::Direct(Box::new(Plan::tiled(runs, unit, tiling))))
+    }
+
+    /// Chunks go through a temporary file where they are decoded in another order than a stream takes them.
+    pub(super) fn of_chunks(
+        region: &'a InChunks,
+        by: &ReadBy<'_>,
+    ) -> Result<Route<'a>, ExecuteError> {
+        let chunked = region.chunked.as_ref();
+        let Some(view) = region.elements.strided() else {
+            // positions are those of decoded elements, not of the file
+            let RegionPieces { pieces, .. } =
+                region.elements.pieces(&ReadBy { to: ReadFor::Memory, ..*by })?;
+            return Ok(Route::Direct(Box::new(Decoding::new(chunked, pieces))));
+        };
+        let in_any_order = || Box::new(ChunkPieces::new(chunked, view));
+        if let ReadFor::Position(_) = by.to {
+            return Ok(Route::Direct(in_any_order()));
+        }
+        if let Some(pieces) = InOrder::new(chunked, view, by.unit) {
+            return Ok(Route::Direct(Box::new(pieces)));
+        }
+        let then = Plan::new(&Runs::contiguous(0, view.bytes()), by.unit, PIECE_BYTES);
+        Ok(Route::Kept { first: vec![in_any_order()], then: Box::new(then), plan: None })
+    }
+
+    /// The route of `gather`, whose positions are those of the lists of `gathered`.
+    pub(super) fn of_gather(
+        gather: &'a Gather,
+        gathered: &'a Gathered,
+        by: &ReadBy<'_>,
+    ) -> Result<Route<'a>, ExecuteError> {
+        let rows = gather.clone().with(&gathered.sources(), by.unit, by.workers)?;
+        if by.to != ReadFor::Memory {
+            if let Some(relaid) = gather.relaid().filter(|_| rows.reads_rows_again(by.source))
+                && let Some(route) = Route::of_relaid(relaid, gathered, by)?
+            {
+                return Ok(route);
+            }
+            if let Some(distribution) = rows.distribution(by.source)? {
+                return Ok(Route::Distributed { rows: Box::new(rows), distribution });
+            }
+        }
+        Ok(Route::Direct(match (gather.window(), by.first_bytes(PIECE_BYTES)) {
+            (None, Some(first)) => Box::new(rows.divided(first, PIECE_BYTES)),
+            (None, None) => Box::new(rows),
+            (Some(range), _) => Box::new(Clipped::new(rows, range)),
+        }))
+    }
+
+    /// The two steps to a result in another order than that of the params, where there is room for them.
+    fn of_relaid(
+        Relaid { gather, view }: &'a Relaid,
+        gathered: &'a Gathered,
+        by: &ReadBy<'_>,
+    ) -> Result<Option<Route<'a>>, ExecuteError> {
+        let conversion = Conversion::None;
+        let to = ReadFor::Position(0);
+        let rows = Route::of_gather(gather, gathered, &ReadBy { conversion, unit: 1, to, ..*by })?;
+        let mut plan =
+            rows.out_of_core(by.source).unwrap_or_else(|| OutOfCore::of(CopyStep::InOrder, 0));
+        let bytes = gather.bytes();
+        let needed_bytes = plan.temporary_bytes.saturating_add(bytes);
+        if !scratch_has_room(needed_bytes)? {
+            return Ok(None);
+        }
+        // as of a file that is not in memory
+        let then = room_for_panels(bytes, view.runs())
+            .and_then(|room| TwoPasses::choose(view.runs(), room, by.to == ReadFor::Stream))
+            .map_or_else(|| OutOfCore::of(CopyStep::Panels, 0), |passes| passes.out_of_core());
+        plan.steps.extend(then.steps);
+        plan.temporary_bytes = needed_bytes.saturating_add(then.temporary_bytes);
+        Ok(Some(Route::Relaid { rows: Box::new(rows), bytes, view, plan }))
+    }
+
     /// What is said of it, where the bytes do not fit in memory; `None` where they do, or are there.
     pub fn out_of_core(&self, source: &dyn Source) -> Option<OutOfCore> {
         match self {

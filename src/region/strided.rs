@@ -1,20 +1,23 @@
-//! Ranges of positions: what a basic index takes.
+//! Ranges of positions, fields side by side, and either of a tensor in chunks.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::chunks::InChunks;
 use super::indices::Gathered;
-use super::{ReadBy, ReadFor, Region, Route};
+use super::{ReadBy, ReadFor, Region, RegionPieces, Route};
 use crate::chunked::Chunked;
-use crate::error::Error;
-use crate::execute::{Clipped, Conversion, ExecuteError, TwoPasses, WINDOW_BYTES};
+use crate::error::{Error, FileName};
+use crate::execute::{
+    Clipped, Conversion, ExecuteError, Progress, WINDOW_BYTES, Workers, spool_pieces,
+};
 use crate::format::{Storage, StorageKind, TensorInfo};
+use crate::gather;
+use crate::index::resolve::Selection;
 use crate::join::{Join, JoinPart};
-use crate::plan::{PIECE_BYTES, Plan, Reading, Tiling};
+use crate::plan::Reading;
 use crate::shape::Order;
+use crate::source::Source;
 use crate::view::{Layout, View, ViewError};
-use crate::{execute, gather};
 
 impl Region for View {
     fn bytes(&self) -> u64 {
@@ -22,33 +25,7 @@ impl Region for View {
     }
 
     fn route<'a>(&'a self, by: &ReadBy<'_>) -> Result<Route<'a>, ExecuteError> {
-        let ReadBy { source, unit, to, workers, .. } = *by;
-        let runs = self.runs();
-        let expansion = by.conversion.expansion();
-        let in_order = to == ReadFor::Stream;
-        let room = match to {
-            ReadFor::Memory => None,
-            _ => execute::panel_bytes(source, runs),
-        };
-        if let Some(passes) = room.and_then(|room| TwoPasses::choose(runs, room, in_order)) {
-            let piece_bytes = PIECE_BYTES / expansion / unit * unit;
-            let first = passes.first(source).into_iter().map(|plan| Box::new(plan) as _).collect();
-            let plan = Some(passes.out_of_core());
-            let then = passes.second(by.first_bytes(piece_bytes), piece_bytes.max(unit));
-            return Ok(Route::Kept { first, then: Box::new(then), plan });
-        }
-        if in_order {
-            let (kept, plan) = execute::ordered(source, runs, room, unit, expansion, workers);
-            let then = Box::new(plan);
-            return Ok(match kept {
-                Some(first) => Route::Kept { first: vec![Box::new(first)], then, plan: None },
-                None => Route::Direct(then),
-            });
-        }
-        let tiling = execute::tiling(source, View::bytes(self)).divided(expansion);
-        let first_bytes = by.first_bytes(tiling.piece_bytes);
-        let tiling = Tiling { first_bytes, panel_bytes: room, ..tiling };
-        Ok(Route::Direct(Box::new(Plan::tiled(runs, unit, tiling))))
+        Route::of_view(self, by)
     }
 
     fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {
@@ -183,4 +160,78 @@ impl Region for SideBySide {
     fn gathered(&self) -> Option<&Gathered> {
         self.parts.first().and_then(|(_, part)| part.gathered())
     }
+}
+
+/// A region of the elements of a tensor, as if they followed each other from position 0 on, which are
+/// decoded from chunks.
+pub(super) struct InChunks {
+    pub(super) elements: Arc<dyn Region>,
+    pub(super) chunked: Arc<Chunked>,
+}
+
+impl Region for InChunks {
+    fn bytes(&self) -> u64 {
+        self.elements.bytes()
+    }
+
+    fn route<'a>(&'a self, by: &ReadBy<'_>) -> Result<Route<'a>, ExecuteError> {
+        Route::of_chunks(self, by)
+    }
+
+    fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {
+        let parts = self.elements.within(range).into_iter();
+        let part = |elements| {
+            Arc::new(InChunks { elements, chunked: Arc::clone(&self.chunked) }) as Arc<dyn Region>
+        };
+        parts.map(part).collect()
+    }
+
+    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        add(b"chunks");
+        self.elements.identify(add)
+    }
+
+    fn gathered(&self) -> Option<&Gathered> {
+        self.elements.gathered()
+    }
+}
+
+/// Where the elements of a tensor are to who reads them where they lie: those in chunks follow each other
+/// from position 0 on.
+pub(crate) fn decoded_info(tensor: &TensorInfo) -> TensorInfo {
+    let TensorInfo { name, dtype, shape, .. } = tensor;
+    match tensor.chunk_shape() {
+        None => tensor.clone(),
+        Some(_) => {
+            let decoded = TensorInfo::new(dtype.clone(), shape.clone(), Order::C, 0);
+            TensorInfo { name: name.clone(), ..decoded }
+        }
+    }
+}
+
+/// The bytes that [`decoded_info`] speaks of.
+pub(crate) fn decoded_bytes(
+    tensor: &TensorInfo,
+    source: Arc<dyn Source>,
+    file: &FileName,
+    workers: &Workers,
+    progress: &Progress,
+) -> Result<Arc<dyn Source>, Error> {
+    if tensor.chunk_shape().is_none() {
+        return Ok(source);
+    }
+    let failed = |error: ExecuteError| match error.into_source() {
+        Ok(error) => Error::file(file.clone(), error),
+        Err(error) => Error::file(file.clone(), error),
+    };
+    let whole = Selection::whole(&tensor.shape);
+    let region = <dyn Region>::of_selection(tensor, &whole, Order::C);
+    let region = region.map_err(|cause| Error::file(file.clone(), cause))?;
+    let conversion = Conversion::None;
+    let unit = 1;
+    let to = ReadFor::Position(0);
+    let by = ReadBy { source: source.as_ref(), conversion, unit, to, workers, progress };
+    let RegionPieces { pieces, .. } = region.pieces(&by).map_err(failed)?;
+    let decoded = spool_pieces(source.as_ref(), &[pieces.as_ref()], workers, progress);
+    Ok(Arc::from(decoded.map_err(failed)?))
 }

@@ -78,13 +78,12 @@ impl Placed {
         temp: TempName,
         at: FileAt,
         accepts: impl Fn(&Stat) -> OsResult<()>,
-        mut before_removal: Option<BeforeRemoval>,
+        before_removal: Option<BeforeRemoval>,
     ) -> io::Result<Placed> {
         let id = FileId::any(&statat(temp.dir(), temp.name(), AtFlags::SYMLINK_NOFOLLOW)?);
-        let mut new = Some(NewFile { id, kind: temp.kind() });
-        let exchange = || exchange(&temp, &at);
+        let new = NewFile { id, kind: temp.kind() };
         let stands = || statat(&at.dir, &at.name, AtFlags::SYMLINK_NOFOLLOW);
-        let exchanged = exchange().map_err(|error| {
+        let exchanged = exchange(&temp, &at).map_err(|error| {
             // that nothing stands there, a call that is not there cannot tell
             let gone = if lacks_flags(error) { stands().err() } else { None };
             gone.filter(|gone| *gone == Errno::NOENT).unwrap_or(error)
@@ -94,41 +93,51 @@ impl Placed {
                 let old = statat(&at.dir, temp.name(), AtFlags::SYMLINK_NOFOLLOW);
                 if let Err(error) = old.and_then(|old| accepts(&old)) {
                     // what stood there has the temporary name, which must not be removed
-                    if exchange().is_err() {
+                    if exchange(&temp, &at).is_err() {
                         temp.leave();
                     }
                     return Err(error.into());
                 }
-                Ok(Placed::one(PlacedName { at, new, old: Some(temp), before_removal }))
+                Ok(Placed::one(PlacedName { at, new: Some(new), old: Some(temp), before_removal }))
             }
             Err(error) if lacks_flags(error) => {
                 accepts(&stands()?)?;
-                let link = |old: &str| linkat(&at.dir, &at.name, &at.dir, old, AtFlags::empty());
-                let linked = TempName::create(&at.dir, link).ok().map(|(old, ())| old);
-                let is_covered = linked.is_some();
-                let old = linked.map_or_else(|| move_aside(&at, temp.kind()), Ok)?;
-                // on an error this is dropped, which undoes it
-                let mut placed = Placed::one(PlacedName::taken_away(at.clone(), old));
-                temp.persist(|dir, name| {
-                    if is_covered {
-                        renameat(dir, name, &at.dir, &at.name)
-                    } else {
-                        move_to_free(dir, name, &at)
-                    }
-                })?;
-                for name in &mut placed.names {
-                    name.new = new.take();
-                    name.before_removal = before_removal.take();
-                }
-                Ok(placed)
+                Placed::replace_in_steps(temp, at, new, before_removal)
             }
             // what stood there has gone
             Err(Errno::NOENT) => {
                 temp.persist(|dir, name| move_to_free(dir, name, &at))?;
-                Ok(Placed::one(PlacedName { at, new, old: None, before_removal: None }))
+                Ok(Placed::one(PlacedName { at, new: Some(new), old: None, before_removal: None }))
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// [`replace`](Placed::replace) without a call that exchanges names.
+    fn replace_in_steps(
+        temp: TempName,
+        at: FileAt,
+        new: NewFile,
+        before_removal: Option<BeforeRemoval>,
+    ) -> io::Result<Placed> {
+        let link = |old: &str| linkat(&at.dir, &at.name, &at.dir, old, AtFlags::empty());
+        let linked = TempName::create(&at.dir, link).ok().map(|(old, ())| old);
+        let is_covered = linked.is_some();
+        let old = linked.map_or_else(|| move_aside(&at, temp.kind()), Ok)?;
+        // on an error this is dropped, which undoes it
+        let mut placed = Placed::one(PlacedName::taken_away(at.clone(), old));
+        temp.persist(|dir, name| {
+            if is_covered {
+                renameat(dir, name, &at.dir, &at.name)
+            } else {
+                move_to_free(dir, name, &at)
+            }
+        })?;
+        if let [name] = placed.names.as_mut_slice() {
+            name.new = Some(new);
+            name.before_removal = before_removal;
+        }
+        Ok(placed)
     }
 
     pub(super) fn take_away(at: FileAt) -> io::Result<Placed> {

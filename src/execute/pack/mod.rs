@@ -70,9 +70,14 @@ fn pack_with(
     {
         return interleave.pack(register, input, first, out);
     }
-    if let Some(transpose) = transpose {
-        return transpose.pack(register, input, first, out);
+    match transpose {
+        Some(transpose) => transpose.pack(register, input, first, out),
+        None => pack_runs(axes, run, input, first, out),
     }
+}
+
+/// Copy run by run.
+fn pack_runs(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8]) {
     let (inner, outer) = match axes.split_last() {
         Some((inner, outer)) => (*inner, outer),
         None => (Axis { len: 1, stride: 0 }, axes),

@@ -51,6 +51,52 @@ pub(super) struct Transpose {
     run: usize,
 }
 
+/// Which items are handled as one stretch.
+struct Stretch {
+    /// Its axes, by their place among the outer ones, the shortest stride first.
+    axes: Vec<usize>,
+    /// Bytes from its lowest item to the end of its highest.
+    span: u64,
+    items: u64,
+    /// Items of its last axis, which may have more than one stretch.
+    chunk: u64,
+}
+
+/// Whether most items of a range of bytes are left out.
+fn is_sparse(span: u64, items: u64, run: u64) -> bool {
+    span > items * run * 4
+}
+
+impl Stretch {
+    /// As many of the axes with the shortest strides as are worth a stretch.
+    fn choose(outer: &[Axis], run: u64) -> Stretch {
+        let mut stretch = Stretch { axes: Vec::new(), span: run, items: 1, chunk: 1 };
+        let mut order: Vec<usize> = (0..outer.len()).collect();
+        order.sort_by_key(|&axis| outer[axis].stride.unsigned_abs());
+        let moving = |&axis: &usize| outer[axis].stride != 0 && outer[axis].len > 1;
+        for axis in order.into_iter().filter(moving) {
+            let Stretch { span, items, .. } = stretch;
+            let len = outer[axis].len;
+            let stride = outer[axis].stride.unsigned_abs();
+            let most = STRETCH.saturating_sub(span) / stride + 1;
+            let chunk = len.div_ceil(len.div_ceil(most));
+            let longer = stride * (chunk - 1) + span;
+            // rows do not overlap, and of more than a few cache lines not most items are left out
+            let fits = stride.is_multiple_of(run)
+                && stride >= span
+                && (longer <= LINES as u64 || !is_sparse(longer, items * chunk, run));
+            // neighbours alone may be too many for one stretch; large ones are moved one by one as well
+            let is_long = chunk < len && (stride > span || run >= 16);
+            if !fits || is_long || chunk < 2 {
+                break;
+            }
+            stretch.axes.push(axis);
+            stretch = Stretch { span: longer, items: items * chunk, chunk, ..stretch };
+        }
+        stretch
+    }
+}
+
 impl Transpose {
     /// `None` where no axis but the last has its items close together, where the last has them
     /// close together too, and where the item size has no kernel.
@@ -60,39 +106,15 @@ impl Transpose {
         if !has_kernel || across.stride.unsigned_abs() <= 16 || across.len < 2 {
             return None;
         }
-        let mut span = run;
-        let mut items = 1;
-        let mut chunk = 1;
-        let is_sparse = |span: u64, items: u64| span > items * run * 4;
-        let mut inside = Vec::new();
-        let mut order: Vec<usize> = (0..outer.len()).collect();
-        order.sort_by_key(|&axis| outer[axis].stride.unsigned_abs());
-        let moving = |&axis: &usize| outer[axis].stride != 0 && outer[axis].len > 1;
-        for axis in order.into_iter().filter(moving) {
-            let len = outer[axis].len;
-            let stride = outer[axis].stride.unsigned_abs();
-            let most = STRETCH.saturating_sub(span) / stride + 1;
-            let most = len.div_ceil(len.div_ceil(most));
-            let longer = stride * (most - 1) + span;
-            // rows do not overlap, and of more than a few cache lines not most items are left out
-            let fits = stride.is_multiple_of(run)
-                && stride >= span
-                && (longer <= LINES as u64 || !is_sparse(longer, items * most));
-            // neighbours alone may be too many for one stretch; large ones are moved one by one as well
-            let is_long = most < len && (stride > span || run >= 16);
-            if !fits || is_long || most < 2 {
-                break;
-            }
-            inside.push(axis);
-            (span, items, chunk) = (longer, items * most, most);
-        }
-        let divided = *inside.last()?;
+        let stretch = Stretch::choose(outer, run);
+        let divided = *stretch.axes.last()?;
         let bytes_from = |axis: usize| dense_bytes(&axes[axis..], run);
         let there = |axis: usize| Axis { stride: bytes_from(axis + 1) as i64, ..outer[axis] };
         let pick = |is_inside: bool| {
-            let axes = (0..outer.len()).filter(|axis| inside.contains(axis) == is_inside);
-            let part =
-                |axis: usize| if is_inside && axis == divided { chunk } else { outer[axis].len };
+            let axes = (0..outer.len()).filter(|axis| stretch.axes.contains(axis) == is_inside);
+            let part = |axis: usize| {
+                if is_inside && axis == divided { stretch.chunk } else { outer[axis].len }
+            };
             let axes = axes.map(|axis| (axis, part(axis)));
             let (ours, theirs): (Vec<Axis>, Vec<Axis>) = axes
                 .map(|(axis, len)| (Axis { len, ..outer[axis] }, Axis { len, ..there(axis) }))
@@ -101,13 +123,14 @@ impl Transpose {
         };
         let (ours, theirs) = pick(true);
         let lowest: i64 = ours.iter().map(|axis| axis.stride.min(0) * (axis.len as i64 - 1)).sum();
-        let mut rows = vec![NONE; (span / run) as usize];
+        let mut rows = vec![NONE; (stretch.span / run) as usize];
         for (at, row) in starts(&ours, -lowest).zip(starts(&theirs, 0)) {
             rows[at as usize / run as usize] = row as usize;
         }
         let divided = (outer[divided], there(divided));
         let others = pick(false);
-        let is_sparse = is_sparse(span, items);
+        let is_sparse = is_sparse(stretch.span, stretch.items, run);
+        let chunk = stretch.chunk;
         let run = run as usize;
         Some(Transpose { rows, lowest, across, others, divided, chunk, is_sparse, run })
     }
