@@ -49,7 +49,6 @@ const OPEN_BYTES: u64 = 64 << 10;
 /// About how many parts a piece may touch, so that parts are opened by several workers.
 const PARTS: u64 = 8;
 
-/// A tensor that is joined with others.
 pub struct JoinPart<'a> {
     bytes: PartBytes<'a>,
     /// Those of its bytes that are joined.
@@ -59,7 +58,6 @@ pub struct JoinPart<'a> {
 
 /// The bytes of a part, whose order is that of the output.
 enum PartBytes<'a> {
-    /// Strided ones.
     Runs(Runs),
     /// Ranges of the output of other pieces, in its order.
     Pieces(Box<dyn Pieces + 'a>),
@@ -114,9 +112,7 @@ pub struct Join<'a> {
 /// How the output is divided into pieces.
 #[derive(Clone, Copy, Debug)]
 enum JoinPieces {
-    /// So many whole rows at a time.
     Rows(u64),
-    /// So many bytes of one row at a time.
     Bytes(u64),
 }
 
@@ -150,12 +146,10 @@ impl<'a> Join<'a> {
         Join { parts: kept, starts, rows, row_stride, partition, buffers: Mutex::default() }
     }
 
-    /// Bytes of all parts in one row.
     fn row_bytes(&self) -> u64 {
         self.starts[self.parts.len()]
     }
 
-    /// Fill `out` with a range of the bytes of a part.
     fn read(
         &self,
         part: &JoinPart<'_>,
@@ -174,7 +168,6 @@ impl<'a> Join<'a> {
         Ok(())
     }
 
-    /// Fill `out` with a range of the bytes of one row.
     fn fill_range(
         &self,
         row: u64,

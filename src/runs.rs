@@ -54,7 +54,6 @@ pub struct Runs {
     pub offset: i64,
     /// The axes, outermost first, at most [`MAX_NDIM`].
     pub axes: Vec<Axis>,
-    /// Bytes per run.
     pub run: u64,
 }
 
@@ -71,7 +70,6 @@ impl Runs {
         Runs { offset: offset as i64, axes: Vec::new(), run: bytes }
     }
 
-    /// The number of dense bytes.
     pub fn bytes(&self) -> u64 {
         dense_bytes(&self.axes, self.run)
     }
@@ -253,7 +251,6 @@ pub fn byte_bounds(axes: &[Axis], run: u64) -> Range<i64> {
     })
 }
 
-/// The length of [`byte_bounds`].
 pub(crate) fn span_bytes(axes: &[Axis], run: u64) -> u64 {
     let bounds = byte_bounds(axes, run);
     (bounds.end - bounds.start) as u64
@@ -384,7 +381,6 @@ mod tests {
         })
     }
 
-    /// The position of each dense byte, by nested counting.
     fn byte_positions(runs: &Runs) -> Vec<i64> {
         let mut starts = vec![runs.offset];
         for axis in &runs.axes {

@@ -151,7 +151,6 @@ impl<'a> Layout<'a> {
         self.offset
     }
 
-    /// [`offset`](Layout::offset) as an `i64`.
     pub(crate) fn start(&self) -> Result<i64, ViewError> {
         i64::try_from(self.offset).map_err(|_| ViewError::TooLarge)
     }

@@ -16,7 +16,6 @@ pub(super) struct Cache {
     chunks: Mutex<DecodedChunks>,
     /// The oldest ones are let go where there are more bytes than these.
     most: u64,
-    /// How many pieces have been filled from them.
     filled: AtomicU64,
 }
 
@@ -91,7 +90,6 @@ impl Cache {
         slot.is_some_and(|slot| slot.try_lock().is_ok_and(|chunk| chunk.is_some()))
     }
 
-    /// Whether so many bytes more are no more than [`CACHE_BYTES`].
     pub(super) fn has_room(&self, bytes: u64) -> bool {
         self.lock().bytes.saturating_add(bytes) <= CACHE_BYTES
     }

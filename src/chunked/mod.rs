@@ -268,12 +268,9 @@ struct Touched<'a> {
     cells: CellBoxes,
 }
 
-/// What runs of positions take of a chunk.
 struct TouchedChunk {
     at: Vec<u64>,
-    /// The items along each axis of the runs.
     items: Vec<Range<u64>>,
-    /// Where these are in the bytes of the chunk.
     inside: Runs,
 }
 

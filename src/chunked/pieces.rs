@@ -20,7 +20,6 @@ use crate::view::View;
 pub struct ChunkPieces<'a> {
     chunked: Chunked,
     runs: &'a Runs,
-    /// Where the selected elements lie in the output.
     dense: Runs,
     steps: Vec<Steps>,
     boxes: CellBoxes,
@@ -314,7 +313,6 @@ pub(super) struct Steps {
     pub(super) start: u64,
     /// From an index to the next one.
     pub(super) step: i64,
-    /// The length of a chunk along the axis.
     pub(super) chunk: u64,
 }
 

@@ -29,7 +29,6 @@ pub struct ChunkedTensor {
     missing: Vec<AtomicU64>,
 }
 
-/// A folder of tensors in chunks that grows.
 pub struct ChunkSink {
     folder: Box<dyn FileTree>,
     tensors: Vec<ChunkedTensor>,

@@ -190,7 +190,6 @@ pub fn unpack(axes: &[Axis], run: u64, input: &[u8], output: &[Cell<u8>], first:
     }
 }
 
-/// Call `write` with the position of each run and its bytes.
 pub(crate) fn each_run<E>(
     axes: &[Axis],
     run: u64,
@@ -202,7 +201,6 @@ pub(crate) fn each_run<E>(
     starts(axes, first).zip(runs).try_for_each(|(at, bytes)| write(at, bytes))
 }
 
-/// Copy one row of runs, `stride` bytes apart.
 fn unpack_row(stride: i64, run: usize, row: &[u8], output: &[Cell<u8>], at: i64) {
     match run {
         1 => unpack_items::<1>(stride, row, output, at),
@@ -243,7 +241,6 @@ mod tests {
     use super::*;
     use crate::runs::{byte_bounds, coalesce};
 
-    /// Boxes whose runs do not overlap, as those of a basic index.
     fn boxes() -> impl Strategy<Value = (Vec<Axis>, u64)> {
         let run = prop_oneof![Just(1u64), Just(2), Just(4), Just(8), Just(16), 1u64..40];
         let axis = (1u64..6, 1u64..4, any::<bool>());

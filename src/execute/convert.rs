@@ -49,17 +49,14 @@ impl Conversion {
         }
     }
 
-    /// The bytes that so many bytes of whole units become.
     pub fn output_bytes(self, input: u64) -> u64 {
         input / self.unit() * self.output_unit()
     }
 
-    /// What a distance in either direction becomes.
     fn output_distance(self, input: i64) -> i64 {
         input / self.unit() as i64 * self.output_unit() as i64
     }
 
-    /// The bytes of the input that become so many bytes of whole units.
     pub(crate) fn input_bytes(self, output: u64) -> u64 {
         output / self.output_unit() * self.unit()
     }

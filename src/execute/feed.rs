@@ -67,7 +67,6 @@ impl Requests {
         })
     }
 
-    /// Hand on what the merger holds back.
     fn flush(&mut self, transfers: &[Transfer<'_>], ask: &mut dyn FnMut(&dyn Source, Range<u64>)) {
         if let Some(transfer) = transfers.get(self.transfer) {
             self.merger.flush(&mut |request| ask(transfer.source, request));
@@ -76,7 +75,6 @@ impl Requests {
 }
 
 impl<'a> Feed<'a> {
-    /// Nothing announced yet; `None` where no source has use for it.
     pub(super) fn new(
         transfers: &'a [Transfer<'a>],
         starts: &'a [u64],
@@ -113,7 +111,6 @@ impl<'a> Feed<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Announced {
     pub requests: u64,
-    /// Bytes of their answers.
     pub bytes: u64,
 }
 

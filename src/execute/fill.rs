@@ -4,15 +4,12 @@
 //! for windows of bounded length, in the order of the input: a box that spans more, or has long gaps,
 //! is divided along its longest stride until each part is worth one read, or is a single run.
 //!
-//! **Buffers.** A worker packs a piece into a buffer of its own, converts it there (`Conversion`: today
-//! the byte order, or a cast into a second buffer), and writes it with one call. Writing straight from a
-//! mapped input was several times slower: the kernel takes page faults while it holds the output file's
-//! lock. The buffer is 256 KiB because it shares the second-level cache with its part of the input; pieces
-//! of 1 MiB and more, which fall out of it, halve the rate or worse. Where it begins in a page is chosen for
-//! each piece (`execute/fill.rs`): on some processors reads, writes and copies are five to thirty times
-//! slower between places that lie 1 to 31 bytes apart in their pages (`execute/pack/mod.rs`), as those of
-//! `malloc` and of the blocks of a file do. The file is allocated first, so that workers never wait for
-//! each other to extend it.
+//! **Buffers.** A worker packs a piece into a buffer of its own, converts it there ([`Conversion`](super::Conversion):
+//! the byte order, or a cast into a second buffer), and writes it with one call. Writing straight from a mapped input
+//! was several times slower: the kernel takes page faults while it holds the output file's lock. The buffer is
+//! 256 KiB because it shares the second-level cache with its part of the input; pieces of 1 MiB and more halve the
+//! rate or worse. Where it begins in a page is chosen for each piece: on some processors reads, writes and copies are
+//! five to thirty times slower between places that lie 1 to 31 bytes apart in their pages (`source/file.rs`).
 
 use std::ops::{Deref, DerefMut, Range};
 
@@ -98,18 +95,15 @@ fn is_read_ahead(plan: &Plan, source: &dyn Source) -> bool {
 /// A range so short that a disk reads it at once, in bytes.
 const ONE_READ: u64 = 64 << 10;
 
-/// The ranges of ascending runs.
 pub(crate) fn visit_ranges(runs: &Runs, visit: VisitRange<'_>) {
     runs.starts().for_each(|at| visit(at as u64..at as u64 + runs.run));
 }
 
-/// The most ranges to prefetch one by one.
 const RANGES: u64 = 1 << 17;
 
 /// In how many places to look whether what is to be prefetched is in memory already.
 const SAMPLES: u64 = 16;
 
-/// Let the disk begin to read what is not in memory yet.
 fn prefetch(runs: &Runs, source: &dyn Source) {
     let ranges = dense_bytes(&runs.axes, 1);
     if ranges > RANGES {
@@ -220,7 +214,6 @@ fn read_ordered(
     Ok(())
 }
 
-/// Fill `out` from one window.
 fn read_window(runs: &Runs, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), SourceError> {
     let bounds = runs.file_bounds();
     let first = (runs.offset as u64 - bounds.start) as usize;

@@ -1,16 +1,14 @@
 //! Jobs for which memory is too small: the input is read ahead of the workers and let go behind them, and
 //! the output is brought to the disk as it is written.
 //!
-//! Two more threads than workers take part. One reads: it asks for all that a
-//! [`Panel`](crate::plan::Panel) needs, in the order of the file, and waits where kernels make it wait, or
-//! until earlier panels are packed and their memory is free. The other one brings what was written to the disk, piece by
-//! piece, and lets memory go when it is there. So kernels need not choose what to drop, which in a
-//! small control group is often what is needed next, and nobody waits for a whole memory of unwritten bytes.
+//! Two more threads than workers take part. One reads: it asks for all that a [`Panel`](crate::plan::Panel)
+//! needs, in the order of the file, and waits until earlier panels are packed and their memory is free. The other
+//! one brings what was written to the disk, piece by piece, and lets memory go when it is there. So kernels need not
+//! choose what to drop, which is often what is needed next, and nobody waits for a whole memory of unwritten bytes.
 //!
-//! Ranges of a map are read in large pages,
-//! with the gaps between them where those are no longer (`Advice::Load`): single pages cost a processor more
-//! than they cost a fast disk. Pages that rows of the output share with rows that were written and let go long before
-//! are read ahead too (`Sink::expect`): a worker would wait for each.
+//! Ranges of a map are read in large pages, with the gaps between them where those are no longer (`Advice::Load`):
+//! single pages cost a processor more than they cost a fast disk. Pages that rows of the output share with rows that
+//! were written and let go long before are read ahead too (`Sink::expect`): a worker would wait for each.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -35,7 +33,6 @@ const TOGETHER_PART: u64 = 32;
 /// So much of a panel is read at a time, in bytes: its beginning, where there is no room for all of it yet.
 const STEP: u64 = 32 << 20;
 
-/// The panels of a job, and what was written of it.
 pub(super) struct Flow<'a> {
     transfers: &'a [Transfer<'a>],
     /// The number of the first piece of each transfer, and of all pieces.
@@ -44,7 +41,6 @@ pub(super) struct Flow<'a> {
     sink: &'a dyn Sink,
     /// How much memory the input of panels may take, in bytes.
     room: u64,
-    /// How many threads have a part in it.
     joined: AtomicUsize,
     state: Mutex<FlowState>,
     changed: Condvar,
@@ -107,7 +103,6 @@ impl<'a> Flow<'a> {
         self.joined.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Read panel after panel, as long as there is room.
     pub(super) fn read_ahead(&self) {
         let mut next = 0;
         while next < self.pieces {
@@ -230,13 +225,11 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Whether the input of a piece was asked for.
     pub(super) fn is_ready(&self, number: u64) -> bool {
         let state = self.state();
         number < state.ready || state.is_over
     }
 
-    /// Wait until the input of a piece was asked for.
     pub(super) fn wait_for(&self, number: u64) {
         let mut state = self.state();
         while number >= state.ready && !state.is_over {
@@ -280,7 +273,6 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// Where pieces were written, in ascending ranges.
 fn joined(written: &[WrittenPiece]) -> Vec<Range<u64>> {
     let mut all: Vec<Range<u64>> = Vec::new();
     for WrittenPiece { rows, at, .. } in written {
@@ -290,7 +282,6 @@ fn joined(written: &[WrittenPiece]) -> Vec<Range<u64>> {
     merge(all, 1)
 }
 
-/// Ranges in ascending order, those less than `unit` bytes apart in one.
 fn merge(mut ranges: Vec<Range<u64>>, unit: u64) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| range.start);
     ranges.dedup_by(|next, range| {
@@ -324,7 +315,6 @@ fn merged(input: &[Runs], unit: u64, room: u64) -> Option<Vec<Runs>> {
     (read <= room && read + units <= needed * 2).then_some(merged)
 }
 
-/// The ranges of all these runs.
 fn ranges(runs: &[Runs], visit: &mut dyn FnMut(Range<u64>)) {
     runs.iter().for_each(|runs| visit_ranges(runs, visit));
 }

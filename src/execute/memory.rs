@@ -5,20 +5,15 @@
 //! all of it, since what was written waits there for the disk. Sizes are in bytes.
 //!
 //! **Who holds what.** A worker holds at most two buffers (256 KiB each, or a box of 2 MiB), and for inputs that are
-//! read by position one window (1 MiB) and for relayouts one panel, as large as the buffer. Long ranges
-//! and their panels take 48 MiB, all workers together. A pipe has one window of 4 MiB. A
-//! gather reads its indices in blocks and holds at most 2^16 tuples as offsets; of a mask it holds how
-//! many elements are true before each block, 2 MiB at most. Headers are read up to
-//! their format's limit, and only as far as the bytes are really there; a long one is read piece by piece
-//! (`format/safetensors/read.rs`). A tensor takes its name and some 20 bytes (`format/tensors.rs`), and
-//! becomes a `TensorInfo` when it is asked for. A tensor of the output that is as in the input takes nothing
-//! more (`output/layout/entries.rs`), and the header is written piece by piece, as it is read
-//! (`output/layout/header.rs`). A member of a `.npz` takes its name and some 50 bytes while the directory is
-//! read (`format/npz/`), and as many in an output (`sink/zip/`). What is kept of neighbours is one range
-//! (`Take::push`); ranges with headers between them, as in a `.npz`, take 72 bytes each, and go to the
-//! executor by thousands (`job/copy.rs`). A map is not memory of the process's own; the kernel drops
-//! its pages when it needs them. At the end all threads unmap it (`job/overwrite.rs`): one alone takes
-//! about half as long as reading did.
+//! read by position one window (1 MiB) and for relayouts one panel, as large as the buffer. Long ranges and their
+//! panels take 48 MiB, all workers together, a pipe one window of 4 MiB. A gather holds at most 2^16 tuples as
+//! offsets; of a mask it holds how many elements are true before each block, 2 MiB at most. Headers are read and
+//! written piece by piece (`format/safetensors/read.rs`, `output/layout/header.rs`). A tensor takes its name and
+//! some 20 bytes (`format/tensors.rs`), one of the output that is as in the input nothing more
+//! (`output/layout/entries.rs`), a member of a `.npz` its name and some 50 bytes. What is kept of neighbours is one
+//! range (`Take::push`); ranges with headers between them take 72 bytes each, and go to the executor by thousands
+//! (`job/copy.rs`). A map is not memory of the process's own; the kernel drops its pages when it needs them. At the
+//! end all threads unmap it (`job/overwrite.rs`): one alone takes about half as long as reading did.
 
 use std::ops::Range;
 
@@ -205,7 +200,6 @@ impl OutOfCore {
         OutOfCore { steps: vec![step], temporary_bytes }
     }
 
-    /// How often bytes are read, and written, in all.
     pub fn passes(&self) -> u64 {
         self.steps.iter().map(|step| step.passes()).sum()
     }

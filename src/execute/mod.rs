@@ -6,9 +6,8 @@
 //! positions to gather. What elements go through on the way is a [`Conversion`]. A pipe is read by
 //! [`run_forward`], in the order of the input.
 //!
-//! Every worker has a buffer of its own, and every piece bytes of its own in the output: the
-//! bytes written do not depend on the number of workers. Nor does the error: of several, the one
-//! of the first piece is reported.
+//! Every worker has a buffer of its own, and every piece bytes of its own in the output: neither the bytes
+//! written nor the error, which is that of the first piece, depend on the number of workers.
 
 use std::fmt;
 use std::ops::Range;
@@ -54,7 +53,6 @@ pub use relayout::{in_order, spool, spool_pieces};
 pub struct Transfer<'a> {
     pub source: &'a dyn Source,
     pub pieces: &'a dyn Pieces,
-    /// What the elements go through on the way.
     pub conversion: Conversion,
     /// Where the result begins in the output, in bytes.
     pub at: u64,
@@ -246,7 +244,6 @@ pub enum BadPosition {
     Number {
         /// The place of the number in the index tensor.
         at: Vec<u64>,
-        /// The number.
         number: i128,
         /// The length of its axis.
         len: u64,
@@ -261,7 +258,6 @@ pub enum BadPosition {
         item: usize,
         /// The place of the number in the list.
         at: Vec<u64>,
-        /// The number.
         number: i128,
         /// The axis that it indexes.
         axis: usize,

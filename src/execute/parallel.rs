@@ -203,7 +203,6 @@ impl Run<'_> {
         outcome.error.map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// Take pieces until none is left or a worker met an error.
     fn work(&self) {
         let mut worker = Worker::default();
         loop {
@@ -457,7 +456,6 @@ impl Progress {
 }
 
 impl Stage {
-    /// Do something that takes so many bytes.
     pub(crate) fn during<T>(&self, total: u64, work: impl FnOnce() -> T) -> T {
         let begin = |total| {
             self.done.store(0, Ordering::Relaxed);
@@ -492,7 +490,6 @@ mod tests {
 
     const BYTES: u64 = 256 << 10;
 
-    /// Pieces of which number 3 panics.
     struct PanickingPieces;
 
     impl Pieces for PanickingPieces {

@@ -117,7 +117,6 @@ pub(crate) fn fill_scratch(
     })
 }
 
-/// The sink of a temporary file whose bytes are told as those that are kept.
 struct KeptSink<'a> {
     sink: &'a dyn Sink,
     progress: &'a Progress,

@@ -53,7 +53,6 @@ impl RowBlock {
         self.lens.is_empty().then_some(&self.offsets)
     }
 
-    /// Where each stretch begins, and how many rows it has.
     pub(crate) fn stretches(&self) -> impl Iterator<Item = (u64, u64)> {
         let lens = self.lens.iter().copied().chain(std::iter::repeat(1));
         self.offsets.iter().copied().zip(lens)
@@ -147,7 +146,6 @@ mod tests {
     use super::*;
     use crate::execute::pack::pack_plainly;
 
-    /// The bytes of a row after the other, whether taken together or not.
     fn bytes(block: &RowBlock, slab: &Runs, file: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (offset, rows) in block.stretches() {

@@ -45,7 +45,6 @@ use crate::source::{PAGE, Source, SourceError, open_spooled};
 /// The most bands, and the most ranges: a number is held for each pair.
 const MOST: u64 = 2048;
 
-/// Rows that are counted or placed together.
 const TOGETHER: u64 = 1 << 16;
 
 pub struct Distribution {
@@ -251,12 +250,10 @@ impl Distribution {
         Ok(Counted { offsets, counts, before })
     }
 
-    /// The pieces of passes over the rows: each of one range.
     fn pieces(&self) -> u64 {
         self.ranges() * self.range_rows.div_ceil(TOGETHER)
     }
 
-    /// The range of a piece, and its rows, counted from the first that is distributed.
     fn piece(&self, number: u64) -> (usize, Range<u64>) {
         let each = self.range_rows.div_ceil(TOGETHER);
         let range = number / each;

@@ -17,7 +17,6 @@ use crate::view::{Layout, ViewError};
 
 #[derive(Clone, Debug)]
 pub struct Indexed {
-    /// The first element for positions of 0.
     pub(super) first: i64,
     pub(super) axes: Vec<OutputAxis>,
     pub(super) lists: Vec<Tuples>,

@@ -34,7 +34,6 @@ pub struct Mask {
     pub(super) ranks: Arc<[u64]>,
 }
 
-/// Where the elements lie, in C order.
 #[derive(Clone, Debug)]
 pub(super) struct MaskBytes {
     runs: Runs,
@@ -409,12 +408,10 @@ fn is_scattered(bytes: &[u8]) -> bool {
     is_true < ends * 4 || ends == 0
 }
 
-/// How many bytes are not 0 before the first that is.
 fn leading_true(bytes: &[u8]) -> usize {
     leading(bytes, |word| ones(word) ^ u64::from_ne_bytes([1; 8]))
 }
 
-/// How many bytes are 0 before the first that is not.
 fn leading_false(bytes: &[u8]) -> usize {
     leading(bytes, u64::from_le_bytes)
 }

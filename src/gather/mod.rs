@@ -61,7 +61,6 @@ pub struct Gather {
     hold: u64,
     /// The bytes of the output that are wanted, where not all are.
     window: Option<Range<u64>>,
-    /// Where the output has another order than the params.
     relaid: Option<Box<Relaid>>,
 }
 
@@ -78,7 +77,6 @@ pub struct Gather {
 /// ```
 #[derive(Clone, Debug)]
 pub(crate) struct Relaid {
-    /// The same elements in the order of the params.
     pub(crate) gather: Gather,
     /// The bytes of those in the order of the output.
     pub(crate) view: View,

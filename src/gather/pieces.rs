@@ -407,10 +407,8 @@ fn read_long_rows(
     Ok(())
 }
 
-/// Neighbouring rows of a block.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Stretch {
-    /// Where it begins in the file.
     offset: u64,
     /// The number of its first row in the block.
     first: u32,

@@ -72,7 +72,6 @@ impl Indices<'_> {
     }
 }
 
-/// The tuples of an index tensor, and what they mean.
 #[derive(Clone)]
 pub(crate) struct Positions {
     integers: Integers,
@@ -93,7 +92,6 @@ pub(crate) struct Positions {
     /// The numbers, tuple after tuple in the order in which they are numbered: the axes of the
     /// tuples and that of the numbers in one, not coalesced.
     numbers: Runs,
-    /// The same, coalesced.
     pub(super) coalesced: Runs,
     context: ErrorContext,
 }
@@ -186,7 +184,6 @@ impl Positions {
         self
     }
 
-    /// Bytes that the numbers take in their file.
     fn bytes(&self) -> u64 {
         self.count * self.tuple_bytes() as u64
     }
@@ -398,7 +395,6 @@ pub(super) struct TupleReader<'a> {
     pub(super) given: &'a dyn Source,
     /// The numbers in order, where they are not in the source.
     spooled: Option<Box<dyn Source>>,
-    /// All positions, where they are held in memory.
     pub(super) held: Option<Vec<u64>>,
 }
 

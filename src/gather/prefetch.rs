@@ -189,7 +189,6 @@ pub(super) struct PageCache {
     pub(super) state: OnceLock<CacheState>,
     /// What a look at some rows told, where they are not in memory.
     pub(super) look: OnceLock<Option<Sampled>>,
-    /// How many chunks of the params were mapped.
     pub(super) mapped: AtomicU64,
 }
 
@@ -206,7 +205,6 @@ pub(super) enum CacheState {
     ColdLong,
 }
 
-/// What a few rows tell of those around them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sampled {
     pub(super) is_cached: bool,

@@ -10,11 +10,10 @@
 //!     list 1   3 positions       steps 0, 1
 //! ```
 //!
-//! Rows whose places follow each other are one entry of a block
-//! (`gather/rows.rs`), a box that is packed, read, prefetched or written like any other: of a mask
-//! they are found where it is true for long, of other lists among the offsets. Where neighbours are few,
-//! each row stays by itself. Single items of a map that a mask keeps have no places at all: they are
-//! compressed from the map by the bytes of the mask (`execute/pack/compress.rs`).
+//! Rows whose places follow each other are one entry of a block (`gather/block.rs`), a box that is packed, read,
+//! prefetched or written like any other: of a mask they are found where it is true for long, of other lists among
+//! the offsets. Where neighbours are few, each row stays by itself. Single items of a map that a mask keeps have no
+//! places at all: they are compressed from the map by the bytes of the mask (`execute/pack/compress.rs`).
 
 use std::ops::Range;
 
@@ -83,7 +82,6 @@ pub(crate) struct Rows {
     pub(super) lists: Vec<RowList>,
 }
 
-/// A list, and how its tuples go along the rows.
 #[derive(Clone, Debug)]
 pub(super) struct RowList {
     pub(super) tuples: Tuples,
@@ -207,7 +205,6 @@ pub struct BoundRows<'a> {
     lists: Vec<TupleReader<'a>>,
 }
 
-/// Rows at the places where a mask is true.
 pub(super) struct MaskRows<'a> {
     pub(super) positions: &'a MaskPositions,
     pub(super) source: &'a dyn Source,

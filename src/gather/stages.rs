@@ -24,7 +24,6 @@ pub(crate) struct Stages {
     first_rows: Vec<u64>,
     /// The first piece of each, and behind the last one.
     first_pieces: Vec<u64>,
-    /// The rows of a piece, unless it is the last of its stage.
     piece_rows: u64,
     ranges: StageRanges,
 }

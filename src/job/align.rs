@@ -37,7 +37,6 @@ pub(super) struct PlacedRange {
 }
 
 impl PlacedRange {
-    /// Those of takes that are long enough to be shared.
     pub(super) fn of_takes<'t>(
         input: &'t Input,
         takes: &'t [Take],

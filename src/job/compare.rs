@@ -25,7 +25,6 @@ use crate::shape::Order;
 use crate::sink::{Sink, SinkError};
 use crate::{print, shape};
 
-/// Two tensors of one shape, to be compared.
 pub(super) struct Comparison {
     chosen: [Chosen; 2],
     comparer: Comparer,
@@ -53,7 +52,6 @@ impl Comparison {
         Comparison { chosen, comparer, count, places }
     }
 
-    /// Bytes of the elements of one side.
     pub(super) fn bytes(&self, side: usize) -> u64 {
         self.chosen.get(side).map_or(0, Chosen::bytes)
     }
@@ -255,7 +253,6 @@ impl Counterpart {
     }
 }
 
-/// A sink that compares what it is given.
 struct CompareSink<'a> {
     pairs: &'a [Other<'a>],
     second_leads: bool,
@@ -319,7 +316,6 @@ pub struct Differences {
 pub struct Compared {
     /// The name, where one of them has one.
     pub name: Option<String>,
-    /// The shapes of what is compared of each.
     pub shapes: [Vec<u64>; 2],
     pub dtypes: [DType; 2],
     /// What was found of the elements, where they could be compared.
@@ -376,7 +372,6 @@ impl Comparing {
         Ok(Comparing { inputs: [a, b], only, tensors, comparisons, workers })
     }
 
-    /// Bytes of the elements of an input that are compared.
     pub fn bytes(&self) -> u64 {
         let [a, b] = &self.inputs;
         let side = usize::from(second_leads(a, b));

@@ -78,7 +78,6 @@ impl<'a> Writing<'a> {
         Ok(job)
     }
 
-    /// Write what is not elements, unless it was written.
     fn write_headers(&mut self) -> Result<(), Error> {
         let frame = self.frame.take();
         let written = frame.map_or(Ok(()), |frame| {
@@ -87,7 +86,6 @@ impl<'a> Writing<'a> {
         written.map_err(|error| self.failed_sink(error))
     }
 
-    /// Write elements alone, to a sink that is no file.
     pub(crate) fn into_sink(
         sink: &'a dyn Sink,
         takes: &[Take],
@@ -123,7 +121,6 @@ impl<'a> Writing<'a> {
         }
     }
 
-    /// Run transfers, or count their requests.
     fn execute(&self, transfers: &[Transfer<'_>], sink: &dyn Sink) -> Result<(), ExecuteError> {
         let Some(counted) = self.counted else {
             return execute::run(transfers, sink, &self.workers, self.progress);
@@ -238,7 +235,6 @@ impl<'a> Writing<'a> {
         execute::run_forward(stream, plan, conversion, sink, at, self.progress)
     }
 
-    /// Copy with all threads, to the output or to a sink that writes to it.
     pub(crate) fn run(
         &self,
         sink: &dyn Sink,

@@ -28,7 +28,6 @@ use crate::permutation::{Permutation, Transposition};
 use crate::region::{IndexTensor, OpenIndex, Region, Take, gathered_axes, gathered_shape};
 use crate::sink::{Destination, Fingerprint};
 
-/// A range of the positions of an output.
 pub(crate) struct OutputRange<'a> {
     pub(super) prepared: &'a Prepared,
     pub(super) range: Range<u64>,
@@ -43,7 +42,6 @@ impl<'a> OutputRange<'a> {
 /// Is given each input in turn, with what is taken of it.
 pub(crate) type VisitInput<'v> = &'v mut dyn FnMut(&Input, &[Take]) -> Result<(), Error>;
 
-/// What is taken of inputs, on its way to one output.
 pub struct Copying<'a> {
     prepared: Prepared,
     filling: Box<dyn Filling + 'a>,
@@ -66,7 +64,6 @@ pub struct SliceOptions<'a> {
 pub struct GatherOptions {
     /// The axis that the positions are on; without one, tuples name positions on the first axes.
     pub axis: Option<i64>,
-    /// Batch dimensions, positions out of range.
     pub how: gather::Options,
     pub transpose: Transposition,
     pub casts: Casts,
@@ -188,7 +185,6 @@ pub(crate) trait Filling {
     /// other machines.
     fn files(&self) -> Result<Vec<(String, Location)>, Error>;
 
-    /// Bytes of elements that go to a range of the output.
     fn bytes(&self, to: &OutputRange<'_>) -> u64;
 
     /// Visit each input that gives something to a range of the output, with what is taken of it as it is.
@@ -231,7 +227,6 @@ pub(crate) trait Filling {
         Ok(None)
     }
 
-    /// Copy the elements that go to a range of the output.
     fn copy(&mut self, to: &OutputRange<'_>, job: &Writing<'_>) -> Result<(), Error>;
 
     /// Write the output. It is put in place when all of it is written.
@@ -290,7 +285,6 @@ pub(crate) struct TakenInput<'a> {
 }
 
 impl TakenInput<'_> {
-    /// What goes to a range of the output.
     fn within(&self, range: &Range<u64>) -> Vec<Take> {
         let first = self.takes.partition_point(|take| take.at + take.bytes() <= range.start);
         let near = self.takes[first..].iter().take_while(|take| take.at < range.end);
@@ -427,7 +421,6 @@ pub(crate) fn single<'a>(
     Ok((prepared, taken))
 }
 
-/// What becomes of a tensor, and what of it is taken.
 struct Sliced {
     becomes: Becomes,
     region: Arc<dyn Region>,

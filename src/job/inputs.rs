@@ -110,7 +110,6 @@ impl<'a> Inputs<'a> {
         (1..count).step_by(CHUNK).map(move |start| start..count.min(start + CHUNK))
     }
 
-    /// Look at the headers of some, several at a time.
     pub(super) fn look<T: Send>(
         &self,
         numbers: Range<usize>,
@@ -184,7 +183,6 @@ impl<'a> Inputs<'a> {
         held.try_for_each(|input| input.spool_watched(progress).map(drop))
     }
 
-    /// Refuse an output that is a descriptor of an input.
     pub(super) fn check_overwrite(&self, output: &Destination) -> Result<(), Error> {
         if overwrite::overwrites(output)? {
             for number in 0..self.locations.len() {
@@ -226,12 +224,10 @@ pub(super) fn source_of(input: &Input) -> Result<Arc<dyn Source>, Error> {
     input.random().ok_or_else(|| Error::file(&input.location, SourceError::Truncated))
 }
 
-/// Whether an input can be read only once.
 fn is_stream(input: &Input) -> bool {
     matches!(input.bytes, Bytes::Stream(_)) || input.location == Location::Stdin
 }
 
-/// The files of an input, where there are several.
 fn shards(input: &Input) -> Option<Vec<Location>> {
     if input.container.parts.is_empty() { None } else { input.files() }
 }
@@ -360,7 +356,6 @@ impl Operand {
         Operand { tensor, bytes: OperandBytes::File { input, stored }, file: Some(file) }
     }
 
-    /// The dtype and the shape of the tensor.
     pub fn tensor(&self) -> &TensorInfo {
         &self.tensor
     }

@@ -124,7 +124,6 @@ pub struct Planned {
 }
 
 pub enum OutputKind {
-    /// A new file or stream.
     New,
     /// A copy of this file, with the edits applied.
     EditedCopy(FileName),

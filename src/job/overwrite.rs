@@ -39,7 +39,6 @@ pub(crate) fn check<'a>(
     Ok(())
 }
 
-/// Whether an output overwrites the bytes of a file as it is written.
 pub(crate) fn overwrites(destination: &Destination) -> Result<bool, Error> {
     overwritten(destination).map(|file| file.is_some())
 }

@@ -155,7 +155,6 @@ impl<'a> Parts<'a> {
         writing.commit()
     }
 
-    /// All files that are read, as they are now.
     fn inputs(&self, files: Vec<(String, Location)>) -> Result<Vec<InputFile>, Error> {
         let output = self.path.metadata().ok();
         let count = files.len();
@@ -228,7 +227,6 @@ struct InputFile {
 /// What a file is to this machine; other machines may see the same one in another way.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct FileVersion {
-    /// Device and inode.
     file: (u64, u64),
     size: u64,
     /// Of the last change of its bytes, and of anything.
@@ -258,7 +256,6 @@ impl InputFile {
     }
 }
 
-/// Asks whether files are still what they were.
 fn unchanged(inputs: Vec<InputFile>) -> Unchanged {
     Arc::new(move |look| {
         inputs.iter().try_for_each(|input| {

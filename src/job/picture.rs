@@ -149,7 +149,6 @@ impl<'a> Drawing<'a> {
         sink.commit().map_err(failed)
     }
 
-    /// Check that a picture can be written there.
     pub fn check_png(destination: &Destination, options: SinkOptions) -> Result<(), Error> {
         sink::check(destination, options).map_err(|error| Error::file(destination, error))
     }

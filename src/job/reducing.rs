@@ -92,7 +92,6 @@ impl Reducing {
     }
 }
 
-/// The selections that are reduced, as they are read.
 fn takes(slices: &[Slices]) -> Vec<Take> {
     slices.iter().map(|slices| slices.chosen.take(0)).collect()
 }
@@ -101,7 +100,6 @@ fn selected_bytes(slices: &[Slices]) -> u64 {
     slices.iter().map(|slices| slices.chosen.bytes()).sum()
 }
 
-/// Refuse what has no results.
 fn check(slices: &Slices, how: Reduction, axes: Option<&[i64]>) -> Result<(), Error> {
     if let (Reduction::Mean | Reduction::Std, Some(&[axis]), 0) = (how, axes, slices.reduced.len())
     {
@@ -195,7 +193,6 @@ struct Results<'a> {
 }
 
 impl Results<'_> {
-    /// Write the elements of each result to its place.
     fn write(
         &self,
         input: &mut Input,
@@ -266,7 +263,6 @@ fn target(slices: &Slices, at: u64, itemsize: u64, order: Order) -> Runs {
     Runs { offset: at as i64, axes, run: itemsize }.coalesced()
 }
 
-/// The elements that become of these slices.
 fn rounded(
     how: Reduction,
     dtype: &DType,

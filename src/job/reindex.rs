@@ -67,10 +67,8 @@ fn write(path: PathBuf, json: &[u8]) -> Result<(), Error> {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReindexFault {
-    /// What lies in no folder.
     #[error("an index is written for the shards of a local folder")]
     NoFolder,
-    /// A file that is no index.
     #[error("is no checkpoint of several files, and needs no index")]
     OneFile,
 }

@@ -27,7 +27,6 @@ pub struct Select {
 
 /// A tensor on its way to the output.
 pub(super) struct Selected {
-    /// The number of the tensor in the input.
     pub(super) number: usize,
     pub(super) tensor: TensorInfo,
     /// Whether the index applies to it; the others are kept whole.
@@ -79,24 +78,20 @@ pub(super) fn choices(
 }
 
 impl SelectedTensors<'_> {
-    /// How many the index applies to.
     pub(super) fn sliced(&self) -> usize {
         self.choices.iter().filter(|choice| **choice == Choice::Sliced).count()
     }
 
-    /// The numbers of those that the index applies to.
     pub(super) fn sliced_numbers(&self) -> Vec<usize> {
         let sliced = self.numbers().filter(|(_, sliced)| *sliced);
         sliced.map(|(number, _)| number).collect()
     }
 
-    /// The dtypes of those that the index applies to.
     pub(super) fn sliced_dtypes(&self) -> impl Iterator<Item = DType> + Clone + '_ {
         let sliced = self.numbers().filter(|(_, sliced)| *sliced);
         sliced.map(|(number, _)| self.input.contents.tensors.at(number).dtype)
     }
 
-    /// The number of each, and whether the index applies to it.
     fn numbers(&self) -> impl Iterator<Item = (usize, bool)> + Clone + '_ {
         let choices = self.choices.iter().enumerate();
         let taken = choices.filter(|(_, choice)| **choice != Choice::LeftOut);
@@ -211,7 +206,6 @@ fn chosen(input: &Input, select: &Select, output: &Output) -> Result<Vec<usize>,
 /// A new name for tensors with these numbers.
 pub(crate) struct Rename<'r> {
     pub(crate) range: Range<usize>,
-    /// `OLD=NEW`.
     pub(crate) text: &'r str,
 }
 

@@ -34,13 +34,11 @@ const BAND_BYTES: usize = 24 << 20;
 /// workers do not wait for each other.
 const ALONE: u64 = 512;
 
-/// A selection, divided in slices.
 pub struct Slices {
     /// The selection: the axes that stay, and then the others.
     pub chosen: Chosen,
     /// For each axis of the selection as it was, whether it is reduced.
     pub reduced: Vec<bool>,
-    /// How many of its axes stay.
     stay: usize,
     /// Where each axis of `chosen` was before it was brought there.
     axes: Permutation,
@@ -100,7 +98,6 @@ impl<'a> AllSlices<'a> {
         self.bytes
     }
 
-    /// The slices of one of the tensors, counted from 0.
     pub fn at(&self, input: &Input, number: usize) -> Result<Slices, Error> {
         let tensor = input.contents.tensors.at(self.numbers[number]);
         Ok(Slices::of(&tensor, &self.options, SliceOrder::Positions)?)
@@ -108,7 +105,6 @@ impl<'a> AllSlices<'a> {
 }
 
 impl Slices {
-    /// The slices of the tensors with these numbers.
     pub(super) fn all(
         input: &mut Input,
         numbers: &[usize],
@@ -208,7 +204,6 @@ impl Slices {
         index
     }
 
-    /// What is known of no elements.
     pub fn nothing(&self, sums: Sums) -> Result<Summary, Error> {
         let empty = match self.chosen.dtype {
             DType::Scalar(scalar, endian) => Summary::new(scalar, endian, sums),
@@ -295,17 +290,14 @@ fn reduced(axes: Option<&[i64]>, ndim: usize) -> Result<Vec<bool>, AxisFault> {
 /// Axes that a selection cannot be reduced along; the messages are NumPy's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AxisFault {
-    /// An axis that it lacks.
     #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
     OutOfBounds { axis: i64, ndim: usize },
-    /// One that is listed twice.
     #[error("duplicate value in 'axis'")]
     Twice,
 }
 
 impl Fault for AxisFault {}
 
-/// A sink that sums up slices that follow each other.
 struct SummarySink<'a, S> {
     itemsize: u64,
     len: u64,

@@ -46,7 +46,6 @@ pub struct StatisticsFault(pub DType);
 
 impl Fault for StatisticsFault {}
 
-/// A sink that keeps statistics of what it is given.
 struct StatisticsSink<'a> {
     empty: &'a Statistics,
     itemsize: u64,
@@ -67,7 +66,6 @@ impl Sink for StatisticsSink<'_> {
 
 /// What an index takes of a tensor, to be looked at.
 pub struct Chosen {
-    /// The name of the tensor, where it has one.
     pub name: Option<String>,
     pub dtype: DType,
     pub shape: Vec<u64>,

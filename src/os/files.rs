@@ -113,7 +113,6 @@ pub(crate) fn open_file_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Whether an error says that the process has too many open files.
 pub fn is_too_many_open_files(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)
 }
@@ -176,7 +175,6 @@ pub(crate) fn closed_at_start(stream: StdStream) -> bool {
     CLOSED.load(Ordering::Relaxed) & (1 << stream as u8) != 0
 }
 
-/// One bit per descriptor.
 static CLOSED: AtomicU8 = AtomicU8::new(0);
 
 // SAFETY: the section holds pointers to C functions that the loader calls once, on the only

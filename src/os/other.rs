@@ -19,10 +19,8 @@ use rustix::path::Arg;
 use super::FileId;
 use super::files::Advice;
 
-/// Whether the system has files without names, on file systems that have them.
 pub const UNNAMED_FILES: bool = false;
 
-/// Whether the system can exchange two names, on file systems that can.
 pub const EXCHANGES_NAMES: bool = false;
 
 pub(crate) fn memory_bytes() -> u64 {
@@ -65,7 +63,6 @@ pub(crate) fn attribute(_: &File, _: &str) -> Option<Vec<u8>> {
     None
 }
 
-/// True, since it is unknown.
 pub(crate) fn has_attributes(_: impl AsFd) -> bool {
     true
 }

@@ -98,7 +98,6 @@ impl Drop for Watch {
     }
 }
 
-/// Install the handler, once per process. `None` if the system refuses.
 fn install() -> Option<()> {
     PREVIOUS
         .get_or_init(|| {

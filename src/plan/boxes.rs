@@ -352,7 +352,6 @@ impl PanelSizes<'_> {
         of(self.read(items)) + of(self.written(items))
     }
 
-    /// The pages of the input that a part takes.
     fn memory(&self, items: &[u64]) -> u64 {
         let axes = self.input.axes.iter().zip(items);
         let axes = axes.map(|(axis, len)| Axis { len: *len, ..*axis });
@@ -381,7 +380,6 @@ impl PanelSizes<'_> {
 /// What is contiguous of a part.
 struct Stretch {
     bytes: u64,
-    /// The axis that makes it longer.
     next: Option<usize>,
 }
 

@@ -228,7 +228,6 @@ pub struct Piece {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Panel {
     pub pieces: u64,
-    /// What they need of the input, in ascending ranges.
     pub input: Vec<Runs>,
     /// How much memory the input of all panels that are read may take, in bytes.
     pub room: u64,
@@ -419,7 +418,6 @@ impl PieceCuts {
     }
 }
 
-/// Pieces that are ranges of the output, in its order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ranges {
     /// The axis that is divided; `axes.len()` for the run itself.

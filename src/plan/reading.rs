@@ -187,7 +187,6 @@ impl Plan {
         self.needs(number, READAHEAD_BYTES)
     }
 
-    /// What a panel needs that begins with that piece.
     fn panel_input(&self, number: u64) -> Option<Runs> {
         if number >= self.pieces() {
             return None;
@@ -250,7 +249,6 @@ mod tests {
         })
     }
 
-    /// The order of `ndim` axes with number `number`.
     fn permutation(ndim: usize, mut number: u64) -> Permutation {
         let mut left: Vec<i64> = (0..ndim as i64).collect();
         let mut order = Vec::new();
@@ -332,7 +330,6 @@ mod tests {
         }
     }
 
-    /// Every byte of every piece is prefetched: before the first, or when an earlier one begins.
     #[test]
     fn all_that_is_needed_is_prefetched() {
         let row = |len, stride| Axis { len, stride };

@@ -67,7 +67,6 @@ impl IndexTensor {
         IndexTensor { info, bytes: Arc::new(MemorySource(bytes)), file: None }
     }
 
-    /// The value of a list of one in memory.
     pub(crate) fn only_value(&self) -> Option<i64> {
         let is_list = self.file.is_none() && self.info.shape == [1];
         let is_int64 = self.info.dtype == DType::Scalar(Scalar::I64, Endian::Little);
@@ -80,7 +79,6 @@ impl IndexTensor {
         Some(i64::from_le_bytes(value))
     }
 
-    /// One element of a dtype in memory, without axes.
     pub fn element(bytes: Vec<u8>, dtype: &DType) -> IndexTensor {
         let info = TensorInfo::new(dtype.clone(), Vec::new(), Order::C, 0);
         IndexTensor { info, bytes: Arc::new(MemorySource(bytes)), file: None }
@@ -131,7 +129,6 @@ impl IndexTensor {
     }
 }
 
-/// What an index tensor names of a tensor.
 pub(crate) struct GatheredTensor {
     pub(crate) shape: Vec<u64>,
     pub(crate) region: Arc<dyn Region>,

@@ -27,7 +27,6 @@ use crate::shape::Order;
 use crate::source::{IoMode, MemorySource, Source};
 use crate::view::{Layout, View};
 
-/// The lists of one expression that lie in files, in its order.
 #[derive(Clone, Default)]
 pub struct Lists {
     files: Vec<Arc<OpenList>>,
@@ -35,7 +34,6 @@ pub struct Lists {
     workers: Workers,
 }
 
-/// A list of an index with its bytes.
 struct OpenList {
     item: usize,
     tensor: TensorInfo,

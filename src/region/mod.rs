@@ -164,7 +164,6 @@ impl Take {
         })
     }
 
-    /// What goes to a range of the output.
     pub(crate) fn within(&self, range: &Range<u64>) -> Vec<Take> {
         let cut = |at: u64| at.saturating_sub(self.at).min(self.bytes());
         let window = cut(range.start)..cut(range.end);

@@ -141,7 +141,6 @@ impl<'a> Route<'a> {
         Ok(Route::Kept { first: vec![in_any_order()], then: Box::new(then), plan: None })
     }
 
-    /// The route of `gather`, whose positions are those of the lists of `gathered`.
     pub(super) fn of_gather(
         gather: &'a Gather,
         gathered: &'a Gathered,

@@ -39,9 +39,7 @@ pub use sink::ScatterSink;
 #[derive(Clone, Debug)]
 pub struct Scatter {
     rows: Rows,
-    /// The bytes of the file that the target takes.
     target: Range<u64>,
-    /// A slab of the target, from where its row begins on.
     slab: Runs,
     /// The values, slab after slab, each in the order of the target's bytes.
     values: Runs,

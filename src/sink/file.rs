@@ -46,7 +46,6 @@ use super::{
 use crate::os;
 use crate::os::{Advice, FileId};
 
-/// A regular file that is being written.
 #[derive(Debug)]
 pub(super) struct FileSink {
     /// The file; `None` when it is parked.

@@ -46,11 +46,9 @@ impl Hold {
     }
 }
 
-/// An open file that is written by position.
 #[derive(Debug)]
 pub struct InPlaceFile {
     file: File,
-    /// Length of the file in bytes when it was opened.
     len: u64,
     map: Option<WritableMap>,
 }

@@ -31,12 +31,9 @@ use super::temp_name::{PREFIX, TempKind, TempName};
 use super::{SinkError, SinkOptions, SinkResult};
 use crate::os::{self, FileId, path_of};
 
-/// What becomes of what an output replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Old {
-    /// It is replaced by one call, and gone.
     Gone,
-    /// It is kept, so that it can be put back.
     Kept,
 }
 
@@ -48,7 +45,6 @@ pub struct Placed {
     dirs: Vec<(Arc<OwnedFd>, OwnedFd)>,
 }
 
-/// A name that was given, or taken away.
 struct PlacedName {
     at: FileAt,
     /// What was put there; `None` where what stood there was only taken away.
@@ -267,7 +263,6 @@ fn leave(old: TempName) -> String {
     format!("what stood there before is left as {}", path.display())
 }
 
-/// Move what stands under a name to a temporary one.
 fn move_aside(at: &FileAt, kind: TempKind) -> io::Result<TempName> {
     TempName::create_as(&at.dir, PREFIX, kind, |temp| {
         let to = FileAt { dir: Arc::clone(&at.dir), name: temp.into(), old_mode: None };
@@ -279,7 +274,6 @@ fn move_aside(at: &FileAt, kind: TempKind) -> io::Result<TempName> {
     .map(|(temp, ())| temp)
 }
 
-/// Rename a file, whose name nobody else knows, where nothing stands.
 pub(super) fn move_to_free(dir: &OwnedFd, name: &str, at: &FileAt) -> OsResult<()> {
     match os::rename_to_free(dir, name, &at.dir, &at.name) {
         Err(error) if lacks_flags(error) => {}

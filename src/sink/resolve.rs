@@ -58,7 +58,6 @@ impl FileAt {
     }
 }
 
-/// Follow the symbolic links of `path`.
 pub(super) fn resolve(path: &Path) -> SinkResult<Resolved> {
     resolve_from(CWD, path)
 }

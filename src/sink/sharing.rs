@@ -4,16 +4,14 @@
 //! **Shared blocks.** XFS, btrfs and bcachefs let two files have the same blocks. What goes from one range
 //! of an input file to one range of the output, as it is, is not packed but shared: before a job's first
 //! piece `execute/mod.rs` asks the source for its file and the sink to have the file's blocks
-//! (`Sink::share`, by `FICLONERANGE` in `os/linux/blocks.rs`); the bytes before the first whole block and
-//! behind the last are copied. Ranges below 64 KiB are copied, and outputs that look at each byte: text, and
-//! `.npz`, whose directory has a CRC-32 of each member. A part (`--part`) shares as a whole output does. Space
-//! for the output is then not allocated beforehand, since what is shared needs none, and headers are written
-//! last: the first write decides. One call that is refused costs next to nothing, and the bytes are copied.
+//! (`Sink::share`); the bytes before the first whole block and behind the last are copied. Ranges below 64 KiB
+//! are copied, and outputs that look at each byte: text, and `.npz`, whose directory has a CRC-32 of each member.
+//! Space for the output is then not allocated beforehand, and headers are written last: the first write decides.
 //!
 //! Only bytes with the same place in a block can be shared. A `.npy` header has np.save's own length, most
 //! often 128 bytes in input and output. A `.safetensors` header gets so many spaces (up to 4088) that most
-//! bytes have the place that they have in the input (`job/align.rs`), where that gains 1 MiB or more.
-//! That is so on every file system, so that the same command writes the same bytes anywhere.
+//! bytes have the place that they have in the input (`job/align.rs`), where that gains 1 MiB or more, on every
+//! file system, so that the same command writes the same bytes anywhere.
 
 use std::fs::File;
 use std::io;

@@ -5,12 +5,9 @@
 //! process that makes none keeps its signals as they were. One lock is held during every change
 //! of a name, and by the thread until the process ends, so that no name is missed.
 //!
-//! **Why no package.** `tempfile`
-//! makes the spool of a pipe, but cannot give a name to its unnamed files, and removes named ones by
-//! path. Here an unnamed file is linked to its name, so that a kill leaves nothing behind. A
-//! temporary name lives in a directory that is held open, so that a moved folder does not matter,
-//! and is removed on SIGINT, SIGTERM and SIGHUP. What `tempfile` would save is the random name: three
-//! lines.
+//! **Why no package.** `tempfile` makes the spool of a pipe, but cannot give a name to its unnamed files, and
+//! removes named ones by path. Here an unnamed file is linked to its name, so that a kill leaves nothing behind, and
+//! a temporary name lives in a directory that is held open, so that a moved folder does not matter.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

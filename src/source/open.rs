@@ -79,7 +79,6 @@ pub fn open_file(path: &Path, io: IoMode) -> Result<Box<dyn Source>, OpenError> 
     Ok(open_regular(file, 0, len, io)?)
 }
 
-/// The same as a file, and its length.
 pub(super) fn open_regular_file(path: &Path) -> Result<(File, u64), OpenError> {
     let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
     note_read(&file, || path.display().to_string());
@@ -197,7 +196,6 @@ fn ranges(size: u64, files: u64) -> Vec<Range<u64>> {
     ranges
 }
 
-/// Read as much as there is.
 fn read(file: &File, bytes: &mut [u8], at: u64) -> io::Result<usize> {
     let mut done = 0;
     while done < bytes.len() {

@@ -13,7 +13,6 @@ use rustix::io::Errno;
 use super::{Forward, SourceError, SourceResult};
 use crate::os;
 
-/// Buffer size in bytes: fits the second-level cache.
 const PIECE: usize = 256 << 10;
 
 /// An input that is read once, in order.

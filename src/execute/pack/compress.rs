@@ -96,7 +96,6 @@ fn items<const SIZE: usize>(
 mod x86 {
     use std::arch::x86_64::*;
 
-    /// Bytes per register, which is also how many items are handled together.
     const WIDTH: usize = 64;
 
     /// Compress as long as `out` has room for all of the next [`WIDTH`] items; returns how many

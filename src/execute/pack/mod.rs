@@ -76,7 +76,6 @@ fn pack_with(
     }
 }
 
-/// Copy run by run.
 fn pack_runs(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8]) {
     let (inner, outer) = match axes.split_last() {
         Some((inner, outer)) => (*inner, outer),

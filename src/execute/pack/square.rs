@@ -20,7 +20,6 @@
 /// # Safety
 /// The methods may only be called where the processor has the register's instructions.
 pub(super) trait Vector: Copy {
-    /// Bytes per register.
     const WIDTH: usize;
 
     /// Load the first [`WIDTH`](Vector::WIDTH) bytes of a slice, which must be that long.

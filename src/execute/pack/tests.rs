@@ -27,7 +27,6 @@ fn axis(len: u64, stride: i64) -> Axis {
     Axis { len, stride }
 }
 
-/// The reference itself, against bytes written down here.
 #[test]
 fn the_reference_copies_run_by_run() {
     let mut out = [0; 12];
@@ -193,7 +192,6 @@ proptest! {
         }
     }
 
-    /// A few rows far apart, of items that lie close together or overlap, with axes around.
     #[test]
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     fn a_few_rows_are_interleaved(
@@ -218,7 +216,6 @@ proptest! {
         }
     }
 
-    /// So many neighbours that a stretch takes some of them only.
     #[test]
     fn long_rows_are_transposed_in_stretches(
         run in prop::sample::select(vec![1u64, 2, 3, 4, 6, 8, 12]),
@@ -238,7 +235,6 @@ proptest! {
         }
     }
 
-    /// Moves of fixed size, pairs of moves, blocks of 64 bytes, and calls.
     #[test]
     fn runs_of_each_length_are_copied(
         run in prop_oneof![(0u32..5).prop_map(|power| 1 << power), 1u64..600],

@@ -390,7 +390,6 @@ impl Register {
         }
     }
 
-    /// Bytes per register.
     pub(super) fn width(self) -> usize {
         match self {
             #[cfg(target_arch = "aarch64")]

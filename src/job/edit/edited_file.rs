@@ -36,7 +36,6 @@ impl EditedFile {
         self.edits.iter().map(TensorEdit::bytes).chain(sums).sum()
     }
 
-    /// Whether all that is read is known to stay.
     pub(super) fn is_looked_at(&self) -> bool {
         self.edits.iter().all(|edit| edit.kept.is_some())
     }
@@ -52,7 +51,6 @@ impl EditedFile {
         Ok(())
     }
 
-    /// Make the checks that only writing would make.
     pub(super) fn check(&mut self) -> Result<(), Error> {
         self.marks()?;
         self.original.check()

@@ -3,31 +3,24 @@
 //!
 //! 1. [`Original::open`] reads the header (`original`). Everything is checked while the file is only read.
 //! 2. [`Editing::slice`] applies an index to one of its tensors, [`Editing::assign`] fits a value to that,
-//!    and [`Editing::scatter`] fits values to an index tensor (`tensor_edit`): a job over all files
-//!    (`editing`).
+//!    and [`Editing::scatter`] fits values to an index tensor (`tensor_edit`).
 //! 3. When it is written, the copy is made first, or the file opened for writing; elements go through
 //!    a sink that patches it, and the CRC-32s of an archive come last (`edited_file`).
 //!
-//! An assignment is the engine run towards the target: the pieces are ranges of the
-//! dense value, packed from the value's strides (0 where it is broadcast), and the sink at the other end
-//! unpacks them into the target's runs, which may lie in any sink that takes bytes in any order. Both
-//! sides are `Runs`: they find their own boxes for any range of the dense bytes, so their axes need not merge alike. The target decides the order: its axes go from
-//! the longest stride to the shortest, all forward. Pieces of a basic index share no byte of the target;
-//! the slabs of a scatter may, so its sink takes them in order, and the last one stands. Where the target does not fit
-//! in memory, such a sink puts the values in the order of the target's bands in a temporary file first, and
-//! another one from there, band by band, into the target.
+//! An assignment is the engine run towards the target: the pieces are ranges of the dense value, packed from the
+//! value's strides (0 where it is broadcast), and the sink at the other end unpacks them into the target's runs.
+//! Both sides are `Runs`, which find their own boxes for any range of the dense bytes. The target decides the order:
+//! its axes go from the longest stride to the shortest, all forward. Pieces of a basic index share no byte of the
+//! target; the slabs of a scatter may, so its sink takes them in order, and the last one stands. Where the target
+//! does not fit in memory, the values are first put in the order of the target's bands in a temporary file.
 //!
 //! An `InPlaceFile` never writes a byte next to those it was given: processes may write disjoint slices of one
-//! file at a time. Long runs are written by position. Short ones go through a shared map, whose pages are
-//! brought in by one call a piece (`MADV_POPULATE_WRITE`): a system call a run would be throttled by the
-//! kernel as soon as much is dirty, and the call fails where a write would raise SIGBUS, for want of disk
-//! behind a hole. Then that piece is written by position, which names the reason.
+//! file at a time. Long runs are written by position, short ones through a shared map (`sink/in_place.rs`): a system
+//! call a run would be throttled by the kernel as soon as much is dirty.
 //!
 //! In place all checks come first, and a run that was killed is completed by repeating it. So a value
-//! from a pipe is read to its end beforehand, and one that lies in the bytes to be written is refused:
-//! `Source::places` says in which files, by device and inode, the bytes of a range lie
-//! (`job/overwrite.rs`). An output that is the open descriptor of an input is refused by the same
-//! means. With `-o` the target's bytes are copied first, shared or moved by the kernel as `cp` does,
+//! from a pipe is read to its end beforehand, and one that lies in the bytes to be written is refused
+//! (`job/overwrite.rs`). With `-o` the target's bytes are copied first, shared or moved by the kernel as `cp` does,
 //! into the unnamed output, which is then patched like any file.
 
 use std::collections::HashMap;
@@ -269,7 +262,6 @@ impl Editing {
         Ok(Editing { files: vec![original.into()], targets: vec![Target { file: 0, tensor }] })
     }
 
-    /// The tensors that are changed.
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = &TensorInfo> {
         self.targets.iter().map(|target| &target.tensor)
     }

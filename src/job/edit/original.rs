@@ -138,7 +138,6 @@ impl Original {
         self.patch.as_ref().map_or(Hold::Alone, InPlaceFile::hold)
     }
 
-    /// Let others change it at the same time.
     pub(super) fn share(&self) {
         self.patch.iter().for_each(InPlaceFile::share);
     }
@@ -156,7 +155,6 @@ impl Original {
         npz::sums(&archive, starts).map_err(|error| Error::file(location, error))
     }
 
-    /// The file as an input, to choose a tensor of.
     pub fn input(&self) -> &Input {
         &self.input
     }
@@ -278,7 +276,6 @@ impl NewHeader {
     }
 }
 
-/// A file that can be changed, as an input.
 fn open_input(
     location: &Location,
     source: PreadSource,
@@ -318,7 +315,6 @@ pub(super) struct Edit {
 }
 
 impl Edit {
-    /// What the bytes of the file are written through.
     pub(super) fn patch(&self) -> &InPlaceFile {
         &self.patch
     }

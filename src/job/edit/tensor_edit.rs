@@ -34,7 +34,6 @@ pub struct EditedSlice<'a> {
     view: Option<View>,
 }
 
-/// Values on their way into a tensor.
 pub(super) struct TensorEdit {
     pub(super) tensor: TensorInfo,
     shape: Vec<u64>,
@@ -48,9 +47,7 @@ pub(super) struct TensorEdit {
 }
 
 enum WrittenTo {
-    /// To ranges of positions, from bytes in the same order.
     Slice { to: Runs, from: Runs },
-    /// To positions that lists name.
     Listed(Box<Listed>),
 }
 
@@ -171,7 +168,6 @@ impl TensorEdit {
         }
     }
 
-    /// Whether all elements of the tensor are written, whatever they were.
     pub(super) fn is_whole(&self) -> bool {
         match &self.place {
             WrittenTo::Slice { to, .. } => to.bytes() == self.tensor.bytes(),
@@ -314,7 +310,6 @@ fn in_words(selection: &Selection) -> String {
     text
 }
 
-/// What the elements of a value go through.
 fn conversion(value: &Operand, target: &TensorInfo, casts: &Casts) -> Result<Conversion, Error> {
     let dtype = &value.tensor().dtype;
     cast_conversion(dtype, &target.dtype, casts).map_err(|cause| value.failed(cause))

@@ -109,7 +109,6 @@ pub(super) fn through_scratch(
 struct Cells<'a> {
     job: &'a Writing<'a>,
     source: &'a ConcatSource,
-    /// Bytes of a row of the output.
     row: u64,
     /// Neighbouring parts that wait to be copied together.
     waiting: Vec<JoinPart<'static>>,

@@ -60,7 +60,6 @@ pub(super) struct JoinTarget {
 
 /// What is copied of one tensor of one input.
 pub(super) struct ChosenPart {
-    /// The number of the tensor in its input.
     pub(super) number: usize,
     pub(super) selection: Selection,
     pub(super) step: PartStep,
@@ -130,12 +129,10 @@ impl<'a> Joined<'a> {
         })
     }
 
-    /// The first input, whose names and metadata the output has.
     pub(super) fn first(&self) -> &Input {
         self.inputs.first()
     }
 
-    /// The dtypes of the tensors that are joined, in the first input.
     fn dtypes(&self) -> impl Iterator<Item = DType> + Clone {
         let joined = self.tensors.iter().filter(|target| target.join.is_some());
         joined.map(|target| self.first().contents.tensors.at(target.number).dtype)
@@ -148,7 +145,6 @@ impl<'a> Joined<'a> {
         Ok(casts.count_left(self.dtypes()))
     }
 
-    /// Whether the elements of some inputs go through a cast of their own.
     pub(super) fn is_mixed(&self) -> bool {
         !self.other_dtypes.is_empty()
     }
@@ -248,7 +244,6 @@ impl<'a> Joined<'a> {
         Err(JoinFault::DType { number, dtype, first, common }.into())
     }
 
-    /// Give the tensors of the output their places.
     pub(super) fn prepare(&self, output: &Output) -> Result<Prepared, Error> {
         let first = self.first();
         let patterns = self.options.open.tensors.clone();
@@ -402,7 +397,6 @@ impl JoinedTensor {
         start..self.ends.get(number).copied().unwrap_or(start + 1)
     }
 
-    /// The length of an input along the joined axis.
     pub(super) fn len(&self, number: usize) -> u64 {
         let Range { start, end } = self.range(number);
         end - start

@@ -11,16 +11,13 @@
 //! `join` is a maker of pieces too. It cuts the *output*, and fills each piece from all the inputs
 //! that it touches: with rows of 32 bytes in each of a thousand files, what is written is still 256 KiB
 //! long. The inputs of a group are one `ConcatSource`. A group is as many neighbouring inputs as 64
-//! descriptors allow; of a larger number each group is a stretch of every row, and the headers are read
-//! twice: once to find all shapes (`job/join/inputs.rs`), once when the group is copied
-//! (`job/join/write.rs`), so that nothing but a length is kept for each input in between
-//! (`job/inputs.rs`). What one part of
-//! the output (`--part`) has of a tensor is at most three bands of rows, and what an input gives to a band is
-//! one range of its own bytes (`job/join/place.rs`); the undivided tensor is one band. Parts of
-//! 1 MiB and more of a single row are plain copies, as a slice is; a part in another layout than the
-//! output, or one with a list in `--index`, goes through `StridedSink`. An output that takes bytes in order
-//! only, and would be written by groups in turns, is put together in a temporary file first
-//! (`sink/scratch.rs`).
+//! descriptors allow; of a larger number each group is a stretch of every row, and headers are read
+//! twice, to find all shapes and when the group is copied, so that nothing but a length is kept for each
+//! input in between (`job/inputs.rs`). What one part of the output (`--part`) has of a tensor is at most
+//! three bands of rows, and what an input gives to a band is one range of its own bytes; the undivided
+//! tensor is one band. Parts of 1 MiB and more of a single row are plain copies; a part in another layout
+//! than the output, or one with a list in `--index`, goes through `StridedSink`. An output that takes bytes
+//! in order only, and would be written by groups in turns, is put together in a temporary file first.
 
 use group::{Group, JoinedPart, PartStep, through_scratch};
 use inputs::{Joined, JoinedTensor};
@@ -205,7 +202,6 @@ pub(crate) fn join_slices(
     Ok(())
 }
 
-/// The dtype of the elements of a slice.
 fn dtype(slice: &HeldSlice<'_>) -> DType {
     slice.becomes.cast.map_or_else(|| slice.tensor.dtype.clone(), Cast::to)
 }

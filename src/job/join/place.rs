@@ -14,7 +14,6 @@ use crate::output::layout::OutputTensor;
 use crate::region::{Region, Take};
 use crate::shape::Order;
 
-/// Where a tensor goes.
 #[derive(Clone)]
 pub(super) struct Place {
     /// Its number among those of the output.
@@ -53,7 +52,6 @@ pub(super) fn places(to: &OutputRange<'_>) -> Vec<Place> {
     prepared.places().enumerate().map(place).collect()
 }
 
-/// The places of all tensors, of which all is wanted.
 pub(super) fn whole(prepared: &Prepared) -> Vec<Place> {
     places(&OutputRange::whole(prepared))
 }
@@ -66,9 +64,7 @@ pub(super) struct JoinedPlace<'a> {
     pub(super) at: usize,
     /// The elements of a row that each position on the joined axis has.
     inner: u64,
-    /// Bytes of a row.
     pub(super) row: u64,
-    /// What is wanted.
     pub(super) bands: Vec<Band>,
 }
 
@@ -87,7 +83,6 @@ impl<'a> JoinedPlace<'a> {
         band.cell(&(bytes(range.start)..bytes(range.end)), self.row)
     }
 
-    /// Whether anything is wanted of an input.
     pub(super) fn needs(&self, number: usize) -> bool {
         self.bands.iter().any(|band| self.cell(number, band).is_some())
     }
@@ -103,7 +98,6 @@ impl Joined<'_> {
         places.iter().filter_map(place).collect()
     }
 
-    /// A tensor that is taken once.
     pub(super) fn take_kept(&self, place: &Place) -> Result<Take, Error> {
         let first = self.first();
         let tensor = &first.contents.tensors.at(self.tensors[place.target].number);
@@ -128,7 +122,6 @@ impl Joined<'_> {
     }
 }
 
-/// So many elements in bytes.
 pub(super) fn bytes_of(elements: u64, item_bits: u64) -> u64 {
     // the whole output has fewer than 2^63 bytes
     (u128::from(elements) * u128::from(item_bits) / 8) as u64

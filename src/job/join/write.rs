@@ -151,7 +151,6 @@ impl Filling for Joined<'_> {
 }
 
 impl Joined<'_> {
-    /// Refuse an output that is a descriptor of an input.
     fn check_overwrite(&self, output: &Destination) -> Result<(), Error> {
         overwrite::check(output, [], self.options.index.lists.lists())?;
         self.inputs.check_overwrite(output)
@@ -217,7 +216,6 @@ impl Joined<'_> {
         Ok(!in_one_pass || self.inputs.held.len() < self.inputs.locations.len())
     }
 
-    /// Copy these tensors, or what is wanted of them.
     fn copy_places(&mut self, job: &Writing<'_>, places: &[Place]) -> Result<(), Error> {
         let takes = self.takes_kept(places)?;
         let first = self.first();
@@ -306,7 +304,6 @@ impl Joined<'_> {
     }
 }
 
-/// Whether an input is a pipe whose elements have not been read.
 fn is_unread(input: &Input) -> bool {
     matches!(input.bytes, Bytes::Stream(_))
 }

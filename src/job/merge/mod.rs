@@ -29,7 +29,6 @@ mod union;
 
 pub use union::{MergeOptions, NumberedRename, Precedence};
 
-/// How a message speaks of a tensor.
 fn tensor_named(name: &str) -> String {
     match name {
         "" => "a tensor without a name".to_owned(),
@@ -56,7 +55,6 @@ pub enum MergeFault {
         shortened(other)
     )]
     Metadata {
-        /// The key.
         key: String,
         /// The text of the input at fault.
         value: String,

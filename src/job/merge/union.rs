@@ -27,7 +27,6 @@ pub struct MergeOptions {
     /// Names of fields, where those are taken in place of structures.
     pub fields: Option<String>,
     pub casts: Casts,
-    /// How many headers are read at a time.
     pub workers: Workers,
 }
 
@@ -46,7 +45,6 @@ pub enum Precedence {
     Last,
 }
 
-/// The tensors of all inputs.
 pub(super) struct Union<'a> {
     pub(super) inputs: Inputs<'a>,
     pub(super) options: MergeOptions,
@@ -108,7 +106,6 @@ impl<'a> MetadataUnion<'a> {
 /// What has a name in an input, and cannot be read.
 struct UnreadableName {
     name: String,
-    /// Whether it should be there, and is not.
     is_missing: bool,
     error: Error,
 }
@@ -234,7 +231,6 @@ impl<'a> Union<'a> {
         Ok(())
     }
 
-    /// Give the tensors that are meant their new names.
     fn name(&mut self, chosen: &[usize]) -> Result<(), SelectFault> {
         let renames = &self.options.renames;
         if renames.is_empty() {
@@ -255,7 +251,6 @@ impl<'a> Union<'a> {
         Ok(())
     }
 
-    /// The name of a tensor in the output.
     fn name_of(&self, number: usize) -> &str {
         match self.renamed.get(&number) {
             Some(name) => name,
@@ -324,7 +319,6 @@ impl<'a> Union<'a> {
         self.options.casts.count_left(taken.map(|tensor| tensor.dtype))
     }
 
-    /// The number of the input that a tensor is in.
     pub(super) fn input_of(&self, number: usize) -> usize {
         // inputs without tensors begin where the next one does
         self.firsts.partition_point(|&first| first <= number) - 1
@@ -363,7 +357,6 @@ impl<'a> Union<'a> {
         }
     }
 
-    /// The error of a tensor of an input.
     pub(super) fn failed(&self, number: usize, cause: impl Into<Cause>) -> Error {
         let location = &self.inputs.locations[self.input_of(number)];
         Error::file(location, cause).of_tensor(self.tensors.name(number), true)
@@ -374,7 +367,6 @@ impl<'a> Union<'a> {
         self.taken[at]
     }
 
-    /// Give the tensors of the output their places.
     pub(super) fn prepare(&self, output: &Output) -> Result<Prepared, Error> {
         let mut preparation = output.begin_preparing(Arc::clone(&self.tensors), None)?;
         for number in self.taken.iter().map(|&number| number as usize) {

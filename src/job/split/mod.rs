@@ -1,6 +1,6 @@
 //! One input as several outputs: NumPy's split and array_split, to files that appear together.
 //!
-//! 1. [`Cuts`] say where the axis is cut (`cuts`), [`PartNames`] what the files are called (`names`).
+//! 1. [`Cuts`] say where the axis is cut, [`PartNames`] what the files are called (`outputs`).
 //! 2. [`Split::check`] prepares every output and makes all the checks that writing would fail at,
 //!    before the first one is begun.
 //! 3. [`Split::write`] copies a slice for each part, all in one job, to outputs that are put in
@@ -240,7 +240,6 @@ impl PartNames {
         (needed > (*digits).max(1)).then(|| format!("{{:{needed:02}}}"))
     }
 
-    /// The path of a part.
     pub fn path(&self, number: u64) -> PathBuf {
         let mut path = Vec::new();
         for (before, digits) in &self.places {

@@ -44,7 +44,6 @@ pub struct SplitOptions<'a> {
     pub write: WriteOptions,
 }
 
-/// An input on its way to several outputs.
 pub struct Split<'a> {
     options: SplitOptions<'a>,
     /// The input and, if there is any, what lists in the index choose, which is put together before it
@@ -59,7 +58,6 @@ pub struct Split<'a> {
     uneven: Option<Error>,
 }
 
-/// A tensor of every output.
 struct PartTensor {
     /// Which of the inputs it is taken of, and its number in that.
     source: usize,
@@ -69,7 +67,6 @@ struct PartTensor {
     axis: Option<CutAxis>,
 }
 
-/// An axis of a selection that is cut.
 struct CutAxis {
     axis: usize,
     len: u64,
@@ -198,7 +195,6 @@ impl<'a> Split<'a> {
         Ok(())
     }
 
-    /// The dtypes of the tensors that are cut.
     fn dtypes(&self) -> impl Iterator<Item = DType> + Clone {
         let cut = self.tensors.iter().filter(|target| target.axis.is_some());
         cut.map(|target| self.inputs[target.source].contents.tensors.at(target.number).dtype)
@@ -385,7 +381,6 @@ pub(crate) trait OutputSet {
     ) -> Result<(), Error>;
 }
 
-/// Check all outputs. Returns the bytes of their elements.
 pub(crate) fn check_outputs(outputs: &dyn OutputSet) -> Result<u64, Error> {
     let mut targets = Targets::default();
     let mut bytes = 0u64;
@@ -424,7 +419,6 @@ pub(crate) fn write_outputs(outputs: &mut dyn OutputSet, progress: &Progress) ->
     sinks.commit().map_err(|error| failed_sink(None, error))
 }
 
-/// Outputs that are written at the same time.
 struct Batch {
     /// What is taken for them, in their order: neighbours of one source together.
     groups: Vec<(usize, Vec<Take>)>,
@@ -469,7 +463,6 @@ impl Batch {
     }
 }
 
-/// The positions that an output takes.
 fn extent(prepared: &Prepared) -> u64 {
     let ends = prepared.places().map(|(tensor, start)| start.saturating_add(tensor.bytes));
     prepared.frame.size().unwrap_or(0).max(ends.max().unwrap_or(0))

@@ -116,7 +116,6 @@ pub(crate) fn nobody_writes(file: &File) -> bool {
     true
 }
 
-/// An id of the current boot; `None` where the kernel does not tell.
 pub(crate) fn boot_id() -> Option<String> {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(id.trim().to_owned()).filter(|id| !id.is_empty())

@@ -153,7 +153,6 @@ pub(crate) fn open_place(from: impl AsFd, path: &Path) -> Result<OwnedFd> {
     retry_on_intr(|| openat(&from, path, flags, Mode::empty()))
 }
 
-/// The path of an open directory, as far as it can be found out.
 pub(crate) fn path_of(dir: &OwnedFd) -> PathBuf {
     std::fs::read_link(by_descriptor(dir)).unwrap_or_default()
 }

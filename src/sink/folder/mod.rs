@@ -37,7 +37,6 @@ mod whole;
 pub(super) use tree::Subfolders;
 pub use tree::{FileTree, FolderTree};
 
-/// A folder that is being written.
 #[derive(Debug)]
 pub struct FolderSink {
     path: PathBuf,
@@ -130,7 +129,6 @@ impl Draft for FolderSink {
     }
 }
 
-/// Refuse a folder, or a file of it, that another output is to have, too.
 fn claim(
     path: &Path,
     place: &FolderPlace,
@@ -255,7 +253,6 @@ impl FolderPlace {
         }
     }
 
-    /// Check that names can be made there.
     pub(super) fn check_writable(&self) -> SinkResult<()> {
         let (FolderPlace::New(FileAt { dir, .. })
         | FolderPlace::Existing(ExistingFolder { fd: dir, .. })) = self;

@@ -19,7 +19,6 @@ use crate::sink::resolve::Resolved;
 use crate::sink::temp_name::{TempKind, TempName};
 use crate::sink::{Placed, SinkError, SinkOptions, SinkResult, Targets, sync_file};
 
-/// A folder of files that come one by one, and which appears as a whole.
 pub trait FileTree: Send + Sync {
     /// Write a file whose name, with those of the folders that it lies in before it, nobody else writes.
     fn write(&self, name: &str, bytes: &[u8]) -> SinkResult<()>;
@@ -39,7 +38,6 @@ pub struct FolderTree {
 }
 
 impl FolderTree {
-    /// Make the checks of [`create`](FolderTree::create), and create nothing.
     pub fn check(
         path: &Path,
         marks: &[&str],
@@ -88,7 +86,6 @@ impl FileTree for FolderTree {
     }
 }
 
-/// Find out what stands there, and refuse a folder that must not be replaced.
 fn find(path: &Path, marks: &[&str], options: SinkOptions) -> SinkResult<FolderPlace> {
     let place = FolderPlace::find(path, options)?;
     if let FolderPlace::Existing(folder) = &place

@@ -31,7 +31,6 @@ use crate::sink::resolve::{FileAt, Resolved, resolve};
 use crate::sink::temp_name::{RANDOM, TempKind, TempName, random_name, remove_tree};
 use crate::sink::{SinkError, SinkResult};
 
-/// What the job is.
 const JOB: &str = "job";
 /// The output, while it is written.
 pub(super) const DATA: &str = "data";
@@ -60,7 +59,6 @@ pub(super) struct Folder {
     pub(super) dir: Arc<OwnedFd>,
 }
 
-/// A record under a temporary name.
 pub(super) struct Stored(TempName);
 
 /// Where the output at a path is, which has to be a file.
@@ -246,7 +244,6 @@ impl Folder {
         }
     }
 
-    /// Refuse a job of which an input changed.
     pub(super) fn check_unspoiled(&self) -> SinkResult<()> {
         let changed = statat(&self.dir, CHANGED, AtFlags::SYMLINK_NOFOLLOW);
         unless_gone(changed, READING)?.map_or(Ok(()), |_| Err(PartsError::Spoiled.into()))
@@ -418,7 +415,6 @@ pub(super) fn create_own(dir: &OwnedFd, name: &str) -> OsResult<File> {
     retry_on_intr(|| openat(dir, name, flags, mode)).map(File::from)
 }
 
-/// The error of a file that no run of this program wrote.
 pub(super) fn damaged(name: &str) -> SinkError {
     PartsError::Damaged(name.to_owned()).into()
 }

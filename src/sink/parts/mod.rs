@@ -236,7 +236,6 @@ pub struct InputId {
     pub sample: String,
 }
 
-/// What the parts are parts of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobRecord {
     protocol: u32,
@@ -299,7 +298,6 @@ impl JobRecord {
 /// What is complete: one part, or all parts below a join.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct DoneRecord {
-    /// The first of these parts.
     pub(super) first: u64,
     /// Bytes of elements that they wrote.
     pub(super) written: u64,
@@ -323,7 +321,6 @@ impl DoneRecord {
     }
 }
 
-/// Which file of the folder is the output.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ChosenRecord {
     pub(super) file: String,

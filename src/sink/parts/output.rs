@@ -44,11 +44,8 @@ pub struct PartJob {
     pub index: u64,
     /// The range of the output that it writes within.
     pub range: Range<u64>,
-    /// Bytes of elements that it writes.
     pub bytes: u64,
-    /// Bytes of elements of all parts.
     pub total: u64,
-    /// What all parts are parts of.
     pub job: JobRecord,
     /// All of the output but its elements.
     pub frame: FixedFrame,

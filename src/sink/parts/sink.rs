@@ -35,11 +35,9 @@ const TRIES: usize = 100;
 
 const OPENING: &str = "its parts cannot be opened";
 
-/// What came of the beginning of a part.
 pub enum Begun {
     /// The part was complete already. The output is in place, if all were.
     Complete,
-    /// The part is to be written.
     Part(Box<PartSink>),
     /// The part of a folder is to be written.
     Folder(Box<PartFolder>),
@@ -295,7 +293,6 @@ impl DataFolder {
         synced.map_err(SinkError::os("cannot be brought to the disk")).map_err(discarded_if_gone)
     }
 
-    /// Another descriptor of it, to give it attributes.
     pub(super) fn as_file(&self) -> SinkResult<File> {
         self.fd.try_clone().map(File::from).map_err(SinkError::Io)
     }
@@ -303,7 +300,6 @@ impl DataFolder {
 
 // Who has `data` open to write: a marker for each of them, and the question whether any is left.
 
-/// How the names of markers begin.
 const MARKER: &str = "writer.";
 
 /// `data`, open to write, and the marker that says so. Dropping it closes the file and removes the
@@ -367,7 +363,6 @@ impl Folder {
 }
 
 impl Writer {
-    /// The open file.
     pub(super) fn file(&self) -> SinkResult<&File> {
         self.data.as_ref().ok_or_else(|| SinkError::Io(Errno::BADF.into()))
     }

@@ -4,9 +4,8 @@
 //! members at their final positions; [`DeflatedZipSink`] takes the same positions, in order, and
 //! writes the members deflated.
 //!
-//! **Why no package.** `zip` and `rawzip` write members one after the other
-//! and count the bytes that pass through them. Here several threads write the members' data at their
-//! final positions, the CRC of a member is combined from those of its pieces, and data begin at
+//! **Why no package.** `zip` and `rawzip` write members one after the other. Here several threads write the members'
+//! data at their final positions, the CRC of a member is combined from those of its pieces, and data begin at
 //! multiples of 64 bytes.
 
 use std::ops::Range;

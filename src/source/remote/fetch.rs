@@ -34,7 +34,6 @@ impl RemoteVersion {
     }
 }
 
-/// The beginning of a file that is opened.
 pub(super) enum Opening {
     Ranges(RemoteVersion, Vec<u8>),
     Whole,
@@ -127,7 +126,6 @@ pub(super) async fn fetch(
     Ok(())
 }
 
-/// One request, and the head of its answer.
 async fn request(
     at: &Located,
     range: Range<u64>,

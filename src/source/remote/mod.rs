@@ -149,7 +149,6 @@ mod without {
         addresses.iter().map(|address| open(address, io)).collect()
     }
 
-    /// What was asked of networks: nothing.
     pub fn traffic() -> Option<(u64, u64)> {
         None
     }

@@ -68,13 +68,11 @@ pub(super) struct Network {
 
 struct SharedState {
     state: Mutex<NetworkState>,
-    /// Bytes came, or an error.
     news: Condvar,
     counters: Arc<Counters>,
     runtime: Handle,
 }
 
-/// A file, and the first byte of a block.
 type BlockKey = (u64, u64);
 
 #[derive(Default)]
@@ -116,7 +114,6 @@ struct Block {
     is_wanted: bool,
 }
 
-/// What a block is good for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Use {
     /// It was not read to its end yet.
@@ -204,7 +201,6 @@ impl Network {
         self.shared.counters.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Open a file whose first bytes are here.
     pub(super) fn open(
         &self,
         at: Located,
@@ -287,7 +283,6 @@ impl SharedState {
         locked(&self.state)
     }
 
-    /// Wait for news; at most a second, though every request ends by itself.
     fn wait<'s>(&self, state: MutexGuard<'s, NetworkState>) -> MutexGuard<'s, NetworkState> {
         let waited = self.news.wait_timeout(state, Duration::from_secs(1));
         waited.unwrap_or_else(PoisonError::into_inner).0
@@ -307,7 +302,6 @@ impl SharedState {
         }
     }
 
-    /// Make sure that all of a range is on its way.
     fn demand(
         self: &Arc<Self>,
         state: &mut NetworkState,
@@ -498,7 +492,6 @@ impl NetworkState {
         true
     }
 
-    /// Drop blocks that are here and that nobody waits for, until so many bytes are free.
     fn evict_any(&mut self, needed: u64) {
         let idle = self.blocks.iter().filter(|(_, block)| !block.running && !block.is_wanted);
         let idle: Vec<BlockKey> = idle.map(|(key, _)| *key).collect();

@@ -41,7 +41,6 @@ const SLOWEST: u64 = 4 << 10;
 /// thousand names in each.
 const ANSWERS: u32 = 20;
 
-/// How long a server may send nothing.
 pub(super) fn patience() -> Result<Duration, RemoteError> {
     let Some(text) = env::var_os("TSLICE_REMOTE_TIMEOUT") else { return Ok(PATIENCE) };
     let seconds = text.to_str().and_then(|text| text.parse().ok());
@@ -66,7 +65,6 @@ pub(super) fn none_by_store() -> RetryConfig {
     RetryConfig { max_retries: 0, ..RetryConfig::default() }
 }
 
-/// The tries of one request.
 #[derive(Default)]
 pub(super) struct Tries {
     count: u32,

@@ -28,7 +28,6 @@ use super::wire::{SharedNote, Wire};
 use super::{FolderEntry, RemoteError};
 use crate::os::machine_vendor;
 
-/// A store, and where in it the file is.
 #[derive(Clone, Debug)]
 pub(super) struct Located {
     pub(super) store: Arc<dyn ObjectStore>,

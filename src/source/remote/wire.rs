@@ -25,7 +25,6 @@ use super::RemoteError;
 
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// The most redirects that are followed for one request.
 const REDIRECTS: usize = 10;
 
 /// The host that gets `HF_TOKEN`, and no other.
