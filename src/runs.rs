@@ -223,7 +223,8 @@ impl Runs {
             let last = axis.len as i64 - 1;
             offsets.0 += axis.stride * last;
             offsets.1 += other.stride * last;
-            (axis.stride, other.stride) = (-axis.stride, -other.stride);
+            axis.stride = -axis.stride;
+            other.stride = -other.stride;
         }
         pairs.sort_by_key(|(axis, _)| Reverse(axis.stride));
         let (axes, others) = pairs.into_iter().unzip();

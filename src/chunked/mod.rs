@@ -162,7 +162,8 @@ impl Chunked {
                 }
                 Some(cache) => cache.get(&at, || self.decode(&at, u64::MAX, source))?,
             };
-            let (from, Runs { axes, run, .. }) = (inside.offset as usize, &inside);
+            let from = inside.offset as usize;
+            let Runs { axes, run, .. } = &inside;
             if touched.count() == 1 {
                 pack(axes, *run, &chunk, from, out);
                 return Ok(());

@@ -288,13 +288,14 @@ impl Source for ElementPositions<'_> {
         range: Range<u64>,
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SourceError> {
-        let (Range { start, end }, len) = (range.clone(), self.len());
+        let Range { start, end } = range;
+        let len = self.len();
         if start > end || end > len {
             return Err(SourceError::OutOfBounds { start, end, len });
         }
         scratch.resize((end - start) as usize, 0);
         let ElementPositions { chunked, source, cache } = self;
-        chunked.fill_range(&chunked.all(), range, *source, cache, scratch)?;
+        chunked.fill_range(&chunked.all(), start..end, *source, cache, scratch)?;
         Ok(scratch)
     }
 

@@ -70,7 +70,8 @@ impl RowBlock {
     pub(super) fn begin_stretches(&mut self, step: u64) {
         self.offsets.clear();
         self.lens.clear();
-        (self.step, self.rows) = (step, 0);
+        self.step = step;
+        self.rows = 0;
     }
 
     /// Add rows behind the others; how many stretches there are then.

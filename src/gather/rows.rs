@@ -338,7 +338,8 @@ fn add_strides(axes: &[Axis], base: i64, mut row: u64, offsets: &mut [u64]) {
     };
     // rows that go along lists only
     let same: u64 = axes[inner + 1..].iter().map(|axis| axis.len).product();
-    let (inner, outer) = (axes[inner], &axes[..inner]);
+    let outer = &axes[..inner];
+    let inner = axes[inner];
     let mut left = offsets;
     while !left.is_empty() {
         let at = row / same;

@@ -169,7 +169,8 @@ impl Pieces for PlacedSlabs {
     }
 
     fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
-        let (Range { start, end }, slab) = (self.stages.rows(number), &self.slab);
+        let Range { start, end } = self.stages.rows(number);
+        let slab = &self.slab;
         let most = rows_at_once(from.source);
         let mut block = RowBlock::default();
         let mut bytes = Vec::new();

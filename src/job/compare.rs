@@ -349,7 +349,8 @@ impl Comparing {
             // names that neither input has are a mistake
             if a.is_nameless() { &b } else { &a }.excluded()?;
         }
-        (a.may_lack_excluded, b.may_lack_excluded) = (true, true);
+        a.may_lack_excluded = true;
+        b.may_lack_excluded = true;
         let (pairs, only) = pair(&a, &b, &options.tensors)?;
         let numbers = |side: usize| pairs.iter().map(|pair| pair[side]).collect::<Vec<_>>();
         a.take_fields(options.fields.as_deref(), &numbers(0))?;

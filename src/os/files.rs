@@ -113,6 +113,7 @@ pub(crate) fn open_file_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
+/// Whether an error says that the process has too many open files.
 pub fn is_too_many_open_files(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)
 }

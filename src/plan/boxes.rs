@@ -388,13 +388,13 @@ impl Stretch {
     fn of(items: &[u64], runs: &Runs, order: &[usize]) -> Stretch {
         let mut bytes = runs.run;
         for &axis in order {
-            let (Axis { len, stride }, items) = (runs.axes[axis], items[axis]);
+            let Axis { len, stride } = runs.axes[axis];
             let stride = stride.unsigned_abs();
             if stride > bytes + NEAR_BYTES {
                 return Stretch { bytes, next: None };
             }
-            bytes += stride * (items - 1);
-            if items < len {
+            bytes += stride * (items[axis] - 1);
+            if items[axis] < len {
                 return Stretch { bytes, next: Some(axis) };
             }
         }

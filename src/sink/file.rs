@@ -128,7 +128,8 @@ impl FileSink {
             copy_file(original, self.file().map_err(SinkError::Io)?, copied)?;
         }
         self.options.len = Some(len);
-        (self.written, self.end) = (len.into(), len.into());
+        self.written = len.into();
+        self.end = len.into();
         InPlaceFile::new(self.file().and_then(File::try_clone).map_err(SinkError::Io)?)
     }
 

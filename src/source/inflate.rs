@@ -56,7 +56,8 @@ impl<'s> InflateReader<'s> {
     pub fn restart(&mut self, range: &'s DeflatedRange) {
         self.decoder.reset(range.compressed());
         self.crc.reset();
-        (self.position, self.declared) = (0, (range.len, range.crc));
+        self.position = 0;
+        self.declared = (range.len, range.crc);
     }
 
     /// Inflate the rest, and check length and CRC-32.

@@ -143,7 +143,9 @@ impl Cells<'_> {
                 let runs = Runs { offset: runs.offset + from.base as i64, ..runs };
                 let part = JoinPart::of_runs(runs, swap_width).within(dense);
                 if self.waiting.is_empty() {
-                    (self.at, self.rows, self.conversion) = (at, rows, conversion);
+                    self.at = at;
+                    self.rows = rows;
+                    self.conversion = conversion;
                 }
                 self.waiting.push(part);
                 return Ok(());

@@ -76,7 +76,8 @@ impl Merger {
             return false;
         }
         if is_near(&row, &self.open) {
-            (self.open.start, self.row) = (row.start, 0..0);
+            self.open.start = row.start;
+            self.row = 0..0;
         } else {
             self.row = row;
         }
