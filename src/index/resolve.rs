@@ -74,19 +74,12 @@ pub fn resolve_with(
     let selection = Selection::default();
     let placement = Placement::default();
     let mut resolver = Resolver { shape, rules, selection, placement, taken: 0 };
-    let mut has_ellipsis = false;
     let mut last_taking = 0;
     for (item, wanted) in expr.items.iter().enumerate() {
         let taken = resolver.taken;
         match wanted {
-            Item::NewAxis => {
-                resolver.selection.axes.push(AxisSelection::NewAxis);
-                resolver.placement.keep(1);
-            }
-            Item::Ellipsis => {
-                has_ellipsis = true;
-                resolver.whole_axes(ellipsis_len);
-            }
+            Item::NewAxis => resolver.new_axis(),
+            Item::Ellipsis => resolver.whole_axes(ellipsis_len),
             Item::Slice(slice) => resolver.slice(*slice),
             Item::Integer(index) => resolver.integer(item, *index)?,
             Item::List(_) => match &arrays[item] {
@@ -99,7 +92,7 @@ pub fn resolve_with(
             last_taking = item;
         }
     }
-    if !has_ellipsis {
+    if !expr.items.contains(&Item::Ellipsis) {
         resolver.whole_axes(ellipsis_len);
     }
     let Resolver { mut selection, placement, .. } = resolver;
@@ -107,23 +100,32 @@ pub fn resolve_with(
     if let Some(block) = rules.block {
         selection.count_blocks(block).map_err(|kind| fault(last_taking, kind))?;
     }
-    selection.blocks = placement.blocks(&selection.lists, rules.outer).map_err(|number| {
-        let shapes = selection.lists.iter().flat_map(|list| {
-            // NumPy counts a mask as one list an axis
-            std::iter::repeat_n(list.shape.clone(), list.axes.len().max(1))
-        });
-        fault(selection.lists[number].item, ResolveErrorKind::Broadcast(shapes.collect()))
-    })?;
-    let ndim = selection.shape().len();
-    if ndim > MAX_NDIM {
-        let adds = |item: &Item| matches!(item, Item::NewAxis | Item::List(_));
-        let item = expr.items.iter().rposition(adds).unwrap_or(0);
-        return Err(fault(item, ResolveErrorKind::TooManyAxes(ndim)));
-    }
+    selection.blocks = placement
+        .blocks(&selection.lists, rules.outer)
+        .map_err(|number| not_broadcast(&selection.lists, number))?;
+    check_ndim(expr, selection.shape().len())?;
     for number in 0..selection.lists.len() {
         selection.lists[number].positions = positions(expr, &selection, number)?;
     }
     Ok(selection)
+}
+
+fn check_ndim(expr: &IndexExpr, ndim: usize) -> Result<(), ResolveError> {
+    if ndim <= MAX_NDIM {
+        return Ok(());
+    }
+    let adds = |item: &Item| matches!(item, Item::NewAxis | Item::List(_));
+    let item = expr.items.iter().rposition(adds).unwrap_or(0);
+    Err(fault(item, ResolveErrorKind::TooManyAxes(ndim)))
+}
+
+/// List `number` is the first whose shape does not broadcast with those before it.
+fn not_broadcast(lists: &[SelectedList], number: usize) -> ResolveError {
+    let shapes = lists.iter().flat_map(|list| {
+        // NumPy counts a mask as one list an axis
+        std::iter::repeat_n(list.shape.clone(), list.axes.len().max(1))
+    });
+    fault(lists[number].item, ResolveErrorKind::Broadcast(shapes.collect()))
 }
 
 fn fault(item: usize, kind: impl Into<ResolveErrorKind>) -> ResolveError {
@@ -243,6 +245,11 @@ impl Resolver<'_> {
     fn slice(&mut self, slice: SliceItem) {
         let (axis, size) = self.next();
         self.selection.axes.push(range(slice, axis, size));
+        self.placement.keep(1);
+    }
+
+    fn new_axis(&mut self) {
+        self.selection.axes.push(AxisSelection::NewAxis);
         self.placement.keep(1);
     }
 

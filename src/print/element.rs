@@ -106,6 +106,14 @@ impl Formatter {
         if let Some(form) = self.parts.first().filter(|_| self.dtype.structure().is_none()) {
             return form.write(words, item, 0..self.dtype.item_bits() / 8, self.alone);
         }
+        self.write_structure(words, item)
+    }
+
+    fn write_structure<I: PrintedItem>(
+        &self,
+        words: &mut Words<'_, I::Error>,
+        item: &mut I,
+    ) -> Result<(), I::Error> {
         // the number of fields so far in each open structure, and whether a separator comes next
         let mut fields = Vec::new();
         let mut parted = false;

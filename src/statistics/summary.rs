@@ -39,6 +39,50 @@ pub enum Sums {
     Squares,
 }
 
+/// Take each element with its number.
+macro_rules! each {
+    ($type:ty, $this:expr, $bytes:expr, $first:expr, $take:expr) => {{
+        for (place, item) in ($first..).zip($bytes.as_chunks::<{ size_of::<$type>() }>().0) {
+            let value = match $this.endian {
+                Endian::Little => <$type>::from_le_bytes(*item),
+                Endian::Big => <$type>::from_be_bytes(*item),
+            };
+            $take(value, place);
+        }
+    }};
+}
+
+macro_rules! signed {
+    ($type:ty, $this:expr, $bytes:expr, $first:expr, $seen:expr) => {
+        each!($type, $this, $bytes, $first, |value: $type, place| {
+            let bits = i64::from(value);
+            $seen($this.integer(bits < 0, bits.unsigned_abs(), bits as u64, place));
+        })
+    };
+}
+
+macro_rules! unsigned {
+    ($type:ty, $this:expr, $bytes:expr, $first:expr, $seen:expr) => {
+        each!($type, $this, $bytes, $first, |value: $type, place| {
+            let bits = u64::from(value);
+            $seen($this.integer(false, bits, bits, place));
+        })
+    };
+}
+
+macro_rules! float {
+    ($bits:ty, $scalar:ident, $this:expr, $bytes:expr, $first:expr, $seen:expr) => {{
+        const FORMAT: Option<FloatFormat> = FloatFormat::of(Scalar::$scalar);
+        let Some(format) = FORMAT else { return };
+        each!($bits, $this, $bytes, $first, |bits: $bits, place| {
+            let value = format.value(u128::from(bits));
+            // a double holds the square of such a float exactly
+            let key = $this.float(value, u64::from(bits), place, |sum| sum.add(value * value));
+            key.into_iter().for_each(&mut *$seen);
+        });
+    }};
+}
+
 impl Summary {
     /// `None` if elements are not real numbers of whole bytes.
     pub fn new(scalar: Scalar, endian: Endian, sums: Sums) -> Option<Summary> {
@@ -80,70 +124,29 @@ impl Summary {
 
     /// Add elements, and tell `seen` the key of each that is not NaN.
     pub(super) fn add_with(&mut self, bytes: &[u8], first: u64, seen: &mut impl FnMut(u64)) {
-        macro_rules! each {
-            ($type:ty, $take:expr) => {{
-                let items = bytes.as_chunks::<{ size_of::<$type>() }>().0;
-                for (place, item) in (first..).zip(items) {
-                    let value = match self.endian {
-                        Endian::Little => <$type>::from_le_bytes(*item),
-                        Endian::Big => <$type>::from_be_bytes(*item),
-                    };
-                    $take(&mut *self, value, place);
-                }
-            }};
-        }
-        macro_rules! signed {
-            ($type:ty) => {
-                each!($type, |this: &mut Summary, value: $type, place| {
-                    let bits = i64::from(value);
-                    seen(this.integer(bits < 0, bits.unsigned_abs(), bits as u64, place));
-                })
-            };
-        }
-        macro_rules! unsigned {
-            ($type:ty) => {
-                each!($type, |this: &mut Summary, value: $type, place| {
-                    let bits = u64::from(value);
-                    seen(this.integer(false, bits, bits, place));
-                })
-            };
-        }
-        macro_rules! float {
-            ($bits:ty, $scalar:ident) => {{
-                const FORMAT: Option<FloatFormat> = FloatFormat::of(Scalar::$scalar);
-                let Some(format) = FORMAT else { return };
-                each!($bits, |this: &mut Summary, bits: $bits, place| {
-                    let value = format.value(u128::from(bits));
-                    // a double holds the square of such a float exactly
-                    let key =
-                        this.float(value, u64::from(bits), place, |sum| sum.add(value * value));
-                    key.into_iter().for_each(&mut *seen);
-                });
-            }};
-        }
         match self.scalar {
-            Scalar::Bool => each!(u8, |this: &mut Summary, value: u8, place| {
+            Scalar::Bool => each!(u8, self, bytes, first, |value: u8, place| {
                 let bits = u64::from(value != 0);
-                seen(this.integer(false, bits, bits, place));
+                seen(self.integer(false, bits, bits, place));
             }),
-            Scalar::I8 => signed!(i8),
-            Scalar::I16 => signed!(i16),
-            Scalar::I32 => signed!(i32),
-            Scalar::I64 => signed!(i64),
-            Scalar::U8 => unsigned!(u8),
-            Scalar::U16 => unsigned!(u16),
-            Scalar::U32 => unsigned!(u32),
-            Scalar::U64 => unsigned!(u64),
-            Scalar::F16 => float!(u16, F16),
-            Scalar::BF16 => float!(u16, BF16),
-            Scalar::F8E4M3 => float!(u8, F8E4M3),
-            Scalar::F8E5M2 => float!(u8, F8E5M2),
-            Scalar::F8E8M0 => float!(u8, F8E8M0),
-            Scalar::F8E4M3Fnuz => float!(u8, F8E4M3Fnuz),
-            Scalar::F8E5M2Fnuz => float!(u8, F8E5M2Fnuz),
-            Scalar::F32 => float!(u32, F32),
-            Scalar::F64 => each!(f64, |this: &mut Summary, value: f64, place| {
-                let key = this.float(value, value.to_bits(), place, |sum| sum.add_square(value));
+            Scalar::I8 => signed!(i8, self, bytes, first, seen),
+            Scalar::I16 => signed!(i16, self, bytes, first, seen),
+            Scalar::I32 => signed!(i32, self, bytes, first, seen),
+            Scalar::I64 => signed!(i64, self, bytes, first, seen),
+            Scalar::U8 => unsigned!(u8, self, bytes, first, seen),
+            Scalar::U16 => unsigned!(u16, self, bytes, first, seen),
+            Scalar::U32 => unsigned!(u32, self, bytes, first, seen),
+            Scalar::U64 => unsigned!(u64, self, bytes, first, seen),
+            Scalar::F16 => float!(u16, F16, self, bytes, first, seen),
+            Scalar::BF16 => float!(u16, BF16, self, bytes, first, seen),
+            Scalar::F8E4M3 => float!(u8, F8E4M3, self, bytes, first, seen),
+            Scalar::F8E5M2 => float!(u8, F8E5M2, self, bytes, first, seen),
+            Scalar::F8E8M0 => float!(u8, F8E8M0, self, bytes, first, seen),
+            Scalar::F8E4M3Fnuz => float!(u8, F8E4M3Fnuz, self, bytes, first, seen),
+            Scalar::F8E5M2Fnuz => float!(u8, F8E5M2Fnuz, self, bytes, first, seen),
+            Scalar::F32 => float!(u32, F32, self, bytes, first, seen),
+            Scalar::F64 => each!(f64, self, bytes, first, |value: f64, place| {
+                let key = self.float(value, value.to_bits(), place, |sum| sum.add_square(value));
                 key.into_iter().for_each(&mut *seen);
             }),
             // `new` makes no summaries of these

@@ -34,28 +34,13 @@ pub(crate) fn normalize(
     let Some(subcommand) = args.get(1).and_then(|name| command.find_subcommand(name)) else {
         return args;
     };
-    let takes_value = |flag: &OsString| {
-        let is_flag = |arg: &clap::Arg| match flag.as_encoded_bytes() {
-            [b'-', b'-', long @ ..] => arg.get_long().is_some_and(|name| name.as_bytes() == long),
-            [b'-', short] => arg.get_short() == Some(char::from(*short)),
-            _ => false,
-        };
-        subcommand.get_arguments().any(|arg| arg.get_action().takes_values() && is_flag(arg))
-    };
-    // `-0` of `--files-from`
-    let is_digit_flag = |arg: &OsString| match arg.as_encoded_bytes() {
-        [b'-', digit @ b'0'..=b'9'] => {
-            let short = Some(char::from(*digit));
-            subcommand.get_arguments().any(|arg| arg.get_short() == short)
-        }
-        _ => false,
-    };
+    let takes_value = |flag: &OsString| takes_value(subcommand, flag);
     let mut flags = Vec::<OsString>::new();
     let mut behind = Vec::new();
     let mut args = args.into_iter();
     while let Some(arg) = args.next() {
         let negative = is_negative(&arg);
-        let digit_flag = is_digit_flag(&arg);
+        let digit_flag = is_digit_flag(subcommand, &arg);
         let is_flag = arg.as_encoded_bytes().starts_with(b"-") && arg != "-";
         let is_flag = is_flag && (!negative || digit_flag);
         match flags.last_mut() {
@@ -76,6 +61,22 @@ pub(crate) fn normalize(
         flags.extend(behind);
     }
     flags
+}
+
+/// Whether a word is a flag that takes a value.
+fn takes_value(command: &clap::Command, flag: &OsStr) -> bool {
+    let is_flag = |arg: &clap::Arg| match flag.as_encoded_bytes() {
+        [b'-', b'-', long @ ..] => arg.get_long().is_some_and(|name| name.as_bytes() == long),
+        [b'-', short] => arg.get_short() == Some(char::from(*short)),
+        _ => false,
+    };
+    command.get_arguments().any(|arg| arg.get_action().takes_values() && is_flag(arg))
+}
+
+/// Whether a word is a flag of a digit, as `-0` of `--files-from`.
+fn is_digit_flag(command: &clap::Command, word: &OsStr) -> bool {
+    let [b'-', digit @ b'0'..=b'9'] = word.as_encoded_bytes() else { return false };
+    command.get_arguments().any(|arg| arg.get_short() == Some(char::from(*digit)))
 }
 
 /// Whether an argument begins like a negative number: `-1`, `- 1`.
@@ -124,51 +125,22 @@ pub(super) fn parted_list(command: &clap::Command, words: &[OsString]) -> Option
     let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap_or_default()).collect();
     let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
     let words = &words[..end];
-    let of_long = |name| command.get_arguments().find(|arg| arg.get_long() == Some(name));
-    let of_short = |name| command.get_arguments().find(|arg| arg.get_short() == Some(name));
+    let short_flags = || command.get_arguments().filter_map(clap::Arg::get_short);
     let index_at = command.get_positionals().position(|arg| arg.get_id() == "text");
-    let takes_value = |arg: &clap::Arg| arg.get_action().takes_values();
     let mut positionals = 0;
     let mut at = 0;
     while let Some(&word) = words.get(at) {
         at += 1;
-        // the flag and its value, if it takes a list
-        let mut list: Option<(&clap::Arg, &str)> = None;
-        let mut flag = word.to_owned();
+        let mut list = None;
         if let Some(long) = word.strip_prefix("--") {
-            let (name, value) = match long.split_once('=') {
-                Some((name, value)) => (name, Some(value)),
-                None => (long, None),
-            };
-            let Some(arg) = of_long(name).filter(|arg| takes_value(arg)) else { continue };
-            let value = match value {
-                Some(value) => value,
-                None => {
-                    let value = words.get(at).copied().unwrap_or_default();
-                    if value.starts_with("--") {
-                        continue;
-                    }
-                    flag = format!("{word} {value}");
-                    at += 1;
-                    value
-                }
-            };
-            list = Some((arg, value)).filter(|(arg, _)| list_kind(arg).is_some());
+            list = long_list(command, long, words, &mut at);
         } else if word.len() > 1 && word.starts_with('-') && !is_numbers(word) {
-            let mut shorts = word[1..].char_indices().map(|(at, char)| (at + 1, of_short(char)));
-            let last = shorts.clone().find(|(_, arg)| arg.is_some_and(takes_value));
-            match last.or_else(|| shorts.next_back()) {
-                Some((place, Some(arg))) if takes_value(arg) => {
-                    at += usize::from(place + 1 == word.len());
-                }
-                Some((_, Some(arg))) if arg.get_id() == "reverse_axes" => list = Some((arg, "")),
-                _ => {}
-            }
+            list = short_list(command, word, &mut at);
         } else {
             positionals += 1;
         }
-        let (Some((arg, value)), Some(&next)) = (list, words.get(at)) else { continue };
-        let is_flag = next.len() == 2 && next.chars().nth(1).and_then(of_short).is_some();
+        let (Some(list), Some(&next)) = (list, words.get(at)) else { continue };
+        let is_flag = next.len() == 2 && short_flags().any(|short| next.ends_with(short));
         if !is_numbers(next) || next.starts_with('-') && is_flag {
             continue;
         }
@@ -176,17 +148,82 @@ pub(super) fn parted_list(command: &clap::Command, words: &[OsString]) -> Option
         if !is_index && Path::new(next).exists() {
             continue;
         }
-        let rest = words[at..].iter().take_while(|word| is_numbers(word));
-        let numbers = std::iter::once(value).chain(rest.copied());
-        let numbers = numbers.map(|word| word.trim_matches(['[', ']', '(', ')', ',', ' ']));
-        let numbers: Vec<&str> = numbers.filter(|word| !word.is_empty()).collect();
-        let is_list = list_kind(arg) == Some(ListKind::Several);
-        let whole = is_list && numbers.iter().all(|numbers| is_numbers(numbers));
-        let name = arg.get_long().unwrap_or("transpose");
-        let whole = whole.then(|| format!("--{name} {}", numbers.join(",")));
-        return Some(PartedList { flag, word: next.to_owned(), whole, is_index });
+        let whole = list.joined(&words[at..]);
+        return Some(PartedList { flag: list.typed, word: next.to_owned(), whole, is_index });
     }
     None
+}
+
+/// A flag that takes a list, and its value.
+struct ListFlag<'w> {
+    arg: &'w clap::Arg,
+    value: &'w str,
+    /// The flag with its value.
+    typed: String,
+}
+
+/// Read the flag `--long` and its value, which may be the word at `at`; `None` if it takes no list.
+fn long_list<'w>(
+    command: &'w clap::Command,
+    long: &'w str,
+    words: &[&'w str],
+    at: &mut usize,
+) -> Option<ListFlag<'w>> {
+    let (name, joined) = match long.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (long, None),
+    };
+    let arg = command.get_arguments().find(|arg| arg.get_long() == Some(name))?;
+    if !arg.get_action().takes_values() {
+        return None;
+    }
+    let mut typed = format!("--{long}");
+    let value = match joined {
+        Some(value) => value,
+        None => {
+            let value = words.get(*at).copied().unwrap_or_default();
+            if value.starts_with("--") {
+                return None;
+            }
+            typed = format!("{typed} {value}");
+            *at += 1;
+            value
+        }
+    };
+    list_kind(arg).map(|_| ListFlag { arg, value, typed })
+}
+
+/// Step over the short flags of a word and the value of the last one; `Some` behind `-T`.
+fn short_list<'w>(
+    command: &'w clap::Command,
+    word: &'w str,
+    at: &mut usize,
+) -> Option<ListFlag<'w>> {
+    let of_short = |name| command.get_arguments().find(|arg| arg.get_short() == Some(name));
+    let takes_value = |arg: &clap::Arg| arg.get_action().takes_values();
+    let mut shorts = word[1..].char_indices().map(|(at, char)| (at + 1, of_short(char)));
+    let first_with_value = shorts.clone().find(|(_, arg)| arg.is_some_and(takes_value));
+    let (place, arg) = first_with_value.or_else(|| shorts.next_back())?;
+    let arg = arg?;
+    if takes_value(arg) {
+        *at += usize::from(place + 1 == word.len());
+        return None;
+    }
+    (arg.get_id() == "reverse_axes").then(|| ListFlag { arg, value: "", typed: word.to_owned() })
+}
+
+impl ListFlag<'_> {
+    /// The flag with the whole list, if it takes more than one number.
+    fn joined(&self, behind: &[&str]) -> Option<String> {
+        let rest = behind.iter().copied().take_while(|word| is_numbers(word));
+        let numbers = std::iter::once(self.value).chain(rest);
+        let numbers = numbers.map(|word| word.trim_matches(['[', ']', '(', ')', ',', ' ']));
+        let numbers: Vec<&str> = numbers.filter(|word| !word.is_empty()).collect();
+        let takes_several = list_kind(self.arg) == Some(ListKind::Several);
+        let is_list = takes_several && numbers.iter().all(|numbers| is_numbers(numbers));
+        let name = self.arg.get_long().unwrap_or("transpose");
+        is_list.then(|| format!("--{name} {}", numbers.join(",")))
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

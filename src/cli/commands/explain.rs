@@ -166,6 +166,22 @@ struct Explained {
 
 impl Explained {
     fn text(&self) -> String {
+        let mut text = table(&self.rows(), [Align::Left; 2], 0);
+        let axes = axis_rows(&self.index.spanned, &self.selection);
+        if !axes.is_empty() {
+            let cells = axes.iter().map(AxisRow::cells);
+            let rows: Vec<_> = std::iter::once(AxisRow::heading()).chain(cells).collect();
+            let left = Align::Left;
+            let right = Align::Right;
+            text.push('\n');
+            text.push_str(&table(&rows, [left, right, left, left, right], 0));
+        }
+        text.push('\n');
+        text.push_str(&table(&self.equivalents().rows(), [Align::Left; 2], 0));
+        text
+    }
+
+    fn rows(&self) -> Vec<[String; 2]> {
         let mut rows = vec![["index".to_owned(), self.index.spanned.text.clone()]];
         let mut row = |name: &str, value: String| rows.push([name.to_owned(), value]);
         match StridedSlice::from_expr(&self.index.spanned.expr) {
@@ -203,19 +219,7 @@ impl Explained {
         if let Some(bytes) = self.shareable() {
             row("shared", format!("{bytes} bytes, where the file system shares blocks"));
         }
-        let mut text = table(&rows, [Align::Left; 2], 0);
-        let axes = axis_rows(&self.index.spanned, &self.selection);
-        if !axes.is_empty() {
-            let cells = axes.iter().map(AxisRow::cells);
-            let rows: Vec<_> = std::iter::once(AxisRow::heading()).chain(cells).collect();
-            let left = Align::Left;
-            let right = Align::Right;
-            text.push('\n');
-            text.push_str(&table(&rows, [left, right, left, left, right], 0));
-        }
-        text.push('\n');
-        text.push_str(&table(&self.equivalents().rows(), [Align::Left; 2], 0));
-        text
+        rows
     }
 
     fn equivalents(&self) -> Equivalents {

@@ -99,19 +99,16 @@ impl Text {
             match request {
                 ".ie" | ".el" | ".TH" => {}
                 ".SH" => {
-                    text.paragraph();
-                    text.blank();
+                    text.gap();
                     text.line(0, &format!("\\fB{}", rest.trim_matches('"')));
                     text.indent = BODY;
                 }
                 ".TP" => {
-                    text.paragraph();
-                    text.blank();
+                    text.gap();
                     is_term = true;
                 }
                 ".PP" => {
-                    text.paragraph();
-                    text.blank();
+                    text.gap();
                     text.indent = BODY;
                 }
                 ".IP" => {
@@ -124,10 +121,7 @@ impl Text {
                     text.paragraph();
                     is_verbatim = request == ".nf";
                 }
-                "" => {
-                    text.paragraph();
-                    text.blank();
-                }
+                "" => text.gap(),
                 _ if is_term => {
                     text.line(BODY, line);
                     text.indent = ENTRY;
@@ -145,7 +139,7 @@ impl Text {
         let mut line = String::new();
         let mut columns = 0;
         for word in std::mem::take(&mut self.words) {
-            let length = self.plain(&word).chars().count();
+            let length = unescaped(&word, false).chars().count();
             if columns > 0 && self.indent + columns + 1 + length > self.width {
                 self.line(self.indent, &std::mem::take(&mut line));
                 columns = 0;
@@ -162,8 +156,9 @@ impl Text {
         }
     }
 
-    /// Write an empty line, unless there is one already.
-    fn blank(&mut self) {
+    /// End the paragraph, with one empty line behind it.
+    fn gap(&mut self) {
+        self.paragraph();
         if !self.lines.is_empty() && !self.lines.ends_with("\n\n") {
             self.lines.push('\n');
         }
@@ -173,42 +168,36 @@ impl Text {
         let mark = std::mem::take(&mut self.mark);
         self.lines += &" ".repeat(indent.saturating_sub(mark.len()));
         self.lines += mark;
-        let text = self.unescaped(roff, self.is_styled);
-        self.lines += &text;
+        self.lines += &unescaped(roff, self.is_styled);
         self.lines.push('\n');
     }
+}
 
-    fn plain(&self, roff: &str) -> String {
-        self.unescaped(roff, false)
-    }
-
-    /// Replace escapes and fonts of roff by what they stand for.
-    fn unescaped(&self, roff: &str, is_styled: bool) -> String {
-        let mut text = String::new();
-        let mut font = 'R';
-        let mut rest = roff;
-        while let Some(char) = rest.chars().next() {
-            let (shown, length) = match ESCAPES.iter().find(|(escape, _)| rest.starts_with(escape))
-            {
-                Some((escape, meant)) => (*meant, escape.len()),
-                None => (Some(char), char.len_utf8()),
-            };
-            if let (None, Some(named)) = (shown, rest.strip_prefix("\\f")) {
-                font = named.chars().next().unwrap_or('R');
-            }
-            if let Some(shown) = shown {
-                match font {
-                    // a blank has no style, as in nroff's output
-                    _ if shown == ' ' => text.push(shown),
-                    'B' if is_styled => text.extend([shown, '\u{8}', shown]),
-                    'I' if is_styled => text.extend(['_', '\u{8}', shown]),
-                    _ => text.push(shown),
-                }
-            }
-            rest = &rest[length..];
+/// Replace escapes and fonts of roff by what they stand for.
+fn unescaped(roff: &str, is_styled: bool) -> String {
+    let mut text = String::new();
+    let mut font = 'R';
+    let mut rest = roff;
+    while let Some(char) = rest.chars().next() {
+        let (shown, length) = match ESCAPES.iter().find(|(escape, _)| rest.starts_with(escape)) {
+            Some((escape, meant)) => (*meant, escape.len()),
+            None => (Some(char), char.len_utf8()),
+        };
+        if let (None, Some(named)) = (shown, rest.strip_prefix("\\f")) {
+            font = named.chars().next().unwrap_or('R');
         }
-        text
+        if let Some(shown) = shown {
+            match font {
+                // a blank has no style, as in nroff's output
+                _ if shown == ' ' => text.push(shown),
+                'B' if is_styled => text.extend([shown, '\u{8}', shown]),
+                'I' if is_styled => text.extend(['_', '\u{8}', shown]),
+                _ => text.push(shown),
+            }
+        }
+        rest = &rest[length..];
     }
+    text
 }
 
 /// Escapes of roff, and the letters they stand for.

@@ -49,13 +49,7 @@ pub(super) fn run(
         Drawing::check_png(target, options)?;
         output::refuse_terminal(target)?;
         if picture.dry_run {
-            return print(&format!(
-                "would write {}: {} x {} pixels, {}\n",
-                printable(&FileName::from(target).to_string()),
-                sheet.width(),
-                sheet.height(),
-                if sheet.pixel_bytes() == 4 { "RGBA" } else { "RGB" },
-            ));
+            return print(&would_write(target, &sheet));
         }
     }
     // a picture may be read twice, so a pipe is kept in a file
@@ -72,6 +66,14 @@ pub(super) fn run(
         })?),
         None => print_raw(&watch(total, args.quiet, |progress| in_terminal(&drawing, progress))?),
     }
+}
+
+fn would_write(target: &Destination, sheet: &Sheet) -> String {
+    let file = FileName::from(target).to_string();
+    let width = sheet.width();
+    let height = sheet.height();
+    let colours = if sheet.pixel_bytes() == 4 { "RGBA" } else { "RGB" };
+    format!("would write {}: {width} x {height} pixels, {colours}\n", printable(&file))
 }
 
 /// The numbers that get the first and the last colour of the map.

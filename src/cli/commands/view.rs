@@ -8,6 +8,7 @@ use tslice::output::Output;
 use tslice::print;
 use tslice::print::PrintOptions;
 use tslice::sink::Destination;
+use tslice::statistics::Reduction;
 
 use super::index::{Index, list};
 use super::output::Dry;
@@ -42,14 +43,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     };
     let failed = |error| index.failure(error);
     if let Some(how) = *reduce {
-        if args.draws() || args.picture.output.is_none() {
-            let reduced = Reduced::new(input, &numbers, &slices, how, args.index.keepdims);
-            return show_reduced(reduced.map_err(failed)?, &index, args, workers);
-        }
-        let output = reduced_output(args, &workers)?;
-        let job = Reducing::new(input, &numbers, &slices, how, args.index.keepdims, &output);
-        let dry = Dry::of(args.picture.dry_run, false);
-        return output::perform(&mut job.map_err(failed)?, &Share::Whole, dry, args.quiet, failed);
+        return reduced(input, &numbers, &slices, how, &index, args, workers);
     }
     let as_table = numbers.len() > 1 || !sort.is_empty();
     if *stats && (as_table || axes.is_some()) {
@@ -73,6 +67,27 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     }
     output::spool(&mut input, args.quiet)?;
     show_all(&mut input, &chosen, &args.values)
+}
+
+fn reduced(
+    input: Input,
+    numbers: &[usize],
+    slices: &SlicesOptions<'_>,
+    how: Reduction,
+    index: &Index,
+    args: &ViewArgs,
+    workers: Workers,
+) -> Result<(), Failure> {
+    let failed = |error| index.failure(error);
+    let keepdims = args.index.keepdims;
+    if args.draws() || args.picture.output.is_none() {
+        let reduced = Reduced::new(input, numbers, slices, how, keepdims).map_err(failed)?;
+        return show_reduced(reduced, index, args, workers);
+    }
+    let output = reduced_output(args, &workers)?;
+    let mut job = Reducing::new(input, numbers, slices, how, keepdims, &output).map_err(failed)?;
+    let dry = Dry::of(args.picture.dry_run, false);
+    output::perform(&mut job, &Share::Whole, dry, args.quiet, failed)
 }
 
 fn show_reduced(

@@ -39,107 +39,115 @@ pub(crate) fn of_flag(flag: &str) -> impl Fn(Error) -> Failure {
 }
 
 fn failure(error: &Error, flag: &str) -> Failure {
-    let said = |words: &dyn Display| {
-        let file = error.file.iter().map(|file| format!("{file}: "));
-        let tensor = error.tensor.iter().map(|name| format!("tensor {:?}: ", shortened(name)));
-        file.chain(tensor).collect::<String>() + &plain(words)
-    };
-    let failed = || Failure::new(said(&error.cause));
-    let of_tensor = |failure: Failure| match &error.tensor {
-        Some(name) => failure.of_tensor(name),
-        None => failure,
-    };
     let cause = &error.cause;
     let file = error.file.as_ref();
+    let worded = |words: &dyn Display| Failure::new(of_place(error, words));
+    let failed = || worded(cause);
     let of_kind = (cause.downcast_ref().map(|fault| select(error, fault, flag, &failed)))
         .or_else(|| Some(layout(cause.downcast_ref()?, file, failed)))
-        .or_else(|| Some(raw(cause.downcast_ref()?, file, |words| Failure::new(said(words)))))
+        .or_else(|| Some(raw(cause.downcast_ref()?, file, worded)))
         .or_else(|| Some(format(cause.downcast_ref()?, error, flag, failed)))
         .or_else(|| Some(edit(cause.downcast_ref()?, file, failed)))
-        .or_else(|| Some(of_tensor(cast(cause.downcast_ref()?))))
+        .or_else(|| Some(of_tensor(error, cast(cause.downcast_ref()?))))
         .or_else(|| Some(join(cause.downcast_ref()?, failed)))
-        .or_else(|| Some(merge(cause.downcast_ref()?, failed)));
-    if let Some(failure) = of_kind {
-        return failure;
+        .or_else(|| Some(merge(cause.downcast_ref()?, failed)))
+        .or_else(|| Some(text(cause.downcast_ref()?, worded)))
+        .or_else(|| value_of_flag(error))
+        .or_else(|| opening(error, failed))
+        .or_else(|| Some(sink(cause.downcast_ref()?, failed)));
+    of_kind.unwrap_or_else(failed)
+}
+
+/// Put the file and the tensor before the words.
+fn of_place(error: &Error, words: &dyn Display) -> String {
+    let file = error.file.iter().map(|file| format!("{file}: "));
+    let tensor = error.tensor.iter().map(|name| format!("tensor {:?}: ", shortened(name)));
+    file.chain(tensor).collect::<String>() + &plain(words)
+}
+
+fn of_tensor(error: &Error, failure: Failure) -> Failure {
+    match &error.tensor {
+        Some(name) => failure.of_tensor(name),
+        None => failure,
     }
+}
+
+/// What is wrong with the value of one flag, which is named first.
+fn value_of_flag(error: &Error) -> Option<Failure> {
+    let cause = &error.cause;
     if let Some(StatisticsFault(dtype)) = cause.downcast_ref() {
-        return Failure::new(format_args!("--stats is for real numbers, and the dtype is {dtype}"));
+        let message = format!("--stats is for real numbers, and the dtype is {dtype}");
+        return Some(Failure::new(message));
     }
     if let Some(UnusedCast(from)) = cause.downcast_ref() {
         let from = from.type_name();
-        return Failure::new(format_args!("--cast {from}:... has no effect: no tensor is {from}"));
+        let message = format!("--cast {from}:... has no effect: no tensor is {from}");
+        return Some(Failure::new(message));
     }
     if let Some(fault) = cause.downcast_ref::<PermutationError>() {
-        return of_tensor(Failure::new(format_args!("--transpose: {fault}")));
+        return Some(of_tensor(error, Failure::new(format_args!("--transpose: {fault}"))));
     }
     if let Some(fault) = cause.downcast_ref::<AxisFault>() {
-        return of_tensor(Failure::new(format_args!("--axis: {fault}")));
+        return Some(of_tensor(error, Failure::new(format_args!("--axis: {fault}"))));
     }
     if let Some(fault) = cause.downcast_ref::<ReadAsFault>() {
-        return Failure::new(said(&format_args!("--{fault}")));
+        return Some(Failure::new(of_place(error, &format_args!("--{fault}"))));
     }
-    if let Some(fault) = cause.downcast_ref::<FieldFault>() {
-        return Failure::new(said(&format_args!("--field: {fault}")));
-    }
-    match cause.downcast_ref() {
-        Some(TextFault::OtherDelimiter { delimiter: '\t', .. }) => {
-            return failed().hint("--delimiter '\\t' separates columns by tabs");
+    let fault = cause.downcast_ref::<FieldFault>()?;
+    Some(Failure::new(of_place(error, &format_args!("--field: {fault}"))))
+}
+
+fn text(fault: &TextFault, failed: impl Fn(&dyn Display) -> Failure) -> Failure {
+    let hint = match fault {
+        TextFault::Field(fault) => return failed(&format_args!("--field: {fault}")),
+        TextFault::OtherDelimiter { delimiter: '\t', .. } => {
+            "--delimiter '\\t' separates columns by tabs".to_owned()
         }
-        Some(TextFault::OtherDelimiter { delimiter, .. }) => {
-            let hint = format!("--delimiter '{delimiter}' separates columns by this character");
-            return failed().hint(hint);
+        TextFault::OtherDelimiter { delimiter, .. } => {
+            format!("--delimiter '{delimiter}' separates columns by this character")
         }
-        Some(TextFault::Utf16 { unmarked }) => {
+        TextFault::Utf16 { unmarked } => {
             let order = match unmarked {
                 Some(Endian::Little) => "LE",
                 Some(Endian::Big) => "BE",
                 None => "",
             };
-            let hint = format!("`iconv -f UTF-16{order} -t UTF-8 FILE` converts it");
-            return failed().hint(hint);
+            format!("`iconv -f UTF-16{order} -t UTF-8 FILE` converts it")
         }
         // text stands beside numbers
-        Some(TextFault::NumberInNames { place, .. }) if place.column > 1 => {
-            return failed().hint(OTHER_COLUMNS);
-        }
-        Some(TextFault::Cell { error: ElementError::NotANumber(_), .. }) => {
-            return failed().hint(OTHER_COLUMNS);
-        }
-        Some(TextFault::Field(fault)) => {
-            return Failure::new(said(&format_args!("--field: {fault}")));
-        }
-        Some(TextFault::EmptyCell { .. }) => {
-            return failed().hint("--missing '' reads empty cells as NaN");
-        }
-        _ => {}
-    }
+        TextFault::NumberInNames { place, .. } if place.column > 1 => OTHER_COLUMNS.to_owned(),
+        TextFault::Cell { error: ElementError::NotANumber(_), .. } => OTHER_COLUMNS.to_owned(),
+        TextFault::EmptyCell { .. } => "--missing '' reads empty cells as NaN".to_owned(),
+        _ => return failed(fault),
+    };
+    failed(fault).hint(hint)
+}
+
+/// What is wrong with a file that is to be opened, whatever its format.
+fn opening(error: &Error, failed: impl Fn() -> Failure) -> Option<Failure> {
+    let cause = &error.cause;
     if let Some(ShardsFault::Outside) = cause.downcast_ref() {
-        return failed().hint(
+        return Some(failed().hint(
             "links out of the folder are not followed: `cp -rL FOLDER COPY` copies what they lead to",
-        );
+        ));
     }
     if let Some(InputIsOutput) = cause.downcast_ref() {
-        return failed().hint("-o FILE --force replaces a file in one step");
+        return Some(failed().hint("-o FILE --force replaces a file in one step"));
     }
     if let (Some(OpenError::Remote(fault)), _) | (_, Some(SourceError::Remote(fault))) =
         (cause.downcast_ref(), cause.downcast_ref())
     {
-        return remote(fault, error.file.as_ref(), failed);
+        return Some(remote(fault, error.file.as_ref(), failed));
     }
     if let Some(OpenError::Io(reason)) = cause.downcast_ref()
         && reason.kind() == io::ErrorKind::NotFound
         && let Some(hint) = error.file.as_ref().and_then(with_index)
     {
-        return failed().hint(hint);
+        return Some(failed().hint(hint));
     }
-    if io_error(cause).is_some_and(is_too_many_open_files) {
-        return failed()
-            .hint("the limit of open files is too low: `ulimit -n` shows and raises it");
-    }
-    match cause.downcast_ref() {
-        Some(fault) => sink(fault, failed),
-        None => failed(),
-    }
+    io_error(cause).is_some_and(is_too_many_open_files).then(|| {
+        failed().hint("the limit of open files is too low: `ulimit -n` shows and raises it")
+    })
 }
 
 fn format(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Failure {
@@ -426,16 +434,9 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
     let of_file = if file.is_empty() { String::new() } else { format!("{file}: ") };
     match fault {
         SelectFault::NotNamed { names, holds_several, excludes } => {
-            let count = names.len();
+            let several = (*holds_several).then_some(flag);
             let choice = named(flag, "NAME");
-            let words = format!("the file holds {count} tensors, choose one with {choice}");
-            if *excludes {
-                return Failure::new(format_args!("{file}: {words}"))
-                    .hint("--exclude without --keep-rest takes all other tensors");
-            }
-            let all = holds_several.then(|| format!("{flag} '*' chooses all; "));
-            Failure::new(format_args!("{file}: {words}"))
-                .hint(all.unwrap_or_default() + &list("it holds", names))
+            not_named(&file, &choice, names, several, *excludes)
         }
         SelectFault::Excluded(fault) => select(error, fault, "--exclude", &|| {
             Failure::new(format_args!("{of_file}--exclude: {fault}"))
@@ -446,14 +447,12 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
         SelectFault::NotFound { pattern, names, links } => {
             // no one file is at fault if there are several inputs
             let hold = if file.is_empty() { "the inputs hold" } else { "it holds" };
-            let not_followed = "; links to other files are not followed";
-            let links = if *links { not_followed } else { "" };
+            let links = if *links { "; links to other files are not followed" } else { "" };
             failed().hint(near_or_all(hold, pattern, names) + links)
         }
         SelectFault::Several { names, chooses, excludes } => {
-            let by = choosing(flag, *chooses, *excludes);
-            let count = names.len();
-            Failure::new(format_args!("{by} {count} tensors of {file}, and one is needed"))
+            let chosen = format!("{} {} tensors", choosing(flag, *chooses, *excludes), names.len());
+            Failure::new(format_args!("{chosen} of {file}, and one is needed"))
                 .hint(list("they are", names))
         }
         SelectFault::Nameless { pattern } => {
@@ -475,17 +474,45 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
         .hint(SEVERAL),
         SelectFault::NoRename(_)
         | SelectFault::UnevenRename(_)
-        | SelectFault::RenamePiece { .. } => Failure::usage(format_args!("--rename {fault}")),
+        | SelectFault::RenamePiece { .. }
+        | SelectFault::RenameGlob { .. }
+        | SelectFault::RenameNotFound { .. } => rename(fault),
+        SelectFault::NoTensors | SelectFault::SameName(_) | SelectFault::SameNewName(_) => failed(),
+    }
+}
+
+/// `several` is the flag, if it can choose all tensors.
+fn not_named(
+    file: &str,
+    choice: &str,
+    names: &[String],
+    several: Option<&str>,
+    excludes: bool,
+) -> Failure {
+    let count = names.len();
+    let failure = Failure::new(format_args!(
+        "{file}: the file holds {count} tensors, choose one with {choice}"
+    ));
+    if excludes {
+        return failure.hint("--exclude without --keep-rest takes all other tensors");
+    }
+    let all = several.map(|flag| format!("{flag} '*' chooses all; ")).unwrap_or_default();
+    failure.hint(all + &list("it holds", names))
+}
+
+fn rename(fault: &SelectFault) -> Failure {
+    let message = format!("--rename {fault}");
+    match fault {
         SelectFault::RenameGlob { error, .. } => {
-            Failure::usage(format_args!("--rename {fault}")).hint_if(error.hint.as_ref())
+            Failure::usage(message).hint_if(error.hint.as_ref())
         }
         SelectFault::RenameNotFound { rename, nameless, .. } => {
             let name = rename.split_once('=').filter(|_| *nameless).map(|(_, name)| quoted(name));
-            Failure::new(format_args!("--rename {fault}")).hint_if(name.map(|name| {
+            Failure::new(message).hint_if(name.map(|name| {
                 format!("the tensor has no name in the input: --name {name} gives it one")
             }))
         }
-        SelectFault::NoTensors | SelectFault::SameName(_) | SelectFault::SameNewName(_) => failed(),
+        _ => Failure::usage(message),
     }
 }
 

@@ -10,29 +10,51 @@ use super::failure::quoted;
 
 /// The hint for a file of this kind; `is_input` if the flags for inputs are about it.
 pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> Option<String> {
-    let Names { name, stem, npy, npz, pt } = &Names::of(file);
+    let names = Names::of(file);
+    if let Some(program) = python(kind, &names.stem) {
+        return Some(converted(program, kind, &names));
+    }
+    let Names { name, npy, .. } = &names;
     let folder = Path::new(name).parent().unwrap_or(Path::new("")).to_string_lossy();
     let streamed = |program: &str| match file {
-        Some(FileName::Stdin) => Some(format!("`... | {program} | tslice - ...` reads it")),
-        _ => Some(format!("`{program} {name} | tslice - ...` reads it")),
+        Some(FileName::Stdin) => format!("`... | {program} | tslice - ...` reads it"),
+        _ => format!("`{program} {name} | tslice - ...` reads it"),
     };
     let as_text = |flags: &str| {
         if is_input {
-            Some(format!("--from {flags} reads it"))
+            format!("--from {flags} reads it")
         } else {
-            Some(format!("`tslice {name} --from {flags} -o {npy}` makes a .npy of it"))
+            format!("`tslice {name} --from {flags} -o {npy}` makes a .npy of it")
         }
     };
-    let line = match kind {
-        Foreign::Gzip if stem.ends_with(".nii") => NIBABEL,
+    match kind {
         Foreign::Gzip => match file {
-            Some(FileName::Path(path)) => return Some(unzipped(path, name)),
-            _ => return streamed("zcat"),
+            Some(FileName::Path(path)) => Some(unzipped(path, name)),
+            _ => Some(streamed("zcat")),
         },
-        Foreign::Bzip2 => return streamed("bzcat"),
-        Foreign::Lz4 => return streamed("lz4cat"),
-        Foreign::Xz => return streamed("xzcat"),
-        Foreign::Zstd => return streamed("zstdcat"),
+        Foreign::Bzip2 => Some(streamed("bzcat")),
+        Foreign::Lz4 => Some(streamed("lz4cat")),
+        Foreign::Xz => Some(streamed("xzcat")),
+        Foreign::Zstd => Some(streamed("zstdcat")),
+        Foreign::Distcp => Some(merged(&folder)),
+        Foreign::DcpFolder => Some(merged(name)),
+        Foreign::Tar => Some(format!("`tar tf {name}` lists what is in it")),
+        Foreign::Numbers(None) => Some(as_text("txt")),
+        Foreign::Numbers(Some(',')) => Some(as_text("csv")),
+        Foreign::Numbers(Some(other)) => Some(as_text(&format!("csv --delimiter '{other}'"))),
+        Foreign::JsonList => Some(as_text("json")),
+        Foreign::GitLfs => Some("`git lfs pull` fetches the file".to_owned()),
+        Foreign::WebPage => Some(format!("`head {name}` shows what the server said")),
+        Foreign::Zip => Some(format!("`unzip -l {name}` lists what is in it")),
+        _ => None,
+    }
+}
+
+/// A program in Python that writes a file of this kind as one that is read: `{name}` stands for its
+/// name, `{npy}`, `{npz}` and `{pt}` for what is written.
+fn python(kind: Foreign, stem: &str) -> Option<&'static str> {
+    Some(match kind {
+        Foreign::Gzip if stem.ends_with(".nii") => NIBABEL,
         Foreign::Nifti => NIBABEL,
         Foreign::Hdf5 | Foreign::Matlab73 => {
             "import h5py, numpy; d = {}; h5py.File('{name}').visititems(lambda k, v: \
@@ -66,14 +88,11 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> 
             "import torch; torch.save(torch.load('{name}', map_location='cpu', \
              weights_only=False), '{pt}')"
         }
-        Foreign::Distcp => return Some(merged(&folder)),
-        Foreign::DcpFolder => return Some(merged(name)),
         Foreign::Orbax => {
             "import jax, numpy, os, orbax.checkpoint as o; t = jax.tree_util.\
              tree_flatten_with_path(o.PyTreeCheckpointer().restore(os.path.abspath('{name}')))[0]; \
              numpy.savez('{npz}', **{jax.tree_util.keystr(k): v for k, v in t})"
         }
-        Foreign::Tar => return Some(format!("`tar tf {name}` lists what is in it")),
         Foreign::TorchScript => {
             "import torch; \
              torch.save(torch.jit.load('{name}', map_location='cpu').state_dict(), '{pt}')"
@@ -84,10 +103,6 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> 
              dict(enumerate(d)) if getattr(d, 'dtype', object) == object else dict(arr_0=d); \
              numpy.savez('{npz}', **{str(k): v for k, v in d.items()})"
         }
-        Foreign::Numbers(None) => return as_text("txt"),
-        Foreign::Numbers(Some(',')) => return as_text("csv"),
-        Foreign::Numbers(Some(other)) => return as_text(&format!("csv --delimiter '{other}'")),
-        Foreign::JsonList => return as_text("json"),
         Foreign::ZarrArray => {
             "import numpy, zarr; numpy.save('{npy}', zarr.open('{name}', mode='r')[...])"
         }
@@ -95,20 +110,21 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> 
             "import numpy, zarr; g = zarr.open('{name}', mode='r'); \
              numpy.savez('{npz}', **{k: v[...] for k, v in g.arrays()})"
         }
-        Foreign::GitLfs => return Some("`git lfs pull` fetches the file".to_owned()),
-        Foreign::WebPage => return Some(format!("`head {name}` shows what the server said")),
-        Foreign::Zip => return Some(format!("`unzip -l {name}` lists what is in it")),
-        Foreign::JsonObject | Foreign::Text { .. } => return None,
-    };
+        _ => return None,
+    })
+}
+
+fn converted(program: &str, kind: Foreign, names: &Names) -> String {
+    let Names { name, npy, npz, pt, .. } = names;
     let marks = [("{name}", name), ("{npy}", npy), ("{npz}", npz), ("{pt}", pt)];
-    let line = marks.iter().fold(line.to_owned(), |line, (mark, text)| line.replace(mark, text));
+    let line = marks.iter().fold(program.to_owned(), |line, (mark, text)| line.replace(mark, text));
     let trust = match kind {
         Foreign::Pickle | Foreign::TorchScript | Foreign::TorchTar => {
             ", and runs what is in it: trust it first"
         }
         _ => "",
     };
-    Some(format!("`python3 -c \"{line}\"` converts it{trust}"))
+    format!("`python3 -c \"{line}\"` converts it{trust}")
 }
 
 fn unzipped(path: &Path, name: &str) -> String {

@@ -28,7 +28,7 @@ pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Result<Told, Fa
         ErrorKind::InvalidSubcommand => return Err(unknown_command(args)),
         _ => {}
     }
-    let typed = || error.get(ContextKind::InvalidArg).map(texts).unwrap_or_default().concat();
+    let typed = || texts_of(error, ContextKind::InvalidArg).concat();
     if let (ErrorKind::UnknownArgument, Some(index)) = (error.kind(), unquoted(words())) {
         return Err(unexpected(&typed()).hint(quote(&index)));
     }
@@ -69,21 +69,23 @@ fn dashed(file: &str) -> Failure {
 }
 
 fn of_clap(error: &clap::Error, line: &[OsString]) -> Failure {
-    let texts = |kind| error.get(kind).map(texts).unwrap_or_default();
-    let args = shown(&texts(ContextKind::InvalidArg));
+    let typed = texts_of(error, ContextKind::InvalidArg).concat();
+    if error.kind() == ErrorKind::UnknownArgument && is_dashed_file(&typed) {
+        return dashed(&typed);
+    }
+    with_hint(worded(error, line), error, line)
+}
+
+fn worded(error: &clap::Error, line: &[OsString]) -> Failure {
+    let typed = texts_of(error, ContextKind::InvalidArg);
+    let args = shown(&typed);
     let arg = match args.join(" and ") {
         // messages begin with a small letter
         arg if arg.starts_with(char::is_uppercase) => format!("the argument {arg}"),
         arg => arg,
     };
-    let failure = match error.kind() {
-        ErrorKind::UnknownArgument => {
-            let typed = texts(ContextKind::InvalidArg).concat();
-            if is_dashed_file(&typed) {
-                return dashed(&typed);
-            }
-            misplaced(unexpected(&typed), &typed)
-        }
+    match error.kind() {
+        ErrorKind::UnknownArgument => misplaced(unexpected(&typed.concat()), &typed.concat()),
         ErrorKind::MissingRequiredArgument => {
             let be = if args.len() == 1 { "is" } else { "are" };
             let is_split = line.get(1).is_some_and(|word| word == "split");
@@ -92,7 +94,7 @@ fn of_clap(error: &clap::Error, line: &[OsString]) -> Failure {
             let hint = parts.filter(|_| arg.contains("--parts")).or_else(|| peers::of_view(line));
             Failure::usage(format_args!("{arg} {be} missing")).hint_if(hint)
         }
-        ErrorKind::ArgumentConflict => match shown(&texts(ContextKind::PriorArg)) {
+        ErrorKind::ArgumentConflict => match shown(&texts_of(error, ContextKind::PriorArg)) {
             prior if prior == args => Failure::usage(format_args!("{arg} is given twice")),
             prior => {
                 let prior = prior.join(" and ");
@@ -100,7 +102,7 @@ fn of_clap(error: &clap::Error, line: &[OsString]) -> Failure {
             }
         },
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
-            match texts(ContextKind::InvalidValue).concat() {
+            match texts_of(error, ContextKind::InvalidValue).concat() {
                 value if value.is_empty() => Failure::usage(format_args!("{arg} needs a value")),
                 value => {
                     let reason = error.source().map(|why| format!(": {why}")).unwrap_or_default();
@@ -114,37 +116,42 @@ fn of_clap(error: &clap::Error, line: &[OsString]) -> Failure {
             let line = report.lines().next().unwrap_or_default();
             Failure::usage(line.strip_prefix("error: ").unwrap_or(line))
         }
-    };
+    }
+}
+
+/// Add what was meant, what is possible, or how the command is used.
+fn with_hint(failure: Failure, error: &clap::Error, line: &[OsString]) -> Failure {
+    let args = shown(&texts_of(error, ContextKind::InvalidArg));
+    let is_unknown = error.kind() == ErrorKind::UnknownArgument;
+    let unknown = args.first().filter(|_| is_unknown);
+    if let Some(meant) = unknown.and_then(|flag| of_numpy(flag, line)) {
+        return failure.hint(meant);
+    }
     // clap also proposes words that have little in common
-    let near = |(typed, suggested)| {
-        let typed = texts(typed).concat();
-        texts(suggested).into_iter().rfind(|suggested| is_near(&typed, suggested))
+    let near = |typed, suggested| {
+        let typed = texts_of(error, typed).concat();
+        texts_of(error, suggested).into_iter().rfind(|suggested| is_near(&typed, suggested))
     };
-    let suggested = [
-        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
-        (ContextKind::InvalidValue, ContextKind::SuggestedValue),
-    ]
-    .into_iter()
-    .find_map(near);
-    let possible = texts(ContextKind::ValidValue).join(", ");
-    let flags = args.iter().all(|arg| {
+    let suggested = near(ContextKind::InvalidArg, ContextKind::SuggestedArg)
+        .or_else(|| near(ContextKind::InvalidValue, ContextKind::SuggestedValue));
+    if let Some(suggested) = suggested {
+        return failure.hint(format_args!("did you mean '{suggested}'?"));
+    }
+    let possible = texts_of(error, ContextKind::ValidValue).join(", ");
+    if !possible.is_empty() {
+        return failure.hint(format_args!("possible values: {possible}"));
+    }
+    let are_flags = args.iter().all(|arg| {
         arg.starts_with('-') && !arg[1..].starts_with(|first: char| first.is_ascii_digit())
     });
-    let meant = match error.kind() {
-        ErrorKind::UnknownArgument => args.first().and_then(|flag| of_numpy(flag, line)),
-        _ => None,
-    };
-    match (error.kind(), suggested) {
-        _ if meant.is_some() => failure.hint_if(meant),
-        (_, Some(suggested)) => failure.hint(format_args!("did you mean '{suggested}'?")),
-        _ if !possible.is_empty() => failure.hint(format_args!("possible values: {possible}")),
-        (ErrorKind::UnknownArgument, _) if flags => {
-            let elsewhere = args.first().and_then(|flag| of_other_commands(flag));
+    match error.kind() {
+        ErrorKind::UnknownArgument if are_flags => {
+            let elsewhere = unknown.and_then(|flag| of_other_commands(flag));
             failure.hint(elsewhere.unwrap_or_else(|| "--help lists the flags".to_owned()))
         }
-        (ErrorKind::UnknownArgument, _) if failure.hint.is_some() => failure,
-        (ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument, _) if !flags => {
-            failure.usage_lines(&texts(ContextKind::Usage).concat())
+        ErrorKind::UnknownArgument if failure.hint.is_some() => failure,
+        ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument if !are_flags => {
+            failure.usage_lines(&texts_of(error, ContextKind::Usage).concat())
         }
         _ => failure,
     }
@@ -253,11 +260,11 @@ fn unknown_command(args: &[OsString]) -> Failure {
     failure.hint(hint)
 }
 
-fn texts(value: &ContextValue) -> Vec<String> {
-    match value {
-        ContextValue::String(text) => vec![text.clone()],
-        ContextValue::Strings(texts) => texts.clone(),
-        ContextValue::StyledStr(text) => vec![text.to_string()],
+fn texts_of(error: &clap::Error, kind: ContextKind) -> Vec<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        Some(ContextValue::StyledStr(text)) => vec![text.to_string()],
         _ => Vec::new(),
     }
 }

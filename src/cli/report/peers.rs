@@ -244,6 +244,30 @@ fn flag_of(command_name: &str, flag: &str) -> Option<bool> {
     Some(arg.get_action().takes_values())
 }
 
+/// The flag of a command that does what one of another program does; unknown flags stay as they are.
+fn own_flag<'f>(command: &str, flag: &'f str) -> Option<&'f str> {
+    match FLAGS.iter().find(|(other, _)| *other == flag) {
+        Some((_, own)) => own.iter().copied().find(|own| has_flag(command, own)),
+        None => Some(flag),
+    }
+}
+
+/// The index that says what a flag of another program does.
+fn index_of(flag: &str, value: String) -> String {
+    match flag {
+        MASK => format!("[@{value}]"),
+        "--head" => format!("[:{value}]"),
+        "--tail" => format!("[-{value}:]"),
+        _ => value,
+    }
+}
+
+/// The value of a flag: behind its `=`, or the next word.
+fn value_of<'w>(joined: Option<&str>, words: &mut impl Iterator<Item = &'w String>) -> String {
+    let value = joined.map(str::to_owned).or_else(|| words.next().cloned());
+    value.unwrap_or_else(|| "VALUE".to_owned())
+}
+
 struct Line {
     words: Vec<String>,
 }
@@ -276,13 +300,12 @@ impl Line {
 
     fn parts(&self, command: &str) -> Parts {
         let mut parts = Parts::default();
-        let mut words = self.words.iter().peekable();
+        let mut words = self.words.iter();
         let mut index = None;
         let mut is_behind = false;
         while let Some(word) = words.next() {
-            let number = word.strip_prefix('-').unwrap_or_default();
-            let is_number = number.starts_with(|c: char| c.is_ascii_digit());
-            if is_behind || !word.starts_with('-') || word == "-" || is_number {
+            let is_number = |word: &str| word[1..].starts_with(|c: char| c.is_ascii_digit());
+            if is_behind || !word.starts_with('-') || word == "-" || is_number(word) {
                 parts.operands.push(word.clone());
                 continue;
             }
@@ -303,31 +326,23 @@ impl Line {
             // -i of sed(1), which edits in place
             let is_edit = flag == "-i" && has_flag(command, "--in-place");
             if !is_own && !is_edit && alone.contains(&flag) {
-                let value = value.map(str::to_owned).or_else(|| words.next().cloned());
-                let value = value.unwrap_or_else(|| "VALUE".to_owned());
-                match flag {
-                    MASK => index = Some(format!("[@{value}]")),
-                    "--head" => index = Some(format!("[:{value}]")),
-                    "--tail" => index = Some(format!("[-{value}:]")),
-                    _ if INPUTS.contains(&flag) => parts.operands.insert(0, value),
-                    _ => index = Some(value),
+                let value = value_of(value, &mut words);
+                if INPUTS.contains(&flag) {
+                    parts.operands.insert(0, value);
+                } else {
+                    index = Some(index_of(flag, value));
                 }
                 continue;
             }
-            let meant = FLAGS.iter().find(|(other, _)| *other == flag && !is_own);
-            let flag = match meant {
-                Some((_, own)) => own.iter().copied().find(|own| has_flag(command, own)),
-                None => Some(flag),
-            };
-            let Some(flag) = flag else { continue };
-            match flag_of(command, flag) {
+            let meant = if is_own { Some(flag) } else { own_flag(command, flag) };
+            let Some(meant) = meant else { continue };
+            match flag_of(command, meant) {
                 None => {}
-                Some(false) => parts.flags.push(flag.to_owned()),
+                Some(false) => parts.flags.push(meant.to_owned()),
                 Some(true) => {
-                    let flag = if flag == "--output" { "-o" } else { flag };
-                    parts.flags.push(flag.to_owned());
-                    let value = value.map(str::to_owned).or_else(|| words.next().cloned());
-                    parts.flags.push(value.unwrap_or_else(|| "VALUE".to_owned()));
+                    let short = if meant == "--output" { "-o" } else { meant };
+                    parts.flags.push(short.to_owned());
+                    parts.flags.push(value_of(value, &mut words));
                 }
             }
         }

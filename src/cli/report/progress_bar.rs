@@ -69,11 +69,11 @@ struct Phase {
 }
 
 /// A pipe is kept in a temporary file, or a mask is counted, before anything is written.
-const KEEPING: &str = "reading {wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
+const READING: &str = "reading {wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
                        {decimal_bytes_per_sec}, {eta} left{msg}";
 
 /// A pipe of unknown length is kept.
-const KEEPING_ALL: &str = "reading {decimal_bytes}, {decimal_bytes_per_sec}";
+const READING_PIPE: &str = "reading {decimal_bytes}, {decimal_bytes_per_sec}";
 
 /// A file is copied before the copy is changed.
 const COPYING: &str = "copying {wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
@@ -85,8 +85,8 @@ const WRITING: &str = "{wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
 impl Phase {
     fn of(progress: &Progress, total: u64) -> Phase {
         let (template, done, total) = match (progress.keeping(), progress.copying()) {
-            (Some((done, None)), _) => (KEEPING_ALL, done, None),
-            (Some((done, total)), _) => (KEEPING, done, total),
+            (Some((done, None)), _) => (READING_PIPE, done, None),
+            (Some((done, total)), _) => (READING, done, total),
             (None, Some((done, total))) => (COPYING, done, Some(total)),
             (None, None) => (WRITING, progress.written(), Some(total)),
         };
