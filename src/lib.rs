@@ -65,19 +65,8 @@
 //! `tslice = { version = "0.1", default-features = false }` leaves out the packages that only that
 //! program needs.
 //!
-//! # Modules
-//!
-//! The program is one pipe, and nothing flows back:
-//!
-//! ```text
-//! command line ─► IndexExpr ─► Selection ─► View ─► Plan ─► execute ─► Sink
-//!   (cli)         (index)      (resolve)    (view)  (plan)  (pack)     (file, stdout)
-//!                     input gives the tensor: its bytes (source), dtype, shape (format) ▲
-//! ```
-//!
 //! The modules are hidden, and no part of the library's surface: what a program needs of them is
-//! named here. The core opens no files and knows no paths: that is for `source`, `sink`, `input`
-//! and `job`. The library prints nothing and knows no flags.
+//! named here. ARCHITECTURE.md tells how they work together.
 
 // Public for the command-line program, the tests and the benchmarks only: these modules may change
 // with every version.

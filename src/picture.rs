@@ -19,7 +19,6 @@ use colorous::Gradient;
 /// Pixels between the tiles of a contact sheet.
 const GAP: u64 = 1;
 
-/// The most pixels on a side.
 const MOST_PIXELS: u64 = 65_535;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +48,6 @@ pub struct Sheet {
     /// Number of tiles, and how many stand side by side.
     tiles: u64,
     across: u64,
-    /// Size of a tile, in pixels.
     tile_width: u64,
     tile_height: u64,
 }
@@ -115,8 +113,7 @@ impl Sheet {
         first..first + len
     }
 
-    /// Paint row `y` of the picture. `read` is called with ranges of element numbers, and has to
-    /// pass each element to the function that it is given.
+    /// Paint row `y`; `read` passes each element of a range of numbers to the function that it is given.
     pub fn paint<E>(
         &self,
         y: u64,
@@ -215,8 +212,7 @@ pub const COLOUR_MAPS: [(&str, Gradient); 8] = [
 ];
 
 impl Colours {
-    /// Spread a map over the numbers from `low` to `high`; numbers beyond get the colours at its
-    /// ends. NaN is grey, on the map `gray` red. `None` if there is no such map.
+    /// Spread a map over the numbers from `low` to `high`; NaN is grey, on the map `gray` red.
     pub fn new(map: &str, low: f64, high: f64) -> Option<Colours> {
         let (name, gradient) = *COLOUR_MAPS.iter().find(|(name, _)| *name == map)?;
         let is_gray = name == "gray";

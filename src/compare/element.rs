@@ -18,7 +18,6 @@ pub(super) struct Leaf {
     meaning: Meaning,
 }
 
-/// The value of an item, in a form that can be compared.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum LeafValue<'a> {
     Integer(i128),
@@ -115,7 +114,6 @@ impl Leaf {
         self.count == 1 && self.size == itemsize
     }
 
-    /// Whether the item is neither NaN, NaT nor infinite.
     pub(super) fn is_finite(&self, element: &[u8], item: usize) -> bool {
         if !self.has_nan() {
             return true;
@@ -178,7 +176,6 @@ impl Float {
 pub struct Rule {
     /// The absolute and the relative tolerance: `|a - b| <= absolute + relative * |b|`.
     pub tolerance: Option<(f64, f64)>,
-    /// Whether every NaN is the same as every other.
     pub equal_nan: bool,
 }
 
@@ -306,7 +303,6 @@ impl RealNumber {
 }
 
 impl LeafValue<'_> {
-    /// The real and the imaginary part; `None` for strings and plain bytes.
     fn parts(&self) -> Option<[RealNumber; 2]> {
         const NONE: RealNumber = RealNumber::Integer(0);
         Some(match self {
@@ -327,7 +323,6 @@ impl LeafValue<'_> {
         }
     }
 
-    /// The absolute and the relative difference; `None` unless both are numbers.
     pub(super) fn distance(&self, other: &LeafValue<'_>) -> Option<(f64, f64)> {
         let (absolute, size) = match (self, other) {
             (LeafValue::Integer(a), LeafValue::Integer(b)) => {

@@ -48,13 +48,11 @@ pub enum Outcome {
 /// their exact values.
 pub struct Comparer {
     rule: Rule,
-    /// What the bytes on each side mean.
     dtypes: (DType, DType),
     /// The parts of an element on both sides; empty if elements are large.
     leaves: Vec<(Leaf, Leaf)>,
     itemsizes: [usize; 2],
     same_dtype: bool,
-    /// Whether elements of equal bytes are always the same.
     bits_suffice: bool,
 }
 
@@ -81,20 +79,17 @@ impl Comparer {
         Some(Comparer { rule, dtypes, leaves: parts, itemsizes, same_dtype, bits_suffice })
     }
 
-    /// Whether elements are too large to be [compared](Comparer::compare) whole. Ranges of them
-    /// [can be](Comparer::compare_within).
+    /// Whether elements are too large to be compared whole, and must be compared in ranges.
     pub fn is_large(&self) -> bool {
         self.itemsizes[0] > LARGE
     }
 
-    /// The bytes of an element that are needed to compare what begins in a range of it: its last
-    /// number may end behind the range.
+    /// The bytes that are needed to compare what begins in a range of an element: it may end behind it.
     pub fn needs(&self, range: &Range<u64>) -> Range<u64> {
         range.start..(range.end + LONGEST - 1).min(self.itemsizes[0] as u64)
     }
 
-    /// Compare what begins in a range of a large element, given the bytes that this
-    /// [needs](Comparer::needs).
+    /// Compare what begins in a range of a large element, given the bytes that this needs.
     pub fn compare_within(&self, range: &Range<u64>, a: &[u8], b: &[u8]) -> Outcome {
         if self.bits_suffice && a == b {
             return Outcome::Same;
@@ -171,7 +166,6 @@ impl Comparer {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
     pub differing: u64,
-    /// The first element that differs.
     pub first: Option<Largest>,
     /// Number of elements that differ by NaN, NaT or an infinity on one side at least.
     pub not_finite: u64,
@@ -187,7 +181,6 @@ pub struct Findings {
 pub struct Largest {
     /// Absolute or relative; 0 where only the place matters.
     pub difference: f64,
-    /// Number of the element in the tensor.
     pub place: u64,
     /// Bytes of both elements; empty if elements are large.
     pub values: (Vec<u8>, Vec<u8>),
@@ -196,7 +189,6 @@ pub struct Largest {
 pub struct Pair<'a> {
     pub(super) a: &'a [u8],
     pub(super) b: &'a [u8],
-    /// Whether a part that differs is NaN, NaT or infinite.
     pub(super) not_finite: bool,
     pub(super) distance: Option<(f64, f64)>,
 }
@@ -271,8 +263,7 @@ impl Largest {
     }
 }
 
-/// Whether two dtypes differ at most in byte order. A type that NumPy lacks is the same as the void
-/// in which `.npy` stores it.
+/// Whether two dtypes differ at most in byte order, or by the void in which `.npy` stores one.
 pub fn same_dtype(a: &DType, b: &DType) -> bool {
     match (a, b) {
         (DType::Scalar(a, _), DType::Scalar(b, _)) => a == b,
@@ -284,7 +275,6 @@ pub fn same_dtype(a: &DType, b: &DType) -> bool {
     }
 }
 
-/// Whether both are numbers of whole bytes, so that their exact values can be compared.
 fn are_numbers(dtypes: [&DType; 2]) -> bool {
     let is_number = |dtype: &DType| match dtype {
         DType::Scalar(scalar, _) => scalar.bits().is_multiple_of(8),

@@ -31,11 +31,8 @@ pub struct Change {
     values: IndexTensor,
 }
 
-/// Where values go.
 enum ChangedPlace {
-    /// To what an index selects.
     Selected(IndexExpr, Lists),
-    /// To these positions.
     Positions(IndexTensor),
 }
 
@@ -45,10 +42,7 @@ impl Tensor {
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let path = |name: &str| folder.path().join(name);
-    /// # use tslice::dtype::{DType, Endian, Scalar};
-    /// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
-    /// # let header = tslice::format::npy::header(&u8, &[2, 2], Default::default())?;
-    /// # std::fs::write(path("a.npy"), [&header[..], &[1, 2, 3, 4]].concat())?;
+    /// # tslice::tensor("", &[2, 2], vec![1u8, 2, 3, 4])?.all().write(path("a.npy"))?;
     /// let target = tslice::open(path("a.npy"))?.only()?;
     /// let value = target.slice("[1]")?;
     /// target.edit("[0]")?.assign(&value)?.write(path("changed.npy"))?;
@@ -138,9 +132,6 @@ impl Change {
     }
 
     /// Write a copy with options: of these `force`, `fsync` and the threads count.
-    ///
-    /// # Errors
-    /// As [`write`](Change::write).
     pub fn write_with(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<(), Error> {
         let copy = Destination::Path(path.as_ref().to_owned());
         self.make(Some(copy), options).map_err(|error| self.tensor.named(error))
@@ -148,9 +139,6 @@ impl Change {
 
     /// Change the file itself: only the bytes of what is selected are touched. All checks come first; a
     /// run that was killed is completed by running it again.
-    ///
-    /// # Errors
-    /// As [`write`](Change::write).
     pub fn in_place(&self) -> Result<(), Error> {
         self.make(None, &WriteOptions::default()).map_err(|error| self.tensor.named(error))
     }

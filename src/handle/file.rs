@@ -23,7 +23,6 @@ pub struct TensorFile {
 pub(super) struct File {
     pub(super) input: Input,
     pub(super) source: Arc<dyn Source>,
-    /// How it was opened.
     pub(super) options: OpenOptions,
 }
 
@@ -50,10 +49,9 @@ impl TensorFile {
         Ok(TensorFile { file, workers: Workers::default() })
     }
 
-    /// This file, with slices that are read by at most so many threads, all of them together; 0 stands for as many
-    /// as there are cores, which is how files are opened. What is written has an option of its own,
-    /// [`WriteOptions::threads`](crate::WriteOptions::threads). Reads of less than 2 MiB take no thread but
-    /// the caller's.
+    /// This file, with slices that are read by at most so many threads together; 0 stands for one a core, as
+    /// files are opened. Reads of less than 2 MiB take no thread but the caller's; writing has
+    /// [an option](crate::WriteOptions::threads) of its own.
     #[must_use]
     pub fn threads(&self, count: usize) -> TensorFile {
         TensorFile { file: Arc::clone(&self.file), workers: Workers::new(count) }
@@ -105,12 +103,11 @@ impl TensorFile {
 pub struct Tensor {
     pub(super) file: Arc<File>,
     pub(super) info: Arc<format::TensorInfo>,
-    /// Who reads it.
     pub(super) workers: Workers,
 }
 
 impl Tensor {
-    /// What the header says of it.
+    /// What the header says of the tensor.
     pub fn info(&self) -> &format::TensorInfo {
         &self.info
     }
@@ -146,9 +143,7 @@ impl Tensor {
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("a.npy");
-    /// # let f32 = tslice::parse_dtype("float32")?;
-    /// # let header = tslice::format::npy::header(&f32, &[2], Default::default())?;
-    /// # std::fs::write(&path, [&header[..], &1.5f32.to_le_bytes(), &[0; 4]].concat())?;
+    /// # tslice::tensor("", &[2], vec![1.5f32, 0.0])?.all().write(&path)?;
     /// let tensor = tslice::open(path)?.only()?;
     /// let bits = tensor.view(&tslice::parse_dtype("uint32")?)?;
     /// assert_eq!(bits.all().read::<u32>()?, [1.5f32.to_bits(), 0]);

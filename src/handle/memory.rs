@@ -62,7 +62,6 @@ pub fn tensor<T: Element + Sync>(
     Ok(Tensor { file, info: Arc::new(info), workers: Workers::default() })
 }
 
-/// Elements as the bytes that they are.
 struct HeldElements<T>(Vec<T>);
 
 impl<T: Element + Sync> Source for HeldElements<T> {
@@ -110,9 +109,6 @@ impl Slice {
     /// assert_eq!(columns, array![[3.0, 6.0], [2.0, 5.0], [1.0, 4.0]]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// # Errors
-    /// As [`read`](Slice::read).
     pub fn read_array<T: Element>(&self) -> Result<ArrayD<T>, Error> {
         let too_large = || Error::file(FileName::Memory, ReadFault::TooLarge);
         let axes = self.shape().iter().map(|&len| usize::try_from(len));
@@ -123,9 +119,6 @@ impl Slice {
 
 /// A tensor with the elements of an array or a view of any memory order, which are copied:
 /// as [`tensor`](crate::tensor).
-///
-/// # Errors
-/// None that an array of a program reaches.
 #[cfg(feature = "ndarray")]
 pub fn tensor_of<T, S, D>(name: &str, array: &ArrayBase<S, D>) -> Result<Tensor, Error>
 where

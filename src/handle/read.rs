@@ -46,10 +46,7 @@ impl Slice {
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("a.npy");
-    /// # use tslice::dtype::{DType, Endian, Scalar};
-    /// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
-    /// # let header = tslice::format::npy::header(&u8, &[2, 2], Default::default())?;
-    /// # std::fs::write(&path, [&header[..], &[1, 2, 3, 4]].concat())?;
+    /// # tslice::tensor("", &[2, 2], vec![1u8, 2, 3, 4])?.all().write(&path)?;
     /// let tensor = tslice::open(path)?.only()?;
     /// let mut column = [0u8; 2];
     /// for number in 0..2 {
@@ -98,9 +95,6 @@ impl Slice {
 
     /// Read the bytes of the elements into memory, whatever the dtype, in C order and in the byte order of the
     /// [dtype](Slice::dtype).
-    ///
-    /// # Errors
-    /// As [`read`](Slice::read).
     pub fn read_bytes(&self) -> Result<Vec<u8>, Error> {
         let bytes = shape::byte_count(self.shape(), self.dtype().item_bits());
         let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
@@ -153,10 +147,7 @@ impl Slice {
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("a.npy");
-    /// # use tslice::dtype::{DType, Endian, Scalar};
-    /// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
-    /// # let header = tslice::format::npy::header(&u8, &[3, 2], Default::default())?;
-    /// # std::fs::write(&path, [&header[..], &[1, 2, 3, 4, 5, 6]].concat())?;
+    /// # tslice::tensor("", &[3, 2], vec![1u8, 2, 3, 4, 5, 6])?.all().write(&path)?;
     /// let tensor = tslice::open(path)?.only()?;
     /// let chunks = tensor.all().read_chunks::<u8>(0, 2)?;
     /// assert_eq!(chunks.collect::<Result<Vec<_>, _>>()?, [vec![1, 2, 3, 4], vec![5, 6]]);
@@ -201,7 +192,6 @@ impl Slice {
         shape::element_count(self.shape())
     }
 
-    /// Fill all of `bytes` with the elements.
     fn fill(&self, bytes: &mut [u8], conversion: Conversion) -> Result<(), Error> {
         let takes = [self.take_as(conversion)?];
         let File { input, source, .. } = self.tensor.file.as_ref();
@@ -233,7 +223,6 @@ fn plain(input: &Input, source: &dyn Source, take: &Take) -> Option<Range<u64>> 
 /// The chunks of a slice, one after the other: [`Slice::read_chunks`].
 pub struct ReadChunks<T> {
     chunks: Receiver<Result<Vec<T>, Error>>,
-    /// How many have not come yet.
     left: u64,
 }
 
@@ -306,8 +295,7 @@ pub enum ReadFault {
 
 impl Fault for ReadFault {}
 
-/// So many bytes have a lock of their own: as long as a piece commonly is, so that threads don't wait for
-/// each other.
+/// Bytes under one lock: as many as a piece commonly has, so that threads don't wait for each other.
 const STRETCH: usize = 256 << 10;
 
 pub(super) struct MemorySink<'a> {
@@ -342,7 +330,6 @@ impl Sink for MemorySink<'_> {
     }
 }
 
-/// The byte order of numbers in memory.
 pub(crate) const NATIVE: Endian = match cfg!(target_endian = "big") {
     true => Endian::Big,
     false => Endian::Little,

@@ -40,7 +40,6 @@ pub struct Slice {
     taken_by: TakenBy,
 }
 
-/// Which elements.
 #[derive(Clone)]
 enum TakenBy {
     /// An index, whose lists may lie in files.
@@ -107,8 +106,7 @@ impl Tensor {
         }
     }
 
-    /// The slab at the position of a list of one: a range, which is read faster than what a list names. `None` of
-    /// other lists, and of positions that are not plainly inside.
+    /// The slab at the one position of a list, as a range, which is read faster; `None` if it is not plainly inside.
     fn only_slab(&self, indices: &IndexTensor, axis: i64) -> Option<Slice> {
         let at = shape::normalize_axis(axis, self.shape().len())?;
         let given = indices.only_value()?;
@@ -129,9 +127,6 @@ impl Tensor {
 
     /// Gather along an axis or, without one, by tuples: with batch dimensions, or another treatment
     /// of positions out of range.
-    ///
-    /// # Errors
-    /// As [`take`](Tensor::take) and [`gather_nd`](Tensor::gather_nd).
     pub fn gather(
         &self,
         indices: impl Into<IndexTensor>,
@@ -197,9 +192,6 @@ impl Slice {
     }
 
     /// NumPy's `take` of the slice, as [`Tensor::take`].
-    ///
-    /// # Errors
-    /// As [`Tensor::take`] and [`slice`](Slice::slice).
     pub fn take(&self, indices: impl Into<IndexTensor>, axis: i64) -> Result<Slice, Error> {
         self.of_own(|tensor| tensor.take(indices, axis))
     }
@@ -304,8 +296,7 @@ impl Slice {
         job.commit()
     }
 
-    /// The slice in a temporary file, as a tensor of its own: for what is read more than once, and comes
-    /// through a network or from positions here and there.
+    /// The slice in a temporary file, as a tensor of its own: for what is read more than once.
     pub(crate) fn spooled(&self) -> Result<Tensor, Error> {
         let takes = [self.take_as(self.conversion())?];
         let own = TensorInfo::new(self.dtype.clone(), self.shape.clone(), Order::C, 0);
@@ -332,7 +323,6 @@ impl Slice {
         single(input, self.tensor.info(), self.becomes(), output, region)
     }
 
-    /// What becomes of the tensor.
     pub(super) fn becomes(&self) -> Becomes {
         let axes = match &self.taken_by {
             TakenBy::Selection(selection, _) => selection.source_axes(),
@@ -354,7 +344,6 @@ impl Slice {
         self.cast.map_or(Conversion::None, Conversion::Cast)
     }
 
-    /// The elements of the slice in C order, on their way there.
     pub(super) fn take_as(&self, conversion: Conversion) -> Result<Take, Error> {
         let region = self.region(Order::C).map_err(|cause| self.failed(cause))?;
         Ok(Take::new(self.tensor.info().part(), region, conversion, 0))
@@ -390,7 +379,6 @@ pub struct JoinedSlices<'a> {
     combined: Combined,
 }
 
-/// What becomes of them.
 enum Combined {
     /// One tensor, in which they are side by side.
     Joined {
@@ -406,11 +394,8 @@ enum Combined {
 /// ```
 /// # let folder = tempfile::tempdir()?;
 /// # let path = |name: &str| folder.path().join(name);
-/// # use tslice::dtype::{DType, Endian, Scalar};
-/// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
-/// # let header = tslice::format::npy::header(&u8, &[2, 2], Default::default())?;
-/// # std::fs::write(path("a.npy"), [&header[..], &[1, 2, 3, 4]].concat())?;
-/// # std::fs::write(path("b.npy"), [&header[..], &[5, 6, 7, 8]].concat())?;
+/// # tslice::tensor("", &[2, 2], vec![1u8, 2, 3, 4])?.all().write(path("a.npy"))?;
+/// # tslice::tensor("", &[2, 2], vec![5u8, 6, 7, 8])?.all().write(path("b.npy"))?;
 /// let a = tslice::open(path("a.npy"))?.only()?.all();
 /// let b = tslice::open(path("b.npy"))?.only()?.slice("[1:]")?;
 /// tslice::concatenate(&[a, b], 0).write(path("both.npy"))?;
@@ -441,10 +426,7 @@ pub fn stack(slices: &[Slice], axis: i64) -> JoinedSlices<'_> {
 /// ```
 /// # let folder = tempfile::tempdir()?;
 /// # let path = |name: &str| folder.path().join(name);
-/// # use tslice::dtype::{DType, Endian, Scalar};
-/// # let f32 = DType::Scalar(Scalar::F32, Endian::Little);
-/// # let header = tslice::format::npy::header(&f32, &[2], Default::default())?;
-/// # std::fs::write(path("a.npy"), [&header[..], &[0; 8]].concat())?;
+/// # tslice::tensor("", &[2], vec![0f32; 2])?.all().write(path("a.npy"))?;
 /// use tslice::{Casting, Slice, WriteOptions};
 ///
 /// let a = tslice::open(path("a.npy"))?.only()?;
@@ -506,10 +488,7 @@ impl Slice {
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = |name: &str| folder.path().join(name);
-/// # use tslice::dtype::{DType, Endian, Scalar};
-/// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
-/// # let header = tslice::format::npy::header(&u8, &[2, 2], Default::default())?;
-/// # std::fs::write(path("a.npy"), [&header[..], &[1, 2, 3, 4]].concat())?;
+/// # tslice::tensor("", &[2, 2], vec![1u8, 2, 3, 4])?.all().write(path("a.npy"))?;
 /// let rows = tslice::open(path("a.npy"))?.only()?.all().split(0, &Cuts::Every(1))?;
 /// tslice::write_all(path("row-{:02}.npy"), &rows, &WriteOptions::default())?;
 /// assert_eq!(tslice::open(path("row-01.npy"))?.only()?.all().read::<u8>()?, [3, 4]);

@@ -126,7 +126,6 @@ impl<'a> Cursor<'a> {
         self.skip_while(|byte| byte.is_ascii_whitespace());
     }
 
-    /// Step over ASCII bytes that satisfy `is_part`.
     fn skip_while(&mut self, is_part: impl Fn(&u8) -> bool) {
         self.at += self.rest().iter().take_while(|&byte| byte.is_ascii() && is_part(byte)).count();
     }
@@ -277,8 +276,7 @@ pub(super) fn closing(part: &[u8]) -> Option<usize> {
     None
 }
 
-/// The length of the quoted text at the start, marks included; a backslash escapes a mark or
-/// itself.
+/// The length of the quoted text at the start, marks included.
 pub(super) fn quoted(part: &[u8]) -> Option<usize> {
     let mark = *part.first().filter(|&&byte| byte == b'"' || byte == b'\'')?;
     let mut at = 1;

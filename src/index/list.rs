@@ -38,7 +38,6 @@ pub struct Array<T> {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRef {
-    /// The path; `-` is standard input.
     pub path: String,
     /// The name of the tensor, for files of several.
     pub name: Option<String>,
@@ -128,7 +127,6 @@ pub fn parse(text: &str) -> Result<Array<i64>, ParseError> {
     }
 }
 
-/// Parse the list of integers or booleans at the cursor.
 pub(super) fn list_at(cursor: &mut Cursor<'_>) -> Result<List, ParseError> {
     let mut parser = ArrayParser::new(cursor, true);
     parser.whole()?;

@@ -106,7 +106,6 @@ fn unwrapped(text: &str) -> Range<usize> {
     }
 }
 
-/// What can be an item or the bound of a slice.
 enum Term {
     Integer(Literal),
     None,
@@ -150,7 +149,6 @@ impl Cursor<'_> {
         }
     }
 
-    /// Parse a colon and a bound, both optional.
     fn colon_and_bound(&mut self) -> Result<(Option<i64>, Range<usize>), ParseError> {
         if self.eat(":") {
             self.skip_space();
@@ -166,7 +164,6 @@ impl Cursor<'_> {
         Ok((bound(term, span.clone())?, span))
     }
 
-    /// Parse a term; `None` if something else is next.
     fn term(&mut self) -> Result<Option<Term>, ParseError> {
         let start = self.at;
         match self.peek() {

@@ -32,8 +32,7 @@ pub struct Rules {
     /// An integer keeps its axis, with length 1, and counts as a slice when the axes of lists are
     /// placed. It must still be in range.
     pub keepdims: bool,
-    /// Outer indexing: each list is taken along its own axis, which stays in its place, as np.ix_
-    /// and zarr's `oindex` do. A mask must then have one axis.
+    /// Outer indexing, as np.ix_: each list is taken along its own axis. A mask must have one axis.
     pub outer: bool,
     /// The elements per block of the last axis, where it is stored in blocks. The index counts
     /// elements and must take whole blocks; the selection counts blocks.
@@ -48,7 +47,6 @@ pub enum ListShape {
     Integers(Vec<u64>),
     Mask {
         shape: Vec<u64>,
-        /// How many elements are true.
         count: u64,
     },
 }

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use super::{Malformed, SliceItem};
 use crate::shape::{AsTuple, MAX_NDIM};
 
-/// What an expression selects from a tensor of one shape. All positions are in bounds; those of
-/// lists in files are not known yet.
+/// What an expression selects from a tensor of one shape; all known positions are in bounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// One entry for each source axis and each new axis, in the order of the expression, with the
@@ -30,7 +29,6 @@ pub enum AxisSelection {
     /// The positions `start`, `start + step`, ..., `len` of them.
     Range {
         axis: usize,
-        /// First position; 0 if `len` is 0.
         start: u64,
         /// Distance between positions; 1 if `len` is less than 2.
         step: i64,
@@ -40,7 +38,6 @@ pub enum AxisSelection {
     /// Positions given by a list; its axes of the result are those of its [`ListBlock`].
     List {
         axis: usize,
-        /// The index in [`Selection::lists`].
         list: usize,
     },
 }
@@ -48,7 +45,6 @@ pub enum AxisSelection {
 /// A list or a mask applied to a shape: tuples of positions, one for each axis that it indexes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectedList {
-    /// The index of the item in the expression.
     pub item: usize,
     /// The source axes that it indexes: one for integers, as many as it has for a mask.
     pub axes: Range<usize>,
@@ -101,8 +97,7 @@ impl Selection {
         shape
     }
 
-    /// For each axis of the result the source axis that it comes from. `None` for new axes and for
-    /// axes of lists, except a single list of one axis, which comes from the axis that it indexes.
+    /// For each axis of the result the source axis that it comes from; of lists, only that of a single one.
     pub fn source_axes(&self) -> Vec<Option<usize>> {
         let mut kept = self.axes.iter().filter_map(|axis| match axis {
             AxisSelection::Range { axis, .. } => Some(Some(*axis)),
@@ -156,8 +151,7 @@ impl Selection {
         self.blocks.iter().any(|block| block.shape.contains(&0))
     }
 
-    /// Whether the result holds every element of the source in the same order; its shape may differ
-    /// by axes of length 1. Always false with a list.
+    /// Whether the result holds every element of the source in the same order, without a list.
     pub fn is_whole(&self) -> bool {
         self.lists.is_empty()
             && self.axes.iter().all(|axis| match *axis {
@@ -187,7 +181,6 @@ pub struct ResolveError {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveErrorKind {
-    /// An integer, alone or in a list, is out of range.
     #[error("index {index} is out of bounds for axis {axis} with size {size}")]
     OutOfBounds {
         index: i64,
@@ -197,11 +190,7 @@ pub enum ResolveErrorKind {
     },
     /// The error is at the first item too many.
     #[error("too many indices for array: array is {ndim}-dimensional, but {indexed} were indexed")]
-    TooManyIndices {
-        ndim: usize,
-        /// The axes that the items would need.
-        indexed: usize,
-    },
+    TooManyIndices { ndim: usize, indexed: usize },
     /// The error is at the last new axis or list.
     #[error("number of dimensions must be within [0, {MAX_NDIM}], indexing result would have {0}")]
     TooManyAxes(usize),
@@ -213,26 +202,19 @@ pub enum ResolveErrorKind {
         axis: usize,
         /// Length of that axis.
         size: u64,
-        /// Length of the mask's axis.
         mask: u64,
     },
-    /// The index would take a block apart.
     #[error(
         "axis {axis} is stored in blocks of {block} elements: a slice of it must begin and end on \
          multiples of {block}, with step 1"
     )]
-    PartOfBlock {
-        axis: usize,
-        /// Elements per block.
-        block: u64,
-    },
+    PartOfBlock { axis: usize, block: u64 },
     /// The error is at the first list that does not fit those before it.
     #[error(
         "shape mismatch: indexing arrays could not be broadcast together with shapes {}",
         .0.iter().map(|shape| format!("{:#}", AsTuple(shape))).collect::<Vec<_>>().join(" ")
     )]
     Broadcast(Vec<Vec<u64>>),
-    /// A mask of several axes under outer indexing.
     #[error("a mask of {0} axes is not for one axis: with each list along its own it needs 1")]
     OuterMask(usize),
     #[error("the file of this list is not open: lists in files cannot be used here")]

@@ -13,7 +13,6 @@ pub(super) struct ArrayWriter<'a, 'w, E> {
     /// Items shown at each end of a long axis; `None` shows all.
     pub(super) edge: Option<u64>,
     pub(super) formatter: &'a Formatter,
-    /// Bytes per element.
     pub(super) size: u64,
     pub(super) cursor: KeptCursor,
     pub(super) elements: &'a mut Elements<'a, E>,
@@ -78,8 +77,7 @@ impl<E> ArrayWriter<'_, '_, E> {
 }
 
 impl<E> ArrayWriter<'_, '_, E> {
-    /// Write an element that is not held, in two passes: its length decides whether the line
-    /// breaks.
+    /// Write an element that is not held: one pass counts its length, which may break the line.
     fn large(&mut self, number: u64, line: &mut Line) -> Result<(), E> {
         let mut item = Windowed::new(self.elements, number, self.size);
         let mut words = Words::new(To::Counted(0));
@@ -145,7 +143,6 @@ pub(super) struct Kept {
     axes: Vec<(u64, u64)>,
     /// Index of the next range on each axis, among the shown items.
     index: Vec<u64>,
-    /// Elements per item of the last counted axis.
     block: u64,
     done: bool,
 }

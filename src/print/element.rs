@@ -12,8 +12,7 @@ use super::{Elements, PrintOptions};
 use crate::dtype::{DType, Endian, Integers, Shortened, Step, TimeKind, TimeUnit, Walk};
 use crate::element::{FloatFormat, Meaning, NAT, write_datetime};
 
-/// Writes the elements of an array, after all of them were [observed](Formatter::observe) and their
-/// common form was [decided](Formatter::decide).
+/// Writes the elements of an array, after all were observed and their common form was decided.
 #[derive(Clone, Debug)]
 pub(super) struct Formatter {
     dtype: DType,
@@ -27,7 +26,6 @@ pub(super) struct Formatter {
 #[derive(Clone, Debug)]
 enum Form {
     Bool,
-    /// Right-aligned in a column.
     Integer {
         integers: Integers,
         range: Option<(i128, i128)>,
@@ -35,9 +33,7 @@ enum Form {
     },
     /// In a column, with the points below each other.
     Float(FloatColumn, Endian),
-    /// Each part in a column of its own.
     Complex(Box<(FloatColumn, FloatColumn)>, Endian),
-    /// As a NumPy scalar prints.
     LoneFloat(FloatFormat, Endian),
     /// A float that NumPy lacks, as `ml_dtypes` prints it.
     Small(FloatFormat, Endian),
@@ -55,8 +51,7 @@ enum Form {
 }
 
 impl Formatter {
-    /// `alone` is for the one element of an array without axes. `None` if the dtype cannot be
-    /// printed.
+    /// `None` if the dtype cannot be printed.
     pub(super) fn new(dtype: &DType, options: &PrintOptions, alone: bool) -> Option<Formatter> {
         let parts = dtype.leaves().into_iter().map(|dtype| Form::new(dtype, options, alone));
         let shortened = Shortened { threshold: options.threshold, edge: options.edge };
@@ -88,12 +83,10 @@ impl Formatter {
         Ok(())
     }
 
-    /// Whether elements have to be observed before they are written.
     pub(super) fn observes(&self) -> bool {
         self.parts.iter().any(Form::observes)
     }
 
-    /// Fix the widths of columns, once all elements were observed.
     pub(super) fn decide(&mut self) {
         self.parts.iter_mut().for_each(Form::decide);
     }
@@ -313,7 +306,6 @@ impl PrintedItem for Held<'_> {
     }
 }
 
-/// A large element, of which a window is held.
 pub(super) struct Windowed<'a, E> {
     elements: &'a mut Elements<'a, E>,
     /// Where the element begins among the bytes of all elements, and its size in bytes.
@@ -357,17 +349,14 @@ pub(super) struct Words<'a, E> {
 pub(super) type WriteText<'a, E> = dyn FnMut(&str) -> Result<(), E> + 'a;
 
 pub(super) enum To<'a, E> {
-    /// Held whole.
     Held,
     /// Not held: only its characters are counted.
     Counted(usize),
-    /// Written piece by piece.
     Written(&'a mut WriteText<'a, E>),
     /// Held up to this many characters.
     Cut(usize),
 }
 
-/// Bytes of text to collect before it is passed on.
 const COLLECTED: usize = 64 << 10;
 
 impl<'a, E> Words<'a, E> {
@@ -375,8 +364,7 @@ impl<'a, E> Words<'a, E> {
         Words { text: String::new(), to }
     }
 
-    /// Pass on the text if there is enough, to be called between parts; `false` if no more is
-    /// wanted.
+    /// Pass on the text if there is enough; `false` if no more is wanted.
     pub(super) fn go_on(&mut self) -> Result<bool, E> {
         if let To::Cut(most) = self.to {
             return Ok(self.text.len() <= 4 * most);
@@ -397,8 +385,7 @@ impl<'a, E> Words<'a, E> {
         Ok(())
     }
 
-    /// Finish: the number of characters, if they were counted, and the text held, with dots if it
-    /// was cut.
+    /// Return the number of characters, if they were counted, and the text held.
     pub(super) fn end(mut self) -> Result<(usize, String), E> {
         self.hand_on()?;
         let count = if let To::Counted(count) = self.to { count } else { 0 };

@@ -36,7 +36,6 @@ struct Widths {
 struct Decided {
     decimal: Decimal,
     with_exponent: bool,
-    /// Characters of a number.
     width: usize,
 }
 
@@ -139,7 +138,6 @@ impl FloatColumn {
         is_large || is_small || numerator.cmp(&limit).is_gt()
     }
 
-    /// Numerator and denominator of an absolute value.
     fn fraction(&self, bits: u128) -> (Big, Big) {
         match self.format.decode(bits).magnitude {
             Magnitude::Finite { mantissa, exponent, .. } => (
@@ -150,7 +148,6 @@ impl FloatColumn {
         }
     }
 
-    /// Append a float, padded to the width of all.
     pub(super) fn write(&self, out: &mut String, bits: u128) {
         let float = self.format.decode(bits);
         let Decided { decimal, with_exponent, width } = &self.decided;

@@ -31,14 +31,12 @@ mod element;
 mod float;
 mod scalar;
 
-/// Whether elements of a dtype can be printed: all but floats of 4 and 6 bits, and dtypes that no
-/// reader makes.
+/// Whether elements of a dtype can be printed: all but floats of 4 and 6 bits.
 pub fn can_print(dtype: &DType) -> bool {
     Formatter::new(dtype, &PrintOptions::default(), false).is_some()
 }
 
-/// Format an element as NumPy prints a scalar; the text is empty if the dtype [cannot be
-/// printed](can_print).
+/// Format an element as NumPy prints a scalar; empty if the dtype [cannot be](can_print).
 pub fn element(dtype: &DType, bytes: &[u8]) -> String {
     let mut words = Words::new(To::Held);
     let Ok(()) = scalar::write(&mut words, dtype, &mut Held(bytes), &PrintOptions::default());
@@ -56,8 +54,7 @@ pub fn short(value: f64) -> String {
     text
 }
 
-/// Format the beginning of element `number`: at most `most` characters, and three dots if there are
-/// more.
+/// Format at most `most` characters of element `number`, with three dots if there are more.
 pub fn beginning<E>(
     dtype: &DType,
     number: u64,
@@ -70,8 +67,7 @@ pub fn beginning<E>(
     Ok(words.end()?.1)
 }
 
-/// Write an array in pieces, without a newline at the end; nothing if the dtype [cannot be
-/// printed](can_print).
+/// Write an array in pieces, without a newline at the end; nothing if it [cannot be](can_print).
 pub fn print<E>(
     dtype: &DType,
     shape: &[u64],

@@ -57,7 +57,6 @@ pub(super) fn write_float(out: &mut String, format: FloatFormat, bits: u128) {
     write_lone(out, format, bits, plain);
 }
 
-/// Append a complex number: `(1+2j)`, `2j`.
 fn write_complex(out: &mut String, format: FloatFormat, endian: Endian, bytes: &[u8]) {
     let (real, imaginary) = bytes.split_at(bytes.len() / 2);
     let real = endian.bits(real);
@@ -215,7 +214,6 @@ pub(super) fn write_unicode<I: PrintedItem>(
     Ok(())
 }
 
-/// Append a `U` element without quotes or escapes.
 fn write_plain<I: PrintedItem>(
     words: &mut Words<'_, I::Error>,
     item: &mut I,
@@ -230,7 +228,6 @@ fn write_plain<I: PrintedItem>(
     })
 }
 
-/// Append a `V` element, with every byte escaped.
 pub(super) fn write_void<I: PrintedItem>(
     words: &mut Words<'_, I::Error>,
     item: &mut I,

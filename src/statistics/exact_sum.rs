@@ -30,9 +30,7 @@ impl Terms {
 pub(super) struct ExactSum {
     /// Digits of 32 bits, the lowest first; the upper half of each is room for carries.
     digits: Box<[i64]>,
-    /// Power of two of the lowest digit.
     lowest: i32,
-    /// Terms added since the last carry.
     pending: u32,
 }
 
@@ -43,8 +41,7 @@ struct Total {
     exponent: i32,
 }
 
-/// Take a finite double apart: whether it is negative, its mantissa, and the power of two of its
-/// lowest bit.
+/// Take a finite double apart: its sign, its mantissa, and the power of two of its lowest bit.
 fn parts(value: f64) -> (bool, u64, i32) {
     let bits = value.to_bits();
     let fraction = bits & ((1 << 52) - 1);
@@ -79,7 +76,6 @@ impl ExactSum {
         self.add_bits(negative, magnitude, 0);
     }
 
-    /// Add `magnitude^2 * 2^exponent`.
     pub(super) fn add_integer_square(&mut self, magnitude: u64, exponent: i32) {
         let square = u128::from(magnitude) * u128::from(magnitude);
         self.add_bits(false, square as u64, exponent);
@@ -88,7 +84,6 @@ impl ExactSum {
         }
     }
 
-    /// Add `number * 2^exponent`.
     #[inline]
     fn add_bits(&mut self, negative: bool, mut number: u64, exponent: i32) {
         let mut position = exponent - self.lowest;
@@ -171,8 +166,7 @@ pub(super) struct Moments<'a> {
     pub(super) squares: &'a ExactSum,
 }
 
-/// The standard deviation of `count` numbers with these parts: one for real numbers, two for
-/// complex ones.
+/// The standard deviation of `count` numbers with these parts, of which complex ones have two.
 pub(super) fn deviation(parts: &[Moments<'_>], count: u64) -> Quotient {
     let totals = parts.iter().map(|part| (part.sum.total(), part.squares.total()));
     let totals: Vec<(Total, Total)> = totals.collect();

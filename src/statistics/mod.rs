@@ -37,7 +37,6 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// `None` if elements are not real numbers of whole bytes.
     pub fn new(scalar: Scalar, endian: Endian) -> Option<Statistics> {
         let summary = Summary::new(scalar, endian, Sums::Squares)?;
         Some(Statistics { summary, tally: Tally::default() })
@@ -55,10 +54,8 @@ impl Statistics {
     }
 }
 
-/// A result that elements are folded into, in bounded memory. How they were divided does not
-/// matter.
+/// A result that elements are folded into, in bounded memory, however they were divided.
 pub trait Fold: Clone + Send + Sync {
-    /// Memory that it takes, approximately.
     fn bytes(&self) -> usize;
 
     /// Add whole elements, the first of which is number `first`.

@@ -16,7 +16,6 @@ pub struct Quantile {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar {
     pub from: f64,
-    /// The last bar includes this value.
     pub to: f64,
     pub count: u64,
 }
@@ -44,8 +43,7 @@ impl Statistics {
         self.tally.bins().into_iter().map(bin).collect()
     }
 
-    /// Quantiles of the elements that are not NaN, interpolated as np.quantile does; NaN without
-    /// elements.
+    /// Quantiles of the elements but NaN, interpolated as np.quantile does; NaN without elements.
     pub fn quantiles(&self, parts: &[f64]) -> Vec<Quantile> {
         let bins = self.sorted();
         let count: u64 = bins.iter().map(|bin| bin.count).sum();
@@ -68,8 +66,7 @@ impl Statistics {
         parts.iter().map(quantile).collect()
     }
 
-    /// The smallest and the largest finite element; if there are infinities, only to the width of a
-    /// bin.
+    /// The smallest and the largest finite element; beside infinities, to the width of a bin.
     pub fn finite_range(&self) -> Option<(f64, f64)> {
         let bins = self.histogram_bins();
         Some((bins.first()?.low, bins.last()?.high))
@@ -85,8 +82,7 @@ impl Statistics {
         bins
     }
 
-    /// Count the finite elements in at most `most` bars of equal width; a few integers get a bar
-    /// each.
+    /// Count the finite elements in at most `most` bars of equal width; few integers get one each.
     pub fn histogram(&self, most: usize) -> Vec<Bar> {
         let bins = self.histogram_bins();
         let (Some(first), Some(last)) = (bins.first(), bins.last()) else { return Vec::new() };

@@ -63,8 +63,7 @@ impl Reduction {
         }
     }
 
-    /// The dtype of the result, as NumPy has it; for floats that NumPy lacks, sums and means are
-    /// float32.
+    /// The dtype of the result, as NumPy has it; sums and means of floats that it lacks are float32.
     pub fn result(self, of: &DType) -> DType {
         match (self, of) {
             (Reduction::Any | Reduction::All, _) => DType::Scalar(Scalar::Bool, Endian::Little),
@@ -89,8 +88,7 @@ impl Reduction {
         }
     }
 
-    /// What NumPy's message calls this reduction if no elements have no result; `None` if they have
-    /// one.
+    /// What NumPy's message calls this reduction, if no elements have no result.
     pub fn without_identity(self) -> Option<&'static str> {
         match self {
             Reduction::Min => Some("minimum"),
@@ -217,7 +215,6 @@ fn push_bits(bits: u64, result: Scalar, out: &mut Vec<u8>) {
     out.extend_from_slice(&bits.to_le_bytes()[..(result.bits() / 8) as usize]);
 }
 
-/// The sum of the infinite elements, if there are any.
 fn infinite_sum(summary: &Summary) -> Option<f64> {
     let (least, greatest) = summary.range.filter(|_| summary.infinite > 0)?;
     Some(match (summary.value(&least), summary.value(&greatest)) {

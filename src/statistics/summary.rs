@@ -30,12 +30,10 @@ pub struct Extreme {
     pub place: u64,
 }
 
-/// The sums to keep, besides counts and extremes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sums {
     None,
     Plain,
-    /// The sum of the elements, and that of their squares.
     Squares,
 }
 
@@ -117,7 +115,6 @@ impl Summary {
         size_of::<Summary>() + sums.map(ExactSum::bytes).sum::<usize>()
     }
 
-    /// Add whole elements, the first of which is number `first`.
     pub fn add(&mut self, bytes: &[u8], first: u64) {
         self.add_with(bytes, first, &mut |_| {});
     }
@@ -281,7 +278,6 @@ pub struct ComplexSummary {
     pub(super) zero: u64,
     /// The first element with a part that is NaN.
     pub(super) nan: Option<ComplexElement>,
-    /// The smallest and the largest element without NaN.
     pub(super) range: Option<(ComplexElement, ComplexElement)>,
 }
 
@@ -293,7 +289,6 @@ pub(super) struct ComplexElement {
 }
 
 impl ComplexSummary {
-    /// `None` if elements are not complex.
     pub(super) fn new(scalar: Scalar, endian: Endian, sums: Sums) -> Option<ComplexSummary> {
         let part = scalar.part()?;
         let summary = Summary::new(part, Endian::Little, sums)?;

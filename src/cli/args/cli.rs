@@ -150,7 +150,6 @@ pub(crate) enum Command {
     Man(TopicArgs),
 }
 
-/// What to tell of.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TopicArgs {
     /// The command; tslice itself when left out
@@ -158,7 +157,6 @@ pub(crate) struct TopicArgs {
     pub(crate) topic: Option<String>,
 }
 
-/// A shell that completions are made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Shell {
     Bash,

@@ -78,13 +78,11 @@ pub(crate) struct ScatterArgs {
     pub(crate) to: EditArgs,
 }
 
-/// What to do with positions out of range when writing.
 const BEYOND: [Choice<OutOfRange>; 2] = [
     ("error", "It is an error that names the first one", OutOfRange::Error),
     ("skip", "Nothing is written there", OutOfRange::Drop),
 ];
 
-/// What is assigned.
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
 pub(crate) struct WhatArgs {
@@ -98,7 +96,6 @@ pub(crate) struct WhatArgs {
     pub(crate) fill: Option<String>,
 }
 
-/// Where and how a file is changed.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct EditArgs {

@@ -81,7 +81,6 @@ const LAST: [&str; 5] = ["force", "dry_run", "json", "threads", "quiet"];
 /// The headings to list last: few people need their flags.
 const LAST_HEADINGS: [&str; 3] = ["Text", "Raw bytes", "StridedSlice (in place of INDEX)"];
 
-/// Order the flags of a command as people need them.
 fn ordered(command: Command) -> Command {
     let id = |arg: &Arg| arg.get_id().to_string();
     let ids: Vec<String> =

@@ -146,7 +146,6 @@ const HOW: [Choice<IoMode>; 3] = [
     ("read", "Read the file by position, in large pieces", IoMode::Read),
 ];
 
-/// What missing chunks stand for.
 const MISSING: [Choice<MissingChunks>; 2] = [
     ("fill", "The fill value of their array", MissingChunks::Fill),
     ("error", "An error", MissingChunks::Error),

@@ -18,7 +18,6 @@ pub(crate) struct InputsArgs {
     pub(crate) null: bool,
 }
 
-/// Their names.
 #[derive(Args, Clone, Debug)]
 #[group(id = "names", required = true, multiple = false)]
 pub(crate) struct NamesArgs {
@@ -111,7 +110,6 @@ pub(crate) struct SplitArgs {
     pub(crate) keep_rest: bool,
 }
 
-/// Where the axis is cut.
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
 pub(crate) struct CutsArgs {

@@ -338,9 +338,7 @@ Examples:
   tslice man gather > gather.txt";
 
 pub(super) struct Notes<'t> {
-    /// Paragraphs and sections on what a command does.
     pub(super) before: Vec<&'t str>,
-    /// Sections that usually stand behind the options.
     pub(super) behind: Vec<&'t str>,
     pub(super) examples: &'t str,
 }
@@ -384,7 +382,6 @@ mod tests {
         pages
     }
 
-    /// `others` are the commands that the page refers to.
     fn page(command: &Command, name: &str, others: &[&str]) -> String {
         // no date and no version, so that a page changes only with the definition; what `-h` leaves
         // out has its place here
@@ -430,7 +427,6 @@ mod tests {
         page
     }
 
-    /// Escape what roff would not take as text.
     fn escaped(text: &str) -> String {
         let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
         text.replace("\n.", "\n\\&.")

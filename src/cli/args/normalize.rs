@@ -63,7 +63,6 @@ pub(crate) fn normalize(
     flags
 }
 
-/// Whether a word is a flag that takes a value.
 fn takes_value(command: &clap::Command, flag: &OsStr) -> bool {
     let is_flag = |arg: &clap::Arg| match flag.as_encoded_bytes() {
         [b'-', b'-', long @ ..] => arg.get_long().is_some_and(|name| name.as_bytes() == long),
@@ -110,7 +109,6 @@ fn is_begun(index: &str) -> bool {
 pub(crate) struct PartedList {
     /// The flag with its value, as they were typed.
     pub(crate) flag: String,
-    /// The word behind them.
     pub(crate) word: String,
     /// The flag with the whole list, if it takes more than one number.
     pub(crate) whole: Option<String>,

@@ -12,7 +12,6 @@ use super::input::ORDERS;
 use super::parsers;
 use super::parsers::{PartArg, one_of, size};
 
-/// Where and how the output is written.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
@@ -87,7 +86,6 @@ pub(crate) struct FormatArgs {
     pub(crate) name: Option<String>,
 }
 
-/// What to do with the metadata.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct MetadataArgs {
@@ -106,7 +104,6 @@ pub(crate) struct MetadataArgs {
     pub(crate) no_metadata: bool,
 }
 
-/// A text of metadata.
 #[derive(Clone, Debug)]
 pub(crate) struct MetadataArg {
     pub(crate) key: String,

@@ -108,7 +108,6 @@ pub(crate) struct ThroughArgs {
     pub(crate) to: OutputArgs,
 }
 
-/// The order of the result's axes.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Result")]
 pub(crate) struct TransposeArgs {
@@ -122,7 +121,6 @@ pub(crate) struct TransposeArgs {
     pub(crate) reverse_axes: bool,
 }
 
-/// The dtype of the result's elements.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Result")]
 pub(crate) struct CastArgs {
@@ -154,7 +152,6 @@ const RULES: [Choice<Casting>; 3] = [
     ),
 ];
 
-/// The fields of a structured dtype that are taken.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Result")]
 pub(crate) struct FieldArgs {

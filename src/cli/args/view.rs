@@ -178,7 +178,6 @@ const REDUCTIONS: [Choice<Reduction>; 7] = [
     ("all", "Whether none is 0", Reduction::All),
 ];
 
-/// How values are printed.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Values")]
 pub(crate) struct ValuesArgs {

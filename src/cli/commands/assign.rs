@@ -135,7 +135,6 @@ fn advised(error: Error) -> Failure {
     failure.hint_if(rows)
 }
 
-/// Open the file that is to be changed, in place or in a copy.
 pub(super) fn open(
     path: &Path,
     from: &InputArgs,
@@ -202,7 +201,6 @@ impl NamedTensor<'_> {
         operand.map_err(of_flag(self.flag))
     }
 
-    /// The indices, if they were typed in place of a file.
     pub(super) fn typed(&self) -> Result<Option<Operand>, Failure> {
         let Some(text) = self.path.to_str().filter(|text| text.starts_with('[')) else {
             return Ok(None);

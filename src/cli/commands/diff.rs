@@ -145,7 +145,6 @@ fn values(tensor: &Compared, found: &Largest) -> [String; 2] {
 /// If more tensors differ, each is a row of a table.
 const MOST_IN_FULL: usize = 4;
 
-/// The beginning of a line about a tensor.
 fn prefix(tensor: &Compared) -> String {
     let name = tensor.name.as_ref().map_or_else(String::new, |name| format!("{name}: "));
     printable(&name).into_owned()

@@ -109,7 +109,6 @@ fn shape_alone(args: &ExplainArgs) -> Option<&String> {
     args.from.raw.shape.as_ref().filter(|_| args.from.raw.dtype.is_none())
 }
 
-/// Refuse flags and words that are about a file, if there is none.
 fn refuse_files(args: &ExplainArgs) -> Result<(), Failure> {
     if args.text.is_some() {
         let failure = Failure::usage("with --shape there is no file: give INDEX alone");
@@ -148,18 +147,14 @@ struct Explained {
     shape: Vec<u64>,
     input: Option<Input>,
     tensor: Option<TensorInfo>,
-    /// The fields taken before the index is applied.
     field: Option<String>,
     selection: Selection,
-    /// The order of the axes of the result.
     transpose: Permutation,
-    /// The shape of the result, in elements.
     result: Vec<u64>,
     /// The shape of the result, in blocks if elements are stored in blocks.
     stored: Vec<u64>,
     /// The bytes that are taken; `None` if these cannot be told, for a bare shape or for fields.
     region: Option<Arc<dyn Region>>,
-    /// The requests of a copy from a remote input, in words.
     network: Option<String>,
     plan: Option<OutOfCore>,
 }
@@ -227,7 +222,6 @@ impl Explained {
         Equivalents::new(&spanned.expr, rules.keepdims, &self.selection, &self.transpose)
     }
 
-    /// Bytes that an output of the same format could share with the file, if any.
     fn shareable(&self) -> Option<u64> {
         let input = self.input.as_ref()?;
         let tensor = self.tensor.as_ref()?;
@@ -366,7 +360,6 @@ pub(super) struct AxisRow<'a> {
     size: Option<u64>,
     /// The item it belongs to, as it was typed; `None` if the index does not mention the axis.
     asked: Option<&'a str>,
-    /// The list that its positions come from.
     list: Option<ListOf<'a>>,
 }
 
@@ -375,7 +368,6 @@ struct ListOf<'a> {
     item: Option<&'a Item>,
 }
 
-/// Describe the axes of the selection that `spanned` became, in the order of the index.
 fn axis_rows<'a>(spanned: &'a SpannedExpr, selection: &'a Selection) -> Vec<AxisRow<'a>> {
     let items = items(spanned, selection);
     let row = |(pick, item): (&'a AxisSelection, Option<usize>)| {
@@ -423,7 +415,6 @@ impl AxisRow<'_> {
         ["axis", "size", "asked", "resolved", "length"].map(str::to_owned)
     }
 
-    /// The axis, its size, what was asked, what that means, the length in the result.
     pub(super) fn cells(&self) -> [String; 5] {
         let axis = self.axis.map_or_else(|| "new".to_owned(), |axis| axis.to_string());
         let size = self.size.map_or_else(|| "-".to_owned(), |size| size.to_string());

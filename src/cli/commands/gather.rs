@@ -53,7 +53,6 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     output::run(&mut job, &args.to, &share, advised)
 }
 
-/// Word the error of indices that do not fit.
 fn misfit(error: Error, file: Option<&FileName>) -> Failure {
     match (error.cause.downcast_ref(), file) {
         (Some(error @ GatherError::NotIntegers(_)), Some(file)) => {

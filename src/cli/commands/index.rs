@@ -32,7 +32,6 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Parse the arguments; `text` is INDEX.
     pub(crate) fn parse(text: Option<&str>, args: &IndexArgs) -> Result<Index, Failure> {
         let spanned = match (text, &args.strided.begin) {
             (Some(text), _) => parsed(text).map_err(|failure| misplaced(failure, text))?,
@@ -87,7 +86,6 @@ impl Index {
         Ok(Index { lists, ..self })
     }
 
-    /// Refuse standard input as an input if a list is read from there.
     pub(crate) fn refuse_stdin(&self, what: &str, input: &Path) -> Result<(), Failure> {
         let is_stdin =
             |item: &Item| matches!(item, Item::List(List::File(file)) if file.is_stdin());
@@ -182,7 +180,6 @@ impl Index {
         }
     }
 
-    /// Put the caret under an item, or under a value in it.
     fn point(&self, failure: Failure, item: usize, value: Option<usize>) -> Failure {
         let span = match value {
             Some(value) => numpy::value_span(&self.spanned, item, value),
@@ -199,12 +196,10 @@ fn parsed(text: &str) -> Result<SpannedExpr, Failure> {
     numpy::parse(text).map_err(|error| Failure::usage(&error).at(text, error.span.clone()))
 }
 
-/// Word the parse error of the value of a flag, with a caret.
 pub(super) fn misread(flag: &str, text: &str) -> impl Fn(ParseError) -> Failure {
     move |error| Failure::usage(format_args!("{flag}: {error}")).at(text, error.span)
 }
 
-/// Parse a comma list of integers, the value of `flag`.
 pub(super) fn list(flag: &str, text: &str) -> Result<Vec<i64>, Failure> {
     strided_slice::parse_list(text).map_err(misread(flag, text))
 }
@@ -232,7 +227,6 @@ fn strided(begin: &str, args: &StridedArgs) -> Result<StridedSlice, Failure> {
     })
 }
 
-/// Parse the dtype in `text`, the value of `flag` or a part of it.
 pub(super) fn dtype(flag: &str, text: &str) -> Result<DType, Failure> {
     parse_dtype(text).map_err(|error| {
         let failure = Failure::usage(format_args!("{flag}: {error}"));

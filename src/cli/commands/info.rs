@@ -22,9 +22,8 @@ use crate::cli::report::{
     sort_rows,
 };
 
-/// Files of one tensor each, of which no more is to be said than a line, and their total. They are
-/// held until all inputs are read, or until one needs more lines: then each gets all its lines, and
-/// no more are held.
+/// Files of which no more is to be said than a line, and their total: held until all inputs are read,
+/// or until one needs more lines, when each gets all its lines.
 #[derive(Default)]
 struct OneLineFiles {
     rows: Vec<OneLine>,
@@ -122,7 +121,6 @@ struct Listing<'a> {
     uses_raw_flags: bool,
     one_liners: OneLineFiles,
     are_one_liners: bool,
-    /// Not printed yet.
     failed: Option<Failure>,
 }
 
@@ -222,7 +220,6 @@ impl Listing<'_> {
     }
 }
 
-/// The failure of an input from which something asked for is missing, or cannot be read.
 fn incomplete(input: &Input, shown: &ShownFile) -> Option<Failure> {
     let missing = shown.missing(input);
     let mut tensors = 0;
@@ -280,12 +277,10 @@ struct ShownFile {
 }
 
 impl ShownFile {
-    /// Whether the filter by size leaves out its only tensor.
     fn is_filtered_out(&self, input: &Input) -> bool {
         self.tensors.is_empty() && self.unreadable.is_empty() && input.contents().tensors.len() == 1
     }
 
-    /// Whether one line says all there is to say.
     fn needs_one_line(&self, input: &Input) -> bool {
         match *self.tensors {
             [] => self.is_filtered_out(input),
@@ -294,7 +289,6 @@ impl ShownFile {
         }
     }
 
-    /// The tensors, each made when it is reached.
     fn tensors<'a>(&'a self, input: &'a Input) -> impl ExactSizeIterator<Item = TensorInfo> + 'a {
         self.tensors.iter().map(|&number| input.contents().tensors.at(number))
     }
@@ -314,8 +308,7 @@ impl ShownFile {
     }
 }
 
-/// Open a file, and choose the tensors to show: all, or those that the patterns match, in the order
-/// asked for.
+/// Open a file, and choose the tensors to show, in the order asked for.
 fn open(
     path: &Path,
     options: &OpenOptions,
@@ -404,7 +397,6 @@ impl Write for NoRoom {
     }
 }
 
-/// Write what is to be said of a file besides its tensors.
 fn write_remarks(
     out: &mut dyn Write,
     input: &Input,

@@ -200,7 +200,6 @@ fn unescaped(roff: &str, is_styled: bool) -> String {
     text
 }
 
-/// Escapes of roff, and the letters they stand for.
 const ESCAPES: [(&str, Option<char>); 8] = [
     ("\\-", Some('-')),
     ("\\e", Some('\\')),

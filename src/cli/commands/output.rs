@@ -121,7 +121,6 @@ pub(super) fn metadata(args: &MetadataArgs) -> Result<MetadataChange, Failure> {
     Ok(MetadataChange { drop: args.no_metadata, add })
 }
 
-/// Threads to use: one per core, unless a number is `asked` for.
 pub(super) fn workers(asked: Option<u16>) -> Workers {
     Workers::new(asked.map_or(0, usize::from))
 }
@@ -141,7 +140,6 @@ pub(super) fn run(
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dry {
-    /// Nothing: outputs are written.
     No,
     Text,
     Json,
@@ -244,7 +242,6 @@ pub(super) fn network(
     Ok(Some(amount(requests, bytes) + &before))
 }
 
-/// Keep the rest of a pipe in a file, with a progress bar.
 pub(super) fn spool(input: &mut Input, quiet: bool) -> Result<(), Failure> {
     watch(0, quiet, |progress| input.spool_watched(progress))?;
     Ok(())

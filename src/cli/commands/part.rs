@@ -194,12 +194,10 @@ const COUNT: &str = "TSLICE_PARTS";
 /// A scheduler's variables for one of several tasks.
 struct Scheduler {
     name: &'static str,
-    /// The number of this task.
     task: &'static str,
     numbers: Numbers,
 }
 
-/// How tasks are numbered.
 #[derive(Clone, Copy)]
 enum Numbers {
     /// From the variable `first` (1, without one), `step` apart, to `last`; `count` of them, where a
@@ -365,23 +363,19 @@ impl Scheduler {
     }
 }
 
-/// The environment.
 struct Variables<'a> {
     get: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl Variables<'_> {
-    /// A variable that is set to something.
     fn text(&self, name: &str) -> Option<String> {
         (self.get)(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
-    /// A number, where the variable is set.
     fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
         self.text(name).map(|text| self.parse(name, &text)).transpose()
     }
 
-    /// A number that must be there.
     fn needed(&self, name: &str) -> Result<u64, Failure> {
         let missing = || Failure::new(format_args!("--part auto: {name} is not set"));
         self.number(name)?.ok_or_else(missing)

@@ -47,7 +47,6 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     output::run(&mut job, &args.to, &share, |error| index.failure(error))
 }
 
-/// A hint for a choice of tensors that cannot be made.
 enum Meant {
     /// Replaces the hint of the error.
     Instead(&'static str),

@@ -214,7 +214,6 @@ pub(super) fn as_json(chosen: &Chosen, statistics: &Statistics) -> Value {
 pub(super) struct Faults(Vec<String>);
 
 impl Faults {
-    /// Look at the summary of a tensor, or of a slice of it, for what was `asked`.
     pub(super) fn look(&mut self, asked: &[Column], name: Option<&str>, summary: &Summary) {
         let counts = [
             (Column::Nan, summary.nan, "nan"),
@@ -229,7 +228,6 @@ impl Faults {
         }
     }
 
-    /// Fail with their names, if there are any.
     pub(super) fn failure(self, input: &Input) -> Result<(), Failure> {
         if self.0.is_empty() {
             Ok(())

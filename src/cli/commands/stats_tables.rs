@@ -15,11 +15,9 @@ use super::stats::{Faults, add_counts, as_json, shown, title, value};
 use crate::cli::args::{Column, StatsArgs, ViewArgs};
 use crate::cli::report::{Align, Failure, Json, SortKey, Table, print, table, watch};
 
-/// Bytes of text to print at once.
 const PRINTED_BYTES: usize = 1 << 20;
 
-/// Text that is printed only when there is much of it, or at the end: a progress bar may be on the
-/// screen.
+/// Text that is printed when there is much of it, or at the end: a progress bar may be on the screen.
 #[derive(Default)]
 struct Printing(String);
 
@@ -45,8 +43,7 @@ fn cells(dtype: &DType, summary: &Summary) -> [String; 7] {
     [nan, inf, zero, least, greatest, mean, std]
 }
 
-/// A row of the table of tensors: its record, or its cells, joined by line ends, which cells never
-/// contain. It is small, as there may be a hundred thousand.
+/// A row of the table of tensors: its record, or its cells joined by line ends; small, for 100,000 of them.
 struct TensorRow {
     text: Box<str>,
     /// What the row is sorted by, in the order of the columns asked for.
@@ -226,7 +223,6 @@ pub(super) fn of_slices(
     faults.failure(input)
 }
 
-/// Print a record for each of these slices, from slice `first` on.
 fn print_records(
     slices: &Slices,
     first: u64,

@@ -18,7 +18,6 @@ use crate::cli::report::{Failure, Json, counted, human_bytes};
 /// The attributes by which netCDF packs values; values are read as they are stored.
 const PACKED: [&str; 3] = ["scale_factor", "add_offset", "_FillValue"];
 
-/// Tensors to note, at most.
 const MOST_NOTES: usize = 8;
 
 /// How values are packed: `scale_factor 0.01, add_offset 273.15`; `None` if they are not.
@@ -38,7 +37,6 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Note which of these tensors have packed values, which are read as they are stored.
 pub(super) fn note_packed(input: &Input, numbers: &[usize]) {
     let tensors = numbers.iter().filter_map(|&number| input.contents().tensors.get(number));
     let notes = tensors.filter_map(|tensor| {
@@ -168,7 +166,6 @@ impl Totals {
         human_bytes(u64::try_from(self.all.bytes).unwrap_or(u64::MAX))
     }
 
-    /// Write an object, with one for each dtype in it.
     pub(super) fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "{{{},\"dtypes\":{{", self.all.json())?;
         for (number, (dtype, sums)) in self.dtypes.iter().enumerate() {
@@ -181,7 +178,6 @@ impl Totals {
 }
 
 impl TensorCounts {
-    /// The members of an object, without its braces.
     fn json(&self) -> String {
         let TensorCounts { tensors, elements, bytes } = self;
         format!(r#""tensors":{tensors},"elements":{elements},"bytes":{bytes}"#)

@@ -118,7 +118,6 @@ fn reduced_output(args: &ViewArgs, workers: &Workers) -> Result<Output, Failure>
     Ok(output)
 }
 
-/// Print the values of each tensor, with an empty line between them.
 fn show_all(input: &mut Input, all: &[Chosen], args: &ValuesArgs) -> Result<(), Failure> {
     for (number, chosen) in all.iter().enumerate() {
         if number > 0 {

@@ -20,9 +20,7 @@ pub(super) struct TypedWord {
 
 /// A simple command, divided at the cursor.
 pub(super) struct TypedLine {
-    /// The program first.
     pub(super) before: Vec<String>,
-    /// The word up to the cursor; may be empty.
     pub(super) current: TypedWord,
     pub(super) after: Vec<String>,
 }
@@ -58,8 +56,7 @@ impl TypedLine {
     }
 }
 
-/// Divide the beginning of a line into words. The last one stands at its end: empty behind white
-/// space.
+/// Divide the beginning of a line into words; behind white space the last one is empty.
 fn words(line: &str) -> Vec<TypedWord> {
     let mut words = Vec::new();
     let mut word = TypedWord::default();
@@ -105,14 +102,12 @@ fn words(line: &str) -> Vec<TypedWord> {
 }
 
 impl TypedWord {
-    /// Replace only `piece`, the end of this word: bash divides words at `=` and `:` too, and
-    /// leaves an open quote alone.
+    /// Replace only `piece`, the end of this word: bash divides words at `=` and `:` too.
     pub(super) fn replace_only(&mut self, piece: &str) {
         self.kept = self.raw.strip_suffix(piece).map_or(0, str::len);
     }
 
-    /// Quote a completion for bash, with the quote that is open, or with backslashes. `None` if it
-    /// does not begin as the word does.
+    /// Quote a completion for bash; `None` if it does not begin as the word does.
     pub(super) fn completed(&self, completion: &str) -> Option<String> {
         let mut whole = self.whole(completion)?;
         Some(whole.split_off(self.kept))
@@ -137,7 +132,6 @@ impl TypedWord {
     }
 }
 
-/// Put a backslash before special characters.
 fn escaped(text: &str, special: impl Fn(char) -> bool) -> String {
     text.chars().flat_map(|char| special(char).then_some('\\').into_iter().chain([char])).collect()
 }

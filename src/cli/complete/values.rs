@@ -19,7 +19,6 @@ use super::super::args::{SLICE, command, insert_slice, normalize};
 use super::super::report::Failure;
 use super::line::TypedLine;
 
-/// The id of a candidate that stands for names of files.
 const FILES: &str = "files";
 
 /// The id of a candidate that stands for any text, such as an index.
@@ -37,7 +36,6 @@ fn with_completers(command: Command, given: &ArgMatches) -> Command {
     })
 }
 
-/// Files in the line, by what they are for.
 struct Paths {
     inputs: Arc<[OsString]>,
     value: Arc<[OsString]>,
@@ -147,7 +145,6 @@ pub(super) struct Candidate {
     pub(super) kind: CandidateKind,
     /// The whole word; for files, what is typed before their names.
     pub(super) text: String,
-    /// A description; may be empty.
     pub(super) about: String,
 }
 
@@ -155,7 +152,6 @@ pub(super) struct Candidate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum CandidateKind {
-    /// The shell completes the names.
     Files = b'f',
     Command = b'c',
     Flag = b'o',
@@ -261,10 +257,8 @@ fn shown(candidate: CompletionCandidate) -> Candidate {
     }
 }
 
-/// A name, and what is said about it.
 type NameAndMeaning = (String, String);
 
-/// The tensors in the files, with their dtypes and shapes.
 fn tensor_names(paths: &[OsString]) -> Vec<NameAndMeaning> {
     names_in(paths, |tensor| {
         let about = format!("{} {}", tensor.dtype, AsTuple(&tensor.element_shape()));
@@ -272,7 +266,6 @@ fn tensor_names(paths: &[OsString]) -> Vec<NameAndMeaning> {
     })
 }
 
-/// The fields of structured tensors in the files, with their dtypes.
 fn field_names(paths: &[OsString]) -> Vec<NameAndMeaning> {
     names_in(paths, |tensor| {
         let fields = tensor.dtype.structure().map_or(&[][..], |structure| &structure.fields);
@@ -281,7 +274,6 @@ fn field_names(paths: &[OsString]) -> Vec<NameAndMeaning> {
     })
 }
 
-/// Collect names from all tensors of the files, each name once.
 fn names_in<I: IntoIterator<Item = NameAndMeaning>>(
     paths: &[OsString],
     of: impl Fn(TensorInfo) -> I,

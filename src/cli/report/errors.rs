@@ -340,8 +340,7 @@ fn flag_of(given: Given) -> &'static str {
     }
 }
 
-/// A hint how to read bytes of no known format. The flags for that are about the input of a
-/// command, not about its values, indices and lists.
+/// The flags for raw bytes are about the input of a command, not about its values and indices.
 fn raw_bytes(error: &Error, flag: &str) -> String {
     match &error.file {
         Some(FileName::Path(path)) if flag != "-t" => {
@@ -354,7 +353,6 @@ fn raw_bytes(error: &Error, flag: &str) -> String {
     }
 }
 
-/// The operating system's error, if that is what it is about.
 fn io_error(cause: &Cause) -> Option<&io::Error> {
     match cause.downcast_ref() {
         Some(OpenError::Io(error)) => Some(error),

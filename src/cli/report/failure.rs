@@ -71,7 +71,6 @@ impl Failure {
         self
     }
 
-    /// Print this as a note: nothing failed.
     pub(crate) fn print_note(self) {
         let mut stderr = io::stderr().lock();
         // if standard error is gone, nobody is left to tell
@@ -99,7 +98,6 @@ impl Failure {
 
 static IN_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Print failures and notes as JSON from here on.
 pub(crate) fn fail_in_json() {
     IN_JSON.store(true, Ordering::Relaxed);
 }
@@ -242,13 +240,11 @@ pub(crate) fn human_bytes(bytes: u64) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done,
-    /// Two files were compared, and differ.
     Different,
     /// Two files could not be compared; the status is that of diff and cmp.
     Trouble,
     /// The work failed: a file, its data, an index that does not fit the shape.
     Failed,
-    /// The command line was not understood: flags, index syntax.
     Usage,
 }
 

@@ -159,7 +159,6 @@ fn with_hint(failure: Failure, error: &clap::Error, line: &[OsString]) -> Failur
 
 const CUTS: &str = "--parts 4 cuts into four parts, --every 100 into parts of 100 positions";
 
-/// A hint for a method of NumPy's arrays that was typed as a flag.
 fn of_numpy(flag: &str, line: &[OsString]) -> Option<String> {
     let words = Vec::from_iter(line.iter().filter_map(|word| word.to_str()));
     let joined = words.iter().find_map(|word| word.strip_prefix(flag)?.strip_prefix('='));
@@ -178,8 +177,7 @@ fn of_numpy(flag: &str, line: &[OsString]) -> Option<String> {
     }
 }
 
-/// Add a hint if the shell took a file name with blanks apart: words joined by blanks are a file, and
-/// the first of them alone is none.
+/// Add a hint if the shell took the name of a file apart at its blanks.
 pub(crate) fn with_blanks(failure: Failure, args: &[OsString]) -> Failure {
     const MOST: usize = 8;
     let words =
@@ -200,7 +198,6 @@ pub(crate) fn with_blanks(failure: Failure, args: &[OsString]) -> Failure {
     failure
 }
 
-/// A hint that names the commands which have this flag.
 fn of_other_commands(flag: &str) -> Option<String> {
     let long = flag.strip_prefix("--")?;
     let definition = command();
@@ -240,7 +237,6 @@ pub(crate) fn misplaced(failure: Failure, typed: &str) -> Failure {
     }
 }
 
-/// Whether a word can be the name of a tensor, and cannot be an index.
 fn is_name(word: &str) -> bool {
     let is_part = |char: char| char.is_ascii_alphanumeric() || "_.-/".contains(char);
     word.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
@@ -248,7 +244,6 @@ fn is_name(word: &str) -> bool {
         && !["True", "False"].contains(&word)
 }
 
-/// The first word is neither a command nor a file.
 fn unknown_command(args: &[OsString]) -> Failure {
     let typed = args.get(1).and_then(|it| it.to_str()).unwrap_or("");
     let failure = Failure::usage(format_args!("'{typed}' is neither a command nor a file"));
@@ -296,12 +291,10 @@ fn nearest<'w>(typed: &str, known: impl Iterator<Item = &'w str>) -> Vec<&'w str
     near.into_iter().map(|(_, word)| word).collect()
 }
 
-/// Whether a word or flag is near to a typed one, without regard to dashes.
 pub(crate) fn is_near(typed: &str, word: &str) -> bool {
     distance(typed.trim_start_matches('-'), word.trim_start_matches('-')).is_some()
 }
 
-/// A hint that proposes the known words near to a typed one.
 pub(crate) fn did_you_mean<'w>(
     typed: &str,
     known: impl Iterator<Item = &'w str>,
@@ -315,8 +308,7 @@ pub(crate) fn did_you_mean<'w>(
     })
 }
 
-/// Limits to the number of words that are compared and to their bytes, since a hint must not take
-/// long.
+/// Limits to the words that are compared and to their bytes: a hint must not take long.
 const MOST_KNOWN: usize = 100_000;
 const LONGEST: usize = 200;
 

@@ -8,7 +8,6 @@ use std::path::Path;
 use super::failure::quoted;
 use crate::cli::args::{COMMANDS, SLICE, command};
 
-/// Translate a command of another program.
 pub(super) fn of_command(args: &[OsString]) -> Option<String> {
     let typed = args.get(1)?.to_str()?;
     let line = Line::new(args.get(2..)?);
@@ -67,7 +66,6 @@ const ENDS: [&str; 2] = ["--head", "--tail"];
 const INPUTS: [&str; 4] = ["--input", "--in", "--file", "-i"];
 /// Flags for what is computed along axes, which here is the value of `--reduce`.
 const REDUCTIONS: [&str; 7] = ["--min", "--max", "--sum", "--mean", "--std", "--any", "--all"];
-/// Flags for what `view --stats` prints.
 const STATISTICS: [&str; 4] = ["--summary", "--describe", "--histogram", "--hist"];
 const CUTS: [&str; 4] = ["--parts", "--at", "--every", "--sizes"];
 
@@ -144,7 +142,6 @@ const FLAGS: &[(&str, &[&str])] = &[
     ("--remove", &["--exclude"]),
 ];
 
-/// Translate the flags of other programs in a line.
 pub(super) fn of_flags(args: &[OsString]) -> Option<String> {
     let first = args.get(1)?.to_str()?;
     let named = COMMANDS.contains(&first).then_some(first);
@@ -275,7 +272,6 @@ struct Line {
 /// A line, taken apart as a command would do it.
 #[derive(Default)]
 struct Parts {
-    /// Arguments that are no flags.
     operands: Vec<String>,
     /// Flags with their values, without those that the command has not.
     flags: Vec<String>,
@@ -350,8 +346,7 @@ impl Line {
         parts
     }
 
-    /// Write the line with another command. `missing` stands for operands that it needs and the
-    /// line has not.
+    /// Write the line with another command; `missing` stands for operands that it lacks.
     fn command(&self, name: &str, extra: &[&str], missing: &[&str]) -> String {
         let mut parts = self.parts(name);
         let lacking = missing.iter().skip(parts.operands.len()).map(|word| (*word).to_owned());
@@ -378,8 +373,7 @@ impl Line {
         }
     }
 
-    /// Write the line with another command, which may write to standard output if that is no
-    /// terminal.
+    /// As `written`, but to standard output if that is no terminal.
     fn piped(&self, name: &str) -> String {
         if std::io::stdout().is_terminal() {
             self.written(name)
@@ -477,7 +471,6 @@ impl Line {
         said(SLICE, operands, flags)
     }
 
-    /// A value for what an index selects: a number where none is given.
     fn assigned(&self) -> String {
         let mut words = self.words.clone();
         if !self.has(&["--fill", "--value"]) {
@@ -496,7 +489,6 @@ impl Line {
         Line { words }.assigned()
     }
 
-    /// Reverse the order of elements along an axis.
     fn reversed(&self) -> String {
         let mut words = self.words.clone();
         let axis = words.iter().position(|word| word == "--axis" || word == "--dim");

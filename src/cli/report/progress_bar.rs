@@ -31,8 +31,7 @@ pub(crate) fn watch<T>(total: u64, quiet: bool, work: impl FnOnce(&Progress) -> 
     })
 }
 
-/// Move the bar until the other end of `over` is dropped. It counts from the start of a phase,
-/// though it appears later, so that its rate is right.
+/// Move the bar until the other end of `over` is dropped. It counts before it appears, for its rate.
 fn show(progress: &Progress, total: u64, over: &Receiver<()>) {
     let start = Instant::now();
     let mut phase = Phase::of(progress, total);
@@ -72,7 +71,6 @@ struct Phase {
 const READING: &str = "reading {wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
                        {decimal_bytes_per_sec}, {eta} left{msg}";
 
-/// A pipe of unknown length is kept.
 const READING_PIPE: &str = "reading {decimal_bytes}, {decimal_bytes_per_sec}";
 
 /// A file is copied before the copy is changed.

@@ -1,8 +1,7 @@
 //! Tables on standard output: columns as wide as their cells, numbers to the right.
 //!
-//! **Why no package.** 38 lines without borders, wrapping or colours. `comfy-table`
-//! brings two more packages, `tabled` a dozen. Their one advantage is the width of East Asian
-//! characters in names.
+//! **Why no package.** `comfy-table` brings two more packages for these few lines, `tabled` a dozen;
+//! their one advantage is the width of East Asian characters in names.
 
 use std::borrow::{Borrow, Cow};
 use std::cmp::Ordering;
@@ -59,7 +58,6 @@ impl<const N: usize> Table<N> {
         Table { widths, align, indent, shown: (0..N).collect() }
     }
 
-    /// Show only these columns, in this order.
     pub(crate) fn columns(self, shown: Vec<usize>) -> Table<N> {
         Table { shown, ..self }
     }
@@ -84,17 +82,12 @@ impl<const N: usize> Table<N> {
 /// Characters that a column is padded to, at most.
 const MAX_WIDTH: usize = 200;
 
-/// What rows are sorted by.
+/// What rows are sorted by: texts and plain shapes ascend, all else descends, `None` comes last.
 pub(crate) enum SortKey<'a> {
-    /// Ascending.
     Text(Cow<'a, str>),
-    /// Ascending, the first axis first.
     Shape(Vec<u64>),
-    /// Descending.
     LargestShape(Vec<u64>),
-    /// Descending.
     Amount(u64),
-    /// Descending; `None` comes last.
     Number(Option<f64>),
 }
 
@@ -119,8 +112,7 @@ pub(crate) fn sort_rows<'a>(rows: &mut [usize], key: impl Fn(usize) -> SortKey<'
     rows.sort_by(|&one, &other| key(one).order(&key(other)));
 }
 
-/// The control characters that are not escaped: they end lines and cells, and do no harm. NumPy
-/// prints them as they are in a string without axes.
+/// Control characters that are not escaped: NumPy prints them as they are in a string without axes.
 const ENDS: [char; 2] = ['\n', '\t'];
 
 /// Print lines on standard output, and escape what is not printable.
@@ -142,7 +134,6 @@ pub(crate) fn print_raw(text: &str) -> Result<(), Failure> {
     print_by(|out| out.write_all(text.as_bytes()))
 }
 
-/// Print on standard output what `write` writes.
 pub(crate) fn print_by(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
