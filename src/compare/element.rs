@@ -55,8 +55,7 @@ pub(super) fn types(dtype: &DType) -> Option<Vec<Leaf>> {
     Some(found)
 }
 
-/// List the parts that begin in a byte range of an element, with offsets from the start of that
-/// range. Strings are taken apart into bytes or code points.
+/// List the parts that begin in a byte range of an element, with offsets in it; strings are taken apart.
 pub(super) fn leaves_within(dtype: &DType, range: &Range<u64>) -> Option<Vec<Leaf>> {
     let mut found = Vec::new();
     for step in Walk::within(dtype, range.clone()) {

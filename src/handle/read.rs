@@ -330,10 +330,8 @@ impl Sink for MemorySink<'_> {
     }
 }
 
-pub(crate) const NATIVE: Endian = match cfg!(target_endian = "big") {
-    true => Endian::Big,
-    false => Endian::Little,
-};
+pub(crate) const NATIVE: Endian =
+    if cfg!(target_endian = "big") { Endian::Big } else { Endian::Little };
 
 /// A type of numbers that tensors hold, for [`Slice::read`](crate::Slice::read).
 pub trait Element: sealed::InMemory + Copy + Send + 'static {

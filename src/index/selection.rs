@@ -223,7 +223,6 @@ pub enum ResolveErrorKind {
     Malformed(#[from] Malformed),
 }
 
-/// Resolve an integer; a negative one counts from the end.
 pub(super) fn position(index: i64, axis: usize, size: u64) -> Result<u64, ResolveErrorKind> {
     let wrapped = i128::from(index) + if index < 0 { i128::from(size) } else { 0 };
     match u64::try_from(wrapped) {

@@ -291,8 +291,7 @@ pub(super) const CHUNK: u64 = 16 << 10;
 pub(super) trait PrintedItem {
     type Error;
 
-    /// `len` bytes from `at` on; `len` is at most [`CHUNK`], or [`LARGE`] if the element is no
-    /// larger.
+    /// `len` bytes from `at` on, at most [`CHUNK`], or [`LARGE`] if the element is no larger.
     fn bytes(&mut self, at: u64, len: u64) -> Result<&[u8], Self::Error>;
 }
 

@@ -90,10 +90,12 @@ impl Statistics {
         let high = last.high;
         let is_integer = !self.summary.is_float();
         let few = is_integer && high - low < most as f64;
-        let bars = match low == high {
-            true => 1,
-            false if few => (high - low) as usize + 1,
-            false => most,
+        let bars = if low == high {
+            1
+        } else if few {
+            (high - low) as usize + 1
+        } else {
+            most
         };
         let end = if few { high + 1.0 } else { high };
         // divided first: the difference of two doubles may be infinite

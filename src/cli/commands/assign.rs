@@ -175,8 +175,7 @@ pub(super) struct NamedTensor<'a> {
 }
 
 impl NamedTensor<'_> {
-    /// Open the file, and find the tensor for each of `names`: the one asked for, or else the one
-    /// of that name, or the only one.
+    /// Open the file, and find the tensor for each of `names`: as asked, of that name, or the only one.
     pub(super) fn for_each(
         &self,
         names: &[Option<String>],

@@ -138,8 +138,7 @@ fn values(tensor: &Compared, found: &Largest) -> [String; 2] {
         _ => own.clone(),
     };
     let [a, b] = &tensor.dtypes;
-    let (a, b) = (known(a, b), known(b, a));
-    [print::element(&a, &found.values.0), print::element(&b, &found.values.1)]
+    [print::element(&known(a, b), &found.values.0), print::element(&known(b, a), &found.values.1)]
 }
 
 /// If more tensors differ, each is a row of a table.

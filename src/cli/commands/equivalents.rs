@@ -11,7 +11,6 @@ pub(super) struct Equivalents {
     tensorflow: Option<String>,
     mindspore: Option<String>,
     onnx: Option<Onnx>,
-    /// The axis along which ONNX Gather would take the one list.
     gather: Option<usize>,
 }
 
@@ -123,7 +122,6 @@ struct Onnx {
     ends: Vec<i64>,
     axes: Vec<usize>,
     steps: Vec<i64>,
-    /// Axes of the source.
     squeeze: Vec<usize>,
     /// Axes of the result before it is transposed.
     unsqueeze: Vec<usize>,

@@ -503,10 +503,12 @@ impl ListOf<'_> {
         let axes = &self.list.axes;
         let first = axes.start;
         let last = axes.end - 1;
-        match self.is_mask() {
-            true if first == last => format!("where the mask{file} is true"),
-            true => format!("where the mask{file} of axes {first} to {last} is true"),
-            false => format!("positions of the list{file}"),
+        if !self.is_mask() {
+            format!("positions of the list{file}")
+        } else if first == last {
+            format!("where the mask{file} is true")
+        } else {
+            format!("where the mask{file} of axes {first} to {last} is true")
         }
     }
 }

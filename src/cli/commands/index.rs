@@ -124,7 +124,6 @@ impl Index {
         selection.map_err(|error| self.failure(error.into()))
     }
 
-    /// The text with an ellipsis in front, if that makes it fit a shape.
     fn with_ellipsis(&self, shape: &[u64]) -> Option<String> {
         let SpannedExpr { expr, text, spans } = &self.spanned;
         if !self.is_typed || expr.items.contains(&Item::Ellipsis) {
@@ -136,8 +135,7 @@ impl Index {
         Some(format!("{before}..., {items}"))
     }
 
-    /// Word an error of a job, with a caret if this index does not fit an input, or a list of it
-    /// holds a bad position.
+    /// Word an error of a job, with a caret if this index or a position of its lists does not fit.
     pub(crate) fn failure(&self, error: Error) -> Failure {
         let error = match error.cause.downcast() {
             Ok(list) => return self.failed_list(list),

@@ -38,7 +38,6 @@ struct OneLine {
 }
 
 impl OneLineFiles {
-    /// Hold a file that needs one line; `block` has all its lines.
     fn hold(&mut self, input: &Input, number: usize, block: String, sort: Option<InfoColumn>) {
         self.totals.add(&input.contents().tensors.at(number));
         let [name, dtype, shape, bytes, order, offset, _] = row(input, number).map(Cow::into_owned);
@@ -117,7 +116,6 @@ struct Listing<'a> {
     columns: Vec<InfoColumn>,
     options: OpenOptions,
     described: usize,
-    /// Whether an input was read as the flags for raw bytes say.
     uses_raw_flags: bool,
     one_liners: OneLineFiles,
     are_one_liners: bool,
@@ -154,7 +152,6 @@ impl Listing<'_> {
         }
     }
 
-    /// Open a file, and first write its index if that is asked for.
     fn open(&self, path: &Path) -> Result<(Input, ShownFile), Failure> {
         if self.args.reindex {
             reindex(&input::location(path), &self.options)?;

@@ -71,9 +71,7 @@ fn through_pager(text: &str) -> bool {
 /// Turns a page of roff into text: only the requests that these pages use.
 struct Text {
     lines: String,
-    /// The words of the paragraph, not written yet.
     words: Vec<String>,
-    /// Columns before each line of the paragraph.
     indent: usize,
     /// What the first line has in place of some of these columns.
     mark: &'static str,

@@ -73,7 +73,6 @@ pub(super) fn open(
     }
 }
 
-/// The first name, and how many more there are, with their verb.
 fn and_more(names: &[String]) -> Option<String> {
     let (first, others) = names.split_first()?;
     Some(match others.len() {
@@ -222,8 +221,7 @@ fn described(job: &mut dyn Job, share: &Share, json: bool) -> Result<String, Err
     Ok(if json { as_json(&outputs, network) } else { as_text(&outputs, network) })
 }
 
-/// Word how many requests for remote inputs `count` announces. The requests of `count` itself are
-/// included, as a run would make them again.
+/// Word the requests for remote inputs that `count` announces and makes: a run makes these again.
 pub(super) fn network(
     count: impl FnOnce() -> Result<Option<Announced>, Error>,
 ) -> Result<Option<String>, Error> {
@@ -275,8 +273,7 @@ fn in_common(bytes: Option<u64>) -> String {
     })
 }
 
-/// A copy that does not fit in memory, in words: its steps, how often it passes over the data, and
-/// its temporary space.
+/// Word a copy that does not fit in memory: its steps, its passes and its temporary space.
 pub(super) fn out_of_core(plan: &OutOfCore) -> String {
     let steps: Vec<_> = plan.steps.iter().map(|step| step.name()).collect();
     let passes = match plan.passes() {

@@ -191,7 +191,6 @@ fn with_part(args: &[String], part: &str) -> Vec<String> {
 /// The variable that users set to the number of parts.
 const COUNT: &str = "TSLICE_PARTS";
 
-/// A scheduler's variables for one of several tasks.
 struct Scheduler {
     name: &'static str,
     task: &'static str,
@@ -270,7 +269,6 @@ const SCHEDULERS: [Scheduler; 9] = [
     },
 ];
 
-/// The part of this process, by the variables that `get` gives.
 fn scheduled(get: &dyn Fn(&str) -> Option<String>) -> Result<Part, Failure> {
     let variables = Variables { get };
     let count = variables.number(COUNT)?;
@@ -308,7 +306,6 @@ fn scheduled(get: &dyn Fn(&str) -> Option<String>) -> Result<Part, Failure> {
 }
 
 impl Scheduler {
-    /// The part, where the variables of this scheduler are set.
     fn part(&self, variables: &Variables<'_>, asked: Option<u64>) -> Result<Option<Part>, Failure> {
         // outside of an array SGE says "undefined", and LSF 0
         let Some(task) = variables.text(self.task).filter(|task| task != "undefined") else {

@@ -158,7 +158,6 @@ fn number(value: f64) -> Value {
     }
 }
 
-/// Add a summary to a record; `place` gives the position of an element by its number.
 pub(super) fn add_counts(
     record: &mut Value,
     dtype: &DType,

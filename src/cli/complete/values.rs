@@ -27,7 +27,6 @@ pub(super) const TEXT: &str = "text";
 /// The id of a candidate that is only the beginning of a value.
 const PART: &str = "part";
 
-/// Add completers to the arguments of a command; `given` are the arguments in the line.
 fn with_completers(command: Command, given: &ArgMatches) -> Command {
     let paths = Paths::of(given);
     command.mut_args(|arg| match completer(&arg, &paths) {

@@ -60,7 +60,6 @@ fn is_dashed_file(word: &str) -> bool {
     word.starts_with('-') && Path::new(word).symlink_metadata().is_ok()
 }
 
-/// A file whose name begins with a dash, so that it was taken for flags.
 fn dashed(file: &str) -> Failure {
     unexpected(file).hint(format_args!(
         "a file whose name begins with a dash is reached as {}",
@@ -228,12 +227,12 @@ pub(crate) fn misplaced(failure: Failure, typed: &str) -> Failure {
     }
     let extension = path.extension().and_then(|extension| extension.to_str());
     let is_output = |known: &str| extension == Some(known);
-    match FORMATS.iter().flat_map(|format| format.extensions).any(|known| is_output(known)) {
-        true => failure.hint(format_args!("an output is given with -o: -o {typed}")),
-        false if is_name(typed) => {
-            failure.hint(format_args!("a tensor of several is chosen with -t: -t {typed}"))
-        }
-        false => failure,
+    if FORMATS.iter().flat_map(|format| format.extensions).any(|known| is_output(known)) {
+        failure.hint(format_args!("an output is given with -o: -o {typed}"))
+    } else if is_name(typed) {
+        failure.hint(format_args!("a tensor of several is chosen with -t: -t {typed}"))
+    } else {
+        failure
     }
 }
 

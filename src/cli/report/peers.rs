@@ -362,7 +362,6 @@ impl Line {
         said(name, parts.operands, [extra, parts.flags].concat())
     }
 
-    /// Write the line with another command, which needs an output.
     fn written(&self, name: &str) -> String {
         let line = self.command(name, &[], &["INPUT"]);
         let is_named = self.parts(name).flags.iter().any(|flag| flag == "-o");

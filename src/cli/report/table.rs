@@ -79,7 +79,6 @@ impl<const N: usize> Table<N> {
     }
 }
 
-/// Characters that a column is padded to, at most.
 const MAX_WIDTH: usize = 200;
 
 /// What rows are sorted by: texts and plain shapes ascend, all else descends, `None` comes last.
