@@ -111,7 +111,6 @@ impl<S: ?Sized> Files<S> {
 }
 
 impl<S: ?Sized> FileInSpace<S> {
-    /// A range of positions in this file.
     fn within(&self, range: Range<u64>) -> Range<u64> {
         range.start - self.start..range.end - self.start
     }

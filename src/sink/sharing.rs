@@ -55,7 +55,6 @@ impl<'a> CopiedRange<'a> {
         self.place(self.range.end)
     }
 
-    /// Whether all bytes come to stand where they are in the file.
     pub(super) fn is_from_the_start(&self) -> bool {
         self.range.start == 0 && self.at == 0
     }

@@ -182,7 +182,6 @@ pub struct FilePool {
 }
 
 impl FilePool {
-    /// A file that is read through this pool.
     pub fn open(&self, path: &Path) -> Result<Box<dyn Source>, OpenError> {
         let (file, len) = open_regular_file(path)?;
         let id = FileId::of(&file)?;

@@ -35,20 +35,17 @@ pub struct DeflatedZipSink {
 struct DeflateState {
     /// Where the next byte of the archive goes.
     written: u64,
-    /// The members that are complete.
     done: Vec<Done>,
     /// The member that is being written, number `done.len()`.
     open: Option<OpenMember>,
 }
 
-/// What is known of a complete member.
 struct Done {
     start: u64,
     stored: u64,
     crc: u32,
 }
 
-/// A member that is being written.
 struct OpenMember {
     /// Where its local header begins.
     start: u64,
@@ -108,7 +105,6 @@ impl DeflatedZipSink {
         self.deflate(&mut state.written, open, member.head)
     }
 
-    /// Deflate the next bytes of a member.
     fn deflate(
         &self,
         written: &mut u64,

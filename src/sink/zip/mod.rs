@@ -98,7 +98,6 @@ impl ZipLayout {
         if self.forward { DESCRIPTOR } else { 0 }
     }
 
-    /// How many members there are.
     fn count(&self) -> usize {
         self.members.len()
     }
@@ -122,7 +121,6 @@ impl ZipLayout {
         }
     }
 
-    /// ZipMember `number`, of those that there are.
     fn member(&self, number: usize) -> ZipMember<'_> {
         let PlacedMember { start, name_end, ref head } = self.members[number];
         let name_start = number.checked_sub(1).map_or(0, |before| self.members[before].name_end);
@@ -148,23 +146,19 @@ fn data_start(start: u64, name: &str, head: &[u8]) -> Option<u64> {
 }
 
 impl ZipMember<'_> {
-    /// Bytes of its data.
     fn data_len(&self) -> u64 {
         self.data.end - self.data.start
     }
 
-    /// Bytes of the whole member.
     fn len(&self) -> u64 {
         self.head.len() as u64 + self.data_len()
     }
 }
 
-/// The fields of a member's headers.
 #[derive(Clone, Debug)]
 pub(super) struct MemberHeader<'a> {
     /// Its name, of less than 65536 bytes.
     pub(super) name: &'a str,
-    /// Its compression method.
     pub(super) method: Method,
     /// Whether a data descriptor with CRC and sizes follows its bytes.
     pub(super) forward: bool,
@@ -181,15 +175,12 @@ pub(super) struct MemberHeader<'a> {
 /// The compression methods that are written, with zip's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
-    /// Not compressed.
     Stored = 0,
-    /// Deflated.
     Deflated = 8,
 }
 
 /// Bytes of a local header without name and padding: 30, 20 of sizes in 64 bits, 4 before padding.
 pub(super) const LOCAL: u64 = 30 + 20 + 4;
-/// Bytes of a descriptor.
 pub(super) const DESCRIPTOR: u64 = 24;
 /// Bytes of an entry of the directory without its name: 46, and 28 of sizes and place in 64 bits.
 pub(super) const ENTRY: u64 = 46 + 28;

@@ -89,7 +89,6 @@ pub(in crate::sink) struct MemberCrcs {
 }
 
 impl MemberCrcs {
-    /// No bytes yet.
     pub(in crate::sink) fn new(layout: &Arc<ZipLayout>) -> MemberCrcs {
         let sums = (0..layout.count()).map(|_| PiecesCrc::default()).collect();
         MemberCrcs { layout: Arc::clone(layout), sums }
@@ -139,7 +138,6 @@ impl MemberCrcs {
         MemberHeader { crc: self.sums[number].get(), ..header }
     }
 
-    /// The bytes before a member's data.
     fn header_bytes(&self, number: usize) -> Vec<u8> {
         let ZipMember { name, head, start, data } = self.layout.member(number);
         let record = if self.layout.forward {

@@ -1,4 +1,4 @@
-//! Which requests a sequence of reads needs.
+//! Which requests a sequence of reads needs; how often each is tried is decided in `retry.rs`.
 //!
 //! A request costs a round trip, so that reading a short gap is cheaper than another request. Ranges
 //! that follow each other are made one request where no more than [`GAP`] bytes lie between them, and
