@@ -19,8 +19,10 @@ use rustix::path::Arg;
 use super::FileId;
 use super::files::Advice;
 
+/// Whether the system has files without names, on file systems that have them.
 pub const UNNAMED_FILES: bool = false;
 
+/// Whether the system can exchange two names, on file systems that can.
 pub const EXCHANGES_NAMES: bool = false;
 
 pub(crate) fn memory_bytes() -> u64 {
