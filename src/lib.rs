@@ -101,8 +101,6 @@ pub mod join;
 #[doc(hidden)]
 pub mod output;
 #[doc(hidden)]
-pub mod permutation;
-#[doc(hidden)]
 #[cfg(feature = "cli")]
 pub mod picture;
 #[doc(hidden)]
@@ -154,9 +152,8 @@ pub use input::{FieldFault, Location, OpenOptions, RawLayout, ReadAs, ReadAsFaul
 pub use job::{Cuts, EditFault, JoinFault, MergeFault, SplitFault};
 pub use output::layout::{FORMATS, OutputFormat};
 pub use output::{LayoutFault, WriteOptions};
-pub use permutation::{Permutation, PermutationError};
 pub use region::IndexTensor;
-pub use shape::Order;
+pub use shape::{Order, Permutation, PermutationError};
 pub use sink::SinkError;
 pub use source::{IoMode, SourceError};
 

@@ -17,9 +17,8 @@
 use std::ops::Range;
 
 use crate::index::resolve::{AxisSelection, Selection};
-use crate::permutation::Permutation;
 use crate::runs::{Axis, Runs, coalesce};
-use crate::shape::{self, Order};
+use crate::shape::{self, Order, Permutation};
 
 /// Where a tensor's elements lie in a file.
 #[derive(Clone, Debug)]

@@ -2,11 +2,8 @@
 
 use half::slice::HalfFloatSliceExt;
 
-use super::number::{
-    BF16, Bool, Exact, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, F16, Number, table,
-};
 use crate::dtype::Scalar;
-use crate::element::FloatFormat;
+use crate::element::{FloatFormat, Magnitude};
 
 type Kernel = fn(&[u8], &mut [u8]);
 
@@ -170,4 +167,234 @@ fn f16_to_f32(input: &[u8], output: &mut [u8]) {
             *bytes = number.to_le_bytes();
         }
     }
+}
+
+/// A number type of whole bytes, little-endian.
+trait Number: Copy {
+    type Bytes: Copy;
+    /// A type that represents all values of this one.
+    type Exact: Exact;
+
+    fn items(bytes: &[u8]) -> &[Self::Bytes];
+    fn items_mut(bytes: &mut [u8]) -> &mut [Self::Bytes];
+    fn read(bytes: Self::Bytes) -> Self;
+    fn write(self) -> Self::Bytes;
+
+    fn exact(self) -> Self::Exact;
+    fn of_f32(value: f32) -> Self;
+    fn of_f64(value: f64) -> Self;
+    fn of_i64(value: i64) -> Self;
+    fn of_u64(value: u64) -> Self;
+}
+
+trait Exact: Copy {
+    /// The number of `T` nearest to this value.
+    fn nearest<T: Number>(self) -> T;
+}
+
+macro_rules! exact {
+    ($($type:ty: $of:ident),*) => {$(
+        impl Exact for $type {
+            #[inline(always)]
+            fn nearest<T: Number>(self) -> T {
+                T::$of(self)
+            }
+        }
+    )*};
+}
+
+exact!(f32: of_f32, f64: of_f64, i64: of_i64, u64: of_u64);
+
+/// The storage methods of [`Number`].
+macro_rules! stored {
+    ($bits:ty, $bytes:ident => $from:expr, $self:ident => $to:expr) => {
+        type Bytes = [u8; size_of::<$bits>()];
+
+        #[inline(always)]
+        fn items(bytes: &[u8]) -> &[Self::Bytes] {
+            bytes.as_chunks().0
+        }
+
+        #[inline(always)]
+        fn items_mut(bytes: &mut [u8]) -> &mut [Self::Bytes] {
+            bytes.as_chunks_mut().0
+        }
+
+        #[inline(always)]
+        fn read(bytes: Self::Bytes) -> Self {
+            let $bytes = <$bits>::from_le_bytes(bytes);
+            $from
+        }
+
+        #[inline(always)]
+        fn write($self) -> Self::Bytes {
+            let bits: $bits = $to;
+            bits.to_le_bytes()
+        }
+    };
+}
+
+/// The four `of_*` methods of [`Number`] from one expression; `$zero` binds a zero of its type.
+macro_rules! nearest {
+    ($value:ident, $zero:pat => $nearest:expr) => {
+        nearest!($value, $zero => $nearest; of_f32: f32, of_f64: f64, of_i64: i64, of_u64: u64);
+    };
+    ($value:ident, $zero:pat => $nearest:expr; $($of:ident: $exact:ty),*) => {$(
+        #[inline(always)]
+        fn $of($value: $exact) -> Self {
+            let $zero = <$exact>::default();
+            $nearest
+        }
+    )*};
+}
+
+/// Rust's own types. Their `as` drops high bits from integer to integer, saturates from float to
+/// integer, and rounds to the nearest float.
+macro_rules! primitives {
+    ($($type:ty: $exact:ty),*) => {$(
+        impl Number for $type {
+            type Exact = $exact;
+
+            stored!($type, value => value, self => self);
+
+            #[inline(always)]
+            fn exact(self) -> $exact {
+                self as $exact
+            }
+
+            nearest!(value, _ => value as $type);
+        }
+    )*};
+}
+
+primitives!(
+    i8: i64, i16: i64, i32: i64, i64: i64, u8: u64, u16: u64, u32: u64, u64: u64, f32: f32, f64: f64
+);
+
+/// A boolean: a byte that is 0 or not.
+#[derive(Clone, Copy)]
+struct Bool(bool);
+
+impl Number for Bool {
+    type Exact = u64;
+
+    stored!(u8, byte => Bool(byte != 0), self => u8::from(self.0));
+
+    #[inline(always)]
+    fn exact(self) -> u64 {
+        u64::from(self.0)
+    }
+
+    nearest!(value, zero => Bool(value != zero));
+}
+
+/// Round an integer to odd: bits past the first 53 are dropped, and the last kept bit is set if any
+/// of them was. Such a float64 rounds to any float of at most 51 bits as the integer itself would.
+#[inline(always)]
+fn rounded_to_odd(magnitude: u64) -> f64 {
+    const DROPPED: u64 = (1 << 11) - 1;
+    let sticky = u64::from(magnitude & DROPPED != 0) << 11;
+    let kept = if magnitude >> 53 == 0 { magnitude } else { (magnitude & !DROPPED) | sticky };
+    kept as f64
+}
+
+#[inline(always)]
+fn widen_f16(bits: u16) -> f32 {
+    // the exponent moves to its new place, a multiplication corrects its bias, subnormals included
+    let magnitude = u32::from(bits & 0x7fff) << 13;
+    let is_special = bits & 0x7c00 == 0x7c00;
+    let scaled = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
+    let special = f32::from_bits(magnitude | 0x7f80_0000);
+    let value = if is_special { special } else { scaled };
+    f32::from_bits(value.to_bits() | (u32::from(bits & 0x8000) << 16))
+}
+
+#[inline(always)]
+fn narrow_bf16(value: f32) -> u32 {
+    let bits = value.to_bits();
+    let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+    if value.is_nan() { bits >> 16 | 0x40 } else { rounded }
+}
+
+/// Floats of 8 and 16 bits, stored as their codes.
+macro_rules! small_floats {
+    ($($name:ident($bits:ty): $scalar:ident, $decode:expr, $of_f32:expr;)*) => {$(
+        #[derive(Clone, Copy)]
+        struct $name($bits);
+
+        impl $name {
+            const FORMAT: FloatFormat = match FloatFormat::of(Scalar::$scalar) {
+                Some(format) => format,
+                None => unreachable!(),
+            };
+        }
+
+        impl Number for $name {
+            type Exact = f32;
+
+            stored!($bits, code => $name(code), self => self.0);
+
+            #[inline(always)]
+            fn exact(self) -> f32 {
+                $decode(self.0)
+            }
+
+            #[inline(always)]
+            fn of_f32(value: f32) -> Self {
+                $name($of_f32(value) as $bits)
+            }
+
+            #[inline(always)]
+            fn of_f64(value: f64) -> Self {
+                $name(Self::FORMAT.round(value) as $bits)
+            }
+
+            #[inline(always)]
+            fn of_i64(value: i64) -> Self {
+                let magnitude = rounded_to_odd(value.unsigned_abs());
+                Self::of_f64(if value < 0 { -magnitude } else { magnitude })
+            }
+
+            #[inline(always)]
+            fn of_u64(value: u64) -> Self {
+                Self::of_f64(rounded_to_odd(value))
+            }
+        }
+    )*};
+}
+
+/// The values of all codes of a small float. A NaN takes the sign of its code, since constant
+/// arithmetic does not promise to keep it.
+const fn table<const CODES: usize>(format: FloatFormat) -> [f32; CODES] {
+    const NAN: u32 = 0x7fc0_0000;
+    let mut table = [0.0; CODES];
+    let mut code = 0;
+    while code < CODES {
+        let float = format.decode(code as u128);
+        table[code] = match float.magnitude {
+            Magnitude::Nan => f32::from_bits(NAN | (float.negative as u32) << 31),
+            _ => float.value() as f32,
+        };
+        code += 1;
+    }
+    table
+}
+
+macro_rules! decoded {
+    ($name:ident) => {
+        |code: u8| {
+            static NUMBERS: [f32; 256] = table($name::FORMAT);
+            NUMBERS[usize::from(code)]
+        }
+    };
+}
+
+small_floats! {
+    F16(u16): F16, widen_f16, |value| F16::FORMAT.round_f32(value);
+    BF16(u16): BF16, |code: u16| f32::from_bits(u32::from(code) << 16), narrow_bf16;
+    F8E4M3(u8): F8E4M3, decoded!(F8E4M3), |value| F8E4M3::FORMAT.round_f32(value);
+    F8E5M2(u8): F8E5M2, decoded!(F8E5M2), |value| F8E5M2::FORMAT.round_f32(value);
+    F8E4M3Fnuz(u8): F8E4M3Fnuz, decoded!(F8E4M3Fnuz), |value| F8E4M3Fnuz::FORMAT.round_f32(value);
+    F8E5M2Fnuz(u8): F8E5M2Fnuz, decoded!(F8E5M2Fnuz), |value| F8E5M2Fnuz::FORMAT.round_f32(value);
+    F8E8M0(u8): F8E8M0, decoded!(F8E8M0), |value: f32| F8E8M0::FORMAT.round(f64::from(value));
 }

@@ -5,7 +5,7 @@
 //! down, towards the past or the negative; NaT stays NaT. Overflow of 64 bits drops the high bits,
 //! as in NumPy 2.4.
 
-use super::rules::Casting;
+use super::Casting;
 use crate::dtype::{TimeKind, TimeUnit};
 use crate::element::{NAT, civil, days_of_civil};
 

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::format::spare;
+use crate::format::{drop_spare, keep_spare};
 use crate::source::SourceError;
 
 /// The bytes of the chunks that are kept. A chunk that is longer is kept alone.
@@ -34,7 +34,7 @@ impl Deref for ChunkBytes {
 
 impl Drop for ChunkBytes {
     fn drop(&mut self) {
-        spare::give(std::mem::take(&mut self.0));
+        keep_spare(std::mem::take(&mut self.0));
     }
 }
 
@@ -139,7 +139,7 @@ impl Cache {
 
     fn let_go_of_all(&self) {
         *self.lock() = DecodedChunks::default();
-        spare::clear();
+        drop_spare();
     }
 }
 

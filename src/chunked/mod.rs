@@ -17,7 +17,7 @@
 //!
 //! Outputs in order, readers of ranges and gathers keep the chunks that were decoded last, 48 MiB; a slice that would
 //! need more at a time is put in order in a file in `TMPDIR`. A worker holds a chunk and what is taken of it, in
-//! memory that earlier chunks had (`format/spare.rs`). Of a chunk, only what is in front of the last byte that a slice
+//! memory that earlier chunks had (`format/chunks.rs`). Of a chunk, only what is in front of the last byte that a slice
 //! takes of it is decoded, where the codec goes from front to back. Chunks that come next are read ahead.
 
 use std::cell::Cell;

@@ -7,8 +7,7 @@
 use std::fmt;
 use std::fmt::Write;
 
-use super::scalar::Endian;
-use super::types::{DType, Field, NpyType, Structure, TimeKind, TimeUnit};
+use super::{DType, Endian, Field, NpyType, Structure, TimeKind, TimeUnit};
 use crate::shape::AsTuple;
 
 /// The `descr` of a dtype as np.save writes it; `None` for the floats that NumPy lacks.

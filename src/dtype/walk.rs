@@ -19,7 +19,7 @@
 
 use std::ops::Range;
 
-use super::types::{DType, Field};
+use super::{DType, Field};
 
 /// One event of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

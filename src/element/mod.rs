@@ -12,16 +12,14 @@
 //! assert!(element::parse("300", &DType::Scalar(Scalar::U8, Endian::Little)).is_err());
 //! ```
 
-mod big;
 mod cell;
 mod dragon4;
 mod float;
 mod format;
 mod parse;
 
-pub(crate) use big::Big;
 pub(crate) use cell::{CellReader, trimmed};
-pub(crate) use dragon4::{Decimal, Trim};
+pub(crate) use dragon4::{Big, Decimal, Trim};
 pub(crate) use float::{FloatFormat, Magnitude, Specials};
 pub(crate) use format::{
     Meaning, NAT, Notation, civil, days_of_civil, write_datetime, write_number, write_timedelta,

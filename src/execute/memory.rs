@@ -10,7 +10,7 @@
 //! offsets; of a mask it holds how many elements are true before each block, 2 MiB at most. Headers are read and
 //! written piece by piece (`format/safetensors/read.rs`, `output/layout/header.rs`). A tensor takes its name and
 //! some 20 bytes (`format/tensors.rs`), one of the output that is as in the input nothing more
-//! (`output/layout/entries.rs`), a member of a `.npz` its name and some 50 bytes. What is kept of neighbours is one
+//! (`output/layout/mod.rs`), a member of a `.npz` its name and some 50 bytes. What is kept of neighbours is one
 //! range (`Take::push`); ranges with headers between them take 72 bytes each, and go to the executor by thousands
 //! (`job/copy.rs`). A map is not memory of the process's own; the kernel drops its pages when it needs them. At the
 //! end all threads unmap it (`job/overwrite.rs`): one alone takes about half as long as reading did.

@@ -1,6 +1,8 @@
-//! Elements in chunks: boxes of one shape that tile a tensor, each of which is decoded by itself.
+//! Elements in chunks: boxes of one shape that tile a tensor, each of which is decoded by itself; and the memory that
+//! they are decoded in.
 
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::source::{Source, SourceError};
 
@@ -115,6 +117,62 @@ pub(super) fn cut(bytes: &mut Vec<u8>, shape: &[u64], kept: &[u64], item: usize)
     }
     bytes.truncate(rows as usize * row);
     bytes.shrink_to_fit();
+}
+
+/// The most bytes that are kept in [`SPARE`].
+const MOST_SPARE: usize = 32 << 20;
+
+/// The fewest bytes that are worth it.
+const LEAST_SPARE: usize = 64 << 10;
+
+/// Memory that chunks were decoded in, kept for those that follow: to map and clear its pages anew takes a good
+/// part of the time that it takes to decode a chunk. There is one store of it for the process, since packages call
+/// codecs and hand none through. It is let go of with the last piece of a job.
+static SPARE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+
+fn lock_spare() -> MutexGuard<'static, Vec<Vec<u8>>> {
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Empty memory for so many bytes.
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+pub(crate) fn spare_memory(bytes: usize) -> Vec<u8> {
+    let mut memory = take_spare(bytes);
+    memory.clear();
+    memory
+}
+
+/// So many bytes, to be written over: they are zeros, or what the memory held before.
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+pub(crate) fn spare_bytes(bytes: usize) -> Vec<u8> {
+    let mut memory = take_spare(bytes);
+    memory.resize(bytes, 0);
+    memory
+}
+
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+fn take_spare(bytes: usize) -> Vec<u8> {
+    let mut spare = lock_spare();
+    let fits = |(_, it): &(usize, &Vec<u8>)| it.capacity() >= bytes && it.capacity() / 2 <= bytes;
+    let least = spare.iter().enumerate().filter(fits).min_by_key(|(_, it)| it.capacity());
+    match least.map(|(at, _)| at) {
+        Some(at) => spare.swap_remove(at),
+        None => Vec::with_capacity(bytes),
+    }
+}
+
+/// Keep memory that nothing uses any more, as far as there is room.
+pub(crate) fn keep_spare(bytes: Vec<u8>) {
+    let mut spare = lock_spare();
+    let kept: usize = spare.iter().map(Vec::capacity).sum();
+    if bytes.capacity() >= LEAST_SPARE && bytes.capacity() <= MOST_SPARE.saturating_sub(kept) {
+        spare.push(bytes);
+    }
+}
+
+/// Let go of all that is kept.
+pub(crate) fn drop_spare() {
+    *lock_spare() = Vec::new();
 }
 
 #[cfg(all(test, any(feature = "hdf5", feature = "zarr")))]

@@ -1,14 +1,20 @@
-//! Decoders of chunks that make no more bytes than there may be, whatever a stream says of itself.
+//! Decoders of chunks that make no more bytes than there may be, whatever a stream says of itself, in memory that
+//! is used again.
 
-use std::io;
+use std::any::Any;
+use std::cell::Cell;
 #[cfg(feature = "zarr")]
 use std::io::Read;
+use std::panic::AssertUnwindSafe;
+use std::sync::Once;
+use std::{io, panic};
 
+use flate2::{Decompress, FlushDecompress, Status};
 #[cfg(feature = "zarr")]
 use zstd::zstd_safe::{self, DCtx, DParameter, InBuffer, OutBuffer};
 
-#[cfg(feature = "zarr")]
-use super::spare;
+use super::chunks::spare_memory;
+use super::error::brief;
 
 /// How many bytes are decoded.
 #[cfg(feature = "zarr")]
@@ -68,7 +74,7 @@ const STEP: usize = 64 << 10;
 /// The bytes of Zstandard, in one call, which is faster; in steps where not all are needed.
 #[cfg(feature = "zarr")]
 fn unpacked(encoded: &[u8], wanted: Wanted) -> io::Result<Vec<u8>> {
-    let mut bytes = spare::empty(wanted.most as usize);
+    let mut bytes = spare_memory(wanted.most as usize);
     if wanted.needed >= wanted.most {
         zstd::bulk::Decompressor::new()?.decompress_to_buffer(encoded, &mut bytes)?;
         return Ok(bytes);
@@ -104,8 +110,93 @@ pub(super) fn too_long() -> io::Error {
     io::Error::other("it decodes to more than a chunk has")
 }
 
-#[cfg(all(test, feature = "zarr"))]
+/// What is around a stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wrapper {
+    #[cfg(feature = "zarr")]
+    Gzip,
+    Zlib,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InflateFault {
+    Damaged,
+    /// It goes on behind the bytes that there may be.
+    TooLong,
+}
+
+/// What a stream becomes: no more than `most` bytes, or its first ones, at least
+/// `needed`, where that is less.
+pub(super) fn inflate(
+    wrapper: Wrapper,
+    deflated: &[u8],
+    needed: usize,
+    most: usize,
+) -> Result<Vec<u8>, InflateFault> {
+    let mut decoder = match wrapper {
+        #[cfg(feature = "zarr")]
+        Wrapper::Gzip => Decompress::new_gzip(15),
+        Wrapper::Zlib => Decompress::new(true),
+    };
+    // a stream becomes at most some thousand times as long: a short one reserves little
+    let mut bytes = spare_memory(needed.min(most).min(deflated.len().saturating_mul(1032)));
+    loop {
+        let read = decoder.total_in() as usize;
+        let made = bytes.len();
+        let status = decoder.decompress_vec(&deflated[read..], &mut bytes, FlushDecompress::Finish);
+        match status {
+            _ if bytes.len() > most => return Err(InflateFault::TooLong),
+            Err(_) => return Err(InflateFault::Damaged),
+            Ok(Status::StreamEnd) => return Ok(bytes),
+            Ok(_) if bytes.len() >= needed => return Ok(bytes),
+            Ok(_) if bytes.len() == bytes.capacity() => {
+                bytes.reserve(made.clamp(1, most - bytes.len() + 1));
+            }
+            Ok(_) if decoder.total_in() as usize == read && bytes.len() == made => {
+                return Err(InflateFault::Damaged);
+            }
+            Ok(_) => {}
+        }
+    }
+}
+
+thread_local! {
+    /// Whether a panic of this thread will be an error.
+    static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What `work` returns, or what it panicked with, as one line of text. Nothing is printed then.
+///
+/// For packages that read what others wrote: nothing that a file says may end the program, or the program that uses
+/// this library. These packages check what they read, and where they forget to, Rust's own checks panic.
+///
+/// What panicked may be called again: it is as it was, or its locks are poisoned, and it panics again.
+pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !IS_GUARDED.get() {
+                usual(panic);
+            }
+        }));
+    });
+    let before = IS_GUARDED.replace(true);
+    let outcome = panic::catch_unwind(AssertUnwindSafe(work));
+    IS_GUARDED.set(before);
+    outcome.map_err(|panicked| format!("its reader failed: {}", brief(message(&*panicked))))
+}
+
+fn message(panicked: &(dyn Any + Send)) -> &str {
+    let text = panicked.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panicked.downcast_ref::<&str>().copied())
+        .unwrap_or("for no reason that it gives")
+}
+
+#[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use super::*;
 
     #[test]
@@ -120,6 +211,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "zarr")]
     #[test]
     fn no_more_is_decoded_than_fits() {
         let long = vec![7; 1 << 20];
@@ -135,5 +227,57 @@ mod tests {
         assert!(unpacked(&zstd[..20], Wanted { most: 1 << 20, needed: 1 << 19 }).is_err());
         // what is not known to be short is not reserved
         assert_eq!(reserved(&zstd, 1 << 60), zstd.len() as u64 * 1024);
+    }
+
+    fn deflated(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::read::ZlibEncoder::new(bytes, flate2::Compression::fast());
+        let mut deflated = Vec::new();
+        encoder.read_to_end(&mut deflated).unwrap();
+        deflated
+    }
+
+    #[test]
+    fn no_more_is_inflated_than_fits() {
+        let long: Vec<u8> = (0..1u32 << 18).flat_map(|at| (at / 3).to_le_bytes()).collect();
+        let stream = deflated(&long);
+        let inflate = |needed, most| inflate(Wrapper::Zlib, &stream, needed, most);
+        let len = long.len();
+        for most in [len, len + 7, 2 * len, usize::MAX] {
+            assert!(inflate(usize::MAX, most).as_ref() == Ok(&long), "{most}");
+        }
+        for most in [0, 1, len / 2, len - 1] {
+            assert_eq!(inflate(usize::MAX, most), Err(InflateFault::TooLong), "{most}");
+        }
+        for needed in [1, 5000, 65_537, len - 1, len] {
+            let first = inflate(needed, len).unwrap();
+            assert!(first.len() >= needed && long.starts_with(&first), "{needed}");
+        }
+        assert!(inflate(5000, len).unwrap().len() < 20_000);
+    }
+
+    #[test]
+    fn streams_without_an_end_are_damaged() {
+        let stream = deflated(&[7; 5000]);
+        for end in 0..stream.len() {
+            let cut = inflate(Wrapper::Zlib, &stream[..end], usize::MAX, 5000);
+            assert_eq!(cut, Err(InflateFault::Damaged), "{end}");
+        }
+        let mut other = stream.clone();
+        *other.last_mut().unwrap() ^= 1;
+        assert_eq!(inflate(Wrapper::Zlib, &other, usize::MAX, 5000), Err(InflateFault::Damaged));
+    }
+
+    #[test]
+    fn a_panic_is_an_error() {
+        let bytes: Vec<u8> = vec![1, 2];
+        assert_eq!(guarded(|| bytes[1]), Ok(2));
+        let error = guarded(|| bytes[bytes.len()]).unwrap_err();
+        assert_eq!(
+            error,
+            "its reader failed: index out of bounds: the len is 2 but the index is 2"
+        );
+        // also inside of another one, which goes on
+        assert_eq!(guarded(|| guarded(|| bytes[9]).is_err()), Ok(true));
+        assert!(guarded(|| std::panic::panic_any(7)).unwrap_err().ends_with("that it gives"));
     }
 }

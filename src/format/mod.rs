@@ -18,26 +18,20 @@
 //! # Ok::<(), tslice::format::FormatError>(())
 //! ```
 
-mod annotations;
 mod chunks;
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 mod codecs;
+mod dtype_names;
 mod error;
 mod foreign;
 pub mod gguf;
-#[cfg(any(feature = "hdf5", feature = "zarr"))]
-mod guarded;
 #[cfg(feature = "hdf5")]
 pub(crate) mod hdf5;
 mod header;
-#[cfg(any(feature = "hdf5", feature = "zarr"))]
-mod inflated;
-mod named;
 pub mod npy;
 pub mod npz;
 pub mod safetensors;
 pub mod shards;
-pub(crate) mod spare;
 mod tensor;
 mod tensors;
 pub mod text;
@@ -46,14 +40,16 @@ pub mod torch;
 pub(crate) mod zarr;
 
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
-pub(crate) use annotations::FILL_VALUE;
-pub use annotations::{Annotated, Annotations, number};
+pub(crate) use chunks::spare_bytes;
 pub use chunks::{ChunkCodec, ChunkFile, Chunks, EncodeChunks};
+pub(crate) use chunks::{drop_spare, keep_spare};
+pub use dtype_names::{NameError, dtype_names, parse_dtype};
 pub use error::{FormatError, is_printable, printable, shortened, write_printable_json};
 pub use foreign::{Foreign, LOOK_LEN};
 pub(crate) use header::first_repeated;
 pub use header::{MAGIC_LEN, read_contents};
-pub use named::{NameError, dtype_names, parse_dtype};
-pub use tensor::{Storage, StorageKind, TensorInfo};
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+pub(crate) use tensor::FILL_VALUE;
+pub use tensor::{Annotated, Annotations, Storage, StorageKind, TensorInfo, number};
 pub use tensors::{Contents, Format, Tensors};
 pub use text::TextFormat;

@@ -16,10 +16,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::annotations::Annotated;
 use super::chunks::Chunks;
 use super::error::FormatError;
-use super::tensor::{Storage, StorageKind, TensorInfo};
+use super::tensor::{Annotated, Storage, StorageKind, TensorInfo};
 use super::text::TextFormat;
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::Order;

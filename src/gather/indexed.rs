@@ -10,9 +10,8 @@ use super::positions::{ErrorContext, Indices, Positions, Tuples, check_batch, in
 use super::rows::{OutputAxis, Rows};
 use super::{GatherError, Options};
 use crate::index::resolve::{SelectedList, Selection};
-use crate::permutation::Permutation;
 use crate::runs::{Axis, Runs, coalesce};
-use crate::shape::normalize_axis;
+use crate::shape::{Permutation, normalize_axis};
 use crate::view::{Layout, ViewError};
 
 #[derive(Clone, Debug)]

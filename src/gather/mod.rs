@@ -18,11 +18,9 @@ use std::ops::Range;
 
 use crate::execute::{ExecuteError, Workers};
 use crate::index::resolve::Selection;
-use crate::permutation::{Permutation, PermutationError};
 use crate::plan::{PIECE_BYTES, Reading};
 use crate::runs::Runs;
-use crate::shape;
-use crate::shape::{AsList, MAX_NDIM, Order};
+use crate::shape::{self, AsList, MAX_NDIM, Order, Permutation, PermutationError};
 use crate::source::Source;
 use crate::view::{Layout, View, ViewError};
 

@@ -17,10 +17,10 @@ use super::ravel::{Ravel, kernel};
 use super::{GatherError, Options};
 use crate::dtype::{DType, Integers};
 use crate::execute::{BadPosition, ExecuteError, FillError, Workers, dense_window, look, spool};
-use crate::permutation::Permutation;
 use crate::plan::Plan;
 use crate::runs::{Axis, Runs, byte_bounds, unravel_index};
 use crate::shape;
+use crate::shape::Permutation;
 use crate::source::{Source, SourceError};
 use crate::view::{Layout, ViewError};
 

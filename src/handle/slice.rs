@@ -12,7 +12,7 @@ use crate::dtype::DType;
 use crate::error::{Cause, Error, FileName};
 use crate::execute::{Conversion, Progress, Workers};
 use crate::format::{Storage, StorageKind, TensorInfo, Tensors};
-use crate::gather::GatherError;
+use crate::gather::{self, GatherError};
 use crate::handle::file::Tensor;
 use crate::handle::index::IntoIndex;
 use crate::index::resolve::{Rules, Selection};
@@ -22,10 +22,8 @@ use crate::job::{
     check_outputs, in_scratch, join_slices, merge_slices, single, write_outputs,
 };
 use crate::output::{Becomes, Output, Prepared, WriteOptions};
-use crate::permutation::Permutation;
 use crate::region::{GatheredTensor, IndexTensor, Lists, Region, Take, gathered_axes};
-use crate::shape::Order;
-use crate::{gather, shape};
+use crate::shape::{self, Order, Permutation};
 
 /// Part of a tensor: a shape, and where its elements come from. Nothing of it has been read.
 #[derive(Clone)]
@@ -266,7 +264,7 @@ impl Slice {
     /// from the end.
     ///
     /// # Errors
-    /// [`PermutationError`](crate::permutation::PermutationError) for axes that are not those of the slice, each once.
+    /// [`PermutationError`](crate::shape::PermutationError) for axes that are not those of the slice, each once.
     pub fn transpose(&self, axes: &[i64]) -> Result<Slice, Error> {
         let axes = Permutation::new(axes, self.shape.len()).map_err(|error| self.failed(error))?;
         let shape = axes.permute(&self.shape);

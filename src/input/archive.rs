@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bytes::kept;
-use super::looks::extension;
-use super::open::{InputFormat, RecognisedFile};
+use super::open::{InputFormat, RecognisedFile, extension};
 use super::opened::{Container, Input, Unreadable};
 use super::options::{Location, OpenOptions};
 use super::{torch, zarr};

@@ -12,7 +12,6 @@ mod gguf;
 mod glob;
 #[cfg(feature = "hdf5")]
 mod hdf5;
-mod looks;
 mod open;
 mod opened;
 mod options;
@@ -33,8 +32,8 @@ pub(crate) use folder::{old_shards, single_file};
 pub use gguf::GgufSplitFault;
 pub use glob::PatternError;
 pub(crate) use glob::{CarryError, Pattern};
-pub(crate) use looks::unrecognised;
-pub use looks::{InGzip, in_gzip};
+pub(crate) use open::unrecognised;
+pub use open::{InGzip, in_gzip};
 pub(crate) use open::{RecognisedFile, recognise};
 pub use open::{open, open_watched};
 pub use opened::{

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::bytes::spool_all;
 use super::field::{ReadAsFault, read_as};
-use super::looks::{extension, foreign};
+use super::open::{extension, foreign};
 use super::opened::Input;
 use super::options::{Location, OpenOptions};
 use super::text::TextOptions;

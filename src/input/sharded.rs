@@ -14,19 +14,18 @@ use std::sync::Arc;
 use super::bytes::{Bytes, first_bytes};
 use super::choose::{SelectFault, positions};
 use super::folder::{folder_of, shards_in};
-use super::looks::read_header;
-use super::open::{InputFormat, RecognisedFile};
+use super::open::{InputFormat, RecognisedFile, read_header};
 use super::opened::{Absent, Checkpoint, Container, Input, PartFile, Unreadable};
 use super::options::{Location, OpenOptions, UseOfIndex};
 use super::{archive, torch};
 use crate::error::{Error, Fault};
 use crate::execute::Progress;
-use crate::format::shards::{MAX_INDEX, ShardIndex, ShardsError};
-use crate::format::{Contents, Foreign, Format, FormatError, Tensors};
-use crate::format::{first_repeated, shards, shortened};
+use crate::format::shards::{self, MAX_INDEX, ShardIndex, ShardsError};
+use crate::format::{Contents, Foreign, Format, FormatError, Tensors, first_repeated, shortened};
 use crate::source::remote::{self, RemoteError};
-use crate::source::{self, Advice, ConcatSource, FilePool, IoMode};
-use crate::source::{OpenError, Opened, Reader, Source};
+use crate::source::{
+    self, Advice, ConcatSource, FilePool, IoMode, OpenError, Opened, Reader, Source,
+};
 
 /// Of more shards each is opened when it is read, and few stay open.
 const POOLED: usize = 192;

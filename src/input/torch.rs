@@ -11,15 +11,14 @@ use std::sync::Arc;
 
 use super::archive::{Archive, MemberStart};
 use super::bytes::kept;
-use super::looks::{foreign_in, unknown};
-use super::open::{InputFormat, RecognisedFile};
+use super::open::{InputFormat, RecognisedFile, foreign_in, unknown};
 use super::opened::{Container, Input, Unreadable};
 use super::options::Location;
 use crate::dtype::Endian;
 use crate::error::Error;
 use crate::format::npz::{Member, Members};
-use crate::format::torch::{StoragePlace, TorchContents, TorchFolder};
-use crate::format::{Contents, Format, FormatError, torch};
+use crate::format::torch::{self, StoragePlace, TorchContents, TorchFolder};
+use crate::format::{Contents, Format, FormatError};
 use crate::source::{Advice, InflatedSource, Reader, Source};
 
 /// The longest text that says a byte order, in bytes; one that is longer says none.
@@ -101,7 +100,7 @@ impl<'a> MembersByName<'a> {
 
 /// What torch.save wrote before version 1.6.
 pub(super) const OLD_FORMAT: InputFormat =
-    InputFormat { format: Format::Torch, begins: torch::begins, open: open_old };
+    InputFormat { format: Format::Torch, begins: torch::begins_old, open: open_old };
 
 fn open_old(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, progress, .. } = file;

@@ -18,12 +18,11 @@ use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
 use crate::input::{Bytes, Input, SelectFault};
 use crate::job::copy::Writing;
-use crate::permutation::Transposition;
+use crate::print;
 use crate::region::{OpenIndex, RegionReader};
 use crate::runs::unravel_index;
-use crate::shape::Order;
+use crate::shape::{self, Order, Transposition};
 use crate::sink::{Sink, SinkError};
-use crate::{print, shape};
 
 pub(super) struct Comparison {
     chosen: [Chosen; 2],

@@ -24,8 +24,8 @@ use crate::job::copy::{Writing, check_indices, count_requests, out_of_core};
 use crate::job::overwrite;
 use crate::job::select::{Select, Selected, select};
 use crate::output::{Becomes, Output, Prepared, Unsaid};
-use crate::permutation::{Permutation, Transposition};
 use crate::region::{IndexTensor, OpenIndex, Region, Take, gathered_axes, gathered_shape};
+use crate::shape::{Permutation, Transposition};
 use crate::sink::{Destination, Fingerprint};
 
 pub(crate) struct OutputRange<'a> {

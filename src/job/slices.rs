@@ -22,9 +22,8 @@ use crate::format::TensorInfo;
 use crate::input::Input;
 use crate::job::copy::{Writing, check_indices};
 use crate::job::statistics::StatisticsFault;
-use crate::permutation::{Permutation, Transposition};
 use crate::region::{OpenIndex, Take};
-use crate::shape::{Order, element_count, normalize_axis};
+use crate::shape::{Order, Permutation, Transposition, element_count, normalize_axis};
 use crate::sink::{Sink, SinkError};
 use crate::statistics::{Fold, Summary, Sums};
 

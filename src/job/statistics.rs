@@ -10,10 +10,9 @@ use crate::index::IndexExpr;
 use crate::index::resolve::Rules;
 use crate::input::Input;
 use crate::job::copy::Writing;
-use crate::permutation::{Permutation, PermutationError, Transposition};
 use crate::region::{Lists, OpenIndex, Region, RegionReader, Take};
 use crate::runs::unravel_index;
-use crate::shape::Order;
+use crate::shape::{Order, Permutation, PermutationError, Transposition};
 use crate::sink::{Sink, SinkError};
 use crate::statistics::Statistics;
 

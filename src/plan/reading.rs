@@ -234,9 +234,8 @@ mod tests {
     use crate::index::resolve::resolve;
     use crate::index::tests::slices;
     use crate::index::{IndexExpr, Item};
-    use crate::permutation::Permutation;
     use crate::runs::Axis;
-    use crate::shape::Order;
+    use crate::shape::{Order, Permutation};
     use crate::view::Layout;
 
     /// Shapes, an item for each axis, and a number that says how to order the result's axes.

@@ -15,15 +15,13 @@ use crate::dtype::{DType, Endian, Integers, Scalar};
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
-use crate::gather;
-use crate::gather::{Gather, Indexed, Indices, ListTensor, Mask};
+use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask};
 use crate::index::resolve::{
     ListPositions, ListShape, ResolveError, Rules, SelectedList, Selection, resolve_with,
 };
 use crate::index::{FileRef, IndexExpr, Item, List};
 use crate::input::{Input, Location, OpenOptions, open_watched};
-use crate::permutation::Permutation;
-use crate::shape::Order;
+use crate::shape::{Order, Permutation};
 use crate::source::{IoMode, MemorySource, Source};
 use crate::view::{Layout, View};
 

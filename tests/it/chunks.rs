@@ -13,8 +13,7 @@ use tslice::error::Error;
 use tslice::execute::{self, Conversion, Pieces, Progress, StridedSink, Transfer, Workers};
 use tslice::format::{Chunks, Contents, Format, StorageKind, TensorInfo};
 use tslice::index::numpy;
-use tslice::index::resolve::Rules;
-use tslice::index::resolve::{Selection, resolve};
+use tslice::index::resolve::{Rules, Selection, resolve};
 use tslice::input::{Input, Location};
 use tslice::job::{
     Casts, Chosen, CompareOptions, Comparing, Copying, GatherOptions, Job, Operand, Select,
@@ -22,11 +21,10 @@ use tslice::job::{
 };
 use tslice::join::{Join, JoinPart};
 use tslice::output::{Output, WriteOptions};
-use tslice::permutation::{Permutation, Transposition};
 use tslice::print;
 use tslice::region::{IndexTensor, Lists, OpenIndex, ReadBy, ReadFor, Region, RegionPieces};
 use tslice::runs::{Axis, Runs};
-use tslice::shape::Order;
+use tslice::shape::{Order, Permutation, Transposition};
 use tslice::sink::{Destination, WriteOrder};
 use tslice::source::{MemorySource, Source, SourceError};
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tslice::index::resolve::{AxisSelection, Selection};
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{IndexExpr, Item, SliceItem};
-use tslice::permutation::Permutation;
+use tslice::shape::Permutation;
 
 /// What other libraries call an index of a tensor `x`; `None` if they cannot express it.
 pub(super) struct Equivalents {

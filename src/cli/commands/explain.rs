@@ -12,19 +12,18 @@ use tslice::index::resolve::{AxisSelection, ListPositions, SelectedList, Selecti
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{Item, List, SpannedExpr};
 use tslice::input::Input;
-use tslice::permutation::Permutation;
+use tslice::job;
 use tslice::plan::{Reading, Way};
 use tslice::region::{Region, Take};
-use tslice::shape::{AsTuple, Order};
+use tslice::shape::{self, AsTuple, Order, Permutation};
 use tslice::source::IoMode;
 use tslice::source::remote::mask_secrets;
-use tslice::{job, shape};
 
 use super::super::report::in_one_line;
 use super::equivalents::{Equivalents, masks};
-use super::index::{Index, list};
-use super::output::network;
-use super::{index, input, output};
+use super::index::{self, Index, list};
+use super::input;
+use super::output::{self, network};
 use crate::cli::args::{ExplainArgs, unquoted};
 use crate::cli::report::{Align, Failure, Json, counted, print, quote, table};
 

@@ -12,8 +12,8 @@ use tslice::index::resolve::{ResolveError, ResolveErrorKind, Rules, Selection};
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{IndexExpr, Item, List, SpannedExpr, numpy, strided_slice};
 use tslice::job::Casts;
-use tslice::permutation::Transposition;
 use tslice::region::{ListError, ListFault, Lists, OpenIndex};
+use tslice::shape::Transposition;
 use tslice::source::IoMode;
 
 use super::super::args::{CastArgs, TransposeArgs};

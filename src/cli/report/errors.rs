@@ -18,7 +18,7 @@ use tslice::input::{
 use tslice::job::{AxisFault, EditFault, JoinFault, MergeFault, StatisticsFault, UnusedCast};
 use tslice::output::layout::FORMATS;
 use tslice::output::{FormatOption, LayoutFault};
-use tslice::permutation::PermutationError;
+use tslice::shape::PermutationError;
 use tslice::sink::{PartsError, SinkError};
 use tslice::source::remote::{RemoteError, Scheme};
 use tslice::source::{OpenError, SourceError, is_too_many_open_files};

@@ -9,9 +9,9 @@ use super::file::{Cursor, H5File, Hdf5Error, damaged};
 use super::filters::{self, Filter};
 use super::tree::{NewTree, OldNode};
 use crate::format::chunks::{Chunks, cut};
+use crate::format::codecs::guarded;
 use crate::format::error::brief;
-use crate::format::guarded::guarded;
-use crate::format::spare;
+use crate::format::spare_bytes;
 use crate::shape::AsTuple;
 use crate::source::{Advice, Source, SourceError, memory_bytes};
 
@@ -108,7 +108,7 @@ impl H5Chunks {
         if len > memory_bytes() {
             return Err("a chunk is larger than the memory".to_owned());
         }
-        let mut stored = spare::sized(len as usize);
+        let mut stored = spare_bytes(len as usize);
         let read = source.read(place, &mut Vec::new(), &mut stored);
         read.map_err(|error| error.to_string())?;
         // what is cut is taken from anywhere

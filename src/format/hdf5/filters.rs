@@ -4,10 +4,9 @@ use std::io;
 use std::ops::Range;
 
 use super::file::{H5File, Hdf5Error, damaged};
-use crate::format::codecs::{self, too_long};
+use crate::format::codecs::{self, InflateFault, Wrapper, inflate, too_long};
 use crate::format::error::brief;
-use crate::format::inflated::{InflateFault, Wrapper, inflate};
-use crate::format::spare;
+use crate::format::{keep_spare, spare_bytes};
 
 pub(super) struct Filter {
     id: u16,
@@ -136,7 +135,7 @@ pub(super) fn undo(
 }
 
 fn used(bytes: Vec<u8>, made: Vec<u8>) -> Vec<u8> {
-    spare::give(bytes);
+    keep_spare(bytes);
     made
 }
 
@@ -146,7 +145,7 @@ fn unshuffle(bytes: Vec<u8>, item: usize) -> Vec<u8> {
         return bytes;
     }
     let count = bytes.len() / item;
-    let mut out = spare::sized(bytes.len());
+    let mut out = spare_bytes(bytes.len());
     // as many elements at a time as stay in the nearest cache
     for start in (0..count).step_by(BLOCK) {
         let end = (start + BLOCK).min(count);

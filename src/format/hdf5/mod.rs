@@ -20,7 +20,7 @@ use file::H5File;
 use header::{Header, kind};
 use links::{Groups, Links, Target};
 
-use super::guarded::guarded;
+use super::codecs::guarded;
 use super::tensor::TensorInfo;
 use super::tensors::Tensors;
 use crate::source::Source;

@@ -22,19 +22,17 @@
 //! duplicates are the caller's checks either way.
 
 use std::collections::HashSet;
-use std::io;
-use std::io::Read;
 use std::ops::Range;
 
-use super::error::FormatError;
-use super::header::{first_repeated, read_more};
-use crate::source::{Reader, Source};
+use directory::{DEFLATED, DirectoryEntry, LocalHeader, find_directory};
 
-mod error;
-mod sums;
+use super::error::{FormatError, brief};
+use super::header::first_repeated;
+use crate::source::Source;
 
-pub use error::{MemberFault, NpzError};
-pub use sums::{MemberSums, mark, sums};
+mod directory;
+
+pub use directory::{MemberSums, mark, sums};
 
 /// Whether a file that begins with these bytes is a zip archive.
 pub(crate) fn begins(first: &[u8]) -> bool {
@@ -221,233 +219,6 @@ fn leads_out(name: &str) -> bool {
     climbs || name.starts_with(['/', '\\']) || name.contains('\0')
 }
 
-struct Directory {
-    range: Range<u64>,
-    count: u64,
-}
-
-impl Directory {
-    /// Read its entries, each with its position.
-    fn entries(
-        &self,
-        archive: &dyn Source,
-        mut take: impl FnMut(u64, DirectoryEntry) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
-        let Range { start, end } = self.range;
-        let mut reader = Reader::at(archive, start).take(end - start);
-        for _ in 0..self.count {
-            let at = end - reader.limit();
-            take(at, DirectoryEntry::read(&mut reader)?)?;
-        }
-        match reader.limit() {
-            0 => Ok(()),
-            _ => Err(damaged("its central directory has more entries than its end says")),
-        }
-    }
-}
-
-const END: u64 = 22;
-const LOCATOR: u64 = 20;
-const END64: u64 = 56;
-const LOCAL: u64 = 30;
-
-/// The number of the compression method that is not 0, stored.
-const DEFLATED: u16 = 8;
-
-/// Flags of a member: encrypted, strongly encrypted or with a masked header; sizes and CRC behind the data;
-/// a patch to another file; a name in UTF-8.
-const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
-const DESCRIPTOR: u16 = 1 << 3;
-const PATCH: u16 = 1 << 5;
-const UTF8: u16 = 1 << 11;
-
-fn find_directory(archive: &dyn Source) -> Result<Directory, FormatError> {
-    let len = archive.len();
-    let tail_start = len.saturating_sub(END + 0xffff);
-    let tail = read_at(archive, tail_start, len - tail_start)?;
-    // a comment may follow it, so it is searched for backwards
-    let at = (0..=tail.len().saturating_sub(END as usize)).rev().find(|&at| {
-        let end = &tail[at..];
-        end.starts_with(b"PK\x05\x06")
-            && end.len() >= END as usize
-            && usize::from(u16_at(end, 20)) == end.len() - END as usize
-    });
-    let Some(at) = at else { return Err(NpzError::NoEnd.into()) };
-    let end = &tail[at..];
-    let end_at = tail_start + at as u64;
-    let mut count = u64::from(u16_at(end, 10));
-    let mut size = u64::from(u32_at(end, 12));
-    let mut start = u64::from(u32_at(end, 16));
-    let mut parts = [u32::from(u16_at(end, 4)), u32::from(u16_at(end, 6))];
-    let mut after = end_at;
-    if let Some(locator_at) = end_at.checked_sub(LOCATOR) {
-        let locator = read_at(archive, locator_at, LOCATOR)?;
-        if locator.starts_with(b"PK\x06\x07") {
-            after = u64_at(&locator, 8);
-            let inside = after.checked_add(END64).is_some_and(|end| end <= locator_at);
-            let end = if inside { read_at(archive, after, END64)? } else { Vec::new() };
-            if !end.starts_with(b"PK\x06\x06") {
-                return Err(damaged(
-                    "the end of its zip64 directory is not where it is said to be",
-                ));
-            }
-            parts = [u32_at(&end, 16), u32_at(&end, 20)];
-            count = u64_at(&end, 32);
-            size = u64_at(&end, 40);
-            start = u64_at(&end, 48);
-        }
-    }
-    if parts != [0, 0] {
-        return Err(NpzError::MultiDisk.into());
-    }
-    match start.checked_add(size) {
-        Some(end) if end == after => Ok(Directory { range: start..end, count }),
-        _ => Err(damaged("the central directory is not where it is said to be")),
-    }
-}
-
-/// What the local header of a member says of it.
-struct LocalHeader {
-    data: Range<u64>,
-    /// Its CRC-32; `None` where a descriptor behind the data has it.
-    crc: Option<u32>,
-}
-
-struct DirectoryEntry {
-    name: String,
-    flags: u16,
-    method: u16,
-    refused: Option<MemberFault>,
-    crc: u32,
-    /// Compressed size in bytes.
-    stored: u64,
-    size: u64,
-    /// Where its local header is.
-    offset: u64,
-}
-
-impl DirectoryEntry {
-    /// An entry by the fields from its flags on, which local headers have too.
-    fn of(name: String, fields: &[u8], offset: u32) -> DirectoryEntry {
-        let flags = u16_at(fields, 0);
-        let method = u16_at(fields, 2);
-        DirectoryEntry {
-            name,
-            flags,
-            method,
-            refused: MemberFault::of(flags, method),
-            crc: u32_at(fields, 8),
-            stored: u32_at(fields, 12).into(),
-            size: u32_at(fields, 16).into(),
-            offset: offset.into(),
-        }
-    }
-
-    fn read(reader: &mut dyn Read) -> Result<DirectoryEntry, FormatError> {
-        let mut more = |len: u64| {
-            let mut bytes = Vec::new();
-            read_more(reader, &mut bytes, len).map_err(|error| match error {
-                FormatError::HeaderCutShort { .. } => damaged("its central directory is too short"),
-                other => other,
-            })?;
-            Ok::<_, FormatError>(bytes)
-        };
-        let fixed = more(46)?;
-        if !fixed.starts_with(b"PK\x01\x02") {
-            return Err(damaged("an entry of its central directory is none"));
-        }
-        let name = more(u16_at(&fixed, 28).into())?;
-        let extra = more(u16_at(&fixed, 30).into())?;
-        more(u16_at(&fixed, 32).into())?;
-        let (name, is_text) = match String::from_utf8(name) {
-            Ok(name) => (name, true),
-            Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), false),
-        };
-        let mut entry = DirectoryEntry::of(name, &fixed[8..], u32_at(&fixed, 42));
-        let widened = entry.widen(&extra);
-        let stored = entry.stored;
-        let size = entry.size;
-        let fault = match widened {
-            _ if !is_text => Some(MemberFault::Name),
-            _ if leads_out(&entry.name) => Some(MemberFault::Path),
-            Err(fault) => Some(fault),
-            _ if entry.method == 0 && stored != size => Some(MemberFault::Size { stored, size }),
-            Ok(()) => None,
-        };
-        entry.refused = entry.refused.or(fault);
-        Ok(entry)
-    }
-
-    /// Replace the fields that are 0xffffffff by those of the zip64 extra field.
-    fn widen(&mut self, mut extra: &[u8]) -> Result<(), MemberFault> {
-        const FULL: u64 = u32::MAX as u64;
-        while let Some((head, rest)) = extra.split_at_checked(4) {
-            let len = usize::from(u16_at(head, 2));
-            let Some((mut field, rest)) = rest.split_at_checked(len) else { break };
-            extra = rest;
-            if u16_at(head, 0) != 1 {
-                continue;
-            }
-            for value in [&mut self.size, &mut self.stored, &mut self.offset] {
-                if *value == FULL {
-                    let Some((wide, rest)) = field.split_at_checked(8) else {
-                        return Err(MemberFault::Zip64);
-                    };
-                    (*value, field) = (u64_at(wide, 0), rest);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The range of its bytes, which must end at or before `end`, by its local header, which must say
-    /// of the member what the directory says.
-    fn locate(&self, archive: &dyn Source, end: u64) -> Result<LocalHeader, FormatError> {
-        let misplaced = || FormatError::from(MemberFault::LocalHeader);
-        let after = self.offset.checked_add(LOCAL).filter(|&after| after <= end);
-        let after = after.ok_or_else(misplaced)?;
-        let local = read_at(archive, self.offset, LOCAL)?;
-        let name_len = u64::from(u16_at(&local, 26));
-        let extra_len = u64::from(u16_at(&local, 28));
-        let start = after + name_len + extra_len;
-        let stop = start.checked_add(self.stored).filter(|&stop| stop <= end);
-        let stop = stop.ok_or_else(misplaced)?;
-        if !local.starts_with(b"PK\x03\x04") {
-            return Err(misplaced());
-        }
-        let names = read_at(archive, after, name_len + extra_len)?;
-        let (name, extra) = names.split_at(name_len as usize);
-        let crc = self.compare(&local, name, extra)?;
-        Ok(LocalHeader { data: start..stop, crc })
-    }
-
-    /// Compare it with the fixed fields of its local header, and the name and extra fields there; the
-    /// CRC-32 there, where it is known.
-    fn compare(&self, local: &[u8], name: &[u8], extra: &[u8]) -> Result<Option<u32>, MemberFault> {
-        let mut there = DirectoryEntry::of(String::new(), &local[6..], 0);
-        let flags = there.flags;
-        if let (None, Some(fault)) = (self.refused, MemberFault::of(flags, self.method)) {
-            return Err(fault);
-        }
-        there.widen(extra)?;
-        // the encoding of a name is no part of it where all characters are the same in both
-        let same_encoding = self.name.is_ascii() || (flags ^ self.flags) & UTF8 == 0;
-        // where a descriptor follows the data, these were not known yet
-        let known = flags & DESCRIPTOR == 0;
-        let other = match &there {
-            _ if name != self.name.as_bytes() || !same_encoding => "name",
-            there if there.method != self.method => "compression method",
-            there if known && (there.stored, there.size) != (self.stored, self.size) => "size",
-            there => return Ok(known.then_some(there.crc)),
-        };
-        Err(MemberFault::OtherHeader(other))
-    }
-
-    fn fault(&self, fault: MemberFault) -> FormatError {
-        of_member(&self.name, fault)
-    }
-}
-
 impl Member<'_> {
     /// The error of bytes whose CRC-32 is not what the directory says.
     pub fn damaged(name: &str) -> FormatError {
@@ -470,30 +241,79 @@ fn of_member(name: &str, fault: MemberFault) -> FormatError {
     NpzError::Member { name: name.to_owned(), fault }.into()
 }
 
-fn damaged(what: &'static str) -> FormatError {
-    NpzError::Damaged(what).into()
+/// What is wrong with an archive.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum NpzError {
+    #[error("the archive is cut short or damaged: it has no end of a central directory")]
+    NoEnd,
+    #[error("archives of several parts are not read")]
+    MultiDisk,
+    #[error("the archive is damaged: {0}")]
+    Damaged(&'static str),
+    #[error(
+        "its local header has another CRC-32 than the central directory, as where a change of it was \
+         killed: run that again"
+    )]
+    TwoSums,
+    #[error("member \"{}\": {fault}", brief(.name))]
+    Member { name: String, fault: MemberFault },
 }
 
-fn read_at(archive: &dyn Source, start: u64, len: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    Reader::at(archive, start).take(len).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 == len { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+/// Why a member of an archive cannot be read. The others can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemberFault {
+    #[error("encrypted members are not read")]
+    Encrypted,
+    #[error("patches to other files are not read")]
+    Patch,
+    #[error("compression method {number}{name} is not read, only stored (0) and deflated (8)",
+        name = method(*.number))]
+    Method { number: u16 },
+    #[error("its name is not UTF-8")]
+    Name,
+    #[error("the name leads out of the archive")]
+    Path,
+    #[error("its bytes are those of another member too")]
+    Overlap,
+    #[error("its zip64 field is too short")]
+    Zip64,
+    #[error("its local header is not where the central directory says")]
+    LocalHeader,
+    #[error("its local header has another {0} than the central directory")]
+    OtherHeader(&'static str),
+    #[error("its bytes are damaged: the CRC-32 is another one than was announced")]
+    Crc,
+    #[error("the data descriptor is not behind its bytes")]
+    Descriptor,
+    #[error("it is stored in {stored} bytes and said to have {size}")]
+    Size { stored: u64, size: u64 },
+    #[error("it is not a .npy file")]
+    NoArray,
+    #[error(
+        "it ends inside the header of its array: {expected} bytes are needed, {found} are there"
+    )]
+    Header { expected: u64, found: u64 },
+    #[error("its compressed bytes are damaged")]
+    Deflated,
+    #[error("the array in it takes {array} bytes with its header, the member has {size}")]
+    Array { array: u64, size: u64 },
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from(u16_at(bytes, at)) | u32::from(u16_at(bytes, at + 2)) << 16
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
+/// The name of a compression method in brackets, where it has one that is known.
+fn method(number: u16) -> &'static str {
+    match number {
+        9 => " (deflate64)",
+        12 => " (bzip2)",
+        14 => " (LZMA)",
+        93 => " (zstd)",
+        95 => " (xz)",
+        _ => "",
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::directory::END;
     use super::*;
     use crate::source::MemorySource;
 

@@ -13,14 +13,22 @@
 //! **Why no package.** A tensor named twice, holes, and a file longer than its
 //! header says are errors of the format that must be found from the header alone.
 
-use crate::shape::MAX_NDIM;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+
+use super::error::brief;
+use super::header::data_bytes;
+use crate::dtype::Scalar;
+use crate::shape::{AsList, MAX_NDIM};
 
 mod read;
-mod utf8;
 mod write;
 
+pub use read::read;
 pub(crate) use read::{begins, header_len};
-pub use read::{metadata_of_json, read};
 pub(crate) use write::dtype_of;
 pub(super) use write::scalar;
 pub use write::{HeaderText, header, longer, stored_dtype};
@@ -63,4 +71,76 @@ pub enum SafetensorsError {
     Overlap { tensor: String, before: String, begin: u64 },
     #[error("bytes {0} to {1} of the data belong to no tensor, tensor '{2}' begins after them")]
     Hole(u64, u64, String),
+}
+
+/// The texts of a JSON object, as `__metadata__` is one.
+pub fn metadata_of_json(json: &[u8]) -> Result<BTreeMap<String, String>, serde_json::Error> {
+    serde_json::from_slice(json).map(|Metadata(texts)| texts)
+}
+
+/// A map from text to text, no key twice.
+#[derive(Default)]
+struct Metadata(BTreeMap<String, String>);
+
+impl<'de> Deserialize<'de> for Metadata {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MetadataVisitor;
+
+        impl<'de> Visitor<'de> for MetadataVisitor {
+            type Value = Metadata;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of strings")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut texts = BTreeMap::new();
+                while let Some((key, value)) = map.next_entry::<String, String>()? {
+                    if texts.contains_key(&key) {
+                        let key = brief(&key);
+                        return Err(A::Error::custom(format_args!("'{key}' stands there twice")));
+                    }
+                    texts.insert(key, value);
+                }
+                Ok(Metadata(texts))
+            }
+        }
+
+        deserializer.deserialize_map(MetadataVisitor)
+    }
+}
+
+/// The bytes that type, shape and offsets agree on.
+fn checked_bytes(
+    name: &str,
+    scalar: Scalar,
+    lens: &[u64],
+    offsets: [u64; 2],
+) -> Result<u64, SafetensorsError> {
+    let tensor = || brief(name);
+    let shape = || AsList(lens).to_string();
+    let dtype = scalar.safetensors_name().unwrap_or(scalar.name());
+    let Some(bytes) = data_bytes(lens, scalar.bits()) else {
+        return Err(SafetensorsError::TooLarge { tensor: tensor(), shape: shape() });
+    };
+    if !ends_at_byte(lens, scalar.bits()) {
+        return Err(SafetensorsError::PartialByte { tensor: tensor(), dtype, shape: shape() });
+    }
+    let [begin, end] = offsets;
+    if end.checked_sub(begin) != Some(bytes) {
+        return Err(SafetensorsError::Size {
+            tensor: tensor(),
+            dtype,
+            shape: shape(),
+            expected: bytes,
+            begin,
+            end,
+        });
+    }
+    Ok(bytes)
+}
+
+/// Whether the bits of a tensor are whole bytes.
+fn ends_at_byte(shape: &[u64], item_bits: u64) -> bool {
+    shape.iter().fold(item_bits % 8, |rest, &len| rest * (len % 8) % 8) == 0
 }

@@ -2,19 +2,18 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::{BufReader, Read};
-use std::{fmt, str};
+use std::io::{BufReader, ErrorKind, Read};
+use std::{fmt, io, str};
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use super::super::error::{FormatError, brief};
-use super::super::header::{data_bytes, first_repeated};
+use super::super::header::first_repeated;
 use super::super::tensors::{Contents, Format};
-use super::utf8::Utf8Text;
 use super::write::scalar;
-use super::{MAX_HEADER, METADATA, SafetensorsError};
-use crate::dtype::{DType, Endian, Scalar};
+use super::{MAX_HEADER, METADATA, Metadata, SafetensorsError, checked_bytes};
+use crate::dtype::{DType, Endian};
 use crate::format::header::read_more;
 use crate::format::tensors::Tensors;
 use crate::shape::{AsList, MAX_NDIM, Order};
@@ -265,43 +264,6 @@ fn within<E: serde::de::Error>(part: fmt::Arguments<'_>, error: &E) -> E {
     E::custom(format_args!("{part}: {}", brief(&error.to_string())))
 }
 
-/// The texts of a JSON object, as `__metadata__` is one.
-pub fn metadata_of_json(json: &[u8]) -> Result<BTreeMap<String, String>, serde_json::Error> {
-    serde_json::from_slice(json).map(|Metadata(texts)| texts)
-}
-
-/// A map from text to text, no key twice.
-#[derive(Default)]
-struct Metadata(BTreeMap<String, String>);
-
-impl<'de> Deserialize<'de> for Metadata {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MetadataVisitor;
-
-        impl<'de> Visitor<'de> for MetadataVisitor {
-            type Value = Metadata;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object of strings")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut texts = BTreeMap::new();
-                while let Some((key, value)) = map.next_entry::<String, String>()? {
-                    if texts.contains_key(&key) {
-                        let key = brief(&key);
-                        return Err(A::Error::custom(format_args!("'{key}' stands there twice")));
-                    }
-                    texts.insert(key, value);
-                }
-                Ok(Metadata(texts))
-            }
-        }
-
-        deserializer.deserialize_map(MetadataVisitor)
-    }
-}
-
 /// What a header says of one tensor.
 #[derive(Deserialize)]
 pub(super) struct HeaderInfo<'a> {
@@ -344,39 +306,103 @@ impl<'de> Deserialize<'de> for Shape {
     }
 }
 
-/// The bytes that type, shape and offsets agree on.
-pub(super) fn checked_bytes(
-    name: &str,
-    scalar: Scalar,
-    lens: &[u64],
-    offsets: [u64; 2],
-) -> Result<u64, SafetensorsError> {
-    let tensor = || brief(name);
-    let shape = || AsList(lens).to_string();
-    let dtype = scalar.safetensors_name().unwrap_or(scalar.name());
-    let Some(bytes) = data_bytes(lens, scalar.bits()) else {
-        return Err(SafetensorsError::TooLarge { tensor: tensor(), shape: shape() });
-    };
-    if !ends_at_byte(lens, scalar.bits()) {
-        return Err(SafetensorsError::PartialByte { tensor: tensor(), dtype, shape: shape() });
-    }
-    let [begin, end] = offsets;
-    if end.checked_sub(begin) != Some(bytes) {
-        return Err(SafetensorsError::Size {
-            tensor: tensor(),
-            dtype,
-            shape: shape(),
-            expected: bytes,
-            begin,
-            end,
-        });
-    }
-    Ok(bytes)
+/// How much is read at a time, in bytes.
+const PIECE: usize = 64 << 10;
+
+/// A text of known length, of which only what is UTF-8 is handed on.
+struct Utf8Text<'r> {
+    input: &'r mut dyn Read,
+    /// How long the text is, and how much of it was read, in bytes.
+    len: u64,
+    read: u64,
+    buffer: Vec<u8>,
+    /// What of the buffer is valid, and not handed on yet; what follows is a character of which a
+    /// part is missing.
+    at: usize,
+    valid: usize,
+    fault: Option<Utf8Fault>,
 }
 
-/// Whether the bits of a tensor are whole bytes.
-pub(super) fn ends_at_byte(shape: &[u64], item_bits: u64) -> bool {
-    shape.iter().fold(item_bits % 8, |rest, &len| rest * (len % 8) % 8) == 0
+/// Why no more is handed on.
+enum Utf8Fault {
+    CutShort,
+    Encoding(u64),
+    Io(io::Error),
+}
+
+impl<'r> Utf8Text<'r> {
+    /// The next `len` bytes of `input`.
+    fn new(input: &'r mut dyn Read, len: u64) -> Utf8Text<'r> {
+        Utf8Text { input, len, read: 0, buffer: Vec::new(), at: 0, valid: 0, fault: None }
+    }
+
+    /// Read what is left, and say what is wrong with the text, if anything is. That it is cut short
+    /// is the reason for all else.
+    fn finish(&mut self) -> Result<(), FormatError> {
+        loop {
+            self.at = self.valid;
+            if !self.fill() {
+                break;
+            }
+        }
+        match self.fault.take() {
+            None => Ok(()),
+            Some(Utf8Fault::Io(error)) => Err(error.into()),
+            Some(Utf8Fault::Encoding(at)) => {
+                io::copy(&mut Read::take(&mut *self.input, self.len - self.read), &mut io::sink())
+                    .map(|skipped| self.read += skipped)?;
+                if self.read < self.len {
+                    return Err(self.cut_short());
+                }
+                Err(SafetensorsError::Encoding(at as usize).into())
+            }
+            Some(Utf8Fault::CutShort) => Err(self.cut_short()),
+        }
+    }
+
+    fn cut_short(&self) -> FormatError {
+        FormatError::HeaderCutShort { expected: self.len, found: self.read }
+    }
+
+    /// Read more, where all that is valid was handed on. False at the end, or for a fault.
+    fn fill(&mut self) -> bool {
+        self.buffer.drain(..self.valid);
+        (self.at, self.valid) = (0, 0);
+        while self.fault.is_none() && self.valid == 0 && self.read < self.len {
+            let most = (self.len - self.read).min(PIECE as u64);
+            match Read::take(&mut *self.input, most).read_to_end(&mut self.buffer) {
+                Ok(0) => self.fault = Some(Utf8Fault::CutShort),
+                Ok(count) => self.read += count as u64,
+                Err(error) => self.fault = Some(Utf8Fault::Io(error)),
+            }
+            self.valid = match str::from_utf8(&self.buffer) {
+                Ok(_) => self.buffer.len(),
+                Err(error) => {
+                    let valid = error.valid_up_to();
+                    let is_last = self.read == self.len || self.fault.is_some();
+                    if self.fault.is_none() && (error.error_len().is_some() || is_last) {
+                        let rest = (self.buffer.len() - valid) as u64;
+                        self.fault = Some(Utf8Fault::Encoding(self.read - rest));
+                    }
+                    valid
+                }
+            };
+        }
+        self.valid > 0
+    }
+}
+
+impl Read for Utf8Text<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.valid && !self.fill() {
+            // the fault itself is told by `finish`
+            return if self.fault.is_some() { Err(ErrorKind::InvalidData.into()) } else { Ok(0) };
+        }
+        let count = buf.len().min(self.valid - self.at);
+        buf[..count].copy_from_slice(&self.buffer[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
 }
 
 #[cfg(test)]
@@ -501,6 +527,58 @@ mod tests {
             bytes.resize(bytes.len() + end as usize, 0);
             let theirs = ::safetensors::SafeTensors::deserialize(&bytes);
             prop_assert_eq!(ours.is_ok(), theirs.is_ok());
+        }
+    }
+
+    /// Bytes that come a few at a time.
+    struct Drops<'a>(&'a [u8], usize);
+
+    impl Read for Drops<'_> {
+        fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+            let most = buf.len().min(self.1);
+            self.0.read(&mut buf[..most])
+        }
+    }
+
+    const PARTS: &[&[u8]] =
+        &[b"a", "é".as_bytes(), "€".as_bytes(), "🌍".as_bytes(), b"\xff", b"\xe2\x82"];
+
+    proptest! {
+        #[test]
+        fn what_is_valid_comes_through(
+            parts in prop::collection::vec(
+                prop::sample::select(PARTS),
+                0..9,
+            ),
+            fillers in prop::collection::vec(0..3 * PIECE, 9),
+            (drop, missing) in (1usize..100_000, prop_oneof![Just(0u64), 1..9u64]),
+        ) {
+            let mut bytes = Vec::new();
+            for (part, filler) in parts.iter().zip(fillers) {
+                bytes.extend(*part);
+                bytes.resize(bytes.len() + filler, b' ');
+            }
+            let mut drops = Drops(&bytes, drop);
+            let len = bytes.len() as u64 + missing;
+            let mut text = Utf8Text::new(&mut drops, len);
+            let mut got = Vec::new();
+            let outcome = text.read_to_end(&mut got);
+            let told = text.finish();
+            prop_assert_eq!(outcome.is_ok(), told.is_ok());
+            match str::from_utf8(&bytes) {
+                _ if missing > 0 => {
+                    let cut = matches!(told, Err(FormatError::HeaderCutShort { expected, found })
+                        if expected == len && found == bytes.len() as u64);
+                    prop_assert!(cut, "{told:?}");
+                }
+                Ok(_) => prop_assert_eq!(&got, &bytes),
+                Err(error) => {
+                    let at = error.valid_up_to();
+                    let told = told.unwrap_err().to_string();
+                    prop_assert!(told.ends_with(&format!("not UTF-8, at byte {at}")), "{told}");
+                    prop_assert_eq!(&got, &bytes[..at]);
+                }
+            }
         }
     }
 }

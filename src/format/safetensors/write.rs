@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::error::brief;
 use super::super::header::first_repeated;
-use super::read::checked_bytes;
-use super::{MAX_HEADER, METADATA, SafetensorsError};
+use super::{MAX_HEADER, METADATA, SafetensorsError, checked_bytes};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::format::error::FormatError;
 use crate::shape::MAX_NDIM;
@@ -181,7 +180,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::read::{ends_at_byte, read};
+    use super::super::ends_at_byte;
+    use super::super::read::read;
     use super::*;
     use crate::dtype::{Endian, Scalar};
     use crate::format::header::data_bytes;

@@ -1,5 +1,4 @@
-//! PyTorch's `.pt`: the zip archive that torch.save writes since version 1.6, and what it wrote before
-//! (`legacy`).
+//! PyTorch's `.pt`: the zip archive that torch.save writes since version 1.6, and what it wrote before.
 //!
 //! ```text
 //! model/data.pkl │ model/byteorder │ model/data/0 │ model/data/1 │ ...
@@ -9,13 +8,25 @@
 //! below `data` are storages, bytes that tensors are views of. The machine here knows what makes tensors,
 //! and the dicts, lists and tuples that they are in. It runs and imports nothing: what any other class or
 //! function makes is opaque, and tensors in its arguments and its state are found.
+//!
+//! Before 1.6 torch.save wrote, and writes today where it is asked to, pickles one after the other, and behind them the
+//! storages:
+//!
+//! ```text
+//! magic number │ version │ system │ object │ keys of the storages │ count, bytes │ count, bytes │ ...
+//! ```
+//!
+//! A storage has the number of its elements, of 8 bytes, in front of it; the bytes of an element stand in the object,
+//! at the places where the storage is named. All numbers are little-endian, on every machine.
 
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{Read, Take};
 use std::ops::Range;
+use std::rc::Rc;
 
-use machine::Made;
-use value::TorchTensor;
+use machine::{Made, PickleMachine};
+use ops::{PickleOp, PickleOps};
+use value::{PickleValue, TorchTensor};
 
 use super::error::{FormatError, brief};
 use super::header::first_repeated;
@@ -26,14 +37,10 @@ use crate::dtype::Endian;
 use crate::shape::AsTuple;
 use crate::source::{Reader, Source};
 
-mod legacy;
 mod machine;
 mod names;
 mod ops;
 mod value;
-
-pub(crate) use legacy::begins;
-pub use legacy::read_old;
 
 /// The longest pickle that is read, in bytes. Of a million tensors, each has about a hundred beside its name.
 const MAX_PICKLE: u64 = 256_000_000;
@@ -280,15 +287,134 @@ pub enum TensorFault {
     TooLarge(Vec<u64>),
 }
 
+/// The number that an old file begins with, 0x1950a86a20f9469cfc6c, as a pickle without its protocol.
+const OLD_MAGIC: &[u8] = b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
+
+/// What stands before the magic number from protocol 4 on: an opcode and the length of the rest.
+const OLD_FRAME: &[u8] = b"\x95\x0d\0\0\0\0\0\0\0";
+
+/// The only version of the old format.
+const OLD_VERSION: i64 = 1001;
+
+/// Whether a file that begins with these bytes, few or many, may be one of an old torch.save.
+pub(crate) fn begins_old(first: &[u8]) -> bool {
+    let [0x80, 2..=5, rest @ ..] = first else { return false };
+    let as_far = |whole: &[u8]| {
+        let len = rest.len().min(whole.len());
+        len > 4 && rest[..len] == whole[..len]
+    };
+    as_far(OLD_MAGIC) || as_far(OLD_FRAME)
+}
+
+/// What is in a file of an old torch.save.
+pub fn read_old(source: &dyn Source) -> Result<TorchContents, FormatError> {
+    let mut magic = Vec::new();
+    Reader::new(source)
+        .take((2 + OLD_FRAME.len() + OLD_MAGIC.len()) as u64)
+        .read_to_end(&mut magic)?;
+    let behind = magic.get(2..).unwrap_or_default();
+    let behind = behind.strip_prefix(OLD_FRAME).unwrap_or(behind);
+    if !behind.starts_with(OLD_MAGIC) {
+        return Err(FormatError::Unrecognised);
+    }
+    let start = (magic.len() - behind.len() + OLD_MAGIC.len()) as u64;
+    let (version, start) = last_value(source, start)?;
+    if !matches!(version, Some(PickleValue::Int(OLD_VERSION))) {
+        return Err(TorchError::Damaged("its version is unknown").into());
+    }
+    let (_, object) = last_value(source, start)?;
+    let (asked, keys) = reading(source, object, machine::asked)?;
+    let machine = PickleMachine::new(keys - object, asked, true);
+    let run = |ops: &mut PickleOps<_>| machine.run(ops);
+    let (mut made, keys) = reading(source, object, run)?;
+    let (keys, storages) = reading(source, keys, texts)?;
+    let places = places(source, &keys, &mut made, storages)?;
+    contents(made, Endian::Little, &mut |key| {
+        let bytes = places.get(key).cloned();
+        Ok(bytes.map(|bytes| StoragePlace { part: 0, bytes }))
+    })
+}
+
+/// Read a pickle that begins there, and say where it ends.
+fn reading<'s, T>(
+    source: &'s dyn Source,
+    start: u64,
+    read: impl FnOnce(&mut PickleOps<Take<Reader<'s>>>) -> Result<T, FormatError>,
+) -> Result<(T, u64), FormatError> {
+    let mut ops = PickleOps(Reader::at(source, start).take(MAX_PICKLE));
+    let read = read(&mut ops);
+    match ops.0.limit() {
+        0 if matches!(read, Err(FormatError::Torch(TorchError::Damaged(_)))) => {
+            Err(TorchError::Long { len: source.len() - start, most: MAX_PICKLE }.into())
+        }
+        left => Ok((read?, start + (MAX_PICKLE - left))),
+    }
+}
+
+/// The last plain value of a pickle.
+fn last_value(source: &dyn Source, start: u64) -> Result<(Option<PickleValue>, u64), FormatError> {
+    reading(source, start, |ops| {
+        let mut last = None;
+        loop {
+            match ops.next_op()? {
+                PickleOp::Stop => return Ok(last),
+                PickleOp::Push(value) => last = Some(value),
+                _ => {}
+            }
+        }
+    })
+}
+
+/// The texts of a list.
+fn texts(ops: &mut PickleOps<Take<Reader<'_>>>) -> Result<Vec<Rc<str>>, FormatError> {
+    let mut texts = Vec::new();
+    loop {
+        match ops.next_op()? {
+            PickleOp::Stop => return Ok(texts),
+            PickleOp::Push(PickleValue::Text(text)) => texts.push(text),
+            _ => {}
+        }
+    }
+}
+
+/// Where the storages with these keys lie, of which the first begins at `start`. Those behind one whose
+/// elements are of unknown length cannot be found.
+fn places(
+    source: &dyn Source,
+    keys: &[Rc<str>],
+    made: &mut Made,
+    start: u64,
+) -> Result<HashMap<Rc<str>, Range<u64>>, FormatError> {
+    let mut places = HashMap::new();
+    let mut at = start;
+    for key in keys {
+        let Some(Some(item)) = made.storages.remove(key) else { break };
+        let mut count = [0; 8];
+        Reader::at(source, at).read_exact(&mut count).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => FormatError::from(TorchError::Storages(SHORT)),
+            _ => error.into(),
+        })?;
+        let len = u64::from_le_bytes(count).checked_mul(item);
+        let place = len.and_then(|len| Some(at + 8..(at + 8).checked_add(len)?));
+        let place = place.filter(|place| place.end <= source.len());
+        let place = place.ok_or(TorchError::Storages(SHORT))?;
+        at = place.end;
+        places.insert(Rc::clone(key), place);
+    }
+    Ok(places)
+}
+
+const SHORT: &str = "the file ends too early";
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn old_files_are_told_by_their_first_bytes() {
-        assert!(begins(b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a"));
-        assert!(begins(b"\x80\x04\x95\x0d\0\0\0\0\0"));
-        assert!(!begins(b"\x80\x04\x95\x0e\0\0\0\0\0"));
-        assert!(!begins(b"\x80\x02}q\0."));
+        assert!(begins_old(b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a"));
+        assert!(begins_old(b"\x80\x04\x95\x0d\0\0\0\0\0"));
+        assert!(!begins_old(b"\x80\x04\x95\x0e\0\0\0\0\0"));
+        assert!(!begins_old(b"\x80\x02}q\0."));
     }
 }

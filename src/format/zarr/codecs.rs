@@ -28,9 +28,8 @@ use zarrs::plugin::{
 };
 
 use crate::crc::PiecesCrc;
-use crate::format::codecs::{self, Wanted, too_long};
-use crate::format::inflated::{InflateFault, Wrapper, inflate};
-use crate::format::spare;
+use crate::format::codecs::{self, InflateFault, Wanted, Wrapper, inflate, too_long};
+use crate::format::keep_spare;
 
 /// The name of blosc as the compressor of an array of version 2, where `zarrs` takes its own, whatever is registered
 /// under the usual name.
@@ -390,7 +389,7 @@ impl BytesToBytesCodecTraits for BoundedCodec {
             (BoundedCodec::Zarrs(inner, _), None) => inner.decode(encoded, decoded, options),
             (_, bytes) => {
                 if let Cow::Owned(encoded) = encoded {
-                    spare::give(encoded);
+                    keep_spare(encoded);
                 }
                 Ok(Cow::Owned(bytes.unwrap_or_default()))
             }

@@ -11,9 +11,9 @@ use crate::dtype::{
     DType, Endian, Field, NpyType, NumberKind, Scalar, Structure, TimeKind, TimeUnit,
 };
 use crate::element::parse;
-use crate::format::annotations::number;
 use crate::format::error::brief;
 use crate::format::npy;
+use crate::format::tensor::number;
 
 /// The type of the elements of an array.
 pub(super) struct ElementType {

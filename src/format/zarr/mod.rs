@@ -14,116 +14,34 @@
 use std::fmt;
 use std::sync::Arc;
 
-use chunks::ZarrChunks;
+use codecs::{decode_front, only_codec};
 use dtype::ElementType;
 use serde_json::Value;
-use zarrs::array::{Array, ArrayMetadata, ArrayShardedExt};
+use zarrs::array::codec::api::BytesToBytesCodecTraits;
+use zarrs::array::{
+    Array, ArrayBytes, ArrayError, ArrayMetadata, ArrayShardedExt, ArrayShardedReadableExt,
+    ArrayShardedReadableExtCache, CodecOptions,
+};
 use zarrs::storage::{ReadableStorageTraits, StoreKey};
 
-use super::annotations::{Annotated, Annotations};
+use super::chunks::{Chunks, cut, keep_spare};
+use super::codecs::guarded;
 use super::error::brief;
-use super::guarded::guarded;
-use super::tensor::{Storage, StorageKind, TensorInfo};
-use crate::shape::Order;
+use super::tensor::{Annotated, Storage, StorageKind, TensorInfo};
+use crate::shape::{AsTuple, Order};
+use crate::source::{Source, SourceError, memory_bytes};
 
-mod chunks;
 mod codecs;
-mod dialect;
 mod dtype;
+mod metadata;
 mod write;
 
 #[cfg(feature = "hdf5")]
 pub(in crate::format) use codecs::blosc_bytes;
-pub(crate) use dialect::{consolidated, consolidated_v2};
+pub(crate) use metadata::{
+    ArrayMetadataJson, ZarrNode, array_v2, consolidated, consolidated_v2, group_v2, node,
+};
 pub(crate) use write::{NewArray, group_json, stored_dtype};
-
-/// What is at a path, by its metadata.
-pub(crate) enum ZarrNode {
-    /// An array.
-    Array(ArrayMetadataJson),
-    /// Arrays and groups, and what their group says of itself.
-    Group(Annotations),
-}
-
-/// The metadata of an array, as they are written.
-pub(crate) struct ArrayMetadataJson(Value);
-
-/// What a `zarr.json` is about.
-pub(crate) fn node(json: &[u8]) -> Result<ZarrNode, ZarrError> {
-    let mut metadata = dialect::parse(json)?;
-    match metadata.get("node_type").and_then(Value::as_str) {
-        Some("array") => {
-            dialect::refuse_unknown(&metadata, false)?;
-            Ok(ZarrNode::Array(ArrayMetadataJson(metadata)))
-        }
-        Some("group") => {
-            dialect::refuse_unknown(&metadata, true)?;
-            let attributes = metadata.get_mut("attributes").map(Value::take);
-            Ok(ZarrNode::Group(of_attributes(attributes.unwrap_or_default())))
-        }
-        _ => Err(unfit("node_type is neither array nor group")),
-    }
-}
-
-/// The metadata of an array of version 2: `.zarray`, and `.zattrs` where that is there.
-pub(crate) fn array_v2(
-    json: &[u8],
-    attributes: Option<&[u8]>,
-) -> Result<ArrayMetadataJson, ZarrError> {
-    let mut metadata = dialect::parse(json)?;
-    if let (Some(entries), Some(attributes)) = (metadata.as_object_mut(), attributes) {
-        let attributes = dialect::parse(attributes)?;
-        entries.insert("attributes".to_owned(), attributes);
-    }
-    Ok(ArrayMetadataJson(metadata))
-}
-
-/// What a group of version 2 says of itself in `.zattrs`.
-pub(crate) fn group_v2(attributes: &[u8]) -> Result<Annotations, ZarrError> {
-    Ok(of_attributes(dialect::parse(attributes)?))
-}
-
-fn of_attributes(attributes: Value) -> Annotations {
-    let Value::Object(mut attributes) = attributes else { return Annotations::default() };
-    let mut reworded = Vec::new();
-    for (name, value) in &mut attributes {
-        if dialect::reworded(value) {
-            reworded.push(name.clone());
-        }
-    }
-    Annotations { attributes, reworded, ..Annotations::default() }
-}
-
-/// The names of axes in version 2, by xarray.
-const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
-
-/// What an array says of itself, taken from its metadata.
-fn annotations(metadata: &mut Value, fill_value: Option<Vec<u8>>) -> Annotations {
-    let mut take = |key: &str| {
-        let entries = metadata.as_object_mut();
-        entries.and_then(|entries| entries.remove(key)).unwrap_or_default()
-    };
-    let dimension_names = take("dimension_names");
-    let attributes = take("attributes");
-    let mut all = of_attributes(attributes);
-    all.fill_value = fill_value;
-    let ndim = metadata.get("shape").and_then(Value::as_array).map_or(0, Vec::len);
-    let names = |said: &Value| -> Option<Vec<Option<String>>> {
-        let names = said.as_array().filter(|names| names.len() == ndim)?;
-        Some(names.iter().map(|name| name.as_str().map(str::to_owned)).collect())
-    };
-    if let Some(names) = names(&dimension_names) {
-        all.dimension_names = names;
-    } else if let Some(names) = all.attributes.get(DIMENSIONS).and_then(names) {
-        // it would stay behind where axes change
-        all.attributes.remove(DIMENSIONS);
-        all.dimension_names = names;
-    }
-    if all.dimension_names.iter().all(Option::is_none) {
-        all.dimension_names.clear();
-    }
-    all
-}
 
 /// The tensor that an array is, by its metadata and the store of its chunks, of which those that are not there may be
 /// refused.
@@ -133,14 +51,14 @@ pub(crate) fn array(
     refuses_missing: bool,
 ) -> Result<TensorInfo, ZarrError> {
     if let Some(fill) = metadata.get_mut("fill_value") {
-        dialect::reworded(fill);
+        metadata::reworded(fill);
     }
     let elements = ElementType::of(&metadata)?;
     let has_fill = metadata.get("fill_value").is_some_and(|fill| !fill.is_null());
-    let fill = dialect::translate(&mut metadata, &elements)?;
+    let fill = metadata::translate(&mut metadata, &elements)?;
     let dtype = elements.dtype;
-    let annotations = annotations(&mut metadata, has_fill.then_some(fill));
-    let chunk_shape = chunk_shape(&metadata)?;
+    let annotations = metadata::annotations(&mut metadata, has_fill.then_some(fill));
+    let chunk_shape = metadata::chunk_shape(&metadata)?;
     // one element is in either order; zarrs does without a check of the axes that it reverses
     if metadata.get("order").is_some() && chunk_shape.is_empty() {
         metadata["order"] = "C".into();
@@ -181,20 +99,6 @@ fn unfit(what: impl fmt::Display) -> ZarrError {
     ZarrError::Metadata(brief(&what.to_string()))
 }
 
-/// The shape of the chunks, or of the shards.
-fn chunk_shape(metadata: &Value) -> Result<Vec<u64>, ZarrError> {
-    let said = match metadata.get("chunk_grid") {
-        None => metadata.get("chunks"),
-        Some(grid) => match grid.get("name").and_then(Value::as_str) {
-            Some("regular") => grid.pointer("/configuration/chunk_shape"),
-            name => return Err(ZarrError::Grid(brief(name.unwrap_or("of no name")))),
-        },
-    };
-    let lens = said.and_then(Value::as_array).map(|lens| lens.iter().map(Value::as_u64).collect());
-    let lens: Option<Vec<u64>> = lens.flatten();
-    lens.ok_or_else(|| unfit("the shape of the chunks is not said"))
-}
-
 /// Why an array cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ZarrError {
@@ -222,6 +126,140 @@ pub(crate) type ArrayStore = Arc<dyn ValueStore>;
 pub(crate) trait ValueStore: ReadableStorageTraits {
     /// All of a value will be read soon.
     fn expect(&self, key: &StoreKey);
+}
+
+/// How many indexes of shards are kept.
+const INDEXES: usize = 64;
+
+/// The chunks of an array.
+struct ZarrChunks {
+    array: Array<dyn ValueStore>,
+    /// The shape of a chunk, at the ends of axes too.
+    shape: Vec<u64>,
+    /// Bytes of an element.
+    item: usize,
+    fill: Vec<u8>,
+    /// The shape of what is stored under a key, where that must be there.
+    required: Option<Vec<u64>>,
+    /// The codec that alone makes elements of stored bytes, from front to back.
+    front: Option<Arc<dyn BytesToBytesCodecTraits>>,
+    /// The indexes of shards, of an array whose chunks are shards and nothing else.
+    shards: Option<ArrayShardedReadableExtCache>,
+}
+
+impl ZarrChunks {
+    /// The chunks of an array, or of its shards, that have this shape; elements have `item` bytes. What is stored under a
+    /// key must be there where its shape is given.
+    fn new(
+        array: Array<dyn ValueStore>,
+        shape: Vec<u64>,
+        item: usize,
+        required: Option<Vec<u64>>,
+    ) -> Result<ZarrChunks, ZarrError> {
+        let fill = array.fill_value().as_ne_bytes().to_vec();
+        if array.data_type().fixed_size() != Some(item) || fill.len() != item {
+            return Err(ZarrError::DType(brief(&format!("{:?}", array.data_type()))));
+        }
+        let shards = guarded(|| ArrayShardedReadableExtCache::new(&array));
+        let shards = shards.map_err(ZarrError::Metadata)?;
+        let shards = Some(shards).filter(|it| it.array_is_exclusively_sharded());
+        let front = only_codec(&array.codecs());
+        Ok(ZarrChunks { array, shape, item, fill, required, front, shards })
+    }
+
+    /// The shape of a chunk, which ends where the array does.
+    fn shape_of(&self, at: &[u64]) -> Vec<u64> {
+        let lens = self.array.shape().iter().zip(&self.shape).zip(at);
+        lens.map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk))).collect()
+    }
+
+    /// The elements of a chunk of the whole shape, which are `whole` bytes, or at least `needed` of them; `None` for one
+    /// that is not stored.
+    fn elements(&self, at: &[u64], needed: u64, whole: u64) -> Result<Option<Vec<u8>>, ArrayError> {
+        if let Some(codec) = &self.front {
+            let value = self.array.storage().get(&self.array.chunk_key(at))?;
+            let front = value.map(|value| {
+                let value = Vec::from(value);
+                let front = decode_front(codec.as_ref(), &value, needed, whole);
+                keep_spare(value);
+                front
+            });
+            return front.transpose().map_err(ArrayError::CodecError);
+        }
+        // chunks are decoded by several threads, each of them by one
+        let options = CodecOptions::default().with_concurrent_target(1);
+        let elements: Option<ArrayBytes<'_>> = match &self.shards {
+            None => self.array.retrieve_chunk_if_exists_opt(at, &options)?,
+            Some(indexes) => {
+                if indexes.len() >= INDEXES {
+                    indexes.clear();
+                }
+                Some(self.array.retrieve_subchunk_opt(indexes, at, &options)?)
+            }
+        };
+        let fixed = |elements: ArrayBytes<'_>| Ok(elements.into_fixed()?.into_owned());
+        elements.map(fixed).transpose().map_err(ArrayError::CodecError)
+    }
+
+    /// Refuse a chunk of which nothing is stored: of one in a shard, nothing of the shard.
+    fn check_stored(&self, at: &[u64]) -> Result<(), String> {
+        let Some(stored) = &self.required else { return Ok(()) };
+        let key = at.iter().zip(&self.shape).zip(stored);
+        let key: Vec<u64> = key.map(|((at, len), stored)| at * len / (*stored).max(1)).collect();
+        let size = self.array.storage().size_key(&self.array.chunk_key(&key));
+        match size.map_err(|error| error.to_string())? {
+            Some(_) => Ok(()),
+            None => Err("it is not there".to_owned()),
+        }
+    }
+
+    fn failed(&self, at: &[u64], reason: &str) -> SourceError {
+        SourceError::Chunk { at: AsTuple(at).to_string(), reason: brief(reason) }
+    }
+}
+
+impl Chunks for ZarrChunks {
+    fn chunk_shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    fn decode(&self, at: &[u64], needed: u64, _: &dyn Source) -> Result<Vec<u8>, SourceError> {
+        let whole =
+            self.shape.iter().try_fold(self.item as u64, |bytes, len| bytes.checked_mul(*len));
+        let Some(whole) = whole.filter(|whole| *whole <= memory_bytes()) else {
+            return Err(self.failed(at, "a chunk is larger than the memory"));
+        };
+        let kept = self.shape_of(at);
+        // what is cut is taken from anywhere
+        let needed = if kept == self.shape { needed.min(whole) } else { whole };
+        let elements = || self.elements(at, needed, whole).map_err(|error| error.to_string());
+        let elements = guarded(|| self.check_stored(at).and_then(|()| elements())).flatten();
+        let elements = elements.map_err(|reason| self.failed(at, &reason))?;
+        let Some(mut bytes) = elements else {
+            let count = kept.iter().product::<u64>() as usize;
+            return Ok(self.fill.repeat(count));
+        };
+        if bytes.len() as u64 != whole || needed < whole {
+            // who asked counts them
+            return Ok(bytes);
+        }
+        cut(&mut bytes, &self.shape, &kept, self.item);
+        Ok(bytes)
+    }
+
+    fn expect(&self, at: &[u64], _: &dyn Source) {
+        // of a shard only a part is read
+        if self.shards.is_none() {
+            // what is wrong with it is said where it is decoded
+            let _ = guarded(|| self.array.storage().expect(&self.array.chunk_key(at)));
+        }
+    }
+}
+
+impl fmt::Debug for ZarrChunks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ZarrChunks").field("shape", &self.shape).finish_non_exhaustive()
+    }
 }
 
 #[cfg(test)]

@@ -8,13 +8,13 @@ use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArrayToBytesCodecTraits, Co
 use zarrs::storage::ReadableStorageTraits;
 use zarrs::storage::store::MemoryStore;
 
-use super::dtype::ElementType;
-use super::{ZarrError, dialect, dtype, unfit};
+use super::dtype::{self, ElementType};
+use super::{ZarrError, metadata, unfit};
 use crate::dtype::{DType, Endian, NpyType, TimeKind};
-use crate::format::annotations::{Annotations, FILL_VALUE};
 use crate::format::chunks::{ChunkCodec, ChunkFile, EncodeChunks};
+use crate::format::codecs::guarded;
 use crate::format::error::brief;
-use crate::format::guarded::guarded;
+use crate::format::tensor::{Annotations, FILL_VALUE};
 
 /// An array that is to be written.
 pub(crate) struct NewArray<'a> {
@@ -57,7 +57,7 @@ impl NewArray<'_> {
     pub(crate) fn encoder(&self) -> Result<(Vec<u8>, Box<dyn EncodeChunks>), ZarrError> {
         let json = self.json().ok_or_else(|| ZarrError::DType(self.dtype.to_string()))?;
         let mut known = json.clone();
-        dialect::translate(&mut known, &ElementType::of(&json)?)?;
+        metadata::translate(&mut known, &ElementType::of(&json)?)?;
         let metadata: ArrayMetadata = serde_json::from_value(known).map_err(unfit)?;
         let store: Arc<dyn ReadableStorageTraits> = Arc::new(MemoryStore::new());
         let array = guarded(|| Array::new_with_metadata(store, "/", metadata));

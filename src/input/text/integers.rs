@@ -9,12 +9,12 @@
 //! The text is read once, from beginning to end, and kept as 64-bit integers: in memory where
 //! there are few, in an unnamed temporary file where there are many.
 
-use super::kept::{MARK, TextParser, keep};
+use super::{MARK, TextParser, keep};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Error, Fault};
 use crate::execute::Progress;
 use crate::format::{Contents, Format, LOOK_LEN, TensorInfo, Tensors, TextFormat};
-use crate::input::looks::{foreign, unknown};
+use crate::input::open::{foreign, unknown};
 use crate::input::{Input, Location};
 use crate::shape::Order;
 use crate::source::Opened;

@@ -4,12 +4,10 @@
 //! integers; from the first other number on, all are kept as doubles. What the first ones are to become
 //! is known at the end ([`Recoder`]).
 
-use super::kept::TextParser;
-use super::{MAX_CELL, TextFault, TextPlace};
+use super::{MAX_CELL, TextFault, TextParser, TextPlace};
 use crate::dtype::{DType, Endian, NumberKind, Scalar};
 use crate::element::CellReader;
 use crate::format::shortened;
-
 use crate::shape::MAX_NDIM;
 
 /// Where JSON stands between two of its bytes.

@@ -4,32 +4,34 @@
 //! what is opened is a tensor like that of raw bytes. Nothing in the first bytes of a text tells that it is
 //! one: its name does, or who opens it.
 
-use std::fmt;
+use std::io::{ErrorKind, Read};
+use std::{fmt, io};
+
+use json::JsonParser;
+use table::TableParser;
 
 use super::field::FieldFault;
-use super::looks::foreign;
+use super::open::foreign;
 use super::opened::Input;
 use super::options::Location;
 use crate::dtype::{DType, Endian, Scalar};
 use crate::element::{CellReader, ElementError};
 use crate::error::{Error, Fault};
-use crate::execute::Progress;
+use crate::execute::{Progress, UNKNOWN};
 use crate::format::{
     Contents, Foreign, Format, FormatError, LOOK_LEN, TensorInfo, Tensors, TextFormat,
 };
+use crate::input::bytes::Watched;
 use crate::shape::{self, Order};
-use crate::source::{Opened, Reader, Source};
+use crate::source::{self, MemorySource, Opened, Reader, Source, SourceError};
 
 mod columns;
 mod integers;
 mod json;
-mod kept;
 mod table;
 
 pub use integers::IntegersFault;
 pub(super) use integers::open_integers;
-use json::JsonParser;
-use table::TableParser;
 
 /// The most bytes of a cell.
 const MAX_CELL: usize = 1 << 20;
@@ -128,8 +130,8 @@ fn counted(cells: u64) -> String {
     if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
 }
 
-/// A tensor that has been read of a text.
-struct Read {
+/// A tensor read from a text.
+struct ReadTensor {
     dtype: DType,
     shape: Vec<u64>,
     elements: Box<dyn Source>,
@@ -148,7 +150,7 @@ pub(super) fn open(
     if let Some(kind) = looks.filter(Foreign::is_no_text) {
         return Err(FormatError::Foreign(kind).into());
     }
-    let Read { dtype, shape, elements } = match format {
+    let ReadTensor { dtype, shape, elements } = match format {
         TextFormat::Json => json(&mut bytes, dtype, progress)?,
         _ => table(&mut bytes, format, dtype, options, progress)?,
     };
@@ -166,18 +168,22 @@ fn table(
     dtype: Option<&DType>,
     options: &TextOptions,
     progress: &Progress,
-) -> Result<Read, Error> {
+) -> Result<ReadTensor, Error> {
     let dtype = dtype.cloned().unwrap_or(DType::Scalar(Scalar::F64, Endian::Little));
     let cells = CellReader::of(&dtype).ok_or(TextFault::NoText(dtype))?;
     let delimiter = options.delimiter.or(format.delimiter());
     let is_quoted = format != TextFormat::Txt && delimiter != Some(b'"');
     let mut table = TableParser::new(cells, delimiter, options, is_quoted);
-    let elements = kept::keep(bytes, &mut table, progress)?;
+    let elements = keep(bytes, &mut table, progress)?;
     let (dtype, shape) = table.found()?;
-    Ok(Read { dtype, shape, elements })
+    Ok(ReadTensor { dtype, shape, elements })
 }
 
-fn json(bytes: &mut Opened, dtype: Option<&DType>, progress: &Progress) -> Result<Read, Error> {
+fn json(
+    bytes: &mut Opened,
+    dtype: Option<&DType>,
+    progress: &Progress,
+) -> Result<ReadTensor, Error> {
     // a complex number is a list of two, as it is written
     let part = match dtype {
         Some(DType::Scalar(scalar, endian)) => {
@@ -194,14 +200,14 @@ fn json(bytes: &mut Opened, dtype: Option<&DType>, progress: &Progress) -> Resul
         }
     };
     let mut parser = JsonParser::new(cells);
-    let mut elements = kept::keep(bytes, &mut parser, progress)?;
+    let mut elements = keep(bytes, &mut parser, progress)?;
     let mut shape = parser.shape();
     let dtype = match dtype {
         Some(dtype) => dtype.clone(),
         None => {
             let (dtype, recoder) = parser.dtype()?;
             if let Some(mut recoder) = recoder {
-                elements = kept::parse(Reader::new(elements.as_ref()), &mut recoder)?;
+                elements = parse(Reader::new(elements.as_ref()), &mut recoder)?;
             }
             dtype
         }
@@ -209,5 +215,138 @@ fn json(bytes: &mut Opened, dtype: Option<&DType>, progress: &Progress) -> Resul
     if part.is_some() && shape.pop() != Some(2) {
         return Err(TextFault::NotPairs.into());
     }
-    Ok(Read { dtype, shape, elements })
+    Ok(ReadTensor { dtype, shape, elements })
+}
+
+/// Bytes of elements that are kept in memory.
+const FEW: u64 = 256 << 10;
+
+/// Bytes of text that are read at a time.
+const CHUNK: usize = 64 << 10;
+
+/// Bytes at the beginning of a text by which its encoding is known.
+const LOOK: u64 = 64;
+
+/// The byte order mark that some programs write before UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Makes elements of a text that comes in pieces, cut anywhere.
+trait TextParser {
+    /// Why a text is none of those that it reads.
+    type Fault: Fault + 'static;
+
+    /// Take the next piece, and append the bytes of elements that are complete.
+    fn parse(&mut self, text: &[u8], out: &mut Vec<u8>) -> Result<(), Self::Fault>;
+
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Self::Fault>;
+}
+
+/// Read all of a text, without the mark that it may begin with, and keep its elements.
+fn keep<P: TextParser>(
+    bytes: &mut Opened,
+    parser: &mut P,
+    progress: &Progress,
+) -> Result<Box<dyn Source>, Error> {
+    let mut keep_all = |text: &mut dyn Read, len| {
+        progress.kept.during(len, || parse(without_mark(Watched::new(text, progress))?, parser))
+    };
+    match bytes {
+        Opened::Random(source) if source.is_empty() => Err(FormatError::Empty.into()),
+        Opened::Random(source) => {
+            let kept = keep_all(&mut Reader::new(source.as_ref()), source.len());
+            // a file cut short in the meantime is the reason for whatever is wrong with the text
+            source.verify()?;
+            kept
+        }
+        Opened::Forward(stream) => keep_all(stream, UNKNOWN),
+    }
+}
+
+/// What follows the mark that a text may begin with.
+fn without_mark(mut text: impl Read) -> Result<impl Read, Error> {
+    let mut first = Vec::new();
+    text.by_ref().take(LOOK).read_to_end(&mut first).map_err(SourceError::from)?;
+    if first.starts_with(b"\xff\xfe") || first.starts_with(b"\xfe\xff") {
+        return Err(TextFault::Utf16 { unmarked: None }.into());
+    }
+    if first.starts_with(MARK) {
+        first.drain(..MARK.len());
+    } else if let Some(endian) = utf16(&first) {
+        return Err(TextFault::Utf16 { unmarked: Some(endian) }.into());
+    }
+    Ok(io::Cursor::new(first).chain(text))
+}
+
+/// The byte order of a text that begins as one in UTF-16: every other byte is 0 of most characters.
+fn utf16(first: &[u8]) -> Option<Endian> {
+    let pairs = first.len() / 2;
+    let zeros = |at: usize| first.chunks_exact(2).filter(|pair| pair[at] == 0).count();
+    let are_most = |zeros: usize| pairs > 1 && zeros * 4 >= pairs * 3;
+    match (zeros(0), zeros(1)) {
+        (0, high) if are_most(high) => Some(Endian::Little),
+        (high, 0) if are_most(high) => Some(Endian::Big),
+        _ => None,
+    }
+}
+
+/// Keep the elements that a parser makes of all that is left of a text.
+fn parse<P: TextParser>(text: impl Read, parser: &mut P) -> Result<Box<dyn Source>, Error> {
+    let mut elements = ElementReader {
+        text,
+        parser,
+        chunk: vec![0; CHUNK],
+        out: Vec::new(),
+        given: 0,
+        ended: false,
+        fault: None,
+    };
+    let mut first = Vec::new();
+    let kept = match Read::take(&mut elements, FEW).read_to_end(&mut first) {
+        Ok(len) if (len as u64) < FEW => Ok(Box::new(MemorySource(first)) as Box<dyn Source>),
+        Ok(_) => source::spool(first.as_slice().chain(&mut elements)),
+        Err(error) => Err(error.into()),
+    };
+    match elements.fault {
+        Some(fault) => Err(fault.into()),
+        None => Ok(kept?),
+    }
+}
+
+/// A reader of text as a reader of its elements.
+struct ElementReader<'p, R, P: TextParser> {
+    text: R,
+    parser: &'p mut P,
+    chunk: Vec<u8>,
+    out: Vec<u8>,
+    /// How much of `out` has been handed on.
+    given: usize,
+    ended: bool,
+    fault: Option<P::Fault>,
+}
+
+impl<R: Read, P: TextParser> Read for ElementReader<'_, R, P> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        while self.given == self.out.len() && !self.ended {
+            self.out.clear();
+            self.given = 0;
+            let count = match self.text.read(&mut self.chunk) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                count => count?,
+            };
+            self.ended = count == 0;
+            let parsed = if self.ended {
+                self.parser.end(&mut self.out)
+            } else {
+                self.parser.parse(&self.chunk[..count], &mut self.out)
+            };
+            parsed.map_err(|fault| {
+                self.fault = Some(fault);
+                io::Error::from(ErrorKind::InvalidData)
+            })?;
+        }
+        let count = (self.out.len() - self.given).min(buf.len());
+        buf[..count].copy_from_slice(&self.out[self.given..self.given + count]);
+        self.given += count;
+        Ok(count)
+    }
 }

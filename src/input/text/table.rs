@@ -12,8 +12,7 @@ use std::mem;
 use std::sync::Arc;
 
 use super::columns::ChosenColumns;
-use super::kept::TextParser;
-use super::{MAX_CELL, MAX_NAMES, TextFault, TextOptions, TextPlace};
+use super::{MAX_CELL, MAX_NAMES, TextFault, TextOptions, TextParser, TextPlace};
 use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::element::{CellReader, trimmed};
 use crate::format::shortened;

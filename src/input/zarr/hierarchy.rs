@@ -13,9 +13,10 @@ use zarrs::storage::{
 
 use super::{ATTRIBUTES, METADATA};
 use crate::error::Error;
-use crate::format::spare;
 use crate::format::zarr::{self, ArrayStore, ValueStore, ZarrError, ZarrNode};
-use crate::format::{Annotated, Annotations, Contents, Format, FormatError, TensorInfo, Tensors};
+use crate::format::{
+    Annotated, Annotations, Contents, Format, FormatError, TensorInfo, Tensors, spare_bytes,
+};
 use crate::input::opened::Container;
 use crate::input::{Input, Location, MissingChunks, OpenOptions, Unreadable};
 use crate::source::{Source, SourceError, memory_bytes};
@@ -70,7 +71,7 @@ impl StoredValue for Arc<dyn Source> {
     }
 
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
-        let mut value = spare::sized((range.end - range.start) as usize);
+        let mut value = spare_bytes((range.end - range.start) as usize);
         self.as_ref().read(range, &mut Vec::new(), &mut value)?;
         Ok(value)
     }

@@ -15,13 +15,9 @@ use crate::source::remote::Address;
 mod hierarchy;
 #[cfg(feature = "zarr")]
 mod stores;
-#[cfg(not(feature = "zarr"))]
-mod without;
 
 pub(super) use stores::open_archive;
 use stores::{open_path, open_remote};
-#[cfg(not(feature = "zarr"))]
-use without as stores;
 
 /// The metadata of version 3; those of an array and of a group in version 2.
 const METADATA: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
@@ -66,4 +62,62 @@ pub(super) fn open_address(
 pub(super) fn is_archive(members: &Members) -> bool {
     let name = |path: &str| path.rsplit('/').next().is_some_and(|name| METADATA.contains(&name));
     members.iter().any(|member| name(member.name))
+}
+
+/// What a build does that does not read Zarr: it says which kind of Zarr an input is.
+#[cfg(not(feature = "zarr"))]
+mod stores {
+    use std::io::Read;
+    use std::path::Path;
+
+    use super::METADATA;
+    use crate::error::Error;
+    use crate::format::npz::Members;
+    use crate::format::{Foreign, FormatError};
+    use crate::input::archive::Archive;
+    use crate::input::{Input, Location, OpenOptions};
+    use crate::source::remote::Address;
+    use crate::source::{self, IoMode, Reader};
+
+    pub(super) fn open_path(
+        location: &Location,
+        folder: &Path,
+        _: &OpenOptions,
+    ) -> Result<Input, Error> {
+        let json = source::open_file(&folder.join("zarr.json"), IoMode::Read).ok();
+        let json = json.and_then(|source| {
+            let mut json = String::new();
+            Reader::new(source.as_ref()).take(1 << 20).read_to_string(&mut json).ok()?;
+            Some(json)
+        });
+        let kind = match json {
+            Some(json) => Foreign::of_zarr(&json),
+            None if folder.join(".zarray").is_file() => Foreign::ZarrArray,
+            None => Foreign::ZarrGroup,
+        };
+        Err(Error::file(location, FormatError::Foreign(kind)))
+    }
+
+    pub(super) fn open_remote(
+        location: &Location,
+        address: &Address,
+        _: &OpenOptions,
+    ) -> Result<Option<Input>, Error> {
+        let is_there =
+            |name: &str| source::remote::open(&address.below(name), IoMode::Read).is_ok();
+        if METADATA.iter().any(|name| is_there(name)) {
+            Err(Error::file(location, FormatError::Foreign(Foreign::ZarrGroup)))
+        } else {
+            Ok(None)
+        }
+    }
+
+    pub(in crate::input) fn open_archive(
+        location: &Location,
+        _: Archive,
+        _: Members,
+        _: &OpenOptions,
+    ) -> Result<Input, Error> {
+        Err(Error::file(location, FormatError::Foreign(Foreign::ZarrGroup)))
+    }
 }

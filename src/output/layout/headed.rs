@@ -3,13 +3,11 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io;
-use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
+use std::{io, iter};
 
-use super::entries::{Entries, OutputTensor};
-use super::{Frame, OutputFormat, PLAIN, Request, WriteAt, only};
+use super::{Entries, Frame, OutputFormat, OutputTensor, PLAIN, Request, WriteAt, only};
 use crate::error::Cause;
 use crate::format::{FormatError, npy, safetensors};
 use crate::input::SmallFile;

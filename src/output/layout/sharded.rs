@@ -3,9 +3,8 @@
 
 use std::ops::Range;
 
-use super::entries::{Entries, OutputTensor};
 use super::headed::{Header, SafetensorsHeader};
-use super::{Frame, OutputFormat, PLAIN, Request, WriteAt};
+use super::{Entries, Frame, OutputFormat, OutputTensor, PLAIN, Request, WriteAt};
 use crate::error::Cause;
 use crate::format::{FormatError, safetensors, shards};
 use crate::input::old_shards;

@@ -38,9 +38,8 @@ mod with {
     use crate::chunked::{ChunkSink, ChunkedTensor};
     use crate::format::zarr::{NewArray, group_json};
     use crate::format::{Annotations, ChunkCodec, EncodeChunks, FormatError};
-    use crate::output::LayoutFault;
-    use crate::output::chunking::{ChunkShapes, Chunking};
-    use crate::output::layout::entries::{Entries, OutputTensor};
+    use crate::output::layout::{Entries, OutputTensor};
+    use crate::output::{ChunkShapes, Chunking, LayoutFault};
     use crate::sink::{
         Destination, Draft, FileTree, FixedFrame, FolderTree, SinkError, SinkOptions, Targets,
     };

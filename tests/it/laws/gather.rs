@@ -10,8 +10,7 @@ use tslice::execute::{
     self, BadPosition, Conversion, ExecuteError, FillError, Progress, Transfer, Workers,
 };
 use tslice::gather::{Gather, Indexed, Indices, Options, OutOfRange};
-use tslice::permutation::Permutation;
-use tslice::shape::{Order, contiguous_strides};
+use tslice::shape::{Order, Permutation, contiguous_strides};
 use tslice::sink::WriteOrder;
 use tslice::view::Layout;
 

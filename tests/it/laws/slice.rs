@@ -8,9 +8,8 @@ use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
 use tslice::index::resolve::{AxisSelection, Selection, resolve};
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{IndexExpr, Item, SliceItem, numpy};
-use tslice::permutation::Permutation;
 use tslice::plan::{Plan, Tiling};
-use tslice::shape::{Order, contiguous_strides};
+use tslice::shape::{Order, Permutation, contiguous_strides};
 use tslice::sink::WriteOrder;
 use tslice::view::{Layout, View};
 

@@ -18,7 +18,7 @@
 use std::io::{Error, ErrorKind};
 use std::sync::{Mutex, PoisonError};
 
-use super::element::{ElementBegun, Style};
+use super::{ElementBegun, Style};
 use crate::dtype::DType;
 use crate::format::TextFormat;
 use crate::format::text::{columns, stored_dtype};

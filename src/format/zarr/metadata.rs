@@ -1,4 +1,5 @@
-//! Metadata as other programs write them, in the words that `zarrs` knows.
+//! Metadata of arrays and groups, versions 2 and 3: attributes, names of dimensions, and all else in the words that
+//! `zarrs` knows.
 //!
 //! What zarr-python reads is read: numbers that JSON has not as bare words, fill values of another kind than the
 //! elements, codecs by their names in numcodecs.
@@ -6,9 +7,10 @@
 use serde_json::{Map, Value, json};
 
 use super::dtype::ElementType;
-use super::{ZarrError, codecs, dialect, dtype, unfit};
+use super::{ZarrError, codecs, dtype, unfit};
 use crate::dtype::DType;
 use crate::format::error::brief;
+use crate::format::tensor::Annotations;
 
 /// What stands before a word that was a bare one.
 const BARE: char = '\0';
@@ -34,8 +36,106 @@ const ARRAY_KEYS: [&str; 11] = [
 /// What those of a group may say.
 const GROUP_KEYS: [&str; 4] = ["zarr_format", "node_type", "attributes", "consolidated_metadata"];
 
+/// What is at a path, by its metadata.
+pub(crate) enum ZarrNode {
+    /// An array.
+    Array(ArrayMetadataJson),
+    /// Arrays and groups, and what their group says of itself.
+    Group(Annotations),
+}
+
+/// The metadata of an array, as they are written.
+pub(crate) struct ArrayMetadataJson(pub(super) Value);
+
+/// What a `zarr.json` is about.
+pub(crate) fn node(json: &[u8]) -> Result<ZarrNode, ZarrError> {
+    let mut metadata = parse(json)?;
+    match metadata.get("node_type").and_then(Value::as_str) {
+        Some("array") => {
+            refuse_unknown(&metadata, false)?;
+            Ok(ZarrNode::Array(ArrayMetadataJson(metadata)))
+        }
+        Some("group") => {
+            refuse_unknown(&metadata, true)?;
+            let attributes = metadata.get_mut("attributes").map(Value::take);
+            Ok(ZarrNode::Group(of_attributes(attributes.unwrap_or_default())))
+        }
+        _ => Err(unfit("node_type is neither array nor group")),
+    }
+}
+
+/// The metadata of an array of version 2: `.zarray`, and `.zattrs` where that is there.
+pub(crate) fn array_v2(
+    json: &[u8],
+    attributes: Option<&[u8]>,
+) -> Result<ArrayMetadataJson, ZarrError> {
+    let mut metadata = parse(json)?;
+    if let (Some(entries), Some(attributes)) = (metadata.as_object_mut(), attributes) {
+        let attributes = parse(attributes)?;
+        entries.insert("attributes".to_owned(), attributes);
+    }
+    Ok(ArrayMetadataJson(metadata))
+}
+
+/// What a group of version 2 says of itself in `.zattrs`.
+pub(crate) fn group_v2(attributes: &[u8]) -> Result<Annotations, ZarrError> {
+    Ok(of_attributes(parse(attributes)?))
+}
+
+fn of_attributes(attributes: Value) -> Annotations {
+    let Value::Object(mut attributes) = attributes else { return Annotations::default() };
+    let words = attributes.iter_mut().filter_map(|(name, it)| reworded(it).then(|| name.clone()));
+    let reworded = words.collect();
+    Annotations { attributes, reworded, ..Annotations::default() }
+}
+
+/// The attribute that names the axes of an array in version 2, by xarray; version 3 has `dimension_names` for that.
+const DIMENSION_NAMES_V2: &str = "_ARRAY_DIMENSIONS";
+
+/// What an array says of itself, taken from its metadata.
+pub(super) fn annotations(metadata: &mut Value, fill_value: Option<Vec<u8>>) -> Annotations {
+    let mut take = |key: &str| {
+        let entries = metadata.as_object_mut();
+        entries.and_then(|entries| entries.remove(key)).unwrap_or_default()
+    };
+    let dimension_names = take("dimension_names");
+    let attributes = take("attributes");
+    let mut all = of_attributes(attributes);
+    all.fill_value = fill_value;
+    let ndim = metadata.get("shape").and_then(Value::as_array).map_or(0, Vec::len);
+    let names = |said: &Value| -> Option<Vec<Option<String>>> {
+        let names = said.as_array().filter(|names| names.len() == ndim)?;
+        Some(names.iter().map(|name| name.as_str().map(str::to_owned)).collect())
+    };
+    if let Some(names) = names(&dimension_names) {
+        all.dimension_names = names;
+    } else if let Some(names) = all.attributes.get(DIMENSION_NAMES_V2).and_then(names) {
+        // it would stay behind where axes change
+        all.attributes.remove(DIMENSION_NAMES_V2);
+        all.dimension_names = names;
+    }
+    if all.dimension_names.iter().all(Option::is_none) {
+        all.dimension_names.clear();
+    }
+    all
+}
+
+/// The shape of the chunks, or of the shards.
+pub(super) fn chunk_shape(metadata: &Value) -> Result<Vec<u64>, ZarrError> {
+    let said = match metadata.get("chunk_grid") {
+        None => metadata.get("chunks"),
+        Some(grid) => match grid.get("name").and_then(Value::as_str) {
+            Some("regular") => grid.pointer("/configuration/chunk_shape"),
+            name => return Err(ZarrError::Grid(brief(name.unwrap_or("of no name")))),
+        },
+    };
+    let lens = said.and_then(Value::as_array).map(|lens| lens.iter().map(Value::as_u64).collect());
+    let lens: Option<Vec<u64>> = lens.flatten();
+    lens.ok_or_else(|| unfit("the shape of the chunks is not said"))
+}
+
 /// JSON, in which numbers may be bare words: these become texts that [`reworded`] knows.
-pub(super) fn parse(json: &[u8]) -> Result<Value, ZarrError> {
+fn parse(json: &[u8]) -> Result<Value, ZarrError> {
     serde_json::from_slice(json).or_else(|error| match quoted(json) {
         Some(json) => serde_json::from_slice(&json).map_err(unfit),
         None => Err(unfit(error)),
@@ -84,7 +184,7 @@ pub(super) fn reworded(value: &mut Value) -> bool {
 }
 
 /// Refuse metadata of version 3 of a group, or else of an array, that say what must be understood.
-pub(super) fn refuse_unknown(metadata: &Value, is_group: bool) -> Result<(), ZarrError> {
+fn refuse_unknown(metadata: &Value, is_group: bool) -> Result<(), ZarrError> {
     let known: &[&str] = if is_group { &GROUP_KEYS } else { &ARRAY_KEYS };
     let may_pass = |value: &Value| value.get("must_understand") == Some(&Value::Bool(false));
     let mut entries = metadata.as_object().into_iter().flatten();
@@ -299,7 +399,7 @@ pub(crate) fn consolidated_v2(all: &[u8]) -> Option<KeyedMetadata> {
 }
 
 fn object(json: &[u8], pointer: &str) -> Option<Map<String, Value>> {
-    let mut json: Value = dialect::parse(json).ok()?;
+    let mut json: Value = parse(json).ok()?;
     match json.pointer_mut(pointer)?.take() {
         Value::Object(nodes) => Some(nodes),
         _ => None,
