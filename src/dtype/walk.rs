@@ -190,6 +190,55 @@ impl<'a> Walk<'a> {
         self.open.push(Open::List { field, shape, at, start });
         Some(Step::List)
     }
+
+    /// Go on in a structure with these fields left; `None` where the next one is out of the range.
+    fn next_field(&mut self, fields: &'a [Field], mut start: Start) -> Option<Step<'a>> {
+        let Some((field, rest)) = fields.split_first() else { return Some(Step::EndStructure) };
+        let begin = Start { offset: start.offset + field.offset, number: start.number };
+        let is_behind = begin.offset >= self.range.end;
+        start.number += field.dtype.leaf_count();
+        self.open.push(Open::Structure { fields: if is_behind { &[] } else { rest }, start });
+        let is_before = begin.offset + field.bytes() <= self.range.start && field.bytes() > 0;
+        if is_behind || is_before {
+            return None;
+        }
+        self.next = self.enter_axes(field, &field.shape, begin);
+        Some(Step::Field(field))
+    }
+
+    /// Go on along an axis of a field, of which `at` is the next item; what follows is known then.
+    fn next_item(
+        &mut self,
+        field: &'a Field,
+        shape: &'a [u64],
+        at: u64,
+        start: Start,
+    ) -> Option<Step<'a>> {
+        let len = shape[0];
+        let inner = &shape[1..];
+        if at >= len || start.offset >= self.range.end {
+            return Some(Step::EndList);
+        }
+        let edge = self.shortened.and_then(|shortened| shortened.edge(field, len));
+        let is_leaf = inner.is_empty() && field.dtype.structure().is_none();
+        let next = match edge {
+            Some(edge) if edge == at => len - edge,
+            _ if !is_leaf => at + 1,
+            Some(edge) if at < edge => edge,
+            _ => len,
+        };
+        let behind = Start { offset: start.offset + (next - at) * bytes(field, inner), ..start };
+        self.open.push(Open::List { field, shape, at: next, start: behind });
+        if edge == Some(at) {
+            return Some(Step::Gap);
+        }
+        self.next = if is_leaf {
+            self.leaf(&field.dtype, start, next - at)
+        } else {
+            self.enter_axes(field, inner, start)
+        };
+        None
+    }
 }
 
 impl<'a> Iterator for Walk<'a> {
@@ -200,53 +249,12 @@ impl<'a> Iterator for Walk<'a> {
             if let Some(step) = self.next.take() {
                 return Some(step);
             }
-            let end = self.range.end;
-            let shortened = self.shortened;
-            match self.open.last_mut()? {
-                Open::Structure { fields, start } => {
-                    let (mut begin, Some((field, rest))) = (*start, fields.split_first()) else {
-                        self.open.pop();
-                        return Some(Step::EndStructure);
-                    };
-                    *fields = rest;
-                    start.number += field.dtype.leaf_count();
-                    begin.offset += field.offset;
-                    if begin.offset >= end {
-                        *fields = &[];
-                    } else if begin.offset + field.bytes() > self.range.start || field.bytes() == 0
-                    {
-                        self.next = self.enter_axes(field, &field.shape, begin);
-                        return Some(Step::Field(field));
-                    }
-                }
-                Open::List { field, shape, at, start } => {
-                    let field = *field;
-                    let begin = *start;
-                    let shape = *shape;
-                    let len = shape[0];
-                    let inner = &shape[1..];
-                    let size = bytes(field, inner);
-                    let edge = shortened.and_then(|shortened| shortened.edge(field, len));
-                    if *at >= len || begin.offset >= end {
-                        self.open.pop();
-                        return Some(Step::EndList);
-                    }
-                    if edge == Some(*at) {
-                        *at = len - *at;
-                        start.offset += (2 * *at - len) * size;
-                        return Some(Step::Gap);
-                    }
-                    let is_leaf = inner.is_empty() && field.dtype.structure().is_none();
-                    let stop = edge.filter(|edge| *at < *edge).unwrap_or(len);
-                    let count = if is_leaf { stop - *at } else { 1 };
-                    *at += count;
-                    start.offset += count * size;
-                    self.next = if is_leaf {
-                        self.leaf(&field.dtype, begin, count)
-                    } else {
-                        self.enter_axes(field, inner, begin)
-                    };
-                }
+            let step = match self.open.pop()? {
+                Open::Structure { fields, start } => self.next_field(fields, start),
+                Open::List { field, shape, at, start } => self.next_item(field, shape, at, start),
+            };
+            if step.is_some() {
+                return step;
             }
         }
     }

@@ -149,33 +149,8 @@ fn digits(
     if mantissa == 0 {
         return Some(("0".to_owned(), 0));
     }
-    // the value is `value / scale`; half the distances to its neighbours are `low / scale` and,
-    // where that is another one, `high / scale`
-    let up = exponent.max(0) as u32;
-    let down = (-exponent).max(0) as u32;
-    let more = u32::from(unequal_margins);
-    let mut value = Big::from(mantissa).shifted(up + 1 + more);
-    let mut scale = Big::from(1).shifted(down + 1 + more);
-    let mut low = Big::from(1).shifted(up);
-    let bits = 63 - mantissa.leading_zeros() as i32;
-    let estimate = f64::from(bits + exponent) * std::f64::consts::LOG10_2 - 0.69;
-    let mut power = estimate.ceil() as i32;
-    if let Some(Cutoff::Fraction(digits)) = cutoff {
-        power = power.max(1 - digits);
-    }
-    match power {
-        0.. => scale.multiply_power_of_ten(power as u32),
-        _ => {
-            value.multiply_power_of_ten(power.unsigned_abs());
-            low.multiply_power_of_ten(power.unsigned_abs());
-        }
-    }
-    if value.cmp(&scale).is_ge() {
-        power += 1;
-    } else {
-        value.multiply(10);
-        low.multiply(10);
-    }
+    let Scaled { mut value, scale, mut low, mut power } =
+        Scaled::new(mantissa, exponent, unequal_margins, cutoff);
     let first = power - 1;
     let last = match cutoff {
         None => power - MOST_DIGITS,
@@ -208,20 +183,62 @@ fn digits(
         value.multiply(10);
         low.multiply(10);
     };
-    let down = if below == above {
-        value.multiply(2);
-        match value.cmp(&scale) {
-            Ordering::Less => true,
-            Ordering::Equal => digit % 2 == 0,
-            Ordering::Greater => false,
-        }
-    } else {
-        below
-    };
+    let down = if below == above { rounds_down(value, &scale, digit) } else { below };
     digits.push(char::from(b'0' + digit));
     let carried = !down && increment(&mut digits);
     Some((digits, first + i32::from(carried)))
 }
+
+/// A float as the fraction `value / scale`, whose next digit is in front of the point. Half the distances to its
+/// neighbours are `low / scale`, and twice that above it where the margins are unequal.
+struct Scaled {
+    value: Big,
+    scale: Big,
+    low: Big,
+    /// The power of ten above that of the next digit.
+    power: i32,
+}
+
+impl Scaled {
+    fn new(mantissa: u64, exponent: i32, unequal_margins: bool, cutoff: Option<Cutoff>) -> Scaled {
+        let up = exponent.max(0) as u32;
+        let down = (-exponent).max(0) as u32;
+        let more = u32::from(unequal_margins);
+        let mut value = Big::from(mantissa).shifted(up + 1 + more);
+        let mut scale = Big::from(1).shifted(down + 1 + more);
+        let mut low = Big::from(1).shifted(up);
+        let bits = 63 - mantissa.leading_zeros() as i32;
+        let estimate = f64::from(bits + exponent) * std::f64::consts::LOG10_2 - 0.69;
+        let mut power = estimate.ceil() as i32;
+        if let Some(Cutoff::Fraction(digits)) = cutoff {
+            power = power.max(1 - digits);
+        }
+        if power >= 0 {
+            scale.multiply_power_of_ten(power as u32);
+        } else {
+            value.multiply_power_of_ten(power.unsigned_abs());
+            low.multiply_power_of_ten(power.unsigned_abs());
+        }
+        if value.cmp(&scale).is_ge() {
+            power += 1;
+        } else {
+            value.multiply(10);
+            low.multiply(10);
+        }
+        Scaled { value, scale, low, power }
+    }
+}
+
+/// Whether a digit stays as it is, before a rest of `value / scale`: ties go to the even one.
+fn rounds_down(mut value: Big, scale: &Big, digit: u8) -> bool {
+    value.multiply(2);
+    match value.cmp(scale) {
+        Ordering::Less => true,
+        Ordering::Equal => digit % 2 == 0,
+        Ordering::Greater => false,
+    }
+}
+
 /// Add one to the last digit, dropping nines; returns whether all were nines, which become a 1.
 fn increment(digits: &mut String) -> bool {
     digits.truncate(digits.trim_end_matches('9').len());

@@ -365,16 +365,9 @@ impl Reader<'_> {
     }
 }
 
-/// Make of a tensor what its attributes say; notes tell what was made. `stored` are the elements of an empty array:
-/// its shape.
-pub(super) fn apply(
-    tensor: &mut TensorInfo,
-    own: &Own,
-    stored: &[u8],
-    notes: &mut Vec<String>,
-) -> Result<(), Hdf5Error> {
-    let Some(class) = own.matlab_class.as_deref() else { return Ok(()) };
-    let dtype = match class {
+/// The type of the elements of MATLAB's arrays of a class.
+fn scalar_of_matlab(class: &str) -> Option<Scalar> {
+    match class {
         "logical" => Some(Scalar::Bool),
         "char" => Some(Scalar::U16),
         "double" => Some(Scalar::F64),
@@ -388,7 +381,18 @@ pub(super) fn apply(
         "int64" => Some(Scalar::I64),
         "uint64" => Some(Scalar::U64),
         _ => None,
-    };
+    }
+}
+
+/// Make of a tensor what its attributes say; notes tell what was made. `stored` are the elements of an empty array:
+/// its shape.
+pub(super) fn apply(
+    tensor: &mut TensorInfo,
+    own: &Own,
+    stored: &[u8],
+    notes: &mut Vec<String>,
+) -> Result<(), Hdf5Error> {
+    let Some(class) = own.matlab_class.as_deref() else { return Ok(()) };
     if own.matlab_empty {
         let lengths = stored.chunks_exact((tensor.dtype.item_bits() as usize / 8).max(1));
         let lengths =
@@ -400,8 +404,10 @@ pub(super) fn apply(
         if !shape.contains(&0) {
             return Err(damaged("it is an empty MATLAB array of no shape"));
         }
-        let dtype =
-            dtype.map_or(tensor.dtype.clone(), |dtype| DType::Scalar(dtype, Endian::Little));
+        let dtype = match scalar_of_matlab(class) {
+            Some(scalar) => DType::Scalar(scalar, Endian::Little),
+            None => tensor.dtype.clone(),
+        };
         let name = tensor.name.take();
         *tensor = TensorInfo { name, ..TensorInfo::new(dtype, shape, Order::C, 0) };
         notes.push(format!("empty MATLAB array of class {class}: what is stored is its shape"));

@@ -400,69 +400,152 @@ fn extensible(
     grid: &Grid,
     number: u64,
 ) -> Result<Option<ChunkPlace>, Hdf5Error> {
-    let len = 16 + 6 * file.sizes.length + file.sizes.address;
-    let header = file.block(address, len as u64, b"EAHD", true)?;
-    let mut input = file.cursor(&header);
-    input.skip(6)?;
-    let entry = input.u8()?;
-    let bits = input.u8()?;
-    let in_index = input.u8()?;
-    let least = u64::from(input.u8()?);
-    let pointers = input.u8()?;
-    let entries = Entries::new(entry, input.u8()?)?;
-    input.skip(6 * file.sizes.length)?;
-    let Some(index) = input.address()? else { return Ok(None) };
-    let sound = least.is_power_of_two() && pointers.is_power_of_two() && bits <= 64;
-    let rows = u32::from(bits).checked_sub(least.max(1).ilog2()).filter(|_| sound);
-    let rows = rows.ok_or_else(|| damaged("the array of its chunks cannot be true"))? + 1;
-    // rows of blocks that the index has, and blocks in those; of each further row it has a block of blocks
-    let near_rows = 2 * u32::from(pointers).ilog2();
-    let near = 2 * (u64::from(pointers) - 1);
-    let offset = u64::from(bits.div_ceil(8));
-    let width = file.sizes.address as u64;
-    let far = u64::from(rows.saturating_sub(near_rows));
-    let front = 6 + width;
-    let inner = u64::from(in_index) * entries.bytes;
-    let index_len = front + inner + (near + far) * width + 4;
-    let index = file.block(index, index_len, b"EAIB", true)?;
-    let mut input = file.cursor(&index);
-    input.skip(front as usize)?;
-    let Some(behind) = number.checked_sub(in_index.into()) else {
-        input.skip((number * entries.bytes) as usize)?;
-        return place(&mut file.cursor(input.take(entries.bytes as usize)?), grid);
-    };
-    input.skip(inner as usize)?;
-    // row r has 2^(r/2) blocks of 2^((r+1)/2) times as many entries as the least one
-    let row = (behind / least).saturating_add(1).ilog2();
-    if row >= rows {
-        return Err(damaged("the array of its chunks is too short"));
+    match ExtensibleArray::read(file, address)? {
+        Some(array) => array.find(file, grid, number),
+        None => Ok(None),
     }
-    let behind = behind - ((1 << row) - 1) * least;
-    let blocks = 1u64 << (row / 2);
-    let count = least << row.div_ceil(2);
-    let block = behind / count;
-    let number = behind % count;
-    let data_front = front + offset;
-    if row < near_rows {
-        // those of the rows before it: 1, 1, 2, 2, 4, ...
-        let before: u64 = (0..row).map(|row| 1 << (row / 2)).sum();
-        input.skip(((before + block) * width) as usize)?;
+}
+
+/// An array of chunks that grows, by its header. Its index has some entries and the addresses of the blocks of the
+/// first rows; of each further row it has the address of a block of blocks.
+struct ExtensibleArray {
+    entries: Entries,
+    /// The address of the index.
+    index: u64,
+    /// How many entries are in the index itself.
+    in_index: u64,
+    /// Entries of the smallest block.
+    least: u64,
+    rows: u32,
+    /// The rows whose blocks are in the index, and how many these blocks are.
+    near_rows: u32,
+    near: u64,
+    /// Bytes in front of what the index has, and of what the other blocks have.
+    front: u64,
+    block_front: u64,
+}
+
+/// A block of a row of an array, and the entry in it.
+struct RowPlace {
+    row: u32,
+    /// How many blocks the row has, and which one it is.
+    blocks: u64,
+    block: u64,
+    /// How many entries the block has, and which one it is.
+    count: u64,
+    number: u64,
+}
+
+impl ExtensibleArray {
+    /// The header at an address; `None` where no chunk was written yet.
+    fn read(file: &H5File, address: u64) -> Result<Option<ExtensibleArray>, Hdf5Error> {
+        let len = 16 + 6 * file.sizes.length + file.sizes.address;
+        let header = file.block(address, len as u64, b"EAHD", true)?;
+        let mut input = file.cursor(&header);
+        input.skip(6)?;
+        let entry = input.u8()?;
+        let bits = input.u8()?;
+        let in_index = input.u8()?.into();
+        let least = u64::from(input.u8()?);
+        let pointers = input.u8()?;
+        let entries = Entries::new(entry, input.u8()?)?;
+        input.skip(6 * file.sizes.length)?;
+        let Some(index) = input.address()? else { return Ok(None) };
+        let sound = least.is_power_of_two() && pointers.is_power_of_two() && bits <= 64;
+        let rows = u32::from(bits).checked_sub(least.max(1).ilog2()).filter(|_| sound);
+        let rows = rows.ok_or_else(|| damaged("the array of its chunks cannot be true"))? + 1;
+        let near_rows = 2 * u32::from(pointers).ilog2();
+        let near = 2 * (u64::from(pointers) - 1);
+        let front = 6 + file.sizes.address as u64;
+        let block_front = front + u64::from(bits.div_ceil(8));
+        Ok(Some(ExtensibleArray {
+            entries,
+            index,
+            in_index,
+            least,
+            rows,
+            near_rows,
+            near,
+            front,
+            block_front,
+        }))
+    }
+
+    /// The chunk of a number.
+    fn find(
+        &self,
+        file: &H5File,
+        grid: &Grid,
+        number: u64,
+    ) -> Result<Option<ChunkPlace>, Hdf5Error> {
+        let width = file.sizes.address as u64;
+        let far = u64::from(self.rows.saturating_sub(self.near_rows));
+        let inner = self.in_index * self.entries.bytes;
+        let index_len = self.front + inner + (self.near + far) * width + 4;
+        let index = file.block(self.index, index_len, b"EAIB", true)?;
+        let mut input = file.cursor(&index);
+        input.skip(self.front as usize)?;
+        let Some(behind) = number.checked_sub(self.in_index) else {
+            input.skip((number * self.entries.bytes) as usize)?;
+            return place(&mut file.cursor(input.take(self.entries.bytes as usize)?), grid);
+        };
+        input.skip(inner as usize)?;
+        let at = self.row_place(behind)?;
+        if at.row < self.near_rows {
+            // those of the rows before it: 1, 1, 2, 2, 4, ...
+            let before: u64 = (0..at.row).map(|row| 1 << (row / 2)).sum();
+            input.skip(((before + at.block) * width) as usize)?;
+            return match input.address()? {
+                Some(address) => self.find_in_block(file, grid, address, &at),
+                None => Ok(None),
+            };
+        }
+        input.skip(((self.near + u64::from(at.row - self.near_rows)) * width) as usize)?;
         let Some(address) = input.address()? else { return Ok(None) };
-        return entries.find(file, (address, b"EADB"), (count, data_front), number, grid);
+        let page = self.entries.page;
+        let pages = if at.count > page { at.count / page } else { 0 };
+        let bitmap = at.blocks.saturating_mul(pages.div_ceil(8));
+        let len = bitmap.saturating_add(self.block_front + at.blocks * width + 4);
+        let super_block = file.block(address, len, b"EASB", true)?;
+        let mut input = file.cursor(&super_block);
+        input.skip(self.block_front as usize)?;
+        let bits = input.take(bitmap as usize)?;
+        if pages > 0 && !is_set(bits, at.block * pages + at.number / page) {
+            return Ok(None);
+        }
+        input.skip((at.block * width) as usize)?;
+        match input.address()? {
+            Some(address) => self.find_in_block(file, grid, address, &at),
+            None => Ok(None),
+        }
     }
-    input.skip(((near + u64::from(row - near_rows)) * width) as usize)?;
-    let Some(address) = input.address()? else { return Ok(None) };
-    let pages = if count > entries.page { count / entries.page } else { 0 };
-    let bitmap = blocks.saturating_mul(pages.div_ceil(8));
-    let len = bitmap.saturating_add(data_front + blocks * width + 4);
-    let super_block = file.block(address, len, b"EASB", true)?;
-    let mut input = file.cursor(&super_block);
-    input.skip(data_front as usize)?;
-    let bits = input.take(bitmap as usize)?;
-    if pages > 0 && !is_set(bits, block * pages + number / entries.page) {
-        return Ok(None);
+
+    /// Where the entry is that has so many before it, those in the index aside.
+    fn row_place(&self, before: u64) -> Result<RowPlace, Hdf5Error> {
+        // row r has 2^(r/2) blocks of 2^((r+1)/2) times as many entries as the least one
+        let row = (before / self.least).saturating_add(1).ilog2();
+        if row >= self.rows {
+            return Err(damaged("the array of its chunks is too short"));
+        }
+        let in_row = before - ((1 << row) - 1) * self.least;
+        let count = self.least << row.div_ceil(2);
+        Ok(RowPlace {
+            row,
+            blocks: 1u64 << (row / 2),
+            block: in_row / count,
+            count,
+            number: in_row % count,
+        })
     }
-    input.skip((block * width) as usize)?;
-    let Some(address) = input.address()? else { return Ok(None) };
-    entries.find(file, (address, b"EADB"), (count, data_front), number, grid)
+
+    fn find_in_block(
+        &self,
+        file: &H5File,
+        grid: &Grid,
+        address: u64,
+        at: &RowPlace,
+    ) -> Result<Option<ChunkPlace>, Hdf5Error> {
+        let block = (address, &b"EADB"[..]);
+        self.entries.find(file, block, (at.count, self.block_front), at.number, grid)
+    }
 }

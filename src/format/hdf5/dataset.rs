@@ -28,10 +28,11 @@ pub(super) fn tensor(
     header: &Header,
     name: &str,
 ) -> Result<TensorInfo, Hdf5Error> {
-    let mut own = attributes::Own::default();
-    if header.has_attributes {
-        own = attributes::Own::read(file, address, name);
-    }
+    let own = if header.has_attributes {
+        attributes::Own::read(file, address, name)
+    } else {
+        attributes::Own::default()
+    };
     if header.has(kind::EXTERNAL) {
         return Err(Hdf5Error::External);
     }
@@ -47,65 +48,46 @@ pub(super) fn tensor(
     if item_len != axes.iter().product::<u64>().saturating_mul(item) && !axes.contains(&0) {
         return Err(damaged("its elements have another number of bytes than their datatype"));
     }
-    let element = fill.as_ref().filter(|fill| fill.len() as u64 == item_len);
-    // elements that are arrays are one each, if those are all the same
-    let one = element.and_then(|fill| {
-        let mut items = fill.chunks_exact((item as usize).max(1));
-        let first = items.next()?;
-        items.all(|item| item == first).then(|| first.to_vec())
-    });
+    let element = fill.filter(|fill| fill.len() as u64 == item_len).unwrap_or_default();
     let mut tensor = TensorInfo::new(dtype, shape.clone(), Order::C, 0);
-    let layout = header.all(kind::LAYOUT).next();
-    let layout = layout.ok_or_else(|| damaged("its header does not say where its elements are"))?;
-    let layout = Layout::parse(file, layout.address, &layout.data, &space, item_len)?;
+    let has_stored_shape = own.matlab_empty && bytes <= MOST_SHAPE;
     let mut stored = Vec::new();
-    let chunks = match layout {
+    match Layout::of(file, header, &space, item_len)? {
         Layout::Bytes { address, len } => {
             let position = file.position(address, len.unwrap_or(bytes).max(bytes))?;
             if len.is_some_and(|len| len < bytes) {
                 return Err(Hdf5Error::CutShort);
             }
             tensor.storage.data = position..position + bytes;
-            if own.matlab_empty && bytes <= MOST_SHAPE {
+            if has_stored_shape {
                 stored = file.bytes(address, bytes)?;
             }
-            None
         }
-        Layout::Unwritten => {
-            let counts = vec![Some(0); space.shape.len()];
-            let grid = Grid { chunk: unwritten(&space.shape, item_len), counts, bytes: 0 };
-            Some((grid, Index::Nothing, Vec::new(), false))
+        Layout::Chunked { grid, index, filters, partial_unfiltered } => {
+            let file = Arc::clone(file);
+            let fill = element.as_slice().into();
+            let inner = axes.iter().map(|len| (*len).max(1));
+            let chunk = grid.chunk.iter().copied().chain(inner).collect();
+            let chunks = H5Chunks {
+                file,
+                shape,
+                chunk,
+                grid,
+                item,
+                filters,
+                index,
+                partial_unfiltered,
+                fill,
+            };
+            chunks.check()?;
+            if has_stored_shape {
+                stored = chunks.short(&chunks.file)?;
+            }
+            let kind = StorageKind::Chunks(Arc::new(chunks));
+            tensor.storage = Storage { part: 0, data: 0..0, kind };
         }
-        Layout::Chunked { grid, index, partial_unfiltered } => {
-            let filters = header.find(file, kind::FILTERS)?;
-            let filters = filters.map(|message| Filter::parse(file, &message)).transpose()?;
-            let filters = filters.unwrap_or_default();
-            filters::check(&filters)?;
-            Some((grid, index, filters, partial_unfiltered))
-        }
-    };
-    if let Some((grid, index, filters, partial_unfiltered)) = chunks {
-        let fill = element.map(|fill| fill.as_slice()).unwrap_or_default();
-        let mut chunk = grid.chunk.clone();
-        chunk.extend(axes.iter().map(|len| (*len).max(1)));
-        let chunks = H5Chunks {
-            file: Arc::clone(file),
-            shape,
-            chunk,
-            grid,
-            item,
-            filters,
-            index,
-            partial_unfiltered,
-            fill: fill.into(),
-        };
-        chunks.check()?;
-        if own.matlab_empty && bytes <= MOST_SHAPE {
-            stored = chunks.short(file)?;
-        }
-        let kind = StorageKind::Chunks(Arc::new(chunks));
-        tensor.storage = Storage { part: 0, data: 0..0, kind };
     }
+    let one = repeated_item(&element, item);
     let left_out = left_out.into_iter().map(|(name, error)| left_out_note(&name, &error));
     let mut notes: Vec<String> = left_out.collect();
     attributes::apply(&mut tensor, &own, &stored, &mut notes)?;
@@ -113,6 +95,14 @@ pub(super) fn tensor(
         tensor.annotated = Some(attributes::annotated(file, address, &tensor, one, notes));
     }
     Ok(tensor)
+}
+
+/// The bytes that an element of a dataset repeats: elements that are arrays are one value each, if those are all the
+/// same.
+fn repeated_item(element: &[u8], item: u64) -> Option<Vec<u8>> {
+    let mut items = element.chunks_exact((item as usize).max(1));
+    let first = items.next()?;
+    items.all(|item| item == first).then(|| first.to_vec())
 }
 
 fn left_out_note(name: &str, error: &Hdf5Error) -> String {
@@ -177,128 +167,175 @@ impl Dataspace {
 /// Where the elements of a dataset are.
 enum Layout {
     /// One after the other: at an address, of so many bytes where it is said.
-    Bytes {
-        address: u64,
-        len: Option<u64>,
-    },
-    Unwritten,
+    Bytes { address: u64, len: Option<u64> },
     /// `partial_unfiltered`: chunks at the ends of axes are stored as they are.
-    Chunked {
-        grid: Grid,
-        index: Index,
-        partial_unfiltered: bool,
-    },
+    Chunked { grid: Grid, index: Index, filters: Vec<Filter>, partial_unfiltered: bool },
 }
 
 impl Layout {
-    /// The layout of a message at an address.
-    fn parse(
+    /// The layout of a dataset whose elements have `item` bytes, as its header says.
+    fn of(
         file: &H5File,
-        address: u64,
-        message: &[u8],
+        header: &Header,
         space: &Dataspace,
         item: u64,
     ) -> Result<Layout, Hdf5Error> {
-        let mut input = file.cursor(message);
-        let compact = |input: &Cursor<'_>, len: u64| {
-            let at = address + (message.len() - input.rest.len()) as u64;
-            let len =
-                if len <= input.rest.len() as u64 { Ok(len) } else { Err(Hdf5Error::CutShort) };
-            Ok(Layout::Bytes { address: at, len: Some(len?) })
-        };
-        let found = |address: Option<u64>, len: Option<u64>| match address {
-            Some(address) => Layout::Bytes { address, len },
-            None => Layout::Unwritten,
-        };
-        let version = input.u8()?;
-        match version {
-            1 | 2 => {
-                let rank = input.u8()?;
-                let class = input.u8()?;
-                input.skip(5)?;
-                let address = if class == 0 { None } else { input.address()? };
-                let lengths = input.uints(rank, 4)?;
-                match class {
-                    0 => {
-                        let len = input.u32()?.into();
-                        compact(&input, len)
-                    }
-                    1 => Ok(found(address, None)),
-                    2 => chunked(lengths, space, item, address.map(Index::OldTree), false),
-                    _ => Err(damaged("its layout is of no known class")),
-                }
-            }
-            3..=5 => match input.u8()? {
-                0 => {
-                    let len = input.u16()?.into();
-                    compact(&input, len)
-                }
-                1 => Ok(found(input.address()?, Some(input.length()?))),
-                2 if version == 3 => {
-                    let rank = input.u8()?;
-                    let address = input.address()?;
-                    let lengths = input.uints(rank, 4)?;
-                    chunked(lengths, space, item, address.map(Index::OldTree), false)
-                }
-                2 => {
-                    let flags = input.u8()?;
-                    let rank = input.u8()?;
-                    let wide = input.u8()?.into();
-                    let lengths = input.uints(rank, wide)?;
-                    let index: fn(u64) -> Index = match input.u8()? {
-                        1 => {
-                            let filtered = flags & 2 != 0;
-                            let filtered =
-                                if filtered { Some((input.length()?, input.u32()?)) } else { None };
-                            let single =
-                                input.address()?.map(|address| Index::Single(address, filtered));
-                            return chunked(lengths, space, item, single, flags & 1 != 0);
-                        }
-                        2 => Index::Implicit,
-                        3 => input.skip(1).map(|()| Index::Fixed)?,
-                        4 => input.skip(5).map(|()| Index::Extensible)?,
-                        5 => {
-                            input.skip(6).map(|()| |at: u64| Index::NewTree(at, OnceLock::new()))?
-                        }
-                        _ => return Err(damaged("the index of its chunks is of no known kind")),
-                    };
-                    let index = input.address()?.map(index);
-                    chunked(lengths, space, item, index, flags & 1 != 0)
-                }
-                3 => Err(Hdf5Error::Virtual),
-                _ => Err(damaged("its layout is of no known class")),
-            },
+        let message = header.all(kind::LAYOUT).next();
+        let message =
+            message.ok_or_else(|| damaged("its header does not say where its elements are"))?;
+        let input = file.cursor(&message.data);
+        let end = message.address + message.data.len() as u64;
+        LayoutMessage { file, header, space, item, input, end }.read()
+    }
+}
+
+/// The message of a header that says the layout, while it is read.
+struct LayoutMessage<'a> {
+    file: &'a H5File,
+    header: &'a Header,
+    space: &'a Dataspace,
+    /// Bytes of an element.
+    item: u64,
+    input: Cursor<'a>,
+    /// The address behind the message.
+    end: u64,
+}
+
+impl LayoutMessage<'_> {
+    fn read(mut self) -> Result<Layout, Hdf5Error> {
+        match self.input.u8()? {
+            1 | 2 => self.version_1(),
+            version @ 3..=5 => self.version_3(version),
             other => Err(Hdf5Error::Damaged(format!(
                 "its layout is of version {other}, which is not known"
             ))),
         }
     }
-}
 
-/// Chunks of those lengths, behind which the bytes of an element stand.
-fn chunked(
-    mut lengths: Vec<u64>,
-    space: &Dataspace,
-    item: u64,
-    index: Option<Index>,
-    partial_unfiltered: bool,
-) -> Result<Layout, Hdf5Error> {
-    let last = lengths.pop();
-    if lengths.len() != space.shape.len() {
-        return Err(damaged("its chunks have another number of axes"));
+    /// What follows in versions 1 and 2.
+    fn version_1(mut self) -> Result<Layout, Hdf5Error> {
+        let rank = self.input.u8()?;
+        let class = self.input.u8()?;
+        self.input.skip(5)?;
+        let address = if class == 0 { None } else { self.input.address()? };
+        let lengths = self.input.uints(rank, 4)?;
+        match class {
+            0 => {
+                let len = self.input.u32()?;
+                self.compact(len.into())
+            }
+            1 => Ok(self.contiguous(address, None)),
+            2 => self.chunked(lengths, address.map(Index::OldTree), false),
+            _ => Err(damaged("its layout is of no known class")),
+        }
     }
-    if last != Some(item) {
-        return Err(damaged("its chunks have elements of another number of bytes"));
+
+    /// What follows in versions 3 to 5.
+    fn version_3(mut self, version: u8) -> Result<Layout, Hdf5Error> {
+        match self.input.u8()? {
+            0 => {
+                let len = self.input.u16()?;
+                self.compact(len.into())
+            }
+            1 => {
+                let address = self.input.address()?;
+                let len = self.input.length()?;
+                Ok(self.contiguous(address, Some(len)))
+            }
+            2 if version == 3 => {
+                let rank = self.input.u8()?;
+                let address = self.input.address()?;
+                let lengths = self.input.uints(rank, 4)?;
+                self.chunked(lengths, address.map(Index::OldTree), false)
+            }
+            2 => self.chunked_since_4(),
+            3 => Err(Hdf5Error::Virtual),
+            _ => Err(damaged("its layout is of no known class")),
+        }
     }
-    if lengths.contains(&0) {
-        return Err(damaged("its chunks have no elements"));
+
+    /// Chunks as versions 4 and 5 describe them.
+    fn chunked_since_4(mut self) -> Result<Layout, Hdf5Error> {
+        let flags = self.input.u8()?;
+        let partial_unfiltered = flags & 1 != 0;
+        let rank = self.input.u8()?;
+        let wide = self.input.u8()?.into();
+        let lengths = self.input.uints(rank, wide)?;
+        let index: fn(u64) -> Index = match self.input.u8()? {
+            1 => {
+                let filtered = if flags & 2 != 0 {
+                    Some((self.input.length()?, self.input.u32()?))
+                } else {
+                    None
+                };
+                let address = self.input.address()?;
+                let single = address.map(|address| Index::Single(address, filtered));
+                return self.chunked(lengths, single, partial_unfiltered);
+            }
+            2 => Index::Implicit,
+            3 => self.input.skip(1).map(|()| Index::Fixed)?,
+            4 => self.input.skip(5).map(|()| Index::Extensible)?,
+            5 => self.input.skip(6).map(|()| |at: u64| Index::NewTree(at, OnceLock::new()))?,
+            _ => return Err(damaged("the index of its chunks is of no known kind")),
+        };
+        let index = self.input.address()?.map(index);
+        self.chunked(lengths, index, partial_unfiltered)
     }
-    let bytes = lengths.iter().try_fold(item, |bytes, len| bytes.checked_mul(*len));
-    let bytes = bytes.ok_or(Hdf5Error::TooLarge)?;
-    let counts = space.most.iter().zip(&lengths);
-    let counts = counts.map(|(most, len)| most.map(|most| most.div_ceil(*len))).collect();
-    let grid = Grid { chunk: lengths, counts, bytes };
-    Ok(Layout::Chunked { grid, index: index.unwrap_or(Index::Nothing), partial_unfiltered })
+
+    /// Elements that lie in the message itself.
+    fn compact(&self, len: u64) -> Result<Layout, Hdf5Error> {
+        let left = self.input.rest.len() as u64;
+        if len > left {
+            return Err(Hdf5Error::CutShort);
+        }
+        Ok(Layout::Bytes { address: self.end - left, len: Some(len) })
+    }
+
+    /// Elements at an address, or none that were ever written: chunks of which none is stored.
+    fn contiguous(&self, address: Option<u64>, len: Option<u64>) -> Layout {
+        if let Some(address) = address {
+            return Layout::Bytes { address, len };
+        }
+        let shape = &self.space.shape;
+        let counts = vec![Some(0); shape.len()];
+        Layout::Chunked {
+            grid: Grid { chunk: unwritten(shape, self.item), counts, bytes: 0 },
+            index: Index::Nothing,
+            filters: Vec::new(),
+            partial_unfiltered: false,
+        }
+    }
+
+    /// Chunks of those lengths, behind which the bytes of an element stand.
+    fn chunked(
+        &self,
+        mut lengths: Vec<u64>,
+        index: Option<Index>,
+        partial_unfiltered: bool,
+    ) -> Result<Layout, Hdf5Error> {
+        let last = lengths.pop();
+        if lengths.len() != self.space.shape.len() {
+            return Err(damaged("its chunks have another number of axes"));
+        }
+        if last != Some(self.item) {
+            return Err(damaged("its chunks have elements of another number of bytes"));
+        }
+        if lengths.contains(&0) {
+            return Err(damaged("its chunks have no elements"));
+        }
+        let bytes = lengths.iter().try_fold(self.item, |bytes, len| bytes.checked_mul(*len));
+        let bytes = bytes.ok_or(Hdf5Error::TooLarge)?;
+        let counts = self.space.most.iter().zip(&lengths);
+        let counts = counts.map(|(most, len)| most.map(|most| most.div_ceil(*len))).collect();
+        let grid = Grid { chunk: lengths, counts, bytes };
+        let filters = match self.header.find(self.file, kind::FILTERS)? {
+            Some(message) => Filter::parse(self.file, &message)?,
+            None => Vec::new(),
+        };
+        filters::check(&filters)?;
+        let index = index.unwrap_or(Index::Nothing);
+        Ok(Layout::Chunked { grid, index, filters, partial_unfiltered })
+    }
 }
 
 /// The fill value that was set: one element, in its bytes.

@@ -87,6 +87,22 @@ pub(super) struct FloatLayout {
     pub(super) is_implied: bool,
 }
 
+impl FloatLayout {
+    /// The layout of a float, of which the order and `bits` were read.
+    fn read(input: &mut Cursor<'_>, order: ByteOrder, bits: u32) -> Result<FloatLayout, Hdf5Error> {
+        Ok(FloatLayout {
+            order,
+            offset: input.u16()?,
+            precision: input.u16()?,
+            exponent: (input.u8()?, input.u8()?),
+            mantissa: (input.u8()?, input.u8()?),
+            bias: input.u32()?,
+            sign: (bits >> 8) as u8,
+            is_implied: bits >> 4 & 3 == 2,
+        })
+    }
+}
+
 impl Datatype {
     /// The datatype of a message.
     pub(super) fn parse(file: &H5File, message: &[u8]) -> Result<Datatype, Hdf5Error> {
@@ -116,16 +132,7 @@ impl Datatype {
                 let is_whole = offset == 0 && precision == size.saturating_mul(8);
                 Class::Integer { is_signed: class == 0 && bits & 8 != 0, order, is_whole }
             }
-            1 => Class::Float(FloatLayout {
-                order,
-                offset: input.u16()?,
-                precision: input.u16()?,
-                exponent: (input.u8()?, input.u8()?),
-                mantissa: (input.u8()?, input.u8()?),
-                bias: input.u32()?,
-                sign: (bits >> 8) as u8,
-                is_implied: bits >> 4 & 3 == 2,
-            }),
+            1 => Class::Float(FloatLayout::read(input, order, bits)?),
             2 => {
                 input.skip(2)?;
                 Class::Time
@@ -136,13 +143,7 @@ impl Datatype {
             7 => Class::Reference { is_object: bits & 15 == 0 },
             8 => {
                 let base = base(input)?;
-                let count = (bits & 0xffff) as usize;
-                let names =
-                    (0..count).map(|_| name(input, version)).collect::<Result<Vec<_>, _>>()?;
-                let values = names.into_iter().map(|name| {
-                    Ok::<_, Hdf5Error>((name, input.take(base.size as usize)?.to_vec()))
-                });
-                let members = values.collect::<Result<_, _>>()?;
+                let members = enumerators(input, version, bits & 0xffff, base.size)?;
                 Class::Enumeration { base, members }
             }
             9 => Class::List { is_text: bits & 15 == 1, base: base(input)? },
@@ -170,6 +171,17 @@ fn name(input: &mut Cursor<'_>, version: u8) -> Result<Vec<u8>, Hdf5Error> {
         0
     })?;
     Ok(name.to_vec())
+}
+
+/// The names and values of an enumeration: all names, then all values, of `size` bytes each.
+fn enumerators(
+    input: &mut Cursor<'_>,
+    version: u8,
+    count: u32,
+    size: u32,
+) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Hdf5Error> {
+    let names = (0..count).map(|_| name(input, version)).collect::<Result<Vec<_>, _>>()?;
+    names.into_iter().map(|name| Ok((name, input.take(size as usize)?.to_vec()))).collect()
 }
 
 fn members(
@@ -366,6 +378,18 @@ fn complex(part: &DType) -> Option<DType> {
     }
 }
 
+/// The number that two floats `r` and `i` are, if these are all fields of a structure.
+fn complex_of_fields(fields: &[Field], itemsize: u64) -> Option<DType> {
+    let [real, imaginary] = fields else { return None };
+    let is_complex = (real.name.as_str(), imaginary.name.as_str()) == ("r", "i")
+        && real.dtype == imaginary.dtype
+        && real.shape.is_empty()
+        && imaginary.shape.is_empty()
+        && (real.offset, imaginary.offset) == (0, real.itemsize())
+        && real.itemsize() * 2 == itemsize;
+    if is_complex { complex(&real.dtype) } else { None }
+}
+
 /// Fields at their places, but for those without a counterpart; two floats `r` and `i` are a complex number.
 fn structure(
     members: &[Member],
@@ -395,15 +419,7 @@ fn structure(
         return Err(error);
     }
     fields.sort_by_key(|field| field.offset);
-    if let [real, imaginary] = fields.as_slice()
-        && (real.name.as_str(), imaginary.name.as_str()) == ("r", "i")
-        && real.dtype == imaginary.dtype
-        && real.shape.is_empty()
-        && imaginary.shape.is_empty()
-        && (real.offset, imaginary.offset) == (0, real.itemsize())
-        && real.itemsize() * 2 == itemsize
-        && let Some(complex) = complex(&real.dtype)
-    {
+    if let Some(complex) = complex_of_fields(&fields, itemsize) {
         return Ok(complex);
     }
     let mut end = 0;

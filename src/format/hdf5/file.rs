@@ -49,11 +49,10 @@ struct Kept {
 impl H5File {
     /// Read the superblock.
     pub(super) fn open(source: Arc<dyn Source>) -> Result<H5File, Hdf5Error> {
-        let sizes = Sizes { address: 8, length: 8 };
         let mut file = H5File {
             source,
             base: 0,
-            sizes,
+            sizes: Sizes { address: 8, length: 8 },
             root: 0,
             kept: Mutex::default(),
             scales: Mutex::default(),
@@ -62,46 +61,14 @@ impl H5File {
         file.base = file.start().ok_or_else(|| damaged("it has no superblock"))?;
         let most = file.len().min(128);
         let bytes = file.bytes(0, most)?;
-        let mut input = Cursor::new(&bytes, sizes);
-        input.skip(SIGNATURE.len())?;
-        let version = input.u8()?;
-        let end = match version {
-            0 | 1 => {
-                input.skip(4)?;
-                input.sizes = sizes_of(&mut input)?;
-                input.skip(if version == 0 { 9 } else { 13 })?;
-                input.skip(2 * input.sizes.address)?;
-                let end = input.address()?;
-                // the driver's block, and the name of the root group
-                input.skip(2 * input.sizes.address)?;
-                end
-            }
-            2 | 3 => {
-                input.sizes = sizes_of(&mut input)?;
-                input.skip(1 + 2 * input.sizes.address)?;
-                input.address()?
-            }
-            other => {
-                return Err(Hdf5Error::Damaged(format!(
-                    "its superblock is of version {other}, which is not known"
-                )));
-            }
-        };
-        let root = input.address()?;
-        if version > 1 {
-            let len = bytes.len() - input.rest.len();
-            let sum = input.u32()?;
-            if sum != checksum(&bytes[..len]) {
-                return Err(damaged("the checksum of its superblock is another one"));
-            }
-        }
+        let Superblock { sizes, end, root } = Superblock::parse(&bytes)?;
         let expected = end.ok_or_else(|| damaged("its superblock does not say where it ends"))?;
         let found = file.source.len();
         if expected > found {
             return Err(Hdf5Error::Truncated { expected, found });
         }
         file.root = root.ok_or_else(|| damaged("it has no root group"))?;
-        file.sizes = input.sizes;
+        file.sizes = sizes;
         Ok(file)
     }
 
@@ -245,6 +212,54 @@ impl H5File {
 /// Whoever panicked before is passed over: what is kept was whole at any time.
 fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a file says of itself at its beginning.
+struct Superblock {
+    sizes: Sizes,
+    /// Where the file ends.
+    end: Option<u64>,
+    /// The address of the header of the root group.
+    root: Option<u64>,
+}
+
+impl Superblock {
+    fn parse(bytes: &[u8]) -> Result<Superblock, Hdf5Error> {
+        let mut input = Cursor::new(bytes, Sizes { address: 8, length: 8 });
+        input.skip(SIGNATURE.len())?;
+        let version = input.u8()?;
+        let end = match version {
+            0 | 1 => {
+                input.skip(4)?;
+                input.sizes = sizes_of(&mut input)?;
+                input.skip(if version == 0 { 9 } else { 13 })?;
+                input.skip(2 * input.sizes.address)?;
+                let end = input.address()?;
+                // the driver's block, and the name of the root group
+                input.skip(2 * input.sizes.address)?;
+                end
+            }
+            2 | 3 => {
+                input.sizes = sizes_of(&mut input)?;
+                input.skip(1 + 2 * input.sizes.address)?;
+                input.address()?
+            }
+            other => {
+                return Err(Hdf5Error::Damaged(format!(
+                    "its superblock is of version {other}, which is not known"
+                )));
+            }
+        };
+        let root = input.address()?;
+        if version > 1 {
+            let len = bytes.len() - input.rest.len();
+            let sum = input.u32()?;
+            if sum != checksum(&bytes[..len]) {
+                return Err(damaged("the checksum of its superblock is another one"));
+            }
+        }
+        Ok(Superblock { sizes: input.sizes, end, root })
+    }
 }
 
 fn sizes_of(input: &mut Cursor<'_>) -> Result<Sizes, Hdf5Error> {

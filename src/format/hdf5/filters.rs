@@ -458,18 +458,11 @@ fn undo_scale_offset(
     } else {
         let all = (1 << bits) - 1;
         let mut numbers = PackedNumbers { packed, bits, held: 0, count: 0 };
-        // rounded at each step, as by the library
-        let digits = factor as i32;
-        let units = 10f32.powf(digits as f32);
-        let long_units = 10f64.powf(digits.into());
-        let float = |number: u64| number as f32 / units + f32::from_bits(least as u32);
-        let long = |number: u64| number as f64 / long_units + f64::from_bits(least);
+        let element = above_least(is_float, size, factor as i32, least);
         for _ in 0..count {
             let element = match numbers.next() {
                 number if number == all && has_fill == 1 => fill,
-                number if !is_float => number.wrapping_add(least),
-                number if size == 4 => float(number).to_bits().into(),
-                number => long(number).to_bits(),
+                number => element(number),
             };
             out.extend_from_slice(&element.to_le_bytes()[..size]);
         }
@@ -478,6 +471,18 @@ fn undo_scale_offset(
         out.chunks_exact_mut(size).for_each(<[u8]>::reverse);
     }
     Ok(out)
+}
+
+/// The element that a number above the smallest one stands for, of `size` bytes. Floats are rounded at each step, as by
+/// the library.
+fn above_least(is_float: bool, size: usize, digits: i32, least: u64) -> impl Fn(u64) -> u64 {
+    let units = 10f32.powf(digits as f32);
+    let long_units = 10f64.powf(digits.into());
+    move |number| match (is_float, size) {
+        (false, _) => number.wrapping_add(least),
+        (true, 4) => (number as f32 / units + f32::from_bits(least as u32)).to_bits().into(),
+        (true, _) => (number as f64 / long_units + f64::from_bits(least)).to_bits(),
+    }
 }
 
 /// The number of little-endian bytes, at most 8.

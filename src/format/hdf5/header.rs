@@ -134,32 +134,51 @@ pub(super) fn shared(
 /// What is done with a message, whose data are given beside it.
 type Visit<'a> = &'a mut dyn FnMut(Message, &[u8]) -> Result<(), Hdf5Error>;
 
+/// What the beginning of a header says of the rest.
+struct HeaderPrefix {
+    /// The first block of messages: its address, its length, and how many bytes stand in front of the messages.
+    block: (u64, u64, u64),
+    /// Whether messages say in which order they were made.
+    has_order: bool,
+    /// Whether it is of version 2, which has checksums.
+    is_new: bool,
+}
+
+impl HeaderPrefix {
+    /// The beginning of the header at an address, of which these are the first bytes.
+    fn read(file: &H5File, address: u64, first: &[u8]) -> Result<HeaderPrefix, Hdf5Error> {
+        let mut prefix = file.cursor(first);
+        if first.starts_with(b"OHDR") {
+            prefix.skip(4)?;
+            let version = prefix.u8()?;
+            let flags = prefix.u8()?;
+            if version != 2 {
+                return Err(damaged("the header of an object is of no known version"));
+            }
+            let times = if flags & 0x20 == 0 { 0 } else { 16 };
+            let limits = if flags & 0x10 == 0 { 0 } else { 4 };
+            prefix.skip(times + limits)?;
+            let size = 1 << (flags & 3);
+            let len = prefix.uint(size)?;
+            let front = (6 + times + limits + size) as u64;
+            let block = (address, len.saturating_add(front + 4), front);
+            return Ok(HeaderPrefix { block, has_order: flags & 4 != 0, is_new: true });
+        }
+        if first.first() != Some(&1) {
+            return Err(damaged("there is no header of an object where one should be"));
+        }
+        prefix.skip(8)?;
+        let len = u64::from(prefix.u32()?).saturating_add(8);
+        let block = (address.saturating_add(8), len, 8);
+        Ok(HeaderPrefix { block, has_order: false, is_new: false })
+    }
+}
+
 /// Visit all messages of the object at an address; their data are given beside them.
 pub(super) fn each_message(file: &H5File, address: u64, visit: Visit<'_>) -> Result<(), Hdf5Error> {
     // most headers are not longer
     let first = file.bytes(address, file.len().saturating_sub(address).min(FIRST))?;
-    let mut prefix = file.cursor(&first);
-    let (block, has_order, is_new) = if first.starts_with(b"OHDR") {
-        prefix.skip(4)?;
-        let version = prefix.u8()?;
-        let flags = prefix.u8()?;
-        if version != 2 {
-            return Err(damaged("the header of an object is of no known version"));
-        }
-        let times = if flags & 0x20 == 0 { 0 } else { 16 };
-        let limits = if flags & 0x10 == 0 { 0 } else { 4 };
-        let size = 1 << (flags & 3);
-        let front = 6 + times + limits;
-        prefix.skip(front as usize - 6)?;
-        let len = prefix.uint(size as usize)?;
-        let whole = len.saturating_add(front + size + 4);
-        ((address, whole, front + size), flags & 4 != 0, true)
-    } else if first.first() == Some(&1) {
-        prefix.skip(8)?;
-        ((address.saturating_add(8), u64::from(prefix.u32()?).saturating_add(8), 8), false, false)
-    } else {
-        return Err(damaged("there is no header of an object where one should be"));
-    };
+    let HeaderPrefix { block, has_order, is_new } = HeaderPrefix::read(file, address, &first)?;
     let mut blocks = vec![block];
     let mut seen = HashSet::new();
     while let Some((start, len, front)) = blocks.pop() {

@@ -57,68 +57,92 @@ pub(crate) struct Hdf5Contents {
 /// entered within itself. Links to other files, and those that lead nowhere, are passed over.
 pub(crate) fn contents(source: &Arc<dyn Source>) -> Result<Hdf5Contents, Hdf5Error> {
     let file = Arc::new(H5File::open(Arc::clone(source))?);
-    let mut found = Hdf5Contents::default();
     let mut groups = Groups::new(&file, MAX_STEPS);
     let root = Header::read(&file, file.root)?;
+    let mut found = Hdf5Contents::default();
     if root.has_attributes {
         let annotated = attributes::annotated_group(&file, file.root);
         found.tensors.annotate_group(String::new(), annotated);
     }
-    let mut open = vec![OpenGroup::new(String::new(), file.root, groups.links(file.root)?)];
-    while let Some(group) = open.last_mut() {
+    let open = vec![OpenGroup::new(String::new(), file.root, groups.links(file.root)?)];
+    let mut walk = GroupWalk { file: &file, groups, open, found };
+    while let Some(group) = walk.open.last_mut() {
         match group.next() {
             Step::Enter(name, address) => {
                 let path = format!("{}{name}", group.path);
-                match groups.links(address) {
-                    Ok(links) => open.push(OpenGroup::new(path, address, links)),
-                    Err(error @ Hdf5Error::Endless(_)) => return Err(error),
-                    Err(error) => {
-                        found.unreadable.push((path.trim_end_matches('/').to_owned(), error));
-                    }
-                }
+                walk.enter(path, address)?;
             }
             Step::Leave => {
-                open.pop();
+                walk.open.pop();
             }
             Step::Link(number) => {
-                groups.count(1)?;
                 let links = Arc::clone(&group.links);
-                let (name, target) = links.at(number);
-                let address = match target {
-                    Target::Object(address) => Some(address),
-                    Target::Path(path) => groups.resolve(group.address, path)?,
-                    Target::Elsewhere => None,
-                };
-                let Some(address) = address else { continue };
-                let name = String::from_utf8_lossy(name);
-                let path = format!("{}{name}", group.path);
-                match Object::read(&file, address, &path) {
-                    Ok(Object::Dataset(tensor)) => {
-                        found.tensors.push(&TensorInfo { name: Some(path), ..*tensor });
-                    }
-                    Ok(Object::Group { has_attributes }) => {
-                        if open.iter().any(|outer| outer.address == address) {
-                            continue;
-                        }
-                        if open.len() > MAX_DEPTH || path.len() > MAX_PATH {
-                            found.unreadable.push((path, Hdf5Error::Deep(MAX_DEPTH)));
-                            continue;
-                        }
-                        if has_attributes {
-                            let annotated = attributes::annotated_group(&file, address);
-                            found.tensors.annotate_group(path, annotated);
-                        }
-                        if let Some(group) = open.last_mut() {
-                            group.inner.insert(format!("{name}/"), address);
-                        }
-                    }
-                    Ok(Object::Other) => {}
-                    Err(error) => found.unreadable.push((path, error)),
-                }
+                walk.follow(&links, number)?;
             }
         }
     }
-    Ok(found)
+    Ok(walk.found)
+}
+
+/// A walk through all groups of a file.
+struct GroupWalk<'a> {
+    file: &'a Arc<H5File>,
+    groups: Groups<'a>,
+    /// The groups on the way from the root to here.
+    open: Vec<OpenGroup>,
+    found: Hdf5Contents,
+}
+
+impl GroupWalk<'_> {
+    fn enter(&mut self, path: String, address: u64) -> Result<(), Hdf5Error> {
+        match self.groups.links(address) {
+            Ok(links) => self.open.push(OpenGroup::new(path, address, links)),
+            Err(error @ Hdf5Error::Endless(_)) => return Err(error),
+            Err(error) => {
+                self.found.unreadable.push((path.trim_end_matches('/').to_owned(), error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Note what a link of the last open group leads to.
+    fn follow(&mut self, links: &Links, number: usize) -> Result<(), Hdf5Error> {
+        self.groups.count(1)?;
+        let Some(group) = self.open.last_mut() else { return Ok(()) };
+        let (name, target) = links.at(number);
+        let address = match target {
+            Target::Object(address) => Some(address),
+            Target::Path(path) => self.groups.resolve(group.address, path)?,
+            Target::Elsewhere => None,
+        };
+        let Some(address) = address else { return Ok(()) };
+        let name = String::from_utf8_lossy(name);
+        let path = format!("{}{name}", group.path);
+        match Object::read(self.file, address, &path) {
+            Ok(Object::Dataset(tensor)) => {
+                self.found.tensors.push(&TensorInfo { name: Some(path), ..*tensor });
+            }
+            Ok(Object::Group { has_attributes }) => {
+                if self.open.iter().any(|outer| outer.address == address) {
+                    return Ok(());
+                }
+                if self.open.len() > MAX_DEPTH || path.len() > MAX_PATH {
+                    self.found.unreadable.push((path, Hdf5Error::Deep(MAX_DEPTH)));
+                    return Ok(());
+                }
+                if has_attributes {
+                    let annotated = attributes::annotated_group(self.file, address);
+                    self.found.tensors.annotate_group(path, annotated);
+                }
+                if let Some(group) = self.open.last_mut() {
+                    group.inner.insert(format!("{name}/"), address);
+                }
+            }
+            Ok(Object::Other) => {}
+            Err(error) => self.found.unreadable.push((path, error)),
+        }
+        Ok(())
+    }
 }
 
 /// A group whose links are gone through.

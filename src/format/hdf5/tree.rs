@@ -325,39 +325,52 @@ pub(super) fn global(
             place.insert(Collection { address: collection, end, placed: HashMap::new(), at: front })
         }
     };
-    if let Some((at, len)) = last.placed.get(&index) {
-        return last.read(file, *at, *len);
-    }
-    let missing = || damaged("a list of any length is not in its heap");
-    let mut at = last.at;
-    while last.end.saturating_sub(at) >= front {
-        *left = left.checked_sub(1).ok_or_else(missing)?;
-        let bytes = last.read(file, at, front)?;
-        let mut input = file.cursor(&bytes);
-        let number = u32::from(input.u16()?);
-        input.skip(6)?;
-        let len = input.length()?;
-        if number == 0 {
-            break;
-        }
-        let start = at.saturating_add(front);
-        let behind = len.checked_next_multiple_of(8).and_then(|len| start.checked_add(len));
-        if let Some(behind) = behind
-            && *placed < MOST_PLACED
-        {
-            *placed += 1;
-            last.placed.entry(number).or_insert((start, len));
-            last.at = behind;
-        }
-        if number == index {
-            return last.read(file, start, len);
-        }
-        at = behind.ok_or_else(missing)?;
-    }
-    Err(missing())
+    last.find(file, index, left, placed)
 }
 
 impl Collection {
+    /// The object of a number. `left` is how many objects may still be passed, `placed` how many of all collections have
+    /// a place.
+    fn find(
+        &mut self,
+        file: &H5File,
+        index: u32,
+        left: &mut usize,
+        placed: &mut usize,
+    ) -> Result<Vec<u8>, Hdf5Error> {
+        if let Some((at, len)) = self.placed.get(&index) {
+            return self.read(file, *at, *len);
+        }
+        let missing = || damaged("a list of any length is not in its heap");
+        let front = 8 + file.sizes.length as u64;
+        let mut at = self.at;
+        while self.end.saturating_sub(at) >= front {
+            *left = left.checked_sub(1).ok_or_else(missing)?;
+            let bytes = self.read(file, at, front)?;
+            let mut input = file.cursor(&bytes);
+            let number = u32::from(input.u16()?);
+            input.skip(6)?;
+            let len = input.length()?;
+            if number == 0 {
+                break;
+            }
+            let start = at.saturating_add(front);
+            let behind = len.checked_next_multiple_of(8).and_then(|len| start.checked_add(len));
+            if let Some(behind) = behind
+                && *placed < MOST_PLACED
+            {
+                *placed += 1;
+                self.placed.entry(number).or_insert((start, len));
+                self.at = behind;
+            }
+            if number == index {
+                return self.read(file, start, len);
+            }
+            at = behind.ok_or_else(missing)?;
+        }
+        Err(missing())
+    }
+
     fn read(&self, file: &H5File, at: u64, len: u64) -> Result<Vec<u8>, Hdf5Error> {
         let page = at / COLLECTION_PAGE * COLLECTION_PAGE;
         let page_end = self.end.min(page + COLLECTION_PAGE);

@@ -169,10 +169,7 @@ impl PickleMachine {
             }
             PickleOp::Pop => drop(self.pop()?),
             PickleOp::PopMark => drop(self.pop_mark()?),
-            PickleOp::Dup => {
-                let last = self.shared_last()?;
-                self.stack.push(last);
-            }
+            PickleOp::Dup => self.duplicate()?,
             PickleOp::Tuple(count) => {
                 let items = self.pop_some(count)?;
                 self.push_tuple(items)?;
@@ -181,16 +178,8 @@ impl PickleMachine {
                 let items = self.pop_mark()?;
                 self.push_tuple(items)?;
             }
-            PickleOp::MarkList => {
-                let items = self.pop_mark()?;
-                self.stack.push(PickleValue::Empty(SharedKind::List));
-                self.append(items)?;
-            }
-            PickleOp::MarkDict => {
-                let items = self.pop_mark()?;
-                self.stack.push(PickleValue::Empty(SharedKind::Dict));
-                self.set_items(items)?;
-            }
+            PickleOp::MarkList => self.mark_list()?,
+            PickleOp::MarkDict => self.mark_dict()?,
             PickleOp::Append => {
                 let items = self.pop_some(1)?;
                 self.append(items)?;
@@ -207,19 +196,11 @@ impl PickleMachine {
                 let items = self.pop_mark()?;
                 self.set_items(items)?;
             }
-            PickleOp::Get(number) => {
-                let value = self.memo.get(&number).cloned();
-                self.stack.push(value.ok_or_else(|| damaged("it asks for what was not kept"))?);
-            }
+            PickleOp::Get(number) => self.get(number)?,
             PickleOp::Put(number) => self.keep(number)?,
             PickleOp::Memoize => self.keep(self.memoized)?,
             PickleOp::Global { module, name } => self.push_global(&module, &name),
-            PickleOp::StackGlobal => match self.pop_some(2)?.as_slice() {
-                [PickleValue::Text(module), PickleValue::Text(name)] => {
-                    self.push_global(module, name);
-                }
-                _ => return Err(damaged("the name of a class is no text")),
-            },
+            PickleOp::StackGlobal => self.stack_global()?,
             PickleOp::Call { keywords } => self.call(keywords)?,
             PickleOp::Build => self.build()?,
             PickleOp::Persistent => {
@@ -228,6 +209,38 @@ impl PickleMachine {
                 self.push_made(value);
             }
             PickleOp::Stop | PickleOp::Nothing => {}
+        }
+        Ok(())
+    }
+
+    fn mark_list(&mut self) -> Result<(), FormatError> {
+        let items = self.pop_mark()?;
+        self.stack.push(PickleValue::Empty(SharedKind::List));
+        self.append(items)
+    }
+
+    fn mark_dict(&mut self) -> Result<(), FormatError> {
+        let items = self.pop_mark()?;
+        self.stack.push(PickleValue::Empty(SharedKind::Dict));
+        self.set_items(items)
+    }
+
+    fn duplicate(&mut self) -> Result<(), FormatError> {
+        let last = self.shared_last()?;
+        self.stack.push(last);
+        Ok(())
+    }
+
+    fn get(&mut self, number: u32) -> Result<(), FormatError> {
+        let value = self.memo.get(&number).cloned();
+        self.stack.push(value.ok_or_else(|| damaged("it asks for what was not kept"))?);
+        Ok(())
+    }
+
+    fn stack_global(&mut self) -> Result<(), FormatError> {
+        match self.pop_some(2)?.as_slice() {
+            [PickleValue::Text(module), PickleValue::Text(name)] => self.push_global(module, name),
+            _ => return Err(damaged("the name of a class is no text")),
         }
         Ok(())
     }

@@ -115,14 +115,11 @@ pub(super) fn visit_tensors(
     visit: VisitTensor<'_>,
 ) -> Result<(), FormatError> {
     let mut unvisited = Unvisited { shared, tuples: HashMap::new() };
-    let mut path = String::new();
+    let mut walk = NameWalk::default();
     let mut visits = 0;
     let mut names = 0;
-    let mut levels: Vec<WalkLevel> = Vec::new();
-    let mut value = object;
-    let mut depth = 0;
-    let mut is_state = false;
-    loop {
+    let mut next = Some(object);
+    while let Some(value) = next {
         visits += 1;
         if visits > MAX_VISITS {
             return Err(TorchError::Many(MAX_VISITS).into());
@@ -133,35 +130,61 @@ pub(super) fn visit_tensors(
             _ => None,
         };
         if let Some(tensor) = tensor {
-            names += path.len();
+            names += walk.path.len();
             check_len(names)?;
-            visit((depth > 0).then_some(path.as_str()), tensor)?;
+            visit((walk.depth > 0).then_some(walk.path.as_str()), tensor)?;
         } else if let Some(items) = unvisited.take(value) {
-            // what leaves no piece in the name counts, too
-            if depth >= MAX_DEPTH || levels.len() >= 4 * MAX_DEPTH {
-                return Err(TorchError::Deep(MAX_DEPTH).into());
-            }
-            levels.push(WalkLevel { items, path: path.len(), depth, is_state });
+            walk.enter(items)?;
         }
-        value = loop {
-            let Some(level) = levels.last_mut() else { return Ok(()) };
-            path.truncate(level.path);
-            let Some(KeptItem { key, value: item }) = level.items.next() else {
-                levels.pop();
+        next = walk.next()?;
+    }
+    Ok(())
+}
+
+/// Where a walk through an object is: at the value to which the path leads.
+#[derive(Default)]
+struct NameWalk {
+    levels: Vec<WalkLevel>,
+    path: String,
+    /// How many pieces the path has.
+    depth: usize,
+    /// Whether the value holds the attributes of an object.
+    is_state: bool,
+}
+
+impl NameWalk {
+    /// Enter the value, which has these items.
+    fn enter(&mut self, items: WalkItems) -> Result<(), TorchError> {
+        let NameWalk { ref path, depth, is_state, .. } = *self;
+        // what leaves no piece in the name counts, too
+        if depth >= MAX_DEPTH || self.levels.len() >= 4 * MAX_DEPTH {
+            return Err(TorchError::Deep(MAX_DEPTH));
+        }
+        self.levels.push(WalkLevel { items, path: path.len(), depth, is_state });
+        Ok(())
+    }
+
+    /// Go on to the next value; `None` at the end.
+    fn next(&mut self) -> Result<Option<PickleValue>, TorchError> {
+        loop {
+            let Some(level) = self.levels.last_mut() else { return Ok(None) };
+            self.path.truncate(level.path);
+            let Some(KeptItem { key, value }) = level.items.next() else {
+                self.levels.pop();
                 continue;
             };
-            depth = level.depth;
-            is_state = key.is_none();
-            let of_module = |key: &PickleValue| match (key, &item) {
+            self.depth = level.depth;
+            self.is_state = key.is_none();
+            let of_module = |key: &PickleValue| match (key, &value) {
                 (PickleValue::Text(key), PickleValue::Shared(_)) => OF_MODULES.contains(&&**key),
                 _ => false,
             };
             if let Some(key) = key.filter(|key| !level.is_state || !of_module(key)) {
-                push_key(&mut path, &key, depth == 0)?;
-                depth += 1;
+                push_key(&mut self.path, &key, self.depth == 0)?;
+                self.depth += 1;
             }
-            break item;
-        };
+            return Ok(Some(value));
+        }
     }
 }
 

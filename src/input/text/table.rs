@@ -349,21 +349,17 @@ impl TableParser {
         let mut comments = mem::take(&mut self.comments).into_iter();
         let comment = comments.find(|(_, names)| names.len() == cells.len());
         let comment = comment.filter(|_| number.is_some() || self.cells.are_strings());
-        match (&comment, number) {
-            (Some((line, names)), _) => {
-                for &column in &columns {
+        if let (None, Some(column)) = (&comment, number) {
+            let text = shortened(cell(column)).into_owned();
+            return Err(TextFault::NumberInNames { place: self.place(column), text });
+        }
+        for &column in &columns {
+            match &comment {
+                Some((line, names)) => {
                     let place = TextPlace { line: *line, column };
                     self.keep_name(place, &names[column as usize - 1])?;
                 }
-            }
-            (None, Some(column)) => {
-                let text = shortened(cell(column)).into_owned();
-                return Err(TextFault::NumberInNames { place: self.place(column), text });
-            }
-            (None, None) => {
-                for &column in &columns {
-                    self.keep_name(self.place(column), cell(column))?;
-                }
+                None => self.keep_name(self.place(column), cell(column))?,
             }
         }
         if let Some(asked) = &self.fields {

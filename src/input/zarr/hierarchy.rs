@@ -144,19 +144,15 @@ pub(super) fn input(
                 arrays.insert(path, TensorInfo { name, ..*tensor });
             }
             Node::Unfit(error) => {
+                // it may be that of a group
                 let below = match error {
-                    // it may be that of a group
-                    ZarrError::Value(_) => named_below(hierarchy, &path)
-                        .map_err(|error| Error::file(location, error))?,
+                    ZarrError::Value(_) => named_below(location, hierarchy, &path)?,
                     _ => Vec::new(),
                 };
-                let name = match path.is_empty() {
-                    true if below.is_empty() => {
-                        return Err(Error::file(location, FormatError::from(error)));
-                    }
-                    true => "/".to_owned(),
-                    false => path,
-                };
+                if path.is_empty() && below.is_empty() {
+                    return Err(Error::file(location, FormatError::from(error)));
+                }
+                let name = if path.is_empty() { "/".to_owned() } else { path };
                 paths.extend(below);
                 unreadable.push(Unreadable::new(name, error));
             }
@@ -165,9 +161,7 @@ pub(super) fn input(
                 return Err(Error::file(location, FormatError::from(error)));
             }
             Node::Group(annotations) => {
-                let children = hierarchy.children(&path);
-                let children = children.map_err(|error| Error::file(location, error))?;
-                paths.extend(children.into_iter().map(|name| below(&path, &name)));
+                paths.extend(paths_below(location, hierarchy, &path)?);
                 if !annotations.is_empty() {
                     groups.push((path, Annotated::of(annotations)));
                 }
@@ -182,12 +176,26 @@ pub(super) fn input(
     Ok(Input { container, ..Input::of_source(location, bytes, contents) })
 }
 
+/// The paths just below a group.
+fn paths_below(
+    location: &Location,
+    hierarchy: &dyn Hierarchy,
+    group: &str,
+) -> Result<Vec<String>, Error> {
+    let names = hierarchy.children(group).map_err(|error| Error::file(location, error))?;
+    Ok(names.into_iter().map(|name| below(group, &name)).collect())
+}
+
 /// The paths just below a group that have metadata of their own.
-fn named_below(hierarchy: &dyn Hierarchy, group: &str) -> Result<Vec<String>, SourceError> {
-    let paths = hierarchy.children(group)?.into_iter().map(|name| below(group, &name));
+fn named_below(
+    location: &Location,
+    hierarchy: &dyn Hierarchy,
+    group: &str,
+) -> Result<Vec<String>, Error> {
     let is_there = |name: &str| !matches!(hierarchy.value(name), Ok(None));
-    let is_named = |path: &String| METADATA.iter().any(|name| is_there(&below(path, name)));
-    Ok(paths.filter(is_named).collect())
+    let mut paths = paths_below(location, hierarchy, group)?;
+    paths.retain(|path| METADATA.iter().any(|name| is_there(&below(path, name))));
+    Ok(paths)
 }
 
 enum Node {
