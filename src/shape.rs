@@ -128,7 +128,6 @@ pub enum Transposition {
 }
 
 impl Transposition {
-    /// The permutation of `ndim` axes.
     pub fn of_axes(&self, ndim: usize) -> Result<Permutation, PermutationError> {
         match self {
             Transposition::None => Ok(Permutation::identity(ndim)),
@@ -143,19 +142,10 @@ impl Transposition {
 pub enum PermutationError {
     /// Too few or too many axes.
     #[error("axes don't match array: {given} axes for an array of dimension {ndim}")]
-    Count {
-        /// The number of axes in the list.
-        given: usize,
-        /// The number of axes of the array.
-        ndim: usize,
-    },
+    Count { given: usize, ndim: usize },
     /// The array has no such axis.
     #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
-    OutOfBounds {
-        axis: i64,
-        /// The number of axes of the array.
-        ndim: usize,
-    },
+    OutOfBounds { axis: i64, ndim: usize },
     /// An axis is listed twice.
     #[error("repeated axis in transpose: {0}")]
     Repeated(i64),

@@ -50,13 +50,7 @@ pub struct Cast {
 pub enum CastError {
     /// The rule does not allow it.
     #[error("cannot cast from {from} to {to} according to the rule '{casting}'")]
-    Refused {
-        /// The dtype of the elements.
-        from: DType,
-        /// The dtype that they were to have.
-        to: DType,
-        casting: Casting,
-    },
+    Refused { from: DType, to: DType, casting: Casting },
     /// A dtype whose elements cannot be cast, or not to those of the other dtype.
     #[error("dtype {0} holds no numbers that can be cast")]
     NotNumbers(DType),
@@ -68,23 +62,13 @@ pub enum CastError {
     ToPartsOfBytes(DType),
     /// Between strings of bytes and strings of code points.
     #[error("cannot cast from {from} to {to}: only text in ASCII could be both, and it may not be")]
-    Text {
-        /// The dtype of the elements.
-        from: DType,
-        /// The dtype that they were to have.
-        to: DType,
-    },
+    Text { from: DType, to: DType },
     /// Strings of more than 64 KiB.
     #[error("elements of dtype {0} are too long to be cast: at most {most} bytes can be", most = MOST_BYTES)]
     TooLong(DType),
     /// Units of time between which NumPy has no factor, or none of 64 bits.
     #[error("cannot cast from {from} to {to}: there is no factor of 64 bits between their units")]
-    Units {
-        /// The dtype of the elements.
-        from: DType,
-        /// The dtype that they were to have.
-        to: DType,
-    },
+    Units { from: DType, to: DType },
 }
 
 impl Cast {

@@ -389,7 +389,6 @@ impl Big {
         (self.0.len() as u64).saturating_sub(1) * 32 + last
     }
 
-    /// Subtract a number that is not larger.
     pub(crate) fn subtract(&mut self, other: &Big) {
         let mut borrow = 0i64;
         for (at, digit) in self.0.iter_mut().enumerate() {

@@ -9,13 +9,7 @@ pub enum ElementError {
     #[error("'{0}' is not a number")]
     NotANumber(String),
     #[error("'{text}' is not {kind}, which dtype {dtype} asks for")]
-    Kind {
-        text: String,
-        /// What the dtype needs: "an integer".
-        kind: &'static str,
-        dtype: String,
-    },
-    /// Outside of the dtype's range, or an infinity or a sign that the dtype lacks.
+    Kind { text: String, kind: &'static str, dtype: String },
     #[error("{text} does not fit into dtype {dtype}{range}")]
     Range {
         text: String,

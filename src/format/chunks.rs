@@ -43,14 +43,12 @@ pub trait EncodeChunks: Send + Sync {
 pub struct ChunkFile {
     /// The name of its file, with those of the folders that it lies in.
     pub name: String,
-    /// All of the file.
     pub bytes: Vec<u8>,
 }
 
 /// How chunks are compressed that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkCodec {
-    /// Not at all.
     None,
     /// Zstandard, of a level from 1 to 22.
     Zstd(u8),

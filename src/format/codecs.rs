@@ -16,11 +16,9 @@ use zstd::zstd_safe::{self, DCtx, DParameter, InBuffer, OutBuffer};
 use super::chunks::spare_memory;
 use super::error::brief;
 
-/// How many bytes are decoded.
 #[cfg(feature = "zarr")]
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
-    /// No more than these.
     pub(super) most: u64,
     /// The first ones that are used. Others may be left out.
     pub(super) needed: u64,

@@ -21,14 +21,7 @@ use crate::dtype::{DType, Endian, Scalar};
 pub enum NameError {
     /// It counts bits for some, and bytes for others.
     #[error("'{name}' is the name of two dtypes")]
-    TwoMeanings {
-        /// The text.
-        name: &'static str,
-        /// The name of the type of so many bits.
-        bits: &'static str,
-        /// The name of the type of so many bytes.
-        bytes: &'static str,
-    },
+    TwoMeanings { name: &'static str, bits: &'static str, bytes: &'static str },
     /// It is no name of a type.
     #[error("{0} is not the name of a dtype")]
     Unknown(String),

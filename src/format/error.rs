@@ -39,26 +39,15 @@ pub enum FormatError {
     HeaderCutShort {
         /// Bytes that the header takes, as far as is known.
         expected: u64,
-        /// Bytes that there are.
         found: u64,
     },
     /// The file ends before its data does. Lengths in bytes.
     #[error("the file is cut short: its header asks for {expected} bytes, {found} are there")]
-    CutShort {
-        /// Length of the file by its header.
-        expected: u64,
-        /// Length of the file.
-        found: u64,
-    },
+    CutShort { expected: u64, found: u64 },
     /// The file goes on after its data. Lengths in bytes.
     #[error("{} bytes follow the data: the header asks for {expected} bytes, {found} are there",
         .found - .expected)]
-    TrailingBytes {
-        /// Length of the file by its header.
-        expected: u64,
-        /// Length of the file.
-        found: u64,
-    },
+    TrailingBytes { expected: u64, found: u64 },
     /// A `.npy` header is invalid or not supported.
     #[error("npy header: {0}")]
     Npy(#[from] NpyError),
@@ -90,12 +79,7 @@ pub enum FormatError {
     Shards(#[from] ShardsError),
     /// The format has no such type.
     #[error("dtype {dtype} has no counterpart in the {format} format")]
-    Unsupported {
-        /// The type.
-        dtype: DType,
-        /// The format it was meant for.
-        format: &'static str,
-    },
+    Unsupported { dtype: DType, format: &'static str },
 }
 
 // Text of files in messages: shortened, and printable.

@@ -78,7 +78,6 @@ pub(crate) struct DeflatedMember {
     pub(crate) bytes: Arc<InflatedSource>,
 }
 
-/// Where the bytes of a member are.
 #[derive(Clone, Copy)]
 pub(super) struct MemberStart {
     /// The part of the input: 0 for the archive itself.
@@ -93,7 +92,6 @@ impl Archive {
         Ok(Archive { bytes, joined, deflated: Vec::new() })
     }
 
-    /// The bytes of a deflated member.
     pub(super) fn range(&self, member: &Member<'_>) -> DeflatedRange {
         DeflatedRange {
             archive: Arc::clone(&self.bytes),

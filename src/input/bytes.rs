@@ -13,7 +13,6 @@ use crate::runs::Runs;
 use crate::source::{self, ConcatSource, IoMode, OpenError, Opened, Reader, Source};
 use crate::source::{Forward, SourceError, Stream};
 
-/// The bytes of an input.
 pub(crate) enum Bytes {
     /// Bytes that can be read in any order.
     Random(Arc<dyn Source>),
@@ -30,7 +29,6 @@ impl From<Opened> for Bytes {
     }
 }
 
-/// Open the bytes of an input.
 pub(super) fn open_bytes(location: &Location, io: IoMode) -> Result<Opened, OpenError> {
     match location {
         Location::Stdin => source::open_stdin(io),

@@ -266,9 +266,7 @@ pub enum SelectFault {
     /// One tensor is needed, and none was named.
     #[error("the file holds {} tensors, and one has to be named", names.len())]
     NotNamed {
-        /// The names that there are.
         names: Vec<String>,
-        /// Whether the output could hold all of them.
         holds_several: bool,
         /// Whether some are left out, and all others would be meant if they were not to be kept besides.
         excludes: bool,
@@ -276,50 +274,31 @@ pub enum SelectFault {
     /// One tensor is needed, and several match.
     #[error("{} tensors match, and one is needed", names.len())]
     Several {
-        /// Their names.
         names: Vec<String>,
         /// Whether patterns say which are meant, and not only which are left out.
         chooses: bool,
-        /// Whether some are left out.
         excludes: bool,
     },
     /// A name was asked for in a file that has none.
     #[error("the tensor has no name")]
-    Nameless {
-        /// The name or glob.
-        pattern: String,
-    },
+    Nameless { pattern: String },
     /// No tensor has that name or matches that glob.
     #[error("no tensor is named {pattern:?}")]
     NotFound {
-        /// The name or glob.
         pattern: String,
-        /// The names that there are.
         names: Vec<String>,
         /// Whether a link could have that name: those of HDF5 are not followed.
         links: bool,
     },
     /// A text that is no name and no glob either.
     #[error("{pattern}: {error}")]
-    Glob {
-        /// The text.
-        pattern: String,
-        /// What is wrong with it.
-        error: PatternError,
-    },
+    Glob { pattern: String, error: PatternError },
     /// Several tensors are to be written under one name.
     #[error("one name is given, and several tensors are chosen")]
     OneName,
     /// More tensors than the output can hold.
     #[error("{count} tensors are chosen, and an output of format {format} holds one")]
-    HoldsOne {
-        /// How many.
-        count: usize,
-        /// Whether the others were to be kept.
-        keep_rest: bool,
-        /// The format of the output.
-        format: &'static str,
-    },
+    HoldsOne { count: usize, keep_rest: bool, format: &'static str },
     /// What is to be left out cannot be chosen.
     #[error("to be left out: {0}")]
     Excluded(Box<SelectFault>),
@@ -334,30 +313,13 @@ pub enum SelectFault {
     UnevenRename(String),
     /// A new name for a tensor that is not there.
     #[error("{rename}: no tensor of the output is named {old:?} in the input")]
-    RenameNotFound {
-        /// The new name as it was given, `OLD=NEW`.
-        rename: String,
-        /// The old name.
-        old: String,
-        /// Whether the only tensor has no name at all.
-        nameless: bool,
-    },
+    RenameNotFound { rename: String, old: String, nameless: bool },
     /// An old name that is no name and no glob.
     #[error("{rename}: {error}")]
-    RenameGlob {
-        /// The new name as it was given, `OLD=NEW`.
-        rename: String,
-        /// What is wrong with it.
-        error: PatternError,
-    },
+    RenameGlob { rename: String, error: PatternError },
     /// A new name with a piece that the old one lacks.
     #[error("{rename}: OLD has no {{{piece}}}")]
-    RenamePiece {
-        /// The new name as it was given, `OLD=NEW`.
-        rename: String,
-        /// The name of the piece.
-        piece: String,
-    },
+    RenamePiece { rename: String, piece: String },
     /// Two tensors would have one name.
     #[error("two tensors of the output would be named {:?}", shortened(.0))]
     SameName(String),

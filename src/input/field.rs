@@ -258,12 +258,7 @@ pub enum FieldFault {
     NotStructured(DType),
     /// No field has that name.
     #[error("no field is named {name:?}; the fields are {}", names.join(", "))]
-    NotFound {
-        /// The name.
-        name: String,
-        /// The names that there are.
-        names: Vec<String>,
-    },
+    NotFound { name: String, names: Vec<String> },
     /// A field is named twice.
     #[error("the field {0:?} is named twice")]
     Twice(String),

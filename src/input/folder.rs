@@ -38,13 +38,10 @@ const OF_TENSORS: [&str; 12] = [
 /// A file beside those of the tensors, such as the configuration of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmallFile {
-    /// The name.
     pub name: String,
-    /// Where it is.
     pub path: PathBuf,
     /// How long it was when it was found, in bytes.
     pub len: u64,
-    /// Its permission bits.
     pub mode: u32,
 }
 

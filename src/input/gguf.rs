@@ -11,7 +11,6 @@ use crate::format::gguf::{GgufError, GgufHeader, SplitPlace};
 use crate::format::{Contents, Format, FormatError, Tensors, first_repeated, gguf};
 use crate::source::{ConcatSource, IoMode, Opened, Source};
 
-/// llama.cpp's `.gguf`.
 pub(super) const FORMAT: InputFormat =
     InputFormat { format: Format::Gguf, begins: gguf::begins, open };
 

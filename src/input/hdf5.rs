@@ -8,7 +8,6 @@ use crate::format::hdf5::SIGNATURE;
 use crate::format::{Contents, Format, FormatError, hdf5};
 use crate::source::Source;
 
-/// HDF5, with netCDF 4 and MATLAB 7.3.
 pub(super) const FORMAT: InputFormat =
     InputFormat { format: Format::Hdf5, begins: |first| first.starts_with(SIGNATURE), open };
 

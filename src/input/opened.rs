@@ -103,7 +103,6 @@ pub(crate) struct GgufPart {
     pub(crate) source: Arc<dyn Source>,
 }
 
-/// A file of an input of several.
 pub struct PartFile {
     /// The name, in the folder of the input.
     pub name: String,

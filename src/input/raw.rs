@@ -32,7 +32,6 @@ pub struct RawLayout {
     /// Where the elements begin, in bytes. With an offset the input is taken as raw bytes
     /// whatever it is.
     pub offset: Option<u64>,
-    /// The memory order.
     pub order: Option<Order>,
     /// Whether this is said of several inputs: those that tell their own layout are left as they are,
     /// also where there is an offset. See [`check_used`](RawLayout::check_used).
@@ -273,25 +272,15 @@ impl Fault for RawFault {}
 /// What a caller can say about raw bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
-    /// The dtype.
     DType,
-    /// The shape.
     Shape,
-    /// The memory order.
     Order,
-    /// Where the elements begin.
     Offset,
-    /// The format of a text.
     From,
-    /// What parts the cells of a table.
     Delimiter,
-    /// Lines that are skipped.
     SkipRows,
-    /// Texts of cells that are missing.
     Missing,
-    /// That the first line names fields.
     Names,
-    /// The columns that are read.
     Columns,
 }
 

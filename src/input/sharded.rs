@@ -33,7 +33,6 @@ const POOLED: usize = 192;
 /// The name of an index of a checkpoint that has none.
 const INDEX: &str = "model.safetensors.index.json";
 
-/// How many tensors a note names.
 const NAMED: usize = 10;
 
 /// A checkpoint of several files, by its index.

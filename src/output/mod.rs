@@ -60,12 +60,7 @@ pub enum LayoutFault {
     NoExtension,
     /// An option does not apply to the format.
     #[error("{option} has no effect: an output of format {format} {}", .option.why_not())]
-    NoEffect {
-        /// The option.
-        option: FormatOption,
-        /// The format of the output.
-        format: &'static str,
-    },
+    NoEffect { option: FormatOption, format: &'static str },
     /// Outputs are files of this machine.
     #[error("outputs are not written to remote addresses")]
     Remote,
@@ -74,71 +69,32 @@ pub enum LayoutFault {
     Directory,
     /// A folder would be written to standard output.
     #[error("an output of format {format} is a folder, which needs a name")]
-    Folder {
-        /// The format of the output.
-        format: &'static str,
-    },
+    Folder { format: &'static str },
     /// The output would not fit into 63 bits.
     #[error("the output would have 2^63 bytes or more")]
     TooLarge,
     /// A build that does not write the format.
     #[error("this build writes no {format}: build it with --features {feature}")]
-    NotBuilt {
-        /// The format.
-        format: &'static str,
-        /// The feature that it needs.
-        feature: &'static str,
-    },
+    NotBuilt { format: &'static str, feature: &'static str },
     /// A name that no tensor of the format can have.
     #[error("a tensor of format {format} cannot be named {name:?}: {reason}")]
-    TensorName {
-        /// The format of the output.
-        format: &'static str,
-        /// The name.
-        name: String,
-        /// What is wrong with the name.
-        reason: &'static str,
-    },
+    TensorName { format: &'static str, name: String, reason: &'static str },
     /// The format has no such type.
     #[error("dtype {dtype} has no counterpart in the {format} format")]
-    DType {
-        /// The type.
-        dtype: DType,
-        /// The format of the output.
-        format: &'static str,
-    },
+    DType { dtype: DType, format: &'static str },
     /// More axes than the format has.
     #[error("an output of format {format} has at most {most} axes, and the result has {ndim}")]
-    Axes {
-        /// The format of the output.
-        format: &'static str,
-        /// How many it has at most.
-        most: usize,
-        /// How many the result has.
-        ndim: usize,
-    },
+    Axes { format: &'static str, most: usize, ndim: usize },
     /// Rows without elements, beyond what makes sense as text.
     #[error(
         "shape {} without elements would be {rows} empty rows, an output of format {format} has at \
          most {MAX_EMPTY_ROWS}",
         AsTuple(shape)
     )]
-    EmptyRows {
-        /// The format of the output.
-        format: &'static str,
-        /// The shape of the tensor.
-        shape: Vec<u64>,
-        /// How many rows it would have.
-        rows: u64,
-    },
+    EmptyRows { format: &'static str, shape: Vec<u64>, rows: u64 },
     /// More tensors than the format holds.
     #[error("an output of format {format} holds one tensor, not {count}")]
-    Count {
-        /// The format of the output.
-        format: &'static str,
-        /// How many tensors there are.
-        count: usize,
-    },
+    Count { format: &'static str, count: usize },
 }
 
 impl Fault for LayoutFault {}
@@ -146,19 +102,12 @@ impl Fault for LayoutFault {}
 /// Options that apply to some output formats only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormatOption {
-    /// A name for the tensor.
     Name,
-    /// New names for tensors.
     Rename,
-    /// Compression.
     Deflate,
-    /// Fortran order.
     OrderF,
-    /// Texts of metadata.
     Metadata,
-    /// The size of shards.
     ShardSize,
-    /// Chunks, shards and how they are compressed.
     Chunking,
     /// Files beside those of the tensors.
     Files,
@@ -326,7 +275,6 @@ const CHUNK_BYTES: u64 = 1 << 20;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunking {
-    /// The shape of a chunk, in elements.
     pub chunks: Option<Vec<u64>>,
     /// The shape of a shard, in elements: several chunks in one file.
     pub shards: Option<Vec<u64>>,

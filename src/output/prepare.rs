@@ -29,7 +29,6 @@ pub struct Output {
 /// What becomes of a tensor in an output.
 #[derive(Clone, Debug, Default)]
 pub struct Becomes {
-    /// The shape.
     pub shape: Vec<u64>,
     /// What the elements are cast to.
     pub cast: Option<Cast>,
@@ -38,7 +37,6 @@ pub struct Becomes {
 }
 
 impl Becomes {
-    /// What it was.
     pub fn kept(shape: Vec<u64>) -> Becomes {
         let axes = (0..shape.len()).map(Some).collect();
         Becomes { shape, cast: None, axes }
@@ -58,13 +56,11 @@ pub struct Unsaid {
 
 /// An output whose every byte has its place.
 pub struct Prepared {
-    /// Where it goes, and in what form.
     pub output: Output,
     /// The tensors, in the order in which they were given.
     pub tensors: Arc<Entries>,
     /// All that is not elements.
     pub frame: Box<dyn Frame>,
-    /// Bytes of the elements of all tensors.
     pub bytes: u64,
     /// What is not said as the input says it.
     pub unsaid: Vec<Unsaid>,
@@ -103,7 +99,6 @@ impl Prepared {
 }
 
 impl Output {
-    /// Find out the format.
     pub fn new(destination: Destination, options: WriteOptions) -> Result<Output, Error> {
         if let Destination::Path(path) = &destination
             && let Location::Remote(address) = Location::of(path)
@@ -156,12 +151,10 @@ impl Output {
         Ok(Output { files, ..self })
     }
 
-    /// Where it goes.
     pub fn destination(&self) -> &Destination {
         &self.destination
     }
 
-    /// The format of the output.
     pub fn format(&self) -> &'static OutputFormat {
         self.format
     }
@@ -203,7 +196,6 @@ impl Output {
         Ok(preparation)
     }
 
-    /// Fit a tensor to the format.
     fn entry(
         &self,
         name: String,
@@ -251,7 +243,6 @@ impl Output {
         given.or_else(|| from.name.clone()).unwrap_or_else(stem)
     }
 
-    /// The error of writing it.
     pub(crate) fn failed(&self, error: SinkError) -> Error {
         Error::file(&self.destination, error)
     }
@@ -300,7 +291,6 @@ impl Preparation<'_> {
         Ok(())
     }
 
-    /// Give the tensors their places.
     pub fn finish(self, metadata: &BTreeMap<String, String>) -> Result<Prepared, Error> {
         let Preparation { output, checkpoint, tensors, bytes, annotations, groups } = self;
         let tensors = Arc::new(tensors);
@@ -381,7 +371,6 @@ fn by_name(
     }
 }
 
-/// Whether outputs of a format are folders.
 fn is_of_folders(format: &OutputFormat) -> bool {
     std::ptr::eq(format, layout::OF_FOLDERS)
 }

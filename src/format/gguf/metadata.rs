@@ -89,10 +89,8 @@ pub(super) struct KnownValues {
 /// Why metadata cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum MetadataError {
-    /// They cannot be read.
     #[error("{0}")]
     Read(#[from] FormatError),
-    /// They cannot be written.
     #[error("{0}")]
     Write(#[from] io::Error),
 }
@@ -154,7 +152,6 @@ fn key(reader: &mut HeaderReader<'_>) -> Result<String, FormatError> {
 pub struct MetadataValue<'a, 's> {
     reader: &'a mut HeaderReader<'s>,
     key: &'a str,
-    /// The number of its type.
     number: u32,
 }
 

@@ -127,7 +127,6 @@ fn front<'a>(file: &H5File, bytes: &'a [u8]) -> Result<Front<'a>, Hdf5Error> {
     Ok(Front { name: &name[..end], rest, is_shared, lengths })
 }
 
-/// An attribute.
 struct Attribute {
     datatype: Datatype,
     /// `None` for one without elements.
@@ -153,7 +152,6 @@ impl Attribute {
         Ok(Attribute { datatype, shape, data: rest.rest.to_vec() })
     }
 
-    /// A text of a fixed length.
     fn text(&self) -> Option<String> {
         let is_text = self.datatype.class == Class::Text;
         let text = is_text.then(|| self.data.get(..self.datatype.size as usize))??;

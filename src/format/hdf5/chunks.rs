@@ -153,7 +153,6 @@ impl fmt::Debug for H5Chunks {
     }
 }
 
-/// An index of chunks.
 pub(super) enum Index {
     /// Nothing was written.
     Nothing,
@@ -180,7 +179,6 @@ pub(super) struct ChunkPlace {
 
 /// The chunks of a dataset along its axes.
 pub(super) struct Grid {
-    /// The shape of a chunk.
     pub(super) chunk: Vec<u64>,
     /// How many there may be along each axis; `None` where it may grow.
     pub(super) counts: Vec<Option<u64>>,
@@ -410,11 +408,9 @@ fn extensible(
 /// first rows; of each further row it has the address of a block of blocks.
 struct ExtensibleArray {
     entries: Entries,
-    /// The address of the index.
     index: u64,
     /// How many entries are in the index itself.
     in_index: u64,
-    /// Entries of the smallest block.
     least: u64,
     rows: u32,
     /// The rows whose blocks are in the index, and how many these blocks are.
@@ -471,7 +467,6 @@ impl ExtensibleArray {
         }))
     }
 
-    /// The chunk of a number.
     fn find(
         &self,
         file: &H5File,

@@ -12,7 +12,6 @@ use crate::format::error::brief;
 use crate::format::{Storage, StorageKind, TensorInfo};
 use crate::shape::{Order, byte_count};
 
-/// The most axes of a dataset.
 const MAX_RANK: u8 = 32;
 
 /// The most bytes of a shape that is stored.
@@ -137,7 +136,6 @@ pub(super) struct Dataspace {
 }
 
 impl Dataspace {
-    /// The dataspace of a message.
     pub(super) fn parse(file: &H5File, message: &[u8]) -> Result<Dataspace, Hdf5Error> {
         let mut input = file.cursor(message);
         let version = input.u8()?;

@@ -7,10 +7,8 @@ use super::file::{Cursor, H5File, Hdf5Error, damaged};
 use crate::dtype::{DType, Endian, Field, NpyType, Scalar, Structure};
 use crate::format::npy;
 
-/// The deepest datatype.
 const MAX_NESTING: usize = 32;
 
-/// The order of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ByteOrder {
     Little,
@@ -57,14 +55,11 @@ pub(super) enum Class {
         base: Box<Datatype>,
         shape: Vec<u64>,
     },
-    /// Two numbers.
     Complex(Box<Datatype>),
     Time,
-    /// A class that is not known.
     Other(u8),
 }
 
-/// A member of a compound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Member {
     pub(super) name: Vec<u8>,
@@ -81,7 +76,6 @@ pub(super) struct FloatLayout {
     pub(super) exponent: (u8, u8),
     pub(super) mantissa: (u8, u8),
     pub(super) bias: u32,
-    /// The bit of the sign.
     pub(super) sign: u8,
     /// Whether the first bit of the mantissa is one, and not stored.
     pub(super) is_implied: bool,
@@ -104,7 +98,6 @@ impl FloatLayout {
 }
 
 impl Datatype {
-    /// The datatype of a message.
     pub(super) fn parse(file: &H5File, message: &[u8]) -> Result<Datatype, Hdf5Error> {
         Datatype::read(&mut file.cursor(message), 0)
     }
@@ -229,7 +222,6 @@ pub(super) struct H5Type {
 }
 
 impl H5Type {
-    /// The counterpart of a type.
     pub(super) fn of(datatype: &Datatype) -> Result<H5Type, Hdf5Error> {
         let mut left_out = Vec::new();
         let Subarray { dtype, shape, .. } = Subarray::of(datatype, "", &mut left_out)?;

@@ -30,22 +30,18 @@ const MOST_KEPT: usize = 32 << 20;
 /// The messages of an object, without its attributes.
 pub(super) struct Header {
     messages: Vec<Message>,
-    /// Whether it has attributes.
     pub(super) has_attributes: bool,
 }
 
-/// A message of a header.
 pub(super) struct Message {
     pub(super) kind: u16,
     /// Whether its data say where they are.
     pub(super) is_shared: bool,
-    /// The address of its data.
     pub(super) address: u64,
     pub(super) data: Vec<u8>,
 }
 
 impl Header {
-    /// Read the header at an address.
     pub(super) fn read(file: &H5File, address: u64) -> Result<Header, Hdf5Error> {
         let mut messages = Vec::new();
         let mut has_attributes = false;
@@ -72,12 +68,10 @@ impl Header {
         Ok(Header { messages, has_attributes })
     }
 
-    /// All messages of a kind.
     pub(super) fn all(&self, kind: u16) -> impl Iterator<Item = &Message> {
         self.messages.iter().filter(move |message| message.kind == kind)
     }
 
-    /// Whether there is a message of a kind.
     pub(super) fn has(&self, kind: u16) -> bool {
         self.all(kind).next().is_some()
     }

@@ -50,7 +50,6 @@ impl<Path> Target<Path> {
 }
 
 impl Links {
-    /// The links of a group.
     fn read(file: &H5File, address: u64) -> Result<Links, Hdf5Error> {
         let header = Header::read(file, address)?;
         let mut links = Links::default();
@@ -177,7 +176,6 @@ impl Links {
         }
     }
 
-    /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.links.len()
     }

@@ -44,7 +44,6 @@ const MAX_STEPS: usize = 3_000_000;
 /// The longest path of a dataset in bytes.
 const MAX_PATH: usize = 1 << 16;
 
-/// What a file holds.
 #[derive(Default)]
 pub(crate) struct Hdf5Contents {
     /// The datasets by their paths without the first `/`, in the order of these.
@@ -184,7 +183,6 @@ impl OpenGroup {
     }
 }
 
-/// What is at an address.
 enum Object {
     Dataset(Box<TensorInfo>),
     Group {

@@ -7,7 +7,6 @@ use std::collections::hash_map::Entry;
 
 use super::file::{H5File, Hdf5Error, damaged};
 
-/// The deepest tree.
 const MAX_DEPTH: u16 = 40;
 
 /// A node of an old tree: its level, and the key and the address of each child. A key follows the last child.
@@ -63,7 +62,6 @@ impl OldNode {
         &self.bytes[at..at + self.key]
     }
 
-    /// The address of a child.
     pub(super) fn child(&self, file: &H5File, number: usize) -> Result<u64, Hdf5Error> {
         let at = self.at(file, number) + self.key;
         let address = file.cursor(&self.bytes[at..]).address()?;
@@ -71,11 +69,9 @@ impl OldNode {
     }
 }
 
-/// A new tree.
 pub(super) struct NewTree {
     /// What its records are.
     pub(super) kind: u8,
-    /// The bytes of a record.
     pub(super) record: usize,
     depth: u16,
     root: Option<u64>,
@@ -92,7 +88,6 @@ fn bytes_of(number: u64) -> usize {
 }
 
 impl NewTree {
-    /// Read the header of a tree.
     pub(super) fn read(file: &H5File, address: u64) -> Result<NewTree, Hdf5Error> {
         let len = 22 + file.sizes.address + file.sizes.length;
         let bytes = file.block(address, len as u64, b"BTHD", true)?;
@@ -223,7 +218,6 @@ impl NewTree {
     }
 }
 
-/// A node of a new tree.
 struct NewNode {
     bytes: std::sync::Arc<[u8]>,
     /// The bytes of a pointer to a child.
@@ -294,7 +288,6 @@ pub(super) struct Collections {
 /// A collection: its objects follow each other, and say their numbers themselves.
 struct Collection {
     address: u64,
-    /// Where it ends.
     end: u64,
     /// Where the objects are that have been passed, and their lengths, by their numbers.
     placed: HashMap<u32, (u64, u64)>,

@@ -119,7 +119,6 @@ pub(super) struct DirectoryEntry {
     /// Compressed size in bytes.
     stored: u64,
     pub(super) size: u64,
-    /// Where its local header is.
     pub(super) offset: u64,
 }
 

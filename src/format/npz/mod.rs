@@ -241,7 +241,6 @@ fn of_member(name: &str, fault: MemberFault) -> FormatError {
     NpzError::Member { name: name.to_owned(), fault }.into()
 }
 
-/// What is wrong with an archive.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NpzError {
     #[error("the archive is cut short or damaged: it has no end of a central directory")]

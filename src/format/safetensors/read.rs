@@ -107,7 +107,6 @@ struct ParsedHeader {
 
 /// A tensor with which something is wrong.
 struct Misfit {
-    /// Its name, as messages show it.
     name: String,
     data_offsets: (u64, u64),
     error: SafetensorsError,

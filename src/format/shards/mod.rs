@@ -29,7 +29,6 @@ pub(crate) fn begins(first: &[u8]) -> bool {
 pub struct ShardIndex {
     /// `metadata`, unchanged.
     pub metadata: Map<String, Value>,
-    /// The names of the files, sorted.
     pub files: Vec<String>,
     listed: Listed,
     /// The numbers of the tensors, sorted by name.

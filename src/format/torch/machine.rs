@@ -10,7 +10,7 @@ use std::io::BufRead;
 use std::rc::Rc;
 
 use super::TorchError;
-use super::ops::{ElementType, Global, PickleOp, PickleOps, Rebuild, damaged};
+use super::ops::{ElementType, Global, Operands, PickleOp, PickleOps, Rebuild, damaged};
 use super::value::{
     KeptItem, KeptItems, PickleValue, SharedKind, SharedValue, TorchStorage, TorchTensor,
     TupleValue, ValueWeight,
@@ -55,7 +55,6 @@ pub(super) fn asked<R: BufRead>(ops: &mut PickleOps<R>) -> Result<HashSet<u32>, 
     }
 }
 
-/// The machine.
 pub(super) struct PickleMachine {
     stack: Vec<PickleValue>,
     /// How many values stood on the stack at each mark.
@@ -80,9 +79,7 @@ pub(super) struct PickleMachine {
     keeps_storages: bool,
 }
 
-/// What a pickle makes.
 pub(super) struct Made {
-    /// The object that was saved.
     pub(super) object: PickleValue,
     /// The lists, dicts and opaque objects in it.
     pub(super) shared: Vec<SharedValue>,
@@ -112,7 +109,6 @@ impl PickleMachine {
         }
     }
 
-    /// Run to the end.
     pub(super) fn run<R: BufRead>(mut self, ops: &mut PickleOps<R>) -> Result<Made, FormatError> {
         loop {
             match ops.next_op()? {
@@ -169,34 +165,36 @@ impl PickleMachine {
             }
             PickleOp::Pop => drop(self.pop()?),
             PickleOp::PopMark => drop(self.pop_mark()?),
-            PickleOp::Dup => self.duplicate()?,
-            PickleOp::Tuple(count) => {
-                let items = self.pop_some(count)?;
+            PickleOp::Dup => {
+                let last = self.shared_last()?;
+                self.stack.push(last);
+            }
+            PickleOp::Tuple(operands) => {
+                let items = self.pop_operands(operands)?;
                 self.push_tuple(items)?;
             }
-            PickleOp::MarkTuple => {
+            PickleOp::MarkList => {
                 let items = self.pop_mark()?;
-                self.push_tuple(items)?;
-            }
-            PickleOp::MarkList => self.mark_list()?,
-            PickleOp::MarkDict => self.mark_dict()?,
-            PickleOp::Append => {
-                let items = self.pop_some(1)?;
+                self.stack.push(PickleValue::Empty(SharedKind::List));
                 self.append(items)?;
             }
-            PickleOp::Appends => {
+            PickleOp::MarkDict => {
                 let items = self.pop_mark()?;
+                self.stack.push(PickleValue::Empty(SharedKind::Dict));
+                self.set_items(items)?;
+            }
+            PickleOp::Append(operands) => {
+                let items = self.pop_operands(operands)?;
                 self.append(items)?;
             }
-            PickleOp::SetItem => {
-                let items = self.pop_some(2)?;
+            PickleOp::SetItems(operands) => {
+                let items = self.pop_operands(operands)?;
                 self.set_items(items)?;
             }
-            PickleOp::SetItems => {
-                let items = self.pop_mark()?;
-                self.set_items(items)?;
+            PickleOp::Get(number) => {
+                let value = self.memo.get(&number).cloned();
+                self.stack.push(value.ok_or_else(|| damaged("it asks for what was not kept"))?);
             }
-            PickleOp::Get(number) => self.get(number)?,
             PickleOp::Put(number) => self.keep(number)?,
             PickleOp::Memoize => self.keep(self.memoized)?,
             PickleOp::Global { module, name } => self.push_global(&module, &name),
@@ -213,30 +211,6 @@ impl PickleMachine {
         Ok(())
     }
 
-    fn mark_list(&mut self) -> Result<(), FormatError> {
-        let items = self.pop_mark()?;
-        self.stack.push(PickleValue::Empty(SharedKind::List));
-        self.append(items)
-    }
-
-    fn mark_dict(&mut self) -> Result<(), FormatError> {
-        let items = self.pop_mark()?;
-        self.stack.push(PickleValue::Empty(SharedKind::Dict));
-        self.set_items(items)
-    }
-
-    fn duplicate(&mut self) -> Result<(), FormatError> {
-        let last = self.shared_last()?;
-        self.stack.push(last);
-        Ok(())
-    }
-
-    fn get(&mut self, number: u32) -> Result<(), FormatError> {
-        let value = self.memo.get(&number).cloned();
-        self.stack.push(value.ok_or_else(|| damaged("it asks for what was not kept"))?);
-        Ok(())
-    }
-
     fn stack_global(&mut self) -> Result<(), FormatError> {
         match self.pop_some(2)?.as_slice() {
             [PickleValue::Text(module), PickleValue::Text(name)] => self.push_global(module, name),
@@ -245,7 +219,6 @@ impl PickleMachine {
         Ok(())
     }
 
-    /// Push a value that is new.
     fn push_made(&mut self, value: PickleValue) {
         self.made_bytes += value.bytes();
         self.stack.push(value);
@@ -262,7 +235,13 @@ impl PickleMachine {
         self.stack.pop().ok_or_else(|| damaged("its stack is empty"))
     }
 
-    /// The last values.
+    fn pop_operands(&mut self, operands: Operands) -> Result<Vec<PickleValue>, FormatError> {
+        match operands {
+            Operands::Last(count) => self.pop_some(count),
+            Operands::ToMark => self.pop_mark(),
+        }
+    }
+
     fn pop_some(&mut self, count: usize) -> Result<Vec<PickleValue>, FormatError> {
         let floor = self.marks.last().copied().unwrap_or(0);
         match self.stack.len().checked_sub(count).filter(|&start| start >= floor) {

@@ -25,7 +25,6 @@ use crate::format::error::FormatError;
 /// The most values that are looked at, each as often as it stands anywhere.
 const MAX_VISITS: usize = 1 << 24;
 
-/// The most bytes of all names.
 const MAX_NAMES: usize = 32_000_000;
 
 /// The most levels of tuples in a key.
@@ -46,7 +45,6 @@ struct WalkLevel {
     items: WalkItems,
     /// How many bytes the name has that leads to it.
     path: usize,
-    /// How many pieces.
     depth: usize,
     /// Whether it holds the attributes of an object.
     is_state: bool,
@@ -146,7 +144,6 @@ pub(super) fn visit_tensors(
 struct NameWalk {
     levels: Vec<WalkLevel>,
     path: String,
-    /// How many pieces the path has.
     depth: usize,
     /// Whether the value holds the attributes of an object.
     is_state: bool,

@@ -12,26 +12,28 @@ use super::value::{PickleValue, SharedKind};
 use crate::dtype::Scalar;
 use crate::format::error::FormatError;
 
-/// An instruction.
+/// The values that an instruction takes off the stack.
+#[derive(Debug)]
+pub(super) enum Operands {
+    Last(usize),
+    /// All that stand behind the last mark.
+    ToMark,
+}
+
 #[derive(Debug)]
 pub(super) enum PickleOp {
-    /// Push this.
     Push(PickleValue),
     Mark,
     /// Drop the last value, or the last mark.
     Pop,
     PopMark,
     Dup,
-    /// A tuple of the last values.
-    Tuple(usize),
-    /// Of all that stand behind the mark: a tuple, a list, a dict.
-    MarkTuple,
+    Tuple(Operands),
+    /// A list, or a dict, of all that stands behind the mark.
     MarkList,
     MarkDict,
-    Append,
-    Appends,
-    SetItem,
-    SetItems,
+    Append(Operands),
+    SetItems(Operands),
     Get(u32),
     Put(u32),
     /// Put under the next number.
@@ -58,11 +60,9 @@ pub(super) enum PickleOp {
 /// The longest text that can be a key, or a name, in bytes.
 const MAX_TEXT: u64 = 1 << 20;
 
-/// A reader of instructions.
 pub(super) struct PickleOps<R>(pub(super) R);
 
 impl<R: BufRead> PickleOps<R> {
-    /// The next one.
     pub(super) fn next_op(&mut self) -> Result<PickleOp, FormatError> {
         let code = self.bytes::<1>()?[0];
         Ok(match code {
@@ -83,21 +83,21 @@ impl<R: BufRead> PickleOps<R> {
                 self.skip(len)?;
                 PickleOp::Push(PickleValue::Plain)
             }
-            b')' => PickleOp::Tuple(0),
+            b')' => PickleOp::Tuple(Operands::Last(0)),
             b']' | 0x8f => PickleOp::Push(PickleValue::Empty(SharedKind::List)),
             b'}' => PickleOp::Push(PickleValue::Empty(SharedKind::Dict)),
             b'(' => PickleOp::Mark,
             b'0' => PickleOp::Pop,
             b'1' => PickleOp::PopMark,
             b'2' => PickleOp::Dup,
-            0x85..=0x87 => PickleOp::Tuple(usize::from(code - 0x84)),
-            b't' => PickleOp::MarkTuple,
+            0x85..=0x87 => PickleOp::Tuple(Operands::Last(usize::from(code - 0x84))),
+            b't' => PickleOp::Tuple(Operands::ToMark),
             b'l' | 0x91 => PickleOp::MarkList,
             b'd' => PickleOp::MarkDict,
-            b'a' => PickleOp::Append,
-            b'e' | 0x90 => PickleOp::Appends,
-            b's' => PickleOp::SetItem,
-            b'u' => PickleOp::SetItems,
+            b'a' => PickleOp::Append(Operands::Last(1)),
+            b'e' | 0x90 => PickleOp::Append(Operands::ToMark),
+            b's' => PickleOp::SetItems(Operands::Last(2)),
+            b'u' => PickleOp::SetItems(Operands::ToMark),
             b'h' => PickleOp::Get(self.bytes::<1>()?[0].into()),
             b'j' => PickleOp::Get(u32::from_le_bytes(self.bytes()?)),
             b'q' => PickleOp::Put(self.bytes::<1>()?[0].into()),
@@ -212,7 +212,6 @@ pub(super) fn damaged(what: &'static str) -> FormatError {
     TorchError::Damaged(what).into()
 }
 
-/// A function or a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Global {
     /// Makes a tensor of a storage.
@@ -234,7 +233,6 @@ pub(super) enum Global {
     Opaque,
 }
 
-/// The type of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ElementType {
     /// Bytes, of which a tensor says what they are.

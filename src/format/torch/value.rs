@@ -33,13 +33,11 @@ pub(super) enum PickleValue {
     Storage(Rc<TorchStorage>),
     /// A [`TorchTensor`](TorchTensor), packed.
     Tensor(Rc<[u8]>),
-    /// A tensor that cannot be read.
     Unreadable(Rc<TorchError>),
     /// Anything that is passed over: bytes, a device, a long text, an integer of more than 64 bits.
     Plain,
 }
 
-/// The items of a tuple.
 #[derive(Debug)]
 pub(super) struct TupleValue {
     pub(super) items: Vec<PickleValue>,
@@ -54,7 +52,6 @@ pub(super) struct TupleValue {
 #[derive(Debug)]
 pub(super) struct SharedValue {
     pub(super) kind: SharedKind,
-    /// How many items it has.
     pub(super) len: u64,
     /// Nothing for most of them, of which there may be many.
     pub(super) kept: Option<Box<KeptItems>>,
@@ -70,7 +67,6 @@ impl SharedValue {
         self.kept.get_or_insert_default().push(key, value);
     }
 
-    /// How many items are kept.
     pub(super) fn kept_len(&self) -> usize {
         self.kept.as_ref().map_or(0, |kept| kept.len)
     }
@@ -319,7 +315,6 @@ impl PickleValue {
         }
     }
 
-    /// The items of a tuple.
     pub(super) fn items(&self) -> Option<&[PickleValue]> {
         match self {
             PickleValue::Tuple(tuple) => Some(&tuple.items),

@@ -404,7 +404,6 @@ struct Numbers {
     stored: Number,
 }
 
-/// A dtype of NumPy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Number {
     bytes: usize,

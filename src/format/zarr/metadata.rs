@@ -38,7 +38,6 @@ const GROUP_KEYS: [&str; 4] = ["zarr_format", "node_type", "attributes", "consol
 
 /// What is at a path, by its metadata.
 pub(crate) enum ZarrNode {
-    /// An array.
     Array(ArrayMetadataJson),
     /// Arrays and groups, and what their group says of itself.
     Group(Annotations),

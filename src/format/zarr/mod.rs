@@ -102,19 +102,14 @@ fn unfit(what: impl fmt::Display) -> ZarrError {
 /// Why an array cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ZarrError {
-    /// Metadata that break the rules, or want what is not there.
     #[error("{0}")]
     Metadata(String),
-    /// Metadata or a chunk that are there, and whose bytes cannot be read.
     #[error("{0}")]
     Value(String),
-    /// A dtype without a counterpart.
     #[error("dtype {0} has no counterpart here")]
     DType(String),
-    /// Chunks of different shapes.
     #[error("the chunk grid {0} is not read: only regular ones are")]
     Grid(String),
-    /// A value of chunks that are not stored, which the dtype has not.
     #[error("the fill value is none of dtype {0}")]
     Fill(String),
 }
@@ -131,12 +126,10 @@ pub(crate) trait ValueStore: ReadableStorageTraits {
 /// How many indexes of shards are kept.
 const INDEXES: usize = 64;
 
-/// The chunks of an array.
 struct ZarrChunks {
     array: Array<dyn ValueStore>,
     /// The shape of a chunk, at the ends of axes too.
     shape: Vec<u64>,
-    /// Bytes of an element.
     item: usize,
     fill: Vec<u8>,
     /// The shape of what is stored under a key, where that must be there.

@@ -18,7 +18,6 @@ use crate::format::tensor::{Annotations, FILL_VALUE};
 
 /// An array that is to be written.
 pub(crate) struct NewArray<'a> {
-    /// Its path; empty for the root.
     pub(crate) path: &'a str,
     pub(crate) dtype: &'a DType,
     pub(crate) shape: &'a [u64],
@@ -26,7 +25,6 @@ pub(crate) struct NewArray<'a> {
     pub(crate) chunk: &'a [u64],
     pub(crate) shard: Option<&'a [u64]>,
     pub(crate) codec: ChunkCodec,
-    /// What else is said of it.
     pub(crate) said: Option<&'a Annotations>,
 }
 
@@ -144,7 +142,6 @@ impl NewArray<'_> {
     }
 }
 
-/// The name of a dtype.
 fn data_type(dtype: &DType) -> Option<Value> {
     match dtype {
         DType::Scalar(scalar, _) => Some(json!(scalar.name())),

@@ -29,7 +29,6 @@ const MAX_CARRIED: usize = 64;
 /// How large the expression of a pattern may be whose texts are carried over, in bytes.
 const MAX_CARRYING: usize = 256 << 10;
 
-/// A pattern of names.
 pub(crate) struct Pattern<'p> {
     regex: Regex,
     /// The pieces that are no text, as [`Piece::key`] tells them apart, from left to right.

@@ -67,7 +67,6 @@ impl JsonParser {
         }
     }
 
-    /// The shape, where all has been read.
     pub(super) fn shape(&self) -> Vec<u64> {
         self.lengths.iter().map(|length| length.unwrap_or(0)).collect()
     }

@@ -33,7 +33,6 @@ mod table;
 pub use integers::IntegersFault;
 pub(super) use integers::open_integers;
 
-/// The most bytes of a cell.
 const MAX_CELL: usize = 1 << 20;
 
 /// The most bytes of all names of columns.
@@ -130,7 +129,6 @@ fn counted(cells: u64) -> String {
     if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
 }
 
-/// A tensor read from a text.
 struct ReadTensor {
     dtype: DType,
     shape: Vec<u64>,

@@ -18,7 +18,6 @@ use crate::element::{CellReader, trimmed};
 use crate::format::shortened;
 use crate::input::field::asked_names;
 
-/// What a byte of a table is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Plain,
@@ -55,7 +54,6 @@ pub(super) struct TableParser {
     kinds: [Kind; 256],
     /// Whether the names are wanted, as fields.
     with_names: bool,
-    /// Lines that are yet to be skipped.
     skip: u64,
     phase: TablePhase,
     fields: Option<String>,
@@ -84,7 +82,6 @@ pub(super) struct TableParser {
     was_quoted: bool,
     /// The first cell of the line of names that looks like a number and is none.
     suspect: Option<(TextPlace, String)>,
-    /// Cells that are read as NaN.
     missing: Vec<String>,
     delimiter: Option<u8>,
     lines: u64,

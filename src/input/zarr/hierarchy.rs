@@ -24,7 +24,6 @@ use crate::source::{Source, SourceError, memory_bytes};
 /// The longest metadata of an array or a group, in bytes: as long as the header of a `.safetensors` may be.
 const MAX_METADATA: u64 = 100_000_000;
 
-/// The deepest group.
 const MAX_DEPTH: usize = 100;
 
 /// Where the values of a hierarchy lie under their keys.
@@ -32,7 +31,6 @@ pub(super) trait Hierarchy: Send + Sync {
     /// A value; `None` where there is none of that key.
     fn value<'a>(&'a self, key: &str) -> Result<Option<Box<dyn StoredValue + 'a>>, SourceError>;
 
-    /// All of a value.
     fn whole(&self, key: &str) -> Result<Option<Vec<u8>>, SourceError> {
         let value = self.value(key)?;
         value.map(|value| value.read(0..fits(value.len())?)).transpose()
@@ -58,10 +56,8 @@ pub(super) trait Hierarchy: Send + Sync {
 
 /// A value of a hierarchy.
 pub(super) trait StoredValue: Send + Sync {
-    /// How many bytes it has.
     fn len(&self) -> u64;
 
-    /// Some of these.
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>, SourceError>;
 }
 
@@ -253,9 +249,7 @@ fn read(
 
 /// Why there is nothing known of a path.
 enum Unread {
-    /// What is there is not read.
     Unfit(ZarrError),
-    /// It could not be read.
     Failed(Error),
 }
 

@@ -22,7 +22,6 @@ use stores::{open_path, open_remote};
 /// The metadata of version 3; those of an array and of a group in version 2.
 const METADATA: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
 
-/// The key of attributes in version 2.
 #[cfg(feature = "zarr")]
 const ATTRIBUTES: &str = ".zattrs";
 

@@ -20,10 +20,8 @@ use crate::source::{
     spool,
 };
 
-/// A folder.
 struct ZarrFolder(PathBuf);
 
-/// The arrays in a folder.
 pub(super) fn open_path(
     location: &Location,
     path: &Path,
@@ -86,7 +84,6 @@ fn leads_up(folder: &Path, link: &Path) -> bool {
     }
 }
 
-/// An archive and its members.
 struct ZipValues {
     bytes: Arc<dyn Source>,
     members: HashMap<String, ZipValue>,
@@ -94,7 +91,6 @@ struct ZipValues {
     refused: BTreeMap<String, NpzError>,
 }
 
-/// A member.
 enum ZipValue {
     Stored { range: Range<u64>, crc: u32 },
     Deflated(DeflatedRange),
@@ -106,7 +102,6 @@ struct Below {
     path: String,
 }
 
-/// The arrays in an archive.
 pub(in crate::input) fn open_archive(
     location: &Location,
     archive: Archive,
@@ -131,7 +126,6 @@ pub(in crate::input) fn open_archive(
     hierarchy::input(location, &values, archive.bytes, options)
 }
 
-/// A member of an archive.
 struct ValueInZip<'a> {
     bytes: &'a dyn Source,
     value: &'a ZipValue,
@@ -222,10 +216,8 @@ impl Hierarchy for Below {
 // group has them; they are taken for what they say, as zarr-python does, which also saves requests. A store is
 // asked otherwise.
 
-/// How many shards stay open.
 const SHARDS: usize = 64;
 
-/// A folder behind a network.
 struct ZarrAddress {
     address: Address,
     /// What is known of metadata, by their keys: also that there are none.
@@ -372,7 +364,6 @@ fn failed(error: OpenError) -> SourceError {
     io::Error::other(error).into()
 }
 
-/// All bytes of a value.
 fn all(value: &Arc<dyn Source>) -> Result<Vec<u8>, SourceError> {
     value.read(0..fits(value.len())?)
 }

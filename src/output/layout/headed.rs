@@ -61,7 +61,6 @@ pub(super) fn lay_out_alone(request: &Request<'_>) -> Result<Box<dyn Frame>, Cau
     behind_header(Header::Bytes(Vec::new()), request)
 }
 
-/// A header, and the elements behind it.
 struct Headed {
     header: Header,
     bytes: u64,
@@ -118,7 +117,6 @@ fn behind_header(header: Header, request: &Request<'_>) -> Result<Box<dyn Frame>
 
 pub(super) enum Header {
     Bytes(Vec<u8>),
-    /// That of a `.safetensors`.
     Text(SafetensorsHeader),
     /// Those of another file.
     Copy(SmallFile),

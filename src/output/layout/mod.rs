@@ -68,13 +68,10 @@ pub struct OutputFormat {
     pub extensions: &'static [&'static str],
     /// Whether it holds several tensors, each with a name.
     pub holds_several: bool,
-    /// Whether it has texts of metadata.
     pub has_metadata: bool,
     /// Whether elements may be in Fortran order.
     pub has_orders: bool,
-    /// Whether it can be compressed.
     pub has_deflate: bool,
-    /// Whether tensors are cut into chunks.
     pub has_chunks: bool,
     /// Whether an output is a folder, and its only tensor may be without a name.
     pub is_folder: bool,
@@ -108,7 +105,6 @@ impl std::fmt::Debug for OutputFormat {
     }
 }
 
-/// What is to be laid out.
 pub struct Request<'a> {
     /// The tensors, in the order in which they are written.
     pub tensors: &'a Arc<Entries>,
@@ -218,7 +214,6 @@ pub(crate) fn byte_count(shape: &[u64], dtype: &DType) -> Result<u64, LayoutFaul
     shape::byte_count(shape, dtype.item_bits()).ok_or(LayoutFault::TooLarge)
 }
 
-/// A tensor of an output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputTensor {
     /// The name of the tensor, where the format has names.

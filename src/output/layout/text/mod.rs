@@ -16,7 +16,6 @@ use crate::sink::{self, Destination, Draft, HeldBytes, SinkError, SinkOptions};
 
 mod writer;
 
-/// What the four formats have in common.
 const TEXT: OutputFormat = OutputFormat { is_text: true, stored_dtype, ..PLAIN };
 
 pub(super) static CSV: OutputFormat = OutputFormat {
@@ -98,7 +97,6 @@ impl Frame for TextLayout {
 struct ElementBegun {
     /// Where it is; `None` at its beginning.
     paused: Option<Paused>,
-    /// Bytes that have been taken of it.
     taken: u64,
     leaf: Option<LeafBegun>,
     /// Whether a separator comes before the next value.
@@ -274,7 +272,6 @@ impl ElementBegun {
     }
 }
 
-/// Append a number or a time.
 fn write_value(text: &mut String, dtype: &DType, format: TextFormat, bytes: &[u8]) -> fmt::Result {
     let is_json = format == TextFormat::Json;
     let notation = if is_json { Notation::Json } else { Notation::Plain };
@@ -297,7 +294,6 @@ fn write_value(text: &mut String, dtype: &DType, format: TextFormat, bytes: &[u8
 /// The most bytes of a string that are decoded at a time.
 const CHUNK: usize = 16 << 10;
 
-/// How elements are written.
 #[derive(Clone, Copy)]
 struct Style {
     format: TextFormat,
