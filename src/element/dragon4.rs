@@ -234,7 +234,7 @@ fn rounds_down(mut value: Big, scale: &Big, digit: u8) -> bool {
     value.multiply(2);
     match value.cmp(scale) {
         Ordering::Less => true,
-        Ordering::Equal => digit % 2 == 0,
+        Ordering::Equal => digit.is_multiple_of(2),
         Ordering::Greater => false,
     }
 }

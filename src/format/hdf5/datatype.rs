@@ -44,7 +44,7 @@ pub(super) enum Class {
     },
     Enumeration {
         base: Box<Datatype>,
-        members: Vec<(Vec<u8>, Vec<u8>)>,
+        members: Vec<Enumerator>,
     },
     /// A list of any length, or a text.
     List {
@@ -59,6 +59,9 @@ pub(super) enum Class {
     Time,
     Other(u8),
 }
+
+/// The name of a value of an enumeration, and its bytes.
+pub(super) type Enumerator = (Vec<u8>, Vec<u8>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Member {
@@ -172,7 +175,7 @@ fn enumerators(
     version: u8,
     count: u32,
     size: u32,
-) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Hdf5Error> {
+) -> Result<Vec<Enumerator>, Hdf5Error> {
     let names = (0..count).map(|_| name(input, version)).collect::<Result<Vec<_>, _>>()?;
     names.into_iter().map(|name| Ok((name, input.take(size as usize)?.to_vec()))).collect()
 }
@@ -353,7 +356,7 @@ fn opaque(size: u64, tag: &[u8]) -> DType {
 }
 
 /// Whether the values are those of h5py's booleans.
-fn is_bool(members: &[(Vec<u8>, Vec<u8>)]) -> bool {
+fn is_bool(members: &[Enumerator]) -> bool {
     let value = |name: &[u8]| members.iter().find(|it| it.0 == name).map(|it| it.1.as_slice());
     members.len() == 2 && value(b"FALSE") == Some(&[0]) && value(b"TRUE") == Some(&[1])
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use super::file::{H5File, Hdf5Error, damaged};
+use super::file::{H5File, Hdf5Error, damaged, fletcher32};
 use crate::format::codecs::{self, InflateFault, Wrapper, inflate, too_long};
 use crate::format::error::brief;
 use crate::format::{keep_spare, spare_bytes};
@@ -171,23 +171,6 @@ fn checked(mut bytes: Vec<u8>) -> Result<Vec<u8>, &'static str> {
     let swapped = (sum & 0x00ff_00ff) << 8 | (sum >> 8 & 0x00ff_00ff);
     let stored = u32::from_le_bytes(tail);
     if stored == sum || stored == swapped { Ok(bytes) } else { Err("its checksum is another one") }
-}
-
-/// Fletcher's checksum of 16-bit words, as H5_checksum_fletcher32 has it.
-fn fletcher32(bytes: &[u8]) -> u32 {
-    let mut first = 0u32;
-    let mut second = 0u32;
-    let fold = |sum: u32| (sum & 0xffff) + (sum >> 16);
-    // so many words that the sums do not overflow
-    for words in bytes.chunks(720) {
-        for word in words.chunks(2) {
-            let low = word.get(1).copied().unwrap_or(0);
-            first += u32::from(word[0]) << 8 | u32::from(low);
-            second += first;
-        }
-        (first, second) = (fold(first), fold(second));
-    }
-    fold(second) << 16 | fold(first)
 }
 
 /// LZF: runs of literal bytes, and copies of what stands so far behind.
