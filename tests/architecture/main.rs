@@ -42,8 +42,8 @@ const MODULES: &[(&str, &[&str])] = &[
     (
         "error",
         &[
-            "cast", "element", "execute", "format", "gather", "index", "scatter", "sink", "source",
-            "view",
+            "cast", "element", "execute", "format", "gather", "index", "scatter", "shape", "sink",
+            "source", "view",
         ],
     ),
     (
