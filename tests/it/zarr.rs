@@ -76,7 +76,13 @@ fn groups_without_metadata_hide_nothing() {
         "compressor": null, "fill_value": false}"#;
     fs::write(v2.join("g/x/.zarray"), array).unwrap();
     fs::write(v2.join("g/x/0"), [7, 8]).unwrap();
+    fs::write(v2.join("g/x/.zattrs"), r#"{"_ARRAY_DIMENSIONS": ["time"]}"#).unwrap();
     assert_eq!(numbers(&dir, &["v2", "-t", "g/x"]), "7 8");
+    let tensor = &info(&dir, "v2")["tensors"][0];
+    assert_eq!(
+        (&tensor["dimension_names"], &tensor["attributes"]),
+        (&json!(["time"]), &json!(null))
+    );
 }
 
 #[test]
