@@ -230,7 +230,7 @@ def table_case(case):
                 expected = loaded(without, **{**options, "skiprows": 0, "dtype": fields})
     else:
         expected = loaded(plain, **options)
-        if expected is None and np.dtype(dtype).kind not in "SU" and usecols is None:
+        if expected is None and np.dtype(dtype).kind not in "SU":
             expected = without_heading(plain, skip, delimiter, options)
     read(case, rng, data, extension, args, expected)
 
@@ -261,7 +261,7 @@ def without_heading(plain, skip, delimiter, options):
     if any(is_number(cell) or not cell.strip() for cell in cells):
         return None
     rest = "\n".join(lines[at + 1:])
-    array = loaded(rest, **{**options, "skiprows": 0, "ndmin": 2})
+    array = loaded(rest, **{**options, "skiprows": 0, "ndmin": 2, "usecols": None})
     if array is None or array.shape[1] != len(cells):
         return None
     return loaded(rest, **{**options, "skiprows": 0})
