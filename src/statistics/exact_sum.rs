@@ -69,21 +69,24 @@ impl ExactSum {
     /// Add the square of `value`, which must be finite.
     pub(super) fn add_square(&mut self, value: f64) {
         let (_, mantissa, exponent) = parts(value);
-        self.add_integer_square(mantissa, 2 * exponent);
+        self.add_integer(i128::from(mantissa).pow(2), 2 * exponent);
     }
 
-    pub(super) fn add_integer(&mut self, negative: bool, magnitude: u64) {
-        self.add_bits(negative, magnitude, 0);
-    }
-
-    pub(super) fn add_integer_square(&mut self, magnitude: u64, exponent: i32) {
-        let square = u128::from(magnitude) * u128::from(magnitude);
-        self.add_bits(false, square as u64, exponent);
-        if square >> 64 > 0 {
-            self.add_bits(false, (square >> 64) as u64, exponent + 64);
+    /// Add `number * 2^exponent`.
+    pub(super) fn add_integer(&mut self, number: i128, exponent: i32) {
+        let magnitude = number.unsigned_abs();
+        self.add_bits(number < 0, magnitude as u64, exponent);
+        if magnitude >> 64 > 0 {
+            self.add_bits(number < 0, (magnitude >> 64) as u64, exponent + 64);
         }
     }
 
+    /// The power of two of the lowest bit of its terms.
+    pub(super) fn lowest(&self) -> i32 {
+        self.lowest
+    }
+
+    /// Add `number * 2^exponent`.
     #[inline]
     fn add_bits(&mut self, negative: bool, mut number: u64, exponent: i32) {
         let mut position = exponent - self.lowest;
@@ -315,10 +318,10 @@ mod tests {
         assert_eq!(mean(&sums(&[f64::MAX; 3]).0, 3), f64::MAX);
         assert_eq!(mean(&sums(&[5e-324; 7]).0, 7), 5e-324);
         let mut integers = ExactSum::new(Terms { lowest: 0, below: 64 });
-        integers.add_integer(false, u64::MAX);
-        integers.add_integer(true, 1);
+        integers.add_integer(i128::from(u64::MAX), 0);
+        integers.add_integer(-1, 0);
         assert_eq!(mean(&integers, 2), (u64::MAX / 2) as f64);
-        integers.add_integer(true, u64::MAX);
+        integers.add_integer(-i128::from(u64::MAX), 0);
         assert_eq!(integers.wrapped(), u64::MAX);
     }
 

@@ -21,6 +21,7 @@ use quantile::Tally;
 
 use crate::dtype::{Endian, Scalar};
 
+mod block;
 mod exact_sum;
 mod quantile;
 mod reduction;
@@ -39,13 +40,14 @@ pub struct Statistics {
 impl Statistics {
     pub fn new(scalar: Scalar, endian: Endian) -> Option<Statistics> {
         let summary = Summary::new(scalar, endian, Sums::Squares)?;
-        Some(Statistics { summary, tally: Tally::default() })
+        let tally = Tally::of(summary.keys);
+        Some(Statistics { summary, tally })
     }
 
     /// Add whole elements, the first of which is number `first` of the tensor.
     pub fn add(&mut self, bytes: &[u8], first: u64) {
         let Statistics { summary, tally } = self;
-        summary.add_with(bytes, first, &mut |key| tally.add(key));
+        summary.add_counted(bytes, first, Some(tally));
     }
 
     pub fn merge(&mut self, other: Statistics) {
@@ -114,8 +116,9 @@ impl Fold for Folded {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keys {
     Float,
-    Signed,
-    Unsigned,
+    /// Integers with so many bits less than 64, which are behind them in the key.
+    Signed(u32),
+    Unsigned(u32),
 }
 
 const SIGN: u64 = 1 << 63;
@@ -127,16 +130,36 @@ impl Keys {
         if bits & SIGN == 0 { bits | SIGN } else { !bits }
     }
 
+    /// `value` is no NaN; integers are of less than 53 bits.
+    pub(super) fn of_value(self, value: f64) -> u64 {
+        match self {
+            Keys::Float => Keys::of_float(value),
+            Keys::Signed(_) | Keys::Unsigned(_) => self.of_integer(value as i64 as u64),
+        }
+    }
+
     /// `bits` are those of the integer extended to 64 bits, with its sign.
     pub(super) fn of_integer(self, bits: u64) -> u64 {
-        if self == Keys::Signed { bits ^ SIGN } else { bits }
+        match self {
+            Keys::Float => bits,
+            Keys::Signed(fewer) => bits << fewer ^ SIGN,
+            Keys::Unsigned(fewer) => bits << fewer,
+        }
+    }
+
+    /// Low bits that are 0 in all keys.
+    pub(super) fn fewer(self) -> u32 {
+        match self {
+            Keys::Float => 0,
+            Keys::Signed(fewer) | Keys::Unsigned(fewer) => fewer,
+        }
     }
 
     pub(super) fn value(self, key: u64) -> f64 {
         match self {
             Keys::Float => f64::from_bits(if key & SIGN == 0 { !key } else { key ^ SIGN }),
-            Keys::Signed => (key ^ SIGN) as i64 as f64,
-            Keys::Unsigned => key as f64,
+            Keys::Signed(fewer) => ((key ^ SIGN) as i64 >> fewer) as f64,
+            Keys::Unsigned(fewer) => (key >> fewer) as f64,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Quantiles and histograms, from counts of values.
 
-use super::Statistics;
+use super::block::BLOCK;
+use super::{Keys, Statistics};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantile {
@@ -138,84 +139,141 @@ fn at_rank(bins: &[Bin], rank: u64) -> (f64, f64) {
 
 const MOST_BINS: usize = 1 << 14;
 
-/// Places of the hash table: a power of two, twice as many as bins.
+/// Places of the hash table: a power of two, twice as many as bins, so that those of a block more have room.
 const PLACES: usize = 2 * MOST_BINS;
 
-/// Counts of values by their keys: a hash table with open addressing.
+/// High bits of a key that say on which page its bin is: sign and exponent of a float.
+const PAGE_BITS: u32 = 12;
+
+/// Dropped bits from which on bins are counted on pages: these have at most 2^10 bins then.
+const PAGES_FROM: u32 = u64::BITS - PAGE_BITS - 10;
+
+/// So many dropped bits leave fewer bins than there may be.
+const MOST_DROPPED: u32 = u64::BITS - PAGE_BITS;
+
+/// Counts of values by their keys, whose low bits are dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Tally {
-    /// Keys and their counts; a count of 0 marks a free place.
-    table: Vec<(u64, u64)>,
     bins: usize,
-    /// Low bits that are dropped from keys.
     dropped: u32,
+    counts: Counts,
 }
 
-impl Default for Tally {
-    fn default() -> Tally {
-        Tally { table: vec![(0, 0); PLACES], bins: 0, dropped: 0 }
-    }
+const NO_PAGE: u32 = u32::MAX;
+
+#[derive(Clone, Debug)]
+enum Counts {
+    /// A hash table with open addressing: keys without the dropped bits, and their counts; a count of 0 marks
+    /// a free place.
+    Hashed(Vec<(u64, u64)>),
+    /// Where the page of each [`PAGE_BITS`] begins in `counts`, or [`NO_PAGE`].
+    Paged { pages: Vec<u32>, counts: Vec<u64> },
 }
 
 impl Tally {
-    #[inline]
-    pub(super) fn add(&mut self, key: u64) {
-        self.insert(key >> self.dropped, 1);
+    pub(super) fn of(keys: Keys) -> Tally {
+        Tally::dropping(keys.fewer().min(MOST_DROPPED))
     }
 
-    #[inline]
-    fn insert(&mut self, bin: u64, count: u64) {
-        let mut place = (bin.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 49) as usize;
-        loop {
-            let (found, counted) = &mut self.table[place];
-            if *counted > 0 && *found == bin {
-                *counted += count;
-                return;
+    fn dropping(dropped: u32) -> Tally {
+        let counts = if dropped < PAGES_FROM {
+            Counts::Hashed(vec![(0, 0); PLACES])
+        } else {
+            Counts::Paged { pages: vec![NO_PAGE; 1 << PAGE_BITS], counts: Vec::new() }
+        };
+        Tally { bins: 0, dropped, counts }
+    }
+
+    /// Add the keys of a block, and how often there is each.
+    pub(super) fn add(&mut self, keys: impl Iterator<Item = (u64, u64)>) {
+        let dropped = self.dropped;
+        let mut bins = self.bins;
+        let mut count = |counted: &mut u64, more: u64| {
+            bins += usize::from(*counted == 0);
+            *counted += more;
+        };
+        match &mut self.counts {
+            Counts::Hashed(table) => {
+                keys.for_each(|(key, more)| count(hashed(table, key >> dropped), more));
             }
-            if *counted == 0 {
-                (*found, *counted) = (bin, count);
-                self.bins += 1;
-                if self.bins > MOST_BINS {
-                    self.widen(self.dropped + 1);
+            Counts::Paged { pages, counts } => {
+                let size = 1 << (u64::BITS - PAGE_BITS - dropped);
+                for (key, more) in keys {
+                    let page = &mut pages[(key >> (u64::BITS - PAGE_BITS)) as usize];
+                    if *page == NO_PAGE {
+                        *page = counts.len() as u32;
+                        counts.resize(counts.len() + size, 0);
+                    }
+                    let within = (key >> dropped) as usize & (size - 1);
+                    count(&mut counts[*page as usize | within], more);
                 }
-                return;
             }
-            place = (place + 1) % PLACES;
         }
+        self.bins = bins;
+        if self.bins > MOST_BINS {
+            self.widen(self.dropped + 1);
+        }
+    }
+
+    /// The first key of each bin, and its count, in any order.
+    fn full(&self) -> Vec<(u64, u64)> {
+        let mut full = Vec::with_capacity(self.bins);
+        match &self.counts {
+            Counts::Hashed(table) => {
+                full.extend(table.iter().map(|&(bin, count)| (bin << self.dropped, count)));
+            }
+            Counts::Paged { pages, counts } => {
+                let size = 1 << (u64::BITS - PAGE_BITS - self.dropped);
+                let pages = (0u64..).zip(pages).filter(|(_, begins)| **begins != NO_PAGE);
+                for (page, &begins) in pages {
+                    let counts = &counts[begins as usize..][..size];
+                    let first = page << (u64::BITS - PAGE_BITS);
+                    full.extend(
+                        (0u64..)
+                            .zip(counts)
+                            .map(|(at, &count)| (first | at << self.dropped, count)),
+                    );
+                }
+            }
+        }
+        full.retain(|(_, count)| *count > 0);
+        full
     }
 
     /// Drop low bits, `dropped` of them or more, until few enough bins are left.
     fn widen(&mut self, dropped: u32) {
         while self.dropped < dropped || self.bins > MOST_BINS {
-            self.dropped += 1;
-            self.bins = 0;
-            let old = std::mem::replace(&mut self.table, vec![(0, 0); PLACES]);
-            for (bin, count) in old.into_iter().filter(|(_, count)| *count > 0) {
-                // never more bins than before, so this does not widen them again
-                self.insert(bin >> 1, count);
-            }
+            let old = self.full();
+            *self = Tally::dropping(self.dropped + 1);
+            self.add(old.into_iter());
         }
     }
 
-    pub(super) fn merge(&mut self, mut other: Tally) {
+    pub(super) fn merge(&mut self, other: Tally) {
         self.widen(other.dropped);
-        other.widen(self.dropped);
-        for (bin, count) in other.table.into_iter().filter(|(_, count)| *count > 0) {
-            let more = self.dropped - other.dropped;
-            self.insert(bin >> more, count);
-        }
+        other.full().chunks(BLOCK).for_each(|keys| self.add(keys.iter().copied()));
     }
 
     /// The first key, the last key and the count of each bin, ascending.
     pub(super) fn bins(&self) -> Vec<(u64, u64, u64)> {
-        let full = self.table.iter().filter(|(_, count)| *count > 0);
         let width = (1u64 << self.dropped) - 1;
-        let mut bins: Vec<(u64, u64, u64)> = full
-            .map(|&(bin, count)| (bin << self.dropped, (bin << self.dropped) | width, count))
-            .collect();
+        let full = self.full().into_iter();
+        let mut bins: Vec<(u64, u64, u64)> =
+            full.map(|(key, count)| (key, key | width, count)).collect();
         bins.sort_unstable();
         bins
     }
+}
+
+/// The count of a bin in a hash table, which has room for more.
+#[inline]
+fn hashed(table: &mut [(u64, u64)], bin: u64) -> &mut u64 {
+    let mut place = (bin.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 49) as usize;
+    while table[place].1 > 0 && table[place].0 != bin {
+        place = (place + 1) % PLACES;
+    }
+    table[place].0 = bin;
+    &mut table[place].1
 }
 
 #[cfg(test)]
@@ -227,8 +285,8 @@ mod tests {
         let keys: Vec<u64> =
             (0..60_000u64).map(|it| it.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 20).collect();
         let tally = |keys: &[u64]| {
-            let mut tally = Tally::default();
-            keys.iter().for_each(|&key| tally.add(key));
+            let mut tally = Tally::of(Keys::Float);
+            keys.chunks(BLOCK).for_each(|keys| tally.add(keys.iter().map(|&key| (key, 1))));
             tally
         };
         let whole = tally(&keys);
@@ -243,8 +301,8 @@ mod tests {
 
     #[test]
     fn few_values_are_counted_exactly() {
-        let mut tally = Tally::default();
-        (0..100_000u64).for_each(|it| tally.add(it % 16_384));
+        let mut tally = Tally::of(Keys::Float);
+        (0..100_000u64).for_each(|it| tally.add(std::iter::once((it % 16_384, 1))));
         assert!(tally.dropped == 0);
         assert_eq!(tally.bins()[5], (5, 5, 7));
     }

@@ -1,8 +1,11 @@
 //! Summaries of any number of elements, in a few hundred bytes each.
 
+use super::block::{self, BLOCK, Block};
 use super::exact_sum::{ExactSum, Moments, Quotient, Terms, deviation};
+use super::quantile::Tally;
 use super::{Fold, Keys};
-use crate::dtype::{Endian, NumberKind, Scalar};
+use crate::cast::{Cast, Casting};
+use crate::dtype::{DType, Endian, NumberKind, Scalar};
 use crate::element::FloatFormat;
 
 /// Counts, extremes and exact sums of real numbers.
@@ -10,6 +13,8 @@ use crate::element::FloatFormat;
 pub struct Summary {
     pub(super) scalar: Scalar,
     endian: Endian,
+    /// To float64, which holds all but integers of 64 bits exactly.
+    cast: Cast,
     pub(super) keys: Keys,
     /// Number of elements, and how many of them are NaN, infinite and zero.
     pub count: u64,
@@ -37,56 +42,13 @@ pub enum Sums {
     Squares,
 }
 
-/// Take each element with its number.
-macro_rules! each {
-    ($type:ty, $this:expr, $bytes:expr, $first:expr, $take:expr) => {{
-        for (place, item) in ($first..).zip($bytes.as_chunks::<{ size_of::<$type>() }>().0) {
-            let value = match $this.endian {
-                Endian::Little => <$type>::from_le_bytes(*item),
-                Endian::Big => <$type>::from_be_bytes(*item),
-            };
-            $take(value, place);
-        }
-    }};
-}
-
-macro_rules! signed {
-    ($type:ty, $this:expr, $bytes:expr, $first:expr, $seen:expr) => {
-        each!($type, $this, $bytes, $first, |value: $type, place| {
-            let bits = i64::from(value);
-            $seen($this.integer(bits < 0, bits.unsigned_abs(), bits as u64, place));
-        })
-    };
-}
-
-macro_rules! unsigned {
-    ($type:ty, $this:expr, $bytes:expr, $first:expr, $seen:expr) => {
-        each!($type, $this, $bytes, $first, |value: $type, place| {
-            let bits = u64::from(value);
-            $seen($this.integer(false, bits, bits, place));
-        })
-    };
-}
-
-macro_rules! float {
-    ($bits:ty, $scalar:ident, $this:expr, $bytes:expr, $first:expr, $seen:expr) => {{
-        const FORMAT: Option<FloatFormat> = FloatFormat::of(Scalar::$scalar);
-        let Some(format) = FORMAT else { return };
-        each!($bits, $this, $bytes, $first, |bits: $bits, place| {
-            let value = format.value(u128::from(bits));
-            // a double holds the square of such a float exactly
-            let key = $this.float(value, u64::from(bits), place, |sum| sum.add(value * value));
-            key.into_iter().for_each(&mut *$seen);
-        });
-    }};
-}
-
 impl Summary {
     /// `None` if elements are not real numbers of whole bytes.
     pub fn new(scalar: Scalar, endian: Endian, sums: Sums) -> Option<Summary> {
+        let fewer = 64u32.saturating_sub(scalar.bits() as u32);
         let keys = match scalar.kind() {
-            NumberKind::Signed => Keys::Signed,
-            NumberKind::Bool | NumberKind::Unsigned => Keys::Unsigned,
+            NumberKind::Signed => Keys::Signed(fewer),
+            NumberKind::Bool | NumberKind::Unsigned => Keys::Unsigned(fewer),
             NumberKind::Float if scalar.bits() >= 8 => Keys::Float,
             NumberKind::Float | NumberKind::Complex => return None,
         };
@@ -96,9 +58,12 @@ impl Summary {
             }
             None => Terms { lowest: 0, below: 64 },
         };
+        let double = DType::Scalar(Scalar::F64, Endian::Little);
+        let cast = Cast::new(&DType::Scalar(scalar, endian), &double, Casting::Unsafe).ok()?;
         Some(Summary {
             scalar,
             endian,
+            cast,
             keys,
             count: 0,
             nan: 0,
@@ -116,92 +81,203 @@ impl Summary {
     }
 
     pub fn add(&mut self, bytes: &[u8], first: u64) {
-        self.add_with(bytes, first, &mut |_| {});
+        self.add_counted(bytes, first, None);
     }
 
-    /// Add elements, and tell `seen` the key of each that is not NaN.
-    pub(super) fn add_with(&mut self, bytes: &[u8], first: u64, seen: &mut impl FnMut(u64)) {
-        match self.scalar {
-            Scalar::Bool => each!(u8, self, bytes, first, |value: u8, place| {
-                let bits = u64::from(value != 0);
-                seen(self.integer(false, bits, bits, place));
-            }),
-            Scalar::I8 => signed!(i8, self, bytes, first, seen),
-            Scalar::I16 => signed!(i16, self, bytes, first, seen),
-            Scalar::I32 => signed!(i32, self, bytes, first, seen),
-            Scalar::I64 => signed!(i64, self, bytes, first, seen),
-            Scalar::U8 => unsigned!(u8, self, bytes, first, seen),
-            Scalar::U16 => unsigned!(u16, self, bytes, first, seen),
-            Scalar::U32 => unsigned!(u32, self, bytes, first, seen),
-            Scalar::U64 => unsigned!(u64, self, bytes, first, seen),
-            Scalar::F16 => float!(u16, F16, self, bytes, first, seen),
-            Scalar::BF16 => float!(u16, BF16, self, bytes, first, seen),
-            Scalar::F8E4M3 => float!(u8, F8E4M3, self, bytes, first, seen),
-            Scalar::F8E5M2 => float!(u8, F8E5M2, self, bytes, first, seen),
-            Scalar::F8E8M0 => float!(u8, F8E8M0, self, bytes, first, seen),
-            Scalar::F8E4M3Fnuz => float!(u8, F8E4M3Fnuz, self, bytes, first, seen),
-            Scalar::F8E5M2Fnuz => float!(u8, F8E5M2Fnuz, self, bytes, first, seen),
-            Scalar::F32 => float!(u32, F32, self, bytes, first, seen),
-            Scalar::F64 => each!(f64, self, bytes, first, |value: f64, place| {
-                let key = self.float(value, value.to_bits(), place, |sum| sum.add_square(value));
-                key.into_iter().for_each(&mut *seen);
-            }),
-            // `new` makes no summaries of these
-            Scalar::C64 | Scalar::C128 | Scalar::F6E2M3 | Scalar::F6E3M2 | Scalar::F4 => {}
+    /// Add elements, and count their values in `tally`.
+    pub(super) fn add_counted(&mut self, bytes: &[u8], first: u64, mut tally: Option<&mut Tally>) {
+        let size = self.cast.input_bytes();
+        if size == 1 && bytes.len() >= CODES {
+            return self.add_codes(bytes, first, tally);
+        }
+        for (bytes, first) in bytes.chunks(size * BLOCK).zip((first..).step_by(BLOCK)) {
+            match self.scalar {
+                Scalar::I64 | Scalar::U64 => self.add_integers(bytes, first, tally.as_deref_mut()),
+                _ => self.add_doubles(bytes, first, tally.as_deref_mut()),
+            }
         }
     }
 
-    #[inline]
-    fn integer(&mut self, negative: bool, magnitude: u64, bits: u64, place: u64) -> u64 {
-        self.count += 1;
-        self.zero += u64::from(magnitude == 0);
+    /// Add elements of one byte: how often there is each is counted, and that often its value is added.
+    fn add_codes(&mut self, bytes: &[u8], first: u64, mut tally: Option<&mut Tally>) {
+        let codes: [u8; CODES] = std::array::from_fn(|code| code as u8);
+        let mut values = [0.0; BLOCK];
+        let values = self.doubles(&codes, &mut values);
+        let keys = self.keys;
+        let counts = counts(bytes);
+        self.count += bytes.len() as u64;
+        let mut ends = None;
+        for (&value, &count) in values.iter().zip(&counts).filter(|(_, count)| **count > 0) {
+            self.nan += if value.is_nan() { count } else { 0 };
+            self.zero += if value == 0.0 { count } else { 0 };
+            self.infinite += if value.is_infinite() { count } else { 0 };
+            if value.is_nan() {
+                continue;
+            }
+            let key = keys.of_value(value);
+            let [least, greatest] = ends.unwrap_or([key, key]);
+            ends = Some([key.min(least), key.max(greatest)]);
+            if let Some(tally) = &mut tally {
+                tally.add(std::iter::once((key, count)));
+            }
+            if value.is_finite() {
+                // doubles hold these products: a value has at most 8 bits, a count few enough
+                let terms = [(&mut self.sum, value), (&mut self.squares, value * value)];
+                for (sum, term) in terms {
+                    sum.iter_mut().for_each(|sum| sum.add(term * count as f64));
+                }
+            }
+        }
+        if let Some(ends) = ends {
+            let is_float = self.is_float();
+            self.widen(ends, first, |key| {
+                let has_key = |&&code: &&u8| keys.of_value(values[usize::from(code)]) == key;
+                let at = bytes.iter().position(|code| has_key(&code)).unwrap_or(0);
+                let code = bytes[at];
+                let value = values[usize::from(code)];
+                (at, if is_float { u64::from(code) } else { value as i64 as u64 })
+            });
+        }
+    }
+
+    /// Add a block of elements that doubles hold exactly.
+    fn add_doubles(&mut self, bytes: &[u8], first: u64, tally: Option<&mut Tally>) {
+        let mut values = [0.0; BLOCK];
+        let values = self.doubles(bytes, &mut values);
+        let block = Block::of(values);
+        self.count += values.len() as u64;
+        self.nan += block.nan;
+        self.zero += block.zero;
+        let keys = self.keys;
+        if block.nan < values.len() as u64 {
+            let ends = [block.least, block.greatest].map(|value| keys.of_value(value));
+            let Summary { cast, endian, .. } = *self;
+            let size = cast.input_bytes();
+            self.widen(ends, first, |key| {
+                let at = values.iter().position(|&value| keys.of_value(value) == key).unwrap_or(0);
+                let bits = match keys {
+                    Keys::Float => raw_bits(&bytes[at * size..][..size], endian),
+                    Keys::Signed(_) | Keys::Unsigned(_) => values[at] as i64 as u64,
+                };
+                (at, bits)
+            });
+        }
+        if let Some(tally) = tally {
+            let mut buffer = [0; BLOCK];
+            let all = &mut buffer[..values.len()];
+            all.iter_mut().zip(&*values).for_each(|(key, &value)| *key = keys.of_value(value));
+            let numbers = all.iter().zip(&*values).filter(|(_, value)| !value.is_nan());
+            tally.add(numbers.map(|(&key, _)| (key, 1)));
+        }
+        if block.has_infinite() {
+            self.infinite += block::count(values, f64::is_infinite);
+        }
+        self.add_sums(values, block);
+    }
+
+    fn add_sums(&mut self, values: &mut [f64], mut block: Block) {
+        let Some(sum) = &mut self.sum else { return };
+        if block.nan > 0 || block.has_infinite() {
+            values
+                .iter_mut()
+                .for_each(|value| *value = if value.is_finite() { *value } else { 0.0 });
+            block = Block::of(values);
+        }
+        // a double holds the square of a value of so few bits
+        let bits = FloatFormat::of(self.scalar)
+            .map_or(self.scalar.bits() as i32, |format| format.mantissa as i32 + 1);
+        let Some(terms) = block.terms(bits, sum.lowest()) else { return };
+        match block::exact_sum(values, terms) {
+            Some(parts) => parts.into_iter().for_each(|part| sum.add(part)),
+            None => values.iter().for_each(|&value| sum.add(value)),
+        }
+        let Some(squares) = &mut self.squares else { return };
+        match block::exact_squares(values, terms, bits) {
+            Some(parts) => parts.into_iter().for_each(|part| squares.add(part)),
+            None => values.iter().for_each(|&value| squares.add_square(value)),
+        }
+    }
+
+    /// The values of elements of at most one block.
+    fn doubles<'a>(&self, bytes: &[u8], values: &'a mut [f64; BLOCK]) -> &'a mut [f64] {
+        let little = self.endian == Endian::Little;
+        if self.scalar == Scalar::F32 && little {
+            return filled(values, bytes.as_chunks().0, |bytes| f32::from_le_bytes(bytes).into());
+        }
+        if self.scalar == Scalar::F64 && little {
+            return filled(values, bytes.as_chunks().0, f64::from_le_bytes);
+        }
+        let mut input = [0; 8 * BLOCK];
+        let mut output = [0; 8 * BLOCK];
+        let count = bytes.len() / self.cast.input_bytes();
+        let input = &mut input[..bytes.len()];
+        input.copy_from_slice(bytes);
+        self.cast.run(input, &mut output[..8 * count]);
+        filled(values, &output.as_chunks().0[..count], f64::from_le_bytes)
+    }
+
+    /// Add a block of integers of 64 bits.
+    fn add_integers(&mut self, bytes: &[u8], first: u64, tally: Option<&mut Tally>) {
+        let mut bits = [0; BLOCK];
+        let count = bytes.len() / 8;
+        let bits = &mut bits[..count];
+        for (bits, bytes) in bits.iter_mut().zip(bytes.as_chunks().0) {
+            *bits = match self.endian {
+                Endian::Little => u64::from_le_bytes(*bytes),
+                Endian::Big => u64::from_be_bytes(*bytes),
+            };
+        }
+        let bits = &*bits;
+        let keys = self.keys;
+        let all_keys = || bits.iter().map(|&bits| keys.of_integer(bits));
+        self.count += count as u64;
+        self.zero += bits.iter().filter(|bits| **bits == 0).count() as u64;
+        if let (Some(least), Some(greatest)) = (all_keys().min(), all_keys().max()) {
+            self.widen([least, greatest], first, |key| {
+                let at = all_keys().position(|it| it == key).unwrap_or(0);
+                (at, bits[at])
+            });
+        }
+        if let Some(tally) = tally {
+            tally.add(all_keys().map(|key| (key, 1)));
+        }
+        let value = |bits: u64| {
+            if matches!(keys, Keys::Signed(_)) { i128::from(bits as i64) } else { i128::from(bits) }
+        };
         if let Some(sum) = &mut self.sum {
-            sum.add_integer(negative, magnitude);
+            sum.add_integer(bits.iter().map(|&bits| value(bits)).sum(), 0);
         }
         if let Some(squares) = &mut self.squares {
-            squares.add_integer_square(magnitude, 0);
+            let mut low = 0;
+            let mut high = 0;
+            for &bits in bits {
+                let square = value(bits).unsigned_abs().pow(2);
+                low += i128::from(square as u64);
+                high += (square >> 64) as i128;
+            }
+            squares.add_integer(low, 0);
+            squares.add_integer(high, 64);
         }
-        self.key(self.keys.of_integer(bits), bits, place)
     }
 
-    #[inline]
-    fn float(
-        &mut self,
-        value: f64,
-        bits: u64,
-        place: u64,
-        add_square: impl Fn(&mut ExactSum),
-    ) -> Option<u64> {
-        self.count += 1;
-        if value.is_nan() {
-            self.nan += 1;
-            return None;
+    /// Take in the keys of the least and the greatest number of a block that begins at `first`; `find` tells the
+    /// place in it and the bits of the first number of a key.
+    fn widen(&mut self, ends: [u64; 2], first: u64, find: impl Fn(u64) -> (usize, u64)) {
+        let found = |key| {
+            let (at, bits) = find(key);
+            Extreme { key, bits, place: first + at as u64 }
+        };
+        let [least, greatest] = ends;
+        let Some((low, high)) = &mut self.range else {
+            self.range = Some((found(least), found(greatest)));
+            return;
+        };
+        if least < low.key || least == low.key && first < low.place {
+            *low = std::cmp::min_by_key(*low, found(least), |it| (it.key, it.place));
         }
-        self.zero += u64::from(value == 0.0);
-        if value.is_finite() {
-            if let Some(sum) = &mut self.sum {
-                sum.add(value);
-            }
-            if let Some(squares) = &mut self.squares {
-                add_square(squares);
-            }
-        } else {
-            self.infinite += 1;
+        if greatest > high.key || greatest == high.key && first < high.place {
+            *high = std::cmp::min_by_key(*high, found(greatest), |it| (!it.key, it.place));
         }
-        Some(self.key(Keys::of_float(value), bits, place))
-    }
-
-    #[inline]
-    fn key(&mut self, key: u64, bits: u64, place: u64) -> u64 {
-        let found = Extreme { key, bits, place };
-        let (least, greatest) = self.range.get_or_insert((found, found));
-        if key < least.key || key == least.key && place < least.place {
-            *least = found;
-        }
-        if key > greatest.key || key == greatest.key && place < greatest.place {
-            *greatest = found;
-        }
-        key
     }
 
     pub fn merge(&mut self, other: Summary) {
@@ -270,6 +346,40 @@ const PORTION: usize = 512;
 
 /// Counts and sums of both parts of complex numbers, and the extremes in NumPy's order: by the real
 /// part, then by the imaginary one.
+/// Values of a byte.
+const CODES: usize = 256;
+
+/// How often there is each byte. Each of four tables gets every fourth, so that equal neighbours do not wait
+/// for each other.
+fn counts(bytes: &[u8]) -> [u64; CODES] {
+    let mut tables = [[0; CODES]; 4];
+    let (chunks, rest) = bytes.as_chunks::<4>();
+    for chunk in chunks {
+        tables.iter_mut().zip(chunk).for_each(|(table, &code)| table[usize::from(code)] += 1);
+    }
+    rest.iter().for_each(|&code| tables[0][usize::from(code)] += 1);
+    std::array::from_fn(|code| tables.iter().map(|table| table[code]).sum())
+}
+
+fn filled<'a, const N: usize>(
+    values: &'a mut [f64; BLOCK],
+    items: &[[u8; N]],
+    value: impl Fn([u8; N]) -> f64,
+) -> &'a mut [f64] {
+    let values = &mut values[..items.len()];
+    values.iter_mut().zip(items).for_each(|(to, &item)| *to = value(item));
+    values
+}
+
+fn raw_bits(bytes: &[u8], endian: Endian) -> u64 {
+    let mut bits = [0; 8];
+    bits[..bytes.len()].copy_from_slice(bytes);
+    if endian == Endian::Big {
+        bits[..bytes.len()].reverse();
+    }
+    u64::from_le_bytes(bits)
+}
+
 #[derive(Clone, Debug)]
 pub struct ComplexSummary {
     pub(super) parts: [Summary; 2],
@@ -390,4 +500,108 @@ fn lesser(one: ComplexElement, other: ComplexElement) -> ComplexElement {
 
 fn greater(one: ComplexElement, other: ComplexElement) -> ComplexElement {
     std::cmp::min_by_key(one, other, |element| (element.keys.map(|key| !key), element.place))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The same element by element, with its sums in digits.
+    fn plainly(summary: &mut Summary, bytes: &[u8]) {
+        let size = (summary.scalar.bits() / 8) as usize;
+        for (place, item) in (0..).zip(bytes.chunks_exact(size)) {
+            let raw = raw_bits(item, summary.endian);
+            let (key, bits) = match FloatFormat::of(summary.scalar) {
+                Some(format) => {
+                    let value = format.value(u128::from(raw));
+                    summary.count += 1;
+                    summary.nan += u64::from(value.is_nan());
+                    summary.zero += u64::from(value == 0.0);
+                    summary.infinite += u64::from(value.is_infinite());
+                    if value.is_finite() {
+                        summary.sum.as_mut().unwrap().add(value);
+                        summary.squares.as_mut().unwrap().add_square(value);
+                    }
+                    if value.is_nan() {
+                        continue;
+                    }
+                    (Keys::of_float(value), raw)
+                }
+                None => {
+                    let unused = 64 - 8 * size as u32;
+                    let raw = if summary.scalar == Scalar::Bool { u64::from(raw > 0) } else { raw };
+                    let number = match summary.keys {
+                        Keys::Signed(_) => i128::from((raw << unused) as i64 >> unused),
+                        _ => i128::from(raw),
+                    };
+                    summary.count += 1;
+                    summary.zero += u64::from(number == 0);
+                    summary.sum.as_mut().unwrap().add_integer(number, 0);
+                    let square = number.unsigned_abs().pow(2);
+                    let squares = summary.squares.as_mut().unwrap();
+                    squares.add_integer(i128::from(square as u64), 0);
+                    squares.add_integer((square >> 64) as i128, 64);
+                    (summary.keys.of_integer(number as u64), number as u64)
+                }
+            };
+            let found = Extreme { key, bits, place };
+            let (least, greatest) = summary.range.get_or_insert((found, found));
+            if key < least.key {
+                *least = found;
+            }
+            if key > greatest.key {
+                *greatest = found;
+            }
+        }
+    }
+
+    fn all(summary: &Summary) -> impl PartialEq + std::fmt::Debug + use<> {
+        let Summary { count, nan, infinite, zero, range, .. } = *summary;
+        let bits = |quotient: Option<Quotient>| quotient.map(|it| it.nearest().to_bits());
+        let sums = [bits(summary.exact_mean()), bits(summary.exact_deviation())];
+        (count, nan, infinite, zero, range, sums, summary.exact_sum().map(|sum| sum.wrapped()))
+    }
+
+    proptest! {
+        /// Bits are random, of few exponents (which most blocks have), or of few values.
+        #[test]
+        fn blocks_are_as_their_elements(
+            scalar in prop::sample::select(&Scalar::ALL[..]),
+            is_big: bool,
+            random in prop::collection::vec(any::<u64>(), 0..3000),
+            keep in prop::sample::select(&[0, 1, 3, 7, 12, 20, 40][..]),
+            at: usize,
+        ) {
+            let endian = if is_big { Endian::Big } else { Endian::Little };
+            let Some(empty) = Summary::new(scalar, endian, Sums::Squares) else { return Ok(()) };
+            let size = (scalar.bits() / 8) as usize;
+            let bits = scalar.bits() as u32;
+            let mut bytes = Vec::new();
+            for random in random {
+                // the bits above the lowest ones of all elements are those of 1.0, of 2.0 or so
+                let fixed = 0x3fff_ffff_ffff_ffff_u64 >> (64 - bits) & !(u64::MAX >> keep >> (64 - bits));
+                let code = random >> (64 - bits) & (u64::MAX >> keep >> (64 - bits)) | fixed;
+                let mut item = code.to_le_bytes()[..size].to_vec();
+                if is_big {
+                    item.reverse();
+                }
+                bytes.extend(item);
+            }
+            let mut plain = empty.clone();
+            plainly(&mut plain, &bytes);
+            let mut blocks = empty.clone();
+            blocks.add(&bytes, 0);
+            prop_assert_eq!(all(&blocks), all(&plain));
+            // divided anywhere, the later part first
+            let at = at % (bytes.len() / size + 1);
+            let mut parts = empty.clone();
+            parts.add(&bytes[at * size..], at as u64);
+            let mut first = empty;
+            first.add(&bytes[..at * size], 0);
+            parts.merge(first);
+            prop_assert_eq!(all(&parts), all(&plain));
+        }
+    }
 }

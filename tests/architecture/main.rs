@@ -32,7 +32,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("format", &["crc", "dtype", "element", "shape", "source"]),
     ("print", &["dtype", "element", "format", "shape"]),
     ("compare", &["dtype", "element", "format"]),
-    ("statistics", &["dtype", "element"]),
+    ("statistics", &["cast", "dtype", "element"]),
     ("picture", &[]),
     ("execute", &["cast", "plan", "runs", "shape", "sink", "source"]),
     ("gather", &["dtype", "execute", "index", "plan", "runs", "shape", "sink", "source", "view"]),

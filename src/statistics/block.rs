@@ -1,0 +1,169 @@
+//! Blocks of numbers as doubles: what is known of them is found by loops that become vector
+//! instructions.
+//!
+//! The sum of a block is exact: each term is cut in a high part, a multiple of a power of two so
+//! large that the high parts of a block add up without rounding, and the rest, which is small
+//! enough for the same. Where the exponents of a block lie too far apart, there is no such sum.
+
+use super::exact_sum::Terms;
+
+/// Elements of a block, as doubles 8 KiB: they stay in the first cache.
+pub(super) const BLOCK: usize = 1 << SUM_BITS;
+
+/// Bits that the sum of a block has more than its terms.
+const SUM_BITS: i32 = 10;
+
+/// Values that are folded side by side, so that no addition waits for the one before.
+const LANES: usize = 16;
+
+/// Bits of a double.
+const DOUBLE: i32 = 53;
+
+/// Bits that the terms of a sum may have, from the highest of all to the lowest: twice those that
+/// are left of a double, and one, as the rest is rounded to the nearest.
+const TERM_BITS: i32 = 2 * (DOUBLE - SUM_BITS) + 1;
+
+/// What is known of the values of a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    pub(super) nan: u64,
+    pub(super) zero: u64,
+    /// The smallest and the largest value but NaN.
+    pub(super) least: f64,
+    pub(super) greatest: f64,
+    /// The smallest magnitude but 0.
+    smallest: f64,
+}
+
+#[inline(always)]
+fn fold<T: Copy>(
+    values: &[f64],
+    start: T,
+    step: impl Fn(T, f64) -> T,
+    join: impl Fn(T, T) -> T,
+) -> T {
+    let mut lanes = [start; LANES];
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (lane, &value) in lanes.iter_mut().zip(chunk) {
+            *lane = step(*lane, value);
+        }
+    }
+    for (lane, &value) in lanes.iter_mut().zip(rest) {
+        *lane = step(*lane, value);
+    }
+    lanes.into_iter().fold(start, join)
+}
+
+/// The lesser one; NaN is never it.
+#[inline(always)]
+fn lesser(one: f64, other: f64) -> f64 {
+    if other < one { other } else { one }
+}
+
+#[inline(always)]
+fn greater(one: f64, other: f64) -> f64 {
+    if other > one { other } else { one }
+}
+
+#[inline(always)]
+pub(super) fn count(values: &[f64], is_counted: impl Fn(f64) -> bool) -> u64 {
+    fold(values, 0, |sum, value| sum + u64::from(is_counted(value)), |one, other| one + other)
+}
+
+#[inline(always)]
+fn sum(values: &[f64], term: impl Fn(f64) -> f64) -> f64 {
+    fold(values, 0.0, |sum, value| sum + term(value), |one, other| one + other)
+}
+
+impl Block {
+    #[inline(always)]
+    pub(super) fn of(values: &[f64]) -> Block {
+        let smaller = |least: f64, value: f64| {
+            let magnitude = if value == 0.0 { f64::INFINITY } else { value.abs() };
+            lesser(least, magnitude)
+        };
+        Block {
+            nan: count(values, f64::is_nan),
+            zero: count(values, |value| value == 0.0),
+            least: fold(values, f64::INFINITY, lesser, lesser),
+            greatest: fold(values, f64::NEG_INFINITY, greater, greater),
+            smallest: fold(values, f64::INFINITY, smaller, lesser),
+        }
+    }
+
+    /// Whether one of the values is infinite.
+    pub(super) fn has_infinite(&self) -> bool {
+        self.least == f64::NEG_INFINITY || self.greatest == f64::INFINITY
+    }
+
+    /// The range of the values, which are finite, have so many bits, and none below `2^lowest`;
+    /// `None` if all are 0.
+    pub(super) fn terms(&self, bits: i32, lowest: i32) -> Option<Terms> {
+        let largest = self.least.abs().max(self.greatest.abs());
+        let lowest = lowest.max(exponent(self.smallest) + 1 - bits);
+        (largest > 0.0).then(|| Terms { lowest, below: exponent(largest) + 1 })
+    }
+}
+
+fn exponent(value: f64) -> i32 {
+    (value.to_bits() >> 52 & 0x7ff).max(1) as i32 - 1023
+}
+
+/// A number to which doubles below half of it are rounded where bit `2^power` is the last: added, and taken away again.
+fn rounder(power: i32) -> f64 {
+    1.5 * f64::from_bits(((power + DOUBLE - 1 + 1023) as u64) << 52)
+}
+
+/// The sum of so many finite values, exactly, if two doubles hold it.
+#[inline(always)]
+pub(super) fn exact_sum(values: &[f64], terms: Terms) -> Option<[f64; 2]> {
+    in_two_parts(values, terms, |value| value)
+}
+
+/// The sum of their squares, exactly, if these doubles hold it; `bits` are those of a value.
+#[inline(always)]
+pub(super) fn exact_squares(values: &[f64], terms: Terms, bits: i32) -> Option<[f64; 6]> {
+    if 2 * bits <= DOUBLE {
+        let [high, low] = in_two_parts(values, terms.squared(), |value| value * value)?;
+        return Some([high, low, 0.0, 0.0, 0.0, 0.0]);
+    }
+    // a value is cut in two halves, whose products a double holds
+    let Terms { lowest, below } = terms;
+    if below - lowest > 2 * HALF {
+        return None;
+    }
+    let middle = lowest + HALF;
+    let cut = is_in_reach(middle, below).then(|| rounder(middle))?;
+    let high = |value: f64| (value + cut) - cut;
+    let low = |value: f64| value - high(value);
+    let squares = Terms { lowest: 2 * middle, below: 2 * below + 1 };
+    let [a, b] = in_two_parts(values, squares, |value| high(value) * high(value))?;
+    let mixed = Terms { lowest: middle + lowest + 1, below: below + middle + 1 };
+    let [c, d] = in_two_parts(values, mixed, |value| 2.0 * high(value) * low(value))?;
+    let rests = Terms { lowest: 2 * lowest, below: 2 * middle };
+    let [e, f] = in_two_parts(values, rests, |value| low(value) * low(value))?;
+    Some([a, b, c, d, e, f])
+}
+
+/// Bits of half a value: the product of two halves is a double, and so is twice it.
+const HALF: i32 = 26;
+
+fn is_in_reach(lowest: i32, below: i32) -> bool {
+    lowest >= -1022 && below <= 900
+}
+
+#[inline(always)]
+fn in_two_parts(values: &[f64], terms: Terms, term: impl Fn(f64) -> f64) -> Option<[f64; 2]> {
+    let Terms { lowest, below } = terms;
+    if below - lowest > TERM_BITS || !is_in_reach(lowest, below) {
+        return None;
+    }
+    let cut = rounder((below + SUM_BITS - DOUBLE).max(lowest));
+    let high = sum(values, |value| (term(value) + cut) - cut);
+    let low = sum(values, |value| {
+        let term = term(value);
+        term - ((term + cut) - cut)
+    });
+    Some([high, low])
+}
