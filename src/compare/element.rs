@@ -211,6 +211,35 @@ impl Rule {
         apart == [0.0, 0.0] || self.within(apart[0].hypot(apart[1]), size, FloatFormat::DOUBLE)
     }
 
+    /// Whether all of these elements are floats that are the same, found by a loop of vectors. False too
+    /// where it takes a look at each: without a tolerance, or for floats of other sizes or orders of bytes.
+    pub(super) fn all_close(&self, of_a: &Leaf, a: &[u8], of_b: &Leaf, b: &[u8]) -> bool {
+        macro_rules! all_close {
+            ($float:ty, $absolute:expr, $relative:expr) => {{
+                let absolute = $absolute as $float;
+                let relative = $relative as $float;
+                let pairs = a.as_chunks().0.iter().zip(b.as_chunks().0);
+                pairs.fold(true, |all, (a, b)| {
+                    let a = <$float>::from_le_bytes(*a);
+                    let b = <$float>::from_le_bytes(*b);
+                    let is_close = (a - b).abs() <= absolute + relative * b.abs();
+                    all & (a == b || is_close & b.is_finite())
+                })
+            }};
+        }
+        let Some((absolute, relative)) = self.tolerance else { return false };
+        match (of_a.meaning, of_b.meaning) {
+            (Meaning::Float(format, Endian::Little), Meaning::Float(_, Endian::Little)) => {
+                match format {
+                    FloatFormat::SINGLE => all_close!(f32, absolute, relative),
+                    FloatFormat::DOUBLE => all_close!(f64, absolute, relative),
+                    _ => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
     /// Compare floats (one part) or complex numbers (two).
     fn same_floats(&self, a: &[Float], b: &[Float]) -> bool {
         let pairs = || a.iter().zip(b);
