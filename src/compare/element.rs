@@ -214,10 +214,11 @@ impl Rule {
     /// Whether all of these elements are floats that are the same, found by a loop of vectors. False too
     /// where it takes a look at each: without a tolerance, or for floats of other sizes or orders of bytes.
     pub(super) fn all_close(&self, of_a: &Leaf, a: &[u8], of_b: &Leaf, b: &[u8]) -> bool {
+        let Some((absolute, relative)) = self.tolerance else { return false };
         macro_rules! all_close {
-            ($float:ty, $absolute:expr, $relative:expr) => {{
-                let absolute = $absolute as $float;
-                let relative = $relative as $float;
+            ($float:ty) => {{
+                let absolute = absolute as $float;
+                let relative = relative as $float;
                 let pairs = a.as_chunks().0.iter().zip(b.as_chunks().0);
                 pairs.fold(true, |all, (a, b)| {
                     let a = <$float>::from_le_bytes(*a);
@@ -227,12 +228,11 @@ impl Rule {
                 })
             }};
         }
-        let Some((absolute, relative)) = self.tolerance else { return false };
         match (of_a.meaning, of_b.meaning) {
             (Meaning::Float(format, Endian::Little), Meaning::Float(_, Endian::Little)) => {
                 match format {
-                    FloatFormat::SINGLE => all_close!(f32, absolute, relative),
-                    FloatFormat::DOUBLE => all_close!(f64, absolute, relative),
+                    FloatFormat::SINGLE => all_close!(f32),
+                    FloatFormat::DOUBLE => all_close!(f64),
                     _ => false,
                 }
             }

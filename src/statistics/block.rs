@@ -42,6 +42,9 @@ fn fold<T: Copy>(
     step: impl Fn(T, f64) -> T,
     join: impl Fn(T, T) -> T,
 ) -> T {
+    if values.len() < LANES {
+        return values.iter().fold(start, |folded, &value| step(folded, value));
+    }
     let mut lanes = [start; LANES];
     let (chunks, rest) = values.as_chunks::<LANES>();
     for chunk in chunks {

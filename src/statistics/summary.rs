@@ -90,18 +90,26 @@ impl Summary {
         if size == 1 && bytes.len() >= CODES {
             return self.add_codes(bytes, first, tally);
         }
+        if bytes.len() <= size * SHORT {
+            return self.add_block::<SHORT>(bytes, first, tally);
+        }
         for (bytes, first) in bytes.chunks(size * BLOCK).zip((first..).step_by(BLOCK)) {
-            match self.scalar {
-                Scalar::I64 | Scalar::U64 => self.add_integers(bytes, first, tally.as_deref_mut()),
-                _ => self.add_doubles(bytes, first, tally.as_deref_mut()),
-            }
+            self.add_block::<BLOCK>(bytes, first, tally.as_deref_mut());
+        }
+    }
+
+    /// Add at most `N` elements.
+    fn add_block<const N: usize>(&mut self, bytes: &[u8], first: u64, tally: Option<&mut Tally>) {
+        match self.scalar {
+            Scalar::I64 | Scalar::U64 => self.add_integers::<N>(bytes, first, tally),
+            _ => self.add_doubles::<N>(bytes, first, tally),
         }
     }
 
     /// Add elements of one byte: how often there is each is counted, and that often its value is added.
     fn add_codes(&mut self, bytes: &[u8], first: u64, mut tally: Option<&mut Tally>) {
         let codes: [u8; CODES] = std::array::from_fn(|code| code as u8);
-        let mut values = [0.0; BLOCK];
+        let mut values = [0.0; CODES];
         let values = self.doubles(&codes, &mut values);
         let keys = self.keys;
         let counts = counts(bytes);
@@ -141,8 +149,8 @@ impl Summary {
     }
 
     /// Add a block of elements that doubles hold exactly.
-    fn add_doubles(&mut self, bytes: &[u8], first: u64, tally: Option<&mut Tally>) {
-        let mut values = [0.0; BLOCK];
+    fn add_doubles<const N: usize>(&mut self, bytes: &[u8], first: u64, tally: Option<&mut Tally>) {
+        let mut values = [0.0; N];
         let values = self.doubles(bytes, &mut values);
         let block = Block::of(values);
         self.count += values.len() as u64;
@@ -156,14 +164,14 @@ impl Summary {
             self.widen(ends, first, |key| {
                 let at = values.iter().position(|&value| keys.of_value(value) == key).unwrap_or(0);
                 let bits = match keys {
-                    Keys::Float => raw_bits(&bytes[at * size..][..size], endian),
+                    Keys::Float => endian.bits(&bytes[at * size..][..size]) as u64,
                     Keys::Signed(_) | Keys::Unsigned(_) => values[at] as i64 as u64,
                 };
                 (at, bits)
             });
         }
         if let Some(tally) = tally {
-            let mut buffer = [0; BLOCK];
+            let mut buffer = [0; N];
             let all = &mut buffer[..values.len()];
             all.iter_mut().zip(&*values).for_each(|(key, &value)| *key = keys.of_value(value));
             let numbers = all.iter().zip(&*values).filter(|(_, value)| !value.is_nan());
@@ -199,7 +207,7 @@ impl Summary {
     }
 
     /// The values of elements of at most one block.
-    fn doubles<'a>(&self, bytes: &[u8], values: &'a mut [f64; BLOCK]) -> &'a mut [f64] {
+    fn doubles<'a, const N: usize>(&self, bytes: &[u8], values: &'a mut [f64; N]) -> &'a mut [f64] {
         let little = self.endian == Endian::Little;
         if self.scalar == Scalar::F32 && little {
             return filled(values, bytes.as_chunks().0, |bytes| f32::from_le_bytes(bytes).into());
@@ -207,18 +215,23 @@ impl Summary {
         if self.scalar == Scalar::F64 && little {
             return filled(values, bytes.as_chunks().0, f64::from_le_bytes);
         }
-        let mut input = [0; 8 * BLOCK];
-        let mut output = [0; 8 * BLOCK];
-        let count = bytes.len() / self.cast.input_bytes();
-        let input = &mut input[..bytes.len()];
+        let mut input = [[0; 8]; N];
+        let mut output = [[0; 8]; N];
+        let output = &mut output[..bytes.len() / self.cast.input_bytes()];
+        let input = &mut input.as_flattened_mut()[..bytes.len()];
         input.copy_from_slice(bytes);
-        self.cast.run(input, &mut output[..8 * count]);
-        filled(values, &output.as_chunks().0[..count], f64::from_le_bytes)
+        self.cast.run(input, output.as_flattened_mut());
+        filled(values, output, f64::from_le_bytes)
     }
 
     /// Add a block of integers of 64 bits.
-    fn add_integers(&mut self, bytes: &[u8], first: u64, tally: Option<&mut Tally>) {
-        let mut bits = [0; BLOCK];
+    fn add_integers<const N: usize>(
+        &mut self,
+        bytes: &[u8],
+        first: u64,
+        tally: Option<&mut Tally>,
+    ) {
+        let mut bits = [0; N];
         let count = bytes.len() / 8;
         let bits = &mut bits[..count];
         for (bits, bytes) in bits.iter_mut().zip(bytes.as_chunks().0) {
@@ -346,6 +359,9 @@ const PORTION: usize = 512;
 
 /// Counts and sums of both parts of complex numbers, and the extremes in NumPy's order: by the real
 /// part, then by the imaginary one.
+/// Elements that have small buffers: slices along an axis may be that short, and very many.
+const SHORT: usize = 32;
+
 /// Values of a byte.
 const CODES: usize = 256;
 
@@ -361,23 +377,14 @@ fn counts(bytes: &[u8]) -> [u64; CODES] {
     std::array::from_fn(|code| tables.iter().map(|table| table[code]).sum())
 }
 
-fn filled<'a, const N: usize>(
-    values: &'a mut [f64; BLOCK],
-    items: &[[u8; N]],
-    value: impl Fn([u8; N]) -> f64,
+fn filled<'a, const SIZE: usize>(
+    values: &'a mut [f64],
+    items: &[[u8; SIZE]],
+    value: impl Fn([u8; SIZE]) -> f64,
 ) -> &'a mut [f64] {
     let values = &mut values[..items.len()];
     values.iter_mut().zip(items).for_each(|(to, &item)| *to = value(item));
     values
-}
-
-fn raw_bits(bytes: &[u8], endian: Endian) -> u64 {
-    let mut bits = [0; 8];
-    bits[..bytes.len()].copy_from_slice(bytes);
-    if endian == Endian::Big {
-        bits[..bytes.len()].reverse();
-    }
-    u64::from_le_bytes(bits)
 }
 
 #[derive(Clone, Debug)]
@@ -512,7 +519,7 @@ mod tests {
     fn plainly(summary: &mut Summary, bytes: &[u8]) {
         let size = (summary.scalar.bits() / 8) as usize;
         for (place, item) in (0..).zip(bytes.chunks_exact(size)) {
-            let raw = raw_bits(item, summary.endian);
+            let raw = summary.endian.bits(item) as u64;
             let (key, bits) = match FloatFormat::of(summary.scalar) {
                 Some(format) => {
                     let value = format.value(u128::from(raw));
