@@ -308,18 +308,12 @@ pub enum SelectFault {
     /// A new name that is not written `OLD=NEW`.
     #[error("{0}: OLD=NEW is needed")]
     NoRename(String),
-    /// An old and a new name with different numbers of stars.
-    #[error("{0}: OLD and NEW must have the same number of '*'")]
-    UnevenRename(String),
+    /// An old name that is no pattern, or a new one that does not go with it.
+    #[error("{rename}: {reason}")]
+    BadRename { rename: String, reason: String, hint: Option<String> },
     /// A new name for a tensor that is not there.
     #[error("{rename}: no tensor of the output is named {old:?} in the input")]
     RenameNotFound { rename: String, old: String, nameless: bool },
-    /// An old name that is no name and no glob.
-    #[error("{rename}: {error}")]
-    RenameGlob { rename: String, error: PatternError },
-    /// A new name with a piece that the old one lacks.
-    #[error("{rename}: OLD has no {{{piece}}}")]
-    RenamePiece { rename: String, piece: String },
     /// Two tensors would have one name.
     #[error("two tensors of the output would be named {:?}", shortened(.0))]
     SameName(String),

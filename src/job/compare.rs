@@ -9,7 +9,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::inputs;
-use super::select::rename;
+use super::rename::{NewName, rename};
 use super::statistics::Chosen;
 use crate::compare::{Comparer, Findings, Outcome, Rule, same_dtype};
 use crate::dtype::DType;
@@ -289,8 +289,8 @@ pub struct CompareOptions<'a> {
     /// Names of fields, where those are compared in place of structures.
     pub fields: Option<String>,
     pub index: OpenIndex<'a>,
-    /// New names of tensors of the first input, each as `OLD=NEW`; a `*` in both carries over.
-    pub renames: Vec<String>,
+    /// New names of tensors of the first input.
+    pub renames: Vec<NewName>,
     pub rule: Rule,
     /// Whether dtypes must be the same where the rule has a tolerance, too.
     pub dtypes: bool,
@@ -437,7 +437,7 @@ fn pair(a: &Input, b: &Input, patterns: &[String]) -> Result<Paired, Error> {
     Ok((pairs, only))
 }
 
-fn rename_tensors(input: &mut Input, renames: &[String]) -> Result<(), Error> {
+fn rename_tensors(input: &mut Input, renames: &[NewName]) -> Result<(), Error> {
     if renames.is_empty() {
         return Ok(());
     }

@@ -29,10 +29,15 @@ pub(crate) struct DiffArgs {
     pub(crate) from: InputArgs,
     /// The name in B of a tensor of A: OLD=NEW
     ///
-    /// A `*` in OLD stands for any text, and carries over to NEW. May be given again; -t means the new
-    /// names.
+    /// {l} in OLD stands for any text without a dot, {p:q,k} for one of these, * for any; NEW carries
+    /// them over. May be given again; -t means the new names.
     #[arg(long, value_name = "OLD=NEW")]
     pub(crate) rename: Vec<String>,
+    /// Read new names from a file, before those of --rename: OLD=NEW a line, or a JSON object
+    ///
+    /// `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rename_from: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) rule: RuleArgs,
     /// Print JSON

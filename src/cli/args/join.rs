@@ -71,12 +71,18 @@ pub(crate) struct MergeArgs {
     pub(crate) last: bool,
     #[command(flatten)]
     pub(crate) through: ThroughArgs,
-    /// Give a tensor another name in the output: 'model.layers.*=blk.*'
+    /// Give a tensor another name in the output: 'model.layers.{l}.w=blk.{l}'
     ///
-    /// A * in OLD stands for any text, which the * in NEW carries over. With a number before it, only
-    /// in that input, from 0 on: '1:weight=adapter.weight'. May be given again.
+    /// {l} stands for any text without a dot, {p:q,k} for one of these, * for any; NEW carries them over.
+    /// With a number before it, only in that input, from 0 on: '1:weight=adapter.weight'. May be given
+    /// again.
     #[arg(long, value_name = "[N:]OLD=NEW", help_heading = "Output")]
     pub(crate) rename: Vec<String>,
+    /// Read new names from a file, before those of --rename: OLD=NEW a line, or a JSON object
+    ///
+    /// `-` is standard input.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) rename_from: Option<PathBuf>,
 }
 
 #[derive(Args, Clone, Debug)]

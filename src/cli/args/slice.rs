@@ -33,11 +33,17 @@ pub(crate) struct SliceArgs {
     /// Copy the tensors that -t does not choose as they are (.safetensors, .npz)
     #[arg(long, help_heading = "Output")]
     pub(crate) keep_rest: bool,
-    /// Give a tensor another name in the output: 'model.layers.*=blk.*'
+    /// Give a tensor another name in the output: 'model.layers.{l}.w=blk.{l}'
     ///
-    /// A * in OLD stands for any text, which the * in NEW carries over. Several are applied in turn.
+    /// {l} stands for any text without a dot, {p:q,k} for one of these, * for any; NEW carries them over.
+    /// Several are applied in turn.
     #[arg(long, value_name = "OLD=NEW", help_heading = "Output")]
     pub(crate) rename: Vec<String>,
+    /// Read new names from a file, before those of --rename: OLD=NEW a line, or a JSON object
+    ///
+    /// `-` is standard input.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) rename_from: Option<PathBuf>,
 }
 
 impl SliceArgs {

@@ -65,7 +65,7 @@ fn differences(args: &DiffArgs) -> Result<Found, Failure> {
         tensors: args.from.tensor.clone(),
         fields: args.field.field.clone(),
         index: index.of_job(),
-        renames: args.rename.clone(),
+        renames: input::renames(&args.rename, args.rename_from.as_deref())?,
         rule,
         dtypes: args.rule.dtypes,
         workers,

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs::File;
 use std::io;
 use std::io::Read;
@@ -10,10 +11,11 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use tslice::error::Error;
+use tslice::format::safetensors::texts_of_json;
 use tslice::input::{
     Input, Location, Notes, OpenOptions, RawLayout, ReadAs, TextOptions, UseOfIndex,
 };
-use tslice::job::Axes;
+use tslice::job::{Axes, NewName};
 use tslice::shape;
 use tslice::source::note_read;
 
@@ -139,6 +141,31 @@ pub(super) fn axes(args: &[AxisArg]) -> Result<Axes, Failure> {
     }
     let named = args.iter().filter_map(|arg| Some((arg.pattern.clone()?, arg.axis)));
     Ok(Axes { default, named: named.collect() })
+}
+
+/// The new names of a file, `OLD=NEW` a line or a JSON object, and behind them those that are typed.
+pub(super) fn renames(typed: &[String], from: Option<&Path>) -> Result<Vec<NewName>, Failure> {
+    let mut names = Vec::new();
+    if let Some(path) = from {
+        let failed =
+            |error: &dyn Display| Failure::file(path, format_args!("--rename-from: {error}"));
+        let text = read_text(path).map_err(|error| failed(&error))?;
+        let text = String::from_utf8(text).map_err(|_| failed(&"it is not UTF-8"))?;
+        let inside = text.trim_start().strip_prefix('{').map(str::trim_start);
+        if inside.is_some_and(|inside| inside.starts_with(['"', '}'])) {
+            let pairs = texts_of_json(text.as_bytes()).map_err(|error| failed(&error))?;
+            names.extend(pairs.iter().map(|(old, new)| NewName::of_pair(old, new)));
+        } else {
+            for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
+                if !line.contains('=') {
+                    return Err(failed(&format_args!("line {}: OLD=NEW is needed", at + 1)));
+                }
+                names.push(NewName::from(line.to_owned()));
+            }
+        }
+    }
+    names.extend(typed.iter().cloned().map(NewName::from));
+    Ok(names)
 }
 
 fn raw(from: &InputArgs) -> Result<RawLayout, Failure> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tslice::index::resolve::Rules;
 use tslice::input::{Location, OpenOptions};
-use tslice::job::{Along, Copying, JoinOptions, MergeOptions, NumberedRename, Precedence};
+use tslice::job::{Along, Copying, JoinOptions, MergeOptions, NewName, NumberedRename, Precedence};
 
 use super::super::args::MergeArgs;
 use super::index::Index;
@@ -62,7 +62,7 @@ pub(super) fn run_merge(args: &MergeArgs) -> Result<(), Failure> {
         open,
         patterns,
         exclude,
-        renames: renames(&args.rename, locations.len())?,
+        renames: numbered_renames(args, locations.len())?,
         wins: match (args.first, args.last) {
             (true, _) => Some(Precedence::First),
             (false, true) => Some(Precedence::Last),
@@ -76,25 +76,31 @@ pub(super) fn run_merge(args: &MergeArgs) -> Result<(), Failure> {
     output::run(&mut job, to, &share, Failure::from)
 }
 
-/// Split `NUMBER:RENAME`.
-fn numbered(text: &str) -> Option<(&str, &str)> {
-    let (number, rename) = text.split_once(':')?;
+/// Split `N:OLD=NEW`.
+fn numbered(name: &NewName) -> Option<(&str, NewName)> {
+    let (number, text) = name.text.split_once(':')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then_some((number, rename))
+    let old = match name.old {
+        Some(old) => Some(old.checked_sub(number.len() + 1)?),
+        None => None,
+    };
+    is_number.then(|| (number, NewName { text: text.to_owned(), old }))
 }
 
-/// Parse renames, for tensors of all `count` inputs or of one.
-fn renames(texts: &[String], count: usize) -> Result<Vec<NumberedRename>, Failure> {
-    let one = |text: &String| {
-        let Some((number, rename)) = numbered(text) else {
-            return Ok(NumberedRename { input: None, rename: text.clone() });
+/// New names for tensors of all `count` inputs or of one.
+fn numbered_renames(args: &MergeArgs, count: usize) -> Result<Vec<NumberedRename>, Failure> {
+    let names = input::renames(&args.rename, args.rename_from.as_deref())?;
+    let one = |name: NewName| {
+        let Some((number, of_one)) = numbered(&name) else {
+            return Ok(NumberedRename { input: None, name });
         };
         let input = number.parse().ok().filter(|&number: &usize| number < count);
         let last = count.saturating_sub(1);
         let wrong = || {
+            let text = &name.text;
             Failure::usage(format_args!("--rename {text}: inputs are numbered from 0 to {last}"))
         };
-        Ok(NumberedRename { input: Some(input.ok_or_else(wrong)?), rename: rename.to_owned() })
+        Ok(NumberedRename { input: Some(input.ok_or_else(wrong)?), name: of_one })
     };
-    texts.iter().map(one).collect()
+    names.into_iter().map(one).collect()
 }

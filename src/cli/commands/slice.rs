@@ -20,7 +20,7 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
             patterns: args.from.tensor.clone(),
             whole: args.takes_whole_tensors(),
             keep_rest: args.keep_rest,
-            renames: args.rename.clone(),
+            renames: input::renames(&args.rename, args.rename_from.as_deref())?,
         },
         fields: args.field.field.clone(),
         index: index.of_job(),

@@ -471,9 +471,7 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
         }
         .hint(SEVERAL),
         SelectFault::NoRename(_)
-        | SelectFault::UnevenRename(_)
-        | SelectFault::RenamePiece { .. }
-        | SelectFault::RenameGlob { .. }
+        | SelectFault::BadRename { .. }
         | SelectFault::RenameNotFound { .. } => rename(fault),
         SelectFault::NoTensors | SelectFault::SameName(_) | SelectFault::SameNewName(_) => failed(),
     }
@@ -501,9 +499,7 @@ fn not_named(
 fn rename(fault: &SelectFault) -> Failure {
     let message = format!("--rename {fault}");
     match fault {
-        SelectFault::RenameGlob { error, .. } => {
-            Failure::usage(message).hint_if(error.hint.as_ref())
-        }
+        SelectFault::BadRename { hint, .. } => Failure::usage(message).hint_if(hint.as_ref()),
         SelectFault::RenameNotFound { rename, nameless, .. } => {
             let name = rename.split_once('=').filter(|_| *nameless).map(|(_, name)| quoted(name));
             Failure::new(message).hint_if(name.map(|name| {

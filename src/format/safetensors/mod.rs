@@ -13,7 +13,7 @@
 //! **Why no package.** A tensor named twice, holes, and a file longer than its
 //! header says are errors of the format that must be found from the header alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use serde::Deserialize;
@@ -75,38 +75,44 @@ pub enum SafetensorsError {
 
 /// The texts of a JSON object, as `__metadata__` is one.
 pub fn metadata_of_json(json: &[u8]) -> Result<BTreeMap<String, String>, serde_json::Error> {
-    serde_json::from_slice(json).map(|Metadata(texts)| texts)
+    texts_of_json(json).map(BTreeMap::from_iter)
+}
+
+/// The keys and texts of a JSON object, in its order.
+pub fn texts_of_json(json: &[u8]) -> Result<Vec<(String, String)>, serde_json::Error> {
+    serde_json::from_slice(json).map(|Texts(texts)| texts)
 }
 
 /// A map from text to text, no key twice.
 #[derive(Default)]
-struct Metadata(BTreeMap<String, String>);
+struct Texts(Vec<(String, String)>);
 
-impl<'de> Deserialize<'de> for Metadata {
+impl<'de> Deserialize<'de> for Texts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MetadataVisitor;
+        struct TextsVisitor;
 
-        impl<'de> Visitor<'de> for MetadataVisitor {
-            type Value = Metadata;
+        impl<'de> Visitor<'de> for TextsVisitor {
+            type Value = Texts;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object of strings")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut texts = BTreeMap::new();
+                let mut texts = Vec::new();
+                let mut keys = HashSet::new();
                 while let Some((key, value)) = map.next_entry::<String, String>()? {
-                    if texts.contains_key(&key) {
+                    if !keys.insert(key.clone()) {
                         let key = brief(&key);
                         return Err(A::Error::custom(format_args!("'{key}' stands there twice")));
                     }
-                    texts.insert(key, value);
+                    texts.push((key, value));
                 }
-                Ok(Metadata(texts))
+                Ok(Texts(texts))
             }
         }
 
-        deserializer.deserialize_map(MetadataVisitor)
+        deserializer.deserialize_map(TextsVisitor)
     }
 }
 

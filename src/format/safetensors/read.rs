@@ -12,7 +12,7 @@ use super::super::error::{FormatError, brief};
 use super::super::header::first_repeated;
 use super::super::tensors::{Contents, Format};
 use super::write::scalar;
-use super::{MAX_HEADER, METADATA, Metadata, SafetensorsError, checked_bytes};
+use super::{MAX_HEADER, METADATA, SafetensorsError, Texts, checked_bytes};
 use crate::dtype::{DType, Endian};
 use crate::format::header::read_more;
 use crate::format::tensors::Tensors;
@@ -217,8 +217,9 @@ impl<'de> Visitor<'de> for &mut ParsedHeader {
                 return Err(A::Error::custom("'__metadata__' stands there twice"));
             } else {
                 let of_metadata = |error| within(format_args!("'{METADATA}'"), &error);
-                let metadata = map.next_value::<Option<Metadata>>().map_err(of_metadata)?;
-                self.metadata = Some(metadata.map(|Metadata(texts)| texts).unwrap_or_default());
+                let metadata = map.next_value::<Option<Texts>>().map_err(of_metadata)?;
+                let texts = metadata.map(|Texts(texts)| texts).unwrap_or_default();
+                self.metadata = Some(BTreeMap::from_iter(texts));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The language of patterns of names: of `-t`, `--exclude`, and the left side of a new name.
+//! The language of patterns of names: of `-t`, `--exclude`, new names, and groups of tensors.
 //!
 //! | text | stands for |
 //! |---|---|
@@ -15,10 +15,12 @@
 //! A pattern becomes a regular expression, whose time is linear in the name and whose memory has a
 //! limit, whatever numbers it holds.
 
-mod parse;
+use std::ops::Range;
 
 use parse::Parser;
 use regex_automata::meta::{Config, Regex};
+
+mod parse;
 
 /// The longest pattern, in bytes. Its expression takes a multiple of that.
 const MAX_LENGTH: usize = 16 << 10;
@@ -31,7 +33,7 @@ const MAX_CARRYING: usize = 256 << 10;
 
 pub(crate) struct Pattern<'p> {
     regex: Regex,
-    /// The pieces that are no text, as [`Piece::key`] tells them apart, from left to right.
+    /// The pieces that are no text, from left to right.
     pieces: Vec<Piece<'p>>,
     /// Whether a backslash takes the meaning of a character.
     escapes: bool,
@@ -46,11 +48,32 @@ pub struct PatternError {
 }
 
 /// A piece of a pattern that stands for several texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Piece<'p> {
-    /// Its name, or else all of it.
-    key: &'p str,
-    named: bool,
+    /// As it is written.
+    whole: &'p str,
+    name: Option<&'p str>,
+    /// The texts that it stands for, where it is a list of texts and nothing else.
+    texts: Vec<String>,
+}
+
+impl Piece<'_> {
+    /// Whether both are one piece: of one name or, without names, written alike.
+    fn is_same(&self, other: &Piece<'_>) -> bool {
+        match (self.name, other.name) {
+            (None, None) => self.whole == other.whole,
+            (one, other) => one == other,
+        }
+    }
+
+    /// Refuse a piece of a target that is written with other texts than that of the pattern.
+    fn check_texts(&self, first: &Piece<'_>) -> Result<(), CarryError> {
+        let is_name = |name| self.whole == format!("{{{name}}}");
+        if self.whole == first.whole || self.name.is_some_and(is_name) {
+            return Ok(());
+        }
+        Err(CarryError::OtherTexts([self.whole.to_owned(), first.whole.to_owned()]))
+    }
 }
 
 impl<'p> Pattern<'p> {
@@ -91,6 +114,15 @@ impl<'p> Pattern<'p> {
         !self.pieces.is_empty() || self.escapes
     }
 
+    /// What each piece stands for in a name that the pattern means.
+    pub(crate) fn spans(&self, name: &str) -> Option<Vec<Range<usize>>> {
+        let mut captures = self.regex.create_captures();
+        self.regex.captures(name, &mut captures);
+        // the first group is all of the name
+        let groups = (1..=self.pieces.len()).map(|at| captures.get_group(at).map(Range::from));
+        if captures.is_match() { groups.collect() } else { None }
+    }
+
     /// The same pieces in another text, where they carry over what they stand for in a name. What is none
     /// of these pieces there is text.
     pub(crate) fn target(&self, text: &str) -> Result<Target, CarryError> {
@@ -99,22 +131,22 @@ impl<'p> Pattern<'p> {
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
             let (piece, len) = piece_at(rest);
-            let free = |at: &usize| self.pieces[*at].named || !carried[*at];
-            let found = piece.and_then(|piece| {
-                (0..self.pieces.len()).filter(free).find(|&at| self.pieces[at] == piece)
-            });
-            match (found, piece) {
-                (Some(at), _) => {
+            if let Some(piece) = piece {
+                let free = |at: &usize| self.pieces[*at].name.is_some() || !carried[*at];
+                let mut all = (0..self.pieces.len()).filter(free);
+                if let Some(at) = all.find(|&at| self.pieces[at].is_same(&piece)) {
+                    piece.check_texts(&self.pieces[at])?;
                     carried[at] = true;
                     parts.push(TargetPart::Piece(at));
                     rest = &rest[len..];
                     continue;
                 }
-                (None, Some(Piece { key: "*", .. })) => return Err(CarryError::Stars),
-                (None, Some(Piece { key, named: true })) if !self.pieces.is_empty() => {
-                    return Err(CarryError::Unknown(key.to_owned()));
+                if piece.whole == "*" {
+                    return Err(CarryError::Stars);
                 }
-                _ => {}
+                if let Some(name) = piece.name.filter(|_| !self.pieces.is_empty()) {
+                    return Err(CarryError::Unknown(name.to_owned()));
+                }
             }
             let (skipped, char) = match (first, rest.chars().nth(1)) {
                 ('\\', Some(next)) if is_special(next) => (1, next),
@@ -126,7 +158,7 @@ impl<'p> Pattern<'p> {
             }
             rest = &rest[skipped + char.len_utf8()..];
         }
-        let stars = |at: usize| self.pieces[at].key == "*";
+        let stars = |at: usize| self.pieces[at].whole == "*";
         if (0..self.pieces.len()).all(|at| carried[at] || !stars(at)) {
             Ok(Target { parts })
         } else {
@@ -136,23 +168,12 @@ impl<'p> Pattern<'p> {
 
     /// What a name becomes, where the pattern means it.
     pub(crate) fn carry(&self, target: &Target, name: &str) -> Option<String> {
-        let mut captures = self.regex.create_captures();
-        self.regex.captures(name, &mut captures);
-        if !captures.is_match() {
-            return None;
-        }
-        let mut new = String::new();
-        for part in &target.parts {
-            match part {
-                TargetPart::Text(text) => new.push_str(text),
-                // the first group is all of the name
-                TargetPart::Piece(at) => {
-                    let span = captures.get_group(at + 1)?;
-                    new.push_str(name.get(span.start..span.end)?);
-                }
-            }
-        }
-        Some(new)
+        let spans = self.spans(name)?;
+        let text = |part: &TargetPart| match part {
+            TargetPart::Text(text) => Some(text.clone()),
+            TargetPart::Piece(at) => Some(name.get(spans[*at].clone())?.to_owned()),
+        };
+        target.parts.iter().map(text).collect()
     }
 }
 
@@ -166,13 +187,39 @@ enum TargetPart {
     Piece(usize),
 }
 
-/// Texts that cannot be carried over.
+/// Why texts cannot be carried over.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CarryError {
+    /// The text that they are taken of is no pattern.
+    Pattern(PatternError),
     /// The numbers of `*` differ.
     Stars,
     /// A piece of that name is not there.
     Unknown(String),
+    /// A piece that is written as another list of texts, and how it is written first.
+    OtherTexts([String; 2]),
+}
+
+impl CarryError {
+    /// Say it of a pattern and a target that are called so.
+    pub(crate) fn worded(&self, old: &str, new: &str) -> String {
+        match self {
+            CarryError::Pattern(error) => error.to_string(),
+            CarryError::Stars => format!("{old} and {new} must have the same number of '*'"),
+            CarryError::Unknown(piece) => format!("{old} has no {{{piece}}}"),
+            CarryError::OtherTexts([one, other]) => {
+                format!("{one} in {new} is another piece than {other} in {old}")
+            }
+        }
+    }
+
+    /// A hint, where the pattern has one.
+    pub(crate) fn hint(self) -> Option<String> {
+        match self {
+            CarryError::Pattern(error) => error.hint,
+            _ => None,
+        }
+    }
 }
 
 impl PatternError {
@@ -196,11 +243,7 @@ fn piece_at(text: &str) -> (Option<Piece<'_>>, usize) {
     let Some(len) = len else { return (None, 0) };
     let whole = &text[..len];
     let name = whole.strip_prefix('{').and_then(name_of);
-    let piece = match name {
-        Some(name) => Piece { key: name, named: true },
-        None => Piece { key: whole, named: false },
-    };
-    (Some(piece), len)
+    (Some(Piece { whole, name, texts: Vec::new() }), len)
 }
 
 /// Where the brace closes that a text begins with.
@@ -317,6 +360,7 @@ mod tests {
                 "0..99999999999999999999: a range is of numbers, written {0..11}",
             ),
             ("{l}.{l}", "{l} stands twice"),
+            ("{p:q,k,q}", "\"q\" stands twice in {p:q,k,q}"),
         ] {
             assert_eq!(refused(pattern).0, why);
         }
@@ -344,5 +388,8 @@ mod tests {
         assert_eq!(carried("a*", "b", "ab"), Err(CarryError::Stars));
         assert_eq!(carried("a?", "b*", "ab"), Err(CarryError::Stars));
         assert_eq!(carried("{l}", "{m}", "ab"), Err(CarryError::Unknown("m".to_owned())));
+        assert_eq!(carried("{p:q,k}", "{p:q,k}{p}", "q").unwrap(), "qq");
+        let others = CarryError::OtherTexts(["{p:a,b}", "{p:q,k}"].map(str::to_owned));
+        assert_eq!(carried("{p:q,k}", "{p:a,b}", "q"), Err(others));
     }
 }

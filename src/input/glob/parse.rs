@@ -1,5 +1,6 @@
 //! A pattern of names as a regular expression.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use super::{PatternError, Piece, closing_brace, name_of};
@@ -13,37 +14,44 @@ pub(super) struct Parser<'p> {
     at: usize,
     pub(super) regex: String,
     pub(super) pieces: Vec<Piece<'p>>,
+    /// How many pieces there were, those within others included.
+    piece_count: usize,
     carries: bool,
     pub(super) escapes: bool,
 }
 
 impl<'p> Parser<'p> {
     pub(super) fn new(text: &'p str, carries: bool) -> Parser<'p> {
-        Parser { text, at: 0, regex: String::new(), pieces: Vec::new(), carries, escapes: false }
+        let regex = String::new();
+        let pieces = Vec::new();
+        Parser { text, at: 0, regex, pieces, piece_count: 0, carries, escapes: false }
     }
 
     fn rest(&self) -> &'p str {
         &self.text[self.at..]
     }
 
-    /// Read to the end or, within braces, to the comma or brace that ends a pattern there.
-    pub(super) fn sequence(&mut self, depth: usize) -> Result<(), PatternError> {
+    /// Read to the end or, within braces, to the comma or brace that ends a pattern there. Returns the
+    /// text that it is, where it is nothing else.
+    pub(super) fn sequence(&mut self, depth: usize) -> Result<Option<String>, PatternError> {
+        let first_piece = self.piece_count;
+        let mut text = String::new();
         while let Some(char) = self.rest().chars().next() {
             if depth > 0 && matches!(char, ',' | '}') {
-                return Ok(());
+                break;
             }
             let start = self.at;
             self.at += char.len_utf8();
             match char {
                 '*' => self.piece(depth, start, None, |it| {
                     it.regex.push_str(".*?");
-                    Ok(())
+                    Ok(Vec::new())
                 })?,
                 '?' => self.piece(depth, start, None, |it| {
                     it.regex.push('.');
-                    Ok(())
+                    Ok(Vec::new())
                 })?,
-                '[' if is_text_in_brackets(self.rest()) => self.literal('['),
+                '[' if is_text_in_brackets(self.rest()) => self.literal('[', &mut text),
                 '[' => self.piece(depth, start, None, Parser::class)?,
                 '{' if depth == MAX_BRACES => {
                     let reason = format!("braces nested deeper than {MAX_BRACES} levels");
@@ -59,12 +67,12 @@ impl<'p> Parser<'p> {
                     let next = next.ok_or_else(|| PatternError::new("a '\\' at the end"))?;
                     self.at += next.len_utf8();
                     self.escapes = true;
-                    self.literal(next);
+                    self.literal(next, &mut text);
                 }
-                char => self.literal(char),
+                char => self.literal(char, &mut text),
             }
         }
-        Ok(())
+        Ok((self.piece_count == first_piece).then_some(text))
     }
 
     /// Read a piece that begins at `start`; `name` is what it is called.
@@ -73,16 +81,21 @@ impl<'p> Parser<'p> {
         depth: usize,
         start: usize,
         name: Option<&'p str>,
-        read: impl FnOnce(&mut Self) -> Result<(), PatternError>,
+        read: impl FnOnce(&mut Self) -> Result<Vec<String>, PatternError>,
     ) -> Result<(), PatternError> {
         let captured = self.carries && depth == 0;
         self.regex.push_str(if captured { "(" } else { "(?:" });
-        read(self)?;
+        let texts = read(self)?;
         self.regex.push(')');
-        let key = name.unwrap_or(&self.text[start..self.at]);
-        let piece = Piece { key, named: name.is_some() };
-        if name.is_some() && self.pieces.contains(&piece) {
-            return Err(PatternError::new(format!("{{{key}}} stands twice")));
+        self.piece_count += 1;
+        let whole = &self.text[start..self.at];
+        let piece = Piece { whole, name, texts };
+        if name.is_some() && self.pieces.iter().any(|other| other.is_same(&piece)) {
+            return Err(PatternError::new(format!("{whole} stands twice")));
+        }
+        let mut seen = HashSet::new();
+        if let Some(twice) = piece.texts.iter().find(|text| name.is_some() && !seen.insert(*text)) {
+            return Err(PatternError::new(format!("{twice:?} stands twice in {whole}")));
         }
         if depth == 0 {
             self.pieces.push(piece);
@@ -90,7 +103,8 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    fn literal(&mut self, char: char) {
+    fn literal(&mut self, char: char, text: &mut String) {
+        text.push(char);
         if matches!(char, '\\' | '.' | '+' | '*' | '?' | '(' | ')' | '|' | '[' | ']' | '{' | '}')
             || matches!(char, '^' | '$' | '#' | '&' | '-' | '~')
         {
@@ -99,30 +113,35 @@ impl<'p> Parser<'p> {
         self.regex.push(char);
     }
 
-    /// Read what stands in braces, behind the first one.
-    fn braces(&mut self, depth: usize, name: Option<&str>) -> Result<(), PatternError> {
+    /// Read what stands in braces, behind the first one. Returns the texts that it is one of, where it is
+    /// nothing else.
+    fn braces(&mut self, depth: usize, name: Option<&str>) -> Result<Vec<String>, PatternError> {
         if let Some(name) = name {
             self.at += name.len() + 1;
             if self.text[..self.at].ends_with('}') {
                 self.regex.push_str("[^.]+?");
-                return Ok(());
+                return Ok(Vec::new());
             }
         }
+        let mut texts = Vec::new();
+        let mut words = 0;
         loop {
             let rest = self.rest();
             let word = &rest[..rest.find(['{', '}', ',']).unwrap_or(rest.len())];
+            words += 1;
             match word.split_once("..") {
                 Some((first, last)) => {
                     self.numbers(word, first, last)?;
                     self.at += word.len();
                 }
-                None => self.sequence(depth)?,
+                None => texts.extend(self.sequence(depth)?),
             }
             let end = self.rest().chars().next();
             self.at += usize::from(end.is_some());
             match end {
                 Some(',') => self.regex.push('|'),
-                Some('}') => return Ok(()),
+                Some('}') if texts.len() < words => return Ok(Vec::new()),
+                Some('}') => return Ok(texts),
                 Some(_) => {
                     let reason = format!("{word}: a range stands alone between commas");
                     return Err(PatternError::new(reason));
@@ -207,7 +226,7 @@ impl<'p> Parser<'p> {
     }
 
     /// Read a class of characters, behind its bracket.
-    fn class(&mut self) -> Result<(), PatternError> {
+    fn class(&mut self) -> Result<Vec<String>, PatternError> {
         let start = self.at - 1;
         let negated = self.rest().starts_with(['!', '^']);
         self.at += usize::from(negated);
@@ -243,7 +262,7 @@ impl<'p> Parser<'p> {
             let _ = write!(self.regex, r"\x{{{:x}}}-\x{{{:x}}}", low as u32, high as u32);
         }
         self.regex.push(']');
-        Ok(())
+        Ok(Vec::new())
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::super::select::{Casts, Rename, rename_some};
+use super::super::rename::{NewName, Rename, rename_some};
+use super::super::select::Casts;
 use super::MergeFault;
 use crate::error::{Cause, Error, FileName};
 use crate::execute::Workers;
@@ -35,8 +36,7 @@ pub struct MergeOptions {
 pub struct NumberedRename {
     /// The number of the input, from 0; `None` for all.
     pub input: Option<usize>,
-    /// `OLD=NEW`; a `*` in both carries over.
-    pub rename: String,
+    pub name: NewName,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,9 +242,9 @@ impl<'a> Union<'a> {
             chosen.partition_point(|&number| number < first)
         };
         let of_input = |input: usize| first(input)..first(input.saturating_add(1));
-        let of_some = renames.iter().map(|NumberedRename { input, rename }| {
+        let of_some = renames.iter().map(|NumberedRename { input, name }| {
             let range = input.map_or(0..chosen.len(), of_input);
-            Rename { range, text: rename }
+            Rename { range, name }
         });
         let renamed = rename_some(&names, &Vec::from_iter(of_some))?;
         self.renamed = renamed.into_iter().map(|(at, name)| (chosen[at], name)).collect();
