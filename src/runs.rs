@@ -282,6 +282,26 @@ pub fn coalesce(axes: &[Axis], mut run: u64) -> (Vec<Axis>, u64) {
     (kept, run)
 }
 
+/// Axes of the lengths `lens` that lead over the same items of `run` bytes in the same order, as NumPy's reshape
+/// finds them; `None` where no strides do. No length may be 0, and the items of both must be as many.
+pub(crate) fn reshaped(axes: &[Axis], run: u64, lens: &[u64]) -> Option<Vec<Axis>> {
+    let (mut left, bytes) = coalesce(axes, run);
+    let mut inner = Axis { len: bytes / run, stride: i64::try_from(run).ok()? };
+    let mut reshaped: Vec<Axis> = lens.iter().map(|&len| Axis { len, stride: 0 }).collect();
+    for axis in reshaped.iter_mut().rev().filter(|axis| axis.len != 1) {
+        while inner.len == 1 {
+            inner = left.pop()?;
+        }
+        if !inner.len.is_multiple_of(axis.len) {
+            return None;
+        }
+        axis.stride = inner.stride;
+        let stride = inner.stride.checked_mul(i64::try_from(axis.len).ok()?)?;
+        inner = Axis { len: inner.len / axis.len, stride };
+    }
+    Some(reshaped)
+}
+
 /// The index of item `number` on each axis (NumPy: `unravel_index`). Lengths and result go from the
 /// fastest axis to the slowest: innermost first for C order.
 pub(crate) fn unravel_index(
@@ -441,6 +461,27 @@ mod tests {
             prop_assert!(a.axes.is_sorted_by_key(|axis| Reverse(axis.stride)));
             prop_assert!(a.axes.iter().all(|axis| axis.stride >= 0));
         }
+    }
+
+    #[test]
+    fn axes_are_split_and_merged_where_strides_follow() {
+        let axes = |axes: &[(u64, i64)]| -> Vec<Axis> {
+            axes.iter().map(|&(len, stride)| Axis { len, stride }).collect()
+        };
+        // rows of 6 items of 2 bytes, with a gap behind each
+        let rows = axes(&[(4, 20), (1, 7), (6, 2)]);
+        let split = axes(&[(2, 40), (2, 20), (1, 0), (3, 4), (2, 2)]);
+        assert_eq!(reshaped(&rows, 2, &[2, 2, 1, 3, 2]), Some(split));
+        assert_eq!(reshaped(&rows, 2, &[24]), None);
+        assert_eq!(reshaped(&rows, 2, &[8, 3]), None);
+        // Fortran's order, and an axis that is repeated
+        assert_eq!(reshaped(&axes(&[(4, 2), (6, 8)]), 2, &[2, 12]), None);
+        assert_eq!(
+            reshaped(&axes(&[(4, 2), (6, 8)]), 2, &[4, 3, 2]),
+            Some(axes(&[(4, 2), (3, 16), (2, 8)]))
+        );
+        assert_eq!(reshaped(&axes(&[(6, 0)]), 2, &[3, 2]), Some(axes(&[(3, 0), (2, 0)])));
+        assert_eq!(reshaped(&[], 2, &[1, 1]), Some(axes(&[(1, 0), (1, 0)])));
     }
 
     #[test]

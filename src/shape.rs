@@ -112,6 +112,75 @@ fn join(shape: &[u64], between: &str) -> String {
     shape.iter().map(u64::to_string).collect::<Vec<_>>().join(between)
 }
 
+/// A shape that elements are to be seen in, as np.reshape takes it: one length may follow from the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewShape(Vec<Option<u64>>);
+
+/// Why a list of lengths is the shape of nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NewShapeError {
+    #[error("can only specify one unknown dimension")]
+    TwoUnknown,
+    #[error("a length is 0 or more, or -1 for the one that follows from the others, not {0}")]
+    Negative(i64),
+    #[error("maximum supported dimension is {MAX_NDIM}, found {0}")]
+    TooManyAxes(usize),
+}
+
+/// A shape for another number of elements; the message is NumPy's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot reshape array of size {size} into shape {shape}")]
+pub struct ReshapeError {
+    pub size: u64,
+    pub shape: NewShape,
+}
+
+impl NewShape {
+    /// The shape of these lengths, of which one may be -1.
+    ///
+    /// # Errors
+    /// [`NewShapeError`]: a second length of -1, one below that, too many.
+    pub fn new(lens: &[i64]) -> Result<NewShape, NewShapeError> {
+        if lens.len() > MAX_NDIM {
+            return Err(NewShapeError::TooManyAxes(lens.len()));
+        }
+        if let Some(&len) = lens.iter().find(|&&len| len < -1) {
+            return Err(NewShapeError::Negative(len));
+        }
+        if lens.iter().filter(|&&len| len == -1).count() > 1 {
+            return Err(NewShapeError::TwoUnknown);
+        }
+        Ok(NewShape(lens.iter().map(|&len| u64::try_from(len).ok()).collect()))
+    }
+
+    /// The lengths for the elements of a tensor of the shape `from`.
+    ///
+    /// # Errors
+    /// [`ReshapeError`]: the shape is one of another number of elements.
+    pub fn of(&self, from: &[u64]) -> Result<Vec<u64>, ReshapeError> {
+        let size = element_count(from).unwrap_or(u64::MAX);
+        let known: Vec<u64> = self.0.iter().copied().flatten().collect();
+        let count = element_count(&known).filter(|count| match count {
+            0 => size == 0 && known.len() == self.0.len(),
+            _ if known.len() == self.0.len() => *count == size,
+            _ => size.is_multiple_of(*count),
+        });
+        let misfit = || ReshapeError { size, shape: self.clone() };
+        let unknown = size / count.ok_or_else(misfit)?.max(1);
+        Ok(self.0.iter().map(|len| len.unwrap_or(unknown)).collect())
+    }
+}
+
+/// Displays a shape as NumPy's message does, which leaves out a first length that follows from the others.
+impl fmt::Display for NewShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lens = self.0.iter().skip_while(|len| len.is_none());
+        let lens = lens.map(|len| len.map_or("newaxis".to_owned(), |len| len.to_string()));
+        let comma = if self.0.len() == 1 { "," } else { "" };
+        write!(f, "({}{comma})", lens.collect::<Vec<_>>().join(","))
+    }
+}
+
 /// An order of axes: for each axis of a result, the axis of the source that it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation(Vec<usize>);
@@ -247,6 +316,34 @@ mod tests {
         assert_eq!(AsTuple(&[5, 6]).to_string(), "(5, 6)");
         assert_eq!(format!("{:#} {:#}", AsTuple(&[5, 6]), AsTuple(&[5])), "(5,6) (5,)");
         assert_eq!(AsList(&[5, 6]).to_string(), "[5, 6]");
+    }
+
+    #[test]
+    fn new_shapes_are_of_as_many_elements() {
+        let shape = |lens: &[i64]| NewShape::new(lens).unwrap();
+        assert_eq!(shape(&[2, -1, 3]).of(&[12]), Ok(vec![2, 2, 3]));
+        assert_eq!(shape(&[]).of(&[1, 1]), Ok(vec![]));
+        assert_eq!(shape(&[5, -1]).of(&[0, 3]), Ok(vec![5, 0]));
+        assert_eq!(shape(&[0, 7]).of(&[3, 0]), Ok(vec![0, 7]));
+        let message = |lens: &[i64], from: &[u64]| shape(lens).of(from).unwrap_err().to_string();
+        for (lens, told) in [
+            (&[5][..], "(5,)"),
+            (&[5, 7], "(5,7)"),
+            (&[5, -1], "(5,newaxis)"),
+            (&[-1, 5], "(5)"),
+            (&[0, -1], "(0,newaxis)"),
+            (&[], "()"),
+            (&[1 << 40, 1 << 40], "(1099511627776,1099511627776)"),
+        ] {
+            assert_eq!(
+                message(lens, &[3, 4]),
+                format!("cannot reshape array of size 12 into shape {told}")
+            );
+        }
+        assert!(shape(&[0, -1]).of(&[0]).is_err());
+        assert_eq!(NewShape::new(&[-1, 2, -1]), Err(NewShapeError::TwoUnknown));
+        assert_eq!(NewShape::new(&[-2]), Err(NewShapeError::Negative(-2)));
+        assert_eq!(NewShape::new(&[1; 65]), Err(NewShapeError::TooManyAxes(65)));
     }
 
     #[test]

@@ -165,6 +165,8 @@ pub struct OutOfCore {
 pub enum CopyStep {
     /// From the beginning to the end, in the order of the output.
     InOrder,
+    /// To a temporary file in C order, in which views have another shape.
+    COrder,
     /// In panels, each of which is read in the order of the input.
     Panels,
     /// In bands of the input, each of which is put in the order of the output in a temporary file.
@@ -179,6 +181,7 @@ impl CopyStep {
     pub fn name(self) -> &'static str {
         match self {
             CopyStep::InOrder => "in order",
+            CopyStep::COrder => "in C order",
             CopyStep::Panels => "panels",
             CopyStep::Bands => "bands",
             CopyStep::Rows => "rows one by one",
@@ -189,8 +192,8 @@ impl CopyStep {
     /// How often the bytes are read and written.
     pub fn passes(self) -> u64 {
         match self {
-            CopyStep::InOrder | CopyStep::Panels | CopyStep::Bands | CopyStep::Rows => 1,
             CopyStep::Distribution => 2,
+            _ => 1,
         }
     }
 }

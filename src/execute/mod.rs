@@ -46,6 +46,7 @@ pub(crate) use memory::{
 };
 pub(crate) use parallel::{NullSink, UNKNOWN, look};
 pub use parallel::{Progress, Workers, run};
+pub(crate) use relayout::spool_all;
 pub(crate) use relayout::{TwoPasses, fill_scratch, ordered, unspooled};
 pub use relayout::{in_order, spool, spool_pieces};
 

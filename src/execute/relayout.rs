@@ -88,9 +88,19 @@ pub fn spool_pieces(
     workers: &Workers,
     progress: &Progress,
 ) -> Result<Box<dyn Source>, ExecuteError> {
-    let bytes = pieces.iter().map(|pieces| pieces.bytes()).sum();
+    let sourced = pieces.iter().map(|&pieces| (source, pieces));
+    spool_all(&Vec::from_iter(sourced), workers, progress)
+}
+
+/// The same of pieces of several sources.
+pub(crate) fn spool_all(
+    pieces: &[(&dyn Source, &dyn Pieces)],
+    workers: &Workers,
+    progress: &Progress,
+) -> Result<Box<dyn Source>, ExecuteError> {
+    let bytes = pieces.iter().map(|(_, pieces)| pieces.bytes()).sum();
     let (sink, file) = ScratchSink::new(bytes).map_err(unspooled)?;
-    let copies = pieces.iter().scan(0, |end, &pieces| {
+    let copies = pieces.iter().scan(0, |end, &(source, pieces)| {
         let at = *end;
         *end += pieces.bytes();
         Some(Transfer { source, pieces, conversion: Conversion::None, at })

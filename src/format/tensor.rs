@@ -59,6 +59,8 @@ pub enum StorageKind {
     },
     /// In chunks, which are decoded.
     Chunks(Arc<dyn Chunks>),
+    /// Those of this tensor, in its C order, in which they lie in no strides of the shape.
+    Reshaped(Arc<TensorInfo>),
 }
 
 impl TensorInfo {
@@ -118,7 +120,7 @@ impl TensorInfo {
                     _ => Order::C,
                 }
             }
-            StorageKind::Chunks(_) => Order::C,
+            StorageKind::Chunks(_) | StorageKind::Reshaped(_) => Order::C,
         }
     }
 

@@ -9,14 +9,13 @@
 //!
 //! All numbers but the type's are of variable length, 7 bits a byte. A type that is no scalar
 //! is followed by its place among those types, which are kept as they are. An odd last number is
-//! followed by the end of the bytes, and then by the place of a table of chunks, from 1 on, or 0 and the
-//! strides.
+//! followed by the end of the bytes, and then by the place of a table of chunks or a reshaped tensor, from 1
+//! on, or 0 and the strides.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::chunks::Chunks;
 use super::error::FormatError;
 use super::tensor::{Annotated, Storage, StorageKind, TensorInfo};
 use super::text::TextFormat;
@@ -29,7 +28,8 @@ pub struct Tensors {
     entries: Vec<u8>,
     starts: Vec<usize>,
     types: Vec<DType>,
-    chunks: Vec<Arc<dyn Chunks>>,
+    /// How tensors are stored whose elements lie in no strides.
+    kinds: Vec<StorageKind>,
     /// What else is said of tensors, by the beginnings of their entries.
     annotated: BTreeMap<usize, Annotated>,
     /// What is said of groups, by their paths.
@@ -75,10 +75,10 @@ impl Tensors {
         push_number(entries, last);
         match kind {
             StorageKind::Contiguous(_) => {}
-            StorageKind::Chunks(chunks) => {
-                self.chunks.push(Arc::clone(chunks));
+            StorageKind::Chunks(_) | StorageKind::Reshaped(_) => {
+                self.kinds.push(kind.clone());
                 push_number(entries, data.end);
-                push_number(entries, self.chunks.len() as u64);
+                push_number(entries, self.kinds.len() as u64);
             }
             StorageKind::Strided { first, strides, ranges } => {
                 for number in [data.end, 0, *first, ranges.len() as u64] {
@@ -325,9 +325,9 @@ impl<'a> Entry<'a> {
         tensor.storage.part = (last / 2) as usize;
         if last % 2 == 1 {
             tensor.storage.data.end = self.number();
-            let chunks = (self.number() as usize).checked_sub(1);
-            if let Some(chunks) = chunks.and_then(|place| self.all.chunks.get(place)) {
-                tensor.storage.kind = StorageKind::Chunks(Arc::clone(chunks));
+            let place = (self.number() as usize).checked_sub(1);
+            if let Some(kind) = place.and_then(|place| self.all.kinds.get(place)) {
+                tensor.storage.kind = kind.clone();
                 return tensor;
             }
             let first = self.number();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::glob::{Pattern, PatternError};
 use super::opened::{BadMember, Input, MissingTensor, Unreadable};
+use super::seen::Seen;
 use crate::error::{Cause, Error, Fault};
 use crate::format::{Format, TensorInfo, shortened};
 
@@ -19,14 +20,10 @@ impl Input {
         Ok(self.contents.tensors.at(self.find_one(patterns)?))
     }
 
-    /// The one tensor that the patterns mean; its fields in place of its items, if any are named.
-    pub fn tensor_fields(
-        &mut self,
-        patterns: &[String],
-        fields: Option<&str>,
-    ) -> Result<TensorInfo, Error> {
+    /// The one tensor that the patterns mean, as it is said to be seen.
+    pub fn tensor_seen(&mut self, patterns: &[String], seen: &Seen) -> Result<TensorInfo, Error> {
         let number = self.find_one(patterns)?;
-        self.take_fields(fields, &[number])?;
+        self.see(seen, &[number])?;
         Ok(self.contents.tensors.at(number))
     }
 

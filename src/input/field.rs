@@ -15,26 +15,7 @@ use crate::format::{Annotated, Chunks, Storage, StorageKind, TensorInfo};
 use crate::shape::{MAX_NDIM, Order, contiguous_strides};
 use crate::source::{Source, SourceError};
 
-impl Input {
-    /// Take fields, if any are named, of the tensors with these numbers in place of their items: the field of a name or
-    /// title, `a.b` for a field of a field; or those of several names, `x,y`, put side by side to a
-    /// structure without padding, as NumPy's `repack_fields(a[['x', 'y']])`; with a comma behind it,
-    /// `x,`, one name makes such a structure too. A field whose own name holds a dot or a comma comes
-    /// first.
-    pub fn take_fields(&mut self, names: Option<&str>, numbers: &[usize]) -> Result<(), Error> {
-        let Some(names) = names else { return Ok(()) };
-        for &number in numbers {
-            let Some(tensor) = self.contents.tensors.get(number) else { continue };
-            let fields = take_fields(&tensor, names);
-            let several = numbers.len() > 1;
-            let fields = fields.map_err(|fault| self.failed_tensor(&tensor, several, fault))?;
-            Arc::make_mut(&mut self.contents.tensors).replace(number, &fields);
-        }
-        Ok(())
-    }
-}
-
-/// The numbers, ascending, of those of several names that are asked for, as [`Input::take_fields`] does.
+/// The numbers, ascending, of those of several names that are asked for, as [`Seen::fields`](super::Seen::fields) says.
 pub(crate) fn asked_names(names: &[String], asked: &str) -> Result<Vec<usize>, FieldFault> {
     let number = |asked: &str| {
         let found = names.iter().position(|name| name == asked);
@@ -55,7 +36,7 @@ pub(crate) fn asked_names(names: &[String], asked: &str) -> Result<Vec<usize>, F
     Ok(numbers)
 }
 
-/// The tensor that fields of another one are, as [`Input::take_fields`].
+/// The tensor that fields of another one are, as [`Seen::fields`](super::Seen::fields) names them.
 pub(crate) fn take_fields(tensor: &TensorInfo, names: &str) -> Result<TensorInfo, FieldFault> {
     let fields = structure(&tensor.dtype)?;
     let mut path = vec![];
@@ -100,7 +81,7 @@ fn one(tensor: &TensorInfo, path: &[&Field]) -> Result<TensorInfo, FieldFault> {
             ranges: Vec::new(),
         },
         StorageKind::Chunks(chunks) => FieldChunks::of(&chunks, &tensor.dtype, vec![range], &own),
-        contiguous @ StorageKind::Contiguous(_) => contiguous,
+        other => other,
     };
     Ok(with_elements(tensor, dtype.clone(), shape, kind))
 }
@@ -148,7 +129,7 @@ fn several(tensor: &TensorInfo, fields: &[Field], names: &str) -> Result<TensorI
             StorageKind::Strided { first, strides, ranges }
         }
         StorageKind::Chunks(chunks) => FieldChunks::of(&chunks, &tensor.dtype, taken, &[]),
-        contiguous @ StorageKind::Contiguous(_) => contiguous,
+        other => other,
     };
     let dtype = DType::Npy(NpyType::Structure(Arc::new(packed)));
     Ok(with_elements(tensor, dtype, tensor.shape.clone(), kind))
@@ -162,6 +143,7 @@ fn items(tensor: &TensorInfo) -> Result<StorageKind, FieldFault> {
             let strides = strides.ok_or_else(|| FieldFault::NotStructured(tensor.dtype.clone()))?;
             Ok(StorageKind::Strided { first: 0, strides, ranges: Vec::new() })
         }
+        StorageKind::Reshaped(_) => Err(FieldFault::Reshaped),
         kind => Ok(kind.clone()),
     }
 }
@@ -262,6 +244,9 @@ pub enum FieldFault {
     /// A field is named twice.
     #[error("the field {0:?} is named twice")]
     Twice(String),
+    /// Structures have another shape than in the file.
+    #[error("fields are taken before the tensor is reshaped")]
+    Reshaped,
     /// The axes of the items and those of the field together are too many.
     #[error("the field would have {0} axes, and at most {max} are possible", max = crate::shape::MAX_NDIM)]
     TooManyAxes(usize),
@@ -276,7 +261,7 @@ pub struct ReadAs {
     pub dtype: DType,
     /// Names or globs of the tensors; empty for all.
     pub tensors: Vec<String>,
-    /// Fields that are taken afterwards ([`Input::take_fields`]): the dtype is that of their elements.
+    /// Fields that are taken afterwards ([`Seen::fields`](super::Seen::fields)): the dtype is that of their elements.
     pub fields: Option<String>,
 }
 

@@ -16,6 +16,7 @@ mod open;
 mod opened;
 mod options;
 pub(crate) mod raw;
+mod seen;
 mod sharded;
 mod text;
 mod torch;
@@ -41,6 +42,7 @@ pub use opened::{
 };
 pub use options::{Location, MissingChunks, Notes, OpenOptions, UseOfIndex};
 pub use raw::{Given, RawFault, RawLayout};
+pub use seen::{CutBlocks, Seen};
 pub use sharded::ShardsFault;
 pub use text::{IntegersFault, TextFault, TextOptions, TextPlace};
 pub(crate) use zarr::is_folder as is_zarr_folder;

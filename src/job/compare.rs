@@ -16,7 +16,7 @@ use crate::dtype::DType;
 use crate::error::{Cause, Error, Fault};
 use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
-use crate::input::{Bytes, Input, SelectFault};
+use crate::input::{Bytes, Input, Seen, SelectFault};
 use crate::job::copy::Writing;
 use crate::print;
 use crate::region::{OpenIndex, RegionReader};
@@ -286,8 +286,8 @@ impl Sink for CompareSink<'_> {
 pub struct CompareOptions<'a> {
     /// Names or globs of the tensors; all without any.
     pub tensors: Vec<String>,
-    /// Names of fields, where those are compared in place of structures.
-    pub fields: Option<String>,
+    /// What the tensors of both are seen as.
+    pub seen: Seen,
     pub index: OpenIndex<'a>,
     /// New names of tensors of the first input.
     pub renames: Vec<NewName>,
@@ -352,8 +352,8 @@ impl Comparing {
         b.may_lack_excluded = true;
         let (pairs, only) = pair(&a, &b, &options.tensors)?;
         let numbers = |side: usize| pairs.iter().map(|pair| pair[side]).collect::<Vec<_>>();
-        a.take_fields(options.fields.as_deref(), &numbers(0))?;
-        b.take_fields(options.fields.as_deref(), &numbers(1))?;
+        a.see(&options.seen, &numbers(0))?;
+        b.see(&options.seen, &numbers(1))?;
         let several = pairs.len() > 1;
         let mut tensors = Vec::new();
         let mut comparisons = Vec::new();

@@ -198,9 +198,13 @@ impl<'a> Writing<'a> {
                 rest = others;
                 continue;
             }
-            // the others in one run of the executor, or in some, so that not all are planned at once
-            let together = rest.iter().take(RUN_TAKES);
-            let count = together.take_while(|take| streamed(take).is_none()).count();
+            // the others in one run of the executor, or in some, so that not all are planned at once, nor in
+            // temporary files together
+            let together = rest.iter().take(RUN_TAKES).skip(1);
+            let is_next = |take: &&Take| !take.region.is_kept() && streamed(take).is_none();
+            let more =
+                if first.region.is_kept() { 0 } else { together.take_while(is_next).count() };
+            let count = 1 + more;
             self.run(self.sink(), input, source, &rest[..count])?;
             rest = &rest[count..];
         }

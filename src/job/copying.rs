@@ -18,7 +18,7 @@ use crate::execute::{Announced, Conversion, OutOfCore, Progress};
 use crate::format::TensorInfo;
 use crate::gather;
 use crate::index::resolve::Selection;
-use crate::input::{Input, Location};
+use crate::input::{Input, Location, Seen};
 use crate::job::align::shared_bytes;
 use crate::job::copy::{Writing, check_indices, count_requests, out_of_core};
 use crate::job::overwrite;
@@ -53,8 +53,8 @@ pub struct Copying<'a> {
 pub struct SliceOptions<'a> {
     /// Which tensors, and what they are called in the output.
     pub select: Select,
-    /// Names of fields, where those are taken in place of structures.
-    pub fields: Option<String>,
+    /// What tensors are seen as that are not kept as they are.
+    pub seen: Seen,
     /// What is taken of each tensor that is not kept as it is.
     pub index: OpenIndex<'a>,
     pub transpose: Transposition,
@@ -102,9 +102,9 @@ impl<'a> Copying<'a> {
         options: &SliceOptions<'_>,
         output: Output,
     ) -> Result<Copying<'a>, Error> {
-        if options.fields.is_some() {
+        if !options.seen.is_plain() {
             let sliced = select(&input, &options.select, &output)?.sliced_numbers();
-            input.take_fields(options.fields.as_deref(), &sliced)?;
+            input.see(&options.seen, &sliced)?;
         }
         let selected = select(&input, &options.select, &output)?;
         let several = selected.sliced() > 1;

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::{Cause, Error, FileName};
 use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
-use crate::input::{Bytes, Input, Location, OpenOptions, SelectFault, open};
+use crate::input::{Bytes, Input, Location, OpenOptions, Seen, SelectFault, open};
 use crate::job::edit::Original;
 use crate::job::join::JoinFault;
 use crate::job::overwrite;
@@ -35,8 +35,8 @@ const CHUNK: usize = 4096;
 pub(super) struct Inputs<'a> {
     pub(super) locations: &'a [Location],
     open: OpenOptions,
-    /// Names of fields, where those are taken in place of the structures of chosen tensors.
-    fields: Option<String>,
+    /// What chosen tensors are seen as.
+    seen: Seen,
     keep: bool,
     /// The first input, pipes, and where there are few, all others.
     pub(super) held: BTreeMap<usize, Input>,
@@ -75,7 +75,7 @@ impl<'a> Inputs<'a> {
     pub(super) fn open(
         locations: &'a [Location],
         open: &OpenOptions,
-        fields: Option<String>,
+        seen: Seen,
     ) -> Result<Inputs<'a>, Error> {
         if locations.is_empty() {
             return Err(JoinFault::Nothing.into());
@@ -86,7 +86,7 @@ impl<'a> Inputs<'a> {
         let mut inputs = Inputs {
             locations,
             open: open.clone(),
-            fields,
+            seen,
             keep: true,
             held: BTreeMap::new(),
             shards: BTreeMap::new(),
@@ -148,17 +148,17 @@ impl<'a> Inputs<'a> {
         Ok(())
     }
 
-    /// Open an input, and take the fields of its tensors that are chosen.
+    /// Open an input, and see its tensors that are chosen as they are said to be seen.
     fn open_one(&self, number: usize, io: IoMode) -> Result<Input, Error> {
         let location = &self.locations[number];
         let io = if self.open.io == IoMode::Auto { io } else { self.open.io };
         let mut input = open(location, &OpenOptions { io, ..self.open.clone() })?;
         input.may_lack_excluded = number > 0;
-        if self.fields.is_some() {
+        if !self.seen.is_plain() {
             let has_name = number == 0 || !input.is_nameless();
             let patterns = if has_name { self.open.tensors.as_slice() } else { &[] };
             let numbers = input.find(patterns)?;
-            input.take_fields(self.fields.as_deref(), &numbers)?;
+            input.see(&self.seen, &numbers)?;
         }
         Ok(input)
     }

@@ -19,7 +19,7 @@ use crate::dtype::DType;
 use crate::error::{Cause, Error, Fault};
 use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
-use crate::input::Input;
+use crate::input::{Input, Seen};
 use crate::job::copy::{Writing, check_indices};
 use crate::job::statistics::StatisticsFault;
 use crate::region::{OpenIndex, Take};
@@ -45,8 +45,8 @@ pub struct Slices {
 
 #[derive(Clone, Copy)]
 pub struct SlicesOptions<'a> {
-    /// Names of fields, where those are taken in place of structures.
-    pub fields: Option<&'a str>,
+    /// What tensors are seen as.
+    pub seen: &'a Seen,
     pub index: OpenIndex<'a>,
     /// The order of the axes of what is taken.
     pub transpose: &'a Transposition,
@@ -79,7 +79,7 @@ impl<'a> AllSlices<'a> {
         numbers: &'a [usize],
         options: SlicesOptions<'a>,
     ) -> Result<AllSlices<'a>, Error> {
-        let bytes = each_tensor(input, numbers, options.fields, |tensor| {
+        let bytes = each_tensor(input, numbers, options.seen, |tensor| {
             Ok(Slices::of(tensor, &options, SliceOrder::Positions)?.chosen.bytes())
         })?;
         Ok(AllSlices { numbers, options, bytes: bytes.iter().sum() })
@@ -110,9 +110,7 @@ impl Slices {
         options: &SlicesOptions<'_>,
         order: SliceOrder,
     ) -> Result<Vec<Slices>, Error> {
-        each_tensor(input, numbers, options.fields, |tensor| {
-            Ok(Slices::of(tensor, options, order)?)
-        })
+        each_tensor(input, numbers, options.seen, |tensor| Ok(Slices::of(tensor, options, order)?))
     }
 
     fn of(

@@ -8,7 +8,7 @@ use crate::execute::{Conversion, Progress, Workers};
 use crate::format::TensorInfo;
 use crate::index::IndexExpr;
 use crate::index::resolve::Rules;
-use crate::input::Input;
+use crate::input::{Input, Seen};
 use crate::job::copy::Writing;
 use crate::region::{Lists, OpenIndex, Region, RegionReader, Take};
 use crate::runs::unravel_index;
@@ -75,16 +75,16 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// What an index takes of the tensors with these numbers, its axes transposed, in C order; `fields`
-    /// in place of items, where they are named.
+    /// What an index takes of the tensors with these numbers, its axes transposed, in C order;
+    /// `seen` says what they are seen as.
     pub fn all(
         input: &mut Input,
         numbers: &[usize],
-        fields: Option<&str>,
+        seen: &Seen,
         index: OpenIndex<'_>,
         transpose: &Transposition,
     ) -> Result<Vec<Chosen>, Error> {
-        each_tensor(input, numbers, fields, |tensor| {
+        each_tensor(input, numbers, seen, |tensor| {
             Ok(Chosen::of(tensor, index, transpose, Order::C)?)
         })
     }
@@ -94,7 +94,7 @@ impl Chosen {
         let lists = &Lists::default();
         let index = OpenIndex { expr, rules: Rules::default(), lists };
         let numbers = Vec::from_iter(0..input.contents.tensors.len());
-        Chosen::all(input, &numbers, None, index, &Transposition::None)
+        Chosen::all(input, &numbers, &Seen::default(), index, &Transposition::None)
     }
 
     /// What an index takes of a tensor, its axes transposed, in this memory order.
@@ -147,14 +147,14 @@ impl Chosen {
     }
 }
 
-/// Choose of each of these tensors; `fields` in place of items, where they are named.
+/// Choose of each of these tensors, as they are said to be seen.
 pub(super) fn each_tensor<T>(
     input: &mut Input,
     numbers: &[usize],
-    fields: Option<&str>,
+    seen: &Seen,
     choose: impl Fn(&TensorInfo) -> Result<T, Error>,
 ) -> Result<Vec<T>, Error> {
-    input.take_fields(fields, numbers)?;
+    input.see(seen, numbers)?;
     let several = numbers.len() > 1;
     let tensors = numbers.iter().map(|&number| input.contents.tensors.at(number));
     let choose = |tensor: TensorInfo| {

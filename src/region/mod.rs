@@ -2,7 +2,8 @@
 //!
 //! A [`Region`] says how many bytes it has, by which [`Route`] they come, what a range of it is, and
 //! whether it runs forward. Its kinds are ranges of positions, fields side by side, and elements in chunks
-//! (`strided`), and positions that index tensors name (`indices`). A
+//! (`strided`), positions that index tensors name (`indices`), and what is taken of those in a temporary file
+//! (`ordered`). A
 //! [`Take`] is a region on its way to its place in an output. The index tensors of an expression are
 //! opened here too ([`Lists`]).
 
@@ -22,6 +23,7 @@ use crate::view::View;
 
 mod indices;
 mod lists;
+mod ordered;
 mod route;
 mod strided;
 
@@ -56,6 +58,11 @@ pub trait Region: Send + Sync {
     /// What can be said of how it is read; `None` where that is not known.
     fn reading(&self) -> Option<Reading> {
         None
+    }
+
+    /// Whether it takes a temporary file, whatever its size.
+    fn is_kept(&self) -> bool {
+        false
     }
 
     /// The ranges of positions that it is, where it is nothing else.

@@ -9,13 +9,14 @@
 //! order of axes than the tensor, rows are kept in that of the tensor first; else they are put in order by counting
 //! and two passes (`gather/distribution.rs`). What is read to memory goes through none.
 
+use super::ordered::Ordered;
 use super::strided::InChunks;
 use super::{Gathered, Region};
 use crate::chunked::{ChunkPieces, Decoding, InOrder};
 use crate::execute;
 use crate::execute::{
     Clipped, Conversion, CopyStep, ExecuteError, OutOfCore, Pieces, Progress, TwoPasses, Workers,
-    room_for_panels, spool_pieces,
+    room_for_panels, spool_all, spool_pieces,
 };
 use crate::gather::{Distribution, Gather, GatherPieces, Relaid, scratch_has_room};
 use crate::plan::{PIECE_BYTES, Plan, Tiling};
@@ -66,11 +67,12 @@ pub enum Route<'a> {
         rows: Box<GatherPieces<'a>>,
         distribution: Distribution,
     },
-    /// Rows that are kept in the order of the params, and the result that is made of these.
+    /// What is kept, one after the other, and the result that is made of it: of rows in the order of the params,
+    /// of elements in C order.
     Relaid {
-        rows: Box<Route<'a>>,
+        first: Vec<Route<'a>>,
         bytes: u64,
-        view: &'a View,
+        then: &'a dyn Region,
         plan: OutOfCore,
     },
 }
@@ -180,13 +182,48 @@ impl<'a> Route<'a> {
         if !scratch_has_room(needed_bytes)? {
             return Ok(None);
         }
-        // as of a file that is not in memory
-        let then = room_for_panels(bytes, view.runs())
-            .and_then(|room| TwoPasses::choose(view.runs(), room, by.to == ReadFor::Stream))
-            .map_or_else(|| OutOfCore::of(CopyStep::Panels, 0), |passes| passes.out_of_core());
+        let then = Route::of_kept(bytes, view, CopyStep::Panels, by);
         plan.steps.extend(then.steps);
         plan.temporary_bytes = needed_bytes.saturating_add(then.temporary_bytes);
-        Ok(Some(Route::Relaid { rows: Box::new(rows), bytes, view, plan }))
+        Ok(Some(Route::Relaid { first: vec![rows], bytes, then: view, plan }))
+    }
+
+    /// How a view of so many bytes that are kept is copied, as of a file that is not in memory: in two passes, or by
+    /// this step.
+    fn of_kept(bytes: u64, view: &View, step: CopyStep, by: &ReadBy<'_>) -> OutOfCore {
+        room_for_panels(bytes, view.runs())
+            .and_then(|room| TwoPasses::choose(view.runs(), room, by.to == ReadFor::Stream))
+            .map_or_else(|| OutOfCore::of(step, 0), |passes| passes.out_of_core())
+    }
+
+    /// All that is taken of a region is put in order first.
+    pub(super) fn of_ordered(
+        region: &'a Ordered,
+        by: &ReadBy<'_>,
+    ) -> Result<Route<'a>, ExecuteError> {
+        let Ordered { first, then } = region;
+        let bytes = first.iter().map(|region| region.bytes()).sum();
+        let mut plan = OutOfCore::of(CopyStep::COrder, bytes);
+        let mut routes = Vec::with_capacity(first.len());
+        let mut at = 0;
+        for region in first {
+            let to = ReadFor::Position(at);
+            let route =
+                region.route(&ReadBy { conversion: Conversion::None, unit: 1, to, ..*by })?;
+            if let Some(own) = route.out_of_core(by.source) {
+                plan.temporary_bytes = bytes.saturating_add(own.temporary_bytes);
+                plan.steps = own.steps;
+            }
+            at += region.bytes();
+            routes.push(route);
+        }
+        let last = match then.strided().filter(|view| view.bytes() > 0) {
+            Some(view) => Route::of_kept(bytes, view, CopyStep::InOrder, by),
+            None => OutOfCore::of(CopyStep::InOrder, 0),
+        };
+        plan.steps.extend(last.steps);
+        plan.temporary_bytes = plan.temporary_bytes.saturating_add(last.temporary_bytes);
+        Ok(Route::Relaid { first: routes, bytes, then: then.as_ref(), plan })
     }
 
     /// What is said of it, where the bytes do not fit in memory; `None` where they do, or are there.
@@ -215,13 +252,16 @@ impl<'a> Route<'a> {
                 let (pieces, kept) = rows.distribute(&distribution, source, workers, progress)?;
                 Ok(RegionPieces { pieces: Box::new(pieces), copied: Some(kept) })
             }
-            Route::Relaid { rows, bytes, view, .. } => {
-                let RegionPieces { pieces, copied } = rows.open(by)?;
-                let source = copied.as_deref().unwrap_or(source);
-                let keep = || spool_pieces(source, &[pieces.as_ref()], workers, progress);
+            Route::Relaid { first, bytes, then, .. } => {
+                let opened = first.into_iter().map(|route| route.open(by));
+                let opened = opened.collect::<Result<Vec<_>, _>>()?;
+                let sourced = opened.iter().map(|RegionPieces { pieces, copied }| {
+                    (copied.as_deref().unwrap_or(source), pieces.as_ref())
+                });
+                let keep = || spool_all(&Vec::from_iter(sourced), workers, progress);
                 let kept = progress.kept.during(bytes, keep)?;
-                drop(pieces);
-                let laid = view.pieces(&ReadBy { source: kept.as_ref(), ..*by })?;
+                drop(opened);
+                let laid = then.pieces(&ReadBy { source: kept.as_ref(), ..*by })?;
                 Ok(RegionPieces { copied: laid.copied.or(Some(kept)), ..laid })
             }
         }

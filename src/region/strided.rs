@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::indices::Gathered;
+use super::ordered::Ordered;
 use super::{ReadBy, ReadFor, Region, RegionPieces, Route};
 use crate::chunked::Chunked;
 use crate::error::{Error, FileName};
@@ -56,13 +57,15 @@ pub fn layout(tensor: &TensorInfo) -> Result<Layout<'_>, ViewError> {
 }
 
 /// How the elements lie, or each of the ranges that together are one: at least one layout. Those of
-/// chunks follow each other from position 0 on.
+/// chunks, and those that are put in order first, follow each other from position 0 on.
 pub(super) fn layouts(tensor: &TensorInfo) -> Vec<Layout<'_>> {
     let TensorInfo { dtype, shape, storage: Storage { data, kind, .. }, .. } = tensor;
     let bits = dtype.item_bits();
     match kind {
         StorageKind::Contiguous(order) => vec![Layout::new(shape, bits, *order, data.start)],
-        StorageKind::Chunks(_) => vec![Layout::new(shape, bits, Order::C, 0)],
+        StorageKind::Chunks(_) | StorageKind::Reshaped(_) => {
+            vec![Layout::new(shape, bits, Order::C, 0)]
+        }
         StorageKind::Strided { first, strides, ranges } => {
             let layout = |bits: u64, start: u64| {
                 let offset = data.start.saturating_add(*first).saturating_add(start);
@@ -78,6 +81,14 @@ pub(super) fn layouts(tensor: &TensorInfo) -> Vec<Layout<'_>> {
     }
 }
 
+/// All elements of a tensor.
+fn in_c_order(tensor: &TensorInfo) -> Result<Arc<dyn Region>, ViewError> {
+    let whole = Selection::whole(&tensor.shape);
+    <dyn Region>::of_fields(tensor, &gather::Options::default(), |layout, _| {
+        Ok(Arc::new(View::new(layout, &whole)?))
+    })
+}
+
 impl dyn Region {
     /// What `make` takes of a tensor or, where its elements are several ranges, of each of these, which
     /// then stand side by side. The pieces of all are as many elements.
@@ -89,7 +100,13 @@ impl dyn Region {
         let layouts = layouts(tensor);
         if let [only] = layouts.as_slice() {
             let elements = make(only, options)?;
-            let StorageKind::Chunks(chunks) = &tensor.storage.kind else { return Ok(elements) };
+            let chunks = match &tensor.storage.kind {
+                StorageKind::Chunks(chunks) => chunks,
+                StorageKind::Reshaped(whole) => {
+                    return Ok(Arc::new(Ordered::new(in_c_order(whole)?, elements)));
+                }
+                _ => return Ok(elements),
+            };
             let bits = tensor.dtype.item_bits();
             let item = bits.is_multiple_of(8).then_some(bits / 8);
             let chunks = |item| Chunked::new(Arc::clone(chunks), &tensor.shape, item);

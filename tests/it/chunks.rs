@@ -14,7 +14,7 @@ use tslice::execute::{self, Conversion, Pieces, Progress, StridedSink, Transfer,
 use tslice::format::{Chunks, Contents, Format, StorageKind, TensorInfo};
 use tslice::index::numpy;
 use tslice::index::resolve::{Rules, Selection, resolve};
-use tslice::input::{Input, Location};
+use tslice::input::{Input, Location, Seen};
 use tslice::job::{
     Casts, Chosen, CompareOptions, Comparing, Copying, GatherOptions, Job, Operand, Select,
     SliceOptions,
@@ -149,7 +149,7 @@ fn slices_and_gathers_are_those_of_the_elements() {
         let casts = cast.map(|cast| Casts::new(vec![(None, cast)], Casting::default()));
         let options = SliceOptions {
             select: Select::default(),
-            fields: None,
+            seen: Seen::default(),
             index: OpenIndex { expr: &expr, rules, lists: &lists },
             transpose,
             casts: casts.unwrap_or_default(),
@@ -182,7 +182,9 @@ fn what_is_looked_at_is_the_same() {
         let shown = tensors().map(|tensor| {
             let mut input = input(path, tensor);
             let transpose = Transposition::Reversed;
-            let chosen = Chosen::all(&mut input, &[0], None, index, &transpose).unwrap().remove(0);
+            let chosen = Chosen::all(&mut input, &[0], &Seen::default(), index, &transpose)
+                .unwrap()
+                .remove(0);
             let statistics = chosen.statistics(&mut input, &workers, &Progress::default()).unwrap();
             let mut text = format!("{statistics:?}\n");
             let mut elements = chosen.elements::<Error>(&mut input).unwrap();
@@ -200,7 +202,7 @@ fn what_is_looked_at_is_the_same() {
             renames: vec![],
             dtypes: false,
             tensors: Vec::new(),
-            fields: None,
+            seen: Seen::default(),
             index,
             rule: Rule::default(),
             workers: workers.clone(),
@@ -316,7 +318,8 @@ fn fields_are_taken_of_structures_in_chunks() {
         .map(|tensor| {
             let mut input = input(Path::new("chunks"), tensor);
             let index = OpenIndex { expr, rules, lists: &lists };
-            let chosen = Chosen::all(&mut input, &[0], Some(fields), index, &Transposition::None);
+            let seen = Seen { fields: Some(fields.to_owned()), shape: None };
+            let chosen = Chosen::all(&mut input, &[0], &seen, index, &Transposition::None);
             let chosen = chosen.unwrap().remove(0);
             let mut bytes = vec![0; chosen.bytes() as usize];
             let mut elements = chosen.elements::<Error>(&mut input).unwrap();

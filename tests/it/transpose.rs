@@ -67,3 +67,31 @@ fn explain_tells_the_transposed_shape() {
     assert_eq!(told["transpose"], serde_json::json!([2, 0, 1]));
     assert_eq!(told["output"]["shape"], serde_json::json!([64, 8, 48]));
 }
+
+#[test]
+fn what_is_no_view_goes_through_a_temporary_file_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("c.npy"), bytes(&[4, 6])).unwrap();
+    tslice(dir.path(), &["c.npy", "--order", "F", "-o", "f.npy"]).assert().success();
+    let plan = |args: &[&str]| {
+        let words = [args, &["-n", "--json", "-o", "out.npy"]].concat();
+        let run = tslice(dir.path(), &words).assert().success();
+        let plan: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+        plan["outputs"][0]["temporary_bytes"].as_u64()
+    };
+    assert_eq!(plan(&["f.npy", "--reshape", "8,3"]), Some(24));
+    // no more of it than is needed
+    assert_eq!(plan(&["f.npy", "[2:4, 1]", "--reshape", "8,3"]), Some(4));
+    for view in [&["f.npy", "--reshape", "2,2,3,2"][..], &["c.npy", "--reshape", "8,3"]] {
+        assert_eq!(plan(view), None, "{view:?}");
+    }
+    let args = ["f.npy", "[2:4, 1]", "--reshape", "8,3", "--to", "raw"];
+    tslice(dir.path(), &args).assert().success().stdout(&[7, 10][..]);
+    // the file keeps its shape and its order
+    let args = ["assign", "f.npy", "[7]", "--fill", "9", "--reshape", "8,3", "--in-place"];
+    tslice(dir.path(), &args).assert().success();
+    let there = fs::read(dir.path().join("f.npy")).unwrap();
+    let elements = &there[there.len() - 24..];
+    assert_eq!((elements[3 * 4 + 3], elements[4 * 4 + 3], elements[5 * 4 + 3]), (9, 9, 9));
+    assert_eq!(elements.iter().filter(|byte| **byte == 9).count(), 4);
+}

@@ -9,7 +9,7 @@ use super::gather::integer;
 use super::input::InputArgs;
 use super::output::MetadataArgs;
 use super::parsers::{Choice, one_of};
-use super::slice::{CastArgs, IndexArgs};
+use super::slice::{CastArgs, IndexArgs, ReshapeArgs};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AssignArgs {
@@ -70,6 +70,8 @@ pub(crate) struct ScatterArgs {
     /// The tensor of the values, in a file of several
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub(crate) values_tensor: Option<String>,
+    #[command(flatten)]
+    pub(crate) reshape: ReshapeArgs,
     #[command(flatten)]
     pub(crate) from: InputArgs,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use tslice::gather::OutOfRange;
 use super::input::InputArgs;
 use super::output::OutputArgs;
 use super::parsers::{Choice, one_of};
-use super::slice::{CastArgs, FieldArgs, TransposeArgs};
+use super::slice::{CastArgs, FieldArgs, ReshapeArgs, TransposeArgs};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GatherArgs {
@@ -44,6 +44,8 @@ pub(crate) struct GatherArgs {
     pub(crate) out_of_range: OutOfRange,
     #[command(flatten)]
     pub(crate) field: FieldArgs,
+    #[command(flatten)]
+    pub(crate) reshape: ReshapeArgs,
     #[command(flatten)]
     pub(crate) transpose: TransposeArgs,
     #[command(flatten)]

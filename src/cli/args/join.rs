@@ -6,7 +6,7 @@ use clap::Args;
 use tslice::job::MAX_PARTS;
 
 use super::parsers::{AxisArg, axis};
-use super::slice::{IndexArgs, ThroughArgs};
+use super::slice::{IndexArgs, ReshapeArgs, ThroughArgs};
 
 /// The inputs, in the order in which they are taken.
 #[derive(Args, Clone, Debug)]
@@ -50,6 +50,8 @@ pub(crate) struct JoinArgs {
     /// Take each list of --index along its own axis, as np.ix_ does
     #[arg(long, requires = "index")]
     pub(crate) outer: bool,
+    #[command(flatten)]
+    pub(crate) reshape: ReshapeArgs,
     #[command(flatten)]
     pub(crate) through: ThroughArgs,
     /// Take the tensors that -t does not choose once

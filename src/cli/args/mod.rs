@@ -26,5 +26,7 @@ pub(crate) use join::{InputsArgs, JoinArgs, MergeArgs, SplitArgs};
 pub(crate) use normalize::{PartedList, SLICE, insert_slice, normalize, unquoted};
 pub(crate) use output::{FormatArgs, Lengths, MetadataArg, MetadataArgs, OutputArgs};
 pub(crate) use parsers::{AxisArg, Part, PartArg};
-pub(crate) use slice::{CastArgs, IndexArgs, SliceArgs, StridedArgs, ThroughArgs, TransposeArgs};
+pub(crate) use slice::{
+    CastArgs, FieldArgs, IndexArgs, ReshapeArgs, SliceArgs, StridedArgs, ThroughArgs, TransposeArgs,
+};
 pub(crate) use view::{Column, PictureArgs, StatsArgs, ValuesArgs, ViewArgs};

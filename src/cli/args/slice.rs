@@ -66,6 +66,19 @@ pub(crate) struct IndexArgs {
     /// Take each list along its own axis, as np.ix_ does
     #[arg(long, help_heading = "Result", conflicts_with = "begin")]
     pub(crate) outer: bool,
+    #[command(flatten)]
+    pub(crate) reshape: ReshapeArgs,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Result")]
+pub(crate) struct ReshapeArgs {
+    /// See the tensor in this shape, as np.reshape, before the index is applied: 12,-1,64
+    ///
+    /// Elements are in C order, whatever the file's order is. One length may be -1, which follows from the others;
+    /// `--reshape=` is the shape without axes.
+    #[arg(long, value_name = "SHAPE")]
+    pub(crate) reshape: Option<String>,
 }
 
 /// The arguments of TensorFlow's and MindSpore's StridedSlice.

@@ -17,7 +17,7 @@ use tslice::region::IndexTensor;
 use tslice::scatter::ScatterError;
 use tslice::source::IoMode;
 
-use super::super::args::{EditArgs, InputArgs, ScatterArgs};
+use super::super::args::{EditArgs, InputArgs, ReshapeArgs, ScatterArgs};
 use super::super::report::of_flag;
 use super::index::{Index, misread};
 use super::output::Dry;
@@ -34,7 +34,7 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     let workers = output::workers(args.to.threads);
     let index = index.open(args.from.io, &workers, args.to.quiet, "TARGET", &args.target)?;
     let casts = index::casts(&args.cast)?;
-    let mut job = open(&args.target, &args.from, &args.to, &workers)?;
+    let mut job = open(&args.target, &args.from, &args.index.reshape, &args.to, &workers)?;
     let failed = |error| index.failure(error);
     let slices = (0..job.tensors().len()).map(|number| job.slice(number, index.of_job()));
     let slices = slices.collect::<Result<Vec<_>, _>>().map_err(failed)?;
@@ -97,7 +97,7 @@ pub(super) fn run_scatter(args: &ScatterArgs) -> Result<(), Failure> {
     let casts = index::casts(&args.cast)?;
     let options = ScatterOptions { axis: args.axis, out_of_range: args.out_of_range, casts };
     let workers = output::workers(args.to.threads);
-    let mut job = open(&args.target, &args.from, &args.to, &workers)?;
+    let mut job = open(&args.target, &args.from, &args.reshape, &args.to, &workers)?;
     let indices = typed.map_or_else(|| indices.indices(args.from.io, args.to.quiet), Ok)?;
     let name = args.values_tensor.as_ref();
     let values = NamedTensor { path: &args.values, flag: "--values-tensor", name };
@@ -138,6 +138,7 @@ fn advised(error: Error) -> Failure {
 pub(super) fn open(
     path: &Path,
     from: &InputArgs,
+    reshape: &ReshapeArgs,
     to: &EditArgs,
     workers: &Workers,
 ) -> Result<Editing, Failure> {
@@ -155,7 +156,10 @@ pub(super) fn open(
                        a header stays as it is";
         return Err(Failure::usage(message));
     }
-    Ok(Editing::open(path, &input::options(from, None)?, copy, options)?)
+    let seen = index::seen(None, reshape)?;
+    let mut job = Editing::open(path, &input::options(from, None)?, copy, options)?;
+    job.see(&seen)?;
+    Ok(job)
 }
 
 pub(super) fn names(job: &Editing) -> Vec<Option<String>> {

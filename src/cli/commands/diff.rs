@@ -11,7 +11,7 @@ use tslice::shape::{AsList, AsTuple};
 
 use super::index::Index;
 use super::stats::shown;
-use super::{input, output};
+use super::{index, input, output};
 use crate::cli::args::DiffArgs;
 use crate::cli::report::{
     Align, Exit, Failure, Json, Table, counted, percent_encoded, print, watch,
@@ -63,7 +63,7 @@ fn differences(args: &DiffArgs) -> Result<Found, Failure> {
     }
     let options = CompareOptions {
         tensors: args.from.tensor.clone(),
-        fields: args.field.field.clone(),
+        seen: index::seen(Some(&args.field), &args.index.reshape)?,
         index: index.of_job(),
         renames: input::renames(&args.rename, args.rename_from.as_deref())?,
         rule,

@@ -11,7 +11,7 @@ use tslice::format::TensorInfo;
 use tslice::index::resolve::{AxisSelection, ListPositions, SelectedList, Selection};
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{Item, List, SpannedExpr};
-use tslice::input::Input;
+use tslice::input::{Input, Seen};
 use tslice::job;
 use tslice::plan::{Reading, Way};
 use tslice::region::{Region, Take};
@@ -40,12 +40,16 @@ struct Target {
     tensor: Option<(Input, TensorInfo)>,
 }
 
-fn target(args: &ExplainArgs, workers: &Workers) -> Result<Target, Failure> {
+fn target(args: &ExplainArgs, seen: &Seen, workers: &Workers) -> Result<Target, Failure> {
     if let Some(shape) = shape_alone(args) {
         refuse_files(args)?;
         let index = Index::parse(args.input.as_deref(), &args.index)?;
         let lengths = list("--shape", shape)?.into_iter();
-        let shape = lengths.map(input::length("--shape", "an axis")).collect::<Result<_, _>>()?;
+        let shape = lengths.map(input::length("--shape", "an axis"));
+        let mut shape = shape.collect::<Result<Vec<u64>, _>>()?;
+        if let Some(other) = &seen.shape {
+            shape = other.of(&shape).map_err(Failure::new)?;
+        }
         let index = index.open_lists(args.from.io, workers, false)?;
         return Ok(Target { index, shape, tensor: None });
     }
@@ -53,17 +57,16 @@ fn target(args: &ExplainArgs, workers: &Workers) -> Result<Target, Failure> {
     let path = path.ok_or_else(|| Failure::usage("an input is needed, or --shape"))?;
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let index = index.open(args.from.io, workers, false, "INPUT", path)?;
-    let field = args.field.field.as_deref();
-    let options = input::options(&args.from, field)?;
+    let options = input::options(&args.from, seen.fields.as_deref())?;
     let mut input = tslice::input::open(&input::location(path), &options)?;
-    let tensor = input.tensor_fields(&args.from.tensor, field)?;
+    let tensor = input.tensor_seen(&args.from.tensor, seen)?;
     Ok(Target { index, shape: tensor.element_shape(), tensor: Some((input, tensor)) })
 }
 
 fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> {
-    let Target { index, shape, tensor } = target(args, workers)?;
+    let seen = index::seen(Some(&args.field), &args.index.reshape)?;
+    let Target { index, shape, tensor } = target(args, &seen, workers)?;
     let (input, tensor) = tensor.unzip();
-    let field = args.field.field.clone();
     // without a file, positions are explained as the bytes of a tensor of bytes in C order
     let dtype = DType::Scalar(Scalar::U8, Endian::Little);
     let bytes = TensorInfo::new(dtype, shape.clone(), Order::C, 0);
@@ -76,7 +79,7 @@ fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> 
         .map_err(Error::from)?;
     let region = index.lists.region(taken, &stored, &transpose, Order::C);
     let region = region.map_err(Failure::new);
-    let (region, network, plan) = match (&input, &tensor, &field) {
+    let (region, network, plan) = match (&input, &tensor, &seen.fields) {
         (Some(input), Some(tensor), None) => {
             let region = region?;
             let take = [Take::new(tensor.part(), Arc::clone(&region), Conversion::None, 0)];
@@ -92,7 +95,7 @@ fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> 
         shape,
         input,
         tensor,
-        field,
+        seen,
         selection,
         transpose,
         result,
@@ -146,7 +149,7 @@ struct Explained {
     shape: Vec<u64>,
     input: Option<Input>,
     tensor: Option<TensorInfo>,
-    field: Option<String>,
+    seen: Seen,
     selection: Selection,
     transpose: Permutation,
     result: Vec<u64>,
@@ -192,8 +195,11 @@ impl Explained {
         if !self.transpose.is_identity() {
             row("transpose", comma_list(self.transpose.axes()));
         }
-        if let Some(field) = &self.field {
+        if let Some(field) = &self.seen.fields {
             row("field", field.clone());
+        }
+        if self.seen.shape.is_some() {
+            row("reshape", AsTuple(&self.shape).to_string());
         }
         row("input", self.described(Side::Input));
         row("output", self.described(Side::Output));
@@ -297,8 +303,11 @@ impl Explained {
             "output": { "shape": self.result },
             "equivalents": self.equivalents().json(),
         });
-        if let Some(field) = &self.field {
+        if let Some(field) = &self.seen.fields {
             value["field"] = json!(field);
+        }
+        if self.seen.shape.is_some() {
+            value["reshape"] = json!(self.shape);
         }
         if !self.transpose.is_identity() {
             value["transpose"] = json!(self.transpose.axes());

@@ -29,12 +29,13 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let named = NamedTensor { path: &args.indices, flag: "--indices-tensor", name };
     let transpose = index::transposition(&args.transpose)?;
     let casts = index::casts(&args.cast)?;
+    let seen = index::seen(Some(&args.field), &args.reshape)?;
     let typed = named.typed()?;
     let workers = output::workers(args.to.threads);
     let output = output::open(&args.to, &input::location(path), &workers)?;
     let options = input::options(&args.from, args.field.field.as_deref())?;
     let mut params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
-    let tensor = params.tensor_fields(&options.tensors, args.field.field.as_deref())?;
+    let tensor = params.tensor_seen(&options.tensors, &seen)?;
     let indices = typed.map_or_else(|| named.indices(args.from.io, args.to.quiet), Ok)?;
     let batch_dims = count_batch_dims(args.batch_dims, &indices.tensor().shape);
     let how = Options {

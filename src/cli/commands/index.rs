@@ -11,12 +11,13 @@ use tslice::index::numpy::ParseError;
 use tslice::index::resolve::{ResolveError, ResolveErrorKind, Rules, Selection};
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{IndexExpr, Item, List, SpannedExpr, numpy, strided_slice};
+use tslice::input::Seen;
 use tslice::job::Casts;
 use tslice::region::{ListError, ListFault, Lists, OpenIndex};
-use tslice::shape::Transposition;
+use tslice::shape::{NewShape, Transposition};
 use tslice::source::IoMode;
 
-use super::super::args::{CastArgs, TransposeArgs};
+use super::super::args::{CastArgs, FieldArgs, ReshapeArgs, TransposeArgs};
 use super::super::report::did_you_mean;
 use crate::cli::args::{IndexArgs, StridedArgs};
 use crate::cli::report::{Failure, misplaced, of_flag, watch};
@@ -281,6 +282,16 @@ fn castable(whole: &str, name: &str) -> Result<DType, Failure> {
     } else {
         Err(Failure::usage(format_args!("{flag}: {}", CastError::NotNumbers(dtype))))
     }
+}
+
+/// What the tensors of an input are seen as.
+pub(super) fn seen(field: Option<&FieldArgs>, reshape: &ReshapeArgs) -> Result<Seen, Failure> {
+    let shape = reshape.reshape.as_deref().map(|text| {
+        let lens = list("--reshape", text)?;
+        NewShape::new(&lens).map_err(|error| Failure::usage(format_args!("--reshape: {error}")))
+    });
+    let fields = field.and_then(|field| field.field.clone());
+    Ok(Seen { fields, shape: shape.transpose()? })
 }
 
 pub(super) fn transposition(args: &TransposeArgs) -> Result<Transposition, Failure> {

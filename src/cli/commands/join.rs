@@ -34,7 +34,7 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
             rest: args.keep_rest,
             ..input::options_of_several(from, field.field.as_deref())?
         },
-        fields: field.field.clone(),
+        seen: index::seen(Some(field), &args.reshape)?,
         index: index.of_job(),
         casts: index::casts(cast)?,
         workers,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tslice::error::{Error, FileName};
-use tslice::execute::{Announced, OutOfCore, Workers};
+use tslice::execute::{Announced, CopyStep, OutOfCore, Workers};
 use tslice::format::printable;
 use tslice::format::safetensors::metadata_of_json;
 use tslice::input::{Input, Location, SmallFiles, is_in_folder, small_files};
@@ -300,7 +300,12 @@ pub(super) fn add_out_of_core(value: &mut Value, plan: Option<&OutOfCore>) {
 }
 
 pub(super) fn too_large(plan: Option<&OutOfCore>) -> String {
-    plan.map_or_else(String::new, |plan| format!("larger than memory: {}\n", out_of_core(plan)))
+    let told = |plan: &OutOfCore| {
+        let is_small = plan.steps.contains(&CopyStep::COrder);
+        let why = if is_small { "by way of a temporary file" } else { "larger than memory" };
+        format!("{why}: {}\n", out_of_core(plan))
+    };
+    plan.map_or_else(String::new, told)
 }
 
 fn output_as_text(output: &Planned) -> String {

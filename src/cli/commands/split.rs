@@ -43,7 +43,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
             keep_rest: args.keep_rest,
             ..Select::default()
         },
-        fields: field.field.clone(),
+        seen: index::seen(Some(field), &args.index.reshape)?,
         index: index.of_job(),
         casts: index::casts(cast)?,
         write,

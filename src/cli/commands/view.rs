@@ -25,8 +25,8 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let workers = output::workers(args.threads);
     let index = index.open(args.from.io, &workers, args.quiet, "INPUT", &args.input)?;
     let transpose = index::transposition(&args.transpose)?;
-    let fields = args.field.field.as_deref();
-    let options = input::options(&args.from, fields)?;
+    let seen = index::seen(Some(&args.field), &args.index.reshape)?;
+    let options = input::options(&args.from, seen.fields.as_deref())?;
     let mut input = input::open_watched(&input::location(&args.input), &options, args.quiet)?;
     let StatsArgs { stats, reduce, sort, axis, .. } = &args.stats;
     let is_of_one = !args.draws();
@@ -36,7 +36,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     }
     let axes = axis.as_deref().map(|text| list("--axis", text)).transpose()?;
     let slices = SlicesOptions {
-        fields,
+        seen: &seen,
         index: index.of_job(),
         transpose: &transpose,
         axes: axes.as_deref(),
@@ -57,7 +57,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
             None => stats_tables::of_tensors(&mut input, &all, args, &workers),
         };
     }
-    let chosen = Chosen::all(&mut input, &numbers, fields, index.of_job(), &transpose);
+    let chosen = Chosen::all(&mut input, &numbers, &seen, index.of_job(), &transpose);
     let chosen = chosen.map_err(failed)?;
     if let ([chosen], true) = (chosen.as_slice(), *stats) {
         return stats::run(&mut input, chosen, args, &workers);

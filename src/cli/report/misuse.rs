@@ -167,11 +167,9 @@ fn of_numpy(flag: &str, line: &[OsString]) -> Option<String> {
             let dtype = joined.or_else(next).filter(|dtype| !dtype.starts_with('-'));
             Some(format!("--cast {} converts elements", quoted(dtype.unwrap_or("DTYPE"))))
         }
-        "--reshape" => Some(
-            "`tslice INPUT --to raw | tslice - --dtype DTYPE --shape LIST -o OUTPUT` gives elements \
-             another shape"
-                .to_owned(),
-        ),
+        "--reshape" => {
+            Some("`tslice INPUT --reshape SHAPE -o OUTPUT` gives elements another shape".to_owned())
+        }
         _ => None,
     }
 }

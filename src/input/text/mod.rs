@@ -54,7 +54,7 @@ pub struct TextOptions {
     pub missing: Vec<String>,
     /// Whether the first line of a table names the fields of a structured dtype.
     pub names: bool,
-    /// The fields that are to be taken, as [`Input::take_fields`](crate::input::Input::take_fields) has them: a
+    /// The fields that are to be taken, as [`Seen::fields`](crate::input::Seen::fields) has them: a
     /// table has fields by the names in its first line, and only these are read.
     pub fields: Option<String>,
     /// The columns of a table that are read, from 0 on, in this order; negative ones count from the end.

@@ -37,7 +37,7 @@ use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{Conversion, Progress};
 use crate::format::{Format, TensorInfo, npy};
 use crate::input;
-use crate::input::{Location, OpenOptions, ShardsFault};
+use crate::input::{Location, OpenOptions, Seen, ShardsFault};
 use crate::output::WriteOptions;
 use crate::output::layout::OutputFormat;
 use crate::region::OpenIndex;
@@ -260,6 +260,17 @@ impl Editing {
     pub fn of(original: Original, tensor: TensorInfo) -> Result<Editing, Error> {
         original.check_target(&tensor, false)?;
         Ok(Editing { files: vec![original.into()], targets: vec![Target { file: 0, tensor }] })
+    }
+
+    /// See its tensors as they are said to be seen; the file keeps their shapes.
+    pub fn see(&mut self, seen: &Seen) -> Result<(), Error> {
+        let several = self.targets.len() > 1;
+        self.targets.iter_mut().try_for_each(|Target { file, tensor }| {
+            let input = self.files[*file].original.input();
+            *tensor =
+                seen.of(tensor).map_err(|cause| input.failed_tensor(tensor, several, cause))?;
+            Ok(())
+        })
     }
 
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = &TensorInfo> {

@@ -10,7 +10,7 @@ use crate::execute::{
     Assignment, Conversion, ExecuteError, FillError, OutOfCore, Pieces, Progress, StridedSink,
     Transfer, Workers,
 };
-use crate::format::{TensorInfo, npz};
+use crate::format::{StorageKind, TensorInfo, npz};
 use crate::gather::{Distribution, GatherError, Indexed, Indices, Options, OutOfRange};
 use crate::index::resolve::{AxisSelection, SelectedList, Selection};
 use crate::job::edit::original::{Edit, Original};
@@ -231,10 +231,16 @@ impl TensorEdit {
             let transfer = Transfer { source, pieces, conversion, at: 0 };
             edit.run(transfer, sink, file.as_ref(), progress)
         };
+        let lying = match &self.tensor.storage.kind {
+            StorageKind::Reshaped(as_stored) => Some(whole(as_stored)?),
+            _ => None,
+        };
+        let in_c_order = lying.as_ref().map(|view| StridedSink::new(edit.patch(), view.runs()));
+        let sink: &dyn Sink = in_c_order.as_ref().map_or(edit.patch(), |sink| sink);
         let listed = match &self.place {
             WrittenTo::Slice { to, from } => {
                 let pieces = Assignment::new(to, from, conversion, source);
-                return run(source, &pieces, conversion, &StridedSink::new(edit.patch(), to));
+                return run(source, &pieces, conversion, &StridedSink::new(sink, to));
             }
             WrittenTo::Listed(listed) => listed,
         };
@@ -247,13 +253,13 @@ impl TensorEdit {
                 .distribute(distribution, &positions, source, conversion, workers, progress)
                 .map_err(failed)?;
             // they are converted
-            ordered.write(edit.patch(), |sink| {
+            ordered.write(sink, |sink| {
                 run(ordered.source.as_ref(), &ordered.pieces, Conversion::None, sink)
             })
         } else {
             let (pieces, spooled) = scatter.pieces(source, workers).map_err(failed)?;
             let source = spooled.as_deref().unwrap_or(source);
-            run(source, &pieces, conversion, &scatter.sink(edit.patch(), &positions))
+            run(source, &pieces, conversion, &scatter.sink(sink, &positions))
         };
         // they were read again: lists that were cut short are the reason for whatever else
         // went wrong

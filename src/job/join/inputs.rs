@@ -13,7 +13,7 @@ use crate::error::{Cause, Error};
 use crate::execute::Workers;
 use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
-use crate::input::{Input, Location, OpenOptions};
+use crate::input::{Input, Location, OpenOptions, Seen};
 use crate::job::inputs::{InputRef, Inputs};
 use crate::job::select::{Choice, Select, choices, select};
 use crate::output::{Becomes, LayoutFault, Output, Prepared};
@@ -26,8 +26,8 @@ pub struct JoinOptions<'a> {
     /// How the inputs are opened; names or globs of the tensors that are joined, and whether the
     /// others are kept, stand here too.
     pub open: OpenOptions,
-    /// Names of fields, where those are taken in place of structures.
-    pub fields: Option<String>,
+    /// What tensors that are joined are seen as.
+    pub seen: Seen,
     /// What is taken of every tensor before it is joined.
     pub index: OpenIndex<'a>,
     /// What the elements of joined tensors are cast to.
@@ -74,7 +74,7 @@ impl<'a> Joined<'a> {
         mut options: JoinOptions<'a>,
         order: Order,
     ) -> Result<Joined<'a>, Error> {
-        let inputs = Inputs::open(locations, &options.open, options.fields.clone())?;
+        let inputs = Inputs::open(locations, &options.open, options.seen.clone())?;
         let first = inputs.first();
         let tensors = targets(first, &options)?;
         let joins = tensors.iter().filter(|target| target.join.is_some());

@@ -98,7 +98,7 @@ impl Filling for Joined<'_> {
 
     fn identify(&self, prepared: &Prepared, work: &mut Fingerprint) -> Result<(), Error> {
         // writing never fails
-        let _ = write!(work, "{:?}", (self.options.along, self.order));
+        let _ = write!(work, "{:?}", (self.options.along, self.order, &self.options.seen.shape));
         identify_index(&self.options.index, work)?;
         let places = whole(prepared);
         for place in &places {

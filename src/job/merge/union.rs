@@ -9,7 +9,7 @@ use super::MergeFault;
 use crate::error::{Cause, Error, FileName};
 use crate::execute::Workers;
 use crate::format::{TensorInfo, Tensors};
-use crate::input::{Input, Location, OpenOptions, SelectFault, find, take_fields};
+use crate::input::{Input, Location, OpenOptions, Seen, SelectFault, find, take_fields};
 use crate::job::inputs::Inputs;
 use crate::job::join::JoinFault;
 use crate::job::select::check_holds;
@@ -146,7 +146,7 @@ impl<'a> Union<'a> {
         options: MergeOptions,
         output: &Output,
     ) -> Result<Union<'a>, Error> {
-        let inputs = Inputs::open(locations, &options.open, None)?;
+        let inputs = Inputs::open(locations, &options.open, Seen::default())?;
         let first = InputNames::new(0, inputs.first(), output);
         let mut tensors = Tensors::default();
         let mut union = Union {

@@ -10,10 +10,10 @@ use super::super::{Job, Planned};
 use super::{Cuts, PartNames, SplitFault};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
-use crate::execute::{Announced, Conversion, Progress, Workers};
+use crate::execute::{Announced, Conversion, CopyStep, OutOfCore, Progress, Workers};
 use crate::format::{TensorInfo, Tensors};
 use crate::index::resolve::Selection;
-use crate::input::{Bytes, Input, Location};
+use crate::input::{Bytes, Input, Location, Seen};
 use crate::job::align::shared_bytes;
 use crate::job::copy::{Writing, count_requests, forward};
 use crate::job::copying::TakenInput;
@@ -35,8 +35,8 @@ pub struct SplitOptions<'a> {
     pub names: PartNames,
     /// Which tensors are cut, and whether the others go to every output.
     pub select: Select,
-    /// Names of fields, where those are taken in place of structures.
-    pub fields: Option<String>,
+    /// What tensors that are cut are seen as.
+    pub seen: Seen,
     /// What is taken of every tensor before it is cut.
     pub index: OpenIndex<'a>,
     /// What the elements of cut tensors are cast to.
@@ -56,6 +56,8 @@ pub struct Split<'a> {
     bytes: u64,
     /// What there is to say of the first tensor whose parts have several lengths.
     uneven: Option<Error>,
+    /// How what is no view comes to a temporary file and to the outputs.
+    kept: Option<OutOfCore>,
 }
 
 struct PartTensor {
@@ -106,7 +108,7 @@ impl<'a> Split<'a> {
             error.of_several(output.is_ok_and(|output| output.format.holds_several))
         })?;
         let choices = choices(&input, &cut, options.select.keep_rest)?;
-        input.take_fields(options.fields.as_deref(), &cut)?;
+        input.see(&options.seen, &cut)?;
         let mut axes = options.axes.of_tensors(&input, &cut)?.into_iter();
         let several = cut.len() > 1;
         options.casts = std::mem::take(&mut options.casts).of_several(several);
@@ -143,7 +145,8 @@ impl<'a> Split<'a> {
         if let Some(error) = uneven.take_if(|_| options.equal) {
             return Err(error);
         }
-        let mut split = Split { options, inputs: vec![input], tensors, count, bytes: 0, uneven };
+        let mut split =
+            Split { options, inputs: vec![input], tensors, count, bytes: 0, uneven, kept: None };
         split.options.casts.refuse_unused(split.dtypes())?;
         split.choose()?;
         Ok(split)
@@ -159,22 +162,27 @@ impl<'a> Split<'a> {
         self.uneven.take()
     }
 
-    /// Put what lists choose together in a temporary file, from which parts are slices.
+    /// Put what lists choose, and what is no view, together in a temporary file, from which parts are slices.
     fn choose(&mut self) -> Result<(), Error> {
         let mut takes = Vec::new();
         let mut contents = Tensors::default();
         let mut end = 0u64;
+        let mut kept_bytes = 0u64;
         for target in &mut self.tensors {
             let tensor = &self.inputs[0].contents.tensors.at(target.number);
             let region = self.options.index.region(tensor, &target.selection, Order::C);
             let region =
                 region.map_err(|cause| self.inputs[0].failed_tensor(tensor, true, cause))?;
-            if region.gathered().is_none() {
+            if region.gathered().is_none() && !region.is_kept() {
                 continue;
             }
             let shape = target.selection.shape();
             let bytes = shape::byte_count(&shape, tensor.dtype.item_bits());
             let bytes = bytes.ok_or(LayoutFault::TooLarge)?;
+            if region.is_kept() {
+                // once by itself, and once beside what lists choose
+                kept_bytes = kept_bytes.saturating_add(bytes.saturating_mul(2));
+            }
             takes.push(Take::new(tensor.part(), region, Conversion::None, end));
             target.number = contents.len();
             target.source = 1;
@@ -186,6 +194,10 @@ impl<'a> Split<'a> {
         }
         if takes.is_empty() {
             return Ok(());
+        }
+        if kept_bytes > 0 {
+            let steps = vec![CopyStep::COrder, CopyStep::InOrder, CopyStep::InOrder];
+            self.kept = Some(OutOfCore { steps, temporary_bytes: kept_bytes });
         }
         let location = self.inputs[0].location.clone();
         let workers = &self.options.write.workers;
@@ -282,7 +294,8 @@ impl Job for Split<'_> {
         let planned = |number| {
             let prepared = self.prepare(number)?;
             let shared = self.shared(number, &prepared)?;
-            Ok(Planned::new(&prepared, shared))
+            let out_of_core = self.kept.clone().filter(|_| number == 0);
+            Ok(Planned { out_of_core, ..Planned::new(&prepared, shared) })
         };
         (0..self.count).map(planned).collect()
     }

@@ -1,0 +1,118 @@
+//! Tensors of an input as they are seen before anything is taken of them: fields in place of structures, in
+//! another shape.
+//!
+//! A tensor in another shape is one like any other, with other strides. Where no strides lead from each element
+//! to the next one in C order, as in a Fortran-order file whose axes are merged, it is said to be
+//! [reshaped](StorageKind::Reshaped): its elements are put in order in a temporary file before they are read.
+
+use std::sync::Arc;
+
+use super::field::take_fields;
+use super::opened::Input;
+use crate::error::{Cause, Error, Fault};
+use crate::format::{Annotated, Annotations, Storage, StorageKind, TensorInfo};
+use crate::runs::{Axis, reshaped};
+use crate::shape::{NewShape, Order, ReshapeError, contiguous_strides};
+
+/// What tensors are seen as; by default as they are.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The field of a name or title in place of structures, `a.b` for a field of a field; or those of several
+    /// names, `x,y`, put side by side to a structure without padding, as NumPy's `repack_fields(a[['x', 'y']])`;
+    /// with a comma behind it, `x,`, one name makes such a structure too. A field whose own name holds a dot or a
+    /// comma comes first.
+    pub fields: Option<String>,
+    /// The shape that they are seen in then, if another one.
+    pub shape: Option<NewShape>,
+}
+
+/// A shape whose last axis would cut blocks of elements.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("elements are stored in blocks of {0}: the last axis must have a multiple of these")]
+pub struct CutBlocks(u64);
+
+impl Fault for ReshapeError {}
+impl Fault for CutBlocks {}
+
+impl Input {
+    /// See the tensors with these numbers as they are said to be seen.
+    pub fn see(&mut self, seen: &Seen, numbers: &[usize]) -> Result<(), Error> {
+        if seen.is_plain() {
+            return Ok(());
+        }
+        for &number in numbers {
+            let Some(tensor) = self.contents.tensors.get(number) else { continue };
+            let several = numbers.len() > 1;
+            let other = seen.of(&tensor);
+            let other = other.map_err(|cause| self.failed_tensor(&tensor, several, cause))?;
+            Arc::make_mut(&mut self.contents.tensors).replace(number, &other);
+        }
+        Ok(())
+    }
+}
+
+impl Seen {
+    pub fn is_plain(&self) -> bool {
+        self.fields.is_none() && self.shape.is_none()
+    }
+
+    /// What a tensor is seen as.
+    pub fn of(&self, tensor: &TensorInfo) -> Result<TensorInfo, Cause> {
+        let fields = self.fields.as_ref().map(|names| take_fields(tensor, names)).transpose()?;
+        let tensor = fields.as_ref().unwrap_or(tensor);
+        self.shape.as_ref().map_or_else(|| Ok(tensor.clone()), |shape| in_shape(tensor, shape))
+    }
+}
+
+/// A tensor in another shape, with its elements in C order. Its axes are new ones, which have no names.
+fn in_shape(tensor: &TensorInfo, to: &NewShape) -> Result<TensorInfo, Cause> {
+    let mut shape = to.of(&tensor.element_shape())?;
+    if let Some(block) = tensor.dtype.blocks() {
+        let cut = CutBlocks(block.elements);
+        let last = shape.last_mut().filter(|len| len.is_multiple_of(block.elements)).ok_or(cut)?;
+        *last /= block.elements;
+    }
+    if shape == tensor.shape {
+        return Ok(tensor.clone());
+    }
+    let kind = kind_in(tensor, &shape);
+    let annotated = tensor
+        .annotated
+        .clone()
+        .map(|all| Annotated::by(move || Annotations { dimension_names: Vec::new(), ..all.get() }));
+    let storage = Storage { kind, ..tensor.storage.clone() };
+    Ok(TensorInfo {
+        name: tensor.name.clone(),
+        dtype: tensor.dtype.clone(),
+        shape,
+        storage,
+        annotated,
+    })
+}
+
+/// How the elements of a tensor are stored as those of one of another shape.
+fn kind_in(tensor: &TensorInfo, shape: &[u64]) -> StorageKind {
+    let item = tensor.dtype.item_bits() / 8;
+    let (first, strides, ranges) = match &tensor.storage.kind {
+        StorageKind::Contiguous(Order::C) => return StorageKind::Contiguous(Order::C),
+        _ if tensor.bytes() == 0 => return StorageKind::Contiguous(Order::C),
+        StorageKind::Contiguous(Order::F) => {
+            (0, contiguous_strides(&tensor.shape, item, Order::F), Vec::new())
+        }
+        StorageKind::Strided { first, strides, ranges } => {
+            (*first, Some(strides.clone()), ranges.clone())
+        }
+        StorageKind::Chunks(_) | StorageKind::Reshaped(_) => (0, None, Vec::new()),
+    };
+    let axes = |strides: Vec<i64>| -> Vec<Axis> {
+        let axes = tensor.shape.iter().zip(strides);
+        axes.map(|(&len, stride)| Axis { len, stride }).collect()
+    };
+    match strides.and_then(|strides| reshaped(&axes(strides), item, shape)) {
+        Some(axes) => {
+            let strides = axes.iter().map(|axis| axis.stride).collect();
+            StorageKind::Strided { first, strides, ranges }
+        }
+        None => StorageKind::Reshaped(Arc::new(tensor.clone())),
+    }
+}

@@ -1,0 +1,74 @@
+//! What is taken of a region that is put in order in a temporary file first, as no view leads over its elements:
+//! of a tensor in another shape than its strides allow.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::indices::Gathered;
+use super::{ReadBy, Region, Route};
+use crate::error::Error;
+use crate::execute::ExecuteError;
+
+pub(super) struct Ordered {
+    /// Those that follow each other in the file, one after the other.
+    pub(super) first: Vec<Arc<dyn Region>>,
+    /// What is taken of their bytes, which it counts from 0 on.
+    pub(super) then: Arc<dyn Region>,
+}
+
+impl Ordered {
+    pub(super) fn new(first: Arc<dyn Region>, then: Arc<dyn Region>) -> Ordered {
+        Ordered { first: vec![first], then }.cut()
+    }
+
+    /// The same without what is before and behind all that is taken.
+    fn cut(self) -> Ordered {
+        let Some(view) = self.then.strided().filter(|view| view.bytes() > 0) else { return self };
+        let bounds = view.runs().file_bounds();
+        let then = Arc::new(view.clone().after(bounds.start));
+        let mut first = Vec::new();
+        let mut start = 0;
+        for region in &self.first {
+            let cut = |at: u64| at.saturating_sub(start).min(region.bytes());
+            let range = cut(bounds.start)..cut(bounds.end);
+            if range == (0..region.bytes()) {
+                first.push(Arc::clone(region));
+            } else if !range.is_empty() {
+                first.extend(region.within(range));
+            }
+            start += region.bytes();
+        }
+        Ordered { first, then }
+    }
+}
+
+impl Region for Ordered {
+    fn bytes(&self) -> u64 {
+        self.then.bytes()
+    }
+
+    fn route<'a>(&'a self, by: &ReadBy<'_>) -> Result<Route<'a>, ExecuteError> {
+        Route::of_ordered(self, by)
+    }
+
+    fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {
+        let parts = self.then.within(range).into_iter();
+        let part =
+            |then| Arc::new(Ordered { first: self.first.clone(), then }.cut()) as Arc<dyn Region>;
+        parts.map(part).collect()
+    }
+
+    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        add(b"in order");
+        self.first.iter().try_for_each(|region| region.identify(add))?;
+        self.then.identify(add)
+    }
+
+    fn is_kept(&self) -> bool {
+        true
+    }
+
+    fn gathered(&self) -> Option<&Gathered> {
+        self.then.gathered().or_else(|| self.first.iter().find_map(|region| region.gathered()))
+    }
+}

@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+"""Differential test: `--reshape` and `--rearrange` against NumPy's reshape and transpose, and einops where it is.
+
+    python tests/python/reshape_differential.py --bin target/debug/tslice --count 2000 --seed 1
+
+Every case is a random array in a random file (.npy in either order, .npz stored or deflated, .safetensors, raw
+bytes; .zarr and .h5 with --features), seen in another shape, indexed, with lists now and then, and rearranged by a
+random pattern, through one of the commands that take an index. Now and then the shape or the pattern is wrong. A
+case is a function of (seed, number): `--only NUMBER` runs one again. Needs Python 3.9, NumPy 2.
+"""
+
+import os
+import random
+import sys
+
+import numpy as np
+
+import harness
+from cases import Case
+from harness import Failure
+from transpose_differential import random_index
+
+try:
+    from einops import rearrange
+except ImportError:
+    rearrange = None
+
+DTYPES = ["u1", "<i2", "<f4", ">f4", "<f8", "<c8", "|S3", "|b1"]
+
+
+def divisors(number):
+    return [part for part in range(1, number + 1) if number % part == 0]
+
+
+def lengths(rng, size):
+    """Random lengths whose product is `size`."""
+    if size == 0:
+        shape = [rng.choice([0, 1, 2, 3]) for _ in range(rng.randint(1, 4))]
+        shape[rng.randrange(len(shape))] = 0
+        return shape
+    shape, left = [], size
+    for _ in range(rng.randint(0, 4)):
+        shape.append(rng.choice(divisors(left)))
+        left //= shape[-1]
+    if left > 1 or rng.random() < 0.1:
+        shape.insert(rng.randint(0, len(shape)), left)
+    return shape
+
+
+def random_array(rng, dtype):
+    while True:
+        shape = [rng.choice([0, 1, 2, 3, 4, 6, 8, 12, 60]) for _ in range(rng.randint(0, 4))]
+        if np.prod(shape) <= 30_000:
+            break
+    count = int(np.prod(shape))
+    if dtype == "|b1":
+        return np.frombuffer(rng.randbytes(count), "u1").reshape(shape) % 2 == 1
+    if dtype == "|S3":
+        return np.array([f"{rng.randrange(1000):03}" for _ in range(count)], dtype).reshape(shape)
+    return (np.arange(count) % 251 - (0 if dtype == "u1" else 40)).reshape(shape).astype(dtype)
+
+
+def write(case, array, name="in"):
+    """Puts an array into a file of a random kind: the words that name it."""
+    rng = case.rng
+    kinds = ["npy", "npy", "F", "F", "npz", "raw", "rawF"]
+    kinds += ["safetensors"] if array.dtype.str[1] != "S" and array.dtype.str[0] != ">" else []
+    kinds += ["zarr"] * 2 if case.features and array.dtype.str[0] != ">" and array.dtype.str[1] != "S" else []
+    kind = rng.choice(kinds)
+    path = case.path(name)
+    if kind == "npz":
+        save = rng.choice([np.savez, np.savez_compressed])
+        save(path + ".npz", a=np.array(array, order=rng.choice("CF")))
+        return [path + ".npz"]
+    if kind.startswith("raw"):
+        order = "F" if kind == "rawF" else "C"
+        with open(path + ".bin", "wb") as file:
+            file.write(array.tobytes(order))
+        shape = ",".join(map(str, array.shape))
+        return [path + ".bin", "--dtype", array.dtype.str, f"--shape={shape}", "--input-order", order]
+    np.save(path + ".npy", np.array(array, order="F" if kind == "F" else "C"))
+    if kind in ("npy", "F"):
+        return [path + ".npy"]
+    made = f"{path}.{kind}"
+    chunks = ["--chunks", ",".join(str(rng.randint(1, 5)) for _ in array.shape)] if kind == "zarr" and array.ndim else []
+    harness.done_well(harness.tslice(path + ".npy", "-o", made, *chunks))
+    return [made]
+
+
+def random_shape(rng, array):
+    """(text, shape) of another shape of the array, or of none (then the message of NumPy)."""
+    shape = lengths(rng, array.size)
+    if rng.random() < 0.08:
+        shape = [length + 1 for length in shape] or [2]
+    if shape and rng.random() < 0.3:
+        shape[rng.randrange(len(shape))] = -1
+    try:
+        return ",".join(map(str, shape)), np.reshape(array, shape).shape, None
+    except ValueError as error:
+        return ",".join(map(str, shape)), None, str(error)
+
+
+def command(case, seen, line, flags):
+    """Adds to a command line what it does with an array that is seen so: what it should give."""
+    rng = case.rng
+    text, index = random_index(rng, seen.shape)
+    if seen.ndim and seen.shape[0] and rng.random() < 0.3:
+        rows = rng.choices(range(seen.shape[0]), k=rng.randint(1, 9))
+        if rng.random() < 0.5:
+            line[:0] = ["gather"]
+            return seen[rows], line + ["--axis", "0", "--indices", str(rows)]
+        text, index = f"[{rows}]", (rows,)
+    line.insert(1, text)
+    # one element alone would lose its byte order
+    return np.asarray(seen[index], seen.dtype), line
+
+
+def check_slice(case, array):
+    rng = case.rng
+    line, told = write(case, array), None
+    seen = array
+    if rng.random() < 0.85:
+        text, shape, told = random_shape(rng, array)
+        seen = array if told else array.reshape(shape)
+        line.append(f"--reshape={text}")
+    result, line = command(case, seen, line, [])
+    order = rng.choice("CCF")
+    line += ["--order", order] if order == "F" else []
+    if array.dtype.kind in "iuf" and rng.random() < 0.2:
+        line += ["--cast", "float32"]
+        result = result.astype("<f4")
+    out = case.path("out.npy")
+    line += rng.choice([[], [], ["--io", "read"]]) + ["-j", str(rng.randint(1, 3)), "-o", out]
+    lines = [line]
+    if rng.random() < 0.1:
+        parts = rng.randint(1, 3)
+        lines = [line + ["--part", f"{part}/{parts}"] for part in range(parts)]
+    for words in lines:
+        case.story.append("tslice " + " ".join(words))
+        run = harness.tslice(*words)
+        if told:
+            if run.returncode != 1 or told not in run.stderr.decode() or os.path.exists(out):
+                raise Failure(f"{run.returncode} {run.stderr!r}, not {told!r}")
+            return
+        if run.returncode or run.stderr:
+            raise Failure(f"status {run.returncode}, {run.stderr!r}")
+    wanted = case.path("wanted.npy")
+    np.save(wanted, np.array(result, order=order))
+    with open(out, "rb") as ours, open(wanted, "rb") as theirs:
+        if ours.read() != theirs.read():
+            raise Failure(f"{np.load(out)!r:.300} instead of {result!r:.300}")
+
+
+def run_well(case, *words):
+    case.story.append("tslice " + " ".join(map(str, words)))
+    return harness.done_well(harness.tslice(*words))
+
+
+def same(case, path, wanted):
+    found = np.load(path)
+    if found.shape != wanted.shape or found.tobytes() != wanted.astype(found.dtype).tobytes():
+        raise Failure(f"{found!r:.300} instead of {wanted!r:.300}")
+
+
+def reshaped(rng, array):
+    shape = lengths(rng, array.size)
+    return f"--reshape={','.join(map(str, shape))}", array.reshape(shape)
+
+
+def check_assign(case, array):
+    """The target is seen in the shape, and keeps its own."""
+    rng = case.rng
+    array = np.array(array, order=rng.choice("CF"))
+    target, value = case.path("target.npy"), case.path("value.npy")
+    np.save(target, array)
+    flag, _ = reshaped(rng, array)
+    seen = np.array(array, order="C").reshape([int(length) for length in flag[10:].split(",") if length])
+    place = rng.choice([["--in-place"], ["-o", case.path("changed.npy")]])
+    if seen.ndim and seen.shape[0] and rng.random() < 0.4:
+        rows = rng.choices(range(seen.shape[0]), k=rng.randint(1, 5))
+        values = np.roll(seen[rows], 1)
+        seen[rows] = values
+        np.save(value, values)
+        words = ["scatter", target, "--indices", str([[row] for row in rows]), "--values", value]
+    else:
+        text, index = random_index(rng, seen.shape)
+        values = np.roll(seen[index], 1)
+        seen[index] = values
+        np.save(value, values)
+        words = ["assign", target, text, "--value", value]
+    run_well(case, *words, flag, *place)
+    same(case, place[-1] if len(place) > 1 else target, seen.reshape(array.shape))
+    if np.isfortran(np.load(target)) != np.isfortran(array):
+        raise Failure("the file has another order")
+
+
+def check_split_and_join(case, array):
+    rng = case.rng
+    words = write(case, array)
+    flag, seen = reshaped(rng, array)
+    if not seen.ndim:
+        return
+    axis = rng.randrange(seen.ndim)
+    parts = rng.randint(1, 3)
+    run_well(case, "split", *words, flag, "--axis", axis, "--parts", parts, "-q", "-o", case.path("part{}.npy"))
+    for number, wanted in enumerate(np.array_split(seen, parts, axis)):
+        same(case, case.path(f"part{number}.npy"), wanted)
+    command = rng.choice(["concat", "stack"])
+    joined = np.concatenate([seen, seen], axis) if command == "concat" else np.stack([seen, seen], axis)
+    run_well(case, command, words[0], *words, flag, "--axis", axis, "-o", case.path("joined.npy"))
+    same(case, case.path("joined.npy"), joined)
+
+
+def check_diff(case, array):
+    rng = case.rng
+    first = write(case, array, "a")
+    np.save(case.path("b.npy"), np.array(array, order=rng.choice("CF")))
+    flag, seen = reshaped(rng, array)
+    if len(first) > 1:
+        return
+    run_well_or_not = harness.tslice("diff", *first, case.path("b.npy"), flag, random_index(rng, seen.shape)[0])
+    case.story.append(f"diff {first} {flag}")
+    if run_well_or_not.returncode or run_well_or_not.stderr:
+        raise Failure(f"{run_well_or_not}")
+
+
+def check_view(case, array):
+    rng = case.rng
+    words = write(case, array)
+    flag, seen = reshaped(rng, array)
+    shown = run_well(case, "view", *words, flag).stdout.decode()
+    with np.printoptions(legacy=False):
+        if not shown.startswith(str(seen)) and array.dtype.str[1] not in "Scb":
+            raise Failure(f"{shown} instead of {seen}")
+
+
+def any_case(case):
+    rng = case.rng
+    array = random_array(rng, rng.choice(DTYPES))
+    kinds = [check_slice] * 6 + [check_assign, check_split_and_join, check_diff, check_view]
+    rng.choice(kinds)(case, array)
+
+
+def one(job):
+    options, number = job
+    case = Case(random.Random(f"{options.seed} {number}"))
+    case.features = options.features
+    return harness.run_case(case, any_case, number, options.keep)
+
+
+def main():
+    parser = harness.case_parser(__doc__.split("\n")[0], 2000)
+    parser.add_argument("--features", action="store_true", help="the program has the feature zarr")
+    options = parser.parse_args()
+    harness.begin(options)
+    return harness.run_cases("reshape_differential", options, one)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
