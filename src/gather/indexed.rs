@@ -8,8 +8,9 @@ use std::cmp::Reverse;
 use super::mask::{Mask, MaskPositions};
 use super::positions::{ErrorContext, Indices, Positions, Tuples, check_batch, indexed_axes};
 use super::rows::{OutputAxis, Rows};
+use super::shuffle::ShufflePositions;
 use super::{GatherError, Options};
-use crate::index::resolve::{SelectedList, Selection};
+use crate::index::resolve::{SelectedList, Selection, Shuffled};
 use crate::runs::{Axis, Runs, coalesce};
 use crate::shape::{Permutation, normalize_axis};
 use crate::view::{Layout, ViewError};
@@ -169,15 +170,15 @@ impl Indexed {
     }
 
     /// Whether no element is named twice, as far as is known: each index on the axes of lists is
-    /// one of a mask.
+    /// one of a mask or of a shuffle.
     pub(crate) fn is_unique(&self) -> bool {
-        let is_mask = |list: usize| matches!(self.lists.get(list), Some(Tuples::Mask(_)));
-        let by_mask = |axis: &OutputAxis| {
-            let mut dims = axis.dims.iter().enumerate();
-            dims.any(|(list, dim)| dim.is_some() && is_mask(list))
+        let is_unique = |list: &Tuples| matches!(list, Tuples::Mask(_) | Tuples::Shuffle(_));
+        let by_unique = |axis: &OutputAxis| {
+            let mut dims = axis.dims.iter().zip(&self.lists);
+            dims.any(|(dim, list)| dim.is_some() && is_unique(list))
         };
         let mut indexed = self.axes.iter().filter(|axis| axis.len != 1 && axis.is_indexed());
-        indexed.all(by_mask)
+        indexed.all(by_unique)
     }
 }
 
@@ -210,6 +211,7 @@ pub enum ListTensor<'a> {
     /// Integers, negative ones counting from the end.
     Integers(Indices<'a>),
     Mask(Mask),
+    Shuffle(Shuffled),
 }
 
 impl Indexed {
@@ -231,6 +233,11 @@ impl Indexed {
                 ListTensor::Mask(mask) => {
                     let axes = indexed_axes(params, selection.lists[number].axes.clone())?;
                     Tuples::Mask(MaskPositions::new(mask.clone(), &axes)?)
+                }
+                ListTensor::Shuffle(shuffled) => {
+                    let axes = indexed_axes(params, selection.lists[number].axes.clone())?;
+                    let [axis] = axes[..] else { return Err(ViewError::TooLarge.into()) };
+                    Tuples::Shuffle(ShufflePositions::new(shuffled, axis))
                 }
             })
         };

@@ -33,6 +33,7 @@ mod positions;
 mod prefetch;
 mod ravel;
 mod rows;
+mod shuffle;
 mod stages;
 
 pub(crate) use block::{RowBlock, RowOffsets};

@@ -1,6 +1,7 @@
 //! The positions that a list names, as byte offsets, read in pieces.
 //!
-//! A list is an index tensor ([`Positions`]) or the places where a mask is true ([`MaskPositions`]). Any range of
+//! A list is an index tensor ([`Positions`]), the places where a mask is true ([`MaskPositions`]), or a random order
+//! that is computed ([`ShufflePositions`]). Any range of
 //! its tuples becomes offsets from the first element; only those of a block are held in memory. Gather
 //! reads from these offsets, scatter writes to them. [`OutOfRange`] says what happens to a number that
 //! is no position of its axis.
@@ -14,6 +15,7 @@ use std::ops::Range;
 
 use super::mask::MaskPositions;
 use super::ravel::{Ravel, kernel};
+use super::shuffle::ShufflePositions;
 use super::{GatherError, Options};
 use crate::dtype::{DType, Integers};
 use crate::execute::{BadPosition, ExecuteError, FillError, Workers, dense_window, look, spool};
@@ -340,6 +342,7 @@ pub(super) fn check_batch(
 pub(crate) enum Tuples {
     Numbers(Positions),
     Mask(MaskPositions),
+    Shuffle(ShufflePositions),
 }
 
 impl Tuples {
@@ -347,6 +350,7 @@ impl Tuples {
         match self {
             Tuples::Numbers(positions) => positions.count,
             Tuples::Mask(positions) => positions.count(),
+            Tuples::Shuffle(positions) => positions.count(),
         }
     }
 
@@ -355,13 +359,14 @@ impl Tuples {
         match self {
             Tuples::Numbers(positions) => &positions.indexed,
             Tuples::Mask(positions) => &positions.axes,
+            Tuples::Shuffle(positions) => std::slice::from_ref(&positions.axis),
         }
     }
 
     fn shape(&self) -> Vec<u64> {
         match self {
             Tuples::Numbers(positions) => positions.shape.clone(),
-            Tuples::Mask(positions) => vec![positions.count()],
+            Tuples::Mask(_) | Tuples::Shuffle(_) => vec![self.count()],
         }
     }
 
@@ -373,14 +378,14 @@ impl Tuples {
         match self {
             Tuples::Numbers(positions) => Tuples::Numbers(positions.numbered(order)),
             // they have one axis
-            mask @ Tuples::Mask(_) => mask,
+            along_one @ (Tuples::Mask(_) | Tuples::Shuffle(_)) => along_one,
         }
     }
 
     pub(super) fn is_in_their_order(&self) -> bool {
         match self {
             Tuples::Numbers(positions) => positions.numbering.is_identity(),
-            Tuples::Mask(_) => true,
+            Tuples::Mask(_) | Tuples::Shuffle(_) => true,
         }
     }
 }
@@ -444,7 +449,7 @@ impl<'a> TupleReader<'a> {
         Ok(positions)
     }
 
-    /// Read all tuples and forget them, with these workers. Those of a mask need no check.
+    /// Read all tuples and forget them, with these workers. Those of masks and shuffles need no check.
     pub(super) fn check(&self, workers: &Workers) -> Result<(), ExecuteError> {
         let Tuples::Numbers(positions) = &self.tuples else { return Ok(()) };
         let count = positions.count;
@@ -467,6 +472,10 @@ impl<'a> TupleReader<'a> {
         let read = match &self.tuples {
             Tuples::Numbers(positions) => positions.read(first, self.source(), out),
             Tuples::Mask(positions) => positions.read(first, self.source(), out),
+            Tuples::Shuffle(positions) => {
+                positions.read(first, out);
+                Ok(())
+            }
         };
         read.map_err(|error| error.of_list(self.list))
     }

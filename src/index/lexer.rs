@@ -57,6 +57,10 @@ pub enum ParseErrorKind {
     BareBool,
     #[error("a list holds integers or booleans, not both")]
     MixedList,
+    #[error("a shuffle has a seed, an integer from 0 to 2^64 - 1: shuffle(42)")]
+    Seed,
+    #[error("behind a shuffle stands one slice: shuffle(42)[:8000]")]
+    ShuffleSlice,
     #[error("the quotation mark was never closed")]
     OpenQuote,
     #[error("slice indices must be integers or None")]
@@ -149,6 +153,16 @@ impl<'a> Cursor<'a> {
         let word = self.word();
         let magnitude = magnitude(word).map_err(|kind| kind.at(start..self.at))?;
         Ok(Literal { negative, magnitude })
+    }
+
+    /// Step over the brackets that open here, of this kind; a cursor on the text that they enclose.
+    pub(super) fn brackets(&mut self, kind: [u8; 2]) -> Result<Cursor<'a>, ParseError> {
+        let start = self.at;
+        let [open, _] = kind.map(char::from);
+        let never_closed = || ParseErrorKind::NeverClosed(open).at(start..start + 1);
+        self.at += closing(self.rest()).ok_or_else(never_closed)? + 1;
+        let inside = enclosed(self.text, start..self.at, kind).ok_or_else(never_closed)?;
+        Ok(Cursor::new(self.text, trim(self.text, inside)))
     }
 
     /// Step over the comma before the next item; the end needs none.

@@ -14,6 +14,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use super::SliceItem;
 use super::lexer::{Cursor, trim};
 pub use super::lexer::{ParseError, ParseErrorKind};
 use super::selection::{ListBlock, SelectedList};
@@ -27,6 +28,23 @@ pub enum List {
     Mask(Array<bool>),
     /// An integer or boolean tensor of a file.
     File(FileRef),
+    /// All positions of its axis in random order, or some of these.
+    Shuffle(Shuffle),
+}
+
+/// `shuffle(SEED)`, or `shuffle(SEED)[SLICE]`: the order depends on the seed and the length of the axis alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shuffle {
+    pub seed: u64,
+    /// Which positions of the order are taken.
+    pub slice: SliceItem,
+}
+
+impl fmt::Display for Shuffle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "shuffle({})", self.seed)?;
+        if self.slice == SliceItem::default() { Ok(()) } else { write!(f, "[{}]", self.slice) }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,6 +102,7 @@ impl fmt::Display for List {
                 f.write_str(if *v { "True" } else { "False" })
             }),
             List::File(file) => write!(f, "{file}"),
+            List::Shuffle(shuffle) => write!(f, "{shuffle}"),
         }
     }
 }

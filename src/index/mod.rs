@@ -18,7 +18,7 @@ pub mod resolve;
 mod selection;
 pub mod strided_slice;
 
-pub use list::{Array, FileRef, List};
+pub use list::{Array, FileRef, List, Shuffle};
 
 /// One item of an index expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub(crate) mod tests {
     use proptest::option;
     use proptest::prelude::*;
 
-    use super::{Array, FileRef, IndexExpr, Item, List, SliceItem};
+    use super::{Array, FileRef, IndexExpr, Item, List, Shuffle, SliceItem};
 
     /// Integers near 0, near the ends of 64 bits, and anywhere.
     pub(crate) fn integers() -> impl Strategy<Value = i64> {
@@ -110,7 +110,9 @@ pub(crate) mod tests {
         let word = r#"[a-c,"'#\[\]() \\é.:/-]{1,5}"#;
         let files = (word, option::of(word), any::<bool>())
             .prop_map(|(path, name, opposite)| List::File(FileRef { path, name, opposite }));
-        prop_oneof![2 => integers, 2 => masks, 1 => files]
+        let shuffles = (any::<u64>(), slices())
+            .prop_map(|(seed, slice)| List::Shuffle(Shuffle { seed, slice }));
+        prop_oneof![2 => integers, 2 => masks, 1 => files, 1 => shuffles]
     }
 
     /// Valid expressions of up to 8 items.

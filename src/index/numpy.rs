@@ -20,7 +20,7 @@ use std::ops::Range;
 use super::lexer::{Cursor, Literal, closing, enclosed, trim};
 pub use super::lexer::{ParseError, ParseErrorKind};
 use super::list::DELIMITERS;
-use super::{FileRef, IndexExpr, Item, List, Malformed, SliceItem, SpannedExpr, list};
+use super::{FileRef, IndexExpr, Item, List, Malformed, Shuffle, SliceItem, SpannedExpr, list};
 
 /// Parse an index expression; an empty one selects everything.
 ///
@@ -122,6 +122,7 @@ impl Cursor<'_> {
             }
             Some(b'[') => return list::list_at(self).map(Item::List),
             Some(b'@' | b'~') => return self.file().map(Item::List),
+            Some(b's') => return self.shuffle().map(|it| Item::List(List::Shuffle(it))),
             _ => {}
         }
         let first = self.term()?;
@@ -202,6 +203,43 @@ impl Cursor<'_> {
             _ => None,
         };
         term.ok_or_else(|| ParseErrorKind::NotAnIndex.at(start..self.at))
+    }
+
+    /// Parse `shuffle(SEED)` or `shuffle(SEED)[SLICE]`.
+    fn shuffle(&mut self) -> Result<Shuffle, ParseError> {
+        let start = self.at;
+        if self.word() != b"shuffle" {
+            return Err(ParseErrorKind::NotAnIndex.at(start..self.at));
+        }
+        self.skip_space();
+        if self.peek() != Some(b'(') {
+            return Err(ParseErrorKind::Seed.at(start..self.at));
+        }
+        let seed = self.brackets(*b"()")?.seed();
+        let seed = seed.ok_or_else(|| ParseErrorKind::Seed.at(start..self.at))?;
+        self.skip_space();
+        if self.peek() != Some(b'[') {
+            return Ok(Shuffle { seed, slice: SliceItem::default() });
+        }
+        let start = self.at;
+        let mut inside = self.brackets(*b"[]")?;
+        let misplaced = || ParseErrorKind::ShuffleSlice.at(start..self.at);
+        let first = inside.at;
+        let bound = inside.term()?;
+        let span = first..inside.at;
+        inside.skip_space();
+        if inside.peek() != Some(b':') {
+            return Err(misplaced());
+        }
+        let slice = inside.slice(bound, span)?;
+        if inside.peek().is_some() { Err(misplaced()) } else { Ok(Shuffle { seed, slice }) }
+    }
+
+    /// The seed that is all of a text.
+    fn seed(mut self) -> Option<u64> {
+        let literal = self.integer().ok()?;
+        let is_seed = !literal.negative && self.peek().is_none();
+        u64::try_from(literal.magnitude).ok().filter(|_| is_seed)
     }
 
     /// Parse `@FILE` or `@FILE#NAME`, with an optional `~` before.
@@ -368,6 +406,27 @@ mod tests {
         }
         assert_eq!(kind("[@\"a.npy]"), ParseErrorKind::OpenQuote);
         assert_eq!(kind("@\"a.npy"), ParseErrorKind::OpenQuote);
+    }
+
+    #[test]
+    fn a_shuffle_has_a_seed_and_perhaps_a_slice() {
+        let shuffle = |seed, slice| Item::List(List::Shuffle(Shuffle { seed, slice }));
+        let part = SliceItem { start: None, stop: Some(-8), step: Some(2) };
+        assert_eq!(items("shuffle(42), 1")[0], shuffle(42, SliceItem::default()));
+        assert_eq!(items("[ shuffle ( 0x_2a ) [ : - 8 : 2 ] ]"), [shuffle(42, part)]);
+        assert_eq!(items("shuffle(+18446744073709551615)[:]").len(), 1);
+        for text in ["shuffle", "shuffle()", "shuffle(-1)", "shuffle(1.5)", "shuffle(1, 2)"] {
+            assert_eq!(kind(text), ParseErrorKind::Seed, "{text}");
+        }
+        assert_eq!(parse("0, shuffle(18446744073709551616)").unwrap_err().span, 3..32);
+        for text in ["shuffle(1)[]", "shuffle(1)[0]", "shuffle(1)[:, 1]", "shuffle(1)[[0]]"] {
+            assert_eq!(kind(text), ParseErrorKind::ShuffleSlice, "{text}");
+        }
+        assert_eq!(parse("shuffle(1)[::0]").unwrap_err().span, 13..14);
+        assert_eq!(kind("shuffle(1)[:2"), ParseErrorKind::NeverClosed('['));
+        assert_eq!(kind("shuffle(1"), ParseErrorKind::NeverClosed('('));
+        assert_eq!(kind("shuffled(1)"), ParseErrorKind::NotAnIndex);
+        assert!(parse(&"shuffle(1)[".repeat(10_000)).is_err());
     }
 
     #[test]

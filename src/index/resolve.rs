@@ -18,13 +18,13 @@
 use std::sync::Arc;
 
 use super::list::Placement;
-use super::selection::{position, range};
-use super::{IndexExpr, Item, List, Malformed, SliceItem};
+use super::selection::{position, range, steps};
+use super::{IndexExpr, Item, List, Malformed, Shuffle, SliceItem};
 use crate::shape::MAX_NDIM;
 
 pub use super::selection::{
     AxisSelection, ListBlock, ListPositions, ResolveError, ResolveErrorKind, SelectedList,
-    Selection,
+    Selection, Shuffled, Steps,
 };
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +49,7 @@ pub enum ListShape {
         shape: Vec<u64>,
         count: u64,
     },
+    Shuffle(Shuffle),
 }
 
 /// Apply `expr`, which must not name files, to a shape with axis lengths below 2^63.
@@ -133,7 +134,7 @@ fn fault(item: usize, kind: impl Into<ResolveErrorKind>) -> ResolveError {
 impl ListShape {
     fn axes(&self) -> usize {
         match self {
-            ListShape::Integer(_) | ListShape::Integers(_) => 1,
+            ListShape::Integer(_) | ListShape::Integers(_) | ListShape::Shuffle(_) => 1,
             ListShape::Mask { shape, .. } => shape.len(),
         }
     }
@@ -154,6 +155,7 @@ fn list_shapes(
                 shape: array.shape.clone(),
                 count: array.values.iter().filter(|&&value| value).count() as u64,
             },
+            List::Shuffle(shuffle) => ListShape::Shuffle(*shuffle),
             List::File(_) => {
                 files.next().cloned().ok_or_else(|| fault(item, ResolveErrorKind::NotOpened))?
             }
@@ -184,7 +186,10 @@ fn ellipsis_len(
                 return Err(fault(item, Malformed::SecondEllipsis));
             }
             Item::Ellipsis => 0,
-            Item::Slice(SliceItem { step: Some(0), .. }) => {
+            Item::Slice(SliceItem { step: Some(0), .. })
+            | Item::List(List::Shuffle(Shuffle {
+                slice: SliceItem { step: Some(0), .. }, ..
+            })) => {
                 return Err(fault(item, Malformed::ZeroStep));
             }
             _ => arrays[item].as_ref().map_or(1, ListShape::axes),
@@ -279,6 +284,12 @@ impl Resolver<'_> {
             ListShape::Integer(_) => (Vec::new(), ListPositions::Integers),
             ListShape::Integers(shape) => (shape.clone(), ListPositions::Integers),
             ListShape::Mask { count, .. } => (vec![*count], ListPositions::Mask),
+            ListShape::Shuffle(Shuffle { seed, slice }) => {
+                let size = self.shape.get(self.taken).copied().unwrap_or(0);
+                let taken = steps(*slice, size);
+                let shuffled = Shuffled { seed: *seed, size, taken };
+                (vec![taken.len], ListPositions::Shuffle(shuffled))
+            }
         };
         self.selection.lists.push(SelectedList { item, axes: axes.clone(), shape, positions });
         self.selection.axes.extend(axes.map(|axis| AxisSelection::List { axis, list }));

@@ -60,6 +60,25 @@ pub enum ListPositions {
     Known(Arc<[u64]>),
     Integers,
     Mask,
+    Shuffle(Shuffled),
+}
+
+/// A shuffle applied to an axis: the positions whose numbers in the random order are `taken`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shuffled {
+    pub seed: u64,
+    /// The length of the axis.
+    pub size: u64,
+    pub taken: Steps,
+}
+
+/// The numbers `start`, `start + step`, ..., `len` of them, all at least 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steps {
+    pub start: u64,
+    /// Distance between numbers; 1 if `len` is less than 2.
+    pub step: i64,
+    pub len: u64,
 }
 
 /// Lists that are broadcast together and become neighbouring axes of the result.
@@ -233,6 +252,11 @@ pub(super) fn position(index: i64, axis: usize, size: u64) -> Result<u64, Resolv
 
 /// Resolve a slice by the rules of Python's `slice.indices`; its step must not be 0.
 pub(super) fn range(slice: SliceItem, axis: usize, size: u64) -> AxisSelection {
+    let Steps { start, step, len } = steps(slice, size);
+    AxisSelection::Range { axis, start, step, len }
+}
+
+pub(super) fn steps(slice: SliceItem, size: u64) -> Steps {
     let size = i128::from(size);
     let step = i128::from(slice.step.unwrap_or(1));
     // Bounds are clamped to the axis and one past its end in the direction of the step.
@@ -252,8 +276,7 @@ pub(super) fn range(slice: SliceItem, axis: usize, size: u64) -> AxisSelection {
     };
     // The casts are lossless: positions and lengths are within the axis, and so is a step that is
     // used.
-    AxisSelection::Range {
-        axis,
+    Steps {
         start: if len > 0 { start as u64 } else { 0 },
         step: if len > 1 { step as i64 } else { 1 },
         len: len as u64,

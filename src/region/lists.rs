@@ -17,7 +17,7 @@ use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
 use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask};
 use crate::index::resolve::{
-    ListPositions, ListShape, ResolveError, Rules, SelectedList, Selection, resolve_with,
+    ListPositions, ListShape, ResolveError, Rules, SelectedList, Selection, Shuffled, resolve_with,
 };
 use crate::index::{FileRef, IndexExpr, Item, List};
 use crate::input::{Input, Location, OpenOptions, open_watched};
@@ -35,12 +35,20 @@ pub struct Lists {
 struct OpenList {
     item: usize,
     tensor: TensorInfo,
-    mask: Option<Mask>,
-    /// Whether tuples of known positions lie on the last axis.
-    has_tuples: bool,
+    kind: ListKind,
     list: GatheredList,
     /// The file that it lies in; `None` for one that was typed.
     input: Option<Input>,
+}
+
+/// What the bytes of a list are.
+enum ListKind {
+    /// Known positions, tuples of them on the last axis.
+    Tuples,
+    Integers,
+    Mask(Mask),
+    /// It has no bytes.
+    Shuffle(Shuffled),
 }
 
 /// An index whose files are open, as it is applied to every tensor of a job.
@@ -213,7 +221,14 @@ impl Lists {
         selection: &Selection,
     ) -> Result<(Indexed, Vec<GatheredList>), Cause> {
         let open = |list: &SelectedList| match &list.positions {
-            ListPositions::Known(positions) => Ok(Arc::new(OpenList::typed(list, positions))),
+            ListPositions::Known(positions) => {
+                let bytes = positions.iter().flat_map(|at| at.to_le_bytes()).collect();
+                Ok(Arc::new(OpenList::in_memory(list, ListKind::Tuples, bytes)))
+            }
+            ListPositions::Shuffle(shuffled) => {
+                let kind = ListKind::Shuffle(*shuffled);
+                Ok(Arc::new(OpenList::in_memory(list, kind, Vec::new())))
+            }
             ListPositions::Integers | ListPositions::Mask => {
                 let file = self.files.iter().find(|file| file.item == list.item);
                 file.cloned().ok_or(ListFault::NotOpened)
@@ -250,22 +265,22 @@ impl dyn Region {
 }
 
 impl OpenList {
-    fn typed(list: &SelectedList, positions: &[u64]) -> OpenList {
-        let bytes: Vec<u8> = positions.iter().flat_map(|at| at.to_le_bytes()).collect();
+    fn in_memory(list: &SelectedList, kind: ListKind, bytes: Vec<u8>) -> OpenList {
         let dtype = DType::Scalar(Scalar::U64, Endian::Little);
         let shape = [&list.shape[..], &[list.axes.len() as u64]].concat();
         let tensor = TensorInfo::new(dtype, shape, Order::C, 0);
         let source = Arc::new(MemorySource(bytes));
         let item = list.item;
         let list = GatheredList { source, file: None };
-        OpenList { item, tensor, mask: None, has_tuples: true, list, input: None }
+        OpenList { item, tensor, kind, list, input: None }
     }
 
     fn tensor(&self) -> Result<ListTensor<'_>, Cause> {
-        Ok(match &self.mask {
-            Some(mask) => ListTensor::Mask(mask.clone()),
-            None if self.has_tuples => ListTensor::Tuples(indices_of(&self.tensor)?),
-            None => ListTensor::Integers(indices_of(&self.tensor)?),
+        Ok(match &self.kind {
+            ListKind::Tuples => ListTensor::Tuples(indices_of(&self.tensor)?),
+            ListKind::Integers => ListTensor::Integers(indices_of(&self.tensor)?),
+            ListKind::Mask(mask) => ListTensor::Mask(mask.clone()),
+            ListKind::Shuffle(shuffled) => ListTensor::Shuffle(*shuffled),
         })
     }
 }
@@ -290,9 +305,9 @@ fn open_list(
     let source = decoded_bytes(&stored, source, &name, workers, progress)?;
     let tensor = decoded_info(&stored);
     let look = look_at(&tensor, source.as_ref(), file.opposite, workers, progress);
-    let (shape, mask) = look.map_err(|cause| Error::file(name.clone(), cause))?;
+    let (shape, kind) = look.map_err(|cause| Error::file(name.clone(), cause))?;
     let list = GatheredList { source, file: Some(name) };
-    Ok((OpenList { item, tensor, mask, has_tuples: false, list, input: Some(input) }, shape))
+    Ok((OpenList { item, tensor, kind, list, input: Some(input) }, shape))
 }
 
 /// What the index needs to know of a list before it is applied, and a mask with its true elements counted.
@@ -302,14 +317,15 @@ fn look_at(
     opposite: bool,
     workers: &Workers,
     progress: &Progress,
-) -> Result<(ListShape, Option<Mask>), Cause> {
+) -> Result<(ListShape, ListKind), Cause> {
     let dtype = &tensor.dtype;
     let shape = tensor.shape.clone();
     if let DType::Scalar(Scalar::Bool, _) = dtype {
         let counted = Mask::count(&layout(tensor)?, source, workers, progress);
         source.verify()?;
         let mask = if opposite { counted?.opposite() } else { counted? };
-        return Ok((ListShape::Mask { shape, count: mask.true_count() }, Some(mask)));
+        let shape = ListShape::Mask { shape, count: mask.true_count() };
+        return Ok((shape, ListKind::Mask(mask)));
     }
     if opposite {
         return Err(ListFault::NotAMask(dtype.clone()).into());
@@ -324,7 +340,7 @@ fn look_at(
             ListShape::Integer(i64::try_from(only).map_err(|_| ListFault::Integer(only))?)
         }
     };
-    Ok((shape, None))
+    Ok((shape, ListKind::Integers))
 }
 
 fn indices_of(tensor: &TensorInfo) -> Result<Indices<'_>, Cause> {

@@ -4,9 +4,9 @@
     python tests/python/lists_differential.py --bin target/debug/tslice --count 5000 --seed 1
 
 Every case is a random tensor of 0 to 6 axes and a random index with one to four lists and masks,
-typed or from files (.npy, .safetensors, .npz, text, standard input), beside integers, slices, an
-ellipsis and new axes. NumPy's outcome is the oracle, errors word for word; with --outer np.ix_ on
-the axes of lists. Every fourth case is an assignment, every tenth one of gather or scatter with
+typed or from files (.npy, .safetensors, .npz, text, standard input), or shuffles, beside integers,
+slices, an ellipsis and new axes. NumPy's outcome is the oracle, errors word for word; with --outer
+np.ix_ on the axes of lists; of a shuffle the positions are those of the Python in docs/index.md. Every fourth case is an assignment, every tenth one of gather or scatter with
 --elements, against np.take_along_axis and np.put_along_axis. A case is a function of (seed, number):
 `--only NUMBER` runs one again. Needs Python 3.9, NumPy 2.
 """
@@ -22,6 +22,7 @@ import harness
 from cases import Case
 from formats import safetensors_file
 from harness import Failure
+from random_indices import shuffled
 
 INTEGERS = {"i1": "I8", "i2": "I16", "i4": "I32", "i8": "I64", "u1": "U8", "u2": "U16", "u4": "U32", "u8": "U64"}
 DTYPES = ["<u1", "<i2", ">i4", "<f4", "<f8", ">f8", "<c16", "V3", "V12"]
@@ -71,6 +72,35 @@ def random_mask(rng, shape, wanted):
             now ^= rng.random() < 0.05
             mask.append(now)
     return np.array(mask, bool).reshape(shape)
+
+
+class Shuffle(np.ndarray):
+    """The positions of a shuffle, and how it is written."""
+
+    @staticmethod
+    def of(seed, length, taken):
+        array = shuffled(seed, length)[taken].view(Shuffle)
+        array.text = f"shuffle({seed})"
+        if taken != slice(None):
+            array.text += f"[{slice_text(taken)}]"
+        return array
+
+
+def with_shuffle(rng, shape, items):
+    """Put a shuffle in place of an item along one axis."""
+    taken = [0 if i is None or i is Ellipsis else i.ndim if getattr(i, "dtype", None) == bool else 1 for i in items]
+    if sum(taken) > len(shape):
+        return
+    number = rng.choice([n for n, axes in enumerate(taken) if axes == 1] or [None])
+    if number is None:
+        return
+    before = sum(len(shape) - sum(taken) if i is Ellipsis else n for i, n in zip(items[:number], taken))
+    length = shape[before]
+    lengths = [i.shape[-1] for i in items if isinstance(i, np.ndarray) and i.ndim]
+    whole = slice(None)
+    some = slice(rng.choice(lengths)) if lengths else whole
+    seed = rng.choice([0, 42, 2**64 - 1, rng.randrange(2**64)])
+    items[number] = Shuffle.of(seed, length, rng.choice([whole, some, some, random_slice(rng, length)]))
 
 
 def random_index(rng, shape, outer, long):
@@ -131,6 +161,10 @@ def random_index(rng, shape, outer, long):
     return items
 
 
+def slice_text(item):
+    return ":".join("" if part is None else str(part) for part in (item.start, item.stop, item.step))
+
+
 def nested(array):
     return repr(array.tolist()) if array.size else "[" * array.ndim + "]" * array.ndim
 
@@ -146,6 +180,8 @@ class Spelling:
         self.stdin = None
 
     def list(self, number, array):
+        if isinstance(array, Shuffle):
+            return array.text
         rng = self.case.rng
         is_mask, exact = array.dtype == bool, array
         # a typed list says its shape only if no axis but the last is empty
@@ -210,8 +246,7 @@ class Spelling:
             if isinstance(item, np.ndarray):
                 texts.append(self.list(number, item))
             elif isinstance(item, slice):
-                parts = ["" if p is None else str(p) for p in (item.start, item.stop, item.step)]
-                texts.append(":".join(parts))
+                texts.append(slice_text(item))
             else:
                 texts.append({None: "None", Ellipsis: "..."}.get(item, None) or str(item))
         return "[" + ", ".join(texts) + "]"
@@ -317,10 +352,30 @@ def elements(case):
             raise Failure(f"wrong elements: shape {got.shape} for {expected.shape}")
 
 
+def shuffled_axis(case):
+    """gather along an axis by a shuffle."""
+    rng = case.rng
+    array = tensor(rng, [rng.randint(0, 40) for _ in range(rng.randint(1, 3))], rng.choice(DTYPES))
+    axis = rng.randrange(-array.ndim, array.ndim)
+    length = array.shape[axis]
+    order = Shuffle.of(rng.randrange(2**64), length, rng.choice([slice(None), random_slice(rng, length)]))
+    path = os.path.join(case.dir, "in.npy")
+    np.save(path, np.array(array, order=rng.choice("CF")))
+    line = ["gather", path, "--axis", str(axis), "--indices", order.text, "-j", str(rng.randint(1, 3))]
+    case.story += ["tslice " + " ".join(line), f"array {array.shape} {array.dtype}"]
+    wanted = io.BytesIO()
+    np.save(wanted, np.take(array, order, axis))
+    run = harness.tslice(*line)
+    if run.returncode or run.stderr or run.stdout != wanted.getvalue():
+        raise Failure(f"status {run.returncode}, {run.stderr!r}, or other elements")
+
+
 def random_case(case):
     rng = case.rng
     if rng.random() < 0.1:
         return elements(case)
+    if rng.random() < 0.03:
+        return shuffled_axis(case)
     outer = rng.random() < 0.2
     shape = [rng.choice([0, 1, 2, 3, 4, 5, 6]) for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 3, 3, 4, 4, 5, 6]))]
     if rng.random() < 0.9:
@@ -333,6 +388,8 @@ def random_case(case):
         shape[rng.randrange(len(shape))] = rng.randint(20, 2000)
     array = tensor(rng, shape, rng.choice(DTYPES))
     items = random_index(rng, array.shape, outer, long)
+    if rng.random() < 0.25:
+        with_shuffle(rng, array.shape, items)
     if int(np.prod([max(i.size, 1) for i in items if isinstance(i, np.ndarray)], dtype=object)) * max(array.size, 1) > (5 * 10**6 if long else 10**8):
         return
     path = os.path.join(case.dir, "in.npy")

@@ -32,6 +32,7 @@ import parts_rivals
 import supervise
 from formats import read_safetensors, safetensors_file
 from harness import done_well, failed_well, names, parser, Tally, tslice
+from random_indices import shuffled
 
 COUNTS = (1, 2, 7, 64)
 
@@ -126,12 +127,14 @@ def join_job(rng):
         others = [at for at in range(ndim) if along == "stack" or at != axis]
         at, items, texts = rng.choice(others), [slice(None)] * ndim, [":"] * ndim
         n = first.shape[at]
-        kind = rng.choice(["slice", "list", "file"])
+        kind = rng.choice(["slice", "list", "file", "shuffle"])
         numbers = [rng.randrange(-n, n) for _ in range(rng.randrange(1, 40))]
         items[at], texts[at] = (slice(None, None, -1), "::-1") if kind == "slice" else (numbers, str(numbers))
         if kind == "file":
             np.save("list.npy", numbers)
             texts[at] = "@list.npy"
+        if kind == "shuffle":
+            items[at], texts[at] = shuffled(count, n), f"shuffle({count})"
         arrays = [data[tuple(items)] for data in arrays]
         args += ["--index", "[" + ", ".join(texts) + "]"]
     dtype = arrays[0].dtype

@@ -1,9 +1,35 @@
 """Random indices in random spellings, right and wrong, and what NumPy says to them."""
 
+import os
+import re
+
+import numpy as np
+
 from random_tensors import blank
 
 MAX_NDIM = 64
 INT64 = (-(2**63), 2**63 - 1)
+
+
+# ---------------------------------------------------------------- shuffles
+
+
+def documented():
+    """What the Python code of docs/index.md defines."""
+    page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/index.md")
+    with open(page, encoding="utf-8") as file:
+        code = re.search(r"```python\n(.*?)```", file.read(), re.DOTALL)[1]
+    names = {}
+    exec(code, names)
+    return names
+
+
+DOCUMENTED = documented()
+
+
+def shuffled(seed, length):
+    """All positions in the order of `shuffle(seed)`."""
+    return np.array([DOCUMENTED["position"](at, seed, length) for at in range(length)], np.int64)
 
 
 # ---------------------------------------------------------------- index expressions

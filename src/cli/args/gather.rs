@@ -14,9 +14,10 @@ use super::slice::{CastArgs, FieldArgs, ReshapeArgs, TransposeArgs};
 pub(crate) struct GatherArgs {
     /// The file to gather from; standard input when left out or `-`
     pub(crate) params: Option<PathBuf>,
-    /// The positions: a file of integers, or a list: '[[0, 1], [2, 3]]'
+    /// The positions: a file of integers, a list '[[0, 1], [2, 3]]', or 'shuffle(42)'
     ///
-    /// The file may also be a text (.txt, .csv); `-` is standard input.
+    /// The file may also be a text (.txt, .csv); `-` is standard input. With --axis, 'shuffle(SEED)' is all positions
+    /// of the axis in random order; 'shuffle(SEED)[:8000]' the first 8000 of these.
     #[arg(long, value_name = "FILE")]
     pub(crate) indices: PathBuf,
     /// Gather along this axis, each index by itself

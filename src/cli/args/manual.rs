@@ -32,6 +32,9 @@ Items of an index:
   @FILE#NAME        the tensor NAME of a file that holds several; quoted where
                     commas, brackets, spaces or # are in it: @\"a b.npz\"#\"x,y\"
   ~@FILE            the opposite of a mask from a file
+  shuffle(42)       all positions of the axis in random order, which depends on
+                    the seed and the length of the axis alone; a slice may
+                    follow: shuffle(42)[:800], shuffle(42)[800:]
 
 Integers are written as in Python: 1_000, 0x10, 0b1, 0o7. Several lists are
 broadcast against each other, as in NumPy, and integers beside lists count as

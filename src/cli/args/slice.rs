@@ -56,7 +56,7 @@ impl SliceArgs {
 }
 
 /// An index as StridedSlice's numbers, in place of NumPy's text; and how to take either.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct IndexArgs {
     #[command(flatten)]
     pub(crate) strided: StridedArgs,
@@ -82,7 +82,7 @@ pub(crate) struct ReshapeArgs {
 }
 
 /// The arguments of TensorFlow's and MindSpore's StridedSlice.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "StridedSlice (in place of INDEX)")]
 pub(crate) struct StridedArgs {
     /// First positions, a comma list; '' is the empty list

@@ -506,6 +506,9 @@ impl ListOf<'_> {
     fn text(&self) -> String {
         let file = match self.item {
             Some(Item::List(List::File(file))) => format!(" {file}"),
+            Some(Item::List(List::Shuffle(_))) => {
+                return "positions in random order".to_owned();
+            }
             _ => String::new(),
         };
         let axes = &self.list.axes;

@@ -1,18 +1,24 @@
-//! `tslice gather [PARAMS] --indices FILE`: gather_nd, and with --axis gather.
+//! `tslice gather [PARAMS] --indices FILE`: gather_nd, and with --axis gather; of a shuffle the slice that it is.
 
 use std::path::Path;
 
 use tslice::error::{Error, FileName};
 use tslice::execute::{ExecuteError, FillError};
 use tslice::gather::{GatherError, Options, OutOfRange, count_batch_dims};
+use tslice::index::{Item, List, Shuffle, numpy};
 use tslice::job::{Copying, GatherOptions};
+use tslice::shape::MAX_NDIM;
 
 use super::assign::NamedTensor;
+use super::index::misread;
 use super::{index, input, output, part};
-use crate::cli::args::GatherArgs;
+use crate::cli::args::{GatherArgs, IndexArgs, SliceArgs};
 use crate::cli::report::{Failure, watch};
 
 pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
+    if let Some(shuffle) = shuffle(args)? {
+        return run_shuffle(args, shuffle);
+    }
     let Some(share) = part::share(&args.to)? else { return Ok(()) };
     let path = args.params.as_deref().unwrap_or(Path::new("-"));
     if path == Path::new("-") && args.indices == path {
@@ -52,6 +58,63 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let indices = watch(0, args.to.quiet, |progress| indices.into_indices(&workers, progress))?;
     let mut job = Copying::gather(params, &tensor, &indices, &options, output)?;
     output::run(&mut job, &args.to, &share, advised)
+}
+
+/// The shuffle that --indices names in place of a file.
+fn shuffle(args: &GatherArgs) -> Result<Option<Shuffle>, Failure> {
+    let Some(text) = args.indices.to_str().filter(|text| text.starts_with("shuffle(")) else {
+        return Ok(None);
+    };
+    let parsed = numpy::parse(text).map_err(|error| {
+        misread("--indices", text)(error)
+            .hint("a file whose name begins with 'shuffle(' is reached as ./shuffle(...")
+    })?;
+    let [Item::List(List::Shuffle(shuffle))] = parsed.expr.items[..] else {
+        return Err(Failure::usage("--indices takes one shuffle").at(text, 0..text.len()));
+    };
+    if args.axis.is_none() {
+        let message = "--indices shuffle(...) is the order of one axis, and needs --axis";
+        return Err(Failure::usage(message).hint("--axis 0 shuffles the first axis"));
+    }
+    let flags = [
+        (args.batch_dims != 0, "--batch-dims"),
+        (args.elements, "--elements"),
+        (args.negative, "--negative"),
+        (args.out_of_range != OutOfRange::Error, "--out-of-range"),
+        (args.indices_tensor.is_some(), "--indices-tensor"),
+    ];
+    match flags.into_iter().find(|(is_given, _)| *is_given) {
+        Some((_, flag)) => {
+            let message = "has no effect: a shuffle takes each position of its axis once";
+            Err(Failure::usage(format_args!("{flag} {message}")))
+        }
+        None => Ok(Some(shuffle)),
+    }
+}
+
+/// The main job with an index that is this shuffle along the axis.
+fn run_shuffle(args: &GatherArgs, shuffle: Shuffle) -> Result<(), Failure> {
+    let axis = args.axis.unwrap_or(0);
+    // more axes are beyond every tensor
+    let whole = |count: u64| ":, ".repeat(count.min(MAX_NDIM as u64) as usize);
+    let text = if axis < 0 {
+        format!("[..., {shuffle}, {}]", whole(axis.unsigned_abs() - 1))
+    } else {
+        format!("[{}{shuffle}]", whole(axis.unsigned_abs()))
+    };
+    super::slice::run(&SliceArgs {
+        input: args.params.clone().unwrap_or_else(|| "-".into()),
+        text: Some(text),
+        index: IndexArgs::default(),
+        field: args.field.clone(),
+        transpose: args.transpose.clone(),
+        cast: args.cast.clone(),
+        from: args.from.clone(),
+        to: args.to.clone(),
+        keep_rest: false,
+        rename: Vec::new(),
+        rename_from: None,
+    })
 }
 
 fn misfit(error: Error, file: Option<&FileName>) -> Failure {
