@@ -12,7 +12,7 @@ use crate::gather::GatherError;
 use crate::index::numpy::ParseError;
 use crate::index::resolve::ResolveError;
 use crate::scatter::ScatterError;
-use crate::shape::PermutationError;
+use crate::shape::{ArrangeError, PermutationError};
 use crate::sink::{Destination, SinkError};
 use crate::source::remote::Address;
 use crate::source::{OpenError, SourceError};
@@ -152,6 +152,7 @@ impl Fault for NameError {}
 impl Fault for OpenError {}
 impl Fault for ParseError {}
 impl Fault for PermutationError {}
+impl Fault for ArrangeError {}
 impl Fault for ResolveError {}
 impl Fault for ScatterError {}
 impl Fault for SinkError {}

@@ -302,6 +302,21 @@ pub(crate) fn reshaped(axes: &[Axis], run: u64, lens: &[u64]) -> Option<Vec<Axis
     Some(reshaped)
 }
 
+/// Each axis split into parts of these lengths, which are its length together.
+pub(crate) fn split_axes(axes: &[Axis], splits: &[Vec<u64>]) -> Vec<Axis> {
+    let mut parts = Vec::with_capacity(axes.len());
+    for (axis, lens) in axes.iter().zip(splits) {
+        let at = parts.len();
+        let mut stride = axis.stride;
+        for &len in lens.iter().rev() {
+            parts.insert(at, Axis { len, stride });
+            // of a part of length 1, and where there are no elements, it does not matter
+            stride = stride.wrapping_mul(len as i64);
+        }
+    }
+    parts
+}
+
 /// The index of item `number` on each axis (NumPy: `unravel_index`). Lengths and result go from the
 /// fastest axis to the slowest: innermost first for C order.
 pub(crate) fn unravel_index(

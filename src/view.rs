@@ -17,8 +17,8 @@
 use std::ops::Range;
 
 use crate::index::resolve::{AxisSelection, Selection};
-use crate::runs::{Axis, Runs, coalesce};
-use crate::shape::{self, Order, Permutation};
+use crate::runs::{Axis, Runs, coalesce, split_axes};
+use crate::shape::{self, MemoryAxes, Order, Permutation};
 
 /// Where a tensor's elements lie in a file.
 #[derive(Clone, Debug)]
@@ -220,6 +220,19 @@ impl View {
     ) -> Result<View, ViewError> {
         let (first, axes) = layout.select(selection)?;
         View::of_axes(layout, first, order.permute(&axes))
+    }
+
+    /// [`View::new`] with the axes split and in another order.
+    pub fn arranged(
+        layout: &Layout<'_>,
+        selection: &Selection,
+        axes: &MemoryAxes,
+    ) -> Result<View, ViewError> {
+        let Some(splits) = axes.splits() else {
+            return View::permuted(layout, selection, axes.order());
+        };
+        let (first, whole) = layout.select(selection)?;
+        View::of_axes(layout, first, axes.order().permute(&split_axes(&whole, splits)))
     }
 
     /// The view from unit `first` of the layout on, along axes in units.

@@ -352,7 +352,7 @@ impl Slice {
         let tensor = self.tensor.info();
         match &self.taken_by {
             TakenBy::Selection(selection, lists) => {
-                lists.region(tensor, selection, &self.axes, order)
+                lists.region(tensor, selection, &self.axes.in_memory(order).into())
             }
             TakenBy::Gather(by) => {
                 let GatherBy { indices, axis, options, .. } = by.as_ref();

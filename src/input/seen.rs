@@ -26,10 +26,10 @@ pub struct Seen {
     pub shape: Option<NewShape>,
 }
 
-/// A shape whose last axis would cut blocks of elements.
+/// Axes that would cut blocks of elements.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("elements are stored in blocks of {0}: the last axis must have a multiple of these")]
-pub struct CutBlocks(u64);
+#[error("elements are stored in blocks of {0}, which stay together on the last axis")]
+pub struct CutBlocks(pub u64);
 
 impl Fault for ReshapeError {}
 impl Fault for CutBlocks {}

@@ -25,7 +25,7 @@ use crate::job::overwrite;
 use crate::job::select::{Select, Selected, select};
 use crate::output::{Becomes, Output, Prepared, Unsaid};
 use crate::region::{IndexTensor, OpenIndex, Region, Take, gathered_axes, gathered_shape};
-use crate::shape::{Permutation, Transposition};
+use crate::shape::{Arrangement, Transposition};
 use crate::sink::{Destination, Fingerprint};
 
 pub(crate) struct OutputRange<'a> {
@@ -72,18 +72,13 @@ pub struct GatherOptions {
 impl GatherOptions {
     /// Check that indices of this dtype and shape fit a tensor.
     pub fn check_shapes(&self, tensor: &TensorInfo, indices: &TensorInfo) -> Result<(), Error> {
-        self.shape(tensor, indices).map(|_| ())
+        self.arrange(tensor, indices).map(|_| ())
     }
 
-    /// The shape of the result, and the order of its axes.
-    fn shape(
-        &self,
-        tensor: &TensorInfo,
-        indices: &TensorInfo,
-    ) -> Result<(Vec<u64>, Permutation), Error> {
+    /// What becomes of the axes of what is gathered.
+    fn arrange(&self, tensor: &TensorInfo, indices: &TensorInfo) -> Result<Arrangement, Error> {
         let shape = gathered_shape(tensor, indices, self.axis, &self.how)?;
-        let axes = self.transpose.of_axes(shape.len())?;
-        Ok((axes.permute(&shape), axes))
+        Ok(self.transpose.of(&shape)?)
     }
 }
 
@@ -139,13 +134,13 @@ impl<'a> Copying<'a> {
     ) -> Result<Copying<'a>, Error> {
         let GatherOptions { axis, how, casts, .. } = options;
         casts.refuse_unused(iter::once(tensor.dtype.clone()))?;
-        let (shape, axes) = options.shape(tensor, &indices.info)?;
+        let arranged = options.arrange(tensor, &indices.info)?;
         let of_tensor = gathered_axes(tensor, &indices.info, *axis, how);
-        let becomes = axes.permute(&of_tensor);
-        let order = output.options.order;
-        let how = gather::Options { order, transpose: Some(axes), ..how.clone() };
-        let becomes = Becomes { shape, cast: casts.of(&tensor.dtype)?, axes: becomes };
-        let region = || Ok(indices.gathered(tensor, *axis, &how)?.region);
+        let axes = arranged.of_whole_axes(&of_tensor);
+        let shape = arranged.shape().to_vec();
+        let becomes = Becomes { shape, cast: casts.of(&tensor.dtype)?, axes };
+        let axes = arranged.in_memory(output.options.order);
+        let region = || Ok(indices.arranged(tensor, *axis, how, &axes)?);
         let input = InputRef::Owned(Box::new(input));
         let (prepared, taken) = single(input, tensor, becomes, &output, region)?;
         Ok(Copying::new(prepared, vec![taken], 0))
@@ -439,11 +434,10 @@ fn sliced(
         return Ok(Sliced { becomes: Becomes::kept(tensor.shape.clone()), region });
     }
     let selection = options.index.resolve(tensor)?;
-    let shape = selection.shape();
-    let axes = options.transpose.of_axes(shape.len())?;
+    let axes = OpenIndex::arrange(tensor, &selection, &options.transpose)?;
     let cast = casts.of(&tensor.dtype)?;
-    let region = options.index.lists.region(tensor, &selection, &axes, order)?;
-    let shape = axes.permute(&shape);
-    let axes = axes.permute(&selection.source_axes());
+    let region = options.index.lists.region(tensor, &selection, &axes.in_memory(order))?;
+    let shape = axes.shape().to_vec();
+    let axes = axes.of_whole_axes(&selection.source_axes());
     Ok(Sliced { becomes: Becomes { shape, cast, axes }, region })
 }

@@ -133,9 +133,8 @@ impl Slices {
         }
         axes.sort_by_key(|&axis| reduced[axis]);
         let axes = Permutation::of_axes(axes);
-        let chosen = Chosen::arranged(tensor, index, Order::C, |ndim| {
-            Ok(transpose.of_axes(ndim)?.then(&axes))
-        })?;
+        let chosen =
+            Chosen::arranged(tensor, index, transpose, Order::C, |arranged| arranged.then(&axes))?;
         let stay = reduced.iter().filter(|reduced| !**reduced).count();
         Ok(Slices { chosen, reduced, stay, axes })
     }

@@ -12,7 +12,7 @@ use crate::input::{Input, Seen};
 use crate::job::copy::Writing;
 use crate::region::{Lists, OpenIndex, Region, RegionReader, Take};
 use crate::runs::unravel_index;
-use crate::shape::{Order, Permutation, PermutationError, Transposition};
+use crate::shape::{Arrangement, Order, Transposition};
 use crate::sink::{Sink, SinkError};
 use crate::statistics::Statistics;
 
@@ -104,25 +104,25 @@ impl Chosen {
         transpose: &Transposition,
         order: Order,
     ) -> Result<Chosen, Cause> {
-        Chosen::arranged(tensor, index, order, |ndim| transpose.of_axes(ndim))
+        Chosen::arranged(tensor, index, transpose, order, |axes| axes)
     }
 
-    /// The same, where `arrange` says in which order so many axes are.
+    /// The same, where `then` puts the axes of that in an order of its own.
     pub(super) fn arranged(
         tensor: &TensorInfo,
         index: OpenIndex<'_>,
+        transpose: &Transposition,
         order: Order,
-        arrange: impl FnOnce(usize) -> Result<Permutation, PermutationError>,
+        then: impl FnOnce(Arrangement) -> Arrangement,
     ) -> Result<Chosen, Cause> {
         let selection = index.resolve(tensor)?;
-        let shape = selection.shape();
-        let axes = arrange(shape.len())?;
-        let region = index.lists.region(tensor, &selection, &axes, order)?;
+        let axes = then(OpenIndex::arrange(tensor, &selection, transpose)?);
+        let region = index.lists.region(tensor, &selection, &axes.in_memory(order))?;
         let name = tensor.name.clone();
         let dtype = tensor.dtype.clone();
         let part = tensor.part();
-        let shape = axes.permute(&shape);
-        let axes = axes.permute(&selection.source_axes());
+        let shape = axes.shape().to_vec();
+        let axes = axes.of_whole_axes(&selection.source_axes());
         Ok(Chosen { name, dtype, shape, axes, region, part })
     }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::ordered::Ordered;
 use super::strided::{decoded_bytes, decoded_info, layout, layouts};
 use super::{ReadBy, Region, Route};
 use crate::dtype::{DType, Endian, Scalar};
@@ -14,7 +15,7 @@ use crate::format::TensorInfo;
 use crate::gather::{Gather, GatherError, Indexed, Indices, Options};
 use crate::plan::Reading;
 use crate::runs::Runs;
-use crate::shape::{Order, normalize_axis};
+use crate::shape::{MemoryAxes, Order, normalize_axis};
 use crate::source::{ConcatSource, MemorySource, Source};
 use crate::view::Layout;
 
@@ -108,6 +109,22 @@ impl IndexTensor {
         let source = ConcatSource::at(start, copied.into());
         let source = source.map_err(|error| Error::file(file.clone(), error))?;
         Ok(IndexTensor { bytes: Arc::new(source), ..self })
+    }
+
+    /// What is gathered of a tensor, its axes as they are in the memory of the output.
+    pub(crate) fn arranged(
+        &self,
+        params: &TensorInfo,
+        axis: Option<i64>,
+        options: &Options,
+        axes: &MemoryAxes,
+    ) -> Result<Arc<dyn Region>, GatherError> {
+        if axes.splits().is_some() {
+            let GatheredTensor { shape, region } = self.gathered(params, axis, options)?;
+            return Ok(Ordered::arranged(region, &shape, params.dtype.item_bits(), axes)?);
+        }
+        let transpose = Some(axes.order().clone());
+        Ok(self.gathered(params, axis, &Options { transpose, ..options.clone() })?.region)
     }
 
     /// What is gathered of a tensor: along an axis or, without one, by tuples.

@@ -9,19 +9,20 @@ use std::sync::Arc;
 
 use super::Region;
 use super::indices::{Gathered, GatheredList};
+use super::ordered::Ordered;
 use super::strided::layout;
 use super::strided::{decoded_bytes, decoded_info};
 use crate::dtype::{DType, Endian, Integers, Scalar};
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{Progress, Workers};
-use crate::format::TensorInfo;
+use crate::format::{StorageKind, TensorInfo};
 use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask};
 use crate::index::resolve::{
     ListPositions, ListShape, ResolveError, Rules, SelectedList, Selection, Shuffled, resolve_with,
 };
 use crate::index::{FileRef, IndexExpr, Item, List};
-use crate::input::{Input, Location, OpenOptions, open_watched};
-use crate::shape::{Order, Permutation};
+use crate::input::{CutBlocks, Input, Location, OpenOptions, open_watched};
+use crate::shape::{Arrangement, MemoryAxes, Order, Permutation, Transposition};
 use crate::source::{IoMode, MemorySource, Source};
 use crate::view::{Layout, View};
 
@@ -71,6 +72,23 @@ impl OpenIndex<'_> {
         Ok(self.lists.resolve(self.expr, &tensor.element_shape(), self.rules)?.shape())
     }
 
+    /// What becomes of the axes of a selection of a tensor; those of elements in blocks count elements.
+    pub fn arrange(
+        tensor: &TensorInfo,
+        selection: &Selection,
+        axes: &Transposition,
+    ) -> Result<Arrangement, Cause> {
+        let mut shape = selection.shape();
+        let last = tensor.shape.len().checked_sub(1);
+        let place = || selection.source_axes().iter().position(|axis| *axis == last);
+        let (Some(block), Some(place)) = (tensor.dtype.blocks(), last.and_then(|_| place())) else {
+            return Ok(axes.of(&shape)?);
+        };
+        shape[place] = shape[place].saturating_mul(block.elements);
+        let arranged = axes.of(&shape)?.in_blocks(place, block.elements);
+        Ok(arranged.ok_or(CutBlocks(block.elements))?)
+    }
+
     /// The bytes of what it selects of a tensor, in the memory order of the output.
     pub(crate) fn region(
         &self,
@@ -79,7 +97,7 @@ impl OpenIndex<'_> {
         order: Order,
     ) -> Result<Arc<dyn Region>, Cause> {
         let axes = Permutation::identity(selection.shape().len());
-        self.lists.region(tensor, selection, &axes, order)
+        self.lists.region(tensor, selection, &axes.in_memory(order).into())
     }
 }
 
@@ -174,21 +192,26 @@ impl Lists {
         if error.before.lists.is_empty() { Ok(()) } else { self.check(&error.before) }
     }
 
-    /// The bytes of a selection of a tensor, its axes in the order `axes`, in the memory order of the
-    /// output.
+    /// The bytes of a selection of a tensor, its axes as they are in the memory of the output.
     pub fn region(
         &self,
         tensor: &TensorInfo,
         selection: &Selection,
-        axes: &Permutation,
-        order: Order,
+        axes: &MemoryAxes,
     ) -> Result<Arc<dyn Region>, Cause> {
-        let transpose = Some(axes.clone());
-        let options = gather::Options { order, transpose, ..gather::Options::default() };
-        let in_memory = axes.in_memory(order);
+        let is_view = selection.lists.is_empty();
+        let is_chunked = matches!(tensor.storage.kind, StorageKind::Chunks(_));
+        if axes.splits().is_some() && (!is_view || is_chunked) {
+            let shape = selection.shape();
+            let plain = Permutation::identity(shape.len()).into();
+            let region = self.region(tensor, selection, &plain)?;
+            return Ok(Ordered::arranged(region, &shape, tensor.dtype.item_bits(), axes)?);
+        }
+        let transpose = Some(axes.order().clone());
+        let options = gather::Options { transpose, ..gather::Options::default() };
         <dyn Region>::of_fields(tensor, &options, |layout, options| {
-            if selection.lists.is_empty() {
-                return Ok(Arc::new(View::permuted(layout, selection, &in_memory)?));
+            if is_view {
+                return Ok(Arc::new(View::arranged(layout, selection, axes)?));
             }
             let (indexed, lists) = self.select(layout, selection)?;
             let gather = Gather::new(layout, indexed, options)?;
@@ -250,7 +273,7 @@ impl dyn Region {
         axes: &Permutation,
         order: Order,
     ) -> Result<Arc<dyn Region>, Cause> {
-        Lists::default().region(tensor, selection, axes, order)
+        Lists::default().region(tensor, selection, &axes.in_memory(order).into())
     }
 
     /// The same with the axes as they are.

@@ -1,5 +1,5 @@
 //! What is taken of a region that is put in order in a temporary file first, as no view leads over its elements:
-//! of a tensor in another shape than its strides allow.
+//! of a tensor in another shape than its strides allow, of what lists or chunks give, its axes split.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,6 +8,9 @@ use super::indices::Gathered;
 use super::{ReadBy, Region, Route};
 use crate::error::Error;
 use crate::execute::ExecuteError;
+use crate::index::resolve::Selection;
+use crate::shape::{MemoryAxes, Order};
+use crate::view::{Layout, View, ViewError};
 
 pub(super) struct Ordered {
     /// Those that follow each other in the file, one after the other.
@@ -19,6 +22,18 @@ pub(super) struct Ordered {
 impl Ordered {
     pub(super) fn new(first: Arc<dyn Region>, then: Arc<dyn Region>) -> Ordered {
         Ordered { first: vec![first], then }.cut()
+    }
+
+    /// What becomes of a region of the shape `shape`, in C order, whose axes are split and in another order.
+    pub(super) fn arranged(
+        region: Arc<dyn Region>,
+        shape: &[u64],
+        item_bits: u64,
+        axes: &MemoryAxes,
+    ) -> Result<Arc<dyn Region>, ViewError> {
+        let layout = Layout::new(shape, item_bits, Order::C, 0);
+        let view = View::arranged(&layout, &Selection::whole(shape), axes)?;
+        Ok(Arc::new(Ordered::new(region, Arc::new(view))))
     }
 
     /// The same without what is before and behind all that is taken.

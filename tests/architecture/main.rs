@@ -168,7 +168,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "input/",
             "region/lists.rs",
             "output/mod.rs",
-            "shape.rs",
+            "shape/",
             "job/",
             "handle/memory.rs",
             "handle/read.rs",

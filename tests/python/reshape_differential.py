@@ -100,7 +100,90 @@ def random_shape(rng, array):
         return ",".join(map(str, shape)), None, str(error)
 
 
-def command(case, seen, line, flags):
+def random_pattern(rng, shape):
+    """(pattern, lengths of the split, order of its axes, shape of the result) for a shape."""
+    names = iter(rng.sample([letter + more for letter in "abcdefghkxyz" for more in ("", "1", "_b")], 30))
+    left, split, parts = [], [], []
+    ellipsis = range(0)
+    if rng.random() < 0.4:
+        start = rng.randint(0, len(shape))
+        ellipsis = range(start, rng.randint(start, len(shape)))
+        if not ellipsis:
+            left.append("...")
+    for axis, length in enumerate(shape):
+        if axis in ellipsis:
+            left += ["..."] if axis == ellipsis[0] else []
+            split.append(length)
+            continue
+        if length == 1 and rng.random() < 0.5:
+            left.append(rng.choice(["1", "()"]))
+            split.append(1)
+            continue
+        if rng.random() < 0.55 and length:
+            lens = [rng.choice(divisors(length))]
+            while rng.random() < 0.3:
+                lens.append(rng.choice(divisors(length // int(np.prod(lens)))))
+            lens.append(length // int(np.prod(lens)))
+            rng.shuffle(lens)
+        else:
+            lens = [length]
+        words, unknown = [], rng.randrange(len(lens) + 1) if 0 not in lens else len(lens)
+        for place, part in enumerate(lens):
+            name = next(names)
+            parts.append((name, len(split) + place))
+            words.append(name if place == unknown or len(lens) == 1 and rng.random() < 0.9 else f"{name}={part}")
+        split += lens
+        if rng.random() < 0.1:
+            words.insert(rng.randint(0, len(words)), "1")
+        left.append("(" + " ".join(words) + ")" if len(words) > 1 or rng.random() < 0.1 else words[0])
+    axes = np.cumsum([0] + [1] * len(split))
+    # where the ellipsis stands among the parts
+    before = sum(1 for _ in left[: left.index("...")]) if "..." in left else None
+    rng.shuffle(parts)
+    if "..." in left:
+        first = part_of(left, shape, before)
+        parts.insert(rng.randint(0, len(parts)), ("...", range(first, first + len(ellipsis))))
+    right, groups = [], []
+    while parts:
+        if rng.random() < 0.15:
+            right.append(rng.choice(["1", "()"]))
+            groups.append([])
+        if rng.random() < 0.35:
+            count = rng.randint(1, len(parts))
+            merged, parts = parts[:count], parts[count:]
+            right.append("(" + " ".join(name for name, _ in merged) + ")")
+            groups.append([at for _, places in merged for at in ([places] if isinstance(places, int) else places)])
+        else:
+            (name, places), parts = parts[0], parts[1:]
+            right.append(name)
+            groups += [[places]] if isinstance(places, int) else [[at] for at in places]
+    order = [at for group in groups for at in group]
+    order += [at for at in axes[:-1].tolist() if at not in order]
+    result = [int(np.prod([split[at] for at in group], dtype=np.int64)) for group in groups]
+    blank = rng.choice([" ", "  "])
+    return blank.join(left) + rng.choice([" -> ", "->"]) + blank.join(right), split, order, result
+
+
+def part_of(left, shape, before):
+    """How many parts the axes have that stand before the ellipsis."""
+    return sum(max(1, len([word for word in axis.strip("()").split() if word != "1"])) for axis in left[:before])
+
+
+def rearranged(rng, array, line):
+    """Adds a random pattern to a command line, seldom one that does not fit: what it gives, or None."""
+    pattern, split, order, shape = random_pattern(rng, array.shape)
+    line += ["--rearrange", pattern]
+    result = array.reshape(split).transpose(order).reshape(shape)
+    if rearrange:
+        left, right = pattern.split("->")
+        lens = dict(word.strip("()").split("=") for word in left.split() if "=" in word)
+        plain = " ".join(word.split("=")[0] + (")" if word.endswith(")") and "=" in word else "") for word in left.split())
+        theirs = rearrange(array, f"{plain} -> {right}", **{name: int(part) for name, part in lens.items()})
+        assert theirs.shape == result.shape and theirs.tobytes() == result.tobytes(), (pattern, array.shape)
+    return result
+
+
+def command(case, seen, line):
     """Adds to a command line what it does with an array that is seen so: what it should give."""
     rng = case.rng
     text, index = random_index(rng, seen.shape)
@@ -123,7 +206,9 @@ def check_slice(case, array):
         text, shape, told = random_shape(rng, array)
         seen = array if told else array.reshape(shape)
         line.append(f"--reshape={text}")
-    result, line = command(case, seen, line, [])
+    result, line = command(case, seen, line)
+    if rng.random() < 0.7:
+        result = rearranged(rng, result, line)
     order = rng.choice("CCF")
     line += ["--order", order] if order == "F" else []
     if array.dtype.kind in "iuf" and rng.random() < 0.2:
@@ -228,7 +313,15 @@ def check_view(case, array):
     rng = case.rng
     words = write(case, array)
     flag, seen = reshaped(rng, array)
-    shown = run_well(case, "view", *words, flag).stdout.decode()
+    words += [flag]
+    if rng.random() < 0.6:
+        seen = rearranged(rng, seen, words)
+    if array.dtype.kind == "f" and seen.size and rng.random() < 0.5:
+        axis = rng.randrange(max(seen.ndim, 1))
+        out = case.path("most.npy")
+        run_well(case, "view", *words, "--reduce", "max", "--axis", axis, "-o", out)
+        return same(case, out, np.max(seen, axis))
+    shown = run_well(case, "view", *words).stdout.decode()
     with np.printoptions(legacy=False):
         if not shown.startswith(str(seen)) and array.dtype.str[1] not in "Scb":
             raise Failure(f"{shown} instead of {seen}")

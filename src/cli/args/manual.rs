@@ -106,6 +106,10 @@ Examples:
   tslice volume.npy --cast float32 -o density.safetensors
   # channels first
   tslice photos.npy '[..., :3]' --transpose 0,3,1,2 -o channels-first.npy
+  # all images as rows and columns of one
+  tslice photos.npy --rearrange '(y=6 x) h w c -> (y h) (x w) c' -o sheet.npy
+  # the second and the eighth month of each of four years
+  tslice photos.npy '[:, [1, 7]]' --reshape 4,12,48,64,4 -o months.npy
   # in a pipeline
   cat photos.npy | tslice - '[::4]' | tslice - '[..., 0]' > red.npy
   # check everything, write nothing

@@ -50,8 +50,13 @@ impl SliceArgs {
     /// Whether tensors are only converted, copied or renamed.
     pub(crate) fn takes_whole_tensors(&self) -> bool {
         let SliceArgs { text, index, transpose, .. } = self;
-        let transposes = transpose.transpose.is_some() || transpose.reverse_axes;
-        text.is_none() && index.strided.begin.is_none() && !index.keepdims && !transposes
+        text.is_none() && index.strided.begin.is_none() && !index.keepdims && transpose.is_none()
+    }
+}
+
+impl TransposeArgs {
+    fn is_none(&self) -> bool {
+        self.transpose.is_none() && !self.reverse_axes && self.rearrange.is_none()
     }
 }
 
@@ -138,6 +143,17 @@ pub(crate) struct TransposeArgs {
     /// Reverse the axes of the result, as NumPy's a.T does
     #[arg(short = 'T', conflicts_with = "transpose")]
     pub(crate) reverse_axes: bool,
+    /// Split, permute and merge the axes of the result, as einops' rearrange: '(h d) c -> h c d'
+    ///
+    /// A length that does not follow is written at its name, (h=32 d); (a b) on the right merges, the last one
+    /// fastest; 1 or () is an axis of length 1, ... stands for any others.
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        allow_hyphen_values = true,
+        conflicts_with_all = ["transpose", "reverse_axes"]
+    )]
+    pub(crate) rearrange: Option<String>,
 }
 
 #[derive(Args, Clone, Debug, Default)]

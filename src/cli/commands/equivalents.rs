@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tslice::index::resolve::{AxisSelection, Selection};
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{IndexExpr, Item, SliceItem};
-use tslice::shape::Permutation;
+use tslice::shape::{Arrangement, Order};
 
 /// What other libraries call an index of a tensor `x`; `None` if they cannot express it.
 pub(super) struct Equivalents {
@@ -15,20 +15,20 @@ pub(super) struct Equivalents {
 }
 
 impl Equivalents {
-    /// Translate `expr`, which became `selection`; `transpose` orders the axes of the result.
+    /// Translate `expr`, which became `selection`, whose axes are arranged.
     pub(super) fn new(
         expr: &IndexExpr,
         keepdims: bool,
         selection: &Selection,
-        transpose: &Permutation,
+        arranged: &Arrangement,
     ) -> Equivalents {
         let strided = strided(expr, keepdims);
-        let axes = (!transpose.is_identity()).then(|| transpose.axes().to_vec());
+        let then = Then::all(&selection.shape(), arranged);
         Equivalents {
-            tensorflow: strided.as_ref().map(|strided| tensorflow(strided, axes.as_deref())),
-            mindspore: strided.as_ref().map(|strided| mindspore(strided, axes.as_deref())),
+            tensorflow: strided.as_ref().map(|strided| tensorflow(strided, &then)),
+            mindspore: strided.as_ref().map(|strided| mindspore(strided, &then)),
             gather: gather_axis(selection),
-            onnx: Onnx::new(selection, axes),
+            onnx: Onnx::new(selection, then),
         }
     }
 
@@ -52,6 +52,47 @@ impl Equivalents {
     }
 }
 
+/// What is done with the axes of a result.
+enum Then {
+    Reshape(Vec<u64>),
+    Transpose(Vec<usize>),
+}
+
+impl Then {
+    /// Axes are split, put in another order, and merged, as far as the arrangement does any of that.
+    fn all(shape: &[u64], arranged: &Arrangement) -> Vec<Then> {
+        let mut all = Vec::new();
+        let axes = arranged.in_memory(Order::C);
+        let split = axes.splits().map_or_else(|| shape.to_vec(), <[Vec<u64>]>::concat);
+        let ordered = axes.order().permute(&split);
+        if split != shape {
+            all.push(Then::Reshape(split));
+        }
+        if !axes.order().is_identity() {
+            all.push(Then::Transpose(axes.order().axes().to_vec()));
+        }
+        if ordered != arranged.shape() {
+            all.push(Then::Reshape(arranged.shape().to_vec()));
+        }
+        all
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Then::Reshape(_) => "reshape",
+            Then::Transpose(_) => "transpose",
+        }
+    }
+
+    /// Its argument, as `list` or [`tuple`] says it.
+    fn in_brackets(&self, list: impl Fn(&[u64]) -> String) -> String {
+        match self {
+            Then::Reshape(shape) => list(shape),
+            Then::Transpose(axes) => list(&Vec::from_iter(axes.iter().map(|&axis| axis as u64))),
+        }
+    }
+}
+
 /// The arguments of StridedSlice; with `keepdims` integers become slices of length 1. An index of
 /// everything becomes an ellipsis, since the libraries cannot tell the dtype of empty lists.
 fn strided(expr: &IndexExpr, keepdims: bool) -> Option<StridedSlice> {
@@ -68,25 +109,22 @@ fn strided(expr: &IndexExpr, keepdims: bool) -> Option<StridedSlice> {
     StridedSlice::from_expr(&expr).ok()
 }
 
-fn tensorflow(strided: &StridedSlice, transpose: Option<&[usize]>) -> String {
+fn tensorflow(strided: &StridedSlice, then: &[Then]) -> String {
     let lists = [&strided.begin, &strided.end, &strided.strides].map(|numbers| list(numbers));
     let masks = mask_arguments(strided).into_iter();
     let arguments: Vec<_> = lists.into_iter().chain(masks).collect();
     let call = format!("tf.strided_slice(x, {})", arguments.join(", "));
-    match transpose {
-        Some(axes) => format!("tf.transpose({call}, {})", list(axes)),
-        None => call,
-    }
+    then.iter()
+        .fold(call, |call, then| format!("tf.{}({call}, {})", then.name(), then.in_brackets(list)))
 }
 
-fn mindspore(strided: &StridedSlice, transpose: Option<&[usize]>) -> String {
+fn mindspore(strided: &StridedSlice, then: &[Then]) -> String {
     let masks = mask_arguments(strided).join(", ");
     let lists = [&strided.begin, &strided.end, &strided.strides].map(|numbers| tuple(numbers));
     let call = format!("mindspore.ops.StridedSlice({masks})(x, {})", lists.join(", "));
-    match transpose {
-        Some(axes) => format!("mindspore.ops.transpose({call}, {})", tuple(axes)),
-        None => call,
-    }
+    then.iter().fold(call, |call, then| {
+        format!("mindspore.ops.{}({call}, {})", then.name(), then.in_brackets(tuple))
+    })
 }
 
 pub(super) fn masks(strided: &StridedSlice) -> [(&'static str, u64); 5] {
@@ -123,14 +161,14 @@ struct Onnx {
     axes: Vec<usize>,
     steps: Vec<i64>,
     squeeze: Vec<usize>,
-    /// Axes of the result before it is transposed.
+    /// Axes of the result before it is arranged.
     unsqueeze: Vec<usize>,
-    transpose: Option<Vec<usize>>,
+    then: Vec<Then>,
 }
 
 impl Onnx {
-    fn new(selection: &Selection, transpose: Option<Vec<usize>>) -> Option<Onnx> {
-        let mut onnx = Onnx { transpose, ..Onnx::default() };
+    fn new(selection: &Selection, then: Vec<Then>) -> Option<Onnx> {
+        let mut onnx = Onnx { then, ..Onnx::default() };
         let mut ndim = 0;
         for pick in &selection.axes {
             match *pick {
@@ -182,9 +220,10 @@ impl Onnx {
                 operators.push(format!("{name}(axes={})", list(axes)));
             }
         }
-        if let Some(axes) = &self.transpose {
-            operators.push(format!("Transpose(perm={})", list(axes)));
-        }
+        operators.extend(self.then.iter().map(|then| match then {
+            Then::Reshape(shape) => format!("Reshape(shape={})", list(shape)),
+            Then::Transpose(axes) => format!("Transpose(perm={})", list(axes)),
+        }));
         if operators.is_empty() { "Identity()".to_owned() } else { operators.join(", then ") }
     }
 
@@ -196,7 +235,14 @@ impl Onnx {
             "steps": self.steps,
             "squeeze": self.squeeze,
             "unsqueeze": self.unsqueeze,
-            "transpose": self.transpose,
+            "transpose": self.then.iter().find_map(|then| match then {
+                Then::Transpose(axes) => Some(axes),
+                Then::Reshape(_) => None,
+            }),
+            "reshape": self.then.iter().filter_map(|then| match then {
+                Then::Reshape(shape) => Some(shape),
+                Then::Transpose(_) => None,
+            }).collect::<Vec<_>>(),
         })
     }
 }
@@ -212,15 +258,17 @@ fn tuple<T: ToString>(values: &[T]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tslice::index::numpy;
     use tslice::index::resolve::resolve;
+    use tslice::shape::Transposition;
+
+    use super::*;
 
     fn equivalents(text: &str, shape: &[u64], keepdims: bool) -> Equivalents {
         let expr = numpy::parse(text).unwrap().expr;
         let selection = resolve(&expr, shape, keepdims).unwrap();
-        let transpose = Permutation::identity(selection.shape().len());
-        Equivalents::new(&expr, keepdims, &selection, &transpose)
+        let arranged = Transposition::None.of(&selection.shape()).unwrap();
+        Equivalents::new(&expr, keepdims, &selection, &arranged)
     }
 
     fn rows(text: &str, shape: &[u64], keepdims: bool) -> Vec<String> {
@@ -267,8 +315,8 @@ mod tests {
     fn a_transposed_result() {
         let expr = numpy::parse("[..., 0]").unwrap().expr;
         let selection = resolve(&expr, &[8, 9, 3], false).unwrap();
-        let transpose = Permutation::reversed(2);
-        let told = Equivalents::new(&expr, false, &selection, &transpose).rows();
+        let reversed = Transposition::Reversed.of(&selection.shape()).unwrap();
+        let told = Equivalents::new(&expr, false, &selection, &reversed).rows();
         assert_eq!(
             told.into_iter().map(|[_, call]| call).collect::<Vec<_>>(),
             [
@@ -309,7 +357,7 @@ mod tests {
             for step in [-6, -2, -1, 1, 2, 3, 6] {
                 let items = vec![Item::Slice(SliceItem { start, stop, step: Some(step) })];
                 let selection = resolve(&IndexExpr { items }, &[5], false).unwrap();
-                let onnx = Onnx::new(&selection, None).unwrap();
+                let onnx = Onnx::new(&selection, Vec::new()).unwrap();
                 let found = match onnx.axes[..] {
                     [] => (0..n).collect(),
                     _ => onnx_positions(n, onnx.starts[0], onnx.ends[0], onnx.steps[0]),

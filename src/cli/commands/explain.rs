@@ -14,8 +14,8 @@ use tslice::index::{Item, List, SpannedExpr};
 use tslice::input::{Input, Seen};
 use tslice::job;
 use tslice::plan::{Reading, Way};
-use tslice::region::{Region, Take};
-use tslice::shape::{self, AsTuple, Order, Permutation};
+use tslice::region::{OpenIndex, Region, Take};
+use tslice::shape::{self, Arrangement, AsTuple, Order, Permutation};
 use tslice::source::IoMode;
 use tslice::source::remote::mask_secrets;
 
@@ -74,10 +74,10 @@ fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> 
     // reading may count in blocks, what is shown counts in elements
     let stored = index.resolve(taken)?;
     let selection = index.resolve_shape(&shape)?;
-    let transpose = index::transposition(&args.transpose)?
-        .of_axes(selection.shape().len())
-        .map_err(Error::from)?;
-    let region = index.lists.region(taken, &stored, &transpose, Order::C);
+    let transpose = index::transposition(&args.transpose)?;
+    let arranged = transpose.of(&selection.shape()).map_err(Error::from)?;
+    let in_file = OpenIndex::arrange(taken, &stored, &transpose).map_err(Error::from)?;
+    let region = index.lists.region(taken, &stored, &in_file.in_memory(Order::C));
     let region = region.map_err(Failure::new);
     let (region, network, plan) = match (&input, &tensor, &seen.fields) {
         (Some(input), Some(tensor), None) => {
@@ -88,8 +88,7 @@ fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> 
         }
         _ => (region.ok(), None, None),
     };
-    let result = transpose.permute(&selection.shape());
-    let stored = transpose.permute(&stored.shape());
+    let stored = in_file.shape().to_vec();
     Ok(Explained {
         index,
         shape,
@@ -97,8 +96,8 @@ fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> 
         tensor,
         seen,
         selection,
-        transpose,
-        result,
+        rearrange: args.transpose.rearrange.clone(),
+        arranged,
         stored,
         region,
         network,
@@ -151,8 +150,8 @@ struct Explained {
     tensor: Option<TensorInfo>,
     seen: Seen,
     selection: Selection,
-    transpose: Permutation,
-    result: Vec<u64>,
+    rearrange: Option<String>,
+    arranged: Arrangement,
     /// The shape of the result, in blocks if elements are stored in blocks.
     stored: Vec<u64>,
     /// The bytes that are taken; `None` if these cannot be told, for a bare shape or for fields.
@@ -192,8 +191,10 @@ impl Explained {
             }
             Err(error) => row("StridedSlice", error.to_string()),
         }
-        if !self.transpose.is_identity() {
-            row("transpose", comma_list(self.transpose.axes()));
+        if let Some(pattern) = &self.rearrange {
+            row("rearrange", pattern.clone());
+        } else if let Some(order) = self.transposed() {
+            row("transpose", comma_list(order.axes()));
         }
         if let Some(field) = &self.seen.fields {
             row("field", field.clone());
@@ -224,7 +225,11 @@ impl Explained {
 
     fn equivalents(&self) -> Equivalents {
         let Index { spanned, rules, .. } = &self.index;
-        Equivalents::new(&spanned.expr, rules.keepdims, &self.selection, &self.transpose)
+        Equivalents::new(&spanned.expr, rules.keepdims, &self.selection, &self.arranged)
+    }
+
+    fn transposed(&self) -> Option<Permutation> {
+        self.arranged.permutation().filter(|order| !order.is_identity())
     }
 
     fn shareable(&self) -> Option<u64> {
@@ -284,7 +289,7 @@ impl Explained {
     fn shape_of(&self, side: Side) -> &[u64] {
         match side {
             Side::Input => &self.shape,
-            Side::Output => &self.result,
+            Side::Output => self.arranged.shape(),
         }
     }
 
@@ -300,7 +305,7 @@ impl Explained {
         let mut value = json!({
             "index": self.index.spanned.text,
             "input": { "shape": self.shape },
-            "output": { "shape": self.result },
+            "output": { "shape": self.arranged.shape() },
             "equivalents": self.equivalents().json(),
         });
         if let Some(field) = &self.seen.fields {
@@ -309,8 +314,10 @@ impl Explained {
         if self.seen.shape.is_some() {
             value["reshape"] = json!(self.shape);
         }
-        if !self.transpose.is_identity() {
-            value["transpose"] = json!(self.transpose.axes());
+        if let Some(pattern) = &self.rearrange {
+            value["rearrange"] = json!(pattern);
+        } else if let Some(order) = self.transposed() {
+            value["transpose"] = json!(order.axes());
         }
         if let Some(tensor) = &self.tensor {
             for (name, side) in [("input", Side::Input), ("output", Side::Output)] {

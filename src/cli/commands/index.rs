@@ -14,7 +14,7 @@ use tslice::index::{IndexExpr, Item, List, SpannedExpr, numpy, strided_slice};
 use tslice::input::Seen;
 use tslice::job::Casts;
 use tslice::region::{ListError, ListFault, Lists, OpenIndex};
-use tslice::shape::{NewShape, Transposition};
+use tslice::shape::{NewShape, Pattern, Transposition};
 use tslice::source::IoMode;
 
 use super::super::args::{CastArgs, FieldArgs, ReshapeArgs, TransposeArgs};
@@ -295,6 +295,12 @@ pub(super) fn seen(field: Option<&FieldArgs>, reshape: &ReshapeArgs) -> Result<S
 }
 
 pub(super) fn transposition(args: &TransposeArgs) -> Result<Transposition, Failure> {
+    if let Some(text) = &args.rearrange {
+        let pattern = Pattern::parse(text).map_err(|error| {
+            Failure::usage(format_args!("--rearrange: {error}")).at(text, error.span)
+        });
+        return pattern.map(Transposition::Pattern);
+    }
     match args.transpose.as_deref().map(str::trim) {
         None if args.reverse_axes => Ok(Transposition::Reversed),
         None => Ok(Transposition::None),

@@ -18,7 +18,7 @@ use tslice::input::{
 use tslice::job::{AxisFault, EditFault, JoinFault, MergeFault, StatisticsFault, UnusedCast};
 use tslice::output::layout::FORMATS;
 use tslice::output::{FormatOption, LayoutFault};
-use tslice::shape::PermutationError;
+use tslice::shape::ArrangeError;
 use tslice::sink::{PartsError, SinkError};
 use tslice::source::remote::{RemoteError, Scheme};
 use tslice::source::{OpenError, SourceError, is_too_many_open_files};
@@ -84,8 +84,13 @@ fn value_of_flag(error: &Error) -> Option<Failure> {
         let message = format!("--cast {from}:... has no effect: no tensor is {from}");
         return Some(Failure::new(message));
     }
-    if let Some(fault) = cause.downcast_ref::<PermutationError>() {
-        return Some(of_tensor(error, Failure::new(format_args!("--transpose: {fault}"))));
+    if let Some(fault) = cause.downcast_ref::<ArrangeError>() {
+        let failure = match fault {
+            ArrangeError::Permutation(fault) => Failure::new(format_args!("--transpose: {fault}")),
+            ArrangeError::Pattern(fault) => Failure::new(format_args!("--rearrange: {fault}"))
+                .at(&fault.text, fault.span.clone()),
+        };
+        return Some(of_tensor(error, failure));
     }
     if let Some(fault) = cause.downcast_ref::<AxisFault>() {
         return Some(of_tensor(error, Failure::new(format_args!("--axis: {fault}"))));

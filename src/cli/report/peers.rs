@@ -40,6 +40,7 @@ pub(super) fn of_command(args: &[OsString]) -> Option<String> {
         "flip" | "reverse" => line.reversed(),
         "slice" | "cut" => line.piped(SLICE),
         "transpose" | "permute" => line.flagged("--transpose", "AXES"),
+        "rearrange" => line.flagged("--rearrange", "PATTERN"),
         "reshape" => line.flagged("--reshape", "SHAPE"),
         "cast" | "astype" => line.flagged("--cast", "DTYPE"),
         "rename" => line.flagged("--rename", "OLD=NEW"),

@@ -1,4 +1,5 @@
-//! Shapes and their checked arithmetic: element counts, byte counts, strides, and orders of axes.
+//! Shapes and their checked arithmetic: element counts, byte counts, strides, orders of axes, and what becomes of
+//! axes that are split and merged.
 //!
 //! Files and dtypes are not known here, only the size of an item.
 //!
@@ -21,6 +22,12 @@
 //! ```
 
 use std::fmt;
+
+mod arrangement;
+mod pattern;
+
+pub use arrangement::{Arrangement, MemoryAxes};
+pub use pattern::{Pattern, PatternError, PatternErrorKind};
 
 /// The memory order of a tensor's elements: C (last axis fastest) or Fortran (first axis fastest).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -185,7 +192,7 @@ impl fmt::Display for NewShape {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation(Vec<usize>);
 
-/// A permutation for any number of axes.
+/// What becomes of the axes of any shape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Transposition {
     #[default]
@@ -194,15 +201,28 @@ pub enum Transposition {
     Reversed,
     /// np.transpose's `axes`.
     Axes(Vec<i64>),
+    /// What einops' rearrange makes of them.
+    Pattern(Pattern),
+}
+
+/// Why a shape has no axes for a [`Transposition`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArrangeError {
+    #[error(transparent)]
+    Permutation(#[from] PermutationError),
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
 }
 
 impl Transposition {
-    pub fn of_axes(&self, ndim: usize) -> Result<Permutation, PermutationError> {
-        match self {
-            Transposition::None => Ok(Permutation::identity(ndim)),
-            Transposition::Reversed => Ok(Permutation::reversed(ndim)),
-            Transposition::Axes(axes) => Permutation::new(axes, ndim),
-        }
+    pub fn of(&self, shape: &[u64]) -> Result<Arrangement, ArrangeError> {
+        let order = match self {
+            Transposition::None => Permutation::identity(shape.len()),
+            Transposition::Reversed => Permutation::reversed(shape.len()),
+            Transposition::Axes(axes) => Permutation::new(axes, shape.len())?,
+            Transposition::Pattern(pattern) => return Ok(pattern.of(shape)?),
+        };
+        Ok(Arrangement::permuted(&order, shape))
     }
 }
 

@@ -1,0 +1,192 @@
+//! Axes split, put in another order, and merged: what a transpose and einops' rearrange make of a shape.
+//!
+//! Only splitting and the order concern bytes: an axis that is split is two with other strides. Merged axes are
+//! neighbours in any case, and one in the shape of the result alone.
+
+use super::{Order, Permutation, element_count};
+
+/// What becomes of the axes of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrangement {
+    /// The lengths of the parts that each axis of the source is split into, at least one.
+    splits: Vec<Vec<u64>>,
+    /// The parts of each axis of the result, numbered through all axes of the source.
+    groups: Vec<Vec<usize>>,
+    shape: Vec<u64>,
+}
+
+/// The axes of a result from the slowest to the fastest, as they follow each other in memory: those of the source,
+/// or parts of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryAxes {
+    /// As in an [`Arrangement`]; empty where no axis is split.
+    splits: Vec<Vec<u64>>,
+    /// The part at each place.
+    order: Permutation,
+}
+
+impl Arrangement {
+    /// Parts of length 1 may be in no group. `None` where a merged axis is too long.
+    pub(super) fn new(splits: Vec<Vec<u64>>, groups: Vec<Vec<usize>>) -> Option<Arrangement> {
+        let lens = splits.concat();
+        let merged = |group: &Vec<usize>| {
+            let lens: Vec<u64> = group.iter().map(|&part| lens[part]).collect();
+            element_count(&lens)
+        };
+        let shape = groups.iter().map(merged).collect::<Option<_>>()?;
+        Some(Arrangement { splits, groups, shape })
+    }
+
+    /// The axes of a shape in another order.
+    pub(super) fn permuted(order: &Permutation, shape: &[u64]) -> Arrangement {
+        Arrangement {
+            splits: shape.iter().map(|&len| vec![len]).collect(),
+            groups: order.axes().iter().map(|&axis| vec![axis]).collect(),
+            shape: order.permute(shape),
+        }
+    }
+
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The order of the axes, where none is split or merged.
+    pub fn permutation(&self) -> Option<Permutation> {
+        let only = |group: &Vec<usize>| if let [only] = group[..] { Some(only) } else { None };
+        let axes: Option<Vec<usize>> = self.groups.iter().map(only).collect();
+        let axes = axes.filter(|axes| axes.len() == self.splits.len())?;
+        self.splits.iter().all(|parts| parts.len() == 1).then(|| Permutation::of_axes(axes))
+    }
+
+    /// What is known of the axes of the source (which axis of a tensor each one is), of those of the result that are
+    /// whole ones.
+    pub fn of_whole_axes<T: Clone>(&self, known: &[Option<T>]) -> Vec<Option<T>> {
+        let mut first = 0;
+        let mut wholes = Vec::with_capacity(self.splits.len());
+        for parts in &self.splits {
+            wholes.push((first..first + parts.len()).collect::<Vec<usize>>());
+            first += parts.len();
+        }
+        let of = |group| known.get(wholes.iter().position(|whole| whole == group)?)?.clone();
+        self.groups.iter().map(of).collect()
+    }
+
+    /// The result with its axes in another order.
+    pub(crate) fn then(mut self, next: &Permutation) -> Arrangement {
+        self.groups = next.permute(&self.groups);
+        self.shape = next.permute(&self.shape);
+        self
+    }
+
+    /// The same where axis `axis` of the source is counted in blocks of so many elements; `None` where a block would
+    /// be cut.
+    pub(crate) fn in_blocks(mut self, axis: usize, block: u64) -> Option<Arrangement> {
+        let last = self.splits.get_mut(axis)?.last_mut()?;
+        if !last.is_multiple_of(block) {
+            return None;
+        }
+        *last /= block;
+        Arrangement::new(self.splits, self.groups)
+    }
+
+    /// The axes of the result as it is stored in `order`: parts that stay together are one.
+    pub fn in_memory(&self, order: Order) -> MemoryAxes {
+        let mut groups: Vec<&Vec<usize>> = self.groups.iter().collect();
+        if order == Order::F {
+            groups.reverse();
+        }
+        let mut sequence: Vec<usize> = groups.into_iter().flatten().copied().collect();
+        let parts: usize = self.splits.iter().map(Vec::len).sum();
+        // those that nobody names have length 1
+        sequence.extend((0..parts).filter(|part| !self.groups.iter().any(|it| it.contains(part))));
+        let mut follows = vec![false; parts];
+        sequence.windows(2).for_each(|pair| follows[pair[1]] = pair[1] == pair[0] + 1);
+        let mut splits = Vec::with_capacity(self.splits.len());
+        let mut numbers = Vec::with_capacity(parts);
+        let mut count = 0;
+        for lens in &self.splits {
+            let mut joined: Vec<u64> = Vec::with_capacity(lens.len());
+            for &len in lens {
+                match joined.last_mut() {
+                    // the whole axis has a length, and so has a part of it
+                    Some(last) if follows[numbers.len()] => *last = last.saturating_mul(len),
+                    _ => {
+                        joined.push(len);
+                        count += 1;
+                    }
+                }
+                numbers.push(count - 1);
+            }
+            splits.push(joined);
+        }
+        let mut order: Vec<usize> = sequence.into_iter().map(|part| numbers[part]).collect();
+        order.dedup();
+        if splits.iter().all(|parts| parts.len() == 1) {
+            splits.clear();
+        }
+        MemoryAxes { splits, order: Permutation::of_axes(order) }
+    }
+}
+
+impl MemoryAxes {
+    /// The lengths of the parts that each axis of the source is split into; `None` where none is split.
+    pub fn splits(&self) -> Option<&[Vec<u64>]> {
+        Some(self.splits.as_slice()).filter(|splits| !splits.is_empty())
+    }
+
+    /// The part of the source's axes at each place.
+    pub fn order(&self) -> &Permutation {
+        &self.order
+    }
+}
+
+impl From<Permutation> for MemoryAxes {
+    fn from(order: Permutation) -> MemoryAxes {
+        MemoryAxes { splits: Vec::new(), order }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Pattern;
+    use super::*;
+
+    #[test]
+    fn parts_that_stay_together_are_one() {
+        let axes = |pattern: &str, shape: &[u64], order| {
+            let arranged = Pattern::parse(pattern).unwrap().of(shape).unwrap();
+            let MemoryAxes { splits, order } = arranged.in_memory(order);
+            (splits, order.axes().to_vec())
+        };
+        let whole = |order: &[usize]| (vec![], order.to_vec());
+        assert_eq!(axes("(a=2 b) c -> a b c", &[6, 5], Order::C), whole(&[0, 1]));
+        assert_eq!(axes("(a=2 b) c -> c (a b)", &[6, 5], Order::C), whole(&[1, 0]));
+        assert_eq!(axes("a 1 ... -> (...) a", &[6, 1, 5, 4], Order::C), whole(&[2, 3, 0, 1]));
+        let split = |splits: &[&[u64]], order: &[usize]| {
+            (splits.iter().map(|lens| lens.to_vec()).collect::<Vec<_>>(), order.to_vec())
+        };
+        assert_eq!(
+            axes("(a=2 b) c -> b a c", &[6, 5], Order::C),
+            split(&[&[2, 3], &[5]], &[1, 0, 2])
+        );
+        assert_eq!(
+            axes("(a=2 b=3 c) d -> (b c) (d a)", &[30, 7], Order::C),
+            split(&[&[2, 15], &[7]], &[1, 2, 0])
+        );
+        // merged axes are one in the output, whose parts keep their order
+        assert_eq!(axes("(a=2 b=3 c) d -> (b c) (d a)", &[30, 7], Order::F), whole(&[1, 0]));
+        assert_eq!(axes("(a=2 b) -> a b", &[6], Order::F), split(&[&[2, 3]], &[1, 0]));
+    }
+
+    #[test]
+    fn whole_axes_are_known() {
+        let arranged = Pattern::parse("(a=2 b) c d 1 -> d (a b) c=").unwrap_err();
+        assert_eq!(arranged.kind.to_string(), "lengths are written on the left");
+        let arranged = Pattern::parse("(a=2 b) (c=1 d) e 1 -> (e) 1 (a b) d c").unwrap();
+        let arranged = arranged.of(&[6, 5, 7, 1]).unwrap();
+        assert_eq!(arranged.shape(), [7, 1, 6, 5, 1]);
+        let known = [Some(0), Some(1), None, Some(3)];
+        assert_eq!(arranged.of_whole_axes(&known), [None, None, Some(0), None, None]);
+        assert_eq!(arranged.permutation(), None);
+    }
+}
