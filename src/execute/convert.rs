@@ -10,7 +10,7 @@ use super::fill::{Buffer, PiecePlaces};
 use super::pack::swap_bytes;
 use crate::cast::Cast;
 use crate::runs::{Axis, Runs};
-use crate::sink::{Sink, SinkError};
+use crate::sink::{PreparedWrite, Sink, SinkError};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Conversion {
@@ -121,11 +121,27 @@ pub(super) fn write_rows(
     at: u64,
     progress: &Progress,
 ) -> Result<(), SinkError> {
-    for (offset, row) in rows.starts().zip(bytes.chunks_exact((rows.run as usize).max(1))) {
-        sink.write_at(at + offset as u64, row)?;
+    for (offset, row) in placed_rows(bytes, rows, at) {
+        sink.write_at(offset, row)?;
     }
     progress.add(bytes.len() as u64);
     Ok(())
+}
+
+/// What [`write_rows`] does before it needs its turn.
+pub(super) fn prepare_rows<'a>(
+    bytes: &'a [u8],
+    rows: &Runs,
+    sink: &'a dyn Sink,
+    at: u64,
+) -> Vec<PreparedWrite<'a>> {
+    placed_rows(bytes, rows, at).map(|(offset, row)| sink.prepare(offset, row)).collect()
+}
+
+/// The rows of a piece, each with its place in the sink.
+fn placed_rows<'a>(bytes: &'a [u8], rows: &Runs, at: u64) -> impl Iterator<Item = (u64, &'a [u8])> {
+    let row = (rows.run as usize).max(1);
+    rows.starts().map(move |offset| at + offset as u64).zip(bytes.chunks_exact(row))
 }
 
 #[cfg(test)]

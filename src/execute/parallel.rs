@@ -19,7 +19,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-use super::convert::write_rows;
+use super::convert::{prepare_rows, write_rows};
 use super::feed::Feed;
 use super::fill::{Buffer, PiecePlaces};
 use super::flow::{Flow, HELPERS};
@@ -273,12 +273,7 @@ impl Run<'_> {
     fn piece(&self, number: u64, worker: &mut Worker) -> Result<(), ExecuteError> {
         self.pack(number, worker)?;
         if self.sink.order() == WriteOrder::Ascending {
-            if self.wait_for_turn(number) {
-                self.write(worker)?;
-                self.outcome().turn += 1;
-                self.turn.notify_all();
-            }
-            return Ok(());
+            return self.write_in_turn(number, worker);
         }
         // A file takes one write at a time. A piece of several rows needs many: rather pack another
         // one than wait in between for those of another worker.
@@ -308,6 +303,22 @@ impl Run<'_> {
             .map_err(|error| ExecuteError::Fill { transfer: index, error })?;
         let (bytes, rows) = conversion.apply(bytes, rows, *at, spare);
         packed.push(Packed { number, bytes, rows, at: *at });
+        Ok(())
+    }
+
+    /// Write the piece that was packed when those before it are written.
+    fn write_in_turn(&self, number: u64, worker: &mut Worker) -> Result<(), ExecuteError> {
+        let Some(Packed { bytes, rows, at, .. }) = worker.packed.pop() else { return Ok(()) };
+        let prepared = prepare_rows(&bytes, &rows, self.sink, at);
+        if !self.wait_for_turn(number) {
+            return Ok(());
+        }
+        prepared.into_iter().try_for_each(|write| write())?;
+        self.progress.add(bytes.len() as u64);
+        self.flow.iter().for_each(|flow| flow.wrote(number, rows.clone(), at));
+        self.outcome().turn += 1;
+        self.turn.notify_all();
+        worker.spare.push(bytes);
         Ok(())
     }
 

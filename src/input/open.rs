@@ -144,6 +144,7 @@ fn open_file(
         _ => format,
     };
     let layout = &options.raw;
+    let workers = &options.workers;
     let read_as = layout.text_format(location, format.is_some());
     if let Some(dtype) = layout.of_raw_bytes(format.is_some() || read_as.is_some()) {
         return raw::open(location, bytes, dtype, layout, progress);
@@ -153,10 +154,10 @@ fn open_file(
     let mut input = match (read_as, format) {
         (Some(form), _) if !is_list => {
             let dtype = layout.dtype.as_ref();
-            text::open(location, bytes, form, dtype, &layout.text, progress)?
+            text::open(location, bytes, form, dtype, &layout.text, workers, progress)?
         }
         (_, Some(format)) => (format.open)(RecognisedFile { location, bytes, options, progress })?,
-        _ if is_list => return text::open_integers(location, bytes, &first, progress),
+        _ if is_list => return text::open_integers(location, bytes, &first, workers, progress),
         _ => return Err(unrecognised(location, bytes)),
     };
     layout.apply(&mut input, options)?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::field::ReadAs;
 use super::raw::RawLayout;
 use crate::error::FileName;
+use crate::execute::Workers;
 use crate::source::IoMode;
 use crate::source::remote::Address;
 
@@ -112,6 +113,8 @@ pub struct OpenOptions {
     pub index: UseOfIndex,
     /// What chunks of Zarr are that are not there.
     pub missing_chunks: MissingChunks,
+    /// The threads that parse a text.
+    pub workers: Workers,
     /// Where notes of the input go.
     pub notes: Notes,
 }

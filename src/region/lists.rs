@@ -319,8 +319,14 @@ fn open_list(
     let location = if file.is_stdin() { Location::Stdin } else { Location::of(path) };
     let chosen: Vec<String> = file.name.iter().cloned().collect();
     let tensors = chosen.clone();
-    let options =
-        OpenOptions { io, integers: true, tensors, two_sums: true, ..OpenOptions::default() };
+    let options = OpenOptions {
+        io,
+        integers: true,
+        tensors,
+        two_sums: true,
+        workers: workers.clone(),
+        ..OpenOptions::default()
+    };
     let mut input = open_watched(&location, &options, progress)?;
     let stored = input.tensor(&chosen)?;
     let name = FileName::from(&location);

@@ -84,6 +84,12 @@ pub trait Sink: Send + Sync {
     /// written twice.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()>;
 
+    /// The first step of [`write_at`](Sink::write_at), which needs no turn: a sink that takes bytes in order and
+    /// changes them does so here, for many workers at a time. What it returns is called in its turn.
+    fn prepare<'a>(&'a self, offset: u64, bytes: &'a [u8]) -> PreparedWrite<'a> {
+        Box::new(move || self.write_at(offset, bytes))
+    }
+
     /// Let the output have, at `offset`, the blocks of a range of a file, as far as the file system
     /// lets both share them. Returns the part of `range` that need not be written any more, which is
     /// empty where nothing is shared.
@@ -116,6 +122,9 @@ pub trait Sink: Send + Sync {
         Ok(())
     }
 }
+
+/// The second step of a write, which is called once.
+pub type PreparedWrite<'a> = Box<dyn FnOnce() -> SinkResult<()> + 'a>;
 
 /// An output that appears when it is complete. Dropping it leaves what stood there before.
 pub trait Draft: Sink {

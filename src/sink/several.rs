@@ -23,7 +23,7 @@ use std::path::PathBuf;
 
 use super::placed::{Old, Placed};
 use super::temp_name::without_signals;
-use super::{Draft, Sink, SinkError, SinkResult, WriteOrder, end_within};
+use super::{Draft, PreparedWrite, Sink, SinkError, SinkResult, WriteOrder, end_within};
 use crate::os::open_file_limit;
 
 /// Descriptors that are left for all else.
@@ -125,6 +125,12 @@ impl<S: Sink + ?Sized> Sink for Files<S> {
 
     fn is_atomic(&self) -> bool {
         self.files[self.parked..].iter().all(|file| file.sink.is_atomic())
+    }
+
+    fn prepare<'a>(&'a self, offset: u64, bytes: &'a [u8]) -> PreparedWrite<'a> {
+        let Some(file) = self.file_at(offset) else { return Box::new(|| Ok(())) };
+        let write = file.sink.prepare(offset - file.start, bytes);
+        Box::new(move || write().map_err(|error| self.failed(file, error)))
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()> {

@@ -117,6 +117,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ),
     ("http", &["source/remote/"]),
     ("indicatif", &["cli/report/progress_bar.rs"]),
+    ("itoa", &["element/format.rs"]),
     ("libc", &["os/"]),
     ("lz4_flex", &["format/codecs.rs"]),
     ("memmap2", &["os/", "source/file.rs", "sink/in_place.rs"]),
@@ -179,6 +180,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("zarrs", &["format/zarr/", "input/zarr/"]),
     ("zstd", &["format/codecs.rs"]),
     ("zerocopy", &["handle/read.rs"]),
+    ("zmij", &["element/format.rs"]),
 ];
 
 /// Files that may hold `unsafe`.

@@ -38,7 +38,7 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     let failed = |error| index.failure(error);
     let slices = (0..job.tensors().len()).map(|number| job.slice(number, index.of_job()));
     let slices = slices.collect::<Result<Vec<_>, _>>().map_err(failed)?;
-    let values = values(args, &job)?;
+    let values = values(args, &job, &workers)?;
     refuse_unused(&casts, &values)?;
     let broadcast = args.broadcast || args.what.fill.is_some();
     for (slice, value) in slices.into_iter().zip(values) {
@@ -54,7 +54,7 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
 }
 
 /// What is written to each tensor: elements of a file, or one number everywhere.
-fn values(args: &AssignArgs, job: &Editing) -> Result<Vec<Operand>, Failure> {
+fn values(args: &AssignArgs, job: &Editing, workers: &Workers) -> Result<Vec<Operand>, Failure> {
     if let Some(text) = &args.what.fill {
         let element = |tensor: &TensorInfo| {
             let dtype = &tensor.dtype;
@@ -63,7 +63,8 @@ fn values(args: &AssignArgs, job: &Editing) -> Result<Vec<Operand>, Failure> {
         return job.tensors().map(element).collect();
     }
     let path = args.what.value.as_deref().unwrap_or(Path::new(""));
-    let named = NamedTensor { path, flag: "--value-tensor", name: args.value_tensor.as_ref() };
+    let name = args.value_tensor.as_ref();
+    let named = NamedTensor { path, flag: "--value-tensor", name, workers };
     // --value takes no numbers, unless a file has such a name
     let is_number =
         |text: &&str| job.tensors().any(|tensor| element::parse(text, &tensor.dtype).is_ok());
@@ -92,15 +93,17 @@ pub(super) fn run_scatter(args: &ScatterArgs) -> Result<(), Failure> {
         return Err(Failure::usage("--indices and --values cannot both be standard input"));
     }
     let name = args.indices_tensor.as_ref();
-    let indices = NamedTensor { path: &args.indices, flag: "--indices-tensor", name };
+    let workers = output::workers(args.to.threads);
+    let path = &args.indices;
+    let indices = NamedTensor { path, flag: "--indices-tensor", name, workers: &workers };
     let typed = indices.typed()?;
     let casts = index::casts(&args.cast)?;
     let options = ScatterOptions { axis: args.axis, out_of_range: args.out_of_range, casts };
-    let workers = output::workers(args.to.threads);
     let mut job = open(&args.target, &args.from, &args.reshape, &args.to, &workers)?;
     let indices = typed.map_or_else(|| indices.indices(args.from.io, args.to.quiet), Ok)?;
     let name = args.values_tensor.as_ref();
-    let values = NamedTensor { path: &args.values, flag: "--values-tensor", name };
+    let path = &args.values;
+    let values = NamedTensor { path, flag: "--values-tensor", name, workers: &workers };
     let values = values.for_each(&names(&job), args.from.io, args.to.quiet)?;
     refuse_unused(&options.casts, &values)?;
     for (number, value) in values.into_iter().enumerate() {
@@ -157,7 +160,7 @@ pub(super) fn open(
         return Err(Failure::usage(message));
     }
     let seen = index::seen(None, reshape)?;
-    let mut job = Editing::open(path, &input::options(from, None)?, copy, options)?;
+    let mut job = Editing::open(path, &input::options(from, None, workers)?, copy, options)?;
     job.see(&seen)?;
     Ok(job)
 }
@@ -176,6 +179,8 @@ pub(super) struct NamedTensor<'a> {
     pub(super) path: &'a Path,
     pub(super) flag: &'a str,
     pub(super) name: Option<&'a String>,
+    /// The threads that parse a text.
+    pub(super) workers: &'a Workers,
 }
 
 impl NamedTensor<'_> {
@@ -189,7 +194,8 @@ impl NamedTensor<'_> {
         if self.name.is_some() {
             return Ok(vec![self.open(io, false, quiet)?; names.len()]);
         }
-        let options = OpenOptions { io, two_sums: true, ..OpenOptions::default() };
+        let workers = self.workers.clone();
+        let options = OpenOptions { io, two_sums: true, workers, ..OpenOptions::default() };
         let opened = input::open_watched(&input::location(self.path), &options, quiet);
         let operands = opened.and_then(|input| Operand::for_each(input, names));
         operands.map_err(of_flag(self.flag))
@@ -197,7 +203,9 @@ impl NamedTensor<'_> {
 
     /// Open the file; if `integers` are needed, those in a text become an index tensor.
     pub(super) fn open(&self, io: IoMode, integers: bool, quiet: bool) -> Result<Operand, Failure> {
-        let options = OpenOptions { io, integers, two_sums: true, ..OpenOptions::default() };
+        let workers = self.workers.clone();
+        let options =
+            OpenOptions { io, integers, two_sums: true, workers, ..OpenOptions::default() };
         let opened = input::open_watched(&input::location(self.path), &options, quiet);
         let name = self.name.map_or(&[][..], std::slice::from_ref);
         let operand = opened.and_then(|input| Operand::of_input(input, name));

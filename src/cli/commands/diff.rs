@@ -40,7 +40,7 @@ fn differences(args: &DiffArgs) -> Result<Found, Failure> {
     // one of the files may lack a tensor
     let options = OpenOptions {
         tensors: vec![],
-        ..input::options_of_several(&args.from, args.field.field.as_deref())?
+        ..input::options_of_several(&args.from, args.field.field.as_deref(), &workers)?
     };
     let locations = [&args.first, &args.second].map(|path| input::location(path));
     if locations == [Location::Stdin, Location::Stdin] {

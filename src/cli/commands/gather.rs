@@ -32,14 +32,15 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
         return Err(Failure::usage("a negative --batch-dims cannot be used without --axis"));
     }
     let name = args.indices_tensor.as_ref();
-    let named = NamedTensor { path: &args.indices, flag: "--indices-tensor", name };
+    let workers = output::workers(args.to.threads);
+    let indices = &args.indices;
+    let named = NamedTensor { path: indices, flag: "--indices-tensor", name, workers: &workers };
     let transpose = index::transposition(&args.transpose)?;
     let casts = index::casts(&args.cast)?;
     let seen = index::seen(Some(&args.field), &args.reshape)?;
     let typed = named.typed()?;
-    let workers = output::workers(args.to.threads);
     let output = output::open(&args.to, &input::location(path), &workers)?;
-    let options = input::options(&args.from, args.field.field.as_deref())?;
+    let options = input::options(&args.from, args.field.field.as_deref(), &workers)?;
     let mut params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
     let tensor = params.tensor_seen(&options.tensors, &seen)?;
     let indices = typed.map_or_else(|| named.indices(args.from.io, args.to.quiet), Ok)?;

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use tslice::execute::Workers;
 use tslice::format::gguf::MetadataError;
 use tslice::format::{Annotated, Format, FormatError, TensorInfo, printable};
 use tslice::input::{Input, Location, Missing, OpenOptions, Unreadable, remote_folder};
@@ -95,7 +96,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
         return Err(Failure::usage("--json cannot be used with --columns"));
     }
     let mut listing = Listing {
-        options: input::options_of_several(&args.from, None)?,
+        options: input::options_of_several(&args.from, None, &Workers::default())?,
         columns,
         described: 0,
         uses_raw_flags: false,

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use tslice::error::Error;
+use tslice::execute::Workers;
 use tslice::format::safetensors::texts_of_json;
 use tslice::input::{
     Input, Location, Notes, OpenOptions, RawLayout, ReadAs, TextOptions, UseOfIndex,
@@ -81,7 +82,11 @@ pub(super) fn open_watched(
     watch(0, quiet, |progress| tslice::input::open_watched(location, options, progress))
 }
 
-pub(super) fn options(from: &InputArgs, field: Option<&str>) -> Result<OpenOptions, Failure> {
+pub(super) fn options(
+    from: &InputArgs,
+    field: Option<&str>,
+    workers: &Workers,
+) -> Result<OpenOptions, Failure> {
     let io = from.io;
     let mut raw = raw(from)?;
     let tensors = from.tensor.clone();
@@ -99,6 +104,7 @@ pub(super) fn options(from: &InputArgs, field: Option<&str>) -> Result<OpenOptio
         index: use_of_index(from.index),
         notes: notes(),
         missing_chunks: from.missing_chunks,
+        workers: workers.clone(),
         ..OpenOptions::default()
     })
 }
@@ -126,8 +132,9 @@ fn notes() -> Notes {
 pub(super) fn options_of_several(
     from: &InputArgs,
     field: Option<&str>,
+    workers: &Workers,
 ) -> Result<OpenOptions, Failure> {
-    let mut options = options(from, field)?;
+    let mut options = options(from, field, workers)?;
     options.raw.several = true;
     Ok(options)
 }

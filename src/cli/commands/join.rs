@@ -32,7 +32,7 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         axes: input::axes(&args.axis)?,
         open: OpenOptions {
             rest: args.keep_rest,
-            ..input::options_of_several(from, field.field.as_deref())?
+            ..input::options_of_several(from, field.field.as_deref(), &workers)?
         },
         seen: index::seen(Some(field), &args.reshape)?,
         index: index.of_job(),
@@ -54,7 +54,7 @@ pub(super) fn run_merge(args: &MergeArgs) -> Result<(), Failure> {
     let locations = input::locations(&args.inputs)?;
     let output = output::open(to, locations.first().unwrap_or(&Location::Stdin), &workers)?;
     let output = output.in_shards(SHARD_BYTES);
-    let mut open = input::options_of_several(from, field.field.as_deref())?;
+    let mut open = input::options_of_several(from, field.field.as_deref(), &workers)?;
     // a pattern must match in one of the inputs, not in each
     let patterns = std::mem::take(&mut open.tensors);
     let exclude = std::mem::take(&mut open.exclude);

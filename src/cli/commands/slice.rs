@@ -29,7 +29,7 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     };
     let output = output::open(&args.to, &input::location(&args.input), &workers)?;
     let field = args.field.field.as_deref();
-    let open = OpenOptions { rest: args.keep_rest, ..input::options(&args.from, field)? };
+    let open = OpenOptions { rest: args.keep_rest, ..input::options(&args.from, field, &workers)? };
     let input = input::open_watched(&input::location(&args.input), &open, args.to.quiet)?;
     let to_npy = *output.destination() == Destination::Stdout && !output.format().holds_several;
     let mut job = Copying::slice(input, &options, output).map_err(|error| {

@@ -28,8 +28,10 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
         ));
     }
     let write = output::options(to, &workers)?;
-    let options =
-        OpenOptions { rest: args.keep_rest, ..input::options(from, field.field.as_deref())? };
+    let options = OpenOptions {
+        rest: args.keep_rest,
+        ..input::options(from, field.field.as_deref(), &workers)?
+    };
     let failed = |error| index.failure(error);
     let input = tslice::input::open(&input::location(&args.input), &options).map_err(failed)?;
     let by_count = matches!(cuts, Cuts::Parts(_));

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::{MAX_ROW, TextFault, TextPlace};
 
 /// The columns that are asked for, and what a row has in them.
+#[derive(Clone)]
 pub(super) struct ChosenColumns {
     /// Their numbers in the order asked for; negative ones count from the end of a row.
     numbers: Vec<i64>,

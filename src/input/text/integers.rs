@@ -12,7 +12,7 @@
 use super::{MARK, TextParser, keep};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Error, Fault};
-use crate::execute::Progress;
+use crate::execute::{Progress, Workers};
 use crate::format::{Contents, Format, LOOK_LEN, TensorInfo, Tensors, TextFormat};
 use crate::input::open::{foreign, unknown};
 use crate::input::{Input, Location};
@@ -27,6 +27,7 @@ pub(in crate::input) fn open_integers(
     location: &Location,
     mut bytes: Opened,
     first: &[u8],
+    workers: &Workers,
     progress: &Progress,
 ) -> Result<Input, Error> {
     let first = first.strip_prefix(MARK).unwrap_or(first);
@@ -35,7 +36,7 @@ pub(in crate::input) fn open_integers(
         return Err(unknown(foreign(location, &mut bytes, LOOK_LEN)).into());
     }
     let mut parser = IntegersParser::default();
-    let integers = keep(&mut bytes, &mut parser, progress)?;
+    let integers = keep(&mut bytes, &mut parser, workers, progress)?;
     let dtype = DType::Scalar(Scalar::I64, Endian::Little);
     let tensor = TensorInfo::new(dtype, parser.shape(), Order::C, 0);
     let contents = Contents::of(Format::Text(TextFormat::Txt), Tensors::from_iter([tensor]));
@@ -44,7 +45,7 @@ pub(in crate::input) fn open_integers(
 
 /// Where a text stands between two of its bytes.
 #[derive(Debug, Default)]
-struct IntegersParser {
+pub(super) struct IntegersParser {
     word: Vec<u8>,
     before: Before,
     lines: u64,
@@ -114,6 +115,19 @@ impl TextParser for IntegersParser {
         self.found = 0;
         Ok(())
     }
+
+    fn fork(&self, _lines: &[u8]) -> Option<IntegersParser> {
+        let is_in_line = !self.word.is_empty() || self.found > 0 || self.in_comment;
+        let knows_columns = self.rows > 0 && !is_in_line;
+        // the row that all others are like
+        let known = IntegersParser { rows: 1, columns: self.columns, ..IntegersParser::default() };
+        knows_columns.then_some(known)
+    }
+
+    fn join(&mut self, fork: IntegersParser) {
+        self.lines += fork.lines;
+        self.rows += fork.rows - 1;
+    }
 }
 
 impl IntegersParser {
@@ -142,7 +156,7 @@ impl IntegersParser {
         }
     }
 
-    fn shape(&self) -> Vec<u64> {
+    pub(super) fn shape(&self) -> Vec<u64> {
         match (self.rows, self.columns) {
             (0 | 1, columns) => vec![columns],
             (rows, 1) => vec![rows],

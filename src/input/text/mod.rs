@@ -5,6 +5,8 @@
 //! one: its name does, or who opens it.
 
 use std::io::{ErrorKind, Read};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fmt, io};
 
 use json::JsonParser;
@@ -17,7 +19,7 @@ use super::options::Location;
 use crate::dtype::{DType, Endian, Scalar};
 use crate::element::{CellReader, ElementError};
 use crate::error::{Error, Fault};
-use crate::execute::{Progress, UNKNOWN};
+use crate::execute::{Progress, UNKNOWN, Workers};
 use crate::format::{
     Contents, Foreign, Format, FormatError, LOOK_LEN, TensorInfo, Tensors, TextFormat,
 };
@@ -142,6 +144,7 @@ pub(super) fn open(
     format: TextFormat,
     dtype: Option<&DType>,
     options: &TextOptions,
+    workers: &Workers,
     progress: &Progress,
 ) -> Result<Input, Error> {
     let looks = foreign(location, &mut bytes, LOOK_LEN);
@@ -149,8 +152,8 @@ pub(super) fn open(
         return Err(FormatError::Foreign(kind).into());
     }
     let ReadTensor { dtype, shape, elements } = match format {
-        TextFormat::Json => json(&mut bytes, dtype, progress)?,
-        _ => table(&mut bytes, format, dtype, options, progress)?,
+        TextFormat::Json => json(&mut bytes, dtype, workers, progress)?,
+        _ => table(&mut bytes, format, dtype, options, workers, progress)?,
     };
     if shape::byte_count(&shape, dtype.item_bits()).is_none() {
         return Err(TextFault::TooLarge.into());
@@ -165,6 +168,7 @@ fn table(
     format: TextFormat,
     dtype: Option<&DType>,
     options: &TextOptions,
+    workers: &Workers,
     progress: &Progress,
 ) -> Result<ReadTensor, Error> {
     let dtype = dtype.cloned().unwrap_or(DType::Scalar(Scalar::F64, Endian::Little));
@@ -172,7 +176,7 @@ fn table(
     let delimiter = options.delimiter.or(format.delimiter());
     let is_quoted = format != TextFormat::Txt && delimiter != Some(b'"');
     let mut table = TableParser::new(cells, delimiter, options, is_quoted);
-    let elements = keep(bytes, &mut table, progress)?;
+    let elements = keep(bytes, &mut table, workers, progress)?;
     let (dtype, shape) = table.found()?;
     Ok(ReadTensor { dtype, shape, elements })
 }
@@ -180,6 +184,7 @@ fn table(
 fn json(
     bytes: &mut Opened,
     dtype: Option<&DType>,
+    workers: &Workers,
     progress: &Progress,
 ) -> Result<ReadTensor, Error> {
     // a complex number is a list of two, as it is written
@@ -198,14 +203,14 @@ fn json(
         }
     };
     let mut parser = JsonParser::new(cells);
-    let mut elements = keep(bytes, &mut parser, progress)?;
+    let mut elements = keep(bytes, &mut parser, workers, progress)?;
     let mut shape = parser.shape();
     let dtype = match dtype {
         Some(dtype) => dtype.clone(),
         None => {
             let (dtype, recoder) = parser.dtype()?;
             if let Some(mut recoder) = recoder {
-                elements = parse(Reader::new(elements.as_ref()), &mut recoder)?;
+                elements = parse(Reader::new(elements.as_ref()), &mut recoder, workers)?;
             }
             dtype
         }
@@ -219,8 +224,8 @@ fn json(
 /// Bytes of elements that are kept in memory.
 const FEW: u64 = 256 << 10;
 
-/// Bytes of text that are read at a time.
-const CHUNK: usize = 64 << 10;
+/// Bytes of text that are read at a time, and that a thread parses.
+const CHUNK: usize = 256 << 10;
 
 /// Bytes at the beginning of a text by which its encoding is known.
 const LOOK: u64 = 64;
@@ -229,7 +234,7 @@ const LOOK: u64 = 64;
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Makes elements of a text that comes in pieces, cut anywhere.
-trait TextParser {
+trait TextParser: Sized + Send + Sync {
     /// Why a text is none of those that it reads.
     type Fault: Fault + 'static;
 
@@ -237,16 +242,28 @@ trait TextParser {
     fn parse(&mut self, text: &[u8], out: &mut Vec<u8>) -> Result<(), Self::Fault>;
 
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Self::Fault>;
+
+    /// A parser of whole lines that follow, which another thread can parse before those in front of them; `None`
+    /// where that depends on them.
+    fn fork(&self, _lines: &[u8]) -> Option<Self> {
+        None
+    }
+
+    /// Go on behind the lines of a fork.
+    fn join(&mut self, _fork: Self) {}
 }
 
 /// Read all of a text, without the mark that it may begin with, and keep its elements.
 fn keep<P: TextParser>(
     bytes: &mut Opened,
     parser: &mut P,
+    workers: &Workers,
     progress: &Progress,
 ) -> Result<Box<dyn Source>, Error> {
     let mut keep_all = |text: &mut dyn Read, len| {
-        progress.kept.during(len, || parse(without_mark(Watched::new(text, progress))?, parser))
+        progress
+            .kept
+            .during(len, || parse(without_mark(Watched::new(text, progress))?, parser, workers))
     };
     match bytes {
         Opened::Random(source) if source.is_empty() => Err(FormatError::Empty.into()),
@@ -288,11 +305,16 @@ fn utf16(first: &[u8]) -> Option<Endian> {
 }
 
 /// Keep the elements that a parser makes of all that is left of a text.
-fn parse<P: TextParser>(text: impl Read, parser: &mut P) -> Result<Box<dyn Source>, Error> {
+fn parse<P: TextParser>(
+    text: impl Read,
+    parser: &mut P,
+    workers: &Workers,
+) -> Result<Box<dyn Source>, Error> {
     let mut elements = ElementReader {
         text,
         parser,
-        chunk: vec![0; CHUNK],
+        workers,
+        chunk: Vec::new(),
         out: Vec::new(),
         given: 0,
         ended: false,
@@ -314,6 +336,7 @@ fn parse<P: TextParser>(text: impl Read, parser: &mut P) -> Result<Box<dyn Sourc
 struct ElementReader<'p, R, P: TextParser> {
     text: R,
     parser: &'p mut P,
+    workers: &'p Workers,
     chunk: Vec<u8>,
     out: Vec<u8>,
     /// How much of `out` has been handed on.
@@ -322,29 +345,197 @@ struct ElementReader<'p, R, P: TextParser> {
     fault: Option<P::Fault>,
 }
 
+impl<R: Read, P: TextParser> ElementReader<'_, R, P> {
+    /// Read some text, and parse it.
+    fn refill(&mut self) -> io::Result<()> {
+        self.out.clear();
+        self.given = 0;
+        self.chunk.clear();
+        // the first elements of a small text need no thread
+        let chunks = if self.chunk.capacity() == 0 { 1 } else { 2 * self.workers.count() };
+        let most = (chunks * CHUNK) as u64;
+        self.ended = (self.text.by_ref().take(most).read_to_end(&mut self.chunk)? as u64) < most;
+        let parsed = parse_lines(self.parser, &self.chunk, self.workers, &mut self.out);
+        let ended =
+            if self.ended { parsed.and_then(|()| self.parser.end(&mut self.out)) } else { parsed };
+        ended.map_err(|fault| {
+            self.fault = Some(fault);
+            io::Error::from(ErrorKind::InvalidData)
+        })
+    }
+}
+
 impl<R: Read, P: TextParser> Read for ElementReader<'_, R, P> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         while self.given == self.out.len() && !self.ended {
-            self.out.clear();
-            self.given = 0;
-            let count = match self.text.read(&mut self.chunk) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                count => count?,
-            };
-            self.ended = count == 0;
-            let parsed = if self.ended {
-                self.parser.end(&mut self.out)
-            } else {
-                self.parser.parse(&self.chunk[..count], &mut self.out)
-            };
-            parsed.map_err(|fault| {
-                self.fault = Some(fault);
-                io::Error::from(ErrorKind::InvalidData)
-            })?;
+            self.refill()?;
         }
         let count = (self.out.len() - self.given).min(buf.len());
         buf[..count].copy_from_slice(&self.out[self.given..self.given + count]);
         self.given += count;
         Ok(count)
+    }
+}
+
+/// Parse text of which threads parse the whole lines, where they can.
+fn parse_lines<P: TextParser>(
+    parser: &mut P,
+    text: &[u8],
+    workers: &Workers,
+    out: &mut Vec<u8>,
+) -> Result<(), P::Fault> {
+    let begin = line_end(text).unwrap_or(text.len());
+    let (begun, text) = text.split_at(begin);
+    parser.parse(begun, out)?;
+    let pieces = lines_in_pieces(text);
+    let forks = if pieces.len() > 1 { parse_pieces(parser, &pieces, workers) } else { None };
+    let Some(forks) = forks else { return parser.parse(text, out) };
+    for (fork, elements) in forks {
+        parser.join(fork);
+        out.extend(elements);
+    }
+    let parsed: usize = pieces.iter().map(|piece| piece.len()).sum();
+    parser.parse(&text[parsed..], out)
+}
+
+/// Where the first line of a text ends.
+fn line_end(text: &[u8]) -> Option<usize> {
+    text.iter().position(|&byte| byte == b'\n').map(|at| at + 1)
+}
+
+/// A text in pieces of whole lines, but for the last line, which may not have ended.
+fn lines_in_pieces(mut text: &[u8]) -> Vec<&[u8]> {
+    let mut pieces = Vec::new();
+    while text.len() > CHUNK
+        && let Some(end) = line_end(&text[CHUNK..])
+    {
+        let (piece, rest) = text.split_at(CHUNK + end);
+        pieces.push(piece);
+        text = rest;
+    }
+    pieces
+}
+
+/// Parse pieces of whole lines at the same time. `None` where one depends on those before it, and where
+/// one has a fault, whose place in the text only a parser that has seen all lines knows.
+fn parse_pieces<P: TextParser>(
+    parser: &P,
+    pieces: &[&[u8]],
+    workers: &Workers,
+) -> Option<Vec<(P, Vec<u8>)>> {
+    let next = AtomicUsize::new(0);
+    let parsed: Vec<_> = pieces.iter().map(|_| OnceLock::new()).collect();
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(lines) = pieces.get(number) else { return };
+            let mut elements = Vec::new();
+            let fork = parser.fork(lines);
+            let done =
+                fork.and_then(|mut fork| fork.parse(lines, &mut elements).ok().map(|()| fork));
+            let Some(fork) = done else {
+                // the others are of no use
+                return next.store(pieces.len(), Ordering::Relaxed);
+            };
+            // nobody else has this number
+            let _ = parsed[number].set((fork, elements));
+        }
+    };
+    workers.broadcast(pieces.len().min(workers.count()), work).ok()?;
+    parsed.into_iter().map(OnceLock::into_inner).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::integers::IntegersParser;
+    use super::*;
+
+    /// Lines by their numbers, enough for several pieces.
+    fn lines(line: impl Fn(u64) -> String) -> String {
+        (0..)
+            .map(line)
+            .scan(0, |len, line| {
+                *len += line.len();
+                (*len < 5 * CHUNK).then_some(line)
+            })
+            .collect()
+    }
+
+    /// Parse a text by pieces, and as a whole; whether threads did.
+    fn check<P: TextParser>(
+        make: impl Fn() -> P,
+        text: &str,
+        shape: impl Fn(&P) -> Vec<u64>,
+    ) -> bool
+    where
+        P::Fault: PartialEq + fmt::Debug,
+    {
+        let text = text.as_bytes();
+        let parsed = |workers: Option<usize>| {
+            let mut parser = make();
+            let mut out = Vec::new();
+            match workers {
+                None => parser.parse(text, &mut out)?,
+                Some(count) => parse_lines(&mut parser, text, &Workers::new(count), &mut out)?,
+            }
+            parser.end(&mut out).map(|()| (shape(&parser), out))
+        };
+        let whole = parsed(None);
+        assert!(parsed(Some(1)) == whole);
+        assert!(parsed(Some(3)) == whole);
+        let mut parser = make();
+        let begin = line_end(text).unwrap();
+        let begun = parser.parse(&text[..begin], &mut Vec::new());
+        begun.is_ok()
+            && parse_pieces(&parser, &lines_in_pieces(&text[begin..]), &Workers::new(2)).is_some()
+    }
+
+    #[test]
+    fn lines_parsed_by_threads_are_those_parsed_in_turn() {
+        let options = |columns| TextOptions {
+            columns,
+            missing: vec!["NA".to_owned()],
+            ..TextOptions::default()
+        };
+        let dtype = DType::Scalar(Scalar::F64, Endian::Little);
+        let table = |columns: Option<Vec<i64>>| {
+            let cells = CellReader::of(&dtype).unwrap();
+            move || TableParser::new(cells.clone(), Some(b','), &options(columns.clone()), true)
+        };
+        let shape = |table: &TableParser| table.found().unwrap().1;
+        let row = |n: u64| match n % 1000 {
+            7 => "\n".to_owned(),
+            8 => format!("{n},NA,1e-{} # \"\n", n % 300),
+            9 => format!("# {n}\r\n"),
+            10 => format!(" {n} ,{n}.5, -inf\r\n"),
+            _ => format!("{n},-{n}.25,0.125\n"),
+        };
+        let plain = |n| row(n).replace('"', "");
+        assert!(check(table(None), &lines(plain), shape));
+        assert!(check(table(Some(vec![-1, 0])), &lines(plain), shape));
+        // the quote is in a comment, but who begins there does not know
+        assert!(!check(table(None), &lines(row), shape));
+        let last = format!("{}1,2", lines(plain));
+        for fault in ["1,x,2\n", "1,2\n", "1,2,3,4\n", "\"1\n\",2,3\n"] {
+            let at = |n| if n == 40_000 { fault.to_owned() } else { plain(n) };
+            assert!(!check(table(None), &lines(at), shape), "{fault}");
+        }
+        check(table(None), &last, shape);
+        let strings = DType::Npy(crate::dtype::NpyType::Bytes(3));
+        let cells = CellReader::of(&strings).unwrap();
+        let quoted = |n: u64| format!("a{n},\"b\n{n}\"\n");
+        let make = || TableParser::new(cells.clone(), Some(b','), &options(None), true);
+        assert!(!check(make, &lines(quoted), shape));
+    }
+
+    #[test]
+    fn integers_parsed_by_threads_are_those_parsed_in_turn() {
+        let row = |n: u64| match n % 1000 {
+            7 => "\n# none\n".to_owned(),
+            _ => format!("{n},-{n} # {n}\n"),
+        };
+        assert!(check(IntegersParser::default, &lines(row), IntegersParser::shape));
+        let ragged = |n| if n == 50_000 { "1\n".to_owned() } else { row(n) };
+        assert!(!check(IntegersParser::default, &lines(ragged), IntegersParser::shape));
     }
 }

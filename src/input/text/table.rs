@@ -576,6 +576,28 @@ impl TextParser for TableParser {
         }
         self.end_line(out)
     }
+
+    fn fork(&self, lines: &[u8]) -> Option<TableParser> {
+        let is_quoted = self.kinds[usize::from(b'"')] == Kind::Quote;
+        let knows_rows = self.columns.is_some() || self.chosen.is_some();
+        let is_in_rows = matches!(self.phase, TablePhase::Rows) && knows_rows;
+        let is_in_line = self.is_open || self.column > 0 || !self.cell.is_empty();
+        let is_outside = self.quoting == Quoting::Outside && !self.in_comment && self.skip == 0;
+        // a cell in quotes may go on in the next piece
+        if !is_in_rows || is_in_line || !is_outside || is_quoted && lines.contains(&b'"') {
+            return None;
+        }
+        let options = TextOptions { missing: self.missing.clone(), ..TextOptions::default() };
+        let cells = self.cells.clone();
+        let fork = TableParser::new(cells, self.delimiter, &options, is_quoted);
+        let chosen = self.chosen.clone();
+        Some(TableParser { phase: self.phase, columns: self.columns, chosen, ..fork })
+    }
+
+    fn join(&mut self, fork: TableParser) {
+        self.lines += fork.lines;
+        self.rows += fork.rows;
+    }
 }
 
 /// The names in a comment, `# x y`.

@@ -229,6 +229,7 @@ impl ElementBegun {
             DType::Npy(NpyType::Unicode(_, endian)) => Some(Some(endian)),
             _ => None,
         };
+        let meaning = Meaning::of(&leaf.dtype).ok_or(TextError::NotText)?;
         let mut item = match (leaf.item.take(), points) {
             (Some(item), _) => item,
             (None, points) => {
@@ -241,12 +242,12 @@ impl ElementBegun {
         };
         match &mut item {
             ItemBegun::Partial(partial) if partial.is_empty() && is_last => {
-                write_value(&mut out.text, &leaf.dtype, style.format, bytes)?;
+                write_value(&mut out.text, &meaning, style.format, bytes)?;
             }
             ItemBegun::Partial(partial) => {
                 partial.extend_from_slice(bytes);
                 if is_last {
-                    write_value(&mut out.text, &leaf.dtype, style.format, partial)?;
+                    write_value(&mut out.text, &meaning, style.format, partial)?;
                 }
             }
             ItemBegun::Text(string) => string.push(bytes, out)?,
@@ -272,12 +273,17 @@ impl ElementBegun {
     }
 }
 
-fn write_value(text: &mut String, dtype: &DType, format: TextFormat, bytes: &[u8]) -> fmt::Result {
+/// Append a number or a time.
+fn write_value(
+    text: &mut String,
+    meaning: &Meaning,
+    format: TextFormat,
+    bytes: &[u8],
+) -> fmt::Result {
     let is_json = format == TextFormat::Json;
     let notation = if is_json { Notation::Json } else { Notation::Plain };
     let quote = if is_json { "\"" } else { "" };
-    let meaning = Meaning::of(dtype).ok_or(fmt::Error)?;
-    match &meaning {
+    match meaning {
         Meaning::Time(kind, endian, unit) => match endian.bits(bytes) as i64 {
             NAT => write!(text, "{quote}NaT{quote}"),
             time if *kind == TimeKind::Timedelta => write!(text, "{time}"),

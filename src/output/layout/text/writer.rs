@@ -16,13 +16,14 @@
 //! ```
 
 use std::io::{Error, ErrorKind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{ElementBegun, Style};
+use super::{ElementBegun, Style, write_value};
 use crate::dtype::DType;
+use crate::element::Meaning;
 use crate::format::TextFormat;
 use crate::format::text::{columns, stored_dtype};
-use crate::sink::{Draft, HeldBytes, Old, Placed, Sink, SinkError, WriteOrder};
+use crate::sink::{Draft, HeldBytes, Old, Placed, PreparedWrite, Sink, SinkError, WriteOrder};
 
 /// A sink that takes the bytes of elements in order and writes their text to another sink.
 pub(super) struct TextSink {
@@ -30,6 +31,8 @@ pub(super) struct TextSink {
     format: TextFormat,
     dtype: DType,
     shape: Vec<u64>,
+    /// What elements are that are numbers or times.
+    meaning: Option<Meaning>,
     state: Mutex<TextState>,
 }
 
@@ -54,7 +57,64 @@ impl TextSink {
     ) -> Option<TextSink> {
         stored_dtype(dtype)?;
         let state = Mutex::default();
-        Some(TextSink { inner, format, dtype: dtype.clone(), shape: shape.to_vec(), state })
+        let meaning = Meaning::of(dtype)
+            .filter(|meaning| !matches!(meaning, Meaning::Bytes | Meaning::Unicode(_)));
+        Some(TextSink {
+            inner,
+            format,
+            dtype: dtype.clone(),
+            shape: shape.to_vec(),
+            meaning,
+            state,
+        })
+    }
+
+    /// The text of whole numbers or times, with the brackets and separators around each; `None` of other elements.
+    fn numbers(&self, offset: u64, bytes: &[u8]) -> Option<String> {
+        let meaning = self.meaning.as_ref()?;
+        let size = self.dtype.item_bits() / 8;
+        let mut text = String::with_capacity(2 * bytes.len());
+        for (number, item) in (offset / size..).zip(bytes.chunks_exact(size as usize)) {
+            self.begin_element(&mut text, number);
+            write_value(&mut text, meaning, self.format, item).ok()?;
+            self.end_element(&mut text, number);
+        }
+        Some(text)
+    }
+
+    /// Write the text of so many bytes of elements in its turn.
+    fn write_numbers(&self, offset: u64, bytes: u64, text: &str) -> Result<(), SinkError> {
+        let mut state = self.in_turn(offset)?;
+        state.taken += bytes;
+        state.count += bytes / (self.dtype.item_bits() / 8);
+        self.inner.write_at(state.written, text.as_bytes())?;
+        state.written += text.len() as u64;
+        Ok(())
+    }
+
+    /// Write any elements, and parts of them, one by one.
+    fn write_elements(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        let mut state = self.in_turn(offset)?;
+        let TextState { taken, begun, count, written } = &mut *state;
+        *taken += bytes.len() as u64;
+        let mut out = Out::new(self.inner.as_ref(), written);
+        let outcome = self.elements(count, begun, bytes, &mut out);
+        outcome.map_err(|error| match error {
+            TextError::Sink(error) => error,
+            TextError::NotText => {
+                let message = format!("element {count} is no text (S in UTF-8, U in code points)");
+                SinkError::Io(Error::new(ErrorKind::InvalidData, message))
+            }
+        })?;
+        out.pass()
+    }
+
+    fn in_turn(&self, offset: u64) -> Result<MutexGuard<'_, TextState>, SinkError> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if offset == state.taken {
+            return Ok(state);
+        }
+        Err(SinkError::OutOfOrder { expected: state.taken, offset })
     }
 
     /// Write the elements that bytes are, with the brackets and separators around each.
@@ -71,9 +131,7 @@ impl TextSink {
             let mut element = match begun.take() {
                 Some(element) => element,
                 None => {
-                    if self.format == TextFormat::Json {
-                        self.json_edge(&mut out.text, *count);
-                    }
+                    self.begin_element(&mut out.text, *count);
                     ElementBegun::default()
                 }
             };
@@ -81,19 +139,22 @@ impl TextSink {
                 *begun = Some(element);
                 break;
             }
+            self.end_element(&mut out.text, *count);
             *count += 1;
-            let row_ends = count.is_multiple_of(self.columns().max(1));
-            match self.format {
-                TextFormat::Json => {
-                    (0..self.edges(*count)).for_each(|_| out.text.push(']'));
-                }
-                _ if row_ends => out.text.push('\n'),
-                TextFormat::Csv => out.text.push(','),
-                TextFormat::Tsv => out.text.push('\t'),
-                TextFormat::Txt => out.text.push(' '),
-            }
         }
         Ok(())
+    }
+
+    /// Append what stands between element `at` and the next one.
+    fn end_element(&self, text: &mut String, at: u64) {
+        let end = at + 1;
+        match self.format {
+            TextFormat::Json => (0..self.edges(end)).for_each(|_| text.push(']')),
+            _ if end.is_multiple_of(self.columns().max(1)) => text.push('\n'),
+            TextFormat::Csv => text.push(','),
+            TextFormat::Tsv => text.push('\t'),
+            TextFormat::Txt => text.push(' '),
+        }
     }
 
     /// Elements in a row of csv or txt.
@@ -114,8 +175,11 @@ impl TextSink {
         ends.count()
     }
 
-    /// The separator and the opening brackets before element `at`.
-    fn json_edge(&self, text: &mut String, at: u64) {
+    /// Append what json has before element `at`: the separator and the opening brackets.
+    fn begin_element(&self, text: &mut String, at: u64) {
+        if self.format != TextFormat::Json {
+            return;
+        }
         let begin = self.edges(at);
         text.push_str(match (at, begin) {
             (0, _) => "",
@@ -164,23 +228,25 @@ impl Sink for TextSink {
         self.inner.is_atomic()
     }
 
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if offset != state.taken {
-            return Err(SinkError::OutOfOrder { expected: state.taken, offset });
-        }
-        let TextState { taken, begun, count, written } = &mut *state;
-        *taken += bytes.len() as u64;
-        let mut out = Out::new(self.inner.as_ref(), written);
-        let outcome = self.elements(count, begun, bytes, &mut out);
-        outcome.map_err(|error| match error {
-            TextError::Sink(error) => error,
-            TextError::NotText => {
-                let message = format!("element {count} is no text (S in UTF-8, U in code points)");
-                SinkError::Io(Error::new(ErrorKind::InvalidData, message))
+    fn prepare<'a>(&'a self, offset: u64, bytes: &'a [u8]) -> PreparedWrite<'a> {
+        let size = self.dtype.item_bits() / 8;
+        let begun = (offset.next_multiple_of(size) - offset).min(bytes.len() as u64) as usize;
+        let (end, bytes) = bytes.split_at(begun);
+        let (whole, begin) = bytes.split_at(bytes.len() - bytes.len() % size as usize);
+        let at = offset + end.len() as u64;
+        let text = self.numbers(at, whole);
+        Box::new(move || {
+            self.write_elements(offset, end)?;
+            match text {
+                Some(text) => self.write_numbers(at, whole.len() as u64, &text)?,
+                None => self.write_elements(at, whole)?,
             }
-        })?;
-        out.pass()
+            self.write_elements(at + whole.len() as u64, begin)
+        })
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        self.prepare(offset, bytes)()
     }
 }
 
@@ -346,6 +412,41 @@ mod tests {
         let mut at = 0;
         for portion in bytes.chunks(portion) {
             sink.write_at(at, portion).unwrap();
+            at += portion.len() as u64;
+        }
+        Box::new(sink).commit().unwrap();
+        String::from_utf8(written.0.lock().unwrap().0.clone()).unwrap()
+    }
+
+    #[test]
+    fn numbers_together_are_those_one_by_one() {
+        for dtype in ["f2", "f4", "c16", "?", "i1", "u8", "M8[s]", "m8[D]", "S8"] {
+            let dtype = crate::format::npy::parse_dtype(dtype).unwrap();
+            let size = dtype.item_bits() / 8;
+            let bytes: Vec<u8> = (0..24 * size).map(|at| (at * 7 % 120) as u8 & !0x80).collect();
+            for shape in [&[24][..], &[8, 3], &[2, 3, 4], &[1, 24], &[24, 1]] {
+                for format in [TextFormat::Json, TextFormat::Csv, TextFormat::Tsv] {
+                    let alone = written(format, &dtype, shape, &bytes, TextSink::write_elements);
+                    let together = written(format, &dtype, shape, &bytes, TextSink::write_at);
+                    assert_eq!(together, alone, "{dtype:?} {shape:?}");
+                }
+            }
+        }
+    }
+
+    /// The text of elements that are written in portions which may divide them.
+    fn written(
+        format: TextFormat,
+        dtype: &DType,
+        shape: &[u64],
+        bytes: &[u8],
+        write: impl Fn(&TextSink, u64, &[u8]) -> Result<(), SinkError>,
+    ) -> String {
+        let written = Written::default();
+        let sink = TextSink::new(Box::new(written.clone()), format, dtype, shape).unwrap();
+        let mut at = 0;
+        for portion in bytes.chunks(27) {
+            write(&sink, at, portion).unwrap();
             at += portion.len() as u64;
         }
         Box::new(sink).commit().unwrap();
