@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fmt::Write;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::float::FloatFormat;
 use crate::dtype::{DType, Endian, Integers, NpyType, NumberKind, TimeKind, TimeUnit};
@@ -67,10 +68,7 @@ fn write_float(
 ) -> fmt::Result {
     match format.mantissa {
         23 => float(text, f32::from_bits(bits as u32), notation),
-        7 | 10 => {
-            let same = |short: f64| u128::from(format.round(short)) == bits;
-            float(text, shortest(format.value(bits), same), notation)
-        }
+        7 | 10 => float(text, known_shortest(format, bits as u16), notation),
         _ => float(text, format.value(bits), notation),
     }
 }
@@ -97,11 +95,29 @@ where
     })
 }
 
-/// The double with the fewest decimal digits that rounds to the same narrower float (`same`).
-fn shortest(value: f64, same: impl Fn(f64) -> bool) -> f64 {
+/// The double with the fewest decimal digits that rounds to a float of 16 bits. It takes long to find, so that it is
+/// kept for each code.
+fn known_shortest(format: FloatFormat, code: u16) -> f64 {
+    static OF_HALF: [AtomicU64; 1 << 16] = [const { AtomicU64::new(0) }; 1 << 16];
+    static OF_BRAIN: [AtomicU64; 1 << 16] = [const { AtomicU64::new(0) }; 1 << 16];
+    let known = if format.mantissa == 10 { &OF_HALF } else { &OF_BRAIN };
+    let slot = &known[usize::from(code)];
+    match slot.load(Ordering::Relaxed) {
+        // of 0.0 too, which is found at once
+        0 => {
+            let short = shortest(format, code);
+            slot.store(short.to_bits(), Ordering::Relaxed);
+            short
+        }
+        bits => f64::from_bits(bits),
+    }
+}
+
+fn shortest(format: FloatFormat, code: u16) -> f64 {
+    let value = format.value(code.into());
     let short = (0..17).find_map(|digits| {
         let short = format!("{value:.digits$e}").parse().ok()?;
-        same(short).then_some(short)
+        (format.round(short) == u32::from(code)).then_some(short)
     });
     short.unwrap_or(value)
 }
