@@ -62,8 +62,8 @@ impl Comparison {
         inputs: [&mut Input; 2],
         place: u64,
     ) -> Result<([RegionReader<'_>; 2], u64), Error> {
-        let first = RegionReader::new(inputs[0], self.chosen[0].region.as_ref())?;
-        let second = RegionReader::new(inputs[1], self.chosen[1].region.as_ref())?;
+        let first = RegionReader::of_few(inputs[0], self.chosen[0].region.as_ref())?;
+        let second = RegionReader::of_few(inputs[1], self.chosen[1].region.as_ref())?;
         let mut number = 0;
         let mut along = 1;
         for &(len, step) in self.places.iter().rev() {

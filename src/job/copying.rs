@@ -24,7 +24,9 @@ use crate::job::copy::{Writing, check_indices, count_requests, out_of_core};
 use crate::job::overwrite;
 use crate::job::select::{Select, Selected, select};
 use crate::output::{Becomes, Output, Prepared, Unsaid};
-use crate::region::{IndexTensor, OpenIndex, Region, Take, gathered_axes, gathered_shape};
+use crate::region::{
+    IndexTensor, OpenIndex, Region, Take, arrange_axes, gathered_axes, gathered_shape,
+};
 use crate::shape::{Arrangement, Transposition};
 use crate::sink::{Destination, Fingerprint};
 
@@ -78,7 +80,8 @@ impl GatherOptions {
     /// What becomes of the axes of what is gathered.
     fn arrange(&self, tensor: &TensorInfo, indices: &TensorInfo) -> Result<Arrangement, Error> {
         let shape = gathered_shape(tensor, indices, self.axis, &self.how)?;
-        Ok(self.transpose.of(&shape)?)
+        let axes = gathered_axes(tensor, indices, self.axis, &self.how);
+        Ok(arrange_axes(tensor, shape, &axes, &self.transpose)?)
     }
 }
 

@@ -135,7 +135,7 @@ impl Chosen {
         &'a self,
         input: &mut Input,
     ) -> Result<impl FnMut(u64, &mut [u8]) -> Result<(), E> + use<'a, E>, Error> {
-        let reader = RegionReader::new(input, self.region.as_ref())?;
+        let reader = RegionReader::of_few(input, self.region.as_ref())?;
         let mut scratch = Vec::new();
         Ok(move |start: u64, out: &mut [u8]| Ok(reader.read(start, &mut scratch, out)?))
     }

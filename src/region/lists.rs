@@ -72,21 +72,13 @@ impl OpenIndex<'_> {
         Ok(self.lists.resolve(self.expr, &tensor.element_shape(), self.rules)?.shape())
     }
 
-    /// What becomes of the axes of a selection of a tensor; those of elements in blocks count elements.
+    /// What becomes of the axes of a selection of a tensor.
     pub fn arrange(
         tensor: &TensorInfo,
         selection: &Selection,
-        axes: &Transposition,
+        how: &Transposition,
     ) -> Result<Arrangement, Cause> {
-        let mut shape = selection.shape();
-        let last = tensor.shape.len().checked_sub(1);
-        let place = || selection.source_axes().iter().position(|axis| *axis == last);
-        let (Some(block), Some(place)) = (tensor.dtype.blocks(), last.and_then(|_| place())) else {
-            return Ok(axes.of(&shape)?);
-        };
-        shape[place] = shape[place].saturating_mul(block.elements);
-        let arranged = axes.of(&shape)?.in_blocks(place, block.elements);
-        Ok(arranged.ok_or(CutBlocks(block.elements))?)
+        arrange_axes(tensor, selection.shape(), &selection.source_axes(), how)
     }
 
     /// The bytes of what it selects of a tensor, in the memory order of the output.
@@ -99,6 +91,24 @@ impl OpenIndex<'_> {
         let axes = Permutation::identity(selection.shape().len());
         self.lists.region(tensor, selection, &axes.in_memory(order).into())
     }
+}
+
+/// What becomes of axes of the lengths `shape`, of which `axes` says which ones of the tensor they are. Lengths of a
+/// pattern count elements, also where these are stored in blocks.
+pub(crate) fn arrange_axes(
+    tensor: &TensorInfo,
+    mut shape: Vec<u64>,
+    axes: &[Option<usize>],
+    how: &Transposition,
+) -> Result<Arrangement, Cause> {
+    let last = tensor.shape.len().checked_sub(1);
+    let place = axes.iter().position(|axis| axis.is_some() && *axis == last);
+    let (Some(block), Some(place)) = (tensor.dtype.blocks(), place) else {
+        return Ok(how.of(&shape)?);
+    };
+    shape[place] = shape[place].saturating_mul(block.elements);
+    let arranged = how.of(&shape)?.in_blocks(place, block.elements);
+    Ok(arranged.ok_or(CutBlocks(block.elements))?)
 }
 
 /// A list of an index that cannot be used, and its item.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::execute::{
     Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, SHARED_BYTES, WINDOW_BYTES,
-    Workers, read_pieces, read_range,
+    Workers, read_pieces, read_range, split_first,
 };
 use crate::input::{Bytes, Input, Location};
 use crate::plan::{Plan, Reading, Tiling};
@@ -29,6 +29,7 @@ mod strided;
 
 pub use indices::{Gathered, GatheredList, IndexTensor, gathered_shape};
 pub(crate) use indices::{GatheredTensor, gathered_axes};
+pub(crate) use lists::arrange_axes;
 pub use lists::{ListError, ListFault, Lists, OpenIndex};
 pub use route::{ReadBy, ReadFor, RegionPieces, Route};
 pub use strided::layout as layout_of;
@@ -213,6 +214,8 @@ enum RegionBytes<'a> {
     Runs(Runs),
     /// Positions that an index tensor names: whole pieces are gathered.
     Pieces(Box<dyn Pieces + 'a>),
+    /// Those that are put in order first: of each range by itself.
+    Ranges(&'a dyn Region),
 }
 
 impl<'a> RegionReader<'a> {
@@ -220,6 +223,20 @@ impl<'a> RegionReader<'a> {
     pub fn new(input: &mut Input, region: &'a dyn Region) -> Result<RegionReader<'a>, Error> {
         let source = input.spool()?;
         RegionReader::of(input.location(), source, region)
+    }
+
+    /// The same for who reads few of its bytes: of what is put in order in a temporary file first no more than
+    /// that.
+    pub(crate) fn of_few(
+        input: &mut Input,
+        region: &'a dyn Region,
+    ) -> Result<RegionReader<'a>, Error> {
+        if !region.is_kept() {
+            return RegionReader::new(input, region);
+        }
+        let source = input.spool()?;
+        let bytes = RegionBytes::Ranges(region);
+        Ok(RegionReader { location: input.location().clone(), source, bytes })
     }
 
     /// Prepare to read a region of the input at a location, whose bytes are those of `source`.
@@ -259,12 +276,27 @@ impl<'a> RegionReader<'a> {
                 read_range(runs, range, from, out).map_err(FillError::from)
             }
             RegionBytes::Pieces(pieces) => read_pieces(pieces.as_ref(), start, from, out),
+            RegionBytes::Ranges(region) => return self.read_ordered(*region, start, scratch, out),
         };
         // an input that was cut short is the reason for whatever else went wrong
         source.verify().map_err(|error| Error::file(&self.location, error))?;
         outcome.map_err(|error| match error {
             FillError::Source(error) => Error::file(&self.location, error),
             error => ExecuteError::from(error).into(),
+        })
+    }
+
+    fn read_ordered(
+        &self,
+        region: &dyn Region,
+        start: u64,
+        scratch: &mut Vec<u8>,
+        mut out: &mut [u8],
+    ) -> Result<(), Error> {
+        region.within(start..start + out.len() as u64).iter().try_for_each(|part| {
+            let source = Arc::clone(&self.source);
+            let reader = RegionReader::of(&self.location, source, part.as_ref())?;
+            reader.read(0, scratch, split_first(&mut out, part.bytes()))
         })
     }
 }

@@ -37,8 +37,13 @@ impl Ordered {
     }
 
     /// The same without what is before and behind all that is taken.
-    fn cut(self) -> Ordered {
-        let Some(view) = self.then.strided().filter(|view| view.bytes() > 0) else { return self };
+    fn cut(mut self) -> Ordered {
+        let Some(view) = self.then.strided() else { return self };
+        if view.bytes() == 0 {
+            // but for lists, which are looked at
+            self.first.retain(|region| region.gathered().is_some());
+            return self;
+        }
         let bounds = view.runs().file_bounds();
         let then = Arc::new(view.clone().after(bounds.start));
         let mut first = Vec::new();
@@ -80,7 +85,7 @@ impl Region for Ordered {
     }
 
     fn is_kept(&self) -> bool {
-        true
+        !self.first.is_empty()
     }
 
     fn gathered(&self) -> Option<&Gathered> {

@@ -202,6 +202,9 @@ impl<'a> Route<'a> {
         by: &ReadBy<'_>,
     ) -> Result<Route<'a>, ExecuteError> {
         let Ordered { first, then } = region;
+        if first.is_empty() {
+            return then.route(by);
+        }
         let bytes = first.iter().map(|region| region.bytes()).sum();
         let mut plan = OutOfCore::of(CopyStep::COrder, bytes);
         let mut routes = Vec::with_capacity(first.len());

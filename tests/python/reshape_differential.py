@@ -11,6 +11,7 @@ case is a function of (seed, number): `--only NUMBER` runs one again. Needs Pyth
 
 import os
 import random
+import re
 import sys
 
 import numpy as np
@@ -175,24 +176,76 @@ def rearranged(rng, array, line):
     line += ["--rearrange", pattern]
     result = array.reshape(split).transpose(order).reshape(shape)
     if rearrange:
-        left, right = pattern.split("->")
-        lens = dict(word.strip("()").split("=") for word in left.split() if "=" in word)
-        plain = " ".join(word.split("=")[0] + (")" if word.endswith(")") and "=" in word else "") for word in left.split())
-        theirs = rearrange(array, f"{plain} -> {right}", **{name: int(part) for name, part in lens.items()})
+        theirs = by_einops(array, pattern)
         assert theirs.shape == result.shape and theirs.tobytes() == result.tobytes(), (pattern, array.shape)
     return result
+
+
+def by_einops(array, pattern):
+    """What einops makes of a pattern with lengths at the names, which it takes apart from it."""
+    lens = re.findall(r"(\w+)=(\d+)", pattern.split("->")[0])
+    if len(dict(lens)) < len(lens):
+        raise ValueError("a name twice")
+    plain = re.sub(r"(\w+)=(\d+)", r"\1", pattern)
+    return rearrange(np.asarray(array), plain, **{name: int(part) for name, part in lens})
+
+
+def check_pattern(case, array):
+    """A pattern that is right but for a word or two: whether it is one is what einops says."""
+    rng = case.rng
+    if not rearrange:
+        return
+    pattern = random_pattern(rng, array.shape)[0]
+    words = re.findall(r"->|\.\.\.|[()]|[\w=]+", pattern)
+    for _ in range(rng.randint(1, 2)):
+        place = rng.randrange(len(words))
+        kind = rng.random()
+        if kind < 0.35:
+            del words[place]
+        elif kind < 0.7:
+            words.insert(rng.randint(0, len(words)), rng.choice(words + ["(", ")", "1", "...", "->"]) if words else "a")
+        else:
+            other = rng.randrange(len(words))
+            words[place], words[other] = words[other], words[place]
+        if not words:
+            return
+    text = " ".join(words)
+    if "=" in text.split("->")[-1]:
+        return
+    np.save(case.path("in.npy"), array)
+    words = [case.path("in.npy"), "--rearrange", text, "-o", case.path("out.npy")]
+    case.story.append(f"tslice {words}, shape {array.shape}")
+    run = harness.tslice(*words)
+    try:
+        wanted = by_einops(array, text)
+    except Exception as error:
+        told = run.stderr.decode()
+        if run.returncode not in (1, 2) or not told.startswith("tslice: --rearrange: ") or told.count("\n") != 3:
+            raise Failure(f"{run.returncode} {told!r}, einops: {error}") from None
+        return
+    if run.returncode:
+        raise Failure(f"{run}, einops has shape {wanted.shape}")
+    same(case, case.path("out.npy"), wanted)
 
 
 def command(case, seen, line):
     """Adds to a command line what it does with an array that is seen so: what it should give."""
     rng = case.rng
     text, index = random_index(rng, seen.shape)
-    if seen.ndim and seen.shape[0] and rng.random() < 0.3:
+    if seen.ndim and seen.shape[0] and rng.random() < 0.4:
         rows = rng.choices(range(seen.shape[0]), k=rng.randint(1, 9))
-        if rng.random() < 0.5:
+        kind = rng.random()
+        if kind < 0.3:
             line[:0] = ["gather"]
             return seen[rows], line + ["--axis", "0", "--indices", str(rows)]
         text, index = f"[{rows}]", (rows,)
+        if kind < 0.6:
+            text, index = "[@rows.npy]", np.array(rows)
+            if kind < 0.45:
+                index = np.array([rng.random() < 0.6 for _ in range(int(np.prod(seen.shape[:2])))], bool)
+                index = index.reshape(seen.shape[:2])
+            text = f"[..., @{case.path('rows.npy')}]" if kind > 0.55 and seen.ndim == 1 else f"[@{case.path('rows.npy')}]"
+            np.save(case.path("rows.npy"), index)
     line.insert(1, text)
     # one element alone would lose its byte order
     return np.asarray(seen[index], seen.dtype), line
@@ -215,14 +268,22 @@ def check_slice(case, array):
         line += ["--cast", "float32"]
         result = result.astype("<f4")
     out = case.path("out.npy")
-    line += rng.choice([[], [], ["--io", "read"]]) + ["-j", str(rng.randint(1, 3)), "-o", out]
+    given = {}
+    if rng.random() < 0.15 and line[line[0] == "gather"].endswith((".npy", ".bin")):
+        place = int(line[0] == "gather")
+        with open(line[place], "rb") as file:
+            given = {"input": file.read()}
+        line[place] = "-"
+    else:
+        line += rng.choice([[], [], ["--io", "read"]])
+    line += ["-j", str(rng.randint(1, 3)), "-o", out]
     lines = [line]
-    if rng.random() < 0.1:
+    if rng.random() < 0.15 and not given:
         parts = rng.randint(1, 3)
         lines = [line + ["--part", f"{part}/{parts}"] for part in range(parts)]
     for words in lines:
         case.story.append("tslice " + " ".join(words))
-        run = harness.tslice(*words)
+        run = harness.tslice(*words, **given)
         if told:
             if run.returncode != 1 or told not in run.stderr.decode() or os.path.exists(out):
                 raise Failure(f"{run.returncode} {run.stderr!r}, not {told!r}")
@@ -296,6 +357,44 @@ def check_split_and_join(case, array):
     same(case, case.path("joined.npy"), joined)
 
 
+def check_several(case, array):
+    """Of several tensors each, and those that are not chosen as they are."""
+    rng = case.rng
+    arrays = {name: np.array(np.roll(array, at), order=rng.choice("CF")) for at, name in enumerate("abc")}
+    rng.choice([np.savez, np.savez_compressed])(case.path("in.npz"), **arrays)
+    flag, _ = reshaped(rng, array)
+    seen = np.array(array, order="C").reshape([int(length) for length in flag[10:].split(",") if length])
+    words = [case.path("in.npz"), "-t", "[ab]", flag]
+    result = rearranged(rng, seen, words)
+    words += rng.choice([["--keep-rest"], []]) + ["-o", case.path("out.npz")]
+    run_well(case, *words)
+    found = np.load(case.path("out.npz"))
+    wanted = ["a", "b"] + (["c"] if "--keep-rest" in words else [])
+    if sorted(found.files) != wanted or found["a"].tobytes() != result.tobytes() or found["b"].shape != result.shape:
+        raise Failure(f"{found.files}, {found['a']!r:.200} instead of {result!r:.200}")
+    if "c" in wanted and found["c"].tobytes() != arrays["c"].tobytes():
+        raise Failure("another tensor was changed")
+
+
+def check_field(case, array):
+    """A field of structures, whose axes stand behind those of the tensor."""
+    rng = case.rng
+    record = np.dtype([("x", "<i2"), ("y", "<f4", (2, 3)), ("z", "u1")])
+    items = np.zeros(array.shape, record)
+    items["x"] = np.arange(array.size).reshape(array.shape)
+    items["y"] = np.arange(array.size * 6).reshape(array.shape + (2, 3))
+    items["z"] = 7
+    np.save(case.path("in.npy"), np.array(items, order=rng.choice("CF")))
+    name = rng.choice(["x", "y", "x,z"])
+    seen = np.ascontiguousarray(items[["x", "z"]].astype([("x", "<i2"), ("z", "u1")]) if name == "x,z" else items[name])
+    seen = seen.reshape(items.shape + ((2, 3) if name == "y" else ()))
+    flag, seen = reshaped(rng, seen)
+    words = [case.path("in.npy"), "--field", name, flag]
+    seen = rearranged(rng, seen, words)
+    run_well(case, *words, "-o", case.path("out.npy"))
+    same(case, case.path("out.npy"), seen)
+
+
 def check_diff(case, array):
     rng = case.rng
     first = write(case, array, "a")
@@ -330,7 +429,7 @@ def check_view(case, array):
 def any_case(case):
     rng = case.rng
     array = random_array(rng, rng.choice(DTYPES))
-    kinds = [check_slice] * 6 + [check_assign, check_split_and_join, check_diff, check_view]
+    kinds = [check_slice] * 6 + [check_pattern] * 2 + [check_assign, check_split_and_join, check_several, check_field, check_diff, check_view]
     rng.choice(kinds)(case, array)
 
 
