@@ -4,7 +4,7 @@
     python tests/python/panels_differential.py --bin target/release/tslice --count 200 --seed 1
 
 Every case is a file of 66 to 130 MiB that is not in memory, a random order of its axes, often with a crop, steps,
-axes backwards or a cast, read by maps or by position, as a file, a part of an output, or from a pipe. It runs in a memory
+axes backwards, merged or split, or a cast, read by maps or by position, as a file, a part of an output, or from a pipe. It runs in a memory
 control group of --memory MiB, page cache included. Every byte of the output is compared.
 
 A case is a function of (seed, number): `--only NUMBER` runs one again, `--keep` leaves its files.
@@ -55,6 +55,12 @@ def random_index(rng, shape):
     return tuple(items), ", ".join(words).replace(": ", ":")
 
 
+def split(rng, length):
+    """Two lengths of which this is the product."""
+    part = rng.choice([part for part in range(1, min(length, 200) + 1) if length % part == 0])
+    return [part, length // part]
+
+
 def forget(path):
     with open(path, "rb") as file:
         os.fsync(file.fileno())
@@ -81,13 +87,27 @@ def in_group(case, group):
         file.write(np.random.default_rng(rng.getrandbits(32)).bytes(int(np.prod(shape)) * dtype.itemsize))
     forget(path)
 
-    line, index = [path], tuple(slice(None) for _ in shape)
+    line, seen = [path], list(shape)
+    if rng.random() < 0.25:
+        at = rng.randrange(len(shape))
+        seen[at : at + 2] = rng.choice([[int(np.prod(shape[at : at + 2]))], split(rng, shape[at]) + shape[at + 1 : at + 2]])
+        line.append("--reshape=" + ",".join(map(str, seen)))
+    index = tuple(slice(None) for _ in seen)
     if rng.random() < 0.5:
-        index, word = random_index(rng, shape)
+        index, word = random_index(rng, seen)
         line.append(f"[{word}]")
-    axes = list(range(len(shape)))
-    if rng.random() < 0.9:
-        rng.shuffle(axes)
+    lens = [len(range(*it.indices(length))) for it, length in zip(index, seen)]
+    names = [chr(ord("a") + at) for at in range(len(lens))]
+    if rng.random() < 0.3:
+        at = rng.randrange(len(lens))
+        lens[at : at + 1] = split(rng, lens[at])
+        names[at] = f"(x={lens[at]} y)"
+    axes = list(range(len(lens)))
+    rng.shuffle(axes)
+    if len(lens) > len(names):
+        apart = " ".join(names).replace("(x=", "x ").translate({ord(it): " " for it in "0123456789)"}).split()
+        line += ["--rearrange", " ".join(names) + " -> " + " ".join(apart[at] for at in axes)]
+    else:
         line.append("--transpose=" + ",".join(map(str, axes)))
     order = rng.choice("CCF")
     line += ["--order", order] if order == "F" else []
@@ -118,7 +138,9 @@ def in_group(case, group):
         run("-o", out)
 
     whole = np.load(path, mmap_mode="r")
-    result = whole[index].transpose(axes)
+    if fortran and seen != shape:
+        whole = np.ascontiguousarray(whole)
+    result = whole.reshape(seen)[index].reshape(lens).transpose(axes)
     wanted = io.BytesIO()
     np.save(wanted, np.array(result.astype(cast) if cast else result, order=order))
     with open(out, "rb") as file:
