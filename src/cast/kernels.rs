@@ -299,7 +299,7 @@ fn rounded_to_odd(magnitude: u64) -> f64 {
 }
 
 #[inline(always)]
-fn widen_f16(bits: u16) -> f32 {
+pub(super) fn widen_f16(bits: u16) -> f32 {
     // the exponent moves to its new place, a multiplication corrects its bias, subnormals included
     let magnitude = u32::from(bits & 0x7fff) << 13;
     let is_special = bits & 0x7c00 == 0x7c00;

@@ -35,8 +35,13 @@ use std::fmt;
 use crate::dtype::{DType, Endian, NpyType, NumberKind as Kind, Scalar, TimeKind, TimeUnit};
 use crate::element::{FloatFormat, Specials};
 
+mod doubles;
 mod kernels;
 mod times;
+mod vectors;
+
+pub(crate) use doubles::Doubles;
+pub(crate) use vectors::vectorized;
 
 /// A conversion of elements from one type and byte order to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -61,7 +61,7 @@ impl Reducing {
             Order::C => SliceOrder::Positions,
             Order::F => SliceOrder::Reversed,
         };
-        let slices = Slices::all(&mut input, numbers, options, order)?;
+        let slices = Slices::all(&mut input, numbers, options, order, how)?;
         let mut preparation = output.begin_preparing(Arc::default(), None)?;
         preparation.add_groups(&input.contents.tensors);
         for (at, (of, &number)) in slices.iter().zip(numbers).enumerate() {
@@ -137,7 +137,7 @@ impl Reduced {
         how: Reduction,
         keepdims: bool,
     ) -> Result<Reduced, Error> {
-        let slices = Slices::all(&mut input, numbers, options, SliceOrder::Memory)?;
+        let slices = Slices::all(&mut input, numbers, options, SliceOrder::Memory, how)?;
         let mut results = Tensors::default();
         let mut bytes = 0;
         for (of, &number) in slices.iter().zip(numbers) {

@@ -5,6 +5,9 @@
 //! held for a band of slices at a time, as many as bounded memory has room for, and any number of
 //! workers add to them: sums are exact, so that it does not matter who adds what.
 //!
+//! Where the innermost axes stay, as when rows are added to rows, elements are read as they lie instead, and
+//! each worker has [columns](Columns) of its own, which it brings to the summaries at last.
+//!
 //! Long stretches are summed up beside a summary first, so that workers of a few long slices do not wait for
 //! each other. The slices of a tensor that goes to a file are taken in the order of the
 //! memory, and their elements put where they belong by a `StridedSink`; streams and tables have them in the
@@ -12,7 +15,7 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::statistics::{Chosen, each_tensor};
 use crate::dtype::DType;
@@ -25,22 +28,34 @@ use crate::job::statistics::StatisticsFault;
 use crate::region::{OpenIndex, Take};
 use crate::shape::{Order, Permutation, Transposition, element_count, normalize_axis};
 use crate::sink::{Sink, SinkError};
-use crate::statistics::{Fold, Summary, Sums};
+use crate::statistics::{Columns, Facts, Fold, Reduction, Summary};
 
-const BAND_BYTES: usize = 24 << 20;
+/// Summaries take so many bytes at most while elements are added to them, and as many when they are complete.
+const BAND_BYTES: usize = 20 << 20;
 
 /// Elements that follow each other in a slice are summed up by themselves from so many on, so that
 /// workers do not wait for each other.
 const ALONE: u64 = 512;
 
+/// The columns of a worker have so many bytes at most.
+const COLUMN_BYTES: usize = 3 << 20;
+
+/// So many rows are worth columns.
+const ROWS: u64 = 16;
+
 pub struct Slices {
-    /// The selection: the axes that stay, and then the others.
+    /// The selection: the axes that stay, and then the others; or between them, where there are columns.
     pub chosen: Chosen,
     /// For each axis of the selection as it was, whether it is reduced.
     pub reduced: Vec<bool>,
-    stay: usize,
-    /// Where each axis of `chosen` was before it was brought there.
+    /// The axes of the selection as it was: those that stay, and then the others.
     axes: Permutation,
+    /// The lengths of those that stay.
+    lens: Vec<u64>,
+    /// Where each axis of `chosen` was before it was brought there.
+    arranged: Permutation,
+    /// Slices whose elements alternate; 1 where those of each slice follow each other.
+    width: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -80,7 +95,7 @@ impl<'a> AllSlices<'a> {
         options: SlicesOptions<'a>,
     ) -> Result<AllSlices<'a>, Error> {
         let bytes = each_tensor(input, numbers, options.seen, |tensor| {
-            Ok(Slices::of(tensor, &options, SliceOrder::Positions)?.chosen.bytes())
+            Ok(Slices::of(tensor, &options, SliceOrder::Positions, None::<Summary>)?.chosen.bytes())
         })?;
         Ok(AllSlices { numbers, options, bytes: bytes.iter().sum() })
     }
@@ -99,7 +114,7 @@ impl<'a> AllSlices<'a> {
 
     pub fn at(&self, input: &Input, number: usize) -> Result<Slices, Error> {
         let tensor = input.contents.tensors.at(self.numbers[number]);
-        Ok(Slices::of(&tensor, &self.options, SliceOrder::Positions)?)
+        Ok(Slices::of(&tensor, &self.options, SliceOrder::Positions, None::<Summary>)?)
     }
 }
 
@@ -109,44 +124,64 @@ impl Slices {
         numbers: &[usize],
         options: &SlicesOptions<'_>,
         order: SliceOrder,
+        how: Reduction,
     ) -> Result<Vec<Slices>, Error> {
-        each_tensor(input, numbers, options.seen, |tensor| Ok(Slices::of(tensor, options, order)?))
+        each_tensor(input, numbers, options.seen, |tensor| {
+            Ok(Slices::of(tensor, options, order, how.of(&tensor.dtype))?)
+        })
     }
 
+    /// The slices of a tensor; in columns, where those of `empty` may be.
     fn of(
         tensor: &TensorInfo,
         options: &SlicesOptions<'_>,
         order: SliceOrder,
+        empty: Option<impl Fold>,
     ) -> Result<Slices, Cause> {
         let SlicesOptions { index, transpose, axes, .. } = *options;
         let plain = Chosen::of(tensor, index, transpose, Order::C)?;
         let reduced = reduced(axes, plain.shape.len())?;
+        let strides = strides(&plain);
         let mut axes: Vec<usize> = (0..reduced.len()).collect();
         if order == SliceOrder::Reversed {
             axes.reverse();
         }
         if order == SliceOrder::Memory
-            && let Some(view) = plain.region.strided()
-            && view.axes().len() == axes.len()
+            && let Some(strides) = &strides
         {
-            axes.sort_by_key(|&axis| Reverse(view.axes()[axis].stride.unsigned_abs()));
+            axes.sort_by_key(|&axis| Reverse(strides[axis]));
         }
         axes.sort_by_key(|&axis| reduced[axis]);
-        let axes = Permutation::of_axes(axes);
-        let chosen =
-            Chosen::arranged(tensor, index, transpose, Order::C, |arranged| arranged.then(&axes))?;
         let stay = reduced.iter().filter(|reduced| !**reduced).count();
-        Ok(Slices { chosen, reduced, stay, axes })
+        let (staying, others) = axes.split_at(stay);
+        let len = |axes: &[usize]| {
+            element_count(&axes.iter().map(|&axis| plain.shape[axis]).collect::<Vec<_>>())
+        };
+        let beside = strides.map_or(0, |strides| beside(staying, others, &strides));
+        let (apart, beside) = staying.split_at(stay - beside);
+        let fits = |width: &u64| len(others) >= Some(ROWS) && *width <= most_columns(empty);
+        let width = len(beside).filter(fits).unwrap_or(1);
+        let arranged = match width {
+            0 | 1 => axes.clone(),
+            _ => [apart, others, beside].concat(),
+        };
+        let arranged = Permutation::of_axes(arranged);
+        let lens = staying.iter().map(|&axis| plain.shape[axis]).collect();
+        let chosen =
+            Chosen::arranged(tensor, index, transpose, Order::C, |axes| axes.then(&arranged))?;
+        let axes = Permutation::of_axes(axes);
+        Ok(Slices { chosen, reduced, axes, lens, arranged, width: width.max(1) })
     }
 
     /// The lengths of the axes that stay, in the order of the slices.
     pub fn lens(&self) -> &[u64] {
-        &self.chosen.shape[..self.stay]
+        &self.lens
     }
 
     pub fn selected(&self) -> Vec<u64> {
         let mut shape = vec![0; self.reduced.len()];
-        self.axes.axes().iter().zip(&self.chosen.shape).for_each(|(&axis, &len)| shape[axis] = len);
+        let axes = self.arranged.axes().iter().zip(&self.chosen.shape);
+        axes.for_each(|(&axis, &len)| shape[axis] = len);
         shape
     }
 
@@ -156,11 +191,16 @@ impl Slices {
     }
 
     pub fn len(&self) -> u64 {
-        element_count(&self.chosen.shape[self.stay..]).unwrap_or(u64::MAX)
+        element_count(&self.reduced_lens()).unwrap_or(u64::MAX)
     }
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    fn reduced_lens(&self) -> Vec<u64> {
+        let axes = self.arranged.axes().iter().zip(&self.chosen.shape);
+        axes.filter(|(axis, _)| self.reduced[**axis]).map(|(_, &len)| len).collect()
     }
 
     /// The shape of one element for each slice; `keepdims` leaves the axes that are reduced, with
@@ -177,7 +217,7 @@ impl Slices {
     /// For each axis of [`shape`](Slices::shape) the axis of the tensor that it is, where it is one.
     pub(super) fn source_axes(&self, keepdims: bool) -> Vec<Option<usize>> {
         let mut axes = vec![None; self.reduced.len()];
-        for (&axis, &source) in self.axes.axes().iter().zip(&self.chosen.axes) {
+        for (&axis, &source) in self.arranged.axes().iter().zip(&self.chosen.axes) {
             axes[axis] = source;
         }
         let stays = |axis: &usize| keepdims || !self.reduced[*axis];
@@ -187,22 +227,24 @@ impl Slices {
     /// The axes that stay, by their number among those, in the order of the slices.
     pub(super) fn staying(&self) -> impl Iterator<Item = usize> {
         let rank = |&axis: &usize| self.reduced[..axis].iter().filter(|it| !**it).count();
-        self.axes.axes()[..self.stay].iter().map(rank)
+        self.axes.axes()[..self.lens.len()].iter().map(rank)
     }
 
     /// The index in the selection of element `place` of slice `slice`.
     pub fn place(&self, slice: u64, place: u64) -> Vec<u64> {
-        let (lens, inner) = self.chosen.shape.split_at(self.stay);
-        let at = [super::statistics::place(lens, slice), super::statistics::place(inner, place)]
-            .concat();
+        let at = [
+            super::statistics::place(&self.lens, slice),
+            super::statistics::place(&self.reduced_lens(), place),
+        ]
+        .concat();
         let mut index = vec![0; at.len()];
         self.axes.axes().iter().zip(at).for_each(|(&axis, at)| index[axis] = at);
         index
     }
 
-    pub fn nothing(&self, sums: Sums) -> Result<Summary, Error> {
+    pub fn nothing(&self, facts: Facts) -> Result<Summary, Error> {
         let empty = match self.chosen.dtype {
-            DType::Scalar(scalar, endian) => Summary::new(scalar, endian, sums),
+            DType::Scalar(scalar, endian) => Summary::new(scalar, endian, facts),
             DType::Npy(_) | DType::Blocks(_) => None,
         };
         Ok(empty.ok_or_else(|| StatisticsFault(self.chosen.dtype.clone()))?)
@@ -215,7 +257,7 @@ impl Slices {
         workers: &Workers,
         progress: &Progress,
     ) -> Result<Summary, Error> {
-        let empty = self.nothing(Sums::Squares)?;
+        let empty = self.nothing(Facts::ALL)?;
         let mut found = empty.clone();
         self.summaries(input, &empty, workers, progress, |_, band| {
             band.iter().take(1).for_each(|summary| found.clone_from(summary));
@@ -238,29 +280,35 @@ impl Slices {
         let count = self.count();
         let len = self.len();
         let itemsize = self.chosen.dtype.item_bits() / 8;
-        let most = ((BAND_BYTES / empty.bytes()) as u64).min(count).max(1);
+        let most = (BAND_BYTES / empty.bytes()) as u64 / self.width * self.width;
+        let most = most.min(count).max(1);
         if most < count {
             // which positions are bad does not depend on the bands
             check_indices(&take, workers, false)?;
         }
+        // memory of so many bytes would else come from the system again for each band
+        let mut adding = Vec::new();
+        let mut complete = Vec::new();
         for first in (0..count).step_by(usize::try_from(most).unwrap_or(usize::MAX)) {
             let slices = most.min(count - first);
             let bytes = |slice: u64| slice * len * itemsize;
-            let band = SummarySink {
+            adding.resize_with(slices as usize, || Mutex::new(empty.clone()));
+            let mut band = SummarySink {
                 itemsize,
                 len,
+                width: self.width,
                 empty,
-                slices: (0..slices).map(|_| Mutex::new(empty.clone())).collect(),
+                idle: Mutex::default(),
+                slices: adding,
             };
             if len > 0 {
                 let range = bytes(first)..bytes(first + slices);
                 band.read(&take, range, input, workers, progress)?;
             }
-            let summaries = band.slices.into_iter();
-            let summaries: Vec<S> = summaries
-                .map(|summary| summary.into_inner().unwrap_or_else(PoisonError::into_inner))
-                .collect();
-            visit(first, &summaries)?;
+            complete.clear();
+            complete.extend(band.summaries());
+            adding = band.slices;
+            visit(first, &complete)?;
         }
         Ok(())
     }
@@ -294,11 +342,37 @@ pub enum AxisFault {
 
 impl Fault for AxisFault {}
 
+/// The distance between neighbours on each axis, where it is known.
+fn strides(chosen: &Chosen) -> Option<Vec<u64>> {
+    let axes = chosen.region.strided()?.axes();
+    let strides = axes.iter().map(|axis| axis.stride.unsigned_abs());
+    (axes.len() == chosen.shape.len()).then(|| strides.collect())
+}
+
+/// How many of the last axes that stay lie inside of all others that are reduced.
+fn beside(staying: &[usize], others: &[usize], strides: &[u64]) -> usize {
+    let innermost = others.iter().map(|&axis| strides[axis]).min().unwrap_or(0);
+    staying.iter().rev().take_while(|&&axis| strides[axis] < innermost).count()
+}
+
+fn most_columns(empty: Option<impl Fold>) -> u64 {
+    let Some(mut empty) = empty else { return 0 };
+    let of_band = BAND_BYTES / empty.bytes();
+    empty.by_columns().map_or(0, |(_, bytes)| of_band.min(COLUMN_BYTES / bytes) as u64)
+}
+
 struct SummarySink<'a, S> {
     itemsize: u64,
     len: u64,
+    width: u64,
     empty: &'a S,
     slices: Vec<Mutex<S>>,
+    /// Columns that no worker adds to now, and the group of slices that they are of.
+    idle: Mutex<Vec<(u64, Columns)>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<S: Fold> SummarySink<'_, S> {
@@ -319,27 +393,81 @@ impl<S: Fold> SummarySink<'_, S> {
         let job = Writing::into_sink(self, &takes, workers, progress)?;
         job.run(self, input, source.as_ref(), &takes)
     }
+
+    /// Add elements of alternating slices from number `element` of the band on.
+    fn add_rows(&self, mut element: u64, mut bytes: &[u8]) -> Option<()> {
+        let group_len = self.len * self.width;
+        let mut empty = self.empty.clone();
+        let (empty, _) = empty.by_columns()?;
+        let taken = locked(&self.idle).pop();
+        let (mut group, mut columns) =
+            taken.unwrap_or_else(|| (0, Columns::new(empty, self.width as usize)));
+        while !bytes.is_empty() {
+            if element / group_len != group {
+                self.flush(group, &mut columns);
+                group = element / group_len;
+            }
+            let first = element % group_len;
+            let items = (group_len - first).min(bytes.len() as u64 / self.itemsize);
+            let (now, later) = bytes.split_at((items * self.itemsize) as usize);
+            columns.add(now, first, &|column, look| self.reach(group, column, look));
+            bytes = later;
+            element += items;
+        }
+        locked(&self.idle).push((group, columns));
+        Some(())
+    }
+
+    fn flush(&self, group: u64, columns: &mut Columns) {
+        columns.flush(&|column, look| self.reach(group, column, look));
+    }
+
+    fn reach(&self, group: u64, column: usize, look: &mut dyn FnMut(&mut Summary)) {
+        let slice = group as usize * self.width as usize + column;
+        if let Some((summary, _)) = locked(&self.slices[slice]).by_columns() {
+            look(summary);
+        }
+    }
+
+    /// Take the summaries, which are complete.
+    fn summaries(&mut self) -> impl Iterator<Item = S> {
+        for (group, mut columns) in std::mem::take(&mut *locked(&self.idle)) {
+            self.flush(group, &mut columns);
+        }
+        let count = (self.width > 1).then_some(self.len);
+        self.slices.drain(..).map(move |slice| {
+            let mut slice = slice.into_inner().unwrap_or_else(PoisonError::into_inner);
+            if let (Some(count), Some((summary, _))) = (count, slice.by_columns()) {
+                summary.count = count;
+            }
+            slice
+        })
+    }
 }
 
 impl<S: Fold> Sink for SummarySink<'_, S> {
     fn write_at(&self, offset: u64, mut bytes: &[u8]) -> Result<(), SinkError> {
         let mut element = offset / self.itemsize;
+        let len = self.slices.len() as u64 * self.len * self.itemsize;
+        let is_whole = (bytes.len() as u64).is_multiple_of(self.itemsize);
+        if !is_whole || bytes.len() as u64 > len.saturating_sub(offset) {
+            return Err(SinkError::OutOfBounds { offset, count: bytes.len() as u64, len });
+        }
+        if self.width > 1 {
+            self.add_rows(element, bytes);
+            return Ok(());
+        }
         while !bytes.is_empty() {
-            let slice = element / self.len;
+            let slice = &self.slices[(element / self.len) as usize];
             let first = element % self.len;
             let items = (self.len - first).min(bytes.len() as u64 / self.itemsize);
             let (now, later) = bytes.split_at((items * self.itemsize) as usize);
-            let Some(slice) = self.slices.get(slice as usize).filter(|_| items > 0) else {
-                let len = self.slices.len() as u64 * self.len * self.itemsize;
-                return Err(SinkError::OutOfBounds { offset, count: bytes.len() as u64, len });
-            };
-            let lock = || slice.lock().unwrap_or_else(PoisonError::into_inner);
             if items >= ALONE {
                 let mut alone = self.empty.clone();
                 alone.add(now, first);
-                lock().merge(alone);
+                locked(slice).merge(alone);
             } else {
-                lock().add(now, first);
+                locked(slice).add(now, first);
             }
             bytes = later;
             element += items;

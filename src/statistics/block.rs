@@ -11,28 +11,24 @@ use super::exact_sum::Terms;
 pub(super) const BLOCK: usize = 1 << SUM_BITS;
 
 /// Bits that the sum of a block has more than its terms.
-const SUM_BITS: i32 = 10;
+pub(super) const SUM_BITS: i32 = 10;
 
 /// Values that are folded side by side, so that no addition waits for the one before.
 const LANES: usize = 16;
 
 /// Bits of a double.
-const DOUBLE: i32 = 53;
+pub(super) const DOUBLE: i32 = 53;
 
 /// Bits that the terms of a sum may have, from the highest of all to the lowest: twice those that
 /// are left of a double, and one, as the rest is rounded to the nearest.
 const TERM_BITS: i32 = 2 * (DOUBLE - SUM_BITS) + 1;
 
-/// What is known of the values of a block.
+/// The smallest and the largest value of a block but NaN, of which it has so many.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub(super) nan: u64,
-    pub(super) zero: u64,
-    /// The smallest and the largest value but NaN.
     pub(super) least: f64,
     pub(super) greatest: f64,
-    /// The smallest magnitude but 0.
-    smallest: f64,
 }
 
 #[inline(always)]
@@ -69,9 +65,16 @@ fn greater(one: f64, other: f64) -> f64 {
     if other > one { other } else { one }
 }
 
+/// Counted in doubles, whose vectors are those of the values.
 #[inline(always)]
 pub(super) fn count(values: &[f64], is_counted: impl Fn(f64) -> bool) -> u64 {
-    fold(values, 0, |sum, value| sum + u64::from(is_counted(value)), |one, other| one + other)
+    sum(values, |value| if is_counted(value) { 1.0 } else { 0.0 }) as u64
+}
+
+#[inline(always)]
+pub(super) fn are_finite(values: &[f64]) -> bool {
+    // the others become NaN
+    sum(values, |value| value * 0.0) == 0.0
 }
 
 #[inline(always)]
@@ -79,19 +82,20 @@ fn sum(values: &[f64], term: impl Fn(f64) -> f64) -> f64 {
     fold(values, 0.0, |sum, value| sum + term(value), |one, other| one + other)
 }
 
+#[inline(always)]
+pub(super) fn has_nan_or_minus_zero(values: &[f64]) -> bool {
+    let changed =
+        |value: f64| (value + 0.0).to_bits() ^ value.to_bits() | (value * 0.0 + 0.0).to_bits();
+    fold(values, 0, |all, value| all | changed(value), |one, other| one | other) != 0
+}
+
 impl Block {
     #[inline(always)]
     pub(super) fn of(values: &[f64]) -> Block {
-        let smaller = |least: f64, value: f64| {
-            let magnitude = if value == 0.0 { f64::INFINITY } else { value.abs() };
-            lesser(least, magnitude)
-        };
         Block {
             nan: count(values, f64::is_nan),
-            zero: count(values, |value| value == 0.0),
             least: fold(values, f64::INFINITY, lesser, lesser),
             greatest: fold(values, f64::NEG_INFINITY, greater, greater),
-            smallest: fold(values, f64::INFINITY, smaller, lesser),
         }
     }
 
@@ -99,26 +103,52 @@ impl Block {
     pub(super) fn has_infinite(&self) -> bool {
         self.least == f64::NEG_INFINITY || self.greatest == f64::INFINITY
     }
+}
 
-    /// The range of the values, which are finite, have so many bits, and none below `2^lowest`;
-    /// `None` if all are 0.
-    pub(super) fn terms(&self, bits: i32, lowest: i32) -> Option<Terms> {
-        let largest = self.least.abs().max(self.greatest.abs());
-        let lowest = lowest.max(exponent(self.smallest) + 1 - bits);
-        (largest > 0.0).then(|| Terms { lowest, below: exponent(largest) + 1 })
+/// The range of the values but NaN, which have so many bits, and none below `2^lowest`. Of infinite ones it is
+/// none that doubles hold the sum of.
+#[inline(always)]
+pub(super) fn terms(values: &[f64], bits: i32, lowest: i32) -> Terms {
+    let smaller = |least: f64, value: f64| {
+        let magnitude = if value == 0.0 { f64::INFINITY } else { value.abs() };
+        lesser(least, magnitude)
+    };
+    let largest = fold(values, 0.0, |most, value| greater(most, value.abs()), greater);
+    if largest == 0.0 {
+        return Terms { lowest: 0, below: 0 };
     }
+    let smallest = fold(values, f64::INFINITY, smaller, lesser);
+    let lowest = lowest.max(exponent(smallest) + 1 - bits);
+    Terms { lowest, below: exponent(largest) + 1 }
 }
 
 fn exponent(value: f64) -> i32 {
     (value.to_bits() >> 52 & 0x7ff).max(1) as i32 - 1023
 }
 
-/// A number to which doubles below half of it are rounded where bit `2^power` is the last: added, and taken away again.
-fn rounder(power: i32) -> f64 {
-    1.5 * f64::from_bits(((power + DOUBLE - 1 + 1023) as u64) << 52)
+/// A number to which doubles below half of it are rounded where bit `2^lowest` is the last: added, and taken away again.
+pub(super) fn rounder(lowest: i32) -> f64 {
+    1.5 * power(lowest + DOUBLE - 1)
 }
 
-/// The sum of so many finite values, exactly, if two doubles hold it.
+/// `2^exponent`, which is no subnormal double.
+pub(super) fn power(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
+impl Terms {
+    /// Whether one double holds the sum of a block.
+    pub(super) fn are_short(self) -> bool {
+        self.below - self.lowest + SUM_BITS <= DOUBLE
+    }
+
+    /// Whether they are cut without an overflow.
+    pub(super) fn are_in_reach(self) -> bool {
+        self.lowest >= -1022 && self.below <= 900
+    }
+}
+
+/// The sum of so many values, exactly, if two doubles hold it; NaN where one of them is.
 #[inline(always)]
 pub(super) fn exact_sum(values: &[f64], terms: Terms) -> Option<[f64; 2]> {
     in_two_parts(values, terms, |value| value)
@@ -127,7 +157,7 @@ pub(super) fn exact_sum(values: &[f64], terms: Terms) -> Option<[f64; 2]> {
 /// The sum of their squares, exactly, if these doubles hold it; `bits` are those of a value.
 #[inline(always)]
 pub(super) fn exact_squares(values: &[f64], terms: Terms, bits: i32) -> Option<[f64; 6]> {
-    if 2 * bits <= DOUBLE {
+    if 2 * bits.min(terms.below - terms.lowest) <= DOUBLE {
         let [high, low] = in_two_parts(values, terms.squared(), |value| value * value)?;
         return Some([high, low, 0.0, 0.0, 0.0, 0.0]);
     }
@@ -136,8 +166,8 @@ pub(super) fn exact_squares(values: &[f64], terms: Terms, bits: i32) -> Option<[
     if below - lowest > 2 * HALF {
         return None;
     }
-    let middle = lowest + HALF;
-    let cut = is_in_reach(middle, below).then(|| rounder(middle))?;
+    let middle = lowest + HALF.min((below - lowest + 1) / 2);
+    let cut = Terms { lowest: middle, below }.are_in_reach().then(|| rounder(middle))?;
     let high = |value: f64| (value + cut) - cut;
     let low = |value: f64| value - high(value);
     let squares = Terms { lowest: 2 * middle, below: 2 * below + 1 };
@@ -152,15 +182,14 @@ pub(super) fn exact_squares(values: &[f64], terms: Terms, bits: i32) -> Option<[
 /// Bits of half a value: the product of two halves is a double, and so is twice it.
 const HALF: i32 = 26;
 
-fn is_in_reach(lowest: i32, below: i32) -> bool {
-    lowest >= -1022 && below <= 900
-}
-
 #[inline(always)]
 fn in_two_parts(values: &[f64], terms: Terms, term: impl Fn(f64) -> f64) -> Option<[f64; 2]> {
     let Terms { lowest, below } = terms;
-    if below - lowest > TERM_BITS || !is_in_reach(lowest, below) {
+    if below - lowest > TERM_BITS || !terms.are_in_reach() {
         return None;
+    }
+    if terms.are_short() {
+        return Some([sum(values, term), 0.0]);
     }
     let cut = rounder((below + SUM_BITS - DOUBLE).max(lowest));
     let high = sum(values, |value| (term(value) + cut) - cut);

@@ -81,11 +81,6 @@ impl ExactSum {
         }
     }
 
-    /// The power of two of the lowest bit of its terms.
-    pub(super) fn lowest(&self) -> i32 {
-        self.lowest
-    }
-
     /// Add `number * 2^exponent`.
     #[inline]
     fn add_bits(&mut self, negative: bool, mut number: u64, exponent: i32) {
@@ -132,6 +127,18 @@ impl ExactSum {
         self.pending = 2;
     }
 
+    /// The sum as `number * 2^exponent`, if few digits are not 0.
+    fn short(&self) -> Option<(i128, i32)> {
+        let first = self.digits.iter().position(|digit| *digit != 0).unwrap_or(0);
+        let digits = &self.digits[first..];
+        let last = digits.iter().rposition(|digit| *digit != 0).unwrap_or(0);
+        // a digit has less than 63 bits
+        let number = |digits: &[i64]| {
+            digits.iter().rev().fold(0, |sum, &digit| (sum << 32) + i128::from(digit))
+        };
+        (last < 3).then(|| (number(&digits[..=last]), self.lowest + 32 * first as i32))
+    }
+
     fn total(&self) -> Total {
         let mut sum = self.clone();
         sum.carry();
@@ -148,6 +155,9 @@ impl ExactSum {
     }
 
     pub(super) fn divided(&self, count: u64) -> Quotient {
+        if let Some((number, exponent)) = self.short() {
+            return Quotient::of_short(number, exponent, count);
+        }
         let Total { negative, number, exponent } = self.total();
         Quotient::new(negative, &number, exponent, count)
     }
@@ -218,6 +228,19 @@ impl Quotient {
         let (bits, below, lost) = quotient.leading();
         let bits = bits | u128::from(rest > 0 || lost);
         Quotient { negative, bits, power: power - more as i32 + below as i32 }
+    }
+
+    /// `number * 2^power / divisor`; 0 for a divisor of 0.
+    fn of_short(number: i128, power: i32, divisor: u64) -> Quotient {
+        let magnitude = number.unsigned_abs();
+        if divisor == 0 || magnitude == 0 {
+            return Quotient { negative: number < 0, bits: 0, power: 0 };
+        }
+        let more = magnitude.leading_zeros();
+        let shifted = magnitude << more;
+        let divisor = u128::from(divisor);
+        let bits = (shifted / divisor) | u128::from(!shifted.is_multiple_of(divisor));
+        Quotient { negative: number < 0, bits, power: power - more as i32 }
     }
 
     /// `sqrt(number * 2^power) / divisor`; 0 for a divisor of 0.

@@ -22,14 +22,16 @@ use quantile::Tally;
 use crate::dtype::{Endian, Scalar};
 
 mod block;
+mod columns;
 mod exact_sum;
 mod quantile;
 mod reduction;
 mod summary;
 
+pub use columns::{Columns, Reach};
 pub use quantile::{Bar, Quantile};
 pub use reduction::Reduction;
-pub use summary::{ComplexSummary, Extreme, Summary, Sums};
+pub use summary::{ComplexSummary, Extreme, Facts, Summary, Sums};
 
 #[derive(Clone, Debug)]
 pub struct Statistics {
@@ -39,7 +41,7 @@ pub struct Statistics {
 
 impl Statistics {
     pub fn new(scalar: Scalar, endian: Endian) -> Option<Statistics> {
-        let summary = Summary::new(scalar, endian, Sums::Squares)?;
+        let summary = Summary::new(scalar, endian, Facts::ALL)?;
         let tally = Tally::of(summary.keys);
         Some(Statistics { summary, tally })
     }
@@ -64,6 +66,12 @@ pub trait Fold: Clone + Send + Sync {
     fn add(&mut self, bytes: &[u8], first: u64);
 
     fn merge(&mut self, other: Self);
+
+    /// The summary that columns of rows are added to, and how many bytes each of them has until then; `None` where
+    /// what is asked of elements is not found by columns.
+    fn by_columns(&mut self) -> Option<(&mut Summary, usize)> {
+        None
+    }
 }
 
 impl Fold for Summary {
@@ -110,6 +118,11 @@ impl Fold for Folded {
             _ => {}
         }
     }
+
+    fn by_columns(&mut self) -> Option<(&mut Summary, usize)> {
+        let Folded::Real(summary) = self else { return None };
+        Columns::bytes(summary).map(|bytes| (summary, bytes))
+    }
 }
 
 /// How values become keys of 64 bits that sort as the values do.
@@ -125,12 +138,14 @@ const SIGN: u64 = 1 << 63;
 
 impl Keys {
     /// -0 has the key of 0.
+    #[inline(always)]
     pub(super) fn of_float(value: f64) -> u64 {
         let bits = (value + 0.0).to_bits();
         if bits & SIGN == 0 { bits | SIGN } else { !bits }
     }
 
     /// `value` is no NaN; integers are of less than 53 bits.
+    #[inline(always)]
     pub(super) fn of_value(self, value: f64) -> u64 {
         match self {
             Keys::Float => Keys::of_float(value),
@@ -139,6 +154,7 @@ impl Keys {
     }
 
     /// `bits` are those of the integer extended to 64 bits, with its sign.
+    #[inline(always)]
     pub(super) fn of_integer(self, bits: u64) -> u64 {
         match self {
             Keys::Float => bits,

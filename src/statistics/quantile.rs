@@ -163,6 +163,8 @@ const NO_PAGE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
 enum Counts {
+    /// Of keys without the dropped bits that lie close together: the counts from the bin `first` on.
+    Close { first: u64, counts: Vec<u64> },
     /// A hash table with open addressing: keys without the dropped bits, and their counts; a count of 0 marks
     /// a free place.
     Hashed(Vec<(u64, u64)>),
@@ -177,7 +179,7 @@ impl Tally {
 
     fn dropping(dropped: u32) -> Tally {
         let counts = if dropped < PAGES_FROM {
-            Counts::Hashed(vec![(0, 0); PLACES])
+            Counts::Close { first: 0, counts: Vec::new() }
         } else {
             Counts::Paged { pages: vec![NO_PAGE; 1 << PAGE_BITS], counts: Vec::new() }
         };
@@ -186,6 +188,24 @@ impl Tally {
 
     /// Add the keys of a block, and how often there is each.
     pub(super) fn add(&mut self, keys: impl Iterator<Item = (u64, u64)>) {
+        let mut far = Vec::new();
+        self.count(keys, &mut far);
+        if !far.is_empty() {
+            let counted = self.full();
+            *self = Tally {
+                bins: 0,
+                dropped: self.dropped,
+                counts: Counts::Hashed(vec![(0, 0); PLACES]),
+            };
+            counted
+                .chunks(BLOCK)
+                .chain([far.as_slice()])
+                .for_each(|keys| self.add(keys.iter().copied()));
+        }
+    }
+
+    /// Those that are too far from the others are given back.
+    fn count(&mut self, mut keys: impl Iterator<Item = (u64, u64)>, far: &mut Vec<(u64, u64)>) {
         let dropped = self.dropped;
         let mut bins = self.bins;
         let mut count = |counted: &mut u64, more: u64| {
@@ -193,6 +213,21 @@ impl Tally {
             *counted += more;
         };
         match &mut self.counts {
+            Counts::Close { first, counts } => {
+                if counts.is_empty()
+                    && let Some((key, more)) = keys.next()
+                {
+                    counts.resize(PLACES, 0);
+                    *first = (key >> dropped).saturating_sub(PLACES as u64 / 2);
+                    count(&mut counts[((key >> dropped) - *first) as usize], more);
+                }
+                for (key, more) in keys {
+                    match counts.get_mut((key >> dropped).wrapping_sub(*first) as usize) {
+                        Some(counted) => count(counted, more),
+                        None => far.push((key, more)),
+                    }
+                }
+            }
             Counts::Hashed(table) => {
                 keys.for_each(|(key, more)| count(hashed(table, key >> dropped), more));
             }
@@ -219,6 +254,10 @@ impl Tally {
     fn full(&self) -> Vec<(u64, u64)> {
         let mut full = Vec::with_capacity(self.bins);
         match &self.counts {
+            Counts::Close { first, counts } => {
+                let bins = (0..).zip(counts).filter(|(_, count)| **count > 0);
+                full.extend(bins.map(|(at, &count)| ((first + at) << self.dropped, count)));
+            }
             Counts::Hashed(table) => {
                 full.extend(table.iter().map(|&(bin, count)| (bin << self.dropped, count)));
             }

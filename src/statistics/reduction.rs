@@ -2,7 +2,7 @@
 
 use super::Folded;
 use super::exact_sum::Quotient;
-use super::summary::{ComplexSummary, Summary, Sums};
+use super::summary::{ComplexSummary, Facts, Summary, Sums};
 use crate::dtype::{DType, Endian, NpyType, NumberKind, Scalar, TimeKind};
 use crate::element::FloatFormat;
 
@@ -35,11 +35,13 @@ impl Reduction {
         }
     }
 
-    fn sums(self) -> Sums {
+    fn facts(self) -> Facts {
+        let nothing = Facts { extremes: false, zeros: false, sums: Sums::None };
         match self {
-            Reduction::Min | Reduction::Max | Reduction::Any | Reduction::All => Sums::None,
-            Reduction::Sum | Reduction::Mean => Sums::Plain,
-            Reduction::Std => Sums::Squares,
+            Reduction::Min | Reduction::Max => Facts { extremes: true, ..nothing },
+            Reduction::Any | Reduction::All => Facts { zeros: true, ..nothing },
+            Reduction::Sum | Reduction::Mean => Facts { sums: Sums::Plain, ..nothing },
+            Reduction::Std => Facts { sums: Sums::Squares, ..nothing },
         }
     }
 
@@ -48,16 +50,20 @@ impl Reduction {
         match *dtype {
             DType::Scalar(scalar, endian) => match scalar.kind() {
                 NumberKind::Complex => {
-                    let summary = ComplexSummary::new(scalar, endian, self.sums())?;
+                    let summary = ComplexSummary::new(scalar, endian, self.facts())?;
                     Some(Folded::Complex(Box::new(summary)))
                 }
-                _ => Summary::new(scalar, endian, self.sums()).map(Folded::Real),
+                _ => Summary::new(scalar, endian, self.facts()).map(Folded::Real),
             },
             DType::Npy(NpyType::Time(kind, endian, _)) => match (kind, self) {
                 (_, Reduction::Std) => None,
                 // the sum of two dates is no date
                 (TimeKind::Datetime, Reduction::Sum | Reduction::Mean) => None,
-                _ => Summary::new(Scalar::I64, endian, self.sums()).map(Folded::Real),
+                // the smallest tells of NaT
+                _ => {
+                    let facts = Facts { extremes: true, ..self.facts() };
+                    Summary::new(Scalar::I64, endian, facts).map(Folded::Real)
+                }
             },
             DType::Npy(_) | DType::Blocks(_) => None,
         }

@@ -4,8 +4,8 @@ use super::block::{self, BLOCK, Block};
 use super::exact_sum::{ExactSum, Moments, Quotient, Terms, deviation};
 use super::quantile::Tally;
 use super::{Fold, Keys};
-use crate::cast::{Cast, Casting};
-use crate::dtype::{DType, Endian, NumberKind, Scalar};
+use crate::cast::{Doubles, vectorized};
+use crate::dtype::{Endian, NumberKind, Scalar};
 use crate::element::FloatFormat;
 
 /// Counts, extremes and exact sums of real numbers.
@@ -13,8 +13,7 @@ use crate::element::FloatFormat;
 pub struct Summary {
     pub(super) scalar: Scalar,
     endian: Endian,
-    /// To float64, which holds all but integers of 64 bits exactly.
-    cast: Cast,
+    pub(super) doubles: Doubles,
     pub(super) keys: Keys,
     /// Number of elements, and how many of them are NaN, infinite and zero.
     pub count: u64,
@@ -23,6 +22,9 @@ pub struct Summary {
     pub zero: u64,
     /// The smallest and the largest element, infinities included; `None` if all are NaN.
     pub range: Option<(Extreme, Extreme)>,
+    pub(super) facts: Facts,
+    /// The range of all numbers of the type.
+    terms: Terms,
     sum: Option<ExactSum>,
     squares: Option<ExactSum>,
 }
@@ -35,6 +37,22 @@ pub struct Extreme {
     pub place: u64,
 }
 
+/// What is to be known of elements, besides how many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The smallest and the largest, and how many are NaN. Sums count these too, and the infinite ones, and
+    /// know of extremes that are infinite.
+    pub extremes: bool,
+    pub zeros: bool,
+    pub sums: Sums,
+}
+
+impl Facts {
+    /// All but sums.
+    pub const COUNTS: Facts = Facts { extremes: true, zeros: true, sums: Sums::None };
+    pub const ALL: Facts = Facts { sums: Sums::Squares, ..Facts::COUNTS };
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sums {
     None,
@@ -44,7 +62,7 @@ pub enum Sums {
 
 impl Summary {
     /// `None` if elements are not real numbers of whole bytes.
-    pub fn new(scalar: Scalar, endian: Endian, sums: Sums) -> Option<Summary> {
+    pub fn new(scalar: Scalar, endian: Endian, facts: Facts) -> Option<Summary> {
         let fewer = 64u32.saturating_sub(scalar.bits() as u32);
         let keys = match scalar.kind() {
             NumberKind::Signed => Keys::Signed(fewer),
@@ -56,22 +74,23 @@ impl Summary {
             Some(format) => {
                 Terms { lowest: format.least - format.mantissa as i32, below: format.top + 1 }
             }
-            None => Terms { lowest: 0, below: 64 },
+            None => Terms { lowest: 0, below: scalar.bits() as i32 },
         };
-        let double = DType::Scalar(Scalar::F64, Endian::Little);
-        let cast = Cast::new(&DType::Scalar(scalar, endian), &double, Casting::Unsafe).ok()?;
+        let doubles = Doubles::new(scalar, endian).ok()?;
         Some(Summary {
             scalar,
             endian,
-            cast,
+            doubles,
             keys,
             count: 0,
             nan: 0,
             infinite: 0,
             zero: 0,
             range: None,
-            sum: (sums >= Sums::Plain).then(|| ExactSum::new(terms)),
-            squares: (sums >= Sums::Squares).then(|| ExactSum::new(terms.squared())),
+            facts,
+            terms,
+            sum: (facts.sums >= Sums::Plain).then(|| ExactSum::new(terms)),
+            squares: (facts.sums >= Sums::Squares).then(|| ExactSum::new(terms.squared())),
         })
     }
 
@@ -85,20 +104,19 @@ impl Summary {
     }
 
     /// Add elements, and count their values in `tally`.
-    pub(super) fn add_counted(&mut self, bytes: &[u8], first: u64, mut tally: Option<&mut Tally>) {
-        let size = self.cast.input_bytes();
+    pub(super) fn add_counted(&mut self, bytes: &[u8], first: u64, tally: Option<&mut Tally>) {
+        let size = self.size();
         if size == 1 && bytes.len() >= CODES {
             return self.add_codes(bytes, first, tally);
         }
         if bytes.len() <= size * SHORT {
             return self.add_block::<SHORT>(bytes, first, tally);
         }
-        for (bytes, first) in bytes.chunks(size * BLOCK).zip((first..).step_by(BLOCK)) {
-            self.add_block::<BLOCK>(bytes, first, tally.as_deref_mut());
-        }
+        add_blocks(self, bytes, first, tally);
     }
 
     /// Add at most `N` elements.
+    #[inline(always)]
     fn add_block<const N: usize>(&mut self, bytes: &[u8], first: u64, tally: Option<&mut Tally>) {
         match self.scalar {
             Scalar::I64 | Scalar::U64 => self.add_integers::<N>(bytes, first, tally),
@@ -110,7 +128,7 @@ impl Summary {
     fn add_codes(&mut self, bytes: &[u8], first: u64, mut tally: Option<&mut Tally>) {
         let codes: [u8; CODES] = std::array::from_fn(|code| code as u8);
         let mut values = [0.0; CODES];
-        let values = self.doubles(&codes, &mut values);
+        let values = self.doubles.read(&codes, &mut values);
         let keys = self.keys;
         let counts = counts(bytes);
         self.count += bytes.len() as u64;
@@ -149,18 +167,25 @@ impl Summary {
     }
 
     /// Add a block of elements that doubles hold exactly.
+    #[inline(always)]
     fn add_doubles<const N: usize>(&mut self, bytes: &[u8], first: u64, tally: Option<&mut Tally>) {
         let mut values = [0.0; N];
-        let values = self.doubles(bytes, &mut values);
-        let block = Block::of(values);
+        let values = self.doubles.read(bytes, &mut values);
         self.count += values.len() as u64;
+        if self.facts.zeros {
+            self.zero += block::count(values, |value| value == 0.0);
+        }
+        let Facts { extremes, sums, .. } = self.facts;
+        if !extremes && (sums == Sums::None || self.add_sums(values)) {
+            return;
+        }
+        let block = Block::of(values);
         self.nan += block.nan;
-        self.zero += block.zero;
         let keys = self.keys;
         if block.nan < values.len() as u64 {
             let ends = [block.least, block.greatest].map(|value| keys.of_value(value));
-            let Summary { cast, endian, .. } = *self;
-            let size = cast.input_bytes();
+            let endian = self.endian;
+            let size = self.size();
             self.widen(ends, first, |key| {
                 let at = values.iter().position(|&value| keys.of_value(value) == key).unwrap_or(0);
                 let bits = match keys {
@@ -174,57 +199,106 @@ impl Summary {
             let mut buffer = [0; N];
             let all = &mut buffer[..values.len()];
             all.iter_mut().zip(&*values).for_each(|(key, &value)| *key = keys.of_value(value));
-            let numbers = all.iter().zip(&*values).filter(|(_, value)| !value.is_nan());
-            tally.add(numbers.map(|(&key, _)| (key, 1)));
+            if block.nan == 0 {
+                tally.add(all.iter().map(|&key| (key, 1)));
+            } else {
+                let numbers = all.iter().zip(&*values).filter(|(_, value)| !value.is_nan());
+                tally.add(numbers.map(|(&key, _)| (key, 1)));
+            }
         }
-        if block.has_infinite() {
+        if block.nan > 0 || block.has_infinite() {
             self.infinite += block::count(values, f64::is_infinite);
+            let finite = |value: f64| if value.is_finite() { value } else { 0.0 };
+            values.iter_mut().for_each(|value| *value = finite(*value));
         }
-        self.add_sums(values, block);
+        if sums > Sums::None {
+            self.add_sums(values);
+        }
     }
 
-    fn add_sums(&mut self, values: &mut [f64], mut block: Block) {
-        let Some(sum) = &mut self.sum else { return };
-        if block.nan > 0 || block.has_infinite() {
-            values
-                .iter_mut()
-                .for_each(|value| *value = if value.is_finite() { *value } else { 0.0 });
-            block = Block::of(values);
-        }
-        // a double holds the square of a value of so few bits
-        let bits = FloatFormat::of(self.scalar)
-            .map_or(self.scalar.bits() as i32, |format| format.mantissa as i32 + 1);
-        let Some(terms) = block.terms(bits, sum.lowest()) else { return };
+    /// Add values to the sums; false, and nothing is added, if one of them is NaN or infinite.
+    #[inline(always)]
+    fn add_sums(&mut self, values: &[f64]) -> bool {
+        let terms = self.terms_of(values);
+        let bits = self.value_bits();
+        let Some(sum) = &mut self.sum else { return true };
         match block::exact_sum(values, terms) {
-            Some(parts) => parts.into_iter().for_each(|part| sum.add(part)),
-            None => values.iter().for_each(|&value| sum.add(value)),
+            Some(parts) if parts.iter().all(|part| part.is_finite()) => {
+                parts.into_iter().for_each(|part| sum.add(part));
+            }
+            None if values.iter().all(|value| value.is_finite()) => {
+                values.iter().for_each(|&value| sum.add(value));
+            }
+            _ => return false,
         }
-        let Some(squares) = &mut self.squares else { return };
+        let Some(squares) = &mut self.squares else { return true };
         match block::exact_squares(values, terms, bits) {
             Some(parts) => parts.into_iter().for_each(|part| squares.add(part)),
             None => values.iter().for_each(|&value| squares.add_square(value)),
         }
+        true
     }
 
-    /// The values of elements of at most one block.
-    fn doubles<'a, const N: usize>(&self, bytes: &[u8], values: &'a mut [f64; N]) -> &'a mut [f64] {
-        let little = self.endian == Endian::Little;
-        if self.scalar == Scalar::F32 && little {
-            return filled(values, bytes.as_chunks().0, |bytes| f32::from_le_bytes(bytes).into());
+    /// The range of finite values.
+    #[inline(always)]
+    pub(super) fn terms_of(&self, values: &[f64]) -> Terms {
+        if self.facts.sums < Sums::Squares && self.terms.are_short() {
+            return self.terms;
         }
-        if self.scalar == Scalar::F64 && little {
-            return filled(values, bytes.as_chunks().0, f64::from_le_bytes);
+        block::terms(values, self.value_bits(), self.terms.lowest)
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.doubles.size()
+    }
+
+    /// The most bits between the highest and the lowest of a value that are not 0.
+    pub(super) fn value_bits(&self) -> i32 {
+        FloatFormat::of(self.scalar)
+            .map_or(self.scalar.bits() as i32, |format| format.mantissa as i32 + 1)
+    }
+
+    pub(super) fn add_to_sum(&mut self, term: f64) {
+        self.sum.iter_mut().for_each(|sum| sum.add(term));
+    }
+
+    pub(super) fn add_to_squares(&mut self, term: f64) {
+        self.squares.iter_mut().for_each(|sum| sum.add(term));
+    }
+
+    /// Take in NaN or an infinity, which sums leave out.
+    pub(super) fn add_special(&mut self, value: f64) {
+        if value.is_nan() {
+            self.nan += 1;
+            return;
         }
-        let mut input = [[0; 8]; N];
-        let mut output = [[0; 8]; N];
-        let output = &mut output[..bytes.len() / self.cast.input_bytes()];
-        let input = &mut input.as_flattened_mut()[..bytes.len()];
-        input.copy_from_slice(bytes);
-        self.cast.run(input, output.as_flattened_mut());
-        filled(values, output, f64::from_le_bytes)
+        self.infinite += 1;
+        self.widen_to(self.range_of(value, value));
+    }
+
+    /// The range between two values, of which -0 comes before 0.
+    pub(super) fn range_of(&self, least: f64, greatest: f64) -> (Extreme, Extreme) {
+        let found = |value: f64, is_early: bool| Extreme {
+            key: self.keys.of_value(value),
+            bits: match (self.scalar, FloatFormat::of(self.scalar)) {
+                (Scalar::F64, _) => value.to_bits(),
+                (_, Some(format)) => format.round(value).into(),
+                (_, None) => value as i64 as u64,
+            },
+            place: u64::from(!is_early),
+        };
+        let is_minus = |value: f64| value.is_sign_negative();
+        (found(least, is_minus(least)), found(greatest, !is_minus(greatest)))
+    }
+
+    pub(super) fn widen_to(&mut self, (least, greatest): (Extreme, Extreme)) {
+        let (low, high) = self.range.get_or_insert((least, greatest));
+        *low = std::cmp::min_by_key(*low, least, |it| (it.key, it.place));
+        *high = std::cmp::min_by_key(*high, greatest, |it| (!it.key, it.place));
     }
 
     /// Add a block of integers of 64 bits.
+    #[inline(always)]
     fn add_integers<const N: usize>(
         &mut self,
         bytes: &[u8],
@@ -244,8 +318,12 @@ impl Summary {
         let keys = self.keys;
         let all_keys = || bits.iter().map(|&bits| keys.of_integer(bits));
         self.count += count as u64;
-        self.zero += bits.iter().filter(|bits| **bits == 0).count() as u64;
-        if let (Some(least), Some(greatest)) = (all_keys().min(), all_keys().max()) {
+        if self.facts.zeros {
+            self.zero += bits.iter().filter(|bits| **bits == 0).count() as u64;
+        }
+        if self.facts.extremes
+            && let (Some(least), Some(greatest)) = (all_keys().min(), all_keys().max())
+        {
             self.widen([least, greatest], first, |key| {
                 let at = all_keys().position(|it| it == key).unwrap_or(0);
                 (at, bits[at])
@@ -303,13 +381,9 @@ impl Summary {
                 ours.merge(theirs);
             }
         }
-        self.range = match (self.range, other.range) {
-            (Some(ours), Some(theirs)) => Some((
-                std::cmp::min_by_key(ours.0, theirs.0, |it| (it.key, it.place)),
-                std::cmp::min_by_key(ours.1, theirs.1, |it| (!it.key, it.place)),
-            )),
-            (ours, theirs) => ours.or(theirs),
-        };
+        if let Some(range) = other.range {
+            self.widen_to(range);
+        }
     }
 
     pub fn is_float(&self) -> bool {
@@ -354,6 +428,16 @@ impl Summary {
     }
 }
 
+vectorized! {
+    fn add_blocks(summary: &mut Summary, bytes: &[u8], first: u64, tally: Option<&mut Tally>) {
+        let mut tally = tally;
+        let block = summary.size() * BLOCK;
+        for (bytes, first) in bytes.chunks(block).zip((first..).step_by(BLOCK)) {
+            summary.add_block::<BLOCK>(bytes, first, tally.as_deref_mut());
+        }
+    }
+}
+
 /// Complex elements that are taken apart at once, into numbers of each part.
 const PORTION: usize = 512;
 
@@ -377,16 +461,6 @@ fn counts(bytes: &[u8]) -> [u64; CODES] {
     std::array::from_fn(|code| tables.iter().map(|table| table[code]).sum())
 }
 
-fn filled<'a, const SIZE: usize>(
-    values: &'a mut [f64],
-    items: &[[u8; SIZE]],
-    value: impl Fn([u8; SIZE]) -> f64,
-) -> &'a mut [f64] {
-    let values = &mut values[..items.len()];
-    values.iter_mut().zip(items).for_each(|(to, &item)| *to = value(item));
-    values
-}
-
 #[derive(Clone, Debug)]
 pub struct ComplexSummary {
     pub(super) parts: [Summary; 2],
@@ -406,9 +480,9 @@ pub(super) struct ComplexElement {
 }
 
 impl ComplexSummary {
-    pub(super) fn new(scalar: Scalar, endian: Endian, sums: Sums) -> Option<ComplexSummary> {
+    pub(super) fn new(scalar: Scalar, endian: Endian, facts: Facts) -> Option<ComplexSummary> {
         let part = scalar.part()?;
-        let summary = Summary::new(part, Endian::Little, sums)?;
+        let summary = Summary::new(part, Endian::Little, facts)?;
         let parts = [summary.clone(), summary];
         Some(ComplexSummary { parts, part, endian, zero: 0, nan: None, range: None })
     }
@@ -582,7 +656,7 @@ mod tests {
             at: usize,
         ) {
             let endian = if is_big { Endian::Big } else { Endian::Little };
-            let Some(empty) = Summary::new(scalar, endian, Sums::Squares) else { return Ok(()) };
+            let Some(empty) = Summary::new(scalar, endian, Facts::ALL) else { return Ok(()) };
             let size = (scalar.bits() / 8) as usize;
             let bits = scalar.bits() as u32;
             let mut bytes = Vec::new();

@@ -185,6 +185,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
 
 /// Files that may hold `unsafe`.
 const UNSAFE: &[&str] = &[
+    "cast/vectors.rs",
     "execute/pack/compress.rs",
     "execute/pack/interleave.rs",
     "execute/pack/shuffle.rs",

@@ -9,7 +9,7 @@ use tslice::format::printable;
 use tslice::input::Input;
 use tslice::job::{AllSlices, Chosen, Slices, place};
 use tslice::shape::{AsList, AsTuple};
-use tslice::statistics::{Extreme, Summary, Sums};
+use tslice::statistics::{Extreme, Facts, Summary};
 
 use super::stats::{Faults, add_counts, as_json, shown, title, value};
 use crate::cli::args::{Column, StatsArgs, ViewArgs};
@@ -138,7 +138,7 @@ pub(super) fn of_tensors(
     let mut held = Printing::default();
     watch_all(input, all, args.quiet, |input, slices, progress| {
         let chosen = &slices.chosen;
-        if all.len() > 1 && slices.nothing(Sums::None).is_err() {
+        if all.len() > 1 && slices.nothing(Facts::COUNTS).is_err() {
             match json.then(|| without_numbers(chosen)) {
                 Some(text) if sort.is_empty() => held.push(&text)?,
                 text => rows.push(TensorRow::new(chosen, None, sort, text)),
@@ -193,16 +193,16 @@ pub(super) fn of_slices(
             held.push(&format!("{between}{title}\n"))?;
         }
         tensors += 1;
-        if all.len() > 1 && slices.nothing(Sums::None).is_err() {
+        if all.len() > 1 && slices.nothing(Facts::COUNTS).is_err() {
             return if *json {
                 held.push(&without_numbers(chosen))
             } else {
                 held.push(&format!("  {NO_NUMBERS}\n"))
             };
         }
-        let mut whole = slices.nothing(Sums::None)?;
+        let mut whole = slices.nothing(Facts::COUNTS)?;
         let mut table = SlicesTable::new(slices, args.values.full);
-        let empty = slices.nothing(Sums::Squares)?;
+        let empty = slices.nothing(Facts::ALL)?;
         slices.summaries(input, &empty, workers, progress, |first, band| {
             for summary in band.iter().filter(|_| !fail_on.is_empty()) {
                 whole.merge(summary.clone());

@@ -1,0 +1,45 @@
+//! Loops over numbers, compiled for the widest registers of the processor that they run on.
+//!
+//! The program is compiled for all processors of an architecture, whose vectors are short. What is declared in
+//! [`vectorized`] is compiled once more for longer ones; what it calls takes part in that where it is inlined.
+
+/// Declare a function of which there is a version for each width of registers.
+macro_rules! vectorized {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
+        $(#[$meta])*
+        #[allow(unsafe_code)]
+        $vis fn $name($($arg: $type),*) $(-> $out)? {
+            #[inline(always)]
+            fn plain($($arg: $type),*) $(-> $out)? $body
+
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+                fn avx512($($arg: $type),*) $(-> $out)? {
+                    plain($($arg),*)
+                }
+
+                #[target_feature(enable = "avx2")]
+                fn avx2($($arg: $type),*) $(-> $out)? {
+                    plain($($arg),*)
+                }
+
+                let has_avx512 = is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl");
+                if has_avx512 {
+                    // SAFETY: the processor has the instructions.
+                    return unsafe { avx512($($arg),*) };
+                }
+                if is_x86_feature_detected!("avx2") {
+                    // SAFETY: the processor has the instructions.
+                    return unsafe { avx2($($arg),*) };
+                }
+            }
+            plain($($arg),*)
+        }
+    };
+}
+
+pub(crate) use vectorized;
