@@ -43,7 +43,7 @@ pub use inputs::Operand;
 pub(crate) use join::join_slices;
 pub use join::{Along, JoinFault, JoinOptions};
 pub(crate) use merge::merge_slices;
-pub use merge::{MergeFault, MergeOptions, NumberedRename, Precedence};
+pub use merge::{GroupOptions, MergeFault, MergeOptions, NumberedRename, Precedence};
 pub use parts::{PartFault, Parts};
 #[cfg(feature = "cli")]
 pub use picture::{Bound, Drawing, PictureFault};

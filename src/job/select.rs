@@ -282,11 +282,19 @@ pub struct Axes {
 impl Axes {
     /// The axis of each of these tensors of an input.
     pub(crate) fn of_tensors(&self, input: &Input, chosen: &[usize]) -> Result<Vec<i64>, Error> {
-        let mut axes = vec![self.default; chosen.len()];
         let name = |&number: &usize| input.contents.tensors.name(number).unwrap_or("-");
+        let axes = self.of_names(chosen.iter().map(name));
+        axes.map_err(|fault| Error::file(&input.location, fault))
+    }
+
+    /// The axis of each tensor of these names.
+    pub(crate) fn of_names<'n>(
+        &self,
+        names: impl Iterator<Item = &'n str> + Clone,
+    ) -> Result<Vec<i64>, SelectFault> {
+        let mut axes = vec![self.default; names.clone().count()];
         for (pattern, axis) in &self.named {
-            let found = find(chosen.iter().map(name), std::slice::from_ref(pattern));
-            let found = found.map_err(|fault| Error::file(&input.location, fault))?;
+            let found = find(names.clone(), std::slice::from_ref(pattern))?;
             found.into_iter().for_each(|at| axes[at] = *axis);
         }
         Ok(axes)

@@ -4,6 +4,7 @@
 //! expression can be applied to a shape; what it selects of a tensor is a gather with the lists as
 //! its positions. Their elements are read in pieces while the result is written.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -79,6 +80,17 @@ impl OpenIndex<'_> {
         how: &Transposition,
     ) -> Result<Arrangement, Cause> {
         arrange_axes(tensor, selection.shape(), &selection.source_axes(), how)
+    }
+
+    /// Look at all positions in the files of lists, for tensors of these shapes.
+    pub(crate) fn check_lists(&self, shapes: &BTreeSet<Vec<u64>>) -> Result<(), Error> {
+        if self.lists.is_empty() {
+            return Ok(());
+        }
+        shapes.iter().try_for_each(|shape| {
+            let selection = self.lists.resolve(self.expr, shape, self.rules)?;
+            self.lists.check(&selection)
+        })
     }
 
     /// The bytes of what it selects of a tensor, in the memory order of the output.

@@ -31,6 +31,7 @@ mod field;
 mod folders;
 mod gather;
 mod gguf;
+mod groups;
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod help;

@@ -57,6 +57,14 @@ fn write_files(folder: &Path) {
     let empty =
         |number| format!(r#""layer.{number}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}"#);
     let many: Vec<String> = (0..1001).map(empty).collect();
+    let row = |name: &str, dtype: &str, len: usize| {
+        format!(r#""{name}":{{"dtype":"{dtype}","shape":[0,{len}],"data_offsets":[0,0]}}"#)
+    };
+    let groups = ["h.0.q", "h.0.k", "h.1.q", "h.1.k", "h.1.v", "x.0.0", "x.1.0", "x.1.1"]
+        .map(|name| row(name, "U8", 2));
+    let others =
+        [row("e.0", "U8", 2), row("e.2", "U8", 3), row("d.0", "F16", 2), row("d.1", "F32", 2)];
+    let groups = groups.into_iter().chain(others).collect::<Vec<_>>().join(",");
     for (name, bytes) in [
         ("matrix.npy", matrix.clone()),
         ("scalar.npy", npy("'<f8'", "()", &[0; 8])),
@@ -104,6 +112,7 @@ fn write_files(folder: &Path) {
         ("page.safetensors", b"<!DOCTYPE html>\n<html><body>Log in".to_vec()),
         ("-lead.npy", matrix.clone()),
         ("many.safetensors", safetensors(&format!("{{{}}}", many.join(",")), 0)),
+        ("groups.safetensors", safetensors(&format!("{{{groups}}}"), 0)),
         ("damaged.npz", damaged(&matrix, 30 + 5 + matrix.len() - 1)),
         ("renamed.npz", damaged(&matrix, 30)),
         ("encrypted.npz", damaged(&matrix, 6)),

@@ -41,6 +41,16 @@ pub(crate) struct JoinArgs {
     /// tensors, which may be given again: --axis '*.o_proj.weight=1'.
     #[arg(long, value_name = "[NAME=]AXIS", value_parser = axis)]
     pub(crate) axis: Vec<AxisArg>,
+    /// Join tensors of the inputs by their names: 'layers.{l}.experts.{e}.up'
+    ///
+    /// {l} stands for any text without a dot, {p:q,k,v} for one of these. Tensors that agree in the pieces
+    /// that --into has are joined, in the order of the others: numbers from 0 on, or texts as they are
+    /// listed. All inputs are one set of tensors, as in merge.
+    #[arg(long, value_name = "PATTERN", requires = "into", conflicts_with = "name")]
+    pub(crate) group: Option<String>,
+    /// The name of each joined tensor: 'layers.{l}.experts.up'
+    #[arg(long, value_name = "NAME", requires = "group", conflicts_with = "name")]
+    pub(crate) into: Option<String>,
     /// What to take of every input first, as in NumPy: '[1, 2:4, ..., ::-1]'
     #[arg(long, value_name = "INDEX", allow_hyphen_values = true)]
     pub(crate) index: Option<String>,
@@ -54,9 +64,9 @@ pub(crate) struct JoinArgs {
     pub(crate) reshape: ReshapeArgs,
     #[command(flatten)]
     pub(crate) through: ThroughArgs,
-    /// Take the tensors that -t does not choose once
+    /// Take the tensors that -t or --group do not choose once
     ///
-    /// They must be the same in all inputs.
+    /// Without --group they must be the same in all inputs.
     #[arg(long, help_heading = "Output")]
     pub(crate) keep_rest: bool,
 }

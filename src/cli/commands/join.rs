@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use tslice::index::resolve::Rules;
-use tslice::input::{Location, OpenOptions};
-use tslice::job::{Along, Copying, JoinOptions, MergeOptions, NewName, NumberedRename, Precedence};
+use tslice::input::{Location, OpenOptions, Seen};
+use tslice::job::{
+    Along, Copying, GroupOptions, JoinOptions, MergeOptions, NewName, NumberedRename, Precedence,
+};
 
 use super::super::args::MergeArgs;
 use super::index::Index;
 use super::{index, input, output, part};
 use crate::cli::args::{JoinArgs, ThroughArgs};
-use crate::cli::report::Failure;
+use crate::cli::report::{Failure, hint_in_group};
 
 pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     let ThroughArgs { from, field, cast, to } = &args.through;
@@ -27,20 +29,32 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         index.refuse_stdin("INPUT", Path::new("-"))?;
     }
     let index = index.open_lists(from.io, &workers, to.quiet)?;
-    let options = JoinOptions {
-        along,
-        axes: input::axes(&args.axis)?,
-        open: OpenOptions {
-            rest: args.keep_rest,
-            ..input::options_of_several(from, field.field.as_deref(), &workers)?
-        },
-        seen: index::seen(Some(field), &args.reshape)?,
-        index: index.of_job(),
-        casts: index::casts(cast)?,
-        workers,
+    let axes = input::axes(&args.axis)?;
+    let casts = index::casts(cast)?;
+    let seen = index::seen(Some(field), &args.reshape)?;
+    let open = input::options_of_several(from, field.field.as_deref(), &workers)?;
+    let failed = |error| {
+        let hint = hint_in_group(&error);
+        index.failure(error).hint_if(hint)
     };
-    let failed = |error| index.failure(error);
-    let mut job = Copying::join(&locations, options, output).map_err(failed)?;
+    let mut job = if let (Some(pattern), Some(into)) = (&args.group, &args.into) {
+        let index = index.of_job();
+        let keep_rest = args.keep_rest;
+        let group = Some(GroupOptions { pattern, into, along, axes, index, keep_rest });
+        let options = MergeOptions { open, seen, casts, group, workers, ..MergeOptions::default() };
+        Copying::merge(&locations, options, output.in_shards(SHARD_BYTES)).map_err(failed)?
+    } else {
+        let options = JoinOptions {
+            along,
+            axes,
+            open: OpenOptions { rest: args.keep_rest, ..open },
+            seen,
+            index: index.of_job(),
+            casts,
+            workers,
+        };
+        Copying::join(&locations, options, output).map_err(failed)?
+    };
     output::run(&mut job, to, &share, failed)
 }
 
@@ -54,22 +68,17 @@ pub(super) fn run_merge(args: &MergeArgs) -> Result<(), Failure> {
     let locations = input::locations(&args.inputs)?;
     let output = output::open(to, locations.first().unwrap_or(&Location::Stdin), &workers)?;
     let output = output.in_shards(SHARD_BYTES);
-    let mut open = input::options_of_several(from, field.field.as_deref(), &workers)?;
-    // a pattern must match in one of the inputs, not in each
-    let patterns = std::mem::take(&mut open.tensors);
-    let exclude = std::mem::take(&mut open.exclude);
     let options = MergeOptions {
-        open,
-        patterns,
-        exclude,
+        open: input::options_of_several(from, field.field.as_deref(), &workers)?,
         renames: numbered_renames(args, locations.len())?,
         wins: match (args.first, args.last) {
             (true, _) => Some(Precedence::First),
             (false, true) => Some(Precedence::Last),
             (false, false) => None,
         },
-        fields: field.field.clone(),
+        seen: Seen { fields: field.field.clone(), ..Seen::default() },
         casts: index::casts(cast)?,
+        group: None,
         workers,
     };
     let mut job = Copying::merge(&locations, options, output)?;

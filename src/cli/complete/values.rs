@@ -64,7 +64,7 @@ fn completer(arg: &Arg, paths: &Paths) -> Option<ArgValueCompleter> {
         Some(ArgValueCompleter::new(move |typed: &OsStr| named(typed, find(&paths), more)))
     };
     match arg.get_id().as_str() {
-        "tensor" | "exclude" => of(&paths.inputs, tensor_names, ""),
+        "tensor" | "exclude" | "group" => of(&paths.inputs, tensor_names, ""),
         "rename" => of(&paths.inputs, tensor_names, "="),
         "axis" if arg.get_value_names().is_some_and(|names| names[0].contains("NAME")) => {
             of(&paths.inputs, tensor_names, "=")

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use tslice::cast::{Cast, CastError, Casting, can_cast};
-use tslice::dtype::{DType, Endian, NpyType};
+use tslice::dtype::{DType, Endian};
 use tslice::element::ElementError;
 use tslice::error::{Cause, Error, FileName, InputIsOutput};
 use tslice::format::npy::{DescrError, NpyError};
@@ -15,7 +15,7 @@ use tslice::format::{Foreign, FormatError, shortened};
 use tslice::input::{
     FieldFault, Given, RawFault, ReadAsFault, SelectFault, ShardsFault, TextFault,
 };
-use tslice::job::{AxisFault, EditFault, JoinFault, MergeFault, StatisticsFault, UnusedCast};
+use tslice::job::{AxisFault, EditFault, StatisticsFault, UnusedCast};
 use tslice::output::layout::FORMATS;
 use tslice::output::{FormatOption, LayoutFault};
 use tslice::shape::ArrangeError;
@@ -25,6 +25,7 @@ use tslice::source::{OpenError, SourceError, is_too_many_open_files};
 
 use super::failure::{Failure, plain, quoted};
 use super::foreign::remedy;
+use super::joins::{group, join, merge, rename};
 use super::misuse::did_you_mean;
 
 impl From<Error> for Failure {
@@ -51,6 +52,7 @@ fn failure(error: &Error, flag: &str) -> Failure {
         .or_else(|| Some(of_tensor(error, cast(cause.downcast_ref()?))))
         .or_else(|| Some(join(cause.downcast_ref()?, failed)))
         .or_else(|| Some(merge(cause.downcast_ref()?, failed)))
+        .or_else(|| Some(group(cause.downcast_ref()?, failed)))
         .or_else(|| Some(text(cause.downcast_ref()?, worded)))
         .or_else(|| value_of_flag(error))
         .or_else(|| opening(error, failed))
@@ -398,40 +400,6 @@ fn credentials(scheme: Scheme) -> &'static str {
     }
 }
 
-fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
-    match fault {
-        JoinFault::NoAxes => failed().hint("`tslice stack` joins along a new axis"),
-        JoinFault::DType { common: Some(common), .. } => {
-            let name = common.to_string();
-            let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            let name = if is_plain { name } else { format!("'{name}'") };
-            failed().hint(format_args!("--cast {name} casts all of them first"))
-        }
-        // this is how a .npy stores bfloat16
-        JoinFault::DType { dtype: dtype @ DType::Npy(NpyType::Void(..)), first, .. }
-            if dtype.item_bits() == first.item_bits() =>
-        {
-            failed()
-                .hint(format_args!("--as {} reads its bytes as such", quoted(&first.to_string())))
-        }
-        JoinFault::Nothing | JoinFault::StdinTwice => Failure::usage(fault),
-        _ => failed(),
-    }
-}
-
-fn merge(fault: &MergeFault, failed: impl Fn() -> Failure) -> Failure {
-    failed().hint(match fault {
-        MergeFault::Twice { name, .. } if name.is_empty() => {
-            "--first or --last says which is taken, --rename N:=NEW gives that of input N a name".to_owned()
-        }
-        MergeFault::Twice { .. } => "--first or --last says which is taken, --rename N:OLD=NEW gives that of input N another name".to_owned(),
-        MergeFault::Metadata { key, .. } => {
-            let text = quoted(&format!("{key}=VALUE"));
-            format!("--metadata {text} decides, or --first or --last")
-        }
-    })
-}
-
 fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> Failure) -> Failure {
     let file = error.file.as_ref().map(ToString::to_string).unwrap_or_default();
     let of_file = if file.is_empty() { String::new() } else { format!("{file}: ") };
@@ -499,20 +467,6 @@ fn not_named(
     }
     let all = several.map(|flag| format!("{flag} '*' chooses all; ")).unwrap_or_default();
     failure.hint(all + &list("it holds", names))
-}
-
-fn rename(fault: &SelectFault) -> Failure {
-    let message = format!("--rename {fault}");
-    match fault {
-        SelectFault::BadRename { hint, .. } => Failure::usage(message).hint_if(hint.as_ref()),
-        SelectFault::RenameNotFound { rename, nameless, .. } => {
-            let name = rename.split_once('=').filter(|_| *nameless).map(|(_, name)| quoted(name));
-            Failure::new(message).hint_if(name.map(|name| {
-                format!("the tensor has no name in the input: --name {name} gives it one")
-            }))
-        }
-        _ => Failure::usage(message),
-    }
 }
 
 const SEVERAL: &str = "use a .safetensors or .npz output";

@@ -20,7 +20,11 @@ use std::ops::Range;
 use parse::Parser;
 use regex_automata::meta::{Config, Regex};
 
+mod groups;
 mod parse;
+
+pub use groups::GroupFault;
+pub(crate) use groups::Grouping;
 
 /// The longest pattern, in bytes. Its expression takes a multiple of that.
 const MAX_LENGTH: usize = 16 << 10;
@@ -179,6 +183,13 @@ impl<'p> Pattern<'p> {
 
 pub(crate) struct Target {
     parts: Vec<TargetPart>,
+}
+
+impl Target {
+    /// Whether it carries over what the piece of that number stands for.
+    fn carries(&self, piece: usize) -> bool {
+        self.parts.iter().any(|part| matches!(part, TargetPart::Piece(at) if *at == piece))
+    }
 }
 
 enum TargetPart {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::super::edit::conversion;
 use super::super::select::{Axes, Casts, UnusedCast};
 use super::JoinFault;
-use super::group::PartStep;
+use super::batch::PartStep;
 use crate::cast::{Cast, CastError, Casting, result_type};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
@@ -119,14 +119,7 @@ impl<'a> Joined<'a> {
 
     /// Look at all positions in the files of lists, for every shape of an input.
     pub(super) fn check_lists(&self) -> Result<(), Error> {
-        let index = &self.options.index;
-        if index.lists.is_empty() {
-            return Ok(());
-        }
-        self.indexed_shapes.iter().try_for_each(|shape| {
-            let selection = index.lists.resolve(index.expr, shape, index.rules)?;
-            index.lists.check(&selection)
-        })
+        self.options.index.check_lists(&self.indexed_shapes)
     }
 
     pub(super) fn first(&self) -> &Input {
@@ -207,41 +200,10 @@ impl<'a> Joined<'a> {
         theirs: &TensorInfo,
         join: &JoinedTensor,
     ) -> Result<ChosenPart, Cause> {
-        let step = match PartStep::as_first(&tensor.dtype, &theirs.dtype) {
-            Some(step) => step,
-            None => {
-                PartStep::own(self.own_cast(number, &tensor.dtype, &theirs.dtype)?, &theirs.dtype)
-            }
-        };
+        let step = self.options.casts.step(number, &tensor.dtype, &theirs.dtype)?;
         let selection = self.options.index.resolve(tensor)?;
         let len = join.fit(number, &selection.shape())?;
         Ok(ChosenPart { number: found, selection, step, len })
-    }
-
-    /// The cast of elements of another type than those of the first input, to what those become.
-    fn own_cast(&self, number: usize, dtype: &DType, first: &DType) -> Result<Cast, Cause> {
-        let casts = &self.options.casts;
-        let after = |dtype: &DType| -> Result<DType, CastError> {
-            Ok(casts.of(dtype)?.map_or_else(|| dtype.clone(), Cast::to))
-        };
-        let ours = after(dtype)?;
-        let theirs = after(first)?;
-        let is_whole = |dtype: &DType| dtype.item_bits().is_multiple_of(8);
-        if conversion(&ours, &theirs).is_ok() && is_whole(dtype) && is_whole(first) {
-            return Ok(match casts.of(dtype)? {
-                Some(cast) => cast,
-                None => Cast::new(dtype, &theirs, Casting::Unsafe)?,
-            });
-        }
-        let can_be = |common: &DType| {
-            let can =
-                |dtype| Cast::new(dtype, common, Casting::SameKind).is_ok() && is_whole(dtype);
-            can(dtype) && can(first)
-        };
-        let common = result_type(&ours, &theirs).filter(can_be);
-        let dtype = dtype.clone();
-        let first = first.clone();
-        Err(JoinFault::DType { number, dtype, first, common }.into())
     }
 
     pub(super) fn prepare(&self, output: &Output) -> Result<Prepared, Error> {
@@ -265,12 +227,48 @@ impl<'a> Joined<'a> {
             if let Some(join) = target.join.as_ref().filter(|_| !bits.is_multiple_of(8)) {
                 let cut = join.cut_byte(self.inputs.locations.len(), bits, self.order);
                 if let Some(number) = cut {
-                    let fault = JoinFault::CutsByte { number, item_bits: bits };
+                    let fault = JoinFault::CutsByte { number, item_bits: bits, names: None };
                     return Err(Error::file(&self.inputs.locations[number], fault));
                 }
             }
         }
         Ok(prepared)
+    }
+}
+
+impl Casts {
+    /// What elements of part `number` go through, beside a first part whose elements are `first`.
+    pub(crate) fn step(
+        &self,
+        number: usize,
+        dtype: &DType,
+        first: &DType,
+    ) -> Result<PartStep, Cause> {
+        if let Some(step) = PartStep::as_first(dtype, first) {
+            return Ok(step);
+        }
+        let after = |dtype: &DType| -> Result<DType, CastError> {
+            Ok(self.of(dtype)?.map_or_else(|| dtype.clone(), Cast::to))
+        };
+        let ours = after(dtype)?;
+        let theirs = after(first)?;
+        let is_whole = |dtype: &DType| dtype.item_bits().is_multiple_of(8);
+        if conversion(&ours, &theirs).is_ok() && is_whole(dtype) && is_whole(first) {
+            let cast = match self.of(dtype)? {
+                Some(cast) => cast,
+                None => Cast::new(dtype, &theirs, Casting::Unsafe)?,
+            };
+            return Ok(PartStep::own(cast, first));
+        }
+        let can_be = |common: &DType| {
+            let can =
+                |dtype| Cast::new(dtype, common, Casting::SameKind).is_ok() && is_whole(dtype);
+            can(dtype) && can(first)
+        };
+        let common = result_type(&ours, &theirs).filter(can_be);
+        let dtype = dtype.clone();
+        let first = first.clone();
+        Err(JoinFault::DType { number, dtype, first, common, names: None }.into())
     }
 }
 
@@ -314,9 +312,9 @@ pub enum Along {
     New,
 }
 
-pub(super) struct JoinedTensor {
+pub(crate) struct JoinedTensor {
     /// The shape of the first input's, after the index, and with the new axis of a stack.
-    pub(super) shape: Vec<u64>,
+    pub(crate) shape: Vec<u64>,
     /// The kind of axis along which it is joined, and its number.
     along: Along,
     axis: usize,
@@ -328,7 +326,7 @@ pub(super) struct JoinedTensor {
 impl JoinedTensor {
     /// The tensor whose first part has this shape, joined along an axis of which a negative one counts
     /// from the end.
-    pub(super) fn new(mut shape: Vec<u64>, asked: i64, along: Along) -> Result<Self, JoinFault> {
+    pub(crate) fn new(mut shape: Vec<u64>, asked: i64, along: Along) -> Result<Self, JoinFault> {
         let ndim = match along {
             Along::Existing if shape.is_empty() => return Err(JoinFault::NoAxes),
             Along::Existing => shape.len(),
@@ -344,7 +342,7 @@ impl JoinedTensor {
     }
 
     /// The length along the joined axis of a part of this shape, from input `number`.
-    pub(super) fn fit(&self, number: usize, shape: &[u64]) -> Result<u64, JoinFault> {
+    pub(crate) fn fit(&self, number: usize, shape: &[u64]) -> Result<u64, JoinFault> {
         let mut first = self.shape.clone();
         let (fits, len, axis) = match self.along {
             Along::New => {
@@ -359,13 +357,14 @@ impl JoinedTensor {
             }
         };
         if !fits {
-            return Err(JoinFault::Shape { number, shape: shape.to_vec(), first, axis });
+            let shape = shape.to_vec();
+            return Err(JoinFault::Shape { number, shape, first, axis, names: None });
         }
         Ok(len)
     }
 
     /// Add a part of this length behind the others.
-    pub(super) fn push(&mut self, len: u64) -> Result<(), Cause> {
+    pub(crate) fn push(&mut self, len: u64) -> Result<(), Cause> {
         let before = self.total;
         self.total = before.checked_add(len).ok_or(LayoutFault::TooLarge)?;
         if self.ends.is_empty() && len == 1 {
@@ -379,7 +378,7 @@ impl JoinedTensor {
     }
 
     /// Of `count` parts, the first whose rows are not whole bytes, where elements are smaller.
-    pub(super) fn cut_byte(&self, count: usize, item_bits: u64, order: Order) -> Option<usize> {
+    pub(crate) fn cut_byte(&self, count: usize, item_bits: u64, order: Order) -> Option<usize> {
         let (_, inner) = self.rows_and_inner(order);
         let cuts = |number: &usize| {
             let bits = u128::from(self.len(*number)) * u128::from(inner) * u128::from(item_bits);
@@ -389,7 +388,7 @@ impl JoinedTensor {
     }
 
     /// Where an input lies along the joined axis of the result.
-    pub(super) fn range(&self, number: usize) -> Range<u64> {
+    pub(crate) fn range(&self, number: usize) -> Range<u64> {
         let start = match number.checked_sub(1) {
             Some(before) => self.ends.get(before).copied().unwrap_or(number as u64),
             None => 0,
@@ -397,19 +396,19 @@ impl JoinedTensor {
         start..self.ends.get(number).copied().unwrap_or(start + 1)
     }
 
-    pub(super) fn len(&self, number: usize) -> u64 {
+    pub(crate) fn len(&self, number: usize) -> u64 {
         let Range { start, end } = self.range(number);
         end - start
     }
 
-    pub(super) fn result(&self) -> Vec<u64> {
+    pub(crate) fn result(&self) -> Vec<u64> {
         let mut shape = self.shape.clone();
         shape[self.axis] = self.total;
         shape
     }
 
     /// The axes of the result by those of an input, of which each is one of a tensor or a new one.
-    pub(super) fn axes(&self, mut axes: Vec<Option<usize>>) -> Vec<Option<usize>> {
+    pub(crate) fn axes(&self, mut axes: Vec<Option<usize>>) -> Vec<Option<usize>> {
         if self.along == Along::New {
             axes.insert(self.axis.min(axes.len()), None);
         }
@@ -418,7 +417,7 @@ impl JoinedTensor {
 
     /// The number of rows of the result, one for each position on the axes before the joined one in
     /// the order of the output; and how many elements each position on the joined axis has in a row.
-    pub(super) fn rows_and_inner(&self, order: Order) -> (u64, u64) {
+    pub(crate) fn rows_and_inner(&self, order: Order) -> (u64, u64) {
         let before = &self.shape[..self.axis];
         let after = &self.shape[self.axis + 1..];
         let (rows, inner) = if order == Order::C { (before, after) } else { (after, before) };

@@ -5,21 +5,21 @@
 //!    fit together (`inputs`). Few inputs stay open; of many only the length along the joined axis
 //!    is kept, and they are opened again when they are copied.
 //! 2. Tensors that are taken once are compared, byte for byte (`same`).
-//! 3. All is copied group by group: as many inputs as may be open at a time (`write`, `group`). What a range of
+//! 3. All is copied batch by batch: as many inputs as may be open at a time (`write`, `batch`). What a range of
 //!    the output has of each input is arithmetic (`place`).
 //!
 //! `join` is a maker of pieces too. It cuts the *output*, and fills each piece from all the inputs
 //! that it touches: with rows of 32 bytes in each of a thousand files, what is written is still 256 KiB
-//! long. The inputs of a group are one `ConcatSource`. A group is as many neighbouring inputs as 64
-//! descriptors allow; of a larger number each group is a stretch of every row, and headers are read
-//! twice, to find all shapes and when the group is copied, so that nothing but a length is kept for each
+//! long. The inputs of a batch are one `ConcatSource`. A batch is as many neighbouring inputs as 64
+//! descriptors allow; of a larger number each batch is a stretch of every row, and headers are read
+//! twice, to find all shapes and when the batch is copied, so that nothing but a length is kept for each
 //! input in between (`job/inputs.rs`). What one part of the output (`--part`) has of a tensor is at most
 //! three bands of rows, and what an input gives to a band is one range of its own bytes; the undivided
 //! tensor is one band. Parts of 1 MiB and more of a single row are plain copies; a part in another layout
 //! than the output, or one with a list in `--index`, goes through `StridedSink`. An output that takes bytes
-//! in order only, and would be written by groups in turns, is put together in a temporary file first.
+//! in order only, and would be written by batches in turns, is put together in a temporary file first.
 
-use group::{Group, JoinedPart, PartStep, through_scratch};
+use batch::{Batch, JoinedPart, PartStep, through_scratch};
 use inputs::{Joined, JoinedTensor};
 use place::{JoinedPlace, Place, whole};
 
@@ -32,14 +32,15 @@ use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
 use crate::error::{Cause, Error, Fault};
 use crate::execute::Progress;
+use crate::format::shortened;
 use crate::input::Location;
 use crate::output::{Becomes, Output};
 use crate::shape::AsTuple;
 use crate::sink::WriteOrder;
 
-mod group;
-mod inputs;
-mod place;
+pub(super) mod batch;
+pub(super) mod inputs;
+pub(super) mod place;
 mod same;
 mod write;
 
@@ -67,8 +68,8 @@ pub enum JoinFault {
     NoAxes,
     /// Another shape than that of the first input.
     #[error(
-        "input {number} has shape {}, which does not fit shape {} of input 0: {}",
-        AsTuple(shape), AsTuple(first),
+        "{} has shape {}, which does not fit shape {} of {}: {}",
+        called(*number, names), AsTuple(shape), AsTuple(first), called(0, names),
         match axis {
             _ if shape.len() != first.len() => "they need as many axes".to_owned(),
             Some(axis) => format!("they may differ along axis {axis} only"),
@@ -84,9 +85,11 @@ pub enum JoinFault {
         first: Vec<u64>,
         /// The axis along which they may differ.
         axis: Option<usize>,
+        /// The names of the two, where tensors are joined whatever input they are of.
+        names: Option<[String; 2]>,
     },
     /// Another dtype than that of the first input.
-    #[error("input {number} has dtype {dtype}, input 0 has {first}")]
+    #[error("{} has dtype {dtype}, {} has {first}", called(*number, names), called(0, names))]
     DType {
         /// The number of the input, from 0.
         number: usize,
@@ -96,6 +99,8 @@ pub enum JoinFault {
         first: DType,
         /// The dtype that both can be cast to (np.result_type), where there is one.
         common: Option<DType>,
+        /// The names of the two, where tensors are joined whatever input they are of.
+        names: Option<[String; 2]>,
     },
     /// A tensor of the first input is missing.
     #[error("input {number} has no tensor {name:?}, which input 0 has")]
@@ -120,12 +125,16 @@ pub enum JoinFault {
         number: usize,
     },
     /// Elements smaller than a byte, and a part would not begin on a whole byte.
-    #[error("input {number} has {item_bits}-bit elements that do not fill whole bytes here")]
+    #[error(
+        "{} has {item_bits}-bit elements that do not fill whole bytes here", called(*number, names)
+    )]
     CutsByte {
         /// The number of the input, from 0.
         number: usize,
         /// Bits an element.
         item_bits: u64,
+        /// Its name and that of the first, where tensors are joined whatever input they are of.
+        names: Option<[String; 2]>,
     },
     /// An input is not what it was when its header was read first.
     #[error("the file was changed while it was being read")]
@@ -133,6 +142,28 @@ pub enum JoinFault {
 }
 
 impl Fault for JoinFault {}
+
+/// What an input is called or, where tensors have names, that of the first or of the other one.
+fn called(number: usize, names: &Option<[String; 2]>) -> String {
+    match (names, number) {
+        (None, _) => format!("input {number}"),
+        (Some([first, _]), 0) => format!("{:?}", shortened(first)),
+        (Some([_, other]), _) => format!("{:?}", shortened(other)),
+    }
+}
+
+impl JoinFault {
+    /// The same of tensors of one space of names: the first, and the one at fault.
+    pub(crate) fn of_tensors(mut self, both: [&str; 2]) -> JoinFault {
+        if let JoinFault::Shape { names, .. }
+        | JoinFault::DType { names, .. }
+        | JoinFault::CutsByte { names, .. } = &mut self
+        {
+            *names = Some(both.map(str::to_owned));
+        }
+        self
+    }
+}
 
 impl<'a> Copying<'a> {
     /// NumPy's concatenate and stack: read the headers of all inputs, check that they fit together, and give
@@ -169,19 +200,19 @@ pub(crate) fn join_slices(
     let order = output.options.order;
     let item_bits = first.tensor.dtype.item_bits();
     if let Some(number) = join.cut_byte(slices.len(), item_bits, order) {
-        return Err(JoinFault::CutsByte { number, item_bits }.into());
+        return Err(JoinFault::CutsByte { number, item_bits, names: None }.into());
     }
     let Becomes { cast, axes, .. } = first.becomes.clone();
     let becomes = Becomes { shape: join.result(), cast, axes: join.axes(axes) };
     let prepared = output.prepare(first.input, first.tensor, becomes)?;
     let copy = |job: &Writing<'_>, place: &Place| -> Result<(), Error> {
-        let mut group = Group::default();
+        let mut batch = Batch::default();
         for (number, (slice, step)) in slices.iter().zip(&steps).enumerate() {
             let take = slice.take(step.conversion(place.conversion), place.start);
-            let parts = vec![JoinedPart { take, step: *step }];
-            group.push(number, InputRef::Borrowed(slice.input), parts)?;
+            let input = batch.push(InputRef::Borrowed(slice.input))?;
+            batch.push_part(0, number, input, JoinedPart { take, step: *step });
         }
-        group.copy(job, &[JoinedPlace::new(place, &join, 0, order)])
+        batch.copy(job, &[JoinedPlace::new(place, &join, 0, order)])
     };
     let lists = slices.iter().flat_map(|slice| slice.region.lists());
     overwrite::check(&output.destination, slices.iter().map(|slice| slice.input), lists)?;
@@ -211,7 +242,9 @@ fn step(number: usize, slice: &HeldSlice<'_>, first: &HeldSlice<'_>) -> Result<P
     let ours = dtype(slice);
     let theirs = dtype(first);
     if conversion(&ours, &theirs).is_err() {
-        return Err(JoinFault::DType { number, dtype: ours, first: theirs, common: None }.into());
+        let common = None;
+        let names = None;
+        return Err(JoinFault::DType { number, dtype: ours, first: theirs, common, names }.into());
     }
     let plain = PartStep::as_first(&slice.tensor.dtype, &first.tensor.dtype);
     let cast = match (slice.becomes.cast, first.becomes.cast, plain) {

@@ -15,30 +15,28 @@ use crate::region::{Region, Take};
 use crate::shape::Order;
 
 #[derive(Clone)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Its number among those of the output.
-    pub(super) target: usize,
+    pub(crate) target: usize,
     /// Bytes of all its elements, and bits of one.
-    pub(super) bytes: u64,
-    pub(super) item_bits: u64,
+    pub(crate) bytes: u64,
+    pub(crate) item_bits: u64,
     /// The position of its first element, in bytes.
-    pub(super) start: u64,
+    pub(crate) start: u64,
     /// The bytes of it that are wanted, whole elements.
-    pub(super) window: Range<u64>,
-    pub(super) conversion: Conversion,
+    pub(crate) window: Range<u64>,
+    pub(crate) conversion: Conversion,
 }
 
 impl Place {
-    pub(super) fn bytes(&self) -> u64 {
-        self.window.end - self.window.start
-    }
-}
-
-/// The places of all tensors, of which a range of the output is wanted. An element at the end of
-/// the range belongs to the next one.
-pub(super) fn places(to: &OutputRange<'_>) -> Vec<Place> {
-    let OutputRange { prepared, range } = to;
-    let place = |(target, (entry, start)): (usize, (OutputTensor, u64))| {
+    /// The place of a tensor of the output that begins at `start`, of which a range of the output is wanted.
+    /// An element at the end of the range belongs to the next one.
+    pub(crate) fn new(
+        target: usize,
+        entry: &OutputTensor,
+        start: u64,
+        range: &Range<u64>,
+    ) -> Place {
         let bytes = entry.bytes;
         let item_bits = entry.dtype.item_bits();
         let unit = if item_bits.is_multiple_of(8) { (item_bits / 8).max(1) } else { 1 };
@@ -48,8 +46,17 @@ pub(super) fn places(to: &OutputRange<'_>) -> Vec<Place> {
         };
         let window = cut(range.start)..cut(range.end);
         Place { target, bytes, item_bits, start, window, conversion: entry.conversion }
-    };
-    prepared.places().enumerate().map(place).collect()
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.window.end - self.window.start
+    }
+}
+
+/// The places of all tensors, of which a range of the output is wanted.
+pub(super) fn places(to: &OutputRange<'_>) -> Vec<Place> {
+    let places = to.prepared.places().enumerate();
+    places.map(|(target, (entry, start))| Place::new(target, &entry, start, &to.range)).collect()
 }
 
 pub(super) fn whole(prepared: &Prepared) -> Vec<Place> {
@@ -57,19 +64,19 @@ pub(super) fn whole(prepared: &Prepared) -> Vec<Place> {
 }
 
 /// Where a tensor goes that is joined.
-pub(super) struct JoinedPlace<'a> {
-    pub(super) place: &'a Place,
+pub(crate) struct JoinedPlace<'a> {
+    pub(crate) place: &'a Place,
     join: &'a JoinedTensor,
     /// Its number among those that are joined.
-    pub(super) at: usize,
+    pub(crate) at: usize,
     /// The elements of a row that each position on the joined axis has.
     inner: u64,
-    pub(super) row: u64,
-    pub(super) bands: Vec<Band>,
+    pub(crate) row: u64,
+    pub(crate) bands: Vec<Band>,
 }
 
 impl<'a> JoinedPlace<'a> {
-    pub(super) fn new(place: &'a Place, join: &'a JoinedTensor, at: usize, order: Order) -> Self {
+    pub(crate) fn new(place: &'a Place, join: &'a JoinedTensor, at: usize, order: Order) -> Self {
         let (rows, inner) = join.rows_and_inner(order);
         let row = place.bytes.checked_div(rows).unwrap_or(0);
         let bands = bands(place.window.clone(), row);
@@ -77,20 +84,20 @@ impl<'a> JoinedPlace<'a> {
     }
 
     /// What an input gives to a band.
-    pub(super) fn cell(&self, number: usize, band: &Band) -> Option<Cell> {
+    pub(crate) fn cell(&self, number: usize, band: &Band) -> Option<Cell> {
         let range = self.join.range(number);
         let bytes = |at: u64| bytes_of(at * self.inner, self.place.item_bits);
         band.cell(&(bytes(range.start)..bytes(range.end)), self.row)
     }
 
-    pub(super) fn needs(&self, number: usize) -> bool {
+    pub(crate) fn needs(&self, number: usize) -> bool {
         self.bands.iter().any(|band| self.cell(number, band).is_some())
     }
 }
 
 impl Joined<'_> {
     /// Those of these tensors that are joined.
-    pub(super) fn joined<'p>(&'p self, places: &'p [Place]) -> Vec<JoinedPlace<'p>> {
+    pub(crate) fn joined<'p>(&'p self, places: &'p [Place]) -> Vec<JoinedPlace<'p>> {
         let place = |place: &'p Place| {
             let JoinTarget { before, join, .. } = &self.tensors[place.target];
             Some(JoinedPlace::new(place, join.as_ref()?, *before, self.order))
@@ -98,7 +105,7 @@ impl Joined<'_> {
         places.iter().filter_map(place).collect()
     }
 
-    pub(super) fn take_kept(&self, place: &Place) -> Result<Take, Error> {
+    pub(crate) fn take_kept(&self, place: &Place) -> Result<Take, Error> {
         let first = self.first();
         let tensor = &first.contents.tensors.at(self.tensors[place.target].number);
         let selection = Selection::whole(&tensor.shape);
@@ -108,7 +115,7 @@ impl Joined<'_> {
     }
 
     /// What is taken of an input, at the beginning of the tensor's place.
-    pub(super) fn take_joined(
+    pub(crate) fn take_joined(
         &self,
         input: &Input,
         chosen: &ChosenPart,
@@ -122,7 +129,7 @@ impl Joined<'_> {
     }
 }
 
-pub(super) fn bytes_of(elements: u64, item_bits: u64) -> u64 {
+pub(crate) fn bytes_of(elements: u64, item_bits: u64) -> u64 {
     // the whole output has fewer than 2^63 bytes
     (u128::from(elements) * u128::from(item_bits) / 8) as u64
 }
@@ -143,21 +150,21 @@ pub(super) fn bytes_of(elements: u64, item_bits: u64) -> u64 {
 
 /// A stretch of one row, or several whole rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Band {
+pub(crate) struct Band {
     rows: Range<u64>,
     columns: Range<u64>,
 }
 
 /// What an input gives to a band.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cell {
+pub(crate) struct Cell {
     /// Of the input's own bytes, those of its rows one after the other.
-    pub(super) dense: Range<u64>,
+    pub(crate) dense: Range<u64>,
     /// Where its first row goes, from the beginning of the tensor.
-    pub(super) at: u64,
+    pub(crate) at: u64,
     /// How many rows it has there, and the bytes of each.
-    pub(super) rows: u64,
-    pub(super) run: u64,
+    pub(crate) rows: u64,
+    pub(crate) run: u64,
 }
 
 /// The bands of a range of the bytes of rows of `row` bytes.
@@ -190,7 +197,7 @@ pub(super) fn bands(range: Range<u64>, row: u64) -> Vec<Band> {
 impl Band {
     /// What an input gives to it that takes these bytes of each row of `row` bytes; `None` for
     /// nothing.
-    pub(super) fn cell(&self, input: &Range<u64>, row: u64) -> Option<Cell> {
+    pub(crate) fn cell(&self, input: &Range<u64>, row: u64) -> Option<Cell> {
         let columns = self.columns.start.max(input.start)..self.columns.end.min(input.end);
         if columns.is_empty() {
             return None;

@@ -98,12 +98,14 @@ impl Joined<'_> {
         if theirs.dtype != ours.dtype {
             let dtype = theirs.dtype.clone();
             let first = ours.dtype.clone();
-            return Err(failed(JoinFault::DType { number, dtype, first, common: None }));
+            let fault = JoinFault::DType { number, dtype, first, common: None, names: None };
+            return Err(failed(fault));
         }
         if theirs.shape != ours.shape {
             let shape = theirs.shape.clone();
             let first = ours.shape.clone();
-            return Err(failed(JoinFault::Shape { number, shape, first, axis: None }));
+            let fault = JoinFault::Shape { number, shape, first, axis: None, names: None };
+            return Err(failed(fault));
         }
         let everything = Selection::whole(&theirs.shape);
         let region = |input: &Input, tensor: &TensorInfo| {

@@ -1,7 +1,7 @@
-//! Copying the inputs of a join to the output, group by group.
+//! Copying the inputs of a join to the output, batch by batch.
 //!
-//! Where the output takes bytes in any order, a group's share of all tensors is written before the next group
-//! is opened. Where it does not, the tensors come one after the other; one that is made of several groups
+//! Where the output takes bytes in any order, a batch's share of all tensors is written before the next batch
+//! is opened. Where it does not, the tensors come one after the other; one that is made of several batches
 //! that alternate in it is put together in a temporary file first.
 //!
 //! In parts (`--part`), each process reads all headers, which decide where everything goes, and elements of those
@@ -11,7 +11,7 @@
 use std::fmt::Write;
 use std::slice;
 
-use super::group::{Group, JoinedPart, is_large, through_scratch};
+use super::batch::{BATCH, Batch, JoinedPart, is_large, through_scratch};
 use super::inputs::{JoinTarget, Joined};
 use super::place::{Cell, JoinedPlace, Place, bytes_of, places, whole};
 use crate::error::Error;
@@ -26,9 +26,6 @@ use crate::job::parts::last_name;
 use crate::output::Prepared;
 use crate::region::{OpenIndex, Take};
 use crate::sink::{Destination, Fingerprint, WriteOrder};
-
-/// As many descriptors as the inputs of a group may take.
-const GROUP: usize = 64;
 
 impl Filling for Joined<'_> {
     fn looked_at(&self) -> Result<u64, Error> {
@@ -198,7 +195,7 @@ impl Joined<'_> {
         join.rows_and_inner(self.order).0 == 1
     }
 
-    /// Whether the bytes of a tensor do not come in the order of the output, but in that of groups
+    /// Whether the bytes of a tensor do not come in the order of the output, but in that of batches
     /// or of inputs.
     fn alternates(&self, place: &Place) -> Result<bool, Error> {
         let target = &self.tensors[place.target];
@@ -229,7 +226,7 @@ impl Joined<'_> {
             number = if self.inputs.held.get(&number).is_some_and(is_unread) {
                 self.copy_stream(job, number, &places[0])?
             } else {
-                self.copy_group(job, number, places)?
+                self.copy_batch(job, number, places)?
             };
         }
         Ok(())
@@ -276,18 +273,18 @@ impl Joined<'_> {
 
     /// Copy as many inputs as may be open at a time, from number `start` on, but for those that nothing
     /// is wanted of. Returns the number of the next input.
-    fn copy_group(
+    fn copy_batch(
         &self,
         job: &Writing<'_>,
         start: usize,
         places: &[Place],
     ) -> Result<usize, Error> {
         let targets = self.joined(places);
-        let mut group = Group::default();
+        let mut batch = Batch::default();
         let mut number = start;
         let mut open = 0;
         while number < self.inputs.locations.len()
-            && open < GROUP
+            && open < BATCH
             && !self.inputs.held.get(&number).is_some_and(is_unread)
         {
             if targets.iter().any(|target| target.needs(number)) {
@@ -295,11 +292,14 @@ impl Joined<'_> {
                 if let InputRef::Owned(input) = &input {
                     open += descriptors(input);
                 }
-                group.push(number, input, parts)?;
+                let input = batch.push(input)?;
+                for (at, part) in parts.into_iter().enumerate() {
+                    batch.push_part(at, number, input, part);
+                }
             }
             number += 1;
         }
-        group.copy(job, &targets)?;
+        batch.copy(job, &targets)?;
         Ok(number)
     }
 }

@@ -1,4 +1,4 @@
-//! The tensors of several inputs as one output: a union by name.
+//! The tensors of several inputs as one output: a union by name, in which groups of tensors may be joined.
 //!
 //! [`Union`](union::Union) reads the headers of all inputs, and finds out which tensors the output has: those
 //! that are chosen, with their new names, each at the place of the first of its name. They are copied to their
@@ -11,22 +11,26 @@ use std::sync::Arc;
 
 use union::{MetadataUnion, Union};
 
-use super::align::{MIN_BYTES, PlacedRange};
+use super::align::{MIN_BYTES, PlacedRange, shared_bytes};
 use super::copy::Writing;
 use super::copying::{Copying, Filling, HeldSlice, OutputRange, TakenInput, VisitInput};
 use super::inputs::{InputRef, source_of};
+use super::join::place::{Place, bytes_of};
+use super::overwrite;
+use super::parts::last_name;
 use super::select::check_holds;
 use crate::error::{Error, Fault, FileName};
 use crate::execute::Progress;
 use crate::format::shortened;
-use crate::index::resolve::Selection;
-use crate::input::{Input, Location, SelectFault};
+use crate::input::{Location, SelectFault};
 use crate::output::{Output, Prepared};
-use crate::region::{Region, Take};
-use crate::sink::WriteOrder;
+use crate::region::GatheredList;
+use crate::sink::{Destination, WriteOrder};
 
+mod joins;
 mod union;
 
+pub use joins::GroupOptions;
 pub use union::{MergeOptions, NumberedRename, Precedence};
 
 fn tensor_named(name: &str) -> String {
@@ -72,7 +76,7 @@ impl<'a> Copying<'a> {
     /// places.
     pub fn merge(
         locations: &'a [Location],
-        options: MergeOptions,
+        options: MergeOptions<'a>,
         output: Output,
     ) -> Result<Copying<'a>, Error> {
         let union = Union::open(locations, options, &output)?;
@@ -102,7 +106,7 @@ impl Union<'_> {
         let count = self.inputs.locations.len();
         let is_large = Vec::from_iter((0..count).map(|input| self.bytes_of(input) >= MIN_BYTES));
         let whole = OutputRange::whole(prepared);
-        let mut placed = self.by_input(&whole);
+        let mut placed = self.by_input(&whole)?;
         placed.retain(|one| is_large[self.input_of(one.number as usize)]);
         let mut ranges = Vec::new();
         self.each_input_of(&whole, &placed, &mut |input, takes| {
@@ -114,25 +118,64 @@ impl Union<'_> {
         Ok(())
     }
 
-    /// The tensors of the output that a range of it has something of, in its order.
-    fn placed(&self, to: &OutputRange<'_>) -> Vec<PlacedTensor> {
-        let places = to.prepared.places().enumerate();
-        let near = places.filter(|(_, (entry, at))| {
-            *at < to.range.end && at.saturating_add(entry.bytes) > to.range.start
-        });
-        let placed = near.map(|(entry, (_, at))| PlacedTensor {
-            number: self.taken(entry),
-            entry: entry as u32,
-            at,
-        });
-        placed.collect()
+    /// The tensors that a range of the output has something of, in its order, and the places of those whose
+    /// members alternate in them.
+    fn placed(&self, to: &OutputRange<'_>) -> Result<(Vec<PlacedTensor>, Vec<Place>), Error> {
+        let order = to.prepared.output.options.order;
+        let mut placed = Vec::new();
+        let mut alternating = Vec::new();
+        let mut push = |number, entry, range: Range<u64>| {
+            if range.start < to.range.end && range.end > to.range.start {
+                placed.push(PlacedTensor { number, entry, at: range.start });
+            }
+        };
+        for (entry, (tensor, at)) in to.prepared.places().enumerate() {
+            let members = self.members(entry);
+            let Some(join) = self.joined(entry)? else {
+                push(members[0], entry as u32, at..at.saturating_add(tensor.bytes));
+                continue;
+            };
+            match join.rows_and_inner(order) {
+                _ if tensor.bytes == 0 => {}
+                (1, inner) => {
+                    let bytes = |len: u64| bytes_of(len * inner, tensor.dtype.item_bits());
+                    for (place, &number) in members.iter().enumerate() {
+                        let Range { start, end } = join.range(place);
+                        push(number, entry as u32, at + bytes(start)..at + bytes(end));
+                    }
+                }
+                _ => alternating.push(Place::new(entry, &tensor, at, &to.range)),
+            }
+        }
+        Ok((placed, alternating))
     }
 
-    /// Those tensors, input by input.
-    fn by_input(&self, to: &OutputRange<'_>) -> Vec<PlacedTensor> {
-        let mut placed = self.placed(to);
+    /// Those that are not joined so, input by input.
+    fn by_input(&self, to: &OutputRange<'_>) -> Result<Vec<PlacedTensor>, Error> {
+        let (mut placed, _) = self.placed(to)?;
         placed.sort_unstable_by_key(|placed| placed.number);
-        placed
+        Ok(placed)
+    }
+
+    /// The lists of an index that is applied to what is joined.
+    fn lists(&self) -> impl Iterator<Item = &GatheredList> {
+        self.options.group.iter().flat_map(|group| group.index.lists.lists())
+    }
+
+    /// A range of the output as far as a tensor is concerned: of one that is joined whole elements, since each
+    /// member may go through another conversion.
+    fn wanted(&self, to: &OutputRange<'_>, placed: &PlacedTensor) -> Range<u64> {
+        let entry = placed.entry as usize;
+        if !self.is_joined(entry) {
+            return to.range.clone();
+        }
+        let place = Place::new(entry, &to.prepared.tensors.at(entry), placed.at, &to.range);
+        placed.at + place.window.start..placed.at + place.window.end
+    }
+
+    fn check_overwrite(&self, output: &Destination) -> Result<(), Error> {
+        overwrite::check(output, [], self.lists())?;
+        self.inputs.check_overwrite(output)
     }
 
     /// Visit the inputs of these tensors in turn, each with what is taken of it for a range of the output.
@@ -142,45 +185,33 @@ impl Union<'_> {
         placed: &[PlacedTensor],
         visit: VisitInput<'_>,
     ) -> Result<(), Error> {
-        let Range { start, end } = to.range;
         let input_of = |placed: &PlacedTensor| self.input_of(placed.number as usize);
         for group in placed.chunk_by(|one, other| input_of(one) == input_of(other)) {
             let input = self.inputs.lend(input_of(&group[0]))?;
             let mut takes = Vec::new();
             for placed in group {
-                let take = self.take(&input, to.prepared, placed)?;
+                let take = self.part(&input, to.prepared, placed)?.take;
+                let Range { start, end } = self.wanted(to, placed);
                 if start <= take.at && take.bytes() <= end.saturating_sub(take.at) {
                     take.push(&mut takes);
                 } else {
-                    takes.extend(take.within(&to.range));
+                    takes.extend(take.within(&(start..end)));
                 }
             }
             visit(&input, &takes)?;
         }
         Ok(())
     }
-
-    fn take(
-        &self,
-        input: &Input,
-        prepared: &Prepared,
-        placed: &PlacedTensor,
-    ) -> Result<Take, Error> {
-        let number = placed.number as usize;
-        let tensor = self.tensor_in(input, number)?;
-        let whole = Selection::whole(&tensor.shape);
-        let order = prepared.output.options.order;
-        let region = <dyn Region>::of_selection(&tensor, &whole, order);
-        let region = region.map_err(|cause| self.failed(number, cause))?;
-        let conversion = prepared.tensors.at(placed.entry as usize).conversion;
-        Ok(Take::new(tensor.part(), region, conversion, placed.at))
-    }
 }
 
 impl Filling for Union<'_> {
+    fn look(&mut self, _: &Prepared, _: &Progress) -> Result<(), Error> {
+        self.check_lists()
+    }
+
     fn check(&self, prepared: &Prepared) -> Result<(), Error> {
         prepared.check()?;
-        self.inputs.check_overwrite(&prepared.output.destination)
+        self.check_overwrite(&prepared.output.destination)
     }
 
     fn is_remote(&self) -> bool {
@@ -188,12 +219,18 @@ impl Filling for Union<'_> {
     }
 
     fn files(&self) -> Result<Vec<(String, Location)>, Error> {
-        self.inputs.files()
+        let mut named = self.inputs.files()?;
+        let lists = self.lists().filter_map(|list| Some(list.path()?.to_owned()));
+        named.extend(lists.map(|path| (last_name(&path), Location::Path(path))));
+        Ok(named)
     }
 
     /// An element that is converted on the way is not divided: it belongs to the range after the cut.
     fn bytes(&self, to: &OutputRange<'_>) -> u64 {
-        let within = to.prepared.places().map(|(tensor, start)| {
+        let within = to.prepared.places().enumerate().map(|(entry, (tensor, start))| {
+            if self.is_joined(entry) {
+                return Place::new(entry, &tensor, start, &to.range).bytes();
+            }
             let cut = |at: u64| match at.saturating_sub(start).min(tensor.bytes) {
                 all if all == tensor.bytes => all,
                 at => tensor.conversion.output_bytes(tensor.conversion.input_bytes(at)),
@@ -204,23 +241,49 @@ impl Filling for Union<'_> {
     }
 
     fn each_input(&self, to: &OutputRange<'_>, visit: VisitInput<'_>) -> Result<(), Error> {
-        self.each_input_of(to, &self.by_input(to), visit)
+        let (_, alternating) = self.placed(to)?;
+        self.each_input_of(to, &self.by_input(to)?, visit)?;
+        self.each_alternating(to.prepared, &alternating, visit)
+    }
+
+    /// Of tensors whose members alternate in them nothing is shared.
+    fn shared(&self, to: &OutputRange<'_>) -> Result<Option<u64>, Error> {
+        let mut bytes = 0;
+        self.each_input_of(to, &self.by_input(to)?, &mut |input, takes| {
+            bytes += shared_bytes(to.prepared, input, takes).unwrap_or(0);
+            Ok(())
+        })?;
+        Ok((bytes > 0).then_some(bytes))
     }
 
     /// Copy input by input or, where the output takes bytes in order only, in its order.
     fn copy(&mut self, to: &OutputRange<'_>, job: &Writing<'_>) -> Result<(), Error> {
-        let placed = match job.sink().order() {
-            WriteOrder::Any => self.by_input(to),
-            WriteOrder::Ascending => self.placed(to),
+        let (mut placed, alternating) = self.placed(to)?;
+        let in_order = job.sink().order() == WriteOrder::Ascending;
+        if !in_order {
+            placed.sort_unstable_by_key(|placed| placed.number);
+        }
+        let copy = |placed: &[PlacedTensor]| {
+            self.each_input_of(to, placed, &mut |input, takes| {
+                job.copy_random(input, source_of(input)?.as_ref(), takes)
+            })
         };
-        self.each_input_of(to, &placed, &mut |input, takes| {
-            job.copy_random(input, source_of(input)?.as_ref(), takes)
-        })
+        let mut rest = placed.as_slice();
+        for place in &alternating {
+            if in_order {
+                let is_before = |placed: &PlacedTensor| (placed.entry as usize) < place.target;
+                let (before, behind) = rest.split_at(rest.partition_point(is_before));
+                copy(before)?;
+                rest = behind;
+            }
+            self.copy_alternating(to.prepared, place, job)?;
+        }
+        copy(rest)
     }
 
     fn write(&mut self, prepared: &Prepared, progress: &Progress) -> Result<(), Error> {
         self.inputs.spool_all(progress)?;
-        self.inputs.check_overwrite(&prepared.output.destination)?;
+        self.check_overwrite(&prepared.output.destination)?;
         let job = Writing::of_output(prepared, true, &[], progress)?;
         self.copy(&OutputRange::whole(prepared), &job)?;
         job.commit()

@@ -6,28 +6,30 @@ use std::sync::Arc;
 use super::super::rename::{NewName, Rename, rename_some};
 use super::super::select::Casts;
 use super::MergeFault;
+use super::joins::{GroupOptions, Joins};
 use crate::error::{Cause, Error, FileName};
 use crate::execute::Workers;
 use crate::format::{TensorInfo, Tensors};
-use crate::input::{Input, Location, OpenOptions, Seen, SelectFault, find, take_fields};
+use crate::input::{Grouping, Input, Location, OpenOptions, Seen, SelectFault, find};
 use crate::job::inputs::Inputs;
 use crate::job::join::JoinFault;
 use crate::job::select::check_holds;
 use crate::output::{Becomes, Output, Prepared};
 
-pub struct MergeOptions {
+#[derive(Default)]
+pub struct MergeOptions<'a> {
+    /// How the inputs are opened; names or globs of the tensors that are taken or joined (without any, all), and
+    /// of those that are left out, stand here too.
     pub open: OpenOptions,
-    /// Names or globs of the tensors that are taken; without any, all.
-    pub patterns: Vec<String>,
-    /// Names or globs of tensors that are left out.
-    pub exclude: Vec<String>,
     /// New names, applied one after the other.
     pub renames: Vec<NumberedRename>,
     /// Which of several tensors of one name is taken; without, there may be one.
     pub wins: Option<Precedence>,
-    /// Names of fields, where those are taken in place of structures.
-    pub fields: Option<String>,
+    /// What tensors are seen as; where some are joined, those alone.
+    pub seen: Seen,
     pub casts: Casts,
+    /// Which tensors are joined; without it, all are taken as they are.
+    pub group: Option<GroupOptions<'a>>,
     pub workers: Workers,
 }
 
@@ -47,15 +49,17 @@ pub enum Precedence {
 
 pub(super) struct Union<'a> {
     pub(super) inputs: Inputs<'a>,
-    pub(super) options: MergeOptions,
+    pub(super) options: MergeOptions<'a>,
     /// All of them, as they are in the inputs; the part of each is the number of its input. Arrays
     /// without a name have the stem of their file.
     tensors: Arc<Tensors>,
     /// The number of the first tensor of each input, and how many there are.
     firsts: Vec<usize>,
-    /// Those that the output has, in its order.
-    taken: Vec<u32>,
-    renamed: HashMap<usize, String>,
+    /// Those that the output has, in its order; the members of a group stand together, in theirs.
+    pub(super) taken: Vec<u32>,
+    pub(super) joins: Joins,
+    /// New names, by the numbers of tensors; the first member of a group has that of the joined one.
+    pub(super) renamed: HashMap<usize, String>,
     metadata: MetadataUnion<'a>,
     /// The first text that contradicts one of an earlier input.
     contradiction: Option<Error>,
@@ -143,10 +147,15 @@ impl<'a> Union<'a> {
     /// Read the headers of all inputs, and find out what the output has of them.
     pub(super) fn open(
         locations: &'a [Location],
-        options: MergeOptions,
+        options: MergeOptions<'a>,
         output: &Output,
     ) -> Result<Union<'a>, Error> {
-        let inputs = Inputs::open(locations, &options.open, Seen::default())?;
+        let grouping = options.group.as_ref().map(|group| Grouping::new(group.pattern, group.into));
+        let grouping = grouping.transpose()?;
+        // a pattern must match in one of the inputs, not in each
+        let open = options.open.clone();
+        let open = OpenOptions { tensors: Vec::new(), exclude: Vec::new(), ..open };
+        let inputs = Inputs::open(locations, &open, Seen::default())?;
         let first = InputNames::new(0, inputs.first(), output);
         let mut tensors = Tensors::default();
         let mut union = Union {
@@ -155,6 +164,7 @@ impl<'a> Union<'a> {
             tensors: Arc::default(),
             firsts: vec![0],
             taken: Vec::new(),
+            joins: Joins::default(),
             renamed: HashMap::new(),
             metadata: MetadataUnion::default(),
             contradiction: None,
@@ -169,12 +179,16 @@ impl<'a> Union<'a> {
         }
         union.inputs.all_seen()?;
         union.tensors = Arc::new(tensors);
-        let mut chosen = union.chosen()?;
-        union.leave_out_unreadable(&mut chosen)?;
-        union.name(&chosen)?;
-        union.taken = union.winners(&chosen)?;
-        let casts = std::mem::take(&mut union.options.casts);
-        union.options.casts = casts.of_several(union.taken.len() > 1);
+        let mut chosen = union.chosen(&union.options.open.tensors)?;
+        if let Some(grouping) = grouping {
+            union.group(&grouping, chosen)?;
+        } else {
+            union.leave_out_unreadable(&mut chosen, &[])?;
+            union.name(&chosen)?;
+            union.taken = union.winners(&chosen)?;
+        }
+        let several = union.cast_entries().nth(1).is_some();
+        union.options.casts = std::mem::take(&mut union.options.casts).of_several(several);
         union.check(output)?;
         union.contradiction.take().map_or(Ok(union), Err)
     }
@@ -194,11 +208,24 @@ impl<'a> Union<'a> {
         self.contradiction = self.contradiction.take().or(found);
     }
 
-    /// The numbers of the tensors that are meant, ascending.
-    fn chosen(&self) -> Result<Vec<usize>, Error> {
-        let MergeOptions { patterns, exclude, .. } = &self.options;
+    /// The names of all tensors, and behind them of what cannot be read.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         let names = self.tensors.names().map(Option::unwrap_or_default);
-        let names = names.chain(self.unreadable.iter().map(|hidden| hidden.name.as_str()));
+        names.chain(self.unreadable.iter().map(|hidden| hidden.name.as_str()))
+    }
+
+    /// One of them by its number.
+    pub(super) fn old_name(&self, number: usize) -> &str {
+        match number.checked_sub(self.tensors.len()) {
+            None => self.tensors.name(number).unwrap_or_default(),
+            Some(hidden) => &self.unreadable[hidden].name,
+        }
+    }
+
+    /// The numbers of the tensors that are meant, ascending.
+    pub(super) fn chosen(&self, patterns: &[String]) -> Result<Vec<usize>, Error> {
+        let exclude = &self.options.open.exclude;
+        let names = self.names();
         let all = self.tensors.len() + self.unreadable.len();
         let mut chosen: Vec<usize> =
             if patterns.is_empty() { (0..all).collect() } else { find(names.clone(), patterns)? };
@@ -216,14 +243,19 @@ impl<'a> Union<'a> {
     }
 
     /// Leave out what is meant and cannot be read, whose numbers follow those of the tensors; refuse it
-    /// where it is named itself, or is all that is meant.
-    fn leave_out_unreadable(&mut self, chosen: &mut Vec<usize>) -> Result<(), Error> {
+    /// where it is named itself, `needed`, or all that is meant.
+    pub(super) fn leave_out_unreadable(
+        &mut self,
+        chosen: &mut Vec<usize>,
+        needed: &[usize],
+    ) -> Result<(), Error> {
         let count = self.tensors.len();
         let hidden = chosen.split_off(chosen.partition_point(|&number| number < count));
         for hidden in hidden {
             let Some(one) = self.unreadable.get(hidden - count) else { continue };
             let UnreadableName { name, is_missing, error } = one;
-            if *is_missing || chosen.is_empty() || self.options.patterns.contains(name) {
+            let is_needed = *is_missing || needed.binary_search(&hidden).is_ok();
+            if is_needed || chosen.is_empty() || self.options.open.tensors.contains(name) {
                 return Err(self.unreadable.swap_remove(hidden - count).error);
             }
             self.options.open.notes.add(format_args!("{error}; left out"));
@@ -251,7 +283,7 @@ impl<'a> Union<'a> {
         Ok(())
     }
 
-    fn name_of(&self, number: usize) -> &str {
+    pub(super) fn name_of(&self, number: usize) -> &str {
         match self.renamed.get(&number) {
             Some(name) => name,
             None => self.tensors.name(number).unwrap_or_default(),
@@ -259,7 +291,7 @@ impl<'a> Union<'a> {
     }
 
     /// Of several tensors of one name, that of the input which is believed, at the place of the first.
-    fn winners(&self, chosen: &[usize]) -> Result<Vec<u32>, Error> {
+    pub(super) fn winners(&self, chosen: &[usize]) -> Result<Vec<u32>, Error> {
         let number = |at: &u32| chosen[*at as usize];
         let name = |at: &u32| self.name_of(number(at));
         let mut by_name: Vec<u32> = (0..).take(chosen.len()).collect();
@@ -298,13 +330,15 @@ impl<'a> Union<'a> {
 
     /// Make sure that the output can hold what it is to have.
     fn check(&self, output: &Output) -> Result<(), Error> {
-        let MergeOptions { renames, casts, .. } = &self.options;
-        if self.taken.len() > 1 && output.options.name.is_some() {
+        let MergeOptions { renames, casts, group, .. } = &self.options;
+        let count = self.count();
+        if count > 1 && output.options.name.is_some() {
             return Err(SelectFault::OneName.into());
         }
-        check_holds(output, self.taken.len(), false, !renames.is_empty())?;
+        let keeps_rest = group.as_ref().is_some_and(|group| group.keep_rest);
+        check_holds(output, count, keeps_rest, !renames.is_empty())?;
         let mut dtypes = Vec::new();
-        for &number in &self.taken {
+        for &number in self.cast_entries().flat_map(|entry| self.members(entry)) {
             let dtype = self.tensor(number as usize)?.dtype;
             if !dtypes.contains(&dtype) {
                 dtypes.push(dtype);
@@ -315,8 +349,9 @@ impl<'a> Union<'a> {
 
     /// How many tensors a cast leaves as they are.
     pub(super) fn left_uncast(&self) -> usize {
-        let taken = self.taken.iter().filter_map(|&number| self.tensor(number as usize).ok());
-        self.options.casts.count_left(taken.map(|tensor| tensor.dtype))
+        let firsts = self.cast_entries().filter_map(|entry| self.members(entry).first());
+        let firsts = firsts.filter_map(|&number| self.tensor(number as usize).ok());
+        self.options.casts.count_left(firsts.map(|tensor| tensor.dtype))
     }
 
     pub(super) fn input_of(&self, number: usize) -> usize {
@@ -330,52 +365,66 @@ impl<'a> Union<'a> {
         numbers.map(|number| self.tensors.at(number).bytes()).fold(0, u64::saturating_add)
     }
 
-    /// A tensor, or its fields, as its input said at first.
-    fn tensor(&self, number: usize) -> Result<TensorInfo, Error> {
-        self.fields_of(self.tensors.at(number)).map_err(|cause| self.failed(number, cause))
+    /// A tensor as it is seen, by what its input said at first.
+    pub(super) fn tensor(&self, number: usize) -> Result<TensorInfo, Error> {
+        self.seen(number, &self.tensors.at(number))
     }
 
-    /// The fields of a tensor that are taken in place of its items.
-    fn fields_of(&self, tensor: TensorInfo) -> Result<TensorInfo, Cause> {
-        match &self.options.fields {
-            Some(fields) => Ok(take_fields(&tensor, fields)?),
-            None => Ok(tensor),
-        }
+    fn seen(&self, number: usize, tensor: &TensorInfo) -> Result<TensorInfo, Error> {
+        self.options.seen.of(tensor).map_err(|cause| self.failed(number, cause))
     }
 
-    /// The same in its input, which may have been opened again.
-    pub(super) fn tensor_in(&self, input: &Input, number: usize) -> Result<TensorInfo, Error> {
+    /// Whether the tensor of the output at that place is made of tensors as they are seen.
+    fn is_seen(&self, entry: usize) -> bool {
+        self.options.group.is_none() || self.is_joined(entry)
+    }
+
+    /// A tensor of that place in its input, which may have been opened again.
+    pub(super) fn tensor_in(
+        &self,
+        input: &Input,
+        number: usize,
+        entry: usize,
+    ) -> Result<TensorInfo, Error> {
         let known = self.tensors.at(number);
         let there = input.contents.tensors.get(number - self.firsts[self.input_of(number)]);
         let is_it = |there: &TensorInfo| {
             (&there.dtype, &there.shape, there.data()) == (&known.dtype, &known.shape, known.data())
                 && (there.name.is_none() || there.name == known.name)
         };
-        match there.filter(is_it) {
-            Some(there) => self.fields_of(there).map_err(|cause| self.failed(number, cause)),
-            None => Err(Error::file(&input.location, JoinFault::Changed)),
-        }
+        let changed = || Error::file(&input.location, JoinFault::Changed);
+        let there = there.filter(is_it).ok_or_else(changed)?;
+        if self.is_seen(entry) { self.seen(number, &there) } else { Ok(there) }
+    }
+
+    pub(super) fn location_of(&self, number: usize) -> &Location {
+        &self.inputs.locations[self.input_of(number)]
     }
 
     pub(super) fn failed(&self, number: usize, cause: impl Into<Cause>) -> Error {
-        let location = &self.inputs.locations[self.input_of(number)];
+        let location = self.location_of(number);
         Error::file(location, cause).of_tensor(self.tensors.name(number), true)
-    }
-
-    /// The tensor of the output at that place: its number among those of all inputs.
-    pub(super) fn taken(&self, at: usize) -> u32 {
-        self.taken[at]
     }
 
     pub(super) fn prepare(&self, output: &Output) -> Result<Prepared, Error> {
         let mut preparation = output.begin_preparing(Arc::clone(&self.tensors), None)?;
-        for number in self.taken.iter().map(|&number| number as usize) {
-            let tensor = self.tensor(number)?;
-            let cast = self.options.casts.of(&tensor.dtype);
-            let cast = cast.map_err(|cause| self.failed(number, cause))?;
+        for entry in 0..self.count() {
+            let number = self.members(entry)[0] as usize;
+            let mut tensor = self.tensors.at(number);
+            if self.is_seen(entry) {
+                tensor = self.seen(number, &tensor)?;
+            }
             let name = output.options.name.as_deref().filter(|_| self.renamed.is_empty());
             let name = name.unwrap_or_else(|| self.name_of(number)).to_owned();
-            let becomes = Becomes { cast, ..Becomes::kept(tensor.shape.clone()) };
+            let becomes = match self.joined(entry)? {
+                Some(join) => self.becomes_joined(entry, &join, output)?,
+                None if self.options.group.is_some() => Becomes::kept(tensor.shape.clone()),
+                None => {
+                    let cast = self.options.casts.of(&tensor.dtype);
+                    let cast = cast.map_err(|cause| self.failed(number, cause))?;
+                    Becomes { cast, ..Becomes::kept(tensor.shape.clone()) }
+                }
+            };
             let pushed = preparation.push(name, &tensor, number, becomes);
             pushed.map_err(|error| self.failed(number, error.cause))?;
         }

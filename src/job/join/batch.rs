@@ -1,4 +1,4 @@
-//! Joining what the inputs of a group give to the output: as many neighbouring inputs as may be open at a time,
+//! Joining what a batch of inputs gives to the output: as many neighbouring inputs as may be open at a time,
 //! read as one source.
 //!
 //! Small parts are joined piece by piece ([`Join`]); a large part of a single row, one whose layout is
@@ -14,6 +14,7 @@ use crate::cast::Cast;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::execute::{Conversion, StridedSink, Transfer, Workers};
+use crate::input::Input;
 use crate::job::copy::{Writing, written_to_scratch};
 use crate::job::inputs::{InputRef, source_of};
 use crate::join::{Join, JoinPart};
@@ -24,50 +25,68 @@ use crate::sink::WriteOrder;
 use crate::source::{ConcatSource, Source};
 use crate::view::View;
 
+/// As many descriptors as the inputs of a batch may take.
+pub(crate) const BATCH: usize = 64;
+
 /// Parts of a single row of at least this many bytes are copied by themselves.
 const LARGE: u64 = 1 << 20;
 
+/// Inputs that are open at a time, and what they give to each joined tensor.
 #[derive(Default)]
-pub(super) struct Group<'a> {
-    inputs: Vec<InGroup<'a>>,
+pub(crate) struct Batch<'a> {
+    inputs: Vec<OpenInput<'a>>,
     source: ConcatSource,
+    /// The parts of each tensor, in their order along its axis.
+    parts: Vec<Vec<BatchPart>>,
 }
 
-struct InGroup<'a> {
-    number: usize,
+struct OpenInput<'a> {
     input: InputRef<'a>,
     bytes: Arc<dyn Source>,
-    /// Where its bytes begin in those of the group.
+    /// Where its bytes begin in those of the batch.
     base: u64,
-    /// What it gives to each tensor.
-    parts: Vec<JoinedPart>,
 }
 
-/// What an input gives to a joined tensor.
-pub(super) struct JoinedPart {
+struct BatchPart {
+    /// Its number among all parts of the tensor.
+    number: usize,
+    /// The input in the batch that it is of.
+    input: usize,
+    part: JoinedPart,
+}
+
+/// What is joined with others to a tensor.
+pub(crate) struct JoinedPart {
     /// All of it, as if the tensor had nothing else.
-    pub(super) take: Take,
-    pub(super) step: PartStep,
+    pub(crate) take: Take,
+    pub(crate) step: PartStep,
 }
 
-impl<'a> Group<'a> {
-    /// Add the input of this number, with what it gives to each tensor.
-    pub(super) fn push(
-        &mut self,
-        number: usize,
-        input: InputRef<'a>,
-        parts: Vec<JoinedPart>,
-    ) -> Result<(), Error> {
+impl<'a> Batch<'a> {
+    /// Add an input. Returns its number in the batch.
+    pub(crate) fn push(&mut self, input: InputRef<'a>) -> Result<usize, Error> {
         let bytes = source_of(&input)?;
         let base = self.source.push(input.location.to_string(), Arc::clone(&bytes));
         let base = base.map_err(|error| Error::file(&input.location, error))?;
-        self.inputs.push(InGroup { number, input, bytes, base, parts });
-        Ok(())
+        self.inputs.push(OpenInput { input, bytes, base });
+        Ok(self.inputs.len() - 1)
+    }
+
+    pub(crate) fn input(&self, at: usize) -> &Input {
+        &self.inputs[at].input
+    }
+
+    /// Add part `number` of the tensor with number `at`, which is of an input of the batch.
+    pub(crate) fn push_part(&mut self, at: usize, number: usize, input: usize, part: JoinedPart) {
+        if self.parts.len() <= at {
+            self.parts.resize_with(at + 1, Vec::new);
+        }
+        self.parts[at].push(BatchPart { number, input, part });
     }
 
     /// Copy what the inputs give to these tensors.
-    pub(super) fn copy(&self, job: &Writing<'_>, tensors: &[JoinedPlace<'_>]) -> Result<(), Error> {
-        for (at, tensor) in tensors.iter().enumerate() {
+    pub(crate) fn copy(&self, job: &Writing<'_>, tensors: &[JoinedPlace<'_>]) -> Result<(), Error> {
+        for (tensor, parts) in tensors.iter().zip(&self.parts) {
             for band in &tensor.bands {
                 let mut cells = Cells {
                     job,
@@ -78,9 +97,9 @@ impl<'a> Group<'a> {
                     rows: 0,
                     conversion: Conversion::None,
                 };
-                for from in &self.inputs {
-                    if let Some(cell) = tensor.cell(from.number, band) {
-                        cells.copy(from, &from.parts[at], &cell, tensor.place.conversion)?;
+                for BatchPart { number, input, part } in parts {
+                    if let Some(cell) = tensor.cell(*number, band) {
+                        cells.copy(&self.inputs[*input], part, &cell, tensor.place.conversion)?;
                     }
                 }
                 cells.flush()?;
@@ -91,7 +110,7 @@ impl<'a> Group<'a> {
 }
 
 /// Put a tensor together in a temporary file, which `fill` fills as if it were the output, and copy that there.
-pub(super) fn through_scratch(
+pub(crate) fn through_scratch(
     to: &Writing<'_>,
     place: &Place,
     workers: &Workers,
@@ -105,7 +124,7 @@ pub(super) fn through_scratch(
     to.transfer(&Transfer { source: &source, pieces: &pieces, conversion, at: place.start })
 }
 
-/// What inputs of a group give to a band, one after the other; neighbours are copied together.
+/// What parts of a batch give to a band, one after the other; neighbours are copied together.
 struct Cells<'a> {
     job: &'a Writing<'a>,
     source: &'a ConcatSource,
@@ -123,7 +142,7 @@ impl Cells<'_> {
     /// the first input go through.
     fn copy(
         &mut self,
-        from: &InGroup<'_>,
+        from: &OpenInput<'_>,
         JoinedPart { take, step }: &JoinedPart,
         cell: &Cell,
         first: Conversion,
@@ -183,13 +202,13 @@ fn is_alone(view: &View, dense: &Range<u64>, rows: u64) -> bool {
 }
 
 /// Whether a range of a part is copied by itself where it is one row.
-pub(super) fn is_large(dense: &Range<u64>) -> bool {
+pub(crate) fn is_large(dense: &Range<u64>) -> bool {
     dense.end - dense.start >= LARGE
 }
 
 /// What the elements of an input go through.
 #[derive(Clone, Copy)]
-pub(super) enum PartStep {
+pub(crate) enum PartStep {
     /// What those of the first do, after so many bytes were reversed together: of the same type, in
     /// another byte order at most.
     AsFirst(usize),
@@ -199,7 +218,7 @@ pub(super) enum PartStep {
 
 impl PartStep {
     /// What elements of a dtype go through that is that of the first input but for its byte order.
-    pub(super) fn as_first(dtype: &DType, first: &DType) -> Option<PartStep> {
+    pub(crate) fn as_first(dtype: &DType, first: &DType) -> Option<PartStep> {
         match conversion(dtype, first) {
             Ok(Conversion::SwapBytes { width }) => Some(PartStep::AsFirst(width)),
             Ok(_) => Some(PartStep::AsFirst(1)),
@@ -208,7 +227,7 @@ impl PartStep {
     }
 
     /// The dtype of elements that are of another type than those of the first input.
-    pub(super) fn other_dtype(self) -> Option<DType> {
+    pub(crate) fn other_dtype(self) -> Option<DType> {
         match self {
             PartStep::AsFirst(_) => None,
             PartStep::Own(cast) => Some(cast.from()),
@@ -217,12 +236,12 @@ impl PartStep {
 
     /// A cast of its own, beside a first input whose elements are `first` in its file. It is to their
     /// byte order, which what those go through may change, be it a cast to the other order.
-    pub(super) fn own(cast: Cast, first: &DType) -> PartStep {
+    pub(crate) fn own(cast: Cast, first: &DType) -> PartStep {
         PartStep::Own(cast.with_order_of(first))
     }
 
     /// What its elements go through, where those of the first input go through `first`.
-    pub(super) fn conversion(self, first: Conversion) -> Conversion {
+    pub(crate) fn conversion(self, first: Conversion) -> Conversion {
         let cast = match (self, first) {
             (PartStep::AsFirst(1), _) => return first,
             (PartStep::AsFirst(width), Conversion::None) => {

@@ -1,0 +1,84 @@
+//! What is said of tensors that do not fit together: in joins, merges and groups, and of their new names.
+
+use tslice::dtype::{DType, NpyType};
+use tslice::error::Error;
+use tslice::input::{GroupFault, SelectFault};
+use tslice::job::{JoinFault, MergeFault};
+
+use super::failure::{Failure, quoted};
+
+pub(super) fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
+    match fault {
+        JoinFault::NoAxes => failed().hint("`tslice stack` joins along a new axis"),
+        JoinFault::DType { common: Some(common), .. } => {
+            let name = common.to_string();
+            let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            let name = if is_plain { name } else { format!("'{name}'") };
+            failed().hint(format_args!("--cast {name} casts all of them first"))
+        }
+        // this is how a .npy stores bfloat16
+        JoinFault::DType { dtype: dtype @ DType::Npy(NpyType::Void(..)), first, .. }
+            if dtype.item_bits() == first.item_bits() =>
+        {
+            failed()
+                .hint(format_args!("--as {} reads its bytes as such", quoted(&first.to_string())))
+        }
+        JoinFault::Nothing | JoinFault::StdinTwice => Failure::usage(fault),
+        _ => failed(),
+    }
+}
+
+pub(super) fn merge(fault: &MergeFault, failed: impl Fn() -> Failure) -> Failure {
+    failed().hint(match fault {
+        MergeFault::Twice { name, .. } if name.is_empty() => {
+            "--first or --last says which is taken, --rename N:=NEW gives that of input N a name".to_owned()
+        }
+        MergeFault::Twice { .. } => "--first or --last says which is taken, --rename N:OLD=NEW gives that of input N another name".to_owned(),
+        MergeFault::Metadata { key, .. } => {
+            let text = quoted(&format!("{key}=VALUE"));
+            format!("--metadata {text} decides, or --first or --last")
+        }
+    })
+}
+
+pub(super) fn rename(fault: &SelectFault) -> Failure {
+    let message = format!("--rename {fault}");
+    match fault {
+        SelectFault::BadRename { hint, .. } => Failure::usage(message).hint_if(hint.as_ref()),
+        SelectFault::RenameNotFound { rename, nameless, .. } => {
+            let name = rename.split_once('=').filter(|_| *nameless).map(|(_, name)| quoted(name));
+            Failure::new(message).hint_if(name.map(|name| {
+                format!("the tensor has no name in the input: --name {name} gives it one")
+            }))
+        }
+        _ => Failure::usage(message),
+    }
+}
+
+pub(super) fn group(fault: &GroupFault, failed: impl Fn() -> Failure) -> Failure {
+    match fault {
+        GroupFault::Names { pattern, into, hint, .. } => {
+            let pattern = quoted(pattern);
+            let into = quoted(into);
+            Failure::usage(format_args!("--group {pattern} --into {into}: {fault}"))
+                .hint_if(hint.as_ref())
+        }
+        GroupFault::NoNumber { listed, .. } => failed().hint(match listed {
+            Some(listed) => format!("--group {} gives them one", quoted(listed)),
+            None => "{p:a,b} lists texts in their order".to_owned(),
+        }),
+        _ => failed(),
+    }
+}
+
+/// The hint of a union that is joined by names: where several have one name, nothing there decides.
+pub(crate) fn hint_in_group(error: &Error) -> Option<String> {
+    Some(match error.cause.downcast_ref()? {
+        MergeFault::Twice { .. } => {
+            "`tslice merge` with --first or --last makes one set of tensors of them".to_owned()
+        }
+        MergeFault::Metadata { key, .. } => {
+            format!("--metadata {} decides", quoted(&format!("{key}=VALUE")))
+        }
+    })
+}

@@ -1,0 +1,320 @@
+//! Groups of tensors by their names, as `layers.{l}.experts.{e}.up` makes them for the whole
+//! `layers.{l}.experts.up`.
+//!
+//! Names that agree in the pieces that the whole has are those of one group. The other pieces are the place
+//! of a member in it: numbers, or texts in the order in which they are listed. All groups have the same
+//! members, one for each combination.
+
+use std::collections::HashMap;
+
+use super::{CarryError, Pattern, Target, is_special};
+use crate::error::Fault;
+use crate::format::shortened;
+
+/// The most texts that a hint lists.
+const MOST_TEXTS: usize = 20;
+
+pub(crate) struct Grouping<'p> {
+    text: &'p str,
+    members: Pattern<'p>,
+    whole: Target,
+    /// The numbers of the pieces that only members have.
+    places: Vec<usize>,
+}
+
+/// Groups of names, by their numbers among all that were looked at. All are as large.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Groups {
+    /// The members of the group with the first name, in their order, then those of the next.
+    pub(crate) members: Vec<u32>,
+    pub(crate) size: usize,
+}
+
+/// Why names make no groups.
+#[derive(Debug, thiserror::Error)]
+pub enum GroupFault {
+    /// A pattern, and the name of wholes, that do not go together.
+    #[error("{reason}")]
+    Names { pattern: String, into: String, reason: String, hint: Option<String> },
+    /// A text that has no place among others.
+    #[error("{text:?} in {:?} is no number, and texts have no order of their own", shortened(name))]
+    NoNumber {
+        name: String,
+        text: String,
+        /// The pattern with the texts that there are in their piece, where it has a name.
+        listed: Option<String>,
+    },
+    /// A name that is not there.
+    #[error("{:?} is missing: {}", shortened(name), match like {
+        Some(like) => format!("there is a {:?}", shortened(like)),
+        None => "a group has all numbers from 0 on, and all texts that are listed".to_owned(),
+    })]
+    Missing {
+        name: String,
+        /// That which the first group has in its place.
+        like: Option<String>,
+    },
+    /// A name that the first group has nothing like.
+    #[error("{:?} is extra: there is no {:?}", shortened(name), shortened(like))]
+    Extra { name: String, like: String },
+    /// Two names of one place.
+    #[error("{:?} and {:?} have one place in their group", shortened(name), shortened(other))]
+    Twice { name: String, other: String },
+}
+
+impl Fault for GroupFault {}
+
+/// A name that is of a group.
+struct Found {
+    group: u32,
+    /// Its number among all names, and among those that are of any group.
+    number: u32,
+    at: u32,
+}
+
+impl<'p> Grouping<'p> {
+    /// Understand the names of members and the name of the whole that each group of them is.
+    pub(crate) fn new(text: &'p str, into: &str) -> Result<Grouping<'p>, GroupFault> {
+        let failed = |reason: String, hint| {
+            let pattern = text.to_owned();
+            let into = into.to_owned();
+            GroupFault::Names { pattern, into, reason, hint }
+        };
+        let unfit = |error: CarryError| failed(error.worded("PATTERN", "NAME"), error.hint());
+        let members = Pattern::carrying(text).map_err(CarryError::Pattern).map_err(unfit)?;
+        let whole = members.target(into).map_err(unfit)?;
+        let all = 0..members.pieces.len();
+        let places: Vec<usize> = all.filter(|&piece| !whole.carries(piece)).collect();
+        if places.is_empty() {
+            let reason = "PATTERN has no piece that NAME has not, by which tensors are joined";
+            return Err(failed(reason.to_owned(), None));
+        }
+        Ok(Grouping { text, members, whole, places })
+    }
+
+    pub(crate) fn is_match(&self, name: &str) -> bool {
+        self.members.is_match(name)
+    }
+
+    /// The name of the whole that a name is of.
+    pub(crate) fn whole(&self, name: &str) -> Option<String> {
+        self.members.carry(&self.whole, name)
+    }
+
+    /// The groups of those of these names that are of any, in the order of their first members.
+    pub(crate) fn find(&self, names: &[&str]) -> Result<Groups, GroupFault> {
+        let mut keys: HashMap<Vec<&str>, u32> = HashMap::new();
+        let mut found = Vec::new();
+        // of each that is found, its place
+        let mut places: Vec<u64> = Vec::new();
+        for (number, name) in names.iter().enumerate() {
+            let Some(spans) = self.members.spans(name) else { continue };
+            let text = |piece: usize| name.get(spans[piece].clone()).unwrap_or_default();
+            let carried = (0..spans.len()).filter(|piece| !self.places.contains(piece));
+            let next = keys.len() as u32;
+            let group = *keys.entry(carried.map(text).collect()).or_insert(next);
+            for &piece in &self.places {
+                let place = self.place(piece, text(piece));
+                places.push(place.ok_or_else(|| self.no_number(piece, name, text(piece), names))?);
+            }
+            found.push(Found { group, number: number as u32, at: found.len() as u32 });
+        }
+        drop(keys);
+        let place = |found: &Found| self.place_of(&places, found);
+        found.sort_unstable_by(|one, other| {
+            one.group.cmp(&other.group).then_with(|| place(one).cmp(place(other)))
+        });
+        let size = self.check(names, &found, &places)?;
+        Ok(Groups { members: found.iter().map(|found| found.number).collect(), size })
+    }
+
+    /// Of the places of all, that of one.
+    fn place_of<'s>(&self, places: &'s [u64], found: &Found) -> &'s [u64] {
+        let width = self.places.len();
+        &places[found.at as usize * width..][..width]
+    }
+
+    /// The place that a text has among those of its piece.
+    fn place(&self, piece: usize, text: &str) -> Option<u64> {
+        let texts = &self.members.pieces[piece].texts;
+        if !texts.is_empty() {
+            return texts.iter().position(|listed| listed == text).map(|at| at as u64);
+        }
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        // one that is too large is far from those before it
+        is_number.then(|| text.parse().unwrap_or(u64::MAX))
+    }
+
+    fn no_number(&self, piece: usize, name: &str, text: &str, names: &[&str]) -> GroupFault {
+        let mut texts: Vec<&str> = Vec::new();
+        for name in names {
+            let span = self.members.spans(name).map(|spans| spans[piece].clone());
+            let text = span.and_then(|span| name.get(span));
+            texts.extend(text.filter(|text| !texts.contains(text)));
+            if texts.len() > MOST_TEXTS {
+                break;
+            }
+        }
+        let plain = |text: &&str| !text.contains(is_special);
+        let piece = &self.members.pieces[piece];
+        let key = piece.name.filter(|_| texts.len() <= MOST_TEXTS && texts.iter().all(plain));
+        let listed = key.map(|key| {
+            let listed = format!("{{{key}:{}}}", texts.join(","));
+            self.text.replacen(piece.whole, &listed, 1)
+        });
+        GroupFault::NoNumber { name: name.to_owned(), text: text.to_owned(), listed }
+    }
+
+    /// Make sure that each group has all members and no other, and return how many.
+    fn check(&self, names: &[&str], found: &[Found], places: &[u64]) -> Result<usize, GroupFault> {
+        let mut groups = found.chunk_by(|one, other| one.group == other.group);
+        let Some(first) = groups.next() else { return Ok(0) };
+        let name = |found: &Found| names[found.number as usize];
+        let place_of = |found: &Found| self.place_of(places, found);
+        let counts = self.places.iter().enumerate().map(|(at, &piece)| {
+            let last = first.iter().map(|found| place_of(found)[at]).max().unwrap_or(0);
+            match self.members.pieces[piece].texts.len() {
+                0 => last.saturating_add(1),
+                listed => listed as u64,
+            }
+        });
+        let counts: Vec<u64> = counts.collect();
+        for group in std::iter::once(first).chain(groups) {
+            let is_first = group[0].group == first[0].group;
+            let mut expected = Some(vec![0; counts.len()]);
+            for (at, member) in group.iter().enumerate() {
+                let place = place_of(member);
+                if at > 0 && place_of(&group[at - 1]) == place {
+                    let other = name(&group[at - 1]).to_owned();
+                    return Err(GroupFault::Twice { name: name(member).to_owned(), other });
+                }
+                let is_extra = place.iter().zip(&counts).any(|(place, count)| place >= count);
+                if !is_first && is_extra {
+                    let like = self.sibling(name(&first[0]), place);
+                    return Err(GroupFault::Extra { name: name(member).to_owned(), like });
+                }
+                if expected.as_deref() != Some(place) {
+                    break;
+                }
+                expected = expected.and_then(|place| next(place, &counts));
+            }
+            if let Some(expected) = expected {
+                let name_of = name(&group[0]);
+                let like = first.iter().find(|it| !is_first && place_of(it) == expected);
+                let like = like.map(|member| name(member).to_owned());
+                return Err(GroupFault::Missing { name: self.sibling(name_of, &expected), like });
+            }
+        }
+        Ok(first.len())
+    }
+
+    /// The name of the member of the same group that has this place.
+    fn sibling(&self, name: &str, place: &[u64]) -> String {
+        let spans = self.members.spans(name).unwrap_or_default();
+        let mut sibling = name.to_owned();
+        for (&piece, &place) in self.places.iter().zip(place).rev() {
+            let Some(span) = spans.get(piece).cloned() else { continue };
+            let digits = if name[span.clone()].starts_with('0') { span.len() } else { 1 };
+            let text = self.members.pieces[piece].texts.get(place as usize);
+            let text = text.cloned().unwrap_or_else(|| format!("{place:0digits$}"));
+            sibling.replace_range(span, &text);
+        }
+        sibling
+    }
+}
+
+/// The place behind another one, where each piece has so many.
+fn next(mut place: Vec<u64>, counts: &[u64]) -> Option<Vec<u64>> {
+    for (at, count) in counts.iter().enumerate().rev() {
+        place[at] += 1;
+        if place[at] < *count {
+            return Some(place);
+        }
+        place[at] = 0;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(pattern: &str, into: &str, names: &[&str]) -> Result<(Groups, Vec<String>), String> {
+        let grouping = Grouping::new(pattern, into).map_err(|fault| fault.to_string())?;
+        let groups = grouping.find(names).map_err(|fault| fault.to_string())?;
+        let firsts = groups.members.chunks(groups.size.max(1)).map(|members| members[0]);
+        let wholes = firsts.map(|first| grouping.whole(names[first as usize]).unwrap());
+        let wholes = wholes.collect();
+        Ok((groups, wholes))
+    }
+
+    fn refused(pattern: &str, into: &str, names: &[&str]) -> String {
+        groups(pattern, into, names).unwrap_err()
+    }
+
+    #[test]
+    fn members_come_in_their_order_and_groups_in_that_of_the_file() {
+        let names = ["h.1.v", "h.1.k", "x", "h.0.q", "h.0.v", "h.1.q", "h.0.k"];
+        let (found, wholes) = groups("h.{l}.{p:q,k,v}", "h.{l}.qkv", &names).unwrap();
+        assert_eq!((found.members, found.size), (vec![5, 1, 0, 3, 6, 4], 3));
+        assert_eq!(wholes, ["h.1.qkv", "h.0.qkv"]);
+        let mut names = Vec::from_iter((0..12).map(|number| format!("e.{number}.up")));
+        names.sort();
+        let names = Vec::from_iter(names.iter().map(String::as_str));
+        let (found, wholes) = groups("e.{e}.{p}", "e.{p}", &names).unwrap();
+        let members = found.members.iter().map(|&at| names[at as usize]);
+        assert!(members.eq((0..12).map(|number| format!("e.{number}.up"))));
+        assert_eq!(wholes, ["e.up"]);
+        // by the first piece, then by the second
+        let names = ["0.b", "0.a", "1.b", "1.a"];
+        let (found, _) = groups("{n}.{p:a,b}", "all", &names).unwrap();
+        assert_eq!((found.members, found.size), (vec![1, 0, 3, 2], 4));
+        let (found, _) =
+            groups("{p:a,b}.{n}", "all", &["a.007", "a.0", "b.7", "c.1"][3..]).unwrap();
+        assert_eq!((found.members, found.size), (vec![], 0));
+    }
+
+    #[test]
+    fn each_group_has_all_members_and_no_other() {
+        let experts = |names: &[&str]| refused("{l}.e{e}", "{l}", names);
+        let all = "a group has all numbers from 0 on, and all texts that are listed";
+        assert_eq!(experts(&["a.e0", "a.e2"]), format!("\"a.e1\" is missing: {all}"));
+        assert_eq!(experts(&["a.e1"]), format!("\"a.e0\" is missing: {all}"));
+        assert_eq!(experts(&["a.e00", "a.e02"]), format!("\"a.e01\" is missing: {all}"));
+        let large = "99999999999999999999999";
+        assert_eq!(
+            experts(&["a.e0", &format!("a.e{large}")]),
+            format!("\"a.e1\" is missing: {all}")
+        );
+        assert_eq!(experts(&["a.e0", "a.e1", "b.e0"]), "\"b.e1\" is missing: there is a \"a.e1\"");
+        assert_eq!(experts(&["a.e0", "b.e0", "b.e1"]), "\"b.e1\" is extra: there is no \"a.e1\"");
+        assert_eq!(
+            experts(&["a.e0", "a.e1", "a.e01"]),
+            "\"a.e01\" and \"a.e1\" have one place in their group"
+        );
+        let both = |names: &[&str]| refused("{l}.{p:q,k}.{e}", "{l}", names);
+        assert_eq!(both(&["a.q.0"]), format!("\"a.k.0\" is missing: {all}"));
+        assert_eq!(both(&["a.q.0", "a.k.0", "a.k.1"]), format!("\"a.q.1\" is missing: {all}"));
+    }
+
+    #[test]
+    fn texts_without_an_order_ask_for_a_list() {
+        let grouping = Grouping::new("h.{l}.{p}", "h.{l}").unwrap();
+        let fault = grouping.find(&["h.0.1", "h.0.q", "h.1.k"]).unwrap_err();
+        let says = "\"q\" in \"h.0.q\" is no number, and texts have no order of their own";
+        assert_eq!(fault.to_string(), says);
+        let GroupFault::NoNumber { listed: Some(listed), .. } = fault else { panic!("{fault}") };
+        assert_eq!(listed, "h.{l}.{p:1,q,k}");
+    }
+
+    #[test]
+    fn names_that_do_not_go_together_are_told() {
+        let says = |pattern: &str, into: &str| refused(pattern, into, &[]);
+        assert_eq!(says("h.{l}.{p}", "h.{m}"), "PATTERN has no {m}");
+        assert_eq!(says("*.{p}", "h"), "PATTERN and NAME must have the same number of '*'");
+        assert_eq!(says("{", "h"), "a '{' without a '}'");
+        let none = "PATTERN has no piece that NAME has not, by which tensors are joined";
+        assert_eq!(says("h.{l}", "{l}"), none);
+        assert_eq!(says("h", "h"), none);
+    }
+}
