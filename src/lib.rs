@@ -77,6 +77,8 @@ pub mod chunked;
 #[doc(hidden)]
 pub mod compare;
 #[doc(hidden)]
+pub mod digest;
+#[doc(hidden)]
 pub mod dtype;
 #[doc(hidden)]
 pub mod element;

@@ -34,6 +34,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("compare", &["dtype", "element", "format"]),
     ("statistics", &["cast", "dtype", "element"]),
     ("picture", &[]),
+    ("digest", &[]),
     ("execute", &["cast", "plan", "runs", "shape", "sink", "source"]),
     ("gather", &["dtype", "execute", "index", "plan", "runs", "shape", "sink", "source", "view"]),
     ("scatter", &["execute", "gather", "plan", "runs", "shape", "sink", "source", "view"]),
@@ -69,6 +70,7 @@ const MODULES: &[(&str, &[&str])] = &[
         &[
             "cast",
             "compare",
+            "digest",
             "dtype",
             "error",
             "execute",
@@ -104,6 +106,7 @@ const MODULES: &[(&str, &[&str])] = &[
 const PACKAGES: &[(&str, &[&str])] = &[
     ("async_trait", &["source/remote/"]),
     ("base64", &["format/zarr/"]),
+    ("blake3", &["digest.rs"]),
     ("bzip2", &["format/codecs.rs"]),
     ("clap", &["cli/args/", "cli/complete/", "cli/report/misuse.rs", "cli/report/peers.rs"]),
     ("clap_complete", &["cli/complete/"]),

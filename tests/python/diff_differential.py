@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Differential test: `tslice diff` against NumPy.
+"""Differential test: `tslice diff` and `info --digest` against NumPy and blake3.
 
     python tests/python/diff_differential.py --bin target/debug/tslice --count 1000 --seed 1
 
@@ -10,6 +10,7 @@ function of (seed, number): `--only NUMBER` runs one again.
 
 Every third case compares arrays of two dtypes within tolerances, bfloat16 and 8-bit floats among them,
 under names that differ: what np.isclose says of both cast to float64 or complex128. Needs ml_dtypes.
+Where the package blake3 is there, every tensor has the digest that it finds of NumPy's bytes.
 """
 
 import io
@@ -25,6 +26,10 @@ import random_tensors
 from cases import Case
 from formats import safetensors_file
 from harness import Failure
+try:
+    import blake3
+except ImportError:
+    blake3 = None
 from view_differential import floats, random_index, random_shape, repair
 
 NAMES = {"i1": "I8", "i2": "I16", "i4": "I32", "i8": "I64", "u1": "U8", "u2": "U16", "u4": "U32", "u8": "U64",
@@ -133,11 +138,40 @@ def differences(a, b):
     return absolute, relative
 
 
+def name_of(dtype):
+    """The name of a dtype that `info` prints, without byte orders."""
+    return dtype.name if dtype.kind in "biufc" and dtype.char not in "gG" else dtype.str[1:]
+
+
+def digest_of(array):
+    head = f"{name_of(array.dtype)}\n{','.join(map(str, array.shape))}\n"
+    return blake3.blake3(head.encode() + array.astype(array.dtype.newbyteorder("<")).tobytes()).hexdigest()
+
+
+def check_digest(case, path, array):
+    """Its digest, and what --check says of that and of another one."""
+    if blake3 is None or array.dtype.names is not None or not array.dtype.itemsize:
+        return
+    status, out, err = case.run(["info", path, "--digest", "-j", case.rng.choice(["1", "3"])])
+    out = out.decode()
+    if status or err or out.split("  ")[0] != digest_of(array):
+        raise Failure(f"expected the digest {digest_of(array)}: {out!r}")
+    case.write("manifest", out.encode())
+    wrong = case.rng.random() < 0.5
+    if wrong:
+        name = out.split("  ")[1]
+        case.write("manifest", f"{'0' * 64}  {name}{'1' * 64}  gone\n".encode())
+    status, out, err = case.run(["info", path, "--check", "manifest"])
+    if err or (status, out.decode()) != ((1, f"gone: missing\n{name.strip()}: another\n") if wrong else (0, "")):
+        raise Failure(f"--check says {status}, {out!r}")
+
+
 def diff_case(case):
     rng = case.rng
     a = random_array(rng)
     b = change(rng, a)
     a_name, b_name = write(rng, case, "a", a), write(rng, case, "b", b)
+    check_digest(case, a_name, a)
     args = ["diff", a_name, b_name, "--json", "-j", rng.choice(["1", "2", "3"])]
     case.story.append(f"array: {a.dtype!r} {a.shape}")
     if rng.random() < 0.3:

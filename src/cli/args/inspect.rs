@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Args, Command, ValueHint};
 
 use super::input::InputArgs;
+use super::output::threads;
 use super::parsers::{Choice, one_of, size};
 use super::slice::{FieldArgs, IndexArgs, TransposeArgs};
 
@@ -30,6 +31,30 @@ pub(crate) struct InfoArgs {
     /// no letter or digit.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print a digest of each tensor and its name, in place of the listing
+    ///
+    /// BLAKE3 of the dtype, the shape and the elements in C order: the same for a tensor in every format, byte order
+    /// and memory order. With --json in the field `digest`.
+    #[arg(long, group = "hashes", conflicts_with = "columns", help_heading = "Digests")]
+    pub(crate) digest: bool,
+    /// Compare the tensors with the digests in a file that --digest has printed
+    ///
+    /// Tensors that are missing, extra or another are named, and the exit status is 1; it is 0 where all agree. `-` is
+    /// standard input.
+    #[arg(
+        long,
+        value_name = "MANIFEST",
+        group = "hashes",
+        conflicts_with_all = ["columns", "json", "sort", "min_bytes"],
+        help_heading = "Digests"
+    )]
+    pub(crate) check: Option<PathBuf>,
+    /// Number of threads [default: one a core]
+    #[arg(short = 'j', long, value_name = "N", value_parser = threads, requires = "hashes", help_heading = "Digests")]
+    pub(crate) threads: Option<u16>,
+    /// Show no progress
+    #[arg(short, long, requires = "hashes", help_heading = "Digests")]
+    pub(crate) quiet: bool,
     /// The order of the tensors: bytes descend, the others ascend
     #[arg(long, value_name = "COLUMN", value_parser = one_of(SORTED), help_heading = "Listing")]
     pub(crate) sort: Option<InfoColumn>,

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use tslice::digest::Digest;
 use tslice::execute::Workers;
 use tslice::format::gguf::MetadataError;
 use tslice::format::{Annotated, Format, FormatError, TensorInfo, printable};
@@ -15,6 +16,7 @@ use tslice::shape::AsTuple;
 use tslice::source::note_will_read;
 use tslice::source::remote::{Address, FolderEntry};
 
+use super::digest::{Digests, check, only_input};
 use super::tensors::Totals;
 use super::{input, tensors};
 use crate::cli::args::{InfoArgs, InfoColumn};
@@ -89,19 +91,25 @@ impl OneLineFiles {
 }
 
 /// Describe every file; one that cannot be read does not keep others from being shown.
-pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
     let mut args = args.clone();
     let columns = args.split_columns();
     if args.json && !columns.is_empty() {
         return Err(Failure::usage("--json cannot be used with --columns"));
     }
+    let options = input::options_of_several(&args.from, None, &Workers::default())?;
+    if let Some(manifest) = &args.check {
+        let path = only_input(&args, manifest)?;
+        let (mut input, shown) = open(path, &options, &args)?;
+        return check(&args, manifest, &mut input, &shown.tensors);
+    }
     let mut listing = Listing {
-        options: input::options_of_several(&args.from, None, &Workers::default())?,
+        options,
         columns,
         described: 0,
         uses_raw_flags: false,
         one_liners: OneLineFiles::default(),
-        are_one_liners: !args.json && args.inputs.len() > 1,
+        are_one_liners: !args.json && !args.digest && args.inputs.len() > 1,
         failed: None,
         args: &args,
     };
@@ -109,7 +117,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     for path in &args.inputs {
         listing.describe(path)?;
     }
-    listing.finish()
+    listing.finish().map(|()| Exit::Done)
 }
 
 struct Listing<'a> {
@@ -145,7 +153,7 @@ impl Listing<'_> {
             return Ok(());
         }
         match self.open(path) {
-            Ok((input, shown)) => self.show(&input, &shown),
+            Ok((mut input, shown)) => self.show(&mut input, &shown),
             Err(failure) => {
                 self.fail(failure);
                 Ok(())
@@ -160,7 +168,7 @@ impl Listing<'_> {
         open(path, &self.options, self.args)
     }
 
-    fn show(&mut self, input: &Input, shown: &ShownFile) -> Result<(), Failure> {
+    fn show(&mut self, input: &mut Input, shown: &ShownFile) -> Result<(), Failure> {
         self.are_one_liners &= shown.needs_one_line(input);
         if self.are_one_liners {
             if let [number] = *shown.tensors {
@@ -172,22 +180,43 @@ impl Listing<'_> {
             }
         } else {
             self.one_liners.print_blocks()?;
-            self.print(input, shown)?;
+            match self.digests(input, shown) {
+                Ok(_) if self.args.digest && !self.args.json => {}
+                Ok(digests) => self.print(input, shown, &digests)?,
+                Err(failure) => {
+                    self.fail(failure);
+                    return Ok(());
+                }
+            }
             if let Some(failure) = incomplete(input, shown) {
                 self.fail(failure);
             }
         }
-        self.uses_raw_flags |= self.options.raw.check_used([input]).is_ok();
+        self.uses_raw_flags |= self.options.raw.check_used([&*input]).is_ok();
         self.described += 1;
         Ok(())
     }
 
-    fn print(&self, input: &Input, shown: &ShownFile) -> Result<(), Failure> {
+    /// The digests that are shown beside the tensors. A list of them alone is printed.
+    fn digests(&self, input: &mut Input, shown: &ShownFile) -> Result<Vec<Digest>, Failure> {
+        let mut digests = Vec::new();
+        if self.args.digest && self.args.json {
+            Digests::new(self.args).each(input, &shown.tensors, |_, some| {
+                digests.extend(some.iter().map(|(_, digest)| *digest));
+                Ok(())
+            })?;
+        } else if self.args.digest {
+            Digests::new(self.args).print(input, &shown.tensors)?;
+        }
+        Ok(digests)
+    }
+
+    fn print(&self, input: &Input, shown: &ShownFile, digests: &[Digest]) -> Result<(), Failure> {
         let mut unread: Option<FormatError> = None;
         print_by(|out| {
             let written = if self.args.json {
                 out.write_all(if self.described == 0 { b"[" } else { b"," })?;
-                write_json(out, input, shown)
+                write_json(out, input, shown, digests)
             } else {
                 write_text(out, input, shown, &self.columns)
             };
@@ -479,7 +508,13 @@ fn row(input: &Input, number: usize) -> [Cow<'_, str>; 7] {
     ]
 }
 
-fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> Result<(), MetadataError> {
+/// `digests` are those of the tensors that are shown, if they are asked for.
+fn write_json(
+    out: &mut dyn Write,
+    input: &Input,
+    shown: &ShownFile,
+    digests: &[Digest],
+) -> Result<(), MetadataError> {
     let contents = input.contents();
     let file = match input.location() {
         Location::Stdin => "-".to_owned(),
@@ -505,6 +540,9 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> Result<(
         let mut entry = tensor_entry(input, &tensor);
         // moved: it may be as long as a header
         entry["name"] = tensor.name.into();
+        if let Some(digest) = digests.get(number) {
+            entry["digest"] = digest.to_string().into();
+        }
         write!(out, "{}{}", if number > 0 { "," } else { "" }, Json(&entry))?;
     }
     out.write_all(b"],\"totals\":")?;

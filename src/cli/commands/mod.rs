@@ -9,6 +9,7 @@ use super::report::{Exit, Failure, print_raw};
 
 mod assign;
 mod diff;
+mod digest;
 mod equivalents;
 mod explain;
 mod gather;
@@ -37,7 +38,7 @@ pub(crate) fn run(command: &Command) -> Result<Exit, Failure> {
         Command::Stack(args) => join::run(args, Along::New),
         Command::Merge(args) => join::run_merge(args),
         Command::Split(args) => split::run(args),
-        Command::Info(args) => info::run(args),
+        Command::Info(args) => return info::run(args),
         Command::View(args) => view::run(args),
         Command::Diff(args) => return diff::run(args),
         Command::Explain(args) => explain::run(args),

@@ -35,7 +35,7 @@ const MAX_CARRIED: usize = 64;
 /// How large the expression of a pattern may be whose texts are carried over, in bytes.
 const MAX_CARRYING: usize = 256 << 10;
 
-pub(crate) struct Pattern<'p> {
+pub struct Pattern<'p> {
     regex: Regex,
     /// The pieces that are no text, from left to right.
     pieces: Vec<Piece<'p>>,
@@ -82,7 +82,7 @@ impl Piece<'_> {
 
 impl<'p> Pattern<'p> {
     /// Understand a pattern that names are held against.
-    pub(crate) fn new(text: &'p str) -> Result<Pattern<'p>, PatternError> {
+    pub fn new(text: &'p str) -> Result<Pattern<'p>, PatternError> {
         Pattern::compile(text, false)
     }
 
@@ -109,7 +109,7 @@ impl<'p> Pattern<'p> {
         Ok(Pattern { regex, pieces, escapes })
     }
 
-    pub(crate) fn is_match(&self, name: &str) -> bool {
+    pub fn is_match(&self, name: &str) -> bool {
         self.regex.is_match(name)
     }
 
