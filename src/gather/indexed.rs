@@ -4,6 +4,7 @@
 //! indexed is read by a [`Gather`](super::Gather) and written by a scatter.
 
 use std::cmp::Reverse;
+use std::{mem, slice};
 
 use super::mask::{Mask, MaskPositions};
 use super::positions::{ErrorContext, Indices, Positions, Tuples, check_batch, indexed_axes};
@@ -11,7 +12,7 @@ use super::rows::{OutputAxis, Rows};
 use super::shuffle::ShufflePositions;
 use super::{GatherError, Options};
 use crate::index::resolve::{SelectedList, Selection, Shuffled};
-use crate::runs::{Axis, Runs, coalesce};
+use crate::runs::{Axis, Runs, coalesce, split_axes};
 use crate::shape::{Permutation, normalize_axis};
 use crate::view::{Layout, ViewError};
 
@@ -131,6 +132,25 @@ impl Indexed {
 
     pub fn shape(&self) -> Vec<u64> {
         self.axes.iter().map(|axis| axis.len).collect()
+    }
+
+    /// The same with each axis split into parts of these lengths, if any are given.
+    pub(super) fn split(mut self, splits: &[Vec<u64>]) -> Result<Indexed, GatherError> {
+        if splits.is_empty() {
+            return Ok(self);
+        }
+        for (axis, lens) in mem::take(&mut self.axes).into_iter().zip(splits) {
+            if lens.len() == 1 {
+                self.axes.push(axis);
+            } else if axis.is_indexed() {
+                return Err(GatherError::NoStrides);
+            } else {
+                let whole = Axis { len: axis.len, stride: axis.stride };
+                let parts = split_axes(&[whole], slice::from_ref(lens));
+                self.axes.extend(parts.into_iter().map(OutputAxis::plain));
+            }
+        }
+        Ok(self)
     }
 
     /// How many of the first axes of the result count rows: all up to the last that goes along a

@@ -20,7 +20,7 @@ use crate::execute::{ExecuteError, Workers};
 use crate::index::resolve::Selection;
 use crate::plan::{PIECE_BYTES, Reading};
 use crate::runs::Runs;
-use crate::shape::{self, AsList, MAX_NDIM, Order, Permutation, PermutationError};
+use crate::shape::{self, AsList, MAX_NDIM, MemoryAxes, Order, Permutation, PermutationError};
 use crate::source::Source;
 use crate::view::{Layout, View, ViewError};
 
@@ -87,6 +87,7 @@ impl Gather {
         indexed: Indexed,
         options: &Options,
     ) -> Result<Gather, GatherError> {
+        let indexed = indexed.split(&options.splits)?;
         let ndim = indexed.axes.len();
         let transpose = match &options.transpose {
             None => Permutation::identity(ndim),
@@ -187,7 +188,9 @@ impl Relaid {
             places[axis] = place;
         }
         let axes = in_memory.axes().iter().map(|&axis| places[axis]).collect();
-        let options = Options { transpose: Some(order), order: Order::C, ..options.clone() };
+        let transpose = Some(order);
+        let splits = Vec::new();
+        let options = Options { splits, transpose, order: Order::C, ..options.clone() };
         let gather = Gather::new(params, indexed.clone(), &options)?;
         let kept = Layout::new(&gather.shape, params.item_bits, Order::C, 0);
         let all = Selection::whole(&gather.shape);
@@ -207,7 +210,10 @@ pub struct Options {
     pub negative: bool,
     /// What to do with indices out of range.
     pub out_of_range: OutOfRange,
-    /// The order of the axes of the result, where it is not that of the gather itself.
+    /// The lengths of the parts that each axis of the result is split into; none where no axis is.
+    pub splits: Vec<Vec<u64>>,
+    /// The order of the axes of the result, of those that are split of their parts, where it is not that of the
+    /// gather itself.
     pub transpose: Option<Permutation>,
     /// The order of the output's elements.
     pub order: Order,
@@ -217,6 +223,14 @@ pub struct Options {
     pub hold: u64,
 }
 
+impl Options {
+    /// The same with the axes of the result split, and in this order in memory.
+    pub(crate) fn arranged(self, axes: &MemoryAxes) -> Options {
+        let splits = axes.splits().unwrap_or_default().to_vec();
+        Options { splits, transpose: Some(axes.order().clone()), order: Order::C, ..self }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -224,6 +238,7 @@ impl Default for Options {
             elements: false,
             negative: false,
             out_of_range: OutOfRange::Error,
+            splits: Vec::new(),
             transpose: None,
             order: Order::C,
             piece_bytes: PIECE_BYTES,
@@ -347,6 +362,9 @@ pub enum GatherError {
     /// A result that NumPy could not hold.
     #[error("number of dimensions must be within [0, {MAX_NDIM}], the result would have {0}")]
     TooManyAxes(usize),
+    /// An axis that goes along a list, or along chunks, is to be split.
+    #[error("an axis without strides cannot be split")]
+    NoStrides,
     /// The order of the axes is of another number of them.
     #[error(transparent)]
     Transpose(#[from] PermutationError),

@@ -11,7 +11,7 @@ use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Cause, Error, FileName};
 use crate::execute;
 use crate::execute::{BadPosition, ExecuteError, FillError, Progress, Workers};
-use crate::format::TensorInfo;
+use crate::format::{StorageKind, TensorInfo};
 use crate::gather::{Gather, GatherError, Indexed, Indices, Options};
 use crate::plan::Reading;
 use crate::runs::Runs;
@@ -119,12 +119,18 @@ impl IndexTensor {
         options: &Options,
         axes: &MemoryAxes,
     ) -> Result<Arc<dyn Region>, GatherError> {
-        if axes.splits().is_some() {
-            let GatheredTensor { shape, region } = self.gathered(params, axis, options)?;
-            return Ok(Ordered::arranged(region, &shape, params.dtype.item_bits(), axes)?);
+        let is_chunked = matches!(params.storage.kind, StorageKind::Chunks(_));
+        let direct = match axes.splits() {
+            Some(_) if is_chunked => Err(GatherError::NoStrides),
+            _ => self.gathered(params, axis, &options.clone().arranged(axes)),
+        };
+        match direct {
+            Err(GatherError::NoStrides) => {
+                let GatheredTensor { shape, region } = self.gathered(params, axis, options)?;
+                Ok(Ordered::arranged(region, &shape, params.dtype.item_bits(), axes)?)
+            }
+            direct => Ok(direct?.region),
         }
-        let transpose = Some(axes.order().clone());
-        Ok(self.gathered(params, axis, &Options { transpose, ..options.clone() })?.region)
     }
 
     /// What is gathered of a tensor: along an axis or, without one, by tuples.

@@ -17,7 +17,7 @@ use crate::dtype::{DType, Endian, Integers, Scalar};
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{Progress, Workers};
 use crate::format::{StorageKind, TensorInfo};
-use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask};
+use crate::gather::{self, Gather, GatherError, Indexed, Indices, ListTensor, Mask};
 use crate::index::resolve::{
     ListPositions, ListShape, ResolveError, Rules, SelectedList, Selection, Shuffled, resolve_with,
 };
@@ -221,18 +221,32 @@ impl Lists {
         selection: &Selection,
         axes: &MemoryAxes,
     ) -> Result<Arc<dyn Region>, Cause> {
-        let is_view = selection.lists.is_empty();
         let is_chunked = matches!(tensor.storage.kind, StorageKind::Chunks(_));
-        if axes.splits().is_some() && (!is_view || is_chunked) {
-            let shape = selection.shape();
-            let plain = Permutation::identity(shape.len()).into();
-            let region = self.region(tensor, selection, &plain)?;
-            return Ok(Ordered::arranged(region, &shape, tensor.dtype.item_bits(), axes)?);
+        let direct = match axes.splits() {
+            Some(_) if is_chunked => Err(GatherError::NoStrides.into()),
+            _ => self.direct(tensor, selection, axes),
+        };
+        match direct {
+            Err(cause) if matches!(cause.downcast_ref(), Some(GatherError::NoStrides)) => {
+                let shape = selection.shape();
+                let plain = Permutation::identity(shape.len()).into();
+                let region = self.direct(tensor, selection, &plain)?;
+                Ok(Ordered::arranged(region, &shape, tensor.dtype.item_bits(), axes)?)
+            }
+            direct => direct,
         }
-        let transpose = Some(axes.order().clone());
-        let options = gather::Options { transpose, ..gather::Options::default() };
+    }
+
+    /// The same of axes that are not split, or have strides.
+    fn direct(
+        &self,
+        tensor: &TensorInfo,
+        selection: &Selection,
+        axes: &MemoryAxes,
+    ) -> Result<Arc<dyn Region>, Cause> {
+        let options = gather::Options::default().arranged(axes);
         <dyn Region>::of_fields(tensor, &options, |layout, options| {
-            if is_view {
+            if selection.lists.is_empty() {
                 return Ok(Arc::new(View::arranged(layout, selection, axes)?));
             }
             let (indexed, lists) = self.select(layout, selection)?;

@@ -208,9 +208,9 @@ pub enum Transposition {
 /// Why a shape has no axes for a [`Transposition`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArrangeError {
-    #[error(transparent)]
+    #[error("transpose: {0}")]
     Permutation(#[from] PermutationError),
-    #[error(transparent)]
+    #[error("rearrange: {0}")]
     Pattern(#[from] PatternError),
 }
 

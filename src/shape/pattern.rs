@@ -112,7 +112,10 @@ impl Pattern {
     /// # Errors
     /// [`PatternError`]: the shape has another number of axes, or lengths that do not fit.
     pub fn of(&self, shape: &[u64]) -> Result<Arrangement, PatternError> {
-        let whole = 0..self.text.find("->").unwrap_or(0);
+        let whole = match (self.left.first(), self.left.last()) {
+            (Some(first), Some(last)) => first.span.start..last.span.end,
+            _ => 0..0,
+        };
         let failed = |kind, span| PatternError { text: self.text.clone(), span, kind };
         let more = self.left.iter().any(|axis| axis.is_ellipsis);
         let wanted = self.left.len() - usize::from(more);
@@ -139,27 +142,29 @@ impl Pattern {
             parts += lens.len();
             splits.push(lens);
         }
-        let mut groups = Vec::with_capacity(self.right.len());
-        for axis in &self.right {
-            match axis {
-                Merged::Spread => groups.extend(ellipsis.clone().map(|part| vec![part])),
-                Merged::Parts(merged) => groups.push(
-                    merged
-                        .iter()
-                        .flat_map(|part| match part {
-                            Part::Name(number) => names[*number]..names[*number] + 1,
-                            Part::Ellipsis => ellipsis.clone(),
-                        })
-                        .collect(),
-                ),
-            }
-        }
+        let groups = self.groups(&names, &ellipsis);
         let most = parts.max(groups.len());
         if most > MAX_NDIM {
             return Err(failed(PatternErrorKind::TooManyAxes(most), whole));
         }
         let arranged = Arrangement::new(splits, groups);
         arranged.ok_or_else(|| failed(PatternErrorKind::TooLong, whole))
+    }
+
+    /// The parts of each axis of the result, where `names` says which part has which name.
+    fn groups(&self, names: &[usize], ellipsis: &Range<usize>) -> Vec<Vec<usize>> {
+        let parts = |part: &Part| match part {
+            Part::Name(number) => names[*number]..names[*number] + 1,
+            Part::Ellipsis => ellipsis.clone(),
+        };
+        let mut groups = Vec::with_capacity(self.right.len());
+        for axis in &self.right {
+            match axis {
+                Merged::Spread => groups.extend(ellipsis.clone().map(|part| vec![part])),
+                Merged::Parts(merged) => groups.push(merged.iter().flat_map(parts).collect()),
+            }
+        }
+        groups
     }
 }
 

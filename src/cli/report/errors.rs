@@ -87,12 +87,11 @@ fn value_of_flag(error: &Error) -> Option<Failure> {
         return Some(Failure::new(message));
     }
     if let Some(fault) = cause.downcast_ref::<ArrangeError>() {
-        let failure = match fault {
-            ArrangeError::Permutation(fault) => Failure::new(format_args!("--transpose: {fault}")),
-            ArrangeError::Pattern(fault) => Failure::new(format_args!("--rearrange: {fault}"))
-                .at(&fault.text, fault.span.clone()),
-        };
-        return Some(of_tensor(error, failure));
+        let failure = of_tensor(error, Failure::new(format_args!("--{fault}")));
+        return Some(match fault {
+            ArrangeError::Pattern(fault) => failure.at(&fault.text, fault.span.clone()),
+            ArrangeError::Permutation(_) => failure,
+        });
     }
     if let Some(fault) = cause.downcast_ref::<AxisFault>() {
         return Some(of_tensor(error, Failure::new(format_args!("--axis: {fault}"))));
