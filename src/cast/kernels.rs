@@ -2,6 +2,7 @@
 
 use half::slice::HalfFloatSliceExt;
 
+use super::vectors::vectorized;
 use crate::dtype::Scalar;
 use crate::element::{FloatFormat, Magnitude};
 
@@ -106,6 +107,10 @@ fn real(from: Scalar, to: Scalar) -> Kernel {
         _ if from == to && from != Scalar::Bool => copy,
         (Scalar::F32, Scalar::F16) => f32_to_f16,
         (Scalar::F16, Scalar::F32) => f16_to_f32,
+        (Scalar::F32, Scalar::F8E4M3) => narrow::<F8E4M3>,
+        (Scalar::F32, Scalar::F8E5M2) => narrow::<F8E5M2>,
+        (Scalar::F32, Scalar::F8E4M3Fnuz) => narrow::<F8E4M3Fnuz>,
+        (Scalar::F32, Scalar::F8E5M2Fnuz) => narrow::<F8E5M2Fnuz>,
         (Scalar::F4, _) => with_type!(to, To => unpack_f4::<To>),
         _ => with_type!(from, From => real_from::<From>(to)),
     }
@@ -118,6 +123,15 @@ fn real_from<A: Number>(to: Scalar) -> Kernel {
 fn convert<A: Number, B: Number>(input: &[u8], output: &mut [u8]) {
     for (to, from) in B::items_mut(output).iter_mut().zip(A::items(input)) {
         *to = A::read(*from).exact().nearest::<B>().write();
+    }
+}
+
+vectorized! {
+    /// Convert float32.
+    fn narrow<B: Number>(input: &[u8], output: &mut [u8]) {
+        for (to, from) in B::items_mut(output).iter_mut().zip(f32::items(input)) {
+            *to = B::of_f32(f32::from_le_bytes(*from)).write();
+        }
     }
 }
 

@@ -5,23 +5,23 @@
 
 /// Declare a function of which there is a version for each width of registers.
 macro_rules! vectorized {
-    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident $(<$param:ident: $bound:ident>)? ($($arg:ident: $type:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
         $(#[$meta])*
         #[allow(unsafe_code)]
-        $vis fn $name($($arg: $type),*) $(-> $out)? {
+        $vis fn $name $(<$param: $bound>)? ($($arg: $type),*) $(-> $out)? {
             #[inline(always)]
-            fn plain($($arg: $type),*) $(-> $out)? $body
+            fn plain $(<$param: $bound>)? ($($arg: $type),*) $(-> $out)? $body
 
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-                fn avx512($($arg: $type),*) $(-> $out)? {
-                    plain($($arg),*)
+                fn avx512 $(<$param: $bound>)? ($($arg: $type),*) $(-> $out)? {
+                    plain $(::<$param>)? ($($arg),*)
                 }
 
                 #[target_feature(enable = "avx2")]
-                fn avx2($($arg: $type),*) $(-> $out)? {
-                    plain($($arg),*)
+                fn avx2 $(<$param: $bound>)? ($($arg: $type),*) $(-> $out)? {
+                    plain $(::<$param>)? ($($arg),*)
                 }
 
                 let has_avx512 = is_x86_feature_detected!("avx512f")
@@ -30,14 +30,14 @@ macro_rules! vectorized {
                     && is_x86_feature_detected!("avx512vl");
                 if has_avx512 {
                     // SAFETY: the processor has the instructions.
-                    return unsafe { avx512($($arg),*) };
+                    return unsafe { avx512 $(::<$param>)? ($($arg),*) };
                 }
                 if is_x86_feature_detected!("avx2") {
                     // SAFETY: the processor has the instructions.
-                    return unsafe { avx2($($arg),*) };
+                    return unsafe { avx2 $(::<$param>)? ($($arg),*) };
                 }
             }
-            plain($($arg),*)
+            plain $(::<$param>)? ($($arg),*)
         }
     };
 }

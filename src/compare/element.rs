@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use half::f16;
 
-use crate::dtype::{DType, Endian, NpyType, Step, Walk};
+use crate::cast::{Doubles, vectorized};
+use crate::dtype::{DType, Endian, NpyType, NumberKind, Scalar, Step, Walk};
 use crate::element::{FloatFormat, Magnitude, Meaning, NAT};
 
 /// A part of an element: one item, or `count` of them in a subarray.
@@ -211,35 +212,6 @@ impl Rule {
         apart == [0.0, 0.0] || self.within(apart[0].hypot(apart[1]), size, FloatFormat::DOUBLE)
     }
 
-    /// Whether all of these elements are floats that are the same, found by a loop of vectors. False too
-    /// where it takes a look at each: without a tolerance, or for floats of other sizes or orders of bytes.
-    pub(super) fn all_close(&self, of_a: &Leaf, a: &[u8], of_b: &Leaf, b: &[u8]) -> bool {
-        let Some((absolute, relative)) = self.tolerance else { return false };
-        macro_rules! all_close {
-            ($float:ty) => {{
-                let absolute = absolute as $float;
-                let relative = relative as $float;
-                let pairs = a.as_chunks().0.iter().zip(b.as_chunks().0);
-                pairs.fold(true, |all, (a, b)| {
-                    let a = <$float>::from_le_bytes(*a);
-                    let b = <$float>::from_le_bytes(*b);
-                    let is_close = (a - b).abs() <= absolute + relative * b.abs();
-                    all & (a == b || is_close & b.is_finite())
-                })
-            }};
-        }
-        match (of_a.meaning, of_b.meaning) {
-            (Meaning::Float(format, Endian::Little), Meaning::Float(_, Endian::Little)) => {
-                match format {
-                    FloatFormat::SINGLE => all_close!(f32),
-                    FloatFormat::DOUBLE => all_close!(f64),
-                    _ => false,
-                }
-            }
-            _ => false,
-        }
-    }
-
     /// Compare floats (one part) or complex numbers (two).
     fn same_floats(&self, a: &[Float], b: &[Float]) -> bool {
         let pairs = || a.iter().zip(b);
@@ -271,6 +243,72 @@ impl Rule {
         let relative = round(relative, format);
         let limit = round(absolute + round(relative * size, format), format);
         size.is_finite() && distance <= limit
+    }
+}
+
+/// Numbers that are compared at once by [`Closeness`].
+pub(super) const GROUP: usize = 1024;
+
+/// A tolerance of numbers that doubles hold, a little narrower than the [`Rule`] has it: so what is within it
+/// as doubles is within it as the rule computes, and is found in loops of vectors.
+#[derive(Clone, Copy)]
+pub(super) struct Closeness {
+    doubles: [Doubles; 2],
+    absolute: f64,
+    relative: f64,
+    /// How much of the tolerance is left by what the rule may round, and what rounding takes of the smallest.
+    kept: f64,
+    lost: f64,
+}
+
+impl Closeness {
+    /// `None` without a tolerance, and for other elements.
+    pub(super) fn new(rule: Rule, a: &DType, b: &DType) -> Option<Closeness> {
+        let (absolute, relative) = rule.tolerance?;
+        let of = |dtype: &DType| match *dtype {
+            DType::Scalar(Scalar::I64 | Scalar::U64, _) => None,
+            DType::Scalar(scalar, endian) if scalar.kind() != NumberKind::Complex => {
+                let is_whole = scalar.bits() >= 8;
+                Doubles::new(scalar, endian).ok().filter(|_| is_whole).map(|it| (scalar, it))
+            }
+            _ => None,
+        };
+        let (ours, of_a) = of(a)?;
+        let (theirs, of_b) = of(b)?;
+        let format = FloatFormat::of(ours).filter(|_| ours == theirs);
+        let rounded = |value: f64| format.map_or(value, |format| round(value, format));
+        // four times what two roundings take, and more than half of the smallest number
+        let (slack, lost) = match format {
+            Some(FloatFormat::HALF) => (2f64.powi(-7), 2f64.powi(-22)),
+            Some(FloatFormat::SINGLE) => (2f64.powi(-20), 2f64.powi(-140)),
+            _ => (2f64.powi(-49), 0.0),
+        };
+        let doubles = [of_a, of_b];
+        let absolute = rounded(absolute);
+        let relative = rounded(relative);
+        Some(Closeness { doubles, absolute, relative, kept: 1.0 - slack, lost })
+    }
+
+    /// Mark pairs of at most [`GROUP`] that may be apart; whether there are any.
+    pub(super) fn mark(&self, a: &[u8], b: &[u8], apart: &mut [f64; GROUP]) -> bool {
+        mark(self, a, b, apart)
+    }
+}
+
+vectorized! {
+    fn mark(close: &Closeness, a: &[u8], b: &[u8], apart: &mut [f64; GROUP]) -> bool {
+        let mut others = [0.0; GROUP];
+        let others = close.doubles[1].read(b, &mut others);
+        let values = close.doubles[0].read(a, apart);
+        for (value, other) in values.iter_mut().zip(&*others) {
+            let distance = (*value - *other).abs();
+            let distance = if value == other { f64::NEG_INFINITY } else { distance };
+            let limit = (close.absolute + close.relative * other.abs()) * close.kept - close.lost;
+            // nothing is close to an infinity
+            let limit = if limit < f64::MAX { limit } else { f64::MAX };
+            *value = if distance <= limit { 0.0 } else { 1.0 };
+        }
+        values.iter().fold(0, |all, value| all | value.to_bits()) != 0
     }
 }
 

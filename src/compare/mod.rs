@@ -16,7 +16,7 @@
 
 use std::ops::Range;
 
-use element::{Leaf, leaves, leaves_within, types};
+use element::{Closeness, GROUP, Leaf, leaves, leaves_within, types};
 
 use crate::dtype::{DType, Field, NpyType};
 use crate::format::npy;
@@ -54,6 +54,7 @@ pub struct Comparer {
     itemsizes: [usize; 2],
     same_dtype: bool,
     bits_suffice: bool,
+    closeness: Option<Closeness>,
 }
 
 impl Comparer {
@@ -76,7 +77,9 @@ impl Comparer {
         if itemsizes[0] <= LARGE {
             parts.extend(leaves(&dtypes.0)?.into_iter().zip(leaves(&dtypes.1)?));
         }
-        Some(Comparer { rule, dtypes, leaves: parts, itemsizes, same_dtype, bits_suffice })
+        let closeness = Closeness::new(rule, &dtypes.0, &dtypes.1);
+        let leaves = parts;
+        Some(Comparer { rule, dtypes, leaves, itemsizes, same_dtype, bits_suffice, closeness })
     }
 
     /// Whether elements are too large to be compared whole, and must be compared in ranges.
@@ -122,18 +125,35 @@ impl Comparer {
                 continue;
             }
             let first = (number * block) as u64;
-            let elements = a.chunks_exact(of_a).zip(b.chunks_exact(of_b));
-            if self.same_dtype
-                && let [(of_a, of_b)] = self.leaves.as_slice()
-                && of_a.is_alone(self.itemsizes[0])
-                && self.rule.all_close(of_a, a, of_b, b)
-            {
+            let Some(closeness) = &self.closeness else {
+                self.compare_each(a, b, |_| true, |at| place(first + at), findings);
                 continue;
-            }
-            for (at, (a, b)) in (first..).zip(elements) {
-                if !self.leaves.iter().all(|(of_a, of_b)| self.same(of_a, a, of_b, b)) {
-                    findings.add(place(at), self.pair(a, b));
+            };
+            let groups = a.chunks(GROUP * of_a).zip(b.chunks(GROUP * of_b));
+            for ((a, b), first) in groups.zip((first..).step_by(GROUP)) {
+                let mut apart = [0.0; GROUP];
+                if closeness.mark(a, b, &mut apart) {
+                    let may_differ = |at: usize| apart[at] > 0.0;
+                    self.compare_each(a, b, may_differ, |at| place(first + at), findings);
                 }
+            }
+        }
+    }
+
+    /// Compare those of some elements that `may_differ`, by their numbers.
+    fn compare_each(
+        &self,
+        a: &[u8],
+        b: &[u8],
+        may_differ: impl Fn(usize) -> bool,
+        place: impl Fn(u64) -> u64,
+        findings: &mut Findings,
+    ) {
+        let [of_a, of_b] = self.itemsizes.map(|size| size.max(1));
+        let elements = a.chunks_exact(of_a).zip(b.chunks_exact(of_b)).enumerate();
+        for (at, (a, b)) in elements.filter(|(at, _)| may_differ(*at)) {
+            if !self.leaves.iter().all(|(of_a, of_b)| self.same(of_a, a, of_b, b)) {
+                findings.add(place(at as u64), self.pair(a, b));
             }
         }
     }
@@ -326,7 +346,10 @@ fn same_field(a: &Field, b: &Field) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::{Just, Strategy};
+
     use super::*;
+    use crate::dtype::{Endian, Scalar};
     use crate::format::npy::parse_dtype;
 
     #[test]
@@ -370,20 +393,32 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn floats_in_a_loop_are_close_as_each_is(bits: u32, step in -200i32..200, absolute in 0.0..1e-3, relative in 0.0..1e-5) {
-            let a = f32::from_bits(bits);
-            let b = f32::from_bits(bits.wrapping_add_signed(step));
-            let rule = Rule { tolerance: Some((absolute, relative)), equal_nan: false };
-            let of = leaves(&parse_dtype("f4").unwrap()).unwrap();
-            let close = |a: &[u8], b: &[u8], of: &[Leaf]| {
-                (rule.all_close(&of[0], a, &of[0], b), rule.same(&of[0].value(a, 0), &of[0].value(b, 0)))
+        fn numbers_in_a_loop_are_close_as_each_is(
+            scalars in proptest::sample::select(&Scalar::ALL[..]).prop_flat_map(|a| {
+                (Just(a), proptest::sample::select(vec![a, a, Scalar::F32, Scalar::BF16, Scalar::I16]))
+            }),
+            random in proptest::collection::vec((proptest::num::u64::ANY, -3i64..4), 1..1500),
+            absolute in proptest::sample::select(vec![0.0, 1e-7, 1e-3, 1.0, 1e5]),
+            relative in proptest::sample::select(vec![0.0, 1e-6, 1e-3, 0.1]),
+            equal_nan: bool,
+        ) {
+            let [a, b] = [scalars.0, scalars.1].map(|it| DType::Scalar(it, Endian::Little));
+            let rule = Rule { tolerance: Some((absolute, relative)), equal_nan };
+            let Some(mut comparer) = Comparer::new(&a, &b, rule) else { return Ok(()) };
+            let bytes = |dtype: &DType, step: i64| -> Vec<u8> {
+                let size = (dtype.item_bits() / 8) as usize;
+                let code = |(bits, apart): &(u64, i64)| bits.wrapping_add_signed(step * apart).to_le_bytes();
+                let items = random.iter().map(|it| code(it).repeat(4));
+                items.flat_map(|code| code[..size].to_vec()).collect()
             };
-            let (of_all, of_each) = close(&a.to_le_bytes(), &b.to_le_bytes(), &of);
-            proptest::prop_assert_eq!(of_all, of_each);
-            let of = leaves(&parse_dtype("f8").unwrap()).unwrap();
-            let [a, b] = [a, b].map(f64::from);
-            let (of_all, of_each) = close(&a.to_le_bytes(), &b.to_le_bytes(), &of);
-            proptest::prop_assert_eq!(of_all, of_each);
+            let a = bytes(&a, 0);
+            let b = bytes(&b, 1);
+            let mut compared = [Findings::default(), Findings::default()];
+            for found in &mut compared {
+                comparer.compare(&a, &b, |number| number, found);
+                comparer.closeness = None;
+            }
+            proptest::prop_assert_eq!(&compared[0], &compared[1]);
         }
     }
 }

@@ -31,7 +31,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("sink", &["crc", "os"]),
     ("format", &["crc", "dtype", "element", "shape", "source"]),
     ("print", &["dtype", "element", "format", "shape"]),
-    ("compare", &["dtype", "element", "format"]),
+    ("compare", &["cast", "dtype", "element", "format"]),
     ("statistics", &["cast", "dtype", "element"]),
     ("picture", &[]),
     ("digest", &[]),

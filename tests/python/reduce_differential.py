@@ -28,6 +28,8 @@ from harness import Failure
 from stats_differential import number, random_array
 from view_differential import SMALL, random_index
 
+# slices of an array whose sums are hard
+BLOCKS = 40
 HOWS = ["min", "max", "sum", "mean", "std", "any", "all"]
 BITS = {2: (11, -14, 15), 4: (24, -126, 127), 8: (53, -1022, 1023)}
 
@@ -433,8 +435,77 @@ def table_case(case):
         raise Failure(f"expected {bad} to be named: {named}")
 
 
+def special_block(rng, dtype, count):
+    """Elements that a sum of doubles would get wrong: they cancel, are subnormal, or lie far apart."""
+    size = dtype.itemsize
+    random_codes = np.frombuffer(random_tensors.random_bytes(rng, count * size), f"u{size}").copy()
+    if dtype.kind in "iu":
+        ends = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max], dtype)
+        kind = rng.choice(["any", "ends", "few"])
+        return {"any": random_codes.view(dtype), "ends": ends[random_codes % 2], "few": (random_codes % 7).astype(dtype)}[kind]
+    sign = 1 << (8 * size - 1)
+    kind = rng.choice(["any", "cancel", "subnormal", "mixed", "near", "nan", "zeros", "infinite"])
+    if kind == "nan":
+        return np.full(count, math.nan, dtype)
+    if kind == "zeros":
+        return np.where(random_codes & 1, 0.0, -0.0).astype(dtype)
+    if kind == "subnormal":
+        # the lowest bits alone
+        return (random_codes & (sign | 3)).view(dtype)
+    if kind == "near":
+        return (1 + (random_codes % 64).astype("f8") / 64).astype(dtype)
+    values = random_codes.view(dtype).copy()
+    with np.errstate(invalid="ignore"):
+        values[~np.isfinite(values.astype("f8"))] = 1
+    if kind == "cancel":
+        half = count // 2
+        values[half : 2 * half] = -values[:half]
+        rng.shuffle(values)
+    if kind == "mixed":
+        values[:: rng.choice([2, 9, 300])] = np.array(1, dtype)
+    if kind == "infinite":
+        values[rng.randrange(count)] = rng.choice([math.inf, -math.inf])
+    return values
+
+
+def blocks_case(case):
+    """Slices of a thousand elements along either axis: exact, whatever the number of threads."""
+    rng = case.rng
+    code = rng.choice(["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", *SMALL])
+    small = code in SMALL
+    dtype = np.dtype(SMALL[code]) if small else np.dtype(rng.choice("<>") + code)
+    count, axis = rng.choice([1000, 1024, 1025, 2100]), rng.choice([0, 1])
+    blocks = [special_block(rng, dtype.newbyteorder("="), count) for _ in range(BLOCKS)]
+    a = np.ascontiguousarray(np.stack(blocks, 1 - axis).astype(dtype))
+    case.story.append(f"array: {dtype!r} {a.shape} along {axis}")
+    if small:
+        name = "a.safetensors"
+        case.write(name, safetensors_file({"x": (code, a.shape, a.tobytes())}))
+    else:
+        name, out = "a.npy", io.BytesIO()
+        np.save(out, a)
+        case.write(name, out.getvalue())
+    wide = a.astype("f8") if small else a
+    for how in HOWS:
+        found = []
+        for threads in "1237":
+            out = f"{how}{threads}.npy"
+            status, printed, err = case.run(["view", name, "--reduce", how, f"--axis={axis}", "-o", out, "-j", threads])
+            if status != 0 or printed or err:
+                raise Failure("it should have worked")
+            with open(case.path(out), "rb") as file:
+                found.append(file.read())
+        if len(set(found)) > 1:
+            raise Failure(f"{how} depends on the number of threads")
+        result = np.load(case.path(out))
+        result = result.view(expected_dtype(how, a, small)) if small and how in ("min", "max") else result
+        with np.errstate(all="ignore"):
+            reference = getattr(np, how)(wide, axis=axis)
+        check_values(how, wide, (axis,), result, reference, expected_dtype(how, a, small))
+
+
 def run(case):
-    case.rng.choices([reduce_case, other_case, rows_case, table_case], [7, 3, 2, 1])[0](case)
+    case.rng.choices([reduce_case, other_case, rows_case, table_case, blocks_case], [70, 30, 20, 10, 5])[0](case)
 
 
 def one(job):
