@@ -212,3 +212,42 @@ fn files_are_described_once() {
     }
     assert_eq!(printed(&["a.npy", "b.npy"]).lines().count(), 4);
 }
+
+#[test]
+fn a_tree_has_a_line_for_neighbours_that_hold_alike() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = [0; 24];
+    let mut tensors = Vec::new();
+    for layer in 0..12 {
+        let rows = if layer == 7 { 3 } else { 2 };
+        for (name, shape) in [("q.weight", [2, 2]), ("k.weight", [2, 2]), ("up", [rows, 4])] {
+            let bytes = 2 * shape[0] * shape[1];
+            let view = TensorView::new(Dtype::BF16, shape.to_vec(), &data[..bytes]).unwrap();
+            tensors.push((format!("model.layers.{layer}.{name}"), view));
+        }
+    }
+    let norm = TensorView::new(Dtype::F32, vec![2], &data[..8]).unwrap();
+    tensors.push(("model.norm".to_owned(), norm));
+    let file = safetensors::serialize(tensors, None).unwrap();
+    fs::write(dir.path().join("m.safetensors"), file).unwrap();
+    assert_eq!(
+        rows(&dir, &["--tree"]),
+        [
+            "model 37 198 400".to_owned(),
+            "norm float32 (2,) 1 2 8".to_owned(),
+            "layers 36 196 392".to_owned(),
+            "{0..6} 21 112 224".to_owned(),
+            "{k,q}.weight bfloat16 (2, 2) 14 56 112".to_owned(),
+            "up bfloat16 (2, 4) 7 56 112".to_owned(),
+            "7 3 20 40".to_owned(),
+            "{k,q}.weight bfloat16 (2, 2) 2 8 16".to_owned(),
+            "up bfloat16 (3, 4) 1 12 24".to_owned(),
+            "{8..11} 12 64 128".to_owned(),
+            "{k,q}.weight bfloat16 (2, 2) 8 32 64".to_owned(),
+            "up bfloat16 (2, 4) 4 32 64".to_owned(),
+        ]
+    );
+    let chosen = rows(&dir, &["--tree", "-t", "*.{8..11}.*"]);
+    assert_eq!(chosen[0], "model.layers.{8..11} 12 64 128");
+    assert_eq!(chosen.len(), 3);
+}

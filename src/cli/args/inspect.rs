@@ -49,6 +49,15 @@ pub(crate) struct InfoArgs {
         help_heading = "Digests"
     )]
     pub(crate) check: Option<PathBuf>,
+    /// Show the names as a tree by their dots
+    ///
+    /// Neighbours that hold alike, tensors of the same names, dtypes and shapes, share a line: layers.{0..31}.
+    #[arg(
+        long,
+        conflicts_with_all = ["columns", "json", "sort", "hashes"],
+        help_heading = "Listing"
+    )]
+    pub(crate) tree: bool,
     /// Number of threads [default: one a core]
     #[arg(short = 'j', long, value_name = "N", value_parser = threads, requires = "hashes", help_heading = "Digests")]
     pub(crate) threads: Option<u16>,

@@ -18,7 +18,7 @@ use tslice::source::remote::{Address, FolderEntry};
 
 use super::digest::{Digests, check, only_input};
 use super::tensors::Totals;
-use super::{input, tensors};
+use super::{input, tensors, tree};
 use crate::cli::args::{InfoArgs, InfoColumn};
 use crate::cli::report::{
     Align, Exit, Failure, Json, SortKey, Table, counted, percent_encoded, plain, print, print_by,
@@ -109,7 +109,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
         described: 0,
         uses_raw_flags: false,
         one_liners: OneLineFiles::default(),
-        are_one_liners: !args.json && !args.digest && args.inputs.len() > 1,
+        are_one_liners: !args.json && !args.digest && !args.tree && args.inputs.len() > 1,
         failed: None,
         args: &args,
     };
@@ -174,7 +174,7 @@ impl Listing<'_> {
             if let [number] = *shown.tensors {
                 let mut block = Vec::new();
                 // memory takes all, and nothing is read for this
-                let _ = write_text(&mut block, input, shown, &self.columns);
+                let _ = write_text(&mut block, input, shown, &self.columns, self.args.tree);
                 let block = String::from_utf8_lossy(&block).into_owned();
                 self.one_liners.hold(input, number, block, self.args.sort);
             }
@@ -218,7 +218,7 @@ impl Listing<'_> {
                 out.write_all(if self.described == 0 { b"[" } else { b"," })?;
                 write_json(out, input, shown, digests)
             } else {
-                write_text(out, input, shown, &self.columns)
+                write_text(out, input, shown, &self.columns, self.args.tree)
             };
             written.or_else(|error| match error {
                 MetadataError::Write(error) => Err(error),
@@ -375,6 +375,7 @@ fn write_text(
     input: &Input,
     shown: &ShownFile,
     columns: &[InfoColumn],
+    as_tree: bool,
 ) -> Result<(), MetadataError> {
     let contents = input.contents();
     let totals = Totals::of(shown.tensors(input));
@@ -391,6 +392,29 @@ fn write_text(
         counted(all as u64, "tensor"),
         totals.human_bytes()
     )?;
+    if as_tree {
+        write_tree(out, input, shown)?;
+    } else {
+        write_listing(out, input, shown, columns)?;
+    }
+    write_remarks(out, input, shown)?;
+    Ok(writeln!(out, "  {totals}")?)
+}
+
+fn write_tree(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Result<()> {
+    let rows = tree::rows(input, &shown.tensors);
+    let left = Align::Left;
+    let right = Align::Right;
+    let table = Table::of(rows.iter().cloned(), [left, left, left, right, right, right], 2);
+    rows.iter().try_for_each(|row| out.write_all(table.line(row).as_bytes()))
+}
+
+fn write_listing(
+    out: &mut dyn Write,
+    input: &Input,
+    shown: &ShownFile,
+    columns: &[InfoColumn],
+) -> io::Result<()> {
     // the last column is for inputs of several files
     let file = if input.parts().is_empty() { "" } else { "file" };
     let heading = ["name", "dtype", "shape", "bytes", "order", "offset", file].map(Cow::Borrowed);
@@ -407,8 +431,7 @@ fn write_text(
     for row in rows() {
         out.write_all(table.line(&row).as_bytes())?;
     }
-    write_remarks(out, input, shown)?;
-    Ok(writeln!(out, "  {totals}")?)
+    Ok(())
 }
 
 /// Refuses every write, to find out whether there is anything to write.

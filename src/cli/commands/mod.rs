@@ -26,6 +26,7 @@ mod split;
 mod stats;
 mod stats_tables;
 mod tensors;
+mod tree;
 mod view;
 
 pub(crate) fn run(command: &Command) -> Result<Exit, Failure> {

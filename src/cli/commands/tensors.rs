@@ -135,18 +135,29 @@ pub(super) struct Totals {
 
 /// The sums of many members may need more than 64 bits together.
 #[derive(Clone, Copy, Default)]
-struct TensorCounts {
+pub(super) struct TensorCounts {
     tensors: u64,
     elements: u128,
     bytes: u128,
 }
 
 impl TensorCounts {
-    fn add(&mut self, tensor: &TensorInfo) {
+    pub(super) fn add(&mut self, tensor: &TensorInfo) {
         self.tensors += 1;
         self.elements +=
             u128::from(shape::element_count(&tensor.element_shape()).unwrap_or(u64::MAX));
         self.bytes += u128::from(tensor.bytes());
+    }
+
+    /// Add what so many copies of other tensors hold, which are no more than a file has.
+    pub(super) fn add_copies(&mut self, other: TensorCounts, copies: u64) {
+        self.tensors += other.tensors * copies;
+        self.elements += other.elements * u128::from(copies);
+        self.bytes += other.bytes * u128::from(copies);
+    }
+
+    pub(super) fn cells(&self) -> [String; 3] {
+        [self.tensors.to_string(), self.elements.to_string(), self.bytes.to_string()]
     }
 }
 
