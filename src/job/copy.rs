@@ -116,7 +116,10 @@ impl<'a> Writing<'a> {
     /// be read in any order. What is inflated on the way is not counted.
     pub(super) fn count(&self, input: &Input, takes: &[Take]) -> Result<(), Error> {
         match input.random().filter(|source| source.request_gap().is_some()) {
-            Some(source) => self.copy_random(input, source.as_ref(), takes),
+            Some(source) => {
+                let asked: Vec<Take> = takes.iter().flat_map(Take::asked).collect();
+                self.copy_random(input, source.as_ref(), &asked)
+            }
             None => Ok(()),
         }
     }

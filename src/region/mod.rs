@@ -61,9 +61,9 @@ pub trait Region: Send + Sync {
         None
     }
 
-    /// Whether it takes a temporary file, whatever its size.
-    fn is_kept(&self) -> bool {
-        false
+    /// What is put in order in a temporary file first, whatever its size; nothing where that needs none.
+    fn ordered_first(&self) -> &[Arc<dyn Region>] {
+        &[]
     }
 
     /// The ranges of positions that it is, where it is nothing else.
@@ -79,6 +79,11 @@ pub trait Region: Send + Sync {
 }
 
 impl dyn Region + '_ {
+    /// Whether it takes a temporary file, whatever its size.
+    pub(crate) fn is_kept(&self) -> bool {
+        !self.ordered_first().is_empty()
+    }
+
     pub fn lists(&self) -> &[GatheredList] {
         self.gathered().map_or(&[], |gathered| &gathered.lists)
     }
@@ -90,6 +95,7 @@ impl dyn Region + '_ {
 }
 
 /// A region on its way to its place in the output.
+#[derive(Clone)]
 pub struct Take {
     /// The part of the input that it is taken of.
     pub part: usize,
@@ -134,6 +140,18 @@ impl Take {
             Some(end) if end == next.at => Some(Arc::new(first.followed_by(second)?)),
             _ => None,
         }
+    }
+
+    /// What the input is asked for: where elements are put in order first, for these.
+    pub(crate) fn asked(&self) -> Vec<Take> {
+        let first = self.region.ordered_first();
+        if first.is_empty() {
+            return vec![self.clone()];
+        }
+        let take = |region: &Arc<dyn Region>| {
+            Take::new(self.part, Arc::clone(region), Conversion::None, 0).asked()
+        };
+        first.iter().flat_map(take).collect()
     }
 
     /// Whether its bytes may be shared with the file that they are in.

@@ -84,8 +84,8 @@ impl Region for Ordered {
         self.then.identify(add)
     }
 
-    fn is_kept(&self) -> bool {
-        !self.first.is_empty()
+    fn ordered_first(&self) -> &[Arc<dyn Region>] {
+        &self.first
     }
 
     fn gathered(&self) -> Option<&Gathered> {

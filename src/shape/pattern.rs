@@ -422,3 +422,31 @@ impl<'a> Parser<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::element_count;
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn patterns_keep_the_number_of_elements(
+            words in prop::collection::vec(
+                prop::sample::select(&["a", "b", "c=2", "(", ")", "...", "1", "->", "->", "\u{e9}=", "_"][..]),
+                0..9,
+            ),
+            shape in prop::collection::vec(0u64..5, 0..4),
+        ) {
+            match Pattern::parse(&words.join(" ")) {
+                Err(error) => prop_assert!(error.text.get(error.span).is_some()),
+                Ok(pattern) => {
+                    if let Ok(arranged) = pattern.of(&shape) {
+                        prop_assert_eq!(element_count(arranged.shape()), element_count(&shape));
+                    }
+                }
+            }
+        }
+    }
+}
