@@ -140,14 +140,17 @@ impl Input {
         self.named_count() == 1 && self.contents.tensors.names().any(|name| name.is_none())
     }
 
-    fn find_all_named(&self, patterns: &[String]) -> Result<Vec<usize>, Error> {
-        let tensors = &self.contents.tensors;
-        let names = tensors.names().map(|name| name.unwrap_or("-"));
+    /// All names: of tensors, and behind them of what cannot be read.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        let names = self.contents.tensors.names().map(|name| name.unwrap_or("-"));
         let names =
             names.chain(self.container.unreadable.iter().map(|member| member.name.as_str()));
         let missing = (0..self.missing_count()).filter_map(|at| self.missing_named(at));
-        let missing = missing.map(|it| it.name());
-        let names = names.chain(missing);
+        names.chain(missing.map(|it| it.name()))
+    }
+
+    fn find_all_named(&self, patterns: &[String]) -> Result<Vec<usize>, Error> {
+        let names = self.names();
         match (patterns, self.named_count()) {
             ([], 1) => Ok(vec![0]),
             ([], 0) => Err(self.failed(SelectFault::NoTensors)),

@@ -31,7 +31,7 @@ pub(crate) use field::{read_as, take_fields};
 pub use folder::{SmallFile, SmallFiles, is_in_folder, remote_folder, small_files};
 pub(crate) use folder::{old_shards, single_file};
 pub use gguf::GgufSplitFault;
-pub(crate) use glob::{CarryError, Grouping};
+pub(crate) use glob::{CarryError, Grouping, PartNaming};
 pub use glob::{GroupFault, Pattern, PatternError};
 pub(crate) use open::unrecognised;
 pub use open::{InGzip, in_gzip};

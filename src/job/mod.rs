@@ -54,7 +54,7 @@ pub use reindex::{ReindexFault, reindex};
 pub use rename::NewName;
 pub use select::{Axes, Casts, Select, UnusedCast};
 pub use slices::{AllSlices, AxisFault, Slices, SlicesOptions};
-pub use split::{Cuts, MAX_PARTS, PartNames, Split, SplitFault, SplitOptions};
+pub use split::{Cuts, MAX_PARTS, PartNames, PartsTo, Split, SplitFault, SplitOptions};
 pub(crate) use split::{OutputSet, check_outputs, write_outputs};
 pub use statistics::{Chosen, StatisticsFault, place};
 

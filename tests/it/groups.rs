@@ -158,3 +158,56 @@ fn a_member_that_is_missing_or_cannot_be_read_is_named() {
     let said = tslice(&dir, &[&args[..], &["--keep-rest"]].concat()).assert().code(1);
     assert!(String::from_utf8_lossy(&said.get_output().stderr).contains("head"));
 }
+
+#[test]
+fn parts_of_a_tensor_stand_where_it_stood() {
+    let dir = folder();
+    let out = dir.path().join("o.safetensors");
+    let run = |args: &[&str]| {
+        tslice(&dir, &[args, &["-fo", "o.safetensors"]].concat()).assert().success().stderr("");
+        read(&out)
+    };
+    let all = read(&dir.path().join("m.safetensors"));
+    // joined and cut again: in the order of the parts, each group at the place of its first member
+    let restored = [1, 0, 3, 2, 5, 4, 6].map(|at| all[at].clone());
+    let back = ["--group", "h.{l}.qkv", "--into", "h.{l}.{p:q,k,v}", "--keep-rest"];
+    for (join, cut) in [
+        (&["concat"][..], &["--parts", "3"][..]),
+        (&["concat", "--axis", "1"], &["--sizes", "2,2,2", "--axis", "1"]),
+        (&["stack"], &["--every", "1", "--squeeze"]),
+        (&["stack", "--axis", "-1"], &["--at", "1,2", "--axis", "-1", "--squeeze"]),
+    ] {
+        run(&[join, &["m.safetensors", "--keep-rest"], &QKV[..]].concat());
+        fs::copy(&out, dir.path().join("joined.safetensors")).unwrap();
+        assert_eq!(run(&[&["split", "joined.safetensors"], cut, &back[..]].concat()), restored);
+    }
+    // numbered, through a pipe, and with a note on parts that are not equal
+    let args =
+        ["split", "-", "--group", "n{x}m", "--into", "n{x}.{e}", "--parts", "2", "--to", "npz"];
+    let input = fs::read(dir.path().join("m.safetensors")).unwrap();
+    let split = tslice(&dir, &args).write_stdin(input).assert().success();
+    let said = String::from_utf8_lossy(&split.get_output().stderr).into_owned();
+    assert!(said.contains("2 parts have sizes from 1 to 2"), "{said}");
+    fs::write(dir.path().join("parts.npz"), &split.get_output().stdout).unwrap();
+    let names = run(&["parts.npz"]).into_iter().map(|(name, ..)| name);
+    assert_eq!(Vec::from_iter(names), ["nor.0", "nor.1"]);
+}
+
+#[test]
+fn a_split_by_name_may_be_a_folder_of_shards() {
+    let dir = folder();
+    fs::create_dir(dir.path().join("llm")).unwrap();
+    fs::copy(dir.path().join("m.safetensors"), dir.path().join("llm/model.safetensors")).unwrap();
+    fs::write(dir.path().join("llm/config.json"), "{}").unwrap();
+    let names =
+        ["--group", "h.{l}.{p}", "--into", "{p}.{l}.{e:a,b}", "--axis", "1", "--parts", "2"];
+    let args =
+        [&["split", "llm", "--keep-rest", "--with-files", "-o", "cut/"], &names[..]].concat();
+    let dry = tslice(&dir, &[&args[..], &["--dry-run"]].concat()).assert().success();
+    assert!(String::from_utf8_lossy(&dry.get_output().stdout).contains("13 tensors"));
+    tslice(&dir, &args).assert().success().stderr("");
+    let found = read(&dir.path().join("cut/model-00001-of-00001.safetensors"));
+    let names = Vec::from_iter(found.iter().map(|(name, ..)| name.as_str()));
+    assert_eq!(names[..5], ["k.0.a", "k.0.b", "q.0.a", "q.0.b", "norm"]);
+    assert!(dir.path().join("cut/config.json").exists());
+}

@@ -62,8 +62,13 @@ fn write_files(folder: &Path) {
     };
     let groups = ["h.0.q", "h.0.k", "h.1.q", "h.1.k", "h.1.v", "x.0.0", "x.1.0", "x.1.1"]
         .map(|name| row(name, "U8", 2));
-    let others =
-        [row("e.0", "U8", 2), row("e.2", "U8", 3), row("d.0", "F16", 2), row("d.1", "F32", 2)];
+    let others = [
+        row("e.0", "U8", 2),
+        row("e.2", "U8", 3),
+        row("d.0", "F16", 2),
+        row("d.1", "F32", 2),
+        row("qkv", "U8", 6),
+    ];
     let groups = groups.into_iter().chain(others).collect::<Vec<_>>().join(",");
     for (name, bytes) in [
         ("matrix.npy", matrix.clone()),

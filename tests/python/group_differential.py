@@ -46,6 +46,19 @@ PATTERNS = [
 ]
 
 
+# The names of wholes, and of the parts that they are cut into.
+SPLITS = [
+    ("h.{l}.qkv.w", "h.{l}.{p:q,k,v}.w"),
+    ("m.{l}.{p:up,down}s", "m.{l}.e.{e}.{p}"),
+    ("all", "e{e}"),
+    ("all.*", "e{e}.*"),
+    ("{p:b,a}.{l}", "{p:b,a}{e}.{l}"),
+    ("opt.{l}", "opt[{e}].{l}"),
+    ("x.{l}.x", "{p:a,,b}x{l}"),
+    ("x.{l}.x", "x.{p:a,b}"),
+]
+
+
 def pieces(pattern):
     """The pattern in pieces: (text before, key or None, texts)."""
     found = re.findall(r"([^{*]*)(?:\{(\w+)(?::([^}]*))?\}|(\*))?", pattern)
@@ -125,12 +138,12 @@ def little(arrays):
     return {name: array.astype(array.dtype.newbyteorder("<")) for name, array in arrays.items()}
 
 
-def spread(case, tensors):
+def spread(case, tensors, counts=(1, 1, 1, 2, 3)):
     """Writes the tensors to files, some in the other byte order; the paths, and names in the order of the inputs."""
     rng = case.rng
     names = list(tensors)
     rng.shuffle(names)
-    count = rng.choice([1, 1, 1, 2, 3])
+    count = rng.choice(counts)
     shares = [names[at::count] for at in range(count)]
     paths, order = [], []
     for number, share in enumerate(shares):
@@ -268,7 +281,105 @@ def join_case(case):
     run_and_check(case, [command, *paths], options, expected, refused)
 
 
-def run_and_check(case, command, options, expected, refused):
+def cut(array, axis, flag, values):
+    if not -array.ndim <= axis < array.ndim:
+        raise Refused("out of bounds")
+    size = array.shape[axis]
+    if flag == "--parts":
+        return np.array_split(array, values, axis)
+    if flag == "--every":
+        return np.split(array, range(values, size, values), axis)
+    if flag == "--sizes":
+        if sum(values) != size:
+            raise Refused("add up to")
+        return np.split(array, np.cumsum(values)[:-1], axis)
+    return np.split(array, values, axis)
+
+
+def parts_of(array, axis, flag, values, squeezes, listed, equal):
+    """The parts of a whole by the texts that tell them apart."""
+    parts = cut(array, axis, flag, values)
+    lengths = {part.shape[axis] for part in parts}
+    if squeezes and lengths != {1}:
+        raise Refused("can be dropped")
+    if listed and len(listed) != len(parts):
+        raise Refused("texts name them")
+    if equal and len(lengths) > 1:
+        raise Refused("parts have sizes")
+    texts = listed or map(str, range(len(parts)))
+    return {text: part.squeeze(axis) if squeezes else part for text, part in zip(texts, parts)}
+
+
+def split_case(case):
+    rng = case.rng
+    whole, into = rng.choice(SPLITS)
+    free = [(key, texts) for _, key, texts in pieces(into) if key and key not in keys(whole)]
+    (own, listed), = free
+    squeezes = rng.random() < 0.25
+    axis = rng.choice([0, 0, 0, 1, -1, 2])
+    count = len(listed) if listed and rng.random() < 0.9 else rng.choice([1, 2, 3, 12])
+    values = {key: texts or rng.sample(LAYERS, rng.choice([1, 2])) for _, key, texts in pieces(whole) if key}
+    tensors = {}
+    for group in itertools.product(*values.values()):
+        shape = [rng.choice([1, 2, 3, 6, 0]) for _ in range(rng.choice([1, 2, 2, 3]))]
+        if -len(shape) <= axis < len(shape) and (squeezes or rng.random() < 0.5):
+            shape[axis] = count if rng.random() < 0.95 else 5
+        name = filled(whole, dict(zip(values, group)))
+        tensors[name] = random_array(rng, shape, np.dtype(rng.choice(DTYPES)))
+    for name in rng.sample(OTHERS, rng.choice([0, 1, 3])):
+        tensors.setdefault(name, random_array(rng, (4,), np.dtype("u1")))
+    paths, order = spread(case, tensors, [1])
+    flag = rng.choice(["--parts", "--parts", "--every", "--sizes", "--at"])
+    size = next(iter(tensors.values())).shape
+    size = size[axis] if -len(size) <= axis < len(size) else 4
+    cuts = {"--parts": count, "--every": rng.choice([1, 2, max(1, -(-size // count))]),
+            "--sizes": [len(part) for part in np.array_split(np.zeros(size), count)],
+            "--at": sorted(rng.choices(range(7), k=count - 1))}[flag]
+    text = ",".join(map(str, cuts)) if isinstance(cuts, list) else str(cuts)
+    options = [["--group", whole, "--into", into], [f"{flag}={text}"]] + common_options(rng, True)
+    options += [["--axis", str(axis)]] if axis else []
+    options += [["--squeeze"]] if squeezes else []
+    equal, keeps = rng.random() < 0.1, rng.random() < 0.6
+    options += [["--equal"]] * equal + [["--keep-rest"]] * keeps
+    index = rng.choice([(), (), (), (slice(None, None, -1),), (..., [0])])
+    dtype = rng.choice([None] * 5 + ["<f8", ">f8"])
+    options += [["--cast", f"all:{dtype}"]] if dtype else []
+    names = [name for _, name in order]
+    try:
+        chosen, excluded = chosen_names(case, names, options)
+        fits = regex(whole)
+        if not any(name in chosen and fits.fullmatch(name) for name in names):
+            raise Refused("no tensor is named")
+        expected, refusals = {}, []
+        for name in names:
+            found = fits.fullmatch(name) if name in chosen else None
+            if not found:
+                if keeps and name not in excluded:
+                    refusals += ["would be named"] * (name in expected)
+                    expected[name] = tensors[name]
+                continue
+            values = dict(zip(keys(whole), found.groups()))
+            try:
+                if index and isinstance(index[-1], list) and 0 in tensors[name].shape[-1:]:
+                    raise Refused("out of bounds")
+                array = tensors[name][index]
+                array = array if dtype is None else array.astype(dtype)
+                parts = parts_of(array, axis, flag, cuts, squeezes, listed, equal)
+            except Refused as error:
+                refusals += error.args
+                continue
+            for text, part in parts.items():
+                one = filled(into, {**values, own: text})
+                refusals += ["would be named"] * (one in expected)
+                expected[one] = np.array(part, order="C")
+        refused = refusals or None
+    except Refused as error:
+        expected, refused = {}, error.args
+    by_index = [] if not index else ["[::-1]"] if len(index) == 1 else ["[..., [0]]"]
+    run_and_check(case, ["split", *paths, *by_index], options, expected, refused, (1, 2))
+
+
+def run_and_check(case, command, options, expected, refused, statuses=(1,)):
     """Runs it with a random output, which must hold these arrays, or with an error that says one of these."""
     rng = case.rng
     kind = rng.choice(["safetensors", "safetensors", "npz", "deflated", "shards"])
@@ -297,7 +408,7 @@ def run_and_check(case, command, options, expected, refused):
         run = case.run([*command, *flat, "-o", target])
     status, _, err = run
     if refused is not None:
-        case.check_error(status, err, (1,))
+        case.check_error(status, err, statuses)
         if not any(word in err for word in refused):
             raise Failure(f"the message says none of {refused}")
         return case.check_names(before)
@@ -317,7 +428,7 @@ def run_and_check(case, command, options, expected, refused):
 def one(job):
     options, number = job
     rng = random.Random(f"group {options.seed}/{number}")
-    return harness.run_case(Case(rng), join_case, number, options.keep)
+    return harness.run_case(Case(rng), rng.choice([join_case, join_case, split_case]), number, options.keep)
 
 
 def main():

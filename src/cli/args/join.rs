@@ -108,6 +108,20 @@ pub(crate) struct SplitArgs {
     pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) cuts: CutsArgs,
+    /// Cut tensors into tensors of one output, by their names: 'h.{l}.qkv.weight'
+    ///
+    /// {l} stands for any text without a dot. The output needs no {} in its name.
+    #[arg(long, value_name = "PATTERN", requires = "into", conflicts_with = "name")]
+    pub(crate) group: Option<String>,
+    /// The name of each part: 'h.{l}.{p:q,k,v}.weight'
+    ///
+    /// The one piece that PATTERN has not tells the parts apart: {e} by their numbers, from 0 on, {p:q,k,v} by
+    /// these texts.
+    #[arg(long, value_name = "NAME", requires = "group", conflicts_with = "name")]
+    pub(crate) into: Option<String>,
+    /// Drop the axis that is cut, of which each part must have one position
+    #[arg(long)]
+    pub(crate) squeeze: bool,
     /// The axis to cut; 0 when left out
     ///
     /// A negative one counts from the end. With a name or glob before it, it is the axis of those
@@ -123,7 +137,7 @@ pub(crate) struct SplitArgs {
     pub(crate) index: IndexArgs,
     #[command(flatten)]
     pub(crate) through: ThroughArgs,
-    /// Copy the tensors that -t does not choose to every output (.safetensors, .npz)
+    /// Copy the tensors that -t or --group do not choose to every output (.safetensors, .npz)
     #[arg(long, help_heading = "Output")]
     pub(crate) keep_rest: bool,
 }

@@ -178,7 +178,8 @@ pub(super) const CONCAT: &str = "\
 All shapes must agree but along the axis, and all dtypes but for the byte order,
 which is that of the first input; --cast makes several dtypes one. In files of
 several tensors -t chooses, and those of one name are joined; an array without a
-name is put behind the one tensor that -t names.
+name is put behind the one tensor that -t names. With --group tensors are joined
+by their names, whatever file they are in.
 
 Examples:
   # files in the order of their names
@@ -188,6 +189,8 @@ Examples:
   # tensor-parallel shards become one checkpoint
   tslice concat rank-?.safetensors -t '*.weight' --axis 'head.weight=1' \\
       --keep-rest -o whole.safetensors
+  # in the order of the numbers in their names
+  tslice concat part-*.npy --group 'part-{e}' --into parts -o parts.npz
   # any number of files
   find . -name 'part-*.npy' -print0 | sort -z | tslice concat \\
       --files-from - -0 -o found.npy";
@@ -195,7 +198,8 @@ Examples:
 pub(super) const STACK: &str = "\
 All shapes must be equal, and all dtypes but for the byte order, which is that
 of the first input; --cast makes several dtypes one. In files of several tensors
--t chooses, and those of one name are joined.
+-t chooses, and those of one name are joined; with --group tensors are joined by
+their names, 'layers.{l}.experts.{e}.up' into 'layers.{l}.experts.up'.
 
 Examples:
   # images become a batch
@@ -225,6 +229,7 @@ Examples:
 pub(super) const SPLIT: &str = "\
 All outputs are checked before the first is written, and appear together when
 all are complete. In files of several tensors -t chooses those that are cut.
+With --group the parts are tensors of one output, under the names of --into.
 
 Examples:
   # ten images a file
@@ -235,6 +240,9 @@ Examples:
   tslice split model.safetensors -t '*.weight' --axis 'head.weight=1' \\
       --keep-rest --parts 4 \\
       -o 'rank-{}.safetensors'
+  # a tensor into two of the same checkpoint
+  tslice split model.safetensors --group head.weight \\
+      --into '{p:q,k}.weight' --parts 2 --keep-rest -o cut.safetensors
   # from a pipe
   cat photos.npy | tslice split - --parts 8 -o 'shard-{}.npy'";
 

@@ -59,7 +59,7 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
 }
 
 /// Bytes per shard of a folder without --shard-size: what save_pretrained writes.
-const SHARD_BYTES: u64 = 5_000_000_000;
+pub(super) const SHARD_BYTES: u64 = 5_000_000_000;
 
 pub(super) fn run_merge(args: &MergeArgs) -> Result<(), Failure> {
     let ThroughArgs { from, field, cast, to } = &args.through;

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use tslice::execute::Workers;
 use tslice::input::OpenOptions;
-use tslice::job::{Cuts, PartNames, Select, Split, SplitOptions};
+use tslice::job::{Cuts, PartNames, PartsTo, Select, Split, SplitOptions};
 
 use super::index::{Index, list};
+use super::join::SHARD_BYTES;
 use super::part::Share;
 use super::{index, input, output};
 use crate::cli::args::{SplitArgs, ThroughArgs};
@@ -14,6 +16,9 @@ use crate::cli::report::Failure;
 pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     let ThroughArgs { from, field, cast, to } = &args.through;
     if to.part.is_some() {
+        if args.group.is_some() {
+            return Err(Failure::usage("--part and split --group do not go together"));
+        }
         return Err(Failure::usage("--part writes one output, and a split has several")
             .hint("each of them can be written by itself, as a slice of the input"));
     }
@@ -21,13 +26,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     let workers = output::workers(to.threads);
     let index = index.open(from.io, &workers, to.quiet, "INPUT", &args.input)?;
     let cuts = cuts(args)?;
-    let names = names(to.output.as_deref())?;
-    if to.with_files {
-        return Err(Failure::usage(
-            "--with-files is for a folder of shards, and split writes files",
-        ));
-    }
-    let write = output::options(to, &workers)?;
+    let parts_to = parts_to(args, &workers)?;
     let options = OpenOptions {
         rest: args.keep_rest,
         ..input::options(from, field.field.as_deref(), &workers)?
@@ -39,7 +38,8 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
         cuts,
         equal: args.equal,
         axes: input::axes(&args.axis)?,
-        names,
+        squeeze: args.squeeze,
+        to: parts_to,
         select: Select {
             patterns: from.tensor.clone(),
             keep_rest: args.keep_rest,
@@ -48,7 +48,6 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
         seen: index::seen(Some(field), &args.index.reshape)?,
         index: index.of_job(),
         casts: index::casts(cast)?,
-        write,
     };
     let mut split = Split::new(input, options).map_err(failed)?;
     output::run(&mut split, to, &Share::Whole, failed)?;
@@ -62,6 +61,22 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
         failed(uneven).hint("--equal refuses that").print_note();
     }
     Ok(())
+}
+
+fn parts_to<'a>(args: &'a SplitArgs, workers: &Workers) -> Result<PartsTo<'a>, Failure> {
+    let to = &args.through.to;
+    if let (Some(pattern), Some(into)) = (&args.group, &args.into) {
+        let output = output::open(to, &input::location(&args.input), workers)?;
+        let output = Box::new(output.in_shards(SHARD_BYTES));
+        return Ok(PartsTo::Tensors { pattern, into, output });
+    }
+    let names = names(to.output.as_deref())?;
+    if to.with_files {
+        return Err(Failure::usage(
+            "--with-files is for a folder of shards, and split writes files",
+        ));
+    }
+    Ok(PartsTo::Files { names, write: output::options(to, workers)? })
 }
 
 fn cuts(args: &SplitArgs) -> Result<Cuts, Failure> {

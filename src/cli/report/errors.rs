@@ -25,7 +25,7 @@ use tslice::source::{OpenError, SourceError, is_too_many_open_files};
 
 use super::failure::{Failure, plain, quoted};
 use super::foreign::remedy;
-use super::joins::{group, join, merge, rename};
+use super::joins::{group, join, merge, rename, split};
 use super::misuse::did_you_mean;
 
 impl From<Error> for Failure {
@@ -53,6 +53,7 @@ fn failure(error: &Error, flag: &str) -> Failure {
         .or_else(|| Some(join(cause.downcast_ref()?, failed)))
         .or_else(|| Some(merge(cause.downcast_ref()?, failed)))
         .or_else(|| Some(group(cause.downcast_ref()?, failed)))
+        .or_else(|| Some(split(cause.downcast_ref()?, failed)))
         .or_else(|| Some(text(cause.downcast_ref()?, worded)))
         .or_else(|| value_of_flag(error))
         .or_else(|| opening(error, failed))

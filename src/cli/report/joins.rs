@@ -3,9 +3,9 @@
 use tslice::dtype::{DType, NpyType};
 use tslice::error::Error;
 use tslice::input::{GroupFault, SelectFault};
-use tslice::job::{JoinFault, MergeFault};
+use tslice::job::{JoinFault, MergeFault, SplitFault};
 
-use super::failure::{Failure, quoted};
+use super::failure::{Exit, Failure, quoted};
 
 pub(super) fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
     match fault {
@@ -67,6 +67,13 @@ pub(super) fn group(fault: &GroupFault, failed: impl Fn() -> Failure) -> Failure
             Some(listed) => format!("--group {} gives them one", quoted(listed)),
             None => "{p:a,b} lists texts in their order".to_owned(),
         }),
+        _ => failed(),
+    }
+}
+
+pub(super) fn split(fault: &SplitFault, failed: impl Fn() -> Failure) -> Failure {
+    match fault {
+        SplitFault::Texts { is_asked: true, .. } => Failure { exit: Exit::Usage, ..failed() },
         _ => failed(),
     }
 }

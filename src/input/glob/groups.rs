@@ -14,12 +14,21 @@ use crate::format::shortened;
 /// The most texts that a hint lists.
 const MOST_TEXTS: usize = 20;
 
+/// The names of members and of the wholes that they make.
 pub(crate) struct Grouping<'p> {
     text: &'p str,
     members: Pattern<'p>,
     whole: Target,
     /// The numbers of the pieces that only members have.
     places: Vec<usize>,
+}
+
+/// The names of wholes and of the parts that each is cut into.
+pub(crate) struct PartNaming<'p> {
+    wholes: Pattern<'p>,
+    parts: Target,
+    /// The texts that tell the parts apart; without any, their numbers do.
+    texts: Vec<String>,
 }
 
 /// Groups of names, by their numbers among all that were looked at. All are as large.
@@ -75,19 +84,14 @@ struct Found {
 impl<'p> Grouping<'p> {
     /// Understand the names of members and the name of the whole that each group of them is.
     pub(crate) fn new(text: &'p str, into: &str) -> Result<Grouping<'p>, GroupFault> {
-        let failed = |reason: String, hint| {
-            let pattern = text.to_owned();
-            let into = into.to_owned();
-            GroupFault::Names { pattern, into, reason, hint }
-        };
-        let unfit = |error: CarryError| failed(error.worded("PATTERN", "NAME"), error.hint());
+        let unfit = |error| GroupFault::unfit(text, into, error);
         let members = Pattern::carrying(text).map_err(CarryError::Pattern).map_err(unfit)?;
         let whole = members.target(into).map_err(unfit)?;
         let all = 0..members.pieces.len();
         let places: Vec<usize> = all.filter(|&piece| !whole.carries(piece)).collect();
         if places.is_empty() {
             let reason = "PATTERN has no piece that NAME has not, by which tensors are joined";
-            return Err(failed(reason.to_owned(), None));
+            return Err(GroupFault::names(text, into, reason.to_owned(), None));
         }
         Ok(Grouping { text, members, whole, places })
     }
@@ -223,6 +227,42 @@ impl<'p> Grouping<'p> {
     }
 }
 
+impl<'p> PartNaming<'p> {
+    pub(crate) fn new(text: &'p str, into: &str) -> Result<PartNaming<'p>, GroupFault> {
+        let unfit = |error| GroupFault::unfit(text, into, error);
+        let wholes = Pattern::carrying(text).map_err(CarryError::Pattern).map_err(unfit)?;
+        let (parts, texts) = wholes.target_of_parts(into).map_err(unfit)?;
+        Ok(PartNaming { wholes, parts, texts })
+    }
+
+    pub(crate) fn is_match(&self, name: &str) -> bool {
+        self.wholes.is_match(name)
+    }
+
+    /// How many parts it has names for; `None` for any number.
+    pub(crate) fn count(&self) -> Option<u64> {
+        (!self.texts.is_empty()).then_some(self.texts.len() as u64)
+    }
+
+    /// The name of a part of the whole of that name.
+    pub(crate) fn part(&self, whole: &str, number: u64) -> Option<String> {
+        let text = self.texts.get(number as usize);
+        let text = text.cloned().unwrap_or_else(|| number.to_string());
+        self.wholes.carry_part(&self.parts, whole, &text)
+    }
+}
+
+impl GroupFault {
+    fn names(pattern: &str, into: &str, reason: String, hint: Option<String>) -> GroupFault {
+        let pattern = pattern.to_owned();
+        GroupFault::Names { pattern, into: into.to_owned(), reason, hint }
+    }
+
+    fn unfit(pattern: &str, into: &str, error: CarryError) -> GroupFault {
+        GroupFault::names(pattern, into, error.worded("PATTERN", "NAME"), error.hint())
+    }
+}
+
 /// The place behind another one, where each piece has so many.
 fn next(mut place: Vec<u64>, counts: &[u64]) -> Option<Vec<u64>> {
     for (at, count) in counts.iter().enumerate().rev() {
@@ -316,5 +356,25 @@ mod tests {
         let none = "PATTERN has no piece that NAME has not, by which tensors are joined";
         assert_eq!(says("h.{l}", "{l}"), none);
         assert_eq!(says("h", "h"), none);
+    }
+
+    #[test]
+    fn parts_are_numbered_or_take_the_texts() {
+        let name = |pattern: &str, into: &str, whole: &str, number| {
+            let naming = PartNaming::new(pattern, into).map_err(|fault| fault.to_string())?;
+            Ok::<_, String>((naming.count(), naming.part(whole, number)))
+        };
+        let named = |count, name: &str| Ok((count, Some(name.to_owned())));
+        assert_eq!(name("h.{l}.qkv", "h.{l}.{p:q,k,v}", "h.1.qkv", 2), named(Some(3), "h.1.v"));
+        assert_eq!(name("h.{l}.up", "h.{l}.{e}.up.{e}", "h.1.up", 12), named(None, "h.1.12.up.12"));
+        assert_eq!(name("qkv", "{p:a\\,b,c}", "qkv", 0), named(Some(2), "a,b"));
+        assert_eq!(name("qkv", "{p}", "q", 0), Ok((None, None)));
+        let says = |pattern: &str, into: &str| name(pattern, into, "", 0).unwrap_err();
+        let none = "NAME has no piece that PATTERN has not, which would tell the parts apart";
+        assert_eq!(says("h.{l}", "x.{l}"), none);
+        assert_eq!(says("h.{l}", "x"), none);
+        let two = "PATTERN has neither {a} nor {b}, and one tells the parts apart";
+        assert_eq!(says("h.{l}", "{l}.{a}.{b}"), two);
+        assert_eq!(says("h", "{p:0..3}"), "{p:0..3} is no list of texts");
     }
 }

@@ -24,7 +24,7 @@ mod groups;
 mod parse;
 
 pub use groups::GroupFault;
-pub(crate) use groups::Grouping;
+pub(crate) use groups::{Grouping, PartNaming};
 
 /// The longest pattern, in bytes. Its expression takes a multiple of that.
 const MAX_LENGTH: usize = 16 << 10;
@@ -130,6 +130,41 @@ impl<'p> Pattern<'p> {
     /// The same pieces in another text, where they carry over what they stand for in a name. What is none
     /// of these pieces there is text.
     pub(crate) fn target(&self, text: &str) -> Result<Target, CarryError> {
+        self.read_target(text, |piece| match piece.name {
+            Some(name) if !self.pieces.is_empty() => Err(CarryError::Unknown(name.to_owned())),
+            _ => Ok(false),
+        })
+    }
+
+    /// The same for the names of parts, which one piece tells apart that the pattern has not; and the texts of
+    /// that piece, where it lists some.
+    pub(crate) fn target_of_parts(&self, text: &str) -> Result<(Target, Vec<String>), CarryError> {
+        let mut own: Option<(String, Vec<String>)> = None;
+        let target = self.read_target(text, |piece| {
+            let Some(name) = piece.name else { return Ok(false) };
+            if let Some((first, _)) = &own {
+                let both = [first.clone(), name.to_owned()];
+                return if first == name { Ok(true) } else { Err(CarryError::SeveralOwn(both)) };
+            }
+            let parsed = Pattern::carrying(piece.whole).map_err(CarryError::Pattern)?;
+            let texts = parsed.pieces.into_iter().next().map(|piece| piece.texts);
+            let texts = texts.unwrap_or_default();
+            if texts.is_empty() && piece.whole != format!("{{{name}}}") {
+                return Err(CarryError::NoTexts(piece.whole.to_owned()));
+            }
+            own = Some((name.to_owned(), texts));
+            Ok(true)
+        })?;
+        let (_, texts) = own.ok_or(CarryError::NoOwn)?;
+        Ok((target, texts))
+    }
+
+    /// `is_own` tells of a piece that the pattern has not whether it is one of the target's own, and no text.
+    fn read_target(
+        &self,
+        text: &str,
+        mut is_own: impl FnMut(&Piece<'_>) -> Result<bool, CarryError>,
+    ) -> Result<Target, CarryError> {
         let mut carried = vec![false; self.pieces.len()];
         let mut parts = vec![TargetPart::Text(String::new())];
         let mut rest = text;
@@ -148,8 +183,10 @@ impl<'p> Pattern<'p> {
                 if piece.whole == "*" {
                     return Err(CarryError::Stars);
                 }
-                if let Some(name) = piece.name.filter(|_| !self.pieces.is_empty()) {
-                    return Err(CarryError::Unknown(name.to_owned()));
+                if is_own(&piece)? {
+                    parts.push(TargetPart::Own);
+                    rest = &rest[len..];
+                    continue;
                 }
             }
             let (skipped, char) = match (first, rest.chars().nth(1)) {
@@ -172,10 +209,16 @@ impl<'p> Pattern<'p> {
 
     /// What a name becomes, where the pattern means it.
     pub(crate) fn carry(&self, target: &Target, name: &str) -> Option<String> {
+        self.carry_part(target, name, "")
+    }
+
+    /// The same with this text for the piece that only the target has.
+    fn carry_part(&self, target: &Target, name: &str, own: &str) -> Option<String> {
         let spans = self.spans(name)?;
         let text = |part: &TargetPart| match part {
             TargetPart::Text(text) => Some(text.clone()),
             TargetPart::Piece(at) => Some(name.get(spans[*at].clone())?.to_owned()),
+            TargetPart::Own => Some(own.to_owned()),
         };
         target.parts.iter().map(text).collect()
     }
@@ -196,6 +239,8 @@ enum TargetPart {
     Text(String),
     /// What the piece of that number stands for.
     Piece(usize),
+    /// The piece that only the target has.
+    Own,
 }
 
 /// Why texts cannot be carried over.
@@ -209,6 +254,12 @@ pub(crate) enum CarryError {
     Unknown(String),
     /// A piece that is written as another list of texts, and how it is written first.
     OtherTexts([String; 2]),
+    /// Nothing tells parts apart.
+    NoOwn,
+    /// Two pieces tell parts apart.
+    SeveralOwn([String; 2]),
+    /// A piece that tells parts apart, and is neither numbers nor a list of texts.
+    NoTexts(String),
 }
 
 impl CarryError {
@@ -221,6 +272,15 @@ impl CarryError {
             CarryError::OtherTexts([one, other]) => {
                 format!("{one} in {new} is another piece than {other} in {old}")
             }
+            CarryError::NoOwn => {
+                format!("{new} has no piece that {old} has not, which would tell the parts apart")
+            }
+            CarryError::SeveralOwn([one, other]) => {
+                format!(
+                    "{old} has neither {{{one}}} nor {{{other}}}, and one tells the parts apart"
+                )
+            }
+            CarryError::NoTexts(piece) => format!("{piece} is no list of texts"),
         }
     }
 

@@ -1,4 +1,5 @@
-//! One input as several outputs: NumPy's split and array_split, to files that appear together.
+//! One input as several outputs: NumPy's split and array_split, to files that appear together, or to tensors of one
+//! file (`by_name`).
 //!
 //! 1. [`Cuts`] say where the axis is cut, [`PartNames`] what the files are called (`outputs`).
 //! 2. [`Split::check`] prepares every output and makes all the checks that writing would fail at,
@@ -13,10 +14,11 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Fault;
 
+mod by_name;
 mod outputs;
 
 pub(crate) use outputs::{OutputSet, check_outputs, write_outputs};
-pub use outputs::{Split, SplitOptions};
+pub use outputs::{PartsTo, Split, SplitOptions};
 
 /// The most parts of an axis: each is a file, and takes memory as long as the set is not whole.
 pub const MAX_PARTS: u64 = 100_000;
@@ -183,6 +185,19 @@ pub enum SplitFault {
         /// The length of the longest one.
         longest: u64,
     },
+    /// Another number of parts than there are names for.
+    #[error("it would be cut into {count} parts, and {texts} texts name them")]
+    Texts {
+        /// The number of parts.
+        count: u64,
+        /// The number of texts.
+        texts: u64,
+        /// Whether the number of parts is asked for, whatever is cut.
+        is_asked: bool,
+    },
+    /// A part that has not one position of the axis that is to be dropped.
+    #[error("a part has size {0} along the axis, and only one of size 1 can be dropped")]
+    Squeeze(u64),
     /// Tensors that would be cut into different numbers of parts.
     #[error("it would be cut into {count} parts, and tensor {first_name:?} into {first}")]
     Counts {

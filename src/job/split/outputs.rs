@@ -7,13 +7,14 @@ use std::sync::Arc;
 use super::super::copy::{failed_sink, in_scratch};
 use super::super::select::{Axes, Casts};
 use super::super::{Job, Planned};
+use super::by_name::wholes;
 use super::{Cuts, PartNames, SplitFault};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
 use crate::execute::{Announced, Conversion, CopyStep, OutOfCore, Progress, Workers};
 use crate::format::{TensorInfo, Tensors};
 use crate::index::resolve::Selection;
-use crate::input::{Bytes, Input, Location, Seen};
+use crate::input::{Bytes, Input, Location, PartNaming, Seen};
 use crate::job::align::shared_bytes;
 use crate::job::copy::{Writing, count_requests, forward};
 use crate::job::copying::TakenInput;
@@ -32,7 +33,9 @@ pub struct SplitOptions<'a> {
     pub equal: bool,
     /// The axis of the result of the index that is cut, for each tensor.
     pub axes: Axes,
-    pub names: PartNames,
+    /// Whether parts have not that axis, of which they must have one position.
+    pub squeeze: bool,
+    pub to: PartsTo<'a>,
     /// Which tensors are cut, and whether the others go to every output.
     pub select: Select,
     /// What tensors that are cut are seen as.
@@ -41,16 +44,35 @@ pub struct SplitOptions<'a> {
     pub index: OpenIndex<'a>,
     /// What the elements of cut tensors are cast to.
     pub casts: Casts,
-    pub write: WriteOptions,
+}
+
+/// What parts become.
+pub enum PartsTo<'a> {
+    /// A file for each number of a part.
+    Files { names: PartNames, write: WriteOptions },
+    /// Tensors of one output: those that `pattern` means, cut into parts that are called `into`.
+    Tensors { pattern: &'a str, into: &'a str, output: Box<Output> },
+}
+
+impl PartsTo<'_> {
+    fn workers(&self) -> &Workers {
+        match self {
+            PartsTo::Files { write, .. } => &write.workers,
+            PartsTo::Tensors { output, .. } => &output.options.workers,
+        }
+    }
 }
 
 pub struct Split<'a> {
-    options: SplitOptions<'a>,
+    pub(super) options: SplitOptions<'a>,
+    /// What parts are called, where they become tensors of one output.
+    pub(super) naming: Option<PartNaming<'a>>,
     /// The input and, if there is any, what lists in the index choose, which is put together before it
     /// is cut.
-    inputs: Vec<Input>,
+    pub(super) inputs: Vec<Input>,
     /// The tensors of each output, in the order of the input.
-    tensors: Vec<PartTensor>,
+    pub(super) tensors: Vec<PartTensor>,
+    /// How many outputs there are.
     count: u64,
     /// Bytes of the elements of all outputs, once they were looked at.
     bytes: u64,
@@ -60,18 +82,20 @@ pub struct Split<'a> {
     kept: Option<OutOfCore>,
 }
 
-struct PartTensor {
+pub(super) struct PartTensor {
     /// Which of the inputs it is taken of, and its number in that.
-    source: usize,
-    number: usize,
+    pub(super) source: usize,
+    pub(super) number: usize,
     selection: Selection,
     /// The axis that is cut; `None` for a tensor that is kept whole.
-    axis: Option<CutAxis>,
+    pub(super) axis: Option<CutAxis>,
 }
 
-struct CutAxis {
+pub(super) struct CutAxis {
     axis: usize,
     len: u64,
+    /// How many parts it is cut into.
+    count: u64,
     /// Where: as was asked for or, where the axis counts blocks of elements, in blocks.
     cuts: Arc<Cuts>,
 }
@@ -94,7 +118,23 @@ impl CutAxis {
             None | Some(1) => Arc::clone(cuts),
             Some(block) => Arc::new(cuts.of_blocks(block)?),
         };
-        Ok(CutAxis { axis, len, cuts })
+        let count = cuts.count(len)?;
+        if options.squeeze {
+            let part = |number| cuts.part(number, len);
+            let mut lens = (0..count).map(|number| part(number).end - part(number).start);
+            lens.find(|&len| len != 1).map_or(Ok(()), |len| Err(SplitFault::Squeeze(len)))?;
+        }
+        Ok(CutAxis { axis, len, count, cuts })
+    }
+}
+
+impl PartTensor {
+    /// The parts of it that an output has, where that is all of them or the one of its number.
+    pub(super) fn parts(&self, number: u64, has_all: bool) -> Range<u64> {
+        match &self.axis {
+            Some(cut) if has_all => 0..cut.count,
+            _ => number..number + 1,
+        }
     }
 }
 
@@ -102,11 +142,19 @@ impl<'a> Split<'a> {
     /// Find out what is cut, and into how many parts. What lists in the index choose is copied to a
     /// temporary file.
     pub fn new(mut input: Input, mut options: SplitOptions<'a>) -> Result<Split<'a>, Error> {
-        let cut = input.find(&options.select.patterns).map_err(|error| {
-            let output =
-                Output::new(Destination::Path(options.names.path(0)), options.write.clone());
-            error.of_several(output.is_ok_and(|output| output.format.holds_several))
-        })?;
+        let mut naming = None;
+        let cut = match &options.to {
+            PartsTo::Files { names, write } => {
+                input.find(&options.select.patterns).map_err(|error| {
+                    let output = Output::new(Destination::Path(names.path(0)), write.clone());
+                    error.of_several(output.is_ok_and(|output| output.format.holds_several))
+                })?
+            }
+            PartsTo::Tensors { pattern, into, output } => {
+                let naming = naming.insert(PartNaming::new(pattern, into)?);
+                wholes(&input, &options.select.patterns, pattern, naming, output)?
+            }
+        };
         let choices = choices(&input, &cut, options.select.keep_rest)?;
         input.see(&options.seen, &cut)?;
         let mut axes = options.axes.of_tensors(&input, &cut)?.into_iter();
@@ -128,9 +176,14 @@ impl<'a> Split<'a> {
             let asked = axes.next().expect("an axis for each tensor that is cut");
             let selection = options.index.resolve(&tensor).map_err(failed)?;
             let axis = CutAxis::new(&options, &cuts, &tensor, &selection, asked).map_err(failed)?;
-            let count = axis.cuts.count(axis.len).map_err(|fault| failed(fault.into()))?;
+            let count = axis.count;
+            let texts = naming.as_ref().and_then(PartNaming::count);
+            if let Some(texts) = texts.filter(|&texts| texts != count) {
+                let is_asked = !matches!(options.cuts, Cuts::Every(_));
+                return Err(failed(SplitFault::Texts { count, texts, is_asked }.into()));
+            }
             let (first, of) = *counts.get_or_insert((count, number));
-            if first != count {
+            if first != count && naming.is_none() {
                 let first_name = input.contents.tensors.name(of).unwrap_or_default().to_owned();
                 return Err(failed(SplitFault::Counts { count, first_name, first }.into()));
             }
@@ -141,12 +194,14 @@ impl<'a> Split<'a> {
             }
             tensors.push(PartTensor { number, source: 0, selection, axis: Some(axis) });
         }
-        let count = counts.map_or(0, |(count, _)| count);
+        let count = if naming.is_some() { 1 } else { counts.map_or(0, |(count, _)| count) };
         if let Some(error) = uneven.take_if(|_| options.equal) {
             return Err(error);
         }
+        let inputs = vec![input];
         let mut split =
-            Split { options, inputs: vec![input], tensors, count, bytes: 0, uneven, kept: None };
+            Split { options, naming, inputs, tensors, count, bytes: 0, uneven, kept: None };
+        split.check_names()?;
         split.options.casts.refuse_unused(split.dtypes())?;
         split.choose()?;
         Ok(split)
@@ -154,7 +209,10 @@ impl<'a> Split<'a> {
 
     /// The name of a part as it would have to be for names to sort as parts do, where they do not.
     pub fn better_place(&self) -> Option<String> {
-        self.options.names.better_place(self.count)
+        match &self.options.to {
+            PartsTo::Files { names, .. } => names.better_place(self.count),
+            PartsTo::Tensors { .. } => None,
+        }
     }
 
     /// What there is to say of the first tensor whose parts have several lengths.
@@ -200,7 +258,7 @@ impl<'a> Split<'a> {
             self.kept = Some(OutOfCore { steps, temporary_bytes: kept_bytes });
         }
         let location = self.inputs[0].location.clone();
-        let workers = &self.options.write.workers;
+        let workers = self.options.to.workers();
         let copy = |job: &Writing<'_>| job.copy(&mut self.inputs[0], &takes);
         let chosen = in_scratch(&location, contents, end, &takes, workers, copy)?;
         self.inputs.push(chosen);
@@ -213,21 +271,44 @@ impl<'a> Split<'a> {
     }
 
     fn prepare(&self, number: u64) -> Result<Prepared, Error> {
-        let path = self.options.names.path(number);
-        let output = Output::new(Destination::Path(path), self.options.write.clone())?;
+        let metadata = &self.inputs[0].contents.metadata;
+        let (names, write) = match &self.options.to {
+            PartsTo::Files { names, write } => (names, write),
+            PartsTo::Tensors { output, .. } => {
+                return self.prepare_tensors(output)?.finish(metadata);
+            }
+        };
+        let output = Output::new(Destination::Path(names.path(number)), write.clone())?;
         let selected = select(&self.inputs[0], &self.options.select, &output)?;
         let mut targets = self.tensors.iter();
-        let preparation = selected.prepare(|of| {
-            let Some(PartTensor { selection, axis: Some(cut), .. }) = targets.next() else {
-                return Ok(Becomes::kept(of.tensor.shape.clone()));
-            };
-            let range = cut.cuts.part(number, cut.len);
-            let mut shape = selection.shape();
-            shape[cut.axis] = range.end - range.start;
-            let cast = self.options.casts.of(&of.tensor.dtype)?;
-            Ok(Becomes { shape, cast, axes: selection.source_axes() })
+        let preparation = selected.prepare(|of| match targets.next() {
+            Some(target) => Ok(self.becomes(target, &of.tensor, number)?),
+            None => Ok(Becomes::kept(of.tensor.shape.clone())),
         })?;
-        preparation.finish(&self.inputs[0].contents.metadata)
+        preparation.finish(metadata)
+    }
+
+    /// What becomes of a part of a tensor, or of one that is kept.
+    pub(super) fn becomes(
+        &self,
+        target: &PartTensor,
+        tensor: &TensorInfo,
+        number: u64,
+    ) -> Result<Becomes, Cause> {
+        let PartTensor { selection, axis: Some(cut), .. } = target else {
+            return Ok(Becomes::kept(tensor.shape.clone()));
+        };
+        let range = cut.cuts.part(number, cut.len);
+        let mut shape = selection.shape();
+        let mut axes = selection.source_axes();
+        if self.options.squeeze {
+            shape.remove(cut.axis);
+            axes.remove(cut.axis);
+        } else {
+            shape[cut.axis] = range.end - range.start;
+        }
+        let cast = self.options.casts.of(&tensor.dtype)?;
+        Ok(Becomes { shape, cast, axes })
     }
 
     /// How many bytes of an output would be shared with the input: `None` where none are.
@@ -242,12 +323,17 @@ impl<'a> Split<'a> {
     fn takes(&self, number: u64, prepared: &Prepared) -> Result<Vec<(usize, Take)>, Error> {
         let order = prepared.output.options.order;
         let mut takes = Vec::with_capacity(self.tensors.len());
-        for (target, (entry, at)) in self.tensors.iter().zip(prepared.places()) {
+        let has_all = self.naming.is_some();
+        let parts = self
+            .tensors
+            .iter()
+            .flat_map(|target| target.parts(number, has_all).map(move |number| (target, number)));
+        for ((target, number), (entry, at)) in parts.zip(prepared.places()) {
             let input = &self.inputs[target.source];
             let tensor = &input.contents.tensors.at(target.number);
             let selection = match &target.axis {
                 None => Some(target.selection.clone()),
-                Some(CutAxis { axis, len, cuts }) => {
+                Some(CutAxis { axis, len, cuts, .. }) => {
                     let range = cuts.part(number, *len);
                     // a part of length 0 takes nothing
                     if range.is_empty() {
@@ -305,7 +391,7 @@ impl Job for Split<'_> {
             return Ok(None);
         }
         let batch = SeveralSinks::batch(self.count);
-        count_requests(&self.options.write.workers, |job| {
+        count_requests(self.options.to.workers(), |job| {
             let mut first = 0;
             while first < self.count {
                 let end = self.count.min(first.saturating_add(batch));
@@ -345,7 +431,7 @@ impl OutputSet for Split<'_> {
     }
 
     fn workers(&self) -> &Workers {
-        &self.options.write.workers
+        self.options.to.workers()
     }
 
     fn part(&self, number: u64) -> Result<(Prepared, Vec<(usize, Take)>), Error> {
