@@ -169,7 +169,7 @@ enum Counts {
     /// a free place.
     Hashed(Vec<(u64, u64)>),
     /// Where the page of each [`PAGE_BITS`] begins in `counts`, or [`NO_PAGE`].
-    Paged { pages: Vec<u32>, counts: Vec<u64> },
+    Paged { pages: Box<[u32; 1 << PAGE_BITS]>, counts: Vec<u64> },
 }
 
 impl Tally {
@@ -181,72 +181,74 @@ impl Tally {
         let counts = if dropped < PAGES_FROM {
             Counts::Close { first: 0, counts: Vec::new() }
         } else {
-            Counts::Paged { pages: vec![NO_PAGE; 1 << PAGE_BITS], counts: Vec::new() }
+            Counts::Paged { pages: Box::new([NO_PAGE; 1 << PAGE_BITS]), counts: Vec::new() }
         };
         Tally { bins: 0, dropped, counts }
     }
 
     /// Add the keys of a block, and how often there is each.
     pub(super) fn add(&mut self, keys: impl Iterator<Item = (u64, u64)>) {
-        let mut far = Vec::new();
-        self.count(keys, &mut far);
-        if !far.is_empty() {
-            let counted = self.full();
-            *self = Tally {
-                bins: 0,
-                dropped: self.dropped,
-                counts: Counts::Hashed(vec![(0, 0); PLACES]),
-            };
-            counted
-                .chunks(BLOCK)
-                .chain([far.as_slice()])
-                .for_each(|keys| self.add(keys.iter().copied()));
+        let mut left = Vec::new();
+        self.count(keys, &mut left);
+        while !left.is_empty() {
+            self.make_room(&left);
+            let keys = std::mem::take(&mut left);
+            self.count(keys.into_iter(), &mut left);
+        }
+        if self.bins > MOST_BINS {
+            self.widen(self.dropped + 1);
         }
     }
 
-    /// Those that are too far from the others are given back.
-    fn count(&mut self, mut keys: impl Iterator<Item = (u64, u64)>, far: &mut Vec<(u64, u64)>) {
+    /// Those that there is no room for are left.
+    fn count(&mut self, keys: impl Iterator<Item = (u64, u64)>, left: &mut Vec<(u64, u64)>) {
         let dropped = self.dropped;
-        let mut bins = self.bins;
-        let mut count = |counted: &mut u64, more: u64| {
-            bins += usize::from(*counted == 0);
-            *counted += more;
-        };
-        match &mut self.counts {
+        self.bins += match &mut self.counts {
             Counts::Close { first, counts } => {
-                if counts.is_empty()
-                    && let Some((key, more)) = keys.next()
-                {
-                    counts.resize(PLACES, 0);
-                    *first = (key >> dropped).saturating_sub(PLACES as u64 / 2);
-                    count(&mut counts[((key >> dropped) - *first) as usize], more);
-                }
-                for (key, more) in keys {
-                    match counts.get_mut((key >> dropped).wrapping_sub(*first) as usize) {
-                        Some(counted) => count(counted, more),
-                        None => far.push((key, more)),
-                    }
-                }
+                let first = *first;
+                count_at(counts, keys, left, |key| (key >> dropped).wrapping_sub(first))
             }
             Counts::Hashed(table) => {
-                keys.for_each(|(key, more)| count(hashed(table, key >> dropped), more));
+                let mut bins = 0;
+                for (key, more) in keys {
+                    let counted = hashed(table, key >> dropped);
+                    bins += usize::from(*counted == 0);
+                    *counted += more;
+                }
+                bins
+            }
+            Counts::Paged { pages, counts } => {
+                let within = (1 << (u64::BITS - PAGE_BITS - dropped)) - 1;
+                let begins = |key: u64| u64::from(pages[(key >> (u64::BITS - PAGE_BITS)) as usize]);
+                count_at(counts, keys, left, |key| begins(key) | key >> dropped & within)
+            }
+        };
+    }
+
+    /// Make room for keys, of which there are some, or for those of them that are close to the first.
+    fn make_room(&mut self, keys: &[(u64, u64)]) {
+        let dropped = self.dropped;
+        match &mut self.counts {
+            Counts::Close { first, counts } if counts.is_empty() => {
+                counts.resize(PLACES, 0);
+                *first = (keys[0].0 >> dropped).saturating_sub(PLACES as u64 / 2);
             }
             Counts::Paged { pages, counts } => {
                 let size = 1 << (u64::BITS - PAGE_BITS - dropped);
-                for (key, more) in keys {
+                for (key, _) in keys {
                     let page = &mut pages[(key >> (u64::BITS - PAGE_BITS)) as usize];
                     if *page == NO_PAGE {
                         *page = counts.len() as u32;
                         counts.resize(counts.len() + size, 0);
                     }
-                    let within = (key >> dropped) as usize & (size - 1);
-                    count(&mut counts[*page as usize | within], more);
                 }
             }
-        }
-        self.bins = bins;
-        if self.bins > MOST_BINS {
-            self.widen(self.dropped + 1);
+            Counts::Close { .. } | Counts::Hashed(_) => {
+                let counted = self.full();
+                self.bins = 0;
+                self.counts = Counts::Hashed(vec![(0, 0); PLACES]);
+                self.count(counted.into_iter(), &mut Vec::new());
+            }
         }
     }
 
@@ -263,7 +265,7 @@ impl Tally {
             }
             Counts::Paged { pages, counts } => {
                 let size = 1 << (u64::BITS - PAGE_BITS - self.dropped);
-                let pages = (0u64..).zip(pages).filter(|(_, begins)| **begins != NO_PAGE);
+                let pages = (0u64..).zip(pages.iter()).filter(|(_, begins)| **begins != NO_PAGE);
                 for (page, &begins) in pages {
                     let counts = &counts[begins as usize..][..size];
                     let first = page << (u64::BITS - PAGE_BITS);
@@ -281,11 +283,17 @@ impl Tally {
 
     /// Drop low bits, `dropped` of them or more, until few enough bins are left.
     fn widen(&mut self, dropped: u32) {
-        while self.dropped < dropped || self.bins > MOST_BINS {
-            let old = self.full();
-            *self = Tally::dropping(self.dropped + 1);
-            self.add(old.into_iter());
+        if self.dropped >= dropped {
+            return;
         }
+        let mut old = self.full();
+        old.sort_unstable();
+        let differ = |dropped: u32| {
+            old.windows(2).filter(move |it| it[0].0 >> dropped != it[1].0 >> dropped)
+        };
+        let is_enough = |dropped: &u32| differ(*dropped).count() < MOST_BINS;
+        *self = Tally::dropping((dropped..MOST_DROPPED).find(is_enough).unwrap_or(MOST_DROPPED));
+        self.add(old.into_iter());
     }
 
     pub(super) fn merge(&mut self, other: Tally) {
@@ -302,6 +310,27 @@ impl Tally {
         bins.sort_unstable();
         bins
     }
+}
+
+/// Count keys at their places; those whose place is behind all are left. Returns how many places were free.
+#[inline]
+fn count_at(
+    counts: &mut [u64],
+    keys: impl Iterator<Item = (u64, u64)>,
+    left: &mut Vec<(u64, u64)>,
+    place: impl Fn(u64) -> u64,
+) -> usize {
+    let mut bins = 0;
+    for (key, more) in keys {
+        match counts.get_mut(place(key) as usize) {
+            Some(counted) => {
+                bins += usize::from(*counted == 0);
+                *counted += more;
+            }
+            None => left.push((key, more)),
+        }
+    }
+    bins
 }
 
 /// The count of a bin in a hash table, which has room for more.

@@ -6,7 +6,7 @@
 Every case is a random array of numbers, bfloat16 and 8-bit floats included, in either order, whole or
 indexed, lists too, and random axes. Extremes, booleans, sums of integers, shapes, dtypes and errors are
 NumPy's. Sums, means and deviations of floats are the exact ones, computed with fractions and rounded
-once, and lie next to NumPy's. Complex numbers, datetimes and lengths of time are reduced as np.* has it, or
+once, of slices that cancel, are subnormal or lie far apart, too. Complex numbers, datetimes and lengths of time are reduced as np.* has it, or
 refused where it refuses them. Nothing depends on the number of threads. A case is a function of
 (seed, number): `--only NUMBER` runs one again.
 """
