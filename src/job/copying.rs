@@ -14,7 +14,7 @@ use super::parts::{PartFault, Parts, last_name};
 use super::select::Casts;
 use super::{Job, Planned};
 use crate::error::{Cause, Error};
-use crate::execute::{Announced, Conversion, OutOfCore, Progress};
+use crate::execute::{Announced, Conversion, OutOfCore, Progress, Workers};
 use crate::format::TensorInfo;
 use crate::gather;
 use crate::index::resolve::Selection;
@@ -219,16 +219,34 @@ pub(crate) trait Filling {
         Ok((bytes > 0).then_some(bytes))
     }
 
-    /// The plan of copying what goes to a range of the output, where that does not fit in memory.
+    /// The plan of copying what goes to a range of the output, where that does not fit in memory, or is put in
+    /// order first: one input after the other.
     fn out_of_core(&self, to: &OutputRange<'_>) -> Result<Option<OutOfCore>, Error> {
-        let _ = to;
-        Ok(None)
+        let workers = &to.prepared.output.options.workers;
+        let mut most = None;
+        self.each_input(to, &mut |input, takes| plan_kept(&mut most, input, takes, workers))?;
+        Ok(most)
     }
 
     fn copy(&mut self, to: &OutputRange<'_>, job: &Writing<'_>) -> Result<(), Error>;
 
     /// Write the output. It is put in place when all of it is written.
     fn write(&mut self, prepared: &Prepared, progress: &Progress) -> Result<(), Error>;
+}
+
+/// Plan what is put in order first of these takes, if that is more than in the plan that there is.
+pub(super) fn plan_kept(
+    most: &mut Option<OutOfCore>,
+    input: &Input,
+    takes: &[Take],
+    workers: &Workers,
+) -> Result<(), Error> {
+    for take in takes.iter().filter(|take| take.region.is_kept()) {
+        let plans =
+            most.take().into_iter().chain(out_of_core(input, slice::from_ref(take), workers)?);
+        *most = plans.max_by_key(|plan| plan.temporary_bytes);
+    }
+    Ok(())
 }
 
 impl Job for Copying<'_> {
