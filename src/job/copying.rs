@@ -45,8 +45,8 @@ impl<'a> OutputRange<'a> {
 pub(crate) type VisitInput<'v> = &'v mut dyn FnMut(&Input, &[Take]) -> Result<(), Error>;
 
 pub struct Copying<'a> {
-    prepared: Prepared,
-    filling: Box<dyn Filling + 'a>,
+    pub(super) prepared: Prepared,
+    pub(super) filling: Box<dyn Filling + 'a>,
     /// How many tensors a cast leaves as they are.
     left_uncast: usize,
 }

@@ -12,6 +12,7 @@ use crate::output::layout::OutputFormat;
 use crate::output::{Prepared, Unsaid};
 
 mod align;
+mod append;
 mod compare;
 mod copy;
 mod copying;
@@ -33,6 +34,7 @@ mod split;
 mod statistics;
 
 pub use align::{shareable_bytes, shared_bytes};
+pub use append::{AppendFault, Appending};
 pub use compare::{CompareFault, CompareOptions, Compared, Comparing, Differences};
 pub(crate) use copy::{Writing, in_scratch};
 pub use copy::{announced, out_of_core};

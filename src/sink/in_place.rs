@@ -114,6 +114,19 @@ impl InPlaceFile {
         &self.file
     }
 
+    /// Wait until the disk has what was written so far, with `fsync` and on network file systems.
+    pub fn sync(&self, fsync: bool) -> SinkResult<()> {
+        sync_file(&self.file, fsync)
+    }
+
+    /// End the file at `len`, where it is longer.
+    pub fn cut(&self, len: u64) -> SinkResult<()> {
+        match self.file.metadata().map_err(SinkError::Io)?.len() {
+            longer if longer > len => self.file.set_len(len).map_err(SinkError::Io),
+            _ => Ok(()),
+        }
+    }
+
     /// Check all writes; with `fsync`, and on network file systems, wait for the disk.
     pub fn finish(self, fsync: bool) -> SinkResult<()> {
         self.verify()?;

@@ -7,7 +7,7 @@ import numpy as np
 
 import torch_files
 from formats import write_safetensors
-from scenes import (OLD, Folder, InPlace, Scene, Several, a_safetensors, an_array, an_npz, at, bytes_of, ends_with,
+from scenes import (OLD, Appends, Folder, InPlace, Scene, Several, a_safetensors, an_array, an_npz, at, bytes_of, ends_with,
                     little_memory, no_exchange, no_exchange_or_links, no_unnamed_files, shards, text_with)
 
 INDEX = "m.safetensors.index.json"
@@ -127,6 +127,11 @@ def basic():
     yield InPlace("assign in place", [*put, "--in-place"], an_array(changed), inputs=("a.npy", "v.npy"))
     yield InPlace("fill in place, with --fsync", ["assign", "a.npy", "..., 3", "--fill", "7", "--in-place", "--fsync"],
                   an_array(filled))
+    np.save(at("few.npy"), a[:9])
+    longer = an_array(np.concatenate([a, a[:9]]))
+    for more in ([], ["--fsync"]):
+        yield Appends(f"append in place {' '.join(more)}", ["concat", "--append-to", "a.npy", "few.npy", *more], longer,
+                      inputs=("a.npy", "few.npy"))
     rows = np.arange(30, dtype="<i8")[::-1, None] * 2
     np.save(at("r.npy"), rows)
     scattered, three = a.copy(), ("a.npy", "r.npy", "v.npy")

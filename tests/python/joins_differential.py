@@ -471,10 +471,46 @@ def swapped(array, dtype):
     return array if array.dtype == dtype or not dtype.itemsize else array.byteswap().view(dtype)
 
 
+def append_case(case):
+    """Rows behind those of a .npy, where it lies."""
+    rng = case.rng
+    dtype = random_dtype(rng)
+    rest = [rng.randint(0, 4) for _ in range(rng.randint(0, 2))]
+    first = array_of(rng, [rng.choice([0, 1, 9, 400]), *rest], dtype)
+    others = [array_of(rng, [rng.choice([0, 1, 5, 300]), *rest], dtype) for _ in range(rng.randint(1, 3))]
+    blob = io.BytesIO()
+    np.save(blob, first)
+    junk = random_bytes(rng, rng.choice([0, 0, 1, 90, 70_000]))
+    case.write("a.npy", blob.getvalue() + junk)
+    names = []
+    for number, array in enumerate(others):
+        out = io.BytesIO()
+        # NumPy copies no padding between fields
+        np.save(out, array if dtype.names or not dtype.itemsize else np.array(array, order=rng.choice("CF")))
+        names.append(f"{number}.npy")
+        case.write(names[-1], out.getvalue())
+    args = ["concat", "--append-to", "a.npy", *names, "-j", rng.choice("13")]
+    if junk:
+        status, _, err = case.run(args)
+        if status != 1 or f"{len(junk)} bytes follow the array" not in err:
+            raise Failure(f"the bytes behind the array are not told: {status}, {err!r}")
+    status, out, err = case.run(args + ["--force"] * bool(junk))
+    if status or out or err:
+        raise Failure(f"status {status}, {err!r}")
+    with open(case.path("a.npy"), "rb") as file:
+        found = file.read()
+    got, wanted = np.load(io.BytesIO(found), allow_pickle=False), b"".join(map(raw, [first, *others]))
+    shape = (sum(len(array) for array in [first, *others]), *rest)
+    if got.shape != shape or got.dtype != first.dtype or not found.endswith(wanted):
+        raise Failure(f"{got.dtype} {got.shape} in place of {first.dtype} {shape}, or other elements")
+    if len(found) - len(blob.getvalue()) != len(wanted) - first.nbytes:
+        raise Failure("bytes are left behind the array")
+
+
 def one(job):
     options, number = job
     rng = random.Random(f"joins {options.seed}/{number}")
-    kind = rng.choices([join_case, cast_case, split_case, checkpoint_case], [45, 15, 35, 5])
+    kind = rng.choices([join_case, cast_case, split_case, checkpoint_case, append_case], [45, 15, 35, 5, 6])
     return harness.run_case(Case(rng), kind[0], number, options.keep)
 
 

@@ -774,6 +774,36 @@ def check_kills_leave_old_or_nothing():
     return f"{done} of {KILLS} runs were done before the signal, {litter} left a name that begins with .tslice-"
 
 
+def check_no_row_is_lost_where_several_append():
+    """Each of those that append at a time waits or fails, and a kill leaves the rows that were there."""
+    rng, killed = random.Random(11), 0
+    np.save("a.npy", np.zeros((1, 500), "<i8"))
+    for number in range(1, 9):
+        np.save(f"{number}.npy", np.full((number * 300, 500), number, "<i8"))
+    wanted = {0: 1}
+    for turn in range(6):
+        runs = [(number, start("concat", "--append-to", "a.npy", f"{number}.npy", "--force")) for number in range(1, 9)]
+        if turn % 2:
+            time.sleep(rng.random() * 0.05)
+            runs[rng.randrange(8)][1].kill()
+        for number, process in runs:
+            error = process.communicate()[1].decode()
+            killed += process.returncode == -signal.SIGKILL
+            if process.returncode == 0:
+                wanted[number] = wanted.get(number, 0) + number * 300
+            elif process.returncode != -signal.SIGKILL:
+                assert process.returncode == 1 and "another process is appending" in error, error
+        found = np.load("a.npy")
+        assert (found == found[:, :1]).all(), "a row of several runs"
+        numbers, counts = np.unique(found[:, 0], return_counts=True)
+        found = dict(zip(numbers.tolist(), counts.tolist()))
+        # a killed run may have been through with it
+        strange = {n for n in found.keys() | wanted.keys() if found.get(n) != wanted.get(n)}
+        assert len(strange) <= turn % 2, (found, wanted)
+        wanted = found
+    return f"{killed} of 48 runs were killed"
+
+
 def tree():
     """All files below the working directory, by path; without temporary names."""
     found = {}

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import struct
+import subprocess
 import threading
 import zipfile
 
@@ -209,6 +210,29 @@ class InPlace(Scene):
                 raise Wrong("another run does not complete it")
             return "part"
         return "both"
+
+
+class Appends(Scene):
+    """A run that puts rows behind those of its first input. What it leaves is the old array, perhaps with bytes
+    behind it, or the new one; over the old one, another run with --force makes the new one."""
+
+    def __init__(self, name, args, expected, inputs, **more):
+        super().__init__(name, args, expected, output=inputs[0], inputs=inputs, **more)
+
+    def state(self, folder, litter=False, ignore=()):
+        data, old = read(os.path.join(folder, self.output)), self.original(self.output)
+        for name in self.inputs[1:]:
+            if name not in ignore and read(os.path.join(folder, name)) != self.original(name):
+                raise Wrong(f"{name} was changed")
+        if self.output in ignore or data == self.new:
+            return "both"
+        if not data.startswith(old):
+            raise Wrong(f"{self.output} is neither the old array nor the new one")
+        if len(data) > len(old) and not ignore:
+            again = subprocess.run([harness.BIN, *self.args, "--force"], cwd=folder, capture_output=True)
+            if again.returncode or read(os.path.join(folder, self.output)) != self.new:
+                raise Wrong(f"another run with --force does not append: {again.stderr!r}")
+        return "old"
 
 
 class Folder(Scene):

@@ -81,7 +81,8 @@ pub(crate) enum Command {
     /// Join tensors along an axis that they have (np.concatenate)
     #[command(
         override_usage = "tslice concat INPUT... [--axis A] [-o OUTPUT]\n       \
-                          tslice concat --files-from FILE [--axis A] [-o OUTPUT]",
+                          tslice concat --files-from FILE [--axis A] [-o OUTPUT]\n       \
+                          tslice concat --append-to FILE.npy INPUT...",
         after_long_help = manual::CONCAT
     )]
     Concat(JoinArgs),
@@ -89,7 +90,8 @@ pub(crate) enum Command {
     #[command(
         override_usage = "tslice stack INPUT... [--axis A] [-o OUTPUT]\n       \
                           tslice stack --files-from FILE [--axis A] [-o OUTPUT]",
-        after_long_help = manual::STACK
+        after_long_help = manual::STACK,
+        mut_arg("append_to", |arg| arg.hide(true))
     )]
     Stack(JoinArgs),
     /// Put the tensors of several files into one

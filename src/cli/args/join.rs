@@ -31,6 +31,32 @@ pub(crate) struct NamesArgs {
     pub(crate) files_from: Option<PathBuf>,
 }
 
+/// What an array that grows in place leaves no choice of.
+const APPENDED_ELSEWHERE: [&str; 22] = [
+    "output",
+    "to",
+    "deflate",
+    "chunks",
+    "shards",
+    "codec",
+    "order",
+    "name",
+    "shard_size",
+    "with_files",
+    "metadata",
+    "metadata_from",
+    "no_metadata",
+    "part",
+    "index",
+    "reshape",
+    "field",
+    "group",
+    "keep_rest",
+    "into",
+    "keepdims",
+    "outer",
+];
+
 #[derive(Args, Clone, Debug)]
 pub(crate) struct JoinArgs {
     #[command(flatten)]
@@ -60,6 +86,17 @@ pub(crate) struct JoinArgs {
     /// Take each list of --index along its own axis, as np.ix_ does
     #[arg(long, requires = "index")]
     pub(crate) outer: bool,
+    /// Put the inputs behind the rows of this .npy, where it lies
+    ///
+    /// Along axis 0; its header must have room for the new shape. An interrupted run leaves the old array, with bytes
+    /// behind it that --force writes over.
+    #[arg(
+        long,
+        value_name = "FILE.npy",
+        conflicts_with_all = APPENDED_ELSEWHERE,
+        help_heading = "Output"
+    )]
+    pub(crate) append_to: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reshape: ReshapeArgs,
     #[command(flatten)]

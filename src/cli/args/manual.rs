@@ -186,6 +186,8 @@ Examples:
   tslice concat part-*.npy -o all.npy
   # side by side
   tslice concat early.npy late.npy --axis -1 -o wide.npy
+  # rows behind those of a file, where it lies
+  tslice concat --append-to all.npy late.npy
   # tensor-parallel shards become one checkpoint
   tslice concat rank-?.safetensors -t '*.weight' --axis 'head.weight=1' \\
       --keep-rest -o whole.safetensors

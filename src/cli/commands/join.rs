@@ -2,16 +2,22 @@
 
 use std::path::Path;
 
+use tslice::error::Error;
+use tslice::execute::Workers;
 use tslice::index::resolve::Rules;
 use tslice::input::{Location, OpenOptions, Seen};
 use tslice::job::{
-    Along, Copying, GroupOptions, JoinOptions, MergeOptions, NewName, NumberedRename, Precedence,
+    Along, AppendFault, Appending, Copying, GroupOptions, JoinOptions, MergeOptions, NewName,
+    NumberedRename, Precedence,
 };
+use tslice::output::Output;
+use tslice::sink::{Destination, InPlaceFile};
 
 use super::super::args::MergeArgs;
 use super::index::Index;
+use super::output::Dry;
 use super::{index, input, output, part};
-use crate::cli::args::{JoinArgs, ThroughArgs};
+use crate::cli::args::{JoinArgs, OutputArgs, ThroughArgs};
 use crate::cli::report::{Failure, hint_in_group};
 
 pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
@@ -23,8 +29,17 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         index.refuse_stdin("--files-from", list)?;
     }
     let workers = output::workers(to.threads);
-    let locations = input::locations(&args.inputs)?;
-    let output = output::open(to, locations.first().unwrap_or(&Location::Stdin), &workers)?;
+    let mut locations = input::locations(&args.inputs)?;
+    let (output, held) = match &args.append_to {
+        Some(file) => {
+            locations.insert(0, Location::Path(file.clone()));
+            append_to(file, to, along, &workers)?
+        }
+        None => {
+            let first = locations.first().unwrap_or(&Location::Stdin);
+            (output::open(to, first, &workers)?, None)
+        }
+    };
     if locations.contains(&Location::Stdin) {
         index.refuse_stdin("INPUT", Path::new("-"))?;
     }
@@ -55,7 +70,42 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         };
         Copying::join(&locations, options, output).map_err(failed)?
     };
+    if let Some(file) = &args.append_to {
+        let mut job = Appending::new(job, file, held, to.force, to.fsync).map_err(advised)?;
+        let dry = Dry::of(to.dry_run, to.json);
+        return output::perform(&mut job, &share, dry, to.quiet, failed);
+    }
     output::run(&mut job, to, &share, failed)
+}
+
+/// The output that a file becomes where it lies, and the file, held before anything is read of it.
+fn append_to(
+    file: &Path,
+    to: &OutputArgs,
+    along: Along,
+    workers: &Workers,
+) -> Result<(Output, Option<InPlaceFile>), Failure> {
+    if along == Along::New {
+        return Err(Failure::usage("--append-to is for concat"));
+    }
+    let held = if to.dry_run { None } else { Some(Appending::hold(file)?) };
+    let options = output::options(to, workers)?.force(true);
+    Ok((Output::new(Destination::Path(file.to_owned()), options)?, held))
+}
+
+/// Word what keeps rows from being appended, with the flag that helps.
+fn advised(error: Error) -> Failure {
+    let hint = match error.cause.downcast_ref() {
+        Some(AppendFault::Following(_)) => Some("--force writes over them"),
+        Some(AppendFault::NoRoom(_)) => Some(
+            "-o FILE makes a new file, whose header has room: tslice concat FILE INPUT... -o FILE --force",
+        ),
+        Some(AppendFault::Axis | AppendFault::Fortran | AppendFault::DType { .. }) => {
+            Some("tslice concat FILE INPUT... -o OUTPUT makes a new file")
+        }
+        _ => None,
+    };
+    Failure::from(error).hint_if(hint)
 }
 
 /// Bytes per shard of a folder without --shard-size: what save_pretrained writes.

@@ -217,6 +217,25 @@ pub fn header(dtype: &DType, shape: &[u64], order: Order) -> Result<Vec<u8>, For
     Ok(header)
 }
 
+/// A header of exactly `len` bytes, of an array in C order; `None` where that is too short for it.
+pub(crate) fn header_within(dtype: &DType, shape: &[u64], len: u64) -> Option<Vec<u8>> {
+    let mut header = header(dtype, shape, Order::C).ok()?;
+    let len = usize::try_from(len).ok()?;
+    let end = header.trim_ascii_end().len();
+    if len <= end {
+        return None;
+    }
+    header.truncate(end);
+    header.resize(len - 1, b' ');
+    header.push(b'\n');
+    if header[6] == 1 {
+        header[8..10].copy_from_slice(&u16::try_from(len - 10).ok()?.to_le_bytes());
+    } else {
+        header[8..12].copy_from_slice(&u32::try_from(len - 12).ok()?.to_le_bytes());
+    }
+    Some(header)
+}
+
 /// The length of a header's text with its padding, for a length field of `field` bytes.
 fn padded_len(text: usize, field: usize) -> usize {
     let prefix = MAGIC.len() + 2 + field;

@@ -1,0 +1,212 @@
+//! Rows put behind those of a `.npy`, where it lies.
+//!
+//! The file is the first input of a join, and becomes its result. Elements are written first, behind those that are
+//! there, and a header in the room of the old one comes last. Who reads before that, or after a kill, finds the old
+//! array whole.
+
+use std::ops::Range;
+use std::path::Path;
+
+use super::copy::{WriteTarget, Writing};
+use super::copying::{Copying, OutputRange};
+use super::{Job, OutputKind, Planned};
+use crate::dtype::DType;
+use crate::error::{Error, Fault};
+use crate::execute::{Announced, Progress};
+use crate::format::{Format, TensorInfo, npy};
+use crate::input::{self, Location, OpenOptions};
+use crate::shape::Order;
+use crate::sink::{Hold, InPlaceFile, Sink, SinkError, SinkResult};
+
+pub struct Appending<'a> {
+    copying: Copying<'a>,
+    path: &'a Path,
+    /// The file, held against others that append; `None` where nothing is written.
+    file: Option<InPlaceFile>,
+    /// What is there.
+    old: TensorInfo,
+    /// The header of the result, as long as that of the file.
+    header: Vec<u8>,
+    fsync: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AppendFault {
+    #[error("rows are put behind those of a .npy, and this is of format {0}")]
+    Format(Format),
+    #[error("another process is appending to the file")]
+    Held,
+    #[error("the file was replaced while it was being opened")]
+    Replaced,
+    #[error("the array is in Fortran order, in which new rows are not behind the old ones")]
+    Fortran,
+    #[error("rows are appended along axis 0")]
+    Axis,
+    #[error("the array has dtype {old}, and would become one of {new}")]
+    DType { old: DType, new: DType },
+    #[error("{0} bytes follow the array, which a killed run or several np.save leave")]
+    Following(u64),
+    #[error(
+        "the header has no room for the new shape: it takes {0} bytes, of which NumPy leaves some free"
+    )]
+    NoRoom(u64),
+}
+
+impl Fault for AppendFault {}
+
+impl<'a> Appending<'a> {
+    /// Open the file, and hold it until it is closed, so that what is read of it stays.
+    pub fn hold(path: &Path) -> Result<InPlaceFile, Error> {
+        let file = InPlaceFile::open(path).map_err(|error| Error::file(path, error))?;
+        match file.hold() {
+            Hold::Alone | Hold::NoLocks => Ok(file),
+            Hold::Refused => Err(Error::file(path, AppendFault::Held)),
+        }
+    }
+
+    /// A join whose first input is the file `path`, along the first axis, into that file. With `force` bytes that
+    /// follow the array are written over.
+    pub fn new(
+        copying: Copying<'a>,
+        path: &'a Path,
+        file: Option<InPlaceFile>,
+        force: bool,
+        fsync: bool,
+    ) -> Result<Appending<'a>, Error> {
+        let location = Location::Path(path.to_owned());
+        let input = input::open(&location, &OpenOptions::default())?;
+        let failed = |fault: AppendFault| Error::file(path, fault);
+        if input.contents.format != Format::Npy {
+            return Err(failed(AppendFault::Format(input.contents.format)));
+        }
+        let old = input.contents.tensors.at(0);
+        if let Some(file) = &file
+            && let Some(source) = input.random()
+        {
+            let id = file.id().map_err(|error| Error::file(path, error))?;
+            let places = source.places(0..1).map_err(|error| Error::file(path, error))?;
+            if places.iter().any(|place| Some(place.file) != id) {
+                return Err(failed(AppendFault::Replaced));
+            }
+        }
+        if old.order() == Order::F && old.shape.len() > 1 {
+            return Err(failed(AppendFault::Fortran));
+        }
+        if let Some((bytes, _)) = input.following().filter(|_| !force) {
+            return Err(failed(AppendFault::Following(bytes)));
+        }
+        let header = copying.header_in_place(&old).map_err(failed)?;
+        Ok(Appending { copying, path, file, old, header, fsync })
+    }
+
+    /// What is new in the output, and where its elements begin.
+    fn new_range(&self) -> (Range<u64>, u64) {
+        let prepared = &self.copying.prepared;
+        let start = prepared.places().next().map_or(0, |(_, start)| start);
+        (start + self.old.bytes()..start + prepared.bytes, start)
+    }
+
+    fn write_rows(&mut self, file: &InPlaceFile, progress: &Progress) -> Result<(), Error> {
+        let (range, start) = self.new_range();
+        if range.is_empty() {
+            return Ok(());
+        }
+        let Copying { prepared, filling, .. } = &mut self.copying;
+        let sink = Behind { file, start, place: self.old.data().start };
+        let workers = prepared.output.options.workers.clone();
+        let target = WriteTarget::Sink(&sink);
+        let job = Writing::elements(Some(self.path.into()), target, &workers, progress);
+        filling.copy(&OutputRange { prepared, range }, &job)
+    }
+
+    /// Bring the rows to the disk where that is asked for, and then let the header tell of them.
+    fn write_header(&self, file: &InPlaceFile) -> SinkResult<()> {
+        file.sync(self.fsync)?;
+        file.write_at(0, &self.header)?;
+        file.cut(self.header.len() as u64 + self.copying.prepared.bytes)
+    }
+}
+
+impl Copying<'_> {
+    /// The header of the result in the room of that of a file that it begins with.
+    fn header_in_place(&self, old: &TensorInfo) -> Result<Vec<u8>, AppendFault> {
+        let result = self.prepared.tensors.only().ok_or(AppendFault::Axis)?;
+        if result.dtype != old.dtype {
+            return Err(AppendFault::DType { old: old.dtype.clone(), new: result.dtype });
+        }
+        if result.shape.get(1..) != old.shape.get(1..) || result.shape.len() != old.shape.len() {
+            return Err(AppendFault::Axis);
+        }
+        let room = old.data().start;
+        npy::header_within(&old.dtype, &result.shape, room).ok_or(AppendFault::NoRoom(room))
+    }
+}
+
+impl Job for Appending<'_> {
+    fn bytes(&self) -> u64 {
+        let (range, _) = self.new_range();
+        range.end - range.start
+    }
+
+    fn looked_at(&self) -> Result<u64, Error> {
+        self.copying.looked_at()
+    }
+
+    fn look(&mut self, progress: &Progress) -> Result<(), Error> {
+        self.copying.look(progress)
+    }
+
+    fn left_uncast(&self) -> usize {
+        self.copying.left_uncast()
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        self.copying.check()
+    }
+
+    fn describe(&mut self) -> Result<Vec<Planned>, Error> {
+        let bytes = self.bytes();
+        let planned = Planned::new(&self.copying.prepared, None);
+        Ok(vec![Planned { kind: OutputKind::InPlace, bytes, size: None, ..planned }])
+    }
+
+    fn requests(&mut self) -> Result<Option<Announced>, Error> {
+        self.copying.requests()
+    }
+
+    fn write(&mut self, progress: &Progress) -> Result<(), Error> {
+        let Some(file) = self.file.take() else { return Ok(()) };
+        let path = self.path;
+        let failed = |error: SinkError| Error::file(path, error);
+        if let Err(error) = self.write_rows(&file, progress) {
+            // what is left is behind the array, where it does no harm
+            let _ = file.cut(self.old.data().end);
+            return Err(error);
+        }
+        self.write_header(&file).map_err(failed)?;
+        file.finish(self.fsync).map_err(failed)
+    }
+}
+
+/// A file that takes what is behind its array, at positions of an output with another header.
+struct Behind<'a> {
+    file: &'a InPlaceFile,
+    /// Where the elements begin in the output, and in the file.
+    start: u64,
+    place: u64,
+}
+
+impl Sink for Behind<'_> {
+    fn is_atomic(&self) -> bool {
+        false
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()> {
+        self.file.write_at(offset - self.start + self.place, bytes)
+    }
+
+    fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {
+        let place = |at: u64| at - self.start + self.place;
+        self.file.settle(place(range.start)..place(range.end), wait)
+    }
+}
