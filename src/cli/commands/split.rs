@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use tslice::error::Error;
 use tslice::execute::Workers;
-use tslice::input::OpenOptions;
+use tslice::input::{OpenOptions, PartNaming};
 use tslice::job::{Cuts, PartNames, PartsTo, Select, Split, SplitOptions};
 
 use super::index::{Index, list};
@@ -66,9 +67,10 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
 fn parts_to<'a>(args: &'a SplitArgs, workers: &Workers) -> Result<PartsTo<'a>, Failure> {
     let to = &args.through.to;
     if let (Some(pattern), Some(into)) = (&args.group, &args.into) {
+        let naming = Box::new(PartNaming::new(pattern, into).map_err(Error::from)?);
         let output = output::open(to, &input::location(&args.input), workers)?;
         let output = Box::new(output.in_shards(SHARD_BYTES));
-        return Ok(PartsTo::Tensors { pattern, into, output });
+        return Ok(PartsTo::Tensors { naming, output });
     }
     let names = names(to.output.as_deref())?;
     if to.with_files {

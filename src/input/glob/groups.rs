@@ -24,7 +24,8 @@ pub(crate) struct Grouping<'p> {
 }
 
 /// The names of wholes and of the parts that each is cut into.
-pub(crate) struct PartNaming<'p> {
+pub struct PartNaming<'p> {
+    pub(crate) text: &'p str,
     wholes: Pattern<'p>,
     parts: Target,
     /// The texts that tell the parts apart; without any, their numbers do.
@@ -79,6 +80,13 @@ struct Found {
     /// Its number among all names, and among those that are of any group.
     number: u32,
     at: u32,
+}
+
+/// The same with its name and its place.
+struct Member<'n> {
+    group: u32,
+    name: &'n str,
+    place: &'n [u64],
 }
 
 impl<'p> Grouping<'p> {
@@ -171,45 +179,52 @@ impl<'p> Grouping<'p> {
 
     /// Make sure that each group has all members and no other, and return how many.
     fn check(&self, names: &[&str], found: &[Found], places: &[u64]) -> Result<usize, GroupFault> {
+        let found = found.iter().map(|it| (it.group, names[it.number as usize], it));
+        let found =
+            found.map(|(group, name, it)| Member { group, name, place: self.place_of(places, it) });
+        let found: Vec<Member<'_>> = found.collect();
         let mut groups = found.chunk_by(|one, other| one.group == other.group);
         let Some(first) = groups.next() else { return Ok(0) };
-        let name = |found: &Found| names[found.number as usize];
-        let place_of = |found: &Found| self.place_of(places, found);
         let counts = self.places.iter().enumerate().map(|(at, &piece)| {
-            let last = first.iter().map(|found| place_of(found)[at]).max().unwrap_or(0);
+            let last = first.iter().map(|member| member.place[at]).max().unwrap_or(0);
             match self.members.pieces[piece].texts.len() {
                 0 => last.saturating_add(1),
                 listed => listed as u64,
             }
         });
         let counts: Vec<u64> = counts.collect();
-        for group in std::iter::once(first).chain(groups) {
-            let is_first = group[0].group == first[0].group;
-            let mut expected = Some(vec![0; counts.len()]);
-            for (at, member) in group.iter().enumerate() {
-                let place = place_of(member);
-                if at > 0 && place_of(&group[at - 1]) == place {
-                    let other = name(&group[at - 1]).to_owned();
-                    return Err(GroupFault::Twice { name: name(member).to_owned(), other });
-                }
-                let is_extra = place.iter().zip(&counts).any(|(place, count)| place >= count);
-                if !is_first && is_extra {
-                    let like = self.sibling(name(&first[0]), place);
-                    return Err(GroupFault::Extra { name: name(member).to_owned(), like });
-                }
-                if expected.as_deref() != Some(place) {
-                    break;
-                }
-                expected = expected.and_then(|place| next(place, &counts));
-            }
-            if let Some(expected) = expected {
-                let name_of = name(&group[0]);
-                let like = first.iter().find(|it| !is_first && place_of(it) == expected);
-                let like = like.map(|member| name(member).to_owned());
-                return Err(GroupFault::Missing { name: self.sibling(name_of, &expected), like });
-            }
-        }
+        self.check_group(first, None, &counts)?;
+        groups.try_for_each(|group| self.check_group(group, Some(first), &counts))?;
         Ok(first.len())
+    }
+
+    /// Make sure that a group has a member at each place of so many for each piece, as the `first` one has.
+    fn check_group(
+        &self,
+        group: &[Member<'_>],
+        first: Option<&[Member<'_>]>,
+        counts: &[u64],
+    ) -> Result<(), GroupFault> {
+        let mut expected = Some(vec![0; counts.len()]);
+        for (at, Member { name, place, .. }) in group.iter().enumerate() {
+            let name = (*name).to_owned();
+            let before = at.checked_sub(1).map(|before| &group[before]);
+            if let Some(other) = before.filter(|before| before.place == *place) {
+                return Err(GroupFault::Twice { name, other: other.name.to_owned() });
+            }
+            let is_extra = place.iter().zip(counts).any(|(place, count)| place >= count);
+            if let Some(first) = first.filter(|_| is_extra) {
+                return Err(GroupFault::Extra { name, like: self.sibling(first[0].name, place) });
+            }
+            if expected.as_deref() != Some(*place) {
+                break;
+            }
+            expected = expected.and_then(|place| next(place, counts));
+        }
+        let Some(expected) = expected else { return Ok(()) };
+        let like = first.and_then(|first| first.iter().find(|it| it.place == expected));
+        let like = like.map(|member| member.name.to_owned());
+        Err(GroupFault::Missing { name: self.sibling(group[0].name, &expected), like })
     }
 
     /// The name of the member of the same group that has this place.
@@ -228,11 +243,12 @@ impl<'p> Grouping<'p> {
 }
 
 impl<'p> PartNaming<'p> {
-    pub(crate) fn new(text: &'p str, into: &str) -> Result<PartNaming<'p>, GroupFault> {
+    /// Understand the names of wholes and the name of each part.
+    pub fn new(text: &'p str, into: &str) -> Result<PartNaming<'p>, GroupFault> {
         let unfit = |error| GroupFault::unfit(text, into, error);
         let wholes = Pattern::carrying(text).map_err(CarryError::Pattern).map_err(unfit)?;
         let (parts, texts) = wholes.target_of_parts(into).map_err(unfit)?;
-        Ok(PartNaming { wholes, parts, texts })
+        Ok(PartNaming { text, wholes, parts, texts })
     }
 
     pub(crate) fn is_match(&self, name: &str) -> bool {

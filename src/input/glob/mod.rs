@@ -23,8 +23,8 @@ use regex_automata::meta::{Config, Regex};
 mod groups;
 mod parse;
 
-pub use groups::GroupFault;
-pub(crate) use groups::{Grouping, PartNaming};
+pub use groups::{GroupFault, PartNaming};
+pub(crate) use groups::{Grouping, Groups};
 
 /// The longest pattern, in bytes. Its expression takes a multiple of that.
 const MAX_LENGTH: usize = 16 << 10;

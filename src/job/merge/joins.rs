@@ -13,7 +13,7 @@ use super::PlacedTensor;
 use super::union::Union;
 use crate::error::{Cause, Error};
 use crate::index::resolve::Selection;
-use crate::input::{Grouping, Input, SelectFault};
+use crate::input::{Grouping, Groups, Input, SelectFault};
 use crate::job::copy::Writing;
 use crate::job::copying::VisitInput;
 use crate::job::inputs::{InputRef, descriptors};
@@ -99,33 +99,42 @@ impl<'a> Union<'a> {
         let joined: Vec<u32> = all.iter().copied().filter(is_member).collect();
         let names: Vec<&str> = joined.iter().map(|&it| self.old_name(it as usize)).collect();
         let groups = grouping.find(&names)?;
-        let mut next = groups.members.chunks(groups.size.max(1)).peekable();
-        let mut joins = Joins { size: groups.size, ..Joins::default() };
-        let mut taken = Vec::with_capacity(all.len());
-        let mut renamed = HashMap::new();
-        let mut entry = 0;
-        for number in all {
-            let first = |group: &&[u32]| group.iter().map(|&at| joined[at as usize]).min();
-            if !is_member(&number) {
-                taken.push(number);
-            } else if let Some(group) = next.next_if(|group| first(group) == Some(number)) {
-                let whole = grouping.whole(names[group[0] as usize]).unwrap_or_default();
-                renamed.insert(joined[group[0] as usize] as usize, whole);
-                taken.extend(group.iter().map(|&at| joined[at as usize]));
-                joins.entries.push(entry);
-            } else {
-                continue;
-            }
-            entry += 1;
-        }
-        self.taken = taken;
-        self.joins = joins;
-        self.renamed = renamed;
+        let members = groups.members.iter().map(|&at| joined[at as usize]).collect();
+        self.take_groups(&all, is_member, &Groups { members, ..groups }, grouping);
         self.check_names()?;
         let wholes = self.joins.entries.iter().map(|&entry| self.name_of_entry(entry as usize));
         let axes = axes.of_names(wholes)?;
         self.joins.axes = axes;
         Ok(())
+    }
+
+    /// Take these tensors, those of groups together where the first of their group stands.
+    fn take_groups(
+        &mut self,
+        all: &[u32],
+        is_member: impl Fn(&u32) -> bool,
+        groups: &Groups,
+        grouping: &Grouping<'_>,
+    ) {
+        let groups_of = groups.members.chunks(groups.size.max(1));
+        let with_first = groups_of.filter_map(|group| Some((*group.iter().min()?, group)));
+        let mut next = with_first.peekable();
+        let mut entry = 0;
+        for &number in all {
+            if !is_member(&number) {
+                self.taken.push(number);
+            } else if let Some((_, group)) = next.next_if(|(first, _)| *first == number) {
+                let first = group[0] as usize;
+                let whole = grouping.whole(self.old_name(first)).unwrap_or_default();
+                self.renamed.insert(first, whole);
+                self.taken.extend(group);
+                self.joins.entries.push(entry);
+            } else {
+                continue;
+            }
+            entry += 1;
+        }
+        self.joins.size = groups.size;
     }
 
     fn name_of_entry(&self, entry: usize) -> &str {

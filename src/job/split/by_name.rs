@@ -13,7 +13,6 @@ use crate::output::{Output, Preparation};
 pub(super) fn wholes(
     input: &Input,
     patterns: &[String],
-    pattern: &str,
     naming: &PartNaming<'_>,
     output: &Output,
 ) -> Result<Vec<usize>, Error> {
@@ -33,7 +32,7 @@ pub(super) fn wholes(
     found.retain(|&number| naming.is_match(names[number]));
     if found.is_empty() {
         let names = names.into_iter().map(str::to_owned).collect();
-        let pattern = pattern.to_owned();
+        let pattern = naming.text.to_owned();
         return Err(input.failed(SelectFault::NotFound { pattern, names, links: false }));
     }
     input.leave_out_unreadable(&mut found, patterns)?;
@@ -46,7 +45,7 @@ impl Split<'_> {
         let input = &self.inputs[target.source];
         let tensor = input.contents.tensors.at(target.number);
         let name = output.tensor_name(&tensor, &input.location, false);
-        let naming = self.naming.as_ref().filter(|_| target.axis.is_some());
+        let naming = self.options.to.naming().filter(|_| target.axis.is_some());
         naming.and_then(|naming| naming.part(&name, number)).unwrap_or(name)
     }
 

@@ -50,11 +50,33 @@ pub struct SplitOptions<'a> {
 pub enum PartsTo<'a> {
     /// A file for each number of a part.
     Files { names: PartNames, write: WriteOptions },
-    /// Tensors of one output: those that `pattern` means, cut into parts that are called `into`.
-    Tensors { pattern: &'a str, into: &'a str, output: Box<Output> },
+    /// Tensors of one output, with names of their own.
+    Tensors { naming: Box<PartNaming<'a>>, output: Box<Output> },
+}
+
+impl SplitOptions<'_> {
+    /// The numbers of the tensors that are cut, ascending.
+    fn cut(&self, input: &Input) -> Result<Vec<usize>, Error> {
+        let patterns = &self.select.patterns;
+        match &self.to {
+            PartsTo::Tensors { naming, output } => wholes(input, patterns, naming, output),
+            PartsTo::Files { names, write } => input.find(patterns).map_err(|error| {
+                let output = Output::new(Destination::Path(names.path(0)), write.clone());
+                error.of_several(output.is_ok_and(|output| output.format.holds_several))
+            }),
+        }
+    }
 }
 
 impl PartsTo<'_> {
+    /// What parts are called, where they become tensors of one output.
+    pub(super) fn naming(&self) -> Option<&PartNaming<'_>> {
+        match self {
+            PartsTo::Files { .. } => None,
+            PartsTo::Tensors { naming, .. } => Some(naming),
+        }
+    }
+
     fn workers(&self) -> &Workers {
         match self {
             PartsTo::Files { write, .. } => &write.workers,
@@ -65,8 +87,6 @@ impl PartsTo<'_> {
 
 pub struct Split<'a> {
     pub(super) options: SplitOptions<'a>,
-    /// What parts are called, where they become tensors of one output.
-    pub(super) naming: Option<PartNaming<'a>>,
     /// The input and, if there is any, what lists in the index choose, which is put together before it
     /// is cut.
     pub(super) inputs: Vec<Input>,
@@ -126,6 +146,14 @@ impl CutAxis {
         }
         Ok(CutAxis { axis, len, count, cuts })
     }
+
+    /// Make sure that there are as many texts as parts, where texts name them.
+    fn check_texts(&self, texts: Option<u64>) -> Result<(), SplitFault> {
+        let count = self.count;
+        let is_asked = !matches!(*self.cuts, Cuts::Every(_));
+        let other = texts.filter(|&texts| texts != count);
+        other.map_or(Ok(()), |texts| Err(SplitFault::Texts { count, texts, is_asked }))
+    }
 }
 
 impl PartTensor {
@@ -142,19 +170,7 @@ impl<'a> Split<'a> {
     /// Find out what is cut, and into how many parts. What lists in the index choose is copied to a
     /// temporary file.
     pub fn new(mut input: Input, mut options: SplitOptions<'a>) -> Result<Split<'a>, Error> {
-        let mut naming = None;
-        let cut = match &options.to {
-            PartsTo::Files { names, write } => {
-                input.find(&options.select.patterns).map_err(|error| {
-                    let output = Output::new(Destination::Path(names.path(0)), write.clone());
-                    error.of_several(output.is_ok_and(|output| output.format.holds_several))
-                })?
-            }
-            PartsTo::Tensors { pattern, into, output } => {
-                let naming = naming.insert(PartNaming::new(pattern, into)?);
-                wholes(&input, &options.select.patterns, pattern, naming, output)?
-            }
-        };
+        let cut = options.cut(&input)?;
         let choices = choices(&input, &cut, options.select.keep_rest)?;
         input.see(&options.seen, &cut)?;
         let mut axes = options.axes.of_tensors(&input, &cut)?.into_iter();
@@ -177,13 +193,10 @@ impl<'a> Split<'a> {
             let selection = options.index.resolve(&tensor).map_err(failed)?;
             let axis = CutAxis::new(&options, &cuts, &tensor, &selection, asked).map_err(failed)?;
             let count = axis.count;
-            let texts = naming.as_ref().and_then(PartNaming::count);
-            if let Some(texts) = texts.filter(|&texts| texts != count) {
-                let is_asked = !matches!(options.cuts, Cuts::Every(_));
-                return Err(failed(SplitFault::Texts { count, texts, is_asked }.into()));
-            }
+            let texts = options.to.naming().and_then(PartNaming::count);
+            axis.check_texts(texts).map_err(|fault| failed(fault.into()))?;
             let (first, of) = *counts.get_or_insert((count, number));
-            if first != count && naming.is_none() {
+            if first != count && options.to.naming().is_none() {
                 let first_name = input.contents.tensors.name(of).unwrap_or_default().to_owned();
                 return Err(failed(SplitFault::Counts { count, first_name, first }.into()));
             }
@@ -194,13 +207,13 @@ impl<'a> Split<'a> {
             }
             tensors.push(PartTensor { number, source: 0, selection, axis: Some(axis) });
         }
-        let count = if naming.is_some() { 1 } else { counts.map_or(0, |(count, _)| count) };
+        let has_all = options.to.naming().is_some();
+        let count = if has_all { 1 } else { counts.map_or(0, |(count, _)| count) };
         if let Some(error) = uneven.take_if(|_| options.equal) {
             return Err(error);
         }
         let inputs = vec![input];
-        let mut split =
-            Split { options, naming, inputs, tensors, count, bytes: 0, uneven, kept: None };
+        let mut split = Split { options, inputs, tensors, count, bytes: 0, uneven, kept: None };
         split.check_names()?;
         split.options.casts.refuse_unused(split.dtypes())?;
         split.choose()?;
@@ -323,7 +336,7 @@ impl<'a> Split<'a> {
     fn takes(&self, number: u64, prepared: &Prepared) -> Result<Vec<(usize, Take)>, Error> {
         let order = prepared.output.options.order;
         let mut takes = Vec::with_capacity(self.tensors.len());
-        let has_all = self.naming.is_some();
+        let has_all = self.options.to.naming().is_some();
         let parts = self
             .tensors
             .iter()
