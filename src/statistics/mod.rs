@@ -23,15 +23,17 @@ use crate::dtype::{Endian, Scalar};
 
 mod block;
 mod columns;
+mod complex;
 mod exact_sum;
 mod quantile;
 mod reduction;
 mod summary;
 
 pub use columns::{Columns, Reach};
+pub use complex::ComplexSummary;
 pub use quantile::{Bar, Quantile};
 pub use reduction::Reduction;
-pub use summary::{ComplexSummary, Extreme, Facts, Summary, Sums};
+pub use summary::{Extreme, Facts, Summary, Sums};
 
 #[derive(Clone, Debug)]
 pub struct Statistics {

@@ -1,8 +1,9 @@
 //! Reductions: many elements to one, as NumPy's functions of these names do it.
 
 use super::Folded;
+use super::complex::ComplexSummary;
 use super::exact_sum::Quotient;
-use super::summary::{ComplexSummary, Facts, Summary, Sums};
+use super::summary::{Facts, Summary, Sums};
 use crate::dtype::{DType, Endian, NpyType, NumberKind, Scalar, TimeKind};
 use crate::element::FloatFormat;
 
