@@ -356,12 +356,14 @@ def shuffled_axis(case):
     """gather along an axis by a shuffle."""
     rng = case.rng
     array = tensor(rng, [rng.randint(0, 40) for _ in range(rng.randint(1, 3))], rng.choice(DTYPES))
+    path = os.path.join(case.dir, "in.npy")
+    np.save(path, np.array(array, order=rng.choice("CF")))
+    seen = rng.choice([[], [], ["--reshape=-1"]])
+    array = array.reshape(-1) if seen else array
     axis = rng.randrange(-array.ndim, array.ndim)
     length = array.shape[axis]
     order = Shuffle.of(rng.randrange(2**64), length, rng.choice([slice(None), random_slice(rng, length)]))
-    path = os.path.join(case.dir, "in.npy")
-    np.save(path, np.array(array, order=rng.choice("CF")))
-    line = ["gather", path, "--axis", str(axis), "--indices", order.text, "-j", str(rng.randint(1, 3))]
+    line = ["gather", path, *seen, "--axis", str(axis), "--indices", order.text, "-j", str(rng.randint(1, 3))]
     case.story += ["tslice " + " ".join(line), f"array {array.shape} {array.dtype}"]
     wanted = io.BytesIO()
     np.save(wanted, np.take(array, order, axis))
