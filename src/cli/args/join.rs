@@ -32,7 +32,9 @@ pub(crate) struct NamesArgs {
 }
 
 /// What an array that grows in place leaves no choice of.
-const APPENDED_ELSEWHERE: [&str; 22] = [
+const APPENDED_ELSEWHERE: [&str; 24] = [
+    "group",
+    "into",
     "output",
     "to",
     "deflate",
