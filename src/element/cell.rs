@@ -75,10 +75,12 @@ impl CellReader {
                 out.push(u8::from(trimmed(cell).parse::<i64>().ok()? != 0));
             }
             CellKind::Integer(integers) => {
-                let value: i128 = trimmed(cell).parse().ok()?;
+                let cell = trimmed(cell);
+                let short = cell.parse::<i64>().map(i128::from);
+                let value = short.or_else(|_| cell.parse()).ok()?;
                 let (least, greatest) = integers.range();
                 // np.loadtxt reads no sign but a plus before unsigned ones, not even in -0
-                let is_signed = least == 0 && trimmed(cell).starts_with('-');
+                let is_signed = least == 0 && cell.starts_with('-');
                 if is_signed || !(least..=greatest).contains(&value) {
                     return None;
                 }
@@ -182,6 +184,12 @@ fn put(out: &mut Vec<u8>, bytes: &[u8], endian: Endian) {
 
 /// Strip the white space that Python's `str.strip` strips.
 pub(crate) fn trimmed(cell: &str) -> &str {
+    if let [first, .., last] = cell.as_bytes()
+        && first.is_ascii_graphic()
+        && last.is_ascii_graphic()
+    {
+        return cell;
+    }
     cell.trim_matches(|char: char| char.is_whitespace() || ('\x1c'..='\x1f').contains(&char))
 }
 

@@ -15,7 +15,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
@@ -373,8 +373,10 @@ impl Workers {
     }
 
     pub fn count(&self) -> usize {
+        // the system is asked once, which takes as long as packing a small piece
+        static CORES: OnceLock<usize> = OnceLock::new();
         match self.asked {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            0 => *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from)),
             asked => asked,
         }
     }

@@ -224,8 +224,11 @@ fn json(
 /// Bytes of elements that are kept in memory.
 const FEW: u64 = 256 << 10;
 
-/// Bytes of text that are read at a time, and that a thread parses.
+/// Bytes of text that are read at a time for each thread.
 const CHUNK: usize = 256 << 10;
+
+/// Bytes of text that a thread parses at a time.
+const PIECE: usize = 32 << 10;
 
 /// Bytes at the beginning of a text by which its encoding is known.
 const LOOK: u64 = 64;
@@ -352,7 +355,7 @@ impl<R: Read, P: TextParser> ElementReader<'_, R, P> {
         self.given = 0;
         self.chunk.clear();
         // the first elements of a small text need no thread
-        let chunks = if self.chunk.capacity() == 0 { 1 } else { 2 * self.workers.count() };
+        let chunks = if self.chunk.capacity() == 0 { 1 } else { self.workers.count() };
         let most = (chunks * CHUNK) as u64;
         self.ended = (self.text.by_ref().take(most).read_to_end(&mut self.chunk)? as u64) < most;
         let parsed = parse_lines(self.parser, &self.chunk, self.workers, &mut self.out);
@@ -403,13 +406,19 @@ fn line_end(text: &[u8]) -> Option<usize> {
     text.iter().position(|&byte| byte == b'\n').map(|at| at + 1)
 }
 
-/// A text in pieces of whole lines, but for the last line, which may not have ended.
+/// Where the last line that has ended does so.
+fn last_line_end(text: &[u8]) -> Option<usize> {
+    text.iter().rposition(|&byte| byte == b'\n').map(|at| at + 1)
+}
+
+/// The whole lines of a text in pieces.
 fn lines_in_pieces(mut text: &[u8]) -> Vec<&[u8]> {
     let mut pieces = Vec::new();
-    while text.len() > CHUNK
-        && let Some(end) = line_end(&text[CHUNK..])
-    {
-        let (piece, rest) = text.split_at(CHUNK + end);
+    while !text.is_empty() {
+        let least = text.len().min(PIECE);
+        let end = line_end(&text[least..]).map(|end| least + end);
+        let Some(end) = end.or_else(|| last_line_end(text)) else { break };
+        let (piece, rest) = text.split_at(end);
         pieces.push(piece);
         text = rest;
     }
