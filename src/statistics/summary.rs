@@ -339,13 +339,7 @@ impl Summary {
             sum.add_integer(bits.iter().map(|&bits| value(bits)).sum(), 0);
         }
         if let Some(squares) = &mut self.squares {
-            let mut low = 0;
-            let mut high = 0;
-            for &bits in bits {
-                let square = value(bits).unsigned_abs().pow(2);
-                low += i128::from(square as u64);
-                high += (square >> 64) as i128;
-            }
+            let [low, high] = sum_of_squares(bits.iter().map(|&bits| value(bits)));
             squares.add_integer(low, 0);
             squares.add_integer(high, 64);
         }
@@ -454,6 +448,19 @@ fn counts(bytes: &[u8]) -> [u64; CODES] {
     }
     rest.iter().for_each(|&code| tables[0][usize::from(code)] += 1);
     std::array::from_fn(|code| tables.iter().map(|table| table[code]).sum())
+}
+
+/// The sum of the squares of integers of 64 bits: of their lower 64 bits, and of the others.
+#[inline(always)]
+fn sum_of_squares(values: impl Iterator<Item = i128>) -> [i128; 2] {
+    let mut low = 0;
+    let mut high = 0;
+    for value in values {
+        let square = value.unsigned_abs().pow(2);
+        low += i128::from(square as u64);
+        high += (square >> 64) as i128;
+    }
+    [low, high]
 }
 
 #[cfg(test)]

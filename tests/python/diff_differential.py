@@ -145,6 +145,9 @@ def name_of(dtype):
 
 def digest_of(array):
     head = f"{name_of(array.dtype)}\n{','.join(map(str, array.shape))}\n"
+    if array.dtype.kind in "mM":
+        # newbyteorder leaves times without a unit as they are
+        array = array.view(array.dtype.str[0] + "i8")
     return blake3.blake3(head.encode() + array.astype(array.dtype.newbyteorder("<")).tobytes()).hexdigest()
 
 

@@ -18,7 +18,7 @@ use super::index::Index;
 use super::output::Dry;
 use super::{index, input, output, part};
 use crate::cli::args::{JoinArgs, OutputArgs, ThroughArgs};
-use crate::cli::report::{Failure, hint_in_group};
+use crate::cli::report::{Failure, hint_in_append, hint_in_group};
 
 pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     let ThroughArgs { from, field, cast, to } = &args.through;
@@ -30,16 +30,7 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     }
     let workers = output::workers(to.threads);
     let mut locations = input::locations(&args.inputs)?;
-    let (output, held) = match &args.append_to {
-        Some(file) => {
-            locations.insert(0, Location::Path(file.clone()));
-            append_to(file, to, along, &workers)?
-        }
-        None => {
-            let first = locations.first().unwrap_or(&Location::Stdin);
-            (output::open(to, first, &workers)?, None)
-        }
-    };
+    let (output, held) = open_output(args, along, &mut locations, &workers)?;
     if locations.contains(&Location::Stdin) {
         index.refuse_stdin("INPUT", Path::new("-"))?;
     }
@@ -49,7 +40,8 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     let seen = index::seen(Some(field), &args.reshape)?;
     let open = input::options_of_several(from, field.field.as_deref(), &workers)?;
     let failed = |error| {
-        let hint = hint_in_group(&error);
+        let hint = if args.append_to.is_some() { hint_in_append } else { hint_in_group };
+        let hint = hint(&error);
         index.failure(error).hint_if(hint)
     };
     let mut job = if let (Some(pattern), Some(into)) = (&args.group, &args.into) {
@@ -78,7 +70,24 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     output::run(&mut job, to, &share, failed)
 }
 
-/// The output that a file becomes where it lies, and the file, held before anything is read of it.
+/// The output; where it is a file that rows are appended to, that is the first input too, and held before anything
+/// is read of it.
+fn open_output(
+    args: &JoinArgs,
+    along: Along,
+    locations: &mut Vec<Location>,
+    workers: &Workers,
+) -> Result<(Output, Option<InPlaceFile>), Failure> {
+    let to = &args.through.to;
+    let Some(file) = &args.append_to else {
+        let first = locations.first().unwrap_or(&Location::Stdin);
+        return Ok((output::open(to, first, workers)?, None));
+    };
+    locations.insert(0, Location::Path(file.clone()));
+    append_to(file, to, along, workers)
+}
+
+/// The output that a file becomes where it lies, and the file.
 fn append_to(
     file: &Path,
     to: &OutputArgs,

@@ -11,10 +11,7 @@ pub(super) fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
     match fault {
         JoinFault::NoAxes => failed().hint("`tslice stack` joins along a new axis"),
         JoinFault::DType { common: Some(common), .. } => {
-            let name = common.to_string();
-            let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            let name = if is_plain { name } else { format!("'{name}'") };
-            failed().hint(format_args!("--cast {name} casts all of them first"))
+            failed().hint(format_args!("--cast {} casts all of them first", named(common)))
         }
         // this is how a .npy stores bfloat16
         JoinFault::DType { dtype: dtype @ DType::Npy(NpyType::Void(..)), first, .. }
@@ -75,6 +72,23 @@ pub(super) fn split(fault: &SplitFault, failed: impl Fn() -> Failure) -> Failure
     match fault {
         SplitFault::Texts { is_asked: true, .. } => Failure { exit: Exit::Usage, ..failed() },
         _ => failed(),
+    }
+}
+
+/// The name of a dtype as the shell takes it.
+fn named(dtype: &DType) -> String {
+    let name = dtype.to_string();
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if is_plain { name } else { format!("'{name}'") }
+}
+
+/// The hint for rows that do not fit the file that they are to be put behind.
+pub(crate) fn hint_in_append(error: &Error) -> Option<String> {
+    match error.cause.downcast_ref()? {
+        JoinFault::DType { first, .. } => {
+            Some(format!("--cast {} gives the rows the dtype of the file", named(first)))
+        }
+        _ => None,
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) use failure::{
     Exit, Failure, Json, counted, fail_in_json, human_bytes, in_one_line, percent_encoded, plain,
     quoted,
 };
-pub(crate) use joins::hint_in_group;
+pub(crate) use joins::{hint_in_append, hint_in_group};
 pub(crate) use misuse::{did_you_mean, failure as misuse, misplaced, quote, with_blanks};
 pub(crate) use progress_bar::watch;
 pub(crate) use table::{
