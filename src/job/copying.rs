@@ -143,7 +143,7 @@ impl<'a> Copying<'a> {
         let shape = arranged.shape().to_vec();
         let becomes = Becomes { shape, cast: casts.of(&tensor.dtype)?, axes };
         let axes = arranged.in_memory(output.options.order);
-        let region = || Ok(indices.arranged(tensor, *axis, how, &axes)?);
+        let region = || indices.arranged(tensor, *axis, how, &axes);
         let input = InputRef::Owned(Box::new(input));
         let (prepared, taken) = single(input, tensor, becomes, &output, region)?;
         Ok(Copying::new(prepared, vec![taken], 0))

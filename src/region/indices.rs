@@ -11,7 +11,7 @@ use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Cause, Error, FileName};
 use crate::execute;
 use crate::execute::{BadPosition, ExecuteError, FillError, Progress, Workers};
-use crate::format::{StorageKind, TensorInfo};
+use crate::format::TensorInfo;
 use crate::gather::{Gather, GatherError, Indexed, Indices, Options};
 use crate::plan::Reading;
 use crate::runs::Runs;
@@ -118,19 +118,11 @@ impl IndexTensor {
         axis: Option<i64>,
         options: &Options,
         axes: &MemoryAxes,
-    ) -> Result<Arc<dyn Region>, GatherError> {
-        let is_chunked = matches!(params.storage.kind, StorageKind::Chunks(_));
-        let direct = match axes.splits() {
-            Some(_) if is_chunked => Err(GatherError::NoStrides),
-            _ => self.gathered(params, axis, &options.clone().arranged(axes)),
-        };
-        match direct {
-            Err(GatherError::NoStrides) => {
-                let GatheredTensor { shape, region } = self.gathered(params, axis, options)?;
-                Ok(Ordered::arranged(region, &shape, params.dtype.item_bits(), axes)?)
-            }
-            direct => Ok(direct?.region),
-        }
+    ) -> Result<Arc<dyn Region>, Cause> {
+        let shape = gathered_shape(params, &self.info, axis, options)?;
+        Ordered::unless_strided(params, &shape, axes, |axes| {
+            Ok(self.gathered(params, axis, &options.clone().arranged(axes))?.region)
+        })
     }
 
     /// What is gathered of a tensor: along an axis or, without one, by tuples.

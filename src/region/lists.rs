@@ -16,8 +16,8 @@ use super::strided::{decoded_bytes, decoded_info};
 use crate::dtype::{DType, Endian, Integers, Scalar};
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{Progress, Workers};
-use crate::format::{StorageKind, TensorInfo};
-use crate::gather::{self, Gather, GatherError, Indexed, Indices, ListTensor, Mask};
+use crate::format::TensorInfo;
+use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask};
 use crate::index::resolve::{
     ListPositions, ListShape, ResolveError, Rules, SelectedList, Selection, Shuffled, resolve_with,
 };
@@ -221,20 +221,9 @@ impl Lists {
         selection: &Selection,
         axes: &MemoryAxes,
     ) -> Result<Arc<dyn Region>, Cause> {
-        let is_chunked = matches!(tensor.storage.kind, StorageKind::Chunks(_));
-        let direct = match axes.splits() {
-            Some(_) if is_chunked => Err(GatherError::NoStrides.into()),
-            _ => self.direct(tensor, selection, axes),
-        };
-        match direct {
-            Err(cause) if matches!(cause.downcast_ref(), Some(GatherError::NoStrides)) => {
-                let shape = selection.shape();
-                let plain = Permutation::identity(shape.len()).into();
-                let region = self.direct(tensor, selection, &plain)?;
-                Ok(Ordered::arranged(region, &shape, tensor.dtype.item_bits(), axes)?)
-            }
-            direct => direct,
-        }
+        Ordered::unless_strided(tensor, &selection.shape(), axes, |axes| {
+            self.direct(tensor, selection, axes)
+        })
     }
 
     /// The same of axes that are not split, or have strides.

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use super::indices::Gathered;
 use super::{ReadBy, Region, Route};
-use crate::error::Error;
+use crate::error::{Cause, Error};
 use crate::execute::ExecuteError;
+use crate::format::{StorageKind, TensorInfo};
+use crate::gather::GatherError;
 use crate::index::resolve::Selection;
-use crate::shape::{MemoryAxes, Order};
-use crate::view::{Layout, View, ViewError};
+use crate::shape::{MemoryAxes, Order, Permutation};
+use crate::view::{Layout, View};
 
 pub(super) struct Ordered {
     /// Those that follow each other in the file, one after the other.
@@ -24,16 +26,28 @@ impl Ordered {
         Ordered { first: vec![first], then }.cut()
     }
 
-    /// What becomes of a region of the shape `shape`, in C order, whose axes are split and in another order.
-    pub(super) fn arranged(
-        region: Arc<dyn Region>,
+    /// What `take` makes of a tensor for axes, of which `shape` has the lengths: for `axes`, or where these have no
+    /// strides, for all as they are, which are then put in order.
+    pub(super) fn unless_strided(
+        tensor: &TensorInfo,
         shape: &[u64],
-        item_bits: u64,
         axes: &MemoryAxes,
-    ) -> Result<Arc<dyn Region>, ViewError> {
-        let layout = Layout::new(shape, item_bits, Order::C, 0);
-        let view = View::arranged(&layout, &Selection::whole(shape), axes)?;
-        Ok(Arc::new(Ordered::new(region, Arc::new(view))))
+        take: impl Fn(&MemoryAxes) -> Result<Arc<dyn Region>, Cause>,
+    ) -> Result<Arc<dyn Region>, Cause> {
+        let is_chunked = matches!(tensor.storage.kind, StorageKind::Chunks(_));
+        let direct = match axes.splits() {
+            Some(_) if is_chunked => Err(GatherError::NoStrides.into()),
+            _ => take(axes),
+        };
+        match direct {
+            Err(cause) if matches!(cause.downcast_ref(), Some(GatherError::NoStrides)) => {
+                let region = take(&Permutation::identity(shape.len()).into())?;
+                let layout = Layout::new(shape, tensor.dtype.item_bits(), Order::C, 0);
+                let view = View::arranged(&layout, &Selection::whole(shape), axes)?;
+                Ok(Arc::new(Ordered::new(region, Arc::new(view))))
+            }
+            direct => direct,
+        }
     }
 
     /// The same without what is before and behind all that is taken.

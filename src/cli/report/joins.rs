@@ -10,9 +10,8 @@ use super::failure::{Exit, Failure, quoted};
 pub(super) fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
     match fault {
         JoinFault::NoAxes => failed().hint("`tslice stack` joins along a new axis"),
-        JoinFault::DType { common: Some(common), .. } => {
-            failed().hint(format_args!("--cast {} casts all of them first", named(common)))
-        }
+        JoinFault::DType { common: Some(common), .. } => failed()
+            .hint(format_args!("--cast {} casts all of them first", quoted(&common.to_string()))),
         // this is how a .npy stores bfloat16
         JoinFault::DType { dtype: dtype @ DType::Npy(NpyType::Void(..)), first, .. }
             if dtype.item_bits() == first.item_bits() =>
@@ -75,19 +74,13 @@ pub(super) fn split(fault: &SplitFault, failed: impl Fn() -> Failure) -> Failure
     }
 }
 
-/// The name of a dtype as the shell takes it.
-fn named(dtype: &DType) -> String {
-    let name = dtype.to_string();
-    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if is_plain { name } else { format!("'{name}'") }
-}
-
 /// The hint for rows that do not fit the file that they are to be put behind.
 pub(crate) fn hint_in_append(error: &Error) -> Option<String> {
     match error.cause.downcast_ref()? {
-        JoinFault::DType { first, .. } => {
-            Some(format!("--cast {} gives the rows the dtype of the file", named(first)))
-        }
+        JoinFault::DType { first, .. } => Some(format!(
+            "--cast {} gives the rows the dtype of the file",
+            quoted(&first.to_string())
+        )),
         _ => None,
     }
 }
