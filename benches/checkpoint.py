@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Everyday work on a checkpoint of 4 GB in 8 shards: merged, cut into other shards, searched for NaN, reduced,
-beside cp and the Python that people write for it.
+beside cp and the Python that people write for it; and on one of 20,000 tensors, a mixture of experts of 2 GB, where
+the header counts.
 
-    python benches/checkpoint.py --bin target/release/tslice --dir /somewhere [merge] [reshard] [table] [mean]
+    python benches/checkpoint.py --bin target/release/tslice --dir /somewhere [merge] [reshard] [table] [mean] [experts]
 
 Files are in the page cache. Needs NumPy and safetensors, 14 GB in --dir, and as much memory as the checkpoint for
 the Python. Results are compared. `--layers` and `--run` are those of joins.py; benches/results.md holds a run.
@@ -23,6 +24,7 @@ from joins import Bench, checkpoint_shapes, run_benches, write_checkpoint
 
 SHARDS = 8
 EMBEDDING = "model.embed_tokens.weight"
+EXPERTS, SMALL_HIDDEN, SMALL_INNER = 128, 256, 200
 LOAD = """
 import glob, json, os
 import numpy as np
@@ -69,6 +71,29 @@ with safe_open("in/model-00001-of-00008.safetensors", "np") as file:
 """ % EMBEDDING
 
 
+OPEN = """
+from safetensors import safe_open
+with safe_open("ours.safetensors", "np") as file:
+    slices = map(file.get_slice, file.keys())
+    rows = [(part.get_dtype(), part.get_shape()) for part in slices]
+"""
+
+
+def experts_shapes(layers=52):
+    """Names and shapes of a mixture of experts: 20,334 tensors."""
+    hidden, inner = SMALL_HIDDEN, SMALL_INNER
+    shapes = {EMBEDDING: (1024, hidden)}
+    for layer in range(layers):
+        prefix = f"model.layers.{layer}."
+        shapes |= {prefix + f"{norm}_layernorm.weight": (hidden,) for norm in ("input", "post_attention")}
+        shapes |= {prefix + f"self_attn.{name}_proj.weight": (hidden, hidden) for name in "kqvo"}
+        for expert in range(EXPERTS):
+            mlp = f"{prefix}mlp.experts.{expert}."
+            shapes |= {mlp + f"{name}_proj.weight": (inner, hidden) for name in ("gate", "up")}
+            shapes[mlp + "down_proj.weight"] = (hidden, inner)
+    return shapes | {"model.norm.weight": (hidden,)}
+
+
 def tensors_of(paths):
     """All tensors of some files, one after the other by name."""
     found = {}
@@ -88,9 +113,9 @@ def same_tensors(ours, theirs):
 
 
 class Everyday(Bench):
-    def shards(self):
+    def shards(self, shapes=None):
         """The checkpoint in `in`: float16, normally distributed, with a few NaN."""
-        shapes = checkpoint_shapes(self.layers)
+        shapes = shapes or checkpoint_shapes(self.layers)
         names, total = list(shapes), sum(2 * int(np.prod(shape)) for shape in shapes.values())
         block = (np.random.default_rng(1).standard_normal(1 << 23) * 0.02).astype("f2")
         block[1 << 22] = np.nan
@@ -163,6 +188,23 @@ class Everyday(Bench):
         np.testing.assert_allclose(ours, theirs, rtol=2e-3, atol=1e-6)
         print("the same within a unit of float16")
 
+    def experts(self):
+        self.shards(experts_shapes())
+        whole, experts = "ours.safetensors", ["-t", "*.experts.*"]
+        jobs = {
+            "merge": ["merge", *sorted(glob.glob("in/*.safetensors")), "-o", whole],
+            "shards of 150 MB": ["in", "-o", "shards/", "--shard-size", "150MB"],
+            "experts": ["in", *experts, "-o", "experts.safetensors"],
+            "split in 4": ["split", "in", *experts, "--axis", 0, "--parts", 4, "--keep-rest", "-o", "rank-{}.safetensors"],
+        }
+        for title, job in jobs.items():
+            self.run(f"{title}, dry run", self.bin, *job, "-nq")
+            self.run(title, self.bin, *job, "-q")
+        self.cp(whole)
+        self.run("info", self.bin, "info", whole)
+        self.run("info --json", self.bin, "info", whole, "--json")
+        self.python("dtypes and shapes", OPEN)
+
 
 if __name__ == "__main__":
-    sys.exit(run_benches(__doc__.split("\n")[0], ["merge", "reshard", "table", "mean"], Everyday))
+    sys.exit(run_benches(__doc__.split("\n")[0], ["merge", "reshard", "table", "mean", "experts"], Everyday))

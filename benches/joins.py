@@ -95,8 +95,8 @@ class Bench:
         os.sync()
         argv = [*self.before, sys.executable, SCRIPT, "--measure", *map(str, argv)]
         done = subprocess.run(argv, check=True, stdout=subprocess.PIPE)
-        seconds, descriptors, rss = json.loads(done.stdout)
-        print(f"{title}: {seconds:.2f} s, {descriptors} descriptors, RssAnon {rss} MiB", flush=True)
+        seconds, descriptors, rss = json.loads(done.stdout.splitlines()[-1])
+        print(f"{title}: {seconds:.3f} s, {descriptors} descriptors, RssAnon {rss} MiB", flush=True)
 
     def checkpoint(self):
         shapes = checkpoint_shapes(self.layers)

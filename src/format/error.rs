@@ -120,6 +120,9 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 /// Append JSON, whose characters that are not printable stand in strings, where escapes (`\u202e`) say
 /// the same.
 pub fn write_printable_json(out: &mut dyn fmt::Write, json: &str) -> fmt::Result {
+    if json.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return out.write_str(json);
+    }
     for part in json.split_inclusive(|char| !is_printable(char)) {
         match part.char_indices().next_back().filter(|&(_, last)| !is_printable(last)) {
             None => out.write_str(part)?,

@@ -27,9 +27,10 @@ pub(super) fn read_more(
 ///
 /// As in NumPy, the product of the other axes must fit even if an axis has length 0.
 pub(super) fn data_bytes(shape: &[u64], item_bits: u64) -> Option<u64> {
-    let filled: Vec<u64> = shape.iter().copied().filter(|&len| len > 0).collect();
-    let bytes = byte_count(&filled, item_bits)?;
-    Some(if filled.len() < shape.len() { 0 } else { bytes })
+    let mut filled = shape.iter().filter(|len| **len > 0);
+    let count = filled.try_fold(1u64, |product, &len| product.checked_mul(len))?;
+    let bytes = byte_count(&[count], item_bits)?;
+    Some(if shape.contains(&0) { 0 } else { bytes })
 }
 
 /// How many bytes tell a format.

@@ -1,10 +1,10 @@
-//! The tensors of a header, one after the other in one buffer.
+//! The tensors of a header, one after the other in one buffer, and their names in one text.
 //!
 //! A header may list a million tensors. A [`TensorInfo`] of its own takes 200 bytes and more; an entry
-//! here takes its name and some 20 bytes, and becomes a `TensorInfo` when it is asked for.
+//! here takes its name and some 25 bytes, and becomes a `TensorInfo` when it is asked for.
 //!
 //! ```text
-//! length of the name + 1 (0: no name), name, start, type, number of axes, axes, part x 2
+//! place of the name, length of the name + 1 (0: no name), start, type, number of axes, axes, part x 2
 //! ```
 //!
 //! All numbers but the type's are of variable length, 7 bits a byte. A type that is no scalar
@@ -26,6 +26,7 @@ use crate::shape::Order;
 #[derive(Clone, Default)]
 pub struct Tensors {
     entries: Vec<u8>,
+    names: String,
     starts: Vec<usize>,
     types: Vec<DType>,
     /// How tensors are stored whose elements lie in no strides.
@@ -96,8 +97,9 @@ impl Tensors {
     /// taken back, nothing else may be asked.
     pub(super) fn begin(&mut self, name: Option<&str>) {
         self.starts.push(self.entries.len());
+        push_number(&mut self.entries, self.names.len() as u64);
         push_number(&mut self.entries, name.map_or(0, |name| name.len() as u64 + 1));
-        self.entries.extend(name.unwrap_or_default().bytes());
+        self.names.push_str(name.unwrap_or_default());
     }
 
     /// The name of the tensor that is begun.
@@ -114,7 +116,9 @@ impl Tensors {
 
     /// Take back the tensor that is begun.
     pub(super) fn take_back(&mut self) {
-        self.entries.truncate(self.starts.pop().unwrap_or(0));
+        let start = self.starts.pop().unwrap_or(0);
+        self.names.truncate(take_number(&mut &self.entries[start..]) as usize);
+        self.entries.truncate(start);
     }
 
     /// Append all that follows the name but the last number.
@@ -281,20 +285,14 @@ impl<'a> Entry<'a> {
         take_number(&mut self.rest)
     }
 
-    fn text(&mut self, len: u64) -> &'a str {
-        let (text, rest) = self.rest.split_at(len as usize);
-        self.rest = rest;
-        std::str::from_utf8(text).unwrap_or_default()
-    }
-
     fn name(&mut self) -> Option<&'a str> {
-        let len = self.number().checked_sub(1)?;
-        Some(self.text(len))
+        let place = self.number() as usize;
+        let len = self.number().checked_sub(1)? as usize;
+        Some(&self.all.names[place..place + len])
     }
 
     fn start(mut self) -> u64 {
-        let name_len = self.number().saturating_sub(1);
-        self.rest = &self.rest[name_len as usize..];
+        self.name();
         self.number()
     }
 

@@ -3,6 +3,7 @@
 //! A pattern that is the very name of a tensor means that tensor, whatever else it would match. A
 //! slash before it, as the tools of HDF5 print paths, is passed over where no name has it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::glob::{Pattern, PatternError};
@@ -218,40 +219,40 @@ pub(crate) fn positions<'n>(
     names: impl Iterator<Item = &'n str> + Clone,
     patterns: &[String],
 ) -> Result<Vec<usize>, SelectFault> {
+    // the names are gone through once for all patterns that are names
+    let typed = patterns.iter().flat_map(|it| [it, it.strip_prefix('/').unwrap_or(it)]);
+    let mut exact: HashMap<&str, Vec<usize>> = typed.map(|it| (it, Vec::new())).collect();
+    for (at, name) in names.clone().enumerate() {
+        if let Some(places) = exact.get_mut(name) {
+            places.push(at);
+        }
+    }
+    let as_typed = |pattern: &str| match exact.get(pattern) {
+        Some(places) if !places.is_empty() => Ok(places.clone()),
+        _ => matches(names.clone(), pattern),
+    };
     let mut found = Vec::new();
     for pattern in patterns {
-        let positions = positions_of(names.clone(), pattern)?;
-        if positions.is_empty() {
+        let mut places = as_typed(pattern)?;
+        if let (true, Some(path)) = (places.is_empty(), pattern.strip_prefix('/')) {
+            places = as_typed(path)?;
+        }
+        if places.is_empty() {
             let names = names.map(str::to_owned).collect();
             return Err(SelectFault::NotFound { pattern: pattern.clone(), names, links: false });
         }
-        found.extend(positions);
+        found.extend(places);
     }
     found.sort_unstable();
     found.dedup();
     Ok(found)
 }
 
-fn positions_of<'n>(
-    names: impl Iterator<Item = &'n str> + Clone,
+/// The positions of the names that a glob means.
+fn matches<'n>(
+    names: impl Iterator<Item = &'n str>,
     pattern: &str,
 ) -> Result<Vec<usize>, SelectFault> {
-    let found = positions_as_typed(names.clone(), pattern)?;
-    match pattern.strip_prefix('/') {
-        Some(path) if found.is_empty() => positions_as_typed(names, path),
-        _ => Ok(found),
-    }
-}
-
-fn positions_as_typed<'n>(
-    names: impl Iterator<Item = &'n str> + Clone,
-    pattern: &str,
-) -> Result<Vec<usize>, SelectFault> {
-    let exact = names.clone().enumerate().filter(|(_, name)| *name == pattern);
-    let exact: Vec<usize> = exact.map(|(at, _)| at).collect();
-    if !exact.is_empty() {
-        return Ok(exact);
-    }
     let glob = Pattern::new(pattern)
         .map_err(|error| SelectFault::Glob { pattern: pattern.to_owned(), error })?;
     Ok(names.enumerate().filter(|(_, name)| glob.is_match(name)).map(|(at, _)| at).collect())

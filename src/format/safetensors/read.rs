@@ -74,7 +74,7 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
 }
 
 /// The longest JSON that is read as a whole, in bytes, which takes less time.
-const SHORT: u64 = 1 << 20;
+const SHORT: u64 = 4 << 20;
 
 /// The error of a text that follows its length.
 fn behind_length(error: FormatError) -> FormatError {

@@ -232,7 +232,7 @@ impl Union<'_> {
         let failed = |cause: Cause| self.failed(number as usize, cause);
         let tensor = self.tensor_in(input, number as usize, entry as usize)?;
         let order = prepared.output.options.order;
-        let conversion = prepared.tensors.at(entry as usize).conversion;
+        let conversion = prepared.tensors.conversion(entry as usize);
         let (region, step) = match &self.options.group {
             Some(group) if self.is_joined(entry as usize) => {
                 let selection = group.index.resolve(&tensor).map_err(failed)?;

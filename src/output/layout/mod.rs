@@ -276,9 +276,15 @@ impl Entries {
     }
 
     pub fn at(&self, number: usize) -> OutputTensor {
-        let (tensors, at, conversions) = self.find(number);
-        let conversion = conversions.map_or(Conversion::None, |conversions| conversions[at]);
+        let (tensors, at, _) = self.find(number);
+        let conversion = self.conversion(number);
         OutputTensor { conversion, ..OutputTensor::kept(tensors.at(at)) }
+    }
+
+    /// What the elements of tensor `number` go through on the way.
+    pub(crate) fn conversion(&self, number: usize) -> Conversion {
+        let (_, at, conversions) = self.find(number);
+        conversions.map_or(Conversion::None, |conversions| conversions[at])
     }
 
     /// Where tensor `number` is kept: among which tensors, which one of these, and where what the
