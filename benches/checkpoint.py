@@ -24,7 +24,6 @@ from joins import Bench, checkpoint_shapes, run_benches, write_checkpoint
 
 SHARDS = 8
 EMBEDDING = "model.embed_tokens.weight"
-EXPERTS, SMALL_HIDDEN, SMALL_INNER = 128, 256, 200
 LOAD = """
 import glob, json, os
 import numpy as np
@@ -69,8 +68,6 @@ from safetensors import safe_open
 with safe_open("in/model-00001-of-00008.safetensors", "np") as file:
     np.save("python.npy", file.get_tensor("%s").mean(0))
 """ % EMBEDDING
-
-
 OPEN = """
 from safetensors import safe_open
 with safe_open("ours.safetensors", "np") as file:
@@ -80,14 +77,14 @@ with safe_open("ours.safetensors", "np") as file:
 
 
 def experts_shapes(layers=52):
-    """Names and shapes of a mixture of experts: 20,334 tensors."""
-    hidden, inner = SMALL_HIDDEN, SMALL_INNER
+    """Names and shapes of a mixture of experts: 20,282 tensors."""
+    hidden, inner = 256, 200
     shapes = {EMBEDDING: (1024, hidden)}
     for layer in range(layers):
         prefix = f"model.layers.{layer}."
         shapes |= {prefix + f"{norm}_layernorm.weight": (hidden,) for norm in ("input", "post_attention")}
         shapes |= {prefix + f"self_attn.{name}_proj.weight": (hidden, hidden) for name in "kqvo"}
-        for expert in range(EXPERTS):
+        for expert in range(128):
             mlp = f"{prefix}mlp.experts.{expert}."
             shapes |= {mlp + f"{name}_proj.weight": (inner, hidden) for name in ("gate", "up")}
             shapes[mlp + "down_proj.weight"] = (hidden, inner)

@@ -9,7 +9,7 @@
 //! panels take 48 MiB, all workers together, a pipe one window of 4 MiB. A gather holds at most 2^16 tuples as
 //! offsets; of a mask it holds how many elements are true before each block, 2 MiB at most. Headers are read and
 //! written piece by piece (`format/safetensors/read.rs`, `output/layout/header.rs`). A tensor takes its name and
-//! some 20 bytes (`format/tensors.rs`), one of the output that is as in the input nothing more
+//! some 25 bytes (`format/tensors.rs`), one of the output that is as in the input nothing more
 //! (`output/layout/mod.rs`), a member of a `.npz` its name and some 50 bytes. What is kept of neighbours is one
 //! range (`Take::push`); ranges with headers between them take 72 bytes each, and go to the executor by thousands
 //! (`job/copy.rs`). A map is not memory of the process's own; the kernel drops its pages when it needs them. At the

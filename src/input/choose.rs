@@ -3,7 +3,7 @@
 //! A pattern that is the very name of a tensor means that tensor, whatever else it would match. A
 //! slash before it, as the tools of HDF5 print paths, is passed over where no name has it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::glob::{Pattern, PatternError};
@@ -221,7 +221,7 @@ pub(crate) fn positions<'n>(
 ) -> Result<Vec<usize>, SelectFault> {
     // the names are gone through once for all patterns that are names
     let typed = patterns.iter().flat_map(|it| [it, it.strip_prefix('/').unwrap_or(it)]);
-    let mut exact: HashMap<&str, Vec<usize>> = typed.map(|it| (it, Vec::new())).collect();
+    let mut exact: BTreeMap<&str, Vec<usize>> = typed.map(|it| (it, Vec::new())).collect();
     for (at, name) in names.clone().enumerate() {
         if let Some(places) = exact.get_mut(name) {
             places.push(at);
