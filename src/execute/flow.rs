@@ -43,7 +43,10 @@ pub(super) struct Flow<'a> {
     room: u64,
     joined: AtomicUsize,
     state: Mutex<FlowState>,
-    changed: Condvar,
+    /// For the two that are no workers: pieces were written.
+    written: Condvar,
+    /// For the workers: more input is ready, or output on its way. So a piece wakes two threads, not all.
+    moved: Condvar,
 }
 
 #[derive(Default)]
@@ -94,7 +97,8 @@ impl<'a> Flow<'a> {
             room,
             joined: AtomicUsize::new(0),
             state: Mutex::default(),
-            changed: Condvar::new(),
+            written: Condvar::new(),
+            moved: Condvar::new(),
         })
     }
 
@@ -112,7 +116,7 @@ impl<'a> Flow<'a> {
                 // its pieces are read when they are packed
                 next = self.starts.get(transfer + 1).map_or(self.pieces, |&start| start);
                 self.state().ready = next;
-                self.changed.notify_all();
+                self.moved.notify_all();
                 continue;
             };
             let pieces = next..next + panel.pieces.max(1);
@@ -142,7 +146,7 @@ impl<'a> Flow<'a> {
             state.open.push_back(OpenPanel { transfer, pieces, left, input, bytes });
             state.ready = next;
             drop(state);
-            self.changed.notify_all();
+            self.moved.notify_all();
         }
     }
 
@@ -184,7 +188,7 @@ impl<'a> Flow<'a> {
                 return true;
             }
             if state.spent.is_empty() {
-                state = self.wait(state);
+                state = wait(&self.written, state);
             }
         }
     }
@@ -196,7 +200,7 @@ impl<'a> Flow<'a> {
         loop {
             let mut state = self.state();
             while !state.is_over && state.unwritten <= self.room / TOGETHER_PART {
-                state = self.wait(state);
+                state = wait(&self.written, state);
             }
             if state.is_over {
                 return Ok(());
@@ -204,7 +208,7 @@ impl<'a> Flow<'a> {
             let written = std::mem::take(&mut state.written);
             state.unwritten = 0;
             drop(state);
-            self.changed.notify_all();
+            self.moved.notify_all();
             // the error of any of them is that of the first
             let number = written.iter().map(|piece| piece.number).min().unwrap_or(0);
             let settle = |range: &Range<u64>, wait| {
@@ -233,7 +237,7 @@ impl<'a> Flow<'a> {
     pub(super) fn wait_for(&self, number: u64) {
         let mut state = self.state();
         while number >= state.ready && !state.is_over {
-            state = self.wait(state);
+            state = wait(&self.moved, state);
         }
     }
 
@@ -252,25 +256,29 @@ impl<'a> Flow<'a> {
                 state.spent.extend(spent);
             }
         }
-        self.changed.notify_all();
+        self.written.notify_all();
+        if state.is_over {
+            self.moved.notify_all();
+        }
         while state.unwritten > self.room / UNWRITTEN_PART && !state.is_over {
-            state = self.wait(state);
+            state = wait(&self.moved, state);
         }
     }
 
     /// Nothing more is read or brought to the disk: a piece failed.
     pub(super) fn end(&self) {
         self.state().is_over = true;
-        self.changed.notify_all();
+        self.written.notify_all();
+        self.moved.notify_all();
     }
 
     fn state(&self) -> MutexGuard<'_, FlowState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn wait<'s>(&self, state: MutexGuard<'s, FlowState>) -> MutexGuard<'s, FlowState> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
-    }
+fn wait<'s>(changed: &Condvar, state: MutexGuard<'s, FlowState>) -> MutexGuard<'s, FlowState> {
+    changed.wait(state).unwrap_or_else(PoisonError::into_inner)
 }
 
 fn joined(written: &[WrittenPiece]) -> Vec<Range<u64>> {

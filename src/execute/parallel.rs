@@ -81,7 +81,7 @@ pub fn run(
         next: AtomicU64::new(0),
         writers: AtomicU64::new(0),
         outcome: Mutex::default(),
-        turn: Condvar::new(),
+        turns: (0..count).map(|_| Condvar::new()).collect(),
     };
     job.run(workers, count)
 }
@@ -159,7 +159,9 @@ struct Run<'a> {
     next: AtomicU64,
     writers: AtomicU64,
     outcome: Mutex<Outcome>,
-    turn: Condvar,
+    /// One for each worker: those that wait have numbers that follow each other, so that a turn wakes nobody but
+    /// the worker whose it is.
+    turns: Vec<Condvar>,
 }
 
 #[derive(Default)]
@@ -253,7 +255,7 @@ impl Run<'_> {
             outcome.error = Some((number, error));
         }
         drop(outcome);
-        self.turn.notify_all();
+        self.turns.iter().for_each(Condvar::notify_all);
         self.flow.iter().for_each(|flow| flow.end());
     }
 
@@ -317,7 +319,7 @@ impl Run<'_> {
         self.progress.add(bytes.len() as u64);
         self.flow.iter().for_each(|flow| flow.wrote(number, rows.clone(), at));
         self.outcome().turn += 1;
-        self.turn.notify_all();
+        self.turn_of(number + 1).notify_all();
         worker.spare.push(bytes);
         Ok(())
     }
@@ -335,9 +337,13 @@ impl Run<'_> {
     fn wait_for_turn(&self, number: u64) -> bool {
         let mut outcome = self.outcome();
         while outcome.turn != number && outcome.error.is_none() {
-            outcome = self.turn.wait(outcome).unwrap_or_else(PoisonError::into_inner);
+            outcome = self.turn_of(number).wait(outcome).unwrap_or_else(PoisonError::into_inner);
         }
         outcome.error.is_none()
+    }
+
+    fn turn_of(&self, number: u64) -> &Condvar {
+        &self.turns[(number % self.turns.len() as u64) as usize]
     }
 
     fn outcome(&self) -> MutexGuard<'_, Outcome> {

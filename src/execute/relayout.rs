@@ -51,7 +51,7 @@ pub(crate) fn ordered(
 ) -> (Option<Plan>, Plan) {
     let piece = (PIECE_BYTES / expansion.max(1)).max(unit);
     if source.window_limit().is_none() {
-        let plan = Plan::new(runs, unit, piece);
+        let plan = Plan::in_blocks(runs, unit, piece);
         return (None, plan.in_panels(room));
     }
     let (least, most) = LONG_PIECES;

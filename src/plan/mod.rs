@@ -62,6 +62,17 @@ impl Plan {
         })
     }
 
+    /// As [`new`](Plan::new), in pieces of exactly so many bytes where that divides no unit: sinks that compress
+    /// have blocks of such lengths.
+    pub(crate) fn in_blocks(runs: &Runs, unit: u64, piece_bytes: u64) -> Plan {
+        if !piece_bytes.is_multiple_of(unit.max(1)) {
+            return Plan::new(runs, unit, piece_bytes);
+        }
+        Plan::partitioned(runs, |input| {
+            Partition::Cuts(PieceCuts::new(input.bytes(), piece_bytes, piece_bytes))
+        })
+    }
+
     /// As [`new`](Plan::new) of an input that is read by position, in pieces as short as will do to
     /// read about each byte once, of lengths in the range `sizes`; `None` where those do not do.
     pub(crate) fn reading_once(runs: &Runs, unit: u64, sizes: Range<u64>) -> Option<Plan> {

@@ -7,22 +7,27 @@
 //! ```
 //!
 //! The length of a deflated member is known at its end. Its local header is written then, if the
-//! inner sink can be written at any position; else CRC and sizes follow the member. The compressor
-//! gets blocks of a fixed length, however the caller cut its writes, so that equal input gives equal
-//! bytes.
+//! inner sink can be written at any position; else CRC and sizes follow the member.
+//!
+//! Every block of a member is deflated by itself, and ends at a whole byte: so many workers deflate at a time, and
+//! only append what came of it one after the other. Where blocks end does not depend on how the caller cut its
+//! writes, so that equal input gives equal bytes.
 
-use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crc32fast::Hasher;
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
+use flate2::{Compress, Compression, FlushCompress};
 
 use super::{LOCAL, MemberHeader, Method, ZipLayout, write_directory};
-use crate::sink::{Draft, Old, Placed, Sink, SinkError, SinkResult, WriteOrder, end_within};
+use crate::crc::shifted;
+use crate::sink::{
+    Draft, Old, Placed, PreparedWrite, Sink, SinkError, SinkResult, WriteOrder, end_within,
+};
 
-/// How many bytes are deflated at a time.
-const DEFLATED_AT_ONCE: usize = 1 << 18;
+/// How many bytes are deflated together, of the data of a member.
+const BLOCK: usize = 128 << 10;
+
+/// A last block without bytes, as deflate has it: behind a member's others.
+const LAST_BLOCK: [u8; 2] = [3, 0];
 
 /// An archive of deflated members that is being written.
 pub struct DeflatedZipSink {
@@ -53,10 +58,24 @@ struct OpenMember {
     taken: u64,
     /// Deflated bytes that were written.
     stored: u64,
-    crc: Hasher,
-    /// Bytes that wait for a full block.
+    crc: u32,
+    /// Bytes that wait for the others of their block.
     block: Vec<u8>,
-    encoder: DeflateEncoder<Vec<u8>>,
+}
+
+/// Bytes of a member's data on their way to the archive.
+struct DeflatedPiece<'a> {
+    number: usize,
+    offset: u64,
+    len: u64,
+    /// What they contribute to the CRC of the member.
+    crc: u32,
+    /// The end of a block that began before them.
+    first: &'a [u8],
+    /// The blocks that lie in them, deflated.
+    blocks: Vec<u8>,
+    /// The beginning of a block that ends behind them.
+    last: &'a [u8],
 }
 
 impl DeflatedZipSink {
@@ -97,49 +116,71 @@ impl DeflatedZipSink {
         } else {
             state.written += LOCAL + member.name.len() as u64;
         }
-        let encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-        let crc = Hasher::new();
-        let block = Vec::with_capacity(DEFLATED_AT_ONCE);
-        let open =
-            state.open.insert(OpenMember { start, taken: 0, stored: 0, crc, block, encoder });
-        self.deflate(&mut state.written, open, member.head)
-    }
-
-    fn deflate(
-        &self,
-        written: &mut u64,
-        open: &mut OpenMember,
-        mut bytes: &[u8],
-    ) -> SinkResult<()> {
-        open.crc.update(bytes);
-        while !bytes.is_empty() {
-            let (now, later) = bytes.split_at(bytes.len().min(DEFLATED_AT_ONCE - open.block.len()));
-            open.block.extend(now);
-            bytes = later;
-            if open.block.len() == DEFLATED_AT_ONCE {
-                open.encoder.write_all(&open.block).map_err(SinkError::Io)?;
-                open.block.clear();
-                let deflated = open.encoder.get_mut();
-                self.append(written, deflated)?;
-                open.stored += deflated.len() as u64;
-                deflated.clear();
-            }
-        }
+        let deflated = deflate(member.head)?;
+        self.append(&mut state.written, &deflated)?;
+        let stored = deflated.len() as u64;
+        let crc = shifted(crc32fast::hash(member.head), member.data_len());
+        state.open = Some(OpenMember { start, taken: 0, stored, crc, block: Vec::new() });
         Ok(())
     }
 
+    /// Deflate bytes at a position of the archive, as far as they are whole blocks.
+    fn deflated<'a>(
+        &self,
+        number: usize,
+        offset: u64,
+        bytes: &'a [u8],
+    ) -> SinkResult<DeflatedPiece<'a>> {
+        let data = self.layout.member(number).data;
+        let len = bytes.len() as u64;
+        let end = end_within(offset, len, data.end)?;
+        let crc = shifted(crc32fast::hash(bytes), data.end - end);
+        let at = offset - data.start;
+        let begun = (at.next_multiple_of(BLOCK as u64) - at).min(len) as usize;
+        let (first, bytes) = bytes.split_at(begun);
+        let is_end = end == data.end;
+        let cut = if is_end { bytes.len() } else { bytes.len() - bytes.len() % BLOCK };
+        let (whole, last) = bytes.split_at(cut);
+        let blocks = deflate(whole)?;
+        Ok(DeflatedPiece { number, offset, len, crc, first, blocks, last })
+    }
+
+    fn write(&self, piece: &DeflatedPiece<'_>) -> SinkResult<()> {
+        let DeflatedPiece { number, offset, .. } = *piece;
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.advance(&mut state, number)?;
+        let data = self.layout.member(number).data;
+        let DeflateState { written, done, open } = &mut *state;
+        match open {
+            Some(open) if done.len() == number && data.start + open.taken == offset => {
+                open.crc ^= piece.crc;
+                open.taken += piece.len;
+                open.block.extend(piece.first);
+                if open.block.len() == BLOCK || data.start + open.taken == data.end {
+                    self.append_deflated(written, &mut open.stored, &deflate(&open.block)?)?;
+                    open.block.clear();
+                }
+                self.append_deflated(written, &mut open.stored, &piece.blocks)?;
+                open.block.extend(piece.last);
+                Ok(())
+            }
+            open => {
+                let taken = open.as_ref().map_or(0, |open| open.taken);
+                let expected = self.layout.data().nth(done.len()).unwrap_or(data.end) + taken;
+                Err(SinkError::OutOfOrder { expected, offset })
+            }
+        }
+    }
+
     fn end(&self, state: &mut DeflateState, open: OpenMember) -> SinkResult<()> {
-        let OpenMember { start, taken, mut stored, crc, block, mut encoder } = open;
+        let OpenMember { start, taken, mut stored, crc, .. } = open;
         let number = state.done.len();
         let len = self.layout.member(number).data_len();
         if taken != len {
             return Err(SinkError::Incomplete { written: taken, len });
         }
-        encoder.write_all(&block).map_err(SinkError::Io)?;
-        let last = encoder.finish().map_err(SinkError::Io)?;
-        self.append(&mut state.written, &last)?;
-        stored += last.len() as u64;
-        let done = Done { start, stored, crc: crc.finalize() };
+        self.append_deflated(&mut state.written, &mut stored, &LAST_BLOCK)?;
+        let done = Done { start, stored, crc };
         let record = self.record(number, &done);
         self.append(&mut state.written, &record.descriptor())?;
         if !self.layout.forward {
@@ -147,6 +188,12 @@ impl DeflatedZipSink {
         }
         state.done.push(done);
         Ok(())
+    }
+
+    /// Write the next deflated bytes of a member.
+    fn append_deflated(&self, written: &mut u64, stored: &mut u64, bytes: &[u8]) -> SinkResult<()> {
+        *stored += bytes.len() as u64;
+        self.append(written, bytes)
     }
 
     /// Write the next bytes of the archive.
@@ -166,27 +213,14 @@ impl Sink for DeflatedZipSink {
         self.inner.is_atomic()
     }
 
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()> {
+    fn prepare<'a>(&'a self, offset: u64, bytes: &'a [u8]) -> PreparedWrite<'a> {
         let found = self.layout.find(offset).filter(|_| !bytes.is_empty());
-        let Some(number) = found else { return Ok(()) };
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = &mut *state;
-        self.advance(state, number)?;
-        let data = self.layout.member(number).data;
-        let count = bytes.len() as u64;
-        end_within(offset, count, data.end)?;
-        let DeflateState { written, done, open } = state;
-        match open {
-            Some(open) if done.len() == number && data.start + open.taken == offset => {
-                open.taken += count;
-                self.deflate(written, open, bytes)
-            }
-            open => {
-                let taken = open.as_ref().map_or(0, |open| open.taken);
-                let expected = self.layout.data().nth(done.len()).unwrap_or(data.end) + taken;
-                Err(SinkError::OutOfOrder { expected, offset })
-            }
-        }
+        let piece = found.map(|number| self.deflated(number, offset, bytes)).transpose();
+        Box::new(move || piece?.map_or(Ok(()), |piece| self.write(&piece)))
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()> {
+        self.prepare(offset, bytes)()
     }
 }
 
@@ -207,4 +241,29 @@ impl Draft for DeflatedZipSink {
     fn place(self: Box<Self>, old: Old) -> SinkResult<Placed> {
         self.inner.place(old)
     }
+}
+
+/// Deflate bytes in blocks, each of which can be read without those before it.
+fn deflate(bytes: &[u8]) -> SinkResult<Vec<u8>> {
+    /// No flush of a block is cut off for want of less.
+    const ROOM: usize = 64;
+    let mut deflated = Vec::new();
+    if bytes.is_empty() {
+        return Ok(deflated);
+    }
+    let mut compress = Compress::new(Compression::default(), false);
+    for block in bytes.chunks(BLOCK) {
+        compress.reset();
+        loop {
+            let left = &block[compress.total_in() as usize..];
+            deflated.reserve(left.len() + ROOM);
+            compress
+                .compress_vec(left, &mut deflated, FlushCompress::Sync)
+                .map_err(|error| SinkError::Io(error.into()))?;
+            if deflated.len() < deflated.capacity() {
+                break;
+            }
+        }
+    }
+    Ok(deflated)
 }
