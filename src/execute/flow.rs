@@ -30,6 +30,9 @@ const UNWRITTEN_PART: u64 = 10;
 /// The part of it that is brought to the disk together: pieces that follow each other in the output are one request.
 const TOGETHER_PART: u64 = 32;
 
+/// The part of it that the buffers of workers may take besides: too many workers would drive out what they read.
+const BUFFERS_PART: u64 = 8;
+
 /// So much of a panel is read at a time, in bytes: its beginning, where there is no room for all of it yet.
 const STEP: u64 = 32 << 20;
 
@@ -100,6 +103,14 @@ impl<'a> Flow<'a> {
             written: Condvar::new(),
             moved: Condvar::new(),
         })
+    }
+
+    /// How many workers there is memory for, each with two buffers; at least two.
+    pub(super) fn most_workers(&self) -> usize {
+        let filled = self.transfers.iter().filter(|transfer| transfer.pieces.count() > 0);
+        let longest = filled.map(|transfer| transfer.pieces.output(0).bytes()).max().unwrap_or(0);
+        let most = self.room / BUFFERS_PART / (2 * longest).max(1);
+        usize::try_from(most).unwrap_or(usize::MAX).max(2)
     }
 
     /// Take part, and say as which thread: one reads ahead, one writes behind, the others work.

@@ -70,6 +70,7 @@ pub fn run(
         _ => workers.count(),
     };
     let count = count.min(usize::try_from(pieces).unwrap_or(usize::MAX));
+    let count = flow.as_ref().map_or(count, |flow| count.min(flow.most_workers()));
     let job = Run {
         transfers,
         sink,
