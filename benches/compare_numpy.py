@@ -3,6 +3,7 @@
 
     cargo build --release
     python3 benches/compare_numpy.py              # some minutes, about five times --mib of disk
+    python3 benches/compare_numpy.py --layouts    # axes in another order, of up to 2 GiB
     python3 benches/compare_numpy.py --quick      # seconds: does it work at all?
 
 Needs NumPy 1.20 or newer. For each workload, in turn and several rounds over:
@@ -20,7 +21,9 @@ the same round; what is shown is the median. Below 1.00, tslice lost.
 
 import argparse
 import filecmp
+import itertools
 import math
+import random
 import shutil
 import statistics
 import subprocess
@@ -55,6 +58,24 @@ WORKLOADS = [
     ("int16, stride 2", "shorts", ":, ::2"),
 ]
 
+# transposed, or axes in another order: dtype, shape, axes; the shapes of layouts.rs
+LAYOUTS = [
+    *(("<f4", (16384, 16384 + more), (1, 0)) for more in (0, 1)),
+    *(("|u1", (32768, 32768 + more), (1, 0)) for more in (0, 1)),
+    *(("<u2", (32768, 32768 + more), (1, 0)) for more in (0, 1)),
+    *(("<f8", (256, 256, 256), axes) for axes in itertools.permutations(range(3))),
+    ("<f4", (2,) * 26, tuple(random.Random(5).sample(range(26), 26))),
+]
+
+
+def make_input(path, dtype, shape):
+    """Write numbers that repeat nowhere near, and fit every dtype here, 64 MiB at a time."""
+    array = np.lib.format.open_memmap(path, "w+", dtype, shape)
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, 1 << 22):
+        part = np.arange(start, min(start + (1 << 22), flat.size), dtype=np.uint64)
+        flat[start : start + part.size] = part * 2654435761 % 65521 % (251 if flat.itemsize == 1 else 32749)
+
 
 def make_inputs(folder, mib):
     """Write the inputs, each of about `mib` MiB, without ever holding one whole."""
@@ -83,7 +104,13 @@ def make_inputs(folder, mib):
 
 
 def view(path, index):
-    return np.load(path, mmap_mode="r")[eval(f"np.s_[{index}]", {"np": np})]
+    """What an index takes, or a tuple of axes puts in its order."""
+    array = np.load(path, mmap_mode="r")
+    return array.transpose(index) if isinstance(index, tuple) else array[eval(f"np.s_[{index}]", {"np": np})]
+
+
+def arguments(index):
+    return ["--transpose", ",".join(map(str, index))] if isinstance(index, tuple) else [f"[{index}]"]
 
 
 def plain(path, index, out):
@@ -99,6 +126,27 @@ def assigned(path, index, out):
 
 def contiguous(path, index, out):
     np.save(out, np.ascontiguousarray(view(path, index)))
+
+
+def indices(folder, mib):
+    inputs = make_inputs(folder, mib)
+    return [(name, lambda source=source: inputs[source], index) for name, source, index in WORKLOADS]
+
+
+def layouts(folder):
+    """Each has the file to itself, as all together may not fit in memory."""
+
+    def name(dtype, shape, axes):
+        return f"{dtype} " + ("x".join(map(str, shape)) + f" {axes}" if len(shape) < 4 else f"2^{len(shape)} shuffled")
+
+    def make(dtype, shape):
+        make_input(folder / "layout.npy", dtype, shape)
+        return folder / "layout.npy"
+
+    return [
+        (name(dtype, shape, axes), lambda dtype=dtype, shape=shape: make(dtype, shape), axes)
+        for dtype, shape, axes in LAYOUTS
+    ]
 
 
 class Wrong(Exception):
@@ -119,8 +167,8 @@ def measure(args, folder, path, index):
     reference, out = folder / "reference.npy", folder / "out.npy"
     contiguous(path, index, reference)
     contenders = {
-        "tslice": lambda: subprocess.run([args.bin, path, f"[{index}]", "-o", out], check=True),
-        "plain": lambda: plain(path, index, out),
+        "tslice": lambda: subprocess.run([args.bin, path, *arguments(index), "-o", out], check=True),
+        **({} if isinstance(index, tuple) else {"plain": lambda: plain(path, index, out)}),
         "assigned": lambda: assigned(path, index, out),
         "contiguous": lambda: contiguous(path, index, out),
         "cp": lambda: subprocess.run(["cp", "--reflink=never", reference, out], check=True),
@@ -146,6 +194,28 @@ def measure(args, folder, path, index):
     return times, reference.stat().st_size
 
 
+def compare(args, folder, name, path, index):
+    """Measure a workload and print its line; whether tslice lost."""
+    with path.open("rb") as file:
+        while file.read(1 << 24):  # into the page cache
+            pass
+    times, size = measure(args, folder, path, index)
+    ours = statistics.median(times["tslice"])
+    ratios = {
+        other: statistics.median(b / a for a, b in zip(times["tslice"], times[other]))
+        for other in ("plain", "best", "cp")
+        if other in times
+    }
+    lost = [other for other, ratio in ratios.items() if ratio < 1]
+    print(
+        f"{name:28} {size / 1e6:8.1f} {ours:8.4f} {size / ours / 1e9:6.2f}"
+        f" {ratios.get('plain', math.nan):8.2f} {ratios['best']:7.2f} {ratios['cp']:6.2f}"
+        + ("   slower than " + ", ".join(lost) if lost else ""),
+        flush=True,
+    )
+    return bool(lost)
+
+
 def main():
     here = Path(__file__).resolve().parent
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -154,6 +224,7 @@ def main():
     parser.add_argument("--rounds", type=int, help="rounds a workload (7; 2 with --quick)")
     parser.add_argument("--mib", type=int, help="size of an input in MiB (512; 8 with --quick)")
     parser.add_argument("--quick", action="store_true", help="small files, few rounds: a smoke test, no measurement")
+    parser.add_argument("--layouts", action="store_true", help="axes in another order, of up to 2 GiB")
     parser.add_argument("--only", default="", help="workloads with this in their name")
     args = parser.parse_args()
     args.rounds = args.rounds or (2 if args.quick else 7)
@@ -163,34 +234,19 @@ def main():
     args.bin = args.bin.resolve()
 
     folder = Path(tempfile.mkdtemp(prefix="tslice-compare-", dir=args.dir))
-    count, losses = 0, 0
+    rows = []
     try:
-        inputs = make_inputs(folder, args.mib)
-        print(f"NumPy {np.__version__}, {args.mib} MiB an input, {args.rounds} rounds, {folder}\n")
-        print(f"{'workload':20} {'out MB':>8} {'seconds':>8} {'GB/s':>6} {'x plain':>8} {'x best':>7} {'x cp':>6}")
-        for name, source, index in WORKLOADS:
-            if args.only not in name:
-                continue
-            with inputs[source].open("rb") as file:
-                while file.read(1 << 24):  # into the page cache
-                    pass
-            times, size = measure(args, folder, inputs[source], index)
-            ours = statistics.median(times["tslice"])
-            ratios = {
-                other: statistics.median(b / a for a, b in zip(times["tslice"], times[other]))
-                for other in ("plain", "best", "cp")
-            }
-            lost = [other for other, ratio in ratios.items() if ratio < 1]
-            count, losses = count + 1, losses + bool(lost)
-            print(
-                f"{name:20} {size / 1e6:8.1f} {ours:8.4f} {size / ours / 1e9:6.2f} {ratios['plain']:8.2f}"
-                f" {ratios['best']:7.2f} {ratios['cp']:6.2f}" + ("   slower than " + ", ".join(lost) if lost else ""),
-                flush=True,
-            )
+        workloads = layouts(folder) if args.layouts else indices(folder, args.mib)
+        print(f"NumPy {np.__version__}, {args.rounds} rounds, {folder}\n")
+        print(f"{'workload':28} {'out MB':>8} {'seconds':>8} {'GB/s':>6} {'x plain':>8} {'x best':>7} {'x cp':>6}")
+        for name, make, index in workloads:
+            if args.only in name:
+                rows.append(compare(args, folder, name, make(), index))
     except Wrong as wrong:
         sys.exit(f"wrong: {wrong}")
     finally:
         shutil.rmtree(folder)
+    count, losses = len(rows), sum(rows)
     print("\nevery result was right, byte for byte")
     print(f"slower than something else in {losses} of {count} workloads")
 

@@ -339,12 +339,20 @@ pub(crate) fn distance(axes: &[Axis], number: u64) -> i64 {
 /// The offset of each item along `axes` (outermost first); that of the first is `at`.
 pub(crate) fn starts(axes: &[Axis], at: i64) -> RunStarts<'_> {
     let left = dense_bytes(axes, 1);
-    RunStarts { axes, indices: [0; MAX_NDIM], at, left }
+    let (inner, outer) = match axes.split_last() {
+        Some((inner, outer)) => (*inner, outer),
+        None => (Axis { len: 1, stride: 0 }, axes),
+    };
+    RunStarts { inner, outer, index: 0, indices: [0; MAX_NDIM], at, left }
 }
 
 #[derive(Clone, Debug)]
 pub struct RunStarts<'a> {
-    axes: &'a [Axis],
+    inner: Axis,
+    outer: &'a [Axis],
+    /// Along the inner axis.
+    index: u64,
+    /// Along the outer ones.
     indices: [u64; MAX_NDIM],
     at: i64,
     left: u64,
@@ -357,8 +365,22 @@ impl Iterator for RunStarts<'_> {
     fn next(&mut self) -> Option<i64> {
         self.left = self.left.checked_sub(1)?;
         let at = self.at;
-        let indices = &mut self.indices[..self.axes.len()];
-        for (index, axis) in indices.iter_mut().zip(self.axes).rev() {
+        self.at += self.inner.stride;
+        self.index += 1;
+        if self.index == self.inner.len {
+            self.carry();
+        }
+        Some(at)
+    }
+}
+
+impl RunStarts<'_> {
+    /// Go from the end of the inner axis to the next item of the outer ones.
+    fn carry(&mut self) {
+        self.at -= self.inner.stride * self.inner.len as i64;
+        self.index = 0;
+        let indices = &mut self.indices[..self.outer.len()];
+        for (index, axis) in indices.iter_mut().zip(self.outer).rev() {
             self.at += axis.stride;
             *index += 1;
             if *index < axis.len {
@@ -367,7 +389,6 @@ impl Iterator for RunStarts<'_> {
             self.at -= axis.stride * axis.len as i64;
             *index = 0;
         }
-        Some(at)
     }
 }
 

@@ -29,6 +29,10 @@ use super::{NEAR_BYTES, Piece, Tiling, evenly, stretches};
 use crate::os::PAGE;
 use crate::runs::{Axis, Runs, dense_bytes, span_bytes, unravel_index};
 
+/// Stretches longer than a cache line are read at up to twice the rate: fewer pages are looked up, and processors read
+/// ahead in each. In bytes.
+const WIDE_BYTES: u64 = 256;
+
 /// The most of the input that a panel may need where all of it fits in memory, in bytes.
 const PANEL_BYTES: u64 = 32 << 20;
 
@@ -82,8 +86,31 @@ impl Boxes {
         Some(boxes)
     }
 
-    /// Take as much of each axis as makes a good box.
+    /// Take as much of each axis as makes a good box: with the widest stretches that leave it one range of the output,
+    /// which is one write, or else with those of the tiling. Such a box may be twice as large, as a worker does not hold
+    /// a second one while it waits.
     fn enlarge(&mut self, axes: &[Axis], run: u64, tiling: Tiling) {
+        let widths = [WIDE_BYTES, WIDE_BYTES / 2].into_iter();
+        let box_bytes = 2 * tiling.box_bytes;
+        let wide = widths.filter(|width| *width > tiling.width_bytes).find_map(|width_bytes| {
+            let mut wide = self.clone();
+            wide.enlarge_with(axes, run, Tiling { width_bytes, box_bytes, ..tiling });
+            (wide.is_range(axes) && wide.bytes(run) <= box_bytes).then_some(wide)
+        });
+        match wide {
+            Some(wide) => *self = wide,
+            None => self.enlarge_with(axes, run, tiling),
+        }
+    }
+
+    /// Whether each box is one range of the output: of the axes outside of one, one item, and all of those inside.
+    fn is_range(&self, axes: &[Axis]) -> bool {
+        let mut inside =
+            axes.iter().zip(&self.chunks).skip_while(|(_, chunk)| **chunk == 1).skip(1);
+        inside.all(|(axis, chunk)| *chunk == axis.len)
+    }
+
+    fn enlarge_with(&mut self, axes: &[Axis], run: u64, tiling: Tiling) {
         self.widen(axes, run, tiling.width_bytes);
         let box_bytes = tiling.box_bytes.min(self.within_pages(axes, run, tiling.pages_bytes));
         let tiling = Tiling { box_bytes, ..tiling };
@@ -437,6 +464,21 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// Boxes have stretches of several cache lines where that leaves them one range of the output each.
+    #[test]
+    fn ranges_have_wide_stretches() {
+        let chunks = |rows: u64, columns: u64, size: u64| {
+            let axis = |len, stride: u64| Axis { len, stride: stride as i64 };
+            let axes = vec![axis(columns, size), axis(rows, columns * size)];
+            let input = Runs { offset: 128, axes, run: size };
+            Boxes::choose(&input, Tiling::MAPPED).unwrap().chunks
+        };
+        assert_eq!(chunks(11_585, 11_584, 4), [64, 11_585]);
+        assert_eq!(chunks(1 << 15, 1 << 15, 1), [128, 1 << 15]);
+        assert_eq!(chunks(1 << 15, 1 << 15, 4)[0], 32);
+        assert_eq!(chunks(1 << 20, 1 << 10, 4)[0], 16);
     }
 
     /// Every box is in one panel, every byte of the output in one box, and the input of a panel fits in its memory

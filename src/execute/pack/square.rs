@@ -22,6 +22,9 @@
 pub(super) trait Vector: Copy {
     const WIDTH: usize;
 
+    /// Whether items shorter than a word of 4 bytes are transposed [by words](by_words).
+    const HAS_WORDS: bool = false;
+
     /// Load the first [`WIDTH`](Vector::WIDTH) bytes of a slice, which must be that long.
     unsafe fn load(from: &[u8]) -> Self;
 
@@ -31,6 +34,11 @@ pub(super) trait Vector: Copy {
     /// Take items of `SIZE` bytes of both in turn: first from the lower halves, then from the
     /// upper.
     unsafe fn interleave<const SIZE: usize>(self, other: Self) -> [Self; 2];
+
+    /// Take the first item of `SIZE` bytes of each word, then the second of each, and so on.
+    unsafe fn split_words<const SIZE: usize>(self) -> Self {
+        self
+    }
 }
 
 /// Transpose `SIDE` lines of one register each. Line `n` begins at `first + stride * n` in the
@@ -49,6 +57,10 @@ pub(super) unsafe fn transpose<V: Vector, const SIZE: usize, const SIDE: usize>(
     out: &mut [u8],
 ) {
     const { assert!(SIZE * SIDE == V::WIDTH) };
+    if V::HAS_WORDS && SIZE < WORD {
+        // SAFETY: as of this function.
+        return unsafe { by_words::<V, SIZE>(input, first, stride, rows, at, out) };
+    }
     // Plain loops: closures would be functions without the instructions, into which none is inlined.
     // SAFETY: slices have the length of a register; the caller knows of the instructions.
     unsafe {
@@ -81,6 +93,66 @@ pub(super) unsafe fn transpose<V: Vector, const SIZE: usize, const SIDE: usize>(
         for (column, &row) in columns.iter().zip(&rows[..SIDE]) {
             if row != usize::MAX {
                 column.store(&mut out[row + at..][..V::WIDTH]);
+            }
+        }
+    }
+}
+
+/// The bytes of a word, and how many a register of 64 bytes has.
+const WORD: usize = 4;
+const WORDS: usize = 16;
+
+/// [`transpose`] where registers have 64 bytes and items fewer than a word: a square of them would need more registers
+/// than there are, and as many steps again.
+///
+/// Words are transposed first, [`WORDS`] lines at a time, and the items of each register put in order. What lines
+/// have of a row follows each other then, and is joined from the registers of all lines.
+///
+/// # Safety
+/// As for [`Vector`].
+#[inline(always)]
+unsafe fn by_words<V: Vector, const SIZE: usize>(
+    input: &[u8],
+    first: i64,
+    stride: i64,
+    rows: &[usize],
+    at: usize,
+    out: &mut [u8],
+) {
+    let columns = (WORD / SIZE).max(1);
+    // SAFETY: slices have the length of a register; the caller knows of the instructions.
+    unsafe {
+        let nothing = V::load(&input[first as usize..][..V::WIDTH]);
+        let mut parts = [[nothing; WORD]; WORDS];
+        let mut from = first;
+        for number in 0..columns {
+            let mut lines = [nothing; WORDS];
+            for line in &mut lines {
+                *line = V::load(&input[from as usize..][..V::WIDTH]);
+                from += stride;
+            }
+            let mut others = lines;
+            interleave_halves::<V, WORD, WORDS>(&lines, &mut others);
+            interleave_halves::<V, WORD, WORDS>(&others, &mut lines);
+            interleave_halves::<V, WORD, WORDS>(&lines, &mut others);
+            interleave_halves::<V, WORD, WORDS>(&others, &mut lines);
+            for (word, part) in lines.iter().zip(&mut parts) {
+                part[number] = word.split_words::<SIZE>();
+            }
+        }
+        for (part, rows) in parts.iter().zip(rows.chunks_exact(columns)) {
+            let mut joined = *part;
+            if SIZE == 1 {
+                let mut halves = joined;
+                interleave_halves::<V, 16, WORD>(part, &mut halves);
+                interleave_halves::<V, 16, WORD>(&halves, &mut joined);
+            } else {
+                [joined[0], joined[1]] = part[0].interleave::<32>(part[1]);
+            }
+            for (column, &row) in joined.iter().zip(rows) {
+                if row != usize::MAX {
+                    column.store(&mut out[row + at..][..V::WIDTH]);
+                }
             }
         }
     }
@@ -187,6 +259,7 @@ mod x86 {
 
     impl Vector for __m512i {
         const WIDTH: usize = 64;
+        const HAS_WORDS: bool = true;
 
         #[inline(always)]
         unsafe fn load(from: &[u8]) -> Self {
@@ -236,6 +309,10 @@ mod x86 {
                             _mm512_permutex2var_epi64(self, high, other),
                         ]
                     }
+                    32 => [
+                        _mm512_shuffle_i64x2::<0x44>(self, other),
+                        _mm512_shuffle_i64x2::<0xEE>(self, other),
+                    ],
                     _ => {
                         let low = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
                         let high = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
@@ -246,6 +323,21 @@ mod x86 {
                     }
                 }
             }
+        }
+
+        #[inline(always)]
+        unsafe fn split_words<const SIZE: usize>(self) -> Self {
+            let mut places = [0; 64];
+            let mut at = 0;
+            while at < places.len() {
+                let item = at / SIZE;
+                let word = item % super::WORDS;
+                let number = item / super::WORDS;
+                places[at] = (word * super::WORD + number * SIZE + at % SIZE) as u8;
+                at += 1;
+            }
+            // SAFETY: the caller knows that there is AVX-512 VBMI; the places are as long as a register.
+            unsafe { _mm512_permutexvar_epi8(Self::load(&places), self) }
         }
     }
 }

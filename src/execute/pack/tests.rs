@@ -216,6 +216,30 @@ proptest! {
         }
     }
 
+    /// Axes so short that only several together have the items or the lines of a square.
+    #[test]
+    fn many_short_axes_are_transposed(
+        run in prop::sample::select(vec![1u64, 2, 4, 8, 16]),
+        lens in prop::collection::vec(2u64..4, 6..13).prop_shuffle(),
+        order in Just((0..13).collect::<Vec<usize>>()).prop_shuffle(), backwards in any::<u16>(),
+    ) {
+        let mut stride = run as i64;
+        let dense = lens.iter().enumerate().map(|(number, &len)| {
+            let now = if backwards >> number & 1 == 1 { -stride } else { stride };
+            stride *= len as i64;
+            axis(len, now)
+        });
+        let dense: Vec<Axis> = dense.collect();
+        let axes: Vec<Axis> = order.into_iter().filter_map(|at| dense.get(at).copied()).collect();
+        prop_assume!(dense_bytes(&axes, 1) < 100_000);
+        for register in registers() {
+            let [plain, fast] = packed(&axes, run, |input, first, out| {
+                pack_with(register, &axes, run, input, first, out);
+            });
+            prop_assert_eq!(plain, fast, "{:?}", register);
+        }
+    }
+
     #[test]
     fn long_rows_are_transposed_in_stretches(
         run in prop::sample::select(vec![1u64, 2, 3, 4, 6, 8, 12]),

@@ -16,11 +16,19 @@
 //! moved one by one where there are too few for a square, where few of a stretch are selected, and
 //! where their size has no squares.
 
+use std::ops::Range;
+
 use super::square;
 use crate::runs::{Axis, dense_bytes, starts};
 
 /// Bytes of a stretch that are handled before going on across: a few cache lines.
-const LINES: usize = 256;
+const WIDE: usize = 256;
+
+/// The most lines that are handled before those beside them.
+const GROUP: usize = 64;
+
+/// A group of lines, [`WIDE`] bytes of each, copied to where they do not share places in the cache.
+type Tile = [u8; WIDE * GROUP];
 
 const STRETCH: u64 = 16 << 10;
 
@@ -28,6 +36,9 @@ const STRETCH: u64 = 16 << 10;
 const AHEAD: usize = 8 << 10;
 
 const LINE: usize = 64;
+
+/// Lines of several axes are no more than this.
+const MOST_LINES: u64 = 4 << 10;
 
 /// In `rows`: the item is not selected.
 const NONE: usize = usize::MAX;
@@ -38,8 +49,7 @@ pub(super) struct Transpose {
     rows: Vec<usize>,
     /// From the first run of the box to the lowest item of its stretch, in bytes: 0 or less.
     lowest: i64,
-    /// Across the stretches, whose items are neighbours in the output.
-    across: Axis,
+    across: Lines,
     /// The axes that are neither, in the input and in the output.
     others: (Vec<Axis>, Vec<Axis>),
     /// The outermost axis of a stretch, in input and output. A long one is divided into stretches.
@@ -49,6 +59,81 @@ pub(super) struct Transpose {
     /// Whether too few items of a stretch are selected for squares.
     is_sparse: bool,
     run: usize,
+}
+
+/// The lines of the input whose items are neighbours in the output: along its last axis, or along several that are
+/// short.
+#[derive(Clone, Debug)]
+pub(super) struct Lines {
+    len: usize,
+    stride: i64,
+    /// The offset of each line from the first; empty where they are those of one axis.
+    table: Vec<i64>,
+}
+
+impl Lines {
+    fn new(axes: &[Axis]) -> Option<Lines> {
+        let len = dense_bytes(axes, 1) as usize;
+        let stride = axes.last()?.stride;
+        let table = if axes.len() > 1 { starts(axes, 0).collect() } else { Vec::new() };
+        Some(Lines { len, stride, table })
+    }
+
+    /// The offset of a line from the first, in bytes of the input.
+    #[inline(always)]
+    fn at(&self, line: usize) -> i64 {
+        self.table.get(line).copied().unwrap_or(self.stride * line as i64)
+    }
+
+    /// Copy `bytes` bytes of each of those lines, the first of which is at `first`, to rows of the tile.
+    fn copy(&self, input: &[u8], first: i64, lines: Range<usize>, bytes: usize, tile: &mut Tile) {
+        for (line, row) in lines.zip(tile.as_chunks_mut::<WIDE>().0) {
+            let from = (first + self.at(line)) as usize;
+            let (blocks, rest) = input[from..from + bytes].as_chunks::<LINE>();
+            for (block, place) in blocks.iter().zip(row.as_chunks_mut().0) {
+                *place = *block;
+            }
+            row[bytes - rest.len()..bytes].copy_from_slice(rest);
+        }
+    }
+}
+
+/// Lines of the input that are transposed before those beside them.
+struct Group<'a> {
+    input: &'a [u8],
+    first: i64,
+    stride: i64,
+    len: usize,
+}
+
+impl Group<'_> {
+    /// Transpose the squares of these lines, which have an item for each of `rows`: those along a row of the output one
+    /// after the other, so that a cache line of it is whole before as many others as share its place in the cache are
+    /// begun.
+    ///
+    /// # Safety
+    /// As for [`square::Vector`].
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn transpose<V: square::Vector, const SIZE: usize, const SIDE: usize>(
+        &self,
+        rows: &[usize],
+        out: &mut [u8],
+    ) {
+        let Group { input, first, stride, len } = *self;
+        for item in (0..rows.len()).step_by(SIDE) {
+            let item = item.min(rows.len() - SIDE);
+            let rows = &rows[item..];
+            for line in (0..len).step_by(SIDE) {
+                let line = line.min(len - SIDE);
+                let at = first + stride * line as i64 + (item * SIZE) as i64;
+                // SAFETY: as of this function.
+                unsafe {
+                    square::transpose::<V, SIZE, SIDE>(input, at, stride, rows, line * SIZE, out);
+                }
+            }
+        }
+    }
 }
 
 /// Which items are handled as one stretch.
@@ -84,7 +169,7 @@ impl Stretch {
             // rows do not overlap, and of more than a few cache lines not most items are left out
             let fits = stride.is_multiple_of(run)
                 && stride >= span
-                && (longer <= LINES as u64 || !is_sparse(longer, items * chunk, run));
+                && (longer <= WIDE as u64 || !is_sparse(longer, items * chunk, run));
             // neighbours alone may be too many for one stretch; large ones are moved one by one as well
             let is_long = chunk < len && (stride > span || run >= 16);
             if !fits || is_long || chunk < 2 {
@@ -94,6 +179,18 @@ impl Stretch {
             stretch = Stretch { span: longer, items: items * chunk, chunk, ..stretch };
         }
         stretch
+    }
+
+    /// How many of the axes lie before those that make the lines: the last one, with others as long as that is too
+    /// short for a square.
+    fn before_lines(&self, axes: &[Axis]) -> usize {
+        let mut first = axes.len() - 1;
+        let mut lines = axes[first].len;
+        while lines < LINE as u64 && first > 0 && !self.axes.contains(&(first - 1)) {
+            first -= 1;
+            lines = lines.saturating_mul(axes[first].len);
+        }
+        if lines <= MOST_LINES { first } else { axes.len() - 1 }
     }
 }
 
@@ -108,6 +205,7 @@ impl Transpose {
         }
         let stretch = Stretch::choose(outer, run);
         let divided = *stretch.axes.last()?;
+        let outer = &outer[..stretch.before_lines(axes)];
         let bytes_from = |axis: usize| dense_bytes(&axes[axis..], run);
         let there = |axis: usize| Axis { stride: bytes_from(axis + 1) as i64, ..outer[axis] };
         let pick = |is_inside: bool| {
@@ -131,6 +229,7 @@ impl Transpose {
         let others = pick(false);
         let is_sparse = is_sparse(stretch.span, stretch.items, run);
         let chunk = stretch.chunk;
+        let across = Lines::new(&axes[outer.len()..])?;
         let run = run as usize;
         Some(Transpose { rows, lowest, across, others, divided, chunk, is_sparse, run })
     }
@@ -203,7 +302,7 @@ impl Transpose {
     }
 
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     #[allow(unsafe_code)]
     fn avx512<const SIZE: usize, const SIDE: usize>(
         &self,
@@ -224,7 +323,7 @@ impl Transpose {
     }
 
     fn longest_side(&self) -> usize {
-        if self.is_sparse { 0 } else { self.rows.len().min(self.across.len as usize) }
+        if self.is_sparse { 0 } else { self.rows.len().min(self.across.len) }
     }
 
     pub(super) fn has_squares(&self) -> bool {
@@ -243,47 +342,41 @@ impl Transpose {
         out: &mut [u8],
     ) {
         let (ours, theirs) = &self.others;
+        let lines = &self.across;
         let items = self.rows.len();
-        let across = self.across.len as usize;
-        let stride = self.across.stride;
-        let wide = (LINES / SIZE).max(SIDE);
-        // Where lines of the output are long, a group fills whole cache lines of it, so that going over
-        // all others before the next group costs nothing, and follows each line of the input.
-        let line = (LINE / SIZE).max(SIDE);
-        let group = if across >= 4 * line { line } else { across };
+        let wide = (WIDE / SIZE).min(items);
+        let is_tiled = wide * SIZE > LINE || !lines.table.is_empty();
+        let group = if is_tiled { GROUP } else { (LINE / SIZE).max(SIDE) };
+        let group = if lines.len < 4 * group { GROUP.min(lines.len) } else { group };
+        let mut tile = [0; WIDE * GROUP];
         for panel in (0..items).step_by(wide) {
-            let panel_end = (panel + wide).min(items);
-            for group_start in (0..across).step_by(group) {
-                let group_end = (group_start + group).min(across);
-                // the group that comes next in memory is loaded while this one is transposed
-                let next = starts(ours, first).skip(1).chain([first + stride * group as i64]);
-                let others = starts(ours, first).zip(starts(theirs, 0)).zip(next);
-                for ((at, to), next) in others {
-                    let ahead = next + (panel * SIZE) as i64;
-                    for line in group_start..group_end {
-                        prefetch(input, ahead + stride * line as i64, (panel_end - panel) * SIZE);
+            let panel = panel.min(items - wide);
+            let rows = &self.rows[panel..][..wide];
+            let first = first + (panel * SIZE) as i64;
+            for begin in (0..lines.len).step_by(group) {
+                let begin = begin.min(lines.len - group);
+                let mut others = starts(ours, first).zip(starts(theirs, 0));
+                let mut now = others.next();
+                while let Some((at, to)) = now {
+                    now = others.next();
+                    let out = &mut out[to as usize + begin * SIZE..];
+                    if is_tiled {
+                        lines.copy(input, at, begin..begin + group, wide * SIZE, &mut tile);
+                        let group =
+                            Group { input: &tile, first: 0, stride: WIDE as i64, len: group };
+                        // SAFETY: as of this function.
+                        unsafe { group.transpose::<V, SIZE, SIDE>(rows, out) };
+                        continue;
                     }
-                    // square after square along the rows of the output, so that a line of it is
-                    // whole before as many others as share its place in the cache are begun
-                    let mut item = panel;
-                    while item < panel_end {
-                        let first = item.min(items - SIDE);
-                        let rows = &self.rows[first..];
-                        let mut stretch = group_start;
-                        while stretch < group_end {
-                            let line = stretch.min(across - SIDE);
-                            let at = at + stride * line as i64 + (first * SIZE) as i64;
-                            let to = to as usize + line * SIZE;
-                            // SAFETY: as of this function.
-                            unsafe {
-                                square::transpose::<V, SIZE, SIDE>(
-                                    input, at, stride, rows, to, out,
-                                );
-                            }
-                            stretch += SIDE;
-                        }
-                        item += SIDE;
+                    // the group that comes next in memory is loaded while this one is transposed
+                    let next = now.map_or(first + lines.at(group), |(next, _)| next);
+                    for line in begin..begin + group {
+                        prefetch(input, next + lines.at(line), wide * SIZE);
                     }
+                    let first = at + lines.at(begin);
+                    let group = Group { input, first, stride: lines.stride, len: group };
+                    // SAFETY: as of this function.
+                    unsafe { group.transpose::<V, SIZE, SIDE>(rows, out) };
                 }
             }
         }
@@ -293,25 +386,27 @@ impl Transpose {
         let (ours, theirs) = &self.others;
         let rows = self.rows.iter().enumerate().filter(|(_, row)| **row != NONE);
         let items: Vec<(usize, usize)> = rows.map(|(item, &row)| (item * SIZE, row)).collect();
-        let stride = self.across.stride;
-        let across = self.across.len as usize;
+        let across = self.across.len;
         let stretch = self.rows.len() * SIZE;
         let block = (LINE / SIZE).max(1);
-        let next = starts(ours, first).skip(1).chain([first]);
-        for ((at, to), next) in starts(ours, first).zip(starts(theirs, 0)).zip(next) {
-            if across * stretch <= AHEAD {
-                (0..across as i64).for_each(|line| prefetch(input, next + stride * line, stretch));
+        let mut others = starts(ours, first).zip(starts(theirs, 0));
+        let mut now = others.next();
+        while let Some((at, to)) = now {
+            now = others.next();
+            if let Some((next, _)) = now.filter(|_| across * stretch <= AHEAD) {
+                (0..across).for_each(|line| prefetch(input, next + self.across.at(line), stretch));
             }
             let out = &mut out[to as usize..];
-            for panel in items.chunk_by(|one, other| one.0 / LINES == other.0 / LINES) {
+            for panel in items.chunk_by(|one, other| one.0 / WIDE == other.0 / WIDE) {
                 for line in (0..across).step_by(block) {
                     let count = block.min(across - line);
                     for &(item, row) in panel {
                         let row = row + line * SIZE;
-                        let mut from = at + item as i64 + stride * line as i64;
-                        for place in out[row..row + count * SIZE].as_chunks_mut::<SIZE>().0 {
-                            place.copy_from_slice(&input[from as usize..from as usize + SIZE]);
-                            from += stride;
+                        let at = at + item as i64;
+                        let places = out[row..row + count * SIZE].as_chunks_mut::<SIZE>().0;
+                        for (place, line) in places.iter_mut().zip(line..) {
+                            let from = (at + self.across.at(line)) as usize;
+                            place.copy_from_slice(&input[from..from + SIZE]);
                         }
                     }
                 }
