@@ -75,7 +75,7 @@ impl Boxes {
         let extents = extents(input, panel_bytes);
         let within: Vec<Axis> =
             axes.iter().zip(&extents).map(|(axis, len)| Axis { len: *len, ..*axis }).collect();
-        boxes.enlarge(&within, run, Tiling { pages_bytes: u64::MAX, ..tiling });
+        boxes.enlarge_with(&within, run, Tiling { pages_bytes: u64::MAX, ..tiling });
         for (at, extent) in extents.into_iter().enumerate() {
             boxes.panel[at] = extent.div_ceil(boxes.chunks[at]);
         }

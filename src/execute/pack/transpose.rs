@@ -345,7 +345,7 @@ impl Transpose {
         let lines = &self.across;
         let items = self.rows.len();
         let wide = (WIDE / SIZE).min(items);
-        let is_tiled = wide * SIZE > LINE || !lines.table.is_empty();
+        let is_tiled = wide * SIZE >= 2 * LINE || !lines.table.is_empty();
         let group = if is_tiled { GROUP } else { (LINE / SIZE).max(SIDE) };
         let group = if lines.len < 4 * group { GROUP.min(lines.len) } else { group };
         let mut tile = [0; WIDE * GROUP];
