@@ -15,8 +15,9 @@
 //! A box takes axes in the input's order until they make a stretch of a cache line (of a few KiB, where the
 //! input is read by position), and axes in the output's order until its rows, each of which is a write, are
 //! 256 KiB long, or the box 2 MiB: rows of 64 KiB that begin anywhere are written at half the rate of longer
-//! ones. No two boxes need the same stretch, but neighbours need the same pages: those of a box are at most
-//! an eighth of the memory (`execute/memory.rs`), so that each page is read once.
+//! ones. A box of whole rows that follow each other in the output is one write however wide it is: it takes up to four
+//! cache lines of each stretch, and 4 MiB. No two boxes need the same stretch, but neighbours need the same pages: those
+//! of a box are at most an eighth of the memory (`execute/memory.rs`), so that each page is read once.
 //!
 //! Where input and output together do not fit in memory and the input is not there, boxes are counted panel
 //! by panel. The pages of the input that a panel needs fit in a little more than half of the memory, next to
