@@ -5,6 +5,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fmt, io};
 
@@ -254,6 +255,12 @@ impl Exit {
             Exit::Failed | Exit::Different => 1,
             Exit::Usage | Exit::Trouble => 2,
         }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.status())
     }
 }
 
