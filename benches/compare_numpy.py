@@ -68,13 +68,14 @@ LAYOUTS = [
 ]
 
 
-def make_input(path, dtype, shape):
-    """Write numbers that repeat nowhere near, and fit every dtype here, 64 MiB at a time."""
-    array = np.lib.format.open_memmap(path, "w+", dtype, shape)
-    flat = array.reshape(-1)
+def make_input(path, dtype, shape, fortran=False):
+    """Write numbers that repeat nowhere near, and fit every dtype here, without ever holding all."""
+    array = np.lib.format.open_memmap(path, "w+", dtype, shape, fortran_order=fortran)
+    flat = array.reshape(-1, order="A")
     for start in range(0, flat.size, 1 << 22):
         part = np.arange(start, min(start + (1 << 22), flat.size), dtype=np.uint64)
         flat[start : start + part.size] = part * 2654435761 % 65521 % (251 if flat.itemsize == 1 else 32749)
+    array.flush()
 
 
 def make_inputs(folder, mib):
@@ -85,13 +86,7 @@ def make_inputs(folder, mib):
         itemsize = np.dtype(dtype).itemsize
         shape = (max(size // (itemsize * math.prod(tail)), 300), *tail)
         path = folder / f"{name}.npy"
-        array = np.lib.format.open_memmap(path, "w+", dtype, shape, fortran_order=fortran)
-        flat = array.reshape(-1, order="A")
-        for start in range(0, flat.size, 1 << 22):
-            part = np.arange(start, min(start + (1 << 22), flat.size), dtype=np.uint64)
-            # numbers that repeat nowhere near, and fit every dtype here
-            flat[start : start + part.size] = part * 2654435761 % 65521 % (251 if itemsize == 1 else 32749)
-        array.flush()
+        make_input(path, dtype, shape, fortran)
         return path
 
     return {

@@ -6,8 +6,8 @@
 //!
 //! **Who holds what.** A worker holds at most two buffers (256 KiB each, or a box of 2 MiB) or one box of 4 MiB, and
 //! for inputs that are read by position one window (1 MiB) and for relayouts one panel, as large as the buffer. Long
-//! ranges and their panels take 48 MiB, all workers together, a pipe one window of 4 MiB. A gather holds at most 2^16 tuples as
-//! offsets; of a mask it holds how many elements are true before each block, 2 MiB at most. Headers are read and
+//! ranges and their panels take 48 MiB, all workers together, a pipe one window of 4 MiB. A gather holds at most 2^16
+//! tuples as offsets; of a mask it holds how many elements are true before each block, 2 MiB at most. Headers are read and
 //! written piece by piece (`format/safetensors/read.rs`, `output/layout/header.rs`). A tensor takes its name and
 //! some 25 bytes (`format/tensors.rs`), one of the output that is as in the input nothing more
 //! (`output/layout/mod.rs`), a member of a `.npz` its name and some 50 bytes. What is kept of neighbours is one
