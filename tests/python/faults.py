@@ -33,7 +33,7 @@ import time
 import harness
 import supervise
 from fault_scenes import scenes
-from scenes import O_TMPFILE, SETPIPE_SZ, Folder, InPlace, Several, Wrong, at, begin
+from scenes import O_TMPFILE, SETPIPE_SZ, Folder, InPlace, Several, Wrong, at, begin, read
 
 # the part of a quick pass: one in so many
 QUICK_STEP = 3
@@ -93,11 +93,30 @@ class Once:
     def __init__(self, number, act):
         self.number, self.act, self.call = number, act, None
 
+    def is_due(self, call):
+        return call.number == self.number
+
     def __call__(self, call):
-        if call.number != self.number:
+        if not self.is_due(call):
             return None
         self.call = (call.name, call.path(), call.args[0])
         return self.act(call)
+
+
+class OnceAfter(Once):
+    """A decision for one call, by its number from the last of `looks` calls on that `is_look` knows: how
+    many are before those differs from run to run where there are threads."""
+
+    def __init__(self, number, act, is_look, looks):
+        super().__init__(number, act)
+        self.is_look, self.looks, self.seen = is_look, looks, 0
+
+    def is_due(self, call):
+        if self.looks:
+            self.looks -= self.is_look(call.name, call.path())
+            return False
+        self.seen += 1
+        return self.seen == self.number
 
 
 def turn(scene, folder, number, act, litter=False, litter_of=None, **how):
@@ -218,10 +237,14 @@ def rival(scene, calls, folder):
 def switch(scene, calls, folder):
     if scene.to_stdout or scene.output in scene.inputs or isinstance(scene, (Folder, Several)):
         return
-    seen = [n for n, (name, path, _) in enumerate(calls, 1) if name == "newfstatat" and path == scene.output.encode()]
     path, victim = os.path.join(folder, scene.output), os.path.join(folder, "spool", "victim")
+
+    def is_look(name, path):
+        return name == "newfstatat" and path == scene.output.encode()
+
     # the name is looked at for its kind first, and then for good
-    for number in filter(lambda number: number > seen[-1], places(calls)):
+    looks = [number for number, (name, path, _) in enumerate(calls, 1) if is_look(name, path)]
+    for number in filter(lambda number: number > looks[-1], places(calls)):
         def act(call):
             with open(victim, "w") as file:
                 file.write("victim")
@@ -231,9 +254,9 @@ def switch(scene, calls, folder):
 
         def one():
             scene.prepare(folder)
-            once = Once(number, act)
+            once = OnceAfter(number - looks[-1], act, is_look, len(looks))
             run = scene.run(folder, once)
-            if once.call and open(victim).read() != "victim":
+            if once.call and read(victim) != b"victim":
                 raise Wrong(f"call {number}, {once.call[0]}: a link that came later was followed")
             if run.status not in (0, 1):
                 raise Wrong(f"call {number}: ends with {run.status}: {run.err!r:.300}")
