@@ -15,9 +15,10 @@
 //! A box takes axes in the input's order until they make a stretch of a cache line (of a few KiB, where the
 //! input is read by position), and axes in the output's order until its rows, each of which is a write, are
 //! 256 KiB long, or the box 2 MiB: rows of 64 KiB that begin anywhere are written at half the rate of longer
-//! ones. A box of whole rows that follow each other in the output is one write however wide it is: it takes up to four
-//! cache lines of each stretch, and 4 MiB. No two boxes need the same stretch, but neighbours need the same pages: those
-//! of a box are at most an eighth of the memory (`execute/memory.rs`), so that each page is read once.
+//! ones. Where the box ends first, it takes two cache lines of each stretch, and 4 MiB. A box of whole rows that follow
+//! each other in the output is one write however wide it is: it takes up to four cache lines. No two boxes need the
+//! same stretch, but neighbours need the same pages: those of a box are at most an eighth of the memory
+//! (`execute/memory.rs`), so that each page is read once.
 //!
 //! Where input and output together do not fit in memory and the input is not there, boxes are counted panel
 //! by panel. The pages of the input that a panel needs fit in a little more than half of the memory, next to
@@ -88,27 +89,38 @@ impl Boxes {
     }
 
     /// Take as much of each axis as makes a good box: with the widest stretches that leave it one range of the output,
-    /// which is one write, or else with those of the tiling. Such a box may be twice as large, as a worker does not hold
-    /// a second one while it waits.
+    /// which is one write, or else with those of the tiling; with twice those where rows are short all the same. Boxes of
+    /// wide stretches may be twice as large, as a worker does not hold a second one while it waits.
     fn enlarge(&mut self, axes: &[Axis], run: u64, tiling: Tiling) {
+        let most = 2 * tiling.box_bytes;
+        let with = |width_bytes, box_bytes| {
+            let mut boxes = self.clone();
+            boxes.enlarge_with(axes, run, Tiling { width_bytes, box_bytes, ..tiling });
+            boxes
+        };
         let widths = [WIDE_BYTES, WIDE_BYTES / 2].into_iter();
-        let box_bytes = 2 * tiling.box_bytes;
-        let wide = widths.filter(|width| *width > tiling.width_bytes).find_map(|width_bytes| {
-            let mut wide = self.clone();
-            wide.enlarge_with(axes, run, Tiling { width_bytes, box_bytes, ..tiling });
-            (wide.is_range(axes) && wide.bytes(run) <= box_bytes).then_some(wide)
+        let mut wide =
+            widths.filter(|width| *width > tiling.width_bytes).map(|width| with(width, most));
+        let range = wide.clone().find(|boxes| {
+            let bytes = boxes.bytes(run);
+            bytes <= most && boxes.row_bytes(axes, run) == bytes
         });
-        match wide {
-            Some(wide) => *self = wide,
-            None => self.enlarge_with(axes, run, tiling),
-        }
+        let usual = || with(tiling.width_bytes, tiling.box_bytes);
+        let is_long = |boxes: &Boxes| boxes.row_bytes(axes, run) >= tiling.piece_bytes;
+        let chosen = range.or_else(|| Some(usual()).filter(is_long)).or_else(|| wide.next_back());
+        *self = chosen.unwrap_or_else(usual);
     }
 
-    /// Whether each box is one range of the output: of the axes outside of one, one item, and all of those inside.
-    fn is_range(&self, axes: &[Axis]) -> bool {
-        let mut inside =
-            axes.iter().zip(&self.chunks).skip_while(|(_, chunk)| **chunk == 1).skip(1);
-        inside.all(|(axis, chunk)| *chunk == axis.len)
+    /// The length of the ranges of the output that a box consists of.
+    fn row_bytes(&self, axes: &[Axis], run: u64) -> u64 {
+        let mut row = run;
+        for (axis, chunk) in axes.iter().zip(&self.chunks).rev() {
+            row = row.saturating_mul(*chunk);
+            if *chunk < axis.len {
+                break;
+            }
+        }
+        row
     }
 
     fn enlarge_with(&mut self, axes: &[Axis], run: u64, tiling: Tiling) {
@@ -449,9 +461,9 @@ mod tests {
         let close = axis(4096, 3072);
         let far = axis(1024, 3072 << 12);
         for (axes, stretch, apart) in [
-            (vec![axis(768, 4), close, far], 64, 3072),
-            (vec![axis(1 << 14, 4), axis(1 << 14, 1 << 16)], 64, PAGE),
-            (vec![axis(1 << 14, -4), axis(1 << 14, -(1 << 13))], 64, PAGE),
+            (vec![axis(768, 4), close, far], 128, 3072),
+            (vec![axis(1 << 14, 4), axis(1 << 14, 1 << 16)], 128, PAGE),
+            (vec![axis(1 << 14, -4), axis(1 << 14, -(1 << 13))], 128, PAGE),
             (vec![axis(64, 200), axis(1 << 14, 1 << 16)], 4, 200),
         ] {
             let input = Runs { offset: 1 << 40, axes, run: 4 };
@@ -469,7 +481,7 @@ mod tests {
 
     /// Boxes have stretches of several cache lines where that leaves them one range of the output each.
     #[test]
-    fn ranges_have_wide_stretches() {
+    fn boxes_have_wide_stretches() {
         let chunks = |rows: u64, columns: u64, size: u64| {
             let axis = |len, stride: u64| Axis { len, stride: stride as i64 };
             let axes = vec![axis(columns, size), axis(rows, columns * size)];
@@ -479,7 +491,9 @@ mod tests {
         assert_eq!(chunks(11_585, 11_584, 4), [64, 11_585]);
         assert_eq!(chunks(1 << 15, 1 << 15, 1), [128, 1 << 15]);
         assert_eq!(chunks(1 << 15, 1 << 15, 4)[0], 32);
-        assert_eq!(chunks(1 << 20, 1 << 10, 4)[0], 16);
+        // rows of 128 KiB in boxes of either size, and rows that are long enough
+        assert_eq!(chunks(1 << 20, 1 << 10, 4), [32, 1 << 15]);
+        assert_eq!(chunks(1 << 20, 1 << 10, 8), [8, 1 << 15]);
     }
 
     /// Every box is in one panel, every byte of the output in one box, and the input of a panel fits in its memory

@@ -20,6 +20,7 @@ use std::ops::Range;
 
 use super::square;
 use crate::runs::{Axis, dense_bytes, starts};
+use crate::source::PAGE;
 
 /// Bytes of a stretch that are handled before going on across: a few cache lines.
 const WIDE: usize = 256;
@@ -98,6 +99,27 @@ impl Lines {
     }
 }
 
+/// The lines of the input that are needed next. They are loaded while others are transposed, a few before each square:
+/// all at once are more than a processor waits for beside its work.
+struct Ahead<'a> {
+    input: &'a [u8],
+    first: i64,
+    lines: &'a Lines,
+    left: Range<usize>,
+    bytes: usize,
+}
+
+impl Ahead<'_> {
+    #[inline(always)]
+    fn load(&mut self, lines: usize) {
+        let end = (self.left.start + lines).min(self.left.end);
+        while self.left.start < end {
+            prefetch(self.input, self.first + self.lines.at(self.left.start), self.bytes);
+            self.left.start += 1;
+        }
+    }
+}
+
 /// Lines of the input that are transposed before those beside them.
 struct Group<'a> {
     input: &'a [u8],
@@ -119,14 +141,18 @@ impl Group<'_> {
         &self,
         rows: &[usize],
         out: &mut [u8],
+        mut ahead: Ahead,
     ) {
         let Group { input, first, stride, len } = *self;
+        let squares = rows.len().div_ceil(SIDE) * len.div_ceil(SIDE);
+        let a_square = ahead.left.len().div_ceil(squares);
         for item in (0..rows.len()).step_by(SIDE) {
             let item = item.min(rows.len() - SIDE);
             let rows = &rows[item..];
             for line in (0..len).step_by(SIDE) {
                 let line = line.min(len - SIDE);
                 let at = first + stride * line as i64 + (item * SIZE) as i64;
+                ahead.load(a_square);
                 // SAFETY: as of this function.
                 unsafe {
                     square::transpose::<V, SIZE, SIDE>(input, at, stride, rows, line * SIZE, out);
@@ -348,6 +374,9 @@ impl Transpose {
         let is_tiled = wide * SIZE >= 2 * LINE || !lines.table.is_empty();
         let group = if is_tiled { GROUP } else { (LINE / SIZE).max(SIDE) };
         let group = if lines.len < 4 * group { GROUP.min(lines.len) } else { group };
+        // lines that share pages are loaded by the processor itself, and may be in none that has been touched
+        let is_near = is_tiled && lines.table.is_empty() && lines.stride.unsigned_abs() < PAGE;
+        let loaded = if is_near { 0 } else { group };
         let mut tile = [0; WIDE * GROUP];
         for panel in (0..items).step_by(wide) {
             let panel = panel.min(items - wide);
@@ -360,23 +389,23 @@ impl Transpose {
                 while let Some((at, to)) = now {
                     now = others.next();
                     let out = &mut out[to as usize + begin * SIZE..];
+                    let (next, line) =
+                        now.map_or((first, begin + group), |(next, _)| (next, begin));
+                    let left = line..(line + loaded).min(lines.len);
+                    let ahead = Ahead { input, first: next, lines, left, bytes: wide * SIZE };
+                    // two calls, so that the compiler unrolls each
                     if is_tiled {
                         lines.copy(input, at, begin..begin + group, wide * SIZE, &mut tile);
                         let group =
                             Group { input: &tile, first: 0, stride: WIDE as i64, len: group };
                         // SAFETY: as of this function.
-                        unsafe { group.transpose::<V, SIZE, SIDE>(rows, out) };
-                        continue;
+                        unsafe { group.transpose::<V, SIZE, SIDE>(rows, out, ahead) };
+                    } else {
+                        let first = at + lines.at(begin);
+                        let group = Group { input, first, stride: lines.stride, len: group };
+                        // SAFETY: as of this function.
+                        unsafe { group.transpose::<V, SIZE, SIDE>(rows, out, ahead) };
                     }
-                    // the group that comes next in memory is loaded while this one is transposed
-                    let next = now.map_or(first + lines.at(group), |(next, _)| next);
-                    for line in begin..begin + group {
-                        prefetch(input, next + lines.at(line), wide * SIZE);
-                    }
-                    let first = at + lines.at(begin);
-                    let group = Group { input, first, stride: lines.stride, len: group };
-                    // SAFETY: as of this function.
-                    unsafe { group.transpose::<V, SIZE, SIDE>(rows, out) };
                 }
             }
         }
@@ -415,17 +444,17 @@ impl Transpose {
     }
 }
 
-/// Prefetch the cache lines of `len` bytes of the input, if all of them are inside.
+/// Prefetch the cache lines of `len` bytes of the input. They need not be inside.
 #[inline(always)]
 #[allow(unsafe_code)]
 fn prefetch(input: &[u8], at: i64, len: usize) {
-    let bytes = usize::try_from(at).ok().and_then(|at| input.get(at..at + len));
-    for line in bytes.into_iter().flat_map(|bytes| bytes.chunks(LINE)) {
+    for line in (0..len).step_by(LINE) {
+        let line = input.as_ptr().wrapping_offset(at as isize + line as isize);
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: all processors of this kind have the instruction, which reads nothing.
+        // SAFETY: all processors of this kind have the instruction, which reads nothing, wherever that is.
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
+            _mm_prefetch::<_MM_HINT_T0>(line.cast());
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = line;
