@@ -15,9 +15,9 @@
 //! A box takes axes in the input's order until they make a stretch of a cache line (of a few KiB, where the
 //! input is read by position), and axes in the output's order until its rows, each of which is a write, are
 //! 256 KiB long, or the box 2 MiB: rows of 64 KiB that begin anywhere are written at half the rate of longer
-//! ones. Where the box ends first, it takes two cache lines of each stretch, and 4 MiB. A box of whole rows that follow
-//! each other in the output is one write however wide it is: it takes up to four cache lines. No two boxes need the
-//! same stretch, but neighbours need the same pages: those of a box are at most an eighth of the memory
+//! ones. Where rows are not a third as long, the box takes two cache lines of each stretch, and 4 MiB. A box of whole rows
+//! that follow each other in the output is one write however wide it is: it takes up to four cache lines. No two boxes
+//! need the same stretch, but neighbours need the same pages: those of a box are at most an eighth of the memory
 //! (`execute/memory.rs`), so that each page is read once.
 //!
 //! Where input and output together do not fit in memory and the input is not there, boxes are counted panel
@@ -89,7 +89,7 @@ impl Boxes {
     }
 
     /// Take as much of each axis as makes a good box: with the widest stretches that leave it one range of the output,
-    /// which is one write, or else with those of the tiling; with twice those where rows are short all the same. Boxes of
+    /// which is one write, or else with those of the tiling; with twice those where rows are short anyway. Boxes of
     /// wide stretches may be twice as large, as a worker does not hold a second one while it waits.
     fn enlarge(&mut self, axes: &[Axis], run: u64, tiling: Tiling) {
         let most = 2 * tiling.box_bytes;
@@ -106,7 +106,7 @@ impl Boxes {
             bytes <= most && boxes.row_bytes(axes, run) == bytes
         });
         let usual = || with(tiling.width_bytes, tiling.box_bytes);
-        let is_long = |boxes: &Boxes| boxes.row_bytes(axes, run) >= tiling.piece_bytes;
+        let is_long = |boxes: &Boxes| boxes.row_bytes(axes, run) >= tiling.piece_bytes / 3;
         let chosen = range.or_else(|| Some(usual()).filter(is_long)).or_else(|| wide.next_back());
         *self = chosen.unwrap_or_else(usual);
     }
@@ -460,16 +460,17 @@ mod tests {
         let axis = |len, stride| Axis { len, stride };
         let close = axis(4096, 3072);
         let far = axis(1024, 3072 << 12);
-        for (axes, stretch, apart) in [
-            (vec![axis(768, 4), close, far], 128, 3072),
-            (vec![axis(1 << 14, 4), axis(1 << 14, 1 << 16)], 128, PAGE),
-            (vec![axis(1 << 14, -4), axis(1 << 14, -(1 << 13))], 128, PAGE),
-            (vec![axis(64, 200), axis(1 << 14, 1 << 16)], 4, 200),
+        for (axes, is_dense, apart) in [
+            (vec![axis(768, 4), close, far], true, 3072),
+            (vec![axis(1 << 14, 4), axis(1 << 14, 1 << 16)], true, PAGE),
+            (vec![axis(1 << 14, -4), axis(1 << 14, -(1 << 13))], true, PAGE),
+            (vec![axis(64, 200), axis(1 << 14, 1 << 16)], false, 200),
         ] {
             let input = Runs { offset: 1 << 40, axes, run: 4 };
             for pages_bytes in [1 << 20, 4 << 20, 8 << 20] {
                 let tiling = Tiling { pages_bytes, ..Tiling::MAPPED };
                 let boxes = Boxes::choose(&input, tiling).unwrap();
+                let stretch = if is_dense { boxes.chunks[0] } else { 1 } * input.run;
                 let pages = boxes.bytes(input.run) / stretch * apart;
                 assert!(
                     (pages_bytes / 3..=pages_bytes).contains(&pages),
@@ -491,9 +492,9 @@ mod tests {
         assert_eq!(chunks(11_585, 11_584, 4), [64, 11_585]);
         assert_eq!(chunks(1 << 15, 1 << 15, 1), [128, 1 << 15]);
         assert_eq!(chunks(1 << 15, 1 << 15, 4)[0], 32);
-        // rows of 128 KiB in boxes of either size, and rows that are long enough
-        assert_eq!(chunks(1 << 20, 1 << 10, 4), [32, 1 << 15]);
-        assert_eq!(chunks(1 << 20, 1 << 10, 8), [8, 1 << 15]);
+        // rows of 32 KiB in boxes of either size, and rows that are long enough
+        assert_eq!(chunks(1 << 20, 1 << 10, 1), [128, 1 << 15]);
+        assert_eq!(chunks(1 << 20, 1 << 10, 4), [16, 1 << 15]);
     }
 
     /// Every box is in one panel, every byte of the output in one box, and the input of a panel fits in its memory
