@@ -480,7 +480,8 @@ mod tests {
         }
     }
 
-    /// Boxes have stretches of several cache lines where that leaves them one range of the output each.
+    /// Boxes have stretches of several cache lines where that leaves them one range of the output each, and where their
+    /// rows are short anyway.
     #[test]
     fn boxes_have_wide_stretches() {
         let chunks = |rows: u64, columns: u64, size: u64| {
