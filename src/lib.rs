@@ -134,8 +134,8 @@ pub use dtype::{BlockType, DType, Endian, Field, NpyType, Scalar, Structure};
 pub use error::{Cause, Error, FileName};
 pub use execute::{ExecuteError, FillError, Workers};
 pub use format::{
-    ChunkCodec, Chunks, Format, FormatError, NameError, Storage, StorageKind, TensorInfo,
-    parse_dtype,
+    ChunkCodec, Chunks, Format, FormatError, NameError, Storage, StorageKind, StoredChunks,
+    TensorInfo, parse_dtype,
 };
 pub use gather::{GatherError, Options as GatherOptions, OutOfRange};
 #[cfg(feature = "ndarray")]

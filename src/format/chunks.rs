@@ -23,10 +23,22 @@ pub trait Chunks: fmt::Debug + Send + Sync {
     /// memory holds.
     fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError>;
 
+    /// Of how many chunks something is stored, and how many there are; `None` where that is not known in a short time.
+    fn stored(&self) -> Option<StoredChunks> {
+        None
+    }
+
     /// A chunk will be decoded soon: what it is stored as may be read ahead.
     fn expect(&self, at: &[u64], source: &dyn Source) {
         let _ = (at, source);
     }
+}
+
+/// How many chunks of a tensor are stored, of how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredChunks {
+    pub stored: u64,
+    pub count: u64,
 }
 
 /// The chunks of a tensor that is written, each a file of its own: the way back of [`Chunks`].

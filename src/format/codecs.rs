@@ -116,6 +116,17 @@ pub(super) enum Wrapper {
     Zlib,
 }
 
+impl Wrapper {
+    /// Whether what follows the stream is another member of it.
+    fn goes_on(self, rest: &[u8]) -> bool {
+        match self {
+            #[cfg(feature = "zarr")]
+            Wrapper::Gzip => rest.starts_with(b"\x1f\x8b"),
+            Wrapper::Zlib => false,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InflateFault {
     Damaged,
@@ -131,21 +142,29 @@ pub(super) fn inflate(
     needed: usize,
     most: usize,
 ) -> Result<Vec<u8>, InflateFault> {
-    let mut decoder = match wrapper {
+    let new_decoder = || match wrapper {
         #[cfg(feature = "zarr")]
         Wrapper::Gzip => Decompress::new_gzip(15),
         Wrapper::Zlib => Decompress::new(true),
     };
+    let mut decoder = new_decoder();
+    let mut rest = deflated;
     // a stream becomes at most some thousand times as long: a short one reserves little
     let mut bytes = spare_memory(needed.min(most).min(deflated.len().saturating_mul(1032)));
     loop {
         let read = decoder.total_in() as usize;
         let made = bytes.len();
-        let status = decoder.decompress_vec(&deflated[read..], &mut bytes, FlushDecompress::Finish);
+        let status = decoder.decompress_vec(&rest[read..], &mut bytes, FlushDecompress::Finish);
         match status {
             _ if bytes.len() > most => return Err(InflateFault::TooLong),
             Err(_) => return Err(InflateFault::Damaged),
-            Ok(Status::StreamEnd) => return Ok(bytes),
+            Ok(Status::StreamEnd) => {
+                rest = &rest[decoder.total_in() as usize..];
+                if !wrapper.goes_on(rest) {
+                    return Ok(bytes);
+                }
+                decoder = new_decoder();
+            }
             Ok(_) if bytes.len() >= needed => return Ok(bytes),
             Ok(_) if bytes.len() == bytes.capacity() => {
                 bytes.reserve(made.clamp(1, most - bytes.len() + 1));

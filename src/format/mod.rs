@@ -41,7 +41,7 @@ pub(crate) mod zarr;
 
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) use chunks::spare_bytes;
-pub use chunks::{ChunkCodec, ChunkFile, Chunks, EncodeChunks};
+pub use chunks::{ChunkCodec, ChunkFile, Chunks, EncodeChunks, StoredChunks};
 pub(crate) use chunks::{drop_spare, keep_spare};
 pub use dtype_names::{NameError, dtype_names, parse_dtype};
 pub use error::{FormatError, is_printable, printable, shortened, write_printable_json};

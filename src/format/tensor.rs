@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::chunks::Chunks;
+use super::chunks::{Chunks, StoredChunks};
 use super::header::data_bytes;
 use crate::dtype::DType;
 use crate::shape::Order;
@@ -107,6 +107,15 @@ impl TensorInfo {
         }
     }
 
+    /// How many of the chunks that it is stored in are there; `None` where it has none, or that is not known in a short
+    /// time.
+    pub fn stored_chunks(&self) -> Option<StoredChunks> {
+        match &self.storage.kind {
+            StorageKind::Chunks(chunks) => chunks.stored(),
+            _ => None,
+        }
+    }
+
     /// The order of its elements in the file. Where strides are said, it is Fortran's if the first of
     /// the axes longer than 1 has a shorter one than the second.
     pub fn order(&self) -> Order {
@@ -159,6 +168,16 @@ pub struct Annotations {
 impl Annotations {
     pub fn is_empty(&self) -> bool {
         *self == Annotations::default()
+    }
+
+    /// Whether an attribute says that integers of 8 bits are xarray's booleans: it is taken out.
+    #[cfg(any(feature = "hdf5", feature = "zarr"))]
+    pub(crate) fn take_bool(&mut self) -> bool {
+        let is_bool = self.attributes.get("dtype").is_some_and(|said| said == "bool");
+        if is_bool {
+            self.attributes.remove("dtype");
+        }
+        is_bool
     }
 
     /// What is left to say of a tensor whose axes were these ones of the tensor's before, or are new. Fill values

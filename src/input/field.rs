@@ -62,13 +62,18 @@ fn one(tensor: &TensorInfo, path: &[&Field]) -> Result<TensorInfo, FieldFault> {
     let mut offset = 0;
     let mut own = Vec::new();
     let mut strides = Vec::new();
-    for field in path {
+    let mut repeats = Vec::new();
+    for (at, field) in path.iter().enumerate() {
+        if at + 1 < path.len() {
+            repeats.extend(field.shape.iter().map(|len| (*len, 0)));
+        }
         dtype = &field.dtype;
         offset += field.offset;
         let inner = contiguous_strides(&field.shape, bytes(dtype), Order::C);
         strides.extend(inner.ok_or_else(|| FieldFault::NotStructured(tensor.dtype.clone()))?);
         own.extend(&field.shape);
     }
+    repeats.iter_mut().zip(&strides).for_each(|((_, step), stride)| *step = *stride as u64);
     let shape = [&tensor.shape[..], &own].concat();
     if shape.len() > MAX_NDIM {
         return Err(FieldFault::TooManyAxes(shape.len()));
@@ -80,7 +85,10 @@ fn one(tensor: &TensorInfo, path: &[&Field]) -> Result<TensorInfo, FieldFault> {
             strides: [outer, strides].concat(),
             ranges: Vec::new(),
         },
-        StorageKind::Chunks(chunks) => FieldChunks::of(&chunks, &tensor.dtype, vec![range], &own),
+        StorageKind::Chunks(chunks) => {
+            let taken = Taken { ranges: vec![range], repeats };
+            FieldChunks::of(&chunks, &tensor.dtype, taken, &own)
+        }
         other => other,
     };
     Ok(with_elements(tensor, dtype.clone(), shape, kind))
@@ -128,7 +136,10 @@ fn several(tensor: &TensorInfo, fields: &[Field], names: &str) -> Result<TensorI
             let ranges = taken.into_iter().map(moved).collect();
             StorageKind::Strided { first, strides, ranges }
         }
-        StorageKind::Chunks(chunks) => FieldChunks::of(&chunks, &tensor.dtype, taken, &[]),
+        StorageKind::Chunks(chunks) => {
+            let taken = Taken { ranges: taken, repeats: Vec::new() };
+            FieldChunks::of(&chunks, &tensor.dtype, taken, &[])
+        }
         other => other,
     };
     let dtype = DType::Npy(NpyType::Structure(Arc::new(packed)));
@@ -164,24 +175,47 @@ fn place(ranges: &[Range<u64>], mut offset: u64) -> u64 {
 #[derive(Debug)]
 struct FieldChunks {
     items: Arc<dyn Chunks>,
-    /// Bytes of a structure, and which of them are taken.
+    /// Bytes of a structure.
     item: u64,
-    ranges: Vec<Range<u64>>,
+    taken: Taken,
     /// The shape of the chunks, with the axes of the field behind those of the structures.
     shape: Vec<u64>,
 }
 
+/// Which bytes of a structure are taken.
+#[derive(Debug)]
+struct Taken {
+    ranges: Vec<Range<u64>>,
+    /// The axes of arrays of structures that the ranges lie in: their lengths, and from one structure to the next.
+    repeats: Vec<(u64, u64)>,
+}
+
+impl Taken {
+    /// How many bytes are taken of each structure.
+    fn bytes(&self) -> u64 {
+        let once: u64 = self.ranges.iter().map(|range| range.end - range.start).sum();
+        self.repeats.iter().fold(once, |all, (len, _)| all * len)
+    }
+
+    fn push(&self, item: &[u8], out: &mut Vec<u8>) {
+        let count: u64 = self.repeats.iter().map(|(len, _)| len).product();
+        for number in 0..count {
+            let place = |(rest, at): (u64, u64), (len, step): &(u64, u64)| {
+                (rest / len, at + rest % len * step)
+            };
+            let (_, at) = self.repeats.iter().rev().fold((number, 0), place);
+            let bytes = |it: &Range<u64>| &item[(at + it.start) as usize..(at + it.end) as usize];
+            self.ranges.iter().for_each(|range| out.extend_from_slice(bytes(range)));
+        }
+    }
+}
+
 impl FieldChunks {
-    fn of(
-        items: &Arc<dyn Chunks>,
-        dtype: &DType,
-        ranges: Vec<Range<u64>>,
-        own: &[u64],
-    ) -> StorageKind {
+    fn of(items: &Arc<dyn Chunks>, dtype: &DType, taken: Taken, own: &[u64]) -> StorageKind {
         let own = own.iter().map(|&len| len.max(1));
         let shape = items.chunk_shape().iter().copied().chain(own).collect();
         let items = Arc::clone(items);
-        StorageKind::Chunks(Arc::new(FieldChunks { items, item: bytes(dtype), ranges, shape }))
+        StorageKind::Chunks(Arc::new(FieldChunks { items, item: bytes(dtype), taken, shape }))
     }
 }
 
@@ -191,16 +225,13 @@ impl Chunks for FieldChunks {
     }
 
     fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError> {
-        let taken = self.ranges.iter().map(|range| range.end - range.start).sum::<u64>() as usize;
+        let taken = self.taken.bytes() as usize;
         let item = self.item as usize;
         let at = &at[..self.items.chunk_shape().len()];
         let needed = needed.div_ceil(taken.max(1) as u64).saturating_mul(self.item);
         let items = self.items.decode(at, needed, source)?;
         let mut fields = Vec::with_capacity(items.len() / item.max(1) * taken);
-        for item in items.chunks_exact(item.max(1)) {
-            let bytes = |range: &Range<u64>| &item[range.start as usize..range.end as usize];
-            self.ranges.iter().for_each(|range| fields.extend_from_slice(bytes(range)));
-        }
+        items.chunks_exact(item.max(1)).for_each(|item| self.taken.push(item, &mut fields));
         Ok(fields)
     }
 

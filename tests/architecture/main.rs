@@ -116,7 +116,14 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("futures_util", &["source/remote/"]),
     (
         "half",
-        &["cast/kernels.rs", "compare/element.rs", "format/hdf5/attributes.rs", "handle/read.rs"],
+        &[
+            "cast/kernels.rs",
+            "compare/element.rs",
+            "format/hdf5/attributes.rs",
+            "format/hdf5/repair.rs",
+            "format/zarr/filters.rs",
+            "handle/read.rs",
+        ],
     ),
     ("http", &["source/remote/"]),
     ("indicatif", &["cli/report/progress_bar.rs"]),

@@ -138,13 +138,128 @@ fn links_are_names_and_cycles_end() {
         soft("group", "/b"),
         soft("nowhere", "/no/where"),
         soft("loop", "loop"),
-        (0x06, [&[1, 8, 64, 1][..], b"e", &[3, 0, 0, b'f', 0]].concat()),
+        (0x06, [&[1, 8, 64, 1][..], b"e", &[5, 0, 0, b'f', 0, b'x', 0]].concat()),
     ]);
     let dir = write(file.whole(root));
     let found = info(&dir);
     assert_eq!(names(&found), ["b/far", "b/x", "group/far", "group/x", "to", "y"]);
-    assert!(found.get("unreadable").is_none());
+    let unreadable = found["unreadable"].as_array().unwrap().iter();
+    let said = |it: &Value| format!("{}: {}", it["name"], it["reason"]).replace(['"', '\\'], "");
+    let back = "it is a link back to a group that it lies in";
+    let nowhere = |path: &str| format!("it is a link to {path}, which is not in this file");
+    let expected = [
+        "e: it is a link to x in another file, f, which is not followed".to_owned(),
+        format!("loop: {}", nowhere("loop")),
+        format!("nowhere: {}", nowhere("/no/where")),
+        format!("b/self: {back}"),
+        format!("b/up: {back}"),
+        format!("group/self: {back}"),
+        format!("group/up: {back}"),
+    ];
+    let mut all: Vec<String> = unreadable.map(said).collect();
+    all.sort_unstable();
+    let mut expected = expected.to_vec();
+    expected.sort_unstable();
+    assert_eq!(all, expected);
     assert_eq!(numbers(&dir, &["-t", "to", "[1:]"]), "2 3");
+    // a pattern takes what there is, with a note
+    let taken = tslice(&dir, &["in.h5", "-t", "*o*", "-o", "o.npz"]).assert().success();
+    let notes = String::from_utf8(taken.get_output().stderr.clone()).unwrap();
+    assert!(notes.contains("which is not in this file; left out"), "{notes}");
+}
+
+/// A dataset of so many elements of a datatype, whose bytes lie one after the other.
+fn plain(file: &mut File, datatype: &[u8], len: u64, bytes: &[u8]) -> Vec<Message> {
+    let at = file.put(bytes);
+    let layout = [&[3, 1][..], &address(at), &address(bytes.len() as u64)].concat();
+    vec![space(len), (0x03, datatype.to_vec()), (0x08, layout)]
+}
+
+#[test]
+fn texts_end_where_their_type_says() {
+    // by h5py, which reads them all as S7
+    for padding in 0..3 {
+        let mut file = File::new();
+        let datatype = [0x13, padding, 0, 0, 7, 0, 0, 0];
+        let dataset = plain(&mut file, &datatype, 2, b"ab\0garba b    ");
+        let x = file.object(&dataset);
+        let root = file.group(&[hard("x", x)]);
+        let dir = write(file.whole(root));
+        tslice(&dir, &["in.h5", "-o", "o.npy"]).assert().success();
+        let bytes = fs::read(dir.path().join("o.npy")).unwrap();
+        let (first, second) = match padding {
+            0 => (&b"ab\0\0\0\0\0"[..], &b"a b    "[..]),
+            1 => (&b"ab\0garb"[..], &b"a b    "[..]),
+            _ => (&b"ab\0garb"[..], &b"a b\0\0\0\0"[..]),
+        };
+        assert!(bytes.ends_with(&[first, second].concat()), "{padding}");
+    }
+}
+
+#[test]
+fn numbers_may_have_a_part_of_their_bits() {
+    let mut file = File::new();
+    // 12 bits of 16, signed, above two others
+    let narrow = [0x10, 8, 0, 0, 2, 0, 0, 0, 2, 0, 12, 0];
+    let stored: Vec<u8> = [(-5i16) << 2 & 0x3fff | 1, 7 << 2].map(i16::to_le_bytes).concat();
+    let x = plain(&mut file, &narrow, 2, &stored);
+    let x = file.object(&x);
+    // a float of a sign, 4 bits of exponent and 8 of mantissa
+    let narrow = [0x11, 0x20, 12, 0, 2, 0, 0, 0, 0, 0, 13, 0, 8, 4, 0, 8, 7, 0, 0, 0];
+    let y = plain(&mut file, &narrow, 2, &[0x80, 0x07, 0x01, 0x10]);
+    let y = file.object(&y);
+    let root = file.group(&[hard("x", x), hard("y", y)]);
+    let dir = write(file.whole(root));
+    assert_eq!(numbers(&dir, &["-t", "x"]), "-5 7");
+    // the least one has no exponent: 2^-8 of 2^-6
+    assert_eq!(numbers(&dir, &["-t", "y", "--cast", "float64"]), "1.5 -6.103515625e-05");
+}
+
+#[test]
+fn names_of_false_and_true_are_booleans() {
+    let mut file = File::new();
+    let byte = [0x10, 0, 0, 0, 1, 0, 0, 0, 0, 0, 8, 0];
+    let names = [&[0x38, 2, 0, 0, 1, 0, 0, 0][..], &byte, b"FALSE\0TRUE\0", &[0, 1]].concat();
+    let x = plain(&mut file, &names, 2, &[1, 0]);
+    let x = file.object(&x);
+    let signed = [0x10, 8, 0, 0, 1, 0, 0, 0, 0, 0, 8, 0];
+    let y = [plain(&mut file, &signed, 2, &[0, 1]), vec![attribute("dtype", b"bool")]].concat();
+    let y = file.object(&y);
+    let root = file.group(&[hard("x", x), hard("y", y)]);
+    let dir = write(file.whole(root));
+    for tensor in info(&dir)["tensors"].as_array().unwrap() {
+        assert_eq!((tensor["dtype"].as_str(), tensor.get("attributes")), (Some("bool"), None));
+    }
+    assert_eq!(numbers(&dir, &["-t", "x", "[@in.h5#y]"]), "0");
+}
+
+#[test]
+fn a_dimension_of_netcdf_is_a_name() {
+    let mut file = File::new();
+    let scale = attribute("CLASS", b"DIMENSION_SCALE");
+    let text = b"This is a netCDF dimension but not a netCDF variable.         2";
+    let short = of_16_bits();
+    let only = [plain(&mut file, &short, 2, &[0; 4]), vec![scale.clone(), attribute("NAME", text)]];
+    let only = file.object(&only.concat());
+    let id = |name: &str| {
+        let parts =
+            [&[3, 0][..], &[name.len() as u8 + 1, 0, 12, 0, 4, 0], &[0], name.as_bytes(), &[0]];
+        (0x0c, [&parts.concat()[..], &short, &[2, 0, 0, 0], &[0, 0]].concat())
+    };
+    let both = [scale, attribute("NAME", b"x"), id("_Netcdf4Dimid"), attribute("units", b"m")];
+    let x = [plain(&mut file, &short, 2, &[1, 0, 2, 0]), both.to_vec()].concat();
+    let x = file.object(&x);
+    let y = plain(&mut file, &short, 2, &[3, 0, 4, 0]);
+    let y = file.object(&y);
+    let links = [hard("_nc4_non_coord_y", y), hard("x", x), hard("y", only)];
+    let root = file.group(&links);
+    let dir = write(file.whole(root));
+    let found = info(&dir);
+    assert_eq!(names(&found), ["y", "x"]);
+    let x = &found["tensors"][1];
+    assert_eq!(x["attributes"].to_string(), r#"{"units":"m"}"#);
+    assert_eq!(x["dimension_names"].to_string(), r#"["x"]"#);
+    assert_eq!(numbers(&dir, &["-t", "y"]), "3 4");
 }
 
 #[test]

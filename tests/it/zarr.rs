@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -83,6 +84,154 @@ fn groups_without_metadata_hide_nothing() {
         (&tensor["dimension_names"], &tensor["attributes"]),
         (&json!(["time"]), &json!(null))
     );
+}
+
+/// The bytes of a file with one array, and what is printed of it.
+#[track_caller]
+fn told(array: Value, chunks: &[(&str, &[u8])]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("in");
+    let name = if array["zarr_format"] == 2 { ".zarray" } else { "zarr.json" };
+    for (key, bytes) in chunks {
+        let path = root.join(key);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    fs::create_dir_all(&root).unwrap();
+    fs::write(root.join(name), array.to_string()).unwrap();
+    let done = tslice(&dir, &["in", "--to", "csv", "-o", "-"]).output().unwrap();
+    let text = if done.status.success() { done.stdout } else { done.stderr };
+    String::from_utf8(text).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn v3(shape: &[u64], chunk: &[u64], dtype: &str, codecs: Value) -> Value {
+    json!({
+        "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": dtype,
+        "chunk_grid": { "name": "regular", "configuration": { "chunk_shape": chunk } },
+        "chunk_key_encoding": { "name": "default" }, "fill_value": 0, "codecs": codecs,
+        "storage_transformers": null,
+    })
+}
+
+#[test]
+fn numbers_with_an_offset_are_in_their_own_dtype() {
+    let little = json!({ "name": "bytes", "configuration": { "endian": "little" } });
+    let scaled = |offset: Value, dtype: &str, astype: &str, bytes: Value| {
+        let said = json!({ "offset": offset, "scale": 1, "dtype": dtype, "astype": astype });
+        let filter = json!({ "name": "numcodecs.fixedscaleoffset", "configuration": said });
+        json!([filter, bytes])
+    };
+    // by zarr-python
+    let codecs = scaled(json!(1_577_836_801.0), "f8", "i4", little.clone());
+    let stored = [0i32, 1, 2].map(i32::to_le_bytes).concat();
+    let seconds = "1577836801.0 1577836802.0 1577836803.0";
+    assert_eq!(told(v3(&[3], &[3], "float64", codecs), &[("c/0", &stored)]), seconds);
+    let codecs = scaled(json!(1_600_000_000_001u64), "int64", "|u1", little.clone());
+    assert_eq!(told(v3(&[1], &[1], "int64", codecs), &[("c/0", &[0])]), "1600000000001");
+    let big = json!({ "name": "bytes", "configuration": { "endian": "big" } });
+    let codecs = scaled(json!(0), "float64", "int16", big);
+    assert_eq!(told(v3(&[2], &[2], "float64", codecs), &[("c/0", &[0, 1, 1, 0])]), "1.0 256.0");
+    let v2 = json!({
+        "zarr_format": 2, "shape": [3], "chunks": [3], "dtype": ">f8", "order": "C", "fill_value": 0,
+        "compressor": null, "filters": [
+            { "id": "fixedscaleoffset", "offset": 0, "scale": 1, "dtype": ">f8", "astype": "<i2" },
+        ],
+    });
+    assert_eq!(told(v2, &[("0", &[1, 0, 2, 0, 3, 0])]), "1.0 2.0 3.0");
+    let delta = json!({ "name": "numcodecs.delta", "configuration": { "dtype": "int16" } });
+    let codecs = json!([delta, little]);
+    assert_eq!(told(v3(&[2], &[2], "int16", codecs), &[("c/0", &[5, 0, 255, 255])]), "5 4");
+}
+
+#[test]
+fn an_index_of_a_shard_is_not_believed() {
+    let sharding = |inner: u64, index: Value| {
+        let said = json!({
+            "chunk_shape": [inner], "index_location": "end", "index_codecs": index,
+            "codecs": [{ "name": "bytes", "configuration": { "endian": "little" } }],
+        });
+        json!([{ "name": "sharding_indexed", "configuration": said }])
+    };
+    let plain = json!([{ "name": "bytes", "configuration": { "endian": "little" } }]);
+    let array = v3(&[2], &[2], "int32", sharding(2, plain.clone()));
+    let elements = [7i32, 8].map(i32::to_le_bytes).concat();
+    let shard = |offset: u64, len: u64| {
+        [&elements[..], &[0; 8], &offset.to_le_bytes(), &len.to_le_bytes()].concat()
+    };
+    let of = |offset, len| told(array.clone(), &[("c/0", &shard(offset, len))]);
+    assert_eq!(of(0, 8), "7 8");
+    assert_eq!(of(u64::MAX, u64::MAX), "0 0");
+    for (offset, len) in [(0, 0), (0, 7), (0, 9), (0, 1 << 63), (1 << 63, 1 << 63), (99, 8)] {
+        let said = of(offset, len);
+        assert!(said.contains("chunk (0,)") && !said.contains("reader failed"), "{said}");
+    }
+    // more chunks in a shard than there is memory for
+    let many = v3(&[1 << 62], &[1 << 62], "int32", sharding(1, plain));
+    let said = told(many, &[]);
+    assert!(said.contains("more chunks than there is memory"), "{said}");
+}
+
+#[test]
+fn what_zarr_python_leaves_out_is_usual() {
+    let little = json!({ "name": "bytes", "configuration": { "endian": "little" } });
+    let of = |codec: Value, bytes: &[u8]| {
+        let array = v3(&[2], &[2], "int16", json!([little.clone(), codec]));
+        told(array, &[("c/0", bytes)])
+    };
+    // by numcodecs
+    let zstd = [40, 181, 47, 253, 0, 88, 33, 0, 0, 1, 0, 2, 0];
+    assert_eq!(of(json!({ "name": "zstd", "configuration": { "level": 0 } }), &zstd), "1 2");
+    assert_eq!(of(json!({ "name": "zstd" }), &zstd), "1 2");
+    let blosc = [2, 1, 2, 2, 4, 0, 0, 0, 4, 0, 0, 0, 20, 0, 0, 0, 1, 0, 2, 0];
+    let said = json!({ "name": "blosc", "configuration": { "cname": "lz4", "clevel": 5, "shuffle": "shuffle" } });
+    assert_eq!(of(said, &blosc), "1 2");
+    // two members, each of one number
+    let gzip = |number: i16| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(&number.to_le_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    assert_eq!(of(json!({ "name": "gzip" }), &[gzip(1), gzip(2)].concat()), "1 2");
+    // a chunk that ends where the array does
+    let array = v3(&[3], &[2], "int16", json!([little.clone()]));
+    assert_eq!(told(array, &[("c/0", &[1, 0, 2, 0]), ("c/1", &[3, 0])]), "1 2 3");
+    // no elements
+    let array = v3(&[0], &[0], "int16", json!([little]));
+    assert_eq!(told(array, &[]), "");
+}
+
+#[test]
+fn info_says_how_many_chunks_are_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("in");
+    group3(&root, GROUP);
+    array3(&root.join("a"), 5, &json!({}));
+    array3(&root.join("b"), 4, &json!({}));
+    let said = info(&dir, "in");
+    let stored = |number: usize| said["tensors"][number]["chunks_stored"].as_u64();
+    assert_eq!([stored(0), stored(1)], [Some(2), Some(2)]);
+    tslice(&dir, &["info", "in"])
+        .assert()
+        .success()
+        .stdout(contains("  a: 2 of 3 chunks are stored\n").and(contains("  b: ").not()));
+    tslice(&dir, &["info", "in", "--missing-chunks", "error"])
+        .assert()
+        .code(1)
+        .stderr("tslice: in: tensor \"a\": 2 of 3 chunks are stored\n");
+    let missing = ["in", "-t", "a", "--missing-chunks", "error", "-o", "o.npy"];
+    let error = "tslice: in: tensor \"a\": chunk (2,): it is not there\n";
+    tslice(&dir, &missing).assert().code(1).stderr(error);
+}
+
+#[test]
+fn bytes_of_xarray_may_be_booleans() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("in");
+    array3(&root, 2, &json!({ "data_type": "int8", "attributes": { "dtype": "bool", "x": 1 } }));
+    fs::write(root.join("c/0"), [0, 1]).unwrap();
+    let tensor = &info(&dir, "in")["tensors"][0];
+    assert_eq!((&tensor["dtype"], &tensor["attributes"]), (&json!("bool"), &json!({ "x": 1 })));
+    assert_eq!(numbers(&dir, &["in"]), "0 1");
 }
 
 #[test]

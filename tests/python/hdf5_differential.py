@@ -7,7 +7,8 @@ The program must be built with the features `hdf5` and `zarr`, and h5py and hdf5
 contiguous, compact, chunked with gzip, shuffle, fletcher32, lzf, scale-offset and the filters of hdf5plugin, never written in whole or in part,
 of all dtypes that have a counterpart, in groups, behind a user block, by old and new versions of the format; chunks
 stored by a mask of filters or unfiltered at the ends of axes, two growing axes, axes that grew, many attributes and
-links, links inside the file, complex numbers as HDF5 2.0 has them. Random
+links, links inside the file, to nowhere and to other files, complex numbers as HDF5 2.0 has them, texts of three
+paddings, integers and floats of a part of their bits, enumerations of FALSE and TRUE. Random
 indexes with slices, lists and masks must give what NumPy takes of the array that h5py reads. Some cases are a Zarr made of a dataset or
 of a netCDF, which zarr-python and xarray must read, with attributes, names of axes and fill values. Every tenth case is a
 damaged file, in 64 MiB of memory: an error in one line, or elements. `--only NUMBER` runs one again.
@@ -104,6 +105,67 @@ def options_of(rng, dtype, shape):
     return options
 
 
+def text_type(rng):
+    """A text of fixed length, which is filled up in one of three ways."""
+    kind = h5py.h5t.C_S1.copy()
+    kind.set_size(rng.choice([1, 2, 5, 8]))
+    kind.set_strpad(rng.choice([h5py.h5t.STR_NULLTERM, h5py.h5t.STR_NULLPAD, h5py.h5t.STR_SPACEPAD]))
+    return kind
+
+
+def narrow_type(rng):
+    """An integer or a float of fewer bits than its bytes have."""
+    if rng.random() < 0.6:
+        kind = getattr(h5py.h5t, f"STD_{rng.choice('IU')}{rng.choice([8, 16, 32, 64])}{rng.choice(['LE', 'BE'])}").copy()
+        bits = 8 * kind.get_size()
+        precision = rng.randint(1, bits)
+        kind.set_precision(precision)
+        kind.set_offset(rng.randint(0, bits - precision))
+        return kind
+    size, most, exponents = rng.choice([(16, 10, 5), (32, 23, 8), (64, 52, 11)])
+    kind = getattr(h5py.h5t, f"IEEE_F{size}{rng.choice(['LE', 'BE'])}").copy()
+    mantissa, exponent = rng.randint(1, most), rng.randint(2, exponents)
+    low = rng.randint(0, size - mantissa - exponent - 1)
+    kind.set_fields(low + mantissa + exponent, low + mantissa, exponent, low, mantissa)
+    kind.set_ebias((1 << (exponent - 1)) - 1)
+    if low + mantissa + exponent + 1 < size:
+        kind.set_precision(low + mantissa + exponent + 1)
+    return kind
+
+
+def boolean_type(rng):
+    kind = h5py.h5t.enum_create(rng.choice([h5py.h5t.STD_U8LE, h5py.h5t.STD_I8LE, h5py.h5t.STD_U8BE]))
+    for name, value in rng.choice([[(b"FALSE", 0), (b"TRUE", 1)], [(b"TRUE", 1), (b"FALSE", 0)]]):
+        kind.enum_insert(name, value)
+    return kind
+
+
+def low_level(rng, group, name, shape):
+    """A dataset of a type that NumPy has not, of random bytes."""
+    kind = rng.choice([text_type, text_type, narrow_type, boolean_type])(rng)
+    booleans = kind.get_class() == h5py.h5t.ENUM
+    if rng.random() < 0.3:
+        inner, kind = kind, None
+        kind = h5py.h5t.create(h5py.h5t.COMPOUND, 3 + 2 * inner.get_size())
+        kind.insert(b"a", 0, h5py.h5t.STD_I16LE)
+        kind.insert(b"b", 2, inner)
+        kind.insert(b"c", 3 + inner.get_size(), inner)
+    elif rng.random() < 0.2 and not booleans:
+        kind = h5py.h5t.array_create(kind, (2,))
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    if shape and 0 not in shape and rng.random() < 0.5:
+        plist.set_chunk(tuple(rng.randint(1, n) for n in shape))
+        if rng.random() < 0.5:
+            plist.set_deflate(4)
+    made = h5py.h5d.create(group.id, name.encode(), kind, h5py.h5s.create_simple(shape) if shape else h5py.h5s.create(h5py.h5s.SCALAR), plist)
+    count = int(np.prod(shape, dtype=int)) * kind.get_size()
+    some = bytes([0, 1]) if booleans else rng.choice([b"ab \0 ", bytes(range(256))])
+    data = np.frombuffer(bytes(rng.choice(some) for _ in range(count)), f"V{kind.get_size()}").reshape(shape)
+    if data.size and rng.random() < 0.9:
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(data), mtype=kind)
+    return group[name]
+
+
 def write(case, path):
     rng, arrays = case.rng, {}
     block = rng.choice([0, 0, 0, 512, 2048])
@@ -117,6 +179,11 @@ def write(case, path):
             options = options_of(rng, dtype, shape)
             name = rng.choice(["a", "x y", "w.b"]) + str(number)
             try:
+                if rng.random() < 0.2:
+                    dataset = low_level(rng, group, name, shape)
+                    case.story.append(f"{dataset.name}: {dataset.dtype}, shape {shape}, by the library itself, {low}")
+                    arrays[dataset.name.lstrip("/")] = None
+                    continue
                 dataset = create(rng, group, name, shape, dtype, options)
             except (TypeError, ValueError) as error:
                 case.story.append(f"h5py does not make {dtype} {shape} {options}: {error!r}")

@@ -9,8 +9,12 @@ use serde_json::{Value, json};
 use tslice::digest::Digest;
 use tslice::execute::Workers;
 use tslice::format::gguf::MetadataError;
-use tslice::format::{Annotated, Format, FormatError, TensorInfo, printable};
-use tslice::input::{Input, Location, Missing, OpenOptions, Unreadable, remote_folder};
+use tslice::format::{
+    Annotated, Format, FormatError, StoredChunks, TensorInfo, printable, shortened,
+};
+use tslice::input::{
+    Input, Location, Missing, MissingChunks, OpenOptions, Unreadable, remote_folder,
+};
 use tslice::job::reindex;
 use tslice::shape::AsTuple;
 use tslice::source::note_will_read;
@@ -191,6 +195,11 @@ impl Listing<'_> {
             if let Some(failure) = incomplete(input, shown) {
                 self.fail(failure);
             }
+            if self.options.missing_chunks == MissingChunks::Error
+                && let Some(failure) = refuse_lacking_chunks(input, shown)
+            {
+                self.fail(failure);
+            }
         }
         self.uses_raw_flags |= self.options.raw.check_used([&*input]).is_ok();
         self.described += 1;
@@ -245,6 +254,21 @@ impl Listing<'_> {
         }
         failed.map_or(Ok(()), |failure| Err(Failure { exit: Exit::Failed, ..failure }))
     }
+}
+
+/// How many of its chunks a tensor has, where some are not stored: these are the fill value.
+fn lacking_chunks(tensor: &TensorInfo) -> Option<String> {
+    let StoredChunks { stored, count } = tensor.stored_chunks()?;
+    (stored < count).then(|| format!("{stored} of {} are stored", counted(count, "chunk")))
+}
+
+/// The error of a tensor that lacks chunks.
+fn refuse_lacking_chunks(input: &Input, shown: &ShownFile) -> Option<Failure> {
+    shown.tensors(input).find_map(|tensor| {
+        let chunks = lacking_chunks(&tensor)?;
+        let of = tensor.name.as_deref().map(|name| format!("tensor {:?}: ", shortened(name)));
+        Some(Failure::new(format_args!("{}: {}{chunks}", input.location(), of.unwrap_or_default())))
+    })
 }
 
 fn incomplete(input: &Input, shown: &ShownFile) -> Option<Failure> {
@@ -453,14 +477,17 @@ fn write_remarks(
     shown: &ShownFile,
 ) -> Result<(), MetadataError> {
     for tensor in shown.tensors(input) {
+        let name = printable(tensor.name.as_deref().unwrap_or("-")).into_owned();
+        if let Some(chunks) = lacking_chunks(&tensor) {
+            writeln!(out, "  {name}: {chunks}")?;
+        }
         let said = tensor.annotated.as_ref().map(Annotated::get);
         let Some(said) = said else { continue };
         if let Some(line) = tensors::packed_line(tensor.name.as_deref(), &said) {
             writeln!(out, "{line}")?;
         }
-        let name = tensor.name.as_deref().unwrap_or("-");
         for note in &said.notes {
-            writeln!(out, "  {}: {note}", printable(name))?;
+            writeln!(out, "  {name}: {note}")?;
         }
     }
     for one in shown.unreadable(input) {
@@ -600,6 +627,9 @@ fn tensor_entry(input: &Input, tensor: &TensorInfo) -> Value {
     }
     if let Some(chunks) = tensor.chunk_shape() {
         entry["chunks"] = chunks.into();
+    }
+    if let Some(chunks) = tensor.stored_chunks() {
+        entry["chunks_stored"] = chunks.stored.into();
     }
     if let Some(annotated) = &tensor.annotated {
         tensors::add_said(&mut entry, &tensor.dtype, annotated.get());

@@ -9,13 +9,31 @@ use super::dataset::Dataspace;
 use super::datatype::{Class, Datatype, H5Type};
 use super::file::{Cursor, H5File, Hdf5Error, damaged};
 use super::header::{each_message, kind, shared};
+use super::repair::Repair;
 use super::tree::{self, FractalHeap, NewTree};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::format::{Annotated, Annotations, FILL_VALUE, TensorInfo, number};
 use crate::shape::Order;
 
-/// Attributes that say the names of axes, or where in the file those are used.
-const OF_AXES: [&[u8]; 3] = [b"DIMENSION_LIST", b"DIMENSION_LABELS", b"REFERENCE_LIST"];
+/// Attributes that the libraries of HDF5 and netCDF keep for themselves: names of axes, where in the file those are
+/// used, and identifiers.
+const OF_LIBRARIES: [&[u8]; 5] =
+    [b"DIMENSION_LIST", b"DIMENSION_LABELS", b"REFERENCE_LIST", b"_NCProperties", b"_nc3_strict"];
+
+/// The attributes by which a dataset is a scale of axes, which are the library's too.
+const OF_SCALES: [&[u8]; 2] = [b"CLASS", b"NAME"];
+
+/// What the names of further attributes of netCDF begin with.
+const OF_NETCDF: &[u8] = b"_Netcdf4";
+
+/// The identifiers of the dimensions of a variable of netCDF, one for each axis.
+const DIMENSION_IDS: &[u8] = b"_Netcdf4Coordinates";
+
+/// What stands in front of the name of a variable of netCDF that a dimension has too.
+pub(super) const NON_COORDINATE: &str = "_nc4_non_coord_";
+
+/// What the NAME of a dimension of netCDF without a variable begins with.
+const NO_VARIABLE: &str = "This is a netCDF dimension but not a netCDF variable";
 
 /// The most values and objects of heaps that are read for the attributes of one object.
 const MOST_STEPS: usize = 4_000_000;
@@ -25,6 +43,10 @@ const MOST_STEPS: usize = 4_000_000;
 pub(super) struct Own {
     pub(super) matlab_class: Option<String>,
     pub(super) matlab_empty: bool,
+    /// Whether its integers are xarray's booleans.
+    pub(super) is_bool: bool,
+    /// Whether it is a dimension of netCDF, and no variable.
+    pub(super) is_dimension: bool,
 }
 
 impl Own {
@@ -32,8 +54,14 @@ impl Own {
     /// be read says nothing.
     pub(super) fn read(file: &H5File, address: u64, path: &str) -> Own {
         let mut own = Own::default();
+        let mut scale = None;
+        let mut id = None;
         let _ = each(file, address, &mut |name, bytes| {
-            let text = || Attribute::parse(file, bytes).ok()?.text();
+            let value = || {
+                let attribute = Attribute::parse(file, bytes).ok()?;
+                Reader { file, left: MOST_STEPS, is_reworded: false }.value(&attribute)
+            };
+            let text = || value().and_then(|value| value.as_str().map(str::to_owned));
             match name {
                 b"MATLAB_class" => own.matlab_class = text(),
                 b"MATLAB_empty" => {
@@ -43,12 +71,21 @@ impl Own {
                 }
                 b"CLASS" if text().as_deref() == Some("DIMENSION_SCALE") => {
                     let name = path.rsplit('/').next().unwrap_or(path);
-                    file.add_scale(address, name.trim_start_matches("_nc4_non_coord_"));
+                    scale = Some(name.trim_start_matches(NON_COORDINATE));
                 }
+                b"NAME" => {
+                    own.is_dimension = text().is_some_and(|name| name.starts_with(NO_VARIABLE));
+                }
+                b"_Netcdf4Dimid" => id = value().and_then(|id| id.as_u64()),
+                b"dtype" => own.is_bool = text().as_deref() == Some("bool"),
                 _ => {}
             }
             Ok(())
         });
+        own.is_dimension &= scale.is_some();
+        if let Some(scale) = scale {
+            file.add_scale(address, id, scale);
+        }
         own
     }
 }
@@ -151,12 +188,6 @@ impl Attribute {
         };
         Ok(Attribute { datatype, shape, data: rest.rest.to_vec() })
     }
-
-    fn text(&self) -> Option<String> {
-        let is_text = self.datatype.class == Class::Text;
-        let text = is_text.then(|| self.data.get(..self.datatype.size as usize))??;
-        unpadded(text)
-    }
 }
 
 /// A text without what fills it up.
@@ -175,8 +206,12 @@ pub(super) fn annotated(
 ) -> Annotated {
     let file = Arc::clone(file);
     let rank = tensor.shape.len();
+    let is_bool = matches!(tensor.dtype, DType::Scalar(Scalar::Bool, _));
     Annotated::by(move || {
         let mut said = all(&file, address, rank);
+        if is_bool {
+            said.take_bool();
+        }
         said.fill_value = fill.clone();
         said.notes = notes.clone();
         said
@@ -195,12 +230,16 @@ fn all(file: &H5File, address: u64, rank: usize) -> Annotations {
     let mut reader = Reader { file, left: MOST_STEPS, is_reworded: false };
     let mut scales = Vec::new();
     let mut labels = Vec::new();
+    let mut ids = Vec::new();
+    let own = file.scale(address);
     let _ = each(file, address, &mut |name, bytes| {
         let attribute = Attribute::parse(file, bytes);
-        if OF_AXES.contains(&name) {
+        let is_of_scale = own.is_some() && OF_SCALES.contains(&name);
+        if OF_LIBRARIES.contains(&name) || name.starts_with(OF_NETCDF) || is_of_scale {
             match attribute {
                 Ok(list) if name == b"DIMENSION_LIST" => scales = reader.scales(&list),
                 Ok(list) if name == b"DIMENSION_LABELS" => labels = reader.labels(&list),
+                Ok(list) if name == DIMENSION_IDS => ids = reader.ids(&list),
                 _ => {}
             }
             return Ok(());
@@ -219,11 +258,12 @@ fn all(file: &H5File, address: u64, rank: usize) -> Annotations {
         }
         Ok(())
     });
-    let own = file.scale(address).filter(|_| rank == 1);
+    let own = own.filter(|_| rank == 1);
     let name = |axis: usize| {
         let label = labels.get(axis).cloned().flatten().filter(|label| !label.is_empty());
         let scale = || scales.get(axis).copied().flatten().and_then(|scale| file.scale(scale));
-        label.or_else(scale).or_else(|| own.clone())
+        let dimension = || ids.get(axis).copied().and_then(|id| file.dimension(id));
+        label.or_else(scale).or_else(|| own.clone()).or_else(dimension)
     };
     let names: Vec<Option<String>> = (0..rank).map(name).collect();
     if names.iter().any(Option::is_some) {
@@ -245,7 +285,8 @@ impl Reader<'_> {
     fn value(&mut self, attribute: &Attribute) -> Option<Value> {
         let Attribute { datatype, shape, data } = attribute;
         let Some(shape) = shape else {
-            let is_text = matches!(datatype.class, Class::Text | Class::List { is_text: true, .. });
+            let is_text =
+                matches!(datatype.class, Class::Text(_) | Class::List { is_text: true, .. });
             return is_text.then(|| "".into());
         };
         self.nested(datatype, shape, &mut data.as_slice())
@@ -271,9 +312,15 @@ impl Reader<'_> {
         match &datatype.class {
             Class::Integer { .. } | Class::Float(_) | Class::Enumeration { .. } => {
                 let H5Type { dtype, .. } = H5Type::of(datatype).ok()?;
-                self.number(&dtype, bytes)
+                let mut bytes = bytes.to_vec();
+                Repair::all(&Repair::of(datatype), &mut bytes);
+                self.number(&dtype, &bytes)
             }
-            Class::Text => unpadded(bytes).map(Value::String),
+            Class::Text(end) => {
+                let mut bytes = bytes.to_vec();
+                end.clear(&mut bytes);
+                unpadded(&bytes).map(Value::String)
+            }
             Class::List { is_text: true, .. } => {
                 let (_, text) = self.list(bytes)?;
                 unpadded(&text).map(Value::String)
@@ -350,6 +397,12 @@ impl Reader<'_> {
                 .collect(),
             _ => Vec::new(),
         }
+    }
+
+    /// The identifier of the dimension of each axis.
+    fn ids(&mut self, list: &Attribute) -> Vec<u64> {
+        let ids = self.value(list).unwrap_or_default();
+        ids.as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
     }
 
     /// The label of each axis.

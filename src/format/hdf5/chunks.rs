@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::file::{Cursor, H5File, Hdf5Error, damaged};
 use super::filters::{self, Filter};
+use super::repair::Repair;
 use super::tree::{NewTree, OldNode};
 use crate::format::chunks::{Chunks, cut};
 use crate::format::codecs::guarded;
@@ -31,6 +32,8 @@ pub(super) struct H5Chunks {
     pub(super) partial_unfiltered: bool,
     /// The bytes of an element of the dataset that was never written; empty for zeros.
     pub(super) fill: Box<[u8]>,
+    /// What is to be changed in each element of the dataset.
+    pub(super) repairs: Vec<Repair>,
 }
 
 /// The longest chunk of a short dataset.
@@ -71,6 +74,15 @@ impl H5Chunks {
     /// never written.
     fn place(&self, at: &[u64], source: &dyn Source) -> Result<Option<(Range<u64>, u32)>, String> {
         let at = &at[..self.grid.counts.len()];
+        if let Index::Contiguous(address) = self.index {
+            let kept = self.kept(at);
+            let len = kept.iter().chain(self.inner()).product::<u64>() * self.item;
+            let axes = self.shape.iter().zip(&self.chunk).zip(at);
+            let before = axes.fold(0, |before, ((len, chunk), at)| before * len + at * chunk);
+            let start = address + before * self.inner().iter().product::<u64>() * self.item;
+            let start = self.file.position(start, len).map_err(|error| error.to_string())?;
+            return Ok(Some((start..start + len, 0)));
+        }
         let found = self.index.find(&self.file, &self.grid, at);
         let Some(place) = found.map_err(|error| error.to_string())? else { return Ok(None) };
         let start = self.file.position(place.address, place.len);
@@ -83,14 +95,10 @@ impl H5Chunks {
     }
 
     fn elements(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, String> {
-        let chunk = &self.chunk;
-        let kept: Vec<u64> = self
-            .shape
-            .iter()
-            .zip(chunk)
-            .zip(at)
-            .map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk)))
-            .collect();
+        let kept = self.kept(at);
+        // pieces of what follows each other end where axes do
+        let is_piece = matches!(self.index, Index::Contiguous(_));
+        let chunk = if is_piece { &kept } else { &self.chunk };
         let whole = chunk.iter().try_fold(self.item, |bytes, len| bytes.checked_mul(*len));
         let Some(whole) = whole.filter(|whole| *whole <= memory_bytes()) else {
             return Err("a chunk is larger than the memory".to_owned());
@@ -102,7 +110,7 @@ impl H5Chunks {
                 len => self.fill.repeat((bytes / len) as usize),
             });
         };
-        let is_partial = kept != *chunk;
+        let is_partial = kept != *chunk || !self.repairs.is_empty();
         let skipped = if is_partial && self.partial_unfiltered { u32::MAX } else { skipped };
         let len = place.end - place.start;
         if len > memory_bytes() {
@@ -122,7 +130,23 @@ impl H5Chunks {
             return Err("it has another number of elements".to_owned());
         }
         cut(&mut bytes, chunk, &kept, self.item as usize);
+        if !self.repairs.is_empty() {
+            let element = self.inner().iter().product::<u64>() * self.item;
+            let elements = bytes.chunks_exact_mut((element as usize).max(1));
+            elements.for_each(|element| Repair::all(&self.repairs, element));
+        }
         Ok(bytes)
+    }
+
+    /// The lengths of a chunk, which ends where axes do.
+    fn kept(&self, at: &[u64]) -> Vec<u64> {
+        let axes = self.shape.iter().zip(&self.chunk).zip(at);
+        axes.map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk))).collect()
+    }
+
+    /// The lengths of the axes that elements of the dataset have.
+    fn inner(&self) -> &[u64] {
+        &self.shape[self.grid.counts.len()..]
     }
 }
 
@@ -156,6 +180,8 @@ impl fmt::Debug for H5Chunks {
 pub(super) enum Index {
     /// Nothing was written.
     Nothing,
+    /// All elements lie one after the other from an address on.
+    Contiguous(u64),
     /// A tree of the old kind.
     OldTree(u64),
     /// One chunk, in as many bytes, with the filters that were not applied.
@@ -209,7 +235,7 @@ impl Index {
         at: &[u64],
     ) -> Result<Option<ChunkPlace>, Hdf5Error> {
         match *self {
-            Index::Nothing => Ok(None),
+            Index::Nothing | Index::Contiguous(_) => Ok(None),
             Index::OldTree(address) => old_tree(file, address, grid, at),
             Index::Single(address, filtered) => {
                 let (len, skipped) = filtered.unwrap_or((grid.bytes, 0));

@@ -7,7 +7,9 @@ use super::datatype::{Datatype, H5Type};
 use super::file::{Cursor, H5File, Hdf5Error, damaged};
 use super::filters::Filter;
 use super::header::{Header, kind};
+use super::repair::Repair;
 use super::{attributes, filters};
+use crate::dtype::{DType, Endian, Scalar};
 use crate::format::error::brief;
 use crate::format::{Storage, StorageKind, TensorInfo};
 use crate::shape::{Order, byte_count};
@@ -17,27 +19,34 @@ const MAX_RANK: u8 = 32;
 /// The most bytes of a shape that is stored.
 const MOST_SHAPE: u64 = 8 * MAX_RANK as u64;
 
-/// Elements in a piece of what was never written, about so many bytes.
-const UNWRITTEN: u64 = 1 << 20;
+/// About how many bytes are made at once of elements that are no chunks in the file.
+const PIECE: u64 = 1 << 20;
 
-/// The tensor that the dataset at an address is; its header is read.
+/// The tensor that the dataset at an address is, whose header is read; `None` for a dimension of netCDF without a
+/// variable.
 pub(super) fn tensor(
     file: &Arc<H5File>,
     address: u64,
     header: &Header,
     name: &str,
-) -> Result<TensorInfo, Hdf5Error> {
+) -> Result<Option<TensorInfo>, Hdf5Error> {
     let own = if header.has_attributes {
         attributes::Own::read(file, address, name)
     } else {
         attributes::Own::default()
     };
+    if own.is_dimension {
+        return Ok(None);
+    }
     if header.has(kind::EXTERNAL) {
         return Err(Hdf5Error::External);
     }
     let space = Dataspace::parse(file, &header.needed(file, kind::DATASPACE)?)?;
     let datatype = Datatype::parse(file, &header.needed(file, kind::DATATYPE)?)?;
-    let H5Type { dtype, axes, left_out } = H5Type::of(&datatype)?;
+    let H5Type { mut dtype, axes, left_out } = H5Type::of(&datatype)?;
+    if own.is_bool && matches!(dtype, DType::Scalar(Scalar::I8 | Scalar::U8, _)) {
+        dtype = DType::Scalar(Scalar::Bool, Endian::Little);
+    }
     let mut shape = space.shape.clone();
     shape.extend(&axes);
     let fill = fill(file, header)?;
@@ -47,11 +56,20 @@ pub(super) fn tensor(
     if item_len != axes.iter().product::<u64>().saturating_mul(item) && !axes.contains(&0) {
         return Err(damaged("its elements have another number of bytes than their datatype"));
     }
-    let element = fill.filter(|fill| fill.len() as u64 == item_len).unwrap_or_default();
+    let mut element = fill.filter(|fill| fill.len() as u64 == item_len).unwrap_or_default();
+    let repairs = Repair::of(&datatype);
+    Repair::all(&repairs, &mut element);
     let mut tensor = TensorInfo::new(dtype, shape.clone(), Order::C, 0);
     let has_stored_shape = own.matlab_empty && bytes <= MOST_SHAPE;
     let mut stored = Vec::new();
-    match Layout::of(file, header, &space, item_len)? {
+    let mut layout = Layout::of(file, header, &space, item_len)?;
+    if let Layout::Bytes { address, len } = layout
+        && !repairs.is_empty()
+    {
+        file.position(address, len.unwrap_or(bytes).max(bytes))?;
+        layout = Layout::pieces(&space, item_len, Index::Contiguous(address));
+    }
+    match layout {
         Layout::Bytes { address, len } => {
             let position = file.position(address, len.unwrap_or(bytes).max(bytes))?;
             if len.is_some_and(|len| len < bytes) {
@@ -77,6 +95,7 @@ pub(super) fn tensor(
                 index,
                 partial_unfiltered,
                 fill,
+                repairs,
             };
             chunks.check()?;
             if has_stored_shape {
@@ -93,7 +112,7 @@ pub(super) fn tensor(
     if header.has_attributes || one.is_some() || !notes.is_empty() {
         tensor.annotated = Some(attributes::annotated(file, address, &tensor, one, notes));
     }
-    Ok(tensor)
+    Ok(Some(tensor))
 }
 
 /// The bytes that an element of a dataset repeats: elements that are arrays are one value each, if those are all the
@@ -112,9 +131,9 @@ fn left_out_note(name: &str, error: &Hdf5Error) -> String {
     brief(&format!("without its field {name:?}, whose elements are {reason}"))
 }
 
-/// A piece of a shape, of about as many bytes as are made at once.
-fn unwritten(shape: &[u64], item: u64) -> Vec<u64> {
-    let mut left = (UNWRITTEN / item.max(1)).max(1);
+/// A piece of a shape, of about as many bytes as are made at once, which follow each other in C order.
+fn piece(shape: &[u64], item: u64) -> Vec<u64> {
+    let mut left = (PIECE / item.max(1)).max(1);
     let mut piece: Vec<u64> = shape
         .iter()
         .rev()
@@ -171,6 +190,13 @@ enum Layout {
 }
 
 impl Layout {
+    /// Elements that are no chunks in the file, in pieces of about as many bytes as are made at once.
+    fn pieces(space: &Dataspace, item: u64, index: Index) -> Layout {
+        let counts = vec![Some(0); space.shape.len()];
+        let grid = Grid { chunk: piece(&space.shape, item), counts, bytes: 0 };
+        Layout::Chunked { grid, index, filters: Vec::new(), partial_unfiltered: false }
+    }
+
     /// The layout of a dataset whose elements have `item` bytes, as its header says.
     fn of(
         file: &H5File,
@@ -294,14 +320,7 @@ impl LayoutMessage<'_> {
         if let Some(address) = address {
             return Layout::Bytes { address, len };
         }
-        let shape = &self.space.shape;
-        let counts = vec![Some(0); shape.len()];
-        Layout::Chunked {
-            grid: Grid { chunk: unwritten(shape, self.item), counts, bytes: 0 },
-            index: Index::Nothing,
-            filters: Vec::new(),
-            partial_unfiltered: false,
-        }
+        Layout::pieces(self.space, self.item, Index::Nothing)
     }
 
     /// Chunks of those lengths, behind which the bytes of an element stand.

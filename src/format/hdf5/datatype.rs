@@ -26,14 +26,15 @@ pub(super) struct Datatype {
 /// What the bytes of an element are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// `is_whole`: all bits are the number's.
+    /// A number of `precision` bits, with `offset` bits below it.
     Integer {
         is_signed: bool,
         order: ByteOrder,
-        is_whole: bool,
+        offset: u16,
+        precision: u16,
     },
     Float(FloatLayout),
-    Text,
+    Text(TextEnd),
     Opaque {
         tag: Vec<u8>,
     },
@@ -58,6 +59,33 @@ pub(super) enum Class {
     Complex(Box<Datatype>),
     Time,
     Other(u8),
+}
+
+/// Where a text of fixed length ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TextEnd {
+    /// Before the first zero.
+    Zero,
+    /// Before the zeros that fill it up.
+    Padded,
+    /// Before the blanks that fill it up.
+    Blanks,
+}
+
+impl TextEnd {
+    /// Make zeros of what stands behind a text.
+    pub(super) fn clear(self, text: &mut [u8]) {
+        let end = match self {
+            TextEnd::Zero => text.iter().position(|byte| *byte == 0),
+            TextEnd::Padded => None,
+            TextEnd::Blanks => {
+                text.iter().rposition(|byte| *byte != b' ').map_or(Some(0), |last| Some(last + 1))
+            }
+        };
+        if let Some(end) = end {
+            text[end..].fill(0);
+        }
+    }
 }
 
 /// The name of a value of an enumeration, and its bytes.
@@ -98,6 +126,27 @@ impl FloatLayout {
             is_implied: bits >> 4 & 3 == 2,
         })
     }
+
+    /// The value of a float by its bits.
+    pub(super) fn value(self, bits: u64) -> f64 {
+        let part = |start: u8, len: u8| bits >> start.min(63) & ((1u64 << len.min(63)) - 1);
+        let exponent = part(self.exponent.0, self.exponent.1);
+        let mantissa = part(self.mantissa.0, self.mantissa.1);
+        let is_last = exponent + 1 == 1 << self.exponent.1.min(63);
+        let scale = exponent.max(1) as i32 - self.bias as i32 - i32::from(self.mantissa.1);
+        let first = if exponent == 0 { 0 } else { 1u64 << self.mantissa.1.min(63) };
+        let size = match (is_last, mantissa) {
+            (true, 0) => f64::INFINITY,
+            (true, _) => f64::NAN,
+            // each factor is a float, where their product is one
+            _ => {
+                (first + mantissa) as f64
+                    * f64::powi(2.0, scale / 2)
+                    * f64::powi(2.0, scale - scale / 2)
+            }
+        };
+        if part(self.sign, 1) == 1 { -size } else { size }
+    }
 }
 
 impl Datatype {
@@ -123,17 +172,20 @@ impl Datatype {
         let class = match class {
             0 | 4 => {
                 let order = if bits & 1 == 0 { ByteOrder::Little } else { ByteOrder::Big };
-                let offset = input.u16()?;
-                let precision = u32::from(input.u16()?);
-                let is_whole = offset == 0 && precision == size.saturating_mul(8);
-                Class::Integer { is_signed: class == 0 && bits & 8 != 0, order, is_whole }
+                let (offset, precision) = (input.u16()?, input.u16()?);
+                let is_signed = class == 0 && bits & 8 != 0;
+                Class::Integer { is_signed, order, offset, precision }
             }
             1 => Class::Float(FloatLayout::read(input, order, bits)?),
             2 => {
                 input.skip(2)?;
                 Class::Time
             }
-            3 => Class::Text,
+            3 => Class::Text(match bits & 15 {
+                0 => TextEnd::Zero,
+                2 => TextEnd::Blanks,
+                _ => TextEnd::Padded,
+            }),
             5 => Class::Opaque { tag: input.take((bits & 0xff) as usize)?.to_vec() },
             6 => Class::Compound(members(input, version, size, bits & 0xffff, depth)?),
             7 => Class::Reference { is_object: bits & 15 == 0 },
@@ -266,13 +318,21 @@ fn dtype(
 ) -> Result<DType, Hdf5Error> {
     let size = datatype.size;
     match &datatype.class {
-        Class::Integer { is_whole: false, .. } => Err(unknown("integers of a part of their bits")),
+        Class::Integer { offset, precision, .. }
+            if *precision == 0
+                || u32::from(*offset) + u32::from(*precision) > size.saturating_mul(8) =>
+        {
+            Err(unknown("integers whose bits do not fit"))
+        }
         Class::Integer { is_signed, order, .. } => integer(size, *is_signed, *order),
         Class::Float(layout) => {
             let endian = endian(layout.order)?;
-            float(size, layout, endian).ok_or_else(|| unknown("floats of no known format"))
+            let narrow = || narrow_float(size, layout).map(|it| DType::Scalar(it, endian));
+            float(size, layout, endian)
+                .or_else(narrow)
+                .ok_or_else(|| unknown("floats of no known format"))
         }
-        Class::Text => Ok(DType::Npy(NpyType::Bytes(size.into()))),
+        Class::Text(_) => Ok(DType::Npy(NpyType::Bytes(size.into()))),
         Class::Opaque { tag } => Ok(opaque(size.into(), tag)),
         Class::Compound(members) => structure(members, size.into(), within, left_out),
         Class::Complex(base) => {
@@ -282,7 +342,9 @@ fn dtype(
         }
         Class::Enumeration { base, members } => match (&base.class, dtype(base, within, left_out)?)
         {
-            (Class::Integer { .. }, DType::Scalar(Scalar::I8, endian)) if is_bool(members) => {
+            (Class::Integer { .. }, DType::Scalar(Scalar::I8 | Scalar::U8, endian))
+                if is_bool(members) =>
+            {
                 Ok(DType::Scalar(Scalar::Bool, endian))
             }
             (Class::Integer { .. }, base) => Ok(base),
@@ -345,6 +407,29 @@ fn float(size: u32, layout: &FloatLayout, endian: Endian) -> Option<DType> {
     Some(DType::Scalar(scalar, endian))
 }
 
+/// The float of as many bytes that has all values of another one, which has fewer bits: as which h5py reads it.
+pub(super) fn narrow_float(size: u32, layout: &FloatLayout) -> Option<Scalar> {
+    let FloatLayout { exponent, mantissa, bias, sign, is_implied, order, .. } = *layout;
+    let (scalar, bits, least, most) = match size {
+        2 => (Scalar::F16, 10, -14, 16),
+        4 => (Scalar::F32, 23, -126, 128),
+        8 => (Scalar::F64, 52, -1022, 1024),
+        _ => return None,
+    };
+    let ends = |(start, len): (u8, u8)| u32::from(start) + u32::from(len);
+    let is_inside =
+        [ends(exponent), ends(mantissa), u32::from(sign) + 1].iter().all(|end| *end <= size * 8);
+    let is_known =
+        is_implied && is_inside && order != ByteOrder::Vax && (2..=11).contains(&exponent.1);
+    let bias = i64::from(bias);
+    let fits = mantissa.1 <= bits
+        && is_known
+        && (1i64 << exponent.1) - bias - 1 <= most
+        && 1 - bias >= least;
+    let endian = endian(order).ok()?;
+    (fits && float(size, layout, endian).is_none()).then_some(scalar)
+}
+
 /// Plain bytes, or what h5py says in the tag that they are (`NUMPY:<M8[s]`).
 fn opaque(size: u64, tag: &[u8]) -> DType {
     let named = || {
@@ -355,7 +440,7 @@ fn opaque(size: u64, tag: &[u8]) -> DType {
     named.unwrap_or(DType::Npy(NpyType::Void(size, None)))
 }
 
-/// Whether the values are those of h5py's booleans.
+/// Whether the values are those of booleans, as h5py and R write them.
 fn is_bool(members: &[Enumerator]) -> bool {
     let value = |name: &[u8]| members.iter().find(|it| it.0 == name).map(|it| it.1.as_slice());
     members.len() == 2 && value(b"FALSE") == Some(&[0]) && value(b"TRUE") == Some(&[1])

@@ -27,9 +27,17 @@ pub(super) struct H5File {
     /// The address of the header of the root group.
     pub(super) root: u64,
     kept: Mutex<Kept>,
-    /// The names of scales of axes, by the address of their headers.
-    scales: Mutex<HashMap<u64, Box<str>>>,
+    scales: Mutex<Scales>,
     collections: Mutex<Collections>,
+}
+
+/// The names of scales of axes.
+#[derive(Default)]
+struct Scales {
+    /// By the address of their headers.
+    by_address: HashMap<u64, Box<str>>,
+    /// By the identifiers that netCDF gives to dimensions.
+    by_id: HashMap<u64, Box<str>>,
 }
 
 /// How many bytes an address has, and a length.
@@ -187,14 +195,23 @@ impl H5File {
         self.kept(!address, number, read)
     }
 
-    /// Note that the dataset at an address is a scale of axes, of that name.
-    pub(super) fn add_scale(&self, address: u64, name: &str) {
-        lock(&self.scales).entry(address).or_insert_with(|| name.into());
+    /// Note that the dataset at an address is a scale of axes, of that name, and of that identifier in netCDF.
+    pub(super) fn add_scale(&self, address: u64, id: Option<u64>, name: &str) {
+        let mut scales = lock(&self.scales);
+        scales.by_address.entry(address).or_insert_with(|| name.into());
+        if let Some(id) = id {
+            scales.by_id.entry(id).or_insert_with(|| name.into());
+        }
     }
 
     /// The name of the scale of axes at an address.
     pub(super) fn scale(&self, address: u64) -> Option<String> {
-        lock(&self.scales).get(&address).map(|name| name.to_string())
+        lock(&self.scales).by_address.get(&address).map(|name| name.to_string())
+    }
+
+    /// The name of the dimension of an identifier in netCDF.
+    pub(super) fn dimension(&self, id: u64) -> Option<String> {
+        lock(&self.scales).by_id.get(&id).map(|name| name.to_string())
     }
 
     /// The collections of the shared heap that were read.
@@ -426,6 +443,14 @@ pub enum Hdf5Error {
     Virtual,
     #[error("its elements lie in other files, which are not read")]
     External,
+    #[error("it is a link to {0:?}, which is not in this file")]
+    DanglingLink(String),
+    #[error("it is a link to {path:?} in another file, {file:?}, which is not followed")]
+    ExternalLink { file: String, path: String },
+    #[error("it is a link back to a group that it lies in")]
+    CyclicLink,
+    #[error("it is a link to nothing that is known")]
+    Link,
     #[error("its header is kept in a table of shared messages, which is not read")]
     SharedMessages,
     #[error("its chunks are stored by the filter {0}, which is not read")]

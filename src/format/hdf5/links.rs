@@ -35,8 +35,10 @@ pub(super) enum Target<Path> {
     Object(u64),
     /// What has that path in this file.
     Path(Path),
-    /// An object of another file, or one of a kind that only its writer knows.
-    Elsewhere,
+    /// An object of another file: the name of that and, behind a zero, the path in it.
+    OtherFile(Path),
+    /// Nothing, or what only its writer knows.
+    Unknown,
 }
 
 impl<Path> Target<Path> {
@@ -44,7 +46,8 @@ impl<Path> Target<Path> {
         match self {
             Target::Object(address) => Target::Object(address),
             Target::Path(said) => Target::Path(path(said)),
-            Target::Elsewhere => Target::Elsewhere,
+            Target::OtherFile(said) => Target::OtherFile(path(said)),
+            Target::Unknown => Target::Unknown,
         }
     }
 }
@@ -127,7 +130,7 @@ impl Links {
                 match object {
                     _ if is_soft => self.push(&name, Target::Path(&heap.text(file, path)?))?,
                     Some(address) => self.push(&name, Target::Object(address))?,
-                    None => self.push(&name, Target::Elsewhere)?,
+                    None => self.push(&name, Target::Unknown)?,
                 }
             }
         }
@@ -166,13 +169,19 @@ impl Links {
         match kind {
             0 => match input.address()? {
                 Some(address) => self.push(name, Target::Object(address)),
-                None => self.push(name, Target::Elsewhere),
+                None => self.push(name, Target::Unknown),
             },
             1 => {
                 let len = input.u16()?;
                 self.push(name, Target::Path(input.take(len.into())?))
             }
-            _ => self.push(name, Target::Elsewhere),
+            64 => {
+                let len = input.u16()?;
+                // a byte of flags stands in front
+                let said = input.take(len.into())?.split_first().map_or(&[][..], |(_, said)| said);
+                self.push(name, Target::OtherFile(said))
+            }
+            _ => self.push(name, Target::Unknown),
         }
     }
 
@@ -187,7 +196,7 @@ impl Links {
     }
 
     /// What the link of a name leads to.
-    fn find(&self, name: &[u8]) -> Option<Target<&[u8]>> {
+    pub(super) fn find(&self, name: &[u8]) -> Option<Target<&[u8]>> {
         let found = self.links.binary_search_by(|link| part(&self.text, link.name).cmp(name));
         found.ok().map(|number| self.at(number).1)
     }

@@ -16,6 +16,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use attributes::NON_COORDINATE;
 use file::H5File;
 use header::{Header, kind};
 use links::{Groups, Links, Target};
@@ -33,6 +34,7 @@ mod file;
 mod filters;
 mod header;
 mod links;
+mod repair;
 mod tree;
 
 pub(crate) use file::{Hdf5Error, SIGNATURE};
@@ -53,7 +55,7 @@ pub(crate) struct Hdf5Contents {
 }
 
 /// All datasets of a file. A link inside of it, hard or soft, gives what it leads to another name; a group is not
-/// entered within itself. Links to other files, and those that lead nowhere, are passed over.
+/// entered within itself. Links back to it, to other files and to nowhere are among what cannot be read.
 pub(crate) fn contents(source: &Arc<dyn Source>) -> Result<Hdf5Contents, Hdf5Error> {
     let file = Arc::new(H5File::open(Arc::clone(source))?);
     let mut groups = Groups::new(&file, MAX_STEPS);
@@ -109,20 +111,34 @@ impl GroupWalk<'_> {
         self.groups.count(1)?;
         let Some(group) = self.open.last_mut() else { return Ok(()) };
         let (name, target) = links.at(number);
-        let address = match target {
-            Target::Object(address) => Some(address),
-            Target::Path(path) => self.groups.resolve(group.address, path)?,
-            Target::Elsewhere => None,
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (address, fault) = match target {
+            Target::Object(address) => (Some(address), Hdf5Error::Link),
+            Target::Path(path) => {
+                let found = self.groups.resolve(group.address, path)?;
+                (found, Hdf5Error::DanglingLink(text(path)))
+            }
+            Target::OtherFile(said) => {
+                let mut parts = said.split(|byte| *byte == 0).map(text);
+                let mut next = || parts.next().unwrap_or_default();
+                (None, Hdf5Error::ExternalLink { file: next(), path: next() })
+            }
+            Target::Unknown => (None, Hdf5Error::Link),
         };
-        let Some(address) = address else { return Ok(()) };
         let name = String::from_utf8_lossy(name);
         let path = format!("{}{name}", group.path);
+        let Some(address) = address else {
+            self.found.unreadable.push((path, fault));
+            return Ok(());
+        };
         match Object::read(self.file, address, &path) {
             Ok(Object::Dataset(tensor)) => {
+                let path = format!("{}{}", group.path, variable(self.file, links, &name));
                 self.found.tensors.push(&TensorInfo { name: Some(path), ..*tensor });
             }
             Ok(Object::Group { has_attributes }) => {
                 if self.open.iter().any(|outer| outer.address == address) {
+                    self.found.unreadable.push((path, Hdf5Error::CyclicLink));
                     return Ok(());
                 }
                 if self.open.len() > MAX_DEPTH || path.len() > MAX_PATH {
@@ -183,12 +199,28 @@ impl OpenGroup {
     }
 }
 
+/// The name of a dataset, which a link of its group has: netCDF puts more in front of it where a dimension has the
+/// name of a variable.
+fn variable<'a>(file: &Arc<H5File>, links: &Links, name: &'a str) -> &'a str {
+    let Some(plain) = name.strip_prefix(NON_COORDINATE).filter(|plain| !plain.is_empty()) else {
+        return name;
+    };
+    let is_taken = match links.find(plain.as_bytes()) {
+        None => false,
+        Some(Target::Object(address)) => {
+            matches!(Object::read(file, address, plain), Ok(Object::Dataset(_)))
+        }
+        Some(_) => true,
+    };
+    if is_taken { name } else { plain }
+}
+
 enum Object {
     Dataset(Box<TensorInfo>),
     Group {
         has_attributes: bool,
     },
-    /// A datatype with a name.
+    /// A datatype with a name, a dimension of netCDF.
     Other,
 }
 
@@ -203,6 +235,6 @@ impl Object {
         }
         let tensor = guarded(|| dataset::tensor(file, address, &header, path));
         let tensor = tensor.map_err(Hdf5Error::Damaged).flatten()?;
-        Ok(Object::Dataset(Box::new(tensor)))
+        Ok(tensor.map_or(Object::Other, |tensor| Object::Dataset(Box::new(tensor))))
     }
 }

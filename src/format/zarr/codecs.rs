@@ -2,9 +2,9 @@
 //!
 //! Those of `zarrs` make as many as a stream goes on to, or says that it would: a hostile chunk of some kilobytes
 //! would fill the memory. These take their place under the same names, decode by themselves, and leave all else to
-//! them. Beside them stand those of numcodecs that `zarrs` has not, which only decode: LZ4, a CRC-32, differences of
-//! neighbours, and bits. The latter two are filters of elements. Here they are filters of bytes: what they are given
-//! lies one element after the other, as they are stored.
+//! them. Beside them stand those of numcodecs that `zarrs` has not, or not in all dtypes, which only decode: LZ4, a
+//! CRC-32, bits, differences of neighbours, and numbers with an offset and a scale. The latter three are filters of
+//! elements. Here they are filters of bytes: what they are given lies one element after the other, as they are stored.
 
 use std::borrow::Cow;
 use std::io;
@@ -27,6 +27,7 @@ use zarrs::plugin::{
     ExtensionAliasesV2, ExtensionAliasesV3, ExtensionName, PluginCreateError, ZarrVersion,
 };
 
+use super::filters::Numbers;
 use crate::crc::PiecesCrc;
 use crate::format::codecs::{self, InflateFault, Wanted, Wrapper, inflate, too_long};
 use crate::format::keep_spare;
@@ -89,13 +90,13 @@ where
 }
 
 /// The names of the codecs that `zarrs` has not in version 2; in version 3 they follow [`PREFIX`].
-const OWN: [&str; 4] = ["lz4", "delta", "packbits", "crc32"];
+const OWN: [&str; 5] = ["lz4", "delta", "packbits", "crc32", "fixedscaleoffset"];
 
 const PREFIX: &str = "numcodecs.";
 
 /// Whether a codec is a filter of elements that is undone as one of bytes: it must be the last one of its kind.
 pub(super) fn is_filter(name: &str) -> bool {
-    matches!(name.trim_start_matches(PREFIX), "delta" | "packbits")
+    matches!(name.trim_start_matches(PREFIX), "delta" | "packbits" | "fixedscaleoffset")
 }
 
 fn add_own(name: &'static str) {
@@ -117,7 +118,23 @@ fn own(name: &'static str, said: &Map<String, Value>) -> Result<Codec, PluginCre
         "lz4" => OwnKind::Lz4,
         "packbits" => OwnKind::Bits,
         "crc32" => OwnKind::Crc { is_behind: said.get("location").is_some_and(|it| it == "end") },
-        _ => OwnKind::Differences(Numbers::of(said).map_err(PluginCreateError::Other)?),
+        "fixedscaleoffset" => {
+            let numbers = Numbers::of(name, said).map_err(PluginCreateError::Other)?;
+            let number = |key: &str| said.get(key).and_then(Value::as_f64);
+            let (Some(offset), Some(scale)) = (number("offset"), number("scale")) else {
+                let reason = "the codec fixedscaleoffset does not say its offset and scale";
+                return Err(PluginCreateError::Other(reason.to_owned()));
+            };
+            OwnKind::Scaled(numbers, offset, scale)
+        }
+        _ => {
+            let numbers = Numbers::of(name, said).map_err(PluginCreateError::Other)?;
+            if numbers.changes_floats() {
+                let reason = "the codec delta of floats as other elements is not read";
+                return Err(PluginCreateError::Other(reason.to_owned()));
+            }
+            OwnKind::Differences(numbers)
+        }
     };
     Ok(BoundedCodec::Own { name, said: said.clone(), kind }.shared())
 }
@@ -142,6 +159,8 @@ enum OwnKind {
     Crc { is_behind: bool },
     /// Each element without the one before it.
     Differences(Numbers),
+    /// Elements without an offset, multiplied by a scale.
+    Scaled(Numbers, f64, f64),
     /// Booleans in a bit each, behind the number of bits that are left over.
     Bits,
 }
@@ -190,10 +209,13 @@ impl OwnKind {
                 }
                 Ok(bytes.to_vec())
             }
-            OwnKind::Differences(numbers) => {
-                let len = (encoded.len() / numbers.stored.bytes * numbers.made.bytes) as u64;
-                if len > most { Err(too_long()) } else { Ok(numbers.summed(encoded)) }
+            OwnKind::Differences(numbers) | OwnKind::Scaled(numbers, ..)
+                if numbers.made_len(encoded.len()) as u64 > most =>
+            {
+                Err(too_long())
             }
+            OwnKind::Differences(numbers) => Ok(numbers.summed(encoded)),
+            OwnKind::Scaled(numbers, offset, scale) => Ok(numbers.scaled(encoded, *offset, *scale)),
             OwnKind::Bits => {
                 let (left, bits) = encoded.split_first().ok_or_else(early)?;
                 let len = (bits.len() * 8).checked_sub((*left).into()).ok_or_else(early)?;
@@ -212,9 +234,7 @@ impl OwnKind {
             OwnKind::Lz4 => len.saturating_add(len / 255 + 20),
             OwnKind::Crc { .. } => len.saturating_add(4),
             OwnKind::Bits => len.div_ceil(8).saturating_add(1),
-            OwnKind::Differences(Numbers { made, stored }) => {
-                (len / made.bytes as u64).saturating_mul(stored.bytes as u64)
-            }
+            OwnKind::Differences(numbers) | OwnKind::Scaled(numbers, ..) => numbers.stored_len(len),
         }
     }
 }
@@ -397,119 +417,6 @@ impl BytesToBytesCodecTraits for BoundedCodec {
     }
 }
 
-/// The elements of which differences were taken, and those as which they are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Numbers {
-    made: Number,
-    stored: Number,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Number {
-    bytes: usize,
-    is_big: bool,
-    kind: NumberKind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NumberKind {
-    Unsigned,
-    Signed,
-    Float,
-}
-
-impl Numbers {
-    fn of(said: &Map<String, Value>) -> Result<Numbers, String> {
-        let number = |key: &str| said.get(key).and_then(Value::as_str);
-        let parsed = |dtype: &str| {
-            let of_no_use = || format!("the codec delta of elements {dtype:?} is not read");
-            Number::parse(dtype).ok_or_else(of_no_use)
-        };
-        let dtype = number("dtype").ok_or("the codec delta does not say its dtype")?;
-        let made = parsed(dtype)?;
-        let stored = number("astype").map_or(Ok(made), parsed)?;
-        let has_floats = [made, stored].iter().any(|number| number.kind == NumberKind::Float);
-        if has_floats && (made.kind, made.bytes) != (stored.kind, stored.bytes) {
-            return Err("the codec delta of floats as other elements is not read".to_owned());
-        }
-        Ok(Numbers { made, stored })
-    }
-
-    fn summed(self, encoded: &[u8]) -> Vec<u8> {
-        let Numbers { made, stored } = self;
-        let differences = encoded.chunks_exact(stored.bytes);
-        let mut out = Vec::with_capacity(differences.len() * made.bytes);
-        match (made.kind, made.bytes) {
-            (NumberKind::Float, 4) => {
-                let mut sum: Option<f32> = None;
-                for bits in differences.map(|bytes| stored.bits(bytes)) {
-                    let next = f32::from_bits(bits as u32);
-                    let next = sum.map_or(next, |sum| sum + next);
-                    made.put(next.to_bits().into(), &mut out);
-                    sum = Some(next);
-                }
-            }
-            (NumberKind::Float, _) => {
-                let mut sum: Option<f64> = None;
-                for bits in differences.map(|bytes| stored.bits(bytes)) {
-                    let next = f64::from_bits(bits);
-                    let next = sum.map_or(next, |sum| sum + next);
-                    made.put(next.to_bits(), &mut out);
-                    sum = Some(next);
-                }
-            }
-            _ => {
-                let mut sum = 0u64;
-                for bits in differences.map(|bytes| stored.bits(bytes)) {
-                    sum = sum.wrapping_add(bits);
-                    made.put(sum, &mut out);
-                }
-            }
-        }
-        out
-    }
-}
-
-impl Number {
-    fn parse(dtype: &str) -> Option<Number> {
-        let is_big = dtype.starts_with('>');
-        let kind = match dtype.trim_start_matches(['<', '>', '|', '=']) {
-            "u1" => (NumberKind::Unsigned, 1),
-            "u2" => (NumberKind::Unsigned, 2),
-            "u4" => (NumberKind::Unsigned, 4),
-            "u8" => (NumberKind::Unsigned, 8),
-            "i1" => (NumberKind::Signed, 1),
-            "i2" => (NumberKind::Signed, 2),
-            "i4" => (NumberKind::Signed, 4),
-            "i8" => (NumberKind::Signed, 8),
-            "f4" => (NumberKind::Float, 4),
-            "f8" => (NumberKind::Float, 8),
-            _ => return None,
-        };
-        Some(Number { bytes: kind.1, is_big, kind: kind.0 })
-    }
-
-    /// A number in 64 bits: of a signed one all higher bits are its sign.
-    fn bits(self, bytes: &[u8]) -> u64 {
-        let add = |all: u64, byte: &u8| all << 8 | u64::from(*byte);
-        let bits =
-            if self.is_big { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) };
-        let above = 64 - 8 * self.bytes as u32;
-        match self.kind {
-            NumberKind::Signed => ((bits << above) as i64 >> above) as u64,
-            _ => bits,
-        }
-    }
-
-    fn put(self, bits: u64, out: &mut Vec<u8>) {
-        let at = out.len();
-        out.extend(&bits.to_le_bytes()[..self.bytes]);
-        if self.is_big {
-            out[at..].reverse();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Read;
@@ -560,14 +467,5 @@ mod tests {
         );
         assert_eq!(undone("lz4", json!({}), &[3, 0, 0, 0, 0x30, b'a', b'b', b'c'], 2), None);
         assert_eq!(undone("lz4", json!({}), &[255, 255, 255, 255, 0x30], u64::MAX), None);
-    }
-
-    #[test]
-    fn differences_of_other_elements_are_refused() {
-        for said in
-            [json!({}), json!({ "dtype": "<f2" }), json!({ "dtype": "<f4", "astype": "<i2" })]
-        {
-            assert!(Numbers::of(said.as_object().unwrap()).is_err(), "{said}");
-        }
     }
 }

@@ -4,9 +4,12 @@
 //! What zarr-python reads is read: numbers that JSON has not as bare words, fill values of another kind than the
 //! elements, codecs by their names in numcodecs.
 
+use std::iter::repeat;
+
 use serde_json::{Map, Value, json};
 
 use super::dtype::ElementType;
+use super::filters::STORED_ENDIAN;
 use super::{ZarrError, codecs, dtype, unfit};
 use crate::dtype::DType;
 use crate::format::error::brief;
@@ -133,6 +136,21 @@ pub(super) fn chunk_shape(metadata: &Value) -> Result<Vec<u64>, ZarrError> {
     lens.ok_or_else(|| unfit("the shape of the chunks is not said"))
 }
 
+/// Let the chunks of an array without elements have a length where they have none.
+pub(super) fn lengthen_empty_chunks(metadata: &mut Value) {
+    let lens = metadata.get("shape").and_then(Value::as_array);
+    if !lens.is_some_and(|lens| lens.iter().any(|len| *len == 0)) {
+        return;
+    }
+    let place = if metadata.get("chunks").is_some() {
+        "/chunks"
+    } else {
+        "/chunk_grid/configuration/chunk_shape"
+    };
+    let chunks = metadata.pointer_mut(place).and_then(Value::as_array_mut);
+    chunks.into_iter().flatten().filter(|len| **len == 0).for_each(|len| *len = 1.into());
+}
+
 /// JSON, in which numbers may be bare words: these become texts that [`reworded`] knows.
 fn parse(json: &[u8]) -> Result<Value, ZarrError> {
     serde_json::from_slice(json).or_else(|error| match quoted(json) {
@@ -230,6 +248,9 @@ pub(super) fn translate(
         (false, true) => {}
     }
     if is_v3 {
+        if entries.get("storage_transformers").is_some_and(Value::is_null) {
+            entries.remove("storage_transformers");
+        }
         if let Some(Value::Array(codecs)) = entries.get_mut("codecs") {
             translate_codecs(codecs, item, item == 1 || *opaque, 0)?;
         }
@@ -257,13 +278,10 @@ fn leaves_elements(name: Option<&Value>, configuration: Option<&Value>) -> bool 
     }
 }
 
-/// Refuse filters of elements behind one that is undone as a filter of bytes: these would go first.
+/// Refuse codecs of elements behind a filter that is undone as one of bytes: these would go first.
 fn check_filters<'a>(mut names: impl Iterator<Item = &'a str>) -> Result<(), ZarrError> {
     let Some(first) = names.find(|name| codecs::is_filter(name)) else { return Ok(()) };
-    let of_elements = |name: &str| {
-        matches!(name.trim_start_matches("numcodecs."), "transpose" | "fixedscaleoffset")
-    };
-    match names.find(|name| of_elements(name)) {
+    match names.find(|name| matches!(*name, "transpose" | "sharding_indexed")) {
         Some(name) => {
             let reason = format!("the codec {first} before {name} is not read");
             Err(unfit(reason))
@@ -289,8 +307,15 @@ fn translate_codecs(
     codecs.retain(|codec| !leaves_elements(codec.get("name"), codec.get("configuration")));
     check_filters(codecs.iter().filter_map(codec_name))?;
     let is_filter = |codec: &Value| codec_name(codec).is_some_and(codecs::is_filter);
-    if codecs.iter().any(is_filter) && codecs.iter().any(swaps) {
-        return Err(unfit("differences of big-endian elements are not read"));
+    let order = if codecs.iter().any(swaps) { "big" } else { "little" };
+    let has_filters = codecs.iter().any(is_filter);
+    let has_no_order = has_no_order || has_filters;
+    // the codec bytes follows the last one
+    let filters = codecs.iter_mut().rev().filter(|codec| is_filter(codec));
+    for (filter, order) in filters.zip([order].into_iter().chain(repeat("little"))) {
+        if let Some(said) = filter.get_mut("configuration").and_then(Value::as_object_mut) {
+            said.insert(STORED_ENDIAN.to_owned(), order.into());
+        }
     }
     for codec in codecs {
         if let Value::String(name) = codec {
@@ -311,15 +336,15 @@ fn translate_codecs(
                 return Err(unfit("the codec bytes says no endian of elements of several bytes"));
             }
             "sharding_indexed" if depth < MAX_SHARDS => {
+                complete(&name, configuration, item);
                 if let Some(Value::Array(inner)) = configuration.get_mut("codecs") {
                     translate_codecs(inner, item, has_no_order, depth + 1)?;
                 }
             }
-            name => {
-                if let Some(id) = name.strip_prefix("numcodecs.") {
-                    configure(id, configuration, item);
-                }
-            }
+            name => match name.strip_prefix("numcodecs.") {
+                Some(id) => configure(id, configuration, item),
+                None => complete(name, configuration, item),
+            },
         }
     }
     Ok(())
@@ -334,6 +359,32 @@ fn known_name(name: &str) -> Option<&'static str> {
         "numcodecs.crc32c" => "crc32c",
         _ => return None,
     })
+}
+
+/// Say what zarr-python takes for said of a codec.
+fn complete(name: &str, configuration: &mut Map<String, Value>, item: u64) {
+    let usual = match name {
+        "zstd" => json!({ "level": 0, "checksum": false }),
+        "gzip" => json!({ "level": 5 }),
+        "blosc" => json!({
+            "cname": "zstd", "clevel": 5, "shuffle": "noshuffle", "typesize": item, "blocksize": 0,
+        }),
+        "sharding_indexed" => json!({
+            "codecs": [{ "name": "bytes", "configuration": { "endian": "little" } }],
+            "index_codecs": [
+                { "name": "bytes", "configuration": { "endian": "little" } }, { "name": "crc32c" },
+            ],
+            "index_location": "end",
+        }),
+        _ => return,
+    };
+    let Value::Object(usual) = usual else { return };
+    for (key, value) in usual {
+        let said = configuration.entry(key).or_insert(Value::Null);
+        if said.is_null() {
+            *said = value;
+        }
+    }
 }
 
 /// Configure a codec of numcodecs to decode, whatever it was encoded by.

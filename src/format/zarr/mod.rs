@@ -12,28 +12,31 @@
 //! ```
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use codecs::{decode_front, only_codec};
 use dtype::ElementType;
 use serde_json::Value;
+use shards::Shards;
+use zarrs::array::codec::CodecChain;
 use zarrs::array::codec::api::BytesToBytesCodecTraits;
-use zarrs::array::{
-    Array, ArrayBytes, ArrayError, ArrayMetadata, ArrayShardedExt, ArrayShardedReadableExt,
-    ArrayShardedReadableExtCache, CodecOptions,
-};
+use zarrs::array::{Array, ArrayMetadata, ArrayShardedExt, ArrayToBytesCodecTraits, CodecOptions};
 use zarrs::storage::{ReadableStorageTraits, StoreKey};
 
-use super::chunks::{Chunks, cut, keep_spare};
+use super::chunks::{Chunks, StoredChunks, cut, keep_spare};
 use super::codecs::guarded;
 use super::error::brief;
 use super::tensor::{Annotated, Storage, StorageKind, TensorInfo};
+use crate::dtype::{DType, Endian, Scalar};
 use crate::shape::{AsTuple, Order};
 use crate::source::{Source, SourceError, memory_bytes};
 
 mod codecs;
 mod dtype;
+mod filters;
 mod metadata;
+mod shards;
 mod write;
 
 #[cfg(feature = "hdf5")]
@@ -56,42 +59,79 @@ pub(crate) fn array(
     let elements = ElementType::of(&metadata)?;
     let has_fill = metadata.get("fill_value").is_some_and(|fill| !fill.is_null());
     let fill = metadata::translate(&mut metadata, &elements)?;
-    let dtype = elements.dtype;
-    let annotations = metadata::annotations(&mut metadata, has_fill.then_some(fill));
+    let mut dtype = elements.dtype;
+    let mut annotations = metadata::annotations(&mut metadata, has_fill.then_some(fill));
+    if matches!(dtype, DType::Scalar(Scalar::I8 | Scalar::U8, _)) && annotations.take_bool() {
+        dtype = DType::Scalar(Scalar::Bool, Endian::Little);
+    }
+    metadata::lengthen_empty_chunks(&mut metadata);
     let chunk_shape = metadata::chunk_shape(&metadata)?;
     // one element is in either order; zarrs does without a check of the axes that it reverses
     if metadata.get("order").is_some() && chunk_shape.is_empty() {
         metadata["order"] = "C".into();
     }
-    let (array, inner) = guarded(|| opened(store, metadata)).map_err(ZarrError::Metadata)??;
+    let opened = guarded(|| opened(store, metadata, &chunk_shape));
+    let OpenArray { array, codecs, shards } = opened.map_err(ZarrError::Metadata)??;
     let shape = array.shape().to_vec();
     let stored_shape = chunk_shape;
-    let chunk_shape = inner.unwrap_or_else(|| stored_shape.clone());
+    let (chunk_shape, shards) = match shards {
+        Some((shape, shards)) => (shape, Some(shards)),
+        None => (stored_shape.clone(), None),
+    };
     if chunk_shape.len() != shape.len() || chunk_shape.contains(&0) {
         return Err(unfit("the chunks have another number of axes"));
     }
     let item = (dtype.item_bits() / 8) as usize;
     let mut tensor = TensorInfo::new(dtype, shape, Order::C, 0);
-    let required = refuses_missing.then_some(stored_shape);
-    let chunks = ZarrChunks::new(array, chunk_shape, item, required)?;
+    let fill = array.fill_value().as_ne_bytes().to_vec();
+    if array.data_type().fixed_size() != Some(item) || fill.len() != item {
+        return Err(ZarrError::DType(brief(&format!("{:?}", array.data_type()))));
+    }
+    let front = only_codec(&codecs);
+    let chunks = ZarrChunks {
+        array,
+        shape: chunk_shape,
+        item,
+        fill,
+        stored_shape,
+        refuses_missing,
+        codecs,
+        front,
+        shards,
+    };
     tensor.storage = Storage { part: 0, data: 0..0, kind: StorageKind::Chunks(Arc::new(chunks)) };
     tensor.annotated = (!annotations.is_empty()).then(|| Annotated::of(annotations));
     Ok(tensor)
 }
 
-/// An array of `zarrs`, and the shape of the chunks in its shards, if these are all that it has.
-type ShardedArray = (Array<dyn ValueStore>, Option<Vec<u64>>);
+/// An array of `zarrs`, and the codecs of its chunks.
+struct OpenArray {
+    array: Array<dyn ValueStore>,
+    codecs: Arc<CodecChain>,
+    /// The shape of chunks in its shards, and these, where it has nothing else.
+    shards: Option<(Vec<u64>, Shards)>,
+}
 
-fn opened(store: ArrayStore, mut metadata: Value) -> Result<ShardedArray, ZarrError> {
+fn opened(
+    store: ArrayStore,
+    mut metadata: Value,
+    stored_shape: &[u64],
+) -> Result<OpenArray, ZarrError> {
     codecs::register();
     codecs::name_own(&mut metadata);
+    let sharding = metadata.pointer("/codecs/0/configuration").cloned();
     let parsed: ArrayMetadata = serde_json::from_value(metadata).map_err(unfit)?;
     let array = Array::new_with_metadata(store, "/", parsed);
     let array = array.map_err(unfit)?;
     // what is around a shard would have to be decoded before its index is found
     let inner = array.is_exclusively_sharded().then(|| array.subchunk_shape()).flatten();
-    let inner = inner.map(|inner| inner.iter().map(|len| len.get()).collect());
-    Ok((array, inner))
+    let Some(inner) = inner else {
+        let codecs = array.codecs();
+        return Ok(OpenArray { array, codecs, shards: None });
+    };
+    let inner: Vec<u64> = inner.iter().map(|len| len.get()).collect();
+    let (shards, codecs) = Shards::new(&sharding.unwrap_or_default(), stored_shape, &inner)?;
+    Ok(OpenArray { array, codecs: Arc::new(codecs), shards: Some((inner, shards)) })
 }
 
 /// What is wrong with metadata, in one line.
@@ -117,14 +157,17 @@ pub enum ZarrError {
 /// Where the values of an array lie under their keys, such as `zarr.json` and `c/0/1`.
 pub(crate) type ArrayStore = Arc<dyn ValueStore>;
 
+/// How many chunks are looked for to count those that are stored.
+const MOST_COUNTED: u64 = 1_000_000;
+
 /// Values under keys, which may be read ahead.
 pub(crate) trait ValueStore: ReadableStorageTraits {
+    /// Whether it takes a short time to find out that there is a value.
+    fn is_local(&self) -> bool;
+
     /// All of a value will be read soon.
     fn expect(&self, key: &StoreKey);
 }
-
-/// How many indexes of shards are kept.
-const INDEXES: usize = 64;
 
 struct ZarrChunks {
     array: Array<dyn ValueStore>,
@@ -132,78 +175,82 @@ struct ZarrChunks {
     shape: Vec<u64>,
     item: usize,
     fill: Vec<u8>,
-    /// The shape of what is stored under a key, where that must be there.
-    required: Option<Vec<u64>>,
+    /// The shape of what is stored under a key, and whether all of it must be there.
+    stored_shape: Vec<u64>,
+    refuses_missing: bool,
+    /// The codecs of a chunk.
+    codecs: Arc<CodecChain>,
     /// The codec that alone makes elements of stored bytes, from front to back.
     front: Option<Arc<dyn BytesToBytesCodecTraits>>,
-    /// The indexes of shards, of an array whose chunks are shards and nothing else.
-    shards: Option<ArrayShardedReadableExtCache>,
+    /// The shards that hold the chunks, of an array that has nothing else.
+    shards: Option<Shards>,
 }
 
 impl ZarrChunks {
-    /// The chunks of an array, or of its shards, that have this shape; elements have `item` bytes. What is stored under a
-    /// key must be there where its shape is given.
-    fn new(
-        array: Array<dyn ValueStore>,
-        shape: Vec<u64>,
-        item: usize,
-        required: Option<Vec<u64>>,
-    ) -> Result<ZarrChunks, ZarrError> {
-        let fill = array.fill_value().as_ne_bytes().to_vec();
-        if array.data_type().fixed_size() != Some(item) || fill.len() != item {
-            return Err(ZarrError::DType(brief(&format!("{:?}", array.data_type()))));
-        }
-        let shards = guarded(|| ArrayShardedReadableExtCache::new(&array));
-        let shards = shards.map_err(ZarrError::Metadata)?;
-        let shards = Some(shards).filter(|it| it.array_is_exclusively_sharded());
-        let front = only_codec(&array.codecs());
-        Ok(ZarrChunks { array, shape, item, fill, required, front, shards })
-    }
-
     /// The shape of a chunk, which ends where the array does.
     fn shape_of(&self, at: &[u64]) -> Vec<u64> {
         let lens = self.array.shape().iter().zip(&self.shape).zip(at);
         lens.map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk))).collect()
     }
 
-    /// The elements of a chunk of the whole shape, which are `whole` bytes, or at least `needed` of them; `None` for one
-    /// that is not stored.
-    fn elements(&self, at: &[u64], needed: u64, whole: u64) -> Result<Option<Vec<u8>>, ArrayError> {
+    /// The elements of a chunk: those of the whole shape, which are `whole` bytes, or at least `needed` of them, or
+    /// those of the shape that is `kept`, where no more are stored; `None` for a chunk that is not stored.
+    fn elements(
+        &self,
+        at: &[u64],
+        needed: u64,
+        whole: u64,
+        kept: &[u64],
+    ) -> Result<Option<Vec<u8>>, String> {
+        let stored = match &self.shards {
+            None => {
+                let value = self.array.storage().get(&self.array.chunk_key(at));
+                value.map_err(|error| error.to_string())?.map(Vec::from)
+            }
+            Some(shards) => shards.get(&self.array, at)?,
+        };
+        let Some(stored) = stored else { return Ok(None) };
         if let Some(codec) = &self.front {
-            let value = self.array.storage().get(&self.array.chunk_key(at))?;
-            let front = value.map(|value| {
-                let value = Vec::from(value);
-                let front = decode_front(codec.as_ref(), &value, needed, whole);
-                keep_spare(value);
-                front
-            });
-            return front.transpose().map_err(ArrayError::CodecError);
+            let front = decode_front(codec.as_ref(), &stored, needed, whole);
+            keep_spare(stored);
+            return front.map(Some).map_err(|error| error.to_string());
         }
+        // what is not compressed may end where the array does
+        let kept_bytes = kept.iter().product::<u64>() * self.item as u64;
+        let is_short =
+            stored.len() as u64 == kept_bytes && self.codecs.bytes_to_bytes_codecs().is_empty();
+        let shape = if is_short { kept } else { &self.shape };
+        let shape: Option<Vec<NonZeroU64>> =
+            shape.iter().map(|len| NonZeroU64::new(*len)).collect();
+        let shape = shape.ok_or("it has no elements")?;
         // chunks are decoded by several threads, each of them by one
         let options = CodecOptions::default().with_concurrent_target(1);
-        let elements: Option<ArrayBytes<'_>> = match &self.shards {
-            None => self.array.retrieve_chunk_if_exists_opt(at, &options)?,
-            Some(indexes) => {
-                if indexes.len() >= INDEXES {
-                    indexes.clear();
-                }
-                Some(self.array.retrieve_subchunk_opt(indexes, at, &options)?)
-            }
-        };
-        let fixed = |elements: ArrayBytes<'_>| Ok(elements.into_fixed()?.into_owned());
-        elements.map(fixed).transpose().map_err(ArrayError::CodecError)
+        let (data_type, fill) = (self.array.data_type(), self.array.fill_value());
+        let decoded = self.codecs.decode(stored.into(), &shape, data_type, fill, &options);
+        let elements = decoded.and_then(|elements| Ok(elements.into_fixed()?.into_owned()));
+        let elements = elements.map_err(|error| error.to_string())?;
+        let len = elements.len() as u64;
+        if len == whole || is_short && len == kept_bytes {
+            Ok(Some(elements))
+        } else {
+            Err("it has another number of elements".to_owned())
+        }
     }
 
     /// Refuse a chunk of which nothing is stored: of one in a shard, nothing of the shard.
     fn check_stored(&self, at: &[u64]) -> Result<(), String> {
-        let Some(stored) = &self.required else { return Ok(()) };
-        let key = at.iter().zip(&self.shape).zip(stored);
-        let key: Vec<u64> = key.map(|((at, len), stored)| at * len / (*stored).max(1)).collect();
-        let size = self.array.storage().size_key(&self.array.chunk_key(&key));
-        match size.map_err(|error| error.to_string())? {
-            Some(_) => Ok(()),
-            None => Err("it is not there".to_owned()),
+        if !self.refuses_missing {
+            return Ok(());
         }
+        let key = at.iter().zip(&self.shape).zip(&self.stored_shape);
+        let key: Vec<u64> = key.map(|((at, len), stored)| at * len / (*stored).max(1)).collect();
+        if self.has_value(&key)? { Ok(()) } else { Err("it is not there".to_owned()) }
+    }
+
+    /// Whether anything is stored under a key of chunks.
+    fn has_value(&self, key: &[u64]) -> Result<bool, String> {
+        let size = self.array.storage().size_key(&self.array.chunk_key(key));
+        Ok(size.map_err(|error| error.to_string())?.is_some())
     }
 
     fn failed(&self, at: &[u64], reason: &str) -> SourceError {
@@ -225,7 +272,7 @@ impl Chunks for ZarrChunks {
         let kept = self.shape_of(at);
         // what is cut is taken from anywhere
         let needed = if kept == self.shape { needed.min(whole) } else { whole };
-        let elements = || self.elements(at, needed, whole).map_err(|error| error.to_string());
+        let elements = || self.elements(at, needed, whole, &kept);
         let elements = guarded(|| self.check_stored(at).and_then(|()| elements())).flatten();
         let elements = elements.map_err(|reason| self.failed(at, &reason))?;
         let Some(mut bytes) = elements else {
@@ -238,6 +285,31 @@ impl Chunks for ZarrChunks {
         }
         cut(&mut bytes, &self.shape, &kept, self.item);
         Ok(bytes)
+    }
+
+    fn stored(&self) -> Option<StoredChunks> {
+        let lens = self.array.shape().iter().zip(&self.stored_shape);
+        let lens: Vec<u64> = lens.map(|(len, stored)| len.div_ceil((*stored).max(1))).collect();
+        let count = lens.iter().try_fold(1u64, |count, len| count.checked_mul(*len))?;
+        if !self.array.storage().is_local() || count > MOST_COUNTED {
+            return None;
+        }
+        let mut stored = 0;
+        for number in 0..count {
+            let mut rest = number;
+            let mut key: Vec<u64> = lens
+                .iter()
+                .rev()
+                .map(|len| {
+                    let at = rest % len;
+                    rest /= len;
+                    at
+                })
+                .collect();
+            key.reverse();
+            stored += u64::from(guarded(|| self.has_value(&key)).ok()?.ok()?);
+        }
+        Some(StoredChunks { stored, count })
     }
 
     fn expect(&self, at: &[u64], _: &dyn Source) {
@@ -265,6 +337,10 @@ mod tests {
 
     impl ValueStore for MemoryStore {
         fn expect(&self, _: &StoreKey) {}
+
+        fn is_local(&self) -> bool {
+            true
+        }
     }
 
     #[test]
@@ -301,8 +377,8 @@ mod tests {
             v2("blosc", blosc(2.into())),
         ];
         for metadata in arrays {
-            let (array, _) = opened(Arc::new(MemoryStore::new()), metadata.clone()).unwrap();
-            assert!(codecs::only_codec(&array.codecs()).is_some(), "{metadata}");
+            let opened = opened(Arc::new(MemoryStore::new()), metadata.clone(), &[2]).unwrap();
+            assert!(codecs::only_codec(&opened.codecs).is_some(), "{metadata}");
         }
     }
 }

@@ -41,6 +41,11 @@ pub(super) trait Hierarchy: Send + Sync {
         let _ = key;
     }
 
+    /// Whether it takes a short time to find out that there is a value.
+    fn is_local(&self) -> bool {
+        true
+    }
+
     /// The names below a group, in order.
     fn children(&self, group: &str) -> Result<Vec<String>, SourceError>;
 
@@ -112,6 +117,10 @@ impl<H: Hierarchy> ReadableStorageTraits for Values<H> {
 }
 
 impl<H: Hierarchy> ValueStore for Values<H> {
+    fn is_local(&self) -> bool {
+        self.0.is_local()
+    }
+
     fn expect(&self, key: &StoreKey) {
         self.0.expect(key.as_str());
     }
@@ -209,7 +218,12 @@ fn read(
 ) -> Result<Node, Error> {
     let metadata = |name: &str| {
         let value = hierarchy.value(&below(path, name));
-        let read = |value: Box<dyn StoredValue + '_>| value.read(0..value.len().min(MAX_METADATA));
+        let found = value.as_ref().ok().and_then(Option::as_ref);
+        if let Some(len) = found.map(|value| value.len()).filter(|len| *len > MAX_METADATA) {
+            let reason = format!("{name} has {len} bytes, and over {MAX_METADATA} are not read");
+            return Err(Unread::Unfit(ZarrError::Metadata(reason)));
+        }
+        let read = |value: Box<dyn StoredValue + '_>| value.read(0..value.len());
         match value.and_then(|value| value.map(read).transpose()) {
             // damaged, while what lies beside it may be whole
             Err(SourceError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {

@@ -288,6 +288,10 @@ impl ZarrAddress {
 }
 
 impl Hierarchy for ZarrAddress {
+    fn is_local(&self) -> bool {
+        false
+    }
+
     fn value<'a>(&'a self, key: &str) -> Result<Option<Box<dyn StoredValue + 'a>>, SourceError> {
         let boxed = |value: Arc<dyn Source>| Box::new(value) as Box<dyn StoredValue + 'a>;
         if let Some(known) = self.known.get(key) {

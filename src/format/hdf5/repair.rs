@@ -1,0 +1,113 @@
+//! Elements that are stored otherwise than a dtype has them, made such: texts that end before their last byte, numbers
+//! in a part of their bits.
+
+use super::datatype::{ByteOrder, Class, Datatype, FloatLayout, TextEnd, narrow_float};
+use crate::dtype::Scalar;
+
+/// A part of an element to be changed: so many items of `size` bytes each, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Repair {
+    offset: usize,
+    count: usize,
+    size: usize,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Text(TextEnd),
+    Integer { order: ByteOrder, is_signed: bool, offset: u16, precision: u16 },
+    Float(FloatLayout, Scalar),
+    Parts(Vec<Repair>),
+}
+
+impl Repair {
+    /// What is to be changed in elements of a type.
+    pub(super) fn of(datatype: &Datatype) -> Vec<Repair> {
+        let size = datatype.size as usize;
+        let one = |kind| vec![Repair { offset: 0, count: 1, size, kind }];
+        let several = |base: &Datatype| {
+            let parts = Repair::of(base);
+            let size = (base.size as usize).max(1);
+            let count = datatype.size as usize / size;
+            let repair = Repair { offset: 0, count, size, kind: Kind::Parts(parts.clone()) };
+            if parts.is_empty() { Vec::new() } else { vec![repair] }
+        };
+        match &datatype.class {
+            // the last byte of one is no end
+            Class::Text(TextEnd::Zero) if size < 2 => Vec::new(),
+            Class::Text(TextEnd::Padded) => Vec::new(),
+            Class::Text(end) => one(Kind::Text(*end)),
+            Class::Integer { is_signed, order, offset, precision } => {
+                let is_whole = *offset == 0 && usize::from(*precision) == 8 * size;
+                let (is_signed, order) = (*is_signed, *order);
+                let (offset, precision) = (*offset, *precision);
+                let kind = Kind::Integer { order, is_signed, offset, precision };
+                if is_whole || size > 8 { Vec::new() } else { one(kind) }
+            }
+            Class::Float(layout) => match narrow_float(datatype.size, layout) {
+                Some(scalar) => one(Kind::Float(*layout, scalar)),
+                None => Vec::new(),
+            },
+            Class::Enumeration { base, .. } => Repair::of(base),
+            Class::Array { base, .. } | Class::Complex(base) => several(base),
+            Class::Compound(members) => {
+                let parts = members.iter().flat_map(|member| {
+                    let at = usize::try_from(member.offset).unwrap_or(usize::MAX);
+                    let parts = Repair::of(&member.datatype).into_iter();
+                    parts.map(move |it| Repair { offset: it.offset.saturating_add(at), ..it })
+                });
+                parts.collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Change all of these in one element.
+    pub(super) fn all(repairs: &[Repair], element: &mut [u8]) {
+        for Repair { offset, count, size, kind } in repairs {
+            let items = element.get_mut(*offset..).unwrap_or_default().chunks_exact_mut(*size);
+            for item in items.take(*count) {
+                match kind {
+                    Kind::Text(end) => end.clear(item),
+                    Kind::Integer { order, is_signed, offset, precision } => {
+                        in_order(*order, item, |bits| {
+                            let above = 64_u32.saturating_sub((*precision).into());
+                            let bits = bits.checked_shr((*offset).into()).unwrap_or(0);
+                            let bits = bits.checked_shl(above).unwrap_or(0);
+                            if *is_signed {
+                                (bits as i64).checked_shr(above).unwrap_or(0) as u64
+                            } else {
+                                bits.checked_shr(above).unwrap_or(0)
+                            }
+                        })
+                    }
+                    Kind::Float(layout, scalar) => in_order(layout.order, item, |bits| {
+                        let value = layout.value(bits);
+                        match scalar {
+                            Scalar::F16 => half::f16::from_f64(value).to_bits().into(),
+                            Scalar::F32 => (value as f32).to_bits().into(),
+                            _ => value.to_bits(),
+                        }
+                    }),
+                    Kind::Parts(parts) => Repair::all(parts, item),
+                }
+            }
+        }
+    }
+}
+
+/// Change a number of at most 8 bytes.
+fn in_order(order: ByteOrder, item: &mut [u8], change: impl FnOnce(u64) -> u64) {
+    let mut whole = [0; 8];
+    let len = item.len().min(8);
+    whole[..len].copy_from_slice(&item[..len]);
+    if order == ByteOrder::Big {
+        whole[..len].reverse();
+    }
+    let mut whole = change(u64::from_le_bytes(whole)).to_le_bytes();
+    if order == ByteOrder::Big {
+        whole[..len].reverse();
+    }
+    item[..len].copy_from_slice(&whole[..len]);
+}

@@ -1,0 +1,120 @@
+//! Shards: values that hold many chunks, and an index that says which bytes of them each one is.
+
+use std::collections::HashMap;
+use std::num::NonZeroU64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+use zarrs::array::codec::CodecChain;
+use zarrs::array::{Array, ArrayToBytesCodecTraits, CodecOptions, FillValue, data_type};
+use zarrs::metadata::v3::MetadataV3;
+use zarrs::storage::byte_range::ByteRange;
+
+use super::{ValueStore, ZarrError, unfit};
+use crate::source::memory_bytes;
+
+/// How many indexes are kept.
+const KEPT: usize = 64;
+
+/// The shards of an array that has nothing else.
+pub(super) struct Shards {
+    /// How many chunks a shard has along each axis.
+    counts: Vec<u64>,
+    index_codecs: CodecChain,
+    index_shape: Vec<NonZeroU64>,
+    /// The bytes of a shard that are its index.
+    index_range: ByteRange,
+    /// Indexes by the places of their shards: an offset and a length for each chunk.
+    kept: Mutex<HashMap<Vec<u64>, Arc<[u64]>>>,
+}
+
+impl Shards {
+    /// Shards of `shape`, with chunks of `inner`, and the codecs of a chunk, by the configuration of the codec.
+    pub(super) fn new(
+        said: &Value,
+        shape: &[u64],
+        inner: &[u64],
+    ) -> Result<(Shards, CodecChain), ZarrError> {
+        let codecs = |key: &str| {
+            let said = said.get(key).cloned().unwrap_or_default();
+            let said: Vec<MetadataV3> = serde_json::from_value(said).map_err(unfit)?;
+            CodecChain::from_metadata(&said).map_err(unfit)
+        };
+        let counts: Vec<u64> = shape.iter().zip(inner).map(|(len, inner)| len / inner).collect();
+        let chunks = counts.iter().try_fold(16u64, |bytes, count| bytes.checked_mul(*count));
+        if chunks.is_none_or(|bytes| bytes > memory_bytes()) {
+            return Err(unfit("a shard has more chunks than there is memory for their places"));
+        }
+        let index_shape: Option<Vec<NonZeroU64>> =
+            counts.iter().chain(&[2]).map(|count| NonZeroU64::new(*count)).collect();
+        let index_shape = index_shape.ok_or_else(|| unfit("a shard has no chunks"))?;
+        let index_codecs = codecs("index_codecs")?;
+        let fill = FillValue::from(u64::MAX);
+        let encoded =
+            index_codecs.encoded_representation(&index_shape, &data_type::uint64(), &fill);
+        let len = encoded.map_err(unfit)?.size();
+        let len = len.ok_or_else(|| unfit("the index of a shard has no fixed length"))?;
+        let is_first = said.get("index_location").is_some_and(|place| place == "start");
+        let index_range =
+            if is_first { ByteRange::FromStart(0, Some(len)) } else { ByteRange::Suffix(len) };
+        let kept = Mutex::default();
+        let shards = Shards { counts, index_codecs, index_shape, index_range, kept };
+        Ok((shards, codecs("codecs")?))
+    }
+
+    /// The bytes of a chunk; `None` for one that is not stored.
+    pub(super) fn get(
+        &self,
+        array: &Array<dyn ValueStore>,
+        at: &[u64],
+    ) -> Result<Option<Vec<u8>>, String> {
+        let places = at.iter().zip(&self.counts);
+        let shard: Vec<u64> = places.clone().map(|(at, count)| at / count).collect();
+        let Some(index) = self.index(array, &shard)? else { return Ok(None) };
+        let number = places.fold(0, |number, (at, count)| number * count + at % count) as usize;
+        let place = index.get(2 * number..2 * number + 2);
+        let [offset, len] = place.and_then(|place| place.try_into().ok()).unwrap_or([0; 2]);
+        if [offset, len] == [u64::MAX; 2] {
+            return Ok(None);
+        }
+        if offset.checked_add(len).is_none() {
+            return Err("the index of its shard says bytes that cannot be".to_owned());
+        }
+        let range = ByteRange::FromStart(offset, Some(len));
+        let bytes = array.storage().get_partial(&array.chunk_key(&shard), range);
+        Ok(bytes.map_err(|error| error.to_string())?.map(Vec::from))
+    }
+
+    /// The index of a shard; `None` for one that is not stored.
+    fn index(
+        &self,
+        array: &Array<dyn ValueStore>,
+        shard: &[u64],
+    ) -> Result<Option<Arc<[u64]>>, String> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = kept.get(shard) {
+            return Ok(Some(Arc::clone(index)));
+        }
+        let stored = array.storage().get_partial(&array.chunk_key(shard), self.index_range);
+        let Some(stored) = stored.map_err(|error| format!("the index of its shard: {error}"))?
+        else {
+            return Ok(None);
+        };
+        let decode = || {
+            let (fill, options) = (FillValue::from(u64::MAX), CodecOptions::default());
+            let bytes = Vec::from(stored).into();
+            let shape = &self.index_shape;
+            let decoded =
+                self.index_codecs.decode(bytes, shape, &data_type::uint64(), &fill, &options);
+            decoded.and_then(|decoded| Ok(decoded.into_fixed()?))
+        };
+        let bytes = decode().map_err(|error| format!("the index of its shard: {error}"))?;
+        let index: Arc<[u64]> =
+            bytes.as_chunks().0.iter().map(|place| u64::from_ne_bytes(*place)).collect();
+        if kept.len() >= KEPT {
+            kept.clear();
+        }
+        kept.insert(shard.to_vec(), Arc::clone(&index));
+        Ok(Some(index))
+    }
+}
