@@ -1,12 +1,10 @@
 //! The parts of an element that are compared, which are the element itself or the fields of a structure at
 //! any depth, and when their values count as the same.
 
-use std::ops::Range;
-
 use half::f16;
 
 use crate::cast::{Doubles, vectorized};
-use crate::dtype::{DType, Endian, NpyType, NumberKind, Scalar, Step, Walk};
+use crate::dtype::{DType, Endian, NumberKind, Scalar, Step, Walk};
 use crate::element::{FloatFormat, Magnitude, Meaning, NAT};
 
 /// A part of an element: one item, or `count` of them in a subarray.
@@ -38,62 +36,26 @@ pub(super) struct Float {
     pub(super) format: FloatFormat,
 }
 
-/// List the parts of an element; `None` if its elements are not whole bytes.
-pub(super) fn leaves(dtype: &DType) -> Option<Vec<Leaf>> {
-    let mut found = Vec::new();
-    for step in Walk::new(dtype) {
-        if let Step::Leaf { dtype, offset, count, .. } = step {
-            add(dtype, offset as usize, count as usize, &mut found)?;
-        }
-    }
-    Some(found)
+/// The parts of an element, in their order; `None` if its elements are not whole bytes.
+pub(super) fn leaves(dtype: &DType) -> impl Iterator<Item = Option<Leaf>> + use<'_> {
+    Walk::new(dtype).filter_map(|step| match step {
+        Step::Leaf { dtype, offset, count, .. } => Some(Leaf::of(dtype, offset, count)),
+        _ => None,
+    })
 }
 
 /// List the types of the parts, each with one item at offset 0. `None` as for [`leaves`].
 pub(super) fn types(dtype: &DType) -> Option<Vec<Leaf>> {
-    let mut found = Vec::new();
-    dtype.leaves().into_iter().try_for_each(|dtype| add(dtype, 0, 1, &mut found))?;
-    Some(found)
-}
-
-/// List the parts that begin in a byte range of an element, with offsets in it; strings are taken apart.
-pub(super) fn leaves_within(dtype: &DType, range: &Range<u64>) -> Option<Vec<Leaf>> {
-    let mut found = Vec::new();
-    for step in Walk::within(dtype, range.clone()) {
-        let Step::Leaf { dtype, offset, count, .. } = step else { continue };
-        let size = dtype.item_bits() / 8;
-        let unit = match dtype {
-            DType::Npy(NpyType::Bytes(_) | NpyType::Void(..)) | DType::Blocks(_) => 1,
-            DType::Npy(NpyType::Unicode(..)) => 4,
-            _ => size,
-        };
-        let until = |place: u64| place.saturating_sub(offset).div_ceil(unit.max(1));
-        let first = until(range.start);
-        let units = until(range.end).min(size * count / unit.max(1)).saturating_sub(first);
-        if units == 0 {
-            continue;
-        }
-        let place = (offset + first * unit - range.start) as usize;
-        if unit == size {
-            add(dtype, place, units as usize, &mut found)?
-        } else {
-            add(dtype, place, 1, &mut found)?;
-            if let Some(leaf) = found.last_mut() {
-                leaf.size = (units * unit) as usize;
-            }
-        }
-    }
-    Some(found)
-}
-
-fn add(dtype: &DType, offset: usize, count: usize, found: &mut Vec<Leaf>) -> Option<()> {
-    let size = (dtype.item_bits() / 8) as usize;
-    let meaning = Meaning::of(dtype)?;
-    found.push(Leaf { offset, size, count, meaning });
-    Some(())
+    dtype.leaves().into_iter().map(|dtype| Leaf::of(dtype, 0, 1)).collect()
 }
 
 impl Leaf {
+    fn of(dtype: &DType, offset: u64, count: u64) -> Option<Leaf> {
+        let meaning = Meaning::of(dtype)?;
+        let size = (dtype.item_bits() / 8) as usize;
+        Some(Leaf { offset: offset as usize, size, count: count as usize, meaning })
+    }
+
     /// `Little` if the type has none.
     pub(super) fn endian(&self) -> Endian {
         match self.meaning {

@@ -14,35 +14,21 @@
 //! assert_eq!((findings.differing, findings.absolute.unwrap().place), (1, 1));
 //! ```
 
-use std::ops::Range;
-
-use element::{Closeness, GROUP, Leaf, leaves, leaves_within, types};
+use element::{Closeness, GROUP, Leaf, leaves, types};
 
 use crate::dtype::{DType, Field, NpyType};
 use crate::format::npy;
 
 mod element;
 
+pub use crate::element::{LargeElement, check_held};
 pub use element::Rule;
 
 /// Bytes that are compared at once: blocks of equal bytes are skipped without a look at elements.
 const BLOCK_BYTES: usize = 4096;
 
-/// Elements of more bytes are [large](Comparer::is_large).
+/// Of elements of more bytes neither the parts nor the values are kept.
 const LARGE: usize = 64 << 10;
-
-/// The most bytes of a number: those of a complex number of two long doubles.
-const LONGEST: u64 = 32;
-
-/// How parts of two elements compare. In ascending order: of an element, the greatest outcome of
-/// its parts counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
-    Same,
-    Differs,
-    /// They differ, and a part that differs is NaN, NaT or infinite.
-    NotFinite,
-}
 
 /// Compares elements of two dtypes that differ only in byte order, or numbers of different types by
 /// their exact values.
@@ -75,39 +61,26 @@ impl Comparer {
         let itemsizes = [a, b].map(|dtype| (dtype.item_bits() / 8) as usize);
         let mut parts = Vec::new();
         if itemsizes[0] <= LARGE {
-            parts.extend(leaves(&dtypes.0)?.into_iter().zip(leaves(&dtypes.1)?));
+            let both = leaves(&dtypes.0).zip(leaves(&dtypes.1));
+            parts = both.map(|(a, b)| Some((a?, b?))).collect::<Option<_>>()?;
         }
         let closeness = Closeness::new(rule, &dtypes.0, &dtypes.1);
         let leaves = parts;
         Some(Comparer { rule, dtypes, leaves, itemsizes, same_dtype, bits_suffice, closeness })
     }
 
-    /// Whether elements are too large to be compared whole, and must be compared in ranges.
+    /// Whether elements are so large that the findings have only their places, not their bytes.
     pub fn is_large(&self) -> bool {
         self.itemsizes[0] > LARGE
     }
 
-    /// The bytes that are needed to compare what begins in a range of an element: it may end behind it.
-    pub fn needs(&self, range: &Range<u64>) -> Range<u64> {
-        range.start..(range.end + LONGEST - 1).min(self.itemsizes[0] as u64)
-    }
-
-    /// Compare what begins in a range of a large element, given the bytes that this needs.
-    pub fn compare_within(&self, range: &Range<u64>, a: &[u8], b: &[u8]) -> Outcome {
-        if self.bits_suffice && a == b {
-            return Outcome::Same;
+    /// Whether something holds of all parts of an element.
+    fn all(&self, mut holds: impl FnMut(&Leaf, &Leaf) -> bool) -> bool {
+        if !self.is_large() {
+            return self.leaves.iter().all(|(a, b)| holds(a, b));
         }
-        let leaves = |dtype| leaves_within(dtype, range).unwrap_or_default();
-        let of_a = leaves(&self.dtypes.0);
-        let of_b = leaves(&self.dtypes.1);
-        if of_a.iter().zip(&of_b).all(|(of_a, of_b)| self.same(of_a, a, of_b, b)) {
-            return Outcome::Same;
-        }
-        if of_a.iter().zip(&of_b).any(|(of_a, of_b)| self.not_finite(of_a, a, of_b, b)) {
-            Outcome::NotFinite
-        } else {
-            Outcome::Differs
-        }
+        let mut both = leaves(&self.dtypes.0).flatten().zip(leaves(&self.dtypes.1).flatten());
+        both.all(|(a, b)| holds(&a, &b))
     }
 
     /// Bytes per element on each side; equal if elements are large, 0 for `|S0` and the like.
@@ -152,7 +125,7 @@ impl Comparer {
         let [of_a, of_b] = self.itemsizes.map(|size| size.max(1));
         let elements = a.chunks_exact(of_a).zip(b.chunks_exact(of_b)).enumerate();
         for (at, (a, b)) in elements.filter(|(at, _)| may_differ(*at)) {
-            if !self.leaves.iter().all(|(of_a, of_b)| self.same(of_a, a, of_b, b)) {
+            if !self.all(|of_a, of_b| self.same(of_a, a, of_b, b)) {
                 findings.add(place(at as u64), self.pair(a, b));
             }
         }
@@ -178,14 +151,14 @@ impl Comparer {
 
     /// Describe two elements that differ; only elements that are one finite number have a distance.
     fn pair<'a>(&self, a: &'a [u8], b: &'a [u8]) -> Pair<'a> {
-        let mut parts = self.leaves.iter();
-        let not_finite = parts.any(|(of_a, of_b)| self.not_finite(of_a, a, of_b, b));
+        let not_finite = !self.all(|of_a, of_b| !self.not_finite(of_a, a, of_b, b));
         let distance = match self.leaves.as_slice() {
             [(of_a, of_b)] if !not_finite && of_a.is_alone(self.itemsizes[0]) => {
                 of_a.value(a, 0).distance(&of_b.value(b, 0))
             }
             _ => None,
         };
+        let [a, b] = if self.is_large() { [&[][..]; 2] } else { [a, b] };
         Pair { a, b, not_finite, distance }
     }
 }
@@ -221,13 +194,6 @@ pub struct Pair<'a> {
 }
 
 impl Findings {
-    pub fn add_large(&mut self, place: u64, outcome: Outcome) {
-        if outcome != Outcome::Same {
-            let not_finite = outcome == Outcome::NotFinite;
-            self.add(place, Pair { a: &[], b: &[], not_finite, distance: None });
-        }
-    }
-
     pub(super) fn add(&mut self, place: u64, pair: Pair<'_>) {
         self.differing += 1;
         let found =
@@ -352,40 +318,32 @@ mod tests {
     use crate::dtype::{Endian, Scalar};
     use crate::format::npy::parse_dtype;
 
+    /// A change of any byte is found, also in an element whose parts are walked through.
     #[test]
-    fn what_begins_in_ranges_is_all_of_an_element() {
-        let a = parse_dtype("i1, (2,3)f4, 4S3, U2, (2,)c16, V5, M8[s]").unwrap();
-        let b = parse_dtype("i1, (2,3)>f4, 4S3, >U2, (2,)>c16, V5, >M8[s]").unwrap();
-        let size = a.item_bits() / 8;
-        let bytes: Vec<u8> = (0..size as u8).collect();
-        for (other, is_other) in [(&a, false), (&b, true)] {
-            let comparer = Comparer::new(&a, other, Rule::default()).unwrap();
-            let mut theirs = bytes.clone();
-            let widths = [(1, 4, 6), (37, 4, 2), (45, 8, 4), (82, 8, 1)];
-            for (start, width, count) in widths.into_iter().filter(|_| is_other) {
-                theirs[start..start + width * count].chunks_mut(width).for_each(<[u8]>::reverse);
-            }
-            for changed in 0..=bytes.len() {
-                let mut theirs = theirs.clone();
-                if let Some(byte) = theirs.get_mut(changed) {
-                    *byte ^= 1;
+    fn all_bytes_of_an_element_count() {
+        let a = "i1, (2,3)f4, 4S3, U2, (2,)c16, V5, M8[s]";
+        let b = "i1, (2,3)>f4, 4S3, >U2, (2,)>c16, V5, >M8[s]";
+        for large in ["", ", V65536"] {
+            let a = parse_dtype(&format!("{a}{large}")).unwrap();
+            let b = parse_dtype(&format!("{b}{large}")).unwrap();
+            let size = (a.item_bits() / 8) as usize;
+            let bytes: Vec<u8> = (0..size).map(|at| at as u8).collect();
+            for (other, is_other) in [(&a, false), (&b, true)] {
+                let comparer = Comparer::new(&a, other, Rule::default()).unwrap();
+                assert_eq!(comparer.is_large(), !large.is_empty());
+                let mut theirs = bytes.clone();
+                let widths = [(1, 4, 6), (37, 4, 2), (45, 8, 4), (82, 8, 1)];
+                for (start, width, count) in widths.into_iter().filter(|_| is_other) {
+                    theirs[start..start + width * count]
+                        .chunks_mut(width)
+                        .for_each(<[u8]>::reverse);
                 }
-                let mut findings = Findings::default();
-                comparer.compare(&bytes, &theirs, |number| number, &mut findings);
-                assert_eq!(findings.differing, u64::from(changed < bytes.len()), "{changed}");
-                for width in [1, 2, 3, 7, 16, 50, 100] {
-                    let outcome = (0..size).step_by(width).map(|start| {
-                        let range = start..(start + width as u64).min(size);
-                        let needed = comparer.needs(&range);
-                        let needed = needed.start as usize..needed.end as usize;
-                        comparer.compare_within(&range, &bytes[needed.clone()], &theirs[needed])
-                    });
-                    let expected = match (findings.differing, findings.not_finite) {
-                        (0, _) => Outcome::Same,
-                        (_, 0) => Outcome::Differs,
-                        _ => Outcome::NotFinite,
-                    };
-                    assert_eq!(outcome.max(), Some(expected), "{changed}, {width}");
+                for changed in (0..100).chain([size]) {
+                    let mut theirs = theirs.clone();
+                    let is_changed = theirs.get_mut(changed).map(|byte| *byte ^= 1).is_some();
+                    let mut findings = Findings::default();
+                    comparer.compare(&bytes, &theirs, |number| number, &mut findings);
+                    assert_eq!(findings.differing, u64::from(is_changed), "{changed}");
                 }
             }
         }

@@ -19,7 +19,7 @@ mod walk;
 pub(crate) use literal::{CodePoints, write_str};
 pub use literal::{is_printable, literal};
 pub(crate) use walk::Shortened;
-pub use walk::{Paused, Step, Walk};
+pub use walk::{Step, Walk};
 
 /// The type of a tensor's elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

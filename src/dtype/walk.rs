@@ -2,7 +2,7 @@
 //! with the structures and the axes of subarrays around them.
 //!
 //! A structure in a subarray is visited once for each item, but nothing is expanded in memory: the
-//! walk only keeps its position, however large the element. It may begin anywhere in the element.
+//! walk only keeps its position, however large the element.
 //!
 //! ```
 //! use tslice::dtype::{Step, Walk};
@@ -16,8 +16,6 @@
 //! assert_eq!(leaves.collect::<Vec<_>>(), [("int16".to_owned(), 0, 1), float(2), float(14)]);
 //! # Ok::<(), tslice::format::npy::DescrError>(())
 //! ```
-
-use std::ops::Range;
 
 use super::{DType, Field};
 
@@ -49,7 +47,6 @@ pub struct Walk<'a> {
     open: Vec<Open<'a>>,
     /// The step to return before continuing with `open`.
     next: Option<Step<'a>>,
-    range: Range<u64>,
     shortened: Option<Shortened>,
 }
 
@@ -70,20 +67,6 @@ impl Shortened {
     }
 }
 
-/// The position of a walk, without the dtype; see [`Walk::pause`].
-#[derive(Clone, Debug)]
-pub struct Paused {
-    open: Vec<PausedIn>,
-    range: Range<u64>,
-}
-
-/// As [`Open`], with the number of fields or axes that are left in place of references to them.
-#[derive(Clone, Copy, Debug)]
-enum PausedIn {
-    Structure { left: usize, start: Start },
-    List { left: usize, at: u64, start: Start },
-}
-
 #[derive(Clone, Debug)]
 enum Open<'a> {
     /// A structure and its remaining fields. `start.number` is that of the next field's first leaf.
@@ -101,13 +84,8 @@ struct Start {
 
 impl<'a> Walk<'a> {
     pub fn new(dtype: &'a DType) -> Walk<'a> {
-        Walk::within(dtype, 0..u64::MAX)
-    }
-
-    /// Walk through the items that have bytes in a range, and the structures and axes around them.
-    pub fn within(dtype: &'a DType, range: Range<u64>) -> Walk<'a> {
-        let mut walk = Walk { open: Vec::new(), next: None, range, shortened: None };
-        walk.next = walk.enter(dtype, Start::default());
+        let mut walk = Walk { open: Vec::new(), next: None, shortened: None };
+        walk.next = Some(walk.enter(dtype, Start::default()));
         walk
     }
 
@@ -116,108 +94,41 @@ impl<'a> Walk<'a> {
         Walk { shortened: Some(shortened), ..Walk::new(dtype) }
     }
 
-    /// The position of the walk, to be resumed later. A step that is already known to come next is
-    /// lost, so pause only after a [`Step::Leaf`] or at the end.
-    pub fn pause(self) -> Paused {
-        let paused = |open: &Open<'_>| match *open {
-            Open::Structure { fields, start } => PausedIn::Structure { left: fields.len(), start },
-            Open::List { shape, at, start, .. } => PausedIn::List { left: shape.len(), at, start },
-        };
-        Paused { open: self.open.iter().map(paused).collect(), range: self.range }
-    }
-
-    /// Resume through an element of the same dtype.
-    pub fn resume(dtype: &'a DType, paused: Paused) -> Walk<'a> {
-        let mut open = Vec::with_capacity(paused.open.len());
-        let mut inside = dtype;
-        let mut begun = None;
-        for paused in paused.open {
-            match paused {
-                PausedIn::Structure { left, start } => {
-                    let fields = inside.structure().map_or(&[][..], |inside| &inside.fields);
-                    let (before, fields) = fields.split_at(fields.len().saturating_sub(left));
-                    open.push(Open::Structure { fields, start });
-                    begun = before.last();
-                    inside = begun.map_or(inside, |field| &field.dtype);
-                }
-                PausedIn::List { left, at, start } => {
-                    let Some(field) = begun else { continue };
-                    let shape = &field.shape[field.shape.len().saturating_sub(left)..];
-                    open.push(Open::List { field, shape, at, start });
-                }
-            }
-        }
-        Walk { open, next: None, range: paused.range, shortened: None }
-    }
-
-    fn enter(&mut self, dtype: &'a DType, start: Start) -> Option<Step<'a>> {
+    fn enter(&mut self, dtype: &'a DType, start: Start) -> Step<'a> {
         match dtype.structure() {
             Some(structure) => {
                 self.open.push(Open::Structure { fields: &structure.fields, start });
-                Some(Step::Structure)
+                Step::Structure
             }
-            None => self.leaf(dtype, start, 1),
+            None => Step::Leaf { dtype, number: start.number, offset: start.offset, count: 1 },
         }
-    }
-
-    /// The part of `count` neighbouring items that has bytes in the range.
-    fn leaf(&self, dtype: &'a DType, start: Start, count: u64) -> Option<Step<'a>> {
-        let Start { offset, number } = start;
-        let size = dtype.item_bits() / 8;
-        let first = self.range.start.saturating_sub(offset).checked_div(size).unwrap_or(0);
-        let end = match size {
-            0 => count,
-            size => self.range.end.saturating_sub(offset).div_ceil(size).min(count),
-        };
-        let offset = offset + first * size;
-        (first < end).then_some(Step::Leaf { dtype, number, offset, count: end - first })
     }
 
     /// Begin the items of a field along the axes `shape`, the last of its axes.
-    fn enter_axes(
-        &mut self,
-        field: &'a Field,
-        shape: &'a [u64],
-        mut start: Start,
-    ) -> Option<Step<'a>> {
-        let Some((&len, inner)) = shape.split_first() else {
+    fn enter_axes(&mut self, field: &'a Field, shape: &'a [u64], start: Start) -> Step<'a> {
+        if shape.is_empty() {
             return self.enter(&field.dtype, start);
-        };
-        let size = bytes(field, inner);
-        let before = self.range.start.saturating_sub(start.offset);
-        let at = before.checked_div(size).unwrap_or(0).min(len);
-        start.offset += at * size;
-        self.open.push(Open::List { field, shape, at, start });
-        Some(Step::List)
-    }
-
-    /// Go on in a structure with these fields left; `None` where the next one is out of the range.
-    fn next_field(&mut self, fields: &'a [Field], mut start: Start) -> Option<Step<'a>> {
-        let Some((field, rest)) = fields.split_first() else { return Some(Step::EndStructure) };
-        let begin = Start { offset: start.offset + field.offset, number: start.number };
-        let is_behind = begin.offset >= self.range.end;
-        start.number += field.dtype.leaf_count();
-        self.open.push(Open::Structure { fields: if is_behind { &[] } else { rest }, start });
-        let is_before = begin.offset + field.bytes() <= self.range.start && field.bytes() > 0;
-        if is_behind || is_before {
-            return None;
         }
-        self.next = self.enter_axes(field, &field.shape, begin);
-        Some(Step::Field(field))
+        self.open.push(Open::List { field, shape, at: 0, start });
+        Step::List
     }
 
-    /// Go on along an axis of a field, of which `at` is the next item; what follows is known then.
-    fn next_item(
-        &mut self,
-        field: &'a Field,
-        shape: &'a [u64],
-        at: u64,
-        start: Start,
-    ) -> Option<Step<'a>> {
+    /// Go on in a structure with these fields left.
+    fn next_field(&mut self, fields: &'a [Field], mut start: Start) -> Step<'a> {
+        let Some((field, rest)) = fields.split_first() else { return Step::EndStructure };
+        let begin = Start { offset: start.offset + field.offset, number: start.number };
+        start.number += field.dtype.leaf_count();
+        self.open.push(Open::Structure { fields: rest, start });
+        self.next = Some(self.enter_axes(field, &field.shape, begin));
+        Step::Field(field)
+    }
+
+    /// Go on along an axis of a field, of which `at` is the next item.
+    fn next_item(&mut self, field: &'a Field, shape: &'a [u64], at: u64, start: Start) -> Step<'a> {
         let len = shape[0];
         let inner = &shape[1..];
-        if at >= len || start.offset >= self.range.end {
-            return Some(Step::EndList);
+        if at >= len {
+            return Step::EndList;
         }
         let edge = self.shortened.and_then(|shortened| shortened.edge(field, len));
         let is_leaf = inner.is_empty() && field.dtype.structure().is_none();
@@ -230,14 +141,13 @@ impl<'a> Walk<'a> {
         let behind = Start { offset: start.offset + (next - at) * bytes(field, inner), ..start };
         self.open.push(Open::List { field, shape, at: next, start: behind });
         if edge == Some(at) {
-            return Some(Step::Gap);
+            return Step::Gap;
         }
-        self.next = if is_leaf {
-            self.leaf(&field.dtype, start, next - at)
-        } else {
-            self.enter_axes(field, inner, start)
-        };
-        None
+        if is_leaf {
+            let Start { offset, number } = start;
+            return Step::Leaf { dtype: &field.dtype, number, offset, count: next - at };
+        }
+        self.enter_axes(field, inner, start)
     }
 }
 
@@ -245,18 +155,13 @@ impl<'a> Iterator for Walk<'a> {
     type Item = Step<'a>;
 
     fn next(&mut self) -> Option<Step<'a>> {
-        loop {
-            if let Some(step) = self.next.take() {
-                return Some(step);
-            }
-            let step = match self.open.pop()? {
-                Open::Structure { fields, start } => self.next_field(fields, start),
-                Open::List { field, shape, at, start } => self.next_item(field, shape, at, start),
-            };
-            if step.is_some() {
-                return step;
-            }
+        if let Some(step) = self.next.take() {
+            return Some(step);
         }
+        Some(match self.open.pop()? {
+            Open::Structure { fields, start } => self.next_field(fields, start),
+            Open::List { field, shape, at, start } => self.next_item(field, shape, at, start),
+        })
     }
 }
 

@@ -24,5 +24,23 @@ pub(crate) use float::{FloatFormat, Magnitude, Specials};
 pub(crate) use format::{
     Meaning, NAT, Notation, civil, days_of_civil, write_datetime, write_number, write_timedelta,
 };
-pub(crate) use parse::integer_literal;
 pub use parse::{ElementError, parse};
+
+use crate::dtype::DType;
+
+/// The largest element, in bytes, that is held whole to be printed, written as text or compared.
+const MOST_HELD: u64 = 16 << 20;
+
+/// An element that is copied, and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "elements of {0} bytes are copied only: to be printed, written as text or compared, an element has at \
+     most {MOST_HELD}"
+)]
+pub struct LargeElement(pub u64);
+
+/// Check that an element of this dtype may be held whole.
+pub fn check_held(dtype: &DType) -> Result<(), LargeElement> {
+    let bytes = dtype.item_bits() / 8;
+    if bytes > MOST_HELD { Err(LargeElement(bytes)) } else { Ok(()) }
+}

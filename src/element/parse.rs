@@ -197,7 +197,7 @@ fn grouped(text: &str, radix: u32) -> Option<String> {
 }
 
 /// Parse a Python integer literal without a sign; `Some(None)` if it does not fit into an `i128`.
-pub(crate) fn integer_literal(text: &str) -> Option<Option<i128>> {
+fn integer_literal(text: &str) -> Option<Option<i128>> {
     let lower = text.to_ascii_lowercase();
     for (prefix, radix) in [("0x", 16), ("0o", 8), ("0b", 2)] {
         if let Some(digits) = lower.strip_prefix(prefix) {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::fill::split_first;
-use super::{CopyStep, FillError, Pieces, ReadFrom, VisitRange};
+use super::{FillError, Pieces, ReadFrom, VisitRange};
 use crate::plan::Panel;
 use crate::runs::Runs;
 use crate::source::Source;
@@ -46,10 +46,6 @@ impl<P: Pieces> Pieces for Clipped<P> {
     fn panel(&self, number: u64) -> Option<Panel> {
         let panel = self.pieces.panel(self.cut.first + number)?;
         Some(Panel { pieces: panel.pieces.min(self.cut.count - number), ..panel })
-    }
-
-    fn step(&self, source: &dyn Source) -> Option<CopyStep> {
-        self.pieces.step(source)
     }
 
     fn waits_for_disk(&self, source: &dyn Source) -> bool {

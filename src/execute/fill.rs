@@ -15,9 +15,7 @@ use std::ops::{Deref, DerefMut, Range};
 
 use super::convert::write_rows;
 use super::pack::pack;
-use super::{
-    Conversion, CopyStep, ExecuteError, FillError, Pieces, Progress, ReadFrom, VisitRange,
-};
+use super::{Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, VisitRange};
 use crate::plan::{Panel, Plan, needed_bytes, reads_gap};
 use crate::runs::{Axis, Runs, dense_bytes, span_bytes};
 use crate::sink::Sink;
@@ -60,11 +58,6 @@ impl Pieces for Plan {
 
     fn panel(&self, number: u64) -> Option<Panel> {
         self.panel(number)
-    }
-
-    fn step(&self, _source: &dyn Source) -> Option<CopyStep> {
-        let step = if self.is_relayout() { CopyStep::Panels } else { CopyStep::InOrder };
-        self.has_panels().then_some(step)
     }
 
     fn work(&self) -> u64 {

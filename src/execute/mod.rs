@@ -39,11 +39,11 @@ pub use convert::Conversion;
 pub use feed::{Announced, announced};
 pub use fill::{WINDOW_BYTES, run_forward};
 pub(crate) use fill::{dense_window, read_range, read_runs, split_first, visit_ranges};
-pub use memory::{CopyStep, OutOfCore, panel_bytes, tiling};
 pub(crate) use memory::{
     LONG_GATHERED_ROW, LONG_JOINED_ROW, LONG_SCATTERED_ROW, Memory, SCATTERED_COST, SHORT_PARAMS,
     room_for_panels,
 };
+pub use memory::{panel_bytes, tiling};
 pub(crate) use parallel::{NullSink, UNKNOWN, look};
 pub use parallel::{Progress, Workers, run};
 pub(crate) use relayout::spool_all;
@@ -114,12 +114,6 @@ pub trait Pieces: Sync {
     /// of it fits in memory. `None` where no panel begins there.
     fn panel(&self, number: u64) -> Option<Panel> {
         let _ = number;
-        None
-    }
-
-    /// How it is copied from a source where it does not fit in memory; `None` where it does, or is there.
-    fn step(&self, source: &dyn Source) -> Option<CopyStep> {
-        let _ = source;
         None
     }
 

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use super::fill::read_boxes;
 use super::{
-    Conversion, CopyStep, ExecuteError, FillError, Memory, OutOfCore, Pieces, Progress, ReadFrom,
-    Transfer, Workers, panel_bytes, run, tiling,
+    Conversion, ExecuteError, FillError, Memory, Pieces, Progress, ReadFrom, Transfer, Workers,
+    panel_bytes, run, tiling,
 };
 use crate::plan::{Bands, OnePass, PIECE_BYTES, Panel, PieceCuts, Plan, Tiling};
 use crate::runs::Runs;
@@ -182,9 +182,8 @@ impl TwoPasses {
         has_room.then_some(TwoPasses { bands, band_bytes })
     }
 
-    pub(crate) fn out_of_core(&self) -> OutOfCore {
-        let steps = vec![CopyStep::Bands, CopyStep::InOrder];
-        OutOfCore { steps, temporary_bytes: self.bands.kept_bytes() }
+    pub(crate) fn temporary_bytes(&self) -> u64 {
+        self.bands.kept_bytes()
     }
 
     /// The first pass, which keeps the bands of the source one after the other.

@@ -34,8 +34,8 @@ use super::prefetch::{Sampled, is_mostly_gaps};
 use super::rows::BoundRows;
 use super::stages::{PLACE, PlacedSlabs, Stages};
 use crate::execute::{
-    Clipped, CopyStep, ExecuteError, FillError, LONG_GATHERED_ROW, Memory, OutOfCore, Pieces,
-    Progress, ReadFrom, SCATTERED_COST, SHORT_PARAMS, Workers, look, spool_pieces, unspooled,
+    Clipped, ExecuteError, FillError, LONG_GATHERED_ROW, Memory, Pieces, Progress, ReadFrom,
+    SCATTERED_COST, SHORT_PARAMS, Workers, look, spool_pieces, unspooled,
 };
 use crate::plan::PIECE_BYTES;
 use crate::runs::Runs;
@@ -113,10 +113,6 @@ impl Distribution {
         let chosen = Distribution { rows, tensor, slab, band_bits, bands, range_rows };
         let pays = are_far_apart && scratch_has_room(chosen.temporary_bytes())?;
         Ok(pays.then_some(chosen))
-    }
-
-    pub(crate) fn out_of_core(&self) -> OutOfCore {
-        OutOfCore::of(CopyStep::Distribution, self.temporary_bytes())
     }
 
     pub(crate) fn temporary_bytes(&self) -> u64 {

@@ -14,7 +14,7 @@ use super::rows::{BoundRows, MaskRows};
 use super::{DROPPED, Gather};
 use crate::execute::pack::pack;
 use crate::execute::{
-    CopyStep, FillError, Pieces, ReadFrom, VisitRange, Workers, read_range, read_runs, split_first,
+    FillError, Pieces, ReadFrom, VisitRange, Workers, read_range, read_runs, split_first,
     visit_ranges,
 };
 use crate::plan::{PieceCuts, Plan, stretches};
@@ -118,17 +118,6 @@ impl Pieces for GatherPieces<'_> {
 
     fn waits_for_disk(&self, source: &dyn Source) -> bool {
         self.state(source) == CacheState::ColdLong
-    }
-
-    fn step(&self, source: &dyn Source) -> Option<CopyStep> {
-        if self.fits(self.gather.bytes()) {
-            return None;
-        }
-        match self.state(source) {
-            CacheState::Cold { .. } | CacheState::ColdLong => Some(CopyStep::Rows),
-            CacheState::ColdDense => None,
-            CacheState::Cached => self.cold_look(source).map(|_| CopyStep::InOrder),
-        }
     }
 
     fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {

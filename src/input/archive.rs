@@ -51,7 +51,7 @@ fn open_members(
 ) -> Result<Input, Error> {
     // an archive without members is an .npz of no arrays
     if members.is_empty() || members.has_arrays() {
-        return open_arrays(location, archive, members, options.two_sums);
+        return open_arrays(location, archive, members);
     }
     if zarr::is_archive(&members) {
         return zarr::open_archive(location, archive, members, options);
@@ -127,12 +127,11 @@ impl Archive {
 }
 
 /// Read the headers of the arrays in a `.npz`; one that cannot be read leaves the others. Other members are left
-/// alone. A member of which the archive says two CRC-32s cannot be read, unless `two_sums` are allowed.
+/// alone. A member of which the archive says two CRC-32s cannot be read.
 fn open_arrays(
     location: &Location,
     mut archive: Archive,
     mut members: Members,
-    two_sums: bool,
 ) -> Result<Input, Error> {
     let bytes = Arc::clone(&archive.bytes);
     members.keep_arrays();
@@ -147,7 +146,7 @@ fn open_arrays(
     for member in members.iter() {
         let name = member.name.strip_suffix(".npy").unwrap_or(member.name).to_owned();
         let range = if is_inflated(&member) { ranges.next() } else { None };
-        let read = if member.two_sums && member.refused.is_none() && !two_sums {
+        let read = if member.two_sums && member.refused.is_none() {
             Err(NpzError::TwoSums.into())
         } else {
             read_array(bytes.as_ref(), &member, range, &mut inflater)

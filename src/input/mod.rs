@@ -34,7 +34,6 @@ pub use gguf::GgufSplitFault;
 pub(crate) use glob::{CarryError, Grouping, Groups};
 pub use glob::{GroupFault, PartNaming, Pattern, PatternError};
 pub(crate) use open::unrecognised;
-pub use open::{InGzip, in_gzip};
 pub(crate) use open::{RecognisedFile, recognise};
 pub use open::{open, open_watched};
 pub use opened::{

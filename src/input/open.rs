@@ -15,7 +15,7 @@ use crate::execute::Progress;
 use crate::format::{
     self, Contents, Foreign, Format, FormatError, LOOK_LEN, MAGIC_LEN, TextFormat, npy, safetensors,
 };
-use crate::source::{self, Advice, Opened, Reader, Source, first_of_gzip};
+use crate::source::{self, Advice, Opened, Reader, Source};
 
 /// The formats that files are recognised as, by how they begin.
 const FORMATS: &[&InputFormat] = &[
@@ -230,29 +230,4 @@ pub(super) fn extension(location: &Location) -> String {
     let name = location.file_name().map(Path::new);
     let extension = name.and_then(Path::extension).unwrap_or_default();
     extension.to_string_lossy().to_lowercase()
-}
-
-/// What a file of gzip holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InGzip {
-    /// A file of a format that is read.
-    Tensors,
-    /// A file of a kind that is known, and not read.
-    Foreign(Foreign),
-    Unknown,
-    /// Nothing that can be inflated.
-    Damaged,
-}
-
-/// What a file of gzip holds, by its first bytes.
-pub fn in_gzip(path: &Path) -> InGzip {
-    let first = first_of_gzip(path, LOOK_LEN);
-    let inner = path.with_extension("");
-    let extension = inner.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    match Foreign::recognise(&first, &extension) {
-        _ if first.is_empty() => InGzip::Damaged,
-        _ if recognise(&first[..first.len().min(MAGIC_LEN)]).is_some() => InGzip::Tensors,
-        Some(kind) => InGzip::Foreign(kind),
-        None => InGzip::Unknown,
-    }
 }

@@ -104,9 +104,6 @@ pub struct OpenOptions {
     pub integers: bool,
     /// Whether a pipe is read to its end where less of it is needed.
     pub drain: bool,
-    /// Whether a member of an archive that has another CRC-32 in its header than in the directory is read: a
-    /// change of it that was killed is completed.
-    pub two_sums: bool,
     /// What elements are read as that the input says to be something else.
     pub read_as: Option<ReadAs>,
     /// What an index of a checkpoint is used for.

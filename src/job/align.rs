@@ -9,18 +9,14 @@
 //! How long depends on nothing but the header of the input and what is taken of it, so that the bytes
 //! of the output are the same on any file system.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::execute::SHARED_BYTES;
-use crate::format::{Format, TensorInfo, npy};
-use crate::input::{Bytes, Input};
+use crate::input::Input;
 use crate::job::copying::TakenInput;
 use crate::output::Prepared;
-use crate::region::{Region, Take};
-use crate::shape::Order;
-use crate::sink::{self, BLOCK_BYTES};
-use crate::source::FileId;
+use crate::region::Take;
+use crate::sink::BLOCK_BYTES;
 
 /// Headers stay multiples of this many bytes, as `.safetensors` has them.
 const HEADER_BYTES: u64 = 8;
@@ -66,50 +62,6 @@ impl Prepared {
     pub(super) fn grow(&mut self, ranges: &[PlacedRange]) -> Vec<(u64, u64)> {
         self.frame.grow(&|file| missing(ranges, file))
     }
-}
-
-/// How many bytes of an output would be shared with the input: `None` where the file systems of the
-/// two share none, or not with each other.
-pub fn shared_bytes(prepared: &Prepared, input: &Input, takes: &[Take]) -> Option<u64> {
-    let Bytes::Random(source) = &input.bytes else { return None };
-    let starts = prepared.frame.shared_files();
-    let mut possible: HashMap<FileId, bool> = HashMap::new();
-    let mut bytes = 0;
-    for take in takes {
-        let start = starts[..starts.partition_point(|start| *start <= take.at)].last();
-        let (Some(start), Some(range)) = (start, take.range()) else { continue };
-        let Some((file, from)) = source.file(range.clone()) else { continue };
-        let Ok(Some(id)) = FileId::of(file) else { continue };
-        let probe = || sink::can_share(&prepared.output.destination, file);
-        if *possible.entry(id).or_insert_with(probe) {
-            let range = from..from + (range.end - range.start);
-            bytes += sink::shared_len(&range, take.at - start);
-        }
-    }
-    (bytes > 0).then_some(bytes)
-}
-
-/// How many bytes of a region of a tensor an output of the input's own format has at the same place
-/// in a block, so that they can be shared where the file system does that.
-pub fn shareable_bytes(
-    input: &Input,
-    tensor: &TensorInfo,
-    region: &dyn Region,
-    shape: &[u64],
-) -> u64 {
-    let Some(view) = region.strided() else { return 0 };
-    let range = view.range().filter(|range| range.end - range.start >= SHARED_BYTES);
-    let Some(range) = range else { return 0 };
-    let Some(place) = input.place_in_file(tensor.part(), range.start) else { return 0 };
-    let len = range.end - range.start;
-    let at = match input.contents.format {
-        Format::Npy => npy::header(&tensor.dtype, shape, Order::C).map_or(1, |it| it.len() as u64),
-        Format::Safetensors | Format::Sharded if len >= MIN_BYTES && place % HEADER_BYTES == 0 => {
-            place
-        }
-        _ => return 0,
-    };
-    sink::shared_len(&(place..place + len), at)
 }
 
 /// By how much the elements of a file of the output (its range in the positions of the output) are

@@ -166,7 +166,7 @@ impl Job for Appending<'_> {
 
     fn describe(&mut self) -> Result<Vec<Planned>, Error> {
         let bytes = self.bytes();
-        let planned = Planned::new(&self.copying.prepared, None);
+        let planned = Planned::new(&self.copying.prepared, 0);
         Ok(vec![Planned { kind: OutputKind::InPlace, bytes, size: None, ..planned }])
     }
 

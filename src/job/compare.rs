@@ -8,10 +8,9 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::inputs;
 use super::rename::{NewName, rename};
 use super::statistics::Chosen;
-use crate::compare::{Comparer, Findings, Outcome, Rule, same_dtype};
+use crate::compare::{Comparer, Findings, LargeElement, Rule, check_held, same_dtype};
 use crate::dtype::DType;
 use crate::error::{Cause, Error, Fault};
 use crate::execute::{Progress, Workers};
@@ -111,7 +110,7 @@ pub(super) fn compare(
             continue;
         }
         let readers = comparisons[number].readers([&mut *first, &mut *second], 0)?.0;
-        found[number] = windows(&comparisons[number], &readers, workers, progress)?;
+        found[number] = one_by_one(&comparisons[number], &readers, progress)?;
     }
     let rest: Vec<&Comparison> = small.iter().map(|&number| &comparisons[number]).collect();
     for (number, findings) in
@@ -122,47 +121,23 @@ pub(super) fn compare(
     Ok(found)
 }
 
-/// The bytes of a large element that are compared at a time.
-const WINDOW: u64 = 256 << 10;
-
-/// How many windows are handed to the workers at a time.
-const WINDOWS: u64 = 4096;
-
-/// Compare large elements, of which only windows are held.
-fn windows(
+/// Compare large elements, of which one pair is held at a time.
+fn one_by_one(
     pair: &Comparison,
     readers: &[RegionReader<'_>; 2],
-    workers: &Workers,
     progress: &Progress,
 ) -> Result<Findings, Error> {
-    let size = pair.comparer.itemsizes()[0] as u64;
-    let each = size.div_ceil(WINDOW);
-    let count = each * pair.count;
-    let compared = |number: u64| {
-        let element = number / each;
-        let start = number % each * WINDOW;
-        let range = start..(start + WINDOW).min(size);
-        let needed = pair.comparer.needs(&range);
-        let mut scratch = Vec::new();
-        let [mut a, mut b] = [(); 2].map(|()| vec![0; (needed.end - needed.start) as usize]);
-        for (reader, bytes) in readers.iter().zip([&mut a, &mut b]) {
-            reader.read(element * size + needed.start, &mut scratch, bytes)?;
-        }
-        progress.add(range.end - range.start);
-        Ok::<_, Error>(pair.comparer.compare_within(&range, &a, &b))
-    };
+    let size = pair.comparer.itemsizes()[0];
     let mut findings = Findings::default();
-    let mut outcome = Outcome::Same;
-    for first in (0..count).step_by(WINDOWS as usize) {
-        let some = WINDOWS.min(count - first) as usize;
-        let found = inputs::each(some, workers, |number| compared(first + number as u64))?;
-        for (number, of_window) in (first..).zip(found) {
-            outcome = outcome.max(of_window);
-            if number % each == each - 1 {
-                let whole = std::mem::replace(&mut outcome, Outcome::Same);
-                findings.add_large(pair.place(number / each), whole);
-            }
+    let mut both = [vec![0; size], vec![0; size]];
+    let mut scratch = Vec::new();
+    for number in 0..pair.count {
+        for (reader, element) in readers.iter().zip(&mut both) {
+            reader.read(number * size as u64, &mut scratch, element)?;
         }
+        let [a, b] = &both;
+        pair.comparer.compare(a, b, |_| pair.place(number), &mut findings);
+        progress.add(size as u64);
     }
     Ok(findings)
 }
@@ -390,10 +365,10 @@ impl Comparing {
                 let (readers, number) = pair.readers([&mut a, &mut b], found.place)?;
                 let mut texts = [String::new(), String::new()];
                 for ((text, reader), dtype) in texts.iter_mut().zip(readers).zip(&tensor.dtypes) {
-                    let mut scratch = Vec::new();
-                    let values =
-                        &mut |start: u64, out: &mut [u8]| reader.read(start, &mut scratch, out);
-                    *text = print::beginning(dtype, number, SHOWN, values)?;
+                    let mut element = vec![0; (dtype.item_bits() / 8) as usize];
+                    let start = number * element.len() as u64;
+                    reader.read(start, &mut Vec::new(), &mut element)?;
+                    *text = print::beginning(dtype, &element, SHOWN);
                 }
                 tensor.large.push((found.place, texts));
             }
@@ -507,6 +482,7 @@ fn prepare(
     if shapes[0] != shapes[1] || options.dtypes && !same_dtype {
         return Ok((shapes, None));
     }
+    check_held(&a.dtype)?;
     let comparer = match Comparer::new(&a.dtype, &b.dtype, options.rule) {
         Some(comparer) => comparer,
         None if same_dtype => return Err(CompareFault(a.dtype.clone()).into()),
@@ -538,3 +514,5 @@ fn second_leads(a: &Input, b: &Input) -> bool {
 pub struct CompareFault(pub DType);
 
 impl Fault for CompareFault {}
+
+impl Fault for LargeElement {}

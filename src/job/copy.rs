@@ -6,9 +6,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, FileName};
-use crate::execute::{
-    Announced, ExecuteError, FillError, NullSink, OutOfCore, Progress, Transfer, Workers,
-};
+use crate::execute::{Announced, ExecuteError, FillError, NullSink, Progress, Transfer, Workers};
 use crate::format::{Contents, Format, Tensors};
 use crate::input::{
     Bytes, DeflatedMember, Input, Location, StoredMember, Summed, failed_stream, finish,
@@ -386,26 +384,18 @@ pub(super) fn count_requests(
     Ok(counted.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The plan by which takes of an input that is no pipe are copied to a file, where they do not fit in
-/// memory.
-pub fn out_of_core(
-    input: &Input,
-    takes: &[Take],
-    workers: &Workers,
-) -> Result<Option<OutOfCore>, Error> {
-    let Some(source) = input.random() else { return Ok(None) };
+/// The bytes of temporary files by way of which takes of an input that is no pipe are copied to a file.
+pub fn temporary_bytes(input: &Input, takes: &[Take], workers: &Workers) -> Result<u64, Error> {
+    let Some(source) = input.random() else { return Ok(0) };
     let source = source.as_ref();
     let progress = &Progress::default();
-    let mut all: Option<OutOfCore> = None;
+    let mut all = 0_u64;
     for take in takes {
         let Take { conversion, unit, at, .. } = *take;
         let to = ReadFor::Position(at);
         let by = ReadBy { source, conversion, unit, to, workers, progress };
         let route = take.region.route(&by).map_err(|error| take.region.failed(error))?;
-        all = match (all, route.out_of_core(source)) {
-            (Some(all), Some(one)) => Some(all.and(one)),
-            (all, one) => all.or(one),
-        };
+        all = all.saturating_add(route.temporary_bytes());
     }
     Ok(all)
 }

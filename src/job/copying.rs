@@ -14,13 +14,12 @@ use super::parts::{PartFault, Parts, last_name};
 use super::select::Casts;
 use super::{Job, Planned};
 use crate::error::{Cause, Error};
-use crate::execute::{Announced, Conversion, OutOfCore, Progress, Workers};
+use crate::execute::{Announced, Conversion, Progress, Workers};
 use crate::format::TensorInfo;
 use crate::gather;
 use crate::index::resolve::Selection;
 use crate::input::{Input, Location, Seen};
-use crate::job::align::shared_bytes;
-use crate::job::copy::{Writing, check_indices, count_requests, out_of_core};
+use crate::job::copy::{Writing, check_indices, count_requests, temporary_bytes};
 use crate::job::overwrite;
 use crate::job::select::{Select, Selected, select};
 use crate::output::{Becomes, Output, Prepared, Unsaid};
@@ -209,22 +208,11 @@ pub(crate) trait Filling {
         })
     }
 
-    /// How many bytes of a range of the output would be shared with inputs: `None` where none are.
-    fn shared(&self, to: &OutputRange<'_>) -> Result<Option<u64>, Error> {
-        let mut bytes = 0;
-        self.each_input(to, &mut |input, takes| {
-            bytes += shared_bytes(to.prepared, input, takes).unwrap_or(0);
-            Ok(())
-        })?;
-        Ok((bytes > 0).then_some(bytes))
-    }
-
-    /// The plan of copying what goes to a range of the output, where that does not fit in memory, or is put in
-    /// order first: one input after the other.
-    fn out_of_core(&self, to: &OutputRange<'_>) -> Result<Option<OutOfCore>, Error> {
+    /// The bytes of temporary files by way of which a range of the output is copied, one input after the other.
+    fn temporary_bytes(&self, to: &OutputRange<'_>) -> Result<u64, Error> {
         let workers = &to.prepared.output.options.workers;
-        let mut most = None;
-        self.each_input(to, &mut |input, takes| plan_kept(&mut most, input, takes, workers))?;
+        let mut most = 0;
+        self.each_input(to, &mut |input, takes| most_kept(&mut most, input, takes, workers))?;
         Ok(most)
     }
 
@@ -234,17 +222,15 @@ pub(crate) trait Filling {
     fn write(&mut self, prepared: &Prepared, progress: &Progress) -> Result<(), Error>;
 }
 
-/// Plan what is put in order first of these takes, if that is more than in the plan that there is.
-pub(super) fn plan_kept(
-    most: &mut Option<OutOfCore>,
+/// The bytes of temporary files of these takes, if they are more than those of others.
+pub(super) fn most_kept(
+    most: &mut u64,
     input: &Input,
     takes: &[Take],
     workers: &Workers,
 ) -> Result<(), Error> {
     for take in takes.iter().filter(|take| take.region.is_kept()) {
-        let plans =
-            most.take().into_iter().chain(out_of_core(input, slice::from_ref(take), workers)?);
-        *most = plans.max_by_key(|plan| plan.temporary_bytes);
+        *most = (*most).max(temporary_bytes(input, slice::from_ref(take), workers)?);
     }
     Ok(())
 }
@@ -272,9 +258,7 @@ impl Job for Copying<'_> {
 
     fn describe(&mut self) -> Result<Vec<Planned>, Error> {
         let whole = OutputRange::whole(&self.prepared);
-        let shared = self.filling.shared(&whole)?;
-        let out_of_core = self.filling.out_of_core(&whole)?;
-        Ok(vec![Planned { out_of_core, ..Planned::new(&self.prepared, shared) }])
+        Ok(vec![Planned::new(&self.prepared, self.filling.temporary_bytes(&whole)?)])
     }
 
     fn requests(&mut self) -> Result<Option<Announced>, Error> {
@@ -383,15 +367,14 @@ impl Filling for Vec<TakenInput<'_>> {
         })
     }
 
-    fn out_of_core(&self, to: &OutputRange<'_>) -> Result<Option<OutOfCore>, Error> {
+    fn temporary_bytes(&self, to: &OutputRange<'_>) -> Result<u64, Error> {
         let workers = &to.prepared.output.options.workers;
-        let mut plan = None;
+        let mut most = 0;
         self.each_input(to, &mut |input, takes| {
-            let of_input = out_of_core(input, takes, workers)?;
-            plan = plan.take().or(of_input);
+            most = most.max(temporary_bytes(input, takes, workers)?);
             Ok(())
         })?;
-        Ok(plan)
+        Ok(most)
     }
 
     fn copy(&mut self, to: &OutputRange<'_>, job: &Writing<'_>) -> Result<(), Error> {

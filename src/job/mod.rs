@@ -7,7 +7,7 @@
 
 use crate::dtype::DType;
 use crate::error::{Error, FileName};
-use crate::execute::{Announced, OutOfCore, Progress};
+use crate::execute::{Announced, Progress};
 use crate::output::layout::OutputFormat;
 use crate::output::{Prepared, Unsaid};
 
@@ -33,11 +33,10 @@ mod slices;
 mod split;
 mod statistics;
 
-pub use align::{shareable_bytes, shared_bytes};
 pub use append::{AppendFault, Appending};
 pub use compare::{CompareFault, CompareOptions, Compared, Comparing, Differences};
 pub(crate) use copy::{Writing, in_scratch};
-pub use copy::{announced, out_of_core};
+pub use copy::{announced, temporary_bytes};
 pub use copying::{Copying, GatherOptions, SliceOptions};
 pub(crate) use copying::{HeldSlice, TakenInput, single};
 pub use digest::digests;
@@ -123,10 +122,8 @@ pub struct Planned {
     pub bytes: u64,
     /// Bytes of the file, where they are known before it is written.
     pub size: Option<u64>,
-    /// Bytes that would be shared with inputs, not copied: `None` where none are.
-    pub shared: Option<u64>,
-    /// The plan of the copy where it does not fit in memory.
-    pub out_of_core: Option<OutOfCore>,
+    /// The bytes of temporary files by way of which it is written, at most.
+    pub temporary_bytes: u64,
 }
 
 pub enum OutputKind {
@@ -143,8 +140,8 @@ pub struct PlannedTensor {
 }
 
 impl Planned {
-    /// An output whose tensors have their places, of which so many bytes would be shared.
-    pub(super) fn new(prepared: &Prepared, shared: Option<u64>) -> Planned {
+    /// An output whose tensors have their places.
+    pub(super) fn new(prepared: &Prepared, temporary_bytes: u64) -> Planned {
         let tensor = prepared.tensors.only();
         let tensor = tensor.map(|only| PlannedTensor { shape: only.shape, dtype: only.dtype });
         Planned {
@@ -154,8 +151,7 @@ impl Planned {
             tensors: tensor.ok_or(prepared.tensors.len()),
             bytes: prepared.bytes,
             size: prepared.frame.size(),
-            shared,
-            out_of_core: None,
+            temporary_bytes,
         }
     }
 }

@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{Error, Fault, FileName};
-use crate::execute::{OutOfCore, Progress};
+use crate::execute::Progress;
 use crate::input::Location;
 use crate::job::copy::{WriteTarget, Writing, failed_sink};
 use crate::job::copying::{Filling, OutputRange};
@@ -104,14 +104,9 @@ impl<'a> Parts<'a> {
         self.filling.reads(&self.part(index))
     }
 
-    /// How many bytes of part `index` would be shared with an input: `None` where none are.
-    pub fn shared(&self, index: u64) -> Result<Option<u64>, Error> {
-        self.filling.shared(&self.part(index))
-    }
-
-    /// The plan of copying part `index`, where it does not fit in memory.
-    pub fn out_of_core(&self, index: u64) -> Result<Option<OutOfCore>, Error> {
-        self.filling.out_of_core(&self.part(index))
+    /// The bytes of temporary files by way of which part `index` is written, at most.
+    pub fn temporary_bytes(&self, index: u64) -> Result<u64, Error> {
+        self.filling.temporary_bytes(&self.part(index))
     }
 
     /// Write part `index`, unless it is complete. Whoever completes the last part puts the output

@@ -230,7 +230,7 @@ impl Job for Reducing {
     }
 
     fn describe(&mut self) -> Result<Vec<Planned>, Error> {
-        Ok(vec![Planned::new(&self.prepared, None)])
+        Ok(vec![Planned::new(&self.prepared, 0)])
     }
 
     fn unsaid(&self) -> Vec<Unsaid> {

@@ -9,6 +9,7 @@ use std::fmt;
 use layout::OutputFormat;
 
 use crate::dtype::DType;
+use crate::element::LargeElement;
 use crate::error::Fault;
 use crate::execute::Workers;
 use crate::format::ChunkCodec;
@@ -92,6 +93,9 @@ pub enum LayoutFault {
         AsTuple(shape)
     )]
     EmptyRows { format: &'static str, shape: Vec<u64>, rows: u64 },
+    /// An element that is no text.
+    #[error(transparent)]
+    Element(LargeElement),
     /// More tensors than the format holds.
     #[error("an output of format {format} holds one tensor, not {count}")]
     Count { format: &'static str, count: usize },

@@ -107,11 +107,6 @@ impl Plan {
         Plan { panel_bytes, ..self }
     }
 
-    /// Whether it is read ahead in panels, as not all fits in memory.
-    pub(crate) fn has_panels(&self) -> bool {
-        self.panel_bytes.is_some()
-    }
-
     /// Plan the copy of a view from an input that is read once, from its beginning to its end:
     /// the pieces ascend in the input too, and each spans at most `window` bytes of it. `None`
     /// where the view does not ascend.

@@ -1,9 +1,10 @@
 //! Brackets, line breaks and dots of an array: NumPy's `_formatArray`.
 
+use std::convert::Infallible;
 use std::ops::Range;
 
 use super::Elements;
-use super::element::{Formatter, Held, LARGE, To, Windowed, Words};
+use super::element::{Formatter, LARGE, To, Words};
 
 const SEPARATOR: char = ' ';
 
@@ -13,7 +14,6 @@ pub(super) struct ArrayWriter<'a, 'w, E> {
     /// Items shown at each end of a long axis; `None` shows all.
     pub(super) edge: Option<u64>,
     pub(super) formatter: &'a Formatter,
-    pub(super) size: u64,
     pub(super) cursor: KeptCursor,
     pub(super) elements: &'a mut Elements<'a, E>,
     pub(super) write: &'w mut dyn FnMut(&str) -> Result<(), E>,
@@ -58,15 +58,14 @@ impl<E> ArrayWriter<'_, '_, E> {
                 line.add("...", self.write)?;
                 line.separate();
             }
-            match self.cursor.next(self.elements)? {
-                None => break,
-                Some(Shown::Held(bytes)) => {
-                    let mut words = Words::new(To::Held);
-                    let Ok(()) = self.formatter.write(&mut words, &mut Held(bytes));
-                    let Ok((_, word)) = words.end();
-                    line.add(&word, self.write)?;
-                }
-                Some(Shown::Large(number)) => self.large(number, &mut line)?,
+            let Some(bytes) = self.cursor.next(self.elements)? else { break };
+            if bytes.len() as u64 > LARGE {
+                write_large(self.formatter, bytes, &mut line, self.write)?;
+            } else {
+                let mut words = Words::<Infallible>::new(To::Held);
+                let Ok(()) = self.formatter.write(&mut words, bytes);
+                let Ok((_, word)) = words.end();
+                line.add(&word, self.write)?;
             }
             if item + 1 < shown {
                 line.separate();
@@ -76,22 +75,24 @@ impl<E> ArrayWriter<'_, '_, E> {
     }
 }
 
-impl<E> ArrayWriter<'_, '_, E> {
-    /// Write an element that is not held: one pass counts its length, which may break the line.
-    fn large(&mut self, number: u64, line: &mut Line) -> Result<(), E> {
-        let mut item = Windowed::new(self.elements, number, self.size);
-        let mut words = Words::new(To::Counted(0));
-        self.formatter.write(&mut words, &mut item)?;
-        let (len, _) = words.end()?;
-        line.make_room(len, self.write)?;
-        (self.write)(&line.text)?;
-        line.text.clear();
-        let mut words = Words::new(To::Written(self.write));
-        self.formatter.write(&mut words, &mut item)?;
-        words.end()?;
-        line.len += len;
-        Ok(())
-    }
+/// Write an element whose text is not held: one pass counts its length, which may break the line.
+fn write_large<E>(
+    formatter: &Formatter,
+    bytes: &[u8],
+    line: &mut Line,
+    write: &mut dyn FnMut(&str) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut words = Words::<Infallible>::new(To::Counted(0));
+    let Ok(()) = formatter.write(&mut words, bytes);
+    let Ok((len, _)) = words.end();
+    line.make_room(len, write)?;
+    write(&line.text)?;
+    line.text.clear();
+    let mut words = Words::new(To::Written(write));
+    formatter.write(&mut words, bytes)?;
+    words.end()?;
+    line.len += len;
+    Ok(())
 }
 
 struct Line {
@@ -205,21 +206,12 @@ pub(super) struct KeptCursor {
     taken: u64,
 }
 
-pub(super) enum Shown<'a> {
-    Held(&'a [u8]),
-    /// Number of an element that is too large to be held.
-    Large(u64),
-}
-
 impl KeptCursor {
     pub(super) fn new(kept: Kept, itemsize: u64) -> KeptCursor {
         KeptCursor { kept, itemsize, range: 0..0, block: Vec::new(), held: 0, taken: 0 }
     }
 
-    pub(super) fn next<E>(
-        &mut self,
-        elements: &mut Elements<'_, E>,
-    ) -> Result<Option<Shown<'_>>, E> {
+    pub(super) fn next<E>(&mut self, elements: &mut Elements<'_, E>) -> Result<Option<&[u8]>, E> {
         if self.taken == self.held {
             if self.range.is_empty() {
                 match self.kept.next() {
@@ -227,10 +219,7 @@ impl KeptCursor {
                     None => return Ok(None),
                 }
             }
-            if self.itemsize > LARGE {
-                return Ok(self.range.next().map(Shown::Large));
-            }
-            let most = LARGE.checked_div(self.itemsize).unwrap_or(LARGE);
+            let most = LARGE.checked_div(self.itemsize).unwrap_or(LARGE).max(1);
             let count = most.min(self.range.end - self.range.start);
             let bytes = (count * self.itemsize) as usize;
             self.block.resize(bytes, 0);
@@ -240,7 +229,7 @@ impl KeptCursor {
         }
         let start = (self.taken * self.itemsize) as usize;
         self.taken += 1;
-        Ok(self.block.get(start..start + self.itemsize as usize).map(Shown::Held))
+        Ok(self.block.get(start..start + self.itemsize as usize))
     }
 }
 

@@ -1,14 +1,12 @@
 //! One element as text, aligned with the others of its array.
 
-use std::convert::Infallible;
 use std::fmt::Write;
-use std::ops::Range;
 
+use super::PrintOptions;
 use super::float::FloatColumn;
 use super::scalar::{
     is_numpys, write_bytes, write_float, write_small_float, write_unicode, write_void,
 };
-use super::{Elements, PrintOptions};
 use crate::dtype::{DType, Endian, Integers, Shortened, Step, TimeKind, TimeUnit, Walk};
 use crate::element::{FloatFormat, Meaning, NAT, write_datetime};
 
@@ -63,24 +61,21 @@ impl Formatter {
         })
     }
 
-    pub(super) fn observe<I: PrintedItem>(&mut self, item: &mut I) -> Result<(), I::Error> {
+    pub(super) fn observe(&mut self, item: &[u8]) {
         if self.dtype.structure().is_none()
             && let [form] = self.parts.as_mut_slice()
             && form.observes()
         {
-            form.observe(item.bytes(0, self.dtype.item_bits() / 8)?);
-            return Ok(());
+            return form.observe(item);
         }
         for step in Walk::new(&self.dtype) {
             let Step::Leaf { dtype, number, offset, count } = step else { continue };
-            let size = dtype.item_bits() / 8;
+            let size = (dtype.item_bits() / 8) as usize;
             if let Some(form) = self.parts.get_mut(number).filter(|form| form.observes()) {
-                for at in 0..count {
-                    form.observe(item.bytes(offset + at * size, size)?);
-                }
+                let items = &item[offset as usize..][..count as usize * size];
+                items.chunks_exact(size).for_each(|item| form.observe(item));
             }
         }
-        Ok(())
     }
 
     pub(super) fn observes(&self) -> bool {
@@ -91,22 +86,14 @@ impl Formatter {
         self.parts.iter_mut().for_each(Form::decide);
     }
 
-    pub(super) fn write<I: PrintedItem>(
-        &self,
-        words: &mut Words<'_, I::Error>,
-        item: &mut I,
-    ) -> Result<(), I::Error> {
+    pub(super) fn write<E>(&self, words: &mut Words<'_, E>, item: &[u8]) -> Result<(), E> {
         if let Some(form) = self.parts.first().filter(|_| self.dtype.structure().is_none()) {
-            return form.write(words, item, 0..self.dtype.item_bits() / 8, self.alone);
+            return form.write(words, item, self.alone);
         }
         self.write_structure(words, item)
     }
 
-    fn write_structure<I: PrintedItem>(
-        &self,
-        words: &mut Words<'_, I::Error>,
-        item: &mut I,
-    ) -> Result<(), I::Error> {
+    fn write_structure<E>(&self, words: &mut Words<'_, E>, item: &[u8]) -> Result<(), E> {
         // the number of fields so far in each open structure, and whether a separator comes next
         let mut fields = Vec::new();
         let mut parted = false;
@@ -137,15 +124,15 @@ impl Formatter {
                 }
                 Step::Leaf { dtype, number, offset, count } => {
                     let Some(form) = self.parts.get(number) else { continue };
-                    let size = dtype.item_bits() / 8;
+                    let size = (dtype.item_bits() / 8) as usize;
                     let is_alone = self.alone && lists == 0;
-                    for at in 0..count {
+                    for at in 0..count as usize {
                         if lists > 0 && !words.go_on()? {
                             return Ok(());
                         }
                         words.text.push_str(if at > 0 { ", " } else { separator });
-                        let start = offset + at * size;
-                        form.write(words, item, start..start + size, is_alone)?;
+                        let item = &item[offset as usize + at * size..][..size];
+                        form.write(words, item, is_alone)?;
                     }
                 }
             }
@@ -224,20 +211,13 @@ impl Form {
         }
     }
 
-    fn write<I: PrintedItem>(
-        &self,
-        words: &mut Words<'_, I::Error>,
-        item: &mut I,
-        range: Range<u64>,
-        alone: bool,
-    ) -> Result<(), I::Error> {
+    fn write<E>(&self, words: &mut Words<'_, E>, bytes: &[u8], alone: bool) -> Result<(), E> {
         match self {
-            Form::Bytes => return write_bytes(words, item, range),
-            Form::Unicode(endian) => return write_unicode(words, item, range, *endian),
-            Form::Void => return write_void(words, item, range),
+            Form::Bytes => return write_bytes(words, bytes),
+            Form::Unicode(endian) => return write_unicode(words, bytes, *endian),
+            Form::Void => return write_void(words, bytes),
             _ => {}
         }
-        let bytes = item.bytes(range.start, range.end - range.start)?;
         let out = &mut words.text;
         // writing to a string cannot fail
         match self {
@@ -282,62 +262,8 @@ fn time(value: i64, unit: Option<TimeUnit>) -> String {
     text
 }
 
-/// Elements of more bytes are read in windows, and never held whole.
+/// Of elements of more bytes the text is not held.
 pub(super) const LARGE: u64 = 64 << 10;
-
-/// The most bytes to ask of an element at a time.
-pub(super) const CHUNK: u64 = 16 << 10;
-
-pub(super) trait PrintedItem {
-    type Error;
-
-    /// `len` bytes from `at` on, at most [`CHUNK`], or [`LARGE`] if the element is no larger.
-    fn bytes(&mut self, at: u64, len: u64) -> Result<&[u8], Self::Error>;
-}
-
-pub(super) struct Held<'a>(pub(super) &'a [u8]);
-
-impl PrintedItem for Held<'_> {
-    type Error = Infallible;
-
-    fn bytes(&mut self, at: u64, len: u64) -> Result<&[u8], Infallible> {
-        Ok(&self.0[at as usize..(at + len) as usize])
-    }
-}
-
-pub(super) struct Windowed<'a, E> {
-    elements: &'a mut Elements<'a, E>,
-    /// Where the element begins among the bytes of all elements, and its size in bytes.
-    start: u64,
-    size: u64,
-    /// The bytes held, and their position in the element.
-    window: Vec<u8>,
-    from: u64,
-}
-
-impl<'a, E> Windowed<'a, E> {
-    pub(super) fn new(elements: &'a mut Elements<'a, E>, number: u64, size: u64) -> Self {
-        Windowed { elements, start: number * size, size, window: Vec::new(), from: 0 }
-    }
-}
-
-impl<E> PrintedItem for Windowed<'_, E> {
-    type Error = E;
-
-    fn bytes(&mut self, at: u64, len: u64) -> Result<&[u8], E> {
-        let held = self.from..self.from + self.window.len() as u64;
-        if at < held.start || at + len > held.end {
-            // who reads backwards goes on so: let the window end where the request does
-            let backwards = at < self.from;
-            self.from = if backwards { (at + len).saturating_sub(LARGE) } else { at };
-            let count = LARGE.max(len).min(self.size - self.from);
-            self.window.resize(count as usize, 0);
-            (self.elements)(self.start + self.from, &mut self.window)?;
-        }
-        let first = (at - self.from) as usize;
-        Ok(&self.window[first..first + len as usize])
-    }
-}
 
 /// Collects text, and passes it on in large pieces.
 pub(super) struct Words<'a, E> {

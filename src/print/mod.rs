@@ -2,9 +2,8 @@
 //!
 //! The reference is `numpy/_core/arrayprint.py` of NumPy 2.4 with its default options. An array is
 //! read twice: once to find out how wide its numbers are (`element`), and once to write them
-//! (`array`). Elements that are not shown are not read, and no more than a line of text is held.
-//! Elements of more than 64 KiB are read in windows, and their text is counted before it is
-//! written.
+//! (`array`). Elements that are not shown are not read, and no more than a line of text is held. The
+//! text of an element of more than 64 KiB is counted before it is written.
 //!
 //! ```
 //! use tslice::dtype::{DType, Endian, Scalar};
@@ -20,8 +19,10 @@
 //! assert_eq!(text, "[  0.5 100.    nan]");
 //! ```
 
-use array::{Kept, KeptCursor, Shown};
-use element::{Formatter, Held, To, Windowed, Words};
+use std::convert::Infallible;
+
+use array::{Kept, KeptCursor};
+use element::{Formatter, To, Words};
 
 use crate::dtype::DType;
 use crate::element::FloatFormat;
@@ -38,8 +39,8 @@ pub fn can_print(dtype: &DType) -> bool {
 
 /// Format an element as NumPy prints a scalar; empty if the dtype [cannot be](can_print).
 pub fn element(dtype: &DType, bytes: &[u8]) -> String {
-    let mut words = Words::new(To::Held);
-    let Ok(()) = scalar::write(&mut words, dtype, &mut Held(bytes), &PrintOptions::default());
+    let mut words = Words::<Infallible>::new(To::Held);
+    let Ok(()) = scalar::write(&mut words, dtype, bytes, &PrintOptions::default());
     let Ok((_, text)) = words.end();
     text
 }
@@ -54,17 +55,12 @@ pub fn short(value: f64) -> String {
     text
 }
 
-/// Format at most `most` characters of element `number`, with three dots if there are more.
-pub fn beginning<E>(
-    dtype: &DType,
-    number: u64,
-    most: usize,
-    elements: &mut Elements<'_, E>,
-) -> Result<String, E> {
-    let mut words = Words::new(To::Cut(most));
-    let mut item = Windowed::new(elements, number, dtype.item_bits() / 8);
-    scalar::write(&mut words, dtype, &mut item, &PrintOptions::default())?;
-    Ok(words.end()?.1)
+/// Format at most `most` characters of an element, with three dots if there are more.
+pub fn beginning(dtype: &DType, bytes: &[u8], most: usize) -> String {
+    let mut words = Words::<Infallible>::new(To::Cut(most));
+    let Ok(()) = scalar::write(&mut words, dtype, bytes, &PrintOptions::default());
+    let Ok((_, text)) = words.end();
+    text
 }
 
 /// Write an array in pieces, without a newline at the end; nothing if it [cannot be](can_print).
@@ -77,8 +73,10 @@ pub fn print<E>(
 ) -> Result<(), E> {
     let size = dtype.item_bits() / 8;
     if shape.is_empty() {
+        let mut item = vec![0; size as usize];
+        elements(0, &mut item)?;
         let mut words = Words::new(To::Written(write));
-        scalar::write(&mut words, dtype, &mut Windowed::new(elements, 0, size), options)?;
+        scalar::write(&mut words, dtype, &item, options)?;
         return words.end().map(drop);
     }
     if shape.contains(&0) {
@@ -89,20 +87,13 @@ pub fn print<E>(
     let edge = (count > options.threshold).then_some(options.edge);
     let mut cursor = KeptCursor::new(Kept::new(shape, edge), size);
     while formatter.observes()
-        && let Some(shown) = cursor.next(elements)?
+        && let Some(item) = cursor.next(elements)?
     {
-        match shown {
-            Shown::Held(bytes) => {
-                let Ok(()) = formatter.observe(&mut Held(bytes));
-            }
-            Shown::Large(number) => {
-                formatter.observe(&mut Windowed::new(elements, number, size))?;
-            }
-        }
+        formatter.observe(item);
     }
     formatter.decide();
     let cursor = KeptCursor::new(Kept::new(shape, edge), size);
-    array::ArrayWriter { shape, edge, formatter: &formatter, size, cursor, elements, write }
+    array::ArrayWriter { shape, edge, formatter: &formatter, cursor, elements, write }
         .write(options.line_width)
 }
 

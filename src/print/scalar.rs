@@ -2,41 +2,39 @@
 //! quotes; and strings and plain bytes as Python's `repr` spells them.
 
 use std::fmt::Write;
-use std::ops::Range;
 
 use super::PrintOptions;
-use super::element::{CHUNK, Formatter, PrintedItem, Words};
+use super::element::{Formatter, Words};
 use crate::dtype::{CodePoints, DType, Endian, TimeKind};
 use crate::element::{
     Decimal, FloatFormat, Magnitude, Meaning, NAT, Trim, write_datetime, write_timedelta,
 };
 
-pub(super) fn write<I: PrintedItem>(
-    words: &mut Words<'_, I::Error>,
+pub(super) fn write<E>(
+    words: &mut Words<'_, E>,
     dtype: &DType,
-    item: &mut I,
+    item: &[u8],
     options: &PrintOptions,
-) -> Result<(), I::Error> {
-    let size = dtype.item_bits() / 8;
+) -> Result<(), E> {
     match Meaning::of(dtype) {
         Some(Meaning::Bytes) => {
             // the only scalar that NumPy prints with its type
             words.text.push_str("np.bytes_(");
-            write_bytes(words, item, 0..size)?;
+            write_bytes(words, item)?;
             words.text.push(')');
         }
-        Some(Meaning::Unicode(endian)) => write_plain(words, item, 0..size, endian)?,
-        Some(Meaning::Time(kind, endian, unit)) => match endian.bits(item.bytes(0, size)?) as i64 {
+        Some(Meaning::Unicode(endian)) => write_plain(words, item, endian)?,
+        Some(Meaning::Time(kind, endian, unit)) => match endian.bits(item) as i64 {
             NAT => words.text.push_str("NaT"),
             value if kind == TimeKind::Datetime => write_datetime(&mut words.text, value, unit),
             value => write_timedelta(&mut words.text, value, unit),
         },
         Some(Meaning::Complex(format, endian)) => {
-            write_complex(&mut words.text, format, endian, item.bytes(0, size)?);
+            write_complex(&mut words.text, format, endian, item);
         }
         _ => {
             if let Some(mut formatter) = Formatter::new(dtype, options, true) {
-                formatter.observe(item)?;
+                formatter.observe(item);
                 formatter.decide();
                 formatter.write(words, item)?;
             }
@@ -125,40 +123,28 @@ pub(super) fn write_small_float(out: &mut String, format: FloatFormat, bits: u12
     };
 }
 
-/// Visit a range of an element in pieces of a multiple of 4 bytes, until `visit` returns `false`.
-fn each_chunk<I: PrintedItem>(
-    item: &mut I,
-    range: Range<u64>,
-    mut visit: impl FnMut(&[u8]) -> Result<bool, I::Error>,
-) -> Result<(), I::Error> {
-    let mut at = range.start;
-    while at < range.end {
-        let len = CHUNK.min(range.end - at);
-        if !visit(item.bytes(at, len)?)? {
+/// The bytes of which the text is written at a time.
+const CHUNK: usize = 16 << 10;
+
+/// Write the text of bytes in pieces, as long as more is wanted.
+fn write_chunks<E>(
+    words: &mut Words<'_, E>,
+    bytes: &[u8],
+    mut write: impl FnMut(&mut String, &[u8]),
+) -> Result<(), E> {
+    for chunk in bytes.chunks(CHUNK) {
+        write(&mut words.text, chunk);
+        if !words.go_on()? {
             break;
         }
-        at += len;
     }
     Ok(())
 }
 
 /// Cut off the padding of a string: zeros at its end, in characters of `unit` bytes.
-fn without_padding<I: PrintedItem>(
-    item: &mut I,
-    range: Range<u64>,
-    unit: u64,
-) -> Result<Range<u64>, I::Error> {
-    let mut end = range.end;
-    while end > range.start {
-        let len = CHUNK.min(end - range.start);
-        let bytes = item.bytes(end - len, len)?;
-        if let Some(last) = bytes.iter().rposition(|&byte| byte != 0) {
-            let used = end - len + last as u64 + 1 - range.start;
-            return Ok(range.start..range.start + used.next_multiple_of(unit));
-        }
-        end -= len;
-    }
-    Ok(range.start..range.start)
+fn without_padding(bytes: &[u8], unit: usize) -> &[u8] {
+    let used = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    &bytes[..used.next_multiple_of(unit)]
 }
 
 fn code_points(bytes: &[u8], endian: Endian) -> impl Iterator<Item = u32> + use<'_> {
@@ -166,80 +152,48 @@ fn code_points(bytes: &[u8], endian: Endian) -> impl Iterator<Item = u32> + use<
 }
 
 /// Append an `S` element as `b'text'`.
-pub(super) fn write_bytes<I: PrintedItem>(
-    words: &mut Words<'_, I::Error>,
-    item: &mut I,
-    range: Range<u64>,
-) -> Result<(), I::Error> {
-    let range = without_padding(item, range, 1)?;
-    let mut single = false;
-    let mut double = false;
-    each_chunk(item, range.clone(), |bytes| {
-        single |= bytes.contains(&b'\'');
-        double |= bytes.contains(&b'"');
-        Ok(!double)
-    })?;
-    let points = CodePoints::new(single, double);
+pub(super) fn write_bytes<E>(words: &mut Words<'_, E>, item: &[u8]) -> Result<(), E> {
+    let bytes = without_padding(item, 1);
+    let points = CodePoints::new(bytes.contains(&b'\''), bytes.contains(&b'"'));
     words.text.extend(['b', points.quote()]);
-    each_chunk(item, range, |bytes| {
-        bytes.iter().for_each(|&byte| points.write_byte(&mut words.text, byte));
-        words.go_on()
+    write_chunks(words, bytes, |text, chunk| {
+        chunk.iter().for_each(|&byte| points.write_byte(text, byte));
     })?;
     words.text.push(points.quote());
     Ok(())
 }
 
 /// Append a `U` element as `'text'`.
-pub(super) fn write_unicode<I: PrintedItem>(
-    words: &mut Words<'_, I::Error>,
-    item: &mut I,
-    range: Range<u64>,
+pub(super) fn write_unicode<E>(
+    words: &mut Words<'_, E>,
+    item: &[u8],
     endian: Endian,
-) -> Result<(), I::Error> {
-    let range = without_padding(item, range, 4)?;
-    let mut single = false;
-    let mut double = false;
-    each_chunk(item, range.clone(), |bytes| {
-        single |= code_points(bytes, endian).any(|code| code == u32::from('\''));
-        double |= code_points(bytes, endian).any(|code| code == u32::from('"'));
-        Ok(!double)
-    })?;
-    let points = CodePoints::new(single, double);
+) -> Result<(), E> {
+    let bytes = without_padding(item, 4);
+    let has = |char: char| code_points(bytes, endian).any(|code| code == u32::from(char));
+    let points = CodePoints::new(has('\''), has('"'));
     words.text.push(points.quote());
-    each_chunk(item, range, |bytes| {
-        code_points(bytes, endian).for_each(|code| points.write(&mut words.text, code));
-        words.go_on()
+    write_chunks(words, bytes, |text, chunk| {
+        code_points(chunk, endian).for_each(|code| points.write(text, code));
     })?;
     words.text.push(points.quote());
     Ok(())
 }
 
-fn write_plain<I: PrintedItem>(
-    words: &mut Words<'_, I::Error>,
-    item: &mut I,
-    range: Range<u64>,
-    endian: Endian,
-) -> Result<(), I::Error> {
-    let range = without_padding(item, range, 4)?;
+fn write_plain<E>(words: &mut Words<'_, E>, item: &[u8], endian: Endian) -> Result<(), E> {
     let replaced = |code| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
-    each_chunk(item, range, |bytes| {
-        words.text.extend(code_points(bytes, endian).map(replaced));
-        words.go_on()
+    write_chunks(words, without_padding(item, 4), |text, chunk| {
+        text.extend(code_points(chunk, endian).map(replaced));
     })
 }
 
-pub(super) fn write_void<I: PrintedItem>(
-    words: &mut Words<'_, I::Error>,
-    item: &mut I,
-    range: Range<u64>,
-) -> Result<(), I::Error> {
+pub(super) fn write_void<E>(words: &mut Words<'_, E>, item: &[u8]) -> Result<(), E> {
     words.text.push_str("b'");
-    each_chunk(item, range, |bytes| {
-        for byte in bytes {
+    write_chunks(words, item, |text, chunk| {
+        for byte in chunk {
             // writing to a string cannot fail
-            let _ = write!(words.text, "\\x{byte:02X}");
+            let _ = write!(text, "\\x{byte:02X}");
         }
-        words.go_on()
     })?;
     words.text.push('\'');
     Ok(())

@@ -348,7 +348,6 @@ fn open_list(
         io,
         integers: true,
         tensors,
-        two_sums: true,
         workers: workers.clone(),
         ..OpenOptions::default()
     };

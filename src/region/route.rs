@@ -1,4 +1,4 @@
-//! The way by which the bytes of a region come, chosen once: a dry run [describes](Route::out_of_core) it, a copy
+//! The way by which the bytes of a region come, chosen once: a dry run [tells its temporary files](Route::temporary_bytes), a copy
 //! [opens](Route::open) it.
 //!
 //! Nothing is written before a route is opened, and nothing read but index tensors. What was found out on the
@@ -15,8 +15,8 @@ use super::{Gathered, Region};
 use crate::chunked::{ChunkPieces, Decoding, InOrder};
 use crate::execute;
 use crate::execute::{
-    Clipped, Conversion, CopyStep, ExecuteError, OutOfCore, Pieces, Progress, TwoPasses, Workers,
-    room_for_panels, spool_all, spool_pieces,
+    Clipped, Conversion, ExecuteError, Pieces, Progress, TwoPasses, Workers, room_for_panels,
+    spool_all, spool_pieces,
 };
 use crate::gather::{Distribution, Gather, GatherPieces, Relaid, scratch_has_room};
 use crate::plan::{PIECE_BYTES, Plan, Tiling};
@@ -59,8 +59,8 @@ pub enum Route<'a> {
         /// What is put there, one after the other.
         first: Vec<Box<dyn Pieces + 'a>>,
         then: Box<dyn Pieces + 'a>,
-        /// What is said of both, where the bytes do not fit in memory.
-        plan: Option<OutOfCore>,
+        /// The temporary files, where the bytes do not fit in memory.
+        temporary_bytes: u64,
     },
     /// Rows that are put in order in temporary files.
     Distributed {
@@ -73,7 +73,7 @@ pub enum Route<'a> {
         first: Vec<Route<'a>>,
         bytes: u64,
         then: &'a dyn Region,
-        plan: OutOfCore,
+        temporary_bytes: u64,
     },
 }
 
@@ -102,15 +102,17 @@ impl<'a> Route<'a> {
         if let Some(passes) = room.and_then(|room| TwoPasses::choose(runs, room, in_order)) {
             let piece_bytes = PIECE_BYTES / expansion / unit * unit;
             let first = passes.first(source).into_iter().map(|plan| Box::new(plan) as _).collect();
-            let plan = Some(passes.out_of_core());
+            let temporary_bytes = passes.temporary_bytes();
             let then = passes.second(by.first_bytes(piece_bytes), piece_bytes.max(unit));
-            return Ok(Route::Kept { first, then: Box::new(then), plan });
+            return Ok(Route::Kept { first, then: Box::new(then), temporary_bytes });
         }
         if in_order {
             let (kept, plan) = execute::ordered(source, runs, room, unit, expansion, workers);
             let then = Box::new(plan);
             return Ok(match kept {
-                Some(first) => Route::Kept { first: vec![Box::new(first)], then, plan: None },
+                Some(first) => {
+                    Route::Kept { first: vec![Box::new(first)], then, temporary_bytes: 0 }
+                }
                 None => Route::Direct(then),
             });
         }
@@ -140,7 +142,7 @@ impl<'a> Route<'a> {
             return Ok(Route::Direct(Box::new(pieces)));
         }
         let then = Plan::new(&Runs::contiguous(0, view.bytes()), by.unit, PIECE_BYTES);
-        Ok(Route::Kept { first: vec![in_any_order()], then: Box::new(then), plan: None })
+        Ok(Route::Kept { first: vec![in_any_order()], then: Box::new(then), temporary_bytes: 0 })
     }
 
     pub(super) fn of_gather(
@@ -175,25 +177,20 @@ impl<'a> Route<'a> {
         let conversion = Conversion::None;
         let to = ReadFor::Position(0);
         let rows = Route::of_gather(gather, gathered, &ReadBy { conversion, unit: 1, to, ..*by })?;
-        let mut plan =
-            rows.out_of_core(by.source).unwrap_or_else(|| OutOfCore::of(CopyStep::InOrder, 0));
         let bytes = gather.bytes();
-        let needed_bytes = plan.temporary_bytes.saturating_add(bytes);
+        let needed_bytes = rows.temporary_bytes().saturating_add(bytes);
         if !scratch_has_room(needed_bytes)? {
             return Ok(None);
         }
-        let then = Route::of_kept(bytes, view, CopyStep::Panels, by);
-        plan.steps.extend(then.steps);
-        plan.temporary_bytes = needed_bytes.saturating_add(then.temporary_bytes);
-        Ok(Some(Route::Relaid { first: vec![rows], bytes, then: view, plan }))
+        let temporary_bytes = needed_bytes.saturating_add(Route::of_kept(bytes, view, by));
+        Ok(Some(Route::Relaid { first: vec![rows], bytes, then: view, temporary_bytes }))
     }
 
-    /// How a view of so many bytes that are kept is copied, as of a file that is not in memory: in two passes, or by
-    /// this step.
-    fn of_kept(bytes: u64, view: &View, step: CopyStep, by: &ReadBy<'_>) -> OutOfCore {
+    /// The temporary bytes that a view of so many bytes that are kept takes, as of a file that is not in memory.
+    fn of_kept(bytes: u64, view: &View, by: &ReadBy<'_>) -> u64 {
         room_for_panels(bytes, view.runs())
             .and_then(|room| TwoPasses::choose(view.runs(), room, by.to == ReadFor::Stream))
-            .map_or_else(|| OutOfCore::of(step, 0), |passes| passes.out_of_core())
+            .map_or(0, |passes| passes.temporary_bytes())
     }
 
     /// All that is taken of a region is put in order first.
@@ -205,37 +202,32 @@ impl<'a> Route<'a> {
         if first.is_empty() {
             return then.route(by);
         }
-        let bytes = first.iter().map(|region| region.bytes()).sum();
-        let mut plan = OutOfCore::of(CopyStep::COrder, bytes);
+        let bytes: u64 = first.iter().map(|region| region.bytes()).sum();
+        let mut temporary_bytes = bytes;
         let mut routes = Vec::with_capacity(first.len());
         let mut at = 0;
         for region in first {
             let to = ReadFor::Position(at);
             let route =
                 region.route(&ReadBy { conversion: Conversion::None, unit: 1, to, ..*by })?;
-            if let Some(own) = route.out_of_core(by.source) {
-                plan.temporary_bytes = bytes.saturating_add(own.temporary_bytes);
-                plan.steps = own.steps;
-            }
+            temporary_bytes = temporary_bytes.max(bytes.saturating_add(route.temporary_bytes()));
             at += region.bytes();
             routes.push(route);
         }
-        let last = match then.strided().filter(|view| view.bytes() > 0) {
-            Some(view) => Route::of_kept(bytes, view, CopyStep::InOrder, by),
-            None => OutOfCore::of(CopyStep::InOrder, 0),
-        };
-        plan.steps.extend(last.steps);
-        plan.temporary_bytes = plan.temporary_bytes.saturating_add(last.temporary_bytes);
-        Ok(Route::Relaid { first: routes, bytes, then: then.as_ref(), plan })
+        let view = then.strided().filter(|view| view.bytes() > 0);
+        let last = view.map_or(0, |view| Route::of_kept(bytes, view, by));
+        let temporary_bytes = temporary_bytes.saturating_add(last);
+        Ok(Route::Relaid { first: routes, bytes, then: then.as_ref(), temporary_bytes })
     }
 
-    /// What is said of it, where the bytes do not fit in memory; `None` where they do, or are there.
-    pub fn out_of_core(&self, source: &dyn Source) -> Option<OutOfCore> {
+    /// The bytes of temporary files that it takes, at most.
+    pub fn temporary_bytes(&self) -> u64 {
         match self {
-            Route::Direct(pieces) => pieces.step(source).map(|step| OutOfCore::of(step, 0)),
-            Route::Kept { plan, .. } => plan.clone(),
-            Route::Distributed { distribution, .. } => Some(distribution.out_of_core()),
-            Route::Relaid { plan, .. } => Some(plan.clone()),
+            Route::Direct(_) => 0,
+            Route::Kept { temporary_bytes, .. } | Route::Relaid { temporary_bytes, .. } => {
+                *temporary_bytes
+            }
+            Route::Distributed { distribution, .. } => distribution.temporary_bytes(),
         }
     }
 
@@ -244,11 +236,10 @@ impl<'a> Route<'a> {
         let ReadBy { source, workers, progress, .. } = *by;
         match self {
             Route::Direct(pieces) => Ok(RegionPieces { pieces, copied: None }),
-            Route::Kept { first, then, plan } => {
+            Route::Kept { first, then, temporary_bytes } => {
                 let first: Vec<&dyn Pieces> = first.iter().map(|pieces| &**pieces as _).collect();
-                let told = plan.map_or(0, |plan| plan.temporary_bytes);
                 let keep = || spool_pieces(source, &first, workers, progress);
-                let kept = progress.kept.during(told, keep)?;
+                let kept = progress.kept.during(temporary_bytes, keep)?;
                 Ok(RegionPieces { pieces: then, copied: Some(kept) })
             }
             Route::Distributed { rows, distribution } => {

@@ -1,19 +1,17 @@
 //! Opening an output: which sink a destination gets.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{Access, AtFlags, CWD, Mode, accessat, statat};
+use rustix::fs::{Access, AtFlags, accessat, statat};
 
 use super::file::FileSink;
 use super::resolve::{Resolved, resolve};
 use super::scratch::SpooledSink;
-use super::sharing::{CopiedRange, block_bytes};
+use super::sharing::CopiedRange;
 use super::{
     Destination, Draft, InPlaceFile, SinkError, SinkOptions, SinkResult, StreamSink, Targets,
 };
-use crate::os;
 use crate::os::FileId;
 use crate::os::{StdStream, closed_at_start};
 
@@ -83,21 +81,6 @@ pub fn overwritten_file(target: &Destination) -> SinkResult<Option<FileId>> {
         Ok(Resolved::File(_)) | Err(_) => Ok(None),
     }
     .map_err(SinkError::os("cannot be opened"))
-}
-
-/// Whether an output could share blocks with a file: tried with an unnamed file in its folder, which
-/// goes at once.
-pub fn can_share(target: &Destination, file: &File) -> bool {
-    let Destination::Path(path) = target else { return false };
-    let folder = match (path.is_dir(), path.parent()) {
-        (true, _) => path.as_path(),
-        (false, Some(parent)) if !parent.as_os_str().is_empty() => parent,
-        (false, _) => Path::new("."),
-    };
-    let unnamed = os::open_unnamed(CWD, folder, Mode::RUSR | Mode::WUSR);
-    let Some(unnamed) = unnamed.map(File::from) else { return false };
-    let block = block_bytes(&unnamed);
-    os::clone_range(file, &(0..block), &unnamed, 0).is_ok()
 }
 
 /// Make the checks of [`create`] without creating anything (`--dry-run`).

@@ -12,8 +12,6 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
 
 use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 use rustix::fs::{FlockOperation, flock};
@@ -87,27 +85,9 @@ impl InPlaceFile {
         FileId::of(&self.file).map_err(SinkError::Io)
     }
 
-    /// Hold the file as one that is being changed, until it is closed; nobody else can begin to then until
-    /// it is [shared](InPlaceFile::share).
+    /// Hold the file as one that is being changed, until it is closed: nobody else can then.
     pub fn hold(&self) -> Hold {
-        self.lock(FlockOperation::NonBlockingLockExclusive)
-    }
-
-    /// Let others change it too. Where it cannot be locked, nothing tells a run that goes on from one that
-    /// was killed.
-    pub fn share(&self) {
-        const TRIES: u32 = 100;
-        // another one that holds it alone only looks at its header
-        for _ in 0..TRIES {
-            match self.lock(FlockOperation::NonBlockingLockShared) {
-                Hold::Alone | Hold::NoLocks => return,
-                Hold::Refused => thread::sleep(Duration::from_millis(10)),
-            }
-        }
-    }
-
-    fn lock(&self, how: FlockOperation) -> Hold {
-        Hold::of(retry_on_intr(|| flock(&self.file, how)))
+        Hold::of(retry_on_intr(|| flock(&self.file, FlockOperation::NonBlockingLockExclusive)))
     }
 
     pub fn file(&self) -> &File {
@@ -293,8 +273,5 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let [one, other] = [(); 2].map(|()| InPlaceFile::open(file.path()).unwrap());
         assert_eq!([one.hold(), other.hold()], [Hold::Alone, Hold::Refused]);
-        one.share();
-        other.share();
-        assert_eq!(one.hold(), Hold::Refused);
     }
 }

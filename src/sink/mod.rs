@@ -38,11 +38,11 @@ mod stream;
 mod temp_name;
 mod zip;
 
-pub use sharing::{BLOCK_BYTES, CopiedRange, shared_len};
+pub use sharing::{BLOCK_BYTES, CopiedRange};
 // what tests may expect
 #[doc(hidden)]
 pub use create::create_named;
-pub use create::{can_share, check, check_among, create, create_copy, overwritten_file};
+pub use create::{check, check_among, create, create_copy, overwritten_file};
 pub use folder::{FileTree, FolderSink, FolderTree};
 pub use in_place::{Hold, InPlaceFile, WritableMap};
 pub use parts::{
@@ -51,8 +51,8 @@ pub use parts::{
 };
 pub use placed::{Old, Placed};
 pub use resolve::{Targets, link_target};
+pub use scratch::ScratchSink;
 pub(crate) use scratch::scratch_fits;
-pub use scratch::{HeldBytes, ScratchSink};
 pub use several::SeveralSinks;
 pub use stream::StreamSink;
 pub use zip::{DeflatedZipSink, ZipLayout, ZipSink};

@@ -66,54 +66,6 @@ impl Sink for ScratchSink {
     }
 }
 
-const FEW: usize = 1 << 20;
-
-/// Bytes that were written one after the other, to be read once.
-#[derive(Debug, Default)]
-pub struct HeldBytes {
-    /// The last of them.
-    recent: Vec<u8>,
-    /// Where the others are, and how many.
-    file: Option<(File, u64)>,
-}
-
-impl HeldBytes {
-    pub fn is_empty(&self) -> bool {
-        self.recent.is_empty() && self.file.is_none()
-    }
-
-    pub fn in_memory(&self) -> Option<&[u8]> {
-        self.file.is_none().then_some(&self.recent)
-    }
-
-    pub fn push(&mut self, bytes: &[u8]) -> SinkResult<()> {
-        self.recent.extend_from_slice(bytes);
-        if self.recent.len() < FEW {
-            return Ok(());
-        }
-        let (file, len) = match &mut self.file {
-            Some(file) => file,
-            None => {
-                let (ScratchSink(file), _) = ScratchSink::new(0)?;
-                self.file.insert((file, 0))
-            }
-        };
-        let written = file.write_all_at(&self.recent, *len);
-        written.map_err(SinkError::os("a temporary file cannot be written"))?;
-        *len += self.recent.len() as u64;
-        self.recent.clear();
-        Ok(())
-    }
-
-    pub fn hand_on(self, pass: &mut dyn FnMut(&[u8]) -> SinkResult<()>) -> SinkResult<()> {
-        if let Some((file, len)) = self.file {
-            let unread = SinkError::os("a temporary file cannot be read");
-            in_pieces(&file, 0..len, unread, |_, piece| pass(piece))?;
-        }
-        pass(&self.recent)
-    }
-}
-
 /// An unnamed file in `TMPDIR` whose bytes `commit` sends to a pipe.
 #[derive(Debug)]
 pub(super) struct SpooledSink {

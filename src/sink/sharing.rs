@@ -201,13 +201,6 @@ fn whole_blocks(range: &Range<u64>, at: u64, block: u64) -> Range<u64> {
     if is_aligned && start < end { start..end } else { range.start..range.start }
 }
 
-/// How many bytes of a range of a file can be shared with another that has them at position `at`, in
-/// blocks of [`BLOCK_BYTES`].
-pub fn shared_len(range: &Range<u64>, at: u64) -> u64 {
-    let blocks = whole_blocks(range, at, BLOCK_BYTES);
-    blocks.end - blocks.start
-}
-
 /// The space of a file that is being written: allocated before the first write, unless blocks were
 /// shared by then.
 #[derive(Debug, Default)]

@@ -4,17 +4,14 @@
 //! to an unnamed temporary file at the first window. Neither makes more bytes than the archive
 //! declares, and both check the length and the CRC-32 at the end.
 
-use std::fs::OpenOptions;
-use std::io::{self, BufReader, ErrorKind, Read, Take};
+use std::io::{self, ErrorKind, Read, Take};
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crc32fast::Hasher;
-use flate2::bufread::{DeflateDecoder, GzDecoder};
+use flate2::bufread::DeflateDecoder;
 
-use super::{FileRange, Forward, NO_WAIT, Reader, Source, SourceResult, checked_len, spool};
+use super::{FileRange, Forward, Reader, Source, SourceResult, checked_len, spool};
 
 /// A deflated range of a source, with what the archive declares of it.
 #[derive(Clone)]
@@ -98,18 +95,6 @@ impl Forward for InflateReader<'_> {
         io::copy(&mut self.take(count), &mut io::sink())?;
         Ok(())
     }
-}
-
-/// The first bytes that a file of gzip holds, at most so many; none where it cannot be inflated.
-pub(crate) fn first_of_gzip(path: &Path, most: usize) -> Vec<u8> {
-    let mut first = Vec::new();
-    // nobody waits for a FIFO
-    if let Ok(file) = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path) {
-        let inflated = GzDecoder::new(BufReader::new(file));
-        // what comes before damage counts
-        let _ = inflated.take(most as u64).read_to_end(&mut first);
-    }
-    first
 }
 
 fn damaged(reason: impl std::fmt::Display) -> io::Error {

@@ -31,7 +31,6 @@ mod stream;
 pub use concat::{ConcatSource, FilePool};
 pub use file::{MmapSource, PreadSource, open_spooled, spool};
 pub(crate) use file::{STEP, is_slow};
-pub(crate) use inflate::first_of_gzip;
 pub use inflate::{DeflatedRange, InflateReader, InflatedSource};
 pub use open::{IoMode, OpenError, Opened, open, open_file, open_stdin, sample};
 pub use stream::Stream;

@@ -108,7 +108,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("base64", &["format/zarr/"]),
     ("blake3", &["digest.rs"]),
     ("bzip2", &["format/codecs.rs"]),
-    ("clap", &["cli/args/", "cli/complete/", "cli/report/misuse.rs", "cli/report/peers.rs"]),
+    ("clap", &["cli/args/", "cli/complete/", "cli/report/misuse.rs"]),
     ("clap_complete", &["cli/complete/"]),
     ("colorous", &["picture.rs"]),
     ("crc32fast", &["crc.rs", "sink/zip/deflated.rs", "source/inflate.rs"]),

@@ -108,7 +108,7 @@ fn each_axis_has_a_line() {
         new      -  None       new axis                             1\n\
         1      300  -1:9:-100  positions 299 to 99 by -100          3\n\
         2      400  ...        whole                              400\n\
-        3        4  2          position 2                           -\n\n";
+        3        4  2          position 2                           -\n";
     assert!(text.contains(lines), "{text}");
     let text = explained(&dir, &["frames.npy", "@mask.npy, 5:6"]);
     let lines = "\n\
@@ -116,7 +116,7 @@ fn each_axis_has_a_line() {
         0       20  @mask.npy  where the mask @mask.npy of axes 0 to 1 is true       5\n\
         1      300  @mask.npy  where the mask @mask.npy of axes 0 to 1 is true       -\n\
         2      400  5:6        position 5                                            1\n\
-        3        4  -          whole                                                 4\n\n";
+        3        4  -          whole                                                 4\n";
     assert!(text.contains(lines), "{text}");
 }
 

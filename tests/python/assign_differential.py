@@ -436,6 +436,9 @@ def check_both(case, command, target, index_args, options, ways, files, statuses
     for name, blob in copied.items():
         with open(case.path(name), "rb") as file:
             compare(file.read(), blob, f"{name} after -o")
+    if target.extension == "npz":
+        # not changed in place
+        return
     case.write(in_name, target.blob)
     copied[in_name] = expected
     for again in range(2):

@@ -205,8 +205,6 @@ def several_tensors():
         return ends_with(np.stack([arrays[name] for name in ("l1", "l2", "l3")]))
 
     yield InPlace("assign to several tensors in shards", ["assign", index, *fill], in_shards(filled), (*parts, index), parts)
-    yield InPlace("assign to stored members in place", ["assign", "l123.npz", *fill],
-                  an_npz(**{name: filled[name] for name in ("l1", "l2", "l3")}), ("l123.npz",))
     rows = np.array([[9], [0], [50]], "<i8")
     np.save(at("rows.npy"), rows)
     values = {name: -np.arange(300, dtype="<i4").reshape(3, 100) - number for number, name in enumerate(layers)}

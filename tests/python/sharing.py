@@ -161,8 +161,7 @@ def slices(image):
     make_npy("a.npy", count)
     os.sync()
     used = image.used()
-    dry = tslice("a.npy", "[3:-5]", "-o", "o.npy", "--dry-run").stdout.decode()
-    assert f"{(count - 8) * MIB - 4096} bytes" in dry and "shared with the input" in dry, dry
+    tslice("a.npy", "[3:-5]", "-o", "o.npy", "--dry-run")
     assert harness.names() == ["a.npy"] or harness.names() == ["a.npy", "lost+found"], harness.names()
     _, time_taken = timed("a.npy", "[3:-5]", "-o", "o.npy")
     note = f"{time_taken}, {is_shared('o.npy')}"
@@ -194,8 +193,6 @@ def checkpoint(image):
     os.sync()
     used = image.used()
     trim = ["m.safetensors", "[:2000]", "-t", "embed", "--keep-rest"]
-    dry = tslice(*trim, "-o", "t.safetensors", "--dry-run").stdout.decode()
-    assert "would be shared with the input" in dry, dry
     _, time_taken = timed(*trim, "-o", "t.safetensors")
     note = f"{time_taken}, {is_shared('t.safetensors', ENDS + 51 * 4104 + (9 << 20))}"
     assert image.used() - used < 20 * MIB, f"{image.used() - used} bytes more are used"
@@ -225,8 +222,6 @@ def joins(image):
         make_npy(f"{number}.npy", 5, number)
     os.sync()
     concat = ["concat", "0.npy", "1.npy", "2.npy", "-o", "all.npy"]
-    dry = tslice(*concat, "--dry-run").stdout.decode()
-    assert f"{15 * MIB - 3 * 4096} bytes" in dry and "would be shared with the input" in dry, dry
     done_well(tslice(*concat, "-q"))
     is_shared("all.npy")
     joined = np.load("all.npy")
@@ -260,8 +255,6 @@ def parts(image):
         done_well(tslice(*args, "-o", "whole-" + out, "-q"))
         for number in (2, 0, 3, 1):
             part = [*args, "-o", out, "--part", f"{number}/4"]
-            dry = tslice(*part, "--dry-run").stdout.decode()
-            assert "would be shared with the input" in dry or copied and number == 0, dry
             done_well(tslice(*part, "-q"))
         is_shared(out, copied + ENDS)
         assert run(["cmp", out, "whole-" + out]).returncode == 0

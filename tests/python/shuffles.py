@@ -273,7 +273,7 @@ class Case:
         self.command, self.expected = command, a
         self.flags += ["--io", "read"] if self.rng.random() < 0.2 else []
         self.flags += ["-j", int(self.rng.choice([1, 2, 3, 8]))] if self.rng.random() < 0.6 else []
-        self.flags += ["--in-place"] if self.rng.random() < 0.3 else []
+        self.flags += ["--in-place"] if self.rng.random() < 0.3 and self.input[0] != "in.npz" else []
 
     def scatter(self, nbytes):
         dtype, inner, length = self.rows(nbytes)
@@ -470,32 +470,30 @@ def judge_errors(group, rng, folder, pool, tally):
             time.sleep(0.2)
         return good(done.stdout.decode()), harness.text(done)
 
-    def tells(name, plan, space, *words):
-        passes = sum(2 if step == "distribution" else 1 for step in plan)
-        said = f"{', then '.join(plan)}: {passes} pass{'es' if passes > 1 else ''} over input and output, "
-        said += f"{space} bytes" if space else "no temporary files"
-        tally.check(f"what is told of {name}", *told(lambda text: said in text, words))
+    def tells(name, space, *words):
+        said = f"{space} bytes (" if space else "of temporary files"
+        tally.check(f"what is told of {name}", *told(lambda text: (said in text) == (space > 0), words))
 
         def in_json(text):
             value = json.loads(text)
             value = value["outputs"][0] if "outputs" in value else value
-            return [value.get(key) for key in ("plan", "passes", "temporary_bytes")] == [plan, passes, space]
+            return value.get("temporary_bytes", 0) == space
 
         tally.check(f"what is told of {name} in JSON", *told(in_json, [*words, "--json"]))
 
     rows = len(k) * 256
     dry = [*command, "--dry-run"]
-    tells("short rows", ["distribution"], rows + len(k) * 16, *dry)
-    tells("transposed", ["distribution", "panels"], 2 * rows + len(k) * 16, *dry, "-T")
-    tells("a list", ["distribution"], rows + len(k) * 16, "explain", "in.npy", "[@k.npy]")
+    tells("short rows", rows + len(k) * 16, *dry)
+    tells("transposed", 2 * rows + len(k) * 16, *dry, "-T")
+    tells("a list", rows + len(k) * 16, "explain", "in.npy", "[@k.npy]")
     put = ["scatter", "in.npy", "--indices", "p.npy", "--values", "in.npy", "-o", "out.npy"]
-    tells("values", ["distribution"], rows + len(k) * 16, *put, "--dry-run")
-    tells("few rows", ["rows one by one"], 0, "explain", "in.npy", "[[50000, 100000, 7]]")
-    tells("columns", ["in order"], 0, "explain", "in.npy", "[:, ::2]")
-    tells("a transposed tensor", ["panels"], 0, "explain", "in.npy", "-T")
+    tells("values", rows + len(k) * 16, *put, "--dry-run")
+    tells("few rows", 0, "explain", "in.npy", "[[50000, 100000, 7]]")
+    tells("columns", 0, "explain", "in.npy", "[:, ::2]")
+    tells("a transposed tensor", 0, "explain", "in.npy", "-T")
     half = 128 + rows // 2
-    tells("a part", ["distribution"], -(-(half - half % 4096 - 128) // 256) * (256 + 16), *dry, "--part", "0/2")
-    tally.check("what is told of what fits", *told(lambda text: "\nplan" not in text, ["explain", "in.npy", "[5]"]))
+    tells("a part", -(-(half - half % 4096 - 128) // 256) * (256 + 16), *dry, "--part", "0/2")
+    tally.check("what is told of what fits", *told(lambda text: "temporary" not in text, ["explain", "in.npy", "[5]"]))
     fails("no folder for temporary files", ["cannot be kept in /nonexistent"], tmpdir="/nonexistent")
     command, gathers = ["assign", "in.npy", "[@k.npy]", "--value", "v.npy", "--in-place"], command
     case.save("v.npy", a[::-1])

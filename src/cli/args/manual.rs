@@ -55,8 +55,6 @@ Environment:
   NO_COLOR          when set and not empty: no colours; view --image draws in
                     characters
   COLUMNS           the width of view --image and of this help, off a terminal
-  PAGER             the program through which `tslice man` shows a page in a
-                    terminal; less when unset
   TSLICE_PARTS      the number of parts for --part auto, where the variables of
                     the scheduler do not tell it
   TSLICE_COMPLETE   set by the completion scripts; nothing but completions is
@@ -312,7 +310,7 @@ Examples:
   tslice info model.safetensors --json";
 
 pub(super) const EXPLAIN: &str = "\
-What is printed can be given to NumPy, TensorFlow, MindSpore and ONNX.
+What is printed can be given to NumPy, TensorFlow and MindSpore.
 
 Examples:
   # what an index selects of a file
@@ -344,9 +342,9 @@ Examples:
   tslice help gather";
 
 pub(super) const MAN: &str = "\
-The pages are those that packages install for man, as text; they also tell the
-variables of schedulers that --part auto reads. In a terminal they are shown by
-$PAGER, or by less.
+The pages are those that packages install. man formats and shows them; where
+there is no man, --help is printed, which leaves out the variables of schedulers
+that --part auto reads.
 
 Examples:
   # the page of tslice itself

@@ -116,112 +116,56 @@ pub(crate) struct PartedList {
     pub(crate) is_index: bool,
 }
 
-/// Find a list with blanks among the words behind a command: integers right behind the value of a
-/// flag that takes a list, or behind `-T`. Where an input is expected, an integer may also be the
-/// name of a file that exists.
+/// Find a list with blanks among the words behind a command: a word of integers right behind the value
+/// of a flag that takes a list, or behind `-T`. Where no index is expected, it may also be the name of
+/// a file that exists.
 pub(super) fn parted_list(command: &clap::Command, words: &[OsString]) -> Option<PartedList> {
     let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap_or_default()).collect();
     let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
-    let words = &words[..end];
-    let short_flags = || command.get_arguments().filter_map(clap::Arg::get_short);
-    let index_at = command.get_positionals().position(|arg| arg.get_id() == "text");
-    let mut positionals = 0;
-    let mut at = 0;
-    while let Some(&word) = words.get(at) {
-        at += 1;
-        let mut list = None;
-        if let Some(long) = word.strip_prefix("--") {
-            list = long_list(command, long, words, &mut at);
-        } else if word.len() > 1 && word.starts_with('-') && !is_numbers(word) {
-            list = short_list(command, word, &mut at);
-        } else {
-            positionals += 1;
+    let is_index = command.get_positionals().any(|arg| arg.get_id() == "text");
+    (1..end).find_map(|at| {
+        let (before, word) = (&words[..at], words[at]);
+        if !is_numbers(word) || is_digit_flag(command, word.as_ref()) {
+            return None;
         }
-        let (Some(list), Some(&next)) = (list, words.get(at)) else { continue };
-        let is_flag = next.len() == 2 && short_flags().any(|short| next.ends_with(short));
-        if !is_numbers(next) || next.starts_with('-') && is_flag {
-            continue;
+        let (arg, value, typed) = list_before(command, before)?;
+        if !is_index && Path::new(word).exists() {
+            return None;
         }
-        let is_index = index_at == Some(positionals);
-        if !is_index && Path::new(next).exists() {
-            continue;
-        }
-        let whole = list.joined(&words[at..]);
-        return Some(PartedList { flag: list.typed, word: next.to_owned(), whole, is_index });
-    }
-    None
-}
-
-/// A flag that takes a list, and its value.
-struct ListFlag<'w> {
-    arg: &'w clap::Arg,
-    value: &'w str,
-    /// The flag with its value.
-    typed: String,
-}
-
-/// Read the flag `--long` and its value, which may be the word at `at`; `None` if it takes no list.
-fn long_list<'w>(
-    command: &'w clap::Command,
-    long: &'w str,
-    words: &[&'w str],
-    at: &mut usize,
-) -> Option<ListFlag<'w>> {
-    let (name, joined) = match long.split_once('=') {
-        Some((name, value)) => (name, Some(value)),
-        None => (long, None),
-    };
-    let arg = command.get_arguments().find(|arg| arg.get_long() == Some(name))?;
-    if !arg.get_action().takes_values() {
-        return None;
-    }
-    let mut typed = format!("--{long}");
-    let value = match joined {
-        Some(value) => value,
-        None => {
-            let value = words.get(*at).copied().unwrap_or_default();
-            if value.starts_with("--") {
-                return None;
-            }
-            typed = format!("{typed} {value}");
-            *at += 1;
-            value
-        }
-    };
-    list_kind(arg).map(|_| ListFlag { arg, value, typed })
-}
-
-/// Step over the short flags of a word and the value of the last one; `Some` behind `-T`.
-fn short_list<'w>(
-    command: &'w clap::Command,
-    word: &'w str,
-    at: &mut usize,
-) -> Option<ListFlag<'w>> {
-    let of_short = |name| command.get_arguments().find(|arg| arg.get_short() == Some(name));
-    let takes_value = |arg: &clap::Arg| arg.get_action().takes_values();
-    let mut shorts = word[1..].char_indices().map(|(at, char)| (at + 1, of_short(char)));
-    let first_with_value = shorts.clone().find(|(_, arg)| arg.is_some_and(takes_value));
-    let (place, arg) = first_with_value.or_else(|| shorts.next_back())?;
-    let arg = arg?;
-    if takes_value(arg) {
-        *at += usize::from(place + 1 == word.len());
-        return None;
-    }
-    (arg.get_id() == "reverse_axes").then(|| ListFlag { arg, value: "", typed: word.to_owned() })
-}
-
-impl ListFlag<'_> {
-    /// The flag with the whole list, if it takes more than one number.
-    fn joined(&self, behind: &[&str]) -> Option<String> {
-        let rest = behind.iter().copied().take_while(|word| is_numbers(word));
-        let numbers = std::iter::once(self.value).chain(rest);
+        let rest = words[at..end].iter().copied().take_while(|word| is_numbers(word));
+        let numbers = std::iter::once(value).chain(rest);
         let numbers = numbers.map(|word| word.trim_matches(['[', ']', '(', ')', ',', ' ']));
         let numbers: Vec<&str> = numbers.filter(|word| !word.is_empty()).collect();
-        let takes_several = list_kind(self.arg) == Some(ListKind::Several);
+        let takes_several = list_kind(arg) == Some(ListKind::Several);
         let is_list = takes_several && numbers.iter().all(|numbers| is_numbers(numbers));
-        let name = self.arg.get_long().unwrap_or("transpose");
-        is_list.then(|| format!("--{name} {}", numbers.join(",")))
+        let name = arg.get_long().unwrap_or("transpose");
+        let whole = is_list.then(|| format!("--{name} {}", numbers.join(",")));
+        Some(PartedList { flag: typed, word: word.to_owned(), whole, is_index })
+    })
+}
+
+/// The flag that takes a list, its value, and both as they were typed, that end these words.
+fn list_before<'w>(
+    command: &'w clap::Command,
+    words: &[&'w str],
+) -> Option<(&'w clap::Arg, &'w str, String)> {
+    let (last, before) = words.split_last()?;
+    let of_long = |long: &str| {
+        command.get_arguments().find(|arg| arg.get_long() == Some(long) && list_kind(arg).is_some())
+    };
+    let takes_value = |arg: &clap::Arg| arg.get_action().takes_values();
+    if let Some((name, value)) = last.strip_prefix("--").and_then(|long| long.split_once('=')) {
+        return of_long(name).map(|arg| (arg, value, (*last).to_owned()));
     }
+    let flag = before.last().and_then(|flag| flag.strip_prefix("--")).and_then(of_long);
+    if let Some(arg) = flag.filter(|arg| takes_value(arg) && !last.starts_with("--")) {
+        return Some((arg, last, format!("--{} {last}", arg.get_long().unwrap_or_default())));
+    }
+    // `-T` and `-fT`, where no flag before it takes the rest of the word as its value
+    let short = last.strip_prefix('-').filter(|shorts| shorts.ends_with('T'))?;
+    let of_short = |name| command.get_arguments().find(|arg| arg.get_short() == Some(name));
+    let alone = short.chars().all(|name| of_short(name).is_some_and(|arg| !takes_value(arg)));
+    of_short('T').filter(|_| alone).map(|arg| (arg, "", (*last).to_owned()))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

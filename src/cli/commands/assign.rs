@@ -195,7 +195,7 @@ impl NamedTensor<'_> {
             return Ok(vec![self.open(io, false, quiet)?; names.len()]);
         }
         let workers = self.workers.clone();
-        let options = OpenOptions { io, two_sums: true, workers, ..OpenOptions::default() };
+        let options = OpenOptions { io, workers, ..OpenOptions::default() };
         let opened = input::open_watched(&input::location(self.path), &options, quiet);
         let operands = opened.and_then(|input| Operand::for_each(input, names));
         operands.map_err(of_flag(self.flag))
@@ -204,8 +204,7 @@ impl NamedTensor<'_> {
     /// Open the file; if `integers` are needed, those in a text become an index tensor.
     pub(super) fn open(&self, io: IoMode, integers: bool, quiet: bool) -> Result<Operand, Failure> {
         let workers = self.workers.clone();
-        let options =
-            OpenOptions { io, integers, two_sums: true, workers, ..OpenOptions::default() };
+        let options = OpenOptions { io, integers, workers, ..OpenOptions::default() };
         let opened = input::open_watched(&input::location(self.path), &options, quiet);
         let name = self.name.map_or(&[][..], std::slice::from_ref);
         let operand = opened.and_then(|input| Operand::of_input(input, name));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::error::Error;
-use tslice::execute::{Conversion, OutOfCore, Workers};
+use tslice::execute::{Conversion, Workers};
 use tslice::format::TensorInfo;
 use tslice::index::resolve::{AxisSelection, ListPositions, SelectedList, Selection};
 use tslice::index::strided_slice::StridedSlice;
@@ -79,20 +79,19 @@ fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> 
     let in_file = OpenIndex::arrange(taken, &stored, &transpose).map_err(Error::from)?;
     let region = index.lists.region(taken, &stored, &in_file.in_memory(Order::C));
     let region = region.map_err(Failure::new);
-    let (region, network, plan) = match (&input, &tensor, &seen.fields) {
+    let (region, network, temporary_bytes) = match (&input, &tensor, &seen.fields) {
         (Some(input), Some(tensor), None) => {
             let region = region?;
             let take = [Take::new(tensor.part(), Arc::clone(&region), Conversion::None, 0)];
-            let plan = job::out_of_core(input, &take, workers)?;
-            (Some(region), network(|| job::announced(input, &take))?, plan)
+            let temporary_bytes = job::temporary_bytes(input, &take, workers)?;
+            (Some(region), network(|| job::announced(input, &take))?, temporary_bytes)
         }
-        _ => (region.ok(), None, None),
+        _ => (region.ok(), None, 0),
     };
     let stored = in_file.shape().to_vec();
     Ok(Explained {
         index,
         shape,
-        input,
         tensor,
         seen,
         selection,
@@ -101,7 +100,7 @@ fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> 
         stored,
         region,
         network,
-        plan,
+        temporary_bytes,
     })
 }
 
@@ -146,7 +145,6 @@ enum Side {
 struct Explained {
     index: Index,
     shape: Vec<u64>,
-    input: Option<Input>,
     tensor: Option<TensorInfo>,
     seen: Seen,
     selection: Selection,
@@ -157,7 +155,7 @@ struct Explained {
     /// The bytes that are taken; `None` if these cannot be told, for a bare shape or for fields.
     region: Option<Arc<dyn Region>>,
     network: Option<String>,
-    plan: Option<OutOfCore>,
+    temporary_bytes: u64,
 }
 
 impl Explained {
@@ -172,8 +170,11 @@ impl Explained {
             text.push('\n');
             text.push_str(&table(&rows, [left, right, left, left, right], 0));
         }
-        text.push('\n');
-        text.push_str(&table(&self.equivalents().rows(), [Align::Left; 2], 0));
+        let calls = self.equivalents().rows();
+        if !calls.is_empty() {
+            text.push('\n');
+            text.push_str(&table(&calls, [Align::Left; 2], 0));
+        }
         text
     }
 
@@ -211,33 +212,22 @@ impl Explained {
             }
             row("read", way(reading.way));
         }
-        if let Some(plan) = &self.plan {
-            row("plan", output::out_of_core(plan));
+        if let Some(files) = output::temporary_files(self.temporary_bytes) {
+            row("by way of", files);
         }
         if let Some(network) = &self.network {
             row("network", network.clone());
-        }
-        if let Some(bytes) = self.shareable() {
-            row("shared", format!("{bytes} bytes, where the file system shares blocks"));
         }
         rows
     }
 
     fn equivalents(&self) -> Equivalents {
         let Index { spanned, rules, .. } = &self.index;
-        Equivalents::new(&spanned.expr, rules.keepdims, &self.selection, &self.arranged)
+        Equivalents::new(&spanned.expr, rules.keepdims)
     }
 
     fn transposed(&self) -> Option<Permutation> {
         self.arranged.permutation().filter(|order| !order.is_identity())
-    }
-
-    fn shareable(&self) -> Option<u64> {
-        let input = self.input.as_ref()?;
-        let tensor = self.tensor.as_ref()?;
-        let region = self.region.as_deref()?;
-        let bytes = job::shareable_bytes(input, tensor, region, &self.stored);
-        (bytes > 0).then_some(bytes)
     }
 
     fn reading(&self) -> Option<Reading> {
@@ -337,9 +327,8 @@ impl Explained {
                 "used": reading.used,
             });
         }
-        output::add_out_of_core(&mut value, self.plan.as_ref());
-        if let Some(bytes) = self.shareable() {
-            value["shareable_bytes"] = bytes.into();
+        if self.temporary_bytes > 0 {
+            value["temporary_bytes"] = self.temporary_bytes.into();
         }
         if let Ok(strided) = StridedSlice::from_expr(&self.index.spanned.expr) {
             value["begin"] = json!(strided.begin);

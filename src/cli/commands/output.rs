@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tslice::error::{Error, FileName};
-use tslice::execute::{Announced, CopyStep, OutOfCore, Workers};
+use tslice::execute::{Announced, Workers};
 use tslice::format::printable;
 use tslice::format::safetensors::metadata_of_json;
 use tslice::input::{Input, Location, SmallFiles, is_in_folder, small_files};
@@ -206,13 +206,11 @@ fn described(job: &mut dyn Job, share: &Share, json: bool) -> Result<String, Err
     job.check()?;
     if let Share::Part(one) = share {
         let parts = job.parts(one.count)?;
-        let shared = parts.shared(one.index)?;
-        let plan = parts.out_of_core(one.index)?;
+        let temporary_bytes = parts.temporary_bytes(one.index)?;
         return Ok(if json {
-            part::describe_json(&parts, *one, shared, plan.as_ref())
+            part::describe_json(&parts, *one, temporary_bytes)
         } else {
-            let notes = in_common(shared) + &too_large(plan.as_ref());
-            part::describe(&parts, *one) + &notes
+            part::describe(&parts, *one) + &by_way_of(temporary_bytes)
         });
     }
     // first, since describing may open inputs again
@@ -266,46 +264,17 @@ pub(super) fn as_json(outputs: &[Planned], network: Option<String>) -> String {
     format!("{}\n", Json(&value))
 }
 
-fn in_common(bytes: Option<u64>) -> String {
-    bytes.map_or_else(String::new, |bytes| {
-        let size = human_bytes(bytes);
-        format!("{} ({size}) would be shared with the input, not copied\n", counted(bytes, "byte"))
-    })
+/// Word the temporary files of a copy; nothing where it has none.
+pub(super) fn temporary_files(bytes: u64) -> Option<String> {
+    let folder = std::env::temp_dir();
+    let folder = printable(&folder.display().to_string()).to_string();
+    let size = human_bytes(bytes);
+    (bytes > 0).then(|| format!("{bytes} bytes ({size}) of temporary files in {folder}"))
 }
 
-/// Word a copy that does not fit in memory: its steps, its passes and its temporary space.
-pub(super) fn out_of_core(plan: &OutOfCore) -> String {
-    let steps: Vec<_> = plan.steps.iter().map(|step| step.name()).collect();
-    let passes = match plan.passes() {
-        1 => "1 pass".to_owned(),
-        count => format!("{count} passes"),
-    };
-    let files = match plan.temporary_bytes {
-        0 => "no temporary files".to_owned(),
-        bytes => {
-            let size = human_bytes(bytes);
-            let folder = std::env::temp_dir();
-            let folder = printable(&folder.display().to_string()).to_string();
-            format!("{bytes} bytes ({size}) of temporary files in {folder}")
-        }
-    };
-    format!("{}: {passes} over input and output, {files}", steps.join(", then "))
-}
-
-pub(super) fn add_out_of_core(value: &mut Value, plan: Option<&OutOfCore>) {
-    let Some(plan) = plan else { return };
-    value["plan"] = plan.steps.iter().map(|step| step.name()).collect();
-    value["passes"] = plan.passes().into();
-    value["temporary_bytes"] = plan.temporary_bytes.into();
-}
-
-pub(super) fn too_large(plan: Option<&OutOfCore>) -> String {
-    let told = |plan: &OutOfCore| {
-        let is_small = plan.steps.contains(&CopyStep::COrder);
-        let why = if is_small { "by way of a temporary file" } else { "larger than memory" };
-        format!("{why}: {}\n", out_of_core(plan))
-    };
-    plan.map_or_else(String::new, told)
+fn by_way_of(temporary_bytes: u64) -> String {
+    let files = temporary_files(temporary_bytes);
+    files.map_or_else(String::new, |files| format!("by way of {files}\n"))
 }
 
 fn output_as_text(output: &Planned) -> String {
@@ -336,7 +305,7 @@ fn output_as_text(output: &Planned) -> String {
         printable(&place),
         counted(output.bytes, "byte"),
         format.name,
-        in_common(output.shared) + &too_large(output.out_of_core.as_ref()),
+        by_way_of(output.temporary_bytes),
     )
 }
 
@@ -374,41 +343,11 @@ fn output_as_json(output: &Planned) -> Value {
         }
         Err(count) => value["tensors"] = (*count).into(),
     }
-    add_out_of_core(&mut value, output.out_of_core.as_ref());
-    for (key, known) in [("file_bytes", output.size), ("shared_bytes", output.shared)] {
-        if let Some(bytes) = known {
-            value[key] = bytes.into();
-        }
+    if output.temporary_bytes > 0 {
+        value["temporary_bytes"] = output.temporary_bytes.into();
+    }
+    if let Some(bytes) = output.size {
+        value["file_bytes"] = bytes.into();
     }
     value
-}
-
-#[cfg(test)]
-mod tests {
-    use tslice::execute::CopyStep;
-
-    use super::*;
-
-    #[test]
-    fn plans_are_told_in_words_and_to_programs() {
-        let plan = |steps: &[CopyStep], temporary_bytes| {
-            let plan = OutOfCore { steps: steps.to_vec(), temporary_bytes };
-            let mut value = json!({});
-            add_out_of_core(&mut value, Some(&plan));
-            (too_large(Some(&plan)), value)
-        };
-        let (text, value) = plan(&[CopyStep::Panels], 0);
-        assert_eq!(
-            text,
-            "larger than memory: panels: 1 pass over input and output, no temporary files\n"
-        );
-        assert_eq!(value, json!({ "plan": ["panels"], "passes": 1, "temporary_bytes": 0 }));
-        let (text, value) = plan(&[CopyStep::Distribution, CopyStep::Panels], 54_321);
-        let start = "larger than memory: distribution, then panels: 3 passes over input and output, \
-                     54321 bytes (54 kB) of temporary files in /";
-        assert!(text.starts_with(start), "{text}");
-        let steps = json!(["distribution", "panels"]);
-        assert_eq!(value, json!({ "plan": steps, "passes": 3, "temporary_bytes": 54_321 }));
-        assert_eq!(too_large(None), "");
-    }
 }

@@ -23,14 +23,12 @@ use std::path::Path;
 
 use serde_json::json;
 use tslice::error::{Error, FileName};
-use tslice::execute::OutOfCore;
 use tslice::format::printable;
 use tslice::job::Parts;
 use tslice::sink;
 use tslice::sink::MAX_PARTS;
 use tslice::source::remote::mask_secrets;
 
-use super::output;
 use crate::cli::args::{OutputArgs, Part, PartArg};
 use crate::cli::report::{Failure, Json, counted, print, quoted};
 
@@ -120,22 +118,16 @@ pub(super) fn describe(parts: &Parts<'_>, part: Part) -> String {
     )
 }
 
-pub(super) fn describe_json(
-    parts: &Parts<'_>,
-    part: Part,
-    shared: Option<u64>,
-    plan: Option<&OutOfCore>,
-) -> String {
+pub(super) fn describe_json(parts: &Parts<'_>, part: Part, temporary_bytes: u64) -> String {
     let Range { start, end } = parts.range(part.index);
     let mut value = json!({
         "part": format!("{}/{}", part.index, part.count),
         "output": [start, end],
         "writes": parts.bytes(part.index),
     });
-    if let Some(bytes) = shared {
-        value["shared_bytes"] = bytes.into();
+    if temporary_bytes > 0 {
+        value["temporary_bytes"] = temporary_bytes.into();
     }
-    output::add_out_of_core(&mut value, plan);
     format!("{}\n", Json(&value))
 }
 

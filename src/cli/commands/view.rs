@@ -1,5 +1,6 @@
 //! `tslice view INPUT [INDEX]`: look at values.
 
+use tslice::element::check_held;
 use tslice::execute::Workers;
 use tslice::format::npy;
 use tslice::input::Input;
@@ -135,6 +136,7 @@ fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<
         let message = format!("values of dtype {dtype} cannot be printed");
         return Err(Failure::new(message).hint("`tslice info` shows what is in the file"));
     }
+    check_held(dtype).map_err(Failure::new)?;
     // blocks are printed as the bytes that NumPy would have of them
     let printed = dtype.blocks().and_then(|_| npy::stored_dtype(dtype)).unwrap_or(dtype.clone());
     let mut options = PrintOptions::default();

@@ -48,7 +48,7 @@ fn failure(error: &Error, flag: &str) -> Failure {
         .or_else(|| Some(layout(cause.downcast_ref()?, file, failed)))
         .or_else(|| Some(raw(cause.downcast_ref()?, file, worded)))
         .or_else(|| Some(format(cause.downcast_ref()?, error, flag, failed)))
-        .or_else(|| Some(edit(cause.downcast_ref()?, file, failed)))
+        .or_else(|| Some(edit(cause.downcast_ref()?, failed)))
         .or_else(|| Some(of_tensor(error, cast(cause.downcast_ref()?))))
         .or_else(|| Some(join(cause.downcast_ref()?, failed)))
         .or_else(|| Some(merge(cause.downcast_ref()?, failed)))
@@ -243,16 +243,9 @@ fn raw(
     }
 }
 
-fn edit(fault: &EditFault, file: Option<&FileName>, failed: impl Fn() -> Failure) -> Failure {
+fn edit(fault: &EditFault, failed: impl Fn() -> Failure) -> Failure {
     match fault {
-        EditFault::HalfWritten { member } => {
-            let archive = file.map(|file| quoted(&file.to_string())).unwrap_or_default();
-            let member = quoted(member);
-            failed().hint(format_args!(
-                "run again what changed it, `tslice assign {archive} -t {member} ... --in-place`, or overwrite \
-                 all of it"
-            ))
-        }
+        EditFault::Archive => failed().hint("-o COPY.npz writes a copy with the change in it"),
         EditFault::Deflated => {
             failed().hint("`tslice FILE -o STORED.npz` stores all arrays as they are: change that")
         }

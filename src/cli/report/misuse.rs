@@ -35,10 +35,7 @@ pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Result<Told, Fa
     let mut flags = words().take_while(|word| *word != "--").filter(|word| word.len() > 2);
     match flags.find(|word| is_dashed_file(word)) {
         Some(file) => Err(dashed(file)),
-        None => match (error.kind(), peers::of_flags(args).or_else(|| peers::of_view(args))) {
-            (ErrorKind::UnknownArgument, Some(line)) => Err(unexpected(&typed()).hint(line)),
-            _ => Err(of_clap(error, args)),
-        },
+        None => Err(of_clap(error, args)),
     }
 }
 
@@ -87,10 +84,14 @@ fn worded(error: &clap::Error, line: &[OsString]) -> Failure {
         ErrorKind::UnknownArgument => misplaced(unexpected(&typed.concat()), &typed.concat()),
         ErrorKind::MissingRequiredArgument => {
             let be = if args.len() == 1 { "is" } else { "are" };
-            let is_split = line.get(1).is_some_and(|word| word == "split");
-            let parts =
-                is_split.then(|| peers::of_parts(&line[2..]).unwrap_or_else(|| CUTS.to_owned()));
-            let hint = parts.filter(|_| arg.contains("--parts")).or_else(|| peers::of_view(line));
+            let is_in = |command: &str| line.get(1).is_some_and(|word| word == command);
+            let hint = if is_in("split") && arg.contains("--parts") {
+                Some("--parts 4 cuts into four parts, --every 100 into parts of 100 positions")
+            } else {
+                let values = "--stats prints statistics, `tslice INPUT --to json` the values";
+                let is_json = || line.iter().any(|word| word == "--json");
+                (is_in("view") && is_json()).then_some(values)
+            };
             Failure::usage(format_args!("{arg} {be} missing")).hint_if(hint)
         }
         ErrorKind::ArgumentConflict => match shown(&texts_of(error, ContextKind::PriorArg)) {
@@ -123,7 +124,7 @@ fn with_hint(failure: Failure, error: &clap::Error, line: &[OsString]) -> Failur
     let args = shown(&texts_of(error, ContextKind::InvalidArg));
     let is_unknown = error.kind() == ErrorKind::UnknownArgument;
     let unknown = args.first().filter(|_| is_unknown);
-    if let Some(meant) = unknown.and_then(|flag| of_numpy(flag, line)) {
+    if let Some(meant) = unknown.and_then(|flag| peers::of_flag(flag, line)) {
         return failure.hint(meant);
     }
     // clap also proposes words that have little in common
@@ -153,24 +154,6 @@ fn with_hint(failure: Failure, error: &clap::Error, line: &[OsString]) -> Failur
             failure.usage_lines(&texts_of(error, ContextKind::Usage).concat())
         }
         _ => failure,
-    }
-}
-
-const CUTS: &str = "--parts 4 cuts into four parts, --every 100 into parts of 100 positions";
-
-fn of_numpy(flag: &str, line: &[OsString]) -> Option<String> {
-    let words = Vec::from_iter(line.iter().filter_map(|word| word.to_str()));
-    let joined = words.iter().find_map(|word| word.strip_prefix(flag)?.strip_prefix('='));
-    let next = || words.iter().skip_while(|word| **word != flag).nth(1).copied();
-    match flag {
-        "--astype" => {
-            let dtype = joined.or_else(next).filter(|dtype| !dtype.starts_with('-'));
-            Some(format!("--cast {} converts elements", quoted(dtype.unwrap_or("DTYPE"))))
-        }
-        "--reshape" => {
-            Some("`tslice INPUT --reshape SHAPE -o OUTPUT` gives elements another shape".to_owned())
-        }
-        _ => None,
     }
 }
 

@@ -389,7 +389,6 @@ fn native(order: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::{Step, Walk};
 
     fn plain(descr: &str) -> Result<(String, u64), DescrError> {
         let dtype = parse(&literal::parse(descr, false).unwrap())?;
@@ -530,44 +529,5 @@ mod tests {
         assert_eq!(unit(">M8[25s]"), time(TimeKind::Datetime, Endian::Big, seconds));
         let generic = TimeUnit::new(1, "").unwrap();
         assert_eq!(unit("<m8"), time(TimeKind::Timedelta, Endian::Little, generic));
-    }
-
-    /// Every item of the leaves: where it begins, and its type.
-    fn items<'a>(walk: impl Iterator<Item = Step<'a>>) -> Vec<(u64, String)> {
-        let mut found = Vec::new();
-        for step in walk {
-            if let Step::Leaf { dtype, offset, count, .. } = step {
-                let size = dtype.item_bits() / 8;
-                found.extend((0..count).map(|item| (offset + item * size, dtype.to_string())));
-            }
-        }
-        found
-    }
-
-    #[test]
-    fn a_walk_of_a_part_meets_what_has_bytes_there() {
-        let text = "[('a', 'i1'), ('b', ('f4', (3,)), (2,)), ('', 'V3'), ('c', 'S3', 4), ('d', 'U2'),\
-                     ('e', [('f', 'f8', 0), ('g', 'M8[s]', (3, 1)), ('h', 'c8')], (2,))]";
-        let dtype = parse(&literal::parse(text, false).unwrap()).unwrap();
-        let whole = items(Walk::new(&dtype));
-        assert_eq!(whole.len(), 1 + 6 + 4 + 1 + 2 * 4);
-        let end =
-            |place: &(u64, String)| place.0 + parse_type_string(&place.1).unwrap().item_bits() / 8;
-        let mut walk = Walk::new(&dtype);
-        let mut steps = Vec::new();
-        while let Some(step) = walk.next() {
-            steps.push(step);
-            if matches!(step, Step::Leaf { .. }) {
-                walk = Walk::resume(&dtype, walk.pause());
-            }
-        }
-        assert_eq!(steps, Walk::new(&dtype).collect::<Vec<_>>());
-        for from in 0..120 {
-            for to in from + 1..120 {
-                let met = whole.iter().filter(|&it| end(it) > from && it.0 < to).cloned();
-                let walk = Walk::within(&dtype, from..to);
-                assert_eq!(items(walk), met.collect::<Vec<_>>(), "{from}..{to}");
-            }
-        }
     }
 }

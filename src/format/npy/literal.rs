@@ -1,9 +1,9 @@
 //! The Python literals that `.npy` headers consist of: read strictly, written as `repr` does.
 //!
-//! Dictionaries, lists, tuples, strings and bytes in all their spellings, integers, `True`,
-//! `False`, `None`, comments and continued lines are known, but not what they mean. All that
-//! np.load reads is read, except floats and characters by their Unicode names, which get errors of
-//! their own. Depth and number of values are capped, and the time is linear in the text.
+//! Dictionaries, lists, tuples, strings, bytes, decimal integers, `True`, `False` and `None` are
+//! read as `repr` writes them, of Python 2 and 3, with any white space between them; other
+//! spellings, which no program writes into a header, are errors. Depth and number of values are
+//! capped, and the time is linear in the text.
 //!
 //! ```text
 //! {'descr': '<f4', 'fortran_order': False, 'shape': (3,), }
@@ -12,7 +12,6 @@
 use std::fmt::Write;
 
 use crate::dtype::{CodePoints, write_str};
-use crate::element::integer_literal;
 
 /// The deepest nesting of brackets, which is also the limit of Python's own tokenizer.
 const MAX_DEPTH: usize = 200;
@@ -44,9 +43,6 @@ pub struct LiteralError {
 /// Parse a text that is one literal, with white space around it. `long_suffix` allows the integers
 /// of Python 2, `3L`, which versions 1.0 and 2.0 of the format may hold.
 pub(super) fn parse(text: &str, long_suffix: bool) -> Result<PyLiteral, LiteralError> {
-    if let Some(at) = text.find('\0') {
-        return Err(LiteralError { at, reason: "a NUL" });
-    }
     let mut parser = LiteralParser { text, at: 0, depth: 0, values: 0, long_suffix };
     let value = parser.value()?;
     match parser.peek() {
@@ -72,21 +68,9 @@ impl<'a> LiteralParser<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The next byte that is neither white space nor in a comment; a backslash continues the line.
+    /// The next byte that is no white space.
     fn peek(&mut self) -> Option<u8> {
-        let mut rest = self.rest();
-        loop {
-            rest = rest.trim_start_matches([' ', '\t', '\n', '\r', '\x0c']);
-            let comment = rest
-                .strip_prefix('#')
-                .map(|text| text.find(['\n', '\r']).map_or("", |end| &text[end..]));
-            let continued =
-                ["\\\r\n", "\\\n", "\\\r"].iter().find_map(|end| rest.strip_prefix(end));
-            match comment.or(continued) {
-                Some(after) => rest = after,
-                None => break,
-            }
-        }
+        let rest = self.rest().trim_start_matches([' ', '\t', '\n', '\r', '\x0c']);
         self.at = self.text.len() - rest.len();
         rest.bytes().next()
     }
@@ -106,9 +90,8 @@ impl<'a> LiteralParser<'a> {
             Some(b'{') => self.nested(Self::dict),
             Some(b'[') => self.nested(|parser| Ok(PyLiteral::List(parser.items(b']')?.0))),
             Some(b'(') => self.nested(Self::tuple),
-            Some(b'\'' | b'"') => self.strings(),
-            Some(b'-' | b'+') => self.signed(),
-            Some(b'0'..=b'9') => self.integer(false),
+            Some(b'\'' | b'"') => Ok(PyLiteral::Str(self.string(false)?)),
+            Some(b'-' | b'0'..=b'9') => self.integer(),
             Some(_) => self.word(),
             None => Err(self.error("unexpected end")),
         }
@@ -173,173 +156,87 @@ impl<'a> LiteralParser<'a> {
             "True" => PyLiteral::Bool(true),
             "False" => PyLiteral::Bool(false),
             "None" => PyLiteral::None,
-            _ if rest[end..].starts_with(['\'', '"']) => return self.strings(),
+            prefix @ ("u" | "b") if rest[end..].starts_with(['\'', '"']) => {
+                let is_bytes = prefix == "b";
+                self.at += end;
+                let text = self.string(is_bytes)?;
+                let latin1 = || text.chars().filter_map(|char| u8::try_from(char).ok()).collect();
+                return Ok(if is_bytes {
+                    PyLiteral::Bytes(latin1())
+                } else {
+                    PyLiteral::Str(text)
+                });
+            }
             _ => return Err(self.error("expected a Python literal")),
         };
         self.at += end;
         Ok(value)
     }
 
-    /// Parse an integer after a sign; brackets may stand around it, as in Python.
-    fn signed(&mut self) -> Result<PyLiteral, LiteralError> {
-        let negative = self.rest().starts_with('-');
+    fn integer(&mut self) -> Result<PyLiteral, LiteralError> {
+        let rest = self.rest();
+        let digits = rest.strip_prefix('-').unwrap_or(rest);
+        let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, after) = rest.split_at(rest.len() - digits.len() + count);
+        let long = after.strip_prefix('L').filter(|_| self.long_suffix);
+        let after = long.unwrap_or(after);
+        if count == 0
+            || (count > 1 && digits.starts_with('0'))
+            || after.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.'))
+        {
+            return Err(self.error("expected an integer"));
+        }
+        let value = number.parse().map_err(|_| self.error("an integer of too many digits"))?;
+        self.at = self.text.len() - after.len();
+        Ok(PyLiteral::Int(value))
+    }
+
+    /// Parse a string that begins with its quote; of bytes each becomes the character of its number.
+    fn string(&mut self, is_bytes: bool) -> Result<String, LiteralError> {
+        let quote = self.rest().chars().next();
         self.at += 1;
-        match self.peek() {
-            Some(b'0'..=b'9') => self.integer(negative),
-            Some(b'(') => match self.nested(Self::tuple)? {
-                PyLiteral::Int(value) if value >= 0 => {
-                    Ok(PyLiteral::Int(if negative { -value } else { value }))
-                }
-                _ => Err(self.error("expected an integer")),
-            },
-            _ => Err(self.error("expected an integer")),
-        }
-    }
-
-    fn integer(&mut self, negative: bool) -> Result<PyLiteral, LiteralError> {
-        let rest = self.rest();
-        let (prefix, radix) = match rest.get(..2) {
-            Some("0x" | "0X") => (2, 16),
-            Some("0o" | "0O") => (2, 8),
-            Some("0b" | "0B") => (2, 2),
-            _ => (0, 10),
-        };
-        let is_digit = |c: char| c.is_digit(radix) || c == '_';
-        let end = rest[prefix..].find(|c| !is_digit(c)).map_or(rest.len(), |end| prefix + end);
-        let digits = &rest[..end];
-        let is_zero = digits.bytes().all(|it| matches!(it, b'0' | b'_'));
-        let leading = radix == 10 && digits.starts_with('0') && !is_zero;
-        let suffix = usize::from(self.long_suffix && rest[end..].starts_with('L'));
-        let after = &rest[end + suffix..];
-        if after.starts_with(['.', 'e', 'E', 'j', 'J']) {
-            return Err(self.error("a number that is no integer"));
-        }
-        let goes_on = after.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-        let value = integer_literal(digits).filter(|_| !leading && !goes_on);
-        let value = value.ok_or_else(|| self.error("expected an integer"))?;
-        let value = value.ok_or_else(|| self.error("an integer of too many digits"))?;
-        self.at += end + suffix;
-        Ok(PyLiteral::Int(if negative { -value } else { value }))
-    }
-
-    /// Parse adjacent strings, or bytes, as one.
-    fn strings(&mut self) -> Result<PyLiteral, LiteralError> {
-        let (bytes, mut joined) = self.string()?;
-        loop {
-            self.peek();
-            let letters = self.rest().bytes().take_while(u8::is_ascii_alphabetic).count();
-            if letters > 2 || !self.rest()[letters..].starts_with(['\'', '"']) {
-                let latin1 = || joined.chars().filter_map(|char| u8::try_from(char).ok()).collect();
-                return Ok(if bytes { PyLiteral::Bytes(latin1()) } else { PyLiteral::Str(joined) });
-            }
-            let (are_bytes, more) = self.string()?;
-            if are_bytes != bytes {
-                return Err(self.error("bytes and a string cannot be joined"));
-            }
-            joined.push_str(&more);
-        }
-    }
-
-    /// Parse one string; also says whether it is bytes, which become the characters of their
-    /// numbers.
-    fn string(&mut self) -> Result<(bool, String), LiteralError> {
-        let rest = self.rest();
-        let quote_at = rest.find(['\'', '"']).unwrap_or_default();
-        let (bytes, raw) = match rest[..quote_at].to_ascii_lowercase().as_str() {
-            "" | "u" => (false, false),
-            "r" => (false, true),
-            "b" => (true, false),
-            "br" | "rb" => (true, true),
-            _ => return Err(self.error("expected a Python literal")),
-        };
-        let opened = &rest[quote_at..];
-        let triple = opened.starts_with("'''") || opened.starts_with("\"\"\"");
-        let quote = &opened[..if triple { 3 } else { 1 }];
-        self.at += quote_at + quote.len();
         let mut value = String::new();
         loop {
-            let rest = self.rest();
-            if rest.starts_with(quote) {
-                self.at += quote.len();
-                return Ok((bytes, value));
-            }
-            let Some(char) = rest.chars().next() else {
-                return Err(self.error("an unfinished string"));
+            let mut rest = self.rest().chars();
+            let char = match rest.next() {
+                None => return Err(self.error("an unfinished string")),
+                Some('\n' | '\r') => return Err(self.error("a line end in a string")),
+                Some('\\') => self.escape(is_bytes)?,
+                Some(char) if is_bytes && !char.is_ascii() => {
+                    return Err(self.error("bytes must be ASCII"));
+                }
+                Some(char) => {
+                    self.at += char.len_utf8();
+                    if Some(char) == quote {
+                        return Ok(value);
+                    }
+                    char
+                }
             };
-            match char {
-                '\n' | '\r' if !triple => return Err(self.error("a line end in a string")),
-                // Python reads each kind of line end as this one
-                '\r' => {
-                    self.at += usize::from(rest.starts_with("\r\n"));
-                    value.push('\n');
-                }
-                '\\' => {
-                    self.escape(raw, bytes, &mut value)?;
-                    continue;
-                }
-                _ if bytes && !char.is_ascii() => return Err(self.error("bytes must be ASCII")),
-                _ => value.push(char),
-            }
-            self.at += char.len_utf8();
+            value.push(char);
         }
     }
 
-    /// Append what a backslash and the characters after it stand for.
-    fn escape(&mut self, raw: bool, bytes: bool, value: &mut String) -> Result<(), LiteralError> {
+    /// The character that a backslash and what follows it stand for.
+    fn escape(&mut self, is_bytes: bool) -> Result<char, LiteralError> {
         let mut after = self.rest()[1..].chars();
-        let escape = after.next().ok_or_else(|| self.error("an unfinished string"))?;
-        let line_end = if self.rest()[1..].starts_with("\r\n") { 2 } else { 1 };
-        if bytes && !escape.is_ascii() {
-            return Err(self.error("bytes must be ASCII"));
-        }
-        if raw {
-            value.extend(['\\', if escape == '\r' { '\n' } else { escape }]);
-            self.at += 1 + if matches!(escape, '\n' | '\r') { line_end } else { escape.len_utf8() };
-            return Ok(());
-        }
-        let hex = |digits: usize| {
-            let text = after.as_str().get(..digits).unwrap_or_default();
-            (code_point(text, 16), 2 + digits)
+        let (char, digits) = match after.next() {
+            Some(char @ ('\\' | '\'' | '"')) => (Some(char), 0),
+            Some('n') => (Some('\n'), 0),
+            Some('r') => (Some('\r'), 0),
+            Some('t') => (Some('\t'), 0),
+            Some('x') => (None, 2),
+            Some('u') if !is_bytes => (None, 4),
+            Some('U') if !is_bytes => (None, 8),
+            _ => return Err(self.error("an unknown escape in a string")),
         };
-        let (char, len) = match escape {
-            '\n' | '\r' => {
-                self.at += 1 + line_end;
-                return Ok(());
-            }
-            '\\' | '\'' | '"' => (Some(escape), 2),
-            'n' => (Some('\n'), 2),
-            'r' => (Some('\r'), 2),
-            't' => (Some('\t'), 2),
-            'a' => (Some('\x07'), 2),
-            'b' => (Some('\x08'), 2),
-            'f' => (Some('\x0c'), 2),
-            'v' => (Some('\x0b'), 2),
-            'x' => hex(2),
-            'u' if !bytes => hex(4),
-            'U' if !bytes => hex(8),
-            'N' if !bytes => return Err(self.error("a character by its Unicode name")),
-            '0'..='7' => {
-                let text = &self.rest()[1..];
-                let digits = text.bytes().take(3).take_while(|it| (b'0'..=b'7').contains(it));
-                let count = digits.count();
-                (code_point(&text[..count], 8).filter(|&it| !bytes || it < '\u{100}'), 1 + count)
-            }
-            // anything else is kept, with the backslash
-            _ => {
-                value.push('\\');
-                self.at += 1;
-                return Ok(());
-            }
-        };
-        value.push(char.ok_or_else(|| self.error("a bad character code"))?);
-        self.at += len;
-        Ok(())
+        let hex =
+            after.as_str().get(..digits).filter(|it| it.bytes().all(|c| c.is_ascii_hexdigit()));
+        let coded = || char::from_u32(u32::from_str_radix(hex?, 16).ok()?);
+        let char = char.or_else(coded).ok_or_else(|| self.error("a bad character code"))?;
+        self.at += 2 + digits;
+        Ok(char)
     }
-}
-
-fn code_point(digits: &str, radix: u32) -> Option<char> {
-    let whole = !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix));
-    whole.then(|| u32::from_str_radix(digits, radix).ok().and_then(char::from_u32)).flatten()
 }
 
 /// Append a value as Python's `repr` spells it.
@@ -415,15 +312,31 @@ mod tests {
         for bad in [
             "03",
             "3.0",
-            "1__0",
-            "0x",
+            "1_0",
+            "0x2",
             "-",
-            "+-3",
+            "+3",
             "3LL",
             "1e0",
-            "99999999999999999999999999999999999999999",
+            "9999999999999999999999999999999999999999",
         ] {
             assert!(parse(bad, true).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn strings_that_no_program_writes_are_errors() {
+        for odd in [
+            r"r'a'",
+            "'''a'''",
+            "'a' 'b'",
+            "'a' # b",
+            "(1, \\\n2)",
+            r"'\a'",
+            r"'\101'",
+            r"'\N{DIGIT ONE}'",
+        ] {
+            assert!(parse(odd, false).is_err(), "{odd}");
         }
     }
 

@@ -1,9 +1,6 @@
 //! The central directory at the end of an archive: its entries, the local headers that they lead to, and where both
 //! say the CRC-32 of a member.
 //!
-//! The CRC-32 is put right after the bytes of a member were changed where they lie. While they are changed, the two that
-//! the archive says differ.
-//!
 //! ```text
 //! local header .. CRC │ data │ (descriptor: CRC) │ ..   central directory: .. entry .. CRC ..
 //! ```
@@ -13,7 +10,6 @@ use std::io::Read;
 use std::ops::Range;
 
 use super::{MemberFault, MemberPlace, Members, NpzError, leads_out, members, of_member};
-use crate::crc::PiecesCrc;
 use crate::format::error::FormatError;
 use crate::format::header::read_more;
 use crate::source::{Reader, Source};
@@ -263,68 +259,34 @@ impl DirectoryEntry {
 /// Where an archive says the CRC-32 of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberSums {
-    pub name: String,
     /// The range of the member's bytes in the archive.
     pub data: Range<u64>,
-    /// Where its CRC-32 stands, in 4 bytes, low ones first; that in the central directory, which readers
-    /// go by, is the last.
+    /// Where its CRC-32 stands, in 4 bytes, low ones first.
     pub places: Vec<u64>,
-    /// The CRC-32s that stand there, which may be wrong.
-    pub crcs: Vec<u32>,
 }
 
-impl MemberSums {
-    pub fn agree(&self) -> bool {
-        self.crcs.windows(2).all(|two| two[0] == two[1])
-    }
-}
-
-/// What stands in place of a CRC-32 while a member is written: a number that tells one change from others.
-pub fn mark(change: &[u8]) -> u32 {
-    let mark = PiecesCrc::default();
-    mark.add(change, 0);
-    mark.get()
-}
-
-/// Where the CRC-32s of those members are that hold these positions of the archive, which ascend; and the
-/// name of another stored member whose CRC-32s differ from each other, if there is one.
-pub fn sums(
-    archive: &dyn Source,
-    positions: &[u64],
-) -> Result<(Vec<MemberSums>, Option<String>), FormatError> {
+/// Where the CRC-32s of those members are that hold these positions of the archive, which ascend.
+pub fn sums(archive: &dyn Source, positions: &[u64]) -> Result<Vec<MemberSums>, FormatError> {
     let Members { mut places, .. } = members(archive)?;
     // what cannot be read may be said to lie anywhere
     places.retain(|place| place.refused.is_none());
     let directory = find_directory(archive)?;
     let mut found = Vec::new();
-    let mut other = None;
     directory.entries(archive, |at, entry| {
         let number = places.partition_point(|place| place.offset < entry.offset);
         let Some(MemberPlace { data, offset, .. }) = places.get(number) else { return Ok(()) };
-        if entry.method == DEFLATED || *offset != entry.offset {
-            return Ok(());
-        }
         let first = positions.partition_point(|&position| position < data.start);
         let is_asked = positions.get(first).is_some_and(|position| data.contains(position));
-        let next = places.get(number + 1).map(|next| next.offset);
-        let mut places = match entry.local_sums(archive, *offset, data, next, &directory) {
-            // nobody needs it
-            Err(FormatError::Npz(_)) if !is_asked => return Ok(()),
-            places => places?,
-        };
-        places.push(at + 16);
-        let crc = |&place: &u64| Ok::<_, FormatError>(u32_at(&read_at(archive, place, 4)?, 0));
-        let crcs = places.iter().map(crc).collect::<Result<_, _>>()?;
-        let sums = MemberSums { name: entry.name, data: data.clone(), places, crcs };
-        if is_asked {
-            found.push(sums);
-        } else if !sums.agree() {
-            other.get_or_insert(sums.name);
+        if !is_asked || *offset != entry.offset {
+            return Ok(());
         }
+        let next = places.get(number + 1).map(|next| next.offset);
+        let mut places = entry.local_sums(archive, *offset, data, next, &directory)?;
+        places.push(at + 16);
+        found.push(MemberSums { data: data.clone(), places });
         Ok(())
     })?;
-    found.sort_unstable_by_key(|sums: &MemberSums| sums.data.start);
-    Ok((found, other))
+    Ok(found)
 }
 
 impl DirectoryEntry {

@@ -32,7 +32,7 @@ use crate::source::Source;
 
 mod directory;
 
-pub use directory::{MemberSums, mark, sums};
+pub use directory::{MemberSums, sums};
 
 /// Whether a file that begins with these bytes is a zip archive.
 pub(crate) fn begins(first: &[u8]) -> bool {

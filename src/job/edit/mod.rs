@@ -5,7 +5,7 @@
 //! 2. [`Editing::slice`] applies an index to one of its tensors, [`Editing::assign`] fits a value to that,
 //!    and [`Editing::scatter`] fits values to an index tensor (`tensor_edit`).
 //! 3. When it is written, the copy is made first, or the file opened for writing; elements go through
-//!    a sink that patches it, and the CRC-32s of an archive come last (`edited_file`).
+//!    a sink that patches it, and the CRC-32s in a copy of an archive come last (`edited_file`).
 //!
 //! An assignment is the engine run towards the target: the pieces are ranges of the dense value, packed from the
 //! value's strides (0 where it is broadcast), and the sink at the other end unpacks them into the target's runs.
@@ -84,12 +84,9 @@ pub enum EditFault {
         /// The format of both.
         format: &'static OutputFormat,
     },
-    /// A member of an archive whose change is not complete.
-    #[error("member {member:?} is half written, by a run that was killed or still goes on")]
-    HalfWritten {
-        /// The name of its array.
-        member: String,
-    },
+    /// An archive, which says what its bytes add up to.
+    #[error("an .npz cannot be changed in place")]
+    Archive,
     /// What is written is read from the bytes that it overwrites.
     #[error(
         "its bytes are to be overwritten: a run that is killed could not be completed by running \
@@ -342,7 +339,7 @@ impl Job for Editing {
     }
 
     fn check(&mut self) -> Result<(), Error> {
-        self.files.iter_mut().try_for_each(EditedFile::check)
+        self.files.iter().try_for_each(EditedFile::check)
     }
 
     fn describe(&mut self) -> Result<Vec<Planned>, Error> {

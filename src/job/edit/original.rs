@@ -25,9 +25,7 @@ use crate::output::layout::OutputFormat;
 use crate::output::{Becomes, LayoutFault, Output, Prepared, WriteOptions, layout};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::Runs;
-use crate::sink::{
-    BLOCK_BYTES, CopiedRange, Destination, Draft, Hold, InPlaceFile, Sink, SinkError,
-};
+use crate::sink::{BLOCK_BYTES, CopiedRange, Destination, Draft, InPlaceFile, Sink, SinkError};
 use crate::source::{NO_WAIT, PreadSource, SourceError};
 use crate::{execute, input, sink, source};
 
@@ -84,6 +82,9 @@ impl Original {
         let location = Location::Path(path.to_owned());
         let input = open_input(&location, source, open);
         let mut input = input.map_err(|error| error.in_file(&location))?;
+        if copy.is_none() && input.contents.format == Format::Npz {
+            return Err(Error::file(path, EditFault::Archive));
+        }
         let header = match &copy {
             Some(copy) if options.metadata.is_any() => {
                 Some(NewHeader::of(&mut input, copy, &options)?)
@@ -133,20 +134,11 @@ impl Original {
         }
     }
 
-    /// Hold the file before it is changed in place. A copy is nobody else's.
-    pub(super) fn hold(&self) -> Hold {
-        self.patch.as_ref().map_or(Hold::Alone, InPlaceFile::hold)
-    }
-
-    pub(super) fn share(&self) {
-        self.patch.iter().for_each(InPlaceFile::share);
-    }
-
     /// Where the CRC-32s of those members of an archive stand whose elements begin at these positions,
-    /// which ascend, and the name of another one whose CRC-32s differ; none in other files.
-    pub(super) fn sums(&self, starts: &[u64]) -> Result<(Vec<MemberSums>, Option<String>), Error> {
+    /// which ascend; none in other files.
+    pub(super) fn sums(&self, starts: &[u64]) -> Result<Vec<MemberSums>, Error> {
         if self.input.contents.format != Format::Npz || starts.is_empty() {
-            return Ok((Vec::new(), None));
+            return Ok(Vec::new());
         }
         let location = self.input.location();
         let file = self.file.try_clone().map_err(|error| Error::file(location, error))?;
@@ -293,7 +285,6 @@ fn open_input(
             return Err(EditFault::Sharded.into());
         }
         (None, Some(format)) => {
-            let options = &OpenOptions { two_sums: true, ..options.clone() };
             (format.open)(RecognisedFile { location, bytes, options, progress })?
         }
         (None, None) => return Err(unrecognised(location, bytes)),
@@ -319,20 +310,7 @@ impl Edit {
         &self.patch
     }
 
-    /// Put a mark in place of the CRC-32 in the directory of an archive, so that readers refuse the member
-    /// until all of it is written. A copy is seen by nobody before.
-    pub(super) fn mark(&self, member: &MemberSums, mark: u32) -> Result<(), Error> {
-        match member.places.last() {
-            Some(&place) if self.copy.is_none() => {
-                let written = self.patch.write_at(place, &mark.to_le_bytes());
-                written.map_err(|error| failed_sink(self.name.clone(), error))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Compute the CRC-32 of a member of an archive from what was written, and put it where it stands. In
-    /// the directory it comes last, so that readers find a wrong one until all is right.
+    /// Compute the CRC-32 of a member of an archive from what was written, and put it where it stands.
     pub(super) fn sum(&self, member: &MemberSums, progress: &Progress) -> Result<(), Error> {
         let Range { start, end } = member.data;
         let file =

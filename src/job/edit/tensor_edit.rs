@@ -7,18 +7,17 @@ use super::super::select::Casts;
 use super::{EditFault, cast_conversion};
 use crate::error::Error;
 use crate::execute::{
-    Assignment, Conversion, ExecuteError, FillError, OutOfCore, Pieces, Progress, StridedSink,
-    Transfer, Workers,
+    Assignment, Conversion, ExecuteError, FillError, Pieces, Progress, StridedSink, Transfer,
+    Workers,
 };
-use crate::format::{StorageKind, TensorInfo, npz};
+use crate::format::{StorageKind, TensorInfo};
 use crate::gather::{Distribution, GatherError, Indexed, Indices, Options, OutOfRange};
-use crate::index::resolve::{AxisSelection, SelectedList, Selection};
+use crate::index::resolve::Selection;
 use crate::job::edit::original::{Edit, Original};
 use crate::job::inputs::Operand;
 use crate::region::{GatheredList, ListError, OpenIndex, layout_of};
 use crate::runs::Runs;
 use crate::scatter::{Scatter, ScatterError};
-use crate::shape::AsTuple;
 use crate::sink::{Sink, SinkError};
 use crate::source::Source;
 use crate::view::View;
@@ -40,8 +39,6 @@ pub(super) struct TensorEdit {
     value: Operand,
     conversion: Conversion,
     place: WrittenTo,
-    /// Which elements are written, in words that no other build has another way.
-    elements: String,
     /// The bytes of the value, once they are known to stay.
     pub(super) kept: Option<GatheredList>,
 }
@@ -96,7 +93,6 @@ impl<'a> EditedSlice<'a> {
         let conversion = conversion(&value, &tensor, casts)?;
         let shape = selection.shape();
         let from = fit(&value, slice.as_ref(), &shape, broadcast)?;
-        let elements = in_words(&selection);
         let place = match slice {
             Some(slice) => {
                 let (to, from) = Runs::pair_in_memory_order(slice.runs(), from.runs());
@@ -114,7 +110,7 @@ impl<'a> EditedSlice<'a> {
                 WrittenTo::Listed(Box::new(listed))
             }
         };
-        Ok(TensorEdit { tensor, shape, value, conversion, place, elements, kept: None })
+        Ok(TensorEdit { tensor, shape, value, conversion, place, kept: None })
     }
 }
 
@@ -149,11 +145,10 @@ impl TensorEdit {
                 Scatter::of(&to, indexed, spread(&value, &shape)?.runs(), conversion)?
             }
         };
-        let elements = options.in_words(&indices.tensor().shape);
         let indices = Some(indices);
         let listed = Listed { scatter, lists: Vec::new(), indices, distribution: None };
         let place = WrittenTo::Listed(Box::new(listed));
-        Ok(TensorEdit { tensor, shape, value, conversion, place, elements, kept: None })
+        Ok(TensorEdit { tensor, shape, value, conversion, place, kept: None })
     }
 
     /// What is written: its shape, and the dtype of the tensor.
@@ -166,30 +161,6 @@ impl TensorEdit {
             WrittenTo::Slice { to, .. } => to.bytes(),
             WrittenTo::Listed(listed) => listed.scatter.bytes(),
         }
-    }
-
-    pub(super) fn is_whole(&self) -> bool {
-        match &self.place {
-            WrittenTo::Slice { to, .. } => to.bytes() == self.tensor.bytes(),
-            WrittenTo::Listed(_) => false,
-        }
-    }
-
-    /// Which bytes are written, as a text that differs for others, and is the same in every build: a killed run
-    /// may be completed by another one. Lists in files count by the files' names.
-    pub(super) fn places(&self) -> Result<String, Error> {
-        let mut text = self.elements.clone();
-        let lists = match &self.place {
-            WrittenTo::Slice { .. } => &[],
-            WrittenTo::Listed(listed) => listed.lists.as_slice(),
-        };
-        for list in lists {
-            text.extend(list.path().map(|path| path.to_string_lossy()));
-            list.identify(&mut |bytes| {
-                text.push_str(&npz::mark(bytes).to_string());
-            })?;
-        }
-        Ok(text)
     }
 
     /// Make sure that all that is read is there and fits, while `original` is only read.
@@ -208,12 +179,12 @@ impl TensorEdit {
         Ok(())
     }
 
-    /// How it is written, where the tensor does not fit in memory.
-    pub(super) fn plan(&self) -> Option<OutOfCore> {
+    /// The bytes of temporary files by way of which it is written.
+    pub(super) fn temporary_bytes(&self) -> u64 {
         match &self.place {
-            WrittenTo::Slice { .. } => None,
+            WrittenTo::Slice { .. } => 0,
             WrittenTo::Listed(listed) => {
-                listed.distribution.as_ref().map(Distribution::out_of_core)
+                listed.distribution.as_ref().map_or(0, Distribution::temporary_bytes)
             }
         }
     }
@@ -277,43 +248,6 @@ impl Listed {
         self.distribution = chosen.map_err(|error| failed(value, &self.lists, error))?;
         GatheredList::verify_all(&self.lists)
     }
-}
-
-impl ScatterOptions {
-    /// Which elements lists of this shape name.
-    fn in_words(&self, lists: &[u64]) -> String {
-        let by = match self.axis {
-            Some(axis) => format!("elements along axis {axis}"),
-            None => "tuples".to_owned(),
-        };
-        let beyond = match self.out_of_range {
-            OutOfRange::Error => "refused",
-            OutOfRange::Drop => "dropped",
-            OutOfRange::Clip => "clipped",
-            OutOfRange::Wrap => "wrapped",
-        };
-        format!("{by}, lists of shape {}, {beyond}; ", AsTuple(lists))
-    }
-}
-
-/// What an index selects: `of (5, 4), range 0 2 1 4, list 1; list 1 to 2 of shape (3,); `.
-fn in_words(selection: &Selection) -> String {
-    let mut text = format!("of {}", AsTuple(&selection.source_shape));
-    for axis in &selection.axes {
-        text += &match axis {
-            AxisSelection::Index { axis, at } => format!(", index {axis} {at}"),
-            AxisSelection::Range { axis, start, step, len } => {
-                format!(", range {axis} {start} {step} {len}")
-            }
-            AxisSelection::NewAxis => ", new".to_owned(),
-            AxisSelection::List { axis, .. } => format!(", list {axis}"),
-        };
-    }
-    text += "; ";
-    for SelectedList { axes, shape, .. } in &selection.lists {
-        text += &format!("list {} to {} of shape {}; ", axes.start, axes.end, AsTuple(shape));
-    }
-    text
 }
 
 fn conversion(value: &Operand, target: &TensorInfo, casts: &Casts) -> Result<Conversion, Error> {

@@ -15,11 +15,11 @@ use super::batch::{BATCH, Batch, JoinedPart, is_large, through_scratch};
 use super::inputs::{JoinTarget, Joined};
 use super::place::{Cell, JoinedPlace, Place, bytes_of, places, whole};
 use crate::error::Error;
-use crate::execute::{Announced, OutOfCore, Progress};
+use crate::execute::{Announced, Progress};
 use crate::index::{Item, List};
 use crate::input::{Bytes, Input, Location};
 use crate::job::copy::{Writing, count_requests};
-use crate::job::copying::{Filling, OutputRange, VisitInput, plan_kept};
+use crate::job::copying::{Filling, OutputRange, VisitInput, most_kept};
 use crate::job::inputs::{InputRef, descriptors, source_of};
 use crate::job::overwrite;
 use crate::job::parts::last_name;
@@ -82,10 +82,10 @@ impl Filling for Joined<'_> {
         })
     }
 
-    fn out_of_core(&self, to: &OutputRange<'_>) -> Result<Option<OutOfCore>, Error> {
-        let mut most = None;
+    fn temporary_bytes(&self, to: &OutputRange<'_>) -> Result<u64, Error> {
+        let mut most = 0;
         self.each_cell(&places(to), &mut |input, take, cell| {
-            plan_kept(&mut most, input, &take.window(cell.dense, 0), &self.options.workers)
+            most_kept(&mut most, input, &take.window(cell.dense, 0), &self.options.workers)
         })?;
         Ok(most)
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use union::{MetadataUnion, Union};
 
-use super::align::{MIN_BYTES, PlacedRange, shared_bytes};
+use super::align::{MIN_BYTES, PlacedRange};
 use super::copy::Writing;
 use super::copying::{Copying, Filling, HeldSlice, OutputRange, TakenInput, VisitInput};
 use super::inputs::{InputRef, source_of};
@@ -244,16 +244,6 @@ impl Filling for Union<'_> {
         let (_, alternating) = self.placed(to)?;
         self.each_input_of(to, &self.by_input(to)?, visit)?;
         self.each_alternating(to.prepared, &alternating, visit)
-    }
-
-    /// Of tensors whose members alternate in them nothing is shared.
-    fn shared(&self, to: &OutputRange<'_>) -> Result<Option<u64>, Error> {
-        let mut bytes = 0;
-        self.each_input_of(to, &self.by_input(to)?, &mut |input, takes| {
-            bytes += shared_bytes(to.prepared, input, takes).unwrap_or(0);
-            Ok(())
-        })?;
-        Ok((bytes > 0).then_some(bytes))
     }
 
     /// Copy input by input or, where the output takes bytes in order only, in its order.

@@ -11,11 +11,10 @@ use super::by_name::wholes;
 use super::{Cuts, PartNames, SplitFault};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
-use crate::execute::{Announced, Conversion, CopyStep, OutOfCore, Progress, Workers};
+use crate::execute::{Announced, Conversion, Progress, Workers};
 use crate::format::{TensorInfo, Tensors};
 use crate::index::resolve::Selection;
 use crate::input::{Bytes, Input, Location, PartNaming, Seen};
-use crate::job::align::shared_bytes;
 use crate::job::copy::{Writing, count_requests, forward};
 use crate::job::copying::TakenInput;
 use crate::job::inputs::InputRef;
@@ -99,7 +98,7 @@ pub struct Split<'a> {
     /// What there is to say of the first tensor whose parts have several lengths.
     uneven: Option<Error>,
     /// How what is no view comes to a temporary file and to the outputs.
-    kept: Option<OutOfCore>,
+    kept_bytes: u64,
 }
 
 pub(super) struct PartTensor {
@@ -213,7 +212,7 @@ impl<'a> Split<'a> {
             return Err(error);
         }
         let inputs = vec![input];
-        let mut split = Split { options, inputs, tensors, count, bytes: 0, uneven, kept: None };
+        let mut split = Split { options, inputs, tensors, count, bytes: 0, uneven, kept_bytes: 0 };
         split.check_names()?;
         split.options.casts.refuse_unused(split.dtypes())?;
         split.choose()?;
@@ -266,10 +265,7 @@ impl<'a> Split<'a> {
         if takes.is_empty() {
             return Ok(());
         }
-        if kept_bytes > 0 {
-            let steps = vec![CopyStep::COrder, CopyStep::InOrder, CopyStep::InOrder];
-            self.kept = Some(OutOfCore { steps, temporary_bytes: kept_bytes });
-        }
+        self.kept_bytes = kept_bytes;
         let location = self.inputs[0].location.clone();
         let workers = self.options.to.workers();
         let copy = |job: &Writing<'_>| job.copy(&mut self.inputs[0], &takes);
@@ -322,14 +318,6 @@ impl<'a> Split<'a> {
         }
         let cast = self.options.casts.of(&tensor.dtype)?;
         Ok(Becomes { shape, cast, axes })
-    }
-
-    /// How many bytes of an output would be shared with the input: `None` where none are.
-    fn shared(&self, number: u64, prepared: &Prepared) -> Result<Option<u64>, Error> {
-        let takes = self.takes(number, prepared)?.into_iter();
-        let takes = takes.filter(|(source, _)| *source == 0).map(|(_, take)| take);
-        let takes: Vec<Take> = takes.collect();
-        Ok(shared_bytes(prepared, &self.inputs[0], &takes))
     }
 
     /// What is taken for one output, each with the number of its input.
@@ -392,9 +380,7 @@ impl Job for Split<'_> {
     fn describe(&mut self) -> Result<Vec<Planned>, Error> {
         let planned = |number| {
             let prepared = self.prepare(number)?;
-            let shared = self.shared(number, &prepared)?;
-            let out_of_core = self.kept.clone().filter(|_| number == 0);
-            Ok(Planned { out_of_core, ..Planned::new(&prepared, shared) })
+            Ok(Planned::new(&prepared, if number == 0 { self.kept_bytes } else { 0 }))
         };
         (0..self.count).map(planned).collect()
     }

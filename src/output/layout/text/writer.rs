@@ -1,9 +1,8 @@
 //! A sink that writes elements as text: `.csv`, `.tsv`, `.txt` and `.json`.
 //!
-//! Numbers have the fewest digits that keep their value in their own type. Elements are written while
-//! their bytes arrive, however large they are; of a string of csv, tsv or txt that has not asked for quotes
-//! yet, what is more than a mebibyte waits in a temporary file. In csv, tsv and txt a line is a row of the last
-//! axis; a tensor of one axis has one element a line, as np.savetxt writes it.
+//! Numbers have the fewest digits that keep their value in their own type. An element is written when all
+//! of its bytes have arrived. In csv, tsv and txt a line is a row of the last axis; a tensor of one axis
+//! has one element a line, as np.savetxt writes it.
 //!
 //! A structure is an object in json. In csv, tsv and txt each of its values has a column, those of nested
 //! fields and of subarrays too, in the order in which np.loadtxt reads them; there is no line of names.
@@ -18,12 +17,12 @@
 use std::io::{Error, ErrorKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{ElementBegun, Style, write_value};
+use super::{Style, write_element, write_value};
 use crate::dtype::DType;
 use crate::element::Meaning;
 use crate::format::TextFormat;
 use crate::format::text::{columns, stored_dtype};
-use crate::sink::{Draft, HeldBytes, Old, Placed, PreparedWrite, Sink, SinkError, WriteOrder};
+use crate::sink::{Draft, Old, Placed, PreparedWrite, Sink, SinkError, WriteOrder};
 
 /// A sink that takes the bytes of elements in order and writes their text to another sink.
 pub(super) struct TextSink {
@@ -40,8 +39,8 @@ pub(super) struct TextSink {
 #[derive(Default)]
 struct TextState {
     taken: u64,
-    /// The element whose last bytes have not arrived yet.
-    begun: Option<ElementBegun>,
+    /// The first bytes of an element whose last ones have not arrived yet.
+    begun: Vec<u8>,
     count: u64,
     written: u64,
 }
@@ -121,27 +120,30 @@ impl TextSink {
     fn elements(
         &self,
         count: &mut u64,
-        begun: &mut Option<ElementBegun>,
-        mut bytes: &[u8],
+        begun: &mut Vec<u8>,
+        bytes: &[u8],
         out: &mut Out<'_>,
     ) -> Result<(), TextError> {
         let alone = self.columns() == 1 && columns(&self.dtype) == 1;
         let style = Style { format: self.format, alone };
-        while !bytes.is_empty() {
-            let mut element = match begun.take() {
-                Some(element) => element,
-                None => {
-                    self.begin_element(&mut out.text, *count);
-                    ElementBegun::default()
-                }
-            };
-            if !element.feed(&self.dtype, style, &mut bytes, out)? {
-                *begun = Some(element);
-                break;
-            }
+        let size = (self.dtype.item_bits() / 8) as usize;
+        let mut write = |element: &[u8]| {
+            self.begin_element(&mut out.text, *count);
+            write_element(&self.dtype, style, element, out)?;
             self.end_element(&mut out.text, *count);
             *count += 1;
+            Ok::<(), TextError>(())
+        };
+        let lacking = if begun.is_empty() { 0 } else { (size - begun.len()).min(bytes.len()) };
+        let (end, bytes) = bytes.split_at(lacking);
+        begun.extend_from_slice(end);
+        if begun.len() == size {
+            write(begun)?;
+            begun.clear();
         }
+        let mut elements = bytes.chunks_exact(size);
+        elements.by_ref().try_for_each(&mut write)?;
+        begun.extend_from_slice(elements.remainder());
         Ok(())
     }
 
@@ -323,20 +325,6 @@ impl<'a> Out<'a> {
     /// Write what has been collected, once it is worth a write.
     pub(super) fn pass_long(&mut self) -> Result<(), SinkError> {
         if self.text.len() >= COLLECTED { self.pass() } else { Ok(()) }
-    }
-
-    /// Write bytes that were held.
-    pub(super) fn pass_held(&mut self, held: HeldBytes) -> Result<(), SinkError> {
-        if let Some(Ok(text)) = held.in_memory().map(std::str::from_utf8) {
-            self.text.push_str(text);
-            return Ok(());
-        }
-        self.pass()?;
-        held.hand_on(&mut |bytes| {
-            self.sink.write_at(*self.written, bytes)?;
-            *self.written += bytes.len() as u64;
-            Ok(())
-        })
     }
 }
 
