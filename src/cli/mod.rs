@@ -34,6 +34,8 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
 
 fn run_command(args: impl Iterator<Item = OsString>) -> Result<Exit, Failure> {
     tslice::source::raise_open_files();
+    #[cfg(feature = "zarr")]
+    tslice::execute::use_own_threads_only();
     let args = Vec::from_iter(args);
     if args.iter().take_while(|word| *word != "--").any(|word| word == "--json") {
         report::fail_in_json();

@@ -44,6 +44,8 @@ pub(crate) use memory::{
     room_for_panels,
 };
 pub use memory::{panel_bytes, tiling};
+#[doc(hidden)]
+pub use parallel::use_own_threads_only;
 pub(crate) use parallel::{NullSink, UNKNOWN, look};
 pub use parallel::{Progress, Workers, run};
 pub(crate) use relayout::spool_all;

@@ -47,6 +47,9 @@ pub fn run(
             transfer.source.advise(range, Advice::Random);
         }
     }
+    if transfers.iter().any(|transfer| transfer.source.has_holes()) {
+        sink.keep_holes();
+    }
     let mut shared = Vec::with_capacity(transfers.len());
     for (index, transfer) in transfers.iter().enumerate() {
         shared.push(share(index, transfer, sink, progress)?);
@@ -424,6 +427,12 @@ impl Workers {
             }
         }
     }
+}
+
+/// Keep packages from starting a thread for each core: what runs in parallel here has threads of its own. Only a
+/// program may decide that for its process, in the thread that it begins with.
+pub fn use_own_threads_only() {
+    let _ = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global();
 }
 
 impl From<usize> for Workers {

@@ -2,7 +2,7 @@
 //!
 //! The file is the first input of a join, and becomes its result. Elements are written first, behind those that are
 //! there, and a header in the room of the old one comes last. Who reads before that, or after a kill, finds the old
-//! array whole.
+//! array whole. An error, or a signal that can be caught, cuts the new bytes off again.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::execute::{Announced, Progress};
 use crate::format::{Format, TensorInfo, npy};
 use crate::input::{self, Location, OpenOptions};
 use crate::shape::Order;
-use crate::sink::{Hold, InPlaceFile, Sink, SinkError, SinkResult};
+use crate::sink::{Growth, Hold, InPlaceFile, Sink, SinkError, SinkResult};
 
 pub struct Appending<'a> {
     copying: Copying<'a>,
@@ -106,7 +106,7 @@ impl<'a> Appending<'a> {
         (start + self.old.bytes()..start + prepared.bytes, start)
     }
 
-    fn write_rows(&mut self, file: &InPlaceFile, progress: &Progress) -> Result<(), Error> {
+    fn write_rows(&mut self, file: &Growth<'_>, progress: &Progress) -> Result<(), Error> {
         let (range, start) = self.new_range();
         if range.is_empty() {
             return Ok(());
@@ -119,9 +119,8 @@ impl<'a> Appending<'a> {
         filling.copy(&OutputRange { prepared, range }, &job)
     }
 
-    /// Bring the rows to the disk where that is asked for, and then let the header tell of them.
+    /// Let the header tell of the rows.
     fn write_header(&self, file: &InPlaceFile) -> SinkResult<()> {
-        file.sync(self.fsync)?;
         file.write_at(0, &self.header)?;
         file.cut(self.header.len() as u64 + self.copying.prepared.bytes)
     }
@@ -178,19 +177,17 @@ impl Job for Appending<'_> {
         let Some(file) = self.file.take() else { return Ok(()) };
         let path = self.path;
         let failed = |error: SinkError| Error::file(path, error);
-        if let Err(error) = self.write_rows(&file, progress) {
-            // what is left is behind the array, where it does no harm
-            let _ = file.cut(self.old.data().end);
-            return Err(error);
-        }
-        self.write_header(&file).map_err(failed)?;
+        let growth = file.grow_from(self.old.data().end).map_err(failed)?;
+        self.write_rows(&growth, progress)?;
+        file.sync(self.fsync).map_err(failed)?;
+        growth.keep(|| self.write_header(&file)).map_err(failed)?;
         file.finish(self.fsync).map_err(failed)
     }
 }
 
 /// A file that takes what is behind its array, at positions of an output with another header.
 struct Behind<'a> {
-    file: &'a InPlaceFile,
+    file: &'a Growth<'a>,
     /// Where the elements begin in the output, and in the file.
     start: u64,
     place: u64,

@@ -45,14 +45,17 @@ pub(crate) struct Writing<'a> {
 
 impl<'a> Writing<'a> {
     /// Create the output, and write all of it that is not elements: at the end, where blocks of the
-    /// input may be shared, which must come before the first write.
+    /// input may be shared, or it has holes, which must come before the first write.
     pub(crate) fn begin(
         prepared: &'a Prepared,
         inputs: &[TakenInput<'_>],
         progress: &'a Progress,
     ) -> Result<Writing<'a>, Error> {
         check_overwrite(inputs, &prepared.output.destination)?;
-        let may_share = |of: &TakenInput<'_>| of.takes.iter().any(|take| take.may_share(&of.input));
+        let has_holes = |input: &Input| input.random().is_some_and(|source| source.has_holes());
+        let may_share = |TakenInput { input, takes, .. }: &TakenInput<'_>| {
+            takes.iter().any(|take| take.may_share(input)) || has_holes(input)
+        };
         let shares = inputs.iter().any(may_share);
         Writing::of_output(prepared, shares, all_takes(inputs), progress)
     }

@@ -19,12 +19,17 @@ use crate::job::edit::Original;
 use crate::job::join::JoinFault;
 use crate::job::overwrite;
 use crate::job::parts::{PartFault, last_name};
+use crate::os::open_file_limit;
 use crate::region::{GatheredList, IndexTensor, decoded_bytes, decoded_info};
 use crate::sink::Destination;
 use crate::source::{IoMode, Source, SourceError};
 
-/// As many descriptors as all inputs together may take to stay open.
+/// As many descriptors as all inputs together may take to stay open, where there are twice as many.
 const HELD: usize = 96;
+
+fn held() -> usize {
+    usize::try_from(open_file_limit() / 2).map_or(HELD, |half| half.min(HELD))
+}
 
 /// Files of fewer bytes are read rather than mapped, which costs more than reading them once.
 const SMALL: u64 = 1 << 20;
@@ -93,7 +98,7 @@ impl<'a> Inputs<'a> {
             speaks: AtomicBool::new(false),
         };
         let first = inputs.open_one(0, open.io)?;
-        inputs.keep = locations.len().saturating_mul(descriptors(&first)) <= HELD;
+        inputs.keep = locations.len().saturating_mul(descriptors(&first)) <= held();
         inputs.speaks = AtomicBool::new(open.raw.speaks_of(&first));
         inputs.shards.extend(shards(&first).map(|files| (0, files)));
         inputs.held.insert(0, first);
@@ -142,7 +147,7 @@ impl<'a> Inputs<'a> {
     /// All were looked at: leave open what the descriptors allow.
     pub(super) fn all_seen(&mut self) -> Result<(), Error> {
         self.open.raw.check_any(self.speaks.load(Ordering::Relaxed))?;
-        if self.keep && self.held.values().map(descriptors).sum::<usize>() > HELD {
+        if self.keep && self.held.values().map(descriptors).sum::<usize>() > held() {
             self.held.retain(|&number, input| number == 0 || is_stream(input));
         }
         Ok(())

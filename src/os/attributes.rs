@@ -1,11 +1,27 @@
 //! Extended attributes of files (xattr(7)) and exchanged names, on Linux and macOS.
 
+use std::ffi::OsStr;
 use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{RenameFlags, XattrFlags, fgetxattr, flistxattr, fsetxattr, renameat_with};
+use rustix::fs::{
+    RenameFlags, XattrFlags, fgetxattr, fremovexattr, fsetxattr, lgetxattr, llistxattr,
+    renameat_with,
+};
 use rustix::io::{Errno, Result};
 use rustix::path::Arg;
+
+use super::Attributes;
+use super::system::path_in;
+
+/// Those of this program, which say something of one file alone.
+const OWN: &[u8] = b"user.tslice.";
+
+/// Who may do what with a file, and with those that are made in a folder (acl(5)).
+const LISTS: [&str; 2] = ["system.posix_acl_access", "system.posix_acl_default"];
+
+/// The most bytes of one attribute, and of the names of all.
+const MOST: usize = 64 << 10;
 
 /// Set an attribute of a file; does nothing on file systems without them.
 pub(crate) fn set_attribute(file: &File, name: &str, value: &str) {
@@ -20,15 +36,59 @@ pub(crate) fn attribute(file: &File, name: &str) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// Whether a folder has attributes, such as access lists, that a new one lacks; true if unknown.
-pub(crate) fn has_attributes(folder: impl AsFd) -> bool {
-    let mut list = vec![0; 64 << 10];
-    match flistxattr(folder, &mut list[..]) {
-        Ok(len) => list[..len]
-            .split(|&byte| byte == 0)
-            .any(|name| !name.is_empty() && name != b"security.selinux"),
-        Err(error) => error != Errno::OPNOTSUPP && error != Errno::NOSYS,
+/// Give a file or folder the attributes of another one, and take from it the access lists that the other one has
+/// not. Without its group, the new group has no rights by a list but those of all others. What the system keeps
+/// for itself is left where it refuses it.
+pub(crate) fn take_attributes(
+    new: impl AsFd,
+    dir: &OwnedFd,
+    name: &OsStr,
+    which: Attributes,
+    has_group: bool,
+) -> Result<()> {
+    let old = path_in(dir, name);
+    let mut names = vec![0; MOST];
+    let len = match llistxattr(&old, &mut names[..]) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
+        // it is gone, or there is no way to it
+        Err(Errno::NOENT | Errno::NOTDIR) => 0,
+        len => len?,
+    };
+    let is_list = |name: &[u8]| LISTS.iter().any(|list| list.as_bytes() == name);
+    let names = names[..len].split(|&byte| byte == 0);
+    let names = names.filter(|name| !name.is_empty() && !name.starts_with(OWN));
+    for list in LISTS.iter().filter(|list| !names.clone().any(|name| name == list.as_bytes())) {
+        let _ = fremovexattr(&new, *list);
     }
+    let mut value = vec![0; MOST];
+    // lists last: they may take the right to set others
+    let others = names.clone().filter(|name| which == Attributes::All && !is_list(name));
+    for name in others.chain(names.filter(|name| is_list(name))) {
+        let Ok(len) = lgetxattr(&old, name, &mut value[..]) else { continue };
+        let value = &mut value[..len];
+        if is_list(name) && !has_group {
+            lend_no_group(value);
+        }
+        match fsetxattr(&new, name, value, XattrFlags::empty()) {
+            Err(error) if is_list(name) || name.starts_with(b"user.") => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Let the entry of a file's group in an access list say what that of all others says. After four bytes, each
+/// entry has a kind, rights, and a number, in 2, 2 and 4 bytes.
+fn lend_no_group(list: &mut [u8]) {
+    const GROUP: u8 = 0x04;
+    const OTHERS: u8 = 0x20;
+    let entries = list.get_mut(4..).unwrap_or_default();
+    let others = entries.chunks_exact(8).find(|entry| entry[0] == OTHERS);
+    let Some(rights) = others.map(|entry| entry[2]) else { return };
+    entries
+        .chunks_exact_mut(8)
+        .filter(|entry| entry[0] == GROUP)
+        .for_each(|entry| entry[2] = rights);
 }
 
 /// Whether the system can exchange two names, on file systems that can.
@@ -45,4 +105,22 @@ pub(crate) fn rename_to_free(
 
 pub(crate) fn exchange(from: impl AsFd, old: impl Arg, to: impl AsFd, new: impl Arg) -> Result<()> {
     renameat_with(from, old, to, new, RenameFlags::EXCHANGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_that_is_not_the_old_one_has_the_rights_of_all_others() {
+        let entry = |kind: u8, rights: u8| [kind, 0, rights, 0, 255, 255, 255, 255];
+        let list = |group| {
+            let entries = [entry(1, 7), entry(2, 6), entry(4, group), entry(16, 6), entry(32, 4)];
+            [[2, 0, 0, 0].as_slice(), &entries.concat()].concat()
+        };
+        let mut found = list(7);
+        lend_no_group(&mut found);
+        assert_eq!(found, list(4));
+        lend_no_group(&mut []);
+    }
 }

@@ -72,6 +72,19 @@ pub(crate) fn next_hole(_: &File, _: u64) -> Result<u64> {
     Err(Errno::NOSYS)
 }
 
+/// So many bytes that are not stored make a file one with holes.
+const HOLE: i64 = 16 << 10;
+
+/// Whether a file has holes: zeros that take no blocks. Standard input is not asked, since asking moves it.
+pub(crate) fn has_holes(file: &File) -> bool {
+    let Ok(stat) = fstat(file) else { return false };
+    // a file that is compressed takes fewer blocks, too
+    let is_short = stat.st_blocks.saturating_mul(512).saturating_add(HOLE) <= stat.st_size;
+    is_short
+        && FileId::from_stat(&stat) != FileId::of(io::stdin()).ok().flatten()
+        && next_hole(file, 0).is_ok_and(|at| at < stat.st_size as u64)
+}
+
 /// How a range of an input is going to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
@@ -192,16 +205,5 @@ extern "C" fn note_closed() {
         if unsafe { libc::fcntl(stream as libc::c_int, libc::F_GETFD) } == -1 {
             CLOSED.fetch_or(1 << stream as u8, Ordering::Relaxed);
         }
-    }
-}
-
-/// Whether this process ignores a signal, as under nohup: then it must stay ignored.
-pub(crate) fn is_ignored(signal: libc::c_int) -> bool {
-    // SAFETY: without a new action the call only fills in the old one, for which zeroes are a valid
-    // value.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal, std::ptr::null(), &mut action) == 0
-            && action.sa_sigaction == libc::SIG_IGN
     }
 }

@@ -24,7 +24,7 @@ use super::files::Advice;
 
 pub use super::attributes::EXCHANGES_NAMES;
 pub(crate) use super::attributes::{
-    attribute, exchange, has_attributes, rename_to_free, set_attribute,
+    attribute, exchange, rename_to_free, set_attribute, take_attributes,
 };
 pub use super::other::UNNAMED_FILES;
 #[cfg(feature = "remote")]
@@ -38,6 +38,10 @@ pub(crate) use super::other::{
 pub(crate) fn path_of(dir: &OwnedFd) -> PathBuf {
     getpath(dir)
         .map_or_else(|_| PathBuf::new(), |path| OsString::from_vec(path.into_bytes()).into())
+}
+
+pub(super) fn path_in(dir: &OwnedFd, name: &OsStr) -> PathBuf {
+    path_of(dir).join(name)
 }
 
 /// Replace `name` in a folder by a file that shares all blocks of `from`, with the permissions of

@@ -7,6 +7,7 @@
 //!
 //! `RUSTFLAGS="--cfg tslice_other_system"` selects `other` on Linux too, to test the fallbacks.
 
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 
 #[cfg(all(target_os = "linux", not(tslice_other_system)))]
@@ -28,6 +29,7 @@ mod macos;
 #[cfg(any(not(target_os = "linux"), tslice_other_system))]
 mod other;
 pub(crate) mod sigbus;
+mod signals;
 
 /// The smallest page of memory, and of a file in it, in bytes; other page sizes are multiples of
 /// it. A disk is asked for no less.
@@ -37,24 +39,54 @@ pub use files::{
     Advice, FileId, is_too_many_open_files, note_read, note_will_read, raise_open_files,
 };
 pub(crate) use files::{
-    NO_TERMINAL, NO_WAIT, STDIN, StdStream, closed_at_start, is_ignored, next_data, next_hole,
+    NO_TERMINAL, NO_WAIT, STDIN, StdStream, closed_at_start, has_holes, next_data, next_hole,
     open_file_limit, read_from_stdout,
 };
+pub(crate) use signals::{end_by, ending_signals};
 #[cfg(feature = "remote")]
 pub(crate) use system::machine_vendor;
 pub use system::{EXCHANGES_NAMES, UNNAMED_FILES};
 pub(crate) use system::{
     LOADED, advise_file, allocate, allocate_within, attribute, boot_id, clone_file, clone_over,
-    clone_range, copy_range, discard, enlarge_pipe, exchange, has_attributes, is_cached,
-    is_descriptors, is_fixed, is_in_memory, is_network, link_unnamed, load, load_to_write,
-    mapped_pages, memory_bytes, nobody_writes, open_place, open_unnamed, open_within_mount,
-    path_of, populate, populate_to_write, reads_ahead, rename_to_free, set_attribute, settle,
+    clone_range, copy_range, discard, enlarge_pipe, exchange, is_cached, is_descriptors, is_fixed,
+    is_in_memory, is_network, link_unnamed, load, load_to_write, mapped_pages, memory_bytes,
+    nobody_writes, open_place, open_unnamed, open_within_mount, path_of, populate,
+    populate_to_write, reads_ahead, rename_to_free, set_attribute, settle, take_attributes,
 };
 
+/// Which extended attributes of a file another one takes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attributes {
+    All,
+    /// Access lists alone.
+    Lists,
+}
+
 /// Wait until a non-blocking descriptor is ready.
-pub(crate) fn wait(fd: impl AsFd, ready: PollFlags) -> std::io::Result<()> {
+pub(crate) fn wait(fd: impl AsFd, ready: PollFlags) -> io::Result<()> {
     match poll(&mut [PollFd::new(&fd, ready)], None) {
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Writes to a descriptor, and waits where one that does not block is not ready.
+#[derive(Debug)]
+pub struct Waiting<Fd>(pub Fd);
+
+impl<Fd: AsFd> Write for Waiting<Fd> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // systems other than Linux refuse more at a time
+        let some = &bytes[..bytes.len().min(1 << 30)];
+        loop {
+            match rustix::io::write(&self.0, some) {
+                Err(Errno::AGAIN) => wait(&self.0, PollFlags::OUT)?,
+                written => return Ok(written?),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

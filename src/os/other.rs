@@ -16,8 +16,8 @@ use rustix::fs::{Mode, OFlags, fstat, openat, stat};
 use rustix::io::{Errno, Result, retry_on_intr};
 use rustix::path::Arg;
 
-use super::FileId;
 use super::files::Advice;
+use super::{Attributes, FileId};
 
 /// Whether the system has files without names, on file systems that have them.
 pub const UNNAMED_FILES: bool = false;
@@ -65,8 +65,14 @@ pub(crate) fn attribute(_: &File, _: &str) -> Option<Vec<u8>> {
     None
 }
 
-pub(crate) fn has_attributes(_: impl AsFd) -> bool {
-    true
+pub(crate) fn take_attributes(
+    _: impl AsFd,
+    _: &OwnedFd,
+    _: &OsStr,
+    _: Attributes,
+    _: bool,
+) -> Result<()> {
+    Ok(())
 }
 
 pub(crate) fn path_of(_: &OwnedFd) -> PathBuf {

@@ -96,16 +96,18 @@ pub fn check_among(
     targets: &mut Targets,
 ) -> SinkResult<()> {
     let place = target.resolve()?;
-    let writable = |dir, name, access| {
-        accessat(dir, name, access, AtFlags::EACCESS).map_err(SinkError::os("cannot be created"))
+    let writable = |dir, name, access, what| {
+        accessat(dir, name, access, AtFlags::EACCESS).map_err(SinkError::os(what))
     };
     match &place {
         Resolved::Stdout if closed_at_start(StdStream::Output) => Err(SinkError::StdoutClosed),
         Resolved::Stdout => SinkError::refuse_input(),
-        Resolved::Special { dir, name } => writable(dir, &**name, Access::WRITE_OK),
+        Resolved::Special { dir, name } => {
+            writable(dir, &**name, Access::WRITE_OK, "cannot be created")
+        }
         Resolved::File(entry) => {
             entry.check_overwrite(options)?;
-            writable(&entry.dir, ".".as_ref(), Access::WRITE_OK | Access::EXEC_OK)
+            writable(&entry.dir, ".".as_ref(), Access::WRITE_OK | Access::EXEC_OK, entry.making())
         }
     }?;
     match target {

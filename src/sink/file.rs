@@ -3,10 +3,11 @@
 //! 1. The path is resolved to a name in an open directory (`resolve`). A name that exists is
 //!    refused, unless `force` is set.
 //! 2. A file without a name is opened in that directory (`O_TMPFILE`), its permissions those that
-//!    any new file gets, or those of the file that it replaces. However the process ends, it is gone.
+//!    any new file gets, or all rights of the file that it replaces (`rights`). However the process ends, it
+//!    is gone.
 //! 3. Space for all bytes is allocated (`fallocate`), so that a full disk is noticed at once. Where
 //!    blocks of an input can be shared, that comes first (`space`), and what is left is
-//!    allocated as it is written.
+//!    allocated as it is written; so is all of it where the input has holes.
 //! 4. Bytes are written by position, from any thread.
 //! 5. `commit` checks that all were written. With `fsync`, and on network file systems, it waits
 //!    for the disk.
@@ -25,7 +26,6 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,6 +38,7 @@ use rustix::io::{Errno, Result as OsResult, retry_on_intr};
 use super::in_place::InPlaceFile;
 use super::placed::{Old, Placed, move_to_free, no_folder, open_to_sync};
 use super::resolve::FileAt;
+use super::rights::RightsOf;
 use super::sharing::{CopiedRange, Space, copy_file};
 use super::temp_name::{TempKind, TempName};
 use super::{
@@ -66,18 +67,32 @@ impl FileSink {
         Self::create(entry, options, true)
     }
 
+    /// Create a file that, if it is new, takes over the rights of another one.
+    pub(super) fn beside(
+        entry: FileAt,
+        options: SinkOptions,
+        other: Option<RightsOf<'_>>,
+    ) -> SinkResult<Self> {
+        let other = other.filter(|_| entry.old_mode.is_none());
+        // until then nobody else may open it
+        let mode = if other.is_some() { Some(0o600) } else { options.mode };
+        let sink = Self::create(entry, SinkOptions { mode, ..options }, true)?;
+        if let (Some(other), Some(file)) = (other, &sink.file) {
+            other.give(file)?;
+        }
+        Ok(sink)
+    }
+
     /// Create a file, which has no name until it is complete if `unnamed` is set and the file system
     /// allows that.
     pub(super) fn create(entry: FileAt, options: SinkOptions, unnamed: bool) -> SinkResult<Self> {
         entry.check_overwrite(options)?;
         ignore_sigxfsz();
-        let failed = SinkError::os::<io::Error>("cannot be created");
+        let failed = SinkError::os::<io::Error>(entry.making());
         // The wanted mode is set again below, since the umask applies here. Passing it here
         // keeps the new file from being readable to more people in between.
-        let wanted = options
-            .mode
-            .map(|bits| Mode::from_raw_mode((bits & 0o777) as RawMode))
-            .or(entry.old_mode);
+        let asked = options.mode.map(|bits| Mode::from_raw_mode((bits & 0o777) as RawMode));
+        let wanted = entry.old_mode.or(asked);
         let mode = wanted.unwrap_or(Mode::from_raw_mode(0o666));
         let unnamed = unnamed.then(|| os::open_unnamed(&entry.dir, Path::new("."), mode));
         let (file, named) = match unnamed.flatten() {
@@ -91,6 +106,9 @@ impl FileSink {
         };
         if let Some(wanted) = wanted {
             fchmod(&file, wanted).map_err(SinkError::os("cannot be given its permissions"))?;
+        }
+        if entry.old_mode.is_some() {
+            RightsOf::replaced(&entry.dir, &entry.name).give(&file)?;
         }
         let (written, end, space) = Default::default();
         let file = Some(file.into());
@@ -120,6 +138,7 @@ impl FileSink {
         let is_whole = match clone.map(File::from) {
             Some(clone) => {
                 let clone = self.file.insert(clone);
+                RightsOf::replaced(&self.entry.dir, &self.entry.name).give(&*clone)?;
                 clone.metadata().map_err(SinkError::Io)?.len() == len
             }
             None => false,
@@ -226,7 +245,9 @@ impl Sink for FileSink {
         let end = end_within(offset, count, len)?;
         self.make_room()?;
         // Goes on after signals and short writes.
-        self.file().and_then(|file| file.write_all_at(bytes, offset)).map_err(SinkError::Io)?;
+        self.file()
+            .and_then(|file| self.space.write(file, offset, bytes))
+            .map_err(SinkError::Io)?;
         self.written.fetch_add(count, Ordering::AcqRel);
         self.end.fetch_max(end, Ordering::AcqRel);
         Ok(())
@@ -239,6 +260,12 @@ impl Sink for FileSink {
         let shared = self.space.share(own, len, offset, file, range);
         self.written.fetch_add(shared.end - shared.start, Ordering::AcqRel);
         shared
+    }
+
+    fn keep_holes(&self) {
+        if self.options.len.is_some() {
+            self.space.keep_holes();
+        }
     }
 
     fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {
@@ -257,7 +284,12 @@ impl Draft for FileSink {
     /// Step 5.
     fn seal(&mut self) -> SinkResult<()> {
         self.check_complete()?;
-        self.file.as_ref().map_or(Ok(()), |file| sync_file(file, self.options.fsync))
+        let Some(file) = &self.file else { return Ok(()) };
+        if let (true, Some(len)) = (self.space.keeps_holes(), self.options.len) {
+            // it may end with one
+            file.set_len(len).map_err(SinkError::Io)?;
+        }
+        sync_file(file, self.options.fsync)
     }
 
     fn park(&mut self) -> SinkResult<()> {

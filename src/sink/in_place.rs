@@ -12,11 +12,13 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::{Arc, PoisonError};
 
 use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::temp_name::{GROWING, Growing, watch, without_signals};
 use super::{Sink, SinkError, SinkResult, ignore_sigxfsz, resolve, sync_file};
 use crate::os::sigbus::Watch;
 use crate::os::{self, FileId, PAGE, load_to_write, populate_to_write};
@@ -99,6 +101,16 @@ impl InPlaceFile {
         sync_file(&self.file, fsync)
     }
 
+    /// Write behind `end`, which is kept or cut off again.
+    pub fn grow_from(&self, end: u64) -> SinkResult<Growth<'_>> {
+        let file = self.file.try_clone().map_err(SinkError::Io)?;
+        let growing = Arc::new(Growing { file, end });
+        // without the thread that handles them signals are as they were
+        let _ = watch();
+        GROWING.write().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&growing));
+        Ok(Growth { file: self, growing })
+    }
+
     /// End the file at `len`, where it is longer.
     pub fn cut(&self, len: u64) -> SinkResult<()> {
         match self.file.metadata().map_err(SinkError::Io)?.len() {
@@ -111,6 +123,54 @@ impl InPlaceFile {
     pub fn finish(self, fsync: bool) -> SinkResult<()> {
         self.verify()?;
         sync_file(&self.file, fsync)
+    }
+}
+
+/// What is written behind the end of a file. Dropping it cuts it off, and so does a signal that ends the process.
+#[derive(Debug)]
+pub struct Growth<'a> {
+    file: &'a InPlaceFile,
+    growing: Arc<Growing>,
+}
+
+impl Growth<'_> {
+    /// Keep it, while `tell`, which writes in front of it that it is there, is not ended by a signal.
+    pub fn keep<T>(self, tell: impl FnOnce() -> T) -> T {
+        without_signals(|| {
+            self.forget();
+            tell()
+        })
+    }
+
+    /// Whether it was to be cut off until now.
+    fn forget(&self) -> bool {
+        let mut all = GROWING.write().unwrap_or_else(PoisonError::into_inner);
+        let before = all.len();
+        all.retain(|growing| !Arc::ptr_eq(growing, &self.growing));
+        all.len() < before
+    }
+}
+
+impl Drop for Growth<'_> {
+    fn drop(&mut self) {
+        if self.forget() {
+            self.growing.cut();
+        }
+    }
+}
+
+impl Sink for Growth<'_> {
+    fn is_atomic(&self) -> bool {
+        false
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()> {
+        let _uncut = GROWING.read().unwrap_or_else(PoisonError::into_inner);
+        self.file.write_at(offset, bytes)
+    }
+
+    fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {
+        self.file.settle(range, wait)
     }
 }
 

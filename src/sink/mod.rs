@@ -31,6 +31,7 @@ mod in_place;
 mod parts;
 mod placed;
 mod resolve;
+mod rights;
 mod scratch;
 mod several;
 mod sharing;
@@ -44,7 +45,7 @@ pub use sharing::{BLOCK_BYTES, CopiedRange};
 pub use create::create_named;
 pub use create::{check, check_among, create, create_copy, overwritten_file};
 pub use folder::{FileTree, FolderSink, FolderTree};
-pub use in_place::{Hold, InPlaceFile, WritableMap};
+pub use in_place::{Growth, Hold, InPlaceFile, WritableMap};
 pub use parts::{
     Begun, Difference, Fingerprint, FixedFrame, InputId, JobRecord, Look, MAX_PARTS, PartJob,
     PartsError, PartsStatus, Unchanged, discard, status,
@@ -58,7 +59,7 @@ pub use stream::StreamSink;
 pub use zip::{DeflatedZipSink, ZipLayout, ZipSink};
 
 #[doc(hidden)]
-pub use crate::os::{EXCHANGES_NAMES, UNNAMED_FILES};
+pub use crate::os::{EXCHANGES_NAMES, UNNAMED_FILES, Waiting};
 
 /// In which order a sink takes its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +98,9 @@ pub trait Sink: Send + Sync {
         let _ = (offset, file);
         range.start..range.start
     }
+
+    /// Store no blocks of zeros, if nothing was written yet: the input has some that it does not store.
+    fn keep_holes(&self) {}
 
     /// Begin to bring a range that was written to the disk; with `wait`, do so to the end, and let memory
     /// have it. What is not told stays in memory as long as kernels like.

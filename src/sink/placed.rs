@@ -7,7 +7,8 @@
 //!    names by one call (`renameat2`). Where the file system lacks that, the old one gets a second,
 //!    temporary name (`linkat`), and the new one is renamed over it; where it has no hard links
 //!    either, the old one is renamed to a temporary name first, so that for an instant nothing stands
-//!    under its own.
+//!    under its own. A folder that cannot be renamed, of a lower layer of overlayfs, is emptied into a
+//!    new one, file by file, and removed.
 //! 3. [`Placed::keep`], when all are in place, removes what was replaced. [`Placed::and`], after an
 //!    error, and dropping take the names back in the reverse order.
 //!
@@ -16,17 +17,22 @@
 //! stays. An old file that has no place any more keeps its temporary name. SIGKILL, too, leaves old
 //! files under such names at worst.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, Stat, fsync, linkat, openat, renameat, statat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, Stat, fsync, linkat, mkdirat, openat, renameat, statat,
+    unlinkat,
 };
 use rustix::io::{Errno, Result as OsResult, retry_on_intr};
+use rustix::path::Arg;
 
 use super::resolve::FileAt;
+use super::rights::RightsOf;
 use super::temp_name::{PREFIX, TempKind, TempName};
 use super::{SinkError, SinkOptions, SinkResult};
 use crate::os::{self, FileId, path_of};
@@ -59,7 +65,8 @@ struct NewFile {
     kind: TempKind,
 }
 
-pub(super) type BeforeRemoval = Box<dyn FnOnce() -> bool + Send>;
+/// Gets the folder that is to be removed.
+pub(super) type BeforeRemoval = Box<dyn FnOnce(OwnedFd) -> bool + Send>;
 
 impl Placed {
     /// Something new stands where nothing was.
@@ -175,8 +182,8 @@ impl Placed {
         let dirs = std::mem::take(&mut self.dirs).into_iter();
         let synced = dirs.map(|(_, dir)| sync_dir(dir)).fold(Ok(()), Result::and);
         for PlacedName { old, before_removal, .. } in std::mem::take(&mut self.names) {
-            if before_removal.is_some_and(|work| !work())
-                && let Some(old) = old
+            if let (Some(work), Some(old)) = (before_removal, old)
+                && !open_folder(old.dir(), old.name()).is_ok_and(work)
             {
                 // better a folder that is left than a file that is lost
                 old.leave();
@@ -264,14 +271,70 @@ fn leave(old: TempName) -> String {
 }
 
 fn move_aside(at: &FileAt, kind: TempKind) -> io::Result<TempName> {
-    TempName::create_as(&at.dir, PREFIX, kind, |temp| {
+    let is_folder = !matches!(kind, TempKind::File);
+    let moved = TempName::create_as(&at.dir, PREFIX, kind, |temp| {
         let to = FileAt { dir: Arc::clone(&at.dir), name: temp.into(), old_mode: None };
         match os::rename_to_free(&at.dir, &at.name, &to.dir, &to.name) {
             Err(error) if lacks_flags(error) => rename_if_free(&at.dir, at.name.as_ref(), &to),
             result => result,
         }
-    })
-    .map(|(temp, ())| temp)
+    });
+    match moved {
+        Err(error) if is_folder && Errno::from_io_error(&error) == Some(Errno::XDEV) => {
+            empty_aside(at)
+        }
+        moved => moved.map(|(temp, ())| temp),
+    }
+}
+
+/// Move all that is in a folder to a new one with its rights, and remove it. No signal must end the process
+/// meanwhile.
+fn empty_aside(at: &FileAt) -> io::Result<TempName> {
+    let make = |name: &str| mkdirat(&at.dir, name, Mode::RWXU);
+    let (aside, ()) = TempName::create_as(&at.dir, PREFIX, TempKind::Tree, make)?;
+    let old = open_folder(&at.dir, &at.name)?;
+    let new = open_folder(&at.dir, aside.name())?;
+    let moved = move_all(&old, &new).and_then(|()| {
+        // rights that it cannot have are those of a folder that goes
+        let _ = RightsOf::replaced(&at.dir, &at.name).give(&new);
+        unlinkat(&at.dir, &at.name, AtFlags::REMOVEDIR)
+    });
+    if let Err(error) = moved {
+        if move_all(&new, &old).is_err() {
+            aside.leave();
+        }
+        return Err(error.into());
+    }
+    Ok(aside)
+}
+
+/// Move all that is in a folder to another one; a folder in it that cannot be renamed is made anew there.
+fn move_all(from: &OwnedFd, to: &OwnedFd) -> OsResult<()> {
+    let entries: Vec<_> = Dir::read_from(from)?.collect::<OsResult<_>>()?;
+    for name in entries.iter().map(|entry| entry.file_name()) {
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        match renameat(from, name, to, name) {
+            Err(Errno::XDEV | Errno::NOTEMPTY | Errno::EXIST) => {
+                match mkdirat(to, name, Mode::RWXU) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error),
+                }
+                let new = open_folder(to, name)?;
+                move_all(&open_folder(from, name)?, &new)?;
+                let _ = RightsOf::replaced(from, OsStr::from_bytes(name.to_bytes())).give(&new);
+                unlinkat(from, name, AtFlags::REMOVEDIR)?;
+            }
+            moved => moved?,
+        }
+    }
+    Ok(())
+}
+
+fn open_folder(dir: &OwnedFd, name: impl Arg) -> OsResult<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(dir, name, flags, Mode::empty())
 }
 
 pub(super) fn move_to_free(dir: &OwnedFd, name: &str, at: &FileAt) -> OsResult<()> {
@@ -304,9 +367,9 @@ fn exchange(temp: &TempName, at: &FileAt) -> OsResult<()> {
     os::exchange(temp.dir(), temp.name(), &at.dir, &at.name)
 }
 
-/// Whether this system or file system has no such call.
+/// Whether this system or file system has no such call, or not for what has the name.
 pub(super) fn lacks_flags(error: Errno) -> bool {
-    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
+    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::XDEV)
 }
 
 /// What a file may replace: anything but a folder, as `rename` has it.

@@ -23,6 +23,8 @@ use crate::os::FileId;
 /// How many links are followed, as in the kernel.
 const LINKS: usize = 40;
 
+const REPLACING: &str = "cannot be replaced";
+
 /// What an output path stands for.
 pub(super) enum Resolved {
     /// This process's standard output, by a name such as `/dev/stdout`.
@@ -47,6 +49,11 @@ impl FileAt {
     pub(super) fn id(&self) -> Option<FileId> {
         let there = statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW);
         there.ok().as_ref().and_then(FileId::from_stat)
+    }
+
+    /// What is said where no file can be made for the name.
+    pub(super) fn making(&self) -> &'static str {
+        if self.old_mode.is_some() { REPLACING } else { "cannot be created" }
     }
 
     pub(super) fn check_overwrite(&self, options: SinkOptions) -> SinkResult<()> {

@@ -146,6 +146,10 @@ impl<S: Sink + ?Sized> Sink for Files<S> {
         }
     }
 
+    fn keep_holes(&self) {
+        self.files[self.parked..].iter().for_each(|file| file.sink.keep_holes());
+    }
+
     fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {
         let Some(file) = self.file_at(range.start) else { return Ok(()) };
         file.sink.settle(file.within(range), wait).map_err(|error| self.failed(file, error))

@@ -16,6 +16,7 @@
 use std::fs::File;
 use std::io;
 use std::io::ErrorKind;
+use std::iter;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
@@ -201,6 +202,11 @@ fn whole_blocks(range: &Range<u64>, at: u64, block: u64) -> Range<u64> {
     if is_aligned && start < end { start..end } else { range.start..range.start }
 }
 
+fn is_zero(bytes: &[u8]) -> bool {
+    // so many at a time are looked at by vectors
+    bytes.chunks(256).all(|some| some.iter().fold(0, |all, byte| all | byte) == 0)
+}
+
 /// The space of a file that is being written: allocated before the first write, unless blocks were
 /// shared by then.
 #[derive(Debug, Default)]
@@ -209,6 +215,7 @@ pub(super) struct Space {
     made: OnceLock<rustix::io::Result<()>>,
     block: OnceLock<u64>,
     refused: AtomicBool,
+    keeps_holes: AtomicBool,
 }
 
 impl Space {
@@ -216,6 +223,35 @@ impl Space {
     pub(super) fn make(&self, reserve: impl FnOnce() -> rustix::io::Result<()>) -> SinkResult<()> {
         let made = self.made.get_or_init(reserve);
         made.map_err(SinkError::os("cannot be made room for"))
+    }
+
+    /// Allocate nothing, and write no blocks of zeros, unless it is allocated.
+    pub(super) fn keep_holes(&self) {
+        self.keeps_holes.store(self.made.get_or_init(|| Ok(())).is_ok(), Ordering::Relaxed);
+    }
+
+    pub(super) fn keeps_holes(&self) -> bool {
+        self.keeps_holes.load(Ordering::Relaxed)
+    }
+
+    /// Write bytes at a position, but for the blocks of zeros of a file that keeps holes.
+    pub(super) fn write(&self, file: &File, at: u64, bytes: &[u8]) -> io::Result<()> {
+        if !self.keeps_holes() {
+            return file.write_all_at(bytes, at);
+        }
+        let first = (at.next_multiple_of(BLOCK_BYTES) - at).min(bytes.len() as u64) as usize;
+        let (first, blocks) = bytes.split_at(first);
+        let mut stored = 0..0;
+        for block in iter::once(first).chain(blocks.chunks(BLOCK_BYTES as usize)) {
+            let end = stored.end + block.len();
+            if is_zero(block) {
+                file.write_all_at(&bytes[stored.clone()], at + stored.start as u64)?;
+                stored = end..end;
+            } else {
+                stored.end = end;
+            }
+        }
+        file.write_all_at(&bytes[stored.clone()], at + stored.start as u64)
     }
 
     /// Let the file, of `len` bytes, have the whole blocks in a range of `from` that is to stand at
@@ -257,6 +293,25 @@ impl Space {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_of_zeros_are_holes() {
+        let mut file = tempfile::tempfile().unwrap();
+        let space = Space::default();
+        space.keep_holes();
+        let mut expected = vec![0; 3 << 20];
+        for (at, len) in [(100, 5), (70_000, 9000), (1 << 20, 1), ((2 << 20) - 3, 6)] {
+            expected[at..at + len].fill(7);
+        }
+        file.set_len(expected.len() as u64).unwrap();
+        for (number, piece) in expected.chunks(100_003).enumerate() {
+            space.write(&file, number as u64 * 100_003, piece).unwrap();
+        }
+        let mut found = Vec::new();
+        io::Read::read_to_end(&mut file, &mut found).unwrap();
+        assert!(found == expected);
+        assert!(std::os::unix::fs::MetadataExt::blocks(&file.metadata().unwrap()) < 2000);
+    }
 
     #[test]
     fn only_blocks_at_one_place_are_whole() {

@@ -13,7 +13,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 
-use rustix::event::PollFlags;
 use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, openat, statat};
 use rustix::io::retry_on_intr;
 
@@ -22,7 +21,7 @@ use super::{
     ignore_sigxfsz, sync_file,
 };
 use crate::os;
-use crate::os::{StdStream, closed_at_start};
+use crate::os::{StdStream, Waiting, closed_at_start};
 
 /// An output that cannot be taken back.
 #[derive(Debug)]
@@ -75,16 +74,13 @@ impl StreamSink {
     /// Write all of `bytes` in order; `position` counts what was written, also on errors.
     fn write_all(&self, mut bytes: &[u8], position: &mut u64) -> io::Result<()> {
         while !bytes.is_empty() {
-            match (&self.file).write(bytes) {
+            match Waiting(&self.file).write(bytes) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(count) => {
                     bytes = bytes.get(count..).unwrap_or_default();
                     *position += count as u64;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    os::wait(&self.file, PollFlags::OUT)?;
-                }
                 Err(error) => return Err(error),
             }
         }

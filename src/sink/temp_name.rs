@@ -1,6 +1,6 @@
 //! Temporary names that are removed when a signal ends the process.
 //!
-//! While a [`TempName`] lives, SIGINT, SIGTERM and SIGHUP unlink its name before they end the
+//! While a [`TempName`] lives, signals that can be caught unlink its name before they end the
 //! process as they would have. A thread that is started with the first name handles them, so a
 //! process that makes none keeps its signals as they were. One lock is held during every change
 //! of a name, and by the thread until the process ends, so that no name is missed.
@@ -13,20 +13,19 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::hash::BuildHasher;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, unlinkat};
 use rustix::io::Errno;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
 
-use crate::os::is_ignored;
+use crate::os::{end_by, ending_signals};
 
 pub(super) const PREFIX: &str = ".tslice-";
 
@@ -183,7 +182,7 @@ thread_local! {
     static IS_PLACING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Let SIGINT, SIGTERM and SIGHUP wait until `work`, which puts files in place, is done.
+/// Let signals that would end the process wait until `work`, which puts files in place, is done.
 pub(super) fn without_signals<T>(work: impl FnOnce() -> T) -> T {
     if IS_PLACING.get() {
         return work();
@@ -207,23 +206,44 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A file that lies in its place and is being made longer.
+#[derive(Debug)]
+pub(super) struct Growing {
+    pub(super) file: File,
+    /// Where it ended.
+    pub(super) end: u64,
+}
+
+impl Growing {
+    /// End the file where it ended. An error is ignored, as of names.
+    pub(super) fn cut(&self) {
+        if self.file.metadata().is_ok_and(|file| file.len() > self.end) {
+            let _ = self.file.set_len(self.end);
+        }
+    }
+}
+
+/// The files that a signal cuts before it ends the process. Who writes to one holds it to read meanwhile, so that
+/// nothing is written after that.
+pub(super) static GROWING: RwLock<Vec<Arc<Growing>>> = RwLock::new(Vec::new());
+
 /// Start the thread that waits for signals, once.
-fn watch() -> io::Result<()> {
+pub(super) fn watch() -> io::Result<()> {
     static STARTED: Mutex<bool> = Mutex::new(false);
     let mut started = lock(&STARTED);
     if *started {
         return Ok(());
     }
-    let handled = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
-    let mut signals = Signals::new(handled)?;
+    let mut signals = Signals::new(ending_signals())?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
-        for signal in signals.forever() {
-            let _placing = PLACING.lock().unwrap_or_else(PoisonError::into_inner);
-            let names = lock(&NAMES);
-            names.iter().for_each(|(name, named)| named.unlink(name));
-            // Ends the process, with the lock still held.
-            let _ = emulate_default_handler(signal);
-        }
+        let Some(signal) = signals.forever().next() else { return };
+        let _placing = PLACING.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = lock(&NAMES);
+        names.iter().for_each(|(name, named)| named.unlink(name));
+        let growing = GROWING.write().unwrap_or_else(PoisonError::into_inner);
+        growing.iter().for_each(|file| file.cut());
+        // with the locks still held
+        end_by(signal)
     })?;
     *started = true;
     Ok(())

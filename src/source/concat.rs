@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::open::open_regular_file;
 use super::{
@@ -31,6 +31,7 @@ pub struct ConcatSource {
     window_limit: Option<u64>,
     /// The longest gap that one of them would rather read than ask again.
     request_gap: Option<u64>,
+    holes: OnceLock<bool>,
 }
 
 struct Segment {
@@ -148,6 +149,10 @@ impl Source for ConcatSource {
     fn file(&self, range: Range<u64>) -> Option<(&File, u64)> {
         let (file, inner) = self.find(&range).ok()?;
         file.source.file(inner)
+    }
+
+    fn has_holes(&self) -> bool {
+        *self.holes.get_or_init(|| self.files.iter().any(|file| file.source.has_holes()))
     }
 
     fn is_cached(&self, at: u64) -> bool {

@@ -21,6 +21,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
 use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
+use rustix::io::Errno;
 
 use super::open::{IoMode, open_regular};
 use super::{Advice, FileRange, PAGE, Source, SourceError, SourceResult, WINDOW, checked_len};
@@ -173,12 +174,25 @@ pub struct PreadSource {
     base: u64,
     len: u64,
     reads_ahead: OnceLock<bool>,
+    /// Whether it has holes, once that was asked.
+    holes: OnceLock<bool>,
 }
 
 impl PreadSource {
     pub fn new(file: File, base: u64, len: u64) -> Self {
         // `base + len` must not overflow.
-        Self { file, base, len: len.min(u64::MAX - base), reads_ahead: OnceLock::new() }
+        let [reads_ahead, holes] = Default::default();
+        Self { file, base, len: len.min(u64::MAX - base), reads_ahead, holes }
+    }
+
+    /// Whether a range of the file, which is long, is known to be in a hole.
+    fn is_hole(&self, range: Range<u64>) -> bool {
+        self.holes.get() == Some(&true)
+            && match os::next_data(&self.file, range.start) {
+                Ok(at) => at >= range.end,
+                Err(Errno::NXIO) => self.file.metadata().is_ok_and(|file| file.len() >= range.end),
+                Err(_) => false,
+            }
     }
 }
 
@@ -203,6 +217,10 @@ impl Source for PreadSource {
     fn read(&self, range: Range<u64>, scratch: &mut Vec<u8>, out: &mut [u8]) -> SourceResult<()> {
         checked_len(&range, self.len)?;
         let at = self.base + range.start;
+        if out.len() >= DIRECT && self.is_hole(at..at + out.len() as u64) {
+            out.fill(0);
+            return Ok(());
+        }
         if out.len() < DIRECT || !is_slow(at as usize, out.as_ptr().addr()) {
             return read_exact(&self.file, at, out);
         }
@@ -223,6 +241,10 @@ impl Source for PreadSource {
     fn file(&self, range: Range<u64>) -> Option<(&File, u64)> {
         checked_len(&range, self.len).ok()?;
         Some((&self.file, self.base.checked_add(range.start)?))
+    }
+
+    fn has_holes(&self) -> bool {
+        *self.holes.get_or_init(|| os::has_holes(&self.file))
     }
 
     fn is_cached(&self, at: u64) -> bool {

@@ -111,6 +111,11 @@ pub trait Source: Send + Sync {
         self.behind()?.file(range)
     }
 
+    /// Whether a file has zeros that take no space, which an output need not store either.
+    fn has_holes(&self) -> bool {
+        self.behind().is_some_and(Source::has_holes)
+    }
+
     /// Whether byte `at` is in memory; true if that is unknown.
     fn is_cached(&self, at: u64) -> bool {
         self.behind().is_none_or(|behind| behind.is_cached(at))

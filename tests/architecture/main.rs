@@ -206,6 +206,7 @@ const UNSAFE: &[&str] = &[
     "os/macos.rs",
     "os/other.rs",
     "os/sigbus.rs",
+    "os/signals.rs",
     "sink/in_place.rs",
     "source/file.rs",
 ];

@@ -1,12 +1,12 @@
 //! From the arguments of an input to an opened one.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs::File;
 use std::io;
 use std::io::Read;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -39,12 +39,18 @@ pub(super) fn locations(args: &InputsArgs) -> Result<Vec<Location>, Failure> {
     };
     let text = read_text(list).map_err(|error| Failure::file(list, error))?;
     let (end, ends) = if args.null { (0, "NUL") } else { (b'\n', "line") };
-    let text = text.strip_suffix(&[end]).unwrap_or(&text);
+    let text = if args.null { &text[..] } else { text.strip_prefix(BOM).unwrap_or(&text) };
+    if !args.null && text.contains(&0) {
+        let failure = Failure::file(list, "its names end with NUL bytes, not with lines");
+        return Err(failure.hint("-0 reads such a list"));
+    }
+    let text = text.strip_suffix(&[end]).unwrap_or(text);
     if text.is_empty() {
         return Err(Failure::file(list, "no input is named in it"));
     }
     let mut locations = Vec::new();
     for (number, name) in text.split(|&byte| byte == end).enumerate() {
+        let name = if args.null { name } else { without_return(name) };
         if name.is_empty() {
             let number = number + 1;
             return Err(Failure::file(list, format_args!("{ends} {number} is empty")));
@@ -57,6 +63,17 @@ pub(super) fn locations(args: &InputsArgs) -> Result<Vec<Location>, Failure> {
         locations.push(location);
     }
     Ok(locations)
+}
+
+/// What editors of Windows begin a text with.
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// A line without the carriage return that lines of Windows end with, unless it is the name of a file.
+fn without_return(line: &[u8]) -> &[u8] {
+    match line.strip_suffix(b"\r") {
+        Some(short) if !Path::new(OsStr::from_bytes(line)).exists() => short,
+        _ => line,
+    }
 }
 
 /// `-` is standard input.

@@ -118,7 +118,8 @@ fn columns_for(chosen: &Chosen) -> u64 {
 
 /// Draw two pixels as one half block or, without colours, as a character from dark to light.
 fn in_terminal(drawing: &Drawing<'_>, progress: &Progress) -> Result<String, Failure> {
-    let with_colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let with_colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb");
     let pixel_bytes = drawing.pixel_bytes();
     let mut upper: Option<Vec<u8>> = None;
     let mut text = String::new();

@@ -9,6 +9,7 @@ use tslice::cast::{Cast, CastError, Casting, can_cast};
 use tslice::dtype::{DType, Endian};
 use tslice::element::ElementError;
 use tslice::error::{Cause, Error, FileName, InputIsOutput};
+use tslice::execute::ExecuteError;
 use tslice::format::npy::{DescrError, NpyError};
 use tslice::format::shards::ShardsError;
 use tslice::format::{Foreign, FormatError, shortened};
@@ -137,6 +138,9 @@ fn opening(error: &Error, failed: impl Fn() -> Failure) -> Option<Failure> {
         return Some(failed().hint(
             "links out of the folder are not followed: `cp -rL FOLDER COPY` copies what they lead to",
         ));
+    }
+    if let Some(ExecuteError::Threads { threads: 2.., .. }) = cause.downcast_ref() {
+        return Some(failed().hint("-j 1 works with one thread"));
     }
     if let Some(InputIsOutput) = cause.downcast_ref() {
         return Some(failed().hint("-o FILE --force replaces a file in one step"));
@@ -304,6 +308,11 @@ fn sink(fault: &SinkError, failed: impl Fn() -> Failure) -> Failure {
         SinkError::Parts(
             PartsError::OtherJob(_) | PartsError::Spoiled | PartsError::Damaged(_),
         ) => failed().hint("--part discard removes them"),
+        SinkError::Os { what: "cannot be replaced", error }
+            if error.kind() == io::ErrorKind::PermissionDenied =>
+        {
+            failed().hint("a new file takes its place, for which its folder must be writable")
+        }
         SinkError::OtherFolder => {
             failed().hint("--force replaces a folder of Zarr by another one, and no other folder")
         }

@@ -11,6 +11,7 @@ use std::{fmt, io};
 
 use serde_json::{Value, json};
 use tslice::format::{is_printable, printable, shortened, write_printable_json};
+use tslice::sink::Waiting;
 use tslice::source::remote::mask_secrets;
 
 #[derive(Debug)]
@@ -72,27 +73,24 @@ impl Failure {
     }
 
     pub(crate) fn print_note(self) {
-        let mut stderr = io::stderr().lock();
-        // if standard error is gone, nobody is left to tell
-        let _ = if IN_JSON.load(Ordering::Relaxed) {
-            writeln!(stderr, "{}", Json(&note_json(&self)))
-        } else {
-            let note = Failure { message: format!("note: {}", self.message), ..self };
-            write!(stderr, "{note}")
-        };
+        let json = note_json(&self);
+        Failure { message: format!("note: {}", self.message), ..self }.say(&json);
     }
 
     pub(crate) fn print(&self) {
-        if self.quiet {
-            return;
+        if !self.quiet {
+            self.say(&failure_json(self));
         }
-        let mut stderr = io::stderr().lock();
-        // if standard error is gone, nobody is left to tell
-        let _ = if IN_JSON.load(Ordering::Relaxed) {
-            writeln!(stderr, "{}", Json(&failure_json(self)))
-        } else {
-            write!(stderr, "{self}")
+    }
+
+    /// Write it, or what it is in JSON, by one call: messages of runs that share a file do not mix then.
+    fn say(&self, json: &Value) {
+        let text = match IN_JSON.load(Ordering::Relaxed) {
+            true => format!("{}\n", Json(json)),
+            false => self.to_string(),
         };
+        // if standard error is gone, nobody is left to tell
+        let _ = Waiting(io::stderr()).write_all(text.as_bytes());
     }
 }
 

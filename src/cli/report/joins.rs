@@ -77,7 +77,8 @@ pub(super) fn split(fault: &SplitFault, failed: impl Fn() -> Failure) -> Failure
 /// The hint for rows that do not fit the file that they are to be put behind.
 pub(crate) fn hint_in_append(error: &Error) -> Option<String> {
     match error.cause.downcast_ref()? {
-        JoinFault::DType { first, .. } => Some(format!(
+        // structures are not cast
+        JoinFault::DType { first: first @ DType::Scalar(..), .. } => Some(format!(
             "--cast {} gives the rows the dtype of the file",
             quoted(&first.to_string())
         )),

@@ -138,7 +138,7 @@ pub(crate) fn print_by(
 ) -> Result<(), Failure> {
     // Rust's runtime opens `/dev/null` in place of a closed stream, and writing would succeed
     sink::check(&Destination::Stdout, sink::SinkOptions::default()).map_err(Failure::new)?;
-    let mut stdout = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+    let mut stdout = BufWriter::with_capacity(64 << 10, sink::Waiting(io::stdout()));
     let written = write(&mut stdout).and_then(|()| stdout.flush());
     written.map_err(|error| {
         let quiet = error.kind() == io::ErrorKind::BrokenPipe;

@@ -8,23 +8,49 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use rustix::fs::{Advice, FallocateFlags, copy_file_range, fadvise, fallocate, ioctl_ficlone};
+use rustix::fs::{
+    Advice, FallocateFlags, copy_file_range, fadvise, fallocate, fstat, fstatvfs, ioctl_ficlone,
+};
 use rustix::io::{Errno, Result, retry_on_intr};
 use rustix::ioctl::{Setter, ioctl, opcode};
+use rustix::process::geteuid;
 
 use super::is_network;
 use crate::os::PAGE;
 
 /// Allocate space for a range of a file; extends the file to the end of the range.
 pub(crate) fn allocate(file: impl AsFd, range: Range<u64>) -> Result<()> {
-    let len = range.end - range.start;
-    retry_on_intr(|| fallocate(&file, FallocateFlags::empty(), range.start, len))
+    allocate_by(FallocateFlags::empty(), file, range)
 }
 
 /// Allocate space for a range of a file; the length of the file stays.
 pub(crate) fn allocate_within(file: impl AsFd, range: Range<u64>) -> Result<()> {
+    allocate_by(FallocateFlags::KEEP_SIZE, file, range)
+}
+
+fn allocate_by(flags: FallocateFlags, file: impl AsFd, range: Range<u64>) -> Result<()> {
+    let allocate = |len: u64| retry_on_intr(|| fallocate(&file, flags, range.start, len));
     let len = range.end - range.start;
-    retry_on_intr(|| fallocate(&file, FallocateFlags::KEEP_SIZE, range.start, len))
+    if len > SMALL && is_more_than_free(&file, len) {
+        // whether the file system allocates at all
+        allocate(1)?;
+        return Err(Errno::NOSPC);
+    }
+    allocate(len)
+}
+
+/// What is not more may fill up a file system for a moment.
+const SMALL: u64 = 1 << 20;
+
+/// Whether a file cannot have so many bytes more, as far as its file system tells: many fill up all that is free
+/// before they say so.
+fn is_more_than_free(file: impl AsFd, len: u64) -> bool {
+    let Ok(system) = fstatvfs(&file) else { return false };
+    let blocks = if geteuid().is_root() { system.f_bfree } else { system.f_bavail };
+    let free = blocks.saturating_mul(system.f_frsize);
+    // of the range some may be there already
+    let own = || fstat(&file).map_or(0, |stat| stat.st_blocks.max(0) as u64);
+    system.f_blocks > 0 && len > free && len - free > own().saturating_mul(512)
 }
 
 pub(crate) fn clone_file(from: &File, to: &File) -> Result<()> {

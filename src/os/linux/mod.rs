@@ -33,7 +33,7 @@ pub(crate) use blocks::{
 
 pub use super::attributes::EXCHANGES_NAMES;
 pub(crate) use super::attributes::{
-    attribute, exchange, has_attributes, rename_to_free, set_attribute,
+    attribute, exchange, rename_to_free, set_attribute, take_attributes,
 };
 
 /// The memory that this process may count on, in bytes, including the page cache of its files: that
@@ -155,6 +155,11 @@ pub(crate) fn open_place(from: impl AsFd, path: &Path) -> Result<OwnedFd> {
 
 pub(crate) fn path_of(dir: &OwnedFd) -> PathBuf {
     std::fs::read_link(by_descriptor(dir)).unwrap_or_default()
+}
+
+/// A path to a name in an open folder, for calls that take no folder.
+pub(super) fn path_in(dir: &OwnedFd, name: &OsStr) -> PathBuf {
+    Path::new(&by_descriptor(dir)).join(name)
 }
 
 fn by_descriptor(file: &impl AsRawFd) -> String {

@@ -13,6 +13,7 @@
 //!    done. A kill in between leaves a folder without its last file: of a checkpoint that is the
 //!    index, without which nobody takes old and new files for one checkpoint.
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::ops::Range;
@@ -27,6 +28,7 @@ use rustix::io::{Errno, retry_on_intr};
 use super::file::FileSink;
 use super::placed::open_dir;
 use super::resolve::{FileAt, Resolved, resolve, resolve_from};
+use super::rights::RightsOf;
 use super::several::{FileInSpace, Files};
 use super::temp_name::without_signals;
 use super::{Draft, Old, Placed, Sink, SinkError, SinkOptions, SinkResult, Targets};
@@ -60,17 +62,27 @@ impl FolderSink {
         let place = FolderPlace::find(path, options)?;
         let entries = place.entries(path, files.iter().map(|(name, ..)| *name))?;
         claim(path, &place, &entries, &mut Targets::default())?;
-        let is_new = |old: &str| files.iter().any(|(name, ..)| *name == old);
+        let names: HashSet<&str> = files.iter().map(|(name, ..)| *name).collect();
         let mut removed = Vec::new();
-        for name in old.iter().filter(|name| !is_new(name)) {
+        let mut neighbour = None;
+        for name in old {
             if place.has(name).map_err(|error| in_folder(path, name, error))? {
-                removed.push(name.clone());
+                neighbour = neighbour.or(Some(name));
+                if !names.contains(&**name) {
+                    removed.push(name.clone());
+                }
             }
         }
         let mut all = Files::new(false);
         for (&(_, len, mode), (name, entry)) in files.iter().zip(entries) {
+            let rights = match (&place, neighbour) {
+                (FolderPlace::Existing(folder), Some(old)) if mode.is_none() => {
+                    Some(RightsOf::neighbour(&folder.fd, old.as_ref()))
+                }
+                _ => None,
+            };
             let options = SinkOptions { len: Some(len), mode, ..options };
-            all.push(name.into(), Box::new(FileSink::at(entry, options)?), len)?;
+            all.push(name.into(), Box::new(FileSink::beside(entry, options, rights)?), len)?;
         }
         Ok(FolderSink { path: path.to_owned(), files: all, place, removed, options })
     }
@@ -97,6 +109,10 @@ impl Sink for FolderSink {
 
     fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
         self.files.share(offset, file, range)
+    }
+
+    fn keep_holes(&self) {
+        self.files.keep_holes();
     }
 
     fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {
@@ -242,6 +258,10 @@ impl FolderPlace {
             },
         };
         names.into_iter().map(entry).collect()
+    }
+
+    fn is_new(&self) -> bool {
+        matches!(self, FolderPlace::New(_))
     }
 
     fn has(&self, name: &str) -> SinkResult<bool> {

@@ -5,17 +5,19 @@
 //! folder itself, by a file that all of them have.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{Mode, OFlags, mkdirat, openat};
+use rustix::fs::{Mode, OFlags, fchmod, mkdirat, openat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::super::placed::{open_dir, sync_dir};
 use super::{FolderPlace, whole};
 use crate::sink::resolve::Resolved;
+use crate::sink::rights::RightsOf;
 use crate::sink::temp_name::{TempKind, TempName};
 use crate::sink::{Placed, SinkError, SinkOptions, SinkResult, Targets, sync_file};
 
@@ -33,6 +35,8 @@ pub struct FolderTree {
     temp_name: TempName,
     fd: Arc<OwnedFd>,
     place: FolderPlace,
+    /// Where a folder is replaced: the mode that the new one gets, and the first of its marks.
+    replaced: Option<(Mode, Option<String>)>,
     options: SinkOptions,
     folders: Subfolders,
 }
@@ -53,9 +57,30 @@ impl FolderTree {
     /// of one of the names `marks`.
     pub fn create(path: &Path, marks: &[&str], options: SinkOptions) -> SinkResult<FolderTree> {
         let place = find(path, marks, options)?;
-        let made = whole::make(&place.at()?.dir, TempKind::Tree, Mode::from_raw_mode(0o777));
-        let (temp_name, fd) = made.map_err(SinkError::os("cannot be created"))?;
-        Ok(FolderTree { temp_name, fd, place, options, folders: Subfolders::default() })
+        let failed = SinkError::os::<std::io::Error>("cannot be created");
+        let at = place.at()?;
+        let mode = if place.is_new() { 0o777 } else { 0o700 };
+        let made = whole::make(&at.dir, TempKind::Tree, Mode::from_raw_mode(mode));
+        let (temp_name, fd) = made.map_err(failed)?;
+        let mut replaced = None;
+        if !place.is_new() && RightsOf::replaced(&at.dir, &at.name).give(&fd)?.is_some() {
+            let mode = whole::hide(&fd).map_err(|error| failed(error.into()))?;
+            let mut marks = marks.iter().filter(|mark| place.has(mark).unwrap_or(false));
+            replaced = Some((mode, marks.next().map(|mark| (*mark).to_owned())));
+        }
+        Ok(FolderTree { temp_name, fd, place, replaced, options, folders: Subfolders::default() })
+    }
+
+    /// Give a file the rights of the one of its name in the folder that is replaced, or of one that all such have.
+    fn take_rights(&self, file: &File, name: &str) -> SinkResult<()> {
+        let (FolderPlace::Existing(old), Some((_, mark))) = (&self.place, &self.replaced) else {
+            return Ok(());
+        };
+        let given = RightsOf::replaced(&old.fd, name.as_ref()).give(file)?;
+        if let (None, Some(mark)) = (given, mark) {
+            RightsOf::neighbour(&old.fd, mark.as_ref()).give(file)?;
+        }
+        Ok(())
     }
 }
 
@@ -66,13 +91,18 @@ impl FileTree for FolderTree {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o666);
         let file = retry_on_intr(|| openat(&self.fd, name, flags, mode));
-        let mut file = std::fs::File::from(file.map_err(failed)?);
+        let mut file = File::from(file.map_err(failed)?);
+        self.take_rights(&file, name)?;
         file.write_all(bytes).map_err(SinkError::Io)?;
         sync_file(&file, self.options.fsync)
     }
 
     fn place(self: Box<Self>) -> SinkResult<Placed> {
-        let FolderTree { temp_name, fd, place, options, folders } = *self;
+        let FolderTree { temp_name, fd, place, replaced, options, folders } = *self;
+        if let (FolderPlace::Existing(old), Some((mode, _))) = (&place, replaced) {
+            folders.take_rights(&fd, &old.fd)?;
+            fchmod(&fd, mode).map_err(SinkError::os("cannot be given its permissions"))?;
+        }
         if options.fsync {
             folders.sync(&fd).map_err(SinkError::os("cannot be brought to the disk"))?;
         }
@@ -116,6 +146,18 @@ impl Subfolders {
                 Err(error) => return Err(error),
             }
             made.insert(path.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Give them the rights of those of their paths in another folder.
+    fn take_rights(&self, fd: &OwnedFd, old: &OwnedFd) -> SinkResult<()> {
+        let made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // those in a folder before it
+        for path in made.iter().rev() {
+            let folder =
+                open_dir(fd, Path::new(path)).map_err(SinkError::os("cannot be created"))?;
+            RightsOf::replaced(old, path.as_ref()).give(&folder)?;
         }
         Ok(())
     }

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fstat, linkat, mkdirat,
-    openat, renameat, statat,
+    AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, linkat, mkdirat, openat, renameat, statat,
 };
 use rustix::io::{Errno, retry_on_intr};
 
@@ -17,6 +16,7 @@ use crate::os::FileId;
 use crate::sink::file::FileSink;
 use crate::sink::placed::{BeforeRemoval, Placed, move_to_free, open_to_sync};
 use crate::sink::resolve::FileAt;
+use crate::sink::rights::RightsOf;
 use crate::sink::several::FileInSpace;
 use crate::sink::temp_name::{PREFIX, TempKind, TempName, without_signals};
 use crate::sink::{SinkError, SinkOptions, SinkResult};
@@ -101,7 +101,7 @@ pub(super) fn prepare(
     };
     let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
     let prepared = PreparedFolder { temp_name, fd, mode, kept };
-    let ready = prepared.take_rights(&stat, &folder.fd)
+    let ready = prepared.take_rights(&RightsOf::replaced(dir, name))
         && prepared.take_kept(&folder.fd)
         && (folder.is_empty || exchanges(dir));
     Ok(ready.then_some(prepared))
@@ -122,7 +122,10 @@ pub(super) fn replace(
     let PreparedFolder { temp_name, fd, .. } = prepared;
     let old = Arc::clone(&folder.fd);
     let Some(at) = folder.at.clone() else { return Err(failed(Errno::BUSY)) };
-    let before_removal: BeforeRemoval = Box::new(move || take_changes(&folder, &fd, &names));
+    let before_removal: BeforeRemoval = Box::new(move |old| {
+        let old = ExistingFolder { fd: Arc::new(old), ..folder };
+        take_changes(&old, &fd, &names)
+    });
     exchange(temp_name, &old, at, Some(before_removal), options)
 }
 
@@ -160,20 +163,11 @@ fn take_changes(old: &ExistingFolder, new: &OwnedFd, replaced: &[PathBuf]) -> bo
 }
 
 impl PreparedFolder {
-    /// Give it owner, group and rights of a folder; false if it cannot have them.
-    fn take_rights(&self, stat: &Stat, old: &OwnedFd) -> bool {
-        let Ok(ours) = fstat(&self.fd) else { return false };
-        if (ours.st_uid, ours.st_gid) != (stat.st_uid, stat.st_gid) {
-            let owner = Uid::from_raw(stat.st_uid);
-            let group = Gid::from_raw(stat.st_gid);
-            if fchown(&self.fd, Some(owner), Some(group)).is_err() {
-                return false;
-            }
-        }
+    /// Give it owner, group and rights of the folder; false if it cannot have them all.
+    fn take_rights(&self, of: &RightsOf<'_>) -> bool {
+        let is_given = matches!(of.give(&self.fd), Ok(Some(true)));
         // the kernel drops the setgid bit in silence where the group is not ours
-        let given = fchmod(&self.fd, self.mode).is_ok()
-            && fstat(&self.fd).is_ok_and(|ours| ours.st_mode & 0o7777 == stat.st_mode & 0o7777);
-        given && !os::has_attributes(old) && fchmod(&self.fd, Mode::from_raw_mode(0o700)).is_ok()
+        is_given && hide(&self.fd).is_ok_and(|mode| mode == self.mode)
     }
 
     /// Link all files that are kept into it; false if one of them cannot be.
@@ -184,6 +178,13 @@ impl PreparedFolder {
             !is_folder && linkat(old, name, &self.fd, name, AtFlags::empty()).is_ok()
         })
     }
+}
+
+/// Let nobody else look into a folder, until it gets the mode again that it has, which is returned.
+pub(super) fn hide(folder: &OwnedFd) -> rustix::io::Result<Mode> {
+    let mode = Mode::from_raw_mode(fstat(folder)?.st_mode & 0o7777);
+    fchmod(folder, (mode - Mode::RWXG - Mode::RWXO) | Mode::RWXU)?;
+    Ok(mode)
 }
 
 /// What stands under the name of a folder, if that is the folder itself and no place where a file

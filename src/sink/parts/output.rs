@@ -7,9 +7,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use rustix::fs::{
-    AtFlags, Mode, OFlags, chmodat, fstat, linkat, openat, renameat, statat, unlinkat,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, linkat, openat, renameat, statat, unlinkat};
 use rustix::io::{Errno, Result as OsResult, retry_on_intr};
 
 use super::folder::{
@@ -22,6 +20,7 @@ use crate::os;
 use crate::os::{FileId, rename_to_free};
 use crate::sink::file::FileSink;
 use crate::sink::resolve::FileAt;
+use crate::sink::rights::RightsOf;
 use crate::sink::sharing::CopiedRange;
 use crate::sink::temp_name::random_name;
 use crate::sink::{Draft, SinkError, SinkOptions, SinkResult};
@@ -326,9 +325,10 @@ impl SharedOutput {
         let own = self.folder.file_id(file);
         let placed = if self.part.options.force {
             // by its name, which the file loses by being put in place
-            if let Some(mode) = entry.old_mode {
-                let given = chmodat(folder, file, mode, AtFlags::empty());
-                unless_gone(given, "cannot be given its permissions")?;
+            if entry.old_mode.is_some()
+                && let Some(file) = self.folder.open_file(file)?
+            {
+                RightsOf::replaced(&entry.dir, &entry.name).give(&file)?;
             }
             retry_on_intr(|| renameat(folder, file, &entry.dir, &entry.name))
         } else {

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -127,7 +126,8 @@ impl Sink for PartSink {
         let data = self.writer.file()?;
         // step 3: so that a full disk is noticed at once
         self.space.make(|| allocate(data, range.clone()).map(|_| ()))?;
-        data.write_all_at(bytes, offset).or_else(|error| self.output.failed_write(error))?;
+        let written = self.space.write(data, offset, bytes);
+        written.or_else(|error| self.output.failed_write(error))?;
         if let Some(crcs) = &self.crcs {
             crcs.add_bytes(offset, bytes)?;
         }
@@ -146,6 +146,10 @@ impl Sink for PartSink {
             }
             _ => range.start..range.start,
         }
+    }
+
+    fn keep_holes(&self) {
+        self.space.keep_holes();
     }
 
     fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {

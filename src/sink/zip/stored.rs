@@ -55,6 +55,10 @@ impl Sink for ZipSink {
         self.inner.write_at(offset, bytes)
     }
 
+    fn keep_holes(&self) {
+        self.inner.keep_holes();
+    }
+
     fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {
         self.inner.settle(range, wait)
     }
