@@ -16,7 +16,7 @@
 
 use element::{Closeness, GROUP, Leaf, leaves, types};
 
-use crate::dtype::{DType, Field, NpyType};
+use crate::dtype::{DType, Endian, Field, NpyType};
 use crate::format::npy;
 
 mod element;
@@ -52,7 +52,7 @@ impl Comparer {
         if !same_dtype && !by_value || !a.item_bits().is_multiple_of(8) {
             return None;
         }
-        let dtypes = (with_meaning(a, b).clone(), with_meaning(b, a).clone());
+        let dtypes = (with_meaning(a, b), with_meaning(b, a));
         let of_a = types(&dtypes.0)?;
         let of_b = types(&dtypes.1)?;
         let same_order = of_a.iter().zip(&of_b).all(|(a, b)| a.endian() == b.endian());
@@ -279,12 +279,13 @@ fn are_numbers(dtypes: [&DType; 2]) -> bool {
     dtypes.into_iter().all(is_number)
 }
 
-/// Of two dtypes that are the same, the one that says more: `other`, if `dtype` may be just the
-/// void that stands for it.
-fn with_meaning<'a>(dtype: &'a DType, other: &'a DType) -> &'a DType {
+/// Of two dtypes that are the same, the one that says more: `other`, little-endian, if `dtype` may be just
+/// the void that stands for it.
+fn with_meaning(dtype: &DType, other: &DType) -> DType {
     match (dtype, other) {
-        (DType::Npy(_), DType::Scalar(..) | DType::Blocks(_)) => other,
-        _ => dtype,
+        (DType::Npy(_), DType::Scalar(scalar, _)) => DType::Scalar(*scalar, Endian::Little),
+        (DType::Npy(_), DType::Blocks(_)) => other.clone(),
+        _ => dtype.clone(),
     }
 }
 

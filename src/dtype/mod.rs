@@ -168,6 +168,9 @@ impl DType {
     pub fn is_type_of(&self, other: &DType) -> bool {
         match (self, other) {
             (DType::Scalar(ours, _), DType::Scalar(theirs, _)) => ours == theirs,
+            (DType::Npy(NpyType::Void(ours, _)), DType::Npy(NpyType::Void(theirs, _))) => {
+                ours == theirs
+            }
             (DType::Npy(ours), DType::Npy(theirs)) => {
                 ours == theirs || ours.swap_width_to(theirs).is_some()
             }

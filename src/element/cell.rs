@@ -10,7 +10,7 @@ use crate::dtype::{DType, Endian, Integers, NpyType, Scalar};
 ///
 /// Floats are those of Python's `float()` without underscores, rounded to a double and then to the
 /// dtype, so that too large ones become infinite. Integers are decimal and must fit, and unsigned
-/// ones have no minus sign. A boolean is whether an integer is not 0. Complex numbers are `1`,
+/// ones have no minus sign. A boolean is whether an integer is not 0, or a word, TRUE or FALSE. Complex numbers are `1`,
 /// `2j`, `1+2j` or `(1+2j)`. Strings are cut at the dtype's length.
 #[derive(Clone, Debug)]
 pub(crate) struct CellReader {
@@ -59,6 +59,11 @@ impl CellReader {
         matches!(self.kind, CellKind::Bytes(_) | CellKind::Unicode(..))
     }
 
+    /// Whether elements are numbers, and NaN one of them.
+    pub(crate) fn hold_nan(&self) -> bool {
+        !self.are_strings() && self.push("nan", &mut Vec::new()).is_some()
+    }
+
     /// Whether a cell holds a number of any kind, even one that does not fit this dtype.
     pub(crate) fn is_number(&self, cell: &str) -> bool {
         let widest = DType::Scalar(Scalar::C128, Endian::Little);
@@ -72,7 +77,15 @@ impl CellReader {
     pub(crate) fn push(&self, cell: &str, out: &mut Vec<u8>) -> Option<()> {
         match self.kind {
             CellKind::Bool => {
-                out.push(u8::from(trimmed(cell).parse::<i64>().ok()? != 0));
+                let cell = trimmed(cell);
+                let is_word = |word: &str| cell.eq_ignore_ascii_case(word);
+                let value = match cell.parse::<i64>() {
+                    Ok(number) => number != 0,
+                    Err(_) if is_word("true") => true,
+                    Err(_) if is_word("false") => false,
+                    Err(_) => return None,
+                };
+                out.push(u8::from(value));
             }
             CellKind::Integer(integers) => {
                 let cell = trimmed(cell);
@@ -285,7 +298,7 @@ mod tests {
         assert_eq!(read(Scalar::I8, "-0"), Some(vec![0]));
         assert_eq!(read(Scalar::U8, "+7"), Some(vec![7]));
         assert_eq!(read(Scalar::U8, "-0"), None);
-        for (cell, value) in [("-3", Some(1)), ("0", Some(0)), ("True", None), ("0.0", None)] {
+        for (cell, value) in [("-3", Some(1)), ("0", Some(0)), ("True", Some(1)), ("0.0", None)] {
             assert_eq!(read(Scalar::Bool, cell), value.map(|it| vec![it]), "{cell:?}");
         }
     }

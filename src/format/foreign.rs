@@ -15,19 +15,27 @@ pub const LOOK_LEN: usize = 1024;
 pub enum Foreign {
     Arrow,
     Bzip2,
+    Czi,
     DcpFolder,
+    Diffusers,
     Distcp,
+    Fits,
+    Flac,
+    Flax,
+    Ggml,
     GitLfs,
     Gzip,
     Hdf5,
     Jpeg,
     JsonObject,
     JsonList,
+    Keras,
     Lz4,
     Matlab,
     Matlab73,
     NetCdf3,
     Nifti,
+    Nrrd,
     /// A text of numbers whose name does not say so, and what parts its columns, where it is not white
     /// space.
     Numbers(Option<char>),
@@ -37,6 +45,7 @@ pub enum Foreign {
     Pickle,
     Png,
     Tar,
+    TensorFlow,
     Text {
         /// Whether its name says that it is one.
         named: bool,
@@ -48,6 +57,8 @@ pub enum Foreign {
     Xz,
     ZarrArray,
     ZarrGroup,
+    /// Nothing but zeros at its beginning.
+    Zeros,
     Zip,
     Zstd,
 }
@@ -56,25 +67,34 @@ pub enum Foreign {
 const KINDS: &[(Foreign, &str, &[&[u8]])] = &[
     (Foreign::Arrow, "an Arrow file", &[b"ARROW1\0\0", b"FEA1"]),
     (Foreign::Bzip2, "a bzip2 file", &[]),
+    (Foreign::Czi, "a CZI picture", &[b"ZISRAWFILE"]),
     (Foreign::DcpFolder, "a folder of PyTorch's distributed checkpoints (*.distcp)", &[]),
+    (Foreign::Diffusers, "a pipeline of diffusers, whose models have folders of their own", &[]),
     (Foreign::Distcp, "a part of a distributed checkpoint of PyTorch", &[]),
+    (Foreign::Fits, "a FITS file", &[b"SIMPLE  ="]),
+    (Foreign::Flac, "a FLAC file", &[b"fLaC"]),
+    (Foreign::Flax, "a msgpack of Flax", &[]),
+    (Foreign::Ggml, "a ggml file of before GGUF", &[b"lmgg", b"fmgg", b"tjgg", b"algg"]),
     (Foreign::GitLfs, "a pointer of git-LFS in place of the file", &[GIT_LFS]),
     (Foreign::Gzip, "a gzip file", &[b"\x1f\x8b\x08"]),
     (Foreign::Hdf5, "an HDF5 file", &[b"\x89HDF\r\n\x1a\n"]),
     (Foreign::Jpeg, "a JPEG picture", &[b"\xff\xd8\xff"]),
     (Foreign::JsonList, "a list in JSON", &[]),
     (Foreign::JsonObject, JSON_OBJECT, &[]),
+    (Foreign::Keras, "a Keras model (a zip archive)", &[]),
     (Foreign::Lz4, "an lz4 file", &[b"\x04\x22\x4d\x18"]),
     (Foreign::Matlab, "a MATLAB file", &[b"MATLAB 5.0 MAT-file"]),
     (Foreign::Matlab73, "a MATLAB 7.3 file (HDF5)", &[b"MATLAB 7.3 MAT-file"]),
     (Foreign::NetCdf3, "a netCDF 3 file", &[b"CDF\x01", b"CDF\x02", b"CDF\x05"]),
     (Foreign::Nifti, "a NIfTI file", &[NIFTI2_LITTLE, NIFTI2_BIG]),
+    (Foreign::Nrrd, "an NRRD file", &[b"NRRD000"]),
     (Foreign::Onnx, "an ONNX model", &[]),
     (Foreign::Orbax, "a folder of an Orbax checkpoint", &[]),
     (Foreign::Parquet, "a Parquet file", &[b"PAR1"]),
     (Foreign::Pickle, "a pickle", &[b"\x80\x04\x95", b"\x80\x05\x95"]),
     (Foreign::Png, "a PNG picture", &[b"\x89PNG\r\n\x1a\n"]),
     (Foreign::Tar, "a tar archive", &[]),
+    (Foreign::TensorFlow, "a part of a TensorFlow checkpoint", &[]),
     (Foreign::Tiff, "a TIFF picture", &[b"II*\0", b"MM\0*", BIG_TIFF_LITTLE, BIG_TIFF_BIG]),
     (Foreign::TorchTar, "a PyTorch file of version 0.1 (a tar archive)", &[]),
     (Foreign::TorchScript, "a TorchScript program", &[]),
@@ -82,6 +102,7 @@ const KINDS: &[(Foreign, &str, &[&[u8]])] = &[
     (Foreign::Xz, "an xz file", &[b"\xfd7zXZ\0"]),
     (Foreign::ZarrArray, "a Zarr array", &[]),
     (Foreign::ZarrGroup, "a Zarr group", &[]),
+    (Foreign::Zeros, "zeros, as of a file that was not written to its end", &[]),
     (Foreign::Zip, "a zip archive without arrays", &[]),
     (Foreign::Zstd, "a zstd file", &[b"\x28\xb5\x2f\xfd"]),
 ];
@@ -105,8 +126,11 @@ impl Foreign {
         let is_word = |kind| matches!(kind, Foreign::Arrow | Foreign::Parquet);
         let is_binary = || first.iter().any(|&byte| byte < b'\t');
         let magic = magic.filter(|&kind| !is_word(kind) || is_binary());
+        // raw bytes may be those of letters, and zeros
+        let is_raw = matches!(extension, "" | "raw" | "bin" | "dat");
+        let is_zero = !is_raw && first.len() >= 64 && first.iter().all(|&byte| byte == 0);
         let structured = || {
-            let looks: [(bool, Foreign); 8] = [
+            let looks: [(bool, Foreign); 12] = [
                 (is_torch_tar(first), Foreign::TorchTar),
                 (is_tar(first), Foreign::Tar),
                 (extension == "distcp", Foreign::Distcp),
@@ -114,12 +138,15 @@ impl Foreign {
                 (is_nifti1(first), Foreign::Nifti),
                 (is_old_pickle(first), Foreign::Pickle),
                 (extension == "mat" && is_matlab4(first), Foreign::Matlab),
+                (extension == "msgpack" && is_msgpack(first), Foreign::Flax),
+                (extension == "index" && is_binary(), Foreign::TensorFlow),
+                (is_tensorflow_data(extension), Foreign::TensorFlow),
+                (is_zero, Foreign::Zeros),
                 (extension == "onnx" && first.starts_with(b"\x08"), Foreign::Onnx),
             ];
             looks.into_iter().find(|(is_it, _)| *is_it).map(|(_, kind)| kind)
         };
-        // raw bytes may be those of letters
-        let is_raw = matches!(extension, "raw" | "bin" | "dat");
+        let is_raw = is_raw && !extension.is_empty();
         magic.or_else(structured).or_else(|| text(first, extension).filter(|_| !is_raw))
     }
 
@@ -158,7 +185,7 @@ impl Foreign {
 
     /// Whether it is so sure that raw bytes of these looks must be asked for.
     pub fn is_sure(self) -> bool {
-        self != Foreign::Text { named: false }
+        !matches!(self, Foreign::Text { named: false } | Foreign::Zeros)
     }
 }
 
@@ -178,6 +205,18 @@ impl fmt::Display for Foreign {
 fn is_bzip2(first: &[u8]) -> bool {
     matches!(first, [b'B', b'Z', b'h', b'1'..=b'9', block @ ..]
         if block.starts_with(b"1AY&SY") || block.starts_with(b"\x17\x72\x45\x38\x50\x90"))
+}
+
+/// A map of texts and what they name.
+fn is_msgpack(first: &[u8]) -> bool {
+    matches!(first, [0x80..=0x8f | 0xde | 0xdf, ..])
+}
+
+/// `NAME.data-00000-of-00001`.
+fn is_tensorflow_data(extension: &str) -> bool {
+    let numbers = extension.strip_prefix("data-").and_then(|rest| rest.split_once("-of-"));
+    let is_number = |text: &str| text.len() == 5 && text.bytes().all(|it| it.is_ascii_digit());
+    numbers.is_some_and(|(number, count)| is_number(number) && is_number(count))
 }
 
 /// The length of the header first, and its magic at its end.
@@ -326,6 +365,15 @@ mod tests {
             (b"\n<!DOCTYPE html>\n<html>", "safetensors", "a web page in place of the file"),
             (b"<?xml version=\"1.0\"?><Error>", "", "a web page in place of the file"),
             (b"[[1, 2], [3, 4]]", "", "a list in JSON"),
+            (b"SIMPLE  =                    T", "fits", "a FITS file"),
+            (b"NRRD0004\ntype: float\n", "nrrd", "an NRRD file"),
+            (b"fLaC\0\0\0\x22", "flac", "a FLAC file"),
+            (b"ZISRAWFILE\0\0\0\0\0\0", "czi", "a CZI picture"),
+            (b"tjgg\x03\0\0\0", "bin", "a ggml file of before GGUF"),
+            (b"\x81\xa6params\x82", "msgpack", "a msgpack of Flax"),
+            (b"\x01\x02", "data-00000-of-00001", "a part of a TensorFlow checkpoint"),
+            (b"\0\0\x12\x08", "index", "a part of a TensorFlow checkpoint"),
+            (&[0; 64], "npy", "zeros, as of a file that was not written to its end"),
             (b"Dear reader,\n", "", "a text"),
         ] {
             let found = recognised(first, extension).map(|kind| kind.to_string());

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::chunks::{Chunks, StoredChunks};
 use super::header::data_bytes;
 use crate::dtype::DType;
-use crate::shape::Order;
+use crate::shape::{Order, contiguous_strides};
 
 /// A tensor of an input: its type, its shape, and where its elements are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,6 +131,20 @@ impl TensorInfo {
             }
             StorageKind::Chunks(_) | StorageKind::Reshaped(_) => Order::C,
         }
+    }
+
+    /// From an element to the next one along each axis, in bytes, where its elements follow each other in neither
+    /// order.
+    pub fn strides(&self) -> Option<&[i64]> {
+        let StorageKind::Strided { strides, .. } = &self.storage.kind else { return None };
+        let item = self.dtype.item_bits() / 8;
+        let is_in = |order| {
+            let plain = contiguous_strides(&self.shape, item, order).unwrap_or_default();
+            let axes = self.shape.iter().zip(strides).zip(&plain);
+            axes.into_iter().all(|((len, own), plain)| *len == 1 || own == plain)
+        };
+        let is_empty = self.shape.contains(&0);
+        (!is_empty && !is_in(Order::C) && !is_in(Order::F)).then_some(strides)
     }
 
     /// This tensor in a part of an input whose first byte is at position `base`.

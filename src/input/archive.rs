@@ -3,6 +3,7 @@
 //! An archive is one space of positions: stored members lie where they are, and deflated ones follow the
 //! archive, as if it went on with the inflated bytes.
 
+use std::collections::HashSet;
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,9 +17,9 @@ use super::{torch, zarr};
 use crate::crc::{CrcReader, PiecesCrc, shifted};
 use crate::error::Error;
 use crate::execute::{FillError, Pieces, ReadFrom, VisitRange};
-use crate::format::npz::{self, Member, MemberFault, Members, NpzError};
+use crate::format::npz::{self, Member, MemberFault, Members, NpzError, is_array};
 use crate::format::torch::TorchFolder;
-use crate::format::{Contents, Foreign, Format, FormatError, TensorInfo, Tensors, npy};
+use crate::format::{Contents, Foreign, Format, FormatError, MAGIC_LEN, TensorInfo, Tensors, npy};
 use crate::runs::Runs;
 use crate::source::{
     ConcatSource, DeflatedRange, InflateReader, InflatedSource, Reader, Source, SourceError,
@@ -61,7 +62,15 @@ fn open_members(
             torch::open(location, archive, &folder, &members)
         }
         Some(_) => Err(FormatError::Foreign(Foreign::TorchScript).into()),
-        None => Err(FormatError::Foreign(Foreign::Zip).into()),
+        None if members.iter().any(|member| member.name == "model.weights.h5") => {
+            Err(FormatError::Foreign(Foreign::Keras).into())
+        }
+        // arrays may have other names, too
+        None => {
+            let input = open_arrays(location, archive, members)?;
+            let is_other = input.named_count() == 0;
+            if is_other { Err(FormatError::Foreign(Foreign::Zip).into()) } else { Ok(input) }
+        }
     }
 }
 
@@ -126,15 +135,17 @@ impl Archive {
     }
 }
 
-/// Read the headers of the arrays in a `.npz`; one that cannot be read leaves the others. Other members are left
-/// alone. A member of which the archive says two CRC-32s cannot be read.
+/// Read the headers of the arrays in a `.npz`; one that cannot be read leaves the others. As for np.load, a member
+/// is an array if its name ends in `.npy` or its bytes begin as one; the others are left alone. A member of which the
+/// archive says two CRC-32s cannot be read.
 fn open_arrays(
     location: &Location,
     mut archive: Archive,
-    mut members: Members,
+    members: Members,
 ) -> Result<Input, Error> {
     let bytes = Arc::clone(&archive.bytes);
-    members.keep_arrays();
+    let bare: HashSet<&str> =
+        members.iter().map(|it| it.name).filter(|name| !is_array(name)).collect();
     let is_inflated = |member: &Member<'_>| member.deflated && member.refused.is_none();
     let compressed = members.iter().filter(is_inflated);
     let compressed: Vec<DeflatedRange> = compressed.map(|it| archive.range(&it)).collect();
@@ -144,7 +155,8 @@ fn open_arrays(
     let mut stored = Vec::with_capacity(members.len() - compressed.len());
     let mut tensors = Tensors::default();
     for member in members.iter() {
-        let name = member.name.strip_suffix(".npy").unwrap_or(member.name).to_owned();
+        let stem = member.name.strip_suffix(".npy").filter(|stem| !bare.contains(stem));
+        let name = stem.unwrap_or(member.name).to_owned();
         let range = if is_inflated(&member) { ranges.next() } else { None };
         let read = if member.two_sums && member.refused.is_none() {
             Err(NpzError::TwoSums.into())
@@ -153,6 +165,11 @@ fn open_arrays(
         };
         let (tensor, crc) = match read {
             Ok(read) => read,
+            Err(_)
+                if !is_array(member.name) && !begins_as_array(bytes.as_ref(), &member, range) =>
+            {
+                continue;
+            }
             // np.load looks at a member when it is asked for
             Err(error @ (FormatError::Npy(_) | FormatError::Npz(_) | FormatError::Member(_))) => {
                 unreadable.push(Unreadable::new(name, error));
@@ -171,6 +188,24 @@ fn open_arrays(
     let input = archive.into_input(location, Contents::of(Format::Npz, tensors));
     let container = Container { stored, unreadable, ..input.container };
     Ok(Input { container, ..input })
+}
+
+/// Whether the bytes of a member begin as an array.
+fn begins_as_array(
+    archive: &dyn Source,
+    member: &Member<'_>,
+    range: Option<&DeflatedRange>,
+) -> bool {
+    let mut first = Vec::new();
+    let most = MAGIC_LEN as u64;
+    let read = match range {
+        _ if member.refused.is_some() => return false,
+        None => Reader::at(archive, member.data.start)
+            .take(most.min(member.len))
+            .read_to_end(&mut first),
+        Some(range) => range.stream().take(most).read_to_end(&mut first),
+    };
+    read.is_ok() && npy::begins(&first)
 }
 
 /// The array in a member, by its header, and the CRC-32 that its elements must have, where the member is

@@ -290,6 +290,8 @@ impl Fault for FieldFault {}
 pub struct ReadAs {
     /// The dtype.
     pub dtype: DType,
+    /// The dtype of the tensors that are read so, in any byte order; without it those of all.
+    pub from: Option<DType>,
     /// Names or globs of the tensors; empty for all.
     pub tensors: Vec<String>,
     /// Fields that are taken afterwards ([`Seen::fields`](super::Seen::fields)): the dtype is that of their elements.
@@ -312,10 +314,18 @@ pub struct ReadAsFault {
 
 impl Fault for ReadAsFault {}
 
+/// A dtype as which tensors of another one are to be read, of which there is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("as {name}:... has no effect: no tensor is {name}", name = .0.type_name())]
+pub struct UnusedReadAs(pub DType);
+
+impl Fault for UnusedReadAs {}
+
 impl Input {
-    /// Read elements as what they are said to be. A name that no tensor has is told by who chooses tensors.
-    pub(crate) fn read_as(&mut self, other: &ReadAs) -> Result<(), Error> {
-        let ReadAs { dtype, tensors, fields } = other;
+    /// Read elements as what they are said to be. A name that no tensor has is told by who chooses tensors; of
+    /// `several` inputs one need not have the dtype.
+    pub(crate) fn read_as(&mut self, other: &ReadAs, several: bool) -> Result<(), Error> {
+        let ReadAs { dtype, from, tensors, fields } = other;
         let own = &self.contents.tensors;
         let count = own.len();
         let means_all = tensors.is_empty() || own.names().any(|it| it.is_none());
@@ -330,6 +340,13 @@ impl Input {
         numbers.dedup();
         let excluded = self.excluded().unwrap_or_default();
         numbers.retain(|number| excluded.binary_search(number).is_err());
+        if let Some(from) = from {
+            let own = &self.contents.tensors;
+            numbers.retain(|&number| from.is_type_of(&own.at(number).dtype));
+            if numbers.is_empty() && !several {
+                return Err(UnusedReadAs(from.clone()).into());
+            }
+        }
         for number in numbers {
             let mut tensor = self.contents.tensors.at(number);
             let read = match fields.as_deref() {

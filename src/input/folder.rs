@@ -184,6 +184,7 @@ fn shards_among(folder: &Path, names: Vec<String>) -> Result<Vec<String>, Error>
     let shards = [of("", ".safetensors"), of("pytorch_model", ".bin")];
     match shards.into_iter().find(|shards| !shards.is_empty()) {
         Some(shards) => Ok(shards),
+        None if names.iter().any(|name| name == "model_index.json") => foreign(Foreign::Diffusers),
         None if names.iter().any(|name| name.ends_with(".distcp")) => foreign(Foreign::DcpFolder),
         None if ["_METADATA", "_CHECKPOINT_METADATA", "manifest.ocdbt"]
             .into_iter()

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::bytes::{first_bytes, kept, open_bytes};
 use super::open::{InputFormat, RecognisedFile};
-use super::opened::{Absent, Container, GgufPart, Input, PartFile};
+use super::opened::{Absent, Container, GgufPart, Input, PartFile, Unreadable};
 use super::options::{Location, OpenOptions, UseOfIndex};
+use crate::dtype::Endian;
 use crate::error::{Error, Fault};
 use crate::format::gguf::{GgufError, GgufHeader, SplitPlace};
-use crate::format::{Contents, Format, FormatError, Tensors, first_repeated, gguf};
+use crate::format::{Contents, Format, FormatError, TensorInfo, Tensors, first_repeated, gguf};
 use crate::source::{ConcatSource, IoMode, Opened, Source};
 
 pub(super) const FORMAT: InputFormat =
@@ -22,10 +23,34 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     if let Some(place) = header.split {
         return open_split(location, OpenPart { source, header }, place, options);
     }
-    let contents = Contents::of(Format::Gguf, header.tensors);
-    let input = Input::of_source(location, Arc::clone(&source), contents);
-    let gguf = Some(GgufPart { metadata: header.metadata, source });
-    Ok(Input { container: Container { gguf, ..input.container }, ..input })
+    let mut container = Container::default();
+    let tensors = readable(header.endian, header.tensors.iter(), &mut container.unreadable);
+    let contents = Contents::of(Format::Gguf, tensors.collect());
+    container.gguf = Some(GgufPart { metadata: header.metadata, source: Arc::clone(&source) });
+    Ok(Input { container, ..Input::of_source(location, source, contents) })
+}
+
+/// The tensors of a file in this byte order, at their places in the input; those that cannot be read are put among
+/// `unreadable`.
+fn readable<'a>(
+    endian: Endian,
+    tensors: impl Iterator<Item = TensorInfo> + 'a,
+    unreadable: &'a mut Vec<Unreadable>,
+) -> impl Iterator<Item = TensorInfo> + 'a {
+    tensors.filter_map(move |tensor| {
+        if endian == Endian::Little {
+            return Some(tensor);
+        }
+        let name = tensor.name.clone().unwrap_or_default();
+        match tensor.with_little_blocks() {
+            Ok(tensor) => Some(tensor),
+            Err(fault) => {
+                let error = GgufError::Tensor { name: name.clone(), fault };
+                unreadable.push(Unreadable::new(name, FormatError::from(error)));
+                None
+            }
+        }
+    })
 }
 
 fn read_header(source: &dyn Source) -> Result<GgufHeader, Error> {
@@ -60,25 +85,28 @@ fn open_split(
             Some(opened) => Ok(opened),
             None => open_part(location, &name, SplitPlace { number, ..place }, options.io),
         };
-        let parts = &mut container.parts;
         let OpenPart { source, header } = match part {
             Ok(part) => part,
             Err(error) if options.index == UseOfIndex::Strict => return Err(error),
             Err(error) => {
                 let reason = error.cause.to_string();
-                container.absent.push(Absent { number: parts.len(), file: name.clone(), reason });
-                parts.push(PartFile { name, start: 0 });
+                let number = container.parts.len();
+                container.absent.push(Absent { number, file: name.clone(), reason });
+                container.parts.push(PartFile { name, start: 0 });
                 continue;
             }
         };
         let start = joined.push(name.clone(), Arc::clone(&source))?;
-        tensors.extend(header.tensors.iter().map(|it| it.placed(parts.len(), start)));
+        let number = container.parts.len();
+        let placed = header.tensors.iter().map(|it| it.placed(number, start));
+        tensors.extend(readable(header.endian, placed, &mut container.unreadable));
         container.gguf.get_or_insert(GgufPart { metadata: header.metadata, source });
-        parts.push(PartFile { name, start });
+        container.parts.push(PartFile { name, start });
     }
     let said = said.filter(|_| container.absent.is_empty());
-    if let Some(said) = said.filter(|&said| said != tensors.len() as u64) {
-        return Err(GgufSplitFault::Tensors { said, found: tensors.len() }.into());
+    let found = tensors.len() + container.unreadable.len();
+    if let Some(said) = said.filter(|&said| said != found as u64) {
+        return Err(GgufSplitFault::Tensors { said, found }.into());
     }
     if let Some(name) = first_repeated(tensors.names().map(Option::unwrap_or_default)) {
         let twice = GgufError::Twice { what: "of its tensors", name: name.to_owned() };

@@ -80,7 +80,8 @@ pub fn open_watched(
     let mut input = opened.map_err(|error| error.in_file(location))?;
     input.notes = options.notes.clone();
     input.leave_out(options);
-    options.read_as.iter().try_for_each(|other| input.read_as(other))?;
+    let several = options.raw.several;
+    options.read_as.iter().try_for_each(|other| input.read_as(other, several))?;
     Ok(input)
 }
 
@@ -144,7 +145,6 @@ fn open_file(
         _ => format,
     };
     let layout = &options.raw;
-    let workers = &options.workers;
     let read_as = layout.text_format(location, format.is_some());
     if let Some(dtype) = layout.of_raw_bytes(format.is_some() || read_as.is_some()) {
         return raw::open(location, bytes, dtype, layout, progress);
@@ -152,12 +152,11 @@ fn open_file(
     // a list of integers has rules of its own, but for JSON
     let is_list = options.integers && read_as != Some(TextFormat::Json);
     let mut input = match (read_as, format) {
-        (Some(form), _) if !is_list => {
-            let dtype = layout.dtype.as_ref();
-            text::open(location, bytes, form, dtype, &layout.text, workers, progress)?
-        }
+        (Some(form), _) if !is_list => text::open(location, bytes, form, options, progress)?,
         (_, Some(format)) => (format.open)(RecognisedFile { location, bytes, options, progress })?,
-        _ if is_list => return text::open_integers(location, bytes, &first, workers, progress),
+        _ if is_list => {
+            return text::open_integers(location, bytes, &first, &options.workers, progress);
+        }
         _ => return Err(unrecognised(location, bytes)),
     };
     layout.apply(&mut input, options)?;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::rename::{NewName, rename};
 use super::statistics::Chosen;
 use crate::compare::{Comparer, Findings, LargeElement, Rule, check_held, same_dtype};
-use crate::dtype::DType;
+use crate::dtype::{DType, NpyType};
 use crate::error::{Cause, Error, Fault};
 use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
@@ -338,7 +338,11 @@ impl Comparing {
             let prepared = prepare(both, options);
             let (shapes, comparison) =
                 prepared.map_err(|cause| Error::from(cause).of_tensor(name.as_deref(), several))?;
-            let dtypes = both.each_ref().map(|tensor| tensor.dtype.clone());
+            let dtype = |side: usize| match &comparison {
+                Some(Comparison { chosen, .. }) => chosen[side].dtype.clone(),
+                None => both[side].dtype.clone(),
+            };
+            let dtypes = [dtype(0), dtype(1)];
             let findings = comparison.is_some().then(Findings::default);
             comparisons.extend(comparison);
             tensors.push(Compared { name, shapes, dtypes, findings, large: Vec::new() });
@@ -485,6 +489,15 @@ fn prepare(
     check_held(&a.dtype)?;
     let comparer = match Comparer::new(&a.dtype, &b.dtype, options.rule) {
         Some(comparer) => comparer,
+        None if same_dtype && both.iter().all(Chosen::is_whole_bytes) => {
+            // elements that share bytes: these are compared
+            let byte = DType::Npy(NpyType::Void(1, None));
+            let comparer = Comparer::new(&byte, &byte, Rule::default());
+            let comparer = comparer.ok_or_else(|| CompareFault(a.dtype.clone()))?;
+            both.iter_mut().for_each(|one| one.see_bytes(&byte));
+            let shapes = both.each_ref().map(|one| one.shape.clone());
+            return Ok((shapes, Some(Comparison::new(both, comparer, Order::C))));
+        }
         None if same_dtype => return Err(CompareFault(a.dtype.clone()).into()),
         None => return Ok((shapes, None)),
     };

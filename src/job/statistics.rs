@@ -12,11 +12,25 @@ use crate::input::{Input, Seen};
 use crate::job::copy::Writing;
 use crate::region::{Lists, OpenIndex, Region, RegionReader, Take};
 use crate::runs::unravel_index;
-use crate::shape::{Arrangement, Order, Transposition};
+use crate::shape::{self, Arrangement, Order, Transposition};
 use crate::sink::{Sink, SinkError};
 use crate::statistics::Statistics;
 
 impl Chosen {
+    /// Whether it is a range of bytes, and nothing besides.
+    pub(super) fn is_whole_bytes(&self) -> bool {
+        let bytes = shape::byte_count(&self.shape, self.dtype.item_bits());
+        let range = self.region.strided().and_then(|view| view.range());
+        range.is_some_and(|range| Some(range.end - range.start) == bytes)
+    }
+
+    /// Take its bytes for elements.
+    pub(super) fn see_bytes(&mut self, byte: &DType) {
+        self.shape = vec![self.region.bytes()];
+        self.axes = vec![None];
+        self.dtype = byte.clone();
+    }
+
     pub fn statistics(
         &self,
         input: &mut Input,

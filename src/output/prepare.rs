@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::{FormatOption, LayoutFault, WriteOptions};
 use crate::cast::Cast;
-use crate::dtype::DType;
+use crate::dtype::{DType, Endian};
 use crate::error::{Error, FileName};
 use crate::execute::Conversion;
-use crate::format::{Annotations, TensorInfo, Tensors};
+use crate::format::{Annotations, Format, TensorInfo, Tensors};
 use crate::input::{Checkpoint, Input, Location, SmallFile};
 use crate::output::layout;
 use crate::output::layout::{Entries, Frame, OutputFormat, OutputTensor, Request};
@@ -43,15 +43,20 @@ impl Becomes {
     }
 }
 
-/// What a format cannot say of a tensor or a group, though the input does.
+/// What a format cannot say, though the input does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unsaid {
-    /// The name of the tensor, or the path of the group.
-    pub name: String,
-    /// The names of attributes that are left out.
-    pub left_out: Vec<String>,
-    /// The names of attributes in which a word stands for a number.
-    pub reworded: Vec<String>,
+pub enum Unsaid {
+    /// Attributes of a tensor or a group.
+    Attributes {
+        /// The name of the tensor, or the path of the group.
+        name: String,
+        /// The names of attributes that are left out.
+        left_out: Vec<String>,
+        /// The names of attributes in which a word stands for a number.
+        reworded: Vec<String>,
+    },
+    /// The dtype of so many tensors, of which the bytes are written.
+    DType { dtype: DType, tensors: u64 },
 }
 
 /// An output whose every byte has its place.
@@ -191,6 +196,7 @@ impl Output {
             bytes: 0,
             annotations: BTreeMap::new(),
             groups: BTreeMap::new(),
+            unsaid: Vec::new(),
         };
         preparation.add_groups(&input);
         Ok(preparation)
@@ -208,12 +214,13 @@ impl Output {
             format: self.format.name,
         })?;
         let bytes = layout::byte_count(&shape, &dtype)?;
-        // what `.npy` stores as a void keeps its byte order
-        let written = match dtype {
-            DType::Scalar(..) => &dtype,
-            DType::Npy(_) | DType::Blocks(_) => &wanted,
+        // what `.npy` stores as a void is little-endian there
+        let written = match (&dtype, &wanted) {
+            (DType::Npy(_), DType::Scalar(scalar, _)) => DType::Scalar(*scalar, Endian::Little),
+            (DType::Scalar(..), _) => dtype.clone(),
+            _ => wanted.clone(),
         };
-        let conversion = match (&tensor.dtype, written) {
+        let conversion = match (&tensor.dtype, &written) {
             (DType::Scalar(from, ours), DType::Scalar(to, theirs)) if from == to => {
                 Conversion::swap_bytes(if ours == theirs { 1 } else { wanted.swap_width() })
             }
@@ -258,6 +265,8 @@ pub struct Preparation<'a> {
     annotations: BTreeMap<usize, Annotations>,
     /// What is said of groups, by their paths.
     groups: BTreeMap<String, Annotations>,
+    /// The dtypes that the format of the output lacks.
+    unsaid: Vec<Unsaid>,
 }
 
 impl Preparation<'_> {
@@ -279,6 +288,7 @@ impl Preparation<'_> {
         becomes: Becomes,
     ) -> Result<(), Error> {
         let axes = becomes.axes.clone();
+        let wanted = becomes.cast.map_or_else(|| tensor.dtype.clone(), Cast::to);
         let entry = self.output.entry(name, tensor, becomes)?;
         let annotated = tensor.annotated.as_ref().filter(|_| self.output.format.has_chunks);
         if let Some(annotated) = annotated {
@@ -286,19 +296,36 @@ impl Preparation<'_> {
             said.fill_value = said.fill_value.and_then(|fill| converted(fill, tensor, &entry));
             self.annotations.insert(self.tensors.len(), said);
         }
+        let is_raw = std::ptr::eq(self.output.format, layout::of_plain(Format::Raw));
+        if entry.dtype.is_void() && !matches!(wanted, DType::Npy(_)) && !is_raw {
+            self.add_unsaid(wanted);
+        }
         self.bytes = self.bytes.checked_add(entry.bytes).ok_or(LayoutFault::TooLarge)?;
         self.tensors.push(entry, number);
         Ok(())
     }
 
+    /// Add a tensor to those of a dtype that the format lacks.
+    fn add_unsaid(&mut self, lacking: DType) {
+        for unsaid in &mut self.unsaid {
+            if let Unsaid::DType { dtype, tensors } = unsaid
+                && dtype.is_type_of(&lacking)
+            {
+                *tensors += 1;
+                return;
+            }
+        }
+        self.unsaid.push(Unsaid::DType { dtype: lacking, tensors: 1 });
+    }
+
     pub fn finish(self, metadata: &BTreeMap<String, String>) -> Result<Prepared, Error> {
-        let Preparation { output, checkpoint, tensors, bytes, annotations, groups } = self;
+        let Preparation { output, checkpoint, tensors, bytes, annotations, groups, mut unsaid } =
+            self;
         let tensors = Arc::new(tensors);
         let names = tensors.names().enumerate().filter(|(at, _)| annotations.contains_key(at));
         let names = names.map(|(at, name)| (name.to_owned(), &annotations[&at]));
         let groups_said = groups.iter().map(|(path, said)| (path.clone(), said));
-        let unsaid =
-            names.chain(groups_said).filter_map(|(name, said)| unsaid(name, said)).collect();
+        unsaid.extend(names.chain(groups_said).filter_map(|(name, said)| of_said(name, said)));
         if i64::try_from(bytes).is_err() {
             return Err(LayoutFault::TooLarge.into());
         }
@@ -346,9 +373,11 @@ fn converted(fill: Vec<u8>, from: &TensorInfo, to: &OutputTensor) -> Option<Vec<
     (fill.len() == new).then_some(fill)
 }
 
-fn unsaid(name: String, said: &Annotations) -> Option<Unsaid> {
-    let is_any = !said.unsaid.is_empty() || !said.reworded.is_empty();
-    is_any.then(|| Unsaid { name, left_out: said.unsaid.clone(), reworded: said.reworded.clone() })
+fn of_said(name: String, said: &Annotations) -> Option<Unsaid> {
+    let Annotations { unsaid, reworded, .. } = said;
+    let left_out = unsaid.clone();
+    let is_any = !unsaid.is_empty() || !reworded.is_empty();
+    is_any.then(|| Unsaid::Attributes { name, left_out, reworded: reworded.clone() })
 }
 
 /// The format that a file's name asks for; that of streams for pipes and devices.

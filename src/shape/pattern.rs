@@ -65,6 +65,8 @@ pub enum PatternErrorKind {
     UnexpectedEnd(&'static str),
     #[error("'(' was never closed")]
     NeverClosed,
+    #[error("a blank parts '...' from a name")]
+    TouchingEllipsis,
     #[error("unmatched ')'")]
     Unmatched,
     #[error("parentheses stand inside parentheses")]
@@ -293,6 +295,11 @@ impl<'a> Parser<'a> {
     fn word(&mut self, is_left: bool) -> Result<Word<'a>, Wrong> {
         let start = self.at;
         if self.eat("...") {
+            let touches = |char: char| char.is_alphanumeric() || matches!(char, '_' | '.');
+            let before = self.text[..start].ends_with(touches);
+            if before || self.rest().starts_with(touches) {
+                return Err((PatternErrorKind::TouchingEllipsis, start..self.at));
+            }
             return Ok(Word::Ellipsis);
         }
         let word = self.letters();

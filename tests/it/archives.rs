@@ -303,3 +303,31 @@ fn members_that_share_bytes_are_both_refused() {
     }
     tslice(dir.path(), &["a.npz", "-t", "v", "-o", "o.npy"]).assert().success().stderr("");
 }
+
+/// As np.load has it: an array is what its name or its first bytes say.
+#[test]
+fn members_without_the_extension_are_arrays_by_their_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let array = |value: u8| [npy_header(&U8, &[1]), vec![value]].concat();
+    let members =
+        [("w", array(1)), ("v.npy", array(2)), ("w.npy", array(3)), ("notes", vec![7; 9])];
+    let members = members.each_ref().map(|(name, bytes)| (*name, bytes.as_slice()));
+    fs::write(dir.path().join("a.npz"), zip(&members)).unwrap();
+    fs::write(dir.path().join("b.npz"), zip(&members[..1])).unwrap();
+    for (args, expected) in [
+        (["a.npz", "-t", "w"], "1\n"),
+        (["a.npz", "-t", "v"], "2\n"),
+        (["a.npz", "-t", "w.npy"], "3\n"),
+        (["b.npz", "-t", "w"], "1\n"),
+    ] {
+        let args = [&args[..], &["--to", "txt"]].concat();
+        tslice(dir.path(), &args).assert().success().stdout(expected);
+    }
+    let none = tslice(dir.path(), &["a.npz", "-t", "notes"]).assert().code(1);
+    none.stderr(contains("no tensor is named \"notes\""));
+    fs::write(dir.path().join("c.npz"), zip(&members[3..])).unwrap();
+    tslice(dir.path(), &["c.npz"])
+        .assert()
+        .code(1)
+        .stderr(contains("a zip archive without arrays"));
+}

@@ -352,3 +352,81 @@ fn nan_is_found_in_large_elements() {
     assert_eq!((&found["differing"], &found["place"]), (&1.into(), &serde_json::json!([2])));
     tslice(dir.path(), &["diff", "b.npy", "b.npy"]).assert().success().stdout("");
 }
+
+/// Elements that share bytes are compared by these; the others as ever.
+#[test]
+fn four_bit_floats_are_compared_by_their_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, last: u8| {
+        let halves = [1, 2, 3, last];
+        let four = TensorView::new(Dtype::F4, vec![2, 4], &halves).unwrap();
+        let byte = [last];
+        let one = TensorView::new(Dtype::U8, vec![1], &byte).unwrap();
+        let file = safetensors::serialize([("w", four), ("x", one)], None).unwrap();
+        fs::write(dir.path().join(name), file).unwrap();
+    };
+    write("a.safetensors", 4);
+    write("b.safetensors", 5);
+    tslice(dir.path(), &["diff", "a.safetensors", "a.safetensors"]).assert().success();
+    let expected = "\
+x: 1 of 1 element differs
+  first at [0]: 4 and 5
+  largest absolute difference 1 at [0]: 4 and 5
+  largest relative difference 0.2 at [0]: 4 and 5
+w: 1 of 4 elements differs
+  first at [3]: b'\\x04' and b'\\x05'
+";
+    let args = ["diff", "a.safetensors", "b.safetensors"];
+    let found = tslice(dir.path(), &args).assert().code(1);
+    let text = String::from_utf8(found.get_output().stdout.clone()).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    let mut expected: Vec<&str> = expected.lines().collect();
+    // the writer of the package sorts by dtype
+    lines.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(lines, expected);
+}
+
+/// Names as sha256sum writes them, and those of several files.
+#[test]
+fn digests_name_files_and_escape_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = [1];
+    let views = ["-", "a\nb", "a\\nb"]
+        .map(|name| (name, TensorView::new(Dtype::U8, vec![1], &data).unwrap()));
+    let file = safetensors::serialize(views, None).unwrap();
+    fs::write(dir.path().join("n.safetensors"), file).unwrap();
+    let name = ["n.safetensors", "-t", "-", "-o", "a.npy"];
+    tslice(dir.path(), &name).assert().success();
+    let list = |args: &[&str]| {
+        let run = tslice(dir.path(), &[&["info", "--digest"], args].concat()).assert().success();
+        String::from_utf8(run.get_output().stdout.clone()).unwrap()
+    };
+    let names = |text: &str| -> Vec<String> {
+        let mut names: Vec<String> = text
+            .lines()
+            .map(|line| {
+                line[..1].replace(|c: char| c != '\\', "") + line.split_once("  ").unwrap().1
+            })
+            .collect();
+        names.sort_unstable();
+        names
+    };
+    let one = list(&["n.safetensors"]);
+    assert_eq!(names(&one), ["./-", "\\a\\\\nb", "\\a\\nb"]);
+    assert_eq!(names(&list(&["a.npy"])), ["-"]);
+    let several = list(&["a.npy", "n.safetensors"]);
+    let of = ["\\n.safetensors#a\\\\nb", "\\n.safetensors#a\\nb", "a.npy", "n.safetensors#-"];
+    assert_eq!(names(&several), of);
+    for (text, files) in [(one, &["n.safetensors"][..]), (several, &["a.npy", "n.safetensors"])] {
+        fs::write(dir.path().join("list"), text).unwrap();
+        let args = [&["info", "--check", "list"], files].concat();
+        tslice(dir.path(), &args).assert().success().stdout("");
+        let args = [&["info", "--check", "list", "--exclude", "a\nb"], files].concat();
+        tslice(dir.path(), &args).assert().success().stdout("");
+    }
+    let args = ["info", "a.npy", "--check", "list"];
+    let run = tslice(dir.path(), &args).assert().code(1);
+    let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("a.npy: missing\n") && text.ends_with("-: extra\n"), "{text}");
+}

@@ -77,7 +77,7 @@ fn rows_without_a_name_go_behind_one_tensor() {
     fs::write(dir.path().join("void.npy"), [&header[..], &[4, 5, 6]].concat()).unwrap();
     let args = [&["concat", "m.safetensors", "void.npy", "-t", "x"][..], &to].concat();
     let stderr = "tslice: void.npy: input 1 has dtype |V1, input 0 has uint8\n\
-                  hint: --as uint8 reads its bytes as such\n";
+                  hint: --as V1:uint8 reads its bytes as such\n";
     tslice(&dir, &args).assert().failure().stderr(stderr);
     tslice(&dir, &[&args[..], &["--as", "uint8"]].concat()).assert().success();
     let misfit = [&["concat", "m.safetensors", "b.npy", "-t", "x"][..], &to].concat();

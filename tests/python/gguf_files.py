@@ -1,5 +1,6 @@
 """Files in the GGUF format, as llama.cpp's programs write them, for the tests of tslice."""
 
+import re
 import struct
 
 import numpy as np
@@ -78,14 +79,36 @@ def header(tensors, metadata=(), order="<", version=3, alignment=32):
     return whole + bytes(-len(whole) % alignment)
 
 
+# numbers of several bytes in a block, as ggml-common.h has its structures: "e" is a scale; x skips a byte
+SWAPPED = {"Q4_0": "e16x", "Q4_1": "2e16x", "Q5_0": "e20x", "Q5_1": "2e20x", "Q8_0": "e32x", "Q2_K": "80x2e", "Q3_K": "108xe",
+           "Q4_K": "2e140x", "Q5_K": "2e172x", "Q6_K": "208xe", "Q8_K": "f256x16h", "IQ4_NL": "e16x", "IQ4_XS": "eh132x",
+           "TQ1_0": "52xe", "TQ2_0": "64xe", "MXFP4": "17x", "NVFP4": "36x", "Q1_0": "e16x"}
+
+
+def big_endian(kind, data):
+    """The bytes of a little-endian tensor in a big-endian file; None where nobody knows."""
+    if kind in NUMBERS:
+        size = np.dtype(NUMBERS[kind][1]).itemsize
+        return np.frombuffer(data, "u1").reshape(-1, size)[:, ::-1].tobytes()
+    if kind not in SWAPPED:
+        return None
+    letters = SWAPPED[kind].replace("e", "H").replace("f", "I").replace("h", "H")
+    plain = np.frombuffer(data, "u1").reshape(-1, BLOCKS[kind][2]).copy()
+    for row in plain:
+        at = 0
+        for count, letter in re.findall(r"(\d*)([HIx])", letters):
+            for _ in range(int(count or 1)):
+                size = struct.calcsize(letter)
+                row[at:at + size] = row[at:at + size][::-1].copy()
+                at += size
+    return plain.tobytes()
+
+
 def file(tensors, metadata=(), order="<", version=3, alignment=32):
     """All of a file; the bytes of numbers are those of a little-endian one."""
     parts = [header(tensors, metadata, order, version, alignment)]
     for it in tensors:
-        data = it.data
-        if order == ">" and it.kind in NUMBERS:
-            size = np.dtype(NUMBERS[it.kind][1]).itemsize
-            data = np.frombuffer(data, "u1").reshape(-1, size)[:, ::-1].tobytes()
+        data = (big_endian(it.kind, it.data) or it.data) if order == ">" else it.data
         parts += [data, bytes(-len(data) % alignment)]
     return b"".join(parts)
 

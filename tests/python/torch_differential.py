@@ -37,7 +37,8 @@ from cases import Case, check_hostile
 from harness import Failure
 from torch_files import SIZES, View
 
-KEYS = ["w", "layers.0.weight", "a b", "größe", "state", "é", "x[0]", 0, 7, -3, (1, "a"), None, True, 0.5]
+KEYS = ["w", "layers.0.weight", "a b", "größe", "state", "é", "x[0]", 0, 7, -3, (1, "a"), None, True, 0.5,
+        b"w", b"it's\n\\\xff\"", (b"'", 1)]
 
 ATTRIBUTES = ["weight", "bias", "encoder", "args", "größe", "_parameters_", "w.x"]
 
@@ -135,9 +136,20 @@ def compare_names(case, tensors):
     run = harness.tslice("info", "m.pt", "--json", cwd=case.dir)
     if run.returncode:
         raise Failure(f"info: status {run.returncode}, {run.stderr[:300]!r}")
-    names = [tensor["name"] or "" for tensor in json.loads(run.stdout)[0]["tensors"]]
+    found = json.loads(run.stdout)[0]["tensors"]
+    names = [tensor["name"] or "" for tensor in found]
     if names != [name for name, _ in tensors]:
         raise Failure(f"names {names} for {[name for name, _ in tensors]}")
+    for said, (name, view) in zip(found, tensors):
+        flags, strides = view.array().flags, list(view.array().strides)
+        if flags.c_contiguous or flags.f_contiguous:
+            good = said["order"] in ["C"] * flags.c_contiguous + ["F"] * flags.f_contiguous and "strides" not in said
+        else:
+            # an axis of length 1 has any stride
+            pairs = zip(view.shape, said.get("strides", []), strides)
+            good = said["order"] == "strided" and all(length == 1 or ours == theirs for length, ours, theirs in pairs)
+        if not good:
+            raise Failure(f"{name}: {said}, with strides {strides}")
 
 
 # ---------------------------------------------------------------- slices
@@ -226,7 +238,8 @@ def slice_case(case):
             rest = file.read()
         if found != shape or fortran or dtype.itemsize != SIZES[view.dtype]:
             raise Failure(f"shape {found} and dtype {dtype} for {shape} and {view.dtype}")
-        if rest != (files.swapped(data, view.dtype) if big else data):
+        # what NumPy lacks is little-endian
+        if rest != (files.swapped(data, view.dtype) if big and view.dtype != "bfloat16" else data):
             raise Failure(f"wrong bytes: {rest[:64]!r} for {data[:64]!r}")
 
 

@@ -193,6 +193,8 @@ class Archive:
             # as many at a time as Python's own
             batches = [b"".join(items[at:at + 1000]) for at in range(0, max(len(items), 1), 1000)]
             return (EMPTY if isinstance(value, Ordered) else b"}") + b"".join(b"(" + batch + b"u" for batch in batches)
+        if isinstance(value, bytes):
+            return b"C" + bytes([len(value)]) + value
         if isinstance(value, list):
             return b"](" + b"".join(map(self.pickle, value)) + b"e"
         if isinstance(value, tuple):

@@ -25,8 +25,9 @@ pub(crate) struct InputArgs {
     pub(crate) exclude: Vec<String>,
     /// Read the elements as another dtype of the same size
     ///
-    /// No byte is changed: --as bfloat16 is for the V2 of a .npy. Of the tensors that -t names, or of all;
-    /// with --field it is the dtype of the field. Casts come after it.
+    /// No byte is changed: --as bfloat16 is for the V2 of a .npy. Of the tensors that -t names, or of all; with
+    /// FROM:TO only of those of one dtype, V2:bfloat16. With --field it is the dtype of the field. Casts come after
+    /// it.
     #[arg(long = "as", value_name = "DTYPE", hide_short_help = true)]
     pub(crate) read_as: Option<String>,
     /// How to read

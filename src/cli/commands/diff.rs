@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tslice::compare::{Findings, Largest, Rule, same_dtype};
-use tslice::dtype::DType;
+use tslice::dtype::{DType, Endian};
 use tslice::format::printable;
 use tslice::input::{Location, OpenOptions};
 use tslice::job::{CompareOptions, Compared, Comparing, Differences, place};
@@ -134,7 +134,9 @@ fn values(tensor: &Compared, found: &Largest) -> [String; 2] {
     }
     // the other file may name the type of a void
     let known = |own: &DType, other: &DType| match (own, other) {
-        (DType::Npy(_), DType::Scalar(..)) if same_dtype(own, other) => other.clone(),
+        (DType::Npy(_), DType::Scalar(scalar, _)) if same_dtype(own, other) => {
+            DType::Scalar(*scalar, Endian::Little)
+        }
         _ => own.clone(),
     };
     let [a, b] = &tensor.dtypes;

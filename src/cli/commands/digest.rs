@@ -1,9 +1,12 @@
 //! `tslice info --digest` and `--check`: digests of tensors, and whether they are those of a manifest.
+//!
+//! A line is `DIGEST  NAME`, as of `sha256sum`: one that begins with a backslash has a name with escapes.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;
 
 use tslice::digest::Digest;
@@ -50,72 +53,130 @@ impl Digests<'_> {
     pub(super) fn print(&self, input: &mut Input, numbers: &[usize]) -> Result<(), Failure> {
         self.each(input, numbers, |input, digests| {
             let line = |&(number, digest): &(usize, Digest)| {
-                format!("{digest}  {}\n", name(input, number))
+                let name = self.name(input, number);
+                let (mark, name) = escaped(&name);
+                format!("{mark}{digest}  {}\n", shown(&name))
             };
             print(&digests.iter().map(line).collect::<String>())
         })
     }
-}
 
-/// The name of a tensor in a manifest.
-fn name(input: &Input, number: usize) -> Cow<'_, str> {
-    input.contents().tensors.name(number).map_or("-".into(), printable)
-}
-
-/// Refuse what cannot be compared with a manifest.
-pub(super) fn only_input<'a>(args: &'a InfoArgs, manifest: &Path) -> Result<&'a Path, Failure> {
-    match &args.inputs[..] {
-        [path] if path == Path::new("-") && manifest == path => {
-            Err(Failure::usage("standard input cannot be both INPUT and --check"))
+    /// The name of a tensor in a manifest: with that of its file where there are several.
+    fn name<'i>(&self, input: &'i Input, number: usize) -> Cow<'i, str> {
+        let name = input.contents().tensors.name(number);
+        let file = input.location();
+        match name {
+            _ if self.args.inputs.len() > 1 => match name {
+                Some(name) => format!("{file}#{name}").into(),
+                None => file.to_string().into(),
+            },
+            None => "-".into(),
+            // one that is the name of a tensor without one
+            Some(name) if name.trim_start_matches("./") == "-" => format!("./{name}").into(),
+            Some(name) => name.into(),
         }
-        [path] => Ok(path),
-        _ => Err(Failure::usage("--check is for one INPUT")),
     }
 }
 
-/// Compare the tensors with these numbers with a manifest; what is missing, extra or another is named on a line.
-pub(super) fn check(
-    args: &InfoArgs,
-    manifest: &Path,
-    input: &mut Input,
-    numbers: &[usize],
-) -> Result<Exit, Failure> {
-    let mut by_name = numbers.to_vec();
-    by_name.sort_unstable_by_key(|&number| name(input, number));
-    let mut expected: Vec<Option<Digest>> = vec![None; numbers.len()];
-    let mut exit = Exit::Done;
-    let mut tell = |text: String| {
-        exit = Exit::Different;
-        print(&text)
-    };
-    let is_asked_for = asked_for(args)?;
-    each_line(manifest, |digest, of| {
-        match by_name.binary_search_by(|&number| name(input, number).as_ref().cmp(of)) {
-            Ok(at) => {
-                let earlier = expected[at].replace(digest);
-                return Ok(earlier.is_none_or(|earlier| earlier == digest));
-            }
-            Err(_) if is_asked_for(of) => tell(format!("{of}: missing\n"))?,
-            Err(_) => {}
-        }
-        Ok(true)
-    })?;
-    Digests::new(args).each(input, numbers, |input, digests| {
-        for (number, digest) in digests {
-            let of = name(input, *number);
-            let at = by_name.binary_search_by(|&other| name(input, other).cmp(&of));
-            match at.ok().and_then(|at| expected[at]) {
-                None => tell(format!("{of}: extra\n"))?,
-                Some(expected) if expected != *digest => tell(format!("{of}: another\n"))?,
-                Some(_) => {}
-            }
-        }
-        Ok(())
-    })?;
-    Ok(exit)
+/// The mark of a line with escapes, and the name as it stands there.
+fn escaped(name: &str) -> (&'static str, Cow<'_, str>) {
+    if !name.contains(['\\', '\n', '\r']) {
+        return ("", name.into());
+    }
+    ("\\", name.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r").into())
 }
 
-/// Whether -t and --exclude mean a name.
+/// The name that [`escaped`] made this of; `None` for other escapes.
+fn unescaped(text: &str) -> Option<String> {
+    let mut name = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        name.push(match char {
+            '\\' => match chars.next()? {
+                '\\' => '\\',
+                'n' => '\n',
+                'r' => '\r',
+                _ => return None,
+            },
+            char => char,
+        });
+    }
+    Some(name)
+}
+
+/// A name for people where a terminal shows it, and as it is for programs.
+fn shown(name: &str) -> Cow<'_, str> {
+    if io::stdout().is_terminal() { printable(name) } else { name.into() }
+}
+
+/// A manifest with which tensors are compared: what is missing is named first, then what is extra or another.
+pub(super) struct Check<'a> {
+    digests: Digests<'a>,
+    expected: HashMap<String, Expected>,
+    is_same: bool,
+}
+
+struct Expected {
+    digest: Digest,
+    line: usize,
+    is_met: bool,
+}
+
+impl<'a> Check<'a> {
+    pub(super) fn new(args: &'a InfoArgs, manifest: &Path) -> Result<Check<'a>, Failure> {
+        if manifest == Path::new("-") && args.inputs.iter().any(|path| path == manifest) {
+            return Err(Failure::usage("standard input cannot be both INPUT and --check"));
+        }
+        let digests = Digests::new(args);
+        Ok(Check { digests, expected: read(manifest)?, is_same: true })
+    }
+
+    fn tell(&mut self, name: &str, what: &str) -> Result<(), Failure> {
+        self.is_same = false;
+        print(&format!("{}: {what}\n", printable(name)))
+    }
+
+    /// Note that there are tensors with these numbers.
+    pub(super) fn meet(&mut self, input: &Input, numbers: &[usize]) {
+        for &number in numbers {
+            let name = self.digests.name(input, number);
+            if let Some(expected) = self.expected.get_mut(name.as_ref()) {
+                expected.is_met = true;
+            }
+        }
+    }
+
+    /// Name what is not there, as far as -t and --exclude ask for it.
+    pub(super) fn tell_missing(&mut self) -> Result<(), Failure> {
+        let is_asked_for = asked_for(self.digests.args)?;
+        let missing = self.expected.extract_if(|name, it| !it.is_met && is_asked_for(name));
+        let mut missing: Vec<_> = missing.map(|(name, it)| (it.line, name)).collect();
+        missing.sort_unstable();
+        missing.iter().try_for_each(|(_, name)| self.tell(name, "missing"))
+    }
+
+    /// Compare the tensors with these numbers.
+    pub(super) fn compare(&mut self, input: &mut Input, numbers: &[usize]) -> Result<(), Failure> {
+        let args = self.digests.args;
+        Digests::new(args).each(input, numbers, |input, digests| {
+            for (number, digest) in digests {
+                let name = self.digests.name(input, *number);
+                match self.expected.get(name.as_ref()) {
+                    None => self.tell(&name, "extra")?,
+                    Some(expected) if expected.digest != *digest => self.tell(&name, "another")?,
+                    Some(_) => {}
+                }
+            }
+            Ok(())
+        })
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        if self.is_same { Exit::Done } else { Exit::Different }
+    }
+}
+
+/// Whether -t and --exclude mean the tensor of a line.
 fn asked_for(args: &InfoArgs) -> Result<impl Fn(&str) -> bool, Failure> {
     fn patterns(texts: &[String]) -> Result<Vec<Pattern<'_>>, Failure> {
         texts.iter().map(|text| Pattern::new(text).map_err(Failure::usage)).collect()
@@ -123,38 +184,50 @@ fn asked_for(args: &InfoArgs) -> Result<impl Fn(&str) -> bool, Failure> {
     let chosen = patterns(&args.from.tensor)?;
     let excluded = patterns(&args.from.exclude)?;
     Ok(move |name: &str| {
+        let name = match name.split_once('#') {
+            Some((_, name)) if args.inputs.len() > 1 => name,
+            _ => name,
+        };
         let is_one = |patterns: &[Pattern<'_>]| patterns.iter().any(|one| one.is_match(name));
         (chosen.is_empty() || is_one(&chosen)) && !is_one(&excluded)
     })
 }
 
-/// Visit the lines of a manifest, `DIGEST  NAME`; false where a line contradicts an earlier one.
-fn each_line(
-    manifest: &Path,
-    mut visit: impl FnMut(Digest, &str) -> Result<bool, Failure>,
-) -> Result<(), Failure> {
+/// The lines of a manifest by their names.
+fn read(manifest: &Path) -> Result<HashMap<String, Expected>, Failure> {
     let unreadable = |what: &dyn Display| {
         let message = format!("{}: {what}", printable(&manifest.display().to_string()));
         Failure { exit: Exit::Usage, ..Failure::new(message) }
     };
-    let read = |error: io::Error| unreadable(&error);
+    let failed = |error: io::Error| unreadable(&error);
     let file: Box<dyn Read> = if manifest == Path::new("-") {
         Box::new(io::stdin())
     } else {
-        Box::new(fs::File::open(manifest).map_err(read)?)
+        Box::new(fs::File::open(manifest).map_err(failed)?)
     };
+    let mut expected: HashMap<String, Expected> = HashMap::new();
     for (number, line) in (1..).zip(BufReader::new(file).lines()) {
-        let line = line.map_err(read)?;
-        let parsed = line.split_once("  ");
-        let parsed = parsed.and_then(|(digest, name)| Some((digest.parse().ok()?, name)));
-        let Some((digest, name)) = parsed else {
+        let line = line.map_err(failed)?;
+        let Some((digest, name)) = parsed(&line) else {
             return Err(unreadable(&format!(
                 "line {number} is not a digest, two spaces and a name"
             )));
         };
-        if !visit(digest, name)? {
-            return Err(unreadable(&format!("line {number} has a second digest of {name}")));
-        }
+        let one = Expected { digest, line: number, is_met: false };
+        match expected.get(&name) {
+            Some(earlier) if earlier.digest != digest => {
+                let name = printable(&name);
+                return Err(unreadable(&format!("line {number} has a second digest of {name}")));
+            }
+            _ => expected.insert(name, one),
+        };
     }
-    Ok(())
+    Ok(expected)
+}
+
+fn parsed(line: &str) -> Option<(Digest, String)> {
+    let bare = line.strip_prefix('\\');
+    let (digest, name) = bare.unwrap_or(line).split_once("  ")?;
+    let name = if bare.is_some() { unescaped(name)? } else { name.to_owned() };
+    Some((digest.parse().ok()?, name))
 }

@@ -20,7 +20,7 @@ use tslice::shape::AsTuple;
 use tslice::source::note_will_read;
 use tslice::source::remote::{Address, FolderEntry};
 
-use super::digest::{Digests, check, only_input};
+use super::digest::{Check, Digests};
 use super::tensors::Totals;
 use super::{input, tensors, tree};
 use crate::cli::args::{InfoArgs, InfoColumn};
@@ -94,6 +94,9 @@ impl OneLineFiles {
     }
 }
 
+/// Inputs that stay open between two looks at them: of more, descriptors might not suffice.
+const MOST_HELD: usize = 64;
+
 /// Describe every file; one that cannot be read does not keep others from being shown.
 pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
     let mut args = args.clone();
@@ -103,9 +106,20 @@ pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
     }
     let options = input::options_of_several(&args.from, None, &Workers::default())?;
     if let Some(manifest) = &args.check {
-        let path = only_input(&args, manifest)?;
-        let (mut input, shown) = open(path, &options, &args)?;
-        return check(&args, manifest, &mut input, &shown.tensors);
+        let mut check = Check::new(&args, manifest)?;
+        let mut held = Vec::new();
+        for path in &args.inputs {
+            let opened = open(path, &options, &args)?;
+            check.meet(&opened.0, &opened.1.tensors);
+            let is_held = held.len() < MOST_HELD || path == Path::new("-");
+            held.push(is_held.then_some(opened));
+        }
+        check.tell_missing()?;
+        for (path, opened) in args.inputs.iter().zip(held) {
+            let (mut input, shown) = opened.map_or_else(|| open(path, &options, &args), Ok)?;
+            check.compare(&mut input, &shown.tensors)?;
+        }
+        return Ok(check.exit());
     }
     let mut listing = Listing {
         options,
@@ -552,10 +566,17 @@ fn row(input: &Input, number: usize) -> [Cow<'_, str>; 7] {
         tensor.dtype.to_string().into(),
         AsTuple(&tensor.element_shape()).to_string().into(),
         tensor.bytes().to_string().into(),
-        tensor.order().to_string().into(),
+        order(&tensor).into(),
         offset.map_or(nowhere, |offset| offset.to_string().into()),
         file.map_or(Cow::Borrowed(""), printable),
     ]
+}
+
+fn order(tensor: &TensorInfo) -> String {
+    match tensor.strides() {
+        Some(_) => "strided".to_owned(),
+        None => tensor.order().to_string(),
+    }
 }
 
 /// `digests` are those of the tensors that are shown, if they are asked for.
@@ -619,9 +640,12 @@ fn tensor_entry(input: &Input, tensor: &TensorInfo) -> Value {
         "dtype": tensor.dtype.to_string(),
         "shape": tensor.element_shape(),
         "bytes": tensor.bytes(),
-        "order": tensor.order().to_string(),
+        "order": order(tensor),
         "offset": offset,
     });
+    if let Some(strides) = tensor.strides() {
+        entry["strides"] = strides.into();
+    }
     if let Some(file) = file {
         entry["file"] = file.into();
     }

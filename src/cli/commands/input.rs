@@ -14,7 +14,7 @@ use tslice::error::Error;
 use tslice::execute::Workers;
 use tslice::format::safetensors::texts_of_json;
 use tslice::input::{
-    Input, Location, Notes, OpenOptions, RawLayout, ReadAs, TextOptions, UseOfIndex,
+    Input, Location, Notes, OpenOptions, ROUNDED, RawLayout, ReadAs, TextOptions, UseOfIndex,
 };
 use tslice::job::{Axes, NewName};
 use tslice::shape;
@@ -108,9 +108,13 @@ pub(super) fn options(
     let mut raw = raw(from)?;
     let tensors = from.tensor.clone();
     raw.text.fields = field.map(str::to_owned);
-    let dtype = from.read_as.as_deref().map(|text| index::dtype("--as", text)).transpose()?;
-    let fields = field.map(str::to_owned);
-    let read_as = dtype.map(|dtype| ReadAs { dtype, tensors: tensors.clone(), fields });
+    let read_as = from.read_as.as_deref().map(|text| {
+        let (from, to) = text.split_once(':').map_or((None, text), |(from, to)| (Some(from), to));
+        let from = from.map(|from| index::dtype("--as", from)).transpose()?;
+        let fields = field.map(str::to_owned);
+        Ok(ReadAs { dtype: index::dtype("--as", to)?, from, tensors: tensors.clone(), fields })
+    });
+    let read_as = read_as.transpose().map_err(|failure: Failure| failure)?;
     Ok(OpenOptions {
         io,
         raw,
@@ -140,7 +144,8 @@ fn notes() -> Notes {
     Notes::to(move |note| {
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
         if said.insert(note.to_owned()) {
-            Failure::new(plain(note)).print_note();
+            let keeps = note.ends_with(ROUNDED).then_some("--dtype int64 keeps them");
+            Failure::new(plain(note)).hint_if(keeps).print_note();
         }
     })
 }

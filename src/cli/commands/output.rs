@@ -198,7 +198,9 @@ fn perform_quietly(
     }
     let unsaid = job.unsaid();
     watch(job.bytes(), quiet, |progress| job.write(progress)).map_err(advised)?;
-    tensors::note_unsaid(&unsaid);
+    if !quiet {
+        tensors::note_unsaid(&unsaid);
+    }
     Ok(())
 }
 

@@ -48,7 +48,14 @@ pub(super) fn note_packed(input: &Input, numbers: &[usize]) {
 }
 
 pub(super) fn note_unsaid(all: &[Unsaid]) {
-    let notes = all.iter().flat_map(|Unsaid { name, left_out, reworded }| {
+    let notes = all.iter().flat_map(|unsaid| {
+        let (name, left_out, reworded) = match unsaid {
+            Unsaid::Attributes { name, left_out, reworded } => (name, left_out, reworded),
+            Unsaid::DType { dtype, tensors } => {
+                note_as_bytes(dtype, *tensors);
+                return None.into_iter().chain(None);
+            }
+        };
         let of = if name.is_empty() { String::new() } else { format!("{}: ", shortened(name)) };
         let attributes = |names: &[String]| {
             let count = counted(names.len() as u64, "attribute");
@@ -64,6 +71,17 @@ pub(super) fn note_unsaid(all: &[Unsaid]) {
         left_out.into_iter().chain(reworded)
     });
     print_some(notes);
+}
+
+fn note_as_bytes(dtype: &DType, tensors: u64) {
+    let are = if tensors == 1 { "is" } else { "are" };
+    let name = dtype.type_name();
+    let note = Failure::new(format_args!(
+        "NumPy has no {name}: {} {are} written as raw bytes",
+        counted(tensors, "tensor")
+    ));
+    let hint = dtype.blocks().is_none().then_some("--cast float32 writes numbers");
+    note.hint_if(hint).print_note();
 }
 
 fn print_some(mut notes: impl Iterator<Item = String>) {

@@ -134,7 +134,9 @@ fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<
     let Chosen { dtype, shape, .. } = chosen;
     if !print::can_print(dtype) {
         let message = format!("values of dtype {dtype} cannot be printed");
-        return Err(Failure::new(message).hint("`tslice info` shows what is in the file"));
+        return Err(
+            Failure::new(message).hint("`tslice INPUT -t NAME -o NAME.bin` writes the bytes")
+        );
     }
     check_held(dtype).map_err(Failure::new)?;
     // blocks are printed as the bytes that NumPy would have of them

@@ -7,14 +7,14 @@ use std::path::Path;
 
 use tslice::cast::{Cast, CastError, Casting, can_cast};
 use tslice::dtype::{DType, Endian};
-use tslice::element::ElementError;
 use tslice::error::{Cause, Error, FileName, InputIsOutput};
 use tslice::execute::ExecuteError;
 use tslice::format::npy::{DescrError, NpyError};
 use tslice::format::shards::ShardsError;
 use tslice::format::{Foreign, FormatError, shortened};
 use tslice::input::{
-    FieldFault, Given, RawFault, ReadAsFault, SelectFault, ShardsFault, TextFault,
+    CellRemedy, FieldFault, Given, RawFault, ReadAsFault, SelectFault, ShardsFault, TextFault,
+    UnusedReadAs,
 };
 use tslice::job::{AxisFault, EditFault, StatisticsFault, UnusedCast};
 use tslice::output::layout::FORMATS;
@@ -101,6 +101,9 @@ fn value_of_flag(error: &Error) -> Option<Failure> {
     if let Some(fault) = cause.downcast_ref::<ReadAsFault>() {
         return Some(Failure::new(of_place(error, &format_args!("--{fault}"))));
     }
+    if let Some(fault) = cause.downcast_ref::<UnusedReadAs>() {
+        return Some(Failure::new(of_place(error, &format_args!("--{fault}"))));
+    }
     let fault = cause.downcast_ref::<FieldFault>()?;
     Some(Failure::new(of_place(error, &format_args!("--field: {fault}"))))
 }
@@ -108,12 +111,7 @@ fn value_of_flag(error: &Error) -> Option<Failure> {
 fn text(fault: &TextFault, failed: impl Fn(&dyn Display) -> Failure) -> Failure {
     let hint = match fault {
         TextFault::Field(fault) => return failed(&format_args!("--field: {fault}")),
-        TextFault::OtherDelimiter { delimiter: '\t', .. } => {
-            "--delimiter '\\t' separates columns by tabs".to_owned()
-        }
-        TextFault::OtherDelimiter { delimiter, .. } => {
-            format!("--delimiter '{delimiter}' separates columns by this character")
-        }
+        TextFault::Cell { remedy: Some(remedy), place, .. } => cell_remedy(remedy, place.column),
         TextFault::Utf16 { unmarked } => {
             let order = match unmarked {
                 Some(Endian::Little) => "LE",
@@ -123,12 +121,45 @@ fn text(fault: &TextFault, failed: impl Fn(&dyn Display) -> Failure) -> Failure 
             format!("`iconv -f UTF-16{order} -t UTF-8 FILE` converts it")
         }
         // text stands beside numbers
-        TextFault::NumberInNames { place, .. } if place.column > 1 => OTHER_COLUMNS.to_owned(),
-        TextFault::Cell { error: ElementError::NotANumber(_), .. } => OTHER_COLUMNS.to_owned(),
-        TextFault::EmptyCell { .. } => "--missing '' reads empty cells as NaN".to_owned(),
+        TextFault::NumberInNames { place, .. } if place.column > 1 => only_columns(&[place.column]),
+        TextFault::EmptyCell { may_be_nan: true, .. } => {
+            "--missing '' reads empty cells as NaN".to_owned()
+        }
         _ => return failed(fault),
     };
     failed(fault).hint(hint)
+}
+
+fn cell_remedy(remedy: &CellRemedy, column: u64) -> String {
+    match remedy {
+        CellRemedy::Delimiter('\t') => "--delimiter '\\t' separates columns by tabs".to_owned(),
+        CellRemedy::Delimiter(delimiter) => {
+            format!("--delimiter '{delimiter}' separates columns by this character")
+        }
+        CellRemedy::Points => "`tr , . < FILE` makes points of decimal commas".to_owned(),
+        CellRemedy::Missing(word) => {
+            let parting = if word.starts_with('-') { '=' } else { ' ' };
+            format!("--missing{parting}{} reads it as NaN", quoted(word))
+        }
+        CellRemedy::Booleans => "--dtype bool reads TRUE and FALSE".to_owned(),
+        CellRemedy::OtherColumns(count) if *count <= MOST_COLUMNS => {
+            let others: Vec<u64> = (1..=*count).filter(|&other| other != column).collect();
+            only_columns(&others)
+        }
+        CellRemedy::OtherColumns(count) => {
+            format!("--columns LIST reads only some of columns 0 to {}", count - 1)
+        }
+    }
+}
+
+/// Columns that are listed in a hint.
+const MOST_COLUMNS: u64 = 6;
+
+/// `columns` count from 1.
+fn only_columns(columns: &[u64]) -> String {
+    let list: Vec<String> = columns.iter().map(|column| (column - 1).to_string()).collect();
+    let these = if list.len() == 1 { "this column" } else { "these columns" };
+    format!("--columns {} reads only {these}, counted from 0", list.join(","))
 }
 
 /// What is wrong with a file that is to be opened, whatever its format.
@@ -323,8 +354,6 @@ fn sink(fault: &SinkError, failed: impl Fn() -> Failure) -> Failure {
     }
 }
 
-const OTHER_COLUMNS: &str = "--columns 1,2 reads only these columns, counted from 0";
-
 /// What was meant, if no such file exists and its name looks like a file and an index run together.
 fn with_index(file: &FileName) -> Option<String> {
     let FileName::Path(path) = file else { return None };
@@ -493,7 +522,11 @@ fn layout(fault: &LayoutFault, file: Option<&FileName>, failed: impl Fn() -> Fai
             let place = file.map(|file| quoted(&file.to_string())).unwrap_or_default();
             usage().hint(format_args!("`tslice view INPUT [INDEX] -o {place}` draws a picture"))
         }
-        LayoutFault::Extension(_) | LayoutFault::NoExtension => usage().hint(extensions()),
+        LayoutFault::Extension(_) => usage().hint(extensions()),
+        LayoutFault::NoExtension => {
+            let folder = file.map(|file| quoted(&format!("{file}/"))).unwrap_or_default();
+            usage().hint(extensions() + &format!("; a folder is {folder}"))
+        }
         LayoutFault::NoEffect { option, format } => {
             let (flag, hint) = match option {
                 FormatOption::Name => ("--name", None),
@@ -529,8 +562,12 @@ fn extensions() -> String {
     }
 }
 
-/// Names to list: more, nobody reads.
+/// Names to list: more, nobody reads. Of long ones a few.
 const MOST: usize = 20;
+const FEW: usize = 5;
+
+/// Bytes of names that are long together.
+const LONG: usize = 1000;
 
 /// List the names near to one that is not there, or a pattern for those that contain it, and all
 /// others too if they are few. `hold` is what the sentence begins with.
@@ -548,10 +585,16 @@ fn near_or_all(hold: &str, pattern: &str, names: &[String]) -> String {
 
 /// List names, but not more than people read. `hold` is what the sentence begins with.
 fn list(hold: &str, names: &[String]) -> String {
-    let shown: Vec<_> = names.iter().take(MOST).map(|name| shortened(name)).collect();
-    match (shown.join(", "), names.len()) {
-        (_, 0) => format!("{hold} no tensors"),
-        (shown, count) if count > MOST => format!("{hold} {shown}, and {} more", count - MOST),
-        (shown, _) => format!("{hold} {shown}"),
+    let mut len = 0;
+    let is_shown = |(at, name): &(usize, &String)| {
+        len += name.len();
+        *at < FEW || len < LONG
+    };
+    let shown = names.iter().take(MOST).enumerate().take_while(is_shown);
+    let shown: Vec<_> = shown.map(|(_, name)| shortened(name)).collect();
+    match (shown.join(", "), names.len() - shown.len()) {
+        (_, 0) if names.is_empty() => format!("{hold} no tensors"),
+        (shown, 0) => format!("{hold} {shown}"),
+        (shown, others) => format!("{hold} {shown}, and {others} more"),
     }
 }

@@ -16,8 +16,10 @@ pub(super) fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
         JoinFault::DType { dtype: dtype @ DType::Npy(NpyType::Void(..)), first, .. }
             if dtype.item_bits() == first.item_bits() =>
         {
-            failed()
-                .hint(format_args!("--as {} reads its bytes as such", quoted(&first.to_string())))
+            let void = dtype.type_name();
+            let both =
+                format!("{}:{}", void.trim_start_matches(['<', '>', '|']), first.type_name());
+            failed().hint(format_args!("--as {} reads its bytes as such", quoted(&both)))
         }
         JoinFault::Nothing | JoinFault::StdinTwice => Failure::usage(fault),
         _ => failed(),

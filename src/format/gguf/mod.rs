@@ -26,6 +26,7 @@ use crate::shape::{AsTuple, MAX_NDIM, Order};
 use crate::source::{Reader, Source};
 
 mod metadata;
+mod swapped;
 
 pub use metadata::{GgufMetadata, MetadataError, MetadataValue};
 
@@ -51,6 +52,7 @@ pub struct GgufHeader {
     pub tensors: Tensors,
     /// What else it says.
     pub metadata: GgufMetadata,
+    pub endian: Endian,
     /// Which of several files it is; `None` for one alone.
     pub split: Option<SplitPlace>,
 }
@@ -106,7 +108,7 @@ impl GgufHeader {
             }
             _ => None,
         };
-        Ok(GgufHeader { tensors: placed, metadata, split })
+        Ok(GgufHeader { tensors: placed, metadata, endian: reader.endian, split })
     }
 }
 
@@ -180,6 +182,8 @@ pub enum GgufTensorFault {
     TooLarge(Vec<u64>),
     #[error("its rows have {len} elements, which are no whole blocks of {block} ({name})")]
     PartOfBlock { len: u64, block: u64, name: &'static str },
+    #[error("blocks of {0} in big-endian order are not read")]
+    BigEndian(&'static str),
     #[error("it begins at byte {offset} of the data, which is no multiple of {alignment}")]
     Unaligned { offset: u64, alignment: u64 },
 }

@@ -279,12 +279,13 @@ pub(crate) fn json_dtype(json: &serde_json::Value) -> Result<DType, DescrError> 
 }
 
 /// The type and byte order in which elements are stored. Floats that NumPy lacks become the void
-/// types that `ml_dtypes` arrays are saved as, and blocks of elements void too; other types stay.
+/// types that `ml_dtypes` arrays are saved as, which are little-endian, and blocks of elements void too; other
+/// types stay.
 /// `None` for floats of less than a byte.
 pub fn stored_dtype(dtype: &DType) -> Option<DType> {
     let void = |itemsize, endian| Some(DType::Npy(NpyType::Void(itemsize, endian)));
     match dtype {
-        DType::Scalar(Scalar::BF16, endian) => void(2, Some(*endian)),
+        DType::Scalar(Scalar::BF16, _) => void(2, Some(Endian::Little)),
         DType::Scalar(scalar, _) => match (scalar.type_string(), scalar.bits()) {
             (Some(_), _) => Some(dtype.clone()),
             (None, 8) => void(1, None),

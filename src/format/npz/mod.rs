@@ -102,7 +102,8 @@ pub fn members(archive: &dyn Source) -> Result<Members, FormatError> {
     Ok(all)
 }
 
-fn is_array(name: &str) -> bool {
+/// Whether the name of a member says that it is an array.
+pub(crate) fn is_array(name: &str) -> bool {
     name.ends_with(".npy")
 }
 
@@ -131,11 +132,6 @@ impl Members {
     /// Whether one of them is an array.
     pub fn has_arrays(&self) -> bool {
         self.iter().any(|member| is_array(member.name))
-    }
-
-    pub fn keep_arrays(&mut self) {
-        let Members { names, places, .. } = self;
-        places.retain(|place| is_array(place.name(names)));
     }
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Member<'_>> + Clone {

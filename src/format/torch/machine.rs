@@ -10,7 +10,9 @@ use std::io::BufRead;
 use std::rc::Rc;
 
 use super::TorchError;
-use super::ops::{ElementType, Global, Operands, PickleOp, PickleOps, Rebuild, damaged};
+use super::ops::{
+    ElementType, Global, MAX_KEY_BYTES, Operands, PickleOp, PickleOps, Rebuild, damaged,
+};
 use super::value::{
     KeptItem, KeptItems, PickleValue, SharedKind, SharedValue, TorchStorage, TorchTensor,
     TupleValue, ValueWeight,
@@ -307,7 +309,7 @@ impl PickleMachine {
             {
                 Ok(Some(at))
             }
-            PickleValue::Plain => Ok(None),
+            PickleValue::Plain | PickleValue::Bytes(_) => Ok(None),
             _ if kind == SharedKind::Dict => Err(damaged("it sets items of no dict")),
             _ => Err(damaged("it appends to no list")),
         }
@@ -354,9 +356,10 @@ impl PickleMachine {
         let object = match self.last()? {
             &PickleValue::Shared(at) if self.shared[at].kind == SharedKind::Object => at,
             PickleValue::Shared(_) | PickleValue::Empty(_) => return Ok(()),
-            PickleValue::Tensor(_) | PickleValue::Unreadable(_) | PickleValue::Plain => {
-                return Ok(());
-            }
+            PickleValue::Tensor(_)
+            | PickleValue::Unreadable(_)
+            | PickleValue::Bytes(_)
+            | PickleValue::Plain => return Ok(()),
             _ => return Err(damaged("it sets the state of what has none")),
         };
         match state.items() {
@@ -399,6 +402,12 @@ impl PickleMachine {
                 }
             }
             PickleValue::Global(Global::Plain) => Some(PickleValue::Plain),
+            PickleValue::Global(Global::Encode) => Some(match items {
+                [PickleValue::Text(text), ..] if text.len() as u64 <= MAX_KEY_BYTES => {
+                    PickleValue::Bytes(Rc::clone(text))
+                }
+                _ => PickleValue::Plain,
+            }),
             PickleValue::Global(Global::Rebuild(rebuild)) => Some(self.rebuild(*rebuild, items)),
             // (function, class, arguments, attributes)
             PickleValue::Global(Global::FromType) => match items {

@@ -217,6 +217,26 @@ fn write_key(path: &mut String, key: &PickleValue, depth: usize) -> Result<(), T
             write_str(path, text);
             Ok(())
         }
+        PickleValue::Bytes(text) => {
+            let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+            path.extend(['b', quote]);
+            for char in text.chars() {
+                match char {
+                    '\t' => path.push_str("\\t"),
+                    '\n' => path.push_str("\\n"),
+                    '\r' => path.push_str("\\r"),
+                    '\\' => path.push_str("\\\\"),
+                    char if char == quote => path.extend(['\\', char]),
+                    ' '..='~' => path.push(char),
+                    // nothing written to a text fails
+                    char => {
+                        let _ = write!(path, "\\x{:02x}", u32::from(char));
+                    }
+                }
+            }
+            path.push(quote);
+            Ok(())
+        }
         PickleValue::Tuple(tuple) if depth < MAX_KEY_DEPTH => {
             path.push('(');
             for (number, item) in tuple.items.iter().enumerate() {

@@ -60,6 +60,9 @@ pub(super) enum PickleOp {
 /// The longest text that can be a key, or a name, in bytes.
 const MAX_TEXT: u64 = 1 << 20;
 
+/// The most bytes that can be a key.
+pub(super) const MAX_KEY_BYTES: u64 = 64;
+
 pub(super) struct PickleOps<R>(pub(super) R);
 
 impl<R: BufRead> PickleOps<R> {
@@ -80,8 +83,13 @@ impl<R: BufRead> PickleOps<R> {
             b'X' | b'T' | 0x8c | b'U' | 0x8d => PickleOp::Push(self.text(code)?),
             b'B' | b'C' | 0x8e | 0x96 => {
                 let len = self.len(code)?;
-                self.skip(len)?;
-                PickleOp::Push(PickleValue::Plain)
+                PickleOp::Push(if len <= MAX_KEY_BYTES {
+                    let bytes = self.take(len)?.into_iter();
+                    PickleValue::Bytes(Rc::from(bytes.map(char::from).collect::<String>()))
+                } else {
+                    self.skip(len)?;
+                    PickleValue::Plain
+                })
             }
             b')' => PickleOp::Tuple(Operands::Last(0)),
             b']' | 0x8f => PickleOp::Push(PickleValue::Empty(SharedKind::List)),
@@ -227,7 +235,9 @@ pub(super) enum Global {
     Dict,
     /// Makes a list, a tuple or a set of what it is given.
     List,
-    /// Makes what is passed over: a device, a torch.Size, a complex number, bytes.
+    /// Makes bytes of a text.
+    Encode,
+    /// Makes what is passed over: a device, a torch.Size, a complex number.
     Plain,
     /// Any other, or such as a value.
     Opaque,
@@ -345,8 +355,8 @@ impl Global {
                 "__builtin__" | "builtins",
                 "bool" | "bytearray" | "bytes" | "complex" | "float" | "int" | "object" | "range"
                 | "slice" | "str",
-            )
-            | ("_codecs", "encode") => Global::Plain,
+            ) => Global::Plain,
+            ("_codecs", "encode") => Global::Encode,
             _ => Global::Opaque,
         }
     }

@@ -24,6 +24,8 @@ pub(super) enum PickleValue {
     Int(i64),
     Float(f64),
     Text(Rc<str>),
+    /// A few bytes, as the characters of Latin-1.
+    Bytes(Rc<str>),
     Tuple(Rc<TupleValue>),
     /// A list, a dict or an opaque object, by its place in the table.
     Shared(usize),
@@ -34,7 +36,7 @@ pub(super) enum PickleValue {
     /// A [`TorchTensor`](TorchTensor), packed.
     Tensor(Rc<[u8]>),
     Unreadable(Rc<TorchError>),
-    /// Anything that is passed over: bytes, a device, a long text, an integer of more than 64 bits.
+    /// Anything that is passed over: many bytes, a device, a long text, an integer of more than 64 bits.
     Plain,
 }
 

@@ -1,10 +1,10 @@
 //! Nested lists of JSON.
 //!
 //! A list is read once. As long as all of its numbers are integers or booleans, they are kept as 64-bit
-//! integers; from the first other number on, all are kept as doubles. What the first ones are to become
+//! integers, with a sign or without; from the first other number on, all are kept as doubles. What the first ones are to become
 //! is known at the end ([`Recoder`]).
 
-use super::{MAX_CELL, TextFault, TextParser, TextPlace};
+use super::{MAX_CELL, TextFault, TextParser, TextPlace, is_wide};
 use crate::dtype::{DType, Endian, NumberKind, Scalar};
 use crate::element::CellReader;
 use crate::format::shortened;
@@ -45,8 +45,14 @@ struct FoundNumbers {
     floats: u64,
     /// Elements that are kept as integers: the first ones.
     kept_as_integers: u64,
-    /// The first integer past 64 bits.
+    /// Whether one of the integers is negative, and whether one needs 64 bits without a sign.
+    has_negative: bool,
+    is_unsigned: bool,
+    /// The first integer past 64 bits with a sign, and whether one is past 64 bits without one, too.
     too_large: Option<TextFault>,
+    has_larger: bool,
+    /// Whether one is an integer that not every double holds.
+    has_wide: bool,
 }
 
 impl JsonParser {
@@ -74,17 +80,28 @@ impl JsonParser {
     /// The dtype that the numbers tell, and what is to be done with those that were kept.
     pub(super) fn dtype(&mut self) -> Result<(DType, Option<Recoder>), TextFault> {
         let little = |scalar| DType::Scalar(scalar, Endian::Little);
-        let FoundNumbers { booleans, integers, floats, kept_as_integers, too_large } =
-            std::mem::take(&mut self.found);
+        let FoundNumbers { booleans, integers, floats, kept_as_integers, is_unsigned, .. } =
+            self.found;
+        let recoder = |kind, left| Recoder { kind, is_unsigned, left, begun: Vec::new() };
         if booleans > 0 && integers == 0 && floats == 0 {
-            return Ok((little(Scalar::Bool), Some(Recoder::new(NumberKind::Bool, u64::MAX))));
+            return Ok((little(Scalar::Bool), Some(recoder(NumberKind::Bool, u64::MAX))));
         }
         if integers > 0 && booleans == 0 && floats == 0 {
-            return too_large.map_or(Ok((little(Scalar::I64), None)), Err);
+            return match self.found.too_large.take() {
+                None => Ok((little(Scalar::I64), None)),
+                Some(_) if !self.found.has_negative && !self.found.has_larger => {
+                    Ok((little(Scalar::U64), None))
+                }
+                Some(fault) => Err(fault),
+            };
         }
-        let recoder =
-            (kept_as_integers > 0).then(|| Recoder::new(NumberKind::Float, kept_as_integers));
+        let recoder = (kept_as_integers > 0).then(|| recoder(NumberKind::Float, kept_as_integers));
         Ok((little(Scalar::F64), recoder))
+    }
+
+    /// Whether one of the numbers is an integer that not every double holds.
+    pub(super) fn has_wide(&self) -> bool {
+        self.found.has_wide
     }
 
     fn failed(&self, what: &'static str) -> TextFault {
@@ -232,6 +249,7 @@ impl JsonParser {
             Some(cells) => cells.push(text, out).ok_or_else(|| TextFault::Cell {
                 place,
                 error: cells.refusal(text, &shortened(text)),
+                remedy: None,
             }),
             None => self.found.push(
                 place,
@@ -256,25 +274,33 @@ impl FoundNumbers {
         is_boolean: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), TextFault> {
-        let as_integer = text.parse::<i64>().ok();
         let is_integer = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+        let signed = text.parse::<i64>().ok();
+        let unsigned = if signed.is_none() { text.parse::<u64>().ok() } else { None };
+        self.has_negative |= signed.is_some_and(|integer| integer < 0);
+        self.is_unsigned |= unsigned.is_some();
+        self.has_wide = self.has_wide || is_wide(text);
+        let has_both = self.has_negative && self.is_unsigned;
+        let as_integer = signed.map(|integer| integer as u64).or(unsigned).filter(|_| !has_both);
         match (is_boolean, is_integer) {
             (true, _) => self.booleans += 1,
             (_, true) => self.integers += 1,
             _ => self.floats += 1,
         }
+        if is_integer && signed.is_none() && self.too_large.is_none() {
+            let cells = CellReader::of(&DType::Scalar(Scalar::I64, Endian::Little));
+            self.too_large = cells.map(|cells| TextFault::Cell {
+                place,
+                error: cells.refusal(text, &shortened(text)),
+                remedy: None,
+            });
+        }
+        self.has_larger |= is_integer && signed.is_none() && unsigned.is_none();
         let kept = self.booleans + self.integers + self.floats - 1;
         if let (Some(integer), true) = (as_integer, self.kept_as_integers == kept) {
             self.kept_as_integers += 1;
             out.extend(integer.to_le_bytes());
             return Ok(());
-        }
-        if is_integer && as_integer.is_none() && self.too_large.is_none() {
-            let cells = CellReader::of(&DType::Scalar(Scalar::I64, Endian::Little));
-            self.too_large = cells.map(|cells| TextFault::Cell {
-                place,
-                error: cells.refusal(text, &shortened(text)),
-            });
         }
         let float: f64 =
             text.parse().map_err(|_| TextFault::Json { place, what: "no number of JSON" })?;
@@ -339,15 +365,11 @@ fn is_number(text: &str) -> bool {
 /// Makes other elements of the first 64-bit integers, and leaves what follows them.
 pub(super) struct Recoder {
     kind: NumberKind,
+    /// Whether they have no sign.
+    is_unsigned: bool,
     left: u64,
     /// The bytes of an element that has begun.
     begun: Vec<u8>,
-}
-
-impl Recoder {
-    fn new(kind: NumberKind, left: u64) -> Recoder {
-        Recoder { kind, left, begun: Vec::with_capacity(8) }
-    }
 }
 
 impl TextParser for Recoder {
@@ -362,6 +384,7 @@ impl TextParser for Recoder {
             match (self.left, self.kind) {
                 (0, _) => out.extend(element),
                 (_, NumberKind::Bool) => out.push(u8::from(integer != 0)),
+                _ if self.is_unsigned => out.extend((integer as u64 as f64).to_le_bytes()),
                 _ => out.extend((integer as f64).to_le_bytes()),
             }
             self.left = self.left.saturating_sub(1);

@@ -15,7 +15,7 @@ use table::TableParser;
 use super::field::FieldFault;
 use super::open::foreign;
 use super::opened::Input;
-use super::options::Location;
+use super::options::{Location, OpenOptions};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::element::{CellReader, ElementError};
 use crate::error::{Error, Fault};
@@ -42,6 +42,9 @@ const MAX_NAMES: usize = 256 << 10;
 
 /// The most bytes of the cells of a row that are held until it ends.
 const MAX_ROW: usize = 16 << 20;
+
+/// The end of the note on integers that not every float64 holds.
+pub const ROUNDED: &str = "integers beyond 2^53 are read as float64";
 
 /// What a caller can say about a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,13 +80,26 @@ impl fmt::Display for TextPlace {
     }
 }
 
+/// What reads a table with a cell that is no number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CellRemedy {
+    /// Another character between columns.
+    Delimiter(char),
+    /// Points in place of decimal commas.
+    Points,
+    /// This word as NaN.
+    Missing(String),
+    /// Booleans as the dtype.
+    Booleans,
+    /// The other ones of so many columns.
+    OtherColumns(u64),
+}
+
 /// Why a text holds no tensor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextFault {
     #[error("{place}: {error}")]
-    Cell { place: TextPlace, error: ElementError },
-    #[error("{place}: '{text}' is not a number")]
-    OtherDelimiter { place: TextPlace, text: String, delimiter: char },
+    Cell { place: TextPlace, error: ElementError, remedy: Option<CellRemedy> },
     #[error("{place}: the quotes of the cell are not closed")]
     OpenQuote { place: TextPlace },
     #[error("the text is UTF-16, and UTF-8 is read")]
@@ -91,7 +107,7 @@ pub enum TextFault {
     #[error("{place}: the cell is longer than {} bytes", MAX_CELL)]
     TooLong { place: TextPlace },
     #[error("{place}: the cell is empty")]
-    EmptyCell { place: TextPlace },
+    EmptyCell { place: TextPlace, may_be_nan: bool },
     #[error("{place}: the bytes are not UTF-8")]
     NotUtf8 { place: TextPlace },
     #[error("{place}: the row ends after {}, and those before it have {expected}",
@@ -135,26 +151,29 @@ struct ReadTensor {
     dtype: DType,
     shape: Vec<u64>,
     elements: Box<dyn Source>,
+    /// Whether some were integers that not every float64 holds.
+    rounds: bool,
 }
 
-/// Read all of a text as elements of a dtype; without one, as np.loadtxt does, or as JSON tells.
+/// Read all of a text as elements of the dtype that is said; without one, as np.loadtxt does, or as JSON tells.
 pub(super) fn open(
     location: &Location,
     mut bytes: Opened,
     format: TextFormat,
-    dtype: Option<&DType>,
-    options: &TextOptions,
-    workers: &Workers,
+    options: &OpenOptions,
     progress: &Progress,
 ) -> Result<Input, Error> {
     let looks = foreign(location, &mut bytes, LOOK_LEN);
     if let Some(kind) = looks.filter(Foreign::is_no_text) {
         return Err(FormatError::Foreign(kind).into());
     }
-    let ReadTensor { dtype, shape, elements } = match format {
-        TextFormat::Json => json(&mut bytes, dtype, workers, progress)?,
-        _ => table(&mut bytes, format, dtype, options, workers, progress)?,
+    let ReadTensor { dtype, shape, elements, rounds } = match format {
+        TextFormat::Json => json(&mut bytes, options, progress)?,
+        _ => table(&mut bytes, format, options, progress)?,
     };
+    if rounds && options.raw.dtype.is_none() {
+        options.notes.add(format_args!("{location}: {ROUNDED}"));
+    }
     if shape::byte_count(&shape, dtype.item_bits()).is_none() {
         return Err(TextFault::TooLarge.into());
     }
@@ -166,27 +185,28 @@ pub(super) fn open(
 fn table(
     bytes: &mut Opened,
     format: TextFormat,
-    dtype: Option<&DType>,
-    options: &TextOptions,
-    workers: &Workers,
+    options: &OpenOptions,
     progress: &Progress,
 ) -> Result<ReadTensor, Error> {
-    let dtype = dtype.cloned().unwrap_or(DType::Scalar(Scalar::F64, Endian::Little));
+    let OpenOptions { raw, workers, .. } = options;
+    let dtype = raw.dtype.clone().unwrap_or(DType::Scalar(Scalar::F64, Endian::Little));
     let cells = CellReader::of(&dtype).ok_or(TextFault::NoText(dtype))?;
+    let options = &raw.text;
     let delimiter = options.delimiter.or(format.delimiter());
     let is_quoted = format != TextFormat::Txt && delimiter != Some(b'"');
     let mut table = TableParser::new(cells, delimiter, options, is_quoted);
     let elements = keep(bytes, &mut table, workers, progress)?;
     let (dtype, shape) = table.found()?;
-    Ok(ReadTensor { dtype, shape, elements })
+    Ok(ReadTensor { dtype, shape, elements, rounds: table.rounds() })
 }
 
 fn json(
     bytes: &mut Opened,
-    dtype: Option<&DType>,
-    workers: &Workers,
+    options: &OpenOptions,
     progress: &Progress,
 ) -> Result<ReadTensor, Error> {
+    let workers = &options.workers;
+    let dtype = options.raw.dtype.as_ref();
     // a complex number is a list of two, as it is written
     let part = match dtype {
         Some(DType::Scalar(scalar, endian)) => {
@@ -218,7 +238,15 @@ fn json(
     if part.is_some() && shape.pop() != Some(2) {
         return Err(TextFault::NotPairs.into());
     }
-    Ok(ReadTensor { dtype, shape, elements })
+    let rounds = parser.has_wide() && dtype == DType::Scalar(Scalar::F64, Endian::Little);
+    Ok(ReadTensor { dtype, shape, elements, rounds })
+}
+
+/// Whether a text is an integer that is larger than those which all have a float64.
+fn is_wide(text: &str) -> bool {
+    let is_long = text.len() > 15;
+    is_long
+        && text.parse().is_ok_and(|value: i128| value.unsigned_abs() > 1 << f64::MANTISSA_DIGITS)
 }
 
 /// Bytes of elements that are kept in memory.

@@ -12,9 +12,11 @@ use std::mem;
 use std::sync::Arc;
 
 use super::columns::ChosenColumns;
-use super::{MAX_CELL, MAX_NAMES, TextFault, TextOptions, TextParser, TextPlace};
+use super::{
+    CellRemedy, MAX_CELL, MAX_NAMES, TextFault, TextOptions, TextParser, TextPlace, is_wide,
+};
 use crate::dtype::{DType, Field, NpyType, Structure};
-use crate::element::{CellReader, trimmed};
+use crate::element::{CellReader, ElementError, trimmed};
 use crate::format::shortened;
 use crate::input::field::asked_names;
 
@@ -80,13 +82,15 @@ pub(super) struct TableParser {
     quoting: Quoting,
     /// Whether this cell has begun with a quote.
     was_quoted: bool,
-    /// The first cell of the line of names that looks like a number and is none.
+    /// The first cell of the first line that looks like a number: the line holds no names.
     suspect: Option<(TextPlace, String)>,
     missing: Vec<String>,
     delimiter: Option<u8>,
     lines: u64,
     rows: u64,
     columns: Option<u64>,
+    /// Whether a cell is an integer that not every float64 holds.
+    has_wide: bool,
 }
 
 /// What each byte is of a table with this delimiter, or white space.
@@ -149,6 +153,7 @@ impl TableParser {
             lines: 0,
             rows: 0,
             columns: None,
+            has_wide: false,
         }
     }
 
@@ -163,6 +168,11 @@ impl TableParser {
             (false, None) => (self.cells.dtype().clone(), self.columns.unwrap_or(1)),
         };
         Ok((dtype, [self.rows, columns].into_iter().filter(|&len| len != 1).collect()))
+    }
+
+    /// Whether integers were read as floats that do not hold them all.
+    pub(super) fn rounds(&self) -> bool {
+        self.has_wide && self.cells.hold_nan()
     }
 
     /// The dtype of rows whose cells are fields.
@@ -239,7 +249,18 @@ impl TableParser {
         Ok(())
     }
 
+    /// Take a cell, or several that Unicode's white space parts where no other delimiter does.
     fn take(&mut self, cell: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
+        match str::from_utf8(cell) {
+            Ok(text) if self.delimiter.is_none() && !text.is_ascii() => {
+                let mut cells = text.split_whitespace();
+                cells.try_for_each(|cell| self.take_one(cell.as_bytes(), out))
+            }
+            _ => self.take_one(cell, out),
+        }
+    }
+
+    fn take_one(&mut self, cell: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
         self.column += 1;
         self.was_quoted = false;
         let place = self.place(self.column);
@@ -256,6 +277,9 @@ impl TableParser {
             self.first.push(text.to_owned());
             return Ok(());
         }
+        if !is_row && self.chosen.is_some() && self.suspect.is_none() && self.is_suspect(text) {
+            self.suspect = Some((place, text.to_owned()));
+        }
         match &mut self.chosen {
             Some(chosen) => chosen.hold(place, text),
             None if is_row => self.element(place, text, out),
@@ -263,15 +287,25 @@ impl TableParser {
         }
     }
 
-    fn element(&self, place: TextPlace, text: &str, out: &mut Vec<u8>) -> Result<(), TextFault> {
+    fn element(
+        &mut self,
+        place: TextPlace,
+        text: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<(), TextFault> {
         // where NaN is none of the elements, the cell itself is what is refused
         if self.is_missing(text) && self.cells.push("nan", out).is_some() {
             return Ok(());
         }
+        self.has_wide = self.has_wide || is_wide(trimmed(text));
         self.cells.push(text, out).ok_or_else(|| match trimmed(text) {
-            "" => TextFault::EmptyCell { place },
+            "" => self.empty_cell(place),
             _ => self.refused(place, text),
         })
+    }
+
+    fn empty_cell(&self, place: TextPlace) -> TextFault {
+        TextFault::EmptyCell { place, may_be_nan: self.cells.hold_nan() }
     }
 
     fn is_missing(&self, text: &str) -> bool {
@@ -279,19 +313,35 @@ impl TableParser {
         !is_text && self.missing.iter().any(|word| word == trimmed(text))
     }
 
-    /// The error of a cell that is no element: it may be several, under another delimiter.
+    /// The error of a cell that is no element.
     fn refused(&self, place: TextPlace, text: &str) -> TextFault {
+        let error = self.cells.refusal(text, &shortened(text));
+        let is_word = matches!(error, ElementError::NotANumber(_));
+        let remedy = if is_word { self.remedy(place, trimmed(text)) } else { None };
+        TextFault::Cell { place, error, remedy }
+    }
+
+    /// What reads the table in which this cell is no number.
+    fn remedy(&self, place: TextPlace, text: &str) -> Option<CellRemedy> {
         let parted = |delimiter: &char| {
             let mut parts = text.split(*delimiter).map(trimmed).filter(|part| !part.is_empty());
             text.contains(*delimiter) && parts.all(|part| self.cells.is_number(part))
         };
+        let own = self.delimiter.map(char::from);
         let others = [';', '\t', ',', ' ', '|'].into_iter();
-        let mut others = others.filter(|other| self.delimiter.map(char::from) != Some(*other));
-        match others.find(parted) {
-            Some(delimiter) => {
-                TextFault::OtherDelimiter { place, text: shortened(text).into_owned(), delimiter }
+        let is_boolean = ["TRUE", "FALSE"].iter().any(|word| text.eq_ignore_ascii_case(word));
+        match others.filter(|other| own != Some(*other)).find(parted) {
+            // what another delimiter parts has commas, on both sides or within
+            Some(_) if own == Some(',') && place.column > 1 => Some(CellRemedy::Points),
+            Some(',') if own.is_some() && text.matches(',').count() == 1 => {
+                Some(CellRemedy::Points)
             }
-            None => TextFault::Cell { place, error: self.cells.refusal(text, &shortened(text)) },
+            Some(delimiter) => Some(CellRemedy::Delimiter(delimiter)),
+            None if stands_for_none(text) => {
+                self.cells.hold_nan().then(|| CellRemedy::Missing(text.to_owned()))
+            }
+            None if is_boolean => Some(CellRemedy::Booleans),
+            None => self.columns.filter(|&columns| columns > 1).map(CellRemedy::OtherColumns),
         }
     }
 
@@ -299,6 +349,13 @@ impl TableParser {
     fn holds_number(&self, text: &str) -> bool {
         let is_missing = || !text.is_empty() && self.is_missing(text);
         !self.cells.are_strings() && (self.cells.is_number(text) || is_missing())
+    }
+
+    /// Whether a cell of the first line is a number, or begins as one, or stands for a missing one.
+    fn is_suspect(&self, text: &str) -> bool {
+        let digits = trimmed(text).trim_start_matches(['+', '-', '.']);
+        let begins_as_one = digits.starts_with(|char: char| char.is_ascii_digit());
+        begins_as_one || stands_for_none(trimmed(text)) || self.holds_number(text)
     }
 
     /// A cell of the first line, which has names, that are left out, if none of its cells is a number.
@@ -317,9 +374,7 @@ impl TableParser {
                 None => TextFault::NumberInNames { place, text: shortened(text).into_owned() },
             }),
             (false, _) => {
-                let digits = text.trim_start_matches(['+', '-', '.']);
-                if self.suspect.is_none() && digits.starts_with(|char: char| char.is_ascii_digit())
-                {
+                if self.suspect.is_none() && self.is_suspect(text) {
                     self.suspect = Some((place, text.to_owned()));
                 }
                 if !text.is_empty() {
@@ -340,7 +395,7 @@ impl TableParser {
         };
         let cell = |column: u64| trimmed(&cells[column as usize - 1]);
         if cells.iter().all(|cell| trimmed(cell).is_empty()) {
-            return Err(TextFault::EmptyCell { place: self.place(1) });
+            return Err(self.empty_cell(self.place(1)));
         }
         let number = columns.iter().copied().find(|&column| self.holds_number(cell(column)));
         let mut comments = mem::take(&mut self.comments).into_iter();
@@ -391,7 +446,8 @@ impl TableParser {
         let is_first = !matches!(self.phase, TablePhase::Rows);
         self.phase = TablePhase::Rows;
         let is_named = |text: &str| !text.is_empty() && !self.holds_number(text);
-        if is_first && chosen.cells().map(trimmed).all(is_named) {
+        let has_names = is_first && self.suspect.is_none();
+        if has_names && chosen.cells().map(trimmed).all(is_named) {
             return Ok(());
         }
         for (column, text) in columns.into_iter().zip(chosen.cells()) {
@@ -444,13 +500,13 @@ impl TableParser {
                     chosen.end_row();
                     self.chosen = Some(chosen);
                 }
-                (None, TablePhase::Unknown) => {
-                    return Err(TextFault::EmptyCell { place: self.place(1) });
-                }
+                (None, TablePhase::Unknown) => return Err(self.empty_cell(self.place(1))),
                 (None, TablePhase::Names) => {
+                    if let Some((place, cell)) = self.suspect.take() {
+                        return Err(self.refused(place, &cell));
+                    }
                     self.phase = TablePhase::Rows;
                     self.columns = Some(found);
-                    self.suspect = None;
                 }
                 (None, TablePhase::Rows) => {
                     self.columns = Some(found);
@@ -597,7 +653,14 @@ impl TextParser for TableParser {
     fn join(&mut self, fork: TableParser) {
         self.lines += fork.lines;
         self.rows += fork.rows;
+        self.has_wide |= fork.has_wide;
     }
+}
+
+/// Whether a word stands where there is no number, or none that fits into its columns.
+fn stands_for_none(text: &str) -> bool {
+    let is_of = |char: char| !text.is_empty() && text.chars().all(|it| it == char);
+    matches!(text, "NA" | "N/A" | "n/a" | "NULL" | "null" | "?") || is_of('-') || is_of('*')
 }
 
 /// The names in a comment, `# x y`.

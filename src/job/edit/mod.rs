@@ -32,7 +32,7 @@ use tensor_edit::TensorEdit;
 use super::inputs::Operand;
 use super::select::Casts;
 use super::{Job, Planned};
-use crate::dtype::DType;
+use crate::dtype::{DType, Endian};
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{Conversion, Progress};
 use crate::format::{Format, TensorInfo, npy};
@@ -160,7 +160,9 @@ pub(in crate::job) fn conversion(value: &DType, target: &DType) -> Result<Conver
         (DType::Npy(ours), DType::Npy(theirs)) if ours == theirs => Some(1),
         (DType::Npy(ours), DType::Npy(theirs)) => ours.swap_width_to(theirs),
         (stored @ DType::Npy(_), other) | (other, stored @ DType::Npy(_)) => {
-            (npy::stored_dtype(other).as_ref() == Some(stored)).then_some(1)
+            let is_stored = npy::stored_dtype(other).as_ref() == Some(stored);
+            let is_big = matches!(other, DType::Scalar(_, Endian::Big));
+            is_stored.then(|| if is_big { other.swap_width() } else { 1 })
         }
         (ours, theirs) => (ours == theirs).then_some(1),
     };

@@ -92,7 +92,7 @@ impl Original {
             _ => None,
         };
         // the header of the copy is that of the file, whatever elements are read as
-        open.read_as.iter().try_for_each(|other| input.read_as(other))?;
+        open.read_as.iter().try_for_each(|other| input.read_as(other, open.raw.several))?;
         let original = Original { input, file, len, patch, copy, header, options };
         if let Some(copy) = &original.copy {
             overwrite::check(copy, [&original.input], [])?;

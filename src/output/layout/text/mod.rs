@@ -1,6 +1,7 @@
 //! Text as an output: csv, tsv, txt and json.
 
 use std::fmt::Write;
+use std::io::IsTerminal;
 use std::{fmt, io, iter, str};
 
 use writer::{Out, TextError, TextSink};
@@ -10,7 +11,7 @@ use crate::dtype::{DType, Endian, NpyType, Step, TimeKind, Walk};
 use crate::element::{Meaning, NAT, Notation, check_held, write_datetime, write_number};
 use crate::error::Cause;
 use crate::format::text::{MAX_EMPTY_ROWS, stored_dtype};
-use crate::format::{TextFormat, write_printable_json};
+use crate::format::{TextFormat, printable, write_printable_json};
 use crate::output::LayoutFault;
 use crate::sink::{self, Destination, Draft, SinkError, SinkOptions};
 
@@ -87,7 +88,10 @@ impl Frame for TextLayout {
         options: SinkOptions,
     ) -> Result<Box<dyn Draft>, SinkError> {
         let inner = sink::create(target, options)?;
-        let text = TextSink::new(inner, self.form, &self.tensor.dtype, &self.tensor.shape);
+        let is_json = self.form == TextFormat::Json;
+        let is_shown = *target == Destination::Stdout && !is_json && io::stdout().is_terminal();
+        let OutputTensor { dtype, shape, .. } = &self.tensor;
+        let text = TextSink::new(inner, self.form, dtype, shape, is_shown);
         // the dtype is one that `stored_dtype` gave
         let unfit = || SinkError::Io(io::ErrorKind::InvalidInput.into());
         Ok(Box::new(text.ok_or_else(unfit)?))
@@ -195,7 +199,9 @@ const CHUNK: usize = 16 << 10;
 
 /// Write a string, without the zeros at its end: in json in quotes, elsewhere where it asks for them.
 fn write_string(text: &str, style: Style, out: &mut Out<'_>) -> Result<(), TextError> {
-    let mut rest = text.trim_end_matches('\0');
+    let unpadded = text.trim_end_matches('\0');
+    let shown = if out.is_shown { printable(unpadded) } else { unpadded.into() };
+    let mut rest = shown.as_ref();
     let is_json = style.format == TextFormat::Json;
     // as Python's csv: a row of one empty string is not an empty line
     let is_lost = rest.is_empty() && (style.alone || style.format != TextFormat::Csv);

@@ -32,6 +32,8 @@ pub(super) struct TextSink {
     shape: Vec<u64>,
     /// What elements are that are numbers or times.
     meaning: Option<Meaning>,
+    /// Whether a terminal shows the text, which would obey codes in strings.
+    is_shown: bool,
     state: Mutex<TextState>,
 }
 
@@ -53,6 +55,7 @@ impl TextSink {
         format: TextFormat,
         dtype: &DType,
         shape: &[u64],
+        is_shown: bool,
     ) -> Option<TextSink> {
         stored_dtype(dtype)?;
         let state = Mutex::default();
@@ -64,6 +67,7 @@ impl TextSink {
             dtype: dtype.clone(),
             shape: shape.to_vec(),
             meaning,
+            is_shown,
             state,
         })
     }
@@ -97,6 +101,7 @@ impl TextSink {
         let TextState { taken, begun, count, written } = &mut *state;
         *taken += bytes.len() as u64;
         let mut out = Out::new(self.inner.as_ref(), written);
+        out.is_shown = self.is_shown;
         let outcome = self.elements(count, begun, bytes, &mut out);
         outcome.map_err(|error| match error {
             TextError::Sink(error) => error,
@@ -289,6 +294,8 @@ pub(super) struct Out<'a> {
     pub(super) text: String,
     sink: &'a dyn Sink,
     written: &'a mut u64,
+    /// Whether a terminal shows it.
+    pub(super) is_shown: bool,
 }
 
 #[derive(Debug)]
@@ -312,7 +319,7 @@ impl From<std::fmt::Error> for TextError {
 
 impl<'a> Out<'a> {
     pub(super) fn new(sink: &'a dyn Sink, written: &'a mut u64) -> Out<'a> {
-        Out { text: String::new(), sink, written }
+        Out { text: String::new(), sink, written, is_shown: false }
     }
 
     pub(super) fn pass(&mut self) -> Result<(), SinkError> {
@@ -363,7 +370,7 @@ mod tests {
     fn empty(format: TextFormat, shape: &[u64]) -> (String, usize) {
         let written = Written::default();
         let dtype = DType::Scalar(Scalar::F32, Endian::Little);
-        let sink = TextSink::new(Box::new(written.clone()), format, &dtype, shape).unwrap();
+        let sink = TextSink::new(Box::new(written.clone()), format, &dtype, shape, false).unwrap();
         Box::new(sink).commit().unwrap();
         let (text, writes) = written.0.lock().unwrap().clone();
         (String::from_utf8(text).unwrap(), writes)
@@ -396,7 +403,8 @@ mod tests {
     fn by(portion: usize, format: TextFormat, dtype: &DType, bytes: &[u8]) -> String {
         let written = Written::default();
         let count = bytes.len() as u64 / (dtype.item_bits() / 8);
-        let sink = TextSink::new(Box::new(written.clone()), format, dtype, &[count]).unwrap();
+        let sink =
+            TextSink::new(Box::new(written.clone()), format, dtype, &[count], false).unwrap();
         let mut at = 0;
         for portion in bytes.chunks(portion) {
             sink.write_at(at, portion).unwrap();
@@ -431,7 +439,7 @@ mod tests {
         write: impl Fn(&TextSink, u64, &[u8]) -> Result<(), SinkError>,
     ) -> String {
         let written = Written::default();
-        let sink = TextSink::new(Box::new(written.clone()), format, dtype, shape).unwrap();
+        let sink = TextSink::new(Box::new(written.clone()), format, dtype, shape, false).unwrap();
         let mut at = 0;
         for portion in bytes.chunks(27) {
             write(&sink, at, portion).unwrap();
