@@ -12,9 +12,6 @@ use super::seen::Seen;
 use crate::error::{Cause, Error, Fault};
 use crate::format::{Format, TensorInfo, shortened};
 
-/// Of how many tensors that cannot be read notes give the reason.
-const MOST_NOTES: usize = 10;
-
 impl Input {
     /// The one tensor that the patterns (names or globs) mean; without any, the only one.
     pub fn tensor(&self, patterns: &[String]) -> Result<TensorInfo, Error> {
@@ -74,22 +71,16 @@ impl Input {
         &self,
         numbers: impl IntoIterator<Item = usize>,
     ) -> Result<(), Error> {
-        let mut more = 0u64;
         let there = self.contents.tensors.len() + self.container.unreadable.len();
-        for (at, number) in numbers.into_iter().enumerate() {
-            if number >= there {
-                return self.refuse_unreadable(number);
-            }
+        let mut errors = Vec::new();
+        for number in numbers {
             match self.refuse_unreadable(number) {
-                Err(error) if at < MOST_NOTES => self.notes.add(format_args!("{error}; left out")),
-                _ => more += 1,
+                Err(error) if number >= there => return Err(error),
+                Err(error) => errors.push(error),
+                Ok(()) => {}
             }
         }
-        if more > 0 {
-            let shown = &self.location;
-            self.notes
-                .add(format_args!("{shown}: {more} more tensors cannot be read, and are left out"));
-        }
+        self.notes.add_left_out(errors.iter());
         Ok(())
     }
 

@@ -153,6 +153,16 @@ impl Notes {
         Notes(Some(Arc::new(take)))
     }
 
+    /// Say of each of several things why it is left out: of the first few, and how many others there are.
+    pub(crate) fn add_left_out(&self, reasons: impl ExactSizeIterator<Item = impl fmt::Display>) {
+        const MOST: usize = 10;
+        let more = reasons.len().saturating_sub(MOST);
+        reasons.take(MOST).for_each(|reason| self.add(format_args!("{reason}; left out")));
+        if more > 0 {
+            self.add(format_args!("{more} more like these are left out"));
+        }
+    }
+
     pub(crate) fn add(&self, note: impl fmt::Display) {
         if let Some(take) = &self.0 {
             take(&note.to_string());

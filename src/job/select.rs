@@ -134,7 +134,8 @@ pub(super) fn select<'a>(
 ) -> Result<SelectedTensors<'a>, Error> {
     let mut chosen = chosen(input, select, output)?;
     input.leave_out_unreadable(&mut chosen, &select.patterns)?;
-    let choices = choices(input, &chosen, select.keep_rest)?;
+    let mut choices = choices(input, &chosen, select.keep_rest)?;
+    leave_out_lacking(input, select, output, &mut choices);
     if chosen.is_empty() {
         return Err(Error::file(&input.location, SelectFault::NothingLeft));
     }
@@ -158,6 +159,26 @@ pub(super) fn select<'a>(
         Some(twice) if count > 1 => Err(SelectFault::SameName(twice).into()),
         _ => Ok(selection),
     }
+}
+
+/// Leave out, with notes, tensors of dtypes that the output cannot hold. Those that are named themselves, or all that
+/// there is, are refused later.
+fn leave_out_lacking(input: &Input, select: &Select, output: &Output, choices: &mut [Choice]) {
+    let lacking = choices.iter().enumerate().filter(|(_, choice)| **choice != Choice::LeftOut);
+    let lacking = lacking.filter_map(|(number, _)| {
+        let tensor = input.contents.tensors.at(number);
+        let is_named = tensor.name.as_ref().is_some_and(|name| select.patterns.contains(name));
+        let fault = output.lacks(&tensor.dtype).filter(|_| !is_named)?;
+        Some((number, input.failed_tensor(&tensor, true, fault)))
+    });
+    let lacking: Vec<(usize, Error)> = lacking.collect();
+    let sliced = |number: &usize| choices[*number] == Choice::Sliced;
+    let left = choices.iter().filter(|choice| **choice == Choice::Sliced).count();
+    if lacking.iter().filter(|(number, _)| sliced(number)).count() == left {
+        return;
+    }
+    input.notes.add_left_out(lacking.iter().map(|(_, error)| error));
+    lacking.iter().for_each(|(number, _)| choices[*number] = Choice::LeftOut);
 }
 
 /// Refuse an output that cannot hold so many tensors, or their names.

@@ -202,6 +202,14 @@ impl Output {
         Ok(preparation)
     }
 
+    /// Why no tensor of this dtype can be in it, whatever it is converted to.
+    pub(crate) fn lacks(&self, dtype: &DType) -> Option<LayoutFault> {
+        let is_other =
+            matches!(dtype, DType::Npy(_)) && (self.format.stored_dtype)(dtype).is_none();
+        let format = self.format.name;
+        is_other.then(|| LayoutFault::DType { dtype: dtype.clone(), format })
+    }
+
     fn entry(
         &self,
         name: String,
@@ -231,6 +239,9 @@ impl Output {
                 Some(width) => Conversion::swap_bytes(width),
                 None => Conversion::Cast(cast),
             },
+            (DType::Npy(from), _) if let DType::Npy(to) = &dtype => {
+                Conversion::swap_bytes(from.swap_width_to(to).unwrap_or(1))
+            }
             _ => Conversion::None,
         };
         Ok(OutputTensor { name, dtype, shape, bytes, conversion, part: tensor.part() })

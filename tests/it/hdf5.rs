@@ -196,6 +196,41 @@ fn texts_end_where_their_type_says() {
     }
 }
 
+#[cfg(feature = "zarr")]
+#[test]
+fn what_zarr_lacks_is_left_out_with_a_note() {
+    let mut file = File::new();
+    let text = plain(&mut file, &[0x13, 1, 0, 0, 3, 0, 0, 0], 2, b"ab\0cde");
+    let text = file.object(&text);
+    let opaque = plain(&mut file, &[0x15, 0, 0, 0, 2, 0, 0, 0], 1, &[1, 2]);
+    let opaque = file.object(&opaque);
+    let numbers = contiguous(&mut file, &[1, 2]);
+    let numbers = file.object(&numbers);
+    let root = file.group(&[hard("n", numbers), hard("o", opaque), hard("t", text)]);
+    let dir = write(file.whole(root));
+    let note = |name: &str, dtype: &str, format: &str| {
+        format!(
+            "tslice: note: in.h5: tensor \"{name}\": dtype {dtype} has no counterpart in the {format} format; left out\n"
+        )
+    };
+    let left_out = note("o", "|V2", "zarr");
+    for line in [&["merge", "in.h5", "-o", "m.zarr"][..], &["in.h5", "-t", "*", "-o", "p.zarr"]] {
+        tslice(&dir, line).assert().success().stderr(left_out.clone());
+    }
+    let said = fs::read(dir.path().join("m.zarr/t/zarr.json")).unwrap();
+    let said: Value = serde_json::from_slice(&said).unwrap();
+    let wanted = r#"{"name":"null_terminated_bytes","configuration":{"length_bytes":3}}"#;
+    assert_eq!((said["data_type"].to_string().as_str(), &said["fill_value"]), (wanted, &"".into()));
+    let text = tslice(&dir, &["p.zarr", "-t", "t", "--to", "csv", "-o", "-"]).output().unwrap();
+    assert_eq!(String::from_utf8(text.stdout).unwrap(), "ab\ncde\n");
+    let both = [note("o", "|V2", "safetensors"), note("t", "|S3", "safetensors")].concat();
+    tslice(&dir, &["in.h5", "-o", "o.safetensors"]).assert().success().stderr(both);
+    // what is named itself is refused
+    let named = ["in.h5", "-t", "o", "-t", "n", "-o", "q.zarr"];
+    let error = left_out.replace("note: ", "").replace("; left out", "");
+    tslice(&dir, &named).assert().code(1).stderr(error);
+}
+
 #[test]
 fn numbers_may_have_a_part_of_their_bits() {
     let mut file = File::new();
@@ -212,7 +247,7 @@ fn numbers_may_have_a_part_of_their_bits() {
     let dir = write(file.whole(root));
     assert_eq!(numbers(&dir, &["-t", "x"]), "-5 7");
     // the least one has no exponent: 2^-8 of 2^-6
-    assert_eq!(numbers(&dir, &["-t", "y", "--cast", "float64"]), "1.5 -6.103515625e-05");
+    assert_eq!(numbers(&dir, &["-t", "y", "--cast", "float64"]), "1.5 -6.103515625e-5");
 }
 
 #[test]

@@ -219,7 +219,7 @@ fn info_says_how_many_chunks_are_stored() {
         .code(1)
         .stderr("tslice: in: tensor \"a\": 2 of 3 chunks are stored\n");
     let missing = ["in", "-t", "a", "--missing-chunks", "error", "-o", "o.npy"];
-    let error = "tslice: in: tensor \"a\": chunk (2,): it is not there\n";
+    let error = "tslice: in: chunk (2,): it is not there, in the array \"a\"\n";
     tslice(&dir, &missing).assert().code(1).stderr(error);
 }
 

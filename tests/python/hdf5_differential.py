@@ -10,7 +10,8 @@ stored by a mask of filters or unfiltered at the ends of axes, two growing axes,
 links, links inside the file, to nowhere and to other files, complex numbers as HDF5 2.0 has them, texts of three
 paddings, integers and floats of a part of their bits, enumerations of FALSE and TRUE. Random
 indexes with slices, lists and masks must give what NumPy takes of the array that h5py reads. Some cases are a Zarr made of a dataset or
-of a netCDF, which zarr-python and xarray must read, with attributes, names of axes and fill values. Every tenth case is a
+of a netCDF, which zarr-python and xarray must read, with attributes, names of axes and fill values, or of one that netCDF4
+wrote, with dimensions of all kinds. Every tenth case is a
 damaged file, in 64 MiB of memory: an error in one line, or elements. `--only NUMBER` runs one again.
 """
 
@@ -29,6 +30,7 @@ from chunk_cases import check, check_damaged, check_same, random_array, simple, 
 from harness import Failure
 
 try:
+    import netCDF4
     import xarray
     import zarr
     from xarray.backends.zarr import FillValueCoder
@@ -426,6 +428,59 @@ def netcdf_case(case):
                 raise Failure(f"{name}: {found[name].attrs} {found[name].dims}")
 
 
+def dimensions_case(case):
+    """A file of netCDF4 itself: dimensions with a variable, without one, growing ones, and variables of their names."""
+    rng = case.rng
+    sizes = {name: rng.choice([1, 2, 3, 5]) for name in rng.sample(["t", "x", "y", "lat"], rng.randint(1, 4))}
+    growing = {name for name in sizes if rng.random() < 0.3}
+    names = sorted(sizes)
+    with netCDF4.Dataset(case.path("n.nc"), "w") as file:
+        for name, size in sizes.items():
+            file.createDimension(name, None if name in growing else size)
+        file.title = "a text"
+        variables = [f"v{number}" for number in range(rng.randint(1, 3))] + [name for name in names if rng.random() < 0.5]
+        if growing:
+            # what makes them as long as they are
+            variables.append("full")
+        for name in rng.sample(variables, len(variables)):
+            dims = [name] if name in sizes and rng.random() < 0.6 else rng.sample(names, rng.randint(1 if name in sizes else 0, len(names)))
+            dims = names if name == "full" else dims
+            kind = rng.choice(["f4", "f8", "i2", "i1", "u1", "S1"])
+            variable = file.createVariable(name, kind, dims, fill_value=rng.choice([None, None, False]) if kind == "S1" else rng.choice([None, 7, False]))
+            shape = tuple(sizes[dim] for dim in dims)
+            data = np.array([rng.choice(b"abc") for _ in range(int(np.prod(shape, dtype=int)))], "u1").reshape(shape)
+            variable[...] = data.view("S1") if kind == "S1" else data % 5
+            if rng.random() < 0.5:
+                variable.units = "m"
+            if kind in ("i1", "u1") and rng.random() < 0.4:
+                variable.setncattr("dtype", "bool")
+                variable[...] = data % 2
+        if rng.random() < 0.3:
+            group = file.createGroup("g")
+            group.createDimension("z", 2)
+            group.createVariable("w", "i4", ("z", names[0]))[...] = np.ones((2, sizes[names[0]]))
+        case.story.append(f"{sizes}, growing {growing}, {[(name, it.dimensions, it.dtype) for name, it in file.variables.items()]}")
+    status, _, err = case.run(["merge", "n.nc", "-o", "n.zarr"])
+    if status or any(not line.startswith("tslice: note: ") for line in err.splitlines()):
+        raise Failure(f"status {status}, {err!r}")
+    with xarray.open_dataset(case.path("n.nc"), engine="netcdf4", decode_cf=False) as expected:
+        found = xarray.open_zarr(case.path("n.zarr"), consolidated=False, decode_cf=False)
+        if set(found.variables) != set(expected.variables):
+            raise Failure(f"{sorted(found.variables)} for {sorted(expected.variables)}")
+        for name, wanted in expected.variables.items():
+            it = found.variables[name]
+            values = wanted.values
+            if wanted.attrs.get("dtype") == "bool":
+                values = values.astype(bool)
+                del wanted.attrs["dtype"]
+            attributes = [{key: value for key, value in one.attrs.items() if key != "_FillValue"} for one in (it, wanted)]
+            if it.dims != wanted.dims or attributes[0] != attributes[1]:
+                raise Failure(f"{name}: {it.dims} {it.attrs} for {wanted.dims} {wanted.attrs}")
+            check_same(it.values, values)
+        if found.attrs != expected.attrs:
+            raise Failure(f"{found.attrs} for {expected.attrs}")
+
+
 def damaged_case(case):
     rng = case.rng
     arrays = write(case, case.path("s.h5"))
@@ -448,7 +503,7 @@ def damaged_case(case):
 
 def usual_case(case):
     part = case.rng.random()
-    others = [(0.05, written_case), (0.08, netcdf_case)] if xarray is not None else []
+    others = [(0.05, written_case), (0.08, netcdf_case), (0.14, dimensions_case)] if xarray is not None else []
     next((one for most, one in others if part < most), dataset_case)(case)
 
 

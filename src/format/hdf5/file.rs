@@ -16,6 +16,9 @@ const MOST_BYTES: u64 = 16 << 20;
 /// The most bytes of nodes and blocks that are kept for the next chunk or link.
 const MOST_KEPT: usize = 4 << 20;
 
+/// Among how many bytes at the beginning the name of a driver stands.
+const DRIVER: u64 = 2048;
+
 /// Bytes of pages in which files behind a network are read.
 const PAGE: u64 = 64 << 10;
 
@@ -73,7 +76,13 @@ impl H5File {
         let expected = end.ok_or_else(|| damaged("its superblock does not say where it ends"))?;
         let found = file.source.len();
         if expected > found {
-            return Err(Hdf5Error::Truncated { expected, found });
+            let front = file.bytes(0, file.len().min(DRIVER))?;
+            let has = |driver: &[u8]| front.windows(driver.len()).any(|bytes| bytes == driver);
+            return Err(if has(b"NCSAfami") || has(b"NCSAmult") {
+                Hdf5Error::Family
+            } else {
+                Hdf5Error::Truncated { expected, found }
+            });
         }
         file.root = root.ok_or_else(|| damaged("it has no root group"))?;
         file.sizes = sizes;
@@ -433,6 +442,8 @@ pub enum Hdf5Error {
     Damaged(String),
     #[error("truncated file: it has {found} bytes, and by its superblock {expected}")]
     Truncated { expected: u64, found: u64 },
+    #[error("it is one of several files that are one together (a family), which h5repart joins")]
+    Family,
     #[error("elements that are {0} have no counterpart here")]
     DType(String),
     #[error("it has no elements and no shape (a null dataspace)")]

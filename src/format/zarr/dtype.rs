@@ -256,6 +256,10 @@ pub(super) fn said(bytes: &[u8], dtype: &DType) -> Value {
                 _ => json(bytes, dtype),
             }
         }
+        DType::Npy(NpyType::Bytes(_)) => {
+            let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            BASE64_STANDARD.encode(&bytes[..end]).into()
+        }
         _ => json(bytes, dtype),
     }
 }

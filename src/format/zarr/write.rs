@@ -34,7 +34,13 @@ pub(crate) fn stored_dtype(dtype: &DType) -> Option<DType> {
         DType::Scalar(scalar, _) if scalar.bits().is_multiple_of(8) => {
             Some(DType::Scalar(*scalar, Endian::Little))
         }
-        DType::Npy(NpyType::Time(_, Endian::Little, _)) => Some(dtype.clone()),
+        DType::Npy(NpyType::Time(kind, _, unit)) => {
+            Some(DType::Npy(NpyType::Time(*kind, Endian::Little, *unit)))
+        }
+        DType::Npy(NpyType::Unicode(len @ 1.., _)) => {
+            Some(DType::Npy(NpyType::Unicode(*len, Endian::Little)))
+        }
+        DType::Npy(NpyType::Bytes(1..)) => Some(dtype.clone()),
         _ => None,
     }
 }
@@ -152,6 +158,12 @@ fn data_type(dtype: &DType) -> Option<Value> {
             };
             let unit_name = if unit.name().is_empty() { "generic" } else { unit.name() };
             let configuration = json!({ "unit": unit_name, "scale_factor": unit.count });
+            Some(json!({ "name": name, "configuration": configuration }))
+        }
+        DType::Npy(npy @ (NpyType::Unicode(..) | NpyType::Bytes(_))) => {
+            let is_text = matches!(npy, NpyType::Unicode(..));
+            let name = if is_text { "fixed_length_utf32" } else { "null_terminated_bytes" };
+            let configuration = json!({ "length_bytes": npy.itemsize() });
             Some(json!({ "name": name, "configuration": configuration }))
         }
         _ => None,

@@ -184,6 +184,7 @@ impl<'a> Union<'a> {
             union.group(&grouping, chosen)?;
         } else {
             union.leave_out_unreadable(&mut chosen, &[])?;
+            union.leave_out_lacking(&mut chosen, output);
             union.name(&chosen)?;
             union.taken = union.winners(&chosen)?;
         }
@@ -261,6 +262,28 @@ impl<'a> Union<'a> {
             self.options.open.notes.add(format_args!("{error}; left out"));
         }
         Ok(())
+    }
+
+    /// Leave out, with notes, what is meant and has a dtype that the output cannot hold, if it is not named itself, or
+    /// all that is meant.
+    fn leave_out_lacking(&self, chosen: &mut Vec<usize>, output: &Output) {
+        let OpenOptions { tensors: patterns, notes, .. } = &self.options.open;
+        let lacking = chosen.iter().filter_map(|&number| {
+            let tensor = self.tensors.at(number);
+            let name = tensor.name.as_deref().unwrap_or_default();
+            // a file of one tensor names it
+            let input = tensor.part();
+            let is_only = self.firsts.get(input..input + 2).is_some_and(|it| it[1] - it[0] == 1);
+            let is_named = is_only || patterns.iter().any(|pattern| pattern == name);
+            let fault = output.lacks(&tensor.dtype).filter(|_| !is_named)?;
+            let location = &self.inputs.locations[input];
+            Some((number, Error::file(location, fault).of_tensor(Some(name), true)))
+        });
+        let lacking: Vec<(usize, Error)> = lacking.collect();
+        if lacking.len() < chosen.len() {
+            notes.add_left_out(lacking.iter().map(|(_, error)| error));
+            chosen.retain(|number| lacking.binary_search_by_key(number, |it| it.0).is_err());
+        }
     }
 
     fn name(&mut self, chosen: &[usize]) -> Result<(), SelectFault> {
