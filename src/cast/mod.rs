@@ -204,7 +204,8 @@ impl Cast {
     }
 }
 
-fn swap(bytes: &mut [u8], width: usize) {
+/// Reverse every `width` bytes, the numbers of a type in another byte order.
+pub(crate) fn swap(bytes: &mut [u8], width: usize) {
     fn reverse<const N: usize>(bytes: &mut [u8]) {
         bytes.as_chunks_mut::<N>().0.iter_mut().for_each(|number| number.reverse());
     }

@@ -1,6 +1,6 @@
 //! Decoded chunks that are kept for the pieces that follow.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,6 +44,8 @@ struct DecodedChunks {
     /// The chunks that were decoded, the oldest first, and the bytes of each.
     oldest: VecDeque<(Vec<u64>, u64)>,
     bytes: u64,
+    /// Chunks that are read ahead, and were not decoded yet.
+    expected: HashSet<Vec<u64>>,
 }
 
 impl Cache {
@@ -82,6 +84,12 @@ impl Cache {
             slots.insert(at.to_vec(), Arc::clone(&slot));
         }
         self.fill(at, &mut chunk, decode).map(drop)
+    }
+
+    /// Note that a chunk will be decoded; false if it is noted already, or kept.
+    pub(super) fn expect(&self, at: &[u64]) -> bool {
+        let mut chunks = self.lock();
+        !chunks.slots.contains_key(at) && chunks.expected.insert(at.to_vec())
     }
 
     /// Whether a chunk is kept, and no worker still decodes it.
@@ -152,6 +160,7 @@ impl Drop for Cache {
 impl DecodedChunks {
     /// Keep a chunk, and let go of the oldest ones where there are more bytes than `most`.
     fn keep(&mut self, at: &[u64], bytes: u64, most: u64) {
+        self.expected.remove(at);
         self.oldest.push_back((at.to_vec(), bytes));
         self.bytes += bytes;
         while self.bytes > most && self.oldest.len() > 1 {

@@ -28,11 +28,11 @@ use cache::{CACHE_BYTES, Cache, ChunkBytes};
 use pieces::{CellBoxes, Steps};
 
 use crate::execute::pack::pack;
-use crate::execute::{split_first, unpack};
+use crate::execute::{VisitRange, split_first, unpack};
 use crate::format::Chunks;
 use crate::runs::{Axis, Runs, unravel_index};
 use crate::shape::{AsTuple, Order, byte_count, contiguous_strides};
-use crate::source::{Source, SourceError};
+use crate::source::{Advice, Source, SourceError};
 
 mod cache;
 mod pieces;
@@ -180,6 +180,13 @@ impl Chunked {
         runs.bytes().max(self.touched(runs).count().saturating_mul(self.chunk_bytes()))
     }
 
+    /// Where the chunks are stored that runs of positions touch and `is_wanted` of.
+    fn needs(&self, runs: &Runs, is_wanted: impl Fn(&[u64]) -> bool, visit: VisitRange<'_>) {
+        let touched = self.touched(runs);
+        let wanted = touched.chunks().filter(|chunk| is_wanted(&chunk.at));
+        wanted.for_each(|chunk| self.chunks.needs(&chunk.at, visit));
+    }
+
     /// Decode the chunks that runs of positions touch and that no other worker decodes, so that workers
     /// that need the same ones share the work.
     fn prepare(&self, runs: &Runs, source: &dyn Source, cache: &Cache) -> Result<(), SourceError> {
@@ -193,6 +200,12 @@ impl Chunked {
         let steps = self.steps(runs);
         let cells = CellBoxes::new(&steps, &vec![1; steps.len()]);
         Touched { chunked: self, runs, steps, cells }
+    }
+
+    /// As [`needs`](Chunked::needs), with a range of the dense bytes of runs: chunks that will be decoded for a cache.
+    fn needs_range(&self, runs: &Runs, range: Range<u64>, cache: &Cache, visit: VisitRange<'_>) {
+        let boxes = runs.boxes(range);
+        boxes.iter().for_each(|part| self.needs(part, |at| cache.expect(at), visit));
     }
 
     /// As [`fill`](Chunked::fill), with a range of the dense bytes of runs.
@@ -289,10 +302,13 @@ impl Touched<'_> {
         self.chunked.decode(at, u64::MAX, source)
     }
 
-    /// Have one of the chunks read ahead, if there are as many.
+    /// Have one of the chunks read ahead, if there are as many. Where each must be asked for, pieces say what they
+    /// [need](crate::execute::Pieces::needs).
     fn expect(&self, number: u64, source: &dyn Source) {
-        if number < self.count() && self.chunked.chunk_bytes() >= AHEAD_BYTES {
-            self.chunked.chunks.expect(&self.chunk(number).at, source);
+        let is_worth_it = self.chunked.chunk_bytes() >= AHEAD_BYTES;
+        if number < self.count() && is_worth_it && source.request_gap().is_none() {
+            let advise = &mut |stored| source.advise(stored, Advice::WillNeed);
+            self.chunked.chunks.needs(&self.chunk(number).at, advise);
         }
     }
 

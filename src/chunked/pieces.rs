@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::cache::{CACHE_BYTES, Cache};
 use super::{AHEAD, Chunked, TouchedChunk};
-use crate::execute::{FillError, Pieces, ReadFrom};
+use crate::execute::{FillError, Pieces, ReadFrom, VisitRange};
 use crate::plan::PIECE_BYTES;
 use crate::runs::{Runs, unravel_index};
 use crate::source::{Source, SourceError};
@@ -168,6 +168,13 @@ impl Pieces for ChunkPieces<'_> {
         Ok(())
     }
 
+    fn needs(&self, number: u64, _gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
+        if number.is_multiple_of(self.parts()) {
+            self.chunked.needs(&self.of_box(number / self.parts()), |_| true, visit);
+        }
+        Ok(())
+    }
+
     fn work(&self) -> u64 {
         self.chunked.work(self.runs)
     }
@@ -225,6 +232,13 @@ impl Pieces for InOrder<'_> {
         Ok(())
     }
 
+    fn needs(&self, number: u64, _gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
+        let start = number * self.piece;
+        let range = start..self.bytes().min(start + self.piece);
+        self.chunked.needs_range(self.runs, range, &self.cache, visit);
+        Ok(())
+    }
+
     fn work(&self) -> u64 {
         self.chunked.work(self.runs)
     }
@@ -264,6 +278,12 @@ impl Pieces for Decoding<'_> {
         pieces.fill(number, &mut ReadFrom { source, scratch: from.scratch }, out)?;
         cache.filled(self.count());
         Ok(())
+    }
+
+    fn needs(&self, number: u64, _gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
+        let Decoding { chunked, pieces, cache } = self;
+        let all = &chunked.all();
+        pieces.needs(number, 0, &mut |range| chunked.needs_range(all, range, cache, visit))
     }
 
     fn work(&self) -> u64 {
@@ -483,6 +503,11 @@ mod tests {
             let axes = self.shape.iter().zip(strides).map(|(&len, stride)| Axis { len, stride });
             Runs { offset: 0, axes: axes.collect(), run: self.item }
         }
+
+        fn number(&self, at: &[u64]) -> u64 {
+            let axes = self.shape.iter().zip(&self.chunk).zip(at);
+            axes.fold(0, |number, ((len, chunk), at)| number * len.div_ceil(*chunk) + at)
+        }
     }
 
     impl Chunks for Counted {
@@ -492,9 +517,7 @@ mod tests {
 
         fn decode(&self, at: &[u64], needed: u64, _: &dyn Source) -> Result<Vec<u8>, SourceError> {
             let axes = || self.shape.iter().zip(&self.chunk).zip(at);
-            let number =
-                axes().fold(0, |number, ((len, chunk), at)| number * len.div_ceil(*chunk) + at);
-            self.decoded[number as usize].fetch_add(1, Ordering::Relaxed);
+            self.decoded[self.number(at) as usize].fetch_add(1, Ordering::Relaxed);
             // long enough for others to come
             thread::yield_now();
             let items: Vec<Range<u64>> =
@@ -506,6 +529,20 @@ mod tests {
             out.truncate(usize::try_from(needed).unwrap_or(usize::MAX));
             Ok(out)
         }
+
+        fn needs(&self, at: &[u64], visit: &mut dyn FnMut(Range<u64>)) {
+            visit(self.number(at)..self.number(at) + 1);
+        }
+    }
+
+    /// The chunks that pieces need, in their order.
+    fn needed(pieces: &dyn Pieces) -> Vec<u64> {
+        let mut all = Vec::new();
+        for number in 0..pieces.count() {
+            pieces.needs(number, 0, &mut |chunk| all.push(chunk.start)).unwrap();
+        }
+        all.sort_unstable();
+        all
     }
 
     /// A length, the length of a chunk, and the first index, the step and the count of what is taken.
@@ -546,6 +583,7 @@ mod tests {
             let pieces = ChunkPieces::of(&chunked, &runs, room * chunked.chunk_bytes(), part);
             let next = AtomicU64::new(0);
             let found = Mutex::new(vec![0; expected.len()]);
+            let needed_first = needed(&pieces);
             thread::scope(|scope| {
                 let work = || loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
@@ -566,6 +604,12 @@ mod tests {
             });
             prop_assert!(found.into_inner().unwrap() == expected);
             prop_assert!(counted.decoded.iter().all(|times| times.load(Ordering::Relaxed) <= 1));
+            let decoded = (0..).zip(&counted.decoded).filter(|(_, times)| times.load(Ordering::Relaxed) > 0);
+            let decoded: Vec<u64> = decoded.map(|(number, _)| number).collect();
+            prop_assert_eq!(&needed_first, &decoded);
+            let in_order =
+                InOrder { chunked: chunked.clone(), runs: &runs, piece: item, cache: Cache::of_last() };
+            prop_assert_eq!(needed(&in_order), decoded);
             // nothing is kept
             prop_assert!(pieces.cache.has_room(CACHE_BYTES));
         }

@@ -16,6 +16,7 @@
 
 use element::{Closeness, GROUP, Leaf, leaves, types};
 
+use crate::cast::swap;
 use crate::dtype::{DType, Endian, Field, NpyType};
 use crate::format::npy;
 
@@ -39,7 +40,8 @@ pub struct Comparer {
     leaves: Vec<(Leaf, Leaf)>,
     itemsizes: [usize; 2],
     same_dtype: bool,
-    bits_suffice: bool,
+    /// Where equal bits are equal elements: how many bytes of the second side are reversed together first, 1 for none.
+    bits: Option<usize>,
     closeness: Option<Closeness>,
 }
 
@@ -57,7 +59,12 @@ impl Comparer {
         let of_b = types(&dtypes.1)?;
         let same_order = of_a.iter().zip(&of_b).all(|(a, b)| a.endian() == b.endian());
         let has_nan = of_a.iter().any(Leaf::has_nan);
-        let bits_suffice = same_dtype && same_order && (rule.same_nan_is_equal() || !has_nan);
+        let width = match &dtypes {
+            _ if same_order => Some(1),
+            (DType::Scalar(..), of_b) => Some(of_b.swap_width()),
+            _ => None,
+        };
+        let bits = width.filter(|_| same_dtype && (rule.same_nan_is_equal() || !has_nan));
         let itemsizes = [a, b].map(|dtype| (dtype.item_bits() / 8) as usize);
         let mut parts = Vec::new();
         if itemsizes[0] <= LARGE {
@@ -66,7 +73,7 @@ impl Comparer {
         }
         let closeness = Closeness::new(rule, &dtypes.0, &dtypes.1);
         let leaves = parts;
-        Some(Comparer { rule, dtypes, leaves, itemsizes, same_dtype, bits_suffice, closeness })
+        Some(Comparer { rule, dtypes, leaves, itemsizes, same_dtype, bits, closeness })
     }
 
     /// Whether elements are so large that the findings have only their places, not their bytes.
@@ -94,7 +101,7 @@ impl Comparer {
         let block = (BLOCK_BYTES / of_a).max(1);
         let blocks = a.chunks(block * of_a).zip(b.chunks(block * of_b));
         for (number, (a, b)) in blocks.enumerate() {
-            if self.bits_suffice && a == b {
+            if self.bits.is_some_and(|width| same_bits(a, b, width)) {
                 continue;
             }
             let first = (number * block) as u64;
@@ -160,6 +167,19 @@ impl Comparer {
         };
         let [a, b] = if self.is_large() { [&[][..]; 2] } else { [a, b] };
         Pair { a, b, not_finite, distance }
+    }
+}
+
+/// Whether a block is the same as another in which every `width` bytes are reversed.
+fn same_bits(a: &[u8], b: &[u8], width: usize) -> bool {
+    let mut reversed = [0; BLOCK_BYTES];
+    match reversed.get_mut(..b.len()) {
+        Some(reversed) if width > 1 => {
+            reversed.copy_from_slice(b);
+            swap(reversed, width);
+            a == &*reversed
+        }
+        _ => a == b,
     }
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use super::{ExecuteError, FillError, Transfer};
-use crate::source::remote::Merger;
+use crate::source::remote::{Merger, NEAR};
 use crate::source::{Advice, Source};
 
 pub(super) struct Feed<'a> {
@@ -60,8 +60,10 @@ impl Requests {
     ) -> Result<(), FillError> {
         self.turn_to(transfers, transfer, ask);
         let Transfer { source, pieces, .. } = &transfers[transfer];
-        let Some(gap) = source.request_gap() else { return Ok(()) };
-        pieces.needs(piece, gap, &mut |range| {
+        if source.request_gap().is_none() {
+            return Ok(());
+        }
+        pieces.needs(piece, NEAR, &mut |range| {
             let file_end = source.file_end(range.start);
             self.merger.push(range, file_end, &mut |request| ask(*source, request));
         })
@@ -124,7 +126,8 @@ pub fn announced(transfers: &[Transfer<'_>]) -> Result<Announced, ExecuteError> 
     let mut requests = Requests::default();
     for (number, transfer) in transfers.iter().enumerate() {
         requests.turn_to(transfers, number, &mut count);
-        let asked = transfer.source.request_gap();
+        // a source without bytes has files behind it whose lengths only their servers know
+        let asked = transfer.source.request_gap().filter(|_| !transfer.source.is_empty());
         let pieces = asked.map_or(0, |_| transfer.pieces.count());
         for piece in 0..pieces {
             let pushed = requests.push(transfers, number, piece, &mut count);

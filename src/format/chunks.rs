@@ -2,6 +2,7 @@
 //! they are decoded in.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::source::{Source, SourceError};
@@ -28,9 +29,10 @@ pub trait Chunks: fmt::Debug + Send + Sync {
         None
     }
 
-    /// A chunk will be decoded soon: what it is stored as may be read ahead.
-    fn expect(&self, at: &[u64], source: &dyn Source) {
-        let _ = (at, source);
+    /// A chunk will be decoded soon: `visit` gets the range of the source that it is stored in. A chunk that is
+    /// stored in a file of its own is read ahead.
+    fn needs(&self, at: &[u64], visit: &mut dyn FnMut(Range<u64>)) {
+        let _ = (at, visit);
     }
 }
 

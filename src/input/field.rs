@@ -235,8 +235,8 @@ impl Chunks for FieldChunks {
         Ok(fields)
     }
 
-    fn expect(&self, at: &[u64], source: &dyn Source) {
-        self.items.expect(&at[..self.items.chunk_shape().len()], source);
+    fn needs(&self, at: &[u64], visit: &mut dyn FnMut(Range<u64>)) {
+        self.items.needs(&at[..self.items.chunk_shape().len()], visit);
     }
 }
 

@@ -641,6 +641,10 @@ def check_zarr():
     with Proxy(port) as proxy:
         same("zarr: counts of shards", [f"{proxy.url}/zarr/shards.zarr", "[0, :16, :32]"], [root / "array.npy", "[0, :16, :32]"])
         expect("zarr: requests of shards", len(proxy.requests) <= 5, [(it.path, it.range) for it in proxy.requests])
+    # chunks are asked for ahead of who decodes them
+    with Proxy(port, latency=0.1) as proxy:
+        same("zarr: far away", [f"{proxy.url}/zarr/v3.zarr", "-j", "2"], [root / "array.npy"])
+        expect("zarr: at a time", 16 <= proxy.most <= 40, proxy.most)
     with Proxy(port, keep_ranges=False) as proxy:
         same("zarr: whole files", [f"{proxy.url}/zarr/v3.zarr", "[::3]"], [root / "array.npy", "[::3]"])
         same("zarr: shards as whole files", [f"{proxy.url}/zarr/shards.zarr", "[::3]"], [root / "array.npy", "[::3]"])

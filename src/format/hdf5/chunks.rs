@@ -14,7 +14,7 @@ use crate::format::codecs::guarded;
 use crate::format::error::brief;
 use crate::format::spare_bytes;
 use crate::shape::AsTuple;
-use crate::source::{Advice, Source, SourceError, memory_bytes};
+use crate::source::{Source, SourceError, memory_bytes};
 
 /// Chunks that are looked up in the index of their dataset, or were never written.
 pub(super) struct H5Chunks {
@@ -163,10 +163,10 @@ impl Chunks for H5Chunks {
         })
     }
 
-    fn expect(&self, at: &[u64], source: &dyn Source) {
+    fn needs(&self, at: &[u64], visit: &mut dyn FnMut(Range<u64>)) {
         // what is wrong with the places is said where the chunk is decoded
-        if let Ok(Ok(Some((stored, _)))) = guarded(|| self.place(at, source)) {
-            source.advise(stored, Advice::WillNeed);
+        if let Ok(Ok(Some((stored, _)))) = guarded(|| self.place(at, self.file.source())) {
+            visit(stored);
         }
     }
 }

@@ -22,6 +22,9 @@ const DRIVER: u64 = 2048;
 /// Bytes of pages in which files behind a network are read.
 const PAGE: u64 = 64 << 10;
 
+/// Bytes of the page at the beginning of such a file.
+const FIRST: u64 = 16 << 10;
+
 /// A file of HDF5, whose superblock has been read. Addresses count from the superblock on.
 pub(super) struct H5File {
     source: Arc<dyn Source>,
@@ -131,9 +134,10 @@ impl H5File {
         let mut done = 0;
         while done < out.len() {
             let at = at + done as u64;
-            let start = at / PAGE * PAGE;
-            let page = self.kept(start, PAGE, || {
-                let mut page = vec![0; PAGE.min(self.source.len() - start) as usize];
+            // the first bytes came with the first request
+            let (start, len) = if at < FIRST { (0, FIRST) } else { (at / PAGE * PAGE, PAGE) };
+            let page = self.kept(start, len, || {
+                let mut page = vec![0; len.min(self.source.len() - start) as usize];
                 self.read(start, &mut page)?;
                 Ok(page)
             })?;

@@ -13,6 +13,7 @@
 
 use std::fmt;
 use std::num::NonZeroU64;
+use std::ops::Range;
 use std::sync::Arc;
 
 use codecs::{decode_front, only_codec};
@@ -165,8 +166,8 @@ pub(crate) trait ValueStore: ReadableStorageTraits {
     /// Whether it takes a short time to find out that there is a value.
     fn is_local(&self) -> bool;
 
-    /// All of a value will be read soon.
-    fn expect(&self, key: &StoreKey);
+    /// All of a value will be read soon, of which a chunk of so many bytes is made.
+    fn expect(&self, key: &StoreKey, bytes: u64);
 }
 
 struct ZarrChunks {
@@ -312,11 +313,13 @@ impl Chunks for ZarrChunks {
         Some(StoredChunks { stored, count })
     }
 
-    fn expect(&self, at: &[u64], _: &dyn Source) {
+    fn needs(&self, at: &[u64], _: &mut dyn FnMut(Range<u64>)) {
         // of a shard only a part is read
         if self.shards.is_none() {
+            let bytes =
+                self.shape.iter().fold(self.item as u64, |all, len| all.saturating_mul(*len));
             // what is wrong with it is said where it is decoded
-            let _ = guarded(|| self.array.storage().expect(&self.array.chunk_key(at)));
+            let _ = guarded(|| self.array.storage().expect(&self.array.chunk_key(at), bytes));
         }
     }
 }
@@ -336,7 +339,7 @@ mod tests {
     use super::*;
 
     impl ValueStore for MemoryStore {
-        fn expect(&self, _: &StoreKey) {}
+        fn expect(&self, _: &StoreKey, _: u64) {}
 
         fn is_local(&self) -> bool {
             true

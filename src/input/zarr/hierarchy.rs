@@ -36,9 +36,9 @@ pub(super) trait Hierarchy: Send + Sync {
         value.map(|value| value.read(0..fits(value.len())?)).transpose()
     }
 
-    /// All of a value will be read soon.
-    fn expect(&self, key: &str) {
-        let _ = key;
+    /// All of a value will be read soon, of which a chunk of so many bytes is made.
+    fn expect(&self, key: &str, bytes: u64) {
+        let _ = (key, bytes);
     }
 
     /// Whether it takes a short time to find out that there is a value.
@@ -121,8 +121,8 @@ impl<H: Hierarchy> ValueStore for Values<H> {
         self.0.is_local()
     }
 
-    fn expect(&self, key: &StoreKey) {
-        self.0.expect(key.as_str());
+    fn expect(&self, key: &StoreKey, bytes: u64) {
+        self.0.expect(key.as_str(), bytes);
     }
 }
 

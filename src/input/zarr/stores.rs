@@ -14,7 +14,7 @@ use crate::format::npz::{Member, MemberFault, Members, NpzError};
 use crate::format::zarr::{self, ArrayStore};
 use crate::input::archive::Archive;
 use crate::input::{Input, Location, OpenOptions};
-use crate::source::remote::{self, Address, RemoteError, Scheme};
+use crate::source::remote::{self, Address, Ahead, RemoteError, Scheme};
 use crate::source::{
     self, Advice, DeflatedRange, IoMode, MemorySource, OpenError, Opened, Source, SourceError,
     spool,
@@ -47,7 +47,7 @@ impl Hierarchy for ZarrFolder {
         }
     }
 
-    fn expect(&self, key: &str) {
+    fn expect(&self, key: &str, _: u64) {
         // what is wrong with it is said where it is read
         if let Ok(file) = source::open_file(&self.0.join(key), IoMode::Read) {
             file.advise(0..file.len(), Advice::WillNeed);
@@ -226,8 +226,8 @@ struct ZarrAddress {
     is_consolidated: bool,
     /// Values of which parts were read, the last ones first.
     shards: Mutex<VecDeque<(String, Arc<dyn Source>)>>,
-    /// A file that is open, so that connections last from one value to the next.
-    keeps: Arc<dyn Source>,
+    /// Values that are on their way before they are read.
+    ahead: Arc<Ahead>,
 }
 
 /// The arrays behind an address; `None` where there are no metadata of Zarr.
@@ -237,28 +237,28 @@ pub(super) fn open_remote(
     options: &OpenOptions,
 ) -> Result<Option<Input>, Error> {
     let failed = |error| Error::file(location, error);
+    let ahead = Arc::new(Ahead::new().map_err(|error| failed(error.into()))?);
     let mut known = BTreeMap::new();
-    let mut keeps = None;
     for name in METADATA {
-        let value = remote_value(&address.below(name), remote::open_whole).map_err(failed)?;
+        let value = remote_value(ahead.open_whole(&address.below(name))).map_err(failed)?;
         let json = value.as_ref().map(all).transpose().map_err(failed)?;
         known.insert(name.to_owned(), json);
         if value.is_some() {
-            keeps = value;
             break;
         }
     }
-    let Some(keeps) = keeps else { return Ok(None) };
+    if known.values().all(Option::is_none) {
+        return Ok(None);
+    }
     let mut folder = ZarrAddress {
         address: address.clone(),
         known,
         is_consolidated: false,
         shards: Mutex::default(),
-        keeps,
+        ahead: Arc::clone(&ahead),
     };
     folder.consolidate().map_err(failed)?;
-    let bytes = Arc::new(MemorySource::default());
-    hierarchy::input(location, &folder, bytes, options).map(Some)
+    hierarchy::input(location, &folder, ahead, options).map(Some)
 }
 
 impl ZarrAddress {
@@ -306,8 +306,7 @@ impl Hierarchy for ZarrAddress {
         if let Some(open) = open {
             return Ok(Some(boxed(open)));
         }
-        let opened =
-            remote_value(&self.address.below(key), |address| remote::open(address, IoMode::Read))?;
+        let opened = remote_value(remote::open(&self.address.below(key), IoMode::Read))?;
         if let Some(opened) = &opened {
             let mut shards = self.shards();
             shards.push_front((key.to_owned(), Arc::clone(opened)));
@@ -317,9 +316,12 @@ impl Hierarchy for ZarrAddress {
     }
 
     fn whole(&self, key: &str) -> Result<Option<Vec<u8>>, SourceError> {
-        remote_value(&self.address.below(key), remote::open_whole)?
-            .map(|value| all(&value))
-            .transpose()
+        let value = remote_value(self.ahead.open_whole(&self.address.below(key)))?;
+        value.map(|value| all(&value)).transpose()
+    }
+
+    fn expect(&self, key: &str, bytes: u64) {
+        self.ahead.expect(&self.address.below(key), bytes);
     }
 
     fn children(&self, group: &str) -> Result<Vec<String>, SourceError> {
@@ -346,17 +348,14 @@ impl Hierarchy for ZarrAddress {
             known: BTreeMap::new(),
             is_consolidated: false,
             shards: Mutex::default(),
-            keeps: Arc::clone(&self.keeps),
+            ahead: Arc::clone(&self.ahead),
         }))
     }
 }
 
 /// A value; `None` where there is none. What comes as a stream is kept in a temporary file.
-fn remote_value(
-    address: &Address,
-    open: impl Fn(&Address) -> Result<Opened, OpenError>,
-) -> Result<Option<Arc<dyn Source>>, SourceError> {
-    match open(address) {
+fn remote_value(opened: Result<Opened, OpenError>) -> Result<Option<Arc<dyn Source>>, SourceError> {
+    match opened {
         Ok(Opened::Random(source)) => Ok(Some(source.into())),
         Ok(Opened::Forward(stream)) => Ok(Some(spool(stream)?.into())),
         Err(OpenError::Remote(RemoteError::NotFound)) => Ok(None),

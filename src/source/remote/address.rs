@@ -16,13 +16,13 @@ use std::fmt;
 /// assert_eq!(address.file_name(), "model.safetensors");
 /// assert!(Address::parse("folder/model.safetensors").is_none());
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Address {
     scheme: Scheme,
     text: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// `http://` and `https://`.
     Url,

@@ -10,23 +10,22 @@ use std::{io, thread};
 use futures_util::StreamExt;
 use object_store::client::{HttpRequestBody, HttpService};
 use tokio::sync::mpsc::channel;
-use tokio::time::timeout;
 
 use super::super::open::{IoMode, OpenError, Opened};
 use super::super::{Advice, Source, SourceResult, Stream, WINDOW, checked_len, read_window};
 use super::address::Address;
 use super::fetch::Opening;
-use super::network::{Network, RemoteFile};
+use super::network::{Network, Pending, RemoteFile};
 use super::requests::{GAP, REQUEST_BYTES};
 use super::stores::{Located, locate};
-use super::wire::{FetchFault, SharedNote, Wire};
+use super::wire::{Wire, said};
 use super::{RemoteError, RemoteVersion, fetch};
 
 /// The first request, in bytes: most headers are shorter.
 const FIRST_BYTES: u64 = 16 << 10;
 
 /// The same of a file that is read as a whole, in bytes.
-const WHOLE_BYTES: u64 = 16 << 20;
+pub(super) const WHOLE_BYTES: u64 = 16 << 20;
 
 /// A file of which any range can be asked for.
 struct RemoteSource {
@@ -39,18 +38,19 @@ struct RemoteSource {
 pub fn open(address: &Address, io: IoMode) -> Result<Opened, OpenError> {
     match io {
         IoMode::Mmap => Err(RemoteError::NotMappable.into()),
-        IoMode::Auto | IoMode::Read => open_with(address, FIRST_BYTES),
+        IoMode::Auto | IoMode::Read => {
+            let network = Network::get()?;
+            let first = begin(&network, address, FIRST_BYTES).wait()?;
+            opened(network, first)
+        }
     }
 }
 
-/// Open a remote file that will be read as a whole: its first request brings all of it, up to 16 MiB.
-pub fn open_whole(address: &Address) -> Result<Opened, OpenError> {
-    open_with(address, WHOLE_BYTES)
-}
-
-fn open_with(address: &Address, count: u64) -> Result<Opened, OpenError> {
-    let network = Network::get()?;
-    let (at, opening) = begin(&network, address, count)?;
+/// A file of which the first bytes have come.
+pub(super) fn opened(
+    network: Arc<Network>,
+    (at, opening): FirstAnswer,
+) -> Result<Opened, OpenError> {
     match (opening, at.wire.clone()) {
         (Opening::Ranges(version, first), _) => {
             let file = network.open(at, version, first);
@@ -64,28 +64,27 @@ fn open_with(address: &Address, count: u64) -> Result<Opened, OpenError> {
     }
 }
 
+/// Where a file is, and what the server answered first.
+pub(super) type FirstAnswer = (Located, Opening);
+
 /// Ask for the version of a file, and its first bytes.
-fn begin(
-    network: &Network,
-    address: &Address,
-    count: u64,
-) -> Result<(Located, Opening), RemoteError> {
-    let mut at = locate(address, &network.wire, None)?;
-    let first = |at: &Located| {
-        let at = at.clone();
-        network.run(async move { fetch::open(&at, count).await })
-    };
-    let mut opening = first(&at)??;
-    if let Opening::Region(region) = &opening {
-        at = locate(address, &network.wire, Some(region))?;
-        opening = first(&at)??;
-    }
-    Ok((at, opening))
+pub(super) fn begin(network: &Network, address: &Address, count: u64) -> Pending<FirstAnswer> {
+    let address = address.clone();
+    let wire = network.wire.clone();
+    network.start(async move {
+        let mut at = locate(&address, &wire, None)?;
+        let mut opening = fetch::open(&at, count).await?;
+        if let Opening::Region(region) = &opening {
+            at = locate(&address, &wire, Some(region))?;
+            opening = fetch::open(&at, count).await?;
+        }
+        Ok((at, opening))
+    })
 }
 
 /// The version of a file, as all machines are told it: one request.
 pub fn version(address: &Address) -> Result<RemoteVersion, OpenError> {
-    let version = match begin(&*Network::get()?, address, 1)? {
+    let version = match begin(&*Network::get()?, address, 1).wait()? {
         (_, Opening::Ranges(version, _)) => version,
         (_, Opening::Whole) => return Err(RemoteError::NoRanges.into()),
         (_, Opening::Region(_)) => return Err(RemoteError::Status(301).into()),
@@ -181,27 +180,23 @@ fn open_stream(
         let failed = |error: RemoteError| {
             let _ = found.set(error.to_string());
         };
-        let mut request = http::Request::new(HttpRequestBody::from(Vec::new()));
-        request.extensions_mut().insert(SharedNote::default());
-        let answer = match timeout(patience, wire.call(request)).await {
-            Ok(Ok(answer)) if answer.status().is_success() => answer,
-            Ok(Ok(answer)) => return failed(RemoteError::Status(answer.status().as_u16())),
-            Ok(Err(error)) => return failed(FetchFault::of(&error).error),
-            Err(_) => return failed(RemoteError::Timeout(patience)),
+        let request = http::Request::new(HttpRequestBody::from(Vec::new()));
+        let answer = match wire.call(request).await {
+            Ok(answer) if answer.status().is_success() => answer,
+            Ok(answer) => return failed(RemoteError::Status(answer.status().as_u16())),
+            Err(error) => return failed(said(&error, patience)),
         };
         let mut body = answer.into_body().bytes_stream();
-        loop {
-            match timeout(patience, body.next()).await {
-                Ok(Some(Ok(bytes))) => {
-                    counting.received(bytes.len() as u64);
-                    // an error means that nobody reads any more
-                    if parts.send(bytes.to_vec()).await.is_err() {
-                        return;
-                    }
-                }
-                Ok(None) => return,
-                Ok(Some(Err(_))) => return failed(RemoteError::Cut),
-                Err(_) => return failed(RemoteError::Timeout(patience)),
+        while let Some(bytes) = body.next().await {
+            let bytes = match bytes.map_err(|error| said(&error, patience)) {
+                Ok(bytes) => bytes,
+                Err(timeout @ RemoteError::Timeout(_)) => return failed(timeout),
+                Err(_) => return failed(RemoteError::Cut),
+            };
+            counting.received(bytes.len() as u64);
+            // an error means that nobody reads any more
+            if parts.send(bytes.to_vec()).await.is_err() {
+                return;
             }
         }
     };

@@ -6,10 +6,10 @@
 //! what has come.
 //!
 //! ```text
-//!   announced ranges ─► network (queue, blocks) ─► fetch (one range, tried again) ─► stores, wire
+//!   announced ranges ─► network (queue, blocks) ─► fetch (one range of one version) ─► stores, wire
 //! ```
 //!
-//! - Before a piece begins, `execute/flow.rs` asks it and the pieces behind it which ranges they need
+//! - Before a piece begins, `execute/feed.rs` asks it and the pieces behind it which ranges they need
 //!   (`Pieces::needs`), merges those, and announces them, as many as the source has use for. A dry run counts
 //!   the same steps.
 //! - *Needed* are the ranges of the selection in the order in which they are read, those at most 128 KiB
@@ -17,15 +17,17 @@
 //!   NumPy: a run makes at most 1.1 times as many requests, and as many bytes, besides its header. The
 //!   header is one request of 16 KiB, and a second one for the rest of a longer one.
 //! - One thread runs the network (`network.rs`), for all remote files that are open, and ends with the last.
-//!   It keeps 16 MiB on their way or unread, and makes at most 32 requests at a time. A worker that waits
+//!   It keeps 24 MiB on their way or unread, and makes at most 32 requests at a time. A worker that waits
 //!   for bytes that nobody announced asks for them itself; if it reads on from there, for more each time.
 //! - Each request carries the ETag of the first one (`If-Match`), and ETag, version, date and length of each
-//!   answer are compared (`fetch.rs`). A weak ETag is only compared. Answers that break off are continued.
+//!   answer are compared (`fetch.rs`). A weak ETag is only compared.
+//! - Chunks of Zarr are files, whose lengths only their servers know: those that are needed soon are asked for as
+//!   wholes (`ahead.rs`), within limits of the same size.
 //! - `object_store` makes the requests of S3, Google and Azure, and reads the answers of all. Its client is
 //!   ours (`wire.rs`): one for all, which counts, follows redirects of URLs once, sends tokens to one host
-//!   only, and notes what the store's errors do not tell (status, `Retry-After`). The retries of
-//!   `object_store` are off, since they know neither bodies that break off nor `Retry-After`: how often and how
-//!   long a request is tried again is decided in `retry.rs`.
+//!   only, and notes the status that the store's errors do not tell. It also bounds how long nothing may come.
+//!   `object_store` makes a request again, and continues an answer with an ETag that breaks off (`stores.rs` says
+//!   how often).
 //! - A server without ranges is a `Stream`: a thread writes the answer to a pipe (`file.rs`).
 //! - Secrets: an `Address` shows itself without them, errors of other packages are not printed but their
 //!   innermost cause, and `cli/report/failure.rs` masks what looks like an address with a query in any
@@ -37,6 +39,8 @@ use std::time::Duration;
 
 mod address;
 #[cfg(feature = "remote")]
+mod ahead;
+#[cfg(feature = "remote")]
 mod fetch;
 #[cfg(feature = "remote")]
 mod file;
@@ -44,22 +48,22 @@ mod file;
 mod network;
 mod requests;
 #[cfg(feature = "remote")]
-mod retry;
-#[cfg(feature = "remote")]
 mod stores;
 #[cfg(feature = "remote")]
 mod wire;
 
 pub use address::{Address, Scheme, mask_secrets};
 #[cfg(feature = "remote")]
-pub use file::{open, open_all, open_whole, version};
+pub use ahead::Ahead;
+#[cfg(feature = "remote")]
+pub use file::{open, open_all, version};
 #[cfg(feature = "remote")]
 pub use network::traffic;
-pub use requests::{GAP, Merger, REQUEST_BYTES};
+pub use requests::{GAP, Merger, NEAR, REQUEST_BYTES};
 #[cfg(feature = "remote")]
 pub use stores::list;
 #[cfg(not(feature = "remote"))]
-pub use without::{list, open, open_all, open_whole, traffic, version};
+pub use without::{Ahead, list, open, open_all, traffic, version};
 
 /// Why a remote file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -92,8 +96,6 @@ pub enum RemoteError {
     NoVersion,
     #[error("the server sends whole files only, no ranges of them")]
     NoRanges,
-    #[error("{error}, {attempts} times")]
-    GaveUp { error: Box<RemoteError>, attempts: u32 },
 }
 
 /// The version of a file, as all machines are told it.
@@ -126,14 +128,13 @@ pub struct FolderEntry {
 /// Stands in for remote files where the feature is not built: an error for each.
 #[cfg(not(feature = "remote"))]
 mod without {
+    use std::ops::Range;
+
     use super::super::open::{IoMode, OpenError, Opened};
+    use super::super::{Source, SourceResult, checked_len};
     use super::{Address, FolderEntry, RemoteError, RemoteVersion};
 
     pub fn open(_: &Address, _: IoMode) -> Result<Opened, OpenError> {
-        Err(RemoteError::NotBuilt.into())
-    }
-
-    pub fn open_whole(_: &Address) -> Result<Opened, OpenError> {
         Err(RemoteError::NotBuilt.into())
     }
 
@@ -151,5 +152,29 @@ mod without {
 
     pub fn traffic() -> Option<(u64, u64)> {
         None
+    }
+
+    pub struct Ahead;
+
+    impl Ahead {
+        pub fn new() -> Result<Ahead, RemoteError> {
+            Err(RemoteError::NotBuilt)
+        }
+
+        pub fn expect(&self, _: &Address, _: u64) {}
+
+        pub fn open_whole(&self, _: &Address) -> Result<Opened, OpenError> {
+            Err(RemoteError::NotBuilt.into())
+        }
+    }
+
+    impl Source for Ahead {
+        fn len(&self) -> u64 {
+            0
+        }
+
+        fn window<'a>(&'a self, range: Range<u64>, _: &'a mut Vec<u8>) -> SourceResult<&'a [u8]> {
+            checked_len(&range, 0).map(|_| &[][..])
+        }
     }
 }

@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 use super::fetch::fetch;
-use super::requests::REQUEST_BYTES;
-use super::stores::Located;
+use super::requests::{NEAR, REQUEST_BYTES};
+use super::stores::{Located, patience};
 use super::wire::{Counters, Wire, locked};
 use super::{RemoteError, RemoteVersion};
 
 /// Memory for bytes that are on their way or not used yet, of all files together.
-const BUDGET: u64 = 16 << 20;
+pub(super) const BUDGET: u64 = 24 << 20;
 
 /// Blocks that were read at both ends stay for so many bytes: a worker may still need the middle.
 const KEPT: u64 = 4 << 20;
@@ -37,7 +37,7 @@ const KEPT: u64 = 4 << 20;
 /// Memory beyond the budget for what workers wait for: a request each.
 const DEMANDED: u64 = 8 << 20;
 
-const REQUESTS: usize = 32;
+pub(super) const REQUESTS: usize = 32;
 
 /// Bytes that a block takes beside its own.
 const BLOCK_BYTES: u64 = 256;
@@ -174,23 +174,24 @@ impl Network {
             runtime: handle,
         };
         Ok(Network {
-            wire: Wire::new(counters)?,
+            wire: Wire::new(counters, patience()?)?,
             shared: Arc::new(shared),
             next_file: AtomicU64::new(0),
             _stop: stop,
         })
     }
 
-    /// Do something on the thread of the network, and wait for it. It must end by itself.
-    pub(super) fn run<T: Send + 'static>(
+    /// Do something on the thread of the network. It must end by itself.
+    pub(super) fn start<T: Send + 'static>(
         &self,
-        work: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, RemoteError> {
-        let (done, outcome) = std::sync::mpsc::channel();
+        work: impl Future<Output = Result<T, RemoteError>> + Send + 'static,
+    ) -> Pending<T> {
+        let (done, outcome) = mpsc::channel();
         self.spawn(async move {
+            // an error means that nobody waits for it any more
             let _ = done.send(work.await);
         });
-        outcome.recv().map_err(|_| RemoteError::Network("the network thread ended".to_owned()))
+        Pending(outcome)
     }
 
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
@@ -275,6 +276,16 @@ impl Network {
         }
         self.shared.pump(&mut state);
         Ok(())
+    }
+}
+
+/// What the thread of the network is doing.
+pub(super) struct Pending<T>(mpsc::Receiver<Result<T, RemoteError>>);
+
+impl<T> Pending<T> {
+    pub(super) fn wait(self) -> Result<T, RemoteError> {
+        let ended = |_| Err(RemoteError::Network("the network thread ended".to_owned()));
+        self.0.recv().unwrap_or_else(ended)
     }
 }
 
@@ -399,8 +410,11 @@ impl NetworkState {
             return block.error.clone().map_or(Ok(0), Err);
         }
         out[..count].copy_from_slice(&here[..count]);
-        block.ends.0 |= offset == 0;
-        block.ends.1 |= at + count as u64 == block.end;
+        // where there are gaps between ranges, a request may begin or end in one of them
+        let end = at + count as u64;
+        let near = if block.read < at - key.1 { NEAR } else { 0 };
+        block.ends.0 |= offset as u64 <= near;
+        block.ends.1 |= end + near >= block.end;
         block.read += count as u64;
         let state = match block.ends {
             (true, true) if block.read >= block.end - key.1 => Use::Done,
@@ -534,5 +548,21 @@ mod tests {
             assert_eq!(state.take((1, at), &mut out[..len]).unwrap(), len);
         }
         assert!(state.make_space(BUDGET) && state.blocks.is_empty() && state.used == 0);
+    }
+
+    /// A request of ranges that are near each other may end in a gap, of which nothing is read.
+    #[test]
+    fn blocks_go_that_end_in_a_gap() {
+        let mut state = NetworkState::default();
+        for number in 1..4 {
+            let end = REQUEST_BYTES;
+            let block = Block { end, data: vec![7; end as usize], ..Block::default() };
+            state.used += block.cost(0);
+            state.blocks.insert((number, 0), block);
+            for at in [10, end - 100] {
+                assert_eq!(state.take((number, at), &mut [0; 10]).unwrap(), 10);
+            }
+        }
+        assert!(state.make_space(BUDGET - KEPT) && state.blocks.len() < 3);
     }
 }

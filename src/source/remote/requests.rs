@@ -1,4 +1,4 @@
-//! Which requests a sequence of reads needs; how often each is tried is decided in `retry.rs`.
+//! Which requests a sequence of reads needs.
 //!
 //! A request costs a round trip, so that reading a short gap is cheaper than another request. Ranges
 //! that follow each other are made one request where no more than [`GAP`] bytes lie between them, and
@@ -15,6 +15,9 @@ use std::ops::Range;
 /// Gaps of at most this many bytes are read: what comes in the few milliseconds that a request costs
 /// beside others.
 pub const GAP: u64 = 128 << 10;
+
+/// Ranges with gaps of at most this many bytes are told as one: there may be one for each element.
+pub const NEAR: u64 = 4 << 10;
 
 /// The longest request for elements, in bytes.
 pub const REQUEST_BYTES: u64 = 2 << 20;

@@ -16,17 +16,44 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
-use object_store::{ListResult, ObjectStore};
+use object_store::{BackoffConfig, ListResult, ObjectStore, RetryConfig};
 use tokio::time::timeout;
 
 use super::super::open::OpenError;
 use super::address::{Address, Scheme};
 use super::fetch::fault;
 use super::network::Network;
-use super::retry::{longest_listing, none_by_store, patience};
 use super::wire::{SharedNote, Wire};
 use super::{FolderEntry, RemoteError};
 use crate::os::machine_vendor;
+
+/// How long a server may send nothing, where `TSLICE_REMOTE_TIMEOUT` does not say.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a request is made, if it fails in a way that may pass: connections, timeouts, answers that break off,
+/// statuses 408, 429 and 5xx.
+pub(super) const ATTEMPTS: u32 = 7;
+
+/// How long a server may send nothing.
+pub(super) fn patience() -> Result<Duration, RemoteError> {
+    let Some(text) = env::var_os("TSLICE_REMOTE_TIMEOUT") else { return Ok(PATIENCE) };
+    let seconds = text.to_str().and_then(|text| text.parse().ok());
+    let seconds = seconds.filter(|seconds| (1..=3600).contains(seconds)).ok_or_else(|| {
+        let message = "TSLICE_REMOTE_TIMEOUT is a number of seconds, from 1 to 3600";
+        RemoteError::Configuration(message.to_owned())
+    })?;
+    Ok(Duration::from_secs(seconds))
+}
+
+fn retries() -> RetryConfig {
+    let backoff =
+        BackoffConfig { max_backoff: Duration::from_secs(10), ..BackoffConfig::default() };
+    RetryConfig {
+        backoff,
+        max_retries: ATTEMPTS as usize - 1,
+        retry_timeout: Duration::from_secs(600),
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Located {
@@ -49,7 +76,7 @@ pub(super) fn locate(
         let wire = wire.to_url(address.secret_text())?;
         let store = HttpBuilder::new()
             .with_url("http://url")
-            .with_retry(none_by_store())
+            .with_retry(retries())
             .with_http_connector(wire.clone())
             .build()
             .map_err(configured)?;
@@ -82,7 +109,7 @@ pub(super) fn store(
         Scheme::Gcs => Arc::new(
             google()
                 .with_bucket_name(bucket)
-                .with_retry(none_by_store())
+                .with_retry(retries())
                 .with_http_connector(wire.clone())
                 .build()
                 .map_err(configured)?,
@@ -90,7 +117,7 @@ pub(super) fn store(
         Scheme::Azure => Arc::new(
             azure()
                 .with_container_name(bucket)
-                .with_retry(none_by_store())
+                .with_retry(retries())
                 .with_http_connector(wire.clone())
                 .build()
                 .map_err(configured)?,
@@ -100,7 +127,7 @@ pub(super) fn store(
             if let Some(region) = region {
                 s3 = s3.with_region(region);
             }
-            let s3 = s3.with_retry(none_by_store()).with_http_connector(wire.clone());
+            let s3 = s3.with_retry(retries()).with_http_connector(wire.clone());
             Arc::new(s3.build().map_err(configured)?)
         }
     })
@@ -245,16 +272,19 @@ impl Profile {
 /// The files and folders in a folder, each kind in the order of its names: a request for each thousand.
 pub fn list(address: &Address) -> Result<Vec<FolderEntry>, OpenError> {
     let network = Network::get()?;
-    let longest = longest_listing()?;
+    let patience = patience()?;
+    // a store tells a thousand names in each answer
+    let longest = patience * ATTEMPTS * 4;
     let note = SharedNote::default();
     let store = store(address, &network.wire.with_note(&note), None)?;
     let folder = Path::parse(address.bucket_and_key().1.trim_end_matches('/'));
     let folder = folder.map_err(|error| RemoteError::Address(error.to_string()))?;
-    let listing = network
-        .run(async move { timeout(longest, store.list_with_delimiter(Some(&folder))).await })?;
-    let ListResult { common_prefixes, objects, .. } = listing
-        .map_err(|_| RemoteError::Timeout(longest))?
-        .map_err(|error| fault(&error, &note, false).error)?;
+    let listing = network.start(async move {
+        let listing = timeout(longest, store.list_with_delimiter(Some(&folder))).await;
+        let listing = listing.map_err(|_| RemoteError::Timeout(longest))?;
+        listing.map_err(|error| fault(&error, &note, false, patience))
+    });
+    let ListResult { common_prefixes, objects, .. } = listing.wait()?;
     let name = |path: &Path| path.filename().unwrap_or_default().to_owned();
     let folders =
         common_prefixes.iter().map(|path| FolderEntry { name: name(path) + "/", bytes: None });

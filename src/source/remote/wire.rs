@@ -11,9 +11,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use async_trait::async_trait;
-use http::header::{
-    AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, HeaderValue, LOCATION, RETRY_AFTER,
-};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, HeaderValue, LOCATION};
 use http::{StatusCode, Uri};
 use object_store::ClientOptions;
 use object_store::client::{
@@ -39,22 +37,10 @@ pub(super) struct Counters {
 /// What an answer says beside what a store passes on. Each request that is for elements carries one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Note {
+    /// The status of the last answer; `None` before there is one.
     pub(super) status: Option<StatusCode>,
-    /// How long the server wants to be left alone.
-    pub(super) retry_after: Option<Duration>,
     /// The region of the bucket, where it is another.
     pub(super) region: Option<String>,
-    /// What went wrong before there was an answer.
-    pub(super) failure: Option<FetchFault>,
-}
-
-/// Why a try failed.
-#[derive(Clone, Debug)]
-pub(super) struct FetchFault {
-    pub(super) error: RemoteError,
-    pub(super) is_transient: bool,
-    pub(super) is_connect: bool,
-    pub(super) wait: Option<Duration>,
 }
 
 /// A note, shared with the request that it is about.
@@ -88,7 +74,8 @@ impl fmt::Debug for Wire {
 }
 
 impl Wire {
-    pub(super) fn new(counters: Arc<Counters>) -> Result<Wire, RemoteError> {
+    /// A client of servers that may send nothing for so long.
+    pub(super) fn new(counters: Arc<Counters>, patience: Duration) -> Result<Wire, RemoteError> {
         let failed = |error: &dyn fmt::Display| RemoteError::Configuration(error.to_string());
         let mut roots = rustls::RootCertStore::empty();
         // SSL_CERT_FILE and SSL_CERT_DIR, or those of the system; without any, TLS fails by itself
@@ -102,6 +89,7 @@ impl Wire {
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .connect_timeout(CONNECT)
+            .read_timeout(patience)
             .redirect(reqwest::redirect::Policy::none())
             // several connections bring more than several streams of one
             .http1_only()
@@ -143,27 +131,17 @@ impl Wire {
 
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         self.counters.requests.fetch_add(1, Ordering::Relaxed);
-        let note = request.extensions().get().or(self.note.as_ref()).cloned();
-        let answer = match HttpService::call(&self.client, request).await {
-            Ok(answer) if lengths_differ(&answer) => {
-                Err(refused("the server says two lengths of one answer"))
-            }
-            answer => answer,
-        };
-        let Some(note) = note else { return answer };
-        let mut note = locked(&note);
-        match &answer {
-            Ok(answer) => {
-                let header = |name: &str| answer.headers().get(name)?.to_str().ok();
-                let seconds = header(RETRY_AFTER.as_str()).and_then(|text| text.parse().ok());
-                note.status = Some(answer.status());
-                note.retry_after = seconds.map(Duration::from_secs);
-                note.region = header("x-amz-bucket-region").map(str::to_owned);
-                note.failure = None;
-            }
-            Err(error) => note.failure = Some(FetchFault::of(error)),
+        let note: Option<SharedNote> = request.extensions().get().or(self.note.as_ref()).cloned();
+        let answer = HttpService::call(&self.client, request).await.map_err(lasting)?;
+        if lengths_differ(&answer) {
+            return Err(refused("the server says two lengths of one answer"));
         }
-        answer
+        if let Some(note) = note {
+            let region = answer.headers().get("x-amz-bucket-region");
+            let region = region.and_then(|it| it.to_str().ok()).map(str::to_owned);
+            *locked(&note) = Note { status: Some(answer.status()), region };
+        }
+        Ok(answer)
     }
 
     /// Send a request of the URL there, or where it was moved to.
@@ -221,12 +199,7 @@ impl RequestTarget {
 impl HttpService for Wire {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let Some(target) = &self.target else { return self.send(request).await };
-        let note = request.extensions().get::<SharedNote>().cloned();
-        let mut answer = self.follow(target, request).await.inspect_err(|error| {
-            if let Some(note) = note {
-                locked(&note).failure = Some(FetchFault::of(error));
-            }
-        })?;
+        let mut answer = self.follow(target, request).await?;
         // a length that a store asks for, and a server need not send
         let range = answer.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
         let len =
@@ -271,41 +244,31 @@ fn refused(why: &'static str) -> HttpError {
     HttpError::new(HttpErrorKind::Unknown, Refused(why))
 }
 
-impl FetchFault {
-    pub(super) fn fatal(error: RemoteError) -> FetchFault {
-        FetchFault { error, is_transient: false, is_connect: false, wait: None }
-    }
+/// Mark an error that is the same each time as one that no store tries again: a certificate does not become a
+/// good one.
+fn lasting(error: HttpError) -> HttpError {
+    let is_lasting = causes(&error).iter().any(|cause| cause.is::<rustls::Error>());
+    if is_lasting { HttpError::new(HttpErrorKind::Unknown, error) } else { error }
+}
 
-    pub(super) fn transient(error: RemoteError) -> FetchFault {
-        FetchFault { is_transient: true, ..FetchFault::fatal(error) }
-    }
-
-    /// Whether an error is one of a request that got no answer.
-    pub(super) fn is_of_wire(error: &(dyn Error + 'static)) -> bool {
-        causes(error).iter().any(|cause| cause.is::<HttpError>())
-    }
-
-    /// What an error of the client comes to, in the words of its innermost cause: those that wrap it
-    /// name the URL.
-    pub(super) fn of(error: &(dyn Error + 'static)) -> FetchFault {
-        let causes = causes(error);
-        let kind = causes.iter().find_map(|cause| cause.downcast_ref::<HttpError>());
-        let kind = kind.map_or(HttpErrorKind::Unknown, HttpError::kind);
-        let cause = causes.last().map_or_else(String::new, |cause| cause.to_string());
-        let tls = causes.iter().find_map(|cause| cause.downcast_ref::<rustls::Error>());
-        let is_refused = causes.iter().any(|cause| cause.is::<Refused>());
-        let is_connect = kind == HttpErrorKind::Connect;
-        let text = match tls {
-            Some(tls) => format!("no secure connection: {tls}"),
-            None if is_refused => cause,
-            None if kind == HttpErrorKind::Timeout => "the server does not answer".to_owned(),
-            None if is_connect => format!("no connection: {cause}"),
-            None => format!("the connection broke: {cause}"),
-        };
-        // a certificate does not become a good one
-        let is_transient = tls.is_none() && !is_refused;
-        FetchFault { error: RemoteError::Network(text), is_transient, is_connect, wait: None }
-    }
+/// What an error of a request without a whole answer comes to, in the words of its innermost cause: those that wrap
+/// it name the URL.
+pub(super) fn said(error: &(dyn Error + 'static), patience: Duration) -> RemoteError {
+    let causes = causes(error);
+    let kind = causes.iter().find_map(|cause| cause.downcast_ref::<HttpError>());
+    let Some(kind) = kind.map(HttpError::kind) else {
+        let refused = "no credentials: the service that gives them refuses";
+        return RemoteError::Configuration(refused.into());
+    };
+    let cause = causes.last().map_or_else(String::new, |cause| cause.to_string());
+    let tls = causes.iter().find_map(|cause| cause.downcast_ref::<rustls::Error>());
+    RemoteError::Network(match tls {
+        Some(tls) => format!("no secure connection: {tls}"),
+        None if causes.iter().any(|cause| cause.is::<Refused>()) => cause,
+        None if kind == HttpErrorKind::Timeout => return RemoteError::Timeout(patience),
+        None if kind == HttpErrorKind::Connect => format!("no connection: {cause}"),
+        None => format!("the connection broke: {cause}"),
+    })
 }
 
 /// An error and all its causes, also those that an [`io::Error`] holds.
