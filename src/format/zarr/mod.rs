@@ -47,12 +47,12 @@ pub(crate) use metadata::{
 };
 pub(crate) use write::{NewArray, group_json, stored_dtype};
 
-/// The tensor that an array is, by its metadata and the store of its chunks, of which those that are not there may be
-/// refused.
+/// The tensor that an array is, by its metadata and the store of its chunks, which say what is
+/// wrong with one that is not there where it must be.
 pub(crate) fn array(
     store: ArrayStore,
     ArrayMetadataJson(mut metadata): ArrayMetadataJson,
-    refuses_missing: bool,
+    missing: Option<String>,
 ) -> Result<TensorInfo, ZarrError> {
     if let Some(fill) = metadata.get_mut("fill_value") {
         metadata::reworded(fill);
@@ -95,7 +95,7 @@ pub(crate) fn array(
         item,
         fill,
         stored_shape,
-        refuses_missing,
+        missing,
         codecs,
         front,
         shards,
@@ -176,9 +176,10 @@ struct ZarrChunks {
     shape: Vec<u64>,
     item: usize,
     fill: Vec<u8>,
-    /// The shape of what is stored under a key, and whether all of it must be there.
+    /// The shape of what is stored under a key.
     stored_shape: Vec<u64>,
-    refuses_missing: bool,
+    /// What is wrong with a chunk that is not there, where it must be.
+    missing: Option<String>,
     /// The codecs of a chunk.
     codecs: Arc<CodecChain>,
     /// The codec that alone makes elements of stored bytes, from front to back.
@@ -240,12 +241,10 @@ impl ZarrChunks {
 
     /// Refuse a chunk of which nothing is stored: of one in a shard, nothing of the shard.
     fn check_stored(&self, at: &[u64]) -> Result<(), String> {
-        if !self.refuses_missing {
-            return Ok(());
-        }
+        let Some(missing) = &self.missing else { return Ok(()) };
         let key = at.iter().zip(&self.shape).zip(&self.stored_shape);
         let key: Vec<u64> = key.map(|((at, len), stored)| at * len / (*stored).max(1)).collect();
-        if self.has_value(&key)? { Ok(()) } else { Err("it is not there".to_owned()) }
+        if self.has_value(&key)? { Ok(()) } else { Err(missing.clone()) }
     }
 
     /// Whether anything is stored under a key of chunks.

@@ -233,7 +233,11 @@ fn read(
         }
     };
     let array = |json| {
-        let tensor = zarr::array(hierarchy.array(path), json, refuses)?;
+        let missing = || match path {
+            "" => "it is not there".to_owned(),
+            path => format!("it is not there, in the array {path:?}"),
+        };
+        let tensor = zarr::array(hierarchy.array(path), json, refuses.then(missing))?;
         match hierarchy.refused(path) {
             Some(error) => Err(ZarrError::Value(error)),
             None => Ok(Node::Array(Box::new(tensor))),
