@@ -1,13 +1,13 @@
 //! Arrays as pictures: which element each pixel shows, in which colour.
 //!
 //! A [`Sheet`] lays out an array of two axes as one picture, and one of more axes as tiles beside
-//! each other (a contact sheet); bytes with three or four channels are colours themselves. Rows of
+//! each other (a contact sheet); elements with three or four channels may be colours themselves. Rows of
 //! pixels are made one by one from elements that the caller reads, so that no picture is held in
 //! memory.
 //!
 //! ```
 //! use tslice::picture::Sheet;
-//! let sheet = Sheet::new(&[10, 30, 40], false, None)?;
+//! let sheet = Sheet::new(&[10, 30, 40], None, None)?;
 //! assert_eq!((sheet.width(), sheet.height()), (4 * 40 + 3, 3 * 30 + 2));
 //! # Ok::<(), tslice::picture::SheetFault>(())
 //! ```
@@ -38,13 +38,15 @@ pub enum SheetFault {
     },
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sheet {
     /// Rows and columns of a tile, in elements.
     rows: u64,
     columns: u64,
     /// Elements per pixel: 1, or the channels of a colour.
     channels: u64,
+    /// The number that is the most of a channel.
+    most: f64,
     /// Number of tiles, and how many stand side by side.
     tiles: u64,
     across: u64,
@@ -53,15 +55,17 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// Lay out an array of this shape. With `colours`, which only elements that are bytes may have,
-    /// a last axis of length 3 or 4 is a colour. A pixel shows one element, unless the picture is
-    /// to be `width` pixels wide.
-    pub fn new(shape: &[u64], colours: bool, width: Option<u64>) -> Result<Sheet, SheetFault> {
+    /// Lay out an array of this shape. Where elements may be colours, `most` is the number that is the most of a
+    /// channel, and a last axis of length 3 or 4 is a colour. A pixel shows one element, unless the picture is to be
+    /// `width` pixels wide.
+    pub fn new(shape: &[u64], most: Option<f64>, width: Option<u64>) -> Result<Sheet, SheetFault> {
         if shape.contains(&0) {
             return Err(SheetFault::Empty);
         }
         let (image, channels) = match shape {
-            [image @ .., channels @ (3 | 4)] if colours && image.len() >= 2 => (image, *channels),
+            [image @ .., channels @ (3 | 4)] if most.is_some() && image.len() >= 2 => {
+                (image, *channels)
+            }
             image => (image, 1),
         };
         let [outer @ .., rows, columns] = image else {
@@ -76,7 +80,8 @@ impl Sheet {
             width.map_or(columns, |width| (width.saturating_sub(gaps) / across).max(1));
         let scaled = (u128::from(rows) * u128::from(tile_width)).div_ceil(u128::from(columns));
         let tile_height = if tile_width == columns { rows } else { scaled as u64 };
-        let sheet = Sheet { rows, columns, channels, tiles, across, tile_width, tile_height };
+        let most = most.unwrap_or(1.0);
+        let sheet = Sheet { rows, columns, channels, most, tiles, across, tile_width, tile_height };
         let width = sheet.width();
         let height = sheet.height();
         if width > MOST_PIXELS || height > MOST_PIXELS {
@@ -101,9 +106,19 @@ impl Sheet {
         self.channels > 1
     }
 
+    /// Whether this is the channel of a colour, and beyond its range.
+    pub fn is_clipped(&self, value: f64) -> bool {
+        self.has_colours() && (value < 0.0 || value > self.most)
+    }
+
     /// Bytes per pixel: 3, or 4 with an alpha channel.
     pub fn pixel_bytes(&self) -> usize {
         if self.channels == 4 { 4 } else { 3 }
+    }
+
+    /// The byte of a channel; NaN is 0.
+    fn channel(&self, value: f64) -> u8 {
+        (value * (255.0 / self.most)).round() as u8
     }
 
     /// The elements in a row of a tile, as a range of element numbers.
@@ -145,7 +160,12 @@ impl Sheet {
                     let column = at / self.channels;
                     let channel = at % self.channels;
                     let bin = (column * bins / self.columns) * self.channels + channel;
-                    means[bin as usize].add(value);
+                    let is_channel = self.channels > 1;
+                    means[bin as usize].add(if is_channel {
+                        value.clamp(0.0, self.most)
+                    } else {
+                        value
+                    });
                     at += 1;
                 })?;
             }
@@ -158,7 +178,7 @@ impl Sheet {
                     several => pixel
                         .iter_mut()
                         .zip(several)
-                        .for_each(|(byte, mean)| *byte = mean.value().round() as u8),
+                        .for_each(|(byte, mean)| *byte = self.channel(mean.value())),
                 }
             }
         }
@@ -258,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_pixel_shows_an_element() {
-        let sheet = Sheet::new(&[2, 3], false, None).unwrap();
+        let sheet = Sheet::new(&[2, 3], None, None).unwrap();
         let rows = painted(&sheet, 0.0, 5.0);
         assert_eq!((rows.len(), rows[0].len()), (2, 9));
         let lightness: Vec<u8> = rows.iter().flatten().step_by(3).copied().collect();
@@ -267,7 +287,7 @@ mod tests {
 
     #[test]
     fn colours_stay_and_tiles_stand_beside_each_other() {
-        let sheet = Sheet::new(&[3, 1, 2, 3], true, None).unwrap();
+        let sheet = Sheet::new(&[3, 1, 2, 3], Some(255.0), None).unwrap();
         let rows = painted(&sheet, 0.0, 1.0);
         assert_eq!(rows[0], [0, 1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 10, 11]);
         assert_eq!(rows[1], [0; 15]);
@@ -276,19 +296,34 @@ mod tests {
 
     #[test]
     fn smaller_pictures_show_means_and_larger_ones_repeat() {
-        let sheet = Sheet::new(&[4, 4, 3], true, Some(2)).unwrap();
+        let sheet = Sheet::new(&[4, 4, 3], Some(255.0), Some(2)).unwrap();
         // the mean of elements 0, 3, 12 and 15
         assert_eq!(painted(&sheet, 0.0, 1.0)[0][..3], [8, 9, 10]);
-        let sheet = Sheet::new(&[1, 2, 3], true, Some(4)).unwrap();
+        let sheet = Sheet::new(&[1, 2, 3], Some(255.0), Some(4)).unwrap();
         let rows = painted(&sheet, 0.0, 1.0);
         assert_eq!(rows, vec![vec![0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5]; 2]);
     }
 
     #[test]
+    fn channels_are_clipped_before_their_mean() {
+        let sheet = Sheet::new(&[1, 2, 3], Some(1.0), Some(1)).unwrap();
+        let read = |_: Range<u64>, take: &mut dyn FnMut(f64)| {
+            [-1.0, 0.5, f64::NAN, 0.2, 9.0, f64::NAN].into_iter().for_each(take);
+            Ok::<(), Infallible>(())
+        };
+        let colours = Colours::new("gray", 0.0, 1.0).unwrap();
+        assert_eq!(sheet.paint(0, &colours, read).unwrap(), [26, 191, 0]);
+        assert!(sheet.is_clipped(-0.1) && !sheet.is_clipped(1.0) && !sheet.is_clipped(f64::NAN));
+    }
+
+    #[test]
     fn what_is_no_picture_is_refused() {
-        assert_eq!(Sheet::new(&[5], false, None), Err(SheetFault::Axes(1)));
-        assert_eq!(Sheet::new(&[5, 3], true, None).map(|sheet| sheet.has_colours()), Ok(false));
-        assert_eq!(Sheet::new(&[5, 0], false, None), Err(SheetFault::Empty));
-        assert!(matches!(Sheet::new(&[1 << 40, 2], false, None), Err(SheetFault::TooLarge { .. })));
+        assert_eq!(Sheet::new(&[5], None, None), Err(SheetFault::Axes(1)));
+        assert_eq!(
+            Sheet::new(&[5, 3], Some(255.0), None).map(|sheet| sheet.has_colours()),
+            Ok(false)
+        );
+        assert_eq!(Sheet::new(&[5, 0], None, None), Err(SheetFault::Empty));
+        assert!(matches!(Sheet::new(&[1 << 40, 2], None, None), Err(SheetFault::TooLarge { .. })));
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::io::Write;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::inputs;
 use super::statistics::Chosen;
@@ -65,6 +66,8 @@ pub struct Drawing<'a> {
     sheet: Sheet,
     colours: Colours,
     workers: Workers,
+    /// Whether numbers were clipped to the range of colours.
+    is_clipped: AtomicBool,
 }
 
 impl<'a> Drawing<'a> {
@@ -77,7 +80,13 @@ impl<'a> Drawing<'a> {
         workers: Workers,
     ) -> Result<Drawing<'a>, Error> {
         let reader = RegionReader::new(input, chosen.region.as_ref())?;
-        Ok(Drawing { reader, dtype: chosen.dtype.clone(), sheet, colours, workers })
+        let is_clipped = AtomicBool::new(false);
+        Ok(Drawing { reader, dtype: chosen.dtype.clone(), sheet, colours, workers, is_clipped })
+    }
+
+    /// Whether numbers that were drawn are beyond the range of colours.
+    pub fn is_clipped(&self) -> bool {
+        self.is_clipped.load(Ordering::Relaxed)
     }
 
     /// Bytes a pixel: of RGB, or of RGBA.
@@ -121,7 +130,11 @@ impl<'a> Drawing<'a> {
                 doubles.resize(count as usize * 8, 0);
                 self.reader.read(at * itemsize, &mut scratch, &mut block)?;
                 cast.run(&mut block, &mut doubles);
-                doubles.as_chunks::<8>().0.iter().for_each(|it| take(f64::from_le_bytes(*it)));
+                let values = doubles.as_chunks::<8>().0.iter().map(|it| f64::from_le_bytes(*it));
+                if values.clone().any(|value| self.sheet.is_clipped(value)) {
+                    self.is_clipped.store(true, Ordering::Relaxed);
+                }
+                values.for_each(&mut *take);
                 progress.add(count * itemsize);
                 at += count;
             }

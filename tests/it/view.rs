@@ -257,6 +257,27 @@ fn colours_are_written_as_they_are() {
 }
 
 #[test]
+fn floats_of_three_channels_are_colours_from_0_to_1() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |floats: [f32; 6]| {
+        let data: Vec<u8> = floats.iter().flat_map(|it| it.to_le_bytes()).collect();
+        write_npy(&dir.path().join("colours.npy"), "'<f4'", "(1, 2, 3)", &data);
+    };
+    let draw = |args: &[&str], note: &'static str| {
+        let args = [&["view", "colours.npy", "-f", "-o", "p.png"], args].concat();
+        tslice(dir.path(), &args).assert().success().stderr(note);
+        decoded(&dir.path().join("p.png"))
+    };
+    write([0.0, 0.5, 1.0, 0.25, 0.1, 0.9]);
+    assert_eq!(draw(&[], ""), (2, 1, png::ColorType::Rgb, vec![0, 128, 255, 64, 26, 230]));
+    // numbers on a colour map, as a sheet of two tiles
+    assert_eq!(draw(&["--range", "0,1"], "").0, 3);
+    write([-1.0, 0.5, 2.0, f32::NAN, f32::INFINITY, 0.0]);
+    let note = "tslice: note: colours are numbers from 0 to 1: others are clipped\n";
+    assert_eq!(draw(&[], note).3, [0, 128, 255, 0, 255, 0]);
+}
+
+#[test]
 fn a_picture_is_there_whole_or_not_at_all() {
     let dir = folder();
     fs::write(dir.path().join("p.png"), "what stood there before").unwrap();

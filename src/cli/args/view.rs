@@ -115,7 +115,7 @@ pub(crate) struct StatsArgs {
     pub(crate) stats: bool,
     /// Along these axes: a row for each position of the others
     ///
-    /// Negative axes count from the end. Without it --reduce reduces all axes.
+    /// Negative axes count from the end; dimensions may be named. Without it --reduce reduces all axes.
     #[arg(long, value_name = "A[,B...]", requires = "sliced")]
     pub(crate) axis: Option<String>,
     /// Sort the tensors by columns of the table: nan,max
@@ -200,8 +200,8 @@ pub(crate) struct ValuesArgs {
 pub(crate) struct PictureArgs {
     /// Write a picture, or what --reduce makes
     ///
-    /// Two axes are drawn in colours, (H, W, 3 or 4) of uint8 as it is, more axes as a contact
-    /// sheet; one pixel an element.
+    /// Two axes are drawn in colours, (H, W, 3 or 4) of uint8 as it is, of floats as colours from 0 to 1, more axes as a
+    /// contact sheet; one pixel an element.
     #[arg(short, long, value_name = "FILE", groups = ["work", "drawn", "written"], conflicts_with_all = ["full", "edge", "precision", "stats"])]
     pub(crate) output: Option<PathBuf>,
     /// Draw the picture in the terminal, with half blocks

@@ -40,8 +40,8 @@ pub(super) fn run(
         (None, None) => Some(columns_for(chosen)),
         (width, _) => width.map(u64::from),
     };
-    let is_bytes = matches!(chosen.dtype, DType::Scalar(Scalar::U8, _));
-    let sheet = Sheet::new(&chosen.shape, is_bytes, width).map_err(Failure::new)?;
+    let sheet = Sheet::new(&chosen.shape, most_of_colours(chosen, picture), width);
+    let sheet = sheet.map_err(Failure::new)?;
     let force = picture.force;
     let fsync = picture.fsync;
     let options = SinkOptions { force, fsync, ..SinkOptions::default() };
@@ -61,10 +61,27 @@ pub(super) fn run(
     let drawing = Drawing::new(input, chosen, sheet, colours, workers)?;
     let total = chosen.bytes();
     match &target {
-        Some(target) => Ok(watch(total, args.quiet, |progress| {
+        Some(target) => watch(total, args.quiet, |progress| {
             drawing.write_png(input, target, options, progress)
-        })?),
-        None => print_raw(&watch(total, args.quiet, |progress| in_terminal(&drawing, progress))?),
+        })?,
+        None => print_raw(&watch(total, args.quiet, |progress| in_terminal(&drawing, progress))?)?,
+    }
+    if drawing.is_clipped() {
+        Failure::new("colours are numbers from 0 to 1: others are clipped").print_note();
+    }
+    Ok(())
+}
+
+/// The number that is the most of a channel, where elements may be colours: bytes, and floats of three axes that no
+/// colour map is asked for.
+fn most_of_colours(chosen: &Chosen, args: &PictureArgs) -> Option<f64> {
+    let is_mapped = args.colormap.is_some() || args.range.is_some();
+    match chosen.dtype {
+        DType::Scalar(Scalar::U8, _) => Some(255.0),
+        DType::Scalar(Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64, _) => {
+            Some(1.0).filter(|_| chosen.shape.len() == 3 && !is_mapped)
+        }
+        _ => None,
     }
 }
 
