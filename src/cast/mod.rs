@@ -35,11 +35,13 @@ use std::fmt;
 use crate::dtype::{DType, Endian, NpyType, NumberKind as Kind, Scalar, TimeKind, TimeUnit};
 use crate::element::{FloatFormat, Specials};
 
+mod arithmetic;
 mod doubles;
 mod kernels;
 mod times;
 mod vectors;
 
+pub use arithmetic::Arithmetic;
 pub(crate) use doubles::Doubles;
 pub(crate) use vectors::vectorized;
 

@@ -57,6 +57,16 @@ impl Conversion {
         input / self.unit() as i64 * self.output_unit() as i64
     }
 
+    /// The rows of the output that these of the input become.
+    pub(super) fn output_runs(self, rows: &Runs) -> Runs {
+        let axis = |axis: &Axis| Axis { stride: self.output_distance(axis.stride), ..*axis };
+        Runs {
+            offset: self.output_distance(rows.offset),
+            axes: rows.axes.iter().map(axis).collect(),
+            run: self.output_bytes(rows.run),
+        }
+    }
+
     pub(crate) fn input_bytes(self, output: u64) -> u64 {
         output / self.output_unit() * self.unit()
     }
@@ -96,13 +106,7 @@ impl Conversion {
                 (packed, rows)
             }
             Conversion::Cast(cast) => {
-                let axis =
-                    |axis: &Axis| Axis { stride: self.output_distance(axis.stride), ..*axis };
-                let rows = Runs {
-                    offset: self.output_distance(rows.offset),
-                    axes: rows.axes.iter().map(axis).collect(),
-                    run: self.output_bytes(rows.run),
-                };
+                let rows = self.output_runs(&rows);
                 let places = PiecePlaces { read: None, written: at + rows.offset as u64 };
                 let mut converted = Buffer::take(spare, rows.bytes() as usize, places);
                 cast.run(&mut packed, &mut converted);

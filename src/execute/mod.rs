@@ -22,6 +22,7 @@ use crate::source::{Source, SourceError};
 
 mod assign;
 mod clip;
+mod computed;
 mod convert;
 mod feed;
 mod fill;
@@ -35,6 +36,7 @@ pub(crate) use assign::write_range;
 pub use assign::{Assignment, StridedSink, unpack};
 pub use clip::Clipped;
 pub(crate) use clip::{needs_of_pieces, read_pieces};
+pub use computed::Computed;
 pub use convert::Conversion;
 pub use feed::{Announced, announced};
 pub use fill::{WINDOW_BYTES, run_forward};

@@ -30,6 +30,7 @@ pub(crate) mod hdf5;
 mod header;
 pub mod npy;
 pub mod npz;
+mod packing;
 pub mod safetensors;
 pub mod shards;
 mod tensor;
@@ -48,7 +49,10 @@ pub use error::{FormatError, is_printable, printable, shortened, write_printable
 pub use foreign::{Foreign, LOOK_LEN};
 pub(crate) use header::first_repeated;
 pub use header::{MAGIC_LEN, read_contents};
-#[cfg(any(feature = "hdf5", feature = "zarr"))]
+pub(crate) use packing::{
+    ADD_OFFSET, Differing, MISSING_VALUE, SCALE_FACTOR, UNSIGNED, differing, element, plain, stated,
+};
+pub use packing::{PackingFault, Stated, Unpacking};
 pub(crate) use tensor::FILL_VALUE;
 pub use tensor::{Annotated, Annotations, Storage, StorageKind, TensorInfo, number};
 pub use tensors::{Contents, Format, Tensors};

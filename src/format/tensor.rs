@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::chunks::{Chunks, StoredChunks};
 use super::header::data_bytes;
+use super::packing::Unpacking;
 use crate::dtype::DType;
 use crate::shape::{Order, contiguous_strides};
 
@@ -61,6 +62,8 @@ pub enum StorageKind {
     Chunks(Arc<dyn Chunks>),
     /// Those of this tensor, in its C order, in which they lie in no strides of the shape.
     Reshaped(Arc<TensorInfo>),
+    /// Those of this tensor of the same shape, which are computed from its elements.
+    Packed(Arc<TensorInfo>, Arc<Unpacking>),
 }
 
 impl TensorInfo {
@@ -103,6 +106,7 @@ impl TensorInfo {
     pub fn chunk_shape(&self) -> Option<&[u64]> {
         match &self.storage.kind {
             StorageKind::Chunks(chunks) => Some(chunks.chunk_shape()),
+            StorageKind::Packed(stored, _) => stored.chunk_shape(),
             _ => None,
         }
     }
@@ -114,6 +118,17 @@ impl TensorInfo {
             StorageKind::Chunks(chunks) => chunks.stored(),
             _ => None,
         }
+    }
+
+    /// The names of axes that are these ones of the tensor's, or new.
+    pub fn dimension_names(&self, axes: &[Option<usize>]) -> Vec<Option<String>> {
+        let said = self.annotated.as_ref().map(|said| said.get().of_axes(axes));
+        said.map(|said| said.dimension_names).unwrap_or_default()
+    }
+
+    /// Whether its elements are not those of the file, but made of these.
+    pub(crate) fn is_decoded(&self) -> bool {
+        matches!(self.storage.kind, StorageKind::Chunks(_) | StorageKind::Packed(..))
     }
 
     /// The order of its elements in the file. Where strides are said, it is Fortran's if the first of
@@ -129,6 +144,7 @@ impl TensorInfo {
                     _ => Order::C,
                 }
             }
+            StorageKind::Packed(stored, _) => stored.order(),
             StorageKind::Chunks(_) | StorageKind::Reshaped(_) => Order::C,
         }
     }
@@ -151,13 +167,15 @@ impl TensorInfo {
     pub(crate) fn placed(mut self, part: usize, base: u64) -> TensorInfo {
         let Range { start, end } = self.storage.data;
         self.storage.part = part;
+        if let StorageKind::Packed(stored, _) = &mut self.storage.kind {
+            *stored = Arc::new(stored.as_ref().clone().placed(part, base));
+        }
         self.storage.data = start.saturating_add(base)..end.saturating_add(base);
         self
     }
 }
 
 /// The attribute in which netCDF has the value of missing elements.
-#[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) const FILL_VALUE: &str = "_FillValue";
 
 /// What a tensor or a group says of itself.
@@ -169,6 +187,10 @@ pub struct Annotations {
     pub dimension_names: Vec<Option<String>>,
     /// The bytes of one element, in the tensor's own dtype, which stands for elements that are not stored.
     pub fill_value: Option<Vec<u8>>,
+    /// Whether elements that are the fill value are missing, as xarray has it of Zarr 2.
+    pub fill_masks: bool,
+    /// The names of attributes that are numbers of 32 bits with a fraction.
+    pub singles: Vec<String>,
     /// The names of attributes that are left out, since JSON cannot say them.
     pub unsaid: Vec<String>,
     /// The names of attributes in which a number that JSON has not stands as a [word](number).
@@ -204,6 +226,13 @@ impl Annotations {
         if names.iter().any(Option::is_some) {
             self.dimension_names = names;
         }
+        self
+    }
+
+    /// What is left to say of a tensor once its values are unpacked.
+    #[must_use]
+    pub(super) fn without_packing(mut self) -> Annotations {
+        self.keep_packing(|_| false);
         self
     }
 }

@@ -76,7 +76,7 @@ impl Tensors {
         push_number(entries, last);
         match kind {
             StorageKind::Contiguous(_) => {}
-            StorageKind::Chunks(_) | StorageKind::Reshaped(_) => {
+            StorageKind::Chunks(_) | StorageKind::Reshaped(_) | StorageKind::Packed(..) => {
                 self.kinds.push(kind.clone());
                 push_number(entries, data.end);
                 push_number(entries, self.kinds.len() as u64);

@@ -11,7 +11,7 @@ use super::choose::positions;
 use super::opened::Input;
 use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::error::{Error, Fault};
-use crate::format::{Annotated, Chunks, Storage, StorageKind, TensorInfo};
+use crate::format::{Annotated, Chunks, PackingFault, Storage, StorageKind, TensorInfo};
 use crate::shape::{MAX_NDIM, Order, contiguous_strides};
 use crate::source::{Source, SourceError};
 
@@ -154,7 +154,7 @@ fn items(tensor: &TensorInfo) -> Result<StorageKind, FieldFault> {
             let strides = strides.ok_or_else(|| FieldFault::NotStructured(tensor.dtype.clone()))?;
             Ok(StorageKind::Strided { first: 0, strides, ranges: Vec::new() })
         }
-        StorageKind::Reshaped(_) => Err(FieldFault::Reshaped),
+        StorageKind::Reshaped(_) | StorageKind::Packed(..) => Err(FieldFault::Reshaped),
         kind => Ok(kind.clone()),
     }
 }
@@ -313,6 +313,7 @@ pub struct ReadAsFault {
 }
 
 impl Fault for ReadAsFault {}
+impl Fault for PackingFault {}
 
 /// A dtype as which tensors of another one are to be read, of which there is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -322,24 +323,11 @@ pub struct UnusedReadAs(pub DType);
 impl Fault for UnusedReadAs {}
 
 impl Input {
-    /// Read elements as what they are said to be. A name that no tensor has is told by who chooses tensors; of
-    /// `several` inputs one need not have the dtype.
+    /// Read elements as what they are said to be; of `several` inputs one need not have the dtype.
     pub(crate) fn read_as(&mut self, other: &ReadAs, several: bool) -> Result<(), Error> {
         let ReadAs { dtype, from, tensors, fields } = other;
-        let own = &self.contents.tensors;
-        let count = own.len();
-        let means_all = tensors.is_empty() || own.names().any(|it| it.is_none());
-        let mut numbers: Vec<usize> = if means_all {
-            (0..count).collect()
-        } else {
-            let names = own.names().map(Option::unwrap_or_default);
-            let of = |pattern| positions(names.clone(), std::slice::from_ref(pattern));
-            tensors.iter().flat_map(of).flatten().collect()
-        };
-        numbers.sort_unstable();
-        numbers.dedup();
-        let excluded = self.excluded().unwrap_or_default();
-        numbers.retain(|number| excluded.binary_search(number).is_err());
+        let count = self.contents.tensors.len();
+        let mut numbers = self.meant(tensors);
         if let Some(from) = from {
             let own = &self.contents.tensors;
             numbers.retain(|&number| from.is_type_of(&own.at(number).dtype));
@@ -357,6 +345,41 @@ impl Input {
             Arc::make_mut(&mut self.contents.tensors).replace(number, &tensor);
         }
         Ok(())
+    }
+
+    /// Unpack the values of those of these tensors that are packed, of all without names.
+    pub(crate) fn unpack(&mut self, tensors: &[String]) -> Result<(), Error> {
+        let count = self.contents.tensors.len();
+        for number in self.meant(tensors) {
+            let tensor = self.contents.tensors.at(number);
+            let unpacked = tensor.unpacked();
+            let unpacked =
+                unpacked.map_err(|fault| self.failed_tensor(&tensor, count > 1, fault))?;
+            if let Some(unpacked) = unpacked {
+                Arc::make_mut(&mut self.contents.tensors).replace(number, &unpacked);
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers of the tensors that patterns mean, of all without any; a name that no tensor has is told by who
+    /// chooses tensors.
+    fn meant(&self, tensors: &[String]) -> Vec<usize> {
+        let own = &self.contents.tensors;
+        let count = own.len();
+        let means_all = tensors.is_empty() || own.names().any(|it| it.is_none());
+        let mut numbers: Vec<usize> = if means_all {
+            (0..count).collect()
+        } else {
+            let names = own.names().map(Option::unwrap_or_default);
+            let of = |pattern| positions(names.clone(), std::slice::from_ref(pattern));
+            tensors.iter().flat_map(of).flatten().collect()
+        };
+        numbers.sort_unstable();
+        numbers.dedup();
+        let excluded = self.excluded().unwrap_or_default();
+        numbers.retain(|number| excluded.binary_search(number).is_err());
+        numbers
     }
 }
 

@@ -82,6 +82,9 @@ pub fn open_watched(
     input.leave_out(options);
     let several = options.raw.several;
     options.read_as.iter().try_for_each(|other| input.read_as(other, several))?;
+    if options.unpack {
+        input.unpack(&options.tensors)?;
+    }
     Ok(input)
 }
 

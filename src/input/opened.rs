@@ -254,10 +254,9 @@ impl Input {
     /// in bytes; no position for a tensor that is compressed, in chunks or text.
     pub fn whereabouts(&self, tensor: &TensorInfo) -> (Option<&str>, Option<u64>) {
         let file = self.container.parts.get(tensor.part()).map(|file| file.name.as_str());
-        let position = match tensor.chunk_shape() {
-            None => self.place_in_file(tensor.part(), tensor.data().start),
-            Some(_) => None,
-        };
+        let is_there = !tensor.is_decoded();
+        let position = is_there.then(|| self.place_in_file(tensor.part(), tensor.data().start));
+        let position = position.flatten();
         (file, position)
     }
 

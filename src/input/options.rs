@@ -106,6 +106,8 @@ pub struct OpenOptions {
     pub drain: bool,
     /// What elements are read as that the input says to be something else.
     pub read_as: Option<ReadAs>,
+    /// Whether packed values are unpacked.
+    pub unpack: bool,
     /// What an index of a checkpoint is used for.
     pub index: UseOfIndex,
     /// What chunks of Zarr are that are not there.

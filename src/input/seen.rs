@@ -12,7 +12,7 @@ use super::opened::Input;
 use crate::error::{Cause, Error, Fault};
 use crate::format::{Annotated, Annotations, Storage, StorageKind, TensorInfo};
 use crate::runs::{Axis, reshaped};
-use crate::shape::{NewShape, Order, ReshapeError, contiguous_strides};
+use crate::shape::{NewShape, NoDimension, Order, ReshapeError, contiguous_strides};
 
 /// What tensors are seen as; by default as they are.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,7 @@ pub struct Seen {
 pub struct CutBlocks(pub u64);
 
 impl Fault for ReshapeError {}
+impl Fault for NoDimension {}
 impl Fault for CutBlocks {}
 
 impl Input {
@@ -75,7 +76,12 @@ fn in_shape(tensor: &TensorInfo, to: &NewShape) -> Result<TensorInfo, Cause> {
     if shape == tensor.shape {
         return Ok(tensor.clone());
     }
-    let kind = kind_in(tensor, &shape);
+    let kind = match &tensor.storage.kind {
+        StorageKind::Packed(stored, unpacking) => {
+            StorageKind::Packed(in_shape(stored, to)?.into(), Arc::clone(unpacking))
+        }
+        _ => kind_in(tensor, &shape),
+    };
     let annotated = tensor
         .annotated
         .clone()
@@ -102,7 +108,9 @@ fn kind_in(tensor: &TensorInfo, shape: &[u64]) -> StorageKind {
         StorageKind::Strided { first, strides, ranges } => {
             (*first, Some(strides.clone()), ranges.clone())
         }
-        StorageKind::Chunks(_) | StorageKind::Reshaped(_) => (0, None, Vec::new()),
+        StorageKind::Chunks(_) | StorageKind::Reshaped(_) | StorageKind::Packed(..) => {
+            (0, None, Vec::new())
+        }
     };
     let axes = |strides: Vec<i64>| -> Vec<Axis> {
         let axes = tensor.shape.iter().zip(strides);

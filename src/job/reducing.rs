@@ -6,7 +6,9 @@ use super::{Job, Planned, inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Fault};
 use crate::execute::{Progress, StridedSink, Workers};
-use crate::format::{Annotated, TensorInfo, Tensors};
+use crate::format::{
+    ADD_OFFSET, Annotated, Annotations, SCALE_FACTOR, TensorInfo, Tensors, UNSIGNED,
+};
 use crate::input::{Input, SelectFault};
 use crate::job::copy::{Writing, check_indices};
 use crate::job::slices::{AxisFault, SliceOrder, Slices, SlicesOptions};
@@ -14,7 +16,7 @@ use crate::job::{in_scratch, overwrite};
 use crate::output::{Becomes, Output, Prepared, Unsaid};
 use crate::region::Take;
 use crate::runs::{Axis, Runs};
-use crate::shape::{Order, contiguous_strides};
+use crate::shape::{AskedAxis, Order, contiguous_strides};
 use crate::sink::Sink;
 use crate::statistics::{Folded, Reduction};
 
@@ -40,6 +42,23 @@ pub enum ReduceFault {
 }
 
 impl Fault for ReduceFault {}
+
+/// What holds of the results of a reduction, of what is said of a tensor: of packed values, what makes of the result
+/// of stored elements that of their values.
+fn reduced(mut said: Annotations, how: Reduction) -> Annotations {
+    let [scale, offset] = said.factors();
+    let is_signed_otherwise = said.attributes.contains_key(UNSIGNED);
+    let (scales, moves) = match how {
+        Reduction::Min | Reduction::Max => return said,
+        _ if is_signed_otherwise => (false, false),
+        Reduction::Mean => (true, true),
+        Reduction::Sum => (offset.is_none_or(|offset| offset == 0.0), false),
+        Reduction::Std => (scale.is_some_and(|scale| scale > 0.0), false),
+        Reduction::Any | Reduction::All => (false, false),
+    };
+    said.keep_packing(|name| name == SCALE_FACTOR && scales || name == ADD_OFFSET && moves);
+    said
+}
 
 impl Reducing {
     /// Reduce the tensors with these numbers; `keepdims` leaves the axes that are reduced, with length 1.
@@ -70,13 +89,16 @@ impl Reducing {
             check(of, how, options.axes).map_err(named)?;
             let dtype = how.result(&of.chosen.dtype);
             let name = output.tensor_name(&tensor, &input.location, true);
-            let annotated = tensor.annotated.as_ref().map(Annotated::without_fill);
+            let annotated =
+                tensor.annotated.as_ref().map(|said| Annotated::of(reduced(said.get(), how)));
             let tensor = TensorInfo { dtype, annotated, ..tensor };
             let shape = of.shape(keepdims);
             let axes = of.source_axes(keepdims);
             preparation.push(name, &tensor, at, Becomes { shape, cast: None, axes })?;
         }
-        let prepared = preparation.finish(&input.contents.metadata)?;
+        let mut prepared = preparation.finish(&input.contents.metadata)?;
+        // that values are packed is said of what is reduced
+        prepared.unsaid.retain(|it| !matches!(it, Unsaid::Packed { .. }));
         Ok(Reducing { input, prepared, slices, how })
     }
 
@@ -100,8 +122,9 @@ fn selected_bytes(slices: &[Slices]) -> u64 {
     slices.iter().map(|slices| slices.chosen.bytes()).sum()
 }
 
-fn check(slices: &Slices, how: Reduction, axes: Option<&[i64]>) -> Result<(), Error> {
-    if let (Reduction::Mean | Reduction::Std, Some(&[axis]), 0) = (how, axes, slices.reduced.len())
+fn check(slices: &Slices, how: Reduction, axes: Option<&[AskedAxis]>) -> Result<(), Error> {
+    if let (Reduction::Mean | Reduction::Std, Some(&[AskedAxis::Number(axis)]), 0) =
+        (how, axes, slices.reduced.len())
     {
         // np.mean and np.std are stricter with arrays without axes than the others
         return Err(AxisFault::OutOfBounds { axis, ndim: 0 }.into());

@@ -12,6 +12,7 @@ use crate::error::{Error, Fault};
 use crate::format::TensorInfo;
 use crate::input::{Input, SelectFault, find};
 use crate::output::{Becomes, FormatOption, LayoutFault, Output, Preparation};
+use crate::shape::AskedAxis;
 
 #[derive(Clone, Debug, Default)]
 pub struct Select {
@@ -295,14 +296,28 @@ impl Fault for UnusedCast {}
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Axes {
     /// The axis of all tensors that have no other.
-    pub default: i64,
+    pub default: AskedAxis,
     /// Names or globs of tensors, and their axis; of several that mean one tensor the last counts.
-    pub named: Vec<(String, i64)>,
+    pub named: Vec<(String, AskedAxis)>,
 }
 
 impl Axes {
+    /// The first name of a dimension among them.
+    pub fn name(&self) -> Option<&str> {
+        let all = std::iter::once(&self.default).chain(self.named.iter().map(|(_, axis)| axis));
+        all.filter_map(|axis| match axis {
+            AskedAxis::Name(name) => Some(name.as_str()),
+            AskedAxis::Number(_) => None,
+        })
+        .next()
+    }
+
     /// The axis of each of these tensors of an input.
-    pub(crate) fn of_tensors(&self, input: &Input, chosen: &[usize]) -> Result<Vec<i64>, Error> {
+    pub(crate) fn of_tensors(
+        &self,
+        input: &Input,
+        chosen: &[usize],
+    ) -> Result<Vec<AskedAxis>, Error> {
         let name = |&number: &usize| input.contents.tensors.name(number).unwrap_or("-");
         let axes = self.of_names(chosen.iter().map(name));
         axes.map_err(|fault| Error::file(&input.location, fault))
@@ -312,11 +327,11 @@ impl Axes {
     pub(crate) fn of_names<'n>(
         &self,
         names: impl Iterator<Item = &'n str> + Clone,
-    ) -> Result<Vec<i64>, SelectFault> {
-        let mut axes = vec![self.default; names.clone().count()];
+    ) -> Result<Vec<AskedAxis>, SelectFault> {
+        let mut axes = vec![self.default.clone(); names.clone().count()];
         for (pattern, axis) in &self.named {
             let found = find(names.clone(), std::slice::from_ref(pattern))?;
-            found.into_iter().for_each(|at| axes[at] = *axis);
+            found.into_iter().for_each(|at| axes[at] = axis.clone());
         }
         Ok(axes)
     }

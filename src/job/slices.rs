@@ -26,7 +26,9 @@ use crate::input::{Input, Seen};
 use crate::job::copy::{Writing, check_indices};
 use crate::job::statistics::StatisticsFault;
 use crate::region::{OpenIndex, Take};
-use crate::shape::{Order, Permutation, Transposition, element_count, normalize_axis};
+use crate::shape::{
+    AskedAxis, NoDimension, Order, Permutation, Transposition, element_count, normalize_axis,
+};
 use crate::sink::{Sink, SinkError};
 use crate::statistics::{Columns, Facts, Fold, Reduction, Summary};
 
@@ -66,7 +68,7 @@ pub struct SlicesOptions<'a> {
     /// The order of the axes of what is taken.
     pub transpose: &'a Transposition,
     /// The axes of the result that are reduced, negative ones counted from the end; without any, all.
-    pub axes: Option<&'a [i64]>,
+    pub axes: Option<&'a [AskedAxis]>,
 }
 
 /// In which order slices come, and the elements in them.
@@ -140,7 +142,10 @@ impl Slices {
     ) -> Result<Slices, Cause> {
         let SlicesOptions { index, transpose, axes, .. } = *options;
         let plain = Chosen::of(tensor, index, transpose, Order::C)?;
-        let reduced = reduced(axes, plain.shape.len())?;
+        let names = || tensor.dimension_names(&plain.axes);
+        let number = |axis: &AskedAxis| axis.number(names).map_err(AxisFault::from);
+        let axes = axes.map(|axes| axes.iter().map(number).collect::<Result<Vec<_>, _>>());
+        let reduced = reduced(axes.transpose()?.as_deref(), plain.shape.len())?;
         let strides = strides(&plain);
         let mut axes: Vec<usize> = (0..reduced.len()).collect();
         if order == SliceOrder::Reversed {
@@ -338,6 +343,8 @@ pub enum AxisFault {
     OutOfBounds { axis: i64, ndim: usize },
     #[error("duplicate value in 'axis'")]
     Twice,
+    #[error(transparent)]
+    Dimension(#[from] NoDimension),
 }
 
 impl Fault for AxisFault {}

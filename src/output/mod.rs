@@ -18,6 +18,7 @@ use crate::shape::{AsTuple, Order};
 use crate::sink::SinkOptions;
 
 pub mod layout;
+mod packing;
 mod prepare;
 
 pub use prepare::{Becomes, Output, Preparation, Prepared, Unsaid};

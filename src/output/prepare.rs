@@ -11,8 +11,8 @@ use crate::error::{Error, FileName};
 use crate::execute::Conversion;
 use crate::format::{Annotations, Format, TensorInfo, Tensors};
 use crate::input::{Checkpoint, Input, Location, SmallFile};
-use crate::output::layout;
 use crate::output::layout::{Entries, Frame, OutputFormat, OutputTensor, Request};
+use crate::output::{layout, packing};
 use crate::shape::Order;
 use crate::sink::{Destination, Draft, SinkError, SinkOptions, Targets};
 
@@ -43,7 +43,7 @@ impl Becomes {
     }
 }
 
-/// What a format cannot say, though the input does.
+/// What an output does not say as the input does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unsaid {
     /// Attributes of a tensor or a group.
@@ -57,6 +57,10 @@ pub enum Unsaid {
     },
     /// The dtype of so many tensors, of which the bytes are written.
     DType { dtype: DType, tensors: u64 },
+    /// How the values of a tensor are packed, in an output that has no attributes.
+    Packed { name: String, packed: String },
+    /// Attributes of a tensor that do not hold for the elements of the output, with their values.
+    Dropped { name: String, attributes: Vec<String> },
 }
 
 /// An output whose every byte has its place.
@@ -276,7 +280,7 @@ pub struct Preparation<'a> {
     annotations: BTreeMap<usize, Annotations>,
     /// What is said of groups, by their paths.
     groups: BTreeMap<String, Annotations>,
-    /// The dtypes that the format of the output lacks.
+    /// What is said of the tensors before the output is finished.
     unsaid: Vec<Unsaid>,
 }
 
@@ -301,11 +305,23 @@ impl Preparation<'_> {
         let axes = becomes.axes.clone();
         let wanted = becomes.cast.map_or_else(|| tensor.dtype.clone(), Cast::to);
         let entry = self.output.entry(name, tensor, becomes)?;
-        let annotated = tensor.annotated.as_ref().filter(|_| self.output.format.has_chunks);
-        if let Some(annotated) = annotated {
-            let mut said = annotated.get().of_axes(&axes);
-            said.fill_value = said.fill_value.and_then(|fill| converted(fill, tensor, &entry));
-            self.annotations.insert(self.tensors.len(), said);
+        if let Some(annotated) = &tensor.annotated {
+            let said = annotated.get();
+            if self.output.format.has_chunks {
+                let mut said = said.of_axes(&axes);
+                let OutputTensor { name, dtype, conversion, .. } = &entry;
+                let attributes = packing::follow(&mut said, &tensor.dtype, *conversion, dtype);
+                if !attributes.is_empty() {
+                    self.unsaid.push(Unsaid::Dropped { name: name.clone(), attributes });
+                }
+                said.fill_value = said
+                    .fill_value
+                    .and_then(|fill| packing::converted(fill, &tensor.dtype, *conversion, dtype));
+                self.annotations.insert(self.tensors.len(), said);
+            } else if let Some(packed) = said.packed(&tensor.dtype) {
+                let name = tensor.name.clone().unwrap_or_default();
+                self.unsaid.push(Unsaid::Packed { name, packed });
+            }
         }
         let is_raw = std::ptr::eq(self.output.format, layout::of_plain(Format::Raw));
         if entry.dtype.is_void() && !matches!(wanted, DType::Npy(_)) && !is_raw {
@@ -357,31 +373,6 @@ impl Preparation<'_> {
         })?;
         Ok(Prepared { output: output.clone(), tensors, frame, bytes, unsaid })
     }
-}
-
-/// What becomes of a fill value: what becomes of an element that is the same.
-fn converted(fill: Vec<u8>, from: &TensorInfo, to: &OutputTensor) -> Option<Vec<u8>> {
-    let bytes = |dtype: &DType| (dtype.item_bits() / 8) as usize;
-    let old = bytes(&from.dtype);
-    let new = bytes(&to.dtype);
-    if old == 0 || fill.len() != old {
-        return None;
-    }
-    let mut fill = match to.conversion {
-        Conversion::None => fill,
-        Conversion::SwapBytes { width } => {
-            fill.chunks(width).flat_map(|number| number.iter().rev().copied()).collect()
-        }
-        Conversion::Cast(cast) => {
-            let mut elements = fill.repeat(cast.input_bytes().div_ceil(old));
-            elements.truncate(cast.input_bytes());
-            let mut cast_to = vec![0; cast.output_bytes()];
-            cast.run(&mut elements, &mut cast_to);
-            cast_to
-        }
-    };
-    fill.truncate(new);
-    (fill.len() == new).then_some(fill)
 }
 
 fn of_said(name: String, said: &Annotations) -> Option<Unsaid> {

@@ -98,7 +98,7 @@ impl IndexTensor {
 
     /// These indices, and a copy of their bytes in a temporary file, where they lie in a file.
     pub(crate) fn kept(self, workers: &Workers) -> Result<IndexTensor, Error> {
-        if self.info.chunk_shape().is_some() {
+        if self.info.is_decoded() {
             return self.decoded(workers, &Progress::default());
         }
         let Some(file) = &self.file else { return Ok(self) };

@@ -113,13 +113,14 @@ pub(crate) fn arrange_axes(
     axes: &[Option<usize>],
     how: &Transposition,
 ) -> Result<Arrangement, Cause> {
+    let names = if how.has_names() { tensor.dimension_names(axes) } else { Vec::new() };
     let last = tensor.shape.len().checked_sub(1);
     let place = axes.iter().position(|axis| axis.is_some() && *axis == last);
     let (Some(block), Some(place)) = (tensor.dtype.blocks(), place) else {
-        return Ok(how.of(&shape)?);
+        return Ok(how.of(&shape, &names)?);
     };
     shape[place] = shape[place].saturating_mul(block.elements);
-    let arranged = how.of(&shape)?.in_blocks(place, block.elements);
+    let arranged = how.of(&shape, &names)?.in_blocks(place, block.elements);
     Ok(arranged.ok_or(CutBlocks(block.elements))?)
 }
 

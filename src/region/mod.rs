@@ -2,8 +2,8 @@
 //!
 //! A [`Region`] says how many bytes it has, by which [`Route`] they come, what a range of it is, and
 //! whether it runs forward. Its kinds are ranges of positions, fields side by side, and elements in chunks
-//! (`strided`), positions that index tensors name (`indices`), and what is taken of those in a temporary file
-//! (`ordered`). A
+//! (`strided`), positions that index tensors name (`indices`), what is taken of those in a temporary file
+//! (`ordered`), and what is computed of elements (`computed`). A
 //! [`Take`] is a region on its way to its place in an output. The index tensors of an expression are
 //! opened here too ([`Lists`]).
 
@@ -21,6 +21,7 @@ use crate::runs::Runs;
 use crate::source::Source;
 use crate::view::View;
 
+mod computed;
 mod indices;
 mod lists;
 mod ordered;

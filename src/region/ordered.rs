@@ -8,7 +8,7 @@ use super::indices::Gathered;
 use super::{ReadBy, Region, Route};
 use crate::error::{Cause, Error};
 use crate::execute::ExecuteError;
-use crate::format::{StorageKind, TensorInfo};
+use crate::format::TensorInfo;
 use crate::gather::GatherError;
 use crate::index::resolve::Selection;
 use crate::shape::{MemoryAxes, Order, Permutation};
@@ -34,7 +34,7 @@ impl Ordered {
         axes: &MemoryAxes,
         take: impl Fn(&MemoryAxes) -> Result<Arc<dyn Region>, Cause>,
     ) -> Result<Arc<dyn Region>, Cause> {
-        let is_chunked = matches!(tensor.storage.kind, StorageKind::Chunks(_));
+        let is_chunked = tensor.chunk_shape().is_some();
         let direct = match axes.splits() {
             Some(_) if is_chunked => Err(GatherError::NoStrides.into()),
             _ => take(axes),

@@ -9,6 +9,7 @@
 //! order of axes than the tensor, rows are kept in that of the tensor first; else they are put in order by counting
 //! and two passes (`gather/distribution.rs`). What is read to memory goes through none.
 
+use super::computed::ComputedRegion;
 use super::ordered::Ordered;
 use super::strided::InChunks;
 use super::{Gathered, Region};
@@ -74,6 +75,11 @@ pub enum Route<'a> {
         bytes: u64,
         then: &'a dyn Region,
         temporary_bytes: u64,
+    },
+    /// Elements that are computed from those that come by another route.
+    Computed {
+        of: Box<Route<'a>>,
+        region: &'a ComputedRegion,
     },
 }
 
@@ -228,6 +234,7 @@ impl<'a> Route<'a> {
                 *temporary_bytes
             }
             Route::Distributed { distribution, .. } => distribution.temporary_bytes(),
+            Route::Computed { of, .. } => of.temporary_bytes(),
         }
     }
 
@@ -242,6 +249,7 @@ impl<'a> Route<'a> {
                 let kept = progress.kept.during(temporary_bytes, keep)?;
                 Ok(RegionPieces { pieces: then, copied: Some(kept) })
             }
+            Route::Computed { of, region } => region.open(*of, by),
             Route::Distributed { rows, distribution } => {
                 let (pieces, kept) = rows.distribute(&distribution, source, workers, progress)?;
                 Ok(RegionPieces { pieces: Box::new(pieces), copied: Some(kept) })

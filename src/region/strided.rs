@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::computed::{self, ComputedRegion};
 use super::indices::Gathered;
 use super::ordered::Ordered;
 use super::{ReadBy, ReadFor, Region, RegionPieces, Route};
@@ -51,7 +52,7 @@ impl Region for View {
 /// of these do.
 pub fn layout(tensor: &TensorInfo) -> Result<Layout<'_>, ViewError> {
     match tensor.storage.kind {
-        StorageKind::Chunks(_) => Err(ViewError::InChunks),
+        StorageKind::Chunks(_) | StorageKind::Packed(..) => Err(ViewError::InChunks),
         _ => Ok(layouts(tensor).swap_remove(0)),
     }
 }
@@ -66,6 +67,7 @@ pub(super) fn layouts(tensor: &TensorInfo) -> Vec<Layout<'_>> {
         StorageKind::Chunks(_) | StorageKind::Reshaped(_) => {
             vec![Layout::new(shape, bits, Order::C, 0)]
         }
+        StorageKind::Packed(stored, _) => layouts(stored),
         StorageKind::Strided { first, strides, ranges } => {
             let layout = |bits: u64, start: u64| {
                 let offset = data.start.saturating_add(*first).saturating_add(start);
@@ -97,6 +99,12 @@ impl dyn Region {
         options: &gather::Options,
         mut make: impl FnMut(&Layout<'_>, &gather::Options) -> Result<Arc<dyn Region>, E>,
     ) -> Result<Arc<dyn Region>, E> {
+        if let StorageKind::Packed(stored, unpacking) = &tensor.storage.kind {
+            let stored = <dyn Region>::of_fields(stored, options, make)?;
+            let arithmetic = computed::arithmetic(unpacking).map_err(|_| ViewError::Outside)?;
+            let arithmetic = Arc::new(arithmetic);
+            return Ok(Arc::new(ComputedRegion { stored, arithmetic, window: None }));
+        }
         let layouts = layouts(tensor);
         if let [only] = layouts.as_slice() {
             let elements = make(only, options)?;
@@ -217,13 +225,11 @@ impl Region for InChunks {
 /// from position 0 on.
 pub(crate) fn decoded_info(tensor: &TensorInfo) -> TensorInfo {
     let TensorInfo { name, dtype, shape, .. } = tensor;
-    match tensor.chunk_shape() {
-        None => tensor.clone(),
-        Some(_) => {
-            let decoded = TensorInfo::new(dtype.clone(), shape.clone(), Order::C, 0);
-            TensorInfo { name: name.clone(), ..decoded }
-        }
+    if !tensor.is_decoded() {
+        return tensor.clone();
     }
+    let decoded = TensorInfo::new(dtype.clone(), shape.clone(), Order::C, 0);
+    TensorInfo { name: name.clone(), ..decoded }
 }
 
 /// The bytes that [`decoded_info`] speaks of.
@@ -234,7 +240,7 @@ pub(crate) fn decoded_bytes(
     workers: &Workers,
     progress: &Progress,
 ) -> Result<Arc<dyn Source>, Error> {
-    if tensor.chunk_shape().is_none() {
+    if !tensor.is_decoded() {
         return Ok(source);
     }
     let failed = |error: ExecuteError| match error.into_source() {

@@ -24,9 +24,11 @@
 use std::fmt;
 
 mod arrangement;
+mod axis;
 mod pattern;
 
 pub use arrangement::{Arrangement, MemoryAxes};
+pub use axis::{AskedAxis, NoDimension, dimension};
 pub use pattern::{Pattern, PatternError, PatternErrorKind};
 
 /// The memory order of a tensor's elements: C (last axis fastest) or Fortran (first axis fastest).
@@ -200,7 +202,7 @@ pub enum Transposition {
     /// All axes in reverse order.
     Reversed,
     /// np.transpose's `axes`.
-    Axes(Vec<i64>),
+    Axes(Vec<AskedAxis>),
     /// What einops' rearrange makes of them.
     Pattern(Pattern),
 }
@@ -210,16 +212,28 @@ pub enum Transposition {
 pub enum ArrangeError {
     #[error("transpose: {0}")]
     Permutation(#[from] PermutationError),
+    #[error("transpose: {0}")]
+    Dimension(#[from] NoDimension),
     #[error("rearrange: {0}")]
     Pattern(#[from] PatternError),
 }
 
 impl Transposition {
-    pub fn of(&self, shape: &[u64]) -> Result<Arrangement, ArrangeError> {
+    /// Whether it speaks of axes by names.
+    pub fn has_names(&self) -> bool {
+        let is_name = |axis: &AskedAxis| matches!(axis, AskedAxis::Name(_));
+        matches!(self, Transposition::Axes(axes) if axes.iter().any(is_name))
+    }
+
+    /// What becomes of the axes of a shape, which may have names.
+    pub fn of(&self, shape: &[u64], names: &[Option<String>]) -> Result<Arrangement, ArrangeError> {
         let order = match self {
             Transposition::None => Permutation::identity(shape.len()),
             Transposition::Reversed => Permutation::reversed(shape.len()),
-            Transposition::Axes(axes) => Permutation::new(axes, shape.len())?,
+            Transposition::Axes(axes) => {
+                let axes = axes.iter().map(|axis| axis.number(|| names.to_vec()));
+                Permutation::new(&axes.collect::<Result<Vec<_>, _>>()?, shape.len())?
+            }
             Transposition::Pattern(pattern) => return Ok(pattern.of(shape)?),
         };
         Ok(Arrangement::permuted(&order, shape))

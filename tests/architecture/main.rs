@@ -54,8 +54,8 @@ const MODULES: &[(&str, &[&str])] = &[
     (
         "region",
         &[
-            "chunked", "dtype", "error", "execute", "format", "gather", "index", "input", "join",
-            "plan", "runs", "shape", "source", "view",
+            "cast", "chunked", "dtype", "error", "execute", "format", "gather", "index", "input",
+            "join", "plan", "runs", "shape", "source", "view",
         ],
     ),
     (
@@ -117,6 +117,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     (
         "half",
         &[
+            "cast/arithmetic.rs",
             "cast/kernels.rs",
             "compare/element.rs",
             "format/hdf5/attributes.rs",

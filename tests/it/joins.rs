@@ -487,9 +487,9 @@ fn tensors_have_axes_of_their_own() {
          hint: --axis NAME=AXIS is for those of a name or glob\n",
     );
     fails(
-        &["--axis", "x"],
+        &["--axis", "1x"],
         2,
-        "tslice: invalid value 'x' for --axis: an integer is needed, or NAME=INTEGER\n",
+        "tslice: invalid value '1x' for --axis: an axis is an integer, or the name of a dimension\n",
     );
 }
 

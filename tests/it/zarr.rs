@@ -488,11 +488,122 @@ fn packed_values_are_said() {
     let info = tslice(&dir, &["info", "in"]).assert().success();
     let text = String::from_utf8(info.get_output().stdout.clone()).unwrap();
     assert!(text.contains("\n  g/a has packed values: scale_factor 0.5\n"), "{text}");
-    let note = "tslice: note: g/a: values are taken as they are stored: scale_factor 0.5\n";
+    let note = concat!(
+        "tslice: note: g/a: values are taken as they are stored: scale_factor 0.5\n",
+        "hint: --unpack takes the values that they stand for\n",
+    );
     tslice(&dir, &["view", "in", "--stats"]).assert().success().stderr(note);
     tslice(&dir, &["view", "in", "--reduce", "sum", "-o", "sum.npy"])
         .assert()
         .success()
         .stderr(note);
-    tslice(&dir, &["view", "in"]).assert().success().stderr("");
+    tslice(&dir, &["view", "in"]).assert().success().stderr(note);
+    tslice(&dir, &["in", "-o", "a.npy"]).assert().success().stderr(note);
+    tslice(&dir, &["diff", "in", "in"]).assert().success().stderr(note);
+    tslice(&dir, &["info", "in", "--digest"]).assert().success().stderr(note);
+    tslice(&dir, &["view", "in", "--unpack"]).assert().success().stderr("");
+    assert_eq!(numbers(&dir, &["in", "-t", "g/a", "[0]", "--unpack"]), "3.5 3.5 3.5");
+}
+
+/// An array at the root, of one chunk of int16.
+fn packed(dir: &TempDir, name: &str, attributes: Value) {
+    let root = dir.path().join(name);
+    group3(&root, r#"{"zarr_format": 3, "node_type": "group"}"#);
+    let grid = json!({ "name": "regular", "configuration": { "chunk_shape": [2] } });
+    let array = json!({
+        "shape": [2], "chunk_grid": grid, "fill_value": 7, "dimension_names": ["time"],
+        "attributes": attributes,
+    });
+    array3(&root.join("v"), 0, &array);
+}
+
+#[test]
+fn fill_values_are_cast_with_the_elements_or_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    packed(&dir, "in", json!({ "_FillValue": -300, "missing_value": [7, 300], "add_offset": 1 }));
+    let cast = |dtype: &str, note: &str| {
+        let args = ["in", "--cast", dtype, "--casting", "unsafe", "-o", "o.zarr", "--force"];
+        tslice(&dir, &args).assert().success().stderr(note.to_owned());
+        written(&dir, "o.zarr/v")["attributes"].clone()
+    };
+    let double = json!("AAAAAADAcsA=");
+    let wide = json!({ "_FillValue": double, "missing_value": [7.0, 300.0], "add_offset": 1 });
+    assert_eq!(cast("float32", ""), wide);
+    let note = concat!(
+        "tslice: note: v: left out, as it does not hold for the new dtype: ",
+        "_FillValue -300, missing_value [7,300]\n",
+    );
+    assert_eq!(cast("int8", note), json!({ "add_offset": 1 }));
+}
+
+#[test]
+fn arrays_that_mean_other_values_are_not_joined() {
+    let dir = tempfile::tempdir().unwrap();
+    let join = |name: &str, other: Value, flags: &[&str]| {
+        packed(&dir, "a", json!({ "scale_factor": 0.5, "units": "days since 2000-01-01" }));
+        packed(&dir, name, other);
+        let args = [&["concat", "a", name, "--axis", "time", "-o", "o.zarr", "--force"], flags];
+        let run = tslice(&dir, &args.concat()).assert();
+        String::from_utf8(run.get_output().stderr.clone()).unwrap()
+    };
+    let told = join("b", json!({ "scale_factor": 0.25 }), &[]);
+    let said = "input 1 has scale_factor 0.25, input 0 has 0.5";
+    assert!(told.contains(said) && told.contains("hint: --unpack"), "{told}");
+    assert_eq!(join("b", json!({ "scale_factor": 0.25 }), &["--unpack"]), "");
+    assert_eq!(numbers(&dir, &["o.zarr", "-t", "v"]), "3.5 3.5 1.75 1.75");
+    let units = json!({ "scale_factor": 0.5, "units": "days since 2000-02-01" });
+    let told = join("c", units, &["--unpack"]);
+    let said = "input 1 has units days since 2000-02-01, input 0 has days since 2000-01-01";
+    assert!(told.contains(said) && !told.contains("hint"), "{told}");
+    assert_eq!(join("d", json!({ "scale_factor": [0.5] }), &[]), "");
+    let told = join("e", json!({ "scale_factor": 0.5, "_FillValue": 3 }), &[]);
+    assert!(told.contains("input 1 has _FillValue 3, input 0 has none"), "{told}");
+}
+
+#[test]
+fn reductions_keep_the_packing_that_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    packed(
+        &dir,
+        "in",
+        json!({ "scale_factor": 0.5, "add_offset": 2.0, "_FillValue": 9, "units": "K" }),
+    );
+    let kept = |how: &str| {
+        let args = ["view", "in", "--reduce", how, "-o", "o.zarr", "--force"];
+        tslice(&dir, &args).assert().success();
+        written(&dir, "o.zarr/v")["attributes"].clone()
+    };
+    let scale = json!({ "scale_factor": 0.5, "units": "K" });
+    assert_eq!(kept("std"), scale);
+    assert_eq!(kept("sum"), json!({ "units": "K" }));
+    assert_eq!(kept("mean"), json!({ "scale_factor": 0.5, "add_offset": 2.0, "units": "K" }));
+    assert_eq!(kept("any"), json!({ "units": "K" }));
+    assert_eq!(kept("max")["_FillValue"], json!(9));
+}
+
+#[test]
+fn axes_are_reached_by_the_names_of_dimensions() {
+    let dir = said();
+    let turned = numbers(&dir, &["in", "-t", "g/a", "--transpose", "x,y", "--unpack", "[:, :1]"]);
+    assert_eq!(turned, "3.5,3.5");
+    let failed = |args: &[&str]| {
+        let run = tslice(&dir, args).assert().failure();
+        String::from_utf8(run.get_output().stderr.clone()).unwrap()
+    };
+    let told = failed(&["in", "--transpose", "y,z", "-o", "o.npy"]);
+    assert_eq!(told, "tslice: --transpose: no dimension is named \"z\": there are y, x\n");
+    let told = failed(&["view", "in", "--reduce", "max", "--axis", "time"]);
+    assert!(told.contains("--axis: no dimension is named \"time\": there are y, x"), "{told}");
+    let told = failed(&["split", "in", "--axis", "time", "--parts", "2", "-o", "{}.npy"]);
+    assert!(told.contains("--axis: no dimension is named \"time\": there are y, x"), "{told}");
+    let told = failed(&["gather", "in", "--axis", "time", "--indices", "[0]", "-o", "o.npy"]);
+    assert!(told.contains("--axis: no dimension is named \"time\": there are y, x"), "{told}");
+    let told = failed(&["concat", "in", "in", "--axis", "time", "-o", "o.zarr"]);
+    assert!(told.contains("--axis: no dimension is named \"time\": there are y, x"), "{told}");
+    let told = failed(&["stack", "in", "in", "--axis", "x", "-o", "o.zarr"]);
+    assert!(told.contains("the new axis of a stack"), "{told}");
+    tslice(&dir, &["view", "in", "--unpack", "--reduce", "max", "--axis", "x"])
+        .assert()
+        .success()
+        .stdout("[3.5 3.5]\ng/a, shape (2,), dtype float64\n");
 }

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tslice::gather::OutOfRange;
+use tslice::shape::AskedAxis;
 
 use super::input::InputArgs;
 use super::output::OutputArgs;
-use super::parsers::{Choice, one_of};
+use super::parsers::{Choice, one_axis, one_of};
 use super::slice::{CastArgs, FieldArgs, ReshapeArgs, TransposeArgs};
 
 #[derive(Args, Clone, Debug)]
@@ -22,9 +23,9 @@ pub(crate) struct GatherArgs {
     pub(crate) indices: PathBuf,
     /// Gather along this axis, each index by itself
     ///
-    /// Negative values count from the end.
-    #[arg(long, value_name = "AXIS", value_parser = integer)]
-    pub(crate) axis: Option<i64>,
+    /// Negative values count from the end; a dimension may be named.
+    #[arg(long, value_name = "AXIS", value_parser = one_axis)]
+    pub(crate) axis: Option<AskedAxis>,
     /// Number of first axes that params and indices have in common
     ///
     /// With --axis, a negative number counts from the rank of the indices.

@@ -30,6 +30,13 @@ pub(crate) struct InputArgs {
     /// it.
     #[arg(long = "as", value_name = "DTYPE", hide_short_help = true)]
     pub(crate) read_as: Option<String>,
+    /// Take the values that packed elements stand for, as xarray does
+    ///
+    /// By the attributes scale_factor, add_offset, _FillValue, missing_value and _Unsigned of Zarr, HDF5 and
+    /// netCDF: missing elements become NaN, the dtype is float32 or float64. Of the tensors that -t names, or of
+    /// all. Casts come after it.
+    #[arg(long)]
+    pub(crate) unpack: bool,
     /// How to read
     #[arg(long, value_parser = one_of(HOW), default_value = "auto", value_name = "HOW", hide_short_help = true)]
     pub(crate) io: IoMode,

@@ -65,8 +65,9 @@ pub(crate) struct JoinArgs {
     pub(crate) inputs: InputsArgs,
     /// The axis to join along; 0 when left out
     ///
-    /// A negative one counts from the end. With a name or glob before it, it is the axis of those
-    /// tensors, which may be given again: --axis '*.o_proj.weight=1'.
+    /// A negative one counts from the end; the name of a dimension, without -t, joins all tensors that have it, and
+    /// keeps the others once. With a name or glob before it, it is the axis of those tensors, which may be given
+    /// again: --axis '*.o_proj.weight=1'.
     #[arg(long, value_name = "[NAME=]AXIS", value_parser = axis)]
     pub(crate) axis: Vec<AxisArg>,
     /// Join tensors of the inputs by their names: 'layers.{l}.experts.{e}.up'
@@ -163,8 +164,8 @@ pub(crate) struct SplitArgs {
     pub(crate) squeeze: bool,
     /// The axis to cut; 0 when left out
     ///
-    /// A negative one counts from the end. With a name or glob before it, it is the axis of those
-    /// tensors, which may be given again: --axis '*.o_proj.weight=1'.
+    /// A negative one counts from the end; a dimension may be named. With a name or glob before it, it is the axis of
+    /// those tensors, which may be given again: --axis '*.o_proj.weight=1'.
     #[arg(long, value_name = "[NAME=]AXIS", value_parser = axis)]
     pub(crate) axis: Vec<AxisArg>,
     /// Refuse parts of several lengths

@@ -1,6 +1,7 @@
 //! Parsers of values that flags share: sizes in bytes, words, parts, axes.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use tslice::shape::AskedAxis;
 use tslice::sink::MAX_PARTS;
 
 /// Parse a size in bytes, such as `5GB`, `1.5 GB`, `500MiB` or `4096`: decimal and binary units, in
@@ -116,7 +117,12 @@ fn number(text: &str) -> Option<u64> {
 #[derive(Clone, Debug)]
 pub(crate) struct AxisArg {
     pub(crate) pattern: Option<String>,
-    pub(crate) axis: i64,
+    pub(crate) axis: AskedAxis,
+}
+
+/// Parse the number of an axis, or the name of a dimension.
+pub(super) fn one_axis(text: &str) -> Result<AskedAxis, &'static str> {
+    AskedAxis::parse(text).ok_or("an axis is an integer, or the name of a dimension")
 }
 
 /// Parse `AXIS` or `NAME=AXIS`; a name may contain a `=` itself.
@@ -125,8 +131,7 @@ pub(super) fn axis(text: &str) -> Result<AxisArg, &'static str> {
         Some((pattern, axis)) => (Some(pattern.to_owned()), axis),
         None => (None, text),
     };
-    let axis = axis.parse().map_err(|_| "an integer is needed, or NAME=INTEGER")?;
-    Ok(AxisArg { pattern, axis })
+    Ok(AxisArg { pattern, axis: one_axis(axis)? })
 }
 
 #[cfg(test)]

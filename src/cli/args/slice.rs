@@ -137,7 +137,7 @@ pub(crate) struct ThroughArgs {
 pub(crate) struct TransposeArgs {
     /// Put the axes of the result in this order, as np.transpose does: 0,3,1,2
     ///
-    /// Negative axes count from the end; `--transpose=` reverses them.
+    /// Negative axes count from the end, dimensions may be named: lat,lon,time; `--transpose=` reverses them.
     #[arg(long, value_name = "AXES")]
     pub(crate) transpose: Option<String>,
     /// Reverse the axes of the result, as NumPy's a.T does

@@ -22,7 +22,7 @@ use super::super::report::of_flag;
 use super::index::{Index, misread};
 use super::output::Dry;
 use super::part::Share;
-use super::{index, input, output};
+use super::{index, input, output, tensors};
 use crate::cli::args::AssignArgs;
 use crate::cli::report::{Exit, Failure};
 
@@ -64,7 +64,8 @@ fn values(args: &AssignArgs, job: &Editing, workers: &Workers) -> Result<Vec<Ope
     }
     let path = args.what.value.as_deref().unwrap_or(Path::new(""));
     let name = args.value_tensor.as_ref();
-    let named = NamedTensor { path, flag: "--value-tensor", name, workers };
+    let unpack = args.from.unpack;
+    let named = NamedTensor { path, flag: "--value-tensor", name, workers, unpack };
     // --value takes no numbers, unless a file has such a name
     let is_number =
         |text: &&str| job.tensors().any(|tensor| element::parse(text, &tensor.dtype).is_ok());
@@ -95,7 +96,8 @@ pub(super) fn run_scatter(args: &ScatterArgs) -> Result<(), Failure> {
     let name = args.indices_tensor.as_ref();
     let workers = output::workers(args.to.threads);
     let path = &args.indices;
-    let indices = NamedTensor { path, flag: "--indices-tensor", name, workers: &workers };
+    let flag = "--indices-tensor";
+    let indices = NamedTensor { path, flag, name, workers: &workers, unpack: false };
     let typed = indices.typed()?;
     let casts = index::casts(&args.cast)?;
     let options = ScatterOptions { axis: args.axis, out_of_range: args.out_of_range, casts };
@@ -103,7 +105,9 @@ pub(super) fn run_scatter(args: &ScatterArgs) -> Result<(), Failure> {
     let indices = typed.map_or_else(|| indices.indices(args.from.io, args.to.quiet), Ok)?;
     let name = args.values_tensor.as_ref();
     let path = &args.values;
-    let values = NamedTensor { path, flag: "--values-tensor", name, workers: &workers };
+    let unpack = args.from.unpack;
+    let flag = "--values-tensor";
+    let values = NamedTensor { path, flag, name, workers: &workers, unpack };
     let values = values.for_each(&names(&job), args.from.io, args.to.quiet)?;
     refuse_unused(&options.casts, &values)?;
     for (number, value) in values.into_iter().enumerate() {
@@ -181,6 +185,8 @@ pub(super) struct NamedTensor<'a> {
     pub(super) name: Option<&'a String>,
     /// The threads that parse a text.
     pub(super) workers: &'a Workers,
+    /// Whether packed values are unpacked.
+    pub(super) unpack: bool,
 }
 
 impl NamedTensor<'_> {
@@ -195,19 +201,33 @@ impl NamedTensor<'_> {
             return Ok(vec![self.open(io, false, quiet)?; names.len()]);
         }
         let workers = self.workers.clone();
-        let options = OpenOptions { io, workers, ..OpenOptions::default() };
+        let unpack = self.unpack;
+        let options = OpenOptions { io, workers, unpack, ..OpenOptions::default() };
         let opened = input::open_watched(&input::location(self.path), &options, quiet);
-        let operands = opened.and_then(|input| Operand::for_each(input, names));
+        let operands = opened.and_then(|input| {
+            let all = Vec::from_iter(0..input.contents().tensors.len());
+            let is_named = |number: &usize| {
+                let name = input.contents().tensors.name(*number);
+                all.len() == 1 || names.iter().any(|it| it.as_deref() == name)
+            };
+            let meant: Vec<usize> = all.iter().copied().filter(is_named).collect();
+            tensors::note_packed(&[(&input, &meant)]);
+            Operand::for_each(input, names)
+        });
         operands.map_err(of_flag(self.flag))
     }
 
     /// Open the file; if `integers` are needed, those in a text become an index tensor.
     pub(super) fn open(&self, io: IoMode, integers: bool, quiet: bool) -> Result<Operand, Failure> {
         let workers = self.workers.clone();
-        let options = OpenOptions { io, integers, workers, ..OpenOptions::default() };
+        let unpack = self.unpack;
+        let options = OpenOptions { io, integers, workers, unpack, ..OpenOptions::default() };
         let opened = input::open_watched(&input::location(self.path), &options, quiet);
         let name = self.name.map_or(&[][..], std::slice::from_ref);
-        let operand = opened.and_then(|input| Operand::of_input(input, name));
+        let operand = opened.and_then(|input| {
+            tensors::note_packed(&[(&input, &input.find(name)?)]);
+            Operand::of_input(input, name)
+        });
         operand.map_err(of_flag(self.flag))
     }
 

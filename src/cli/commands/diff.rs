@@ -11,7 +11,7 @@ use tslice::shape::{AsList, AsTuple};
 
 use super::index::Index;
 use super::stats::shown;
-use super::{index, input, output};
+use super::{index, input, output, tensors};
 use crate::cli::args::DiffArgs;
 use crate::cli::report::{
     Align, Exit, Failure, Json, Table, counted, percent_encoded, print, watch,
@@ -50,6 +50,12 @@ fn differences(args: &DiffArgs) -> Result<Found, Failure> {
     let a = input::open_watched(first, &options, args.quiet)?;
     let b = input::open_watched(second, &options, args.quiet)?;
     options.raw.check_used([&a, &b])?;
+    let compared = [&a, &b].map(|input| match args.from.tensor.as_slice() {
+        [] => Vec::from_iter(0..input.contents().tensors.len()),
+        // a name that one of them lacks is told by who compares
+        patterns => input.find(patterns).unwrap_or_default(),
+    });
+    tensors::note_packed(&[(&a, &compared[0]), (&b, &compared[1])]);
     let rule = Rule {
         tolerance: match (args.rule.atol, args.rule.rtol) {
             (None, None) => None,

@@ -15,7 +15,7 @@ use tslice::format::printable;
 use tslice::input::{Input, Pattern};
 use tslice::job;
 
-use super::output;
+use super::{output, tensors};
 use crate::cli::args::InfoArgs;
 use crate::cli::report::{Exit, Failure, print, watch};
 
@@ -39,6 +39,7 @@ impl Digests<'_> {
         numbers: &[usize],
         mut visit: impl FnMut(&Input, &[(usize, Digest)]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
+        tensors::note_packed(&[(input, numbers)]);
         for some in numbers.chunks(TOGETHER) {
             let bytes = some.iter().map(|&number| input.contents().tensors.at(number).bytes());
             let digests = watch(bytes.sum(), self.args.quiet, |progress| {

@@ -75,7 +75,8 @@ fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> 
     let stored = index.resolve(taken)?;
     let selection = index.resolve_shape(&shape)?;
     let transpose = index::transposition(&args.transpose)?;
-    let arranged = transpose.of(&selection.shape()).map_err(Error::from)?;
+    let names = taken.dimension_names(&selection.source_axes());
+    let arranged = transpose.of(&selection.shape(), &names).map_err(Error::from)?;
     let in_file = OpenIndex::arrange(taken, &stored, &transpose).map_err(Error::from)?;
     let region = index.lists.region(taken, &stored, &in_file.in_memory(Order::C));
     let region = region.map_err(Failure::new);

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use tslice::error::{Error, FileName};
 use tslice::execute::{ExecuteError, FillError};
+use tslice::format::TensorInfo;
 use tslice::gather::{GatherError, Options, OutOfRange, count_batch_dims};
 use tslice::index::{Item, List, Shuffle, numpy};
 use tslice::job::{Copying, GatherOptions};
-use tslice::shape::MAX_NDIM;
+use tslice::shape::{AskedAxis, MAX_NDIM};
 
 use super::assign::NamedTensor;
 use super::index::misread;
@@ -34,7 +35,8 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let name = args.indices_tensor.as_ref();
     let workers = output::workers(args.to.threads);
     let indices = &args.indices;
-    let named = NamedTensor { path: indices, flag: "--indices-tensor", name, workers: &workers };
+    let flag = "--indices-tensor";
+    let named = NamedTensor { path: indices, flag, name, workers: &workers, unpack: false };
     let transpose = index::transposition(&args.transpose)?;
     let casts = index::casts(&args.cast)?;
     let seen = index::seen(Some(&args.field), &args.reshape)?;
@@ -52,13 +54,20 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
         out_of_range: args.out_of_range,
         ..Options::default()
     };
-    let options = GatherOptions { axis: args.axis, how, transpose, casts };
+    let axis = args.axis.as_ref().map(|axis| number(axis, &tensor)).transpose()?;
+    let options = GatherOptions { axis, how, transpose, casts };
     // shapes first: nobody should wait for a pipe to end to hear that they do not fit
     let shapes = options.check_shapes(&tensor, indices.tensor());
     shapes.map_err(|error| misfit(error, indices.file()))?;
     let indices = watch(0, args.to.quiet, |progress| indices.into_indices(&workers, progress))?;
     let mut job = Copying::gather(params, &tensor, &indices, &options, output)?;
     output::run(&mut job, &args.to, &share, advised)
+}
+
+/// The number of an axis of a tensor.
+fn number(axis: &AskedAxis, tensor: &TensorInfo) -> Result<i64, Error> {
+    let axes: Vec<Option<usize>> = (0..tensor.shape.len()).map(Some).collect();
+    Ok(axis.number(|| tensor.dimension_names(&axes))?)
 }
 
 /// The shuffle that --indices names in place of a file.
@@ -95,7 +104,18 @@ fn shuffle(args: &GatherArgs) -> Result<Option<Shuffle>, Failure> {
 
 /// The main job with an index that is this shuffle along the axis.
 fn run_shuffle(args: &GatherArgs, shuffle: Shuffle) -> Result<(), Failure> {
-    let axis = args.axis.unwrap_or(0);
+    let axis = match &args.axis {
+        None => 0,
+        Some(AskedAxis::Number(axis)) => *axis,
+        Some(named) => {
+            let path = args.params.as_deref().unwrap_or(Path::new("-"));
+            let workers = output::workers(args.to.threads);
+            let options = input::options(&args.from, args.field.field.as_deref(), &workers)?;
+            let seen = index::seen(Some(&args.field), &args.reshape)?;
+            let mut params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
+            number(named, &params.tensor_seen(&options.tensors, &seen)?)?
+        }
+    };
     // more axes are beyond every tensor
     let whole = |count: u64| ":, ".repeat(count.min(MAX_NDIM as u64) as usize);
     let text = if axis < 0 {

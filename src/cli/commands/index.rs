@@ -14,7 +14,7 @@ use tslice::index::{IndexExpr, Item, List, SpannedExpr, numpy, strided_slice};
 use tslice::input::Seen;
 use tslice::job::Casts;
 use tslice::region::{ListError, ListFault, Lists, OpenIndex};
-use tslice::shape::{NewShape, Pattern, Transposition};
+use tslice::shape::{AskedAxis, NewShape, Pattern, Transposition};
 use tslice::source::IoMode;
 
 use super::super::args::{CastArgs, FieldArgs, ReshapeArgs, TransposeArgs};
@@ -305,6 +305,15 @@ pub(super) fn transposition(args: &TransposeArgs) -> Result<Transposition, Failu
         None if args.reverse_axes => Ok(Transposition::Reversed),
         None => Ok(Transposition::None),
         Some("") => Ok(Transposition::Reversed),
-        Some(text) => list("--transpose", text).map(Transposition::Axes),
+        Some(text) => axes("--transpose", text).map(Transposition::Axes),
+    }
+}
+
+/// Axes by their numbers or by the names of dimensions.
+pub(super) fn axes(flag: &str, text: &str) -> Result<Vec<AskedAxis>, Failure> {
+    let named: Option<Vec<AskedAxis>> = text.split(',').map(AskedAxis::parse).collect();
+    match named.filter(|axes| axes.iter().any(|axis| matches!(axis, AskedAxis::Name(_)))) {
+        Some(axes) => Ok(axes),
+        None => Ok(list(flag, text)?.into_iter().map(AskedAxis::from).collect()),
     }
 }

@@ -497,7 +497,7 @@ fn write_remarks(
         }
         let said = tensor.annotated.as_ref().map(Annotated::get);
         let Some(said) = said else { continue };
-        if let Some(line) = tensors::packed_line(tensor.name.as_deref(), &said) {
+        if let Some(line) = tensors::packed_line(&tensor, &said) {
             writeln!(out, "{line}")?;
         }
         for note in &said.notes {

@@ -18,6 +18,7 @@ use tslice::input::{
 };
 use tslice::job::{Axes, NewName};
 use tslice::shape;
+use tslice::shape::AskedAxis;
 use tslice::source::note_read;
 
 use super::index;
@@ -121,6 +122,7 @@ pub(super) fn options(
         tensors,
         exclude: from.exclude.clone(),
         read_as,
+        unpack: from.unpack,
         drain: from.drain,
         index: use_of_index(from.index),
         notes: notes(),
@@ -163,12 +165,12 @@ pub(super) fn options_of_several(
 
 pub(super) fn axes(args: &[AxisArg]) -> Result<Axes, Failure> {
     let mut plain = args.iter().filter(|arg| arg.pattern.is_none());
-    let default = plain.next().map_or(0, |arg| arg.axis);
+    let default = plain.next().map_or_else(AskedAxis::default, |arg| arg.axis.clone());
     if plain.next().is_some() {
         return Err(Failure::usage("--axis is given twice for all tensors")
             .hint("--axis NAME=AXIS is for those of a name or glob"));
     }
-    let named = args.iter().filter_map(|arg| Some((arg.pattern.clone()?, arg.axis)));
+    let named = args.iter().filter_map(|arg| Some((arg.pattern.clone()?, arg.axis.clone())));
     Ok(Axes { default, named: named.collect() })
 }
 

@@ -36,6 +36,10 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     }
     let index = index.open_lists(from.io, &workers, to.quiet)?;
     let axes = input::axes(&args.axis)?;
+    if let (Along::New, Some(name)) = (along, axes.name()) {
+        let message = format!("--axis {name}: the new axis of a stack is named by no dimension");
+        return Err(Failure::usage(message).hint("--axis takes its number"));
+    }
     let casts = index::casts(cast)?;
     let seen = index::seen(Some(field), &args.reshape)?;
     let open = input::options_of_several(from, field.field.as_deref(), &workers)?;

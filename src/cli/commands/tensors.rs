@@ -1,7 +1,7 @@
 //! What is told of tensors besides dtype and shape: attributes, packed values, what an output cannot
 //! hold of them, and what the tensors of a listing add up to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::io::{self, Write};
 
@@ -15,39 +15,38 @@ use tslice::shape;
 
 use crate::cli::report::{Failure, Json, counted, human_bytes};
 
-/// The attributes by which netCDF packs values; values are read as they are stored.
-const PACKED: [&str; 3] = ["scale_factor", "add_offset", "_FillValue"];
-
 const MOST_NOTES: usize = 8;
 
-/// How values are packed: `scale_factor 0.01, add_offset 273.15`; `None` if they are not.
-pub(super) fn packed(said: &Annotations) -> Option<String> {
-    let one =
-        |name: &&str| said.attributes.get(*name).map(|value| format!("{name} {}", plain(value)));
-    let all: Vec<String> = PACKED.iter().filter_map(one).collect();
-    (!all.is_empty()).then(|| all.join(", "))
-}
-
-/// The text of an attribute; netCDF stores a list for a single value.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::Array(all) if let [only] = all.as_slice() => plain(only),
-        Value::String(text) => shortened(text).to_string(),
-        value => shortened(&value.to_string()).to_string(),
-    }
-}
-
-pub(super) fn note_packed(input: &Input, numbers: &[usize]) {
-    let tensors = numbers.iter().filter_map(|&number| input.contents().tensors.get(number));
-    let notes = tensors.filter_map(|tensor| {
-        let packed = packed(&tensor.annotated?.get())?;
-        let of = tensor.name.map_or_else(String::new, |name| format!("{}: ", shortened(&name)));
-        Some(format!("{of}values are taken as they are stored: {packed}"))
+/// Say of tensors of inputs, by their numbers, that are looked at that their values are packed.
+pub(super) fn note_packed(all: &[(&Input, &[usize])]) {
+    let tensors = all.iter().flat_map(|(input, numbers)| {
+        numbers.iter().filter_map(|&number| input.contents().tensors.get(number))
     });
-    print_some(notes);
+    let notes = tensors.filter_map(|tensor| {
+        let packed = tensor.annotated?.get().packed(&tensor.dtype)?;
+        Some(as_stored(&tensor.name.unwrap_or_default(), &packed))
+    });
+    let mut said = HashSet::new();
+    print_some(notes.filter(|note| said.insert(note.clone())), Some(UNPACK));
+}
+
+/// The hint at values that are packed.
+const UNPACK: &str = "--unpack takes the values that they stand for";
+
+fn as_stored(name: &str, packed: &str) -> String {
+    format!("{}values are taken as they are stored: {packed}", of(name))
+}
+
+fn of(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!("{}: ", shortened(name)) }
 }
 
 pub(super) fn note_unsaid(all: &[Unsaid]) {
+    let packed = all.iter().filter_map(|unsaid| match unsaid {
+        Unsaid::Packed { name, packed } => Some(as_stored(name, packed)),
+        _ => None,
+    });
+    print_some(packed, Some(UNPACK));
     let notes = all.iter().flat_map(|unsaid| {
         let (name, left_out, reworded) = match unsaid {
             Unsaid::Attributes { name, left_out, reworded } => (name, left_out, reworded),
@@ -55,8 +54,15 @@ pub(super) fn note_unsaid(all: &[Unsaid]) {
                 note_as_bytes(dtype, *tensors);
                 return None.into_iter().chain(None);
             }
+            Unsaid::Packed { .. } => return None.into_iter().chain(None),
+            Unsaid::Dropped { name, attributes } => {
+                let all = attributes.join(", ");
+                let note =
+                    format!("{}left out, as it does not hold for the new dtype: {all}", of(name));
+                return Some(note).into_iter().chain(None);
+            }
         };
-        let of = if name.is_empty() { String::new() } else { format!("{}: ", shortened(name)) };
+        let of = of(name);
         let attributes = |names: &[String]| {
             let count = counted(names.len() as u64, "attribute");
             let names: Vec<String> =
@@ -70,7 +76,7 @@ pub(super) fn note_unsaid(all: &[Unsaid]) {
         });
         left_out.into_iter().chain(reworded)
     });
-    print_some(notes);
+    print_some(notes, None);
 }
 
 fn note_as_bytes(dtype: &DType, tensors: u64) {
@@ -84,8 +90,10 @@ fn note_as_bytes(dtype: &DType, tensors: u64) {
     note.hint_if(hint).print_note();
 }
 
-fn print_some(mut notes: impl Iterator<Item = String>) {
-    notes.by_ref().take(MOST_NOTES).for_each(|note| Failure::new(note).print_note());
+/// Print the first few notes, the first with this hint.
+fn print_some(mut notes: impl Iterator<Item = String>, mut hint: Option<&str>) {
+    let note = |note: String| Failure::new(note).hint_if(hint.take()).print_note();
+    notes.by_ref().take(MOST_NOTES).for_each(note);
     let others = notes.count() as u64;
     if others > 0 {
         Failure::new(format_args!("{} more like these", counted(others, "note"))).print_note();
@@ -138,9 +146,10 @@ pub(super) fn of_groups(input: &Input) -> Map<String, Value> {
     said.filter(|(_, said)| said != &json!({})).collect()
 }
 
-pub(super) fn packed_line(name: Option<&str>, said: &Annotations) -> Option<String> {
-    let packed = packed(said)?;
-    let name = name.map_or_else(String::new, |name| format!("{} ", printable(name)));
+pub(super) fn packed_line(tensor: &TensorInfo, said: &Annotations) -> Option<String> {
+    let packed = said.packed(&tensor.dtype)?;
+    let name =
+        tensor.name.as_deref().map_or_else(String::new, |name| format!("{} ", printable(name)));
     Some(format!("  {name}has packed values: {}", printable(&packed)))
 }
 

@@ -11,7 +11,7 @@ use tslice::print::PrintOptions;
 use tslice::sink::Destination;
 use tslice::statistics::Reduction;
 
-use super::index::{Index, list};
+use super::index::Index;
 use super::output::Dry;
 use super::part::Share;
 use super::{index, input, output, picture, stats, stats_tables, tensors};
@@ -32,10 +32,8 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let StatsArgs { stats, reduce, sort, axis, .. } = &args.stats;
     let is_of_one = !args.draws();
     let numbers = input.find(&args.from.tensor).map_err(|error| error.of_several(is_of_one))?;
-    if *stats || reduce.is_some() {
-        tensors::note_packed(&input, &numbers);
-    }
-    let axes = axis.as_deref().map(|text| list("--axis", text)).transpose()?;
+    tensors::note_packed(&[(&input, &numbers)]);
+    let axes = axis.as_deref().map(|text| index::axes("--axis", text)).transpose()?;
     let slices = SlicesOptions {
         seen: &seen,
         index: index.of_job(),

@@ -19,7 +19,7 @@ use tslice::input::{
 use tslice::job::{AxisFault, EditFault, StatisticsFault, UnusedCast};
 use tslice::output::layout::FORMATS;
 use tslice::output::{FormatOption, LayoutFault};
-use tslice::shape::ArrangeError;
+use tslice::shape::{ArrangeError, NoDimension};
 use tslice::sink::{PartsError, SinkError};
 use tslice::source::remote::{RemoteError, Scheme};
 use tslice::source::{OpenError, SourceError, is_too_many_open_files};
@@ -92,10 +92,13 @@ fn value_of_flag(error: &Error) -> Option<Failure> {
         let failure = of_tensor(error, Failure::new(format_args!("--{fault}")));
         return Some(match fault {
             ArrangeError::Pattern(fault) => failure.at(&fault.text, fault.span.clone()),
-            ArrangeError::Permutation(_) => failure,
+            ArrangeError::Permutation(_) | ArrangeError::Dimension(_) => failure,
         });
     }
     if let Some(fault) = cause.downcast_ref::<AxisFault>() {
+        return Some(of_tensor(error, Failure::new(format_args!("--axis: {fault}"))));
+    }
+    if let Some(fault) = cause.downcast_ref::<NoDimension>() {
         return Some(of_tensor(error, Failure::new(format_args!("--axis: {fault}"))));
     }
     if let Some(fault) = cause.downcast_ref::<ReadAsFault>() {

@@ -12,6 +12,9 @@ pub(super) fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
         JoinFault::NoAxes => failed().hint("`tslice stack` joins along a new axis"),
         JoinFault::DType { common: Some(common), .. } => failed()
             .hint(format_args!("--cast {} casts all of them first", quoted(&common.to_string()))),
+        JoinFault::Meaning { is_packing: true, .. } => {
+            failed().hint("--unpack joins the values that they stand for")
+        }
         // this is how a .npy stores bfloat16
         JoinFault::DType { dtype: dtype @ DType::Npy(NpyType::Void(..)), first, .. }
             if dtype.item_bits() == first.item_bits() =>

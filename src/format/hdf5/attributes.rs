@@ -246,11 +246,17 @@ fn all(file: &H5File, address: u64, rank: usize) -> Annotations {
         }
         let name = String::from_utf8_lossy(name).into_owned();
         reader.is_reworded = false;
+        let is_single = attribute
+            .as_ref()
+            .is_ok_and(|it| matches!(it.datatype.class, Class::Float(_)) && it.datatype.size == 4);
         match attribute.ok().and_then(|attribute| reader.value(&attribute)) {
             Some(value) => {
                 // a Zarr has its own word for that one
                 if reader.is_reworded && name != FILL_VALUE {
                     said.reworded.push(name.clone());
+                }
+                if is_single {
+                    said.singles.push(name.clone());
                 }
                 said.attributes.insert(name, value);
             }

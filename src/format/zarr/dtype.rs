@@ -279,6 +279,12 @@ pub(super) fn of_netcdf(value: &Value, dtype: &DType) -> Option<Value> {
     }
 }
 
+/// The double whose little-endian bytes a text holds in base64.
+pub(in crate::format) fn double_of_base64(text: &str) -> Option<f64> {
+    let bytes = BASE64_STANDARD.decode(text).ok()?;
+    Some(f64::from_le_bytes(bytes.try_into().ok()?))
+}
+
 fn is_common_nan(bytes: &[u8]) -> bool {
     bytes == f32::NAN.to_le_bytes() || bytes == f64::NAN.to_le_bytes()
 }

@@ -114,6 +114,8 @@ pub(super) fn annotations(metadata: &mut Value, fill_value: Option<Vec<u8>>) -> 
     } else if let Some(names) = all.attributes.get(DIMENSION_NAMES_V2).and_then(names) {
         // it would stay behind where axes change
         all.attributes.remove(DIMENSION_NAMES_V2);
+        // these are the arrays of version 2 that xarray opens
+        all.fill_masks = metadata.get("zarr_format") == Some(&json!(2)) && all.fill_value.is_some();
         all.dimension_names = names;
     }
     if all.dimension_names.iter().all(Option::is_none) {

@@ -42,6 +42,7 @@ mod write;
 
 #[cfg(feature = "hdf5")]
 pub(in crate::format) use codecs::blosc_bytes;
+pub(in crate::format) use dtype::double_of_base64;
 pub(crate) use metadata::{
     ArrayMetadataJson, ZarrNode, array_v2, consolidated, consolidated_v2, group_v2, node,
 };

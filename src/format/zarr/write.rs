@@ -80,8 +80,7 @@ impl NewArray<'_> {
         let zero = vec![0; item];
         let fill = dtype::said(fill.filter(|fill| fill.len() == item).unwrap_or(&zero), self.dtype);
         let mut attributes = self.said.map(|said| said.attributes.clone()).unwrap_or_default();
-        if self.said.is_some_and(|said| said.is_hdf5)
-            && let Some(value) = attributes.get_mut(FILL_VALUE)
+        if let Some(value) = attributes.get_mut(FILL_VALUE)
             && let Some(other) = dtype::of_netcdf(value, self.dtype)
         {
             *value = other;

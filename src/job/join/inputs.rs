@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::super::edit::conversion;
 use super::super::select::{Axes, Casts, UnusedCast};
-use super::JoinFault;
 use super::batch::PartStep;
+use super::{JoinFault, check_meaning};
 use crate::cast::{Cast, CastError, Casting, result_type};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
@@ -18,7 +18,7 @@ use crate::job::inputs::{InputRef, Inputs};
 use crate::job::select::{Choice, Select, choices, select};
 use crate::output::{Becomes, LayoutFault, Output, Prepared};
 use crate::region::OpenIndex;
-use crate::shape::{Order, normalize_axis};
+use crate::shape::{AskedAxis, Order, dimension, normalize_axis};
 
 pub struct JoinOptions<'a> {
     pub along: Along,
@@ -76,6 +76,7 @@ impl<'a> Joined<'a> {
     ) -> Result<Joined<'a>, Error> {
         let inputs = Inputs::open(locations, &options.open, options.seen.clone())?;
         let first = inputs.first();
+        join_by_dimension(first, &mut options)?;
         let tensors = targets(first, &options)?;
         let joins = tensors.iter().filter(|target| target.join.is_some());
         options.casts = options.casts.of_several(joins.clone().count() > 1);
@@ -200,6 +201,7 @@ impl<'a> Joined<'a> {
         theirs: &TensorInfo,
         join: &JoinedTensor,
     ) -> Result<ChosenPart, Cause> {
+        check_meaning(number, tensor, theirs)?;
         let step = self.options.casts.step(number, &tensor.dtype, &theirs.dtype)?;
         let selection = self.options.index.resolve(tensor)?;
         let len = join.fit(number, &selection.shape())?;
@@ -272,6 +274,32 @@ impl Casts {
     }
 }
 
+/// Where a dimension is named, and no tensors are, join those that have it, and keep the others.
+fn join_by_dimension(first: &Input, options: &mut JoinOptions<'_>) -> Result<(), Error> {
+    let AskedAxis::Name(name) = &options.axes.default else { return Ok(()) };
+    if !options.open.tensors.is_empty() || first.is_nameless() {
+        return Ok(());
+    }
+    let excluded = first.excluded()?;
+    let mut all: Vec<Option<String>> = Vec::new();
+    for (number, tensor) in first.contents.tensors.iter().enumerate() {
+        let axes: Vec<Option<usize>> = (0..tensor.shape.len()).map(Some).collect();
+        let names = tensor.dimension_names(&axes);
+        let is_taken = excluded.binary_search(&number).is_err();
+        if is_taken && dimension(name, &names).is_ok() {
+            options.open.tensors.extend(tensor.name);
+        }
+        let is_new = |name: &Option<String>| !all.contains(name);
+        let new: Vec<_> = names.into_iter().filter(is_new).collect();
+        all.extend(new);
+    }
+    if options.open.tensors.is_empty() {
+        dimension(name, &all).map_err(|fault| Error::file(&first.location, fault))?;
+    }
+    options.open.rest = true;
+    Ok(())
+}
+
 /// The tensors of the output, by what the first input holds.
 fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<JoinTarget>, Error> {
     let chosen = first.find(&options.open.tensors)?;
@@ -288,6 +316,7 @@ fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<JoinTarget>, 
                 let axis = axes.next().expect("an axis for each tensor that is chosen");
                 let selection = options.index.resolve(&tensor);
                 let join = selection.and_then(|selection| {
+                    let axis = axis.number(|| tensor.dimension_names(&selection.source_axes()))?;
                     Ok(JoinedTensor::new(selection.shape(), axis, options.along)?)
                 });
                 Some(join.map_err(|cause| first.failed_tensor(&tensor, several, cause))?)

@@ -32,7 +32,7 @@ use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
 use crate::error::{Cause, Error, Fault};
 use crate::execute::Progress;
-use crate::format::shortened;
+use crate::format::{Annotated, Differing, TensorInfo, differing, shortened};
 use crate::input::Location;
 use crate::output::{Becomes, Output};
 use crate::shape::AsTuple;
@@ -102,6 +102,23 @@ pub enum JoinFault {
         /// The names of the two, where tensors are joined whatever input they are of.
         names: Option<[String; 2]>,
     },
+    /// Elements that mean other values than those of the first input.
+    #[error(
+        "{} has {attribute} {}, {} has {}",
+        called(*number, names), values[1], called(0, names), values[0]
+    )]
+    Meaning {
+        /// The number of the input, from 0.
+        number: usize,
+        /// What differs.
+        attribute: &'static str,
+        /// What the first input says, and the other one.
+        values: Box<[String; 2]>,
+        /// Whether unpacked values can be joined.
+        is_packing: bool,
+        /// The names of the two, where tensors are joined whatever input they are of.
+        names: Option<[String; 2]>,
+    },
     /// A tensor of the first input is missing.
     #[error("input {number} has no tensor {name:?}, which input 0 has")]
     Missing {
@@ -156,6 +173,7 @@ impl JoinFault {
     /// The same of tensors of one space of names: the first, and the one at fault.
     pub(crate) fn of_tensors(mut self, both: [&str; 2]) -> JoinFault {
         if let JoinFault::Shape { names, .. }
+        | JoinFault::Meaning { names, .. }
         | JoinFault::DType { names, .. }
         | JoinFault::CutsByte { names, .. } = &mut self
         {
@@ -237,8 +255,29 @@ fn dtype(slice: &HeldSlice<'_>) -> DType {
     slice.becomes.cast.map_or_else(|| slice.tensor.dtype.clone(), Cast::to)
 }
 
+/// Refuse elements that mean other values than those of the first part.
+pub(crate) fn check_meaning(
+    number: usize,
+    tensor: &TensorInfo,
+    first: &TensorInfo,
+) -> Result<(), JoinFault> {
+    if tensor.annotated.is_none() && first.annotated.is_none() {
+        return Ok(());
+    }
+    let said = |of: &TensorInfo| of.annotated.as_ref().map(Annotated::get).unwrap_or_default();
+    let both = [(&said(first), &first.dtype), (&said(tensor), &tensor.dtype)];
+    match differing(both) {
+        None => Ok(()),
+        Some(Differing { name: attribute, values, is_packing }) => {
+            let values = Box::new(values);
+            Err(JoinFault::Meaning { number, attribute, values, is_packing, names: None })
+        }
+    }
+}
+
 /// What the elements of a slice go through, beside those of the first one.
 fn step(number: usize, slice: &HeldSlice<'_>, first: &HeldSlice<'_>) -> Result<PartStep, Cause> {
+    check_meaning(number, slice.tensor, first.tensor)?;
     let ours = dtype(slice);
     let theirs = dtype(first);
     if conversion(&ours, &theirs).is_err() {

@@ -20,9 +20,10 @@ use crate::job::inputs::{InputRef, descriptors};
 use crate::job::join::batch::{BATCH, Batch, JoinedPart, PartStep, through_scratch};
 use crate::job::join::inputs::JoinedTensor;
 use crate::job::join::place::{JoinedPlace, Place};
-use crate::job::join::{Along, JoinFault};
+use crate::job::join::{Along, JoinFault, check_meaning};
 use crate::output::{Becomes, Output, Prepared};
 use crate::region::{OpenIndex, Region, Take};
+use crate::shape::AskedAxis;
 use crate::sink::WriteOrder;
 
 /// Which tensors are joined, and how.
@@ -46,7 +47,7 @@ pub struct GroupOptions<'a> {
 pub(super) struct Joins {
     /// Their numbers in the output, ascending, and the axis of each.
     pub(super) entries: Vec<u32>,
-    axes: Vec<i64>,
+    axes: Vec<AskedAxis>,
     /// How many members each has.
     size: usize,
 }
@@ -163,10 +164,15 @@ impl<'a> Union<'a> {
         for (place, &number) in members.iter().enumerate() {
             let number = number as usize;
             let failed = |cause: Cause| self.misfit(members[0], number, cause);
-            let shape = index.resolve(&self.tensor(number)?).map_err(failed)?.shape();
+            let tensor = self.tensor(number)?;
+            let selection = index.resolve(&tensor).map_err(failed)?;
+            let shape = selection.shape();
             match &mut joined {
                 None => {
-                    let join = JoinedTensor::new(shape, self.joins.axes[at], *along);
+                    let names = || tensor.dimension_names(&selection.source_axes());
+                    let axis = self.joins.axes[at].number(names);
+                    let axis = axis.map_err(|fault| failed(fault.into()))?;
+                    let join = JoinedTensor::new(shape, axis, *along);
                     joined = Some(join.map_err(|fault| failed(fault.into()))?);
                 }
                 Some(join) => {
@@ -202,8 +208,10 @@ impl<'a> Union<'a> {
         let first = self.tensor(number)?;
         let item_bits = first.dtype.item_bits();
         for (place, &number) in members.iter().enumerate().skip(1) {
-            let dtype = self.tensor(number as usize)?.dtype;
-            let step = self.options.casts.step(place, &dtype, &first.dtype);
+            let tensor = self.tensor(number as usize)?;
+            let fits = check_meaning(place, &tensor, &first).map_err(Cause::from);
+            let step =
+                fits.and_then(|()| self.options.casts.step(place, &tensor.dtype, &first.dtype));
             step.map_err(|cause| self.misfit(members[0], number as usize, cause))?;
         }
         if let Some(place) = join.cut_byte(members.len(), item_bits, output.options.order) {

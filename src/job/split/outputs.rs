@@ -23,6 +23,7 @@ use crate::output::layout::Frame;
 use crate::output::{Becomes, LayoutFault, Output, Prepared, Unsaid, WriteOptions};
 use crate::region::{OpenIndex, Region, Take};
 use crate::shape;
+use crate::shape::AskedAxis;
 use crate::shape::Order;
 use crate::sink::{Destination, SeveralSinks, Targets, WriteOrder};
 
@@ -126,8 +127,9 @@ impl CutAxis {
         cuts: &Arc<Cuts>,
         tensor: &TensorInfo,
         selection: &Selection,
-        asked: i64,
+        asked: &AskedAxis,
     ) -> Result<CutAxis, Cause> {
+        let asked = asked.number(|| tensor.dimension_names(&selection.source_axes()))?;
         let shape = selection.shape();
         let ndim = shape.len();
         let axis = shape::normalize_axis(asked, ndim);
@@ -190,7 +192,8 @@ impl<'a> Split<'a> {
             let failed = |cause: Cause| input.failed_tensor(&tensor, several, cause);
             let asked = axes.next().expect("an axis for each tensor that is cut");
             let selection = options.index.resolve(&tensor).map_err(failed)?;
-            let axis = CutAxis::new(&options, &cuts, &tensor, &selection, asked).map_err(failed)?;
+            let axis =
+                CutAxis::new(&options, &cuts, &tensor, &selection, &asked).map_err(failed)?;
             let count = axis.count;
             let texts = options.to.naming().and_then(PartNaming::count);
             axis.check_texts(texts).map_err(|fault| failed(fault.into()))?;

@@ -1,0 +1,373 @@
+//! Packed values: what attributes of the CF conventions say of the values that stored elements stand for.
+//!
+//! `scale_factor` and `add_offset` scale elements, `_FillValue` and `missing_value` mark missing ones, `_Unsigned` says
+//! which integers they are. The dtype of the values is chosen as xarray's `decode_cf` chooses it.
+
+use serde_json::Value;
+
+use super::error::shortened;
+use super::tensor::{Annotated, Annotations, FILL_VALUE, Storage, StorageKind, TensorInfo, number};
+#[cfg(feature = "zarr")]
+use super::zarr::double_of_base64;
+use crate::dtype::{DType, Endian, NumberKind, Scalar};
+use crate::element::FloatFormat;
+
+pub(crate) const SCALE_FACTOR: &str = "scale_factor";
+pub(crate) const ADD_OFFSET: &str = "add_offset";
+pub(crate) const MISSING_VALUE: &str = "missing_value";
+pub(crate) const UNSIGNED: &str = "_Unsigned";
+
+/// All attributes that pack values.
+const PACKING: [&str; 5] = [SCALE_FACTOR, ADD_OFFSET, FILL_VALUE, MISSING_VALUE, UNSIGNED];
+
+/// Stored elements made values: fills become NaN, then a factor and a number are applied, each result rounded to the
+/// dtype of the values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unpacking {
+    /// The dtype as which stored elements are read.
+    pub from: DType,
+    /// The dtype of the values; little-endian.
+    pub to: DType,
+    /// Elements that are missing, by their value once they have the dtype of the values.
+    pub fills: Vec<f64>,
+    pub scale: Option<f64>,
+    pub offset: Option<f64>,
+}
+
+impl Eq for Unpacking {}
+
+/// A number of an attribute.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stated {
+    Integer(i128),
+    Float(f64),
+}
+
+impl Stated {
+    pub fn value(self) -> f64 {
+        match self {
+            Stated::Integer(value) => value as f64,
+            Stated::Float(value) => value,
+        }
+    }
+
+    /// It as JSON, a word where JSON has no such number.
+    pub(crate) fn json(self) -> Value {
+        match self {
+            Stated::Integer(value) => match (i64::try_from(value), u64::try_from(value)) {
+                (Ok(value), _) => value.into(),
+                (_, Ok(value)) => value.into(),
+                _ => number(value as f64),
+            },
+            Stated::Float(value) => number(value),
+        }
+    }
+
+    fn is_nan(self) -> bool {
+        self.value().is_nan()
+    }
+
+    /// Whether both are the same number, whatever they are stored as.
+    fn equals(self, other: Stated) -> bool {
+        match (self, other) {
+            (Stated::Integer(a), Stated::Integer(b)) => a == b,
+            _ => self.value() == other.value(),
+        }
+    }
+}
+
+/// An attribute that packs values, and is no number.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("attribute {0} is {1}, which is no number")]
+pub struct PackingFault(pub &'static str, pub String);
+
+/// The numbers of an attribute: of a list each. Words are numbers that JSON has not; a text in base64 holds the bytes
+/// of a double, as xarray writes fill values of floats to Zarr.
+pub(crate) fn stated(value: &Value) -> Vec<Stated> {
+    match value {
+        Value::Array(all) => all.iter().flat_map(stated).collect(),
+        Value::Number(number) => {
+            let integer = number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
+            let float = number.as_f64().map(Stated::Float);
+            integer.map(Stated::Integer).or(float).into_iter().collect()
+        }
+        Value::Bool(value) => vec![Stated::Integer((*value).into())],
+        Value::String(text) => match text.as_str() {
+            "NaN" => vec![Stated::Float(f64::NAN)],
+            "Infinity" => vec![Stated::Float(f64::INFINITY)],
+            "-Infinity" => vec![Stated::Float(f64::NEG_INFINITY)],
+            text => double_of_base64(text).map(Stated::Float).into_iter().collect(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(not(feature = "zarr"))]
+fn double_of_base64(_: &str) -> Option<f64> {
+    None
+}
+
+/// What the annotations of a tensor say of its fill values.
+pub(crate) struct Fills {
+    /// That of `_FillValue`, or of the fill value that masks.
+    pub(crate) fill: Vec<Stated>,
+    pub(crate) missing: Vec<Stated>,
+}
+
+impl Fills {
+    pub(crate) fn of(said: &Annotations, dtype: &DType) -> Fills {
+        let attribute = |name: &str| said.attributes.get(name).map(stated).unwrap_or_default();
+        let mask = said.fill_value.as_deref().filter(|_| said.fill_masks);
+        let mask = mask.and_then(|bytes| element(bytes, dtype));
+        let fill = mask.map_or_else(|| attribute(FILL_VALUE), |mask| vec![mask]);
+        Fills { fill, missing: attribute(MISSING_VALUE) }
+    }
+}
+
+/// The value of an element.
+pub(crate) fn element(bytes: &[u8], dtype: &DType) -> Option<Stated> {
+    let DType::Scalar(scalar, endian) = *dtype else { return None };
+    if bytes.len() as u64 * 8 != scalar.bits() {
+        return None;
+    }
+    let bits = endian.bits(bytes);
+    match scalar.kind() {
+        NumberKind::Unsigned | NumberKind::Signed => {
+            Some(Stated::Integer(wrapped(bits as i128, scalar)))
+        }
+        NumberKind::Float => Some(Stated::Float(FloatFormat::of(scalar)?.value(bits))),
+        _ => None,
+    }
+}
+
+/// An integer as one of a type, of which it may have the bits.
+fn wrapped(value: i128, scalar: Scalar) -> i128 {
+    let unused = 128 - scalar.bits() as u32;
+    if scalar.kind() == NumberKind::Signed {
+        value << unused >> unused
+    } else {
+        ((value as u128) << unused >> unused) as i128
+    }
+}
+
+impl Unpacking {
+    /// How a tensor of a dtype of which this is said is unpacked; `None` where its elements are its values.
+    pub fn of(said: &Annotations, dtype: &DType) -> Result<Option<Unpacking>, PackingFault> {
+        let DType::Scalar(stored, endian) = *dtype else { return Ok(None) };
+        let is_float = matches!(stored, Scalar::F16 | Scalar::F32 | Scalar::F64);
+        let is_integer = matches!(stored.kind(), NumberKind::Signed | NumberKind::Unsigned);
+        if !is_float && !is_integer {
+            return Ok(None);
+        }
+        let factor = |name: &'static str| -> Result<Option<f64>, PackingFault> {
+            let Some(value) = said.attributes.get(name) else { return Ok(None) };
+            match stated(value).as_slice() {
+                [only] => Ok(Some(only.value())),
+                _ => Err(PackingFault(name, value.to_string())),
+            }
+        };
+        let scale = factor(SCALE_FACTOR)?;
+        let offset = factor(ADD_OFFSET)?;
+        let read = as_read(said, stored);
+        let Fills { mut fill, missing } = Fills::of(said, dtype);
+        // a NaN of integers says nothing; of floats it is missing as it is, and only decides on the dtype
+        let says = |stated: &[Stated]| {
+            !stated.is_empty() && (is_float || stated.iter().any(|it| !it.is_nan()))
+        };
+        let has_fills = says(&fill) || says(&missing);
+        if read != stored {
+            for it in &mut fill {
+                if let Stated::Integer(value) = *it {
+                    *it = Stated::Integer(wrapped(value, read));
+                }
+            }
+        }
+        let fills: Vec<f64> =
+            fill.iter().chain(&missing).filter(|it| !it.is_nan()).map(|it| it.value()).collect();
+        let is_scaled = scale.is_some() || offset.is_some();
+        if !is_scaled && fills.is_empty() && read == stored {
+            return Ok(None);
+        }
+        let to = match (is_scaled, fills.is_empty()) {
+            (true, false) => scaled(read, said),
+            (true, true) if !has_fills => scaled(read, said),
+            (false, false) => masked(read),
+            (_, true) => read,
+        };
+        // a number of a Zarr has no type of its own, and takes that of the values
+        let rounded = |value: f64| match FloatFormat::of(to) {
+            Some(format) if !said.is_hdf5 && to != Scalar::F64 => {
+                format.value(format.round(value).into())
+            }
+            _ => value,
+        };
+        Ok(Some(Unpacking {
+            from: DType::Scalar(read, endian),
+            to: DType::Scalar(to, Endian::Little),
+            fills,
+            scale: scale.map(rounded),
+            offset: offset.map(rounded),
+        }))
+    }
+}
+
+/// The type as which elements are read, by `_Unsigned`.
+fn as_read(said: &Annotations, stored: Scalar) -> Scalar {
+    let word = said.attributes.get(UNSIGNED).and_then(Value::as_str);
+    match (word, stored) {
+        (Some("true"), Scalar::I8) => Scalar::U8,
+        (Some("true"), Scalar::I16) => Scalar::U16,
+        (Some("true"), Scalar::I32) => Scalar::U32,
+        (Some("true"), Scalar::I64) => Scalar::U64,
+        (Some("false"), Scalar::U8) => Scalar::I8,
+        (Some("false"), Scalar::U16) => Scalar::I16,
+        (Some("false"), Scalar::U32) => Scalar::I32,
+        (Some("false"), Scalar::U64) => Scalar::I64,
+        _ => stored,
+    }
+}
+
+/// The type of values that are masked and not scaled.
+fn masked(read: Scalar) -> Scalar {
+    match read {
+        Scalar::F16 | Scalar::F32 | Scalar::F64 => read,
+        _ if read.bits() <= 16 => Scalar::F32,
+        _ => Scalar::F64,
+    }
+}
+
+/// The type of values that are scaled: that of the numbers that scale, where these are floats of one type, and it is
+/// exact for the elements.
+fn scaled(read: Scalar, said: &Annotations) -> Scalar {
+    let is_there = |name: &str| said.attributes.contains_key(name);
+    let is_single = |name: &str| said.singles.iter().any(|it| it == name);
+    let is_integer = matches!(read.kind(), NumberKind::Signed | NumberKind::Unsigned);
+    let all_single = [SCALE_FACTOR, ADD_OFFSET].iter().all(|name| is_single(name));
+    let only_scaled = !is_there(ADD_OFFSET) && is_single(SCALE_FACTOR);
+    let is_exact = !(is_integer && read.bits() == 32);
+    if only_scaled || all_single && is_exact { Scalar::F32 } else { Scalar::F64 }
+}
+
+impl Annotations {
+    /// How values of a dtype are packed: `scale_factor 0.01, add_offset 273.15`; `None` where elements are values.
+    pub fn packed(&self, dtype: &DType) -> Option<String> {
+        if let Ok(None) = Unpacking::of(self, dtype) {
+            return None;
+        }
+        let mask = self.fill_value.as_deref().filter(|_| self.fill_masks);
+        let mask = mask.and_then(|bytes| element(bytes, dtype)).map(Stated::json);
+        let one = |name: &&str| {
+            let mask = mask.as_ref().filter(|_| *name == FILL_VALUE);
+            let value = mask.or_else(|| self.attributes.get(*name))?;
+            Some(format!("{name} {}", plain(value)))
+        };
+        Some(PACKING.iter().filter_map(one).collect::<Vec<_>>().join(", "))
+    }
+
+    /// Keep no more of what packs values than a factor, and that where it is said to hold.
+    pub(crate) fn keep_packing(&mut self, keeps: impl Fn(&str) -> bool) {
+        self.attributes.retain(|name, _| !PACKING.contains(&name.as_str()) || keeps(name));
+        self.reworded.retain(|name| !PACKING.contains(&name.as_str()) || keeps(name));
+        self.fill_masks = false;
+        self.fill_value = None;
+    }
+
+    /// The factor and the number that values are packed with, where they are said to be numbers.
+    pub(crate) fn factors(&self) -> [Option<f64>; 2] {
+        [SCALE_FACTOR, ADD_OFFSET].map(|name| {
+            let stated = self.attributes.get(name).map(stated)?;
+            stated.first().map(|it| it.value())
+        })
+    }
+}
+
+/// The text of an attribute; netCDF stores a list for a single value.
+pub(crate) fn plain(value: &Value) -> String {
+    match (value, stated(value).as_slice()) {
+        (Value::String(text), [Stated::Float(float)]) if text.ends_with('=') => float.to_string(),
+        (Value::Array(all), _) if let [only] = all.as_slice() => plain(only),
+        (Value::String(text), _) => shortened(text).to_string(),
+        (value, _) => shortened(&value.to_string()).to_string(),
+    }
+}
+
+/// How two tensors differ in what their elements mean.
+pub(crate) struct Differing {
+    /// The attribute, and what each says.
+    pub(crate) name: &'static str,
+    pub(crate) values: [String; 2],
+    /// Whether unpacked values mean the same.
+    pub(crate) is_packing: bool,
+}
+
+/// Attributes that say in what values are counted.
+const UNITS: &str = "units";
+const CALENDAR: &str = "calendar";
+
+/// What differs in the meaning of the elements of two tensors, each with what is said of it.
+pub(crate) fn differing(both: [(&Annotations, &DType); 2]) -> Option<Differing> {
+    let said = |name: &'static str, one: usize| both[one].0.attributes.get(name);
+    let text = |name: &'static str, one: usize| said(name, one).map_or("none".to_owned(), plain);
+    let found = |name: &'static str, is_packing: bool| {
+        Some(Differing { name, values: [0, 1].map(|one| text(name, one)), is_packing })
+    };
+    let stated_of = |name: &'static str, one: usize, none: f64| -> Vec<Stated> {
+        said(name, one).map_or_else(|| vec![Stated::Float(none)], stated)
+    };
+    let same = |a: &[Stated], b: &[Stated]| {
+        let holds = |these: &[Stated], it: &Stated| {
+            it.is_nan() || these.iter().any(|other| other.equals(*it))
+        };
+        a.iter().all(|it| holds(b, it)) && b.iter().all(|it| holds(a, it))
+    };
+    for (name, none) in [(SCALE_FACTOR, 1.0), (ADD_OFFSET, 0.0)] {
+        if !same(&stated_of(name, 0, none), &stated_of(name, 1, none)) {
+            return found(name, true);
+        }
+    }
+    let fills = both.map(|(said, dtype)| Fills::of(said, dtype));
+    let words = |all: &[Stated]| match all {
+        [] => "none".to_owned(),
+        all => all.iter().map(|it| plain(&it.json())).collect::<Vec<_>>().join(", "),
+    };
+    let [a, b] = &fills;
+    for (name, a, b) in [(FILL_VALUE, &a.fill, &b.fill), (MISSING_VALUE, &a.missing, &b.missing)] {
+        if !same(a, b) {
+            return Some(Differing { name, values: [words(a), words(b)], is_packing: true });
+        }
+    }
+    let reads = both.map(|(said, dtype)| match dtype {
+        DType::Scalar(scalar, _) => as_read(said, *scalar) != *scalar,
+        _ => false,
+    });
+    if reads[0] != reads[1] {
+        return found(UNSIGNED, true);
+    }
+    let is_said = |name: &'static str| said(name, 0).is_some() && said(name, 1).is_some();
+    if is_said(UNITS) && text(UNITS, 0) != text(UNITS, 1) {
+        return found(UNITS, false);
+    }
+    // times without a calendar are of the standard one, which has two names
+    let calendar = |one: usize| match text(CALENDAR, one).as_str() {
+        "none" | "gregorian" => "standard".to_owned(),
+        other => other.to_owned(),
+    };
+    let counts_time = [0, 1].map(|one| text(UNITS, one).contains(" since "));
+    let differs = counts_time.contains(&true) && calendar(0) != calendar(1);
+    if differs { found(CALENDAR, false) } else { None }
+}
+
+impl TensorInfo {
+    /// The values that the elements of this tensor stand for; `None` where they are them.
+    pub fn unpacked(&self) -> Result<Option<TensorInfo>, PackingFault> {
+        let Some(annotated) = &self.annotated else { return Ok(None) };
+        let said = annotated.get();
+        let Some(unpacking) = Unpacking::of(&said, &self.dtype)? else { return Ok(None) };
+        let dtype = unpacking.to.clone();
+        let kind = StorageKind::Packed(self.clone().into(), unpacking.into());
+        let storage = Storage { kind, ..self.storage.clone() };
+        let annotated = Some(Annotated::of(said.without_packing()));
+        let TensorInfo { name, shape, .. } = self.clone();
+        Ok(Some(TensorInfo { name, dtype, shape, storage, annotated }))
+    }
+}
