@@ -269,7 +269,7 @@ fn floats_of_three_channels_are_colours_from_0_to_1() {
         decoded(&dir.path().join("p.png"))
     };
     write([0.0, 0.5, 1.0, 0.25, 0.1, 0.9]);
-    assert_eq!(draw(&[], ""), (2, 1, png::ColorType::Rgb, vec![0, 128, 255, 64, 26, 230]));
+    assert_eq!(draw(&[], ""), (2, 1, png::ColorType::Rgb, vec![0, 128, 255, 64, 26, 229]));
     // numbers on a colour map, as a sheet of two tiles
     assert_eq!(draw(&["--range", "0,1"], "").0, 3);
     write([-1.0, 0.5, 2.0, f32::NAN, f32::INFINITY, 0.0]);
