@@ -173,6 +173,8 @@ pub struct WriteOptions {
     pub metadata: MetadataChange,
     /// Cut the tensors into shards of so many bytes at most, where the output is a folder.
     pub shard_size: Option<u64>,
+    /// Whether standard output is a terminal, which obeys codes in texts.
+    pub is_shown: bool,
     /// How the tensors are cut into chunks, and compressed, where the format has such.
     pub chunking: Chunking,
     /// The threads that work. Clones of these options share them, one job after the other.

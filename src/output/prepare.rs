@@ -303,7 +303,7 @@ impl Preparation<'_> {
         becomes: Becomes,
     ) -> Result<(), Error> {
         let axes = becomes.axes.clone();
-        let wanted = becomes.cast.map_or_else(|| tensor.dtype.clone(), Cast::to);
+        let is_own = becomes.cast.is_none();
         let entry = self.output.entry(name, tensor, becomes)?;
         if let Some(annotated) = &tensor.annotated {
             let said = annotated.get();
@@ -324,8 +324,9 @@ impl Preparation<'_> {
             }
         }
         let is_raw = std::ptr::eq(self.output.format, layout::of_plain(Format::Raw));
-        if entry.dtype.is_void() && !matches!(wanted, DType::Npy(_)) && !is_raw {
-            self.add_unsaid(wanted);
+        // what a dtype is cast to is meant
+        if is_own && entry.dtype.is_void() && !matches!(tensor.dtype, DType::Npy(_)) && !is_raw {
+            self.add_unsaid(&tensor.dtype);
         }
         self.bytes = self.bytes.checked_add(entry.bytes).ok_or(LayoutFault::TooLarge)?;
         self.tensors.push(entry, number);
@@ -333,16 +334,16 @@ impl Preparation<'_> {
     }
 
     /// Add a tensor to those of a dtype that the format lacks.
-    fn add_unsaid(&mut self, lacking: DType) {
+    fn add_unsaid(&mut self, lacking: &DType) {
         for unsaid in &mut self.unsaid {
             if let Unsaid::DType { dtype, tensors } = unsaid
-                && dtype.is_type_of(&lacking)
+                && dtype.is_type_of(lacking)
             {
                 *tensors += 1;
                 return;
             }
         }
-        self.unsaid.push(Unsaid::DType { dtype: lacking, tensors: 1 });
+        self.unsaid.push(Unsaid::DType { dtype: lacking.clone(), tensors: 1 });
     }
 
     pub fn finish(self, metadata: &BTreeMap<String, String>) -> Result<Prepared, Error> {
@@ -366,6 +367,7 @@ impl Preparation<'_> {
             shard_size: output.options.shard_size,
             chunking: &output.options.chunking,
             files: &output.files,
+            is_shown: output.options.is_shown && output.destination == Destination::Stdout,
             forward: output.destination.is_stream(),
             checkpoint,
             annotations: &annotations,

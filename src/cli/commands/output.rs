@@ -96,6 +96,7 @@ pub(super) fn of_format(
     let FormatArgs { to, deflate, order, name, chunks, shards, codec } = args;
     let mut options = WriteOptions::default().deflate(*deflate).order(order.unwrap_or_default());
     (options.format, options.name) = (*to, name.clone());
+    options.is_shown = io::stdout().is_terminal();
     let lens = |lens: &Option<Lengths>| lens.as_ref().map(|Lengths(lens)| lens.clone());
     options.chunking = Chunking { chunks: lens(chunks), shards: lens(shards), codec: *codec };
     options.metadata = metadata(metadata_args)?;

@@ -120,6 +120,8 @@ pub struct Request<'a> {
     pub chunking: &'a Chunking,
     /// Files that a folder has beside those of the tensors.
     pub files: &'a [SmallFile],
+    /// Whether a terminal shows the output, and obeys codes in it.
+    pub is_shown: bool,
     /// Whether the output can only be written from its beginning to its end.
     pub forward: bool,
     /// The checkpoint that the tensors come from, where it is sharded.

@@ -1,7 +1,6 @@
 //! Text as an output: csv, tsv, txt and json.
 
 use std::fmt::Write;
-use std::io::IsTerminal;
 use std::{fmt, io, iter, str};
 
 use writer::{Out, TextError, TextSink};
@@ -64,13 +63,16 @@ fn lay_out(form: TextFormat, request: &Request<'_>) -> Result<Box<dyn Frame>, Ca
     if rows > MAX_EMPTY_ROWS {
         return Err(LayoutFault::EmptyRows { format, shape: only.shape.clone(), rows }.into());
     }
-    Ok(Box::new(TextLayout { form, tensor: only }))
+    let is_shown = request.is_shown && form != TextFormat::Json;
+    Ok(Box::new(TextLayout { form, tensor: only, is_shown }))
 }
 
 /// Elements that become text on the way.
 struct TextLayout {
     form: TextFormat,
     tensor: OutputTensor,
+    /// Whether a terminal shows it, which would obey codes in strings.
+    is_shown: bool,
 }
 
 impl Frame for TextLayout {
@@ -88,10 +90,8 @@ impl Frame for TextLayout {
         options: SinkOptions,
     ) -> Result<Box<dyn Draft>, SinkError> {
         let inner = sink::create(target, options)?;
-        let is_json = self.form == TextFormat::Json;
-        let is_shown = *target == Destination::Stdout && !is_json && io::stdout().is_terminal();
         let OutputTensor { dtype, shape, .. } = &self.tensor;
-        let text = TextSink::new(inner, self.form, dtype, shape, is_shown);
+        let text = TextSink::new(inner, self.form, dtype, shape, self.is_shown);
         // the dtype is one that `stored_dtype` gave
         let unfit = || SinkError::Io(io::ErrorKind::InvalidInput.into());
         Ok(Box::new(text.ok_or_else(unfit)?))
