@@ -45,6 +45,8 @@ struct FoundNumbers {
     floats: u64,
     /// Elements that are kept as integers: the first ones.
     kept_as_integers: u64,
+    /// Whether these have no sign, as one of them needs 64 bits.
+    kept_unsigned: bool,
     /// Whether one of the integers is negative, and whether one needs 64 bits without a sign.
     has_negative: bool,
     is_unsigned: bool,
@@ -80,9 +82,10 @@ impl JsonParser {
     /// The dtype that the numbers tell, and what is to be done with those that were kept.
     pub(super) fn dtype(&mut self) -> Result<(DType, Option<Recoder>), TextFault> {
         let little = |scalar| DType::Scalar(scalar, Endian::Little);
-        let FoundNumbers { booleans, integers, floats, kept_as_integers, is_unsigned, .. } =
+        let FoundNumbers { booleans, integers, floats, kept_as_integers, kept_unsigned, .. } =
             self.found;
-        let recoder = |kind, left| Recoder { kind, is_unsigned, left, begun: Vec::new() };
+        let recoder =
+            |kind, left| Recoder { kind, is_unsigned: kept_unsigned, left, begun: Vec::new() };
         if booleans > 0 && integers == 0 && floats == 0 {
             return Ok((little(Scalar::Bool), Some(recoder(NumberKind::Bool, u64::MAX))));
         }
@@ -299,6 +302,7 @@ impl FoundNumbers {
         let kept = self.booleans + self.integers + self.floats - 1;
         if let (Some(integer), true) = (as_integer, self.kept_as_integers == kept) {
             self.kept_as_integers += 1;
+            self.kept_unsigned = self.is_unsigned;
             out.extend(integer.to_le_bytes());
             return Ok(());
         }
