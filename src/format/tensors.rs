@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::error::FormatError;
 use super::tensor::{Annotated, Storage, StorageKind, TensorInfo};
@@ -35,6 +35,8 @@ pub struct Tensors {
     annotated: BTreeMap<usize, Annotated>,
     /// What is said of groups, by their paths.
     groups: BTreeMap<String, Annotated>,
+    /// The numbers of the tensors that have names, in the order of these, once a name was asked for.
+    by_name: OnceLock<Vec<u32>>,
 }
 
 /// The byte of a type: the number of a scalar, or [`OTHER`], and these two bits.
@@ -96,6 +98,7 @@ impl Tensors {
     /// Begin a tensor with its name, which is then [the last one](Tensors::begun); until it is ended or
     /// taken back, nothing else may be asked.
     pub(super) fn begin(&mut self, name: Option<&str>) {
+        self.by_name = OnceLock::new();
         self.starts.push(self.entries.len());
         push_number(&mut self.entries, self.names.len() as u64);
         push_number(&mut self.entries, name.map_or(0, |name| name.len() as u64 + 1));
@@ -116,6 +119,7 @@ impl Tensors {
 
     /// Take back the tensor that is begun.
     pub(super) fn take_back(&mut self) {
+        self.by_name = OnceLock::new();
         let start = self.starts.pop().unwrap_or(0);
         self.names.truncate(take_number(&mut &self.entries[start..]) as usize);
         self.entries.truncate(start);
@@ -199,9 +203,23 @@ impl Tensors {
         (0..self.len()).map(|number| self.name(number))
     }
 
+    /// The number of the tensor of that name; of several, the first.
+    pub fn number_of(&self, name: &str) -> Option<usize> {
+        let by_name = self.by_name.get_or_init(|| {
+            let named = |&number: &u32| self.name(number as usize).is_some();
+            let mut numbers: Vec<u32> = (0..).take(self.len()).filter(named).collect();
+            numbers.sort_by_key(|&number| self.name(number as usize));
+            numbers
+        });
+        let at = by_name.partition_point(|&number| self.name(number as usize) < Some(name));
+        let number = *by_name.get(at)? as usize;
+        (self.name(number) == Some(name)).then_some(number)
+    }
+
     /// Put them in the order of their bytes: by where these begin, then by how many there are, then
     /// as the tensors stood.
     pub(super) fn sort_by_place(&mut self) {
+        self.by_name = OnceLock::new();
         let mut starts = std::mem::take(&mut self.starts);
         let all = &*self;
         let start = |at: usize| all.entry(at).start();

@@ -8,7 +8,9 @@ use crate::dtype::DType;
 use crate::error::{Cause, Error};
 use crate::execute::Workers;
 use crate::format::{self, Format};
-use crate::input::{Input, Location, OpenOptions, open as open_input, read_as, take_fields};
+use crate::input::{
+    Input, Location, Missing, OpenOptions, open as open_input, read_as, take_fields,
+};
 use crate::region::IndexTensor;
 use crate::source::Source;
 
@@ -67,9 +69,16 @@ impl TensorFile {
         &self.file.input.contents.metadata
     }
 
-    /// All tensors, in the order of the file.
+    /// All tensors that are there, in the order of the file. Of a checkpoint of several files some may be
+    /// [missing](TensorFile::missing).
     pub fn tensors(&self) -> impl Iterator<Item = Tensor> + '_ {
         (0..self.file.input.contents.tensors.len()).map(|number| self.handle(number))
+    }
+
+    /// What an index names and is not there: tensors, and files of which no tensors are known. A program that must
+    /// have all tensors refuses a file that misses any.
+    pub fn missing(&self) -> impl Iterator<Item = Missing<'_>> {
+        self.file.input.missing()
     }
 
     /// The tensor of that name, or the one whose name matches that glob.
@@ -77,7 +86,11 @@ impl TensorFile {
     /// # Errors
     /// [`SelectFault`](crate::input::SelectFault): no such tensor, or several.
     pub fn tensor(&self, name: &str) -> Result<Tensor, Error> {
-        self.one(&[name.to_owned()])
+        let Input { contents, exclude, .. } = &self.file.input;
+        match contents.tensors.number_of(name).filter(|_| exclude.is_empty()) {
+            Some(number) => Ok(self.handle(number)),
+            None => self.one(&[name.to_owned()]),
+        }
     }
 
     /// The only tensor of the file, such as that of a `.npy`.

@@ -2,13 +2,13 @@
 //! in a folder of a store.
 
 use std::cmp::Ordering;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::options::{Location, UseOfIndex};
+use super::options::{Location, Notes, UseOfIndex};
 use super::sharded::ShardsFault;
 use crate::error::{Error, FileName};
 use crate::format::shards::{MAX_INDEX, ShardIndex};
@@ -108,7 +108,7 @@ fn names_in(folder: &Path) -> io::Result<Vec<String>> {
 }
 
 /// The order of names in which numbers count: `2` before `10`.
-fn natural(one: &str, other: &str) -> Ordering {
+pub(crate) fn natural(one: &str, other: &str) -> Ordering {
     let is_digit = |byte: &u8| byte.is_ascii_digit();
     let mut a = one.as_bytes();
     let mut b = other.as_bytes();
@@ -151,10 +151,20 @@ pub(super) enum CheckpointFiles {
 }
 
 /// What a folder holds: `model.safetensors`, an index, or shards.
-pub(super) fn checkpoint_in(folder: &Path, index: UseOfIndex) -> Result<CheckpointFiles, Error> {
+pub(super) fn checkpoint_in(
+    folder: &Path,
+    index: UseOfIndex,
+    notes: &Notes,
+) -> Result<CheckpointFiles, Error> {
     let names = names_in(folder).map_err(|error| Error::file(folder, error))?;
     if names.iter().any(|name| name == ONE) {
-        return Ok(CheckpointFiles::One(folder.join(ONE)));
+        let others = (index != UseOfIndex::Ignored).then(|| index_of_others(folder, &names));
+        let Some(index) = others.flatten() else {
+            return Ok(CheckpointFiles::One(folder.join(ONE)));
+        };
+        let folder = folder.display();
+        notes.add(format_args!("{folder}: its index names other files, so that {ONE} is not read"));
+        return Ok(CheckpointFiles::One(index));
     }
     if index != UseOfIndex::Ignored {
         let mut indexes = [OF_SAFETENSORS, OF_TORCH].into_iter();
@@ -196,6 +206,23 @@ fn shards_among(folder: &Path, names: Vec<String>) -> Result<Vec<String>, Error>
     }
 }
 
+/// The index in a folder that names other files than `model.safetensors`, of which some are there.
+fn index_of_others(folder: &Path, names: &[String]) -> Option<PathBuf> {
+    let index = index_among(folder, names, OF_SAFETENSORS)?.ok()?;
+    let files = files_of(&index).ok()?;
+    let is_there = |file: &String| names.contains(file);
+    (!files.iter().any(|file| file == ONE) && files.iter().any(is_there)).then_some(index)
+}
+
+/// The files that an index names; none where it is no valid one.
+fn files_of(index: &Path) -> io::Result<Vec<String>> {
+    let mut json = Vec::new();
+    // nobody waits for the writer of a FIFO
+    let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(index)?;
+    file.take(MAX_INDEX + 1).read_to_end(&mut json)?;
+    Ok(ShardIndex::parse(&json).map(|index| index.files).unwrap_or_default())
+}
+
 /// The index among the names in a folder. Of several, that of the usual name counts.
 fn index_among(
     folder: &Path,
@@ -217,7 +244,7 @@ fn index_among(
 
 /// The one file that a folder is read as; `None` for an index or several shards.
 pub(crate) fn single_file(path: &Path) -> Option<PathBuf> {
-    match checkpoint_in(path, UseOfIndex::Followed).ok()? {
+    match checkpoint_in(path, UseOfIndex::Followed, &Notes::default()).ok()? {
         CheckpointFiles::One(file) if file.extension().is_none_or(|it| it != "json") => Some(file),
         _ => None,
     }
@@ -322,9 +349,7 @@ pub(crate) fn old_shards(folder: &Path) -> io::Result<Vec<String>> {
     if !found(&index)?.is_some_and(|index| index.is_file()) {
         return Ok(Vec::new());
     }
-    let mut json = Vec::new();
-    File::open(&index)?.take(MAX_INDEX + 1).read_to_end(&mut json)?;
-    let files = ShardIndex::parse(&json).map(|index| index.files).unwrap_or_default();
+    let files = files_of(&index)?;
     let name = index.file_name().map(|name| name.to_string_lossy().into_owned());
     // an index may name anything
     let shards = files.into_iter().filter(|file| file.ends_with(".safetensors"));

@@ -29,7 +29,7 @@ pub(crate) use choose::positions as find;
 pub use field::{FieldFault, ReadAs, ReadAsFault, UnusedReadAs};
 pub(crate) use field::{read_as, take_fields};
 pub use folder::{SmallFile, SmallFiles, is_in_folder, remote_folder, small_files};
-pub(crate) use folder::{old_shards, single_file};
+pub(crate) use folder::{natural, old_shards, single_file};
 pub use gguf::GgufSplitFault;
 pub(crate) use glob::{CarryError, Grouping, Groups};
 pub use glob::{GroupFault, PartNaming, Pattern, PatternError};

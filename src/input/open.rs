@@ -106,7 +106,8 @@ fn open_location(
             let bytes = open_bytes(location, options.io)?;
             return open_file(location, bytes, options, progress);
         }
-        (None, Some(folder)) => match folder::checkpoint_in(folder, options.index)? {
+        (None, Some(folder)) => match folder::checkpoint_in(folder, options.index, &options.notes)?
+        {
             CheckpointFiles::Shards(files) => {
                 sharded::open_folder(location, folder, files, options)?
             }

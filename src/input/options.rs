@@ -124,6 +124,8 @@ pub enum UseOfIndex {
     /// It says where tensors are; what it leaves out is read too.
     #[default]
     Followed,
+    /// It says where tensors are; what it leaves out is left out.
+    Only,
     /// It must agree with its shards.
     Strict,
     /// As `Followed`, and the shards that it does not name are read too.

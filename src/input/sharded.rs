@@ -42,7 +42,6 @@ pub(super) const FORMAT: InputFormat =
 /// Open the shards that an index names: those that hold tensors that are needed.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, mut bytes, options, .. } = file;
-    let mut index = read_index(&mut bytes)?;
     if options.index == UseOfIndex::Ignored {
         let folder = folder_of(location.path().ok_or(ShardsFault::NoFolder)?);
         let files = shards_in(folder)?;
@@ -50,6 +49,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
         return open_folder(&location, folder, files, options)
             .map_err(|error| error.in_file(&location));
     }
+    let mut index = read_index(&mut bytes)?;
     if matches!(location, Location::Stdin | Location::Memory) {
         return Err(ShardsFault::NoFolder.into());
     }
@@ -232,7 +232,11 @@ impl OpenShards {
                 }
             }
         }
-        let dropped = opened.settle_elsewhere(index, &elsewhere)?;
+        let mut dropped = opened.settle_elsewhere(index, &elsewhere)?;
+        if options.index == UseOfIndex::Only {
+            dropped.append(&mut left_out);
+            dropped.sort_unstable();
+        }
         opened.settle_left_out(&left_out)?;
         if !dropped.is_empty() {
             let kept = opened.tensors.iter().enumerate();

@@ -47,20 +47,21 @@ impl PlacedRange {
 
 impl Prepared {
     /// Make headers longer where the format has spaces behind them, so that as many bytes as can be
-    /// have the same place in a block as in the input; move the takes, which are all of the output, in its order.
+    /// have the same place in a block as in the input; move the takes, which are all of the output.
     pub(crate) fn align(&mut self, inputs: &mut [TakenInput<'_>]) {
         let ranges = inputs.iter().flat_map(|of| PlacedRange::of_takes(&of.input, &of.takes));
-        let grown = self.grow(&Vec::from_iter(ranges));
+        let grown = self.grow(ranges.collect());
         for take in inputs.iter_mut().flat_map(|of| &mut of.takes) {
             let before = grown.iter().filter(|(from, _)| *from <= take.at);
             take.at += before.map(|(_, bytes)| bytes).sum::<u64>();
         }
     }
 
-    /// The same for ranges of any number of inputs, in the order of the output: from which positions on
-    /// everything has moved, and by how much.
-    pub(super) fn grow(&mut self, ranges: &[PlacedRange]) -> Vec<(u64, u64)> {
-        self.frame.grow(&|file| missing(ranges, file))
+    /// The same for ranges of any number of inputs. Returns from which positions on everything has moved, and by how
+    /// much.
+    pub(super) fn grow(&mut self, mut ranges: Vec<PlacedRange>) -> Vec<(u64, u64)> {
+        ranges.sort_unstable_by_key(|range| range.at);
+        self.frame.grow(&|file| missing(&ranges, file))
     }
 }
 

@@ -421,7 +421,7 @@ fn rename_tensors(input: &mut Input, renames: &[NewName]) -> Result<(), Error> {
         return Ok(());
     }
     let names = Vec::from_iter(input.contents.tensors.names());
-    let renamed = rename(&names, renames).map_err(|fault| match fault {
+    let renamed = rename(&names, renames, &input.notes).map_err(|fault| match fault {
         SelectFault::RenameNotFound { old, .. } => {
             let names = names.iter().map(|name| name.unwrap_or("-").to_owned()).collect();
             input.failed(SelectFault::NotFound { pattern: old, names, links: false })

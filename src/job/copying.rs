@@ -15,7 +15,7 @@ use super::select::Casts;
 use super::{Job, Planned};
 use crate::error::{Cause, Error};
 use crate::execute::{Announced, Conversion, Progress, Workers};
-use crate::format::TensorInfo;
+use crate::format::{TensorInfo, shortened};
 use crate::gather;
 use crate::index::resolve::Selection;
 use crate::input::{Input, Location, Seen};
@@ -115,11 +115,13 @@ impl<'a> Copying<'a> {
         casts.refuse_unused(selected.sliced_dtypes())?;
         let left = casts.count_left(selected.sliced_dtypes());
         let mut prepared = preparation.finish(&input.contents.metadata)?;
+        note_metadata(&input, &prepared.output);
         let mut takes = Vec::new();
         // those that are kept are looked at once more, so that nothing is held of each of a million
         for (of, (to, at)) in selected.iter().zip(prepared.places()) {
             Take::new(to.part, result(&of)?.region, to.conversion, at).push(&mut takes);
         }
+        takes.sort_by_key(|take| take.at);
         drop(selected);
         let mut inputs = vec![TakenInput { input: InputRef::Owned(Box::new(input)), takes }];
         prepared.align(&mut inputs);
@@ -146,6 +148,22 @@ impl<'a> Copying<'a> {
         let input = InputRef::Owned(Box::new(input));
         let (prepared, taken) = single(input, tensor, becomes, &output, region)?;
         Ok(Copying::new(prepared, vec![taken], 0))
+    }
+}
+
+/// Say of a checkpoint whose files differ in a text of their metadata that an output that is one file has the last.
+fn note_metadata(input: &Input, output: &Output) {
+    let Some(checkpoint) = input.checkpoint().filter(|_| !output.is_of_folders()) else { return };
+    let all = &input.contents.metadata;
+    let mut texts = checkpoint.metadata.iter().flatten();
+    if let Some((key, _)) =
+        texts.find(|(key, text)| output.needs_metadata(key) && all.get(*key) != Some(text))
+    {
+        let location = &input.location;
+        input.notes.add(format_args!(
+            "{location}: metadata {:?} differ among its files; the last one's are taken",
+            shortened(key)
+        ));
     }
 }
 

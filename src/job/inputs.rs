@@ -15,7 +15,7 @@ use crate::error::{Cause, Error, FileName};
 use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
 use crate::input::{Bytes, Input, Location, OpenOptions, Seen, SelectFault, open};
-use crate::job::edit::Original;
+use crate::job::edit::{EditFault, Original};
 use crate::job::join::JoinFault;
 use crate::job::overwrite;
 use crate::job::parts::{PartFault, last_name};
@@ -321,13 +321,18 @@ impl Operand {
     }
 
     /// For each of these names of tensors the tensor of an input that is meant for it: the one of that
-    /// name, or the only one that there is.
+    /// name, or the only one that there is, unless that has the name of one of several.
     pub fn for_each(input: Input, names: &[Option<String>]) -> Result<Vec<Operand>, Error> {
-        let number = |name: &Option<String>| {
-            let name = name.as_deref()?;
-            input.contents.tensors.names().position(|other| other == Some(name))
-        };
+        let number = |name: &Option<String>| input.contents.tensors.number_of(name.as_deref()?);
         if let ([None], _) | (_, 1) = (names, input.named_count()) {
+            let only = input.contents.tensors.get(0).and_then(|only| only.name);
+            if let Some(name) = only.filter(|_| names.len() > 1)
+                && names.iter().flatten().any(|other| *other == name)
+                && let Some(other) = names.iter().flatten().find(|other| **other != name)
+            {
+                let other = other.clone();
+                return Err(Error::file(&input.location, EditFault::OfOne { name, other }));
+            }
             return Ok(vec![Operand::of_input(input, &[])?; names.len()]);
         }
         let mut numbers = Vec::with_capacity(names.len());

@@ -66,8 +66,8 @@ impl<'a> Parts<'a> {
         };
         // of a folder, the elements count
         let len = prepared.frame.size().unwrap_or(prepared.bytes);
-        let start = prepared.places().next().map_or(0, |(_, start)| start);
-        let end = prepared.places().last().map_or(0, |(last, start)| start + last.bytes);
+        let start = prepared.places().map(|(_, start)| start).min().unwrap_or(0);
+        let end = prepared.places().map(|(tensor, start)| start + tensor.bytes).max().unwrap_or(0);
         let span = start..end;
         Ok(Parts { prepared, filling, count: count.max(1), path, frame, len, span })
     }

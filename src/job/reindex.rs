@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::error::{Error, Fault};
-use crate::format::{Format, FormatError, shards};
+use crate::format::{Format, FormatError, shards, shortened};
 use crate::input::{Location, OpenOptions, UseOfIndex, open};
 use crate::shape;
 use crate::sink::{self, Destination, SinkOptions};
@@ -12,18 +12,34 @@ use crate::sink::{self, Destination, SinkOptions};
 const INDEX: &str = "model.safetensors.index.json";
 const TORCH_INDEX: &str = "pytorch_model.bin.index.json";
 
-/// Write the index of a checkpoint anew, beside its shards: whole or not at all. Of shards that are there
-/// all count, where the index names some that are not.
+/// As many tensors of the old index alone are named.
+const NAMED: usize = 10;
+
+/// Write the index of a checkpoint anew, beside its shards: whole or not at all. All shards that are there count,
+/// whatever the old index says; a note names what it alone has.
 pub fn reindex(location: &Location, options: &OpenOptions) -> Result<(), Error> {
     let path = location.path().ok_or_else(|| Error::file(location, ReindexFault::NoFolder))?;
     let mut options = OpenOptions { tensors: Vec::new(), exclude: Vec::new(), ..options.clone() };
-    options.notes = Default::default();
-    let mut input = open(location, &options)?;
+    let notes = std::mem::take(&mut options.notes);
+    options.index = UseOfIndex::Widened;
+    let input = open(location, &options).or_else(|error| match error.cause.downcast_ref() {
+        // one that cannot be understood says nothing
+        Some(FormatError::Shards(_)) => {
+            options.index = UseOfIndex::Ignored;
+            open(location, &options)
+        }
+        _ => Err(error),
+    })?;
     let metadata = input.checkpoint().map(|it| it.index.metadata.clone()).unwrap_or_default();
     let known = input.checkpoint().filter(|it| !it.is_folder).map(|it| it.name.clone());
-    if input.missing().next().is_some() {
-        options.index = UseOfIndex::Widened;
-        input = open(location, &options)?;
+    let mut gone = input.missing().map(|missing| shortened(missing.name()).into_owned());
+    let named = Vec::from_iter(gone.by_ref().take(NAMED)).join(", ");
+    match gone.count() {
+        _ if named.is_empty() => {}
+        0 => notes.add(format_args!("{location}: only in the old index: {named}")),
+        more => {
+            notes.add(format_args!("{location}: only in the old index: {named} and {more} more"))
+        }
     }
     let default = match input.contents.format {
         Format::Sharded => INDEX,
@@ -34,6 +50,9 @@ pub fn reindex(location: &Location, options: &OpenOptions) -> Result<(), Error> 
     };
     let own = input.location.file_name().unwrap_or_default().to_string_lossy();
     let tensors = &input.contents.tensors;
+    if tensors.is_empty() {
+        return Err(Error::file(location, ReindexFault::NoShards));
+    }
     let mut bytes = 0u64;
     let mut elements = 0u64;
     let mut listed = Vec::with_capacity(tensors.len());
@@ -71,6 +90,8 @@ pub enum ReindexFault {
     NoFolder,
     #[error("is no checkpoint of several files, and needs no index")]
     OneFile,
+    #[error("no shard that holds tensors is there")]
+    NoShards,
 }
 
 impl Fault for ReindexFault {}

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Several are applied one after the other, each to what those before it made. Those that make a circle,
-//! as `a=b` and `b=a` do, are one step: none of them changes a name that another one made.
+//! as `a=b` and `b=a` do, and those of a table are one step: none of them changes a name that another one of
+//! them made.
 //!
 //! A name may hold a `=` or a `*` itself: an OLD that is the very name of a tensor means that
 //! tensor, and the first `=` that leads to a tensor is the one meant. Such names are found without looking
@@ -14,7 +15,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::input::{CarryError, Pattern, SelectFault};
+use crate::input::{CarryError, Notes, Pattern, SelectFault};
 
 /// A new name for tensors, `OLD=NEW`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,11 +23,13 @@ pub struct NewName {
     pub text: String,
     /// How long OLD is in bytes; without, any `=` may be the one behind it.
     pub old: Option<usize>,
+    /// Whether it is of a table, which may hold names that no tensor has. Those of a table come first.
+    pub in_table: bool,
 }
 
 impl NewName {
     pub fn of_pair(old: &str, new: &str) -> NewName {
-        NewName { text: format!("{old}={new}"), old: Some(old.len()) }
+        NewName { text: format!("{old}={new}"), old: Some(old.len()), in_table: false }
     }
 
     /// OLD and NEW by each `=` that may stand between them.
@@ -44,7 +47,7 @@ impl NewName {
 
 impl From<String> for NewName {
     fn from(text: String) -> NewName {
-        NewName { text, old: None }
+        NewName { text, old: None, in_table: false }
     }
 }
 
@@ -59,16 +62,19 @@ pub(super) struct Rename<'r> {
 pub(super) fn rename(
     names: &[Option<&str>],
     renames: &[NewName],
+    notes: &Notes,
 ) -> Result<HashMap<usize, String>, SelectFault> {
     let of_all = |name| Rename { range: 0..names.len(), name };
-    rename_some(names, &Vec::from_iter(renames.iter().map(of_all)))
+    rename_some(names, &Vec::from_iter(renames.iter().map(of_all)), notes)
 }
 
 /// The same where each is for some of the tensors.
 pub(super) fn rename_some(
     names: &[Option<&str>],
     renames: &[Rename<'_>],
+    notes: &Notes,
 ) -> Result<HashMap<usize, String>, SelectFault> {
+    let mut unused = 0u64;
     let circles = circles(renames);
     let mut names = Names::new(names, renames);
     for (by, Rename { range, name }) in renames.iter().enumerate() {
@@ -76,9 +82,24 @@ pub(super) fn rename_some(
             Some(made) => circles[by].is_none() || circles[made.by] != circles[by],
             None => true,
         };
-        for (number, name) in names.apply(range, name, is_open)? {
+        let made = match names.apply(range, name, is_open) {
+            Err(SelectFault::RenameNotFound { .. }) if name.in_table => {
+                unused += 1;
+                continue;
+            }
+            made => made?,
+        };
+        for (number, name) in made {
             names.give(number, name, by);
         }
+    }
+    if unused > 0 {
+        let are = if unused == 1 {
+            "line of the table of new names is"
+        } else {
+            "lines of the table of new names are"
+        };
+        notes.add(format_args!("{unused} {are} for no tensor"));
     }
     Ok(names.made.into_iter().map(|(number, made)| (number, made.name)).collect())
 }
@@ -176,26 +197,33 @@ impl<'n> Names<'n> {
         if !pattern.has_pieces() {
             return Ok(Vec::new());
         }
-        let target = pattern.target(new)?;
-        let carried = range
-            .clone()
-            .filter(is_open)
-            .filter_map(|number| Some((number, pattern.carry(&target, self.get(number)?)?)));
-        Ok(carried.collect())
+        let target = pattern.target(new, true)?;
+        let carried = range.clone().filter(is_open).filter_map(|number| {
+            let name = self.get(number)?;
+            match pattern.carry(&target, name) {
+                Some(made) => Some(Ok((number, made))),
+                None if pattern.is_match(name) => Some(Err(CarryError::NoSum(name.to_owned()))),
+                None => None,
+            }
+        });
+        carried.collect()
     }
 }
 
-/// The circle that each rename is in, if it is in one: there the NEW of each is the OLD of the next one.
+/// The circle that each rename is in, if it is in one: there the NEW of each is the OLD of the next one. All of a
+/// table are one.
 fn circles(renames: &[Rename<'_>]) -> Vec<Option<usize>> {
     let pairs = renames.iter().map(|it| it.name.first_pair().unwrap_or((&it.name.text, "")));
     let pairs = Vec::from_iter(pairs);
     let scope = |at: usize| (renames[at].range.start, renames[at].range.end);
-    let olds = (0..pairs.len()).rev().map(|at| ((scope(at), pairs[at].0), at));
+    let table = renames.iter().take_while(|it| it.name.in_table).count();
+    let olds = (table..pairs.len()).rev().map(|at| ((scope(at), pairs[at].0), at));
     let olds: HashMap<_, usize> = olds.collect();
     let next = |at: usize| olds.get(&(scope(at), pairs[at].1)).copied();
     let mut circles = vec![None; pairs.len()];
+    circles[..table].fill(Some(0));
     let mut seen_from = vec![None; pairs.len()];
-    for start in 0..pairs.len() {
+    for start in table..pairs.len() {
         let mut at = Some(start);
         while let Some(one) = at.filter(|&at| seen_from[at].is_none()) {
             seen_from[one] = Some(start);
@@ -230,7 +258,7 @@ mod tests {
 
     fn renamed(renames: &[&str]) -> Result<Vec<(usize, String)>, SelectFault> {
         let renames = Vec::from_iter(renames.iter().map(|it| NewName::from((*it).to_owned())));
-        let mut all: Vec<_> = rename(&NAMES, &renames)?.into_iter().collect();
+        let mut all: Vec<_> = rename(&NAMES, &renames, &Notes::default())?.into_iter().collect();
         all.sort();
         Ok(all)
     }
@@ -258,7 +286,7 @@ mod tests {
         let names = ["a", "b", "c", "x.q", "x.k"].map(Some);
         let all = |renames: &[&str]| -> String {
             let renames = Vec::from_iter(renames.iter().map(|it| NewName::from((*it).to_owned())));
-            let new = rename(&names, &renames).unwrap();
+            let new = rename(&names, &renames, &Notes::default()).unwrap();
             let name = |(at, old): (usize, &Option<&str>)| {
                 new.get(&at).cloned().unwrap_or(old.unwrap_or_default().to_owned())
             };
@@ -275,13 +303,32 @@ mod tests {
     }
 
     #[test]
+    fn a_table_is_applied_at_once() {
+        let names = ["a", "b", "l.0", "l.2"].map(Some);
+        let table = |pairs: &[(&str, &str)], typed: &[&str]| -> Vec<String> {
+            let pairs = pairs.iter().map(|(old, new)| NewName::of_pair(old, new));
+            let mut renames = Vec::from_iter(pairs.map(|it| NewName { in_table: true, ..it }));
+            renames.extend(typed.iter().map(|it| NewName::from((*it).to_owned())));
+            let new = rename(&names, &renames, &Notes::default()).unwrap();
+            let name =
+                |at: usize| new.get(&at).map_or(names[at].unwrap(), String::as_str).to_owned();
+            (0..names.len()).map(name).collect()
+        };
+        assert_eq!(table(&[("a", "b"), ("b", "c"), ("x", "y")], &[]), ["b", "c", "l.0", "l.2"]);
+        assert_eq!(table(&[("l.0", "l.2"), ("l.2", "l.4")], &[]), ["a", "b", "l.2", "l.4"]);
+        assert_eq!(table(&[("l.{n}", "l.{n+2}"), ("*", "x.*")], &[])[1..], ["x.b", "l.2", "l.4"]);
+        assert_eq!(table(&[("a", "z"), ("*", "x.*")], &["z=y"])[..2], ["y", "x.b"]);
+    }
+
+    #[test]
     fn the_names_of_pairs_hold_what_they_like() {
         let names = ["x", "x=a", "c"].map(Some);
         let pairs = [("x=a", "b"), ("c", "x"), ("x", "c=")];
-        let new = rename(&names, &pairs.map(|(old, new)| NewName::of_pair(old, new))).unwrap();
+        let renames = pairs.map(|(old, new)| NewName::of_pair(old, new));
+        let new = rename(&names, &renames, &Notes::default()).unwrap();
         assert_eq!([&new[&0], &new[&1], &new[&2]], ["c=", "b", "c="]);
         assert_eq!(
-            rename(&names, &["x=a=b".to_owned().into()]).unwrap(),
+            rename(&names, &["x=a=b".to_owned().into()], &Notes::default()).unwrap(),
             [(0, "a=b".to_owned())].into()
         );
     }
@@ -292,7 +339,8 @@ mod tests {
         let pair = |name: &String| NewName::of_pair(name, &name.replace("old", "new"));
         let renames = Vec::from_iter(names.iter().map(pair));
         let names = Vec::from_iter(names.iter().map(|name| Some(name.as_str())));
-        assert_eq!(rename(&names, &renames).unwrap()[&49_999], "new.49999");
+        let new = rename(&names, &renames, &Notes::default()).unwrap();
+        assert_eq!(new[&49_999], "new.49999");
     }
 
     #[test]
@@ -306,6 +354,8 @@ mod tests {
         let uneven = "model.*=b: OLD and NEW must have the same number of '*'";
         assert_eq!(says(&["model.*=b"]), uneven);
         assert_eq!(says(&["{l}=a.{m}"]), "{l}=a.{m}: OLD has no {m}");
+        let sum = "hea{l}={l+1}: \"head\" has no number there that NEW can add to";
+        assert_eq!(says(&["hea{l}={l+1}"]), sum);
         let class = "m.[0-11]=a: [0-11] is a class of characters, not of numbers";
         assert_eq!(says(&["m.[0-11]=a"]), class);
     }

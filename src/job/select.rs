@@ -153,7 +153,7 @@ pub(super) fn select<'a>(
     }
     let tensors = &input.contents.tensors;
     let old: Vec<_> = selection.numbers().map(|(number, _)| tensors.name(number)).collect();
-    selection.renamed = rename(&old, &select.renames)?;
+    selection.renamed = rename(&old, &select.renames, &input.notes)?;
     let mut names = HashSet::new();
     let twice = selection.iter().map(|it| it.name).find(|name| !names.insert(name.clone()));
     match twice {

@@ -66,9 +66,6 @@ pub enum LayoutFault {
     /// Outputs are files of this machine.
     #[error("outputs are not written to remote addresses")]
     Remote,
-    /// A folder is written for a sharded checkpoint, or where shards have a size.
-    #[error("is a directory")]
-    Directory,
     /// A folder would be written to standard output.
     #[error("an output of format {format} is a folder, which needs a name")]
     Folder { format: &'static str },

@@ -76,7 +76,8 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The tensors, and the position of the first element of each, in bytes.
+    /// The tensors as they were given, and the position of the first element of each, in bytes. These need not
+    /// ascend.
     pub fn places(&self) -> impl Iterator<Item = (OutputTensor, u64)> {
         let mut starts = self.frame.starts().peekable();
         let mut end = 0;
@@ -160,6 +161,11 @@ impl Output {
         Ok(Output { files, ..self })
     }
 
+    /// Whether it is a folder of a checkpoint, whose small files may be copied with it.
+    pub fn is_of_folders(&self) -> bool {
+        is_of_folders(self.format)
+    }
+
     pub fn destination(&self) -> &Destination {
         &self.destination
     }
@@ -189,10 +195,6 @@ impl Output {
         input: Arc<Tensors>,
         checkpoint: Option<&'a Checkpoint>,
     ) -> Result<Preparation<'a>, Error> {
-        let is_sharded = checkpoint.is_some() || self.options.shard_size.is_some();
-        if is_of_folders(self.format) && !is_sharded {
-            return Err(Error::file(&self.destination, LayoutFault::Directory));
-        }
         let mut preparation = Preparation {
             output: self,
             checkpoint,
@@ -201,6 +203,7 @@ impl Output {
             annotations: BTreeMap::new(),
             groups: BTreeMap::new(),
             unsaid: Vec::new(),
+            keeps_order: false,
         };
         preparation.add_groups(&input);
         Ok(preparation)
@@ -282,6 +285,8 @@ pub struct Preparation<'a> {
     groups: BTreeMap<String, Annotations>,
     /// What is said of the tensors before the output is finished.
     unsaid: Vec<Unsaid>,
+    /// Whether the tensors stand in the order in which they come, wherever each begins.
+    pub(crate) keeps_order: bool,
 }
 
 impl Preparation<'_> {
@@ -347,7 +352,7 @@ impl Preparation<'_> {
     }
 
     pub fn finish(self, metadata: &BTreeMap<String, String>) -> Result<Prepared, Error> {
-        let Preparation { output, checkpoint, tensors, bytes, annotations, groups, mut unsaid } =
+        let Preparation { output, checkpoint, tensors, bytes, annotations, groups, mut unsaid, keeps_order } =
             self;
         let tensors = Arc::new(tensors);
         let names = tensors.names().enumerate().filter(|(at, _)| annotations.contains_key(at));
@@ -363,6 +368,7 @@ impl Preparation<'_> {
             metadata,
             change: &output.options.metadata,
             order: output.options.order,
+            keeps_order,
             deflate: output.options.deflate,
             shard_size: output.options.shard_size,
             chunking: &output.options.chunking,

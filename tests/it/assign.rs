@@ -56,6 +56,34 @@ fn fails(args: &[&str], status: i32, message: &str) {
     assert!(state() == before);
 }
 
+/// A value of the name of one target is for that one alone.
+#[test]
+fn one_value_is_written_to_the_target_of_its_name() {
+    let dir = directory();
+    let path = |name: &str| dir.path().join(name);
+    let make = |name: &str, out: &str| {
+        let args = ["two.safetensors", "-t", "x", "--rename", &format!("x={name}"), "-o", out];
+        succeeds(dir.path(), &args);
+    };
+    make("x", "one.safetensors");
+    make("z", "other.safetensors");
+    let line = "tslice two.safetensors --rename y=w -t '*' '[:2]' -o t.safetensors";
+    crate::program::bash(&dir, line).assert().success();
+    let assign = |value: &str, more: &[&str]| {
+        let args =
+            ["assign", "t.safetensors", "-t", "*", "--value", value, "-o", "o.safetensors", "-f"];
+        tslice(dir.path(), &[&args, more].concat()).output().unwrap()
+    };
+    let output = assign("one.safetensors", &[]);
+    let says = "tslice: one.safetensors: its only tensor is \"x\", of the name of one target, and \"w\" is a target too\n\
+                hint: -t x writes it to that one, --value-tensor x to all\n";
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), says);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!path("o.safetensors").exists());
+    assert!(assign("one.safetensors", &["--value-tensor", "x"]).status.success());
+    assert!(assign("other.safetensors", &[]).status.success());
+}
+
 #[test]
 fn shapes_and_dtypes_must_be_the_slices() {
     fails(

@@ -25,6 +25,31 @@ fn npy(shape: &[u64], data: &[u8]) -> Vec<u8> {
     [&npy_header(&U8, shape), data].concat()
 }
 
+/// What would surprise is said.
+#[test]
+fn the_order_of_numbers_and_other_names_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["p_1.npy", "p_2.npy", "p_10.npy", "q.npy"] {
+        fs::write(dir.path().join(name), npy(&[1], &[1])).unwrap();
+    }
+    let note = "tslice: note: p_10.npy is joined before p_2.npy: inputs stand in the order given\n";
+    for (inputs, note) in [
+        (&["p_1.npy", "p_10.npy", "p_2.npy"][..], note),
+        (&["p_1.npy", "p_2.npy", "p_10.npy"], ""),
+        (&["p_10.npy", "p_2.npy", "q.npy"], ""),
+    ] {
+        let args = [&["concat"], inputs, &["-o", "o.npy", "-f"]].concat();
+        tslice(&dir, &args).assert().success().stderr(note);
+    }
+    for name in ["a", "b"] {
+        let file = format!("{name}.safetensors");
+        tslice(&dir, &["q.npy", "--name", name, "-o", &file]).assert().success();
+    }
+    let note = "tslice: note: b.safetensors: its tensor \"b\" is joined to \"a\"\n";
+    let args = ["concat", "a.safetensors", "b.safetensors", "-o", "c.safetensors"];
+    tslice(&dir, &args).assert().success().stderr(note);
+}
+
 #[test]
 fn files_are_joined_along_any_axis() {
     let dir = folder();

@@ -55,6 +55,45 @@ fn pairs(expected: &[(&str, u8)]) -> Vec<(String, u8)> {
     expected.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
 }
 
+/// A table is applied at once, and numbers may be added to.
+#[test]
+fn a_table_of_names_does_not_chain() {
+    let dir = folder(4);
+    let names = |table: &str, more: &[&str], note: &str| {
+        fs::write(dir.path().join("names"), table).unwrap();
+        let args = ["m.safetensors", "--rename-from", "names", "-o", "o.safetensors", "-f"];
+        tslice(&dir, &[&args, more].concat()).assert().success().stderr(note.to_owned());
+        read(&dir.path().join("o.safetensors"))
+    };
+    let layer = |number: u8, kind: &str| format!("model.layers.{number}.{kind}");
+    let expected: Vec<_> =
+        (0..8u8).map(|at| (layer(at / 2 + 2, ["up", "down"][at as usize % 2]), at)).collect();
+    let same = |found: Vec<(String, u8)>| {
+        let mut all = expected.clone();
+        all.push(("head".to_owned(), 8));
+        all.sort();
+        assert_eq!(found, all);
+    };
+    let lines: Vec<_> = (0..4)
+        .flat_map(|at| {
+            ["up", "down"].map(|kind| format!("{}={}", layer(at, kind), layer(at + 2, kind)))
+        })
+        .collect();
+    same(names(&lines.join("\n"), &[], ""));
+    same(names(r#"{"model.layers.{l}.*": "model.layers.{l+2}.*"}"#, &[], ""));
+    let note = "tslice: note: 2 lines of the table of new names are for no tensor\n";
+    same(names("none=x\nmodel.layers.{l}.*=model.layers.{l+2}.*\nmodel.layers.9.*=y.*", &[], note));
+    let renamed = names(
+        "head=b\nb=c",
+        &["--rename", "b=d"],
+        "tslice: note: 1 line of the table of new names is for no tensor\n",
+    );
+    assert_eq!(renamed[0].0, "d");
+    let args =
+        ["m.safetensors", "--rename", "model.layers.{l}.{k}=model.{k+1}", "-o", "x.safetensors"];
+    tslice(&dir, &args).assert().code(2);
+}
+
 #[track_caller]
 fn succeeds(dir: &tempfile::TempDir, args: &[&str]) {
     tslice(dir, args).assert().success().stdout("").stderr("");

@@ -176,6 +176,124 @@ fn a_shard_is_a_regular_file() {
     refused("No such device or address");
 }
 
+/// Tensors of shards that the index does not name are read, and left out by --index-only; a new index has what is
+/// there, whatever the old one says.
+#[test]
+fn an_index_is_followed_alone_or_made_anew() {
+    let dir = folder();
+    let input = dir.path().join("in");
+    index(dir.path(), r#"{"a": "1.safetensors", "c": "2.safetensors"}"#);
+    shows(dir.path(), &["in", "--index-only", "-o", "o/"], 0, &[], "");
+    shows(dir.path(), &["info", "o", "--strict"], 0, &["2 tensors, 7 bytes"], "");
+    let says = "tslice: in/model.safetensors.index.json: no tensor is named \"b\"\n";
+    let output = tslice(dir.path(), &["in", "--index-only", "-t", "b"]).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && stderr.starts_with(says), "{stderr}");
+    // a file beside the index of others, and shards that the index does not name
+    fs::write(input.join("model.safetensors"), shard(&[("x", &[1])])).unwrap();
+    let note =
+        "tslice: note: in: its index names other files, so that model.safetensors is not read\n";
+    shows(
+        dir.path(),
+        &["in", "--index-only", "-t", "c", "--to", "raw", "-o", "c.bin"],
+        0,
+        &[],
+        note,
+    );
+    shows(dir.path(), &["info", "in", "--no-index"], 0, &["model.safetensors: safetensors, 1"], "");
+    fs::remove_file(input.join("model.safetensors")).unwrap();
+    for old in ["{}", r#"{"gone": "1.safetensors", "far": "9.safetensors"}"#, "[1]"] {
+        index(dir.path(), old);
+        let gone = if old.contains("gone") { "gone, far\n" } else { "" };
+        let note = "tslice: note: in: only in the old index: ";
+        let note = if gone.is_empty() { String::new() } else { format!("{note}{gone}") };
+        shows(dir.path(), &["info", "in", "--reindex"], 0, &["3 tensors, 9 bytes"], &note);
+        shows(dir.path(), &["info", "in", "--strict"], 0, &["3 tensors, 9 bytes"], "");
+    }
+    let opened = tslice::open(input.join(INDEX)).unwrap();
+    assert_eq!(opened.missing().count(), 0);
+    fs::remove_file(input.join("2.safetensors")).unwrap();
+    let opened = tslice::open(input.join(INDEX)).unwrap();
+    assert_eq!(Vec::from_iter(opened.missing().map(|it| it.tensor)), [Some("c")]);
+    shows(
+        dir.path(),
+        &["info", "in", "--reindex"],
+        0,
+        &["2 tensors, 6 bytes"],
+        "tslice: note: in: only in the old index: c\n",
+    );
+}
+
+/// A folder of a checkpoint of one file; what lies beside the input is named.
+#[test]
+fn a_folder_of_one_file_is_written() {
+    let dir = folder();
+    fs::create_dir(dir.path().join("one")).unwrap();
+    fs::write(dir.path().join("one/model.safetensors"), shard(&[("a", &[1, 2])])).unwrap();
+    fs::write(dir.path().join("one/config.json"), "{}").unwrap();
+    let note = "tslice: note: config.json is beside the input, and not copied\n\
+                hint: --with-files copies the small files of its folder\n";
+    shows(dir.path(), &["one", "-t", "a", "--rename", "a=b", "-o", "two/"], 0, &[], note);
+    assert_eq!(tensor(&dir.path().join("two/model.safetensors"), "b"), [1, 2]);
+    shows(dir.path(), &["one", "--with-files", "-o", "three/"], 0, &[], "");
+    let files = fs::read_dir(dir.path().join("three")).unwrap().map(|it| it.unwrap().file_name());
+    let mut files = Vec::from_iter(files);
+    files.sort();
+    assert_eq!(files, ["config.json", "model.safetensors"]);
+    // in every command
+    shows(dir.path(), &["merge", "one", "-o", "four/"], 0, &[], note);
+    let says = "tslice: two/: the file exists\nhint: --force replaces it\n";
+    shows(dir.path(), &["one", "--with-files", "-o", "two/"], 1, &[], says);
+    // in place of shards and their index
+    shows(dir.path(), &["in", "-o", "five/"], 0, &[], "");
+    shows(dir.path(), &["one/model.safetensors", "--with-files", "-o", "five/", "-f"], 0, &[], "");
+    shows(dir.path(), &["info", "five"], 0, &["five/model.safetensors: safetensors, 1 tensor"], "");
+}
+
+/// Every tensor begins at a multiple of its item's size: as the input has them where that holds.
+#[test]
+fn larger_items_come_first_where_tensors_would_lie_badly() {
+    let dir = tempfile::tempdir().unwrap();
+    let json = r#"{"a":{"dtype":"F16","shape":[3],"data_offsets":[0,6]},"b":{"dtype":"F32","shape":[2],"data_offsets":[6,14]},"c":{"dtype":"U8","shape":[2],"data_offsets":[14,16]}}"#;
+    let data: Vec<u8> = (0..16).collect();
+    crate::inputs::write_safetensors(&dir.path().join("m.safetensors"), json, &data);
+    let order = |args: &[&str], path: &str| {
+        tslice(dir.path(), args).assert().success().stderr("");
+        let bytes = fs::read(dir.path().join(path)).unwrap();
+        let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        let start = bytes.as_ptr() as usize;
+        let mut tensors = Vec::new();
+        for (name, tensor) in file.tensors() {
+            let at = tensor.data().as_ptr() as usize - start;
+            let size = tensor.dtype().bitsize() / 8;
+            assert_eq!(at % size, 0, "{args:?} {name}");
+            let from = if name == "a" {
+                0
+            } else if name == "b" {
+                6
+            } else {
+                14
+            };
+            assert_eq!(tensor.data(), &data[from..from + tensor.data().len()]);
+            tensors.push((at, name));
+        }
+        tensors.sort();
+        tensors.into_iter().map(|(_, name)| name).collect::<String>()
+    };
+    assert_eq!(order(&["m.safetensors", "-o", "x.safetensors"], "x.safetensors"), "bac");
+    assert_eq!(
+        order(&["m.safetensors", "-t", "[ac]", "-o", "y.safetensors"], "y.safetensors"),
+        "ac"
+    );
+    let line = "for i in 0 1 2; do tslice m.safetensors -o z.safetensors --part $i/3; done; \
+                tslice m.safetensors --to safetensors | tslice diff - z.safetensors && cmp x.safetensors z.safetensors; \
+                cat m.safetensors | tslice - -o p.safetensors && cmp x.safetensors p.safetensors; \
+                tslice merge m.safetensors -o g.safetensors && cmp x.safetensors g.safetensors";
+    crate::program::bash(&dir, line).assert().success().stdout("").stderr("");
+    let shards = ["m.safetensors", "--shard-size", "14", "-o", "s/"];
+    assert_eq!(order(&shards, "s/model-00001-of-00002.safetensors"), "ba");
+}
+
 /// What a command prints, and says beside it.
 #[track_caller]
 fn shows(dir: &Path, args: &[&str], code: i32, stdout: &[&str], stderr: &str) {
@@ -230,9 +348,10 @@ fn of_an_index_that_does_not_agree_what_is_there_is_read() {
         "tslice: in: checkpoint index: tensor 'a' is in both 1.safetensors and new.safetensors\n";
     shows(dir.path(), &["info", "in", "--no-index"], 1, &[], says);
     // a new index agrees
-    shows(dir.path(), &["info", "in", "--reindex"], 0, &["4 tensors, 8 bytes"], "");
+    let gone = |name: &str| format!("tslice: note: in: only in the old index: {name}\n");
+    shows(dir.path(), &["info", "in", "--reindex"], 0, &["4 tensors, 8 bytes"], &gone("one"));
     fs::remove_file(input.join("new.safetensors")).unwrap();
-    shows(dir.path(), &["info", "in", "--reindex"], 0, &["3 tensors, 9 bytes"], "");
+    shows(dir.path(), &["info", "in", "--reindex"], 0, &["3 tensors, 9 bytes"], &gone("z"));
     shows(dir.path(), &["info", "in", "--strict"], 0, &["3 tensors, 9 bytes"], "");
 }
 

@@ -24,7 +24,7 @@ import numpy as np
 
 import harness
 from cases import arrange, Case, common_options, compare, input_way, output_way
-from formats import read_safetensors, safetensors_file
+from formats import check_aligned, read_safetensors, safetensors_file
 from harness import Failure
 from random_indices import make_request, MAX_NDIM, Request
 from random_tensors import (
@@ -176,6 +176,7 @@ def safetensors_case(case):
         compare(out, bf16_npy(shape, dtype, data), "output")
         return
     found, found_metadata = read_safetensors(out)
+    check_aligned(found)
     expected = {n: results.get(n, t) for n, t in tensors.items() if n in results or kind == "keep-rest"}
     if {n: t[:2] for n, t in found.items()} != {n: t[:2] for n, t in expected.items()}:
         raise Failure(f"tensors {[(n, t[:2]) for n, t in found.items()]}, "

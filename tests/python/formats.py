@@ -47,6 +47,30 @@ def write_safetensors(path, tensors, metadata=None):
         file.write(safetensors_file(tensors, metadata))
 
 
+def item_bytes(code):
+    return max(BITS[code] // 8, 1)
+
+
+def aligned(tensors):
+    """The tensors in the order in which a file is written: as they stand where each begins at a multiple of its
+    item's size, else those of larger items first."""
+    at = 0
+    for code, _, data in tensors.values():
+        if at % item_bytes(code):
+            return dict(sorted(tensors.items(), key=lambda one: -BITS[one[1][0]]))
+        at += len(data)
+    return tensors
+
+
+def check_aligned(tensors):
+    """Refuse tensors, in the order of their file, of which one begins at no multiple of its item's size."""
+    at = 0
+    for name, (code, _, data) in tensors.items():
+        if at % item_bytes(code):
+            raise Failure(f"{name!r} of {code} begins at byte {at} of the data")
+        at += len(data)
+
+
 def read_safetensors(blob):
     """A strict reader: what the format document allows and nothing else."""
     if len(blob) < 8:

@@ -22,7 +22,7 @@ import numpy as np
 
 import harness
 from cases import Case, common_options
-from formats import read_safetensors, safetensors_file
+from formats import aligned, check_aligned, read_safetensors, safetensors_file
 from harness import Failure
 from random_indices import random_items, spell, spell_item
 from random_tensors import FROM_CODE, npy_header, random_bytes, random_dtype, start_worker
@@ -436,6 +436,7 @@ def checkpoint_case(case):
         np.savez(case.path("in.npz"), **arrays)
     else:
         tensors = {name: (code_of(a.dtype), a.shape, a.tobytes()) for name, a in arrays.items()}
+        tensors = tensors if rng.random() < 0.5 else aligned(tensors)
         case.write("in.safetensors", safetensors_file(tensors, {"format": "pt"}))
     steps = [("split", "in", "*.q", 0, "a{}"), ("concat", "a", "*.q", 0, "b"),
              ("split", "b", "*.o", -1, "c{}"), ("concat", "c", "*.o", 1, "d")]
@@ -451,7 +452,9 @@ def checkpoint_case(case):
         with open(case.path(name), "rb") as file:
             blob = file.read()
         if kind == "safetensors":
-            return read_safetensors(blob)
+            tensors, metadata = read_safetensors(blob)
+            check_aligned(tensors)
+            return tensors, metadata
         with np.load(io.BytesIO(blob)) as archive:
             return {name: (archive[name].dtype, archive[name].shape, archive[name].tobytes()) for name in archive.files}
 
@@ -462,7 +465,8 @@ def checkpoint_case(case):
             part = np.array_split(array, count)[number] if name.endswith("q") else array
             if shard[name][2] != part.tobytes() or tuple(shard[name][1]) != part.shape:
                 raise Failure(f"shard {number}: {name} differs")
-    if tensors_of(f"in.{kind}") != tensors_of(f"d.{kind}"):
+    expected = (tensors, {"format": "pt"}) if kind == "safetensors" else tensors_of("in.npz")
+    if tensors_of(f"d.{kind}") != expected:
         raise Failure("the checkpoint is another one")
 
 

@@ -16,13 +16,14 @@ import io
 import json
 import os
 import random
+import re
 import sys
 
 import numpy as np
 
 import harness
 from cases import Case, common_options
-from formats import read_safetensors, safetensors_file
+from formats import aligned, check_aligned, read_safetensors, safetensors_file
 from harness import Failure
 from random_tensors import FROM_CODE, random_bytes, start_worker
 
@@ -197,9 +198,34 @@ def union(case, inputs, options, wins, has_metadata):
     return {name: inputs[there[at][0]].arrays[there[at][1]] for name, there in placed.items()}, metadata
 
 
+def by_table(case, arrays, options):
+    """New names by a table, each by its first rule; names that no rule is for stay."""
+    rng = case.rng
+    rules = [(rng.choice(NAMES + ["in0"]), rng.choice(NAMES + ["new"])) for _ in range(rng.choice([1, 3, 8]))]
+    lines = [f"{old}={new}" for old, new in rules]
+    if rng.random() < 0.5:
+        lines.insert(rng.randrange(len(lines) + 1), "layers.{l}.*=layers.{l+1}.*")
+    case.write("table", "\n".join(lines).encode())
+    options.append(["--rename-from", "table"])
+    made = {}
+    for name, array in arrays.items():
+        new = name
+        for line in lines:
+            old, to = line.split("=")
+            number = re.fullmatch(r"layers\.([0-9]+)\.(.*)", name) if "{" in old else None
+            if number or old == name:
+                new = f"layers.{int(number[1]) + 1}.{number[2]}" if number else to
+                break
+        if new in made:
+            raise Refused("would be named")
+        made[new] = array
+    return made
+
+
 def check_safetensors(blob, arrays, metadata):
     found, texts = read_safetensors(blob)
-    if list(found.items()) != list(tensors_of(arrays).items()):
+    check_aligned(found)
+    if list(found.items()) != list(aligned(tensors_of(arrays)).items()):
         raise Failure(f"tensors: {list(found)}, expected {list(arrays)}, or other bytes")
     if (texts or {}) != metadata:
         raise Failure(f"metadata: {texts}, expected {metadata}")
@@ -227,6 +253,7 @@ def load_shards(case, folder, metadata):
     for shard in sorted(set(index["weight_map"].values())):
         with open(case.path(f"{folder}/{shard}"), "rb") as file:
             tensors, texts = read_safetensors(file.read())
+        check_aligned(tensors)
         if (texts or {}) != metadata:
             raise Failure(f"metadata: {texts}, expected {metadata}")
         if any(index["weight_map"][name] != shard for name in tensors):
@@ -239,13 +266,14 @@ def load_shards(case, folder, metadata):
 
 def check_shards(case, arrays, metadata, size):
     found, files = load_shards(case, "out", metadata)
-    expected, shards = tensors_of(arrays), []
-    if list(found.items()) != list(expected.items()):
+    shards, bytes_of = [], lambda shard: sum(len(data) for _, _, data in shard.values())
+    for name, tensor in tensors_of(arrays).items():
+        if not shards or bytes_of(shards[-1]) + len(tensor[2]) > size:
+            shards.append({})
+        shards[-1][name] = tensor
+    expected = [one for shard in shards for one in aligned(shard).items()]
+    if list(found.items()) != expected:
         raise Failure(f"tensors: {list(found)}, expected {list(arrays)}, or other bytes")
-    for _, _, data in expected.values():
-        if not shards or shards[-1] + len(data) > size:
-            shards.append(0)
-        shards[-1] += len(data)
     names = [f"model-{number + 1:05}-of-{len(shards):05}.safetensors" for number in range(len(shards))]
     if files != names + ["model.safetensors.index.json"]:
         raise Failure(f"files: {files}, expected {len(shards)} shards")
@@ -265,6 +293,8 @@ def merge_case(case):
     options += [["--shard-size", str(size)]] if kind == "shards" else []
     try:
         arrays, metadata = union(case, inputs, options, wins, kind in ("safetensors", "shards"))
+        if len(inputs) == 1 and not any("--rename" in flags for flags in options):
+            arrays = by_table(case, arrays, options)
         refused = None
     except Refused as error:
         refused = error.args

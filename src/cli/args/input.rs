@@ -76,6 +76,9 @@ pub(crate) struct CheckpointArgs {
     /// A tensor that two of them hold is an error.
     #[arg(long, hide_short_help = true)]
     pub(crate) no_index: bool,
+    /// Leave out the tensors of shards that the index does not name
+    #[arg(long, conflicts_with_all = ["strict", "no_index"], hide_short_help = true)]
+    pub(crate) index_only: bool,
 }
 
 /// What there is to say of a text.

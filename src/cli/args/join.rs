@@ -183,11 +183,11 @@ pub(crate) struct SplitArgs {
 }
 
 #[derive(Args, Clone, Debug)]
-#[group(required = true, multiple = false)]
+#[group(multiple = false)]
 pub(crate) struct CutsArgs {
     /// Cut into N parts (np.array_split)
     ///
-    /// The first ones are longer where they cannot be equal.
+    /// The first ones are longer where they cannot be equal. May be left out where --into lists texts.
     #[arg(long, value_name = "N", value_parser = parts)]
     pub(crate) parts: Option<u64>,
     /// Cut into parts of these lengths, which must add up to that of the axis

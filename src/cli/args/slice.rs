@@ -35,13 +35,13 @@ pub(crate) struct SliceArgs {
     pub(crate) keep_rest: bool,
     /// Give a tensor another name in the output: 'model.layers.{l}.w=blk.{l}'
     ///
-    /// {l} stands for any text without a dot, {p:q,k} for one of these, * for any; NEW carries them over.
-    /// Several are applied in turn.
+    /// {l} stands for any text without a dot, {p:q,k} for one of these, * for any; NEW carries them over, {l+4} adds
+    /// to a number. Several are applied in turn.
     #[arg(long, value_name = "OLD=NEW", help_heading = "Output")]
     pub(crate) rename: Vec<String>,
     /// Read new names from a file, before those of --rename: OLD=NEW a line, or a JSON object
     ///
-    /// `-` is standard input.
+    /// A table is applied at once: each name by the first line that is for it. `-` is standard input.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) rename_from: Option<PathBuf>,
 }

@@ -136,6 +136,7 @@ fn use_of_index(args: CheckpointArgs) -> UseOfIndex {
     match args {
         CheckpointArgs { strict: true, .. } => UseOfIndex::Strict,
         CheckpointArgs { no_index: true, .. } => UseOfIndex::Ignored,
+        CheckpointArgs { index_only: true, .. } => UseOfIndex::Only,
         _ => UseOfIndex::Followed,
     }
 }
@@ -194,6 +195,7 @@ pub(super) fn renames(typed: &[String], from: Option<&Path>) -> Result<Vec<NewNa
                 names.push(NewName::from(line.to_owned()));
             }
         }
+        names.iter_mut().for_each(|name| name.in_table = true);
     }
     names.extend(typed.iter().cloned().map(NewName::from));
     Ok(names)

@@ -156,7 +156,7 @@ fn numbered(name: &NewName) -> Option<(&str, NewName)> {
         Some(old) => Some(old.checked_sub(number.len() + 1)?),
         None => None,
     };
-    is_number.then(|| (number, NewName { text: text.to_owned(), old }))
+    is_number.then(|| (number, NewName { text: text.to_owned(), old, in_table: name.in_table }))
 }
 
 /// New names for tensors of all `count` inputs or of one.

@@ -60,7 +60,7 @@ pub(super) fn open(
             }
             Ok(output)
         }
-        Destination::Path(path) if args.shard_size.is_some() && !is_in_folder(input, path) => {
+        Destination::Path(path) if output.is_of_folders() && !is_in_folder(input, path) => {
             let names: Vec<_> = small_files(input)?.files.into_iter().map(|it| it.name).collect();
             if let Some(names) = and_more(&names) {
                 Failure::new(format_args!("{names} beside the input, and not copied"))

@@ -26,8 +26,8 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let workers = output::workers(to.threads);
     let index = index.open(from.io, &workers, to.quiet, "INPUT", &args.input)?;
-    let cuts = cuts(args)?;
     let parts_to = parts_to(args, &workers)?;
+    let cuts = cuts(args, &parts_to)?;
     let options = OpenOptions {
         rest: args.keep_rest,
         ..input::options(from, field.field.as_deref(), &workers)?
@@ -81,7 +81,7 @@ fn parts_to<'a>(args: &'a SplitArgs, workers: &Workers) -> Result<PartsTo<'a>, F
     Ok(PartsTo::Files { names, write: output::options(to, workers)? })
 }
 
-fn cuts(args: &SplitArgs) -> Result<Cuts, Failure> {
+fn cuts(args: &SplitArgs, to: &PartsTo<'_>) -> Result<Cuts, Failure> {
     let cuts = &args.cuts;
     if let Some(text) = &cuts.sizes {
         let sizes = list("--sizes", text)?.into_iter().map(input::length("--sizes", "a part"));
@@ -94,10 +94,16 @@ fn cuts(args: &SplitArgs) -> Result<Cuts, Failure> {
     if let Some(text) = &cuts.at {
         return Ok(Cuts::At(list("--at", text)?));
     }
-    Ok(match (cuts.every, cuts.parts) {
-        (Some(every), _) => Cuts::Every(every),
-        (None, parts) => Cuts::Parts(parts.unwrap_or(1)),
-    })
+    let named = match to {
+        PartsTo::Tensors { naming, .. } => naming.count(),
+        PartsTo::Files { .. } => None,
+    };
+    match (cuts.every, cuts.parts.or(named)) {
+        (Some(every), _) => Ok(Cuts::Every(every)),
+        (None, Some(parts)) => Ok(Cuts::Parts(parts)),
+        (None, None) => Err(Failure::usage("--parts, --sizes, --at or --every is missing")
+            .hint("--parts N cuts into N parts, as np.array_split")),
+    }
 }
 
 fn names(output: Option<&Path>) -> Result<PartNames, Failure> {

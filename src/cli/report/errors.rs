@@ -49,7 +49,7 @@ fn failure(error: &Error, flag: &str) -> Failure {
         .or_else(|| Some(layout(cause.downcast_ref()?, file, failed)))
         .or_else(|| Some(raw(cause.downcast_ref()?, file, worded)))
         .or_else(|| Some(format(cause.downcast_ref()?, error, flag, failed)))
-        .or_else(|| Some(edit(cause.downcast_ref()?, failed)))
+        .or_else(|| Some(edit(cause.downcast_ref()?, flag, failed)))
         .or_else(|| Some(of_tensor(error, cast(cause.downcast_ref()?))))
         .or_else(|| Some(join(cause.downcast_ref()?, failed)))
         .or_else(|| Some(merge(cause.downcast_ref()?, failed)))
@@ -281,7 +281,7 @@ fn raw(
     }
 }
 
-fn edit(fault: &EditFault, failed: impl Fn() -> Failure) -> Failure {
+fn edit(fault: &EditFault, flag: &str, failed: impl Fn() -> Failure) -> Failure {
     match fault {
         EditFault::Archive => failed().hint("-o COPY.npz writes a copy with the change in it"),
         EditFault::Deflated => {
@@ -294,6 +294,10 @@ fn edit(fault: &EditFault, failed: impl Fn() -> Failure) -> Failure {
         EditFault::Shape { stretches: true, .. } => {
             failed().hint("--broadcast stretches it, as NumPy does")
         }
+        EditFault::OfOne { name, .. } => failed().hint(format_args!(
+            "-t {name} writes it to that one, {flag} {name} to all",
+            name = quoted(name)
+        )),
         EditFault::Overlap => {
             failed().hint("copy it first, or use -o FILE, with --force to replace the target")
         }
@@ -536,22 +540,24 @@ fn layout(fault: &LayoutFault, file: Option<&FileName>, failed: impl Fn() -> Fai
                 FormatOption::Rename => ("--rename", None),
                 FormatOption::Deflate => ("--deflate", Some("use it with .npz, or --to npz")),
                 FormatOption::OrderF => ("--order F", None),
-                FormatOption::Metadata => {
-                    ("--metadata, --metadata-from or --no-metadata", Some("use it with .safetensors"))
-                }
+                FormatOption::Metadata => (
+                    "--metadata, --metadata-from or --no-metadata",
+                    Some("use it with .safetensors"),
+                ),
                 FormatOption::ShardSize => ("--shard-size", Some("a folder has shards: -o DIR/")),
-                FormatOption::Chunking => ("--chunks, --shards or --codec", Some("use it with .zarr")),
+                FormatOption::Chunking => {
+                    ("--chunks, --shards or --codec", Some("use it with .zarr"))
+                }
                 FormatOption::Files => ("--with-files", Some("a folder has other files: -o DIR/")),
             };
             let why_not = option.why_not();
             let message = format!("{flag} has no effect: an output of format {format} {why_not}");
             Failure::usage(message).hint_if(hint)
         }
-        LayoutFault::DType { dtype, .. } if dtype.blocks().is_some() => {
-            failed().hint("a .npy, .npz or .bin output holds the bytes of blocks; -t chooses other tensors")
-        }
+        LayoutFault::DType { dtype, .. } if dtype.blocks().is_some() => failed().hint(
+            "a .npy, .npz or .bin output holds the bytes of blocks; -t chooses other tensors",
+        ),
         LayoutFault::Count { .. } => failed().hint(SEVERAL),
-        LayoutFault::Directory => failed().hint("--shard-size 5GB writes shards to a folder; without it, only a sharded checkpoint is written there"),
         _ => failed(),
     }
 }

@@ -95,7 +95,9 @@ pub(crate) fn hint_in_append(error: &Error) -> Option<String> {
 pub(crate) fn hint_in_group(error: &Error) -> Option<String> {
     Some(match error.cause.downcast_ref()? {
         MergeFault::Twice { .. } => {
-            "`tslice merge` with --first or --last makes one set of tensors of them".to_owned()
+            "`tslice merge` makes one set of tensors of them: --rename '1:x.{e}=x.{e+8}' gives those of input 1 \
+             other numbers, --first takes one of several that are the same"
+                .to_owned()
         }
         MergeFault::Metadata { key, .. } => {
             format!("--metadata {} decides", quoted(&format!("{key}=VALUE")))

@@ -94,7 +94,7 @@ impl<'p> Grouping<'p> {
     pub(crate) fn new(text: &'p str, into: &str) -> Result<Grouping<'p>, GroupFault> {
         let unfit = |error| GroupFault::unfit(text, into, error);
         let members = Pattern::carrying(text).map_err(CarryError::Pattern).map_err(unfit)?;
-        let whole = members.target(into).map_err(unfit)?;
+        let whole = members.target(into, false).map_err(unfit)?;
         let all = 0..members.pieces.len();
         let places: Vec<usize> = all.filter(|&piece| !whole.carries(piece)).collect();
         if places.is_empty() {
@@ -256,7 +256,7 @@ impl<'p> PartNaming<'p> {
     }
 
     /// How many parts it has names for; `None` for any number.
-    pub(crate) fn count(&self) -> Option<u64> {
+    pub fn count(&self) -> Option<u64> {
         (!self.texts.is_empty()).then_some(self.texts.len() as u64)
     }
 

@@ -20,6 +20,8 @@ use std::ops::Range;
 use parse::Parser;
 use regex_automata::meta::{Config, Regex};
 
+use crate::format::shortened;
+
 mod groups;
 mod parse;
 
@@ -128,9 +130,10 @@ impl<'p> Pattern<'p> {
     }
 
     /// The same pieces in another text, where they carry over what they stand for in a name. What is none
-    /// of these pieces there is text.
-    pub(crate) fn target(&self, text: &str) -> Result<Target, CarryError> {
-        self.read_target(text, |piece| match piece.name {
+    /// of these pieces there is text. One that `adds` may say what is added to the number that a piece stands for,
+    /// as `{l+4}` does.
+    pub(crate) fn target(&self, text: &str, adds: bool) -> Result<Target, CarryError> {
+        self.read_target(text, adds, |piece| match piece.name {
             Some(name) if !self.pieces.is_empty() => Err(CarryError::Unknown(name.to_owned())),
             _ => Ok(false),
         })
@@ -140,7 +143,7 @@ impl<'p> Pattern<'p> {
     /// that piece, where it lists some.
     pub(crate) fn target_of_parts(&self, text: &str) -> Result<(Target, Vec<String>), CarryError> {
         let mut own: Option<(String, Vec<String>)> = None;
-        let target = self.read_target(text, |piece| {
+        let target = self.read_target(text, false, |piece| {
             let Some(name) = piece.name else { return Ok(false) };
             if let Some((first, _)) = &own {
                 let both = [first.clone(), name.to_owned()];
@@ -163,6 +166,7 @@ impl<'p> Pattern<'p> {
     fn read_target(
         &self,
         text: &str,
+        adds: bool,
         mut is_own: impl FnMut(&Piece<'_>) -> Result<bool, CarryError>,
     ) -> Result<Target, CarryError> {
         let mut carried = vec![false; self.pieces.len()];
@@ -170,6 +174,16 @@ impl<'p> Pattern<'p> {
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
             let (piece, len) = piece_at(rest);
+            if let Some((name, added)) =
+                piece.as_ref().and_then(|it| sum(it.whole)).filter(|_| adds)
+            {
+                let at = self.pieces.iter().position(|piece| piece.name == Some(name));
+                let at = at.ok_or_else(|| CarryError::Unknown(name.to_owned()))?;
+                carried[at] = true;
+                parts.push(TargetPart::Sum(at, added));
+                rest = &rest[len..];
+                continue;
+            }
             if let Some(piece) = piece {
                 let free = |at: &usize| self.pieces[*at].name.is_some() || !carried[*at];
                 let mut all = (0..self.pieces.len()).filter(free);
@@ -207,7 +221,7 @@ impl<'p> Pattern<'p> {
         }
     }
 
-    /// What a name becomes, where the pattern means it.
+    /// What a name becomes, where the pattern means it, and numbers stand where something is added.
     pub(crate) fn carry(&self, target: &Target, name: &str) -> Option<String> {
         self.carry_part(target, name, "")
     }
@@ -218,6 +232,14 @@ impl<'p> Pattern<'p> {
         let text = |part: &TargetPart| match part {
             TargetPart::Text(text) => Some(text.clone()),
             TargetPart::Piece(at) => Some(name.get(spans[*at].clone())?.to_owned()),
+            TargetPart::Sum(at, added) => {
+                let text = name.get(spans[*at].clone())?;
+                let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+                let sum =
+                    text.parse::<u64>().ok().filter(|_| is_number)?.checked_add_signed(*added)?;
+                let digits = if text.starts_with('0') { text.len() } else { 1 };
+                Some(format!("{sum:0digits$}"))
+            }
             TargetPart::Own => Some(own.to_owned()),
         };
         target.parts.iter().map(text).collect()
@@ -239,6 +261,8 @@ enum TargetPart {
     Text(String),
     /// What the piece of that number stands for.
     Piece(usize),
+    /// The number that the piece of that number stands for, and what is added to it.
+    Sum(usize, i64),
     /// The piece that only the target has.
     Own,
 }
@@ -254,6 +278,8 @@ pub(crate) enum CarryError {
     Unknown(String),
     /// A piece that is written as another list of texts, and how it is written first.
     OtherTexts([String; 2]),
+    /// A name in which no number stands that something can be added to.
+    NoSum(String),
     /// Nothing tells parts apart.
     NoOwn,
     /// Two pieces tell parts apart.
@@ -271,6 +297,9 @@ impl CarryError {
             CarryError::Unknown(piece) => format!("{old} has no {{{piece}}}"),
             CarryError::OtherTexts([one, other]) => {
                 format!("{one} in {new} is another piece than {other} in {old}")
+            }
+            CarryError::NoSum(name) => {
+                format!("{:?} has no number there that {new} can add to", shortened(name))
             }
             CarryError::NoOwn => {
                 format!("{new} has no piece that {old} has not, which would tell the parts apart")
@@ -315,6 +344,15 @@ fn piece_at(text: &str) -> (Option<Piece<'_>>, usize) {
     let whole = &text[..len];
     let name = whole.strip_prefix('{').and_then(name_of);
     (Some(Piece { whole, name, texts: Vec::new() }), len)
+}
+
+/// The name and the number in `{l+4}` and `{l-4}`.
+fn sum(whole: &str) -> Option<(&str, i64)> {
+    let inside = whole.strip_prefix('{')?.strip_suffix('}')?;
+    let (name, number) = inside.split_at(inside.find(['+', '-'])?);
+    let is_number = number.len() > 1 && number[1..].bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = name_of(&format!("{name}}}")).is_some();
+    Some((name, number.parse().ok().filter(|_| is_number && is_name)?))
 }
 
 /// Where the brace closes that a text begins with.
@@ -442,7 +480,7 @@ mod tests {
     fn pieces_carry_over() {
         let carried = |old: &str, new: &str, name: &str| {
             let pattern = Pattern::carrying(old).unwrap();
-            let target = pattern.target(new);
+            let target = pattern.target(new, true);
             target.map(|target| pattern.carry(&target, name).unwrap_or_default())
         };
         for (old, new, name, expected) in [
@@ -451,6 +489,8 @@ mod tests {
             ("h.{l}.{p:q,k}.w", "{p}.{l}.{l}", "h.3.q.w", "q.3.3"),
             ("{q,k}.{0..3}", "x.{0..3}.{q,k}", "k.2", "x.2.k"),
             ("{0..3}.w", "w", "2.w", "w"),
+            ("h.{l}.w", "{l+4}.{l-1}.{l}", "h.08.w", "12.07.08"),
+            ("h.{l}.w", "{l+x}{l+}", "h.8.w", "{l+x}{l+}"),
             ("x?", "y?[0]{z", "xé", "yé[0]{z"),
             ("*", r"\**", "a", "*a"),
         ] {

@@ -35,7 +35,7 @@ use super::{Job, Planned};
 use crate::dtype::{DType, Endian};
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{Conversion, Progress};
-use crate::format::{Format, TensorInfo, npy};
+use crate::format::{Format, TensorInfo, npy, shortened};
 use crate::input;
 use crate::input::{Location, OpenOptions, Seen, ShardsFault};
 use crate::output::WriteOptions;
@@ -93,6 +93,13 @@ pub enum EditFault {
          it again"
     )]
     Overlap,
+    /// The only tensor that could be written has the name of one of several targets.
+    #[error(
+        "its only tensor is {:?}, of the name of one target, and {:?} is a target too",
+        shortened(name),
+        shortened(other)
+    )]
+    OfOne { name: String, other: String },
     /// The value has another dtype.
     #[error("the value has dtype {value}, the target has {target}")]
     DType {

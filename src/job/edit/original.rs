@@ -245,6 +245,7 @@ impl NewHeader {
         let output = Output::new(copy.clone(), options.clone().format(format))?;
         let tensors = Arc::clone(&input.contents.tensors);
         let mut preparation = output.begin_preparing(Arc::clone(&tensors), None)?;
+        preparation.keeps_order = true;
         for (number, tensor) in tensors.iter().enumerate() {
             let name = output.tensor_name(&tensor, &input.location, false);
             let becomes = Becomes::kept(tensor.shape.clone());

@@ -11,9 +11,9 @@ use crate::cast::{Cast, CastError, Casting, result_type};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
 use crate::execute::Workers;
-use crate::format::TensorInfo;
+use crate::format::{TensorInfo, shortened};
 use crate::index::resolve::Selection;
-use crate::input::{Input, Location, OpenOptions, Seen};
+use crate::input::{Input, Location, Notes, OpenOptions, Seen, natural};
 use crate::job::inputs::{InputRef, Inputs};
 use crate::job::select::{Choice, Select, choices, select};
 use crate::output::{Becomes, LayoutFault, Output, Prepared};
@@ -74,6 +74,7 @@ impl<'a> Joined<'a> {
         mut options: JoinOptions<'a>,
         order: Order,
     ) -> Result<Joined<'a>, Error> {
+        note_order(locations, &options.open.notes);
         let inputs = Inputs::open(locations, &options.open, options.seen.clone())?;
         let first = inputs.first();
         join_by_dimension(first, &mut options)?;
@@ -90,9 +91,11 @@ impl<'a> Joined<'a> {
     }
 
     fn look_at_others(&mut self) -> Result<(), Error> {
+        let mut is_told = false;
         for numbers in self.inputs.others() {
             let seen = self.inputs.look(numbers, &self.options.workers, |number, input| {
                 let chosen = self.choose(number, input)?;
+                let other_name = self.other_name(input, &chosen);
                 let lens: Vec<u64> = chosen.iter().map(|chosen| chosen.len).collect();
                 let dtypes: Vec<DType> =
                     chosen.iter().filter_map(|one| one.step.other_dtype()).collect();
@@ -100,9 +103,12 @@ impl<'a> Joined<'a> {
                 if !self.options.index.lists.is_empty() {
                     shapes.extend(chosen.into_iter().map(|one| one.selection.source_shape));
                 }
-                Ok((lens, dtypes, shapes))
+                Ok((lens, dtypes, shapes, other_name))
             })?;
-            for (lens, dtypes, shapes) in self.inputs.keep(seen) {
+            for (lens, dtypes, shapes, other_name) in self.inputs.keep(seen) {
+                if let Some(note) = other_name.filter(|_| !std::mem::replace(&mut is_told, true)) {
+                    self.options.open.notes.add(note);
+                }
                 for dtype in dtypes {
                     if !self.other_dtypes.contains(&dtype) {
                         self.other_dtypes.push(dtype);
@@ -118,6 +124,15 @@ impl<'a> Joined<'a> {
         Ok(())
     }
 
+    /// What there is to say of an input whose only tensor has another name than the one that it is joined to.
+    fn other_name(&self, input: &Input, chosen: &[ChosenPart]) -> Option<String> {
+        let [JoinTarget { number, .. }] = self.tensors.as_slice() else { return None };
+        let first = self.first().contents.tensors.name(*number)?;
+        let name = name(input, chosen.first()?.number).filter(|name| *name != first)?;
+        let [first, name] = [first, name].map(shortened);
+        Some(format!("{}: its tensor {name:?} is joined to {first:?}", input.location))
+    }
+
     /// Look at all positions in the files of lists, for every shape of an input.
     pub(super) fn check_lists(&self) -> Result<(), Error> {
         self.options.index.check_lists(&self.indexed_shapes)
@@ -125,6 +140,13 @@ impl<'a> Joined<'a> {
 
     pub(super) fn first(&self) -> &Input {
         self.inputs.first()
+    }
+
+    /// What becomes of the tensor of the first input that has the name of one of another input.
+    pub(super) fn counterpart_of(&self, input: &Input, number: usize) -> Option<&JoinTarget> {
+        let ours = self.first().contents.tensors.number_of(name(input, number)?)?;
+        let target = self.tensors.binary_search_by_key(&ours, |target| target.number);
+        self.tensors.get(target.ok()?)
     }
 
     fn dtypes(&self) -> impl Iterator<Item = DType> + Clone {
@@ -168,23 +190,26 @@ impl<'a> Joined<'a> {
         let by_name = chooses && !(input.is_nameless() && joins().count() == 1);
         let patterns = if by_name { self.options.open.tensors.as_slice() } else { &[] };
         let ours = input.find(patterns)?;
-        let names: BTreeSet<_> = joins().map(|target| first.name(target.number)).collect();
-        let surplus = |&number: &usize| by_name && !names.contains(&name(input, number));
-        if let Some(surplus) = ours.iter().copied().find(surplus) {
+        let is_joined = |&number: &usize| {
+            self.counterpart_of(input, number).is_some_and(|target| target.join.is_some())
+        };
+        if let Some(surplus) = ours.iter().copied().find(|ours| by_name && !is_joined(ours)) {
             let name = name(input, surplus).unwrap_or("-").to_owned();
             return Err(failed(JoinFault::Surplus { number, name }));
         }
+        let several = joins().nth(1).is_some();
         let mut all = Vec::with_capacity(ours.len());
         for target in joins() {
             let Some(join) = &target.join else { continue };
             let theirs = &first.at(target.number);
-            let is_it = |at: &&usize| !by_name || name(input, **at) == theirs.name.as_deref();
-            let found = ours.iter().find(is_it).copied();
-            let Some(found) = found else {
+            let found = match theirs.name.as_deref().filter(|_| by_name) {
+                Some(name) => input.contents.tensors.number_of(name),
+                None => ours.first().copied(),
+            };
+            let Some(found) = found.filter(|found| ours.binary_search(found).is_ok()) else {
                 let name = theirs.name.clone().unwrap_or_default();
                 return Err(failed(JoinFault::Missing { number, name }));
             };
-            let several = names.len() > 1;
             let tensor = &input.contents.tensors.at(found);
             let chosen = self.fit(number, found, tensor, theirs, join);
             all.push(chosen.map_err(|cause| input.failed_tensor(tensor, several, cause))?);
@@ -326,6 +351,27 @@ fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<JoinTarget>, 
         before += usize::from(choice == Choice::Sliced);
     }
     Ok(targets)
+}
+
+/// Say of inputs whose names differ in numbers alone that these do not ascend.
+fn note_order(locations: &[Location], notes: &Notes) {
+    let names = Vec::from_iter(locations.iter().map(Location::to_string));
+    let outline = |name: &String| {
+        let mut outline = String::new();
+        for char in name.chars() {
+            match char.is_ascii_digit() {
+                false => outline.push(char),
+                true if outline.ends_with('0') => {}
+                true => outline.push('0'),
+            }
+        }
+        outline
+    };
+    if names.windows(2).all(|two| outline(&two[0]) == outline(&two[1]))
+        && let Some([one, other]) = names.windows(2).find(|two| natural(&two[0], &two[1]).is_gt())
+    {
+        notes.add(format_args!("{one} is joined before {other}: inputs stand in the order given"));
+    }
 }
 
 fn name(input: &Input, number: usize) -> Option<&str> {

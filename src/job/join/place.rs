@@ -53,10 +53,13 @@ impl Place {
     }
 }
 
-/// The places of all tensors, of which a range of the output is wanted.
+/// The places of all tensors in the order of the output, of which a range is wanted.
 pub(super) fn places(to: &OutputRange<'_>) -> Vec<Place> {
     let places = to.prepared.places().enumerate();
-    places.map(|(target, (entry, start))| Place::new(target, &entry, start, &to.range)).collect()
+    let place = |(target, (entry, start))| Place::new(target, &entry, start, &to.range);
+    let mut places = Vec::from_iter(places.map(place));
+    places.sort_by_key(|place| place.start);
+    places
 }
 
 pub(super) fn whole(prepared: &Prepared) -> Vec<Place> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::JoinFault;
 use super::inputs::Joined;
@@ -19,6 +19,9 @@ use crate::job::inputs::source_of;
 use crate::output::LayoutFault;
 use crate::region::{Region, RegionReader, Take};
 use crate::sink::{Sink, SinkError};
+
+/// As many tensors as are compared in one run.
+const TOGETHER: usize = 4096;
 
 impl Joined<'_> {
     /// How many bytes [`check`](Joined::check) reads of the other inputs.
@@ -48,7 +51,6 @@ impl Joined<'_> {
             return Ok(());
         }
         self.inputs.spool_all(progress)?;
-        let first = self.first();
         for number in 1..self.inputs.locations.len() {
             let (input, chosen) = self.lend_checked(number)?;
             if input.is_nameless() {
@@ -57,23 +59,17 @@ impl Joined<'_> {
             }
             let mut apart: BTreeSet<usize> = chosen.iter().map(|chosen| chosen.number).collect();
             apart.extend(input.excluded()?);
-            let others = input.contents.tensors.iter().enumerate();
-            let others: Vec<TensorInfo> =
-                others.filter(|(at, _)| !apart.contains(at)).map(|(_, tensor)| tensor).collect();
-            for (ours, window) in &rest {
-                let ours = &first.contents.tensors.at(*ours);
-                let Some(theirs) = others.iter().find(|tensor| tensor.name == ours.name) else {
-                    let name = ours.name.clone().unwrap_or_default();
-                    let fault = JoinFault::Missing { number, name };
-                    return Err(Error::file(&input.location, fault));
+            for rest in rest.chunks(TOGETHER) {
+                let counterpart = |(ours, window): &(usize, Range<u64>)| {
+                    self.counterpart(number, *ours, window.clone(), &input, &apart)
                 };
-                let same = self.same(number, ours, &input, theirs, window, progress);
-                same.map_err(|error| error.of_tensor(theirs.name.as_deref(), true))?;
+                let pairs = rest.iter().map(counterpart).collect::<Result<Vec<_>, Error>>()?;
+                self.check_same(number, &input, &pairs, progress)?;
             }
-            let names = || rest.iter().map(|(ours, _)| first.contents.tensors.name(*ours));
-            let is_ours = |tensor: &TensorInfo| names().any(|name| name == tensor.name.as_deref());
-            if let Some(surplus) = others.iter().find(|tensor| !is_ours(tensor)) {
-                let name = surplus.name.clone().unwrap_or_default();
+            let is_surplus =
+                |number: &usize| !apart.contains(number) && !self.is_kept(&input, *number);
+            if let Some(surplus) = (0..input.contents.tensors.len()).find(is_surplus) {
+                let name = input.contents.tensors.name(surplus).unwrap_or_default().to_owned();
                 let fault = JoinFault::Surplus { number, name };
                 return Err(Error::file(&input.location, fault));
             }
@@ -81,20 +77,30 @@ impl Joined<'_> {
         Ok(())
     }
 
-    /// Compare one tensor of an input with that of the first: a range of its bytes, in the memory
-    /// order of the first.
-    fn same(
+    /// Whether a tensor of an input has the name of one that is taken once.
+    fn is_kept(&self, input: &Input, number: usize) -> bool {
+        let ours = self.counterpart_of(input, number);
+        ours.is_some_and(|target| target.join.is_none())
+    }
+
+    /// Find the tensor of an input that must be the same as tensor `ours` of the first, which is not among those
+    /// that stand `apart`.
+    fn counterpart(
         &self,
         number: usize,
-        ours: &TensorInfo,
+        ours: usize,
+        window: Range<u64>,
         input: &Input,
-        theirs: &TensorInfo,
-        window: &Range<u64>,
-        progress: &Progress,
-    ) -> Result<(), Error> {
-        let first = self.first();
-        let source = source_of(self.first())?;
+        apart: &BTreeSet<usize>,
+    ) -> Result<Pair, Error> {
         let failed = |fault: JoinFault| Error::file(&input.location, fault);
+        let first = self.first();
+        let ours = &first.contents.tensors.at(ours);
+        let name = ours.name.as_deref().unwrap_or_default();
+        let found = input.contents.tensors.number_of(name).filter(|found| !apart.contains(found));
+        let missing = || JoinFault::Missing { number, name: name.to_owned() };
+        let theirs = &input.contents.tensors.at(found.ok_or_else(|| failed(missing()))?);
+        let failed = |fault| failed(fault).of_tensor(Some(name), true);
         if theirs.dtype != ours.dtype {
             let dtype = theirs.dtype.clone();
             let first = ours.dtype.clone();
@@ -107,46 +113,81 @@ impl Joined<'_> {
             let fault = JoinFault::Shape { number, shape, first, axis: None, names: None };
             return Err(failed(fault));
         }
-        let everything = Selection::whole(&theirs.shape);
+        let everything = Selection::whole(&ours.shape);
         let region = |input: &Input, tensor: &TensorInfo| {
             let region = <dyn Region>::of_selection(tensor, &everything, ours.order());
-            region.map_err(|cause| input.failed_tensor(tensor, false, cause))
+            region.map_err(|cause| input.failed_tensor(tensor, true, cause))
         };
-        let expected = region(first, ours)?;
-        let take = Take::new(theirs.part(), region(input, theirs)?, Conversion::None, 0);
-        let takes = take.window(window.clone(), window.start);
-        let expected = RegionReader::of(&first.location, Arc::clone(&source), expected.as_ref())?;
-        let counterpart = Counterpart::default();
-        let differs = AtomicBool::new(false);
-        let sink = SameSink { expected: &expected, counterpart, differs };
+        let theirs = Take::new(theirs.part(), region(input, theirs)?, Conversion::None, 0);
+        Ok(Pair { ours: region(first, ours)?, theirs, window, name: name.to_owned() })
+    }
+
+    /// Compare tensors of an input with those of the first: a range of the bytes of each, in the memory order of
+    /// the first.
+    fn check_same(
+        &self,
+        number: usize,
+        input: &Input,
+        pairs: &[Pair],
+        progress: &Progress,
+    ) -> Result<(), Error> {
+        let first = self.first();
+        let source = source_of(first)?;
+        let mut expected = Vec::with_capacity(pairs.len());
+        let mut takes = Vec::with_capacity(pairs.len());
+        let mut at = 0;
+        for Pair { ours, theirs, window, .. } in pairs {
+            let reader = RegionReader::of(&first.location, Arc::clone(&source), ours.as_ref())?;
+            expected.push((at, reader));
+            takes.extend(theirs.window(window.clone(), at + window.start));
+            at += ours.bytes();
+        }
+        let differs = AtomicUsize::new(usize::MAX);
+        let sink = SameSink { expected: &expected, counterpart: Counterpart::default(), differs };
         let bytes = source_of(input)?;
         let job = Writing::into_sink(&sink, &takes, &self.options.workers, progress)?;
         let outcome = job.run(job.sink(), input, bytes.as_ref(), &takes);
         drop(job);
         sink.counterpart.outcome(outcome)?;
         source.verify().map_err(|error| Error::file(&first.location, error))?;
-        if sink.differs.into_inner() {
-            return Err(failed(JoinFault::Differs { number }));
+        match pairs.get(sink.differs.into_inner()) {
+            Some(Pair { name, .. }) => {
+                let error = Error::file(&input.location, JoinFault::Differs { number });
+                Err(error.of_tensor(Some(name), true))
+            }
+            None => Ok(()),
         }
-        Ok(())
     }
+}
+
+/// A tensor of the first input, and the one of another input that must be the same.
+struct Pair {
+    ours: Arc<dyn Region>,
+    theirs: Take,
+    /// The bytes that are compared.
+    window: Range<u64>,
+    name: String,
 }
 
 /// A sink that compares what it is given with what is expected there.
 struct SameSink<'a> {
-    expected: &'a RegionReader<'a>,
+    /// Tensors one after the other, each with the position at which it begins.
+    expected: &'a [(u64, RegionReader<'a>)],
     counterpart: Counterpart,
-    differs: AtomicBool,
+    /// The number of the first one that differs, as far as they were compared.
+    differs: AtomicUsize,
 }
 
 impl Sink for SameSink<'_> {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        if self.differs.load(Ordering::Relaxed) {
+        let number = self.expected.partition_point(|(at, _)| *at <= offset).saturating_sub(1);
+        let Some((at, expected)) = self.expected.get(number) else { return Ok(()) };
+        if self.differs.load(Ordering::Relaxed) <= number {
             return Ok(());
         }
-        self.counterpart.read(self.expected, offset, bytes.len(), |there| {
+        self.counterpart.read(expected, offset - at, bytes.len(), |there| {
             if there != bytes {
-                self.differs.store(true, Ordering::Relaxed);
+                self.differs.fetch_min(number, Ordering::Relaxed);
             }
         })
     }

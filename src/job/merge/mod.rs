@@ -113,8 +113,7 @@ impl Union<'_> {
             ranges.extend(PlacedRange::of_takes(input, takes));
             Ok(())
         })?;
-        ranges.sort_unstable_by_key(|range: &PlacedRange| range.at);
-        prepared.grow(&ranges);
+        prepared.grow(ranges);
         Ok(())
     }
 
@@ -147,6 +146,8 @@ impl Union<'_> {
                 _ => alternating.push(Place::new(entry, &tensor, at, &to.range)),
             }
         }
+        placed.sort_by_key(|placed| placed.at);
+        alternating.sort_by_key(|place| place.start);
         Ok((placed, alternating))
     }
 
@@ -261,7 +262,7 @@ impl Filling for Union<'_> {
         let mut rest = placed.as_slice();
         for place in &alternating {
             if in_order {
-                let is_before = |placed: &PlacedTensor| (placed.entry as usize) < place.target;
+                let is_before = |placed: &PlacedTensor| placed.at < place.start;
                 let (before, behind) = rest.split_at(rest.partition_point(is_before));
                 copy(before)?;
                 rest = behind;
@@ -288,7 +289,9 @@ pub(crate) fn merge_slices(slices: &[HeldSlice<'_>], output: &Output) -> Result<
     check_holds(output, slices.len(), false, false)?;
     let mut prepared = prepare(slices, output)?;
     let mut inputs: Vec<TakenInput<'_>> = Vec::new();
-    for (slice, (to, at)) in slices.iter().zip(prepared.places()) {
+    let mut places = Vec::from_iter(slices.iter().zip(prepared.places()));
+    places.sort_by_key(|(_, (_, at))| *at);
+    for (slice, (to, at)) in places {
         let take = slice.take(to.conversion, at);
         match inputs.last_mut() {
             Some(last) if std::ptr::eq(&*last.input, slice.input) => last.takes.push(take),

@@ -301,7 +301,7 @@ impl<'a> Union<'a> {
             let range = input.map_or(0..chosen.len(), of_input);
             Rename { range, name }
         });
-        let renamed = rename_some(&names, &Vec::from_iter(of_some))?;
+        let renamed = rename_some(&names, &Vec::from_iter(of_some), &self.options.open.notes)?;
         self.renamed = renamed.into_iter().map(|(at, name)| (chosen[at], name)).collect();
         Ok(())
     }

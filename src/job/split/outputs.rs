@@ -352,6 +352,7 @@ impl<'a> Split<'a> {
             let take = Take::new(tensor.part(), region, entry.conversion, at);
             takes.push((target.source, take));
         }
+        takes.sort_by_key(|(_, take)| take.at);
         Ok(takes)
     }
 

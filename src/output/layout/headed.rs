@@ -2,6 +2,7 @@
 //! none.
 
 use std::cell::RefCell;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ pub(super) static SAFETENSORS: OutputFormat = OutputFormat {
     lay_out: |request| {
         let all = 0..request.tensors.len();
         let metadata = request.change.of(request.metadata);
-        let header = SafetensorsHeader::new(request.tensors, all, &metadata)?;
+        let header = SafetensorsHeader::new(request, all, &metadata)?;
         behind_header(Header::Text(header), request)
     },
     ..PLAIN
@@ -78,7 +79,7 @@ impl Frame for Headed {
     }
 
     fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
-        Box::new(iter::once((0, self.header.len())))
+        self.header.starts(0, 0)
     }
 
     fn create(
@@ -128,6 +129,22 @@ impl Header {
             Header::Bytes(bytes) => bytes.len() as u64,
             Header::Text(text) => text.len,
             Header::Copy(file) => file.len,
+        }
+    }
+
+    /// The tensors that do not begin where the one before them ends, ascending, in a file that begins with tensor
+    /// `first` and at position `at` of an output: the number of each, and where it begins.
+    pub(super) fn starts(
+        &self,
+        first: usize,
+        at: u64,
+    ) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
+        let data = at + self.len();
+        match self {
+            Header::Text(text) if !text.order.is_empty() => {
+                Box::new((first..).zip(text.starts().into_iter().map(move |start| data + start)))
+            }
+            _ => Box::new(iter::once((first, data))),
         }
     }
 
@@ -191,6 +208,8 @@ pub(super) struct SafetensorsHeader {
     tensors: Arc<Entries>,
     /// Those that are in the file.
     range: Range<usize>,
+    /// Their numbers in the order of the file; empty where that is the order in which they were given.
+    order: Vec<u32>,
     metadata: BTreeMap<String, String>,
     len: u64,
 }
@@ -201,14 +220,33 @@ const PIECE: usize = 256 << 10;
 impl SafetensorsHeader {
     /// That of a file which holds these of the tensors.
     pub(super) fn new(
-        tensors: &Arc<Entries>,
+        request: &Request<'_>,
         range: Range<usize>,
         metadata: &BTreeMap<String, String>,
     ) -> Result<SafetensorsHeader, FormatError> {
-        let tensors = Arc::clone(tensors);
-        let mut header = SafetensorsHeader { tensors, range, metadata: metadata.clone(), len: 0 };
+        let tensors = Arc::clone(request.tensors);
+        let order = if request.keeps_order { Vec::new() } else { aligned(&tensors, range.clone()) };
+        let metadata = metadata.clone();
+        let mut header = SafetensorsHeader { tensors, range, order, metadata, len: 0 };
         header.len = header.pieces(|error| error, |_| Ok(()))?;
         Ok(header)
+    }
+
+    /// The numbers of the tensors in the order of the file.
+    fn in_order(&self) -> impl Iterator<Item = usize> {
+        let given = if self.order.is_empty() { self.range.clone() } else { 0..0 };
+        given.chain(self.order.iter().map(|&number| number as usize))
+    }
+
+    /// Where each tensor begins behind the header, in the order in which they were given.
+    fn starts(&self) -> Vec<u64> {
+        let mut starts = vec![0; self.range.len()];
+        let mut end = 0;
+        for number in self.in_order() {
+            starts[number - self.range.start] = end;
+            end += self.tensors.at(number).bytes;
+        }
+        starts
     }
 
     /// Hand on its text piece by piece, and return its length in bytes.
@@ -218,7 +256,7 @@ impl SafetensorsHeader {
         mut take: impl FnMut(Vec<u8>) -> Result<(), E>,
     ) -> Result<u64, E> {
         let mut text = safetensors::HeaderText::new(&self.metadata, self.len).map_err(&failed)?;
-        for number in self.range.clone() {
+        for number in self.in_order() {
             let OutputTensor { name, dtype, shape, bytes, .. } = self.tensors.at(number);
             text.push(&name, &dtype, &shape, bytes).map_err(&failed)?;
             if text.pending() >= PIECE {
@@ -229,4 +267,23 @@ impl SafetensorsHeader {
         take(text.take())?;
         Ok(len)
     }
+}
+
+/// An order of tensors in which each begins at a multiple of the size of its items; empty where they do as they
+/// stand. Else those of larger items come first.
+fn aligned(tensors: &Entries, range: Range<usize>) -> Vec<u32> {
+    let item_bits = |number: usize| tensors.at(number).dtype.item_bits();
+    let mut end = 0u64;
+    let is_aligned = |number: usize| {
+        let OutputTensor { dtype, bytes, .. } = tensors.at(number);
+        let is_aligned = end.is_multiple_of((dtype.item_bits() / 8).max(1));
+        end += bytes;
+        is_aligned
+    };
+    if range.clone().all(is_aligned) {
+        return Vec::new();
+    }
+    let mut order: Vec<u32> = range.map(|number| number as u32).collect();
+    order.sort_by_cached_key(|&number| Reverse(item_bits(number as usize)));
+    order
 }

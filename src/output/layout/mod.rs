@@ -114,6 +114,8 @@ pub struct Request<'a> {
     pub metadata: &'a BTreeMap<String, String>,
     pub change: &'a MetadataChange,
     pub order: Order,
+    /// Whether tensors stand in the order in which they were given, wherever each begins.
+    pub keeps_order: bool,
     pub deflate: bool,
     /// How many bytes a shard has at most, where a folder has others than the input.
     pub shard_size: Option<u64>,

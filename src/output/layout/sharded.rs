@@ -1,5 +1,5 @@
-//! A sharded checkpoint as an output: a folder with a new index, in which each tensor stays in the file
-//! that it came from, or shards of a size, each of as many tensors as follow each other and fit.
+//! A checkpoint as an output: a folder with `model.safetensors`; or with shards and a new index. There each tensor
+//! stays in the file that it came from, or shards have a size, each of as many tensors as follow each other and fit.
 
 use std::ops::Range;
 
@@ -20,6 +20,9 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
     lay_out,
     ..PLAIN
 };
+
+/// The name of a checkpoint of one file.
+const ONE: &str = "model.safetensors";
 
 /// The name of the index of shards of a size.
 const INDEX: &str = "model.safetensors.index.json";
@@ -86,12 +89,10 @@ fn shards_of(tensors: &Entries, size: Option<u64>) -> Result<Vec<Shard>, LayoutF
 
 fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     let tensors = request.tensors;
-    let size = request.shard_size;
     let input = request.checkpoint;
-    let kept = match size {
-        Some(_) => None,
-        None => Some(input.ok_or(LayoutFault::Directory)?),
-    };
+    let kept = input.filter(|_| request.shard_size.is_none());
+    let is_one = request.shard_size.is_none() && kept.is_none();
+    let size = if is_one { Some(u64::MAX) } else { request.shard_size };
     let shards = shards_of(tensors, size)?;
     let mut files = Vec::with_capacity(shards.len());
     let mut end = 0u64;
@@ -101,12 +102,13 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
                 let metadata = request.change.of(&kept.metadata[*part]);
                 (of_safetensors(&kept.index.files[*part]), metadata)
             }
+            None if is_one => (ONE.to_owned(), request.change.of(request.metadata)),
             None => {
                 let name = format!("model-{:05}-of-{:05}.safetensors", number + 1, shards.len());
                 (name, request.change.of(request.metadata))
             }
         };
-        let header = Header::Text(SafetensorsHeader::new(tensors, range.clone(), &metadata)?);
+        let header = Header::Text(SafetensorsHeader::new(request, range.clone(), &metadata)?);
         let file = ShardFile { name, first: range.start, header, bytes: *bytes };
         end = end.checked_add(file.len()).ok_or(LayoutFault::TooLarge)?;
         files.push(file);
@@ -124,7 +126,9 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     let beside = |name: String, header| ShardFile { name, first: tensors.len(), header, bytes: 0 };
     let others = request.files.iter().filter(|file| file.name != INDEX);
     files.extend(others.map(|file| beside(file.name.clone(), Header::Copy(file.clone()))));
-    files.push(beside(of_safetensors(kept.map_or(INDEX, |kept| &kept.name)), index));
+    if !is_one {
+        files.push(beside(of_safetensors(kept.map_or(INDEX, |kept| &kept.name)), index));
+    }
     Ok(Box::new(ShardFiles { files, replaces: size.is_some() }))
 }
 
@@ -147,7 +151,7 @@ impl Frame for ShardFiles {
     }
 
     fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
-        Box::new(self.placed().map(|(file, at)| (file.first, at + file.header.len())))
+        Box::new(self.placed().flat_map(|(file, at)| file.header.starts(file.first, at)))
     }
 
     fn check(
