@@ -150,7 +150,9 @@ pub use index::numpy::{ParseError, parse as parse_index};
 pub use index::resolve::ResolveError;
 pub use index::strided_slice::{StridedSlice, StridedSliceError};
 pub use index::{IndexExpr, Item, List, SliceItem};
-pub use input::{FieldFault, Location, OpenOptions, RawLayout, ReadAs, ReadAsFault, SelectFault};
+pub use input::{
+    FieldFault, Location, Missing, OpenOptions, RawLayout, ReadAs, ReadAsFault, SelectFault,
+};
 pub use job::{Cuts, EditFault, JoinFault, MergeFault, SplitFault};
 pub use output::layout::{FORMATS, OutputFormat};
 pub use output::{LayoutFault, WriteOptions};

@@ -289,7 +289,9 @@ fn larger_items_come_first_where_tensors_would_lie_badly() {
                 tslice m.safetensors --to safetensors | tslice diff - z.safetensors && cmp x.safetensors z.safetensors; \
                 cat m.safetensors | tslice - -o p.safetensors && cmp x.safetensors p.safetensors; \
                 tslice merge m.safetensors -o g.safetensors && cmp x.safetensors g.safetensors";
-    crate::program::bash(&dir, line).assert().success().stdout("").stderr("");
+    let output = crate::program::bash(&dir, line).output().unwrap();
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     let shards = ["m.safetensors", "--shard-size", "14", "-o", "s/"];
     assert_eq!(order(&shards, "s/model-00001-of-00002.safetensors"), "ba");
 }
