@@ -32,7 +32,7 @@ pub fn reindex(location: &Location, options: &OpenOptions) -> Result<(), Error> 
     })?;
     let metadata = input.checkpoint().map(|it| it.index.metadata.clone()).unwrap_or_default();
     let known = input.checkpoint().filter(|it| !it.is_folder).map(|it| it.name.clone());
-    let mut gone = input.missing().map(|missing| shortened(missing.name()).into_owned());
+    let mut gone = input.missing().filter_map(|it| Some(shortened(it.tensor?)));
     let named = Vec::from_iter(gone.by_ref().take(NAMED)).join(", ");
     match gone.count() {
         _ if named.is_empty() => {}

@@ -242,7 +242,7 @@ fn a_folder_of_one_file_is_written() {
     assert_eq!(files, ["config.json", "model.safetensors"]);
     // in every command
     shows(dir.path(), &["merge", "one", "-o", "four/"], 0, &[], note);
-    let says = "tslice: two/: the file exists\nhint: --force replaces it\n";
+    let says = "tslice: two/: the folder exists and is not empty\nhint: --force replaces the checkpoint, or the arrays of Zarr, that it holds\n";
     shows(dir.path(), &["one", "--with-files", "-o", "two/"], 1, &[], says);
     // in place of shards and their index
     shows(dir.path(), &["in", "-o", "five/"], 0, &[], "");
