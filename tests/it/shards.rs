@@ -448,8 +448,7 @@ fn folders_are_inputs() {
     fs::create_dir(dir.path().join("dcp")).unwrap();
     fs::write(dir.path().join("dcp/__0_0.distcp"), "").unwrap();
     let says = "tslice: dcp: a folder of PyTorch's distributed checkpoints (*.distcp), which is not read\n\
-                hint: `python3 -m torch.distributed.checkpoint.format_utils dcp_to_torch dcp merged.pt` \
-                merges it into one file\n";
+                hint: docs/files.md, \"Files of other programs\", says what converts it\n";
     shows(dir.path(), &["info", "dcp"], 1, &[], says);
 }
 
