@@ -67,23 +67,24 @@ impl Cache {
     }
 
     /// Decode a chunk that is not kept, if no other worker does so, and it `is_wanted` still: nobody lets go of
-    /// it before that is answered.
+    /// it before that is answered. One that is damaged is decoded again by who [gets](Cache::get) it, so that the
+    /// error is that of the first piece that needs it.
     pub(super) fn prepare(
         &self,
         at: &[u64],
         is_wanted: impl FnOnce() -> bool,
         decode: impl FnOnce() -> Result<Vec<u8>, SourceError>,
-    ) -> Result<(), SourceError> {
+    ) {
         let slot = ChunkSlot::default();
         let mut chunk = slot.lock().unwrap_or_else(PoisonError::into_inner);
         {
             let slots = &mut self.lock().slots;
             if slots.contains_key(at) || !is_wanted() {
-                return Ok(());
+                return;
             }
             slots.insert(at.to_vec(), Arc::clone(&slot));
         }
-        self.fill(at, &mut chunk, decode).map(drop)
+        drop(self.fill(at, &mut chunk, decode));
     }
 
     /// Note that a chunk will be decoded; false if it is noted already, or kept.

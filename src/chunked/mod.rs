@@ -124,6 +124,20 @@ impl Chunked {
         runs.axes.iter().map(steps).collect()
     }
 
+    /// Whether runs of positions take of each chunk what others take of the same chunk of another tensor.
+    pub(crate) fn is_like(&self, runs: &Runs, other: &Chunked, others: &Runs) -> bool {
+        let shapes = |of: &Chunked| (of.shape.clone(), of.chunks.chunk_shape().to_vec());
+        let offsets = runs.offset / self.item as i64 == others.offset / other.item as i64;
+        offsets && shapes(self) == shapes(other) && self.steps(runs) == other.steps(others)
+    }
+
+    /// For each axis of runs of positions, the items that are the first ones of a chunk.
+    pub(crate) fn first_items(&self, runs: &Runs) -> Vec<Vec<u64>> {
+        let first =
+            |steps: &Steps| (0..steps.cells()).map(|cell| steps.items(cell).start).collect();
+        self.steps(runs).iter().map(first).collect()
+    }
+
     /// From an item along each axis to the next one, in bytes of a chunk.
     fn steps_in_chunk(&self, steps: &[Steps]) -> Vec<u64> {
         let lens = self.shape.iter().zip(self.chunks.chunk_shape());
@@ -150,7 +164,7 @@ impl Chunked {
         if let Some(cache) = cache
             && touched.count().saturating_mul(self.chunk_bytes()) <= CACHE_BYTES / 2
         {
-            self.prepare(runs, source, cache)?;
+            self.prepare(runs, source, cache);
         }
         let mut part = Vec::new();
         for TouchedChunk { at, items, inside } in touched.chunks() {
@@ -189,11 +203,11 @@ impl Chunked {
 
     /// Decode the chunks that runs of positions touch and that no other worker decodes, so that workers
     /// that need the same ones share the work.
-    fn prepare(&self, runs: &Runs, source: &dyn Source, cache: &Cache) -> Result<(), SourceError> {
+    fn prepare(&self, runs: &Runs, source: &dyn Source, cache: &Cache) {
         let touched = self.touched(runs);
-        touched.chunks().zip(0..).try_for_each(|(TouchedChunk { at, .. }, number)| {
-            cache.prepare(&at, || true, || touched.decode(number, &at, source))
-        })
+        for (TouchedChunk { at, .. }, number) in touched.chunks().zip(0..) {
+            cache.prepare(&at, || true, || touched.decode(number, &at, source));
+        }
     }
 
     fn touched<'a>(&'a self, runs: &'a Runs) -> Touched<'a> {

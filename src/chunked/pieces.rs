@@ -36,14 +36,17 @@ const PART_BYTES: u64 = 4 * PIECE_BYTES;
 const LINES: u64 = 128;
 
 impl<'a> ChunkPieces<'a> {
-    pub fn new(chunked: &'a Chunked, view: &'a View) -> ChunkPieces<'a> {
-        ChunkPieces::of(chunked, view.runs(), CACHE_BYTES, PART_BYTES)
+    /// What a view of the positions takes, to be written or, if not, looked at.
+    pub fn new(chunked: &'a Chunked, view: &'a View, is_written: bool) -> ChunkPieces<'a> {
+        let row = if is_written { WRITTEN_ROW_WORTH } else { SEEN_ROW_WORTH };
+        ChunkPieces::of(chunked, view.runs(), row, CACHE_BYTES, PART_BYTES)
     }
 
-    /// Boxes of chunks that have at most `most` bytes, in parts of about `part` bytes.
-    fn of(chunked: &'a Chunked, runs: &'a Runs, most: u64, part: u64) -> ChunkPieces<'a> {
+    /// Boxes of chunks that have at most `most` bytes, in parts of about `part` bytes. A row of the output takes as
+    /// long as decoding `row` bytes.
+    fn of(chunked: &'a Chunked, runs: &'a Runs, row: u64, most: u64, part: u64) -> ChunkPieces<'a> {
         let steps = chunked.steps(runs);
-        let boxes = CellBoxes::of_long_rows(&steps, chunked.chunk_bytes(), most);
+        let boxes = CellBoxes::of_long_rows(&steps, chunked.chunk_bytes(), row, most);
         let lens = boxes.most(&steps);
         let parts = if boxes.are_cells() {
             lens
@@ -79,14 +82,9 @@ impl<'a> ChunkPieces<'a> {
     }
 
     /// Begin with the chunks of the box that follows, while others decode what a part needs.
-    fn look_ahead(
-        &self,
-        number: u64,
-        taken: &Runs,
-        source: &dyn Source,
-    ) -> Result<(), SourceError> {
+    fn look_ahead(&self, number: u64, taken: &Runs, source: &dyn Source) {
         if number + 1 == self.boxes.count() {
-            return Ok(());
+            return;
         }
         let needed = self.chunked.touched(taken);
         let next = self.of_box(number + 1);
@@ -97,9 +95,8 @@ impl<'a> ChunkPieces<'a> {
                 break;
             }
             let is_wanted = || !self.is_complete(number + 1);
-            self.cache.prepare(&at, is_wanted, || next.decode(in_box, &at, source))?;
+            self.cache.prepare(&at, is_wanted, || next.decode(in_box, &at, source));
         }
-        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, u64>> {
@@ -161,8 +158,8 @@ impl Pieces for ChunkPieces<'_> {
         }
         let number = number / self.parts();
         let cache = Some(&self.cache);
-        self.chunked.prepare(&taken, from.source, &self.cache)?;
-        self.look_ahead(number, &taken, from.source)?;
+        self.chunked.prepare(&taken, from.source, &self.cache);
+        self.look_ahead(number, &taken, from.source);
         self.chunked.fill(&taken, from.source, cache, out)?;
         self.filled(number);
         Ok(())
@@ -189,24 +186,30 @@ pub struct InOrder<'a> {
 }
 
 impl<'a> InOrder<'a> {
-    /// What a view of the positions takes, in pieces that do not divide `unit` bytes; `None` where so
-    /// many chunks would have to be kept that it is better to put them in order in a file.
-    pub fn new(chunked: &'a Chunked, view: &'a View, unit: u64) -> Option<InOrder<'a>> {
-        // ranges of the output, one after the other, decode no chunk twice if those are kept that one
-        // step along the outermost axis needs: of two steps, since workers are not at the same one
-        let steps = chunked.steps(view.runs());
-        let cells = steps.iter().map(Steps::cells).skip_while(|cells| *cells == 1).skip(1);
-        let kept = cells.fold(chunked.chunk_bytes(), u64::saturating_mul).saturating_mul(2);
+    /// What a view of the positions takes, in pieces that do not divide `unit` bytes.
+    pub fn new(chunked: &Chunked, view: &'a View, unit: u64) -> InOrder<'a> {
         let piece = (PIECE_BYTES / unit.max(1) * unit).max(unit).max(1);
-        let pieces = InOrder {
-            chunked: chunked.used_by(view.runs()),
-            runs: view.runs(),
-            piece,
-            cache: Cache::of_last(),
-        };
+        let runs = view.runs();
+        InOrder { chunked: chunked.used_by(runs), runs, piece, cache: Cache::of_last() }
+    }
+
+    /// Whether pieces one after the other decode no chunk twice: not where so many chunks would have to be kept that
+    /// it is better to put them in order in a file.
+    pub fn decodes_once(&self) -> bool {
+        // those must be kept that one step along the outermost axis of long cells needs: of two steps, since
+        // workers are not at the same one
+        let steps = self.chunked.steps(self.runs);
+        let inner = steps.iter().skip_while(|steps| steps.most() <= 1).skip(1);
+        let chunk = self.chunked.chunk_bytes();
+        let kept = inner.map(Steps::cells).fold(chunk, u64::saturating_mul).saturating_mul(2);
         // where one chunk is needed at a time, that is how much memory it takes in any case
-        let most = CACHE_BYTES.max(chunked.chunk_bytes().saturating_mul(2));
-        (kept <= most).then_some(pieces)
+        kept <= CACHE_BYTES.max(chunk.saturating_mul(2))
+    }
+
+    /// Fill `out` with the bytes from position `start` of the output on.
+    pub fn read(&self, start: u64, source: &dyn Source, out: &mut [u8]) -> Result<(), SourceError> {
+        let range = start..start + out.len() as u64;
+        self.chunked.fill_range(self.runs, range, source, &self.cache, out)
     }
 }
 
@@ -225,9 +228,7 @@ impl Pieces for InOrder<'_> {
     }
 
     fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
-        let start = number * self.piece;
-        let range = start..start + out.len() as u64;
-        self.chunked.fill_range(self.runs, range, from.source, &self.cache, out)?;
+        self.read(number * self.piece, from.source, out)?;
         self.cache.filled(self.count());
         Ok(())
     }
@@ -326,6 +327,7 @@ impl Source for ElementPositions<'_> {
 }
 
 /// The items of an axis of a selection. They fall into *cells*, the items that lie in one chunk.
+#[derive(PartialEq, Eq)]
 pub(super) struct Steps {
     pub(super) len: u64,
     /// The axis of the tensor that they go along; `None` where they stay in their place.
@@ -375,7 +377,10 @@ impl Steps {
 }
 
 /// So many bytes are decoded in the time that it takes to write a row.
-const ROW_WORTH: u64 = 16 << 10;
+const WRITTEN_ROW_WORTH: u64 = 16 << 10;
+
+/// So many bytes are decoded in the time that it takes to look at a row, besides its elements.
+const SEEN_ROW_WORTH: u64 = 1 << 10;
 
 /// So many bytes of chunks a box should have, so that there are not too many.
 const BOX_WORTH: u64 = 1 << 20;
@@ -413,13 +418,13 @@ impl CellBoxes {
     }
 
     /// Boxes of whole cells, each of which is taken of a chunk of `chunk` bytes: of more cells than one,
-    /// along the last axes, where those of one would be few bytes or many short rows of the output. A box takes
-    /// at most `most` bytes of chunks, if not of one alone.
-    pub(super) fn of_long_rows(steps: &[Steps], chunk: u64, most: u64) -> CellBoxes {
+    /// along the last axes, where those of one would be few bytes or many short rows of the output, each of which
+    /// takes as long as decoding `row` bytes. A box takes at most `most` bytes of chunks, if not of one alone.
+    pub(super) fn of_long_rows(steps: &[Steps], chunk: u64, row: u64, most: u64) -> CellBoxes {
         let mut cells = vec![1; steps.len()];
         let mut bytes = chunk.max(1);
         for (axis, steps_of_axis) in steps.iter().enumerate().rev() {
-            let wanted = rows(steps, &cells).saturating_mul(ROW_WORTH).max(BOX_WORTH);
+            let wanted = rows(steps, &cells).saturating_mul(row).max(BOX_WORTH);
             if wanted <= bytes {
                 break;
             }
@@ -562,6 +567,7 @@ mod tests {
             item in prop_oneof![Just(4u64), Just(64), Just(128)],
             is_turned in any::<bool>(),
             (room, part) in (1u64..9, prop_oneof![1u64..600, Just(1 << 20)]),
+            row in prop_oneof![Just(SEEN_ROW_WORTH), Just(WRITTEN_ROW_WORTH)],
         ) {
             let shape: Vec<u64> = axes.iter().map(|axis| axis.0).collect();
             let chunk: Vec<u64> = axes.iter().map(|axis| axis.1).collect();
@@ -580,7 +586,7 @@ mod tests {
 
             let chunks = Arc::clone(&counted) as Arc<dyn Chunks>;
             let chunked = Chunked::new(chunks, &shape, item).unwrap();
-            let pieces = ChunkPieces::of(&chunked, &runs, room * chunked.chunk_bytes(), part);
+            let pieces = ChunkPieces::of(&chunked, &runs, row, room * chunked.chunk_bytes(), part);
             let next = AtomicU64::new(0);
             let found = Mutex::new(vec![0; expected.len()]);
             let needed_first = needed(&pieces);

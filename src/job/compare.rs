@@ -1,11 +1,11 @@
 //! Comparing tensors of two inputs, in one pass over both.
 //!
-//! The bytes of the one are copied, by the job that copies slices, to a sink that reads the same
-//! elements of the other and compares them. The one that leads is that whose bytes lie in the less
-//! convenient order: the engine cuts its pieces to suit it, and rows of the other are contiguous.
+//! The bytes of the one are scanned, as the job that copies slices reads them, and the same elements of the other
+//! are read beside them. The one that leads is that whose bytes lie in the less convenient order: the engine cuts
+//! its pieces to suit it, and rows of the other are contiguous. Of two tensors in the same chunks the same chunk is
+//! decoded at about the same time; in other chunks the one that follows is put in order in a temporary file.
 
 use std::collections::{HashMap, HashSet};
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::rename::{NewName, rename};
@@ -16,12 +16,12 @@ use crate::error::{Cause, Error, Fault};
 use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
 use crate::input::{Bytes, Input, Seen, SelectFault};
-use crate::job::copy::Writing;
+use crate::job::copy::{Writing, scan};
 use crate::print;
 use crate::region::{OpenIndex, RegionReader};
 use crate::runs::unravel_index;
 use crate::shape::{self, Order, Transposition};
-use crate::sink::{Sink, SinkError};
+use crate::sink::WriteOrder;
 
 pub(super) struct Comparison {
     chosen: [Chosen; 2],
@@ -161,7 +161,7 @@ fn whole(
         // the pairs may stand in another order than the tensors of a pipe
         leading.spool_watched(progress)?;
     }
-    following.spool_watched(progress)?;
+    let bytes = following.spool_watched(progress)?;
     let mut at = 0;
     let mut takes = Vec::new();
     let mut pairs = Vec::new();
@@ -169,14 +169,42 @@ fn whole(
         let [leads, follows] =
             [second_leads, !second_leads].map(|it| &pair.chosen[usize::from(it)]);
         takes.push(leads.take(at));
-        let other = RegionReader::new(following, follows.region.as_ref())?;
+        let [leads_by, region] = [leads, follows].map(|chosen| chosen.region.as_ref());
+        let source = Arc::clone(&bytes);
+        let other = RegionReader::beside(
+            leads_by,
+            following.location(),
+            source,
+            region,
+            workers,
+            progress,
+        )?;
         pairs.push(Other { pair, other, at, findings: Mutex::default() });
         at += leads.bytes();
     }
-    let sink = CompareSink { pairs: &pairs, second_leads, counterpart: Counterpart::default() };
-    let outcome = Writing::into_sink(&sink, &takes, workers, progress)
-        .and_then(|job| job.copy(leading, &takes));
-    sink.counterpart.outcome(outcome)?;
+    let counterpart = Counterpart::default();
+    let look = |offset: u64, bytes: &[u8]| {
+        let number = pairs.partition_point(|pair| pair.at <= offset).saturating_sub(1);
+        let Some(Other { pair, other, at, findings }) = pairs.get(number) else { return Ok(()) };
+        let start = offset - at;
+        let mut sizes = pair.comparer.itemsizes().map(|size| (size as u64).max(1));
+        if second_leads {
+            sizes.reverse();
+        }
+        let [own, theirs] = sizes;
+        let first = start / own;
+        let count = bytes.len() as u64 / own;
+        counterpart.read(other, first * theirs, (count * theirs) as usize, |theirs| {
+            let (a, b) = if second_leads { (theirs, bytes) } else { (bytes, theirs) };
+            let mut found = Findings::default();
+            pair.comparer.compare(a, b, |number| pair.place(first + number), &mut found);
+            if found.differing > 0 {
+                findings.lock().unwrap_or_else(PoisonError::into_inner).merge(found);
+            }
+        })
+    };
+    let copy = |job: &Writing<'_>| job.copy(leading, &takes);
+    scan(WriteOrder::Any, &takes, workers, progress, look, copy)?;
     let findings =
         |pair: Other<'_>| pair.findings.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(pairs.into_iter().map(findings).collect())
@@ -191,13 +219,10 @@ struct Other<'a> {
     findings: Mutex<Findings>,
 }
 
-/// Reads what is compared with the bytes that a sink is given.
+/// Reads what is compared with bytes that are looked at, in buffers that no worker uses at the moment: for the bytes,
+/// and for reading them.
 #[derive(Default)]
-pub(super) struct Counterpart {
-    /// Buffers that no worker uses at the moment: for the bytes, and for reading them.
-    spare: Mutex<Vec<(Vec<u8>, Vec<u8>)>>,
-    failed: Mutex<Option<Error>>,
-}
+pub(super) struct Counterpart(Mutex<Vec<(Vec<u8>, Vec<u8>)>>);
 
 impl Counterpart {
     /// Hand `len` bytes of a region, from position `start` of it on, to `compare`.
@@ -207,54 +232,14 @@ impl Counterpart {
         start: u64,
         len: usize,
         compare: impl FnOnce(&[u8]),
-    ) -> Result<(), SinkError> {
-        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+    ) -> Result<(), Error> {
+        let spare = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut there, mut scratch) = spare().pop().unwrap_or_default();
         there.resize(len, 0);
-        from.read(start, &mut scratch, &mut there).map_err(|error| {
-            self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-            SinkError::Io(io::ErrorKind::Other.into())
-        })?;
+        from.read(start, &mut scratch, &mut there)?;
         compare(&there);
         spare().push((there, scratch));
         Ok(())
-    }
-
-    /// The outcome of the copy to the sink: the error of reading was first.
-    pub(super) fn outcome(&self, copied: Result<(), Error>) -> Result<(), Error> {
-        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
-        failed.map_or(copied, Err)
-    }
-}
-
-struct CompareSink<'a> {
-    pairs: &'a [Other<'a>],
-    second_leads: bool,
-    counterpart: Counterpart,
-}
-
-impl Sink for CompareSink<'_> {
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let number = self.pairs.partition_point(|pair| pair.at <= offset).saturating_sub(1);
-        let Some(Other { pair, other, at, findings }) = self.pairs.get(number) else {
-            return Ok(());
-        };
-        let start = offset - at;
-        let mut sizes = pair.comparer.itemsizes().map(|size| (size as u64).max(1));
-        if self.second_leads {
-            sizes.reverse();
-        }
-        let [own, theirs] = sizes;
-        let first = start / own;
-        let count = bytes.len() as u64 / own;
-        self.counterpart.read(other, first * theirs, (count * theirs) as usize, |theirs| {
-            let (a, b) = if self.second_leads { (theirs, bytes) } else { (bytes, theirs) };
-            let mut found = Findings::default();
-            pair.comparer.compare(a, b, |number| pair.place(first + number), &mut found);
-            if found.differing > 0 {
-                findings.lock().unwrap_or_else(PoisonError::into_inner).merge(found);
-            }
-        })
     }
 }
 
@@ -511,7 +496,7 @@ fn prepare(
     Ok((shapes, Some(Comparison::new(both, comparer, order))))
 }
 
-/// Whether the second input leads: one that is read once does, or the one whose elements lie in
+/// Whether the second input leads: one that is read once does, or the one that is in chunks, or whose elements lie in
 /// another order.
 fn second_leads(a: &Input, b: &Input) -> bool {
     let is_pipe = |input: &Input| matches!(input.bytes, Bytes::Stream(_));
@@ -519,7 +504,11 @@ fn second_leads(a: &Input, b: &Input) -> bool {
         let tensors = &input.contents.tensors;
         !tensors.is_empty() && tensors.iter().all(|tensor| tensor.order() == Order::F)
     };
-    is_pipe(b) || !is_pipe(a) && is_fortran(b) && !is_fortran(a)
+    let is_chunked =
+        |input: &Input| input.contents.tensors.iter().any(|tensor| tensor.chunk_shape().is_some());
+    let [of_a, of_b] = [a, b].map(is_chunked);
+    let suits_better = if of_a == of_b { is_fortran(b) && !is_fortran(a) } else { of_b };
+    is_pipe(b) || !is_pipe(a) && suits_better
 }
 
 #[derive(Debug, thiserror::Error)]

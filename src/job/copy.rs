@@ -3,6 +3,7 @@
 //! A pipe is read in one pass where its regions lie one after the other in it, and kept in a
 //! temporary file otherwise. So is a deflated member of an archive.
 
+use std::io::ErrorKind;
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, FileName};
@@ -312,7 +313,7 @@ impl<'a> Writing<'a> {
             WriteOrder::Ascending => ReadFor::Stream,
             WriteOrder::Any if take.unit == take.conversion.unit() => ReadFor::Position(take.at),
             // who looks at elements has no blocks
-            WriteOrder::Any => ReadFor::Memory,
+            WriteOrder::Any => ReadFor::Look,
         };
         let Take { conversion, unit, .. } = *take;
         let workers = &self.workers;
@@ -355,6 +356,42 @@ impl<'a> Writing<'a> {
             }
             WriteTarget::Sink(_) => Ok(()),
         }
+    }
+}
+
+/// Look at the elements of takes, as `copy` brings them: `look` gets them in stretches that divide no element, each
+/// with its position, in this order.
+pub(crate) fn scan(
+    order: WriteOrder,
+    takes: &[Take],
+    workers: &Workers,
+    progress: &Progress,
+    look: impl Fn(u64, &[u8]) -> Result<(), Error> + Send + Sync,
+    copy: impl FnOnce(&Writing<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let sink = LookSink { order, look, failed: Mutex::default() };
+    let copied = Writing::into_sink(&sink, takes, workers, progress).and_then(|job| copy(&job));
+    let failed = sink.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // it was the reason for the other one
+    failed.map_or(copied, Err)
+}
+
+struct LookSink<F> {
+    order: WriteOrder,
+    look: F,
+    failed: Mutex<Option<Error>>,
+}
+
+impl<F: Fn(u64, &[u8]) -> Result<(), Error> + Send + Sync> Sink for LookSink<F> {
+    fn order(&self) -> WriteOrder {
+        self.order
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        (self.look)(offset, bytes).map_err(|error| {
+            self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            SinkError::Io(ErrorKind::Other.into())
+        })
     }
 }
 

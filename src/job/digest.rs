@@ -17,11 +17,11 @@ use crate::execute::{
 use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
 use crate::input::{Input, StoredMember};
-use crate::job::copy::{Writing, failed_run, written_to_scratch};
+use crate::job::copy::{Writing, failed_run, scan, written_to_scratch};
 use crate::region::{Region, Take};
 use crate::runs::Runs;
 use crate::shape::Order;
-use crate::sink::{Sink, SinkError, WriteOrder, scratch_fits};
+use crate::sink::{WriteOrder, scratch_fits};
 use crate::source::Source;
 
 /// The digests of the tensors with these numbers. A pipe is kept in a temporary file.
@@ -249,34 +249,20 @@ impl InOrder<'_> {
         let takes = [self.take(region)];
         let mut hasher = Hasher::new();
         hasher.update(&head(tensor));
-        let fields = self.is_swapped_by_field().then_some(&tensor.dtype);
-        let sink = HashSink { hasher: Mutex::new(hasher), fields };
-        Writing::into_sink(&sink, &takes, workers, progress)?.copy_random(input, source, &takes)?;
-        Ok(sink.hasher.into_inner().unwrap_or_else(PoisonError::into_inner).finalize())
-    }
-}
-
-struct HashSink<'a> {
-    hasher: Mutex<Hasher>,
-    /// The structure whose fields are to be made little-endian.
-    fields: Option<&'a DType>,
-}
-
-impl Sink for HashSink<'_> {
-    fn order(&self) -> WriteOrder {
-        WriteOrder::Ascending
-    }
-
-    fn write_at(&self, _offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let mut hasher = self.hasher.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.fields {
-            None => hasher.update(bytes),
-            Some(dtype) => {
+        let hasher = Mutex::new(hasher);
+        let locked = || hasher.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = |_: u64, bytes: &[u8]| {
+            if self.is_swapped_by_field() {
                 let mut swapped = bytes.to_vec();
-                swap_fields(dtype, &mut swapped);
-                hasher.update(&swapped)
+                swap_fields(&tensor.dtype, &mut swapped);
+                locked().update(&swapped);
+            } else {
+                locked().update(bytes);
             }
+            Ok(())
         };
-        Ok(())
+        let copy = |job: &Writing<'_>| job.copy_random(input, source, &takes);
+        scan(WriteOrder::Ascending, &takes, workers, progress, look, copy)?;
+        Ok(locked().finalize())
     }
 }

@@ -8,6 +8,9 @@
 //! Where the innermost axes stay, as when rows are added to rows, elements are read as they lie instead, and
 //! each worker has [columns](Columns) of its own, which it brings to the summaries at last.
 //!
+//! Of chunks, bands end where chunks do, so that each chunk is decoded for one band. Where there is no memory for such
+//! a band, the selection is put in order in a temporary file first.
+//!
 //! Long stretches are summed up beside a summary first, so that workers of a few long slices do not wait for
 //! each other. The slices of a tensor that goes to a file are taken in the order of the
 //! memory, and their elements put where they belong by a `StridedSink`; streams and tables have them in the
@@ -22,14 +25,16 @@ use crate::dtype::DType;
 use crate::error::{Cause, Error, Fault};
 use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
+use crate::index::IndexExpr;
+use crate::index::resolve::Rules;
 use crate::input::{Input, Seen};
-use crate::job::copy::{Writing, check_indices};
+use crate::job::copy::{check_indices, in_scratch, scan};
 use crate::job::statistics::StatisticsFault;
-use crate::region::{OpenIndex, Take};
+use crate::region::{Lists, OpenIndex, Take};
 use crate::shape::{
     AskedAxis, NoDimension, Order, Permutation, Transposition, element_count, normalize_axis,
 };
-use crate::sink::{Sink, SinkError};
+use crate::sink::WriteOrder;
 use crate::statistics::{Columns, Facts, Fold, Reduction, Summary};
 
 /// Summaries take so many bytes at most while elements are added to them, and as many when they are complete.
@@ -58,6 +63,31 @@ pub struct Slices {
     arranged: Permutation,
     /// Slices whose elements alternate; 1 where those of each slice follow each other.
     width: u64,
+    /// The selection as it was, where it is in chunks.
+    in_chunks: Option<Chosen>,
+}
+
+/// Where bands of slices may end, so that none divides what chunks or columns hold: at these slices of each period.
+struct BandEnds {
+    ends: Vec<u64>,
+    period: u64,
+}
+
+impl BandEnds {
+    /// Whether there is an end within any `most` slices.
+    fn fit(&self, most: u64) -> bool {
+        let last = self.ends.last().map_or(0, |end| self.period - end);
+        self.ends.array_windows().map(|[end, next]| next - end).chain([last]).all(|it| it <= most)
+    }
+
+    /// The end of the band of at most `most` slices that begins with slice `first`; `None` where there is none.
+    fn of_band(&self, first: u64, most: u64) -> Option<u64> {
+        let last = first.saturating_add(most);
+        let period = last / self.period * self.period;
+        let before = self.ends.partition_point(|end| period.saturating_add(*end) <= last);
+        let end = period + self.ends.get(before.checked_sub(1)?)?;
+        Some(end).filter(|end| *end > first)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -175,7 +205,8 @@ impl Slices {
         let chosen =
             Chosen::arranged(tensor, index, transpose, Order::C, |axes| axes.then(&arranged))?;
         let axes = Permutation::of_axes(axes);
-        Ok(Slices { chosen, reduced, axes, lens, arranged, width: width.max(1) })
+        let in_chunks = Some(plain).filter(|plain| plain.region.chunked().is_some());
+        Ok(Slices { chosen, reduced, axes, lens, arranged, width: width.max(1), in_chunks })
     }
 
     /// The lengths of the axes that stay, in the order of the slices.
@@ -281,12 +312,21 @@ impl Slices {
         progress: &Progress,
         mut visit: impl FnMut(u64, &[S]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let take = self.chosen.take(0);
         let count = self.count();
         let len = self.len();
         let itemsize = self.chosen.dtype.item_bits() / 8;
-        let most = (BAND_BYTES / empty.bytes()) as u64 / self.width * self.width;
-        let most = most.min(count).max(1);
+        let most = ((BAND_BYTES / empty.bytes()) as u64).max(1);
+        let of_chunks = self.ends_of_chunks().filter(|ends| ends.fit(most));
+        let mut kept = None;
+        if let Some(plain) = self.in_chunks.as_ref().filter(|_| most < count && of_chunks.is_none())
+        {
+            kept = Some(self.keep(plain, input, workers)?);
+        }
+        let ends = of_chunks.unwrap_or(BandEnds { ends: vec![0], period: self.width });
+        let (input, take) = match &mut kept {
+            Some((input, chosen)) => (input, chosen.take(0)),
+            None => (input, self.chosen.take(0)),
+        };
         if most < count {
             // which positions are bad does not depend on the bands
             check_indices(&take, workers, false)?;
@@ -294,11 +334,13 @@ impl Slices {
         // memory of so many bytes would else come from the system again for each band
         let mut adding = Vec::new();
         let mut complete = Vec::new();
-        for first in (0..count).step_by(usize::try_from(most).unwrap_or(usize::MAX)) {
-            let slices = most.min(count - first);
+        let mut first = 0;
+        while first < count {
+            let end = ends.of_band(first, most).unwrap_or(first.saturating_add(most));
+            let slices = end.min(count) - first;
             let bytes = |slice: u64| slice * len * itemsize;
             adding.resize_with(slices as usize, || Mutex::new(empty.clone()));
-            let mut band = SummarySink {
+            let mut band = Band {
                 itemsize,
                 len,
                 width: self.width,
@@ -314,8 +356,55 @@ impl Slices {
             complete.extend(band.summaries());
             adding = band.slices;
             visit(first, &complete)?;
+            first += slices;
         }
         Ok(())
+    }
+
+    /// Where bands may end, so that none divides a chunk; `None` where it is not known which elements lie in one.
+    fn ends_of_chunks(&self) -> Option<BandEnds> {
+        let (chunked, view) = self.chosen.region.chunked()?.parts()?;
+        let firsts = chunked.first_items(view.runs());
+        if firsts.len() != self.chosen.shape.len() {
+            return None;
+        }
+        let axes = self.arranged.axes().iter().zip(&self.chosen.shape).zip(&firsts);
+        let mut staying = axes.filter(|((axis, _), _)| !self.reduced[**axis]);
+        // chunks along axes outside of the first one along which they are long lie in one band in any case
+        let long = staying.find(|((_, len), firsts)| (firsts.len() as u64) < **len);
+        let inner: u64 = staying.map(|((_, len), _)| len).product();
+        let (period, ends) = match long {
+            Some(((_, len), firsts)) => (len * inner, firsts.iter().map(|it| it * inner).collect()),
+            None => (1, vec![0]),
+        };
+        // columns are in one band too
+        let of_columns = BandEnds { ends: vec![0], period: self.width };
+        Some(if period > self.width { BandEnds { ends, period } } else { of_columns })
+    }
+
+    /// The selection as it was, in a temporary file, and what is taken of it there.
+    fn keep(
+        &self,
+        plain: &Chosen,
+        input: &mut Input,
+        workers: &Workers,
+    ) -> Result<(Input, Chosen), Error> {
+        let takes = [Take { unit: 1, ..plain.take(0) }];
+        let tensor = TensorInfo::new(plain.dtype.clone(), plain.shape.clone(), Order::C, 0);
+        let location = input.location.clone();
+        let tensors = [tensor.clone()].into_iter().collect();
+        let kept = in_scratch(&location, tensors, plain.bytes(), &takes, workers, |job| {
+            job.copy(input, &takes)
+        })?;
+        let index = OpenIndex {
+            expr: &IndexExpr::default(),
+            rules: Rules::default(),
+            lists: &Lists::default(),
+        };
+        let chosen = Chosen::arranged(&tensor, index, &Transposition::None, Order::C, |axes| {
+            axes.then(&self.arranged)
+        })?;
+        Ok((kept, chosen))
     }
 }
 
@@ -351,7 +440,9 @@ impl Fault for AxisFault {}
 
 /// The distance between neighbours on each axis, where it is known.
 fn strides(chosen: &Chosen) -> Option<Vec<u64>> {
-    let axes = chosen.region.strided()?.axes();
+    let region = chosen.region.as_ref();
+    let in_chunks = || region.chunked()?.parts().map(|(_, view)| view);
+    let axes = region.strided().or_else(in_chunks)?.axes();
     let strides = axes.iter().map(|axis| axis.stride.unsigned_abs());
     (axes.len() == chosen.shape.len()).then(|| strides.collect())
 }
@@ -368,7 +459,8 @@ fn most_columns(empty: Option<impl Fold>) -> u64 {
     empty.by_columns().map_or(0, |(_, bytes)| of_band.min(COLUMN_BYTES / bytes) as u64)
 }
 
-struct SummarySink<'a, S> {
+/// Summaries of slices that follow each other, to which any number of workers add.
+struct Band<'a, S> {
     itemsize: u64,
     len: u64,
     width: u64,
@@ -382,7 +474,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<S: Fold> SummarySink<'_, S> {
+impl<S: Fold> Band<'_, S> {
     fn read(
         &self,
         take: &Take,
@@ -391,14 +483,43 @@ impl<S: Fold> SummarySink<'_, S> {
         workers: &Workers,
         progress: &Progress,
     ) -> Result<(), Error> {
+        let look = |offset: u64, bytes: &[u8]| {
+            self.add(offset / self.itemsize, bytes);
+            Ok(())
+        };
+        let order = WriteOrder::Any;
         if range == (0..take.bytes()) {
             let takes = std::slice::from_ref(take);
-            return Writing::into_sink(self, takes, workers, progress)?.copy(input, takes);
+            return scan(order, takes, workers, progress, look, |job| job.copy(input, takes));
         }
         let source = input.spool_watched(progress)?;
         let takes = take.window(range, 0);
-        let job = Writing::into_sink(self, &takes, workers, progress)?;
-        job.run(self, input, source.as_ref(), &takes)
+        scan(order, &takes, workers, progress, look, |job| {
+            job.run(job.sink(), input, source.as_ref(), &takes)
+        })
+    }
+
+    /// Add elements from number `element` of the band on.
+    fn add(&self, mut element: u64, mut bytes: &[u8]) {
+        if self.width > 1 {
+            self.add_rows(element, bytes);
+            return;
+        }
+        while !bytes.is_empty() {
+            let slice = &self.slices[(element / self.len) as usize];
+            let first = element % self.len;
+            let items = (self.len - first).min(bytes.len() as u64 / self.itemsize);
+            let (now, later) = bytes.split_at((items * self.itemsize) as usize);
+            if items >= ALONE {
+                let mut alone = self.empty.clone();
+                alone.add(now, first);
+                locked(slice).merge(alone);
+            } else {
+                locked(slice).add(now, first);
+            }
+            bytes = later;
+            element += items;
+        }
     }
 
     /// Add elements of alternating slices from number `element` of the band on.
@@ -449,36 +570,5 @@ impl<S: Fold> SummarySink<'_, S> {
             }
             slice
         })
-    }
-}
-
-impl<S: Fold> Sink for SummarySink<'_, S> {
-    fn write_at(&self, offset: u64, mut bytes: &[u8]) -> Result<(), SinkError> {
-        let mut element = offset / self.itemsize;
-        let len = self.slices.len() as u64 * self.len * self.itemsize;
-        let is_whole = (bytes.len() as u64).is_multiple_of(self.itemsize);
-        if !is_whole || bytes.len() as u64 > len.saturating_sub(offset) {
-            return Err(SinkError::OutOfBounds { offset, count: bytes.len() as u64, len });
-        }
-        if self.width > 1 {
-            self.add_rows(element, bytes);
-            return Ok(());
-        }
-        while !bytes.is_empty() {
-            let slice = &self.slices[(element / self.len) as usize];
-            let first = element % self.len;
-            let items = (self.len - first).min(bytes.len() as u64 / self.itemsize);
-            let (now, later) = bytes.split_at((items * self.itemsize) as usize);
-            if items >= ALONE {
-                let mut alone = self.empty.clone();
-                alone.add(now, first);
-                locked(slice).merge(alone);
-            } else {
-                locked(slice).add(now, first);
-            }
-            bytes = later;
-            element += items;
-        }
-        Ok(())
     }
 }

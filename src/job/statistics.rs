@@ -9,11 +9,11 @@ use crate::format::TensorInfo;
 use crate::index::IndexExpr;
 use crate::index::resolve::Rules;
 use crate::input::{Input, Seen};
-use crate::job::copy::Writing;
+use crate::job::copy::{Writing, scan};
 use crate::region::{Lists, OpenIndex, Region, RegionReader, Take};
 use crate::runs::unravel_index;
 use crate::shape::{self, Arrangement, Order, Transposition};
-use crate::sink::{Sink, SinkError};
+use crate::sink::WriteOrder;
 use crate::statistics::Statistics;
 
 impl Chosen {
@@ -44,10 +44,20 @@ impl Chosen {
         let empty = &empty.ok_or_else(|| StatisticsFault(self.dtype.clone()))?;
         let takes = [self.take(0)];
         let itemsize = self.dtype.item_bits() / 8;
-        let sink = StatisticsSink { empty, itemsize, idle: Mutex::default() };
-        Writing::into_sink(&sink, &takes, workers, progress)?.copy(input, &takes)?;
+        // statistics that no worker is adding to now: as many as there are workers
+        let idle = Mutex::new(Vec::new());
+        let locked = || idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = |offset: u64, bytes: &[u8]| {
+            let taken = locked().pop();
+            let mut own: Statistics = taken.unwrap_or_else(|| empty.clone());
+            own.add(bytes, offset / itemsize);
+            locked().push(own);
+            Ok(())
+        };
+        let copy = |job: &Writing<'_>| job.copy(input, &takes);
+        scan(WriteOrder::Any, &takes, workers, progress, look, copy)?;
         let mut all = empty.clone();
-        let idle = sink.idle.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let idle = idle.into_inner().unwrap_or_else(PoisonError::into_inner);
         idle.into_iter().for_each(|part| all.merge(part));
         Ok(all)
     }
@@ -58,24 +68,6 @@ impl Chosen {
 pub struct StatisticsFault(pub DType);
 
 impl Fault for StatisticsFault {}
-
-struct StatisticsSink<'a> {
-    empty: &'a Statistics,
-    itemsize: u64,
-    /// Statistics that no worker is adding to now: as many as there are workers.
-    idle: Mutex<Vec<Statistics>>,
-}
-
-impl Sink for StatisticsSink<'_> {
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let StatisticsSink { empty, itemsize, idle } = self;
-        let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut own = taken.unwrap_or_else(|| (*empty).clone());
-        own.add(bytes, offset / itemsize);
-        idle.lock().unwrap_or_else(PoisonError::into_inner).push(own);
-        Ok(())
-    }
-}
 
 /// What an index takes of a tensor, to be looked at.
 pub struct Chosen {

@@ -10,10 +10,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::chunked::InOrder;
 use crate::error::Error;
 use crate::execute::{
     Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, SHARED_BYTES, WINDOW_BYTES,
-    Workers, read_pieces, read_range, split_first,
+    Workers, read_pieces, read_range, split_first, spool_pieces,
 };
 use crate::input::{Bytes, Input, Location};
 use crate::plan::{Plan, Reading, Tiling};
@@ -33,7 +34,7 @@ pub(crate) use indices::{GatheredTensor, gathered_axes};
 pub(crate) use lists::arrange_axes;
 pub use lists::{ListError, ListFault, Lists, OpenIndex};
 pub use route::{ReadBy, ReadFor, RegionPieces, Route};
-pub use strided::layout as layout_of;
+pub use strided::{InChunks, layout as layout_of};
 pub(crate) use strided::{decoded_bytes, decoded_info};
 
 // What a region of a tensor answers, whatever kind it is.
@@ -69,6 +70,11 @@ pub trait Region: Send + Sync {
 
     /// The ranges of positions that it is, where it is nothing else.
     fn strided(&self) -> Option<&View> {
+        None
+    }
+
+    /// What it is of elements that are decoded from chunks.
+    fn chunked(&self) -> Option<&InChunks> {
         None
     }
 
@@ -231,6 +237,8 @@ pub struct RegionReader<'a> {
 
 enum RegionBytes<'a> {
     Runs(Runs),
+    /// Those of chunks, of which the last ones are kept.
+    Chunks(InOrder<'a>),
     /// Positions that an index tensor names: whole pieces are gathered.
     Pieces(Box<dyn Pieces + 'a>),
     /// Those that are put in order first: of each range by itself.
@@ -244,18 +252,48 @@ impl<'a> RegionReader<'a> {
         RegionReader::of(input.location(), source, region)
     }
 
-    /// The same for who reads few of its bytes: of what is put in order in a temporary file first no more than
-    /// that.
+    /// Prepare to read few of its bytes, or some near each other: no more than those are put in order in a
+    /// temporary file, and none of those in chunks.
     pub(crate) fn of_few(
         input: &mut Input,
         region: &'a dyn Region,
     ) -> Result<RegionReader<'a>, Error> {
-        if !region.is_kept() {
-            return RegionReader::new(input, region);
-        }
+        let bytes = match region.chunked().and_then(InChunks::parts) {
+            _ if region.is_kept() => RegionBytes::Ranges(region),
+            Some((chunked, view)) => RegionBytes::Chunks(InOrder::new(chunked, view, 1)),
+            None => return RegionReader::new(input, region),
+        };
         let source = input.spool()?;
-        let bytes = RegionBytes::Ranges(region);
         Ok(RegionReader { location: input.location().clone(), source, bytes })
+    }
+
+    /// Prepare to read a region of the input at a location, whose bytes are those of `source`, where what `leads`
+    /// takes of another input comes: in any order, if that is in chunks.
+    pub(crate) fn beside(
+        leads: &dyn Region,
+        location: &Location,
+        source: Arc<dyn Source>,
+        region: &'a dyn Region,
+        workers: &Workers,
+        progress: &Progress,
+    ) -> Result<RegionReader<'a>, Error> {
+        let (Some(leads), Some(follows)) = (leads.chunked(), region.chunked()) else {
+            return RegionReader::of(location, source, region);
+        };
+        let location = location.clone();
+        if let Some((chunked, view)) = follows.parts().filter(|_| leads.is_like(follows)) {
+            let bytes = RegionBytes::Chunks(InOrder::new(chunked, view, 1));
+            return Ok(RegionReader { location, source, bytes });
+        }
+        let (conversion, unit, to) = (Conversion::None, 1, ReadFor::Position(0));
+        let by = ReadBy { source: source.as_ref(), conversion, unit, to, workers, progress };
+        let kept = region.pieces(&by).and_then(|RegionPieces { pieces, copied }| {
+            let of = copied.as_deref().unwrap_or(source.as_ref());
+            spool_pieces(of, &[pieces.as_ref()], workers, progress)
+        });
+        let source = Arc::from(kept.map_err(|error| region.failed(error))?);
+        let bytes = RegionBytes::Runs(Runs::contiguous(0, region.bytes()));
+        Ok(RegionReader { location, source, bytes })
     }
 
     /// Prepare to read a region of the input at a location, whose bytes are those of `source`.
@@ -278,7 +316,12 @@ impl<'a> RegionReader<'a> {
                 if let Some(copied) = copied {
                     source = Arc::from(copied);
                 }
-                RegionBytes::Pieces(pieces)
+                match pieces.range() {
+                    Some(Range { start, end }) => {
+                        RegionBytes::Runs(Runs::contiguous(start, end - start))
+                    }
+                    None => RegionBytes::Pieces(pieces),
+                }
             }
         };
         Ok(RegionReader { location: location.clone(), source, bytes })
@@ -294,6 +337,7 @@ impl<'a> RegionReader<'a> {
                 let range = start..start + out.len() as u64;
                 read_range(runs, range, from, out).map_err(FillError::from)
             }
+            RegionBytes::Chunks(chunks) => chunks.read(start, source, out).map_err(FillError::from),
             RegionBytes::Pieces(pieces) => read_pieces(pieces.as_ref(), start, from, out),
             RegionBytes::Ranges(region) => return self.read_ordered(*region, start, scratch, out),
         };

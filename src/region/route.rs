@@ -42,6 +42,8 @@ pub struct ReadBy<'a> {
 pub enum ReadFor {
     /// To this position of an output that takes bytes in any order.
     Position(u64),
+    /// To be looked at, all of it, in any order.
+    Look,
     Memory,
     Stream,
 }
@@ -88,7 +90,7 @@ impl ReadBy<'_> {
     pub(super) fn first_bytes(&self, piece_bytes: u64) -> Option<u64> {
         match self.to {
             ReadFor::Position(at) => self.conversion.first_bytes(at, piece_bytes),
-            ReadFor::Memory | ReadFor::Stream => None,
+            ReadFor::Look | ReadFor::Memory | ReadFor::Stream => None,
         }
     }
 }
@@ -102,7 +104,7 @@ impl<'a> Route<'a> {
         let expansion = by.conversion.expansion();
         let in_order = to == ReadFor::Stream;
         let room = match to {
-            ReadFor::Memory => None,
+            ReadFor::Look | ReadFor::Memory => None,
             _ => execute::panel_bytes(source, runs),
         };
         if let Some(passes) = room.and_then(|room| TwoPasses::choose(runs, room, in_order)) {
@@ -140,15 +142,16 @@ impl<'a> Route<'a> {
                 region.elements.pieces(&ReadBy { to: ReadFor::Memory, ..*by })?;
             return Ok(Route::Direct(Box::new(Decoding::new(chunked, pieces))));
         };
-        let in_any_order = || Box::new(ChunkPieces::new(chunked, view));
-        if let ReadFor::Position(_) = by.to {
-            return Ok(Route::Direct(in_any_order()));
+        let in_any_order = |is_written| Box::new(ChunkPieces::new(chunked, view, is_written));
+        if let ReadFor::Position(_) | ReadFor::Look = by.to {
+            return Ok(Route::Direct(in_any_order(by.to != ReadFor::Look)));
         }
-        if let Some(pieces) = InOrder::new(chunked, view, by.unit) {
-            return Ok(Route::Direct(Box::new(pieces)));
+        let in_order = InOrder::new(chunked, view, by.unit);
+        if in_order.decodes_once() {
+            return Ok(Route::Direct(Box::new(in_order)));
         }
         let then = Plan::new(&Runs::contiguous(0, view.bytes()), by.unit, PIECE_BYTES);
-        Ok(Route::Kept { first: vec![in_any_order()], then: Box::new(then), temporary_bytes: 0 })
+        Ok(Route::Kept { first: vec![in_any_order(true)], then: Box::new(then), temporary_bytes: 0 })
     }
 
     pub(super) fn of_gather(
@@ -157,7 +160,7 @@ impl<'a> Route<'a> {
         by: &ReadBy<'_>,
     ) -> Result<Route<'a>, ExecuteError> {
         let rows = gather.clone().with(&gathered.sources(), by.unit, by.workers)?;
-        if by.to != ReadFor::Memory {
+        if !matches!(by.to, ReadFor::Look | ReadFor::Memory) {
             if let Some(relaid) = gather.relaid().filter(|_| rows.reads_rows_again(by.source))
                 && let Some(route) = Route::of_relaid(relaid, gathered, by)?
             {

@@ -189,9 +189,24 @@ impl Region for SideBySide {
 
 /// A region of the elements of a tensor, as if they followed each other from position 0 on, which are
 /// decoded from chunks.
-pub(super) struct InChunks {
+pub struct InChunks {
     pub(super) elements: Arc<dyn Region>,
     pub(super) chunked: Arc<Chunked>,
+}
+
+impl InChunks {
+    /// The chunks, and the view of the elements that it is, where it is one.
+    pub(crate) fn parts(&self) -> Option<(&Chunked, &View)> {
+        Some((&self.chunked, self.elements.strided()?))
+    }
+
+    /// Whether it takes of each chunk what another region takes of the same chunk of another tensor.
+    pub(super) fn is_like(&self, other: &InChunks) -> bool {
+        let views = self.elements.strided().zip(other.elements.strided());
+        views.is_some_and(|(own, theirs)| {
+            self.chunked.is_like(own.runs(), &other.chunked, theirs.runs())
+        })
+    }
 }
 
 impl Region for InChunks {
@@ -214,6 +229,10 @@ impl Region for InChunks {
     fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
         add(b"chunks");
         self.elements.identify(add)
+    }
+
+    fn chunked(&self) -> Option<&InChunks> {
+        Some(self)
     }
 
     fn gathered(&self) -> Option<&Gathered> {

@@ -16,8 +16,8 @@ use tslice::index::numpy;
 use tslice::index::resolve::{Rules, Selection, resolve};
 use tslice::input::{Input, Location, Seen};
 use tslice::job::{
-    Casts, Chosen, CompareOptions, Comparing, Copying, GatherOptions, Job, Operand, Select,
-    SliceOptions,
+    self, Casts, Chosen, CompareOptions, Comparing, Copying, GatherOptions, Job, Operand, Reduced,
+    Select, SliceOptions, SlicesOptions,
 };
 use tslice::join::{Join, JoinPart};
 use tslice::output::{Output, WriteOptions};
@@ -27,6 +27,7 @@ use tslice::runs::{Axis, Runs};
 use tslice::shape::{Order, Permutation, Transposition};
 use tslice::sink::{Destination, WriteOrder};
 use tslice::source::{MemorySource, Source, SourceError};
+use tslice::statistics::Reduction;
 
 use crate::memory::Memory;
 
@@ -361,4 +362,136 @@ fn what_needs_many_chunks_at_a_time_is_put_in_order_in_a_file() {
     assert!(sink.into_bytes() == items.flatten().copied().collect::<Vec<u8>>());
     let decoded = grid.decoded.lock().unwrap();
     assert!(decoded.len() == 512 && decoded.values().all(|times| *times == 1));
+}
+
+/// Chunks of more bytes than are kept in memory, each filled with a number of its own.
+#[derive(Debug)]
+struct Filled {
+    shape: Vec<u64>,
+    chunk: Vec<u64>,
+    decoded: Mutex<BTreeMap<Vec<u64>, u64>>,
+}
+
+impl Filled {
+    fn new(chunk: [u64; 3]) -> Arc<Filled> {
+        let decoded = Mutex::default();
+        Arc::new(Filled { shape: LARGE.to_vec(), chunk: chunk.to_vec(), decoded })
+    }
+
+    fn lens(&self, at: &[u64]) -> Vec<u64> {
+        let axes = self.shape.iter().zip(&self.chunk).zip(at);
+        axes.map(|((len, chunk), at)| (*chunk).min(len - at * chunk)).collect()
+    }
+
+    fn value(at: &[u64]) -> [u8; 8] {
+        ((at[0] * 7919 + at[1] * 104_729 + at[2] * 31) as f64 % 1009.0 - 500.0).to_le_bytes()
+    }
+
+    fn elements(&self) -> Vec<u8> {
+        let mut all = Vec::with_capacity(self.shape.iter().product::<u64>() as usize * 8);
+        for (z, y) in (0..self.shape[0]).flat_map(|z| (0..self.shape[1]).map(move |y| (z, y))) {
+            for x in (0..self.shape[2]).step_by(self.chunk[2] as usize) {
+                let at = [z / self.chunk[0], y / self.chunk[1], x / self.chunk[2]];
+                all.extend(Filled::value(&at).repeat(self.lens(&at)[2] as usize));
+            }
+        }
+        all
+    }
+
+    fn input(self: &Arc<Filled>) -> Input {
+        let mut tensor = TensorInfo::new(DOUBLE, self.shape.clone(), Order::C, 0);
+        tensor.storage.data = 0..1;
+        tensor.storage.kind = StorageKind::Chunks(Arc::clone(self) as Arc<dyn Chunks>);
+        input(Path::new("chunks"), (tensor, Arc::new(source())))
+    }
+
+    /// Make sure that a job decoded as many chunks as there are, each once, and begin anew.
+    fn check(&self, what: &str) {
+        let decoded = std::mem::take(&mut *self.decoded.lock().unwrap());
+        let chunks: u64 = self.shape.iter().zip(&self.chunk).map(|(a, b)| a.div_ceil(*b)).product();
+        let times = decoded.values().sum::<u64>();
+        assert_eq!((decoded.len() as u64, times), (chunks, chunks), "{what} {:?}", self.chunk);
+    }
+}
+
+impl Chunks for Filled {
+    fn chunk_shape(&self) -> &[u64] {
+        &self.chunk
+    }
+
+    fn decode(&self, at: &[u64], needed: u64, _: &dyn Source) -> Result<Vec<u8>, SourceError> {
+        *self.decoded.lock().unwrap().entry(at.to_vec()).or_default() += 1;
+        let mut bytes = Filled::value(at).repeat(self.lens(at).iter().product::<u64>() as usize);
+        bytes.truncate(usize::try_from(needed).unwrap_or(usize::MAX));
+        Ok(bytes)
+    }
+}
+
+/// A result for each row of the first axis has more elements than have summaries in memory at a time.
+const LARGE: [u64; 3] = [25, 512, 500];
+const DOUBLE: DType = DType::Scalar(Scalar::F64, Endian::Little);
+
+#[test]
+fn each_chunk_is_decoded_once_whatever_the_job() {
+    let (rules, lists, workers) = (Rules::default(), Lists::default(), Workers::new(2));
+    let progress = &Progress::default();
+    let expr = &numpy::parse("...").unwrap().expr;
+    let index = OpenIndex { expr, rules, lists: &lists };
+    let seen = &Seen::default();
+    let slices = SlicesOptions { seen, index, transpose: &Transposition::None, axes: Some(&[0]) };
+    let bytes_of = |mut input: Input| {
+        let chosen = Chosen::whole(&mut input).unwrap().remove(0);
+        let mut bytes = vec![0; chosen.bytes() as usize];
+        chosen.elements::<Error>(&mut input).unwrap()(0, &mut bytes).unwrap();
+        bytes
+    };
+    let reduced = |input: Input| {
+        let reduced = Reduced::new(input, &[0], &slices, Reduction::Mean, false).unwrap();
+        bytes_of(reduced.into_input(&workers, progress).unwrap())
+    };
+    let statistics = |mut input: Input, index| {
+        let chosen = Chosen::all(&mut input, &[0], seen, index, &Transposition::None);
+        let chosen = chosen.unwrap().remove(0);
+        format!("{:?}", chosen.statistics(&mut input, &workers, progress).unwrap())
+    };
+    let digest = |mut input: Input| job::digests(&mut input, &[0], &workers, progress).unwrap()[0];
+    let compare = |both: [Input; 2]| {
+        let options = CompareOptions {
+            renames: vec![],
+            dtypes: false,
+            tensors: Vec::new(),
+            seen: Seen::default(),
+            index,
+            rule: Rule::default(),
+            workers: workers.clone(),
+        };
+        Comparing::new(both, &options).unwrap().run(progress).unwrap().tensors.remove(0).findings
+    };
+    // tall ones, slabs, and such as have long rows of few
+    for chunk in [[25, 64, 20], [1, 512, 500], [5, 512, 8]] {
+        let filled = Filled::new(chunk);
+        let plain = || {
+            let plain = TensorInfo::new(DOUBLE, LARGE.to_vec(), Order::C, 0);
+            input(Path::new("plain"), (plain, Arc::new(MemorySource(filled.elements()))))
+        };
+        assert_eq!(statistics(filled.input(), index), statistics(plain(), index));
+        filled.check("statistics");
+        assert!(reduced(filled.input()) == reduced(plain()));
+        filled.check("a reduction");
+        assert_eq!(digest(filled.input()), digest(plain()));
+        filled.check("a digest");
+        let found = compare([plain(), filled.input()]).unwrap();
+        assert_eq!(found.differing, 0);
+        filled.check("a comparison");
+        let again = Filled::new(chunk);
+        assert_eq!(compare([again.input(), filled.input()]).unwrap().differing, 0);
+        again.check("a comparison of the same chunks");
+        filled.check("a comparison of the same chunks");
+        // their elements are others
+        let other = Filled::new([25, 50, 50]);
+        let found = compare([filled.input(), other.input()]);
+        assert_eq!(found, compare([plain(), other.input()]));
+        assert!(found.unwrap().differing > 0);
+        filled.check("a comparison of other chunks");
+    }
 }

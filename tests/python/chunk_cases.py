@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import re
 import warnings
 
 import numpy as np
@@ -181,6 +182,34 @@ def gather(case, source, key, array, store_list):
     return ["gather", *source, "--axis", str(axis), "--indices", "places.npy"], np.take(array, places, axis)
 
 
+@command("repeats")
+def repeats(case, source, key, array, store_list):
+    """So many rows, most of them again and again, that chunks are put in order before they are taken."""
+    if not array.ndim or 0 in array.shape:
+        return None
+    rng, axis = case.rng, case.rng.randrange(array.ndim)
+    outer, inner = int(np.prod(array.shape[:axis])), int(np.prod(array.shape[axis + 1:]))
+    count = 20_000 // outer + 1
+    if outer * count * inner * array.dtype.itemsize > 4_000_000:
+        return None
+    some = [rng.randrange(array.shape[axis]) for _ in range(rng.randint(1, 5))]
+    places = np.array(rng.choices(some if rng.random() < 0.5 else range(array.shape[axis]), k=count), "<i4")
+    np.save(case.path("places.npy"), places)
+    line = [*source, "[" + ":, " * axis + "@places.npy]"]
+    return line + rng.choice([[], ["--order", "F"]]), np.take(array, places, axis)
+
+
+@command("tuples")
+def tuples(case, source, key, array, store_list):
+    """As many tuples of positions, some counted from the end."""
+    if array.ndim < 2 or 0 in array.shape or array[0, 0].nbytes > 200:
+        return None
+    lists = [np.array(case.rng.choices(range(-length, length), k=20_000), "<i2") for length in array.shape[:2]]
+    for number, places in enumerate(lists):
+        np.save(case.path(f"places{number}.npy"), places)
+    return [*source, "[@places0.npy, @places1.npy]"], array[tuple(lists)]
+
+
 @command("gather_nd")
 def gather_nd(case, source, key, array, store_list):
     if 0 in array.shape:
@@ -189,6 +218,22 @@ def gather_nd(case, source, key, array, store_list):
     places = np.array([[rng.randrange(n) for n in array.shape[:depth]] for _ in range(count)], "<i8").reshape(count, depth)
     np.save(case.path("places.npy"), places)
     return ["gather", *source, "--indices", "places.npy"], array[tuple(places.T)] if depth else np.stack([array] * count)
+
+
+@command("reduce")
+def reduce(case, source, key, array, store_list):
+    """A reduction of a part of an array along some axes, whose sums are exact."""
+    if array.dtype.kind not in "iub" or not array.ndim or not array.size:
+        return None
+    rng, items = case.rng, simple(case.rng, array.shape)
+    taken = np.asarray(array[tuple(items)])
+    if not taken.ndim or not taken.size:
+        return None
+    axes = sorted(rng.sample(range(taken.ndim), rng.randint(1, taken.ndim)))
+    how = rng.choice(["min", "max", "sum", "any", "all"])
+    index = "[" + ", ".join(map(spelled, items)) + "]"
+    line = ["view", *source, index, "--reduce", how, "--axis", ",".join(map(str, axes))]
+    return line, getattr(np, how)(taken, axis=tuple(axes))
 
 
 @command("concat")
@@ -234,11 +279,12 @@ def assign(case, source, key, array, store_list):
 def check_command(case, name, key, array, store_list):
     """What a command makes of an array; of one that it does not apply to, the whole of it in parts."""
     rng, source = case.rng, [name, *(["-t", key] if key else [])]
-    kind = rng.choice([*COMMANDS, "split", "stats"])
+    looks = [check_statistics, check_digest, check_difference]
+    kind = rng.choice([*COMMANDS, "split", *looks])
     if kind == "split":
         return check_split(case, source, array)
-    if kind == "stats" and array.dtype.kind in "iu" and array.size:
-        return check_statistics(case, source, array)
+    if kind in looks:
+        return kind(case, source, array)
     made = COMMANDS[kind](case, source, key, array, store_list) if kind in COMMANDS else None
     if made is None:
         return check_split(case, source, array)
@@ -262,14 +308,79 @@ def check_split(case, source, array):
 
 
 def check_statistics(case, source, array):
-    status, out, err = case.run(["view", *source, "--stats", "--json"])
+    """Count, extremes with their first places, and mean of a part of an array, some threads beside each other."""
+    if array.dtype.kind not in "iuf" or array.dtype.itemsize == 16 or not array.size:
+        return check_digest(case, source, array)
+    items = simple(case.rng, array.shape)
+    taken = np.asarray(array[tuple(items)], array.dtype)
+    line = ["view", *source, "[" + ", ".join(map(spelled, items)) + "]", "--stats", "--json", *threads(case)]
+    status, out, err = case.run(line)
     if status or err:
         raise Failure(f"status {status}, {err!r}")
-    (told,) = [json.loads(out)] if isinstance(json.loads(out), dict) else json.loads(out)
-    found = told["count"], told["min"], told["max"]
-    found = tuple(it["value"] if isinstance(it, dict) else it for it in found)
-    if found != (array.size, int(array.min()), int(array.max())):
-        raise Failure(f"statistics {told}")
+    told = json.loads(out)
+    told = told if isinstance(told, dict) else told[0]
+    numbers = taken[~np.isnan(taken)] if taken.dtype.kind == "f" else taken.reshape(-1)
+    if told["count"] != taken.size or not numbers.size:
+        return None if told["count"] == taken.size else fail(f"statistics {told}")
+    for name, value in [("min", numbers.min()), ("max", numbers.max())]:
+        place = [int(at[0]) for at in np.nonzero(np.atleast_1d(taken == value))][:taken.ndim]
+        found = told[name]["value"]
+        if not isinstance(found, str) and (type(value)(found) != value or told[name]["position"] != place):
+            raise Failure(f"{name} {told[name]}, expected {value} at {place}")
+    return None
+
+
+def fail(why):
+    raise Failure(why)
+
+
+def threads(case):
+    return case.rng.choice([[], ["-j", str(case.rng.randint(1, 3))]])
+
+
+def plain_copy(case, array):
+    """An array as a file of its own, and the path of that."""
+    np.save(case.path("plain.npy"), array)
+    return "plain.npy"
+
+
+def check_digest(case, source, array):
+    """The digest of an array in chunks is that of the same array without."""
+    if array.dtype.names or array.dtype.kind not in "iufb" or array.dtype.itemsize == 16:
+        return check_split(case, source, array)
+    digests = []
+    for line in [["info", *source], ["info", plain_copy(case, array)]]:
+        status, out, err = case.run([*line, "--digest", "--json", *threads(case)])
+        if status or err:
+            raise Failure(f"status {status}, {err!r}")
+        digests.append(re.findall('"digest": *"([^"]*)"', out.decode()))
+    if len(digests[0]) != 1 or digests[0] != digests[1]:
+        raise Failure(f"digests {digests}")
+    return None
+
+
+def check_difference(case, source, array):
+    """How many elements of two arrays differ, and the first place."""
+    if array.dtype.kind not in "iu" or not array.size or len(source) > 1:
+        return check_split(case, source, array)
+    changed = array.copy()
+    flat = changed.reshape(-1)
+    places = [case.rng.randrange(array.size) for _ in range(case.rng.randint(0, 4))]
+    for place in places:
+        flat[place] ^= 1
+    both = [source[0], plain_copy(case, changed)]
+    case.rng.shuffle(both)
+    status, out, err = case.run(["diff", *both, "--json", *threads(case)])
+    differing = np.flatnonzero(changed.reshape(-1) != array.reshape(-1))
+    if err or status != int(differing.size > 0):
+        raise Failure(f"status {status}, {err!r}")
+    if differing.size:
+        first = [int(at) for at in np.unravel_index(differing[0], array.shape)]
+        told = json.loads(out)["tensors"][0]
+        found = told["differing"], told["first"]["place"]
+        if found != (differing.size, first):
+            raise Failure(f"diff {told}, expected {differing.size} from {first} on")
+    return None
 
 
 def check_same(found, expected):

@@ -14,11 +14,11 @@ use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
 use crate::input::Input;
 use crate::job::compare::Counterpart;
-use crate::job::copy::Writing;
+use crate::job::copy::scan;
 use crate::job::inputs::source_of;
 use crate::output::LayoutFault;
 use crate::region::{Region, RegionReader, Take};
-use crate::sink::{Sink, SinkError};
+use crate::sink::WriteOrder;
 
 /// As many tensors as are compared in one run.
 const TOGETHER: usize = 4096;
@@ -133,24 +133,39 @@ impl Joined<'_> {
     ) -> Result<(), Error> {
         let first = self.first();
         let source = source_of(first)?;
+        let workers = &self.options.workers;
         let mut expected = Vec::with_capacity(pairs.len());
         let mut takes = Vec::with_capacity(pairs.len());
         let mut at = 0;
         for Pair { ours, theirs, window, .. } in pairs {
-            let reader = RegionReader::of(&first.location, Arc::clone(&source), ours.as_ref())?;
+            let (region, of) = (theirs.region.as_ref(), Arc::clone(&source));
+            let ours_of = ours.as_ref();
+            let reader =
+                RegionReader::beside(region, &first.location, of, ours_of, workers, progress)?;
             expected.push((at, reader));
             takes.extend(theirs.window(window.clone(), at + window.start));
             at += ours.bytes();
         }
         let differs = AtomicUsize::new(usize::MAX);
-        let sink = SameSink { expected: &expected, counterpart: Counterpart::default(), differs };
+        let counterpart = Counterpart::default();
+        let look = |offset: u64, bytes: &[u8]| {
+            let number = expected.partition_point(|(at, _)| *at <= offset).saturating_sub(1);
+            let Some((at, reader)) = expected.get(number) else { return Ok(()) };
+            if differs.load(Ordering::Relaxed) <= number {
+                return Ok(());
+            }
+            counterpart.read(reader, offset - at, bytes.len(), |there| {
+                if there != bytes {
+                    differs.fetch_min(number, Ordering::Relaxed);
+                }
+            })
+        };
         let bytes = source_of(input)?;
-        let job = Writing::into_sink(&sink, &takes, &self.options.workers, progress)?;
-        let outcome = job.run(job.sink(), input, bytes.as_ref(), &takes);
-        drop(job);
-        sink.counterpart.outcome(outcome)?;
+        scan(WriteOrder::Any, &takes, workers, progress, look, |job| {
+            job.run(job.sink(), input, bytes.as_ref(), &takes)
+        })?;
         source.verify().map_err(|error| Error::file(&first.location, error))?;
-        match pairs.get(sink.differs.into_inner()) {
+        match pairs.get(differs.into_inner()) {
             Some(Pair { name, .. }) => {
                 let error = Error::file(&input.location, JoinFault::Differs { number });
                 Err(error.of_tensor(Some(name), true))
@@ -167,28 +182,4 @@ struct Pair {
     /// The bytes that are compared.
     window: Range<u64>,
     name: String,
-}
-
-/// A sink that compares what it is given with what is expected there.
-struct SameSink<'a> {
-    /// Tensors one after the other, each with the position at which it begins.
-    expected: &'a [(u64, RegionReader<'a>)],
-    counterpart: Counterpart,
-    /// The number of the first one that differs, as far as they were compared.
-    differs: AtomicUsize,
-}
-
-impl Sink for SameSink<'_> {
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let number = self.expected.partition_point(|(at, _)| *at <= offset).saturating_sub(1);
-        let Some((at, expected)) = self.expected.get(number) else { return Ok(()) };
-        if self.differs.load(Ordering::Relaxed) <= number {
-            return Ok(());
-        }
-        self.counterpart.read(expected, offset - at, bytes.len(), |there| {
-            if there != bytes {
-                self.differs.fetch_min(number, Ordering::Relaxed);
-            }
-        })
-    }
 }

@@ -1,0 +1,104 @@
+//! The chunks that hold what somebody names by its positions.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Chunked;
+
+/// A set of chunks, to which several threads add.
+#[derive(Debug)]
+pub struct ChunkSet {
+    /// The chunks along each axis.
+    grid: Vec<u64>,
+    bits: Vec<AtomicU64>,
+    missing: AtomicU64,
+}
+
+/// A set of more chunks would take too much memory.
+const MOST_CHUNKS: u64 = 1 << 27;
+
+impl ChunkSet {
+    /// None of the chunks of a tensor; `None` where there are too many.
+    fn new(chunked: &Chunked) -> Option<ChunkSet> {
+        let axes = chunked.shape.iter().zip(chunked.chunks.chunk_shape());
+        let grid: Vec<u64> = axes.map(|(len, chunk)| len.div_ceil(*chunk)).collect();
+        let count = grid.iter().try_fold(1u64, |count, len| count.checked_mul(*len));
+        let count = count.filter(|count| *count <= MOST_CHUNKS)?;
+        let bits = (0..count.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        Some(ChunkSet { grid, bits, missing: AtomicU64::new(count) })
+    }
+
+    fn number(&self, at: impl Iterator<Item = u64>) -> u64 {
+        self.grid.iter().zip(at).fold(0, |number, (len, at)| number * len + at)
+    }
+
+    /// Add all chunks between two of them, along each axis.
+    fn add(&self, first: &[u64], last: &[u64]) {
+        let mut at = first.to_vec();
+        loop {
+            let number = self.number(at.iter().copied());
+            let bit = 1 << (number % 64);
+            let word = &self.bits[(number / 64) as usize];
+            // most are added again and again
+            if word.load(Ordering::Relaxed) & bit == 0
+                && word.fetch_or(bit, Ordering::Relaxed) & bit == 0
+            {
+                self.missing.fetch_sub(1, Ordering::Relaxed);
+            }
+            let Some(axis) = (0..at.len()).rev().find(|&axis| at[axis] < last[axis]) else {
+                return;
+            };
+            at[axis] += 1;
+            at[axis + 1..].copy_from_slice(&first[axis + 1..]);
+        }
+    }
+
+    pub(super) fn has(&self, at: &[u64]) -> bool {
+        let number = self.number(at.iter().copied());
+        self.bits[(number / 64) as usize].load(Ordering::Relaxed) & 1 << (number % 64) != 0
+    }
+
+    fn count(&self) -> u64 {
+        self.grid.iter().product::<u64>() - self.missing.load(Ordering::Relaxed)
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.missing.load(Ordering::Relaxed) == 0
+    }
+}
+
+impl Chunked {
+    /// A set of its chunks with nothing in it; `None` where there are too many of them.
+    pub fn no_chunks(&self) -> Option<ChunkSet> {
+        ChunkSet::new(self).filter(|_| self.bytes > 0)
+    }
+
+    /// Add the chunks of rows to a set: each has the bytes `row`, counted from its offset among the positions.
+    pub fn name(&self, offsets: &[u64], row: &Range<i64>, named: &ChunkSet) {
+        let item = self.item as i64;
+        let chunk = self.chunks.chunk_shape();
+        // offsets of rows that lie in the same chunks as the one before
+        let mut same = 0..0;
+        for &offset in offsets {
+            if same.contains(&(offset as i64)) {
+                continue;
+            }
+            let ends =
+                [row.start, row.end - 1].map(|byte| self.index(offset.wrapping_add_signed(byte)));
+            let [first, last] = ends.each_ref().map(|index| -> Vec<u64> {
+                index.iter().zip(chunk).map(|(at, len)| at / len).collect()
+            });
+            named.add(&first, &last);
+            let Some(len) = chunk.last() else { return };
+            let within = ends.map(|index| index.last().map_or(0, |at| (at % len) as i64));
+            let before = within[0].min(within[1]);
+            let behind = *len as i64 - 1 - within[0].max(within[1]);
+            same = offset as i64 - before * item..offset as i64 + behind * item + 1;
+        }
+    }
+
+    /// The bytes of the chunks of a set, about.
+    pub fn bytes_of(&self, named: &ChunkSet) -> u64 {
+        named.count().saturating_mul(self.chunk_bytes()).min(self.bytes)
+    }
+}
