@@ -5,7 +5,8 @@
 //! of such positions touches, and takes the box from them. Three makers of pieces rest on it:
 //! [`ChunkPieces`], boxes of whole neighbouring chunks, which decodes each chunk once;
 //! [`InOrder`], ranges of the output, which keeps chunks for the ranges that follow; and
-//! [`Decoding`], pieces of any kind that read positions. The way back is [`ChunkSink`], which makes chunks of
+//! [`Decoding`], pieces of any kind that read a few positions. Where many are read, the chunks that they lie in
+//! ([`ChunkSet`]) are decoded to a temporary file first. The way back is [`ChunkSink`], which makes chunks of
 //! elements that come at such positions.
 //!
 //! ```text
@@ -35,9 +36,11 @@ use crate::shape::{AsTuple, Order, byte_count, contiguous_strides};
 use crate::source::{Advice, Source, SourceError};
 
 mod cache;
+mod named;
 mod pieces;
 mod sink;
 
+pub use named::ChunkSet;
 pub use pieces::{ChunkPieces, Decoding, InOrder};
 pub use sink::{ChunkSink, ChunkedTensor};
 
@@ -53,6 +56,8 @@ pub struct Chunked {
     bytes: u64,
     /// Where what is used ends along each axis, as an index.
     used: Vec<u64>,
+    /// The chunks that are used, where it is not all of them.
+    named: Option<Arc<ChunkSet>>,
 }
 
 /// So many chunks are read ahead of the one that is decoded.
@@ -69,7 +74,8 @@ impl Chunked {
         let strides = contiguous_strides(shape, item, Order::C)?;
         let fits = chunks.chunk_shape().len() == shape.len() && !chunks.chunk_shape().contains(&0);
         let shape = shape.to_vec();
-        fits.then_some(Chunked { chunks, used: shape.clone(), shape, strides, item, bytes })
+        let used = shape.clone();
+        fits.then_some(Chunked { chunks, used, shape, strides, item, bytes, named: None })
     }
 
     /// The same elements, of which only those up to the last ones that runs of positions touch along each axis
@@ -269,6 +275,10 @@ impl Chunked {
         last.zip(&strides).map(|(at, stride)| at * stride.unsigned_abs()).sum::<u64>() + self.item
     }
 
+    fn is_named(&self, at: &[u64]) -> bool {
+        self.named.as_ref().is_none_or(|named| named.has(at))
+    }
+
     fn shape_of(&self, at: &[u64]) -> Vec<u64> {
         let lens = self.shape.iter().zip(self.chunks.chunk_shape());
         at.iter().zip(lens).map(|(at, (len, chunk))| (*chunk).min(len - at * chunk)).collect()
@@ -278,6 +288,9 @@ impl Chunked {
     fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError> {
         let shape = self.shape_of(at);
         let whole = shape.iter().product::<u64>() * self.item;
+        if !self.is_named(at) {
+            return Ok(vec![0; whole as usize]);
+        }
         let needed = needed.min(self.used_of(at, &shape));
         let chunk = self.chunks.decode(at, needed, source)?;
         if !(needed.min(whole)..=whole).contains(&(chunk.len() as u64)) {
@@ -320,9 +333,13 @@ impl Touched<'_> {
     /// [need](crate::execute::Pieces::needs).
     fn expect(&self, number: u64, source: &dyn Source) {
         let is_worth_it = self.chunked.chunk_bytes() >= AHEAD_BYTES;
-        if number < self.count() && is_worth_it && source.request_gap().is_none() {
+        if number >= self.count() || !is_worth_it || source.request_gap().is_some() {
+            return;
+        }
+        let at = self.chunk(number).at;
+        if self.chunked.is_named(&at) {
             let advise = &mut |stored| source.advise(stored, Advice::WillNeed);
-            self.chunked.chunks.needs(&self.chunk(number).at, advise);
+            self.chunked.chunks.needs(&at, advise);
         }
     }
 

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cache::{CACHE_BYTES, Cache};
-use super::{AHEAD, Chunked, TouchedChunk};
+use super::{AHEAD, ChunkSet, Chunked, TouchedChunk};
 use crate::execute::{FillError, Pieces, ReadFrom, VisitRange};
 use crate::plan::PIECE_BYTES;
 use crate::runs::{Runs, unravel_index};
@@ -17,9 +17,9 @@ use crate::view::View;
 ///
 /// Of one chunk, a box is a piece. Where the output would get too short rows so, a box has several chunks, and
 /// is filled part after part, while its chunks are kept.
-pub struct ChunkPieces<'a> {
+pub struct ChunkPieces {
     chunked: Chunked,
-    runs: &'a Runs,
+    runs: Runs,
     dense: Runs,
     steps: Vec<Steps>,
     boxes: CellBoxes,
@@ -35,16 +35,32 @@ const PART_BYTES: u64 = 4 * PIECE_BYTES;
 /// are loaded together.
 const LINES: u64 = 128;
 
-impl<'a> ChunkPieces<'a> {
+impl ChunkPieces {
     /// What a view of the positions takes, to be written or, if not, looked at.
-    pub fn new(chunked: &'a Chunked, view: &'a View, is_written: bool) -> ChunkPieces<'a> {
+    pub fn new(chunked: &Chunked, view: &View, is_written: bool) -> ChunkPieces {
         let row = if is_written { WRITTEN_ROW_WORTH } else { SEEN_ROW_WORTH };
         ChunkPieces::of(chunked, view.runs(), row, CACHE_BYTES, PART_BYTES)
     }
 
+    /// All elements of the chunks of a set, to be written; what those of others become does not matter.
+    pub fn named(chunked: &Chunked, named: ChunkSet) -> ChunkPieces {
+        let named = Some(Arc::new(named));
+        let chunked = Chunked { named, ..chunked.clone() };
+        ChunkPieces::of(&chunked, &chunked.all(), WRITTEN_ROW_WORTH, CACHE_BYTES, PART_BYTES)
+    }
+
+    /// Whether a box of items has a chunk that is used.
+    fn is_used(&self, items: &[Range<u64>]) -> bool {
+        if self.chunked.named.is_none() {
+            return true;
+        }
+        let taken = self.runs.part(items);
+        self.chunked.touched(&taken).chunks().any(|chunk| self.chunked.is_named(&chunk.at))
+    }
+
     /// Boxes of chunks that have at most `most` bytes, in parts of about `part` bytes. A row of the output takes as
     /// long as decoding `row` bytes.
-    fn of(chunked: &'a Chunked, runs: &'a Runs, row: u64, most: u64, part: u64) -> ChunkPieces<'a> {
+    fn of(chunked: &Chunked, runs: &Runs, row: u64, most: u64, part: u64) -> ChunkPieces {
         let steps = chunked.steps(runs);
         let boxes = CellBoxes::of_long_rows(&steps, chunked.chunk_bytes(), row, most);
         let lens = boxes.most(&steps);
@@ -58,7 +74,8 @@ impl<'a> ChunkPieces<'a> {
         let cache = Cache::of_all();
         let filled = Mutex::default();
         let chunked = chunked.used_by(runs);
-        ChunkPieces { chunked, runs, dense: runs.dense(), steps, boxes, parts, cache, filled }
+        let runs = runs.clone();
+        ChunkPieces { chunked, dense: runs.dense(), runs, steps, boxes, parts, cache, filled }
     }
 
     fn parts(&self) -> u64 {
@@ -134,7 +151,7 @@ fn part_lens(lens: &[u64], steps: &[u64], run: u64, most: u64) -> Vec<u64> {
     parts
 }
 
-impl Pieces for ChunkPieces<'_> {
+impl Pieces for ChunkPieces {
     fn bytes(&self) -> u64 {
         self.runs.bytes()
     }
@@ -144,12 +161,17 @@ impl Pieces for ChunkPieces<'_> {
     }
 
     fn output(&self, number: u64) -> Runs {
-        self.dense.part(&self.items(number)).coalesced()
+        let items = self.items(number);
+        let is_used = self.is_used(&items);
+        if is_used { self.dense.part(&items).coalesced() } else { Runs::contiguous(0, 0) }
     }
 
     fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
         let taken = self.runs.part(&self.items(number));
         if self.parts() == 1 {
+            if out.is_empty() {
+                return Ok(());
+            }
             if number + AHEAD < self.boxes.count() {
                 let later = self.of_box(number + AHEAD);
                 self.chunked.touched(&later).expect(0, from.source);
@@ -157,23 +179,25 @@ impl Pieces for ChunkPieces<'_> {
             return Ok(self.chunked.fill(&taken, from.source, None, out)?);
         }
         let number = number / self.parts();
-        let cache = Some(&self.cache);
-        self.chunked.prepare(&taken, from.source, &self.cache);
-        self.look_ahead(number, &taken, from.source);
-        self.chunked.fill(&taken, from.source, cache, out)?;
+        if !out.is_empty() {
+            self.chunked.prepare(&taken, from.source, &self.cache);
+            self.look_ahead(number, &taken, from.source);
+            self.chunked.fill(&taken, from.source, Some(&self.cache), out)?;
+        }
         self.filled(number);
         Ok(())
     }
 
     fn needs(&self, number: u64, _gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         if number.is_multiple_of(self.parts()) {
-            self.chunked.needs(&self.of_box(number / self.parts()), |_| true, visit);
+            let is_named = |at: &[u64]| self.chunked.is_named(at);
+            self.chunked.needs(&self.of_box(number / self.parts()), is_named, visit);
         }
         Ok(())
     }
 
     fn work(&self) -> u64 {
-        self.chunked.work(self.runs)
+        self.chunked.work(&self.runs)
     }
 }
 
@@ -470,7 +494,6 @@ impl CellBoxes {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::thread;
 

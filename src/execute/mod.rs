@@ -50,9 +50,9 @@ pub use memory::{panel_bytes, tiling};
 pub use parallel::use_own_threads_only;
 pub(crate) use parallel::{NullSink, UNKNOWN, look};
 pub use parallel::{Progress, Workers, run};
-pub(crate) use relayout::spool_all;
 pub(crate) use relayout::{TwoPasses, fill_scratch, ordered, unspooled};
 pub use relayout::{in_order, spool, spool_pieces};
+pub(crate) use relayout::{spool_all, spool_sparse};
 
 /// One part of a job: bytes of one source, on their way to one place in the output.
 pub struct Transfer<'a> {

@@ -92,6 +92,19 @@ pub fn spool_pieces(
     spool_all(&Vec::from_iter(sourced), workers, progress)
 }
 
+/// The output of pieces of which some have no bytes, in a temporary file that takes no room for these.
+pub(crate) fn spool_sparse(
+    source: &dyn Source,
+    pieces: &dyn Pieces,
+    workers: &Workers,
+    progress: &Progress,
+) -> Result<Box<dyn Source>, ExecuteError> {
+    let (sink, file) = ScratchSink::sparse(pieces.bytes()).map_err(unspooled)?;
+    let all = Transfer { source, pieces, conversion: Conversion::None, at: 0 };
+    fill_scratch(&[all], &sink, workers, progress)?;
+    Ok(open_spooled(file, pieces.bytes())?)
+}
+
 /// The same of pieces of several sources.
 pub(crate) fn spool_all(
     pieces: &[(&dyn Source, &dyn Pieces)],

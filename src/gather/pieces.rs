@@ -5,6 +5,7 @@
 //! memory, except the offsets of a short list of indices.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::block::{RowBlock, RowOffsets};
@@ -14,12 +15,18 @@ use super::rows::{BoundRows, MaskRows};
 use super::{DROPPED, Gather};
 use crate::execute::pack::pack;
 use crate::execute::{
-    FillError, Pieces, ReadFrom, VisitRange, Workers, read_range, read_runs, split_first,
-    visit_ranges,
+    ExecuteError, FillError, Pieces, ReadFrom, VisitRange, Workers, look, read_range, read_runs,
+    split_first, visit_ranges,
 };
 use crate::plan::{PieceCuts, Plan, stretches};
 use crate::runs::Runs;
 use crate::source::{Source, SourceError};
+
+/// Rows that are shown together to who only looks at their places.
+const VISITED_ROWS: u64 = 1 << 12;
+
+/// A prime number of blocks of them, which two that are shown one after the other lie apart.
+const FAR: u64 = 1_000_003;
 
 /// Rows that are looked at together where slabs are read by position.
 const READ_ROWS: usize = 1 << 16;
@@ -151,10 +158,46 @@ impl GatherPieces<'_> {
         start / slab..end.div_ceil(slab)
     }
 
+    pub(crate) fn wanted_count(&self) -> u64 {
+        let rows = self.wanted_rows();
+        rows.end - rows.start
+    }
+
     fn rows_of(&self, number: u64) -> Range<u64> {
         let bytes = self.output(number).file_bounds();
         let slab = self.gather.slab.bytes();
         bytes.start / slab..bytes.end.div_ceil(slab)
+    }
+
+    /// Show `visit` where the wanted rows begin, and the bytes that each has from there on: many at a time, in no
+    /// order, until it returns false. A bad position is left out, and found where rows are gathered.
+    pub(crate) fn visit_rows(
+        &self,
+        source: &dyn Source,
+        workers: &Workers,
+        visit: impl Fn(&[u64], &Range<i64>) -> bool + Sync,
+    ) -> Result<(), ExecuteError> {
+        let rows = self.wanted_rows();
+        let row = self.gather.slab.byte_bounds();
+        let count = self.wanted_count();
+        let blocks = count.div_ceil(VISITED_ROWS);
+        // from all over the rows, so that it is soon known if they are everywhere
+        let step = if blocks.is_multiple_of(FAR) { 1 } else { FAR };
+        let is_over = AtomicBool::new(false);
+        look(source, blocks, count.saturating_mul(8), workers, |number, _| {
+            if is_over.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let first = number.wrapping_mul(step) % blocks * VISITED_ROWS;
+            let mut offsets = vec![0; VISITED_ROWS.min(count - first) as usize];
+            match self.rows.offsets(rows.start + first, &mut offsets) {
+                Err(FillError::Position(_)) => return Ok(()),
+                outcome => outcome?,
+            }
+            offsets.retain(|offset| *offset != DROPPED);
+            is_over.fetch_or(!visit(&offsets, &row), Ordering::Relaxed);
+            Ok(())
+        })
     }
 
     /// All bytes of the params, where they are few and most of them are used: rows in another order

@@ -352,8 +352,16 @@ impl Preparation<'_> {
     }
 
     pub fn finish(self, metadata: &BTreeMap<String, String>) -> Result<Prepared, Error> {
-        let Preparation { output, checkpoint, tensors, bytes, annotations, groups, mut unsaid, keeps_order } =
-            self;
+        let Preparation {
+            output,
+            checkpoint,
+            tensors,
+            bytes,
+            annotations,
+            groups,
+            mut unsaid,
+            keeps_order,
+        } = self;
         let tensors = Arc::new(tensors);
         let names = tensors.names().enumerate().filter(|(at, _)| annotations.contains_key(at));
         let names = names.map(|(at, name)| (name.to_owned(), &annotations[&at]));

@@ -17,7 +17,7 @@ use crate::chunked::{ChunkPieces, Decoding, InOrder};
 use crate::execute;
 use crate::execute::{
     Clipped, Conversion, ExecuteError, Pieces, Progress, TwoPasses, Workers, room_for_panels,
-    spool_all, spool_pieces,
+    spool_all, spool_pieces, spool_sparse,
 };
 use crate::gather::{Distribution, Gather, GatherPieces, Relaid, scratch_has_room};
 use crate::plan::{PIECE_BYTES, Plan, Tiling};
@@ -55,6 +55,10 @@ pub struct RegionPieces<'a> {
     pub copied: Option<Box<dyn Source>>,
 }
 
+/// So many rows of so many bytes of chunks are taken from chunks that are kept in memory.
+const FEW_ROWS: u64 = 1 << 14;
+const FEW_BYTES: u64 = 32 << 20;
+
 /// A way from a tensor's bytes to those of a region.
 pub enum Route<'a> {
     Direct(Box<dyn Pieces + 'a>),
@@ -64,6 +68,12 @@ pub enum Route<'a> {
         then: Box<dyn Pieces + 'a>,
         /// The temporary files, where the bytes do not fit in memory.
         temporary_bytes: u64,
+    },
+    /// The chunks that rows lie in, and what is taken of their elements then.
+    Named {
+        chunks: Box<ChunkPieces>,
+        bytes: u64,
+        then: &'a dyn Region,
     },
     /// Rows that are put in order in temporary files.
     Distributed {
@@ -137,6 +147,9 @@ impl<'a> Route<'a> {
     ) -> Result<Route<'a>, ExecuteError> {
         let chunked = region.chunked.as_ref();
         let Some(view) = region.elements.strided() else {
+            if let Some(route) = Route::of_named(region, by)? {
+                return Ok(route);
+            }
             // positions are those of decoded elements, not of the file
             let RegionPieces { pieces, .. } =
                 region.elements.pieces(&ReadBy { to: ReadFor::Memory, ..*by })?;
@@ -151,7 +164,34 @@ impl<'a> Route<'a> {
             return Ok(Route::Direct(Box::new(in_order)));
         }
         let then = Plan::new(&Runs::contiguous(0, view.bytes()), by.unit, PIECE_BYTES);
-        Ok(Route::Kept { first: vec![in_any_order(true)], then: Box::new(then), temporary_bytes: 0 })
+        Ok(Route::Kept {
+            first: vec![in_any_order(true)],
+            then: Box::new(then),
+            temporary_bytes: 0,
+        })
+    }
+
+    /// The chunks that rows lie in go to a temporary file, unless few of these are read of few chunks, or somebody
+    /// reads a range here and there.
+    fn of_named(region: &'a InChunks, by: &ReadBy<'_>) -> Result<Option<Route<'a>>, ExecuteError> {
+        let InChunks { elements, chunked } = region;
+        let Some(gathered) =
+            elements.gathered().filter(|_| by.to != ReadFor::Memory && elements.bytes() > 0)
+        else {
+            return Ok(None);
+        };
+        let Some(named) = chunked.no_chunks() else { return Ok(None) };
+        let rows = gathered.gather.clone().with(&gathered.sources(), 1, by.workers)?;
+        rows.visit_rows(by.source, by.workers, |offsets, row| {
+            chunked.name(offsets, row, &named);
+            !named.is_full()
+        })?;
+        let bytes = chunked.bytes_of(&named);
+        if bytes <= FEW_BYTES && rows.wanted_count() <= FEW_ROWS {
+            return Ok(None);
+        }
+        let chunks = Box::new(ChunkPieces::named(chunked, named));
+        Ok(Some(Route::Named { chunks, bytes, then: elements.as_ref() }))
     }
 
     pub(super) fn of_gather(
@@ -238,6 +278,7 @@ impl<'a> Route<'a> {
             }
             Route::Distributed { distribution, .. } => distribution.temporary_bytes(),
             Route::Computed { of, .. } => of.temporary_bytes(),
+            Route::Named { bytes, .. } => *bytes,
         }
     }
 
@@ -253,6 +294,12 @@ impl<'a> Route<'a> {
                 Ok(RegionPieces { pieces: then, copied: Some(kept) })
             }
             Route::Computed { of, region } => region.open(*of, by),
+            Route::Named { chunks, bytes, then } => {
+                let keep = || spool_sparse(source, chunks.as_ref(), workers, progress);
+                let kept = progress.kept.during(bytes, keep)?;
+                let laid = then.pieces(&ReadBy { source: kept.as_ref(), ..*by })?;
+                Ok(RegionPieces { copied: laid.copied.or(Some(kept)), ..laid })
+            }
             Route::Distributed { rows, distribution } => {
                 let (pieces, kept) = rows.distribute(&distribution, source, workers, progress)?;
                 Ok(RegionPieces { pieces: Box::new(pieces), copied: Some(kept) })

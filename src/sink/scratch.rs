@@ -29,6 +29,14 @@ impl ScratchSink {
         Ok((ScratchSink(file), reader))
     }
 
+    /// Create a file of `len` bytes, of which only those that are written take room.
+    pub(crate) fn sparse(len: u64) -> SinkResult<(ScratchSink, File)> {
+        let (ScratchSink(file), reader) = ScratchSink::new(0)?;
+        let failed = SinkError::os("a temporary file cannot be created");
+        file.set_len(len).map_err(failed)?;
+        Ok((ScratchSink(file), reader))
+    }
+
     /// The same for short runs of bytes, which go through a map.
     pub(crate) fn mapped(len: u64) -> SinkResult<(InPlaceFile, File)> {
         let (ScratchSink(file), reader) = ScratchSink::new(len)?;
