@@ -79,6 +79,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "index",
             "input",
             "join",
+            "os",
             "output",
             "picture",
             "plan",

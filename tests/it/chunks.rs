@@ -24,7 +24,7 @@ use tslice::output::{Output, WriteOptions};
 use tslice::print;
 use tslice::region::{IndexTensor, Lists, OpenIndex, ReadBy, ReadFor, Region, RegionPieces};
 use tslice::runs::{Axis, Runs};
-use tslice::shape::{Order, Permutation, Transposition};
+use tslice::shape::{AskedAxis, Order, Permutation, Transposition};
 use tslice::sink::{Destination, WriteOrder};
 use tslice::source::{MemorySource, Source, SourceError};
 use tslice::statistics::Reduction;
@@ -444,7 +444,12 @@ fn each_chunk_is_decoded_once_whatever_the_job() {
     let expr = &numpy::parse("...").unwrap().expr;
     let index = OpenIndex { expr, rules, lists: &lists };
     let seen = &Seen::default();
-    let slices = SlicesOptions { seen, index, transpose: &Transposition::None, axes: Some(&[0]) };
+    let slices = SlicesOptions {
+        seen,
+        index,
+        transpose: &Transposition::None,
+        axes: Some(&[AskedAxis::Number(0)]),
+    };
     let bytes_of = |mut input: Input| {
         let chosen = Chosen::whole(&mut input).unwrap().remove(0);
         let mut bytes = vec![0; chosen.bytes() as usize];
@@ -482,7 +487,8 @@ fn each_chunk_is_decoded_once_whatever_the_job() {
         };
         assert_eq!(statistics(filled.input(), index), statistics(plain(), index));
         filled.check("statistics");
-        let listed = &numpy::parse("[:, :, [0, 3, 4, 4, 200, 130, -499]]").unwrap().expr;
+        let listed = numpy::parse("[:, :, [0, 3, 4, 4, 200, 130, -499]]").unwrap();
+        let listed = &listed.expr;
         let some = BTreeSet::from([0, 1, 3, 4, 130, 200].map(|at| at / chunk[2])).len() as u64;
         let index = OpenIndex { expr: listed, rules, lists: &lists };
         assert_eq!(statistics(filled.input(), index), statistics(plain(), index));
