@@ -359,7 +359,7 @@ pub(crate) fn differing(both: [(&Annotations, &DType); 2]) -> Option<Differing> 
 
 impl TensorInfo {
     /// The values that the elements of this tensor stand for; `None` where they are them.
-    pub fn unpacked(&self) -> Result<Option<TensorInfo>, PackingFault> {
+    pub(crate) fn unpacked(&self) -> Result<Option<TensorInfo>, PackingFault> {
         let Some(annotated) = &self.annotated else { return Ok(None) };
         let said = annotated.get();
         let Some(unpacking) = Unpacking::of(&said, &self.dtype)? else { return Ok(None) };

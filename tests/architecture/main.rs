@@ -147,6 +147,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     (
         "serde_json",
         &[
+            "format/packing.rs",
             "format/tensor.rs",
             "format/gguf/metadata.rs",
             "format/hdf5/attributes.rs",
@@ -156,6 +157,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "format/zarr/",
             "sink/parts/",
             "output/layout/text/",
+            "output/packing.rs",
             "cli/commands/",
             "cli/report/failure.rs",
         ],

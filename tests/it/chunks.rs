@@ -443,6 +443,7 @@ fn each_chunk_is_decoded_once_whatever_the_job() {
     let progress = &Progress::default();
     let expr = &numpy::parse("...").unwrap().expr;
     let index = OpenIndex { expr, rules, lists: &lists };
+    let listed = &numpy::parse("[:, :, [0, 3, 4, 4, 200, 130, -499]]").unwrap().expr;
     let seen = &Seen::default();
     let slices = SlicesOptions {
         seen,
@@ -487,8 +488,6 @@ fn each_chunk_is_decoded_once_whatever_the_job() {
         };
         assert_eq!(statistics(filled.input(), index), statistics(plain(), index));
         filled.check("statistics");
-        let listed = numpy::parse("[:, :, [0, 3, 4, 4, 200, 130, -499]]").unwrap();
-        let listed = &listed.expr;
         let some = BTreeSet::from([0, 1, 3, 4, 130, 200].map(|at| at / chunk[2])).len() as u64;
         let index = OpenIndex { expr: listed, rules, lists: &lists };
         assert_eq!(statistics(filled.input(), index), statistics(plain(), index));
