@@ -92,7 +92,7 @@ impl FileSink {
         // The wanted mode is set again below, since the umask applies here. Passing it here
         // keeps the new file from being readable to more people in between.
         let asked = options.mode.map(|bits| Mode::from_raw_mode((bits & 0o777) as RawMode));
-        let wanted = entry.old_mode.or(asked);
+        let wanted = asked.or(entry.old_mode);
         let mode = wanted.unwrap_or(Mode::from_raw_mode(0o666));
         let unnamed = unnamed.then(|| os::open_unnamed(&entry.dir, Path::new("."), mode));
         let (file, named) = match unnamed.flatten() {
@@ -107,7 +107,7 @@ impl FileSink {
         if let Some(wanted) = wanted {
             fchmod(&file, wanted).map_err(SinkError::os("cannot be given its permissions"))?;
         }
-        if entry.old_mode.is_some() {
+        if asked.is_none() && entry.old_mode.is_some() {
             RightsOf::replaced(&entry.dir, &entry.name).give(&file)?;
         }
         let (written, end, space) = Default::default();

@@ -464,7 +464,9 @@ fn each_chunk_is_decoded_once_whatever_the_job() {
     let statistics = |mut input: Input, index| {
         let chosen = Chosen::all(&mut input, &[0], seen, index, &Transposition::None);
         let chosen = chosen.unwrap().remove(0);
-        format!("{:?}", chosen.statistics(&mut input, &workers, progress).unwrap())
+        let it = chosen.statistics(&mut input, &workers, progress).unwrap().summary;
+        let range = it.range.map(|(min, max)| [(min.bits, min.place), (max.bits, max.place)]);
+        ([it.count, it.nan, it.infinite, it.zero], range, it.mean(), it.deviation())
     };
     let digest = |mut input: Input| job::digests(&mut input, &[0], &workers, progress).unwrap()[0];
     let compare = |both: [Input; 2]| {

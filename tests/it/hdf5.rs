@@ -227,7 +227,7 @@ fn what_zarr_lacks_is_left_out_with_a_note() {
     tslice(&dir, &["in.h5", "-o", "o.safetensors"]).assert().success().stderr(both);
     // what is named itself is refused
     let named = ["in.h5", "-t", "o", "-t", "n", "-o", "q.zarr"];
-    let error = left_out.replace("note: ", "").replace("; left out", "");
+    let error = left_out.replace("note: in.h5: ", "").replace("; left out", "");
     tslice(&dir, &named).assert().code(1).stderr(error);
 }
 

@@ -85,13 +85,9 @@ fn worded(error: &clap::Error, line: &[OsString]) -> Failure {
         ErrorKind::MissingRequiredArgument => {
             let be = if args.len() == 1 { "is" } else { "are" };
             let is_in = |command: &str| line.get(1).is_some_and(|word| word == command);
-            let hint = if is_in("split") && arg.contains("--parts") {
-                Some("--parts 4 cuts into four parts, --every 100 into parts of 100 positions")
-            } else {
-                let values = "--stats prints statistics, `tslice INPUT --to json` the values";
-                let is_json = || line.iter().any(|word| word == "--json");
-                (is_in("view") && is_json()).then_some(values)
-            };
+            let values = "--stats prints statistics, `tslice INPUT --to json` the values";
+            let is_json = || line.iter().any(|word| word == "--json");
+            let hint = (is_in("view") && is_json()).then_some(values);
             Failure::usage(format_args!("{arg} {be} missing")).hint_if(hint)
         }
         ErrorKind::ArgumentConflict => match shown(&texts_of(error, ContextKind::PriorArg)) {

@@ -33,7 +33,7 @@ const DIMENSION_IDS: &[u8] = b"_Netcdf4Coordinates";
 pub(super) const NON_COORDINATE: &str = "_nc4_non_coord_";
 
 /// What the NAME of a dimension of netCDF without a variable begins with.
-const NO_VARIABLE: &str = "This is a netCDF dimension but not a netCDF variable";
+const DIMENSION_ONLY: &str = "This is a netCDF dimension but not a netCDF variable";
 
 /// The most values and objects of heaps that are read for the attributes of one object.
 const MOST_STEPS: usize = 4_000_000;
@@ -74,7 +74,7 @@ impl Own {
                     scale = Some(name.trim_start_matches(NON_COORDINATE));
                 }
                 b"NAME" => {
-                    own.is_dimension = text().is_some_and(|name| name.starts_with(NO_VARIABLE));
+                    own.is_dimension = text().is_some_and(|name| name.starts_with(DIMENSION_ONLY));
                 }
                 b"_Netcdf4Dimid" => id = value().and_then(|id| id.as_u64()),
                 b"dtype" => own.is_bool = text().as_deref() == Some("bool"),
