@@ -181,7 +181,7 @@ fn one_language_of_patterns_chooses_and_renames() {
         fs::write(dir.path().join("names"), renames).unwrap();
         found(&["-t", "layers.{0..2}.w", "--rename-from", "names", "--rename", "*.q=*.k"])
     };
-    assert_eq!(names_of("layers.{l}.w={l}.w\r\n\n1.w=l=1.q\n"), ["0.w", "l=1.k", "2.w"]);
+    assert_eq!(names_of("layers.1.w=l=1.q\r\n\nlayers.{l}.w={l}.w\n"), ["0.w", "l=1.k", "2.w"]);
     let swap = r#" {"layers.0.w": "layers.1.w", "layers.1.w": "layers.0.w", "layers.2.w": "a=.q"}"#;
     assert_eq!(names_of(swap), ["layers.1.w", "layers.0.w", "a=.k"]);
     let hint = "hint: did you mean '*ayer*'? it holds ";
