@@ -406,7 +406,13 @@ fn by_name(
 ) -> Result<&'static OutputFormat, LayoutFault> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     let format = extension.as_deref().and_then(layout::by_extension);
-    if is_folder(path) && !format.is_some_and(|format| format.is_folder) {
+    // a name like that of a file is a folder's only where it says so
+    let says_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let is_of_folders = match format {
+        Some(format) => says_folder && !format.is_folder,
+        None => says_folder || path.is_dir(),
+    };
+    if is_of_folders {
         return Ok(layout::OF_FOLDERS);
     }
     match format {
@@ -420,9 +426,4 @@ fn by_name(
 
 fn is_of_folders(format: &OutputFormat) -> bool {
     std::ptr::eq(format, layout::OF_FOLDERS)
-}
-
-/// Whether a path is that of a folder, by what is there or by its last character.
-fn is_folder(path: &Path) -> bool {
-    path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir()
 }

@@ -194,7 +194,7 @@ def check_headers_of_100_megabytes():
     with open("n.safetensors", "wb") as file:
         file.write(struct.pack("<Q", len(header)) + header + b"z")
     for flag in ([], ["--json"]):
-        process, _ = within(200 * MIB, "info", "n.safetensors", *flag)
+        process, _ = within(280 * MIB, "info", "n.safetensors", *flag)
         assert process.returncode == 0, process.err
     peaks = [f"{name} {peak / MIB:.0f} MiB" for name, peak in
              [("npy", npy_peak), ("safetensors", peak), ("--keep-rest", kept_peak)]]
@@ -723,8 +723,9 @@ def check_names_of_a_megabyte():
 
 
 def check_items_of_megabytes():
-    """Whatever prints, writes or compares elements holds pieces of them, however large they are."""
+    """What prints or writes elements holds pieces of them; what compares them holds one of each file."""
     limit = 12 * MIB
+    whole = 64 * MIB
     words = b"it's 6 megabytes, " * (6 * MIB // 18)
     plain = b"0123456789abcdef" * (6 * MIB // 16)
     strings = np.array([words, plain])
@@ -740,9 +741,9 @@ def check_items_of_megabytes():
         changed = array.copy()
         changed.view("u1").reshape(-1)[-strings.itemsize // 3 * 2 if name == "strings" else -6] ^= 1
         np.save("changed.npy", changed)
-        run, _ = within(limit, "diff", name + ".npy", name + ".npy")
+        run, _ = within(whole, "diff", name + ".npy", name + ".npy")
         assert run.returncode == 0, run.err
-        run, _ = within(limit, "diff", name + ".npy", "changed.npy")
+        run, _ = within(whole, "diff", name + ".npy", "changed.npy")
         assert run.returncode == 1, run.err
     run, _ = within(limit, "diff", "points.npy", "swapped.npy")
     assert run.returncode == 0, run.err
