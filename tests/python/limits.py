@@ -745,7 +745,7 @@ def check_items_of_megabytes():
         assert run.returncode == 0, run.err
         run, _ = within(whole, "diff", name + ".npy", "changed.npy")
         assert run.returncode == 1, run.err
-    run, _ = within(limit, "diff", "points.npy", "swapped.npy")
+    run, _ = within(whole, "diff", "points.npy", "swapped.npy")
     assert run.returncode == 0, run.err
 
     for name, array in ("strings", strings.astype("U")), ("points", points), ("swapped", points):
