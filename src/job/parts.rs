@@ -15,12 +15,10 @@
 
 use std::fmt::Write;
 use std::fs::Metadata;
-use std::io;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::error::{Error, Fault, FileName};
 use crate::execute::Progress;
@@ -29,8 +27,7 @@ use crate::job::copy::{WriteTarget, Writing, failed_sink};
 use crate::job::copying::{Filling, OutputRange};
 use crate::output::Prepared;
 use crate::sink::{
-    Begun, Destination, Draft, Fingerprint, FixedFrame, InputId, JobRecord, Look, PartJob,
-    PartsError, SinkError, Unchanged,
+    Begun, Destination, Draft, Fingerprint, FixedFrame, InputId, JobRecord, PartJob, PartsError,
 };
 use crate::source::{OpenError, remote, sample};
 
@@ -130,7 +127,6 @@ impl<'a> Parts<'a> {
             total: self.prepared.bytes,
             job: JobRecord::new(self.count, self.len, ids, work.to_string()),
             frame: self.frame.clone(),
-            unchanged: unchanged(inputs),
             options: output.options.sink(),
         };
         let draft: Box<dyn Draft> = match part.begin(self.path).map_err(failed)? {
@@ -147,6 +143,7 @@ impl<'a> Parts<'a> {
             progress,
         );
         self.filling.copy(&OutputRange { prepared: self.prepared, range }, &writing)?;
+        inputs.iter().try_for_each(InputFile::check_unchanged)?;
         writing.commit()
     }
 
@@ -197,6 +194,8 @@ pub enum PartFault {
     /// The output would replace what the other parts read.
     #[error("is the output too, which the other parts would read when it is in place")]
     InputIsOutput,
+    #[error("changed while a part of the output was made from it")]
+    InputChanged,
 }
 
 impl Fault for PartFault {}
@@ -241,28 +240,20 @@ impl FileVersion {
 }
 
 impl InputFile {
-    fn is_unchanged(&self, look: Look) -> Result<bool, OpenError> {
-        let is_same = |found| Some(FileVersion::of(&found)) == self.version;
-        let path = self.location.path().filter(|_| look == Look::Quick);
-        if path.is_some_and(|path| path.metadata().is_ok_and(is_same)) {
-            return Ok(true);
+    /// That it is what it was when the part was begun.
+    fn check_unchanged(&self) -> Result<(), Error> {
+        let failed = |error| Error::file(&self.location, error);
+        let found = self.location.path().and_then(|path| path.metadata().ok());
+        if found.is_some_and(|found| Some(FileVersion::of(&found)) == self.version) {
+            return Ok(());
         }
-        Ok(input_id(&self.name, &self.location, self.count)?.0 == self.id)
+        let (id, _) = input_id(&self.name, &self.location, self.count).map_err(failed)?;
+        if id == self.id {
+            Ok(())
+        } else {
+            Err(Error::file(&self.location, PartFault::InputChanged))
+        }
     }
-}
-
-fn unchanged(inputs: Vec<InputFile>) -> Unchanged {
-    Arc::new(move |look| {
-        inputs.iter().try_for_each(|input| {
-            let error = match input.is_unchanged(look) {
-                Ok(true) => return Ok(()),
-                Ok(false) => PartsError::InputChanged.into(),
-                Err(OpenError::Io(error)) => SinkError::Io(error),
-                Err(error) => SinkError::Io(io::Error::other(error)),
-            };
-            Err(SinkError::File { path: input.location.as_path(), error: Box::new(error) })
-        })
-    })
 }
 
 /// What is known of one of so many files, on all machines and on this one.

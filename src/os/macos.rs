@@ -8,11 +8,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::{io, ptr};
 
 use rustix::fs::{
     AtFlags, CloneFlags, Mode, OFlags, fchmod, fclonefileat, fcntl_rdadvise, fstat, fstatfs,
@@ -31,8 +31,8 @@ pub use super::other::UNNAMED_FILES;
 pub(crate) use super::other::machine_vendor;
 pub(crate) use super::other::{
     LOADED, clone_file, clone_range, copy_range, discard, enlarge_pipe, is_cached, is_descriptors,
-    link_unnamed, load, load_to_write, mapped_pages, memory_bytes, nobody_writes, open_place,
-    open_unnamed, populate, populate_to_write, reads_ahead, settle,
+    link_unnamed, load, load_to_write, mapped_pages, memory_bytes, open_place, open_unnamed,
+    populate, populate_to_write, reads_ahead, settle,
 };
 
 pub(crate) fn path_of(dir: &OwnedFd) -> PathBuf {
@@ -131,22 +131,4 @@ pub(crate) fn advise_file(file: &File, range: Range<u64>, advice: Advice) {
             let _ = fcntl_rdadvise(file, start, (range.end - start).min(STEP));
         }
     }
-}
-
-pub(crate) fn boot_id() -> Option<String> {
-    let mut id = [0; 64];
-    let mut len = id.len();
-    // SAFETY: the name ends in a zero byte, and the call writes no more than `len` bytes.
-    let outcome = unsafe {
-        libc::sysctlbyname(
-            c"kern.bootsessionuuid".as_ptr(),
-            id.as_mut_ptr().cast(),
-            &raw mut len,
-            ptr::null_mut(),
-            0,
-        )
-    };
-    let id = id.get(..len).filter(|_| outcome == 0)?;
-    let id = String::from_utf8_lossy(id).trim_end_matches('\0').to_owned();
-    Some(id).filter(|id| !id.is_empty())
 }

@@ -47,11 +47,11 @@ pub(crate) use signals::{end_by, ending_signals};
 pub(crate) use system::machine_vendor;
 pub use system::{EXCHANGES_NAMES, UNNAMED_FILES};
 pub(crate) use system::{
-    LOADED, advise_file, allocate, allocate_within, attribute, boot_id, clone_file, clone_over,
-    clone_range, copy_range, discard, enlarge_pipe, exchange, is_cached, is_descriptors, is_fixed,
-    is_in_memory, is_network, link_unnamed, load, load_to_write, mapped_pages, memory_bytes,
-    nobody_writes, open_place, open_unnamed, open_within_mount, path_of, populate,
-    populate_to_write, reads_ahead, rename_to_free, set_attribute, settle, take_attributes,
+    LOADED, advise_file, allocate, allocate_within, attribute, clone_file, clone_over, clone_range,
+    copy_range, discard, enlarge_pipe, exchange, is_cached, is_descriptors, is_fixed, is_in_memory,
+    is_network, link_unnamed, load, load_to_write, mapped_pages, memory_bytes, open_place,
+    open_unnamed, open_within_mount, path_of, populate, populate_to_write, reads_ahead,
+    rename_to_free, set_attribute, settle, take_attributes,
 };
 
 /// Which extended attributes of a file another one takes over.

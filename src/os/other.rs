@@ -168,11 +168,3 @@ pub(crate) fn enlarge_pipe(_: impl AsFd) {}
 pub(crate) fn discard(_: &File, _: &File, _: usize) -> Result<usize> {
     Err(Errno::NOSYS)
 }
-
-pub(crate) fn nobody_writes(_: &File) -> bool {
-    false
-}
-
-pub(crate) fn boot_id() -> Option<String> {
-    None
-}

@@ -332,7 +332,7 @@ fn move_all(from: &OwnedFd, to: &OwnedFd) -> OsResult<()> {
     Ok(())
 }
 
-fn open_folder(dir: &OwnedFd, name: impl Arg) -> OsResult<OwnedFd> {
+pub(super) fn open_folder(dir: &OwnedFd, name: impl Arg) -> OsResult<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(dir, name, flags, Mode::empty())
 }

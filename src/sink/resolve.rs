@@ -45,10 +45,10 @@ pub(super) struct FileAt {
 }
 
 impl FileAt {
-    /// The regular file, or block device, that has the name now.
+    /// What has the name now.
     pub(super) fn id(&self) -> Option<FileId> {
         let there = statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW);
-        there.ok().as_ref().and_then(FileId::from_stat)
+        there.ok().as_ref().map(FileId::any)
     }
 
     /// What is said where no file can be made for the name.

@@ -46,12 +46,7 @@ pub struct CopiedRange<'a> {
     pub at: u64,
 }
 
-impl<'a> CopiedRange<'a> {
-    /// The first `len` bytes of a file, where they stand in it.
-    pub(super) fn first(file: &'a File, len: u64) -> CopiedRange<'a> {
-        CopiedRange { file, range: 0..len, at: 0 }
-    }
-
+impl CopiedRange<'_> {
     pub(super) fn len(&self) -> u64 {
         self.place(self.range.end)
     }

@@ -9,8 +9,8 @@
   the undivided run; nothing may be left beside it.
 - The part that completes an output is killed before each of its system calls, or one of them fails,
   and is run again: before that the output is not there, afterwards it is whole.
-- A run of the last part stands still before each of its calls while others complete the output, which is
-  changed then: it stays as it is (`parts_rivals.py`, with kills, stops and strange files).
+- A run of the last part stands still before each of its calls while others complete the output: it stays
+  as it is (`parts_rivals.py`, with kills, stops, strange files and data that are cut short).
 - Parts of other jobs, two runs of one part, discarding under a running part.
 """
 

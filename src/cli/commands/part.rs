@@ -183,172 +183,125 @@ fn with_part(args: &[String], part: &str) -> Vec<String> {
 /// The variable that users set to the number of parts.
 const COUNT: &str = "TSLICE_PARTS";
 
+/// How a scheduler names its variables; a name is empty where it has none.
 struct Scheduler {
     name: &'static str,
     task: &'static str,
-    numbers: Numbers,
+    /// Of an array, the numbers of the first task (1, without a variable) and the last one, and their distance.
+    span: [&'static str; 3],
+    count: &'static str,
+    /// Of an array, the number of part 0 where [`COUNT`] is set.
+    base: u64,
 }
 
-#[derive(Clone, Copy)]
-enum Numbers {
-    /// From the variable `first` (1, without one), `step` apart, to `last`; `count` of them, where a
-    /// variable says so. `base` is the number of part 0 where [`COUNT`] is set.
-    Array {
-        first: Option<&'static str>,
-        last: &'static str,
-        step: &'static str,
-        count: Option<&'static str>,
-        base: u64,
-    },
-    /// From 0; their count is in [`COUNT`].
-    Counted,
-    /// From 0; their count is in this variable.
-    Ranks(&'static str),
+const fn scheduler(
+    name: &'static str,
+    task: &'static str,
+    span: [&'static str; 3],
+    count: &'static str,
+    base: u64,
+) -> Scheduler {
+    Scheduler { name, task, span, count, base }
 }
+
+const NO_SPAN: [&str; 3] = [""; 3];
 
 /// Arrays, then ranks in the order in which they count.
+#[rustfmt::skip]
 const SCHEDULERS: [Scheduler; 9] = [
-    Scheduler {
-        name: "the Slurm array",
-        task: "SLURM_ARRAY_TASK_ID",
-        numbers: Numbers::Array {
-            first: Some("SLURM_ARRAY_TASK_MIN"),
-            last: "SLURM_ARRAY_TASK_MAX",
-            step: "SLURM_ARRAY_TASK_STEP",
-            count: Some("SLURM_ARRAY_TASK_COUNT"),
-            base: 0,
-        },
-    },
-    Scheduler {
-        name: "the Kubernetes job",
-        task: "JOB_COMPLETION_INDEX",
-        numbers: Numbers::Counted,
-    },
-    Scheduler { name: "the PBS array", task: "PBS_ARRAY_INDEX", numbers: Numbers::Counted },
-    Scheduler { name: "the Torque array", task: "PBS_ARRAYID", numbers: Numbers::Counted },
-    Scheduler {
-        name: "the LSF array",
-        task: "LSB_JOBINDEX",
-        numbers: Numbers::Array {
-            first: None,
-            last: "LSB_JOBINDEX_END",
-            step: "LSB_JOBINDEX_STEP",
-            count: None,
-            base: 1,
-        },
-    },
-    Scheduler {
-        name: "the SGE array",
-        task: "SGE_TASK_ID",
-        numbers: Numbers::Array {
-            first: Some("SGE_TASK_FIRST"),
-            last: "SGE_TASK_LAST",
-            step: "SGE_TASK_STEPSIZE",
-            count: None,
-            base: 1,
-        },
-    },
-    Scheduler {
-        name: "Open MPI",
-        task: "OMPI_COMM_WORLD_RANK",
-        numbers: Numbers::Ranks("OMPI_COMM_WORLD_SIZE"),
-    },
-    Scheduler { name: "PMI", task: "PMI_RANK", numbers: Numbers::Ranks("PMI_SIZE") },
-    Scheduler {
-        name: "the Slurm step",
-        task: "SLURM_PROCID",
-        numbers: Numbers::Ranks("SLURM_NTASKS"),
-    },
+    scheduler("the Slurm array", "SLURM_ARRAY_TASK_ID",
+        ["SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_STEP"], "SLURM_ARRAY_TASK_COUNT", 0),
+    scheduler("the Kubernetes job", "JOB_COMPLETION_INDEX", NO_SPAN, "", 0),
+    scheduler("the PBS array", "PBS_ARRAY_INDEX", NO_SPAN, "", 0),
+    scheduler("the Torque array", "PBS_ARRAYID", NO_SPAN, "", 0),
+    scheduler("the LSF array", "LSB_JOBINDEX", ["", "LSB_JOBINDEX_END", "LSB_JOBINDEX_STEP"], "", 1),
+    scheduler("the SGE array", "SGE_TASK_ID", ["SGE_TASK_FIRST", "SGE_TASK_LAST", "SGE_TASK_STEPSIZE"], "", 1),
+    scheduler("Open MPI", "OMPI_COMM_WORLD_RANK", NO_SPAN, "OMPI_COMM_WORLD_SIZE", 0),
+    scheduler("PMI", "PMI_RANK", NO_SPAN, "PMI_SIZE", 0),
+    scheduler("the Slurm step", "SLURM_PROCID", NO_SPAN, "SLURM_NTASKS", 0),
 ];
 
+fn wrong(what: impl fmt::Display) -> Failure {
+    Failure::new(format_args!("--part auto: {what}"))
+}
+
 fn scheduled(get: &dyn Fn(&str) -> Option<String>) -> Result<Part, Failure> {
+    const HINT: &str = "--part I/N names the part, from 0/N on";
     let variables = Variables { get };
-    let count = variables.number(COUNT)?;
+    let asked = variables.number(COUNT)?;
     let mut found: Vec<(&Scheduler, Part)> = Vec::new();
     for scheduler in &SCHEDULERS {
-        let ranks = |scheduler: &Scheduler| matches!(scheduler.numbers, Numbers::Ranks(_));
-        if ranks(scheduler) && found.iter().any(|(earlier, _)| ranks(earlier)) {
+        if scheduler.has_ranks() && found.iter().any(|(earlier, _)| earlier.has_ranks()) {
             continue;
         }
-        if let Some(part) = scheduler.part(&variables, count)? {
+        if let Some(part) = scheduler.part(&variables, asked)? {
             found.push((scheduler, part));
         }
     }
-    let several = |(_, part): &&(&Scheduler, Part)| part.count > 1;
-    let (first, part) = match found.iter().find(several).or(found.first()) {
-        Some(&found) => found,
-        None => {
-            return Err(Failure::new("--part auto: no variables of a scheduler are set")
-                .hint("--part I/N names the part, from 0/N on"));
-        }
+    // those of one process say nothing beside others
+    let several = || found.iter().filter(|(_, part)| part.count > 1);
+    let Some((first, part)) = several().next().or(found.first()) else {
+        return Err(wrong("no variables of a scheduler are set").hint(HINT));
     };
-    match found.iter().filter(several).find(|(_, other)| *other != part) {
+    match several().find(|(_, other)| other != part) {
         Some((other, theirs)) => {
             let words = |part: &Part| format!("{} of {}", part.index, part.count);
-            let first_words = words(&part);
-            let other_words = words(theirs);
-            Err(Failure::new(format_args!(
-                "--part auto: by {} this is part {first_words}, by {} part {other_words}",
-                first.name, other.name
-            ))
-            .hint("--part I/N names the part, from 0/N on"))
+            let (ours, theirs) = (words(part), words(theirs));
+            let (first, other) = (first.name, other.name);
+            let what = format!("by {first} this is part {ours}, by {other} part {theirs}");
+            Err(wrong(what).hint(HINT))
         }
-        None => Ok(part),
+        None => Ok(*part),
     }
 }
 
 impl Scheduler {
+    fn has_ranks(&self) -> bool {
+        self.span == NO_SPAN && !self.count.is_empty()
+    }
+
     fn part(&self, variables: &Variables<'_>, asked: Option<u64>) -> Result<Option<Part>, Failure> {
+        let wrong = |what: &dyn fmt::Display| wrong(format_args!("{}: {what}", self.name));
         // outside of an array SGE says "undefined", and LSF 0
-        let Some(task) = variables.text(self.task).filter(|task| task != "undefined") else {
+        let text = variables.text(self.task).filter(|task| task != "undefined");
+        let Some(task) = text.map(|text| variables.parse(self.task, &text)).transpose()? else {
             return Ok(None);
         };
-        let task = variables.parse(self.task, &task)?;
-        let (index, count) = match (self.numbers, asked) {
-            (Numbers::Array { first: None, .. }, _) if task == 0 => return Ok(None),
+        let said = variables.number(self.count)?;
+        let [first, last, step] = self.span;
+        let (index, count) = if self.has_ranks() {
             // the script of a Slurm job has a rank, 0, but a size only where one was asked for
-            (Numbers::Ranks(size), _) => match variables.number(size)? {
-                Some(size) => (Some(task), size),
-                None => return Ok(None),
-            },
-            (Numbers::Counted, Some(count)) => (Some(task), count),
-            (Numbers::Counted, None) => {
-                return Err(Failure::new(format_args!(
-                    "--part auto: {} does not say how many tasks it has",
-                    self.name
-                ))
-                .hint(format_args!("set {COUNT} to the number of parts")));
+            let Some(count) = said else { return Ok(None) };
+            (Some(task), count)
+        } else if first.is_empty() && self.base > task {
+            return Ok(None);
+        } else if let Some(count) = asked {
+            (task.checked_sub(self.base), count)
+        } else if last.is_empty() {
+            let what = format!("--part auto: {} does not say how many tasks it has", self.name);
+            return Err(Failure::new(what).hint(format!("set {COUNT} to the number of parts")));
+        } else {
+            let first = if first.is_empty() { 1 } else { variables.needed(first)? };
+            let span = variables.needed(last)?.checked_sub(first);
+            let step = variables.number(step)?.unwrap_or(1);
+            let even = span.and_then(|span| span.checked_div(step));
+            let tasks = even.ok_or_else(|| wrong(&"its variables contradict each other"))? + 1;
+            if said.is_some_and(|said| said != tasks) {
+                return Err(wrong(&"its tasks are not numbered evenly").hint(format_args!(
+                    "number tasks from 0 on, or set {COUNT} to the number of all parts, which \
+                     makes the number of a task that of its part"
+                )));
             }
-            (Numbers::Array { base, .. }, Some(count)) => (task.checked_sub(base), count),
-            (Numbers::Array { first, last, step, count, .. }, None) => {
-                let first = first.map_or(Ok(1), |first| variables.needed(first))?;
-                let last = variables.needed(last)?;
-                let step = variables.number(step)?.unwrap_or(1);
-                let even = (last.checked_sub(first)).and_then(|span| span.checked_div(step));
-                let even = even.ok_or_else(|| self.wrong("its variables contradict each other"))?;
-                let tasks = even + 1;
-                let said = count.map_or(Ok(None), |count| variables.number(count))?;
-                if said.is_some_and(|said| said != tasks) {
-                    return Err(self.wrong("its tasks are not numbered evenly").hint(format_args!(
-                        "number tasks from 0 on, or set {COUNT} to the number of all parts, which \
-                         makes the number of a task that of its part"
-                    )));
-                }
-                let offset = task.checked_sub(first).filter(|offset| offset % step == 0);
-                (offset.map(|offset| offset / step), tasks)
-            }
+            let offset = task.checked_sub(first).filter(|offset| offset % step == 0);
+            (offset.map(|offset| offset / step), tasks)
         };
         if !(1..=MAX_PARTS).contains(&count) {
-            return Err(self.wrong(format_args!("from 1 to {MAX_PARTS} parts are possible")));
+            return Err(wrong(&format_args!("from 1 to {MAX_PARTS} parts are possible")));
         }
         match index.filter(|&index| index < count) {
             Some(index) => Ok(Some(Part { index, count })),
-            None => Err(self.wrong(format_args!("{} {task} is none of {count} parts", self.task))),
+            None => Err(wrong(&format_args!("{} {task} is none of {count} parts", self.task))),
         }
-    }
-
-    fn wrong(&self, what: impl fmt::Display) -> Failure {
-        Failure::new(format_args!("--part auto: {}: {what}", self.name))
     }
 }
 
@@ -366,14 +319,12 @@ impl Variables<'_> {
     }
 
     fn needed(&self, name: &str) -> Result<u64, Failure> {
-        let missing = || Failure::new(format_args!("--part auto: {name} is not set"));
-        self.number(name)?.ok_or_else(missing)
+        self.number(name)?.ok_or_else(|| wrong(format_args!("{name} is not set")))
     }
 
     fn parse(&self, name: &str, text: &str) -> Result<u64, Failure> {
-        text.parse().map_err(|_| {
-            Failure::new(format_args!("--part auto: {name} is '{text}', and a number is needed"))
-        })
+        let failed = |_| wrong(format_args!("{name} is '{text}', and a number is needed"));
+        text.parse().map_err(failed)
     }
 }
 
@@ -413,14 +364,8 @@ mod tests {
     fn the_page_of_parts_tells_every_variable() {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/parts.md");
         let page = std::fs::read_to_string(page).unwrap();
-        let names = SCHEDULERS.iter().flat_map(|scheduler| match scheduler.numbers {
-            Numbers::Array { first, last, step, count, .. } => {
-                vec![Some(scheduler.task), first, Some(last), Some(step), count]
-            }
-            Numbers::Counted => vec![Some(scheduler.task), Some(COUNT)],
-            Numbers::Ranks(size) => vec![Some(scheduler.task), Some(size)],
-        });
-        for name in names.flatten() {
+        let names = SCHEDULERS.iter().flat_map(|it| [it.task, it.count].into_iter().chain(it.span));
+        for name in names.chain([COUNT]).filter(|name| !name.is_empty()) {
             assert!(page.contains(&format!("`{name}`")), "{name}");
         }
     }

@@ -344,7 +344,7 @@ fn sink(fault: &SinkError, failed: impl Fn() -> Failure) -> Failure {
         SinkError::NamedByContent { .. } => failed()
             .hint("copy it first: -o with the name of another file leaves the cache as it is"),
         SinkError::Parts(
-            PartsError::OtherJob(_) | PartsError::Spoiled | PartsError::Damaged(_),
+            PartsError::OtherJob(_) | PartsError::Damaged(_) | PartsError::OtherLen { .. },
         ) => failed().hint("--part discard removes them"),
         SinkError::Os { what: "cannot be replaced", error }
             if error.kind() == io::ErrorKind::PermissionDenied =>

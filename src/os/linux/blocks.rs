@@ -15,7 +15,6 @@ use rustix::io::{Errno, Result, retry_on_intr};
 use rustix::ioctl::{Setter, ioctl, opcode};
 use rustix::process::geteuid;
 
-use super::is_network;
 use crate::os::PAGE;
 
 /// Allocate space for a range of a file; extends the file to the end of the range.
@@ -115,49 +114,4 @@ pub(crate) fn settle(file: &File, range: &Range<u64>, wait: bool) -> Result<()> 
         let _ = fadvise(file, start, Some(count), Advice::DontNeed);
     }
     Ok(())
-}
-
-/// The signal that tells the holder of a lease that another process wants to open the file. It is
-/// ignored by default, while the usual one, SIGIO, would end the process.
-const SIGNAL: libc::c_int = libc::SIGURG;
-
-const F_SETSIG: libc::c_int = 10;
-
-/// Whether no process of this machine has the file open for writing; the descriptor must be
-/// read-only. The kernel grants a read lease only then (fcntl(2), `F_SETLEASE`); it is given back
-/// at once. False where there are no leases, as for files of other users, and on network file
-/// systems, where leases have other rules.
-pub(crate) fn nobody_writes(file: &File) -> bool {
-    let lease = |kind: libc::c_int| {
-        // SAFETY: both requests take an integer and touch no memory; the descriptor is open.
-        unsafe {
-            libc::fcntl(file.as_raw_fd(), F_SETSIG, SIGNAL) == 0
-                && libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) == 0
-        }
-    };
-    if is_network(file.as_fd()) || !lease(libc::F_RDLCK as libc::c_int) {
-        return false;
-    }
-    lease(libc::F_UNLCK as libc::c_int);
-    true
-}
-
-pub(crate) fn boot_id() -> Option<String> {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(id.trim().to_owned()).filter(|id| !id.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_open_descriptor_that_can_write_is_seen() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let reads = File::open(file.path()).unwrap();
-        assert!(!nobody_writes(&reads));
-        let path = file.into_temp_path();
-        assert!(nobody_writes(&reads) || is_network(&reads));
-        drop(path);
-    }
 }

@@ -27,8 +27,7 @@ use super::files::Advice;
 mod blocks;
 
 pub(crate) use blocks::{
-    allocate, allocate_within, boot_id, clone_file, clone_over, clone_range, copy_range,
-    nobody_writes, settle,
+    allocate, allocate_within, clone_file, clone_over, clone_range, copy_range, settle,
 };
 
 pub use super::attributes::EXCHANGES_NAMES;

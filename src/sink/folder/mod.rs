@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, Mode, accessat, statat};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::{Errno, Result as OsResult, retry_on_intr};
 
 use super::file::FileSink;
 use super::placed::open_dir;
@@ -199,6 +199,22 @@ fn replace(
     })
 }
 
+/// All names in a folder.
+pub(super) fn names_in(folder: &OwnedFd) -> OsResult<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in retry_on_intr(|| Dir::read_from(folder))? {
+        let entry = match entry {
+            Err(Errno::INTR) => continue,
+            entry => entry?,
+        };
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name != "." && name != ".." {
+            names.push(name.to_owned());
+        }
+    }
+    Ok(names)
+}
+
 #[derive(Debug)]
 pub(super) enum FolderPlace {
     /// A name in an open directory, where nothing stands.
@@ -298,19 +314,7 @@ impl ExistingFolder {
     }
 
     pub(super) fn names(&self) -> SinkResult<Vec<OsString>> {
-        let failed = SinkError::os::<Errno>("cannot be created");
-        let mut names = Vec::new();
-        for entry in retry_on_intr(|| Dir::read_from(&self.fd)).map_err(&failed)? {
-            let entry = match entry {
-                Err(Errno::INTR) => continue,
-                entry => entry.map_err(&failed)?,
-            };
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name != "." && name != ".." {
-                names.push(name.to_owned());
-            }
-        }
-        Ok(names)
+        names_in(&self.fd).map_err(SinkError::os("cannot be created"))
     }
 
     /// The place of a file in it: where a symbolic link of that name leads.

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -133,7 +133,7 @@ pub(in crate::sink) struct Subfolders(Mutex<BTreeSet<String>>);
 
 impl Subfolders {
     /// Make the folders that a file of this name lies in, but for those that are there.
-    pub(in crate::sink) fn make_for(&self, fd: &OwnedFd, name: &str) -> rustix::io::Result<()> {
+    pub(in crate::sink) fn make_for(&self, fd: impl AsFd, name: &str) -> rustix::io::Result<()> {
         let Some((folder, _)) = name.rsplit_once('/') else { return Ok(()) };
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if made.contains(folder) {
@@ -141,7 +141,7 @@ impl Subfolders {
         }
         let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
         for path in ends.map(|end| &folder[..end]) {
-            match mkdirat(fd, path, Mode::from_raw_mode(0o777)) {
+            match mkdirat(&fd, path, Mode::from_raw_mode(0o777)) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error),
             }
@@ -163,9 +163,9 @@ impl Subfolders {
     }
 
     /// Bring the names in them, and in the one that they lie in, to the disk.
-    pub(in crate::sink) fn sync(&self, fd: &OwnedFd) -> rustix::io::Result<()> {
+    pub(in crate::sink) fn sync(&self, fd: impl AsFd) -> rustix::io::Result<()> {
         let made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut paths = made.iter().map(String::as_str).chain(["."]);
-        paths.try_for_each(|path| open_dir(fd, Path::new(path)).and_then(sync_dir))
+        paths.try_for_each(|path| open_dir(&fd, Path::new(path)).and_then(sync_dir))
     }
 }

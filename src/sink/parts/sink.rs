@@ -1,195 +1,51 @@
-//! Steps 1 to 4: a part of an output as a sink.
+//! Steps 2 to 5: a part of an output as a sink, and the output put in place.
 
 use std::fs::File;
-use std::io::{ErrorKind, Write};
 use std::ops::Range;
-use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, OFlags, fstat, linkat, renameat, statat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, renameat, statat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::folder::{
-    CLOSED, DATA, Folder, any_output_at, create, create_own, damaged, discarded_if_gone, open_dir,
-    open_own, output_at, part_name, remove_leftovers, unless_gone,
+    DATA, Data, Folder, TRIES, any_output_at, damaged, failed, is_gone, output_at, part_name,
+    remove_ended, sync_parent,
 };
-use super::output::{Look, PartJob, SharedOutput, is_output_of};
-use super::{DoneRecord, Fingerprint, PartsError};
-use crate::os::{Advice, advise_file, boot_id, nobody_writes, settle};
+use super::{JobRecord, PartRecord, PartsError};
+use crate::os;
+use crate::os::{Advice, FileId, advise_file, rename_to_free, settle};
 use crate::sink::file::allocate;
 use crate::sink::folder::Subfolders;
+use crate::sink::placed::move_to_free;
 use crate::sink::resolve::FileAt;
+use crate::sink::rights::RightsOf;
 use crate::sink::sharing::Space;
-use crate::sink::temp_name::{TempName, random_name};
-use crate::sink::zip::{MemberCrcs, WriteAt};
+use crate::sink::zip::MemberCrcs;
 use crate::sink::{
     Draft, FileTree, Old, Placed, Sink, SinkError, SinkOptions, SinkResult, ZipLayout, end_within,
     ignore_sigxfsz,
 };
 
-/// How often a folder that somebody removes meanwhile is looked for again.
-const TRIES: usize = 100;
+const SYNCING: &str = "cannot be brought to the disk";
 
-const OPENING: &str = "its parts cannot be opened";
+/// The extended attribute of an output that parts wrote: the job, and the time of the last change.
+const ATTRIBUTE: &str = "user.tslice.parts";
 
-pub enum Begun {
-    /// The part was complete already. The output is in place, if all were.
-    Complete,
-    Part(Box<PartSink>),
-    /// The part of a folder is to be written.
-    Folder(Box<PartFolder>),
-}
-
-/// A part that is being written. `commit` records it and, if it was the last one, puts the output in
-/// place. Dropping it leaves the part to be written again.
-pub struct PartSink {
-    output: SharedOutput,
-    writer: Writer,
-    /// Bytes of elements that were written or shared, and their sums, where those are needed.
-    written: AtomicU64,
-    crcs: Option<MemberCrcs>,
-    space: Space,
-}
-
-impl PartJob {
-    /// Begin the part of the output at `path`: steps 1 and 2, and those after 4 for a part that is
-    /// complete.
-    pub fn begin(self, path: &Path) -> SinkResult<Begun> {
-        ignore_sigxfsz();
-        let is_folder = matches!(self.frame, FixedFrame::Folder(_));
-        let mut created = false;
-        for _ in 0..TRIES {
-            let entry = if is_folder { any_output_at(path)? } else { output_at(path)? };
-            let Some(folder) = Folder::open(&entry)? else {
-                if is_output_of(&entry, &self.job, self.options.force) {
-                    remove_leftovers(&entry);
-                    return Ok(Begun::Complete);
-                }
-                check_overwrite(&entry, is_folder, self.options)?;
-                created = create(&entry, &self.job, is_folder)?;
-                continue;
-            };
-            let Some(theirs) = folder.job()? else {
-                folder.remove(&entry)?;
-                continue;
-            };
-            if let Some(difference) = self.job.difference(&theirs) {
-                return Err(PartsError::OtherJob(difference).into());
-            }
-            let data = folder.data_id();
-            let output = SharedOutput { entry, folder, part: self.clone(), data };
-            if output.is_complete()? {
-                output.clean()?;
-                return Ok(Begun::Complete);
-            }
-            if let Err(error) = check_overwrite(&output.entry, is_folder, self.options) {
-                // it came while this process made a folder that nobody can use
-                return if created { output.clean().and(Err(error)) } else { Err(error) };
-            }
-            output.folder.check_unspoiled()?;
-            if let Some(record) = output.folder.read(&part_name(self.index))? {
-                output.finish(record, None)?;
-                return Ok(Begun::Complete);
-            }
-            if is_folder {
-                // in its place, if not being discarded
-                let Some(data) = DataFolder::open(&output.folder)? else { continue };
-                return Ok(Begun::Folder(Box::new(PartFolder { output, data })));
-            }
-            // closed, if not being discarded: another run of this part is complete
-            let Some(writer) = output.folder.open_writer()? else { continue };
-            let crcs = match &self.frame {
-                FixedFrame::Header(_) | FixedFrame::Folder(_) => None,
-                FixedFrame::Zip(layout) => Some(MemberCrcs::new(layout)),
-            };
-            let (written, space) = Default::default();
-            return Ok(Begun::Part(Box::new(PartSink { output, writer, written, crcs, space })));
-        }
-        Err(PartsError::Discarded.into())
-    }
-}
-
-/// Refuse to replace a file without `force`, and a folder.
-fn check_overwrite(entry: &FileAt, is_folder: bool, options: SinkOptions) -> SinkResult<()> {
-    if is_folder && entry.old_mode.is_some() {
-        return Err(PartsError::FolderExists.into());
-    }
-    entry.check_overwrite(options)
-}
-
-impl Sink for PartSink {
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()> {
-        let PartJob { job, range, .. } = &self.output.part;
-        end_within(offset, bytes.len() as u64, job.len)?;
-        let data = self.writer.file()?;
-        // step 3: so that a full disk is noticed at once
-        self.space.make(|| allocate(data, range.clone()).map(|_| ()))?;
-        let written = self.space.write(data, offset, bytes);
-        written.or_else(|error| self.output.failed_write(error))?;
-        if let Some(crcs) = &self.crcs {
-            crcs.add_bytes(offset, bytes)?;
-        }
-        self.written.fetch_add(bytes.len() as u64, Ordering::AcqRel);
-        Ok(())
-    }
-
-    fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
-        match self.writer.file() {
-            // who adds up sums looks at every byte
-            Ok(data) if self.crcs.is_none() => {
-                let len = self.output.part.job.len;
-                let shared = self.space.share(data, len, offset, file, range);
-                self.written.fetch_add(shared.end - shared.start, Ordering::AcqRel);
-                shared
-            }
-            _ => range.start..range.start,
-        }
-    }
-
-    fn keep_holes(&self) {
-        self.space.keep_holes();
-    }
-
-    fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {
-        let settled = settle(self.writer.file()?, &range, wait);
-        settled.or_else(|error| self.output.failed_write(error.into()))
-    }
-
-    fn expect(&self, range: Range<u64>) {
-        if let Ok(file) = self.writer.file() {
-            advise_file(file, range, Advice::WillNeed);
-        }
-    }
-}
-
-impl Draft for PartSink {
-    /// Steps 4 to 8.
-    fn place(self: Box<Self>, _: Old) -> SinkResult<Placed> {
-        let PartSink { output, writer, written, crcs, .. } = *self;
-        let PartJob { index: first, bytes: len, .. } = output.part;
-        let written = written.into_inner();
-        if written != len {
-            return Err(SinkError::Incomplete { written, len });
-        }
-        output.check_inputs(Look::Quick)?;
-        match writer.close() {
-            Err(error) if is_stale(&error) => {
-                output.unless_over(PartsError::Discarded.into())?;
-                return Ok(Placed::default());
-            }
-            closed => closed?,
-        }
-        let crcs = crcs.as_ref().map(MemberCrcs::sums).unwrap_or_default();
-        output.record(DoneRecord { first, written, crcs })?;
-        Ok(Placed::default())
-    }
-}
-
-/// Whether a file is gone for the server of a network file system.
-fn is_stale(error: &SinkError) -> bool {
-    error.io().is_some_and(|error| error.kind() == ErrorKind::StaleNetworkFileHandle)
+/// A part of an output: what it is, and what it is a part of.
+#[derive(Clone)]
+pub struct PartJob {
+    pub index: u64,
+    /// The range of the output that it writes within.
+    pub range: Range<u64>,
+    pub bytes: u64,
+    pub total: u64,
+    pub job: JobRecord,
+    /// All of the output but its elements.
+    pub frame: FixedFrame,
+    pub options: SinkOptions,
 }
 
 /// All of an output but its elements, where every byte has its place beforehand.
@@ -203,188 +59,339 @@ pub enum FixedFrame {
     Folder(Arc<[(String, Vec<u8>)]>),
 }
 
-impl FixedFrame {
-    /// Write it around the elements, whose sums are those of `all`.
-    pub(super) fn write(&self, all: &DoneRecord, write: &WriteAt<'_>) -> SinkResult<()> {
-        match self {
-            FixedFrame::Header(header) => write(0, header),
-            FixedFrame::Zip(layout) => {
-                let crcs = MemberCrcs::with_heads(layout);
-                all.crcs.iter().for_each(|&(member, crc)| crcs.add(member, crc));
-                crcs.write_rest(&mut 0, write)
+pub enum Begun {
+    /// The part was complete already. The output is in place, if all were.
+    Complete,
+    Part(Box<PartSink>),
+    /// The part of a folder is to be written.
+    Folder(Box<PartFolder>),
+}
+
+/// The output that a part is written of.
+struct Shared {
+    folder: Folder,
+    part: PartJob,
+    /// What becomes the output.
+    id: FileId,
+}
+
+/// A part that is being written. `commit` records it and, if it was the last one, puts the output in
+/// place. Dropping it leaves the part to be written again.
+pub struct PartSink {
+    output: Shared,
+    data: File,
+    /// Bytes of elements that were written or shared, and their sums, where those are needed.
+    written: AtomicU64,
+    crcs: Option<MemberCrcs>,
+    space: Space,
+}
+
+/// A part of a folder that is being written, as [`PartSink`] is one of a file.
+pub struct PartFolder {
+    output: Shared,
+    data: DataFolder,
+}
+
+impl PartJob {
+    /// The length of the file that parts write; `None` of a folder.
+    fn len(&self) -> Option<u64> {
+        (!matches!(self.frame, FixedFrame::Folder(_))).then_some(self.job.len)
+    }
+
+    /// Begin the part of the output at `path`: steps 1 and 2, and 4 and 5 for a part that is complete.
+    pub fn begin(self, path: &Path) -> SinkResult<Begun> {
+        ignore_sigxfsz();
+        let len = self.len();
+        let is_folder = len.is_none();
+        let mut made = false;
+        for _ in 0..TRIES {
+            let entry = if is_folder { any_output_at(path)? } else { output_at(path)? };
+            let is_over = is_output_of(&entry, &self.job, self.options.force);
+            let Some(folder) = Folder::open(&entry)? else {
+                let _ = remove_ended(&entry);
+                if is_over {
+                    return Ok(Begun::Complete);
+                }
+                check_overwrite(&entry, is_folder, self.options)?;
+                Folder::make(&entry)?;
+                made = true;
+                continue;
+            };
+            let begun = match folder.job()? {
+                Some(job) => job,
+                None => match folder.begin(&self.job, is_folder) {
+                    Err(SinkError::Parts(PartsError::Discarded)) => continue,
+                    begun => begun?,
+                },
+            };
+            if let Some(difference) = self.job.difference(&begun) {
+                return Err(PartsError::OtherJob(difference).into());
             }
-            // a folder is no file
-            FixedFrame::Folder(_) => Err(PartsError::NotAFile.into()),
+            let data = folder.open_data(len)?;
+            let id = data.as_ref().map(|data| data.id);
+            if !folder.is_named() {
+                continue;
+            }
+            let there = entry.id();
+            if is_over || there.is_some() && (id.is_none() || id == there) {
+                return folder.remove().map(|()| Begun::Complete);
+            }
+            if let Err(error) = check_overwrite(&entry, is_folder, self.options) {
+                // it came while this process made a folder that nobody can use
+                return if made { folder.remove().and(Err(error)) } else { Err(error) };
+            }
+            let Data { id, file } = data.ok_or_else(|| damaged(DATA))?;
+            let output = Shared { folder, part: self.clone(), id };
+            if output.folder.read::<PartRecord>(&part_name(self.index))?.is_some() {
+                drop(file);
+                return output.unless_over(output.finish()).map(|_| Begun::Complete);
+            }
+            if is_folder {
+                let data = DataFolder::new(file);
+                return Ok(Begun::Folder(Box::new(PartFolder { output, data })));
+            }
+            let crcs = match &self.frame {
+                FixedFrame::Zip(layout) => Some(MemberCrcs::new(layout)),
+                FixedFrame::Header(_) | FixedFrame::Folder(_) => None,
+            };
+            let (written, space) = Default::default();
+            let part = PartSink { output, data: file, written, crcs, space };
+            return Ok(Begun::Part(Box::new(part)));
+        }
+        Err(PartsError::Discarded.into())
+    }
+}
+
+/// Refuse to replace a file without `force`, and a folder.
+fn check_overwrite(entry: &FileAt, is_folder: bool, options: SinkOptions) -> SinkResult<()> {
+    if is_folder && entry.old_mode.is_some() {
+        return Err(PartsError::FolderExists.into());
+    }
+    entry.check_overwrite(options)
+}
+
+impl Shared {
+    /// The end of step 3 of a part whose bytes are on the disk, and steps 4 to 6.
+    fn complete(&self, record: &PartRecord) -> SinkResult<Placed> {
+        // one that was cut short while the part was written
+        self.folder.open_data(self.part.len())?;
+        let recorded = self.folder.record(&part_name(self.part.index), record);
+        self.unless_over(recorded.and_then(|()| {
+            if self.folder.is_named() { self.finish() } else { Err(PartsError::Discarded.into()) }
+        }))
+    }
+
+    /// What came of a step; success where the folder is gone because another run put the output in place.
+    fn unless_over(&self, done: SinkResult<()>) -> SinkResult<Placed> {
+        match done {
+            Err(SinkError::Parts(PartsError::Discarded)) if self.is_over() => {}
+            done => done?,
+        }
+        Ok(Placed::default())
+    }
+
+    /// Whether what has the output's name is this job's.
+    fn is_over(&self) -> bool {
+        let entry = &self.folder.entry;
+        // where there are no attributes, it can be told by its number
+        entry.id() == Some(self.id) || is_output_of(entry, &self.part.job, false)
+    }
+
+    /// Steps 4 to 6, where all parts are complete.
+    fn finish(&self) -> SinkResult<()> {
+        let PartJob { index, total, job, frame, options, .. } = &self.part;
+        let Shared { folder, .. } = self;
+        // parts mostly run in their order: so few of them list the folder
+        let next = (index + 1) % job.parts;
+        if !folder.has_part(next)? || !folder.missing(job.parts)?.is_empty() {
+            return Ok(());
+        }
+        let crcs = match frame {
+            FixedFrame::Zip(layout) => Some(MemberCrcs::with_heads(layout)),
+            FixedFrame::Header(_) | FixedFrame::Folder(_) => None,
+        };
+        let mut written = 0u64;
+        for index in 0..job.parts {
+            let record: Option<PartRecord> = folder.read(&part_name(index))?;
+            let record = record.ok_or(PartsError::Discarded)?;
+            written = written.saturating_add(record.written);
+            if let Some(crcs) = &crcs {
+                record.crcs.iter().for_each(|&(member, crc)| crcs.add(member, crc));
+            }
+        }
+        if written != *total {
+            return Err(SinkError::Incomplete { written, len: *total });
+        }
+        // opened anew, so that what others wrote is seen
+        let data = folder.open_data(self.part.len())?.ok_or(PartsError::Discarded)?.file;
+        if let FixedFrame::Folder(files) = frame {
+            let data = DataFolder::new(data);
+            files.iter().try_for_each(|(name, bytes)| data.write(folder, name, bytes))?;
+            data.sync()?;
+            mark(&data.fd, job)?;
+        } else {
+            let write = |at, bytes: &[u8]| data.write_all_at(bytes, at).map_err(SinkError::Io);
+            if let FixedFrame::Header(header) = frame {
+                write(0, header)?;
+            }
+            crcs.map_or(Ok(()), |crcs| crcs.write_rest(&mut 0, &write))?;
+            data.sync_all().map_err(SinkError::os(SYNCING))?;
+            mark(&data, job)?;
+            if options.force {
+                RightsOf::replaced(&folder.entry.dir, &folder.entry.name).give(&data)?;
+            }
+        }
+        self.place()?;
+        folder.remove()
+    }
+
+    /// Step 5.
+    fn place(&self) -> SinkResult<()> {
+        let Folder { dir, entry } = &self.folder;
+        let rename = || retry_on_intr(|| renameat(dir, DATA, &entry.dir, &entry.name));
+        let is_folder = self.part.len().is_none();
+        let placed = match self.part.options.force {
+            // a folder that is empty is replaced, and no other
+            _ if is_folder => {
+                rename_to_free(dir, DATA, &entry.dir, &entry.name).or_else(|_| rename())
+            }
+            true => rename(),
+            false => move_to_free(dir, DATA, entry),
+        };
+        match placed {
+            // by another run
+            Err(_) if self.is_over() => Ok(()),
+            Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) if is_folder => {
+                Err(PartsError::FolderExists.into())
+            }
+            Err(Errno::EXIST) => Err(SinkError::AlreadyExists),
+            Err(error) if is_gone(error) => Err(PartsError::Discarded.into()),
+            Err(error) => Err(SinkError::os("cannot be put in place")(error)),
+            Ok(()) => sync_parent(entry)
+                .map_err(SinkError::os("is in place, but its name cannot be brought to the disk")),
         }
     }
 }
 
-/// A part that is being written. `place` records it and, if it was the last one, puts the folder in place.
-/// Dropping it leaves the part to be written again.
-pub struct PartFolder {
-    output: SharedOutput,
-    data: DataFolder,
+impl Sink for PartSink {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()> {
+        let PartJob { job, range, .. } = &self.output.part;
+        end_within(offset, bytes.len() as u64, job.len)?;
+        // so that a full disk is noticed at once
+        self.space.make(|| allocate(&self.data, range.clone()).map(|_| ()))?;
+        self.space.write(&self.data, offset, bytes).map_err(SinkError::Io)?;
+        if let Some(crcs) = &self.crcs {
+            crcs.add_bytes(offset, bytes)?;
+        }
+        self.written.fetch_add(bytes.len() as u64, Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
+        // who adds up sums looks at every byte
+        if self.crcs.is_some() {
+            return range.start..range.start;
+        }
+        let shared = self.space.share(&self.data, self.output.part.job.len, offset, file, range);
+        self.written.fetch_add(shared.end - shared.start, Ordering::AcqRel);
+        shared
+    }
+
+    fn keep_holes(&self) {
+        self.space.keep_holes();
+    }
+
+    fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {
+        settle(&self.data, &range, wait).map_err(|error| SinkError::Io(error.into()))
+    }
+
+    fn expect(&self, range: Range<u64>) {
+        advise_file(&self.data, range, Advice::WillNeed);
+    }
+}
+
+impl Draft for PartSink {
+    /// Steps 3 to 6.
+    fn place(self: Box<Self>, _: Old) -> SinkResult<Placed> {
+        let PartSink { output, data, written, crcs, .. } = *self;
+        let (written, len) = (written.into_inner(), output.part.bytes);
+        if written != len {
+            return Err(SinkError::Incomplete { written, len });
+        }
+        data.sync_all().map_err(SinkError::os(SYNCING))?;
+        drop(data);
+        let crcs = crcs.as_ref().map(MemberCrcs::sums).unwrap_or_default();
+        output.complete(&PartRecord { written, crcs })
+    }
 }
 
 impl FileTree for PartFolder {
     fn write(&self, name: &str, bytes: &[u8]) -> SinkResult<()> {
-        match self.data.write(&self.output.folder, name, bytes) {
-            // the output is in place, for which nothing is to be written any more
-            Err(SinkError::Parts(PartsError::Discarded)) if self.output.is_over() => Ok(()),
-            written => written,
-        }
+        self.output.unless_over(self.data.write(&self.output.folder, name, bytes)).map(|_| ())
     }
 
-    /// Steps 4 to 8.
+    /// Steps 3 to 6.
     fn place(self: Box<Self>) -> SinkResult<Placed> {
         let PartFolder { output, data } = *self;
-        output.check_inputs(Look::Quick)?;
         if let Err(error) = data.sync() {
-            return output.unless_over(error).map(|()| Placed::default());
+            return output.unless_over(Err(error));
         }
-        drop(data);
-        let PartJob { index: first, bytes: written, .. } = output.part;
-        output.record(DoneRecord { first, written, crcs: Vec::new() })?;
-        Ok(Placed::default())
+        output.complete(&PartRecord { written: output.part.bytes, crcs: Vec::new() })
     }
 }
 
-/// `data`, open: the folder that becomes the output.
-pub(super) struct DataFolder {
-    fd: OwnedFd,
+/// The folder that becomes the output, open.
+struct DataFolder {
+    fd: File,
     below: Subfolders,
 }
 
 impl DataFolder {
-    /// Open it; `None` where it is in its place, or gone.
-    pub(super) fn open(folder: &Folder) -> SinkResult<Option<DataFolder>> {
-        match open_dir(&folder.dir, DATA) {
-            Err(Errno::NOTDIR | Errno::LOOP) => Err(damaged(DATA)),
-            opened => {
-                let fd = unless_gone(opened, OPENING)?;
-                Ok(fd.map(|fd| DataFolder { fd, below: Subfolders::default() }))
-            }
-        }
+    fn new(fd: File) -> DataFolder {
+        DataFolder { fd, below: Subfolders::default() }
     }
 
     /// Put a file into it, whole and on the disk, unless it is there: whoever wrote that had the same bytes.
     /// It grows in the folder of the job, so that nothing else is ever in what becomes the output.
-    pub(super) fn write(&self, folder: &Folder, name: &str, bytes: &[u8]) -> SinkResult<()> {
-        self.write_new(folder, name, bytes).map_err(discarded_if_gone)
-    }
-
-    fn write_new(&self, folder: &Folder, name: &str, bytes: &[u8]) -> SinkResult<()> {
+    fn write(&self, folder: &Folder, name: &str, bytes: &[u8]) -> SinkResult<()> {
         const CREATING: &str = "cannot be created";
         // a name that is there may not be on the disk yet
-        self.below.make_for(&self.fd, name).map_err(SinkError::os(CREATING))?;
+        self.below.make_for(&self.fd, name).map_err(|error| failed(CREATING)(error.into()))?;
         if statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
             return Ok(());
         }
-        let made = TempName::create(&folder.dir, |name| create_own(&folder.dir, name));
-        let (temp_name, mut file) = made.map_err(SinkError::os(CREATING))?;
-        file.write_all(bytes).map_err(SinkError::Io)?;
-        file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;
-        let from = temp_name.name();
-        match retry_on_intr(|| linkat(&folder.dir, from, &self.fd, name, AtFlags::empty())) {
-            Ok(()) | Err(Errno::EXIST) => Ok(()),
-            Err(error) => Err(SinkError::os(CREATING)(error)),
-        }
+        folder.write(&self.fd, name, bytes, CREATING)
     }
 
     /// Bring the names of its files to the disk.
-    pub(super) fn sync(&self) -> SinkResult<()> {
-        let synced = self.below.sync(&self.fd);
-        synced.map_err(SinkError::os("cannot be brought to the disk")).map_err(discarded_if_gone)
-    }
-
-    pub(super) fn as_file(&self) -> SinkResult<File> {
-        self.fd.try_clone().map(File::from).map_err(SinkError::Io)
+    fn sync(&self) -> SinkResult<()> {
+        self.below.sync(&self.fd).map_err(|error| failed(SYNCING)(error.into()))
     }
 }
 
-// Who has `data` open to write: a marker for each of them, and the question whether any is left.
-
-const MARKER: &str = "writer.";
-
-/// `data`, open to write, and the marker that says so. Dropping it closes the file and removes the
-/// marker, unless bytes may still be on their way. A process that is killed leaves its marker; so does
-/// one that a signal ends, whose other threads write to the last.
-#[derive(Debug)]
-pub(super) struct Writer {
-    dir: Arc<OwnedFd>,
-    marker: String,
-    data: Option<File>,
+/// Name the job in an attribute; some file systems have none. The file is not the output yet.
+fn mark(file: &File, job: &JobRecord) -> SinkResult<()> {
+    os::set_attribute(file, ATTRIBUTE, &attribute(file, job)?);
+    Ok(())
 }
 
-impl Folder {
-    /// Make a marker, then open `data`; `None` where that is closed, or the folder is being removed.
-    pub(super) fn open_writer(&self) -> SinkResult<Option<Writer>> {
-        let prefix = format!("{MARKER}{}.", self.place().unwrap_or_default());
-        let marker = loop {
-            let marker = random_name(&prefix);
-            match create_own(&self.dir, &marker) {
-                Err(Errno::EXIST) => {}
-                made => break unless_gone(made, OPENING)?.map(|_| marker),
-            }
-        };
-        let Some(marker) = marker else { return Ok(None) };
-        let mut writer = Writer { dir: Arc::clone(&self.dir), marker, data: None };
-        // not to read: an NFS client would read pages that others are writing, and keep them
-        writer.data = open_own(&self.dir, DATA, OFlags::WRONLY, OPENING)?;
-        Ok(writer.data.is_some().then_some(writer))
-    }
+/// The attribute of an output of that job, as long as nobody changes it.
+fn attribute(file: &File, job: &JobRecord) -> SinkResult<String> {
+    let stat = fstat(file).map_err(|error| SinkError::Io(error.into()))?;
+    Ok(format!("{} {}.{:09}", job.id(), stat.st_mtime, stat.st_mtime_nsec))
+}
 
-    /// Take `data` the name by which it is opened.
-    pub(super) fn close_data(&self) -> SinkResult<()> {
-        match renameat(&self.dir, DATA, &self.dir, CLOSED) {
-            Err(Errno::ISDIR) => Err(damaged(CLOSED)),
-            // gone: renamed by another process, or by this call, whose answer was lost on its way
-            closed => unless_gone(closed, "its parts cannot be closed").map(|_| ()),
+/// Whether the file that has the output's name was put there by that job, and, if that matters, not
+/// changed since.
+fn is_output_of(entry: &FileAt, job: &JobRecord, unchanged: bool) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = retry_on_intr(|| openat(&entry.dir, &entry.name, flags, Mode::empty()));
+    let Ok(file) = file.map(File::from) else { return false };
+    match os::attribute(&file, ATTRIBUTE) {
+        None => false,
+        Some(found) if unchanged => {
+            attribute(&file, job).is_ok_and(|unchanged| found == unchanged.as_bytes())
         }
-    }
-
-    /// Whether somebody may still write `closed`: whether markers are left, unless all are of this
-    /// machine, whose kernel says that nobody has the file open.
-    pub(super) fn may_be_written(&self, closed: &File) -> SinkResult<bool> {
-        let names = self.names()?;
-        let mut markers =
-            names.iter().filter_map(|name| name.to_bytes().strip_prefix(MARKER.as_bytes()));
-        let own = self.place();
-        let is_here =
-            |marker: &[u8]| own.as_ref().is_some_and(|own| marker.starts_with(own.as_bytes()));
-        let Some(first) = markers.next() else { return Ok(false) };
-        Ok(!(is_here(first) && markers.all(is_here) && nobody_writes(closed)))
-    }
-
-    /// A number for this run of this machine's kernel and for the file system, as this machine mounts
-    /// it: who has the same meets the same files in one kernel. `None` where it cannot be told.
-    fn place(&self) -> Option<String> {
-        let mut place = Fingerprint::default();
-        place.add(boot_id()?.as_bytes());
-        place.add(&fstat(&*self.dir).ok()?.st_dev.to_le_bytes());
-        Some(place.to_string())
-    }
-}
-
-impl Writer {
-    pub(super) fn file(&self) -> SinkResult<&File> {
-        self.data.as_ref().ok_or_else(|| SinkError::Io(Errno::BADF.into()))
-    }
-
-    /// Bring all that was written to the disk, close the file, and remove the marker.
-    pub(super) fn close(mut self) -> SinkResult<()> {
-        self.file()?.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;
-        self.data = None;
-        Ok(())
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        // as long as bytes are in this machine's memory, on their way to a server, it writes
-        let is_written = self.data.take().is_none_or(|data| data.sync_all().is_ok());
-        if is_written {
-            let _ = unlinkat(&self.dir, &self.marker, AtFlags::empty());
-        }
+        Some(found) => found.starts_with(job.id().to_string().as_bytes()),
     }
 }
