@@ -26,11 +26,7 @@ pub(crate) fn check<'a>(
     lists: impl IntoIterator<Item = &'a GatheredList>,
 ) -> Result<(), Error> {
     let Some(output) = overwritten(destination)? else { return Ok(()) };
-    for input in inputs {
-        if let Bytes::Random(source) = &input.bytes {
-            check_source(output, source.as_ref(), || file_of(input, output))?;
-        }
-    }
+    inputs.into_iter().try_for_each(|input| check_input(output, input))?;
     for list in lists {
         if let Some(file) = &list.file {
             check_source(output, list.source.as_ref(), || file.clone())?;
@@ -43,8 +39,16 @@ pub(crate) fn overwrites(destination: &Destination) -> Result<bool, Error> {
     overwritten(destination).map(|file| file.is_some())
 }
 
+/// Refuse an output that overwrites this file, where an input reads it.
+pub(crate) fn check_input(output: FileId, input: &Input) -> Result<(), Error> {
+    match &input.bytes {
+        Bytes::Random(source) => check_source(output, source.as_ref(), || file_of(input, output)),
+        _ => Ok(()),
+    }
+}
+
 /// The file whose bytes an output overwrites as it is written, if it does.
-fn overwritten(destination: &Destination) -> Result<Option<FileId>, Error> {
+pub(crate) fn overwritten(destination: &Destination) -> Result<Option<FileId>, Error> {
     let found = sink::overwritten_file(destination);
     found.map_err(|error: SinkError| Error::file(destination, error))
 }

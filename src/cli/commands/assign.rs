@@ -205,12 +205,11 @@ impl NamedTensor<'_> {
         let options = OpenOptions { io, workers, unpack, ..OpenOptions::default() };
         let opened = input::open_watched(&input::location(self.path), &options, quiet);
         let operands = opened.and_then(|input| {
-            let all = Vec::from_iter(0..input.contents().tensors.len());
-            let is_named = |number: &usize| {
-                let name = input.contents().tensors.name(*number);
-                all.len() == 1 || names.iter().any(|it| it.as_deref() == name)
+            let tensors = &input.contents().tensors;
+            let meant: Vec<usize> = match tensors.len() {
+                1 => vec![0],
+                _ => names.iter().flatten().filter_map(|name| tensors.number_of(name)).collect(),
             };
-            let meant: Vec<usize> = all.iter().copied().filter(is_named).collect();
             tensors::note_packed(&[(&input, &meant)]);
             Operand::for_each(input, names)
         });

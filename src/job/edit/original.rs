@@ -26,7 +26,7 @@ use crate::output::{Becomes, LayoutFault, Output, Prepared, WriteOptions, layout
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::Runs;
 use crate::sink::{BLOCK_BYTES, CopiedRange, Destination, Draft, InPlaceFile, Sink, SinkError};
-use crate::source::{NO_WAIT, PreadSource, SourceError};
+use crate::source::{FileId, NO_WAIT, PreadSource, SourceError};
 use crate::{execute, input, sink, source};
 
 /// The file that is to be changed, its header read.
@@ -38,6 +38,8 @@ pub struct Original {
     /// The file itself, opened for writing, where it is changed in place.
     patch: Option<InPlaceFile>,
     pub(super) copy: Option<Destination>,
+    /// The file whose bytes the copy overwrites as it is written, if it does.
+    overwritten: Option<FileId>,
     /// The header of the copy, where it is another one.
     header: Option<NewHeader>,
     options: WriteOptions,
@@ -93,9 +95,12 @@ impl Original {
         };
         // the header of the copy is that of the file, whatever elements are read as
         open.read_as.iter().try_for_each(|other| input.read_as(other, open.raw.several))?;
-        let original = Original { input, file, len, patch, copy, header, options };
+        let overwritten = copy.as_ref().map_or(Ok(None), overwrite::overwritten)?;
+        let original = Original { input, file, len, patch, copy, overwritten, header, options };
+        if let Some(output) = overwritten {
+            overwrite::check_input(output, &original.input)?;
+        }
         if let Some(copy) = &original.copy {
-            overwrite::check(copy, [&original.input], [])?;
             original.check_name(copy)?;
         }
         Ok(original)
@@ -190,8 +195,8 @@ impl Original {
         tensor: &TensorInfo,
         written: &Range<u64>,
     ) -> Result<(), Error> {
-        match (&self.copy, &self.patch, &input.bytes) {
-            (Some(copy), ..) => overwrite::check(copy, [input], []),
+        match (self.overwritten, &self.patch, &input.bytes) {
+            (Some(output), ..) => overwrite::check_input(output, input),
             (None, Some(patch), Bytes::Random(source)) => {
                 overwrite::check_in_place(patch, written, input, tensor, source.as_ref())
             }
