@@ -110,6 +110,18 @@ fn input(path: &Path, (tensor, source): (TensorInfo, Arc<dyn Source>)) -> Input 
     Input::of_source(&Location::Path(path.to_owned()), source, contents)
 }
 
+fn compare_options<'a>(index: OpenIndex<'a>, workers: &Workers) -> CompareOptions<'a> {
+    CompareOptions {
+        renames: vec![],
+        dtypes: false,
+        tensors: Vec::new(),
+        seen: Seen::default(),
+        index,
+        rule: Rule::default(),
+        workers: workers.clone(),
+    }
+}
+
 /// What a job writes of both tensors, whole and in three parts: four times the same.
 fn same(extension: &str, make: &dyn Fn(Input, Output) -> Copying<'static>) -> Vec<u8> {
     let dir = tempfile::tempdir().unwrap();
@@ -199,15 +211,7 @@ fn what_is_looked_at_is_the_same() {
             text
         });
         assert_eq!(shown[0], shown[1]);
-        let options = CompareOptions {
-            renames: vec![],
-            dtypes: false,
-            tensors: Vec::new(),
-            seen: Seen::default(),
-            index,
-            rule: Rule::default(),
-            workers: workers.clone(),
-        };
+        let options = compare_options(index, &workers);
         for swap in [false, true] {
             let mut both = tensors().map(|tensor| input(path, tensor));
             if swap {
@@ -470,15 +474,7 @@ fn each_chunk_is_decoded_once_whatever_the_job() {
     };
     let digest = |mut input: Input| job::digests(&mut input, &[0], &workers, progress).unwrap()[0];
     let compare = |both: [Input; 2]| {
-        let options = CompareOptions {
-            renames: vec![],
-            dtypes: false,
-            tensors: Vec::new(),
-            seen: Seen::default(),
-            index,
-            rule: Rule::default(),
-            workers: workers.clone(),
-        };
+        let options = compare_options(index, &workers);
         Comparing::new(both, &options).unwrap().run(progress).unwrap().tensors.remove(0).findings
     };
     let plain = |filled: &Filled| {

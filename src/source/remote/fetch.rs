@@ -107,46 +107,43 @@ async fn request(
     // the client bounds how long nothing may come, this how long little may
     let longest =
         (at.patience + Duration::from_secs((range.end - range.start) / SLOWEST)) * ATTEMPTS;
-    let answer = answer(at, range, version, note, take);
+    let answer = async {
+        let mut extensions = Extensions::new();
+        extensions.insert(note.clone());
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range.clone())),
+            if_match: version.and_then(RemoteVersion::strong),
+            extensions,
+            ..GetOptions::default()
+        };
+        let answer = at.store.get_opts(&at.path, options).await;
+        let answer = answer.map_err(|error| fault(&error, note, version.is_some(), at.patience))?;
+        let found = RemoteVersion::of(&answer.meta);
+        if version.is_some_and(|version| found != *version || answer.range != range) {
+            return Err(RemoteError::Changed);
+        }
+        let mut left = answer.range.end - answer.range.start;
+        let mut stream = answer.into_stream();
+        while let Some(bytes) = stream.next().await {
+            let bytes = bytes.map_err(|error| broken(&error, note, at.patience))?;
+            let count = bytes.len() as u64;
+            left = left.checked_sub(count).ok_or(RemoteError::TooLong)?;
+            if !take(&bytes) {
+                return Ok(found);
+            }
+        }
+        if left > 0 { Err(RemoteError::Cut) } else { Ok(found) }
+    };
     timeout(longest, answer).await.unwrap_or(Err(RemoteError::Timeout(longest)))
 }
 
-async fn answer(
-    at: &Located,
-    range: Range<u64>,
-    version: Option<&RemoteVersion>,
-    note: &SharedNote,
-    take: &mut (dyn FnMut(&[u8]) -> bool + Send),
-) -> Result<RemoteVersion, RemoteError> {
-    let mut extensions = Extensions::new();
-    extensions.insert(note.clone());
-    let options = GetOptions {
-        range: Some(GetRange::Bounded(range.clone())),
-        if_match: version.and_then(RemoteVersion::strong),
-        extensions,
-        ..GetOptions::default()
-    };
-    let answer = at.store.get_opts(&at.path, options).await;
-    let answer = answer.map_err(|error| fault(&error, note, version.is_some(), at.patience))?;
-    let found = RemoteVersion::of(&answer.meta);
-    if version.is_some_and(|version| found != *version || answer.range != range) {
-        return Err(RemoteError::Changed);
+/// What the error of an answer that had begun comes to.
+fn broken(error: &Error, note: &SharedNote, patience: Duration) -> RemoteError {
+    match said(error, patience) {
+        timeout @ RemoteError::Timeout(_) => timeout,
+        _ if locked(note).status.is_some_and(|status| status.is_success()) => RemoteError::Cut,
+        _ => fault(error, note, true, patience),
     }
-    let mut left = answer.range.end - answer.range.start;
-    let mut stream = answer.into_stream();
-    while let Some(bytes) = stream.next().await {
-        let bytes = bytes.map_err(|error| match said(&error, at.patience) {
-            timeout @ RemoteError::Timeout(_) => timeout,
-            _ if locked(note).status.is_some_and(|status| status.is_success()) => RemoteError::Cut,
-            _ => fault(&error, note, true, at.patience),
-        })?;
-        let count = bytes.len() as u64;
-        left = left.checked_sub(count).ok_or(RemoteError::TooLong)?;
-        if !take(&bytes) {
-            return Ok(found);
-        }
-    }
-    if left > 0 { Err(RemoteError::Cut) } else { Ok(found) }
 }
 
 /// What a store's error comes to. Its text may hold the URL and the body of the answer, so that it is
