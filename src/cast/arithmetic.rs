@@ -6,7 +6,7 @@ use crate::dtype::{DType, Scalar};
 /// What elements go through; each result is rounded to the dtype that the cast gives.
 #[derive(Clone, Debug)]
 pub struct Arithmetic {
-    /// To a little-endian float of 16, 32 or 64 bits, where anything follows.
+    /// To a little-endian float of 16, 32 or 64 bits, or to an integer that is scaled, where anything follows.
     pub cast: Cast,
     /// Values that become NaN.
     pub fills: Vec<f64>,
@@ -20,38 +20,63 @@ const BLOCK: usize = 8 << 10;
 impl Arithmetic {
     /// Compute as many elements as both buffers hold. `input` serves as scratch space.
     pub fn run(&self, input: &mut [u8], output: &mut [u8]) {
-        self.cast.run(input, output);
-        for block in output.chunks_mut(BLOCK) {
+        let count = BLOCK / self.cast.output_bytes();
+        let stored = input.chunks_mut(count * self.cast.input_bytes());
+        for (stored, block) in stored.zip(output.chunks_mut(count * self.cast.output_bytes())) {
+            self.cast.run(stored, block);
             match self.cast.to() {
                 DType::Scalar(Scalar::F32, _) => self.singles(block),
                 DType::Scalar(Scalar::F64, _) => self.doubles(block),
                 DType::Scalar(Scalar::F16, _) => self.halves(block),
-                _ => {}
+                _ => self.integers(block),
             }
         }
     }
 
     fn doubles(&self, block: &mut [u8]) {
-        self.fills.iter().for_each(|fill| mask_doubles(block, *fill));
-        if self.scale.is_some() || self.offset.is_some() {
-            scale_doubles(block, self.scale.unwrap_or(1.0), self.offset.unwrap_or(-0.0));
+        let (last, others) = self.fills_apart();
+        others.iter().for_each(|fill| mask_doubles(block, *fill));
+        match self.factors() {
+            Some([scale, offset]) => scale_doubles(block, last, scale, offset),
+            None => mask_doubles(block, last),
         }
     }
 
     fn singles(&self, block: &mut [u8]) {
         let exact = |value: f64| Some(value as f32).filter(|single| f64::from(*single) == value);
-        self.fills
-            .iter()
-            .filter_map(|fill| exact(*fill))
-            .for_each(|fill| mask_singles(block, fill));
-        if self.scale.is_none() && self.offset.is_none() {
-            return;
-        }
-        let scale = self.scale.unwrap_or(1.0);
-        let offset = self.offset.unwrap_or(-0.0);
+        let single = |fill: f64| exact(fill).unwrap_or(f32::NAN);
+        let (last, others) = self.fills_apart();
+        let last = single(last);
+        others.iter().for_each(|fill| mask_singles(block, single(*fill)));
+        let Some([scale, offset]) = self.factors() else { return mask_singles(block, last) };
         match (exact(scale), exact(offset)) {
-            (Some(scale), Some(offset)) => scale_singles(block, scale, offset),
-            _ => scale_singles_by_doubles(block, scale, offset),
+            (Some(scale), Some(offset)) => scale_singles(block, last, scale, offset),
+            _ => scale_singles_by_doubles(block, last, scale, offset),
+        }
+    }
+
+    /// The last fill, which becomes NaN while elements are scaled, and the others; without any it is NaN, which is
+    /// equal to nothing.
+    fn fills_apart(&self) -> (f64, &[f64]) {
+        self.fills.split_last().map_or((f64::NAN, &[]), |(last, others)| (*last, others))
+    }
+
+    /// The factor and the number that is added, where there is one of them.
+    fn factors(&self) -> Option<[f64; 2]> {
+        let is_any = self.scale.is_some() || self.offset.is_some();
+        is_any.then(|| [self.scale.unwrap_or(1.0), self.offset.unwrap_or(-0.0)])
+    }
+
+    /// Scale integers modulo two to the power of their bits, as NumPy does.
+    fn integers(&self, block: &mut [u8]) {
+        let Some(scale) = self.scale else { return };
+        let scale = scale as i64;
+        match self.cast.to().item_bits() {
+            8 => block.iter_mut().for_each(|byte| *byte = byte.wrapping_mul(scale as u8)),
+            16 => scale_shorts(block, scale as u16),
+            32 => scale_words(block, scale as u32),
+            64 => scale_longs(block, scale as u64),
+            _ => {}
         }
     }
 
@@ -68,45 +93,42 @@ impl Arithmetic {
     }
 }
 
-vectorized! {
-    fn mask_doubles(block: &mut [u8], fill: f64) {
-        for bytes in block.as_chunks_mut::<8>().0 {
-            let value = f64::from_le_bytes(*bytes);
-            *bytes = if value == fill { f64::NAN } else { value }.to_le_bytes();
+/// Declare a loop over elements of a type, so many bytes each, which makes another value of each.
+macro_rules! each {
+    (fn $name:ident($value:ident: $type:ty, $width:literal $(, $arg:ident: $of:ty)*) $body:expr) => {
+        vectorized! {
+            fn $name(block: &mut [u8] $(, $arg: $of)*) {
+                for bytes in block.as_chunks_mut::<$width>().0 {
+                    let $value = <$type>::from_le_bytes(*bytes);
+                    let value: $type = $body;
+                    *bytes = value.to_le_bytes();
+                }
+            }
         }
-    }
+    };
 }
 
-vectorized! {
-    fn mask_singles(block: &mut [u8], fill: f32) {
-        for bytes in block.as_chunks_mut::<4>().0 {
-            let value = f32::from_le_bytes(*bytes);
-            *bytes = if value == fill { f32::NAN } else { value }.to_le_bytes();
-        }
+each!(fn mask_doubles(value: f64, 8, fill: f64) if value == fill { f64::NAN } else { value });
+each!(fn mask_singles(value: f32, 4, fill: f32) if value == fill { f32::NAN } else { value });
+each! {
+    fn scale_doubles(value: f64, 8, fill: f64, scale: f64, offset: f64) {
+        let value = if value == fill { f64::NAN } else { value };
+        value * scale + offset
     }
 }
-
-vectorized! {
-    fn scale_doubles(block: &mut [u8], scale: f64, offset: f64) {
-        for bytes in block.as_chunks_mut::<8>().0 {
-            *bytes = (f64::from_le_bytes(*bytes) * scale + offset).to_le_bytes();
-        }
+each! {
+    fn scale_singles(value: f32, 4, fill: f32, scale: f32, offset: f32) {
+        let value = if value == fill { f32::NAN } else { value };
+        value * scale + offset
     }
 }
-
-vectorized! {
-    fn scale_singles(block: &mut [u8], scale: f32, offset: f32) {
-        for bytes in block.as_chunks_mut::<4>().0 {
-            *bytes = (f32::from_le_bytes(*bytes) * scale + offset).to_le_bytes();
-        }
+each! {
+    fn scale_singles_by_doubles(value: f32, 4, fill: f32, scale: f64, offset: f64) {
+        let value = if value == fill { f32::NAN } else { value };
+        let scaled = (f64::from(value) * scale) as f32;
+        (f64::from(scaled) + offset) as f32
     }
 }
-
-vectorized! {
-    fn scale_singles_by_doubles(block: &mut [u8], scale: f64, offset: f64) {
-        for bytes in block.as_chunks_mut::<4>().0 {
-            let scaled = (f64::from(f32::from_le_bytes(*bytes)) * scale) as f32;
-            *bytes = ((f64::from(scaled) + offset) as f32).to_le_bytes();
-        }
-    }
-}
+each!(fn scale_shorts(value: u16, 2, scale: u16) value.wrapping_mul(scale));
+each!(fn scale_words(value: u32, 4, scale: u32) value.wrapping_mul(scale));
+each!(fn scale_longs(value: u64, 8, scale: u64) value.wrapping_mul(scale));

@@ -54,6 +54,6 @@ pub(crate) use packing::{
 };
 pub use packing::{PackingFault, Stated, Unpacking};
 pub(crate) use tensor::FILL_VALUE;
-pub use tensor::{Annotated, Annotations, Storage, StorageKind, TensorInfo, number};
+pub use tensor::{Annotated, Annotations, Storage, StorageKind, TensorInfo, axis_number, number};
 pub use tensors::{Contents, Format, Tensors};
 pub use text::TextFormat;

@@ -155,8 +155,7 @@ impl Unpacking {
     pub fn of(said: &Annotations, dtype: &DType) -> Result<Option<Unpacking>, PackingFault> {
         let DType::Scalar(stored, endian) = *dtype else { return Ok(None) };
         let is_float = matches!(stored, Scalar::F16 | Scalar::F32 | Scalar::F64);
-        let is_integer = matches!(stored.kind(), NumberKind::Signed | NumberKind::Unsigned);
-        if !is_float && !is_integer {
+        if !is_float && !is_integer(stored) {
             return Ok(None);
         }
         let factor = |name: &'static str| -> Result<Option<f64>, PackingFault> {
@@ -189,8 +188,8 @@ impl Unpacking {
             return Ok(None);
         }
         let to = match (is_scaled, fills.is_empty()) {
-            (true, false) => scaled(read, said),
-            (true, true) if !has_fills => scaled(read, said),
+            (true, false) => scaled(read, said, true),
+            (true, true) if !has_fills => scaled(read, said, false),
             (false, false) => masked(read),
             (_, true) => read,
         };
@@ -237,15 +236,35 @@ fn masked(read: Scalar) -> Scalar {
 }
 
 /// The type of values that are scaled: that of the numbers that scale, where these are floats of one type, and it is
-/// exact for the elements.
-fn scaled(read: Scalar, said: &Annotations) -> Scalar {
+/// exact for the elements; that of an integer which scales integers alone, where no value is NaN.
+fn scaled(read: Scalar, said: &Annotations, has_fills: bool) -> Scalar {
     let is_there = |name: &str| said.attributes.contains_key(name);
-    let is_single = |name: &str| said.singles.iter().any(|it| it == name);
-    let is_integer = matches!(read.kind(), NumberKind::Signed | NumberKind::Unsigned);
+    let is_single = |name: &str| said.types.get(name) == Some(&Scalar::F32);
+    let is_integer = is_integer(read);
     let all_single = [SCALE_FACTOR, ADD_OFFSET].iter().all(|name| is_single(name));
     let only_scaled = !is_there(ADD_OFFSET) && is_single(SCALE_FACTOR);
     let is_exact = !(is_integer && read.bits() == 32);
-    if only_scaled || all_single && is_exact { Scalar::F32 } else { Scalar::F64 }
+    match integer_factor(said) {
+        Some(scalar) if is_integer && !has_fills => scalar,
+        _ if only_scaled || all_single && is_exact => Scalar::F32,
+        _ => Scalar::F64,
+    }
+}
+
+/// The type of an integer that scales values, and nothing is added to them.
+fn integer_factor(said: &Annotations) -> Option<Scalar> {
+    // a larger one is not exact as a double
+    const MOST: u128 = 1 << 53;
+    let scale = said.attributes.get(SCALE_FACTOR)?;
+    let [Stated::Integer(factor)] = stated(scale)[..] else { return None };
+    let is_alone = !said.attributes.contains_key(ADD_OFFSET);
+    // integers of JSON are int64 in Python
+    let scalar = said.types.get(SCALE_FACTOR).copied().unwrap_or(Scalar::I64);
+    (is_alone && factor.unsigned_abs() <= MOST && is_integer(scalar)).then_some(scalar)
+}
+
+fn is_integer(scalar: Scalar) -> bool {
+    matches!(scalar.kind(), NumberKind::Signed | NumberKind::Unsigned)
 }
 
 impl Annotations {
@@ -270,6 +289,19 @@ impl Annotations {
         self.reworded.retain(|name| !PACKING.contains(&name.as_str()) || keeps(name));
         self.fill_masks = false;
         self.fill_value = None;
+    }
+
+    /// Make the fill value one of the signed integers as which `_Unsigned` has elements read: xarray takes no other one
+    /// of a Zarr.
+    pub(crate) fn sign_fill(&mut self, dtype: &DType) {
+        let DType::Scalar(stored_as, _) = *dtype else { return };
+        let read = as_read(self, stored_as);
+        let fill = self.attributes.get_mut(FILL_VALUE).filter(|_| read != stored_as);
+        if let Some(fill) = fill.filter(|_| read.kind() == NumberKind::Signed)
+            && let [Stated::Integer(number)] = stated(fill)[..]
+        {
+            *fill = Stated::Integer(wrapped(number, read)).json();
+        }
     }
 
     /// The factor and the number that values are packed with, where they are said to be numbers.

@@ -4,6 +4,7 @@
 //! Groups have annotations too ([`Tensors::annotate_group`](super::Tensors::annotate_group)). They are sparse: tensors
 //! without them take no memory.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use serde_json::{Map, Value};
 use super::chunks::{Chunks, StoredChunks};
 use super::header::data_bytes;
 use super::packing::Unpacking;
-use crate::dtype::DType;
-use crate::shape::{Order, contiguous_strides};
+use crate::dtype::{DType, Scalar};
+use crate::shape::{AskedAxis, NoDimension, Order, contiguous_strides};
 
 /// A tensor of an input: its type, its shape, and where its elements are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -175,6 +176,12 @@ impl TensorInfo {
     }
 }
 
+/// The number of an axis of a tensor that is asked for; a negative one is left as it is.
+pub fn axis_number(tensor: &TensorInfo, asked: &AskedAxis) -> Result<i64, NoDimension> {
+    let axes: Vec<Option<usize>> = (0..tensor.shape.len()).map(Some).collect();
+    asked.number(|| tensor.dimension_names(&axes))
+}
+
 /// The attribute in which netCDF has the value of missing elements.
 pub(crate) const FILL_VALUE: &str = "_FillValue";
 
@@ -189,8 +196,8 @@ pub struct Annotations {
     pub fill_value: Option<Vec<u8>>,
     /// Whether elements that are the fill value are missing, as xarray has it of Zarr 2.
     pub fill_masks: bool,
-    /// The names of attributes that are numbers of 32 bits with a fraction.
-    pub singles: Vec<String>,
+    /// The types of attributes that are numbers, where their format has types of numbers.
+    pub types: BTreeMap<String, Scalar>,
     /// The names of attributes that are left out, since JSON cannot say them.
     pub unsaid: Vec<String>,
     /// The names of attributes in which a number that JSON has not stands as a [word](number).

@@ -43,6 +43,19 @@ pub(super) struct MaskBytes {
 }
 
 impl MaskBytes {
+    /// Elements of one byte each.
+    fn new(layout: &Layout<'_>, source: &dyn Source) -> Result<MaskBytes, SourceError> {
+        let axes = layout.axes().map_err(|_| {
+            let start = layout.offset();
+            let end = u64::MAX;
+            let len = source.len();
+            SourceError::OutOfBounds { start, end, len }
+        })?;
+        let runs = Runs { offset: layout.offset() as i64, axes, run: 1 }.coalesced();
+        let len = runs.bytes();
+        Ok(MaskBytes { runs, len, opposite: false })
+    }
+
     /// Call `visit` with the elements of a range, piece by piece, until it returns false.
     pub(super) fn each(
         &self,
@@ -73,6 +86,17 @@ impl MaskBytes {
     }
 }
 
+/// Whether all elements, of one byte each, are 0 or 1, as those of a mask are, and there are any.
+pub fn is_like_mask(layout: &Layout<'_>, source: &dyn Source) -> Result<bool, SourceError> {
+    let bytes = MaskBytes::new(layout, source)?;
+    let mut is_like = bytes.len > 0;
+    bytes.each(0, bytes.len, source, &mut |_, bytes| {
+        is_like = bytes.iter().all(|byte| *byte <= 1);
+        is_like
+    })?;
+    Ok(is_like)
+}
+
 impl Mask {
     /// Count the true elements of a mask, of one byte each, with these workers. Another
     /// thread may watch how far it is: [`Progress::keeping`].
@@ -82,15 +106,8 @@ impl Mask {
         workers: &Workers,
         progress: &Progress,
     ) -> Result<Mask, ExecuteError> {
-        let axes = layout.axes().map_err(|_| {
-            let start = layout.offset();
-            let end = u64::MAX;
-            let len = source.len();
-            SourceError::OutOfBounds { start, end, len }
-        })?;
-        let runs = Runs { offset: layout.offset() as i64, axes, run: 1 }.coalesced();
-        let len = runs.bytes();
-        let bytes = MaskBytes { runs, len, opposite: false };
+        let bytes = MaskBytes::new(layout, source)?;
+        let len = bytes.len;
         let block = BLOCK.max(len.div_ceil(BLOCKS).next_multiple_of(BLOCK));
         let counts: Vec<AtomicU64> = (0..len.div_ceil(block)).map(|_| AtomicU64::new(0)).collect();
         // whole blocks

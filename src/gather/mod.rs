@@ -41,7 +41,7 @@ pub use distribution::Distribution;
 pub(crate) use distribution::scratch_has_room;
 pub(crate) use indexed::slab_runs;
 pub use indexed::{Indexed, ListTensor};
-pub use mask::Mask;
+pub use mask::{Mask, is_like_mask};
 pub use pieces::GatherPieces;
 pub use positions::{DROPPED, Indices, OutOfRange, count_batch_dims};
 pub use rows::BoundRows;

@@ -490,6 +490,10 @@ fn read_index(bytes: &mut Opened) -> Result<ShardIndex, Error> {
     };
     Ok(ShardIndex::parse(&json).map_err(|error| match error {
         ShardsError::NoIndex => FormatError::Foreign(Foreign::JsonObject),
+        // one object is whole, and something stands behind it
+        ShardsError::Json(fault) if fault.to_string().starts_with("trailing characters") => {
+            FormatError::Foreign(Foreign::JsonLines)
+        }
         error => error.into(),
     })?)
 }

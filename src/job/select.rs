@@ -136,7 +136,7 @@ pub(super) fn select<'a>(
     let mut chosen = chosen(input, select, output)?;
     input.leave_out_unreadable(&mut chosen, &select.patterns)?;
     let mut choices = choices(input, &chosen, select.keep_rest)?;
-    leave_out_lacking(input, select, output, &mut choices);
+    leave_out_lacking(input, &select.patterns, output, &mut choices);
     if chosen.is_empty() {
         return Err(Error::file(&input.location, SelectFault::NothingLeft));
     }
@@ -164,11 +164,16 @@ pub(super) fn select<'a>(
 
 /// Leave out, with notes, tensors of dtypes that the output cannot hold. Those that are named themselves, or all that
 /// there is, are refused later.
-fn leave_out_lacking(input: &Input, select: &Select, output: &Output, choices: &mut [Choice]) {
+pub(super) fn leave_out_lacking(
+    input: &Input,
+    patterns: &[String],
+    output: &Output,
+    choices: &mut [Choice],
+) {
     let lacking = choices.iter().enumerate().filter(|(_, choice)| **choice != Choice::LeftOut);
     let lacking = lacking.filter_map(|(number, _)| {
         let tensor = input.contents.tensors.at(number);
-        let is_named = tensor.name.as_ref().is_some_and(|name| select.patterns.contains(name));
+        let is_named = tensor.name.as_ref().is_some_and(|name| patterns.contains(name));
         let fault = output.lacks(&tensor.dtype).filter(|_| !is_named)?;
         Some((number, input.failed_tensor(&tensor, true, fault)))
     });

@@ -50,6 +50,7 @@ pub(super) fn follow(
     }
     let is_cast = matches!(conversion, Conversion::Cast(cast) if !cast.keeps_type());
     if !is_cast {
+        said.sign_fill(from);
         return Vec::new();
     }
     let mut dropped = Vec::new();

@@ -17,21 +17,26 @@ use crate::dtype::{DType, Endian, Integers, Scalar};
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
-use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask};
+use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask, is_like_mask};
 use crate::index::resolve::{
     ListPositions, ListShape, ResolveError, Rules, SelectedList, Selection, Shuffled, resolve_with,
 };
 use crate::index::{FileRef, IndexExpr, Item, List};
-use crate::input::{CutBlocks, Input, Location, OpenOptions, open_watched};
-use crate::shape::{Arrangement, MemoryAxes, Order, Permutation, Transposition};
-use crate::source::{IoMode, MemorySource, Source};
+use crate::input::{CutBlocks, Input, Location, Notes, OpenOptions, open_watched};
+use crate::shape::{Arrangement, AsTuple, MemoryAxes, Order, Permutation, Transposition};
+use crate::source::{MemorySource, Source};
 use crate::view::{Layout, View};
+
+/// What a note ends with on positions that look like a mask.
+pub const MASK_MEANT: &str = "though it looks like a mask";
 
 #[derive(Clone, Default)]
 pub struct Lists {
     files: Vec<Arc<OpenList>>,
     shapes: Vec<ListShape>,
     workers: Workers,
+    /// Where it is said that positions may be meant as a mask.
+    notes: Notes,
 }
 
 struct OpenList {
@@ -47,7 +52,10 @@ struct OpenList {
 enum ListKind {
     /// Known positions, tuples of them on the last axis.
     Tuples,
-    Integers,
+    Integers {
+        /// Whether all are bytes of 0 or 1.
+        is_like_mask: bool,
+    },
     Mask(Mask),
     /// It has no bytes.
     Shuffle(Shuffled),
@@ -137,21 +145,20 @@ impl Fault for ListError {}
 impl Lists {
     /// Open the files that an expression names, and count their masks. Files may hold integers as text.
     pub fn open(expr: &IndexExpr) -> Result<Lists, Error> {
-        let io = IoMode::Auto;
-        let workers = Workers::default();
-        let lists = Lists::open_watched(expr, io, &workers, &Progress::default());
+        let lists = Lists::open_watched(expr, &OpenOptions::default(), &Progress::default());
         lists.map_err(|fault| fault.error)
     }
 
-    /// Open the lists with these workers, which also check positions later, where another thread watches
-    /// how far counting is, or reading a pipe: [`Progress::keeping`].
+    /// Open the lists with the workers of `options`, which also check positions later, where another thread watches
+    /// how far counting is, or reading a pipe: [`Progress::keeping`]. Of the options those count that say how files
+    /// are read, and not what is taken of them.
     pub fn open_watched(
         expr: &IndexExpr,
-        io: IoMode,
-        workers: &Workers,
+        options: &OpenOptions,
         progress: &Progress,
     ) -> Result<Lists, ListError> {
-        let mut lists = Lists { workers: workers.clone(), ..Lists::default() };
+        let OpenOptions { workers, notes, .. } = options.clone();
+        let mut lists = Lists { workers, notes, ..Lists::default() };
         let files = expr.items.iter().enumerate().filter_map(|(item, wanted)| match wanted {
             Item::List(List::File(file)) => Some((item, file)),
             _ => None,
@@ -161,7 +168,7 @@ impl Lists {
             return Err(ListError { item, error: ListFault::SecondStdin.into() });
         }
         for (item, file) in files {
-            let opened = open_list(item, file, io, workers, progress);
+            let opened = open_list(item, file, options, progress);
             let (list, shape) = opened.map_err(|error| ListError { item, error })?;
             lists.files.push(Arc::new(list));
             lists.shapes.push(shape);
@@ -194,7 +201,31 @@ impl Lists {
         rules: Rules,
     ) -> Result<Selection, ResolveError> {
         let block = tensor.dtype.blocks().map(|block| block.elements);
-        self.resolve(expr, &tensor.element_shape(), Rules { block, ..rules })
+        let selection = self.resolve(expr, &tensor.element_shape(), Rules { block, ..rules })?;
+        self.note_masks(&selection);
+        Ok(selection)
+    }
+
+    /// Say of bytes of 0 and 1 that are positions along axes of the shape that they have that they may be meant as a
+    /// mask.
+    fn note_masks(&self, selection: &Selection) {
+        let files = selection.lists.iter().filter_map(|list| {
+            let file = self.files.iter().find(|file| file.item == list.item)?;
+            let is_like_mask = matches!(file.kind, ListKind::Integers { is_like_mask: true });
+            let shape = &selection.source_shape[list.axes.start..];
+            (is_like_mask && shape.starts_with(&file.tensor.shape)).then_some((list, file))
+        });
+        for (list, positions) in files {
+            let tensor = &positions.tensor;
+            let file =
+                positions.list.file.iter().map(|file| format!("{file}: ")).collect::<String>();
+            let shape = AsTuple(&tensor.shape);
+            let dtype = &tensor.dtype;
+            self.notes.add(format_args!(
+                "{file}{dtype} of shape {shape} is taken as positions 0 and 1 on axis {}, {MASK_MEANT}",
+                list.axes.start
+            ));
+        }
     }
 
     pub fn check(&self, selection: &Selection) -> Result<(), Error> {
@@ -263,6 +294,11 @@ impl Lists {
         self.files.iter().filter_map(|list| Some((list.item, list.input.as_ref()?, &list.tensor)))
     }
 
+    /// The tensors that they are.
+    pub fn tensors(&self) -> impl Iterator<Item = &TensorInfo> {
+        self.files.iter().map(|list| &list.tensor)
+    }
+
     /// What a selection with lists names of elements that lie so, and the bytes of its lists, typed ones too.
     fn select(
         &self,
@@ -327,7 +363,7 @@ impl OpenList {
     fn tensor(&self) -> Result<ListTensor<'_>, Cause> {
         Ok(match &self.kind {
             ListKind::Tuples => ListTensor::Tuples(indices_of(&self.tensor)?),
-            ListKind::Integers => ListTensor::Integers(indices_of(&self.tensor)?),
+            ListKind::Integers { .. } => ListTensor::Integers(indices_of(&self.tensor)?),
             ListKind::Mask(mask) => ListTensor::Mask(mask.clone()),
             ListKind::Shuffle(shuffled) => ListTensor::Shuffle(*shuffled),
         })
@@ -337,21 +373,24 @@ impl OpenList {
 fn open_list(
     item: usize,
     file: &FileRef,
-    io: IoMode,
-    workers: &Workers,
+    options: &OpenOptions,
     progress: &Progress,
 ) -> Result<(OpenList, ListShape), Error> {
     let path = Path::new(&file.path);
     let location = if file.is_stdin() { Location::Stdin } else { Location::of(path) };
     let chosen: Vec<String> = file.name.iter().cloned().collect();
     let tensors = chosen.clone();
+    let OpenOptions { io, unpack, workers, notes, .. } = options.clone();
     let options = OpenOptions {
         io,
+        unpack,
         integers: true,
         tensors,
-        workers: workers.clone(),
+        workers,
+        notes,
         ..OpenOptions::default()
     };
+    let workers = &options.workers;
     let mut input = open_watched(&location, &options, progress)?;
     let stored = input.tensor(&chosen)?;
     let name = FileName::from(&location);
@@ -388,13 +427,17 @@ fn look_at(
         return Err(ListFault::DType(dtype.clone()).into());
     }
     let only = indices_of(tensor)?.only(source)?;
-    let shape = match only {
+    let list_shape = match only {
         None => ListShape::Integers(shape),
         Some(only) => {
             ListShape::Integer(i64::try_from(only).map_err(|_| ListFault::Integer(only))?)
         }
     };
-    Ok((shape, ListKind::Integers))
+    let is_bytes = dtype.item_bits() == 8 && only.is_none();
+    // one or two may be an order of their axis
+    let repeats = tensor.shape.iter().product::<u64>() > 2;
+    let is_like_mask = is_bytes && repeats && is_like_mask(&layout(tensor)?, source)?;
+    Ok((list_shape, ListKind::Integers { is_like_mask }))
 }
 
 fn indices_of(tensor: &TensorInfo) -> Result<Indices<'_>, Cause> {

@@ -243,12 +243,12 @@ impl Region for InChunks {
 /// Where the elements of a tensor are to who reads them where they lie: those in chunks follow each other
 /// from position 0 on.
 pub(crate) fn decoded_info(tensor: &TensorInfo) -> TensorInfo {
-    let TensorInfo { name, dtype, shape, .. } = tensor;
+    let TensorInfo { name, dtype, shape, annotated, .. } = tensor;
     if !tensor.is_decoded() {
         return tensor.clone();
     }
     let decoded = TensorInfo::new(dtype.clone(), shape.clone(), Order::C, 0);
-    TensorInfo { name: name.clone(), ..decoded }
+    TensorInfo { name: name.clone(), annotated: annotated.clone(), ..decoded }
 }
 
 /// The bytes that [`decoded_info`] speaks of.

@@ -225,6 +225,38 @@ fn what_zarr_lacks_is_left_out_with_a_note() {
     assert_eq!(String::from_utf8(text.stdout).unwrap(), "ab\ncde\n");
     let both = [note("o", "|V2", "safetensors"), note("t", "|S3", "safetensors")].concat();
     tslice(&dir, &["in.h5", "-o", "o.safetensors"]).assert().success().stderr(both);
+    // joins and parts are of what is left
+    let group = ["concat", "in.h5", "--group", "{p:n}", "--into", "n", "--keep-rest"];
+    let split_group = ["split", "in.h5", "--group", "n", "--into", "n{p:1,2}", "--keep-rest"];
+    for (line, output) in [
+        (&["concat", "in.h5", "in.h5", "-t", "*"][..], "c.zarr"),
+        (&["concat", "in.h5", "in.h5", "-t", "n", "--keep-rest"], "r.zarr"),
+        (&["split", "in.h5", "-t", "*", "--at", "1"], "s{}.zarr"),
+        (&["split", "in.h5", "-t", "n", "--keep-rest", "--at", "1"], "k{}.zarr"),
+        (&group, "g.zarr"),
+        (&split_group, "w.zarr"),
+    ] {
+        let line = [line, &["-o", output]].concat();
+        tslice(&dir, &line).assert().success().stderr(left_out.clone());
+    }
+    let values = |name: &str, tensor: &str| {
+        let text = tslice(&dir, &[name, "-t", tensor, "--to", "csv", "-o", "-"]).output().unwrap();
+        String::from_utf8(text.stdout).unwrap().replace('\n', " ")
+    };
+    let found = ["c", "r", "s1", "k1", "g", "w"].map(|name| {
+        let name = format!("{name}.zarr");
+        let number = if name == "w.zarr" { "n2" } else { "n" };
+        values(&name, number) + &values(&name, "t")
+    });
+    let wanted = [
+        "1 2 1 2 ab cde ab cde ",
+        "1 2 1 2 ab cde ",
+        "2 cde ",
+        "2 ab cde ",
+        "1 2 ab cde ",
+        "2 ab cde ",
+    ];
+    assert_eq!(found, wanted);
     // what is named itself is refused
     let named = ["in.h5", "-t", "o", "-t", "n", "-o", "q.zarr"];
     let error = left_out.replace("note: in.h5: ", "").replace("; left out", "");

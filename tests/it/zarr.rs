@@ -201,6 +201,20 @@ fn what_zarr_python_leaves_out_is_usual() {
 }
 
 #[test]
+fn metadata_have_a_largest_length() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("in");
+    group3(&root, GROUP);
+    array3(&root.join("a"), 2, &json!({}));
+    array3(&root.join("b"), 2, &json!({}));
+    let metadata = fs::OpenOptions::new().write(true).open(root.join("a/zarr.json")).unwrap();
+    metadata.set_len(100_000_001).unwrap();
+    let reason = "has 100000001 bytes, and over 100000000 are not read";
+    tslice(&dir, &["in", "-t", "a", "-o", "o.npy"]).assert().code(1).stderr(contains(reason));
+    assert_eq!(numbers(&dir, &["in", "-t", "b"]), "1 2");
+}
+
+#[test]
 fn info_says_how_many_chunks_are_stored() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("in");
@@ -208,8 +222,11 @@ fn info_says_how_many_chunks_are_stored() {
     array3(&root.join("a"), 5, &json!({}));
     array3(&root.join("b"), 4, &json!({}));
     let said = info(&dir, "in");
-    let stored = |number: usize| said["tensors"][number]["chunks_stored"].as_u64();
-    assert_eq!([stored(0), stored(1)], [Some(2), Some(2)]);
+    let stored = |number: usize| {
+        let tensor = &said["tensors"][number];
+        [&tensor["chunks_stored"], &tensor["chunks"], &tensor["chunk_shape"]].map(Value::to_string)
+    };
+    assert_eq!([stored(0), stored(1)], [["2", "3", "[2]"], ["2", "2", "[2]"]]);
     tslice(&dir, &["info", "in"])
         .assert()
         .success()
@@ -499,10 +516,38 @@ fn packed_values_are_said() {
         .stderr(note);
     tslice(&dir, &["view", "in"]).assert().success().stderr(note);
     tslice(&dir, &["in", "-o", "a.npy"]).assert().success().stderr(note);
+    tslice(&dir, &["in", "-o", "d.npy", "--dry-run"]).assert().success().stderr(note);
+    for part in ["0/2", "1/2"] {
+        let part = ["in", "-o", "p.npy", "--part", part];
+        tslice(&dir, &part).assert().success().stderr(note);
+    }
+    tslice(&dir, &["in", "-o", "q.npy", "-q"]).assert().success().stderr("");
     tslice(&dir, &["diff", "in", "in"]).assert().success().stderr(note);
     tslice(&dir, &["info", "in", "--digest"]).assert().success().stderr(note);
     tslice(&dir, &["view", "in", "--unpack"]).assert().success().stderr("");
     assert_eq!(numbers(&dir, &["in", "-t", "g/a", "[0]", "--unpack"]), "3.5 3.5 3.5");
+}
+
+#[test]
+fn lists_are_packed_as_other_tensors_are() {
+    let dir = tempfile::tempdir().unwrap();
+    packed(&dir, "scaled", json!({ "scale_factor": 2 }));
+    packed(&dir, "filled", json!({ "_FillValue": 7, "add_offset": 0.5 }));
+    // both have two elements, 7 and 7
+    let rows: String = (100..120).map(|row| format!("{row}\n")).collect();
+    fs::write(dir.path().join("a.csv"), rows).unwrap();
+    let taken = |list: &str, more: &[&str]| {
+        let args = [&["a.csv", list, "--dtype", "int64", "--to", "csv", "-o", "-"], more].concat();
+        let done = tslice(&dir, &args).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        text(done.stdout).replace('\n', " ") + &text(done.stderr)
+    };
+    let note = "tslice: note: v: values are taken as they are stored: scale_factor 2\n\
+                hint: --unpack takes the values that they stand for\n";
+    assert_eq!(taken("[@scaled]", &[]), format!("107 107 {note}"));
+    assert_eq!(taken("[@scaled]", &["--unpack"]), "114 114 ");
+    let refused = "tslice: filled: arrays used as indices must be of integer (or boolean) type, not float64\n";
+    assert!(taken("[@filled]", &["--unpack"]).starts_with(refused));
 }
 
 /// An array at the root, of one chunk of int16.

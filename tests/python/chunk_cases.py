@@ -182,6 +182,16 @@ def gather(case, source, key, array, store_list):
     return ["gather", *source, "--axis", str(axis), "--indices", "places.npy"], np.take(array, places, axis)
 
 
+@command("field")
+def field(case, source, key, array, store_list):
+    """A field of a structure, of a structure in it, or of an array of structures."""
+    path, taken = [], array
+    while taken.dtype.names and (not path or case.rng.random() < 0.8):
+        path.append(case.rng.choice(taken.dtype.names))
+        taken = taken[path[-1]]
+    return ([*source, "--field", ".".join(path)], taken) if path else None
+
+
 @command("repeats")
 def repeats(case, source, key, array, store_list):
     """So many rows, most of them again and again, that chunks are put in order before they are taken."""
@@ -293,7 +303,7 @@ def check_command(case, name, key, array, store_list):
     if status or err:
         raise Failure(f"status {status}, {err!r}")
     # NumPy's joins take out the padding of structures
-    check_same(np.load(case.path("o.npy")), np.asarray(expected, array.dtype if array.dtype.names else expected.dtype))
+    check_same(np.load(case.path("o.npy")), np.asarray(expected, array.dtype if array.dtype.names and array.dtype.names == expected.dtype.names else expected.dtype))
 
 
 def check_split(case, source, array):

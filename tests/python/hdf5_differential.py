@@ -8,10 +8,10 @@ contiguous, compact, chunked with gzip, shuffle, fletcher32, lzf, scale-offset a
 of all dtypes that have a counterpart, in groups, behind a user block, by old and new versions of the format; chunks
 stored by a mask of filters or unfiltered at the ends of axes, two growing axes, axes that grew, many attributes and
 links, links inside the file, to nowhere and to other files, complex numbers as HDF5 2.0 has them, texts of three
-paddings, integers and floats of a part of their bits, enumerations of FALSE and TRUE. Random
+paddings, integers and floats of a part of their bits, floats of other sizes, enumerations of FALSE and TRUE. Random
 indexes with slices, lists and masks must give what NumPy takes of the array that h5py reads. Some cases are a Zarr made of a dataset or
 of a netCDF, which zarr-python and xarray must read, with attributes, names of axes and fill values, or of one that netCDF4
-wrote, with dimensions of all kinds. Every tenth case is a
+wrote, with dimensions of all kinds and variables that are shorter than these. Every tenth case is a
 damaged file, in 64 MiB of memory: an error in one line, or elements. `--only NUMBER` runs one again.
 """
 
@@ -61,6 +61,7 @@ DTYPES = ["u1", "i1", "u2", "i2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8"
 STRUCTURES = [
     [("a", "<i4"), ("b", ">f8"), ("c", "S3")],
     [("x", ">i2"), ("v", "<f4", (2, 3)), ("n", [("u", "u1"), ("w", ">c16")])],
+    [("k", "<i4"), ("s", [("a", "<i2"), ("b", ">f4", (2,)), ("c", [("d", "<u8")], (2,))], (3,))],
     {"names": ["p", "q"], "formats": ["<u2", "<f4"], "offsets": [3, 8], "itemsize": 17},
 ]
 
@@ -135,6 +136,19 @@ def narrow_type(rng):
     return kind
 
 
+def wide_type(rng):
+    """A float of fewer bytes than that as which h5py reads it."""
+    size = rng.choice([1, 3, 4, 5, 6, 7, 8])
+    exponent = rng.randint(2, min(11, 8 * size - 2))
+    mantissa = rng.randint(1, min(52, 8 * size - 1 - exponent))
+    kind = getattr(h5py.h5t, f"IEEE_F64{rng.choice(['LE', 'BE'])}").copy()
+    kind.set_fields(mantissa + exponent, mantissa, exponent, 0, mantissa)
+    kind.set_ebias((1 << (exponent - 1)) - 1)
+    kind.set_precision(mantissa + exponent + 1)
+    kind.set_size(size)
+    return kind
+
+
 def boolean_type(rng):
     kind = h5py.h5t.enum_create(rng.choice([h5py.h5t.STD_U8LE, h5py.h5t.STD_I8LE, h5py.h5t.STD_U8BE]))
     for name, value in rng.choice([[(b"FALSE", 0), (b"TRUE", 1)], [(b"TRUE", 1), (b"FALSE", 0)]]):
@@ -144,9 +158,11 @@ def boolean_type(rng):
 
 def low_level(rng, group, name, shape):
     """A dataset of a type that NumPy has not, of random bytes."""
-    kind = rng.choice([text_type, text_type, narrow_type, boolean_type])(rng)
+    made = rng.choice([text_type, text_type, narrow_type, wide_type, boolean_type])
+    kind = made(rng)
     booleans = kind.get_class() == h5py.h5t.ENUM
-    if rng.random() < 0.3:
+    # a field has no room for a wider float
+    if rng.random() < 0.3 and made is not wide_type:
         inner, kind = kind, None
         kind = h5py.h5t.create(h5py.h5t.COMPOUND, 3 + 2 * inner.get_size())
         kind.insert(b"a", 0, h5py.h5t.STD_I16LE)
@@ -448,11 +464,17 @@ def dimensions_case(case):
             kind = rng.choice(["f4", "f8", "i2", "i1", "u1", "S1"])
             variable = file.createVariable(name, kind, dims, fill_value=rng.choice([None, None, False]) if kind == "S1" else rng.choice([None, 7, False]))
             shape = tuple(sizes[dim] for dim in dims)
+            # shorter than its growing dimension; netCDF reads nonsense behind the end along two of them
+            grows = [axis for axis, dim in enumerate(dims) if dim in growing]
+            short = name != "full" and len(grows) == 1 and rng.random() < 0.5
+            if short:
+                shape = tuple(rng.randrange(n + 1) if axis in grows else n for axis, n in enumerate(shape))
             data = np.array([rng.choice(b"abc") for _ in range(int(np.prod(shape, dtype=int)))], "u1").reshape(shape)
-            variable[...] = data.view("S1") if kind == "S1" else data % 5
+            whole = tuple(slice(0, n) for n in shape)
+            variable[whole] = data.view("S1") if kind == "S1" else data % 5
             if rng.random() < 0.5:
                 variable.units = "m"
-            if kind in ("i1", "u1") and rng.random() < 0.4:
+            if kind in ("i1", "u1") and not short and rng.random() < 0.4:
                 variable.setncattr("dtype", "bool")
                 variable[...] = data % 2
         if rng.random() < 0.3:
@@ -501,9 +523,21 @@ def damaged_case(case):
         os.remove(case.path("o.npy"))
 
 
+def family_case(case):
+    """A file of several that are one together: an error that says so."""
+    size = case.rng.choice([2500, 10_000])
+    with h5py.File(case.path("fam%02d.h5"), "w", driver="family", memb_size=size) as file:
+        file["x"] = np.arange(case.rng.choice([2000, 5000]))
+    for line in [["info", "fam00.h5"], ["fam00.h5", "-o", "o.npy"]]:
+        status, _, err = case.run(line)
+        if status != 1 or "(a family), which h5repart joins" not in err:
+            raise Failure(f"status {status}, {err!r}")
+
+
 def usual_case(case):
     part = case.rng.random()
-    others = [(0.05, written_case), (0.08, netcdf_case), (0.14, dimensions_case)] if xarray is not None else []
+    others = [(0.01, family_case)]
+    others += [(0.06, written_case), (0.09, netcdf_case), (0.15, dimensions_case)] if xarray is not None else []
     next((one for most, one in others if part < most), dataset_case)(case)
 
 

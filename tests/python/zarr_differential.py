@@ -522,13 +522,13 @@ def hostile_metadata(rng, data):
 def written_case(case):
     """An output of Zarr: a random slice of an array, in random chunks and shards, as zarr-python and TensorStore read it."""
     rng = case.rng
-    dtype = np.dtype(rng.choice(["u1", "i1", "<u2", ">i2", "<i4", "u8", "f2", "<f4", ">f8", "c8", "c16", "?", "<M8[10s]", "<m8[ns]"]))
+    dtype = np.dtype(rng.choice(["u1", "i1", "<u2", ">i2", "<i4", "u8", "f2", "<f4", ">f8", "c8", "c16", "?", "<M8[10s]", "<m8[ns]", "<U3", ">U2", "S5"]))
     shape = tuple(rng.choice([0, 1, 2, 5, 8, 13, 40] if rng.random() < 0.1 else [1, 2, 5, 8, 13, 40]) for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 3, 4])))
     array = random_array(rng, dtype, shape)
     items = simple(rng, shape)
     expected = np.asarray(array[tuple(items)])
     name, line, said = "a.npy", [], None
-    if rng.random() < 0.5 and dtype.kind not in "mM" and array.ndim:
+    if rng.random() < 0.5 and dtype.kind not in "mMUS" and array.ndim:
         name, version = "a.zarr", rng.choice([2, 3])
         names = [rng.choice("xyzt") + str(axis) if rng.random() < 0.9 else None for axis in range(array.ndim)]
         attributes, dimensions = {"units": "K", "n": [1, {"a": None}]}, {"dimension_names": names}
@@ -582,7 +582,7 @@ def written_case(case):
         told = (kept, found_names, np.asarray(found.fill_value, wanted).tobytes())
         if told != (attributes, names, np.asarray(fill, wanted).tobytes()):
             raise Failure(f"{told} for {said}")
-    if tensorstore is not None and dtype.kind not in "mM":
+    if tensorstore is not None and dtype.kind not in "mMUS":
         place = {"driver": "file", "path": os.path.join(case.path("o.zarr"), key)}
         same(tensorstore.open({"driver": "zarr3", "kvstore": place}).result().read().result(), expected, wanted)
 

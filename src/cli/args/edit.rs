@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tslice::gather::OutOfRange;
+use tslice::shape::AskedAxis;
 
-use super::gather::integer;
 use super::input::InputArgs;
 use super::output::MetadataArgs;
-use super::parsers::{Choice, one_of};
+use super::parsers::{Choice, one_axis, one_of};
 use super::slice::{CastArgs, IndexArgs, ReshapeArgs};
 
 #[derive(Args, Clone, Debug)]
@@ -52,9 +52,9 @@ pub(crate) struct ScatterArgs {
     pub(crate) values: PathBuf,
     /// With --elements: the axis of the positions
     ///
-    /// Negative values count from the end.
-    #[arg(long, value_name = "AXIS", requires = "elements", value_parser = integer)]
-    pub(crate) axis: Option<i64>,
+    /// Its number, a negative one counted from the end, or the name of its dimension.
+    #[arg(long, value_name = "AXIS", requires = "elements", value_parser = one_axis)]
+    pub(crate) axis: Option<AskedAxis>,
     /// With --axis: one element for each index, as np.put_along_axis
     ///
     /// The indices have the rank of the target, negative ones count from the end, and the values

@@ -68,6 +68,6 @@ const OUTSIDE: [Choice<OutOfRange>; 4] = [
     ("wrap", "It counts on from the other end (NumPy's mode)", OutOfRange::Wrap),
 ];
 
-pub(super) fn integer(text: &str) -> Result<i64, &'static str> {
+fn integer(text: &str) -> Result<i64, &'static str> {
     text.parse().map_err(|_| "an integer is needed")
 }

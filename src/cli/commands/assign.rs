@@ -32,7 +32,7 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
         index.refuse_stdin("--value", value)?;
     }
     let workers = output::workers(args.to.threads);
-    let index = index.open(args.from.io, &workers, args.to.quiet, "TARGET", &args.target)?;
+    let index = index.open(&args.from, &workers, args.to.quiet, "TARGET", &args.target)?;
     let casts = index::casts(&args.cast)?;
     let mut job = open(&args.target, &args.from, &args.index.reshape, &args.to, &workers)?;
     let failed = |error| index.failure(error);
@@ -97,10 +97,11 @@ pub(super) fn run_scatter(args: &ScatterArgs) -> Result<(), Failure> {
     let workers = output::workers(args.to.threads);
     let path = &args.indices;
     let flag = "--indices-tensor";
-    let indices = NamedTensor { path, flag, name, workers: &workers, unpack: false };
+    let indices = NamedTensor { path, flag, name, workers: &workers, unpack: args.from.unpack };
     let typed = indices.typed()?;
     let casts = index::casts(&args.cast)?;
-    let options = ScatterOptions { axis: args.axis, out_of_range: args.out_of_range, casts };
+    let options =
+        ScatterOptions { axis: args.axis.clone(), out_of_range: args.out_of_range, casts };
     let mut job = open(&args.target, &args.from, &args.reshape, &args.to, &workers)?;
     let indices = typed.map_or_else(|| indices.indices(args.from.io, args.to.quiet), Ok)?;
     let name = args.values_tensor.as_ref();
@@ -210,7 +211,7 @@ impl NamedTensor<'_> {
                 1 => vec![0],
                 _ => names.iter().flatten().filter_map(|name| tensors.number_of(name)).collect(),
             };
-            tensors::note_packed(&[(&input, &meant)]);
+            tensors::note_packed(tensors::of_numbers(&input, &meant));
             Operand::for_each(input, names)
         });
         operands.map_err(of_flag(self.flag))
@@ -224,7 +225,7 @@ impl NamedTensor<'_> {
         let opened = input::open_watched(&input::location(self.path), &options, quiet);
         let name = self.name.map_or(&[][..], std::slice::from_ref);
         let operand = opened.and_then(|input| {
-            tensors::note_packed(&[(&input, &input.find(name)?)]);
+            tensors::note_packed(tensors::of_numbers(&input, &input.find(name)?));
             Operand::of_input(input, name)
         });
         operand.map_err(of_flag(self.flag))

@@ -36,7 +36,7 @@ fn differences(args: &DiffArgs) -> Result<Found, Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     index.refuse_stdin("A", &args.first)?;
     let workers = output::workers(args.threads);
-    let index = index.open(args.from.io, &workers, args.quiet, "B", &args.second)?;
+    let index = index.open(&args.from, &workers, args.quiet, "B", &args.second)?;
     // one of the files may lack a tensor
     let options = OpenOptions {
         tensors: vec![],
@@ -55,7 +55,8 @@ fn differences(args: &DiffArgs) -> Result<Found, Failure> {
         // a name that one of them lacks is told by who compares
         patterns => input.find(patterns).unwrap_or_default(),
     });
-    tensors::note_packed(&[(&a, &compared[0]), (&b, &compared[1])]);
+    let both = tensors::of_numbers(&a, &compared[0]);
+    tensors::note_packed(both.chain(tensors::of_numbers(&b, &compared[1])));
     let rule = Rule {
         tolerance: match (args.rule.atol, args.rule.rtol) {
             (None, None) => None,

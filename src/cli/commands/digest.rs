@@ -39,7 +39,7 @@ impl Digests<'_> {
         numbers: &[usize],
         mut visit: impl FnMut(&Input, &[(usize, Digest)]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        tensors::note_packed(&[(input, numbers)]);
+        tensors::note_packed(tensors::of_numbers(input, numbers));
         for some in numbers.chunks(TOGETHER) {
             let bytes = some.iter().map(|&number| input.contents().tensors.at(number).bytes());
             let digests = watch(bytes.sum(), self.args.quiet, |progress| {

@@ -50,13 +50,13 @@ fn target(args: &ExplainArgs, seen: &Seen, workers: &Workers) -> Result<Target, 
         if let Some(other) = &seen.shape {
             shape = other.of(&shape).map_err(Failure::new)?;
         }
-        let index = index.open_lists(args.from.io, workers, false)?;
+        let index = index.open_lists(&args.from, workers, false)?;
         return Ok(Target { index, shape, tensor: None });
     }
     let path = args.input.as_deref().map(Path::new);
     let path = path.ok_or_else(|| Failure::usage("an input is needed, or --shape"))?;
     let index = Index::parse(args.text.as_deref(), &args.index)?;
-    let index = index.open(args.from.io, workers, false, "INPUT", path)?;
+    let index = index.open(&args.from, workers, false, "INPUT", path)?;
     let options = input::options(&args.from, seen.fields.as_deref(), workers)?;
     let mut input = tslice::input::open(&input::location(path), &options)?;
     let tensor = input.tensor_seen(&args.from.tensor, seen)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tslice::error::{Error, FileName};
 use tslice::execute::{ExecuteError, FillError};
-use tslice::format::TensorInfo;
+use tslice::format::axis_number;
 use tslice::gather::{GatherError, Options, OutOfRange, count_batch_dims};
 use tslice::index::{Item, List, Shuffle, numpy};
 use tslice::job::{Copying, GatherOptions};
@@ -36,7 +36,8 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let workers = output::workers(args.to.threads);
     let indices = &args.indices;
     let flag = "--indices-tensor";
-    let named = NamedTensor { path: indices, flag, name, workers: &workers, unpack: false };
+    let named =
+        NamedTensor { path: indices, flag, name, workers: &workers, unpack: args.from.unpack };
     let transpose = index::transposition(&args.transpose)?;
     let casts = index::casts(&args.cast)?;
     let seen = index::seen(Some(&args.field), &args.reshape)?;
@@ -54,7 +55,8 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
         out_of_range: args.out_of_range,
         ..Options::default()
     };
-    let axis = args.axis.as_ref().map(|axis| number(axis, &tensor)).transpose()?;
+    let axis = args.axis.as_ref().map(|axis| axis_number(&tensor, axis)).transpose();
+    let axis = axis.map_err(Error::from)?;
     let options = GatherOptions { axis, how, transpose, casts };
     // shapes first: nobody should wait for a pipe to end to hear that they do not fit
     let shapes = options.check_shapes(&tensor, indices.tensor());
@@ -62,12 +64,6 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let indices = watch(0, args.to.quiet, |progress| indices.into_indices(&workers, progress))?;
     let mut job = Copying::gather(params, &tensor, &indices, &options, output)?;
     output::run(&mut job, &args.to, &share, advised)
-}
-
-/// The number of an axis of a tensor.
-fn number(axis: &AskedAxis, tensor: &TensorInfo) -> Result<i64, Error> {
-    let axes: Vec<Option<usize>> = (0..tensor.shape.len()).map(Some).collect();
-    Ok(axis.number(|| tensor.dimension_names(&axes))?)
 }
 
 /// The shuffle that --indices names in place of a file.
@@ -113,7 +109,8 @@ fn run_shuffle(args: &GatherArgs, shuffle: Shuffle) -> Result<(), Failure> {
             let options = input::options(&args.from, args.field.field.as_deref(), &workers)?;
             let seen = index::seen(Some(&args.field), &args.reshape)?;
             let mut params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
-            number(named, &params.tensor_seen(&options.tensors, &seen)?)?
+            let tensor = params.tensor_seen(&options.tensors, &seen)?;
+            axis_number(&tensor, named).map_err(Error::from)?
         }
     };
     // more axes are beyond every tensor

@@ -11,15 +11,15 @@ use tslice::index::numpy::ParseError;
 use tslice::index::resolve::{ResolveError, ResolveErrorKind, Rules, Selection};
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{IndexExpr, Item, List, SpannedExpr, numpy, strided_slice};
-use tslice::input::Seen;
+use tslice::input::{OpenOptions, Seen};
 use tslice::job::Casts;
 use tslice::region::{ListError, ListFault, Lists, OpenIndex};
 use tslice::shape::{AskedAxis, NewShape, Pattern, Transposition};
-use tslice::source::IoMode;
 
 use super::super::args::{CastArgs, FieldArgs, ReshapeArgs, TransposeArgs};
 use super::super::report::did_you_mean;
-use crate::cli::args::{IndexArgs, StridedArgs};
+use super::{input, tensors};
+use crate::cli::args::{IndexArgs, InputArgs, StridedArgs};
 use crate::cli::report::{Failure, misplaced, of_flag, watch};
 
 /// An index: NumPy's text as it was typed, or the text for StridedSlice's numbers.
@@ -63,27 +63,31 @@ impl Index {
     /// Open the files of its lists. `input`, which messages call `what`, is the file it applies to.
     pub(crate) fn open(
         self,
-        io: IoMode,
+        from: &InputArgs,
         workers: &Workers,
         quiet: bool,
         what: &str,
         input: &Path,
     ) -> Result<Index, Failure> {
         self.refuse_stdin(what, input)?;
-        self.open_lists(io, workers, quiet)
+        self.open_lists(from, workers, quiet)
     }
 
     /// Open the files of its lists; progress is shown while long masks are counted, unless `quiet`.
     pub(crate) fn open_lists(
         self,
-        io: IoMode,
+        from: &InputArgs,
         workers: &Workers,
         quiet: bool,
     ) -> Result<Index, Failure> {
+        let (io, unpack) = (from.io, from.unpack);
+        let (workers, notes) = (workers.clone(), input::notes());
+        let options = OpenOptions { io, unpack, workers, notes, ..OpenOptions::default() };
         let lists = watch(0, quiet || !self.has_lists(), |progress| {
-            Lists::open_watched(&self.spanned.expr, io, workers, progress)
+            Lists::open_watched(&self.spanned.expr, &options, progress)
         });
         let lists = lists.map_err(|fault| self.failed_list(fault))?;
+        tensors::note_packed(lists.tensors().cloned());
         Ok(Index { lists, ..self })
     }
 
@@ -192,7 +196,21 @@ impl Index {
 }
 
 fn parsed(text: &str) -> Result<SpannedExpr, Failure> {
-    numpy::parse(text).map_err(|error| Failure::usage(&error).at(text, error.span.clone()))
+    numpy::parse(text).map_err(|error| {
+        let failure = Failure::usage(&error).at(text, error.span.clone());
+        let quoted = with_quotes(text, error.span.start);
+        failure.hint_if(quoted.map(|text| format!("a name with blanks is quoted: '{text}'")))
+    })
+}
+
+/// An index with quotation marks around the name of a file in front of `end`, where the name has blanks in it.
+fn with_quotes(text: &str, end: usize) -> Option<String> {
+    let start = text.get(..end)?.rfind('@')? + 1;
+    let (before, rest) = text.split_at(start);
+    let names = rest.match_indices([',', ']', '#']).map(|(at, _)| at).chain([rest.len()]);
+    let name = names.map(|at| rest[..at].trim_end());
+    let name = name.into_iter().find(|name| name.contains(' ') && Path::new(name).exists())?;
+    Some(format!("{before}\"{name}\"{}", &rest[name.len()..]))
 }
 
 pub(super) fn misread(flag: &str, text: &str) -> impl Fn(ParseError) -> Failure {

@@ -650,10 +650,10 @@ fn tensor_entry(input: &Input, tensor: &TensorInfo) -> Value {
         entry["file"] = file.into();
     }
     if let Some(chunks) = tensor.chunk_shape() {
-        entry["chunks"] = chunks.into();
+        entry["chunk_shape"] = chunks.into();
     }
-    if let Some(chunks) = tensor.stored_chunks() {
-        entry["chunks_stored"] = chunks.stored.into();
+    if let Some(StoredChunks { stored, count }) = tensor.stored_chunks() {
+        (entry["chunks_stored"], entry["chunks"]) = (stored.into(), count.into());
     }
     if let Some(annotated) = &tensor.annotated {
         tensors::add_said(&mut entry, &tensor.dtype, annotated.get());

@@ -17,6 +17,7 @@ use tslice::input::{
     Input, Location, Notes, OpenOptions, ROUNDED, RawLayout, ReadAs, TextOptions, UseOfIndex,
 };
 use tslice::job::{Axes, NewName};
+use tslice::region::MASK_MEANT;
 use tslice::shape;
 use tslice::shape::AskedAxis;
 use tslice::source::note_read;
@@ -142,13 +143,19 @@ fn use_of_index(args: CheckpointArgs) -> UseOfIndex {
 }
 
 /// Each is said once, on standard error.
-fn notes() -> Notes {
+pub(super) fn notes() -> Notes {
     let said = Mutex::new(HashSet::new());
     Notes::to(move |note| {
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
         if said.insert(note.to_owned()) {
-            let keeps = note.ends_with(ROUNDED).then_some("--dtype int64 keeps them");
-            Failure::new(plain(note)).hint_if(keeps).print_note();
+            let hint = match note {
+                note if note.ends_with(ROUNDED) => Some("--dtype int64 keeps them"),
+                note if note.ends_with(MASK_MEANT) => {
+                    Some("`tslice FILE --as bool -o MASK.npy` makes a mask of it")
+                }
+                _ => None,
+            };
+            Failure::new(plain(note)).hint_if(hint).print_note();
         }
     })
 }

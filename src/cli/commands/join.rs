@@ -34,7 +34,7 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     if locations.contains(&Location::Stdin) {
         index.refuse_stdin("INPUT", Path::new("-"))?;
     }
-    let index = index.open_lists(from.io, &workers, to.quiet)?;
+    let index = index.open_lists(from, &workers, to.quiet)?;
     let axes = input::axes(&args.axis)?;
     if let (Along::New, Some(name)) = (along, axes.name()) {
         let message = format!("--axis {name}: the new axis of a stack is named by no dimension");

@@ -187,21 +187,22 @@ fn perform_quietly(
     if let Share::Plan(count) = *share {
         return part::plan(&job.parts(count).map_err(&advised)?, count, advised);
     }
+    let unsaid = if quiet { Vec::new() } else { job.unsaid() };
     if let (&Share::Part(Part { index, count }), false) = (share, dry != Dry::No) {
         let mut parts = job.parts(count).map_err(&advised)?;
         let bytes = parts.bytes(index);
-        return watch(bytes, quiet, |progress| parts.write(index, progress)).map_err(advised);
+        watch(bytes, quiet, |progress| parts.write(index, progress)).map_err(advised)?;
+        tensors::note_unsaid(&unsaid);
+        return Ok(());
     }
     let bytes = job.looked_at().map_err(&advised)?;
     watch(bytes, quiet, |progress| job.look(progress)).map_err(&advised)?;
     if dry != Dry::No {
-        return print(&described(job, share, dry == Dry::Json).map_err(&advised)?);
+        print(&described(job, share, dry == Dry::Json).map_err(&advised)?)?;
+    } else {
+        watch(job.bytes(), quiet, |progress| job.write(progress)).map_err(advised)?;
     }
-    let unsaid = job.unsaid();
-    watch(job.bytes(), quiet, |progress| job.write(progress)).map_err(advised)?;
-    if !quiet {
-        tensors::note_unsaid(&unsaid);
-    }
+    tensors::note_unsaid(&unsaid);
     Ok(())
 }
 

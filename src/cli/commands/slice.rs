@@ -14,7 +14,7 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let Some(share) = part::share(&args.to)? else { return Ok(()) };
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let workers = output::workers(args.to.threads);
-    let index = index.open(args.from.io, &workers, args.to.quiet, "INPUT", &args.input)?;
+    let index = index.open(&args.from, &workers, args.to.quiet, "INPUT", &args.input)?;
     let options = SliceOptions {
         select: Select {
             patterns: args.from.tensor.clone(),

@@ -25,7 +25,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     }
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let workers = output::workers(to.threads);
-    let index = index.open(from.io, &workers, to.quiet, "INPUT", &args.input)?;
+    let index = index.open(from, &workers, to.quiet, "INPUT", &args.input)?;
     let parts_to = parts_to(args, &workers)?;
     let cuts = cuts(args, &parts_to)?;
     let options = OpenOptions {

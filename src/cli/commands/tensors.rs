@@ -17,11 +17,13 @@ use crate::cli::report::{Failure, Json, counted, human_bytes};
 
 const MOST_NOTES: usize = 8;
 
-/// Say of tensors of inputs, by their numbers, that are looked at that their values are packed.
-pub(super) fn note_packed(all: &[(&Input, &[usize])]) {
-    let tensors = all.iter().flat_map(|(input, numbers)| {
-        numbers.iter().filter_map(|&number| input.contents().tensors.get(number))
-    });
+/// Tensors of an input by their numbers.
+pub(super) fn of_numbers(input: &Input, numbers: &[usize]) -> impl Iterator<Item = TensorInfo> {
+    numbers.iter().filter_map(|&number| input.contents().tensors.get(number))
+}
+
+/// Say of tensors that are looked at that their values are packed.
+pub(super) fn note_packed(tensors: impl Iterator<Item = TensorInfo>) {
     let notes = tensors.filter_map(|tensor| {
         let packed = tensor.annotated?.get().packed(&tensor.dtype)?;
         Some(as_stored(&tensor.name.unwrap_or_default(), &packed))

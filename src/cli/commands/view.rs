@@ -24,7 +24,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     }
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let workers = output::workers(args.threads);
-    let index = index.open(args.from.io, &workers, args.quiet, "INPUT", &args.input)?;
+    let index = index.open(&args.from, &workers, args.quiet, "INPUT", &args.input)?;
     let transpose = index::transposition(&args.transpose)?;
     let seen = index::seen(Some(&args.field), &args.index.reshape)?;
     let options = input::options(&args.from, seen.fields.as_deref(), &workers)?;
@@ -32,7 +32,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let StatsArgs { stats, reduce, sort, axis, .. } = &args.stats;
     let is_of_one = !args.draws();
     let numbers = input.find(&args.from.tensor).map_err(|error| error.of_several(is_of_one))?;
-    tensors::note_packed(&[(&input, &numbers)]);
+    tensors::note_packed(tensors::of_numbers(&input, &numbers));
     let axes = axis.as_deref().map(|text| index::axes("--axis", text)).transpose()?;
     let slices = SlicesOptions {
         seen: &seen,

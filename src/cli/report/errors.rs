@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use tslice::cast::{Cast, CastError, Casting, can_cast};
-use tslice::dtype::{DType, Endian};
+use tslice::dtype::{DType, Endian, NpyType, Scalar};
 use tslice::error::{Cause, Error, FileName, InputIsOutput};
 use tslice::execute::ExecuteError;
 use tslice::format::npy::{DescrError, NpyError};
@@ -81,7 +81,7 @@ fn value_of_flag(error: &Error) -> Option<Failure> {
     let cause = &error.cause;
     if let Some(StatisticsFault(dtype)) = cause.downcast_ref() {
         let message = format!("--stats is for real numbers, and the dtype is {dtype}");
-        return Some(Failure::new(message));
+        return Some(Failure::new(message).hint_if(as_complex(dtype)));
     }
     if let Some(UnusedCast(from)) = cause.downcast_ref() {
         let from = from.type_name();
@@ -324,12 +324,29 @@ fn edit(fault: &EditFault, flag: &str, failed: impl Fn() -> Failure) -> Failure 
     }
 }
 
+/// The hint for structures that are complex numbers of MATLAB.
+fn as_complex(dtype: &DType) -> Option<&'static str> {
+    let DType::Npy(NpyType::Structure(structure)) = dtype else { return None };
+    let [real, imaginary] = &structure.fields[..] else { return None };
+    let are_parts = (real.name.as_str(), imaginary.name.as_str()) == ("real", "imag");
+    match (&real.dtype, &imaginary.dtype) {
+        (DType::Scalar(Scalar::F64, _), DType::Scalar(Scalar::F64, _)) if are_parts => {
+            Some("--as complex128 reads real and imag as one number")
+        }
+        (DType::Scalar(Scalar::F32, _), DType::Scalar(Scalar::F32, _)) if are_parts => {
+            Some("--as complex64 reads real and imag as one number")
+        }
+        _ => None,
+    }
+}
+
 fn cast(error: &CastError) -> Failure {
     Failure::new(format_args!("--cast: {error}")).hint_if(match error {
         CastError::Refused { casting: Casting::Safe, .. } => {
             Some("without --casting safe, casts within a kind are allowed")
         }
         CastError::Refused { .. } => Some("--casting unsafe allows every cast"),
+        CastError::NotNumbers(dtype) if as_complex(dtype).is_some() => as_complex(dtype),
         CastError::NotNumbers(dtype) if dtype.is_void() => {
             Some("--dtype says what the bytes of a void type mean: --dtype bfloat16")
         }

@@ -293,7 +293,7 @@ const LONGEST: usize = 200;
 fn distance(typed: &str, word: &str) -> Option<usize> {
     let longer = typed.len().max(word.len());
     let shorter = typed.len().min(word.len());
-    let most = (longer / 3).max(1);
+    let most = (shorter / 3).max(1);
     if longer > LONGEST || longer - shorter > most {
         return None;
     }

@@ -11,7 +11,7 @@ use super::file::{Cursor, H5File, Hdf5Error, damaged};
 use super::header::{each_message, kind, shared};
 use super::repair::Repair;
 use super::tree::{self, FractalHeap, NewTree};
-use crate::dtype::{DType, Endian, Scalar};
+use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::format::{Annotated, Annotations, FILL_VALUE, TensorInfo, number};
 use crate::shape::Order;
 
@@ -246,17 +246,15 @@ fn all(file: &H5File, address: u64, rank: usize) -> Annotations {
         }
         let name = String::from_utf8_lossy(name).into_owned();
         reader.is_reworded = false;
-        let is_single = attribute
-            .as_ref()
-            .is_ok_and(|it| matches!(it.datatype.class, Class::Float(_)) && it.datatype.size == 4);
+        let number = attribute.as_ref().ok().and_then(|it| H5Type::of(&it.datatype).ok());
         match attribute.ok().and_then(|attribute| reader.value(&attribute)) {
             Some(value) => {
                 // a Zarr has its own word for that one
                 if reader.is_reworded && name != FILL_VALUE {
                     said.reworded.push(name.clone());
                 }
-                if is_single {
-                    said.singles.push(name.clone());
+                if let Some(H5Type { dtype: DType::Scalar(scalar, _), .. }) = number {
+                    said.types.insert(name.clone(), scalar);
                 }
                 said.attributes.insert(name, value);
             }
@@ -268,7 +266,7 @@ fn all(file: &H5File, address: u64, rank: usize) -> Annotations {
     let name = |axis: usize| {
         let label = labels.get(axis).cloned().flatten().filter(|label| !label.is_empty());
         let scale = || scales.get(axis).copied().flatten().and_then(|scale| file.scale(scale));
-        let dimension = || ids.get(axis).copied().and_then(|id| file.dimension(id));
+        let dimension = || file.scale(file.scale_of_id(*ids.get(axis)?)?);
         label.or_else(scale).or_else(|| own.clone()).or_else(dimension)
     };
     let names: Vec<Option<String>> = (0..rank).map(name).collect();
@@ -276,6 +274,26 @@ fn all(file: &H5File, address: u64, rank: usize) -> Annotations {
         said.dimension_names = names;
     }
     said
+}
+
+/// The address of the scale of each axis of a dataset, as netCDF has it.
+pub(super) fn scales_of(file: &H5File, address: u64) -> Vec<Option<u64>> {
+    let mut reader = Reader { file, left: MOST_STEPS, is_reworded: false };
+    let mut scales = vec![file.scale(address).map(|_| address)];
+    let _ = each(file, address, &mut |name, bytes| {
+        match name {
+            b"DIMENSION_LIST" => scales = reader.scales(&Attribute::parse(file, bytes)?),
+            DIMENSION_IDS => {
+                let ids = reader.ids(&Attribute::parse(file, bytes)?);
+                scales = ids.into_iter().map(|id| file.scale_of_id(id)).collect();
+                // they say all
+                return Err(Hdf5Error::Null);
+            }
+            _ => {}
+        }
+        Ok(())
+    });
+    scales
 }
 
 /// Values of attributes.
@@ -317,8 +335,8 @@ impl Reader<'_> {
         self.left = self.left.checked_sub(1)?;
         match &datatype.class {
             Class::Integer { .. } | Class::Float(_) | Class::Enumeration { .. } => {
-                let H5Type { dtype, .. } = H5Type::of(datatype).ok()?;
-                let mut bytes = bytes.to_vec();
+                let H5Type { dtype, widening, .. } = H5Type::of(datatype).ok()?;
+                let mut bytes = widening.map_or(bytes.to_vec(), |widening| widening.run(bytes));
                 Repair::all(&Repair::of(datatype), &mut bytes);
                 self.number(&dtype, &bytes)
             }
@@ -477,6 +495,11 @@ pub(super) fn apply(
         }
         ("char", DType::Scalar(Scalar::U8 | Scalar::U16 | Scalar::U32, _)) => {
             notes.push("MATLAB char: the code units of a text".to_owned());
+        }
+        (_, DType::Npy(NpyType::Structure(structure)))
+            if structure.fields.iter().map(|field| field.name.as_str()).eq(["real", "imag"]) =>
+        {
+            notes.push("MATLAB complex: fields real and imag are the parts of a number".to_owned());
         }
         _ => {}
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::file::{Cursor, H5File, Hdf5Error, damaged};
 use super::filters::{self, Filter};
-use super::repair::Repair;
+use super::repair::{Repair, Widening};
 use super::tree::{NewTree, OldNode};
 use crate::format::chunks::{Chunks, cut};
 use crate::format::codecs::guarded;
@@ -20,11 +20,15 @@ use crate::source::{Source, SourceError, memory_bytes};
 pub(super) struct H5Chunks {
     pub(super) file: Arc<H5File>,
     pub(super) shape: Vec<u64>,
+    /// The shape of the dataset, whose axes may be shorter than those of the tensor.
+    pub(super) stored_shape: Vec<u64>,
+    /// The bytes of an element of the dataset behind its end; empty for zeros.
+    pub(super) padding: Vec<u8>,
     /// The shape of a chunk along all axes of the tensor.
     pub(super) chunk: Vec<u64>,
     /// The chunks along the axes of the dataset; elements that are arrays give the tensor more.
     pub(super) grid: Grid,
-    /// Bytes of an element.
+    /// Bytes of a stored element.
     pub(super) item: u64,
     pub(super) filters: Vec<Filter>,
     pub(super) index: Index,
@@ -34,6 +38,8 @@ pub(super) struct H5Chunks {
     pub(super) fill: Box<[u8]>,
     /// What is to be changed in each element of the dataset.
     pub(super) repairs: Vec<Repair>,
+    /// How elements are made wider than they are stored.
+    pub(super) widening: Option<Widening>,
 }
 
 /// The longest chunk of a short dataset.
@@ -74,6 +80,9 @@ impl H5Chunks {
     /// never written.
     fn place(&self, at: &[u64], source: &dyn Source) -> Result<Option<(Range<u64>, u32)>, String> {
         let at = &at[..self.grid.counts.len()];
+        if self.inside(at).contains(&0) {
+            return Ok(None);
+        }
         if let Index::Contiguous(address) = self.index {
             let kept = self.kept(at);
             let len = kept.iter().chain(self.inner()).product::<u64>() * self.item;
@@ -94,6 +103,7 @@ impl H5Chunks {
         Ok(Some((start..end, place.skipped)))
     }
 
+    /// The elements of a chunk as they are stored.
     fn elements(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, String> {
         let kept = self.kept(at);
         // pieces of what follows each other end where axes do
@@ -103,14 +113,20 @@ impl H5Chunks {
         let Some(whole) = whole.filter(|whole| *whole <= memory_bytes()) else {
             return Err("a chunk is larger than the memory".to_owned());
         };
+        let inside = self.inside(at);
+        let ends_inside = inside.iter().zip(&kept).any(|(inside, kept)| inside < kept);
         let Some((place, skipped)) = self.place(at, source)? else {
             let bytes = kept.iter().product::<u64>() * self.item;
-            return Ok(match self.fill.len() as u64 {
+            let mut bytes = match self.fill.len() as u64 {
                 0 => vec![0; bytes as usize],
                 len => self.fill.repeat((bytes / len) as usize),
-            });
+            };
+            if ends_inside {
+                self.pad(&kept, &inside, &mut bytes);
+            }
+            return Ok(bytes);
         };
-        let is_partial = kept != *chunk || !self.repairs.is_empty();
+        let is_partial = kept != *chunk || ends_inside || !self.repairs.is_empty();
         let skipped = if is_partial && self.partial_unfiltered { u32::MAX } else { skipped };
         let len = place.end - place.start;
         if len > memory_bytes() {
@@ -135,7 +151,34 @@ impl H5Chunks {
             let elements = bytes.chunks_exact_mut((element as usize).max(1));
             elements.for_each(|element| Repair::all(&self.repairs, element));
         }
+        if ends_inside {
+            self.pad(&kept, &inside, &mut bytes);
+        }
         Ok(bytes)
+    }
+
+    /// How far a chunk lies within the axes of the dataset.
+    fn inside(&self, at: &[u64]) -> Vec<u64> {
+        let axes = self.stored_shape.iter().zip(&self.chunk).zip(at);
+        axes.map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk))).collect()
+    }
+
+    /// Pad the elements of a chunk of lengths `kept` that do not lie `inside` the dataset.
+    fn pad(&self, kept: &[u64], inside: &[u64], bytes: &mut [u8]) {
+        let size = (self.inner().iter().product::<u64>() * self.item).max(1) as usize;
+        for (number, element) in (0..).zip(bytes.chunks_exact_mut(size)) {
+            let mut rest: u64 = number;
+            let is_outside = inside.iter().zip(kept).rev().any(|(inside, kept)| {
+                let at = rest % kept;
+                rest /= kept;
+                at >= *inside
+            });
+            if is_outside && self.padding.len() == size {
+                element.copy_from_slice(&self.padding);
+            } else if is_outside {
+                element.fill(0);
+            }
+        }
     }
 
     /// The lengths of a chunk, which ends where axes do.
@@ -156,7 +199,11 @@ impl Chunks for H5Chunks {
     }
 
     fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError> {
-        let elements = guarded(|| self.elements(at, needed, source)).flatten();
+        let elements = guarded(|| match &self.widening {
+            Some(widening) => Ok(widening.run(&self.elements(at, u64::MAX, source)?)),
+            None => self.elements(at, needed, source),
+        });
+        let elements = elements.flatten();
         elements.map_err(|reason| SourceError::Chunk {
             at: AsTuple(at).to_string(),
             reason: brief(&reason),

@@ -23,12 +23,13 @@ const MOST_SHAPE: u64 = 8 * MAX_RANK as u64;
 const PIECE: u64 = 1 << 20;
 
 /// The tensor that the dataset at an address is, whose header is read; `None` for a dimension of netCDF without a
-/// variable.
+/// variable. `longer` are the lengths of axes that are longer than what is stored.
 pub(super) fn tensor(
     file: &Arc<H5File>,
     address: u64,
     header: &Header,
     name: &str,
+    longer: &[Option<u64>],
 ) -> Result<Option<TensorInfo>, Hdf5Error> {
     let own = if header.has_attributes {
         attributes::Own::read(file, address, name)
@@ -43,15 +44,24 @@ pub(super) fn tensor(
     }
     let space = Dataspace::parse(file, &header.needed(file, kind::DATASPACE)?)?;
     let datatype = Datatype::parse(file, &header.needed(file, kind::DATATYPE)?)?;
-    let H5Type { mut dtype, axes, left_out } = H5Type::of(&datatype)?;
+    let H5Type { mut dtype, axes, left_out, widening } = H5Type::of(&datatype)?;
     if own.is_bool && matches!(dtype, DType::Scalar(Scalar::I8 | Scalar::U8, _)) {
         dtype = DType::Scalar(Scalar::Bool, Endian::Little);
     }
-    let mut shape = space.shape.clone();
+    if header.has_attributes && space.most.contains(&None) {
+        let axes = space.shape.iter().zip(&space.most);
+        let growing = axes.map(|(len, most)| Some(*len).filter(|_| most.is_none()));
+        file.add_growing(address, growing.collect());
+    }
+    let stored_shape = space.shape.clone();
+    let longer = longer.iter().copied().chain(std::iter::repeat(None));
+    let mut shape: Vec<u64> =
+        space.shape.iter().zip(longer).map(|(len, longer)| longer.unwrap_or(*len)).collect();
     shape.extend(&axes);
     let fill = fill(file, header)?;
-    let item = dtype.item_bits() / 8;
+    let item = widening.map_or(dtype.item_bits() / 8, |widening| widening.stored as u64);
     let bytes = byte_count(&shape, item * 8).ok_or(Hdf5Error::TooLarge)?;
+    byte_count(&shape, dtype.item_bits()).ok_or(Hdf5Error::TooLarge)?;
     let item_len = u64::from(datatype.size);
     if item_len != axes.iter().product::<u64>().saturating_mul(item) && !axes.contains(&0) {
         return Err(damaged("its elements have another number of bytes than their datatype"));
@@ -64,7 +74,7 @@ pub(super) fn tensor(
     let mut stored = Vec::new();
     let mut layout = Layout::of(file, header, &space, item_len)?;
     if let Layout::Bytes { address, len } = layout
-        && !repairs.is_empty()
+        && (!repairs.is_empty() || widening.is_some())
     {
         file.position(address, len.unwrap_or(bytes).max(bytes))?;
         layout = Layout::pieces(&space, item_len, Index::Contiguous(address));
@@ -83,11 +93,15 @@ pub(super) fn tensor(
         Layout::Chunked { grid, index, filters, partial_unfiltered } => {
             let file = Arc::clone(file);
             let fill = element.as_slice().into();
+            let padding =
+                if element.is_empty() { netcdf_fill(&tensor.dtype) } else { element.clone() };
             let inner = axes.iter().map(|len| (*len).max(1));
             let chunk = grid.chunk.iter().copied().chain(inner).collect();
             let chunks = H5Chunks {
                 file,
                 shape,
+                stored_shape,
+                padding,
                 chunk,
                 grid,
                 item,
@@ -96,6 +110,7 @@ pub(super) fn tensor(
                 partial_unfiltered,
                 fill,
                 repairs,
+                widening,
             };
             chunks.check()?;
             if has_stored_shape {
@@ -106,6 +121,7 @@ pub(super) fn tensor(
         }
     }
     let one = repeated_item(&element, item);
+    let one = one.map(|one| widening.map_or(one.clone(), |widening| widening.run(&one)));
     let left_out = left_out.into_iter().map(|(name, error)| left_out_note(&name, &error));
     let mut notes: Vec<String> = left_out.collect();
     attributes::apply(&mut tensor, &own, &stored, &mut notes)?;
@@ -113,6 +129,27 @@ pub(super) fn tensor(
         tensor.annotated = Some(attributes::annotated(file, address, &tensor, one, notes));
     }
     Ok(Some(tensor))
+}
+
+/// What netCDF has where nothing was written, and no fill value is said; empty for zeros.
+fn netcdf_fill(dtype: &DType) -> Vec<u8> {
+    let DType::Scalar(scalar, endian) = *dtype else { return Vec::new() };
+    let bits: u64 = match scalar {
+        Scalar::I8 => -127i8 as u64,
+        Scalar::I16 => -32767i16 as u64,
+        Scalar::I32 => -2147483647i32 as u64,
+        Scalar::I64 => -9223372036854775806i64 as u64,
+        Scalar::U8 | Scalar::U16 | Scalar::U32 => u64::MAX,
+        Scalar::U64 => u64::MAX - 1,
+        Scalar::F32 => 9.969_21e36f32.to_bits().into(),
+        Scalar::F64 => 9.969_209_968_386_869e36f64.to_bits(),
+        _ => return Vec::new(),
+    };
+    let mut bytes = bits.to_le_bytes()[..(scalar.bits() / 8) as usize].to_vec();
+    if endian == Endian::Big {
+        bytes.reverse();
+    }
+    bytes
 }
 
 /// The bytes that an element of a dataset repeats: elements that are arrays are one value each, if those are all the

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::file::{Cursor, H5File, Hdf5Error, damaged};
+use super::repair::Widening;
 use crate::dtype::{DType, Endian, Field, NpyType, Scalar, Structure};
 use crate::format::npy;
 
@@ -274,13 +275,15 @@ pub(super) struct H5Type {
     pub(super) axes: Vec<u64>,
     /// The fields that have no counterpart, each with the reason: the structure is without them.
     pub(super) left_out: Vec<(String, Hdf5Error)>,
+    /// How stored elements are made those of the dtype, where these have more bytes.
+    pub(super) widening: Option<Widening>,
 }
 
 impl H5Type {
     pub(super) fn of(datatype: &Datatype) -> Result<H5Type, Hdf5Error> {
         let mut left_out = Vec::new();
         let Subarray { dtype, shape, .. } = Subarray::of(datatype, "", &mut left_out)?;
-        Ok(H5Type { dtype, axes: shape, left_out })
+        Ok(H5Type { dtype, axes: shape, left_out, widening: Widening::of(datatype) })
     }
 }
 
@@ -327,9 +330,9 @@ fn dtype(
         Class::Integer { is_signed, order, .. } => integer(size, *is_signed, *order),
         Class::Float(layout) => {
             let endian = endian(layout.order)?;
-            let narrow = || narrow_float(size, layout).map(|it| DType::Scalar(it, endian));
+            let other = || other_float(size, layout).map(|it| DType::Scalar(it, endian));
             float(size, layout, endian)
-                .or_else(narrow)
+                .or_else(other)
                 .ok_or_else(|| unknown("floats of no known format"))
         }
         Class::Text(_) => Ok(DType::Npy(NpyType::Bytes(size.into()))),
@@ -407,27 +410,28 @@ fn float(size: u32, layout: &FloatLayout, endian: Endian) -> Option<DType> {
     Some(DType::Scalar(scalar, endian))
 }
 
-/// The float of as many bytes that has all values of another one, which has fewer bits: as which h5py reads it.
-pub(super) fn narrow_float(size: u32, layout: &FloatLayout) -> Option<Scalar> {
+/// The shortest float of at least as many bytes that has all values of one of another layout: as which h5py reads it.
+pub(super) fn other_float(size: u32, layout: &FloatLayout) -> Option<Scalar> {
     let FloatLayout { exponent, mantissa, bias, sign, is_implied, order, .. } = *layout;
-    let (scalar, bits, least, most) = match size {
-        2 => (Scalar::F16, 10, -14, 16),
-        4 => (Scalar::F32, 23, -126, 128),
-        8 => (Scalar::F64, 52, -1022, 1024),
-        _ => return None,
-    };
     let ends = |(start, len): (u8, u8)| u32::from(start) + u32::from(len);
     let is_inside =
         [ends(exponent), ends(mantissa), u32::from(sign) + 1].iter().all(|end| *end <= size * 8);
     let is_known =
         is_implied && is_inside && order != ByteOrder::Vax && (2..=11).contains(&exponent.1);
-    let bias = i64::from(bias);
-    let fits = mantissa.1 <= bits
-        && is_known
-        && (1i64 << exponent.1) - bias - 1 <= most
-        && 1 - bias >= least;
     let endian = endian(order).ok()?;
-    (fits && float(size, layout, endian).is_none()).then_some(scalar)
+    if !is_known || !(1..=8).contains(&size) || float(size, layout, endian).is_some() {
+        return None;
+    }
+    let bias = i64::from(bias);
+    let floats =
+        [(Scalar::F16, 10, -14, 16), (Scalar::F32, 23, -126, 128), (Scalar::F64, 52, -1022, 1024)];
+    let fits = |&(scalar, bits, least, most): &(Scalar, u8, i64, i64)| {
+        scalar.bits() >= u64::from(size) * 8
+            && mantissa.1 <= bits
+            && (1i64 << exponent.1) - bias - 1 <= most
+            && 1 - bias >= least
+    };
+    floats.iter().find(|it| fits(it)).map(|(scalar, ..)| *scalar)
 }
 
 /// Plain bytes, or what h5py says in the tag that they are (`NUMPY:<M8[s]`).
@@ -484,8 +488,10 @@ fn structure(
         let path = if within.is_empty() { name.clone() } else { format!("{within}.{name}") };
         let Subarray { dtype, shape, nesting } =
             match Subarray::of(&member.datatype, &path, left_out) {
-                Ok(read) => read,
-                Err(error) => {
+                Ok(read) if Widening::of(&member.datatype).is_none() => read,
+                other => {
+                    // a field has no room for wider elements
+                    let error = other.err().unwrap_or_else(|| unknown("floats of no known format"));
                     left_out.push((path, error.clone()));
                     reason = Some(error);
                     continue;

@@ -1,6 +1,6 @@
 //! The bytes of a file: its superblock, pieces that lie inside of it, numbers in them, and what may be wrong.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::tree::Collections;
@@ -42,8 +42,10 @@ pub(super) struct H5File {
 struct Scales {
     /// By the address of their headers.
     by_address: HashMap<u64, Box<str>>,
-    /// By the identifiers that netCDF gives to dimensions.
-    by_id: HashMap<u64, Box<str>>,
+    /// Their addresses by the identifiers that netCDF gives to dimensions.
+    by_id: HashMap<u64, u64>,
+    /// The lengths of those axes that may grow, for each axis of a dataset, by the address of its header.
+    growing: BTreeMap<u64, Vec<Option<u64>>>,
 }
 
 /// How many bytes an address has, and a length.
@@ -213,7 +215,7 @@ impl H5File {
         let mut scales = lock(&self.scales);
         scales.by_address.entry(address).or_insert_with(|| name.into());
         if let Some(id) = id {
-            scales.by_id.entry(id).or_insert_with(|| name.into());
+            scales.by_id.entry(id).or_insert(address);
         }
     }
 
@@ -222,9 +224,25 @@ impl H5File {
         lock(&self.scales).by_address.get(&address).map(|name| name.to_string())
     }
 
-    /// The name of the dimension of an identifier in netCDF.
-    pub(super) fn dimension(&self, id: u64) -> Option<String> {
-        lock(&self.scales).by_id.get(&id).map(|name| name.to_string())
+    /// The address of the scale of axes that netCDF gives an identifier.
+    pub(super) fn scale_of_id(&self, id: u64) -> Option<u64> {
+        lock(&self.scales).by_id.get(&id).copied()
+    }
+
+    /// Note the lengths of those axes of the dataset at an address that may grow.
+    pub(super) fn add_growing(&self, address: u64, lens: Vec<Option<u64>>) {
+        lock(&self.scales).growing.insert(address, lens);
+    }
+
+    /// Whether axes of the dataset at an address may grow.
+    pub(super) fn grows(&self, address: u64) -> bool {
+        lock(&self.scales).growing.contains_key(&address)
+    }
+
+    /// The lengths of axes that may grow, by the addresses of datasets, where the file is one of netCDF.
+    pub(super) fn growing(&self) -> BTreeMap<u64, Vec<Option<u64>>> {
+        let scales = lock(&self.scales);
+        if scales.by_id.is_empty() { BTreeMap::new() } else { scales.growing.clone() }
     }
 
     /// The collections of the shared heap that were read.

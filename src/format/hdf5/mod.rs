@@ -66,7 +66,7 @@ pub(crate) fn contents(source: &Arc<dyn Source>) -> Result<Hdf5Contents, Hdf5Err
         found.tensors.annotate_group(String::new(), annotated);
     }
     let open = vec![OpenGroup::new(String::new(), file.root, groups.links(file.root)?)];
-    let mut walk = GroupWalk { file: &file, groups, open, found };
+    let mut walk = GroupWalk { file: &file, groups, open, found, datasets: Vec::new() };
     while let Some(group) = walk.open.last_mut() {
         match group.next() {
             Step::Enter(name, address) => {
@@ -82,6 +82,7 @@ pub(crate) fn contents(source: &Arc<dyn Source>) -> Result<Hdf5Contents, Hdf5Err
             }
         }
     }
+    walk.lengthen();
     Ok(walk.found)
 }
 
@@ -92,6 +93,8 @@ struct GroupWalk<'a> {
     /// The groups on the way from the root to here.
     open: Vec<OpenGroup>,
     found: Hdf5Contents,
+    /// The numbers of the tensors found whose axes may grow, each with the address of its header.
+    datasets: Vec<(usize, u64)>,
 }
 
 impl GroupWalk<'_> {
@@ -134,6 +137,9 @@ impl GroupWalk<'_> {
         match Object::read(self.file, address, &path) {
             Ok(Object::Dataset(tensor)) => {
                 let path = format!("{}{}", group.path, variable(self.file, links, &name));
+                if self.file.grows(address) {
+                    self.datasets.push((self.found.tensors.len(), address));
+                }
                 self.found.tensors.push(&TensorInfo { name: Some(path), ..*tensor });
             }
             Ok(Object::Group { has_attributes }) => {
@@ -157,6 +163,45 @@ impl GroupWalk<'_> {
             Err(error) => self.found.unreadable.push((path, error)),
         }
         Ok(())
+    }
+}
+
+impl GroupWalk<'_> {
+    /// Make the variables of a netCDF as long as their dimensions that may grow: these are as long as the longest
+    /// variable along them. Behind the end of a variable are fill values.
+    fn lengthen(&mut self) {
+        let growing = self.file.growing();
+        let scales_of = |address: &u64| attributes::scales_of(self.file, *address);
+        let scales: BTreeMap<u64, _> = growing.keys().map(|it| (*it, scales_of(it))).collect();
+        let along = |address: u64| {
+            let lens = growing.get(&address).into_iter().flatten().copied();
+            lens.zip(scales.get(&address).into_iter().flatten().copied())
+        };
+        let mut longest: BTreeMap<u64, u64> = BTreeMap::new();
+        for (len, scale) in growing.keys().flat_map(|address| along(*address)) {
+            if let (Some(len), Some(scale)) = (len, scale) {
+                let longest = longest.entry(scale).or_default();
+                *longest = len.max(*longest);
+            }
+        }
+        for (number, address) in std::mem::take(&mut self.datasets) {
+            let lens = along(address).map(|(len, scale)| {
+                let longest = scale.and_then(|scale| longest.get(&scale)).copied();
+                longest.filter(|longest| len.is_some_and(|len| len < *longest))
+            });
+            let lens: Vec<Option<u64>> = lens.collect();
+            if lens.iter().all(Option::is_none) {
+                continue;
+            }
+            let tensor = self.found.tensors.at(number);
+            let name = tensor.name.as_deref().unwrap_or_default();
+            let longer = Header::read(self.file, address)
+                .and_then(|header| dataset::tensor(self.file, address, &header, name, &lens));
+            if let Ok(Some(longer)) = longer {
+                let longer = TensorInfo { name: tensor.name, ..longer };
+                self.found.tensors.replace(number, &longer);
+            }
+        }
     }
 }
 
@@ -233,7 +278,7 @@ impl Object {
         if !header.has(kind::DATASPACE) && !header.has(kind::LAYOUT) {
             return Ok(Object::Other);
         }
-        let tensor = guarded(|| dataset::tensor(file, address, &header, path));
+        let tensor = guarded(|| dataset::tensor(file, address, &header, path, &[]));
         let tensor = tensor.map_err(Hdf5Error::Damaged).flatten()?;
         Ok(tensor.map_or(Object::Other, |tensor| Object::Dataset(Box::new(tensor))))
     }

@@ -1,7 +1,7 @@
 //! Elements that are stored otherwise than a dtype has them, made such: texts that end before their last byte, numbers
-//! in a part of their bits.
+//! in a part of their bits, or in fewer bytes.
 
-use super::datatype::{ByteOrder, Class, Datatype, FloatLayout, TextEnd, narrow_float};
+use super::datatype::{ByteOrder, Class, Datatype, FloatLayout, TextEnd, other_float};
 use crate::dtype::Scalar;
 
 /// A part of an element to be changed: so many items of `size` bytes each, one after the other.
@@ -45,9 +45,11 @@ impl Repair {
                 let kind = Kind::Integer { order, is_signed, offset, precision };
                 if is_whole || size > 8 { Vec::new() } else { one(kind) }
             }
-            Class::Float(layout) => match narrow_float(datatype.size, layout) {
-                Some(scalar) => one(Kind::Float(*layout, scalar)),
-                None => Vec::new(),
+            Class::Float(layout) => match other_float(datatype.size, layout) {
+                Some(scalar) if scalar.bits() == 8 * size as u64 => {
+                    one(Kind::Float(*layout, scalar))
+                }
+                _ => Vec::new(),
             },
             Class::Enumeration { base, .. } => Repair::of(base),
             Class::Array { base, .. } | Class::Complex(base) => several(base),
@@ -82,18 +84,65 @@ impl Repair {
                             }
                         })
                     }
-                    Kind::Float(layout, scalar) => in_order(layout.order, item, |bits| {
-                        let value = layout.value(bits);
-                        match scalar {
-                            Scalar::F16 => half::f16::from_f64(value).to_bits().into(),
-                            Scalar::F32 => (value as f32).to_bits().into(),
-                            _ => value.to_bits(),
-                        }
-                    }),
+                    Kind::Float(layout, scalar) => {
+                        in_order(layout.order, item, |bits| bits_as(*scalar, layout.value(bits)))
+                    }
                     Kind::Parts(parts) => Repair::all(parts, item),
                 }
             }
         }
+    }
+}
+
+/// Floats that have fewer bytes in a file than those as which h5py reads them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Widening {
+    /// The bytes of one in the file.
+    pub(super) stored: usize,
+    layout: FloatLayout,
+    to: Scalar,
+}
+
+impl Widening {
+    /// How elements of a type, or of arrays of it, become wider.
+    pub(super) fn of(datatype: &Datatype) -> Option<Widening> {
+        match &datatype.class {
+            Class::Array { base, .. } => Widening::of(base),
+            Class::Float(layout) => {
+                let (stored, layout) = (datatype.size as usize, *layout);
+                let to = other_float(datatype.size, &layout)?;
+                (to.bits() > 8 * stored as u64).then_some(Widening { stored, layout, to })
+            }
+            _ => None,
+        }
+    }
+
+    /// The wider elements, in the byte order of the stored ones.
+    pub(super) fn run(&self, stored: &[u8]) -> Vec<u8> {
+        let Widening { layout, to, .. } = *self;
+        let len = (to.bits() / 8) as usize;
+        let mut wider = Vec::with_capacity(stored.len() / self.stored * len);
+        for item in stored.chunks_exact(self.stored) {
+            let mut whole = [0; 8];
+            let place = if layout.order == ByteOrder::Big { len - self.stored } else { 0 };
+            whole[place..place + self.stored].copy_from_slice(item);
+            in_order(layout.order, &mut whole[..len], |bits| bits_as(to, layout.value(bits)));
+            wider.extend(&whole[..len]);
+        }
+        wider
+    }
+}
+
+/// The bits of a float of a type. Of NaN the mantissa is all ones, as the library makes it.
+fn bits_as(scalar: Scalar, value: f64) -> u64 {
+    if value.is_nan() {
+        let all = u64::MAX >> (64 - scalar.bits());
+        return if value.is_sign_negative() { all } else { all >> 1 };
+    }
+    match scalar {
+        Scalar::F16 => half::f16::from_f64(value).to_bits().into(),
+        Scalar::F32 => (value as f32).to_bits().into(),
+        _ => value.to_bits(),
     }
 }
 

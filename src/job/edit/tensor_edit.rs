@@ -10,7 +10,7 @@ use crate::execute::{
     Assignment, Conversion, ExecuteError, FillError, Pieces, Progress, StridedSink, Transfer,
     Workers,
 };
-use crate::format::{StorageKind, TensorInfo};
+use crate::format::{StorageKind, TensorInfo, axis_number};
 use crate::gather::{Distribution, GatherError, Indexed, Indices, Options, OutOfRange};
 use crate::index::resolve::Selection;
 use crate::job::edit::original::{Edit, Original};
@@ -18,6 +18,7 @@ use crate::job::inputs::Operand;
 use crate::region::{GatheredList, ListError, OpenIndex, layout_of};
 use crate::runs::Runs;
 use crate::scatter::{Scatter, ScatterError};
+use crate::shape::AskedAxis;
 use crate::sink::{Sink, SinkError};
 use crate::source::Source;
 use crate::view::View;
@@ -61,7 +62,7 @@ struct Listed {
 pub struct ScatterOptions {
     /// One position on this axis for each element, as np.put_along_axis; without one, tuples name
     /// slabs.
-    pub axis: Option<i64>,
+    pub axis: Option<AskedAxis>,
     pub out_of_range: OutOfRange,
     pub casts: Casts,
 }
@@ -90,9 +91,10 @@ impl<'a> EditedSlice<'a> {
         broadcast: bool,
     ) -> Result<TensorEdit, Error> {
         let EditedSlice { tensor, index, selection, view: slice, .. } = self;
-        let conversion = conversion(&value, &tensor, casts)?;
         let shape = selection.shape();
         let from = fit(&value, slice.as_ref(), &shape, broadcast)?;
+        // last: a cast helps where the shapes fit
+        let conversion = conversion(&value, &tensor, casts)?;
         let place = match slice {
             Some(slice) => {
                 let (to, from) = Runs::pair_in_memory_order(slice.runs(), from.runs());
@@ -133,11 +135,12 @@ impl TensorEdit {
         let positions = Indices { dtype, layout: layout_of(indices.tensor())? };
         let out_of_range = options.out_of_range;
         let mut shape = value.tensor().shape.clone();
-        let scatter = match options.axis {
+        let scatter = match &options.axis {
             None => {
                 Scatter::new(&to, &positions, &from, out_of_range, conversion).map_err(failed)?
             }
             Some(axis) => {
+                let axis = axis_number(&tensor, axis)?;
                 let how = Options { negative: true, out_of_range, ..Options::default() };
                 let indexed = Indexed::elements(&to, &positions, axis, &how);
                 let indexed = indexed.map_err(|error| failed(error.into()))?;

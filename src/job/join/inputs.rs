@@ -15,7 +15,7 @@ use crate::format::{TensorInfo, shortened};
 use crate::index::resolve::Selection;
 use crate::input::{Input, Location, Notes, OpenOptions, Seen, natural};
 use crate::job::inputs::{InputRef, Inputs};
-use crate::job::select::{Choice, Select, choices, select};
+use crate::job::select::{Choice, Select, choices, leave_out_lacking, select};
 use crate::output::{Becomes, LayoutFault, Output, Prepared};
 use crate::region::OpenIndex;
 use crate::shape::{AskedAxis, Order, dimension, normalize_axis};
@@ -43,6 +43,8 @@ pub(super) struct Joined<'a> {
     pub(super) order: Order,
     /// The tensors of the output, in the order of the first input.
     pub(super) tensors: Vec<JoinTarget>,
+    /// The names of tensors that are left out, since the output has no such dtype.
+    pub(super) lacking: BTreeSet<String>,
     /// The shapes that the index is applied to, where its lists are in files.
     indexed_shapes: BTreeSet<Vec<u64>>,
     /// The dtypes of tensors that are of another type than those of the first input.
@@ -72,19 +74,22 @@ impl<'a> Joined<'a> {
     pub(super) fn open(
         locations: &'a [Location],
         mut options: JoinOptions<'a>,
-        order: Order,
+        output: &Output,
     ) -> Result<Joined<'a>, Error> {
+        let order = output.options.order;
         note_order(locations, &options.open.notes);
         let inputs = Inputs::open(locations, &options.open, options.seen.clone())?;
         let first = inputs.first();
+        let named = options.open.tensors.clone();
         join_by_dimension(first, &mut options)?;
-        let tensors = targets(first, &options)?;
+        let (tensors, lacking) = targets(first, &mut options, &named, output)?;
         let joins = tensors.iter().filter(|target| target.join.is_some());
         options.casts = options.casts.of_several(joins.clone().count() > 1);
         let shapes = joins.map(|target| first.contents.tensors.at(target.number).shape);
         let indexed_shapes = shapes.collect();
         let other_dtypes = Vec::new();
-        let mut joined = Joined { options, inputs, order, tensors, indexed_shapes, other_dtypes };
+        let mut joined =
+            Joined { options, inputs, order, tensors, lacking, indexed_shapes, other_dtypes };
         joined.look_at_others()?;
         joined.inputs.all_seen()?;
         Ok(joined)
@@ -189,7 +194,8 @@ impl<'a> Joined<'a> {
         // an array without a name is the tensor that is joined, where that is one
         let by_name = chooses && !(input.is_nameless() && joins().count() == 1);
         let patterns = if by_name { self.options.open.tensors.as_slice() } else { &[] };
-        let ours = input.find(patterns)?;
+        let mut ours = input.find(patterns)?;
+        ours.retain(|number| !self.is_lacking(input, *number));
         let is_joined = |&number: &usize| {
             self.counterpart_of(input, number).is_some_and(|target| target.join.is_some())
         };
@@ -217,7 +223,12 @@ impl<'a> Joined<'a> {
         Ok(all)
     }
 
-    /// Check the dtype and the shape of a tensor against those of the first input.
+    /// Whether a tensor has the name of one that is left out, since the output has no such dtype.
+    pub(super) fn is_lacking(&self, input: &Input, number: usize) -> bool {
+        name(input, number).is_some_and(|name| self.lacking.contains(name))
+    }
+
+    /// Check the shape and the dtype of a tensor against those of the first input.
     fn fit(
         &self,
         number: usize,
@@ -226,10 +237,11 @@ impl<'a> Joined<'a> {
         theirs: &TensorInfo,
         join: &JoinedTensor,
     ) -> Result<ChosenPart, Cause> {
-        check_meaning(number, tensor, theirs)?;
-        let step = self.options.casts.step(number, &tensor.dtype, &theirs.dtype)?;
         let selection = self.options.index.resolve(tensor)?;
         let len = join.fit(number, &selection.shape())?;
+        // last: unpacking and casts help where the shapes fit
+        check_meaning(number, tensor, theirs)?;
+        let step = self.options.casts.step(number, &tensor.dtype, &theirs.dtype)?;
         Ok(ChosenPart { number: found, selection, step, len })
     }
 
@@ -325,10 +337,22 @@ fn join_by_dimension(first: &Input, options: &mut JoinOptions<'_>) -> Result<(),
     Ok(())
 }
 
-/// The tensors of the output, by what the first input holds.
-fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<JoinTarget>, Error> {
-    let chosen = first.find(&options.open.tensors)?;
-    let choices = choices(first, &chosen, options.open.rest)?;
+/// The tensors of the output, by what the first input holds, and the names of those that the output has no dtype for;
+/// these are left out, but for those that are `named` themselves.
+fn targets(
+    first: &Input,
+    options: &mut JoinOptions<'_>,
+    named: &[String],
+    output: &Output,
+) -> Result<(Vec<JoinTarget>, BTreeSet<String>), Error> {
+    let mut chosen = first.find(&options.open.tensors)?;
+    let mut choices = choices(first, &chosen, options.open.rest)?;
+    let all = choices.clone();
+    leave_out_lacking(first, named, output, &mut choices);
+    chosen.retain(|number| choices[*number] == Choice::Sliced);
+    let lacking = (0..all.len()).filter(|number| choices[*number] != all[*number]);
+    let lacking = lacking.filter_map(|number| name(first, number).map(str::to_owned)).collect();
+    options.open.tensors.retain(|name| !BTreeSet::contains(&lacking, name));
     let mut axes = options.axes.of_tensors(first, &chosen)?.into_iter();
     let several = chosen.len() > 1;
     let mut targets = Vec::new();
@@ -350,7 +374,7 @@ fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<JoinTarget>, 
         targets.push(JoinTarget { number, before, join });
         before += usize::from(choice == Choice::Sliced);
     }
-    Ok(targets)
+    Ok((targets, lacking))
 }
 
 /// Say of inputs whose names differ in numbers alone that these do not ascend.

@@ -192,7 +192,7 @@ impl<'a> Copying<'a> {
         output: Output,
     ) -> Result<Copying<'a>, Error> {
         let several = output.format.holds_several;
-        let joined = Joined::open(locations, options, output.options.order);
+        let joined = Joined::open(locations, options, &output);
         let joined = joined.map_err(|error| error.of_several(several))?;
         let left = joined.check_casts()?;
         let prepared = joined.prepare(&output)?;
@@ -212,8 +212,8 @@ pub(crate) fn join_slices(
     let mut steps = vec![PartStep::AsFirst(1)];
     for (number, slice) in slices.iter().enumerate().skip(1) {
         let failed = |cause| slice.input.failed_tensor(slice.tensor, true, cause);
-        steps.push(step(number, slice, first).map_err(failed)?);
         join.push(join.fit(number, &slice.becomes.shape).map_err(|fault| failed(fault.into()))?)?;
+        steps.push(step(number, slice, first).map_err(failed)?);
     }
     let order = output.options.order;
     let item_bits = first.tensor.dtype.item_bits();

@@ -59,6 +59,8 @@ impl Joined<'_> {
             }
             let mut apart: BTreeSet<usize> = chosen.iter().map(|chosen| chosen.number).collect();
             apart.extend(input.excluded()?);
+            let all = 0..input.contents.tensors.len();
+            apart.extend(all.clone().filter(|number| self.is_lacking(&input, *number)));
             for rest in rest.chunks(TOGETHER) {
                 let counterpart = |(ours, window): &(usize, Range<u64>)| {
                     self.counterpart(number, *ours, window.clone(), &input, &apart)
@@ -68,7 +70,7 @@ impl Joined<'_> {
             }
             let is_surplus =
                 |number: &usize| !apart.contains(number) && !self.is_kept(&input, *number);
-            if let Some(surplus) = (0..input.contents.tensors.len()).find(is_surplus) {
+            if let Some(surplus) = all.clone().find(is_surplus) {
                 let name = input.contents.tensors.name(surplus).unwrap_or_default().to_owned();
                 let fault = JoinFault::Surplus { number, name };
                 return Err(Error::file(&input.location, fault));

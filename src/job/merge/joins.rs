@@ -83,6 +83,7 @@ impl<'a> Union<'a> {
         &mut self,
         grouping: &Grouping<'_>,
         mut members: Vec<usize>,
+        output: &Output,
     ) -> Result<(), Error> {
         let Some(GroupOptions { pattern, axes, keep_rest, .. }) = self.options.group.clone() else {
             return Ok(());
@@ -95,6 +96,7 @@ impl<'a> Union<'a> {
         }
         let mut all = if keep_rest { self.chosen(&[])? } else { members.clone() };
         self.leave_out_unreadable(&mut all, &members)?;
+        self.leave_out_lacking(&mut all, &members, output);
         let all = self.winners(&all)?;
         let is_member = |number: &u32| members.binary_search(&(*number as usize)).is_ok();
         let joined: Vec<u32> = all.iter().copied().filter(is_member).collect();

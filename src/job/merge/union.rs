@@ -181,10 +181,11 @@ impl<'a> Union<'a> {
         union.tensors = Arc::new(tensors);
         let mut chosen = union.chosen(&union.options.open.tensors)?;
         if let Some(grouping) = grouping {
-            union.group(&grouping, chosen)?;
+            union.group(&grouping, chosen, output)?;
         } else {
             union.leave_out_unreadable(&mut chosen, &[])?;
-            union.leave_out_lacking(&mut chosen, output);
+            let needed = chosen.clone();
+            union.leave_out_lacking(&mut chosen, &needed, output);
             union.name(&chosen)?;
             union.taken = union.winners(&chosen)?;
         }
@@ -265,8 +266,13 @@ impl<'a> Union<'a> {
     }
 
     /// Leave out, with notes, what is meant and has a dtype that the output cannot hold, if it is not named itself, or
-    /// all that is meant.
-    fn leave_out_lacking(&self, chosen: &mut Vec<usize>, output: &Output) {
+    /// all that is `needed`, ascending numbers.
+    pub(super) fn leave_out_lacking(
+        &self,
+        chosen: &mut Vec<usize>,
+        needed: &[usize],
+        output: &Output,
+    ) {
         let OpenOptions { tensors: patterns, notes, .. } = &self.options.open;
         let lacking = chosen.iter().filter_map(|&number| {
             let tensor = self.tensors.at(number);
@@ -280,9 +286,10 @@ impl<'a> Union<'a> {
             Some((number, Error::file(location, fault).of_tensor(Some(name), true)))
         });
         let lacking: Vec<(usize, Error)> = lacking.collect();
-        if lacking.len() < chosen.len() {
+        let is_lacking = |number: &usize| lacking.binary_search_by_key(number, |it| it.0).is_ok();
+        if !needed.iter().all(is_lacking) {
             notes.add_left_out(lacking.iter().map(|(_, error)| error));
-            chosen.retain(|number| lacking.binary_search_by_key(number, |it| it.0).is_err());
+            chosen.retain(|number| !is_lacking(number));
         }
     }
 

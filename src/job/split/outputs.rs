@@ -18,7 +18,7 @@ use crate::input::{Bytes, Input, Location, PartNaming, Seen};
 use crate::job::copy::{Writing, count_requests, forward};
 use crate::job::copying::TakenInput;
 use crate::job::inputs::InputRef;
-use crate::job::select::{Choice, Select, choices, select};
+use crate::job::select::{Choice, Select, choices, leave_out_lacking, select};
 use crate::output::layout::Frame;
 use crate::output::{Becomes, LayoutFault, Output, Prepared, Unsaid, WriteOptions};
 use crate::region::{OpenIndex, Region, Take};
@@ -60,8 +60,8 @@ impl SplitOptions<'_> {
         let patterns = &self.select.patterns;
         match &self.to {
             PartsTo::Tensors { naming, output } => wholes(input, patterns, naming, output),
-            PartsTo::Files { names, write } => input.find(patterns).map_err(|error| {
-                let output = Output::new(Destination::Path(names.path(0)), write.clone());
+            PartsTo::Files { .. } => input.find(patterns).map_err(|error| {
+                let output = self.to.output(0);
                 error.of_several(output.is_ok_and(|output| output.format.holds_several))
             }),
         }
@@ -74,6 +74,16 @@ impl PartsTo<'_> {
         match self {
             PartsTo::Files { .. } => None,
             PartsTo::Tensors { naming, .. } => Some(naming),
+        }
+    }
+
+    /// The output of parts of that number.
+    fn output(&self, number: u64) -> Result<Output, Error> {
+        match self {
+            PartsTo::Files { names, write } => {
+                Output::new(Destination::Path(names.path(number)), write.clone())
+            }
+            PartsTo::Tensors { output, .. } => Ok(output.as_ref().clone()),
         }
     }
 
@@ -171,8 +181,11 @@ impl<'a> Split<'a> {
     /// Find out what is cut, and into how many parts. What lists in the index choose is copied to a
     /// temporary file.
     pub fn new(mut input: Input, mut options: SplitOptions<'a>) -> Result<Split<'a>, Error> {
-        let cut = options.cut(&input)?;
-        let choices = choices(&input, &cut, options.select.keep_rest)?;
+        let mut cut = options.cut(&input)?;
+        let mut choices = choices(&input, &cut, options.select.keep_rest)?;
+        let output = options.to.output(0)?;
+        leave_out_lacking(&input, &options.select.patterns, &output, &mut choices);
+        cut.retain(|number| choices[*number] == Choice::Sliced);
         input.see(&options.seen, &cut)?;
         let mut axes = options.axes.of_tensors(&input, &cut)?.into_iter();
         let several = cut.len() > 1;
@@ -284,13 +297,10 @@ impl<'a> Split<'a> {
 
     fn prepare(&self, number: u64) -> Result<Prepared, Error> {
         let metadata = &self.inputs[0].contents.metadata;
-        let (names, write) = match &self.options.to {
-            PartsTo::Files { names, write } => (names, write),
-            PartsTo::Tensors { output, .. } => {
-                return self.prepare_tensors(output)?.finish(metadata);
-            }
-        };
-        let output = Output::new(Destination::Path(names.path(number)), write.clone())?;
+        if let PartsTo::Tensors { output, .. } = &self.options.to {
+            return self.prepare_tensors(output)?.finish(metadata);
+        }
+        let output = self.options.to.output(number)?;
         let selected = select(&self.inputs[0], &self.options.select, &output)?;
         let mut targets = self.tensors.iter();
         let preparation = selected.prepare(|of| match targets.next() {
