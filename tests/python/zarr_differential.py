@@ -107,7 +107,8 @@ def create3(rng, group, name, dtype, shape):
         filters, endian = filters + [of_numcodecs.Delta(**configuration)], BytesCodec()
     elif dtype.kind == "b" and rng.random() < 0.3:
         filters = filters + [of_numcodecs.PackBits()]
-    elif dtype.kind in "iuf" and rng.random() < 0.15:
+    elif dtype.kind in "iuf" and dtype != np.uint64 and rng.random() < 0.15:
+        # what a float beyond 2^64 becomes is up to the processor
         # nor big-endian numbers, nor wider ones of single bytes
         configuration = scaled(rng, dtype, "u1 i1" if dtype.itemsize == 1 else "u1 i1 u2 i2 i4 i8 f4 f8")
         configuration = {key: value.replace(">", "<") if key == "astype" else value for key, value in configuration.items()}
@@ -144,7 +145,7 @@ def create2(rng, group, name, dtype, shape):
         filters.append(numcodecs.Delta(**differences(rng, dtype)))
     elif dtype.kind == "b" and rng.random() < 0.4:
         filters.append(numcodecs.PackBits())
-    elif dtype.kind in "iuf" and rng.random() < 0.2:
+    elif dtype.kind in "iuf" and dtype.newbyteorder("=") != np.uint64 and rng.random() < 0.2:
         filters.append(numcodecs.FixedScaleOffset(**scaled(rng, dtype)))
     if dtype.itemsize > 1 and not filters and rng.random() < 0.2:
         filters.append(numcodecs.Shuffle(elementsize=dtype.itemsize))
@@ -195,7 +196,7 @@ def store(case, path, as_zip):
         # elements that were never written are anything where there is no fill value
         has_fill = dtype.names is None
         # numcodecs adds signed differences to a sum without a sign in float64, and loses what is beyond 2^53
-        rounds = dtype.kind == "u" and dtype.itemsize == 8 and "astype" in str(told)
+        rounds = dtype.kind == "u" and dtype.itemsize == 8 and "Delta" in str(told) and "astype" in str(told)
         written = None
         if not has_fill or rng.random() < 0.9:
             data = random_array(rng, dtype, shape)
