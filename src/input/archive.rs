@@ -18,11 +18,12 @@ use crate::crc::{CrcReader, PiecesCrc, shifted};
 use crate::error::Error;
 use crate::execute::{FillError, Pieces, ReadFrom, VisitRange};
 use crate::format::npz::{self, Member, MemberFault, Members, NpzError, is_array};
-use crate::format::torch::TorchFolder;
+use crate::format::torch::{StoragePlace, TorchFolder};
 use crate::format::{Contents, Foreign, Format, FormatError, MAGIC_LEN, TensorInfo, Tensors, npy};
 use crate::runs::Runs;
 use crate::source::{
-    ConcatSource, DeflatedRange, InflateReader, InflatedSource, Reader, Source, SourceError,
+    ConcatSource, DeflatedRange, InflateReader, InflatedSource, MemorySource, Reader, Source,
+    SourceError,
 };
 
 /// Archives begin alike: that one is a `.npz` is known when its members are.
@@ -87,6 +88,9 @@ pub(crate) struct DeflatedMember {
     pub(crate) bytes: Arc<InflatedSource>,
 }
 
+/// The part of the input that was decoded: no deflated member has this number.
+const DECODED_PART: usize = u32::MAX as usize;
+
 #[derive(Clone, Copy)]
 pub(super) struct MemberStart {
     /// The part of the input: 0 for the archive itself.
@@ -95,7 +99,7 @@ pub(super) struct MemberStart {
 }
 
 impl Archive {
-    fn new(bytes: Arc<dyn Source>) -> Result<Archive, SourceError> {
+    pub(super) fn new(bytes: Arc<dyn Source>) -> Result<Archive, SourceError> {
         let mut joined = ConcatSource::default();
         joined.push("archive".to_owned(), Arc::clone(&bytes))?;
         Ok(Archive { bytes, joined, deflated: Vec::new() })
@@ -126,9 +130,19 @@ impl Archive {
         Ok(MemberStart { part: self.deflated.len(), start })
     }
 
+    /// Put bytes that are in memory behind the members.
+    pub(super) fn place_decoded(&mut self, bytes: Vec<u8>) -> Result<StoragePlace, FormatError> {
+        let len = bytes.len() as u64;
+        let decoded = Arc::new(MemorySource(bytes));
+        let placed = self.joined.push("decoded elements".to_owned(), decoded);
+        let start = placed.map_err(|error| FormatError::Io(error.into()))?;
+        Ok(StoragePlace { part: DECODED_PART, bytes: start..start + len })
+    }
+
     pub(super) fn into_input(self, location: &Location, contents: Contents) -> Input {
         let Archive { bytes, joined, deflated } = self;
-        let bytes = if deflated.is_empty() { bytes } else { Arc::new(joined) };
+        let is_one = joined.len() == bytes.len();
+        let bytes = if is_one { bytes } else { Arc::new(joined) };
         let mut input = Input::of_source(location, bytes, contents);
         input.container.deflated = deflated;
         input

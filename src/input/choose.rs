@@ -66,7 +66,8 @@ impl Input {
         }
     }
 
-    /// Say of what cannot be read that it is left out: of the first few with the reason.
+    /// Say of what cannot be read that it is left out: of the first few with the reason. It is an error where the input
+    /// was asked to be read as a whole.
     pub(crate) fn note_unreadable(
         &self,
         numbers: impl IntoIterator<Item = usize>,
@@ -75,7 +76,7 @@ impl Input {
         let mut errors = Vec::new();
         for number in numbers {
             match self.refuse_unreadable(number) {
-                Err(error) if number >= there => return Err(error),
+                Err(error) if number >= there || self.is_strict => return Err(error),
                 Err(error) => errors.push(error),
                 Ok(()) => {}
             }

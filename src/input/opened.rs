@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::archive::{DeflatedMember, StoredMember};
 use super::bytes::Bytes;
-use super::options::{Location, Notes, OpenOptions};
+use super::options::{Location, Notes, OpenOptions, UseOfIndex};
 use crate::error::{Fault, FileName};
 use crate::format::gguf::{GgufMetadata, MetadataError, MetadataValue};
 use crate::format::{Contents, Format, FormatError, TensorInfo, npy, shards, shortened};
@@ -27,6 +27,8 @@ pub struct Input {
     pub(crate) may_lack_excluded: bool,
     /// Whether tensors that are not chosen are kept beside them.
     pub(crate) keeps_rest: bool,
+    /// Whether it is an error to leave out what cannot be read.
+    pub(crate) is_strict: bool,
     pub(crate) notes: Notes,
 }
 
@@ -188,6 +190,7 @@ impl Input {
             exclude: Vec::new(),
             may_lack_excluded: false,
             keeps_rest: false,
+            is_strict: false,
             notes: Notes::default(),
         }
     }
@@ -201,6 +204,7 @@ impl Input {
     /// Leave out of what is chosen what these options say.
     pub(crate) fn leave_out(&mut self, options: &OpenOptions) {
         self.keeps_rest = options.rest;
+        self.is_strict = options.index == UseOfIndex::Strict;
         self.exclude.clone_from(&options.exclude);
     }
 

@@ -17,7 +17,7 @@ use super::options::Location;
 use crate::dtype::Endian;
 use crate::error::Error;
 use crate::format::npz::{Member, Members};
-use crate::format::torch::{self, StoragePlace, TorchContents, TorchFolder};
+use crate::format::torch::{self, StoragePlace, StoredBytes, TorchContents, TorchFolder};
 use crate::format::{Contents, Format, FormatError};
 use crate::source::{Advice, InflatedSource, Reader, Source};
 
@@ -52,8 +52,17 @@ pub(super) fn open(
     }
     // of those that are stored nothing need be known
     let mut inflated: HashMap<&str, MemberStart> = HashMap::new();
-    let mut place = |key: &str| {
-        let Some(member) = by_name.find(&folder.storage(key)) else { return Ok(None) };
+    let mut place = |stored: StoredBytes<'_>| {
+        let member = match stored {
+            StoredBytes::Storage(key) => by_name.find(&folder.storage(key)),
+            StoredBytes::Pickle if pickle.deflated => by_name.find(pickle.name),
+            // it is read where it lies
+            StoredBytes::Pickle => {
+                return Ok(Some(StoragePlace { part: 0, bytes: 0..pickle.data.end }));
+            }
+            StoredBytes::Decoded(bytes) => return archive.place_decoded(bytes).map(Some),
+        };
+        let Some(member) = member else { return Ok(None) };
         if let Some(error) = member.refusal() {
             return Err(error.into());
         }
@@ -105,10 +114,11 @@ pub(super) const OLD_FORMAT: InputFormat =
 fn open_old(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, progress, .. } = file;
     let bytes = kept(bytes, progress)?;
-    let found = torch::read_old(bytes.as_ref());
+    let mut archive = Archive::new(Arc::clone(&bytes))?;
+    let found = torch::read_old(bytes.as_ref(), &mut |decoded| archive.place_decoded(decoded));
     bytes.verify()?;
     match found {
-        Ok(found) => Ok(input_of(found, |contents| Input::of_source(location, bytes, contents))),
+        Ok(found) => Ok(input_of(found, |contents| archive.into_input(location, contents))),
         Err(FormatError::Unrecognised) => Err(unknown(foreign_in(location, bytes.as_ref())).into()),
         Err(error) => Err(error.into()),
     }

@@ -328,6 +328,11 @@ impl<'s> Reader<'s> {
         Self { position, ..Self::new(source) }
     }
 
+    /// Where the next byte stands in the source.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
     pub fn remaining(&self) -> u64 {
         self.source.len().saturating_sub(self.position)
     }

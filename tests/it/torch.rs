@@ -120,6 +120,47 @@ fn numbers_of_either_byte_order_are_read() {
     tslice(dir.path(), &["info", "b.pt"]).assert().stdout(contains(">i2"));
 }
 
+/// An array of NumPy of 3 numbers of 16 bits, whose bytes are made so.
+fn array(bytes: Vec<u8>) -> Vec<u8> {
+    let empty = tuple(&[global("numpy", "ndarray"), numbers(&[0]), text("b")]);
+    let made = [global("numpy.core.multiarray", "_reconstruct"), empty, b"R".to_vec()].concat();
+    let dtype = tuple(&[text("i2"), vec![0x89], vec![0x88]]);
+    let order = tuple(
+        &[&[b'K', 3][..], &text(">"), b"N", b"N", b"N", b"N", b"N", b"N"].map(<[u8]>::to_vec),
+    );
+    let dtype = [global("numpy", "dtype"), dtype, b"R".to_vec(), order, b"b".to_vec()].concat();
+    let state = [vec![b'K', 1], numbers(&[3]), dtype, vec![0x89], bytes];
+    [made, tuple(&state), b"b".to_vec()].concat()
+}
+
+#[test]
+fn arrays_of_numpy_are_tensors() {
+    let bytes = [0, 1, 0, 200, 1, 0];
+    let plain = [&b"C\x06"[..], &bytes].concat();
+    let latin1: String = bytes.iter().copied().map(char::from).collect();
+    let encoded = tuple(&[text(&latin1), text("latin1")]);
+    let encoded = [global("_codecs", "encode"), encoded, b"R".to_vec()].concat();
+    let short = [&b"C\x04"[..], &bytes[..4]].concat();
+    let dir = folder(&dict(&[
+        ("plain", array(plain)),
+        ("encoded", array(encoded)),
+        ("w", tensor(0, &[3], &[1])),
+        ("short", array(short)),
+        ("called", array(text("abcdef"))),
+    ]));
+    for name in ["plain", "encoded"] {
+        prints(dir.path(), &["m.pt", "-t", name, "--to", "csv"], "1\n200\n256\n");
+    }
+    let whole = ["m.pt", "-o", "all.npz"];
+    let left_out =
+        "member \"short\": pytorch: its storage is said to have 6 bytes, and has 4; left out";
+    tslice(dir.path(), &whole).assert().success().stderr(contains(left_out));
+    let strict = [&whole[..], &["--strict", "-f"]].concat();
+    tslice(dir.path(), &strict).assert().code(1).stderr(contains("left out").not());
+    let info = tslice(dir.path(), &["info", "m.pt"]).assert().code(1);
+    info.stdout(contains("encoded  >i2").and(contains("called cannot be read")));
+}
+
 #[test]
 fn nothing_in_a_pickle_runs() {
     let dir = folder(b"cos\nsystem\n(X\x09\0\0\0touch rantR");

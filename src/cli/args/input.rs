@@ -68,7 +68,8 @@ pub(crate) struct CheckpointArgs {
     /// Refuse a checkpoint whose index does not agree with its shards
     ///
     /// Without it what is there is read: a tensor in several shards is that of the index, one that the index
-    /// leaves out is read too, with a note, and one that is missing is an error where it is asked for.
+    /// leaves out is read too, with a note, and one that is missing is an error where it is asked for. With it, what
+    /// cannot be read is not left out either.
     #[arg(long, conflicts_with = "no_index", hide_short_help = true)]
     pub(crate) strict: bool,
     /// Read the shards that are there, whatever an index says

@@ -6,10 +6,9 @@
 //! asks for again, which is known from a first reading.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::io::BufRead;
 use std::rc::Rc;
 
-use super::TorchError;
+use super::arrays::{self, Decoded};
 use super::ops::{
     ElementType, Global, MAX_KEY_BYTES, Operands, PickleOp, PickleOps, Rebuild, damaged,
 };
@@ -17,6 +16,7 @@ use super::value::{
     KeptItem, KeptItems, PickleValue, SharedKind, SharedValue, TorchStorage, TorchTensor,
     TupleValue, ValueWeight,
 };
+use super::{MAX_PICKLE, TorchError};
 use crate::format::error::FormatError;
 use crate::format::error::brief;
 
@@ -41,7 +41,7 @@ pub(super) const MAX_DEPTH: usize = 1000;
 const MAX_OPAQUE: usize = 1000;
 
 /// The numbers in the memo that a pickle asks for.
-pub(super) fn asked<R: BufRead>(ops: &mut PickleOps<R>) -> Result<HashSet<u32>, FormatError> {
+pub(super) fn asked(ops: &mut PickleOps<'_>) -> Result<HashSet<u32>, FormatError> {
     let mut asked = HashSet::new();
     loop {
         match ops.next_op()? {
@@ -79,6 +79,7 @@ pub(super) struct PickleMachine {
     storages: HashMap<Rc<str>, Option<u64>>,
     /// Whether those are kept.
     keeps_storages: bool,
+    decoded: Decoded,
 }
 
 pub(super) struct Made {
@@ -89,6 +90,8 @@ pub(super) struct Made {
     pub(super) opaque: BTreeSet<String>,
     /// The bytes of an element of each storage, where it is known, if that was asked for.
     pub(super) storages: HashMap<Rc<str>, Option<u64>>,
+    /// The elements of arrays that were written as text.
+    pub(super) decoded: Vec<u8>,
 }
 
 impl PickleMachine {
@@ -99,7 +102,7 @@ impl PickleMachine {
             marks: Vec::new(),
             memo: HashMap::new(),
             asked,
-            most_bytes: MAX_BYTES + (len / 4) as usize,
+            most_bytes: MAX_BYTES + (len.min(MAX_PICKLE) / 4) as usize,
             memoized: 0,
             shared: Vec::new(),
             kept: 0,
@@ -108,18 +111,20 @@ impl PickleMachine {
             opaque: BTreeSet::new(),
             storages: HashMap::new(),
             keeps_storages,
+            decoded: Decoded::default(),
         }
     }
 
-    pub(super) fn run<R: BufRead>(mut self, ops: &mut PickleOps<R>) -> Result<Made, FormatError> {
+    pub(super) fn run(mut self, ops: &mut PickleOps<'_>) -> Result<Made, FormatError> {
         loop {
             match ops.next_op()? {
                 PickleOp::Stop => {
                     let object = self.pop()?;
-                    let PickleMachine { shared, opaque, storages, .. } = self;
-                    return Ok(Made { object, shared, opaque, storages });
+                    let PickleMachine { shared, opaque, storages, decoded, .. } = self;
+                    let decoded = decoded.into_bytes();
+                    return Ok(Made { object, shared, opaque, storages, decoded });
                 }
-                op => self.step(op)?,
+                op => self.step(op, ops)?,
             }
             let values = self.stack.len().max(self.marks.len());
             if values > MAX_VALUES || self.shared.len() + self.kept > MAX_VALUES {
@@ -157,7 +162,7 @@ impl PickleMachine {
         Ok(())
     }
 
-    fn step(&mut self, op: PickleOp) -> Result<(), FormatError> {
+    fn step(&mut self, op: PickleOp, ops: &PickleOps<'_>) -> Result<(), FormatError> {
         match op {
             PickleOp::Push(value) => self.push_made(value),
             PickleOp::Mark => self.marks.push(self.stack.len()),
@@ -201,7 +206,7 @@ impl PickleMachine {
             PickleOp::Memoize => self.keep(self.memoized)?,
             PickleOp::Global { module, name } => self.push_global(&module, &name),
             PickleOp::StackGlobal => self.stack_global()?,
-            PickleOp::Call { keywords } => self.call(keywords)?,
+            PickleOp::Call { keywords } => self.call(keywords, ops)?,
             PickleOp::Build => self.build()?,
             PickleOp::Persistent => {
                 let id = self.pop()?;
@@ -309,7 +314,7 @@ impl PickleMachine {
             {
                 Ok(Some(at))
             }
-            PickleValue::Plain | PickleValue::Bytes(_) => Ok(None),
+            PickleValue::Plain | PickleValue::LongText { .. } | PickleValue::Bytes(_) => Ok(None),
             _ if kind == SharedKind::Dict => Err(damaged("it sets items of no dict")),
             _ => Err(damaged("it appends to no list")),
         }
@@ -354,6 +359,14 @@ impl PickleMachine {
     fn build(&mut self) -> Result<(), FormatError> {
         let state = self.pop()?;
         let object = match self.last()? {
+            PickleValue::Array(array) => {
+                array.build(&state);
+                return Ok(());
+            }
+            PickleValue::ArrayDType(dtype) => {
+                dtype.build(&state);
+                return Ok(());
+            }
             &PickleValue::Shared(at) if self.shared[at].kind == SharedKind::Object => at,
             PickleValue::Shared(_) | PickleValue::Empty(_) => return Ok(()),
             PickleValue::Tensor(_)
@@ -386,7 +399,7 @@ impl PickleMachine {
     }
 
     /// Call a function, or make an instance of a class.
-    fn call(&mut self, keywords: bool) -> Result<(), FormatError> {
+    fn call(&mut self, keywords: bool, ops: &PickleOps<'_>) -> Result<(), FormatError> {
         let named = if keywords { Some(self.pop()?) } else { None };
         let arguments = self.pop()?;
         let function = self.pop()?;
@@ -402,12 +415,8 @@ impl PickleMachine {
                 }
             }
             PickleValue::Global(Global::Plain) => Some(PickleValue::Plain),
-            PickleValue::Global(Global::Encode) => Some(match items {
-                [PickleValue::Text(text), ..] if text.len() as u64 <= MAX_KEY_BYTES => {
-                    PickleValue::Bytes(Rc::clone(text))
-                }
-                _ => PickleValue::Plain,
-            }),
+            PickleValue::Global(Global::Encode) => Some(self.encoded(items, ops)?),
+            PickleValue::Global(Global::Array(call)) => Some(arrays::call(*call, items)),
             PickleValue::Global(Global::Rebuild(rebuild)) => Some(self.rebuild(*rebuild, items)),
             // (function, class, arguments, attributes)
             PickleValue::Global(Global::FromType) => match items {
@@ -430,6 +439,31 @@ impl PickleMachine {
             None => self.push_opaque(&function, items, named),
         }
         Ok(())
+    }
+
+    /// The bytes of a text.
+    fn encoded(
+        &mut self,
+        items: &[PickleValue],
+        ops: &PickleOps<'_>,
+    ) -> Result<PickleValue, FormatError> {
+        let [text, PickleValue::Text(encoding)] = items else { return Ok(PickleValue::Plain) };
+        if !matches!(&**encoding, "latin1" | "latin-1") {
+            return Ok(PickleValue::Plain);
+        }
+        let mut bytes = match text {
+            PickleValue::Text(text) => self.decoded.add(&mut text.as_bytes(), text.len() as u64)?,
+            &PickleValue::LongText { start, len } => {
+                self.decoded.add(&mut ops.text_at(start), len)?
+            }
+            _ => return Ok(PickleValue::Plain),
+        };
+        if let PickleValue::Text(text) = text
+            && text.len() as u64 <= MAX_KEY_BYTES
+        {
+            bytes.key = Some((&**text).into());
+        }
+        Ok(PickleValue::Bytes(Rc::new(bytes)))
     }
 
     /// An object of a class that is not known, or what such a function makes.
@@ -562,7 +596,9 @@ impl PickleMachine {
         };
         let scalar = match elements {
             ElementType::Known(scalar) if by != Rebuild::Quantised => scalar,
-            other => return Err(other.unnamed().map_or_else(wrong, TorchError::DType)),
+            other => {
+                return Err(other.unnamed().map_or_else(wrong, |it| TorchError::DType(it.into())));
+            }
         };
         let offset = offset.count().ok_or_else(wrong)?;
         let shape = shape.axes().ok_or_else(wrong)?;

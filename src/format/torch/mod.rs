@@ -19,12 +19,15 @@
 //! A storage has the number of its elements, of 8 bytes, in front of it; the bytes of an element stand in the object,
 //! at the places where the storage is named. All numbers are little-endian, on every machine.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::{Read, Take};
+use std::io::Read;
 use std::ops::Range;
 use std::rc::Rc;
 
+use arrays::BytesPlace;
 use machine::{Made, PickleMachine};
+use names::FoundTensor;
 use ops::{PickleOp, PickleOps};
 use value::{PickleValue, TorchTensor};
 
@@ -37,12 +40,14 @@ use crate::dtype::Endian;
 use crate::shape::AsTuple;
 use crate::source::{Reader, Source};
 
+mod arrays;
 mod machine;
 mod names;
 mod ops;
 mod value;
 
-/// The longest pickle that is read, in bytes. Of a million tensors, each has about a hundred beside its name.
+/// The longest pickle that is read, in bytes, besides the elements in it. Of a million tensors, each has about a
+/// hundred beside its name.
 const MAX_PICKLE: u64 = 256_000_000;
 
 /// The name of the pickle, and of the byte order, behind that of the folder.
@@ -116,21 +121,29 @@ pub struct TorchContents {
     pub opaque: Vec<String>,
 }
 
-/// Where the storage of a name lies, if there is such a storage; [`NpzError::Member`] of one that cannot be read.
-pub type PlaceStorage<'a> = &'a mut dyn FnMut(&str) -> Result<Option<StoragePlace>, FormatError>;
+/// Bytes that hold tensors.
+pub enum StoredBytes<'a> {
+    /// The storage of this name.
+    Storage(&'a str),
+    /// The source of the pickle.
+    Pickle,
+    /// These, which were decoded.
+    Decoded(Vec<u8>),
+}
+
+/// Where bytes lie in the input, if there are such; [`NpzError::Member`] of a storage that cannot be read.
+pub type PlaceBytes<'a> =
+    &'a mut dyn FnMut(StoredBytes<'_>) -> Result<Option<StoragePlace>, FormatError>;
 
 /// What is in the object of a pickle, which is the range `pickle` of `source`.
 pub fn read(
     source: &dyn Source,
     pickle: Range<u64>,
     endian: Endian,
-    place: PlaceStorage<'_>,
+    place: PlaceBytes<'_>,
 ) -> Result<TorchContents, FormatError> {
     let len = pickle.end.saturating_sub(pickle.start);
-    if len > MAX_PICKLE {
-        return Err(TorchError::Long { len, most: MAX_PICKLE }.into());
-    }
-    let ops = || ops::PickleOps(Reader::at(source, pickle.start).take(len));
+    let ops = || PickleOps::new(source, pickle.clone());
     let asked = machine::asked(&mut ops())?;
     let made = machine::PickleMachine::new(len, asked, false).run(&mut ops())?;
     contents(made, endian, place)
@@ -140,15 +153,23 @@ pub fn read(
 fn contents(
     made: Made,
     endian: Endian,
-    place: PlaceStorage<'_>,
+    place: PlaceBytes<'_>,
 ) -> Result<TorchContents, FormatError> {
-    let Made { object, shared, opaque, .. } = made;
+    let Made { object, shared, opaque, decoded, .. } = made;
+    let mut array_bytes = ArrayBytes { decoded: Some(decoded), places: [None, None] };
     let mut tensors = Tensors::default();
     let mut unreadable = Vec::new();
     names::visit_tensors(object, shared, &mut |name, tensor| {
         let placed = match tensor {
-            Ok(tensor) => placed(&tensor, endian, place)?.map_err(TorchError::from),
-            Err(error) => Err(error.clone()),
+            Ok(FoundTensor::Torch(tensor)) => {
+                placed(&tensor, endian, place)?.map_err(TorchError::from)
+            }
+            Ok(FoundTensor::Numpy(array)) => {
+                let (StoragePlace { part, bytes }, start) =
+                    array_bytes.place(array.place, place)?;
+                Ok(array.at(start).placed(part, bytes.start))
+            }
+            Err(error) => Err(error),
         };
         match placed {
             Ok(tensor) => tensors.push(&TensorInfo { name: name.map(str::to_owned), ..tensor }),
@@ -164,14 +185,47 @@ fn contents(
     Ok(TorchContents { tensors, unreadable, opaque: opaque.into_iter().collect() })
 }
 
+/// Where the elements of arrays lie in the input: those in the pickle, and those that were decoded.
+struct ArrayBytes {
+    decoded: Option<Vec<u8>>,
+    places: [Option<StoragePlace>; 2],
+}
+
+impl ArrayBytes {
+    /// Where such bytes lie, and the position of these among them.
+    fn place(
+        &mut self,
+        bytes: BytesPlace,
+        place: PlaceBytes<'_>,
+    ) -> Result<(StoragePlace, u64), FormatError> {
+        let (number, start) = match bytes {
+            BytesPlace::Pickle(start) => (0, start),
+            BytesPlace::Decoded(start) => (1, start),
+            BytesPlace::Undecoded => return Err(ops::damaged("its elements are no text")),
+        };
+        let placed = match self.places[number].clone() {
+            Some(placed) => placed,
+            None => {
+                let stored = match number {
+                    0 => StoredBytes::Pickle,
+                    _ => StoredBytes::Decoded(self.decoded.take().unwrap_or_default()),
+                };
+                place(stored)?.ok_or(FormatError::Unrecognised)?
+            }
+        };
+        self.places[number] = Some(placed.clone());
+        Ok((placed, start))
+    }
+}
+
 /// A tensor of an object, where its storage lies.
 fn placed(
     tensor: &TorchTensor<'_>,
     endian: Endian,
-    place: PlaceStorage<'_>,
+    place: PlaceBytes<'_>,
 ) -> Result<Result<TensorInfo, TensorFault>, FormatError> {
     let key = tensor.key;
-    let place = match place(key) {
+    let place = match place(StoredBytes::Storage(key)) {
         Err(FormatError::Npz(error @ NpzError::Member { .. })) => return Ok(Err(error.into())),
         place => place?,
     };
@@ -212,8 +266,8 @@ fn named_once(
 pub enum TorchError {
     #[error("its pickle is damaged: {0}")]
     Damaged(&'static str),
-    #[error("its pickle has {len} bytes, and at most {most} are read")]
-    Long { len: u64, most: u64 },
+    #[error("its pickle has more than {0} bytes")]
+    Long(u64),
     #[error("its pickle makes more than {0} objects")]
     Many(usize),
     #[error("its pickle makes objects that take more than {} MiB of memory", .0 >> 20)]
@@ -227,7 +281,12 @@ pub enum TorchError {
     #[error("it is marked as conjugated or negated, so that its elements are not those stored")]
     Lazy,
     #[error("its dtype is {0}, which is not read")]
-    DType(&'static str),
+    DType(Cow<'static, str>),
+    /// What is no dtype, or one of objects.
+    #[error("{0}")]
+    Elements(String),
+    #[error("its elements are written as text, of which at most {0} bytes are decoded")]
+    Undecoded(usize),
     #[error("{0} tensors of the file have this name")]
     Twice(usize),
     #[error("the names of its tensors have more than {0} bytes")]
@@ -276,7 +335,10 @@ pub(crate) fn begins_old(first: &[u8]) -> bool {
 }
 
 /// What is in a file of an old torch.save.
-pub fn read_old(source: &dyn Source) -> Result<TorchContents, FormatError> {
+pub fn read_old(
+    source: &dyn Source,
+    decode: &mut dyn FnMut(Vec<u8>) -> Result<StoragePlace, FormatError>,
+) -> Result<TorchContents, FormatError> {
     let mut magic = Vec::new();
     Reader::new(source)
         .take((2 + OLD_FRAME.len() + OLD_MAGIC.len()) as u64)
@@ -294,30 +356,27 @@ pub fn read_old(source: &dyn Source) -> Result<TorchContents, FormatError> {
     let (_, object) = last_value(source, start)?;
     let (asked, keys) = reading(source, object, machine::asked)?;
     let machine = PickleMachine::new(keys - object, asked, true);
-    let run = |ops: &mut PickleOps<_>| machine.run(ops);
+    let run = |ops: &mut PickleOps<'_>| machine.run(ops);
     let (mut made, keys) = reading(source, object, run)?;
     let (keys, storages) = reading(source, keys, texts)?;
     let places = places(source, &keys, &mut made, storages)?;
-    contents(made, Endian::Little, &mut |key| {
-        let bytes = places.get(key).cloned();
-        Ok(bytes.map(|bytes| StoragePlace { part: 0, bytes }))
+    let file = |bytes| StoragePlace { part: 0, bytes };
+    contents(made, Endian::Little, &mut |stored| match stored {
+        StoredBytes::Storage(key) => Ok(places.get(key).cloned().map(file)),
+        StoredBytes::Pickle => Ok(Some(file(0..source.len()))),
+        StoredBytes::Decoded(bytes) => decode(bytes).map(Some),
     })
 }
 
 /// Read a pickle that begins there, and say where it ends.
-fn reading<'s, T>(
-    source: &'s dyn Source,
+fn reading<T>(
+    source: &dyn Source,
     start: u64,
-    read: impl FnOnce(&mut PickleOps<Take<Reader<'s>>>) -> Result<T, FormatError>,
+    read: impl FnOnce(&mut PickleOps<'_>) -> Result<T, FormatError>,
 ) -> Result<(T, u64), FormatError> {
-    let mut ops = PickleOps(Reader::at(source, start).take(MAX_PICKLE));
-    let read = read(&mut ops);
-    match ops.0.limit() {
-        0 if matches!(read, Err(FormatError::Torch(TorchError::Damaged(_)))) => {
-            Err(TorchError::Long { len: source.len() - start, most: MAX_PICKLE }.into())
-        }
-        left => Ok((read?, start + (MAX_PICKLE - left))),
-    }
+    let mut ops = PickleOps::new(source, start..source.len());
+    let read = read(&mut ops)?;
+    Ok((read, ops.position()))
 }
 
 /// The last plain value of a pickle.
@@ -334,7 +393,7 @@ fn last_value(source: &dyn Source, start: u64) -> Result<(Option<PickleValue>, u
     })
 }
 
-fn texts(ops: &mut PickleOps<Take<Reader<'_>>>) -> Result<Vec<Rc<str>>, FormatError> {
+fn texts(ops: &mut PickleOps<'_>) -> Result<Vec<Rc<str>>, FormatError> {
     let mut texts = Vec::new();
     loop {
         match ops.next_op()? {

@@ -15,6 +15,7 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 use super::TorchError;
+use super::arrays::NumpyArray;
 use super::machine::MAX_DEPTH;
 use super::value::{
     ItemsLeft, KeptItem, KeptItems, PickleValue, SharedValue, TorchTensor, TupleValue,
@@ -35,10 +36,14 @@ const OF_MODULES: [&str; 3] = ["_parameters", "_buffers", "_modules"];
 
 /// What is done with a tensor and its name; without one, it is the object itself. Of a tensor that cannot be
 /// read the reason is known.
-pub(super) type VisitTensor<'a> = &'a mut dyn FnMut(
-    Option<&str>,
-    Result<TorchTensor<'_>, &TorchError>,
-) -> Result<(), FormatError>;
+pub(super) type VisitTensor<'a> =
+    &'a mut dyn FnMut(Option<&str>, Result<FoundTensor<'_>, TorchError>) -> Result<(), FormatError>;
+
+/// A tensor of PyTorch, or an array of NumPy.
+pub(super) enum FoundTensor<'a> {
+    Torch(TorchTensor<'a>),
+    Numpy(&'a NumpyArray),
+}
 
 /// A list, a dict or a tuple on the way to a tensor.
 struct WalkLevel {
@@ -123,8 +128,11 @@ pub(super) fn visit_tensors(
             return Err(TorchError::Many(MAX_VISITS).into());
         }
         let tensor = match &value {
-            PickleValue::Tensor(packed) => Some(Ok(TorchTensor::unpack(packed))),
-            PickleValue::Unreadable(error) => Some(Err(&**error)),
+            PickleValue::Tensor(packed) => {
+                Some(Ok(FoundTensor::Torch(TorchTensor::unpack(packed))))
+            }
+            PickleValue::Array(array) => Some(array.get().map(FoundTensor::Numpy)),
+            PickleValue::Unreadable(error) => Some(Err((**error).clone())),
             _ => None,
         };
         if let Some(tensor) = tensor {
@@ -217,7 +225,8 @@ fn write_key(path: &mut String, key: &PickleValue, depth: usize) -> Result<(), T
             write_str(path, text);
             Ok(())
         }
-        PickleValue::Bytes(text) => {
+        PickleValue::Bytes(bytes) if bytes.key.is_some() => {
+            let text = bytes.key.as_deref().unwrap_or_default();
             let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
             path.extend(['b', quote]);
             for char in text.chars() {

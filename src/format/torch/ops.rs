@@ -5,12 +5,15 @@
 //! is written out in `machine`. What any other makes is opaque.
 
 use std::io::{self, BufRead, Read};
+use std::ops::Range;
 use std::rc::Rc;
 
-use super::TorchError;
+use super::arrays::{BytesPlace, PickleBytes};
 use super::value::{PickleValue, SharedKind};
+use super::{MAX_PICKLE, TorchError};
 use crate::dtype::Scalar;
 use crate::format::error::FormatError;
+use crate::source::{Reader, Source};
 
 /// The values that an instruction takes off the stack.
 #[derive(Debug)]
@@ -63,9 +66,31 @@ const MAX_TEXT: u64 = 1 << 20;
 /// The most bytes that can be a key.
 pub(super) const MAX_KEY_BYTES: u64 = 64;
 
-pub(super) struct PickleOps<R>(pub(super) R);
+/// The instructions of a pickle in a range of a source, which may end before that.
+pub(super) struct PickleOps<'s> {
+    source: &'s dyn Source,
+    reader: Reader<'s>,
+    end: u64,
+    /// How many bytes may be read, besides those that are passed over.
+    left: u64,
+}
 
-impl<R: BufRead> PickleOps<R> {
+impl<'s> PickleOps<'s> {
+    pub(super) fn new(source: &'s dyn Source, range: Range<u64>) -> PickleOps<'s> {
+        let reader = Reader::at(source, range.start);
+        PickleOps { source, reader, end: range.end, left: MAX_PICKLE }
+    }
+
+    /// The position in the source of the next instruction.
+    pub(super) fn position(&self) -> u64 {
+        self.reader.position()
+    }
+
+    /// A long text that was passed over.
+    pub(super) fn text_at(&self, position: u64) -> Reader<'s> {
+        Reader::at(self.source, position)
+    }
+
     pub(super) fn next_op(&mut self) -> Result<PickleOp, FormatError> {
         let code = self.bytes::<1>()?[0];
         Ok(match code {
@@ -83,13 +108,14 @@ impl<R: BufRead> PickleOps<R> {
             b'X' | b'T' | 0x8c | b'U' | 0x8d => PickleOp::Push(self.text(code)?),
             b'B' | b'C' | 0x8e | 0x96 => {
                 let len = self.len(code)?;
-                PickleOp::Push(if len <= MAX_KEY_BYTES {
-                    let bytes = self.take(len)?.into_iter();
-                    PickleValue::Bytes(Rc::from(bytes.map(char::from).collect::<String>()))
+                let place = BytesPlace::Pickle(self.position());
+                let key = if len <= MAX_KEY_BYTES {
+                    Some(self.take(len)?.into_iter().map(char::from).collect::<String>().into())
                 } else {
                     self.skip(len)?;
-                    PickleValue::Plain
-                })
+                    None
+                };
+                PickleOp::Push(PickleValue::Bytes(Rc::new(PickleBytes { key, place, len })))
             }
             b')' => PickleOp::Tuple(Operands::Last(0)),
             b']' | 0x8f => PickleOp::Push(PickleValue::Empty(SharedKind::List)),
@@ -154,12 +180,13 @@ impl<R: BufRead> PickleOps<R> {
         })
     }
 
-    /// A text; one that is too long for a name, or none in UTF-8, is passed over.
+    /// A text; one that is too long for a name is passed over, and so is one that is none in UTF-8.
     fn text(&mut self, code: u8) -> Result<PickleValue, FormatError> {
         let len = self.len(code)?;
         if len > MAX_TEXT {
+            let start = self.position();
             self.skip(len)?;
-            return Ok(PickleValue::Plain);
+            return Ok(PickleValue::LongText { start, len });
         }
         let text = String::from_utf8(self.take(len)?);
         Ok(text.map_or(PickleValue::Plain, |text| PickleValue::Text(Rc::from(text))))
@@ -181,33 +208,50 @@ impl<R: BufRead> PickleOps<R> {
 
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
         let mut bytes = [0; N];
-        self.0.read_exact(&mut bytes).map_err(early)?;
+        self.spend(N as u64)?;
+        self.reader.read_exact(&mut bytes).map_err(early)?;
         Ok(bytes)
     }
 
     fn take(&mut self, len: u64) -> Result<Vec<u8>, FormatError> {
         let mut bytes = Vec::new();
-        (&mut self.0).take(len).read_to_end(&mut bytes)?;
+        self.spend(len)?;
+        (&mut self.reader).take(len).read_to_end(&mut bytes)?;
         if (bytes.len() as u64) < len { Err(damaged(EARLY)) } else { Ok(bytes) }
     }
 
     fn skip(&mut self, len: u64) -> Result<(), FormatError> {
-        let skipped = io::copy(&mut (&mut self.0).take(len), &mut io::sink())?;
-        if skipped < len { Err(damaged(EARLY)) } else { Ok(()) }
+        self.check_room(len)?;
+        self.reader.skip(len);
+        Ok(())
     }
 
     /// A text that ends with its line.
     fn line(&mut self) -> Result<String, FormatError> {
         let mut line = Vec::new();
-        (&mut self.0).take(MAX_TEXT).read_until(b'\n', &mut line)?;
+        let most = MAX_TEXT.min(self.end.saturating_sub(self.position()));
+        (&mut self.reader).take(most).read_until(b'\n', &mut line)?;
+        self.left = self.left.saturating_sub(line.len() as u64);
         match line.pop() {
             Some(b'\n') => String::from_utf8(line).map_err(|_| damaged("a name is not UTF-8")),
             _ => Err(damaged(EARLY)),
         }
     }
+
+    /// Count bytes that are read.
+    fn spend(&mut self, len: u64) -> Result<(), FormatError> {
+        self.check_room(len)?;
+        self.left = self.left.checked_sub(len).ok_or(TorchError::Long(MAX_PICKLE))?;
+        Ok(())
+    }
+
+    fn check_room(&self, len: u64) -> Result<(), FormatError> {
+        let room = self.end.saturating_sub(self.position());
+        if len > room { Err(damaged(EARLY)) } else { Ok(()) }
+    }
 }
 
-const EARLY: &str = "it ends too early";
+pub(super) const EARLY: &str = "it ends too early";
 
 fn early(error: io::Error) -> FormatError {
     match error.kind() {
@@ -237,6 +281,7 @@ pub(super) enum Global {
     List,
     /// Makes bytes of a text.
     Encode,
+    Array(ArrayCall),
     /// Makes what is passed over: a device, a torch.Size, a complex number.
     Plain,
     /// Any other, or such as a value.
@@ -311,6 +356,42 @@ pub(super) enum Rebuild {
     Quantised,
 }
 
+/// A function that makes an array of NumPy, or its dtype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ArrayCall {
+    DType,
+    Reconstruct,
+    FromBuffer,
+    Scalar,
+    Masked,
+}
+
+impl ArrayCall {
+    fn find(module: &str, name: &str) -> Option<ArrayCall> {
+        // the packages of NumPy 1 and 2
+        let inner = module.strip_prefix("numpy.core.").or(module.strip_prefix("numpy._core."));
+        Some(match (inner.unwrap_or(module), name) {
+            ("numpy", "dtype") => ArrayCall::DType,
+            ("multiarray", "_reconstruct") if inner.is_some() => ArrayCall::Reconstruct,
+            ("multiarray", "scalar") if inner.is_some() => ArrayCall::Scalar,
+            ("numpy.ma.core", "_mareconstruct") => ArrayCall::Masked,
+            ("numeric", "_frombuffer") if inner.is_some() => ArrayCall::FromBuffer,
+            _ => return None,
+        })
+    }
+
+    /// The error of arguments, or of a state, that it does not take.
+    pub(super) fn wrong(self) -> TorchError {
+        TorchError::Arguments(match self {
+            ArrayCall::DType => "numpy.dtype",
+            ArrayCall::Reconstruct => "numpy._core.multiarray._reconstruct",
+            ArrayCall::FromBuffer => "numpy._core.numeric._frombuffer",
+            ArrayCall::Scalar => "numpy._core.multiarray.scalar",
+            ArrayCall::Masked => "numpy.ma.core._mareconstruct",
+        })
+    }
+}
+
 impl Rebuild {
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -357,7 +438,9 @@ impl Global {
                 | "slice" | "str",
             ) => Global::Plain,
             ("_codecs", "encode") => Global::Encode,
-            _ => Global::Opaque,
+            ("numpy", "ndarray") | ("numpy.ma", "MaskedArray") => Global::Plain,
+            ("ml_dtypes", dtype) => element_type(dtype).map_or(Global::Opaque, Global::DType),
+            _ => ArrayCall::find(module, name).map_or(Global::Opaque, Global::Array),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::arrays::{ArrayCell, ArrayDType, PickleBytes};
 use super::ops::{ElementType, Global};
 use super::{TensorFault, TorchError};
 use crate::dtype::{DType, Endian, Scalar};
@@ -24,8 +25,12 @@ pub(super) enum PickleValue {
     Int(i64),
     Float(f64),
     Text(Rc<str>),
-    /// A few bytes, as the characters of Latin-1.
-    Bytes(Rc<str>),
+    /// A text that is too long for a name, by its bytes in the pickle's source.
+    LongText {
+        start: u64,
+        len: u64,
+    },
+    Bytes(Rc<PickleBytes>),
     Tuple(Rc<TupleValue>),
     /// A list, a dict or an opaque object, by its place in the table.
     Shared(usize),
@@ -36,7 +41,9 @@ pub(super) enum PickleValue {
     /// A [`TorchTensor`](TorchTensor), packed.
     Tensor(Rc<[u8]>),
     Unreadable(Rc<TorchError>),
-    /// Anything that is passed over: many bytes, a device, a long text, an integer of more than 64 bits.
+    Array(Rc<ArrayCell>),
+    ArrayDType(Rc<ArrayDType>),
+    /// Anything that is passed over: a device, an integer of more than 64 bits.
     Plain,
 }
 
@@ -276,7 +283,7 @@ impl PickleValue {
     /// Whether a tensor is in it or may come into it, or it is a level by itself, of which only so many are read.
     pub(super) fn has_tensors(&self) -> bool {
         match self {
-            PickleValue::Tensor(_) | PickleValue::Unreadable(_) => true,
+            PickleValue::Tensor(_) | PickleValue::Unreadable(_) | PickleValue::Array(_) => true,
             PickleValue::Shared(_) | PickleValue::Empty(_) => true,
             PickleValue::Tuple(tuple) => tuple.has_tensors,
             _ => false,
@@ -289,6 +296,11 @@ impl PickleValue {
         const OWNED: usize = 24;
         match self {
             PickleValue::Text(text) => OWNED + text.len(),
+            PickleValue::Bytes(bytes) => {
+                OWNED + size_of::<PickleBytes>() + bytes.key.as_ref().map_or(0, |key| key.len())
+            }
+            PickleValue::Array(array) => OWNED + array.bytes(),
+            PickleValue::ArrayDType(dtype) => OWNED + dtype.bytes(),
             PickleValue::Tuple(tuple) => {
                 let items = tuple.items.capacity() * size_of::<PickleValue>();
                 2 * OWNED + size_of::<TupleValue>() + items
@@ -313,6 +325,9 @@ impl PickleValue {
             PickleValue::Storage(storage) => place(storage),
             PickleValue::Tensor(tensor) => place(tensor),
             PickleValue::Unreadable(error) => place(error),
+            PickleValue::Bytes(bytes) => place(bytes),
+            PickleValue::Array(array) => place(array),
+            PickleValue::ArrayDType(dtype) => place(dtype),
             _ => None,
         }
     }
@@ -342,6 +357,7 @@ impl PickleValue {
     pub(super) fn kind(&self) -> &'static str {
         match self {
             PickleValue::Tensor(_) | PickleValue::Unreadable(_) => "<tensor>",
+            PickleValue::Array(_) => "<array>",
             PickleValue::Storage(_) => "<storage>",
             PickleValue::Global(_) => "<class>",
             PickleValue::Tuple(_) => "<tuple>",

@@ -10,7 +10,7 @@ use super::joins::{GroupOptions, Joins};
 use crate::error::{Cause, Error, FileName};
 use crate::execute::Workers;
 use crate::format::{TensorInfo, Tensors};
-use crate::input::{Grouping, Input, Location, OpenOptions, Seen, SelectFault, find};
+use crate::input::{Grouping, Input, Location, OpenOptions, Seen, SelectFault, UseOfIndex, find};
 use crate::job::inputs::Inputs;
 use crate::job::join::JoinFault;
 use crate::job::select::check_holds;
@@ -257,7 +257,9 @@ impl<'a> Union<'a> {
             let Some(one) = self.unreadable.get(hidden - count) else { continue };
             let UnreadableName { name, is_missing, error } = one;
             let is_needed = *is_missing || needed.binary_search(&hidden).is_ok();
-            if is_needed || chosen.is_empty() || self.options.open.tensors.contains(name) {
+            let open = &self.options.open;
+            let is_strict = open.index == UseOfIndex::Strict;
+            if is_needed || is_strict || chosen.is_empty() || open.tensors.contains(name) {
                 return Err(self.unreadable.swap_remove(hidden - count).error);
             }
             self.options.open.notes.add(format_args!("{error}; left out"));
