@@ -9,9 +9,9 @@ use std::{mem, slice};
 use super::mask::{Mask, MaskPositions};
 use super::positions::{ErrorContext, Indices, Positions, Tuples, check_batch, indexed_axes};
 use super::rows::{OutputAxis, Rows};
-use super::shuffle::ShufflePositions;
+use super::shuffle::ComputedPositions;
 use super::{GatherError, Options};
-use crate::index::resolve::{SelectedList, Selection, Shuffled};
+use crate::index::resolve::{OtherPositions, SelectedList, Selection, Shuffled};
 use crate::runs::{Axis, Runs, coalesce, split_axes};
 use crate::shape::{Permutation, normalize_axis};
 use crate::view::{Layout, ViewError};
@@ -190,9 +190,9 @@ impl Indexed {
     }
 
     /// Whether no element is named twice, as far as is known: each index on the axes of lists is
-    /// one of a mask or of a shuffle.
+    /// one of a mask, or computed.
     pub(crate) fn is_unique(&self) -> bool {
-        let is_unique = |list: &Tuples| matches!(list, Tuples::Mask(_) | Tuples::Shuffle(_));
+        let is_unique = |list: &Tuples| matches!(list, Tuples::Mask(_) | Tuples::Computed(_));
         let by_unique = |axis: &OutputAxis| {
             let mut dims = axis.dims.iter().zip(&self.lists);
             dims.any(|(dim, list)| dim.is_some() && is_unique(list))
@@ -232,6 +232,7 @@ pub enum ListTensor<'a> {
     Integers(Indices<'a>),
     Mask(Mask),
     Shuffle(Shuffled),
+    Others(OtherPositions),
 }
 
 impl Indexed {
@@ -242,6 +243,11 @@ impl Indexed {
         lists: &[ListTensor<'_>],
     ) -> Result<Indexed, GatherError> {
         let (first, kept) = params.select(selection)?;
+        let only_axis = |number: usize| {
+            let axes = indexed_axes(params, selection.lists[number].axes.clone())?;
+            let [axis] = axes[..] else { return Err(ViewError::TooLarge.into()) };
+            Ok::<_, GatherError>(axis)
+        };
         let tuples = |(number, tensor): (usize, &ListTensor<'_>)| {
             Ok(match tensor {
                 ListTensor::Tuples(indices) => {
@@ -255,9 +261,10 @@ impl Indexed {
                     Tuples::Mask(MaskPositions::new(mask.clone(), &axes)?)
                 }
                 ListTensor::Shuffle(shuffled) => {
-                    let axes = indexed_axes(params, selection.lists[number].axes.clone())?;
-                    let [axis] = axes[..] else { return Err(ViewError::TooLarge.into()) };
-                    Tuples::Shuffle(ShufflePositions::new(shuffled, axis))
+                    Tuples::Computed(ComputedPositions::shuffled(shuffled, only_axis(number)?))
+                }
+                ListTensor::Others(others) => {
+                    Tuples::Computed(ComputedPositions::others(others, only_axis(number)?))
                 }
             })
         };

@@ -1,7 +1,7 @@
 //! The positions that a list names, as byte offsets, read in pieces.
 //!
 //! A list is an index tensor ([`Positions`]), the places where a mask is true ([`MaskPositions`]), or a random order
-//! that is computed ([`ShufflePositions`]). Any range of
+//! that is computed ([`ComputedPositions`]). Any range of
 //! its tuples becomes offsets from the first element; only those of a block are held in memory. Gather
 //! reads from these offsets, scatter writes to them. [`OutOfRange`] says what happens to a number that
 //! is no position of its axis.
@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use super::mask::MaskPositions;
 use super::ravel::{Ravel, kernel};
-use super::shuffle::ShufflePositions;
+use super::shuffle::ComputedPositions;
 use super::{GatherError, Options};
 use crate::dtype::{DType, Integers};
 use crate::execute::{BadPosition, ExecuteError, FillError, Workers, dense_window, look, spool};
@@ -342,7 +342,7 @@ pub(super) fn check_batch(
 pub(crate) enum Tuples {
     Numbers(Positions),
     Mask(MaskPositions),
-    Shuffle(ShufflePositions),
+    Computed(ComputedPositions),
 }
 
 impl Tuples {
@@ -350,7 +350,7 @@ impl Tuples {
         match self {
             Tuples::Numbers(positions) => positions.count,
             Tuples::Mask(positions) => positions.count(),
-            Tuples::Shuffle(positions) => positions.count(),
+            Tuples::Computed(positions) => positions.count(),
         }
     }
 
@@ -359,14 +359,14 @@ impl Tuples {
         match self {
             Tuples::Numbers(positions) => &positions.indexed,
             Tuples::Mask(positions) => &positions.axes,
-            Tuples::Shuffle(positions) => std::slice::from_ref(&positions.axis),
+            Tuples::Computed(positions) => std::slice::from_ref(&positions.axis),
         }
     }
 
     fn shape(&self) -> Vec<u64> {
         match self {
             Tuples::Numbers(positions) => positions.shape.clone(),
-            Tuples::Mask(_) | Tuples::Shuffle(_) => vec![self.count()],
+            Tuples::Mask(_) | Tuples::Computed(_) => vec![self.count()],
         }
     }
 
@@ -378,14 +378,14 @@ impl Tuples {
         match self {
             Tuples::Numbers(positions) => Tuples::Numbers(positions.numbered(order)),
             // they have one axis
-            along_one @ (Tuples::Mask(_) | Tuples::Shuffle(_)) => along_one,
+            along_one @ (Tuples::Mask(_) | Tuples::Computed(_)) => along_one,
         }
     }
 
     pub(super) fn is_in_their_order(&self) -> bool {
         match self {
             Tuples::Numbers(positions) => positions.numbering.is_identity(),
-            Tuples::Mask(_) | Tuples::Shuffle(_) => true,
+            Tuples::Mask(_) | Tuples::Computed(_) => true,
         }
     }
 }
@@ -449,7 +449,7 @@ impl<'a> TupleReader<'a> {
         Ok(positions)
     }
 
-    /// Read all tuples and forget them, with these workers. Those of masks and shuffles need no check.
+    /// Read all tuples and forget them, with these workers. Those of masks, and those that are computed, need no check.
     pub(super) fn check(&self, workers: &Workers) -> Result<(), ExecuteError> {
         let Tuples::Numbers(positions) = &self.tuples else { return Ok(()) };
         let count = positions.count;
@@ -472,7 +472,7 @@ impl<'a> TupleReader<'a> {
         let read = match &self.tuples {
             Tuples::Numbers(positions) => positions.read(first, self.source(), out),
             Tuples::Mask(positions) => positions.read(first, self.source(), out),
-            Tuples::Shuffle(positions) => {
+            Tuples::Computed(positions) => {
                 positions.read(first, out);
                 Ok(())
             }

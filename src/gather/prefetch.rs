@@ -230,7 +230,7 @@ impl BoundRows<'_> {
         }
         // few rows are copied sooner than many are looked at
         let places = (count / NEIGHBOURS as u64).clamp(1, PLACES);
-        let looks = if places < PLACES { 1 } else { NEIGHBOURS };
+        let looks = (count / (places * NEIGHBOURS as u64)).clamp(1, NEIGHBOURS as u64) as usize;
         let part = |place| u128::from(count) * u128::from(place) / u128::from(places);
         let first = |place| rows.start + part(place) as u64;
         let looks = (0..places).map(|place| self.look(first(place), slab, looks, is_cached));
@@ -264,5 +264,58 @@ impl BoundRows<'_> {
         let placed = || offsets.iter().copied().filter(|&offset| offset != DROPPED);
         let spread = placed().max().unwrap_or(0) - placed().min().unwrap_or(0);
         Sampled { is_cached, is_sorted: offsets.is_sorted(), spread }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Gather, Indexed, Indices, Options};
+    use super::*;
+    use crate::dtype::{DType, Endian, Scalar};
+    use crate::execute::Workers;
+    use crate::shape::Order;
+    use crate::source::{MemorySource, SourceResult};
+    use crate::view::Layout;
+
+    /// Bytes that count how often it is asked whether some are in memory.
+    struct Asked(MemorySource, AtomicU64);
+
+    impl Source for Asked {
+        fn len(&self) -> u64 {
+            self.0.len()
+        }
+
+        fn window<'a>(
+            &'a self,
+            range: Range<u64>,
+            scratch: &'a mut Vec<u8>,
+        ) -> SourceResult<&'a [u8]> {
+            self.0.window(range, scratch)
+        }
+
+        fn is_cached(&self, _: u64) -> bool {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            true
+        }
+    }
+
+    #[test]
+    fn one_row_in_sixteen_is_asked_for_at_most() {
+        for count in [2u64, 31, 255, 256, 257, 1000, 4096, 100_000] {
+            let params = Asked(MemorySource(vec![0; 256]), AtomicU64::new(0));
+            let list = MemorySource((0..count).map(|at| at as u8).collect());
+            let dtype = DType::Scalar(Scalar::U8, Endian::Little);
+            let list_shape = [count];
+            let indices =
+                Indices { dtype: &dtype, layout: Layout::new(&list_shape, 8, Order::C, 0) };
+            let layout = Layout::new(&[256], 8, Order::C, 0);
+            let options = Options::default();
+            let indexed = Indexed::along(&layout, &indices, 0, &options).unwrap();
+            let gather = Gather::new(&layout, indexed, &options).unwrap();
+            let pieces = gather.with(&[&list], 1, &Workers::new(1)).unwrap();
+            assert!(pieces.cold_look(&params).is_none());
+            let asked = params.1.into_inner();
+            assert!((1..=count.div_ceil(16)).contains(&asked), "{asked} of {count}");
+        }
     }
 }

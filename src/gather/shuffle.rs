@@ -1,4 +1,5 @@
-//! All positions of an axis in random order, each computed from its number: nothing is held.
+//! Positions of an axis that are computed from their numbers: all in random order, of which nothing is held, and all
+//! but some.
 //!
 //! A Feistel network of eight rounds is a permutation of the numbers of an even number of bits. A number that it
 //! leads beyond the axis goes through it again until it lies inside (cycle walking), which is a permutation of the
@@ -7,7 +8,7 @@
 //!
 //! **Why no package.** None promises that its next version has the same order.
 
-use crate::index::resolve::{Shuffled, Steps};
+use crate::index::resolve::{OtherPositions, Shuffled, Steps};
 use crate::runs::{Axis, byte_bounds};
 
 const ROUNDS: u64 = 8;
@@ -58,37 +59,82 @@ fn mix(x: u64) -> u64 {
     x ^ x >> 31
 }
 
-/// The positions that a shuffle takes of an axis, as byte offsets.
+/// Positions of an axis, as byte offsets.
 #[derive(Clone, Debug)]
-pub(crate) struct ShufflePositions {
-    order: Feistel,
-    taken: Steps,
+pub(crate) struct ComputedPositions {
+    kind: Computed,
     /// The axis of the params, in bytes.
     pub(super) axis: Axis,
     /// How far an axis that runs backwards leads before the first element: offsets count from there.
     before: u64,
 }
 
-impl ShufflePositions {
-    pub(super) fn new(shuffled: &Shuffled, axis: Axis) -> ShufflePositions {
+#[derive(Clone, Debug)]
+enum Computed {
+    Shuffled(Feistel, Steps),
+    Others(OtherPositions),
+}
+
+impl ComputedPositions {
+    pub(super) fn shuffled(shuffled: &Shuffled, axis: Axis) -> ComputedPositions {
         let Shuffled { seed, size, taken } = *shuffled;
+        ComputedPositions::new(Computed::Shuffled(Feistel::new(seed, size), taken), axis)
+    }
+
+    pub(super) fn others(others: &OtherPositions, axis: Axis) -> ComputedPositions {
+        ComputedPositions::new(Computed::Others(others.clone()), axis)
+    }
+
+    fn new(kind: Computed, axis: Axis) -> ComputedPositions {
         let before = byte_bounds(&[axis], 0).start.unsigned_abs();
-        ShufflePositions { order: Feistel::new(seed, size), taken, axis, before }
+        ComputedPositions { kind, axis, before }
     }
 
     pub(super) fn count(&self) -> u64 {
-        self.taken.len
+        match &self.kind {
+            Computed::Shuffled(_, taken) => taken.len,
+            Computed::Others(others) => others.count(),
+        }
     }
 
     /// The offset in bytes of place `first` of those taken and those after it, as many as `out` holds.
     pub(super) fn read(&self, first: u64, out: &mut [u64]) {
-        let Steps { start, step, .. } = self.taken;
-        for (number, offset) in (first..).zip(out) {
-            let place = start.wrapping_add_signed(step.wrapping_mul(number as i64));
-            let position = self.order.position(place);
-            *offset = position.wrapping_mul(self.axis.stride as u64).wrapping_add(self.before);
+        let offset = |position: u64| {
+            position.wrapping_mul(self.axis.stride as u64).wrapping_add(self.before)
+        };
+        match &self.kind {
+            Computed::Shuffled(order, Steps { start, step, .. }) => {
+                for (number, out) in (first..).zip(out) {
+                    let place = start.wrapping_add_signed(step.wrapping_mul(number as i64));
+                    *out = offset(order.position(place));
+                }
+            }
+            Computed::Others(OtherPositions { left_out, .. }) => {
+                let mut before = left_out_before(left_out, first);
+                for (number, out) in (first..).zip(out) {
+                    while left_out.get(before).is_some_and(|&at| at <= number + before as u64) {
+                        before += 1;
+                    }
+                    *out = offset(number + before as u64);
+                }
+            }
         }
     }
+}
+
+/// How many positions of an ascending list stand before position `number` of those that are not in it.
+fn left_out_before(left_out: &[u64], number: u64) -> usize {
+    let mut low = 0;
+    let mut high = left_out.len();
+    while low < high {
+        let middle = low.midpoint(high);
+        if left_out[middle] - middle as u64 <= number {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ pub enum List {
     Integers(Array<i64>),
     /// The positions where the mask is true, on as many axes as the mask has.
     Mask(Array<bool>),
+    /// All positions on one axis but these, ascending (`~`).
+    Others(Array<i64>),
     /// An integer or boolean tensor of a file.
     File(FileRef),
     /// All positions of its axis in random order, or some of these.
@@ -59,7 +61,7 @@ pub struct FileRef {
     pub path: String,
     /// The name of the tensor, for files of several.
     pub name: Option<String>,
-    /// Whether the mask is to be inverted (`~`).
+    /// Whether what it does not choose is meant (`~`): the opposite of a mask, all other positions.
     pub opposite: bool,
 }
 
@@ -95,6 +97,10 @@ fn word(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 impl fmt::Display for List {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            List::Others(array) => {
+                f.write_str("~")?;
+                nested(f, &array.shape, &array.values, &|f, v| write!(f, "{v}"))
+            }
             List::Integers(array) => {
                 nested(f, &array.shape, &array.values, &|f, v| write!(f, "{v}"))
             }
@@ -146,6 +152,18 @@ pub fn parse(text: &str) -> Result<Array<i64>, ParseError> {
     }
 }
 
+/// What the list behind a `~` leaves.
+pub(super) fn opposite_at(cursor: &mut Cursor<'_>) -> Result<List, ParseError> {
+    Ok(match list_at(cursor)? {
+        List::Mask(mut mask) => {
+            mask.values.iter_mut().for_each(|value| *value = !*value);
+            List::Mask(mask)
+        }
+        List::Integers(array) => List::Others(array),
+        other => other,
+    })
+}
+
 pub(super) fn list_at(cursor: &mut Cursor<'_>) -> Result<List, ParseError> {
     let mut parser = ArrayParser::new(cursor, true);
     parser.whole()?;
@@ -162,7 +180,7 @@ pub(super) fn list_at(cursor: &mut Cursor<'_>) -> Result<List, ParseError> {
 /// The byte range of value `number`, in C order, of the list at `list` in `text`.
 pub(super) fn value_span(text: &str, list: Range<usize>, number: usize) -> Option<Range<usize>> {
     let part = text.get(list.clone())?;
-    let is_part = |byte: u8| !b"[],".contains(&byte);
+    let is_part = |byte: u8| !b"[],~".contains(&byte);
     let mut values = part.bytes().enumerate().filter(|&(_, byte)| is_part(byte)).map(|(at, _)| at);
     let mut found = 0;
     let mut end = 0;

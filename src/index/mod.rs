@@ -98,8 +98,12 @@ pub(crate) mod tests {
         });
         let integers = shape.clone().prop_flat_map(|shape| {
             let count = shape.iter().product::<u64>() as usize;
-            prop::collection::vec(integers(), count)
-                .prop_map(move |values| List::Integers(Array { shape: shape.clone(), values }))
+            (prop::collection::vec(integers(), count), any::<bool>()).prop_map(
+                move |(values, others)| {
+                    let array = Array { shape: shape.clone(), values };
+                    if others { List::Others(array) } else { List::Integers(array) }
+                },
+            )
         });
         let masks = shape.prop_flat_map(|shape| {
             let shape: Vec<u64> = shape.into_iter().map(|len| len.max(1)).collect();

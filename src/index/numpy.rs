@@ -55,7 +55,7 @@ pub fn parse(text: &str) -> Result<SpannedExpr, ParseError> {
 pub fn value_span(spanned: &SpannedExpr, item: usize, number: usize) -> Option<Range<usize>> {
     let span = spanned.spans.get(item)?.clone();
     match spanned.expr.items.get(item) {
-        Some(Item::List(List::Integers(_) | List::Mask(_))) => {
+        Some(Item::List(List::Integers(_) | List::Mask(_) | List::Others(_))) => {
             list::value_span(&spanned.text, span.clone(), number).or(Some(span))
         }
         _ => Some(span),
@@ -242,11 +242,17 @@ impl Cursor<'_> {
         u64::try_from(literal.magnitude).ok().filter(|_| is_seed)
     }
 
-    /// Parse `@FILE` or `@FILE#NAME`, with an optional `~` before.
+    /// Parse `@FILE` or `@FILE#NAME`, with an optional `~` before, or a list behind a `~`.
     fn file(&mut self) -> Result<List, ParseError> {
         let start = self.at;
         let opposite = self.eat("~");
         self.skip_space();
+        if opposite && self.peek() == Some(b'[') {
+            if closing(self.rest()).is_none() {
+                return Err(ParseErrorKind::NeverClosed('[').at(self.at..self.at + 1));
+            }
+            return list::opposite_at(self);
+        }
         if !self.eat("@") {
             return Err(ParseErrorKind::NotAnIndex.at(start..start + 1));
         }

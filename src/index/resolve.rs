@@ -23,8 +23,8 @@ use super::{IndexExpr, Item, List, Malformed, Shuffle, SliceItem};
 use crate::shape::MAX_NDIM;
 
 pub use super::selection::{
-    AxisSelection, ListBlock, ListPositions, ResolveError, ResolveErrorKind, SelectedList,
-    Selection, Shuffled, Steps,
+    AxisSelection, ListBlock, ListPositions, OtherPositions, ResolveError, ResolveErrorKind,
+    SelectedList, Selection, Shuffled, Steps,
 };
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub enum ListShape {
         count: u64,
     },
     Shuffle(Shuffle),
+    /// All positions but these.
+    Others(Arc<[i64]>),
 }
 
 /// Apply `expr`, which must not name files, to a shape with axis lengths below 2^63.
@@ -83,7 +85,7 @@ pub fn resolve_with(
             Item::Integer(index) => resolver.integer(item, *index)?,
             Item::List(_) => match &arrays[item] {
                 Some(ListShape::Integer(index)) => resolver.integer(item, *index)?,
-                Some(list) => resolver.list(item, list),
+                Some(list) => resolver.list(item, list)?,
                 None => {}
             },
         }
@@ -134,7 +136,10 @@ fn fault(item: usize, kind: impl Into<ResolveErrorKind>) -> ResolveError {
 impl ListShape {
     fn axes(&self) -> usize {
         match self {
-            ListShape::Integer(_) | ListShape::Integers(_) | ListShape::Shuffle(_) => 1,
+            ListShape::Integer(_)
+            | ListShape::Integers(_)
+            | ListShape::Shuffle(_)
+            | ListShape::Others(_) => 1,
             ListShape::Mask { shape, .. } => shape.len(),
         }
     }
@@ -156,6 +161,7 @@ fn list_shapes(
                 count: array.values.iter().filter(|&&value| value).count() as u64,
             },
             List::Shuffle(shuffle) => ListShape::Shuffle(*shuffle),
+            List::Others(array) => ListShape::Others(array.values.as_slice().into()),
             List::File(_) => {
                 files.next().cloned().ok_or_else(|| fault(item, ResolveErrorKind::NotOpened))?
             }
@@ -277,7 +283,7 @@ impl Resolver<'_> {
     }
 
     /// Add a list, whose positions are filled in later.
-    fn list(&mut self, item: usize, array: &ListShape) {
+    fn list(&mut self, item: usize, array: &ListShape) -> Result<(), ResolveError> {
         let list = self.selection.lists.len();
         let axes = self.taken..self.taken + array.axes();
         let (shape, positions) = match array {
@@ -290,11 +296,26 @@ impl Resolver<'_> {
                 let shuffled = Shuffled { seed: *seed, size, taken };
                 (vec![taken.len], ListPositions::Shuffle(shuffled))
             }
+            ListShape::Others(left_out) => {
+                let axis = self.taken;
+                let size = self.shape.get(axis).copied().unwrap_or(0);
+                let at = |(value, &index): (usize, &i64)| {
+                    let at = position(index, axis, size);
+                    at.map_err(|kind| ResolveError { value: Some(value), ..fault(item, kind) })
+                };
+                let left_out = left_out.iter().enumerate().map(at);
+                let mut left_out = left_out.collect::<Result<Vec<u64>, _>>()?;
+                left_out.sort_unstable();
+                left_out.dedup();
+                let others = OtherPositions { size, left_out: left_out.into() };
+                (vec![others.count()], ListPositions::Others(others))
+            }
         };
         self.selection.lists.push(SelectedList { item, axes: axes.clone(), shape, positions });
         self.selection.axes.extend(axes.map(|axis| AxisSelection::List { axis, list }));
         self.taken += array.axes();
         self.placement.list();
+        Ok(())
     }
 }
 

@@ -61,6 +61,22 @@ pub enum ListPositions {
     Integers,
     Mask,
     Shuffle(Shuffled),
+    Others(OtherPositions),
+}
+
+/// All positions of an axis but some.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherPositions {
+    /// The length of the axis.
+    pub size: u64,
+    /// Those that are left out, ascending, each once.
+    pub left_out: Arc<[u64]>,
+}
+
+impl OtherPositions {
+    pub fn count(&self) -> u64 {
+        self.size - self.left_out.len() as u64
+    }
 }
 
 /// A shuffle applied to an axis: the positions whose numbers in the random order are `taken`.

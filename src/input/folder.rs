@@ -142,6 +142,15 @@ type IndexNames = (&'static str, &'static str);
 const OF_SAFETENSORS: IndexNames = ("model.safetensors.index.json", ".safetensors.index.");
 const OF_TORCH: IndexNames = ("pytorch_model.bin.index.json", ".bin.index.");
 
+/// Whether a file with this name is the index of a checkpoint, whatever is in it.
+pub(super) fn is_index(name: &str) -> bool {
+    [OF_SAFETENSORS, OF_TORCH].into_iter().any(|(_, part)| is_index_of(name, part))
+}
+
+fn is_index_of(name: &str, part: &str) -> bool {
+    name.contains(part) && name.ends_with(".json")
+}
+
 /// The files of a checkpoint in a folder.
 pub(super) enum CheckpointFiles {
     /// A file that is all of it, or its index.
@@ -229,7 +238,7 @@ fn index_among(
     names: &[String],
     (usual, part): IndexNames,
 ) -> Option<Result<PathBuf, Error>> {
-    let is_one = |name: &&String| name.contains(part) && name.ends_with(".json");
+    let is_one = |name: &&String| is_index_of(name, part);
     let indexes: Vec<&String> = names.iter().filter(is_one).collect();
     let of_usual_name = indexes.iter().find(|name| ***name == usual);
     match (of_usual_name, indexes.as_slice()) {

@@ -140,7 +140,8 @@ fn open_file(
         }
         Opened::Random(source) => first_bytes(source.as_ref())?,
     };
-    let format = recognise(&first);
+    let name = location.file_name().unwrap_or_default().to_string_lossy();
+    let format = if folder::is_index(&name) { Some(&sharded::FORMAT) } else { recognise(&first) };
     #[cfg(feature = "hdf5")]
     let format = match &bytes {
         Opened::Random(source) if format.is_none() => {

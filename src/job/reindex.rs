@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::error::{Error, Fault};
-use crate::format::{Format, FormatError, shards, shortened};
+use crate::format::{Foreign, Format, FormatError, shards, shortened};
 use crate::input::{Location, OpenOptions, UseOfIndex, open};
 use crate::shape;
 use crate::sink::{self, Destination, SinkOptions};
@@ -24,7 +24,7 @@ pub fn reindex(location: &Location, options: &OpenOptions) -> Result<(), Error> 
     options.index = UseOfIndex::Widened;
     let input = open(location, &options).or_else(|error| match error.cause.downcast_ref() {
         // one that cannot be understood says nothing
-        Some(FormatError::Shards(_)) => {
+        Some(FormatError::Shards(_) | FormatError::Foreign(Foreign::JsonObject)) => {
             options.index = UseOfIndex::Ignored;
             open(location, &options)
         }

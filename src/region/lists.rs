@@ -15,14 +15,16 @@ use super::strided::layout;
 use super::strided::{decoded_bytes, decoded_info};
 use crate::dtype::{DType, Endian, Integers, Scalar};
 use crate::error::{Cause, Error, Fault, FileName};
-use crate::execute::{Progress, Workers};
+use crate::execute::{Progress, Workers, dense_window};
 use crate::format::TensorInfo;
 use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask, is_like_mask};
 use crate::index::resolve::{
-    ListPositions, ListShape, ResolveError, Rules, SelectedList, Selection, Shuffled, resolve_with,
+    ListPositions, ListShape, OtherPositions, ResolveError, Rules, SelectedList, Selection,
+    Shuffled, resolve_with,
 };
 use crate::index::{FileRef, IndexExpr, Item, List};
 use crate::input::{CutBlocks, Input, Location, Notes, OpenOptions, open_watched};
+use crate::runs::Runs;
 use crate::shape::{Arrangement, AsTuple, MemoryAxes, Order, Permutation, Transposition};
 use crate::source::{MemorySource, Source};
 use crate::view::{Layout, View};
@@ -59,6 +61,8 @@ enum ListKind {
     Mask(Mask),
     /// It has no bytes.
     Shuffle(Shuffled),
+    /// Its bytes are not needed any more.
+    Others(OtherPositions),
 }
 
 /// An index whose files are open, as it is applied to every tensor of a job.
@@ -314,6 +318,10 @@ impl Lists {
                 let kind = ListKind::Shuffle(*shuffled);
                 Ok(Arc::new(OpenList::in_memory(list, kind, Vec::new())))
             }
+            ListPositions::Others(others) => {
+                let kind = ListKind::Others(others.clone());
+                Ok(Arc::new(OpenList::in_memory(list, kind, Vec::new())))
+            }
             ListPositions::Integers | ListPositions::Mask => {
                 let file = self.files.iter().find(|file| file.item == list.item);
                 file.cloned().ok_or(ListFault::NotOpened)
@@ -366,6 +374,7 @@ impl OpenList {
             ListKind::Integers { .. } => ListTensor::Integers(indices_of(&self.tensor)?),
             ListKind::Mask(mask) => ListTensor::Mask(mask.clone()),
             ListKind::Shuffle(shuffled) => ListTensor::Shuffle(*shuffled),
+            ListKind::Others(others) => ListTensor::Others(others.clone()),
         })
     }
 }
@@ -420,14 +429,12 @@ fn look_at(
         let shape = ListShape::Mask { shape, count: mask.true_count() };
         return Ok((shape, ListKind::Mask(mask)));
     }
-    if opposite {
-        return Err(ListFault::NotAMask(dtype.clone()).into());
-    }
-    if Integers::new(dtype).is_none() {
+    let Some(integers) = Integers::new(dtype) else {
         return Err(ListFault::DType(dtype.clone()).into());
-    }
+    };
     let only = indices_of(tensor)?.only(source)?;
     let list_shape = match only {
+        _ if opposite => ListShape::Others(integers_of(tensor, source, integers.wrapped())?.into()),
         None => ListShape::Integers(shape),
         Some(only) => {
             ListShape::Integer(i64::try_from(only).map_err(|_| ListFault::Integer(only))?)
@@ -440,6 +447,35 @@ fn look_at(
     Ok((list_shape, ListKind::Integers { is_like_mask }))
 }
 
+/// The most positions that are left out: they are held in memory.
+const MOST_LEFT_OUT: u64 = 1 << 21;
+
+/// All integers of a list whose other positions are meant.
+fn integers_of(
+    tensor: &TensorInfo,
+    source: &dyn Source,
+    integers: Integers,
+) -> Result<Vec<i64>, Cause> {
+    let width = integers.width as u64;
+    let count = tensor.bytes() / width;
+    if count > MOST_LEFT_OUT {
+        return Err(ListFault::MostLeftOut(count).into());
+    }
+    let layout = layout(tensor)?;
+    let runs = Runs { offset: layout.offset() as i64, axes: layout.axes()?, run: width };
+    let runs = runs.coalesced();
+    let mut scratch = Vec::new();
+    let mut buffer = Vec::new();
+    let bytes = dense_window(&runs, 0..count * width, source, &mut scratch, &mut buffer)?;
+    let value = |bytes: &[u8]| {
+        let value = integers.value(bytes);
+        i64::try_from(value).map_err(|_| ListFault::Integer(value))
+    };
+    let values = bytes.chunks_exact(integers.width).map(value).collect::<Result<_, _>>()?;
+    source.verify()?;
+    Ok(values)
+}
+
 fn indices_of(tensor: &TensorInfo) -> Result<Indices<'_>, Cause> {
     Ok(Indices { dtype: &tensor.dtype, layout: layout(tensor)? })
 }
@@ -448,8 +484,10 @@ fn indices_of(tensor: &TensorInfo) -> Result<Indices<'_>, Cause> {
 pub enum ListFault {
     #[error("arrays used as indices must be of integer (or boolean) type, not {0}")]
     DType(DType),
-    #[error("'~' is for masks, which are of dtype bool, not {0}")]
-    NotAMask(DType),
+    #[error(
+        "'~' leaves out at most {MOST_LEFT_OUT} positions of a list, not {0}: a mask may have any number"
+    )]
+    MostLeftOut(u64),
     #[error("integer index {0} does not fit into 64 bits")]
     Integer(i128),
     #[error("standard input can be one list only")]

@@ -527,7 +527,7 @@ fn a_pipe_that_ends_early_changes_nothing() {
     let output = child.wait_with_output().unwrap();
     let message = "tslice: standard input: the file is cut short: its header asks for 176 bytes, \
                    170 are there\n";
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), message);
+    assert!(String::from_utf8(output.stderr).unwrap().starts_with(message));
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(fs::read(dir.path().join("a.npy")).unwrap(), before);
 }

@@ -325,7 +325,7 @@ fn of_an_index_that_does_not_agree_what_is_there_is_read() {
         "tslice: note: in/{INDEX}: tensors of its shards that the index leaves out: z\n\
          tslice: note: in/{INDEX}: tensors in another shard than the index says: b\n"
     );
-    let missing = format!("{notes}{JSON}1 tensor is missing\n");
+    let missing = format!("{notes}{JSON}1 tensor of 1.safetensors is missing\n");
     let lines = ["4 of 5 tensors", "one is missing: 1.safetensors: it does not hold it"];
     shows(dir.path(), &["info", "in"], 1, &lines, &missing);
     for (name, values) in [("a", "9,9"), ("b", "4,5"), ("c", "6,7,8"), ("z", "8")] {
@@ -358,13 +358,37 @@ fn of_an_index_that_does_not_agree_what_is_there_is_read() {
 }
 
 #[test]
+fn a_damaged_index_is_named_as_one() {
+    for damaged in ["", "{", "[1,2", "[1,2]", "{\"weight_map\": {\"a\": \"1.safe"] {
+        let dir = folder();
+        fs::write(dir.path().join("in/model.safetensors.index.json"), damaged).unwrap();
+        for args in [&["info", "in"][..], &["in/model.safetensors.index.json", "-t", "a"]] {
+            let output = tslice(dir.path(), args).output().unwrap();
+            let says = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1));
+            assert!(
+                says.starts_with(&format!("{JSON}checkpoint index: it is damaged: ")),
+                "{says}"
+            );
+            assert!(says.contains("--no-index reads the shards"), "{says}");
+        }
+        shows(dir.path(), &["info", "in", "--no-index"], 0, &["3 tensors, 9 bytes"], "");
+        shows(dir.path(), &["info", "in", "--reindex"], 0, &["3 tensors, 9 bytes"], "");
+        shows(dir.path(), &["info", "in", "--strict"], 0, &["3 tensors, 9 bytes"], "");
+    }
+}
+
+#[test]
 fn a_shard_that_is_missing_is_an_error_for_who_asks_for_it() {
     let dir = folder();
     fs::remove_file(dir.path().join("in/2.safetensors")).unwrap();
     let output = tslice(dir.path(), &["info", "in", "--json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
-    assert_eq!(said["error"], "in/model.safetensors.index.json: 1 tensor is missing");
+    assert_eq!(
+        said["error"],
+        "in/model.safetensors.index.json: 1 tensor of 2.safetensors is missing"
+    );
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let expected = serde_json::json!([
         { "name": "c", "file": "2.safetensors", "reason": "No such file or directory" }

@@ -4,9 +4,9 @@
     python tests/python/lists_differential.py --bin target/debug/tslice --count 5000 --seed 1
 
 Every case is a random tensor of 0 to 6 axes and a random index with one to four lists and masks,
-typed or from files (.npy, .safetensors, .npz, text, standard input), or shuffles, beside integers,
+typed or from files (.npy, .safetensors, .npz, text, standard input), shuffles, or all positions but some, beside integers,
 slices, an ellipsis and new axes. NumPy's outcome is the oracle, errors word for word; with --outer
-np.ix_ on the axes of lists; of a shuffle the positions are those of the Python in docs/index.md. Every fourth case is an assignment, every tenth one of gather or scatter with
+np.ix_ on the axes of lists; of a shuffle the positions are those of the Python in docs/index.md, of `~` those of np.delete. Every fourth case is an assignment, every tenth one of gather or scatter with
 --elements, against np.take_along_axis and np.put_along_axis. A case is a function of (seed, number):
 `--only NUMBER` runs one again. Needs Python 3.9, NumPy 2.
 """
@@ -86,8 +86,18 @@ class Shuffle(np.ndarray):
         return array
 
 
-def with_shuffle(rng, shape, items):
-    """Put a shuffle in place of an item along one axis."""
+class Others(np.ndarray):
+    """All positions but some, as np.delete has it."""
+
+    @staticmethod
+    def of(length, left_out):
+        array = np.delete(np.arange(length), left_out.ravel()).view(Others)
+        array.left_out = left_out
+        return array
+
+
+def with_computed(rng, shape, items):
+    """Put a shuffle, or all positions but some, in place of an item along one axis."""
     taken = [0 if i is None or i is Ellipsis else i.ndim if getattr(i, "dtype", None) == bool else 1 for i in items]
     if sum(taken) > len(shape):
         return
@@ -96,6 +106,10 @@ def with_shuffle(rng, shape, items):
         return
     before = sum(len(shape) - sum(taken) if i is Ellipsis else n for i, n in zip(items[:number], taken))
     length = shape[before]
+    if rng.random() < 0.5:
+        left_out = random_integers(rng, rng.choice([[0], [1], [2], [5], [2, 2], [300]]), length, False)
+        items[number] = Others.of(length, left_out if length else left_out[:0])
+        return
     lengths = [i.shape[-1] for i in items if isinstance(i, np.ndarray) and i.ndim]
     whole = slice(None)
     some = slice(rng.choice(lengths)) if lengths else whole
@@ -182,6 +196,8 @@ class Spelling:
     def list(self, number, array):
         if isinstance(array, Shuffle):
             return array.text
+        if isinstance(array, Others):
+            return "~" + self.list(number, array.left_out)
         rng = self.case.rng
         is_mask, exact = array.dtype == bool, array
         # a typed list says its shape only if no axis but the last is empty
@@ -391,7 +407,7 @@ def random_case(case):
     array = tensor(rng, shape, rng.choice(DTYPES))
     items = random_index(rng, array.shape, outer, long)
     if rng.random() < 0.25:
-        with_shuffle(rng, array.shape, items)
+        with_computed(rng, array.shape, items)
     if int(np.prod([max(i.size, 1) for i in items if isinstance(i, np.ndarray)], dtype=object)) * max(array.size, 1) > (5 * 10**6 if long else 10**8):
         return
     path = os.path.join(case.dir, "in.npy")

@@ -229,7 +229,9 @@ fn elements_as_text(tensor: &Compared) -> String {
             NOT_FINITE => format!("{} with nan or inf, first", findings.not_finite),
             _ => format!("{what} {}", shown(found.difference)),
         };
-        text.push_str(&format!("  {label} at {}: {a} and {b}\n", AsList(&at)));
+        let are_nan = what == NOT_FINITE && [&*a, &*b] == ["nan", "nan"];
+        let hint = if are_nan { " (--equal-nan takes them for equal)" } else { "" };
+        text.push_str(&format!("  {label} at {}: {a} and {b}{hint}\n", AsList(&at)));
     }
     text
 }

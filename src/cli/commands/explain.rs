@@ -511,7 +511,10 @@ impl ListOf<'_> {
         let axes = &self.list.axes;
         let first = axes.start;
         let last = axes.end - 1;
-        if !self.is_mask() {
+        if matches!(self.list.positions, ListPositions::Others(_)) {
+            let file = file.replacen('~', "", 1);
+            format!("all positions but those of the list{file}")
+        } else if !self.is_mask() {
             format!("positions of the list{file}")
         } else if first == last {
             format!("where the mask{file} is true")

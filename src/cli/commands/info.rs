@@ -285,11 +285,25 @@ fn refuse_lacking_chunks(input: &Input, shown: &ShownFile) -> Option<Failure> {
     })
 }
 
+/// The most files that are named whose tensors are missing.
+const MOST_SHARDS: usize = 3;
+
 fn incomplete(input: &Input, shown: &ShownFile) -> Option<Failure> {
-    let missing = shown.missing(input);
     let mut tensors = 0;
     let mut files = 0;
-    missing.for_each(|it| if it.tensor.is_some() { tensors += 1 } else { files += 1 });
+    let mut shards: Vec<&str> = Vec::new();
+    for it in shown.missing(input) {
+        if it.tensor.is_none() {
+            files += 1;
+            continue;
+        }
+        tensors += 1;
+        if shards.len() <= MOST_SHARDS && !shards.contains(&it.file) {
+            shards.push(it.file);
+        }
+    }
+    let are_few = (1..=MOST_SHARDS).contains(&shards.len());
+    let of = if are_few { format!(" of {}", shards.join(", ")) } else { String::new() };
     let said = [
         (shown.unreadable.len() as u64, "tensor", "cannot be read"),
         (tensors, "tensor", "missing"),
@@ -301,7 +315,8 @@ fn incomplete(input: &Input, shown: &ShownFile) -> Option<Failure> {
             ("missing", _) => " are",
             _ => "",
         };
-        format!("{}{is} {how}", counted(count, what))
+        let of = if how == "missing" && what == "tensor" { &*of } else { "" };
+        format!("{}{of}{is} {how}", counted(count, what))
     });
     let said: Vec<String> = said.collect();
     let failure = || Failure::new(format_args!("{}: {}", input.location(), said.join(", ")));
@@ -431,20 +446,12 @@ fn write_text(
         totals.human_bytes()
     )?;
     if as_tree {
-        write_tree(out, input, shown)?;
+        tree::write(out, input, &shown.tensors)?;
     } else {
         write_listing(out, input, shown, columns)?;
     }
     write_remarks(out, input, shown)?;
     Ok(writeln!(out, "  {totals}")?)
-}
-
-fn write_tree(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Result<()> {
-    let rows = tree::rows(input, &shown.tensors);
-    let left = Align::Left;
-    let right = Align::Right;
-    let table = Table::of(rows.iter().cloned(), [left, left, left, right, right, right], 2);
-    rows.iter().try_for_each(|row| out.write_all(table.line(row).as_bytes()))
 }
 
 fn write_listing(
@@ -491,7 +498,8 @@ fn write_remarks(
     shown: &ShownFile,
 ) -> Result<(), MetadataError> {
     for tensor in shown.tensors(input) {
-        let name = printable(tensor.name.as_deref().unwrap_or("-")).into_owned();
+        // it may be as long as a header
+        let name = printable(tensor.name.as_deref().unwrap_or("-"));
         if let Some(chunks) = lacking_chunks(&tensor) {
             writeln!(out, "  {name}: {chunks}")?;
         }

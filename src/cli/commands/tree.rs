@@ -1,146 +1,199 @@
 //! `tslice info --tree`: names as a tree by their dots, neighbours that hold alike on one line.
 
 use std::collections::HashMap;
+use std::io;
+use std::io::Write;
 
 use tslice::format::printable;
 use tslice::input::Input;
 use tslice::shape::AsTuple;
 
 use super::tensors::TensorCounts;
+use crate::cli::report::{Align, Table};
 
 /// Pieces of a name; what is behind the last of them belongs to it.
 const DEEPEST: usize = 64;
 
+/// There may be a million tensors: what nodes hold is kept once for all that hold alike.
 struct Tree<'a> {
     input: &'a Input,
     /// Nodes behind their parents; the first is the root.
     nodes: Vec<Node<'a>>,
+    /// What nodes of each kind hold.
+    counts: Vec<TensorCounts>,
 }
 
-#[derive(Default)]
+/// A name, and what is below it. Nodes are meant by their numbers.
 struct Node<'a> {
     name: &'a str,
     /// The tensor of this name, if there is one.
-    tensor: Option<usize>,
-    children: Vec<usize>,
-    counts: TensorCounts,
+    tensor: Option<u32>,
+    /// The first tensor in the order asked for, of this name or below it.
+    first: u32,
+    /// The last child, and the sibling before; the root is neither.
+    last_child: u32,
+    before: u32,
     /// The same for nodes that hold alike.
-    kind: usize,
+    kind: u32,
 }
 
 /// What nodes that hold alike have in common.
 #[derive(PartialEq, Eq, Hash)]
 struct Kind<'a> {
     tensor: Option<[String; 2]>,
-    children: Vec<(&'a str, usize)>,
+    children: Vec<(&'a str, u32)>,
 }
 
-/// The rows of a table of these tensors.
-pub(super) fn rows(input: &Input, numbers: &[usize]) -> Vec<[String; 6]> {
-    let mut tree = Tree { input, nodes: vec![Node::default()] };
+type Row = [String; 6];
+
+/// Write a table of these tensors.
+pub(super) fn write(out: &mut dyn Write, input: &Input, numbers: &[usize]) -> io::Result<()> {
+    let mut tree = Tree { input, nodes: vec![Node::new("", 0)], counts: Vec::new() };
     tree.plant(numbers);
     tree.find_kinds();
-    let heading = ["name", "dtype", "shape", "tensors", "elements", "bytes"];
-    let mut rows = vec![heading.map(str::to_owned)];
-    tree.add_rows(0, 0, 1, &mut rows);
-    rows
+    let heading = ["name", "dtype", "shape", "tensors", "elements", "bytes"].map(str::to_owned);
+    let left = Align::Left;
+    let right = Align::Right;
+    let mut table = Table::of([&heading], [left, left, left, right, right, right], 2);
+    // the rows are made twice, as there may be many
+    tree.visit_rows(0, 0, 1, &mut |row| {
+        table.widen(row);
+        Ok(())
+    })?;
+    out.write_all(table.line(&heading).as_bytes())?;
+    tree.visit_rows(0, 0, 1, &mut |row| out.write_all(table.line(row).as_bytes()))
+}
+
+impl<'a> Node<'a> {
+    fn new(name: &'a str, first: u32) -> Node<'a> {
+        Node { name, tensor: None, first, last_child: 0, before: 0, kind: 0 }
+    }
 }
 
 impl<'a> Tree<'a> {
+    fn pieces(&self, number: usize) -> impl Iterator<Item = &'a str> + use<'a> {
+        let name = self.input.contents().tensors.name(number).unwrap_or("-");
+        name.splitn(DEEPEST, '.')
+    }
+
+    /// Make the nodes of these tensors, those of one beginning one after the other.
     fn plant(&mut self, numbers: &[usize]) {
-        let mut places: HashMap<(usize, &'a str), usize> = HashMap::new();
-        for &number in numbers {
-            let mut at = 0;
-            for name in
-                self.input.contents().tensors.name(number).unwrap_or("-").splitn(DEEPEST, '.')
-            {
-                let next = self.nodes.len();
-                let place = *places.entry((at, name)).or_insert(next);
-                if place == next {
-                    self.nodes.push(Node { name, ..Node::default() });
-                    self.nodes[at].children.push(place);
+        let mut places: Vec<u32> = (0..).take(numbers.len()).collect();
+        let pieces = |place: u32| self.pieces(numbers[place as usize]);
+        places.sort_by(|&one, &other| pieces(one).cmp(pieces(other)));
+        let mut path: Vec<u32> = vec![0];
+        for place in places {
+            let mut depth = 0;
+            for name in self.pieces(numbers[place as usize]) {
+                let known = path.get(depth + 1).copied();
+                if known.is_none_or(|at| self.nodes[at as usize].name != name) {
+                    path.truncate(depth + 1);
+                    let at = self.nodes.len() as u32;
+                    let parent = &mut self.nodes[path[depth] as usize];
+                    let before = std::mem::replace(&mut parent.last_child, at);
+                    self.nodes.push(Node { before, ..Node::new(name, place) });
+                    path.push(at);
                 }
-                at = place;
+                depth += 1;
+                let node = &mut self.nodes[path[depth] as usize];
+                node.first = node.first.min(place);
             }
-            self.nodes[at].tensor = Some(number);
+            path.truncate(depth + 1);
+            let number = numbers[place as usize] as u32;
+            self.nodes[path[depth] as usize].tensor = Some(number);
         }
     }
 
-    /// Put numbered children in order, add up what nodes hold, and tell kinds apart.
+    /// Tell kinds apart, and add up what nodes of each hold.
     fn find_kinds(&mut self) {
-        let mut kinds: HashMap<Kind<'a>, usize> = HashMap::new();
+        let mut kinds: HashMap<Kind<'a>, u32> = HashMap::new();
         for at in (0..self.nodes.len()).rev() {
-            let children = self.in_order(&self.nodes[at].children);
-            let mut counts = TensorCounts::default();
-            let tensor = self.nodes[at].tensor.map(|number| {
-                let tensor = self.input.contents().tensors.at(number);
-                counts.add(&tensor);
-                [tensor.dtype.to_string(), AsTuple(&tensor.element_shape()).to_string()]
-            });
-            for &child in &children {
-                counts.add_copies(self.nodes[child].counts, 1);
-            }
-            let named =
-                children.iter().map(|&child| (self.nodes[child].name, self.nodes[child].kind));
-            let kind = Kind { tensor, children: named.collect() };
-            let next = kinds.len();
+            let children = self.children(at as u32);
+            let node = |child: &u32| &self.nodes[*child as usize];
+            let named = children.iter().map(|child| (node(child).name, node(child).kind));
+            let kind = Kind { tensor: self.cells(at as u32), children: named.collect() };
+            let next = self.counts.len() as u32;
             let kind = *kinds.entry(kind).or_insert(next);
-            let node = &mut self.nodes[at];
-            (node.children, node.counts, node.kind) = (children, counts, kind);
+            if kind == next {
+                let mut counts = TensorCounts::default();
+                if let Some(number) = self.nodes[at].tensor {
+                    counts.add(&self.input.contents().tensors.at(number as usize));
+                }
+                for child in &children {
+                    counts.add_copies(self.counts[node(child).kind as usize], 1);
+                }
+                self.counts.push(counts);
+            }
+            self.nodes[at].kind = kind;
         }
     }
 
-    /// Nodes in the order of the file, but for those whose names are numbers: they stand together, ascending.
-    fn in_order(&self, nodes: &[usize]) -> Vec<usize> {
-        let number = |node: &usize| number(self.nodes[*node].name);
-        let first = nodes.iter().position(|node| number(node).is_some()).unwrap_or(0);
-        let mut ordered: Vec<(usize, Option<u64>, usize)> = nodes
-            .iter()
-            .enumerate()
-            .map(|(at, node)| match number(node) {
-                Some(number) => (first, Some(number), *node),
-                None => (at, None, *node),
-            })
-            .collect();
-        ordered.sort_unstable();
-        ordered.into_iter().map(|(.., node)| node).collect()
+    /// The dtype and the shape of the tensor of a node.
+    fn cells(&self, at: u32) -> Option<[String; 2]> {
+        let number = self.nodes[at as usize].tensor?;
+        let tensor = self.input.contents().tensors.at(number as usize);
+        Some([tensor.dtype.to_string(), AsTuple(&tensor.element_shape()).to_string()])
     }
 
-    /// Add the rows of what is below a node, of which there are `copies`.
-    fn add_rows(&self, at: usize, depth: usize, copies: u64, rows: &mut Vec<[String; 6]>) {
-        for group in self.groups(at) {
+    /// The children of a node in the order of the file, but for those whose names are numbers: they stand together,
+    /// ascending.
+    fn children(&self, at: u32) -> Vec<u32> {
+        let node = |at: u32| &self.nodes[at as usize];
+        let next = |at: u32| Some(at).filter(|&at| at > 0);
+        let children =
+            std::iter::successors(next(node(at).last_child), |&at| next(node(at).before));
+        let mut ordered: Vec<(u32, Option<u64>, u32)> =
+            children.map(|at| (node(at).first, number(node(at).name), at)).collect();
+        let numbered = ordered.iter().filter(|(_, number, _)| number.is_some());
+        let first = numbered.map(|(first, ..)| *first).min();
+        for (place, number, _) in &mut ordered {
+            *place = first.filter(|_| number.is_some()).unwrap_or(*place);
+        }
+        ordered.sort_unstable();
+        ordered.into_iter().map(|(.., at)| at).collect()
+    }
+
+    /// Visit the rows of what is below a node, of which there are `copies`.
+    fn visit_rows(
+        &self,
+        at: u32,
+        depth: usize,
+        copies: u64,
+        visit: &mut dyn FnMut(&Row) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let children = self.children(at);
+        for group in self.groups(&children) {
             let mut label = self.label(group);
             let mut copies = copies * group.len() as u64;
             let mut node = group[0];
             // a line for all names down to a fork
-            while let (None, [only]) = (self.nodes[node].tensor, &self.groups(node)[..]) {
+            while self.nodes[node as usize].tensor.is_none() {
+                let children = self.children(node);
+                let [only] = self.groups(&children)[..] else { break };
                 label = format!("{label}.{}", self.label(only));
                 copies *= only.len() as u64;
                 node = only[0];
             }
-            let Node { tensor, counts, .. } = &self.nodes[node];
             let mut all = TensorCounts::default();
-            all.add_copies(*counts, copies);
-            let [dtype, shape] = tensor.map_or_else(Default::default, |number| {
-                let tensor = self.input.contents().tensors.at(number);
-                [tensor.dtype.to_string(), AsTuple(&tensor.element_shape()).to_string()]
-            });
+            all.add_copies(self.counts[self.nodes[node as usize].kind as usize], copies);
+            let [dtype, shape] = self.cells(node).unwrap_or_default();
             let label = format!("{:1$}{2}", "", 2 * depth, printable(&label));
             let [tensors, elements, bytes] = all.cells();
-            rows.push([label, dtype, shape, tensors, elements, bytes]);
-            self.add_rows(node, depth + 1, copies, rows);
+            visit(&[label, dtype, shape, tensors, elements, bytes])?;
+            self.visit_rows(node, depth + 1, copies, visit)?;
         }
+        Ok(())
     }
 
-    /// The children of a node, neighbours of one kind together.
-    fn groups(&self, at: usize) -> Vec<&[usize]> {
-        let same = |one: &usize, other: &usize| self.nodes[*one].kind == self.nodes[*other].kind;
-        self.nodes[at].children.chunk_by(same).collect()
+    /// Children, neighbours of one kind together.
+    fn groups<'c>(&self, children: &'c [u32]) -> Vec<&'c [u32]> {
+        let kind = |at: &u32| self.nodes[*at as usize].kind;
+        children.chunk_by(|one, other| kind(one) == kind(other)).collect()
     }
 
     /// The names of nodes, as patterns of names have them.
-    fn label(&self, nodes: &[usize]) -> String {
-        let names: Vec<&str> = nodes.iter().map(|&node| self.nodes[node].name).collect();
+    fn label(&self, nodes: &[u32]) -> String {
+        let names: Vec<&str> = nodes.iter().map(|&node| self.nodes[node as usize].name).collect();
         match &names[..] {
             [only] => (*only).to_owned(),
             [first, .., last] if follow(&names) => format!("{{{first}..{last}}}"),

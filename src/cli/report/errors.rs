@@ -219,6 +219,16 @@ fn format(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> F
             ))
         }
         FormatError::Unrecognised => failed().hint(raw_bytes(error, flag)),
+        FormatError::TrailingBytes { expected, .. } => {
+            let Some(FileName::Path(path)) = &error.file else { return failed() };
+            let name = quoted(&path.to_string_lossy());
+            failed().hint(format_args!("`head -c {expected} {name} > NEW` leaves them out"))
+        }
+        FormatError::CutShort { .. } if matches!(error.file, Some(FileName::Stdin)) => failed()
+            .hint("a file that is still being written is shorter than its header says: wait for its end"),
+        FormatError::Shards(ShardsError::Json(_)) => failed().hint(
+            "--no-index reads the shards that are there; `tslice info DIR --reindex` writes a new index",
+        ),
         FormatError::Shards(ShardsError::Several { tensor, second, .. }) if tensor.is_empty() => {
             let Some(FileName::Path(path)) = &error.file else { return failed() };
             let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };

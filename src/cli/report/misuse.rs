@@ -32,6 +32,15 @@ pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Result<Told, Fa
     if let (ErrorKind::UnknownArgument, Some(index)) = (error.kind(), unquoted(words())) {
         return Err(unexpected(&typed()).hint(quote(&index)));
     }
+    let behind = words().skip_while(|word| *word != "--").skip(1);
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(file) = behind.clone().find(|word| is_dashed_file(word))
+        && behind.clone().any(|word| word == typed())
+    {
+        let name = quoted(&format!("./{file}"));
+        return Err(unexpected(&typed())
+            .hint(format_args!("behind -- nothing is a flag: the file is reached as {name}")));
+    }
     let mut flags = words().take_while(|word| *word != "--").filter(|word| word.len() > 2);
     match flags.find(|word| is_dashed_file(word)) {
         Some(file) => Err(dashed(file)),
@@ -200,7 +209,9 @@ pub(crate) fn misplaced(failure: Failure, typed: &str) -> Failure {
             .hint("that is a file: quote the index, so that the shell puts no names in its place");
     }
     if path.exists() {
-        return failure.hint("that is a file, where an index is expected");
+        return failure.hint(
+            "that is a file, where an index is expected; `tslice concat`, `stack` and `merge` join files",
+        );
     }
     let extension = path.extension().and_then(|extension| extension.to_str());
     let is_output = |known: &str| extension == Some(known);

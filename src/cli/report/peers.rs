@@ -107,10 +107,14 @@ const WITHOUT: &[(&[&str], &str)] = &[
         &["--rows", "--index", "--select", "--slice", "--slices", "--head", "--tail"],
         "an index is given without a flag: `tslice INPUT '[:10]'`",
     ),
+    (
+        &["--header"],
+        "`tslice info INPUT` shows it; --names makes fields of the names above columns of text",
+    ),
     (&["--mask"], "an index takes a mask from a file: `tslice INPUT '[@FILE]'`"),
     (&["--input", "--in", "--file", "-i"], "the input is given without a flag: `tslice INPUT`"),
     (
-        &["--list", "--ls", "--header", "--shapes", "--long", "--sort", "--sort-by"],
+        &["--list", "--ls", "--shapes", "--long", "--sort", "--sort-by"],
         "`tslice info INPUT` shows that",
     ),
     (

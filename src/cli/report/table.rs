@@ -46,16 +46,17 @@ impl<const N: usize> Table<N> {
         align: [Align; N],
         indent: usize,
     ) -> Table<N> {
-        let mut widths = [0; N];
-        for row in rows {
-            for (width, cell) in widths.iter_mut().zip(row.borrow()) {
-                *width = (*width).max(cell.as_ref().chars().count());
-            }
+        let mut table = Table { widths: [0; N], align, indent, shown: (0..N).collect() };
+        rows.into_iter().for_each(|row| table.widen(row.borrow()));
+        table
+    }
+
+    /// Make columns as wide as this row needs, too. A very long cell stands out of its column, instead of widening all
+    /// rows.
+    pub(crate) fn widen(&mut self, row: &[impl AsRef<str>; N]) {
+        for (width, cell) in self.widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.as_ref().chars().count().min(MAX_WIDTH));
         }
-        // a longer cell stands out of its column, instead of widening all rows; widths in format
-        // strings, which end at 16 bits, are not used
-        widths = widths.map(|width| width.min(MAX_WIDTH));
-        Table { widths, align, indent, shown: (0..N).collect() }
     }
 
     pub(crate) fn columns(self, shown: Vec<usize>) -> Table<N> {
@@ -63,7 +64,11 @@ impl<const N: usize> Table<N> {
     }
 
     pub(crate) fn line(&self, row: &[impl AsRef<str>; N]) -> String {
-        let mut line = " ".repeat(self.indent);
+        // a name may be as long as a header: a line that grew would hold it twice
+        let cells =
+            self.shown.iter().map(|&column| row[column].as_ref().len() + self.widths[column] + 2);
+        let mut line = String::with_capacity(self.indent + cells.sum::<usize>() + 1);
+        line.extend(std::iter::repeat_n(' ', self.indent));
         for &column in &self.shown {
             let cell = row[column].as_ref();
             let width = self.widths[column];

@@ -256,11 +256,7 @@ impl<'s> MetadataValue<'_, 's> {
                 let text = self.reader.text(u64::MAX, "texts")?;
                 let text = String::from_utf8_lossy(&text);
                 let text = if most.is_some() { shortened(&text) } else { text };
-                let json = serde_json::Value::from(&*text).to_string();
-                let mut shown = String::with_capacity(json.len());
-                // writing to a string cannot fail
-                let _ = write_printable_json(&mut shown, &json);
-                out.write_all(shown.as_bytes())?;
+                write_text(out, &text)?;
             }
             ValueType::List => {
                 let (number, count) = self.list(depth)?;
@@ -278,6 +274,24 @@ impl<'s> MetadataValue<'_, 's> {
         }
         Ok(())
     }
+}
+
+/// Write a text as JSON, piece by piece: it may be as long as the file.
+fn write_text(out: &mut dyn Write, mut text: &str) -> io::Result<()> {
+    const PIECE: usize = 64 << 10;
+    out.write_all(b"\"")?;
+    while !text.is_empty() {
+        let fits = |at: &usize| text.is_char_boundary(*at);
+        let at = (0..=text.len().min(PIECE)).rev().find(fits).unwrap_or(text.len());
+        let (piece, rest) = text.split_at(at);
+        let json = serde_json::Value::from(piece).to_string();
+        let mut shown = String::with_capacity(json.len());
+        // writing to a string cannot fail
+        let _ = write_printable_json(&mut shown, &json[1..json.len() - 1]);
+        out.write_all(shown.as_bytes())?;
+        text = rest;
+    }
+    out.write_all(b"\"")
 }
 
 /// A number of so many bytes, with its sign.

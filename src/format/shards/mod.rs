@@ -210,7 +210,7 @@ pub enum ShardsError {
     TooLong,
     #[error("it has no \"weight_map\"")]
     NoIndex,
-    #[error("{}", brief(&.0.to_string()))]
+    #[error("it is damaged: {}", brief(&.0.to_string()))]
     Json(#[from] serde_json::Error),
     #[error("two tensors are named '{}'", brief(.0))]
     DuplicateName(String),
