@@ -118,13 +118,18 @@ pub(super) fn describe(parts: &Parts<'_>, part: Part) -> String {
     )
 }
 
-pub(super) fn describe_json(parts: &Parts<'_>, part: Part, temporary_bytes: u64) -> String {
+/// What is said in JSON of a part, whether it is to be written or planned.
+fn facts(parts: &Parts<'_>, part: Part) -> serde_json::Value {
     let Range { start, end } = parts.range(part.index);
-    let mut value = json!({
+    json!({
         "part": format!("{}/{}", part.index, part.count),
         "output": [start, end],
         "writes": parts.bytes(part.index),
-    });
+    })
+}
+
+pub(super) fn describe_json(parts: &Parts<'_>, part: Part, temporary_bytes: u64) -> String {
+    let mut value = facts(parts, part);
     if temporary_bytes > 0 {
         value["temporary_bytes"] = temporary_bytes.into();
     }
@@ -147,18 +152,11 @@ pub(super) fn plan(
         return Err(Failure::new(message));
     }
     for index in 0..count {
-        let part = format!("{index}/{count}");
-        let argv = with_part(&args, &part);
-        let command = argv.iter().map(|arg| quoted(arg)).collect::<Vec<_>>().join(" ");
-        let Range { start, end } = parts.range(index);
-        let line = json!({
-            "part": part,
-            "output": [start, end],
-            "writes": parts.bytes(index),
-            "reads": parts.reads(index).map_err(&advised)?,
-            "command": command,
-            "argv": argv,
-        });
+        let argv = with_part(&args, &format!("{index}/{count}"));
+        let mut line = facts(parts, Part { index, count });
+        line["reads"] = parts.reads(index).map_err(&advised)?.into();
+        line["command"] = argv.iter().map(|arg| quoted(arg)).collect::<Vec<_>>().join(" ").into();
+        line["argv"] = argv.into();
         print(&format!("{}\n", Json(&line)))?;
     }
     Ok(())
