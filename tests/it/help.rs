@@ -102,8 +102,13 @@ fn the_short_help_is_shorter_and_fits_a_terminal() {
 
 /// The names of the environment's variables that files below a folder read.
 fn variables(folder: &Path, found: &mut Vec<String>) {
-    let markers =
-        ["env::var(\"", "env::var_os(\"", "task: \"", "COUNT: &str = \"", "VARIABLE: &str = \""];
+    let markers = [
+        "env::var(\"",
+        "env::var_os(\"",
+        "scheduler(\"",
+        "COUNT: &str = \"",
+        "VARIABLE: &str = \"",
+    ];
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

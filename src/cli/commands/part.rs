@@ -193,8 +193,8 @@ struct Scheduler {
 }
 
 const fn scheduler(
-    name: &'static str,
     task: &'static str,
+    name: &'static str,
     span: [&'static str; 3],
     count: &'static str,
     base: u64,
@@ -207,16 +207,16 @@ const NO_SPAN: [&str; 3] = [""; 3];
 /// Arrays, then ranks in the order in which they count.
 #[rustfmt::skip]
 const SCHEDULERS: [Scheduler; 9] = [
-    scheduler("the Slurm array", "SLURM_ARRAY_TASK_ID",
+    scheduler("SLURM_ARRAY_TASK_ID", "the Slurm array",
         ["SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_STEP"], "SLURM_ARRAY_TASK_COUNT", 0),
-    scheduler("the Kubernetes job", "JOB_COMPLETION_INDEX", NO_SPAN, "", 0),
-    scheduler("the PBS array", "PBS_ARRAY_INDEX", NO_SPAN, "", 0),
-    scheduler("the Torque array", "PBS_ARRAYID", NO_SPAN, "", 0),
-    scheduler("the LSF array", "LSB_JOBINDEX", ["", "LSB_JOBINDEX_END", "LSB_JOBINDEX_STEP"], "", 1),
-    scheduler("the SGE array", "SGE_TASK_ID", ["SGE_TASK_FIRST", "SGE_TASK_LAST", "SGE_TASK_STEPSIZE"], "", 1),
-    scheduler("Open MPI", "OMPI_COMM_WORLD_RANK", NO_SPAN, "OMPI_COMM_WORLD_SIZE", 0),
-    scheduler("PMI", "PMI_RANK", NO_SPAN, "PMI_SIZE", 0),
-    scheduler("the Slurm step", "SLURM_PROCID", NO_SPAN, "SLURM_NTASKS", 0),
+    scheduler("JOB_COMPLETION_INDEX", "the Kubernetes job", NO_SPAN, "", 0),
+    scheduler("PBS_ARRAY_INDEX", "the PBS array", NO_SPAN, "", 0),
+    scheduler("PBS_ARRAYID", "the Torque array", NO_SPAN, "", 0),
+    scheduler("LSB_JOBINDEX", "the LSF array", ["", "LSB_JOBINDEX_END", "LSB_JOBINDEX_STEP"], "", 1),
+    scheduler("SGE_TASK_ID", "the SGE array", ["SGE_TASK_FIRST", "SGE_TASK_LAST", "SGE_TASK_STEPSIZE"], "", 1),
+    scheduler("OMPI_COMM_WORLD_RANK", "Open MPI", NO_SPAN, "OMPI_COMM_WORLD_SIZE", 0),
+    scheduler("PMI_RANK", "PMI", NO_SPAN, "PMI_SIZE", 0),
+    scheduler("SLURM_PROCID", "the Slurm step", NO_SPAN, "SLURM_NTASKS", 0),
 ];
 
 fn wrong(what: impl fmt::Display) -> Failure {
