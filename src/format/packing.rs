@@ -394,7 +394,16 @@ impl TensorInfo {
     pub(crate) fn unpacked(&self) -> Result<Option<TensorInfo>, PackingFault> {
         let Some(annotated) = &self.annotated else { return Ok(None) };
         let said = annotated.get();
-        let Some(unpacking) = Unpacking::of(&said, &self.dtype)? else { return Ok(None) };
+        let Some(unpacking) = Unpacking::of(&said, &self.dtype)? else {
+            // a fill value of NaN is missing as it is, and is said no longer
+            let is_nan = |name: &str| {
+                let stated = said.attributes.get(name).map(stated).unwrap_or_default();
+                stated.iter().any(|it| it.is_nan())
+            };
+            let goes = [FILL_VALUE, MISSING_VALUE].into_iter().any(is_nan);
+            let annotated = Some(Annotated::of(said.clone().without_packing()));
+            return Ok(goes.then(|| TensorInfo { annotated, ..self.clone() }));
+        };
         let dtype = unpacking.to.clone();
         let kind = StorageKind::Packed(self.clone().into(), unpacking.into());
         let storage = Storage { kind, ..self.storage.clone() };
