@@ -8,14 +8,18 @@ use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use super::assign::AssignArgs;
 use super::diff::DiffArgs;
-use super::edit::{AssignArgs, ScatterArgs};
+use super::explain::ExplainArgs;
 use super::gather::GatherArgs;
-use super::inspect::{ExplainArgs, InfoArgs};
-use super::join::{JoinArgs, MergeArgs, SplitArgs};
+use super::info::InfoArgs;
+use super::join::JoinArgs;
 use super::manual;
+use super::merge::MergeArgs;
 use super::normalize::{PartedList, SLICE, insert_slice, normalize, parted_list};
+use super::scatter::ScatterArgs;
 use super::slice::SliceArgs;
+use super::split::SplitArgs;
 use super::view::ViewArgs;
 
 /// Cut pieces out of tensor files (.npy, .npz, .safetensors, .pt, .gguf) of any size.

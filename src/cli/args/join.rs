@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use tslice::job::MAX_PARTS;
 
 use super::parsers::{AxisArg, axis};
-use super::slice::{IndexArgs, ReshapeArgs, ThroughArgs};
+use super::slice::{ReshapeArgs, ThroughArgs};
 
 /// The inputs, in the order in which they are taken.
 #[derive(Args, Clone, Debug)]
@@ -109,106 +108,4 @@ pub(crate) struct JoinArgs {
     /// Without --group they must be the same in all inputs.
     #[arg(long, help_heading = "Output")]
     pub(crate) keep_rest: bool,
-}
-
-#[derive(Args, Clone, Debug)]
-pub(crate) struct MergeArgs {
-    #[command(flatten)]
-    pub(crate) inputs: InputsArgs,
-    /// Of tensors of one name, and of metadata of one key, take that of the first input
-    #[arg(long)]
-    pub(crate) first: bool,
-    /// Take that of the last input, at the place of the first
-    #[arg(long, conflicts_with = "first")]
-    pub(crate) last: bool,
-    #[command(flatten)]
-    pub(crate) through: ThroughArgs,
-    /// Give a tensor another name in the output: 'model.layers.{l}.w=blk.{l}'
-    ///
-    /// {l} stands for any text without a dot, {p:q,k} for one of these, * for any; NEW carries them over.
-    /// With a number before it, only in that input, from 0 on: '1:weight=adapter.weight'. May be given
-    /// again.
-    #[arg(long, value_name = "[N:]OLD=NEW", help_heading = "Output")]
-    pub(crate) rename: Vec<String>,
-    /// Read new names from a file, before those of --rename: OLD=NEW a line, or a JSON object
-    ///
-    /// `-` is standard input.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) rename_from: Option<PathBuf>,
-}
-
-#[derive(Args, Clone, Debug)]
-pub(crate) struct SplitArgs {
-    /// The file to split; `-` is standard input
-    pub(crate) input: PathBuf,
-    /// What to select before it is cut, as in NumPy: '[1, 2:4, ..., ::-1]'
-    ///
-    /// Everything when left out. `tslice --help` says what may stand in it.
-    #[arg(value_name = "INDEX", conflicts_with = "begin")]
-    pub(crate) text: Option<String>,
-    #[command(flatten)]
-    pub(crate) cuts: CutsArgs,
-    /// Cut tensors into tensors of one output, by their names: 'h.{l}.qkv.weight'
-    ///
-    /// {l} stands for any text without a dot. The output needs no {} in its name.
-    #[arg(long, value_name = "PATTERN", requires = "into", conflicts_with = "name")]
-    pub(crate) group: Option<String>,
-    /// The name of each part: 'h.{l}.{p:q,k,v}.weight'
-    ///
-    /// The one piece that PATTERN has not tells the parts apart: {e} by their numbers, from 0 on, {p:q,k,v} by
-    /// these texts.
-    #[arg(long, value_name = "NAME", requires = "group", conflicts_with = "name")]
-    pub(crate) into: Option<String>,
-    /// Drop the axis that is cut, of which each part must have one position
-    #[arg(long)]
-    pub(crate) squeeze: bool,
-    /// The axis to cut; 0 when left out
-    ///
-    /// A negative one counts from the end; a dimension may be named. With a name or glob before it, it is the axis of
-    /// those tensors, which may be given again: --axis '*.o_proj.weight=1'.
-    #[arg(long, value_name = "[NAME=]AXIS", value_parser = axis)]
-    pub(crate) axis: Vec<AxisArg>,
-    /// Refuse parts of several lengths
-    ///
-    /// Without it, a note on standard error says that those of --parts are not equal.
-    #[arg(long)]
-    pub(crate) equal: bool,
-    #[command(flatten)]
-    pub(crate) index: IndexArgs,
-    #[command(flatten)]
-    pub(crate) through: ThroughArgs,
-    /// Copy the tensors that -t or --group do not choose to every output (.safetensors, .npz)
-    #[arg(long, help_heading = "Output")]
-    pub(crate) keep_rest: bool,
-}
-
-#[derive(Args, Clone, Debug)]
-#[group(multiple = false)]
-pub(crate) struct CutsArgs {
-    /// Cut into N parts (np.array_split)
-    ///
-    /// The first ones are longer where they cannot be equal. May be left out where --into lists texts.
-    #[arg(long, value_name = "N", value_parser = parts)]
-    pub(crate) parts: Option<u64>,
-    /// Cut into parts of these lengths, which must add up to that of the axis
-    #[arg(long, value_name = "LIST")]
-    pub(crate) sizes: Option<String>,
-    /// Cut before these positions (np.split)
-    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
-    pub(crate) at: Option<String>,
-    /// Cut into parts of N positions; the last one may be shorter
-    #[arg(long, value_name = "N", value_parser = count)]
-    pub(crate) every: Option<u64>,
-}
-
-fn parts(text: &str) -> Result<u64, String> {
-    match count(text)? {
-        count if count <= MAX_PARTS => Ok(count),
-        _ => Err(format!("from 1 to {MAX_PARTS} parts are possible")),
-    }
-}
-
-fn count(text: &str) -> Result<u64, &'static str> {
-    let number = text.parse().ok().filter(|&number| number > 0);
-    number.ok_or("a number from 1 on is needed")
 }

@@ -1,32 +1,42 @@
 //! What a user may type: all of clap, but for its errors (`report/misuse.rs`).
 
+mod assign;
 mod cli;
 mod diff;
 mod edit;
+mod explain;
 mod gather;
 mod help;
+mod info;
 mod input;
-mod inspect;
 mod join;
 mod manual;
+mod merge;
 mod normalize;
 mod output;
 mod parsers;
+mod scatter;
 mod slice;
+mod split;
 mod view;
 
+pub(crate) use assign::AssignArgs;
 pub(crate) use cli::{COMMANDS, Command, Shell, TopicArgs, parse, parted_list_of};
 pub(crate) use diff::DiffArgs;
-pub(crate) use edit::{AssignArgs, EditArgs, ScatterArgs};
+pub(crate) use edit::EditArgs;
+pub(crate) use explain::ExplainArgs;
 pub(crate) use gather::GatherArgs;
 pub(crate) use help::{Told, command, help, told};
+pub(crate) use info::{InfoArgs, InfoColumn};
 pub(crate) use input::{CheckpointArgs, InputArgs};
-pub(crate) use inspect::{ExplainArgs, InfoArgs, InfoColumn};
-pub(crate) use join::{InputsArgs, JoinArgs, MergeArgs, SplitArgs};
+pub(crate) use join::{InputsArgs, JoinArgs};
+pub(crate) use merge::MergeArgs;
 pub(crate) use normalize::{PartedList, SLICE, insert_slice, normalize, unquoted};
 pub(crate) use output::{FormatArgs, Lengths, MetadataArg, MetadataArgs, OutputArgs};
 pub(crate) use parsers::{AxisArg, Part, PartArg};
+pub(crate) use scatter::ScatterArgs;
 pub(crate) use slice::{
     CastArgs, FieldArgs, IndexArgs, ReshapeArgs, SliceArgs, StridedArgs, ThroughArgs, TransposeArgs,
 };
+pub(crate) use split::SplitArgs;
 pub(crate) use view::{Column, PictureArgs, StatsArgs, ValuesArgs, ViewArgs};

@@ -10,8 +10,8 @@ use tslice::index::{Item, List, Shuffle, numpy};
 use tslice::job::{Copying, GatherOptions};
 use tslice::shape::{AskedAxis, MAX_NDIM};
 
-use super::assign::NamedTensor;
 use super::index::misread;
+use super::operand::NamedTensor;
 use super::{index, input, output, part};
 use crate::cli::args::{GatherArgs, IndexArgs, SliceArgs};
 use crate::cli::report::{Failure, watch};

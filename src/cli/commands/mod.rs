@@ -10,6 +10,7 @@ use super::report::{Exit, Failure, print_raw};
 mod assign;
 mod diff;
 mod digest;
+mod edit;
 mod equivalents;
 mod explain;
 mod gather;
@@ -18,9 +19,12 @@ mod info;
 mod input;
 mod join;
 mod man;
+mod merge;
+mod operand;
 mod output;
 mod part;
 mod picture;
+mod scatter;
 mod slice;
 mod split;
 mod stats;
@@ -33,11 +37,11 @@ pub(crate) fn run(command: &Command) -> Result<Exit, Failure> {
     let outcome = match command {
         Command::Slice(args) => slice::run(args),
         Command::Gather(args) => gather::run(args),
-        Command::Scatter(args) => assign::run_scatter(args),
+        Command::Scatter(args) => scatter::run(args),
         Command::Assign(args) => assign::run(args),
         Command::Concat(args) => join::run(args, Along::Existing),
         Command::Stack(args) => join::run(args, Along::New),
-        Command::Merge(args) => join::run_merge(args),
+        Command::Merge(args) => merge::run(args),
         Command::Split(args) => split::run(args),
         Command::Info(args) => return info::run(args),
         Command::View(args) => view::run(args),

@@ -1,15 +1,14 @@
-//! The arguments of `info` and `explain`.
+//! The arguments of `info`.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Arg, Args, Command, ValueHint};
+use clap::{Arg, Args, Command};
 
 use super::input::InputArgs;
 use super::output::threads;
 use super::parsers::{Choice, one_of, size};
-use super::slice::{FieldArgs, IndexArgs, TransposeArgs};
 
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("columns", listing_columns))]
@@ -157,26 +156,3 @@ const COLUMNS: [Choice<InfoColumn>; 7] = [
     ("offset", "Where in the file the elements begin, in bytes", InfoColumn::Offset),
     ("file", "The file of a sharded checkpoint", InfoColumn::File),
 ];
-
-#[derive(Args, Clone, Debug)]
-pub(crate) struct ExplainArgs {
-    /// The file whose shape counts, or with --shape the index itself
-    #[arg(value_hint = ValueHint::AnyPath)]
-    pub(crate) input: Option<String>,
-    /// The index, as in NumPy; everything when left out
-    ///
-    /// `tslice --help` says what may stand in it.
-    #[arg(value_name = "INDEX", conflicts_with = "begin")]
-    pub(crate) text: Option<String>,
-    #[command(flatten)]
-    pub(crate) index: IndexArgs,
-    #[command(flatten)]
-    pub(crate) field: FieldArgs,
-    #[command(flatten)]
-    pub(crate) transpose: TransposeArgs,
-    #[command(flatten)]
-    pub(crate) from: InputArgs,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}

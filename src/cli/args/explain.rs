@@ -1,0 +1,29 @@
+//! The arguments of `explain`.
+
+use clap::{Args, ValueHint};
+
+use super::input::InputArgs;
+use super::slice::{FieldArgs, IndexArgs, TransposeArgs};
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ExplainArgs {
+    /// The file whose shape counts, or with --shape the index itself
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) input: Option<String>,
+    /// The index, as in NumPy; everything when left out
+    ///
+    /// `tslice --help` says what may stand in it.
+    #[arg(value_name = "INDEX", conflicts_with = "begin")]
+    pub(crate) text: Option<String>,
+    #[command(flatten)]
+    pub(crate) index: IndexArgs,
+    #[command(flatten)]
+    pub(crate) field: FieldArgs,
+    #[command(flatten)]
+    pub(crate) transpose: TransposeArgs,
+    #[command(flatten)]
+    pub(crate) from: InputArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,34 @@
+//! The arguments of `merge`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::join::InputsArgs;
+use super::slice::ThroughArgs;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MergeArgs {
+    #[command(flatten)]
+    pub(crate) inputs: InputsArgs,
+    /// Of tensors of one name, and of metadata of one key, take that of the first input
+    #[arg(long)]
+    pub(crate) first: bool,
+    /// Take that of the last input, at the place of the first
+    #[arg(long, conflicts_with = "first")]
+    pub(crate) last: bool,
+    #[command(flatten)]
+    pub(crate) through: ThroughArgs,
+    /// Give a tensor another name in the output: 'model.layers.{l}.w=blk.{l}'
+    ///
+    /// {l} stands for any text without a dot, {p:q,k} for one of these, * for any; NEW carries them over.
+    /// With a number before it, only in that input, from 0 on: '1:weight=adapter.weight'. May be given
+    /// again.
+    #[arg(long, value_name = "[N:]OLD=NEW", help_heading = "Output")]
+    pub(crate) rename: Vec<String>,
+    /// Read new names from a file, before those of --rename: OLD=NEW a line, or a JSON object
+    ///
+    /// `-` is standard input.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) rename_from: Option<PathBuf>,
+}

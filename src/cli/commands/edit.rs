@@ -1,0 +1,58 @@
+//! What `assign` and `scatter` have in common: the file that is changed.
+
+use std::path::Path;
+
+use tslice::error::Error;
+use tslice::execute::Workers;
+use tslice::job::{Casts, Editing, Operand};
+use tslice::output::WriteOptions;
+
+use super::output::Dry;
+use super::part::Share;
+use super::{index, input, output};
+use crate::cli::args::{EditArgs, InputArgs, ReshapeArgs};
+use crate::cli::report::Failure;
+
+pub(super) fn open(
+    path: &Path,
+    from: &InputArgs,
+    reshape: &ReshapeArgs,
+    to: &EditArgs,
+    workers: &Workers,
+) -> Result<Editing, Failure> {
+    if path == Path::new("-") {
+        return Err(Failure::usage("TARGET must be a file, not standard input"));
+    }
+    let copy = to.place.output.as_deref().map(output::target);
+    if let (Some(copy), false) = (&copy, to.dry_run) {
+        output::refuse_terminal(copy)?;
+    }
+    let mut options = WriteOptions::default().force(to.force).fsync(to.fsync).workers(workers);
+    options.metadata = output::metadata(&to.metadata)?;
+    if to.place.in_place && options.metadata.is_any() {
+        let message = "--metadata, --metadata-from and --no-metadata are for a copy, -o FILE: in place \
+                       a header stays as it is";
+        return Err(Failure::usage(message));
+    }
+    let seen = index::seen(None, reshape)?;
+    let mut job = Editing::open(path, &input::options(from, None, workers)?, copy, options)?;
+    job.see(&seen)?;
+    Ok(job)
+}
+
+pub(super) fn names(job: &Editing) -> Vec<Option<String>> {
+    job.tensors().map(|tensor| tensor.name.clone()).collect()
+}
+
+pub(super) fn refuse_unused(casts: &Casts, values: &[Operand]) -> Result<(), Failure> {
+    let dtypes = values.iter().map(|value| value.tensor().dtype.clone());
+    Ok(casts.refuse_unused(dtypes).map_err(Error::from)?)
+}
+
+pub(super) fn perform(
+    job: &mut Editing,
+    to: &EditArgs,
+    failed: impl Fn(Error) -> Failure,
+) -> Result<(), Failure> {
+    output::perform(job, &Share::Whole, Dry::of(to.dry_run, to.json), to.quiet, failed)
+}
