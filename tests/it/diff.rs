@@ -71,7 +71,7 @@ fn what_is_the_same_is_not_spoken_of() {
     let expected = "\
 weight: 1 of 6 elements differs
   first at [0, 2]: nan and nan
-  1 with nan or inf, first at [0, 2]: nan and nan
+  1 with nan or inf, first at [0, 2]: nan and nan (--equal-nan takes them for equal)
 ";
     says(&tolerant, 1, expected);
     let relative =

@@ -50,6 +50,7 @@ mod same_file;
 mod several;
 mod shards;
 mod sharing;
+mod shells;
 mod tables;
 mod text_inputs;
 mod torch;
