@@ -255,10 +255,10 @@ def assign_case(case):
         name, blob, more = save(rng, value, value_dtype, "value") if size else (
             "value.npy", npy_header(shape, value_dtype)[0], [])
         options += more
+        other_dtype = False
         if rng.random() < 0.04 and dtype.str != "|u1":
             name, blob, options = "value.npy", npy_header(shape, np.dtype("u1"))[0] + bytes(count), options[:len(options) - len(more)]
-            if statuses == (0,):
-                statuses, says = (1,), "dtype"
+            other_dtype = statuses == (0,)
         files[name] = blob
         arg, ways, io_allowed = input_way(rng, name, blob)
         options += ["--value", arg]
@@ -277,6 +277,9 @@ def assign_case(case):
                     np.zeros(slice_shape, "u1")[...] = np.zeros(shape, "u1")
                 except ValueError:
                     statuses, says = (1,), "could not broadcast input array from shape"
+        # the shape is looked at before the dtype
+        if statuses == (0,) and other_dtype:
+            statuses, says = (1,), "dtype"
     expected = target.with_data(after) if statuses == (0,) else target.blob
     check_both(case, "assign", target, request.args, options, ways, files, statuses, says, expected)
 
