@@ -168,7 +168,7 @@ def names_of_dtypes():
 def check_names(tally, options):
     """Each name of a dtype in --dtype, in --cast and on both sides of FROM:TO."""
     def dtype_of_output(title, *arguments):
-        run = harness.tslice("in.bin", *arguments, "-o", "out.npy", "-f")
+        run = harness.tslice("in.bin", *arguments, "-o", "out.npy", "-f", "-q")
         if run.returncode or run.stderr:
             tally.check(title, False, f"status {run.returncode}, {run.stderr.decode()!r}")
             return None
