@@ -14,17 +14,15 @@ use tslice::format::gguf::{GgufHeader, MetadataValue};
 use tslice::format::npz::{self, Member};
 use tslice::format::shards::{ShardIndex, index_json};
 use tslice::format::torch::{self, StoragePlace, StoredBytes, TorchContents};
-use tslice::format::{
-    Contents, Format, FormatError, StorageKind, TensorInfo, npy, read_contents, safetensors,
-};
-use tslice::index::list;
+use tslice::format::{Contents, Format, FormatError, npy, read_contents, safetensors};
 use tslice::index::resolve::{AxisSelection, ListPositions, Selection, resolve};
 use tslice::index::strided_slice::{StridedSlice, parse_list, parse_mask};
-use tslice::index::{Array, IndexExpr, Item, SliceItem, numpy};
+use tslice::index::{Array, IndexExpr, Item, SliceItem, list, numpy};
 use tslice::plan::Plan;
 use tslice::shape::{Order, Permutation, contiguous_strides};
 use tslice::sink::WriteOrder;
 use tslice::source::{DeflatedRange, InflatedSource, Reader, Source, SourceError};
+use tslice::tensor::{StorageKind, TensorInfo};
 use tslice::view::{Layout, View};
 
 use crate::memory::{Bytes, Memory};

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use crate::cast::CastError;
 use crate::element::ElementError;
 use crate::execute::ExecuteError;
-use crate::format::{FormatError, NameError, shortened};
 use crate::gather::GatherError;
 use crate::index::numpy::ParseError;
 use crate::index::resolve::ResolveError;
@@ -16,6 +15,7 @@ use crate::shape::{ArrangeError, PermutationError};
 use crate::sink::{Destination, SinkError};
 use crate::source::remote::Address;
 use crate::source::{OpenError, SourceError};
+use crate::tensor::shortened;
 use crate::view::ViewError;
 
 /// A file or standard stream, as errors name it.
@@ -146,9 +146,7 @@ impl Fault for io::Error {}
 impl Fault for CastError {}
 impl Fault for ElementError {}
 impl Fault for ExecuteError {}
-impl Fault for FormatError {}
 impl Fault for GatherError {}
-impl Fault for NameError {}
 impl Fault for OpenError {}
 impl Fault for ParseError {}
 impl Fault for PermutationError {}

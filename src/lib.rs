@@ -124,6 +124,8 @@ pub mod source;
 #[doc(hidden)]
 pub mod statistics;
 #[doc(hidden)]
+pub mod tensor;
+#[doc(hidden)]
 pub mod view;
 
 mod crc;
@@ -133,10 +135,7 @@ pub use cast::{CastError, Casting};
 pub use dtype::{BlockType, DType, Endian, Field, NpyType, Scalar, Structure};
 pub use error::{Cause, Error, FileName};
 pub use execute::{ExecuteError, FillError, Workers};
-pub use format::{
-    ChunkCodec, Chunks, Format, FormatError, NameError, Storage, StorageKind, StoredChunks,
-    TensorInfo, parse_dtype,
-};
+pub use format::{Format, FormatError, NameError, parse_dtype};
 pub use gather::{GatherError, Options as GatherOptions, OutOfRange};
 #[cfg(feature = "ndarray")]
 pub use handle::tensor_of;
@@ -160,6 +159,7 @@ pub use region::IndexTensor;
 pub use shape::{Order, Permutation, PermutationError};
 pub use sink::SinkError;
 pub use source::{IoMode, SourceError};
+pub use tensor::{ChunkCodec, Chunks, Storage, StorageKind, StoredChunks, TensorInfo};
 
 #[cfg(not(unix))]
 compile_error!("tslice needs a Unix system: on Windows, build and run it inside WSL");

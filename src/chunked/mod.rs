@@ -30,10 +30,10 @@ use pieces::{CellBoxes, Steps};
 
 use crate::execute::pack::pack;
 use crate::execute::{VisitRange, split_first, unpack};
-use crate::format::Chunks;
 use crate::runs::{Axis, Runs, unravel_index};
 use crate::shape::{AsTuple, Order, byte_count, contiguous_strides};
 use crate::source::{Advice, Source, SourceError};
+use crate::tensor::Chunks;
 
 mod cache;
 mod named;

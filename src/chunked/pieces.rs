@@ -501,10 +501,10 @@ mod tests {
 
     use super::*;
     use crate::execute::pack::pack;
-    use crate::format::Chunks;
     use crate::runs::Axis;
     use crate::shape::{Order, contiguous_strides};
     use crate::source::MemorySource;
+    use crate::tensor::Chunks;
 
     /// Elements in memory, in chunks. Each counts how often it is decoded.
     #[derive(Debug)]

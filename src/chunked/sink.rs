@@ -10,10 +10,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::execute::{ReadFrom, read_runs, unpack};
-use crate::format::EncodeChunks;
 use crate::runs::{Axis, Runs, unravel_index};
 use crate::sink::{Draft, FileTree, Old, Placed, ScratchSink, Sink, SinkError};
 use crate::source::{Source, open_spooled};
+use crate::tensor::EncodeChunks;
 
 pub struct ChunkedTensor {
     encoder: Box<dyn EncodeChunks>,

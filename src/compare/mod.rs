@@ -17,8 +17,7 @@
 use element::{Closeness, GROUP, Leaf, leaves, types};
 
 use crate::cast::swap;
-use crate::dtype::{DType, Endian, Field, NpyType};
-use crate::format::npy;
+use crate::dtype::{DType, Endian, Field, NpyType, stored_by_numpy};
 
 mod element;
 
@@ -310,7 +309,7 @@ fn with_meaning(dtype: &DType, other: &DType) -> DType {
 }
 
 fn is_stored_as(dtype: &DType, void: &DType) -> bool {
-    dtype != void && void.is_void() && npy::stored_dtype(dtype).as_ref() == Some(void)
+    dtype != void && void.is_void() && stored_by_numpy(dtype).as_ref() == Some(void)
 }
 
 fn same_type(a: &NpyType, b: &NpyType) -> bool {

@@ -203,7 +203,7 @@ pub(crate) fn write_str(out: &mut String, text: &str) {
 /// control, format, private, surrogate and unassigned characters and separators, except the space.
 ///
 /// ```
-/// use tslice::format::is_printable;
+/// use tslice::dtype::is_printable;
 /// assert!(is_printable('é') && is_printable(' ') && !is_printable('\u{9b}') && !is_printable('\u{202e}'));
 /// ```
 pub fn is_printable(char: char) -> bool {

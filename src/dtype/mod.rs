@@ -201,6 +201,23 @@ impl DType {
     }
 }
 
+/// The type and byte order in which NumPy stores elements. Floats that it lacks become the void
+/// types that `ml_dtypes` arrays are saved as, which are little-endian, and blocks of elements void too; other
+/// types stay. `None` for floats of less than a byte.
+pub fn stored_by_numpy(dtype: &DType) -> Option<DType> {
+    let void = |itemsize, endian| Some(DType::Npy(NpyType::Void(itemsize, endian)));
+    match dtype {
+        DType::Scalar(Scalar::BF16, _) => void(2, Some(Endian::Little)),
+        DType::Scalar(scalar, _) => match (scalar.type_string(), scalar.bits()) {
+            (Some(_), _) => Some(dtype.clone()),
+            (None, 8) => void(1, None),
+            (None, _) => None,
+        },
+        DType::Npy(_) => Some(dtype.clone()),
+        DType::Blocks(block) => void(block.bytes, None),
+    }
+}
+
 /// Elements that are stored in blocks, without bytes of their own: some number of neighbours along
 /// the last axis is encoded together, in an encoding that is not known here.
 ///

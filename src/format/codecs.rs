@@ -13,8 +13,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 #[cfg(feature = "zarr")]
 use zstd::zstd_safe::{self, DCtx, DParameter, InBuffer, OutBuffer};
 
-use super::chunks::spare_memory;
-use super::error::brief;
+use crate::tensor::{brief, spare_memory};
 
 #[cfg(feature = "zarr")]
 #[derive(Clone, Copy)]

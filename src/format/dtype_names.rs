@@ -15,6 +15,7 @@
 use super::npy::{self, DescrError};
 use super::safetensors;
 use crate::dtype::{DType, Endian, Scalar};
+use crate::error::Fault;
 
 /// Why a text names no type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +30,8 @@ pub enum NameError {
     #[error(transparent)]
     Descr(DescrError),
 }
+
+impl Fault for NameError {}
 
 /// The names with two meanings: the text, the type of so many bits, that of so many bytes.
 const AMBIGUOUS: [(&str, Scalar, &str); 3] =

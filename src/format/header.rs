@@ -1,13 +1,10 @@
 //! What the readers of headers share.
 
-use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
 
+use super::contents::Contents;
 use super::error::FormatError;
-use super::tensors::Contents;
 use super::{npy, safetensors};
-use crate::shape::byte_count;
 
 /// Append the next `len` bytes to `header`, which grows only with bytes that are really there.
 pub(super) fn read_more(
@@ -21,16 +18,6 @@ pub(super) fn read_more(
         found if found < expected => Err(FormatError::HeaderCutShort { expected, found }),
         _ => Ok(()),
     }
-}
-
-/// The bytes of a tensor, rounded up to whole ones; `None` if they exceed 2^63 - 1.
-///
-/// As in NumPy, the product of the other axes must fit even if an axis has length 0.
-pub(super) fn data_bytes(shape: &[u64], item_bits: u64) -> Option<u64> {
-    let mut filled = shape.iter().filter(|len| **len > 0);
-    let count = filled.try_fold(1u64, |product, &len| product.checked_mul(len))?;
-    let bytes = byte_count(&[count], item_bits)?;
-    Some(if shape.contains(&0) { 0 } else { bytes })
 }
 
 /// How many bytes tell a format.
@@ -59,35 +46,12 @@ pub fn read_contents(input: &mut dyn Read, file_len: Option<u64>) -> Result<Cont
     }
 }
 
-/// The first name that is that of one before it.
-pub(crate) fn first_repeated<'a>(
-    mut names: impl Iterator<Item = &'a str> + Clone,
-) -> Option<&'a str> {
-    // equal hashes first: they take less memory than a set of names
-    let hasher = RandomState::new();
-    let mut hashes: Vec<u64> = names.clone().map(|name| hasher.hash_one(name)).collect();
-    hashes.sort_unstable();
-    if hashes.windows(2).all(|two| two[0] != two[1]) {
-        return None;
-    }
-    drop(hashes);
-    let mut seen = HashSet::new();
-    names.find(|name| !seen.insert(*name))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::error::brief;
     use super::*;
-
-    #[test]
-    fn empty_axes_do_not_excuse_the_others() {
-        assert_eq!(data_bytes(&[3, 0], 32), Some(0));
-        assert_eq!(data_bytes(&[1 << 62, 0], 32), None);
-        assert_eq!(data_bytes(&[1 << 62], 0), Some(0));
-    }
+    use crate::tensor::brief;
 
     #[test]
     fn other_files_are_refused() {
@@ -145,16 +109,6 @@ mod tests {
             };
             file.extend(bytes);
             let _ = read_contents(&mut file.as_slice(), Some(file.len() as u64));
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn it_is_the_first_one_that_was_seen(names in prop::collection::vec("[a-d]{0,2}", 0..9)) {
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let seen = |&at: &usize| names[..at].contains(&names[at]);
-            let first = (0..names.len()).find(seen).map(|at| names[at]);
-            prop_assert_eq!(first_repeated(names.iter().copied()), first);
         }
     }
 }

@@ -18,9 +18,9 @@
 //! # Ok::<(), tslice::format::FormatError>(())
 //! ```
 
-mod chunks;
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 mod codecs;
+mod contents;
 mod dtype_names;
 mod error;
 mod foreign;
@@ -30,30 +30,16 @@ pub(crate) mod hdf5;
 mod header;
 pub mod npy;
 pub mod npz;
-mod packing;
 pub mod safetensors;
 pub mod shards;
-mod tensor;
-mod tensors;
 pub mod text;
 pub mod torch;
 #[cfg(feature = "zarr")]
 pub(crate) mod zarr;
 
-#[cfg(any(feature = "hdf5", feature = "zarr"))]
-pub(crate) use chunks::spare_bytes;
-pub use chunks::{ChunkCodec, ChunkFile, Chunks, EncodeChunks, StoredChunks};
-pub(crate) use chunks::{drop_spare, keep_spare};
+pub use contents::{Contents, Format};
 pub use dtype_names::{NameError, dtype_names, parse_dtype};
-pub use error::{FormatError, is_printable, printable, shortened, write_printable_json};
+pub use error::FormatError;
 pub use foreign::{Foreign, LOOK_LEN};
-pub(crate) use header::first_repeated;
 pub use header::{MAGIC_LEN, read_contents};
-pub(crate) use packing::{
-    ADD_OFFSET, Differing, MISSING_VALUE, SCALE_FACTOR, UNSIGNED, differing, element, plain, stated,
-};
-pub use packing::{PackingFault, Stated, Unpacking};
-pub(crate) use tensor::FILL_VALUE;
-pub use tensor::{Annotated, Annotations, Storage, StorageKind, TensorInfo, axis_number, number};
-pub use tensors::{Contents, Format, Tensors};
 pub use text::TextFormat;

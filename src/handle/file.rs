@@ -7,12 +7,13 @@ use std::sync::Arc;
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
 use crate::execute::Workers;
-use crate::format::{self, Format};
+use crate::format::Format;
 use crate::input::{
     Input, Location, Missing, OpenOptions, open as open_input, read_as, take_fields,
 };
 use crate::region::IndexTensor;
 use crate::source::Source;
+use crate::tensor::TensorInfo;
 
 /// An opened file, from which tensors are taken. Only its header has been read.
 #[derive(Clone)]
@@ -115,13 +116,13 @@ impl TensorFile {
 #[derive(Clone)]
 pub struct Tensor {
     pub(super) file: Arc<File>,
-    pub(super) info: Arc<format::TensorInfo>,
+    pub(super) info: Arc<TensorInfo>,
     pub(super) workers: Workers,
 }
 
 impl Tensor {
     /// What the header says of the tensor.
-    pub fn info(&self) -> &format::TensorInfo {
+    pub fn info(&self) -> &TensorInfo {
         &self.info
     }
 

@@ -6,18 +6,21 @@ use std::sync::Arc;
 #[cfg(feature = "ndarray")]
 use ndarray::{ArrayBase, ArrayD, Data, Dimension, IxDyn};
 
+#[cfg(feature = "ndarray")]
+use super::read::ReadFault;
 use super::read::{Element, NATIVE};
 #[cfg(feature = "ndarray")]
-use super::{read::ReadFault, slice::Slice};
+use super::slice::Slice;
 use crate::dtype::DType;
 use crate::error::{Error, Fault, FileName};
 use crate::execute::Workers;
-use crate::format::{Contents, Format, TensorInfo, Tensors};
+use crate::format::{Contents, Format};
 use crate::handle::file::{File, Tensor};
 use crate::input::{Input, Location, OpenOptions};
 use crate::shape;
 use crate::shape::Order;
 use crate::source::{Source, SourceError, checked_len};
+use crate::tensor::{TensorInfo, Tensors};
 
 /// A tensor of elements in memory, in C order: to be joined, merged or assigned beside tensors of files. The
 /// name is the one that it has in files of several tensors.

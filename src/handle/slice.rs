@@ -11,7 +11,6 @@ use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
 use crate::error::{Cause, Error, FileName};
 use crate::execute::{Conversion, Progress, Workers};
-use crate::format::{Storage, StorageKind, TensorInfo, Tensors};
 use crate::gather::{self, GatherError};
 use crate::handle::file::Tensor;
 use crate::handle::index::IntoIndex;
@@ -24,6 +23,7 @@ use crate::job::{
 use crate::output::{Becomes, Output, Prepared, WriteOptions};
 use crate::region::{GatheredTensor, IndexTensor, Lists, Region, Take, gathered_axes};
 use crate::shape::{self, Order, Permutation};
+use crate::tensor::{Storage, StorageKind, TensorInfo, Tensors};
 
 /// Part of a tensor: a shape, and where its elements come from. Nothing of it has been read.
 #[derive(Clone)]

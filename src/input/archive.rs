@@ -19,12 +19,13 @@ use crate::error::Error;
 use crate::execute::{FillError, Pieces, ReadFrom, VisitRange};
 use crate::format::npz::{self, Member, MemberFault, Members, NpzError, is_array};
 use crate::format::torch::{StoragePlace, TorchFolder};
-use crate::format::{Contents, Foreign, Format, FormatError, MAGIC_LEN, TensorInfo, Tensors, npy};
+use crate::format::{Contents, Foreign, Format, FormatError, MAGIC_LEN, npy};
 use crate::runs::Runs;
 use crate::source::{
     ConcatSource, DeflatedRange, InflateReader, InflatedSource, MemorySource, Reader, Source,
     SourceError,
 };
+use crate::tensor::{TensorInfo, Tensors};
 
 /// Archives begin alike: that one is a `.npz` is known when its members are.
 pub(super) const FORMAT: InputFormat =

@@ -8,10 +8,12 @@ use super::opened::Input;
 use super::options::Location;
 use crate::error::Error;
 use crate::execute::{self, Progress, UNKNOWN, Workers};
-use crate::format::{Contents, Format, MAGIC_LEN, TensorInfo};
+use crate::format::{Contents, Format, MAGIC_LEN};
 use crate::runs::Runs;
-use crate::source::{self, ConcatSource, IoMode, OpenError, Opened, Reader, Source};
-use crate::source::{Forward, SourceError, Stream};
+use crate::source::{
+    self, ConcatSource, Forward, IoMode, OpenError, Opened, Reader, Source, SourceError, Stream,
+};
+use crate::tensor::TensorInfo;
 
 pub(crate) enum Bytes {
     /// Bytes that can be read in any order.

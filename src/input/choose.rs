@@ -10,7 +10,8 @@ use super::glob::{Pattern, PatternError};
 use super::opened::{BadMember, Input, MissingTensor, Unreadable};
 use super::seen::Seen;
 use crate::error::{Cause, Error, Fault};
-use crate::format::{Format, TensorInfo, shortened};
+use crate::format::Format;
+use crate::tensor::{TensorInfo, shortened};
 
 impl Input {
     /// The one tensor that the patterns (names or globs) mean; without any, the only one.

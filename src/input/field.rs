@@ -11,9 +11,9 @@ use super::choose::positions;
 use super::opened::Input;
 use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::error::{Error, Fault};
-use crate::format::{Annotated, Chunks, PackingFault, Storage, StorageKind, TensorInfo};
 use crate::shape::{MAX_NDIM, Order, contiguous_strides};
 use crate::source::{Source, SourceError};
+use crate::tensor::{Annotated, Chunks, PackingFault, Storage, StorageKind, TensorInfo};
 
 /// The numbers, ascending, of those of several names that are asked for, as [`Seen::fields`](super::Seen::fields) says.
 pub(crate) fn asked_names(names: &[String], asked: &str) -> Result<Vec<usize>, FieldFault> {

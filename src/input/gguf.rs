@@ -9,8 +9,9 @@ use super::options::{Location, OpenOptions, UseOfIndex};
 use crate::dtype::Endian;
 use crate::error::{Error, Fault};
 use crate::format::gguf::{GgufError, GgufHeader, SplitPlace};
-use crate::format::{Contents, Format, FormatError, TensorInfo, Tensors, first_repeated, gguf};
+use crate::format::{Contents, Format, FormatError, gguf};
 use crate::source::{ConcatSource, IoMode, Opened, Source};
+use crate::tensor::{TensorInfo, Tensors, first_repeated};
 
 pub(super) const FORMAT: InputFormat =
     InputFormat { format: Format::Gguf, begins: gguf::begins, open };

@@ -9,8 +9,9 @@ use super::bytes::Bytes;
 use super::options::{Location, Notes, OpenOptions, UseOfIndex};
 use crate::error::{Fault, FileName};
 use crate::format::gguf::{GgufMetadata, MetadataError, MetadataValue};
-use crate::format::{Contents, Format, FormatError, TensorInfo, npy, shards, shortened};
+use crate::format::{Contents, Format, FormatError, npy, shards};
 use crate::source::Source;
+use crate::tensor::{TensorInfo, shortened};
 
 /// An input whose header has been read.
 ///

@@ -17,9 +17,10 @@ use super::text::TextOptions;
 use crate::dtype::DType;
 use crate::error::{Error, Fault};
 use crate::execute::Progress;
-use crate::format::{Contents, Foreign, Format, LOOK_LEN, TensorInfo, Tensors, TextFormat};
+use crate::format::{Contents, Foreign, Format, LOOK_LEN, TextFormat};
 use crate::shape::{self, AsTuple, Order};
 use crate::source::Opened;
+use crate::tensor::{TensorInfo, Tensors};
 
 /// What is said of an input that does not say it itself.
 #[derive(Clone, Debug, Default)]

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use super::field::take_fields;
 use super::opened::Input;
 use crate::error::{Cause, Error, Fault};
-use crate::format::{Annotated, Annotations, Storage, StorageKind, TensorInfo};
 use crate::runs::{Axis, reshaped};
 use crate::shape::{NewShape, NoDimension, Order, ReshapeError, contiguous_strides};
+use crate::tensor::{Annotated, Annotations, Storage, StorageKind, TensorInfo};
 
 /// What tensors are seen as; by default as they are.
 #[derive(Clone, Debug, Default)]

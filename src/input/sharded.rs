@@ -21,11 +21,12 @@ use super::{archive, torch};
 use crate::error::{Error, Fault};
 use crate::execute::Progress;
 use crate::format::shards::{self, MAX_INDEX, ShardIndex, ShardsError};
-use crate::format::{Contents, Foreign, Format, FormatError, Tensors, first_repeated, shortened};
+use crate::format::{Contents, Foreign, Format, FormatError};
 use crate::source::remote::{self, RemoteError};
 use crate::source::{
     self, Advice, ConcatSource, FilePool, IoMode, OpenError, Opened, Reader, Source,
 };
+use crate::tensor::{Tensors, first_repeated, shortened};
 
 /// Of more shards each is opened when it is read, and few stay open.
 const POOLED: usize = 192;

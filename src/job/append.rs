@@ -13,10 +13,11 @@ use super::{Job, OutputKind, Planned};
 use crate::dtype::DType;
 use crate::error::{Error, Fault};
 use crate::execute::{Announced, Progress};
-use crate::format::{Format, TensorInfo, npy};
+use crate::format::{Format, npy};
 use crate::input::{self, Location, OpenOptions};
 use crate::shape::Order;
 use crate::sink::{Growth, Hold, InPlaceFile, Sink, SinkError, SinkResult};
+use crate::tensor::TensorInfo;
 
 pub struct Appending<'a> {
     copying: Copying<'a>,

@@ -14,7 +14,6 @@ use crate::compare::{Comparer, Findings, LargeElement, Rule, check_held, same_dt
 use crate::dtype::{DType, NpyType};
 use crate::error::{Cause, Error, Fault};
 use crate::execute::{Progress, Workers};
-use crate::format::TensorInfo;
 use crate::input::{Bytes, Input, Seen, SelectFault};
 use crate::job::copy::{Writing, scan};
 use crate::print;
@@ -22,6 +21,7 @@ use crate::region::{OpenIndex, RegionReader};
 use crate::runs::unravel_index;
 use crate::shape::{self, Order, Transposition};
 use crate::sink::WriteOrder;
+use crate::tensor::TensorInfo;
 
 pub(super) struct Comparison {
     chosen: [Chosen; 2],

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, FileName};
 use crate::execute::{Announced, ExecuteError, FillError, NullSink, Progress, Transfer, Workers};
-use crate::format::{Contents, Format, Tensors};
+use crate::format::{Contents, Format};
 use crate::input::{
     Bytes, DeflatedMember, Input, Location, StoredMember, Summed, failed_stream, finish,
 };
@@ -19,6 +19,7 @@ use crate::plan::Plan;
 use crate::region::{Gathered, GatheredList, ReadBy, ReadFor, RegionPieces, Take};
 use crate::sink::{Draft, ScratchSink, Sink, SinkError, WriteOrder};
 use crate::source::{Forward, PreadSource, Source};
+use crate::tensor::Tensors;
 use crate::{execute, source};
 
 /// How many takes go to the executor at once: each has some 300 bytes there.

@@ -15,7 +15,6 @@ use super::select::Casts;
 use super::{Job, Planned};
 use crate::error::{Cause, Error};
 use crate::execute::{Announced, Conversion, Progress, Workers};
-use crate::format::{TensorInfo, shortened};
 use crate::gather;
 use crate::index::resolve::Selection;
 use crate::input::{Input, Location, Seen};
@@ -28,6 +27,7 @@ use crate::region::{
 };
 use crate::shape::{Arrangement, Transposition};
 use crate::sink::{Destination, Fingerprint};
+use crate::tensor::{TensorInfo, shortened};
 
 pub(crate) struct OutputRange<'a> {
     pub(super) prepared: &'a Prepared,

@@ -14,7 +14,6 @@ use crate::error::Error;
 use crate::execute::{
     Conversion, FillError, NullSink, Pieces, Progress, ReadFrom, Transfer, VisitRange, Workers, run,
 };
-use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
 use crate::input::{Input, StoredMember};
 use crate::job::copy::{Writing, failed_run, scan, written_to_scratch};
@@ -23,6 +22,7 @@ use crate::runs::Runs;
 use crate::shape::Order;
 use crate::sink::{WriteOrder, scratch_fits};
 use crate::source::Source;
+use crate::tensor::TensorInfo;
 
 /// The digests of the tensors with these numbers. A pipe is kept in a temporary file.
 pub fn digests(

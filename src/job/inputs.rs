@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Cause, Error, FileName};
 use crate::execute::{Progress, Workers};
-use crate::format::TensorInfo;
 use crate::input::{Bytes, Input, Location, OpenOptions, Seen, SelectFault, open};
 use crate::job::edit::{EditFault, Original};
 use crate::job::join::JoinFault;
@@ -23,6 +22,7 @@ use crate::os::open_file_limit;
 use crate::region::{GatheredList, IndexTensor, decoded_bytes, decoded_info};
 use crate::sink::Destination;
 use crate::source::{IoMode, Source, SourceError};
+use crate::tensor::TensorInfo;
 
 /// As many descriptors as all inputs together may take to stay open, where there are twice as many.
 const HELD: usize = 96;

@@ -12,12 +12,12 @@ use super::edit::EditFault;
 use super::inputs;
 use crate::error::{Error, FileName, InputIsOutput};
 use crate::execute::Workers;
-use crate::format::TensorInfo;
 use crate::input::{Bytes, Input};
 use crate::region::GatheredList;
 use crate::sink;
 use crate::sink::{Destination, InPlaceFile, SinkError};
 use crate::source::{Advice, FileId, Source, SourceError, mapped_pages};
+use crate::tensor::TensorInfo;
 
 /// Refuse an output that is a descriptor of a file that is read: an input, or a list of positions.
 pub(crate) fn check<'a>(

@@ -6,9 +6,6 @@ use super::{Job, Planned, inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Fault};
 use crate::execute::{Progress, StridedSink, Workers};
-use crate::format::{
-    ADD_OFFSET, Annotated, Annotations, SCALE_FACTOR, TensorInfo, Tensors, UNSIGNED,
-};
 use crate::input::{Input, SelectFault};
 use crate::job::copy::{Writing, check_indices};
 use crate::job::slices::{AxisFault, SliceOrder, Slices, SlicesOptions};
@@ -19,6 +16,9 @@ use crate::runs::{Axis, Runs};
 use crate::shape::{AskedAxis, Order, contiguous_strides};
 use crate::sink::Sink;
 use crate::statistics::{Folded, Reduction};
+use crate::tensor::{
+    ADD_OFFSET, Annotated, Annotations, SCALE_FACTOR, TensorInfo, Tensors, UNSIGNED,
+};
 
 /// Slices whose elements are made by a thread at a time.
 const ROUNDED: usize = 1 << 10;

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use crate::error::{Error, Fault};
-use crate::format::{Foreign, Format, FormatError, shards, shortened};
+use crate::format::{Foreign, Format, FormatError, shards};
 use crate::input::{Location, OpenOptions, UseOfIndex, open};
 use crate::shape;
 use crate::sink::{self, Destination, SinkOptions};
+use crate::tensor::shortened;
 
 /// The name of an index where there is none, by the format of the shards.
 const INDEX: &str = "model.safetensors.index.json";

@@ -9,10 +9,10 @@ use super::rename::{NewName, rename};
 use crate::cast::{Cast, CastError, Casting};
 use crate::dtype::{DType, NumberKind};
 use crate::error::{Error, Fault};
-use crate::format::TensorInfo;
 use crate::input::{Input, SelectFault, find};
 use crate::output::{Becomes, FormatOption, LayoutFault, Output, Preparation};
 use crate::shape::AskedAxis;
+use crate::tensor::TensorInfo;
 
 #[derive(Clone, Debug, Default)]
 pub struct Select {

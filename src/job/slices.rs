@@ -24,7 +24,6 @@ use super::statistics::{Chosen, each_tensor};
 use crate::dtype::DType;
 use crate::error::{Cause, Error, Fault};
 use crate::execute::{Progress, Workers};
-use crate::format::TensorInfo;
 use crate::index::IndexExpr;
 use crate::index::resolve::Rules;
 use crate::input::{Input, Seen};
@@ -36,6 +35,7 @@ use crate::shape::{
 };
 use crate::sink::WriteOrder;
 use crate::statistics::{Columns, Facts, Fold, Reduction, Summary};
+use crate::tensor::TensorInfo;
 
 /// Summaries take so many bytes at most while elements are added to them, and as many when they are complete.
 const BAND_BYTES: usize = 20 << 20;

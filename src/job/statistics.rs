@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::dtype::DType;
 use crate::error::{Cause, Error, Fault};
 use crate::execute::{Conversion, Progress, Workers};
-use crate::format::TensorInfo;
 use crate::index::IndexExpr;
 use crate::index::resolve::Rules;
 use crate::input::{Input, Seen};
@@ -15,6 +14,7 @@ use crate::runs::unravel_index;
 use crate::shape::{self, Arrangement, Order, Transposition};
 use crate::sink::WriteOrder;
 use crate::statistics::Statistics;
+use crate::tensor::TensorInfo;
 
 impl Chosen {
     /// Whether it is a range of bytes, and nothing besides.

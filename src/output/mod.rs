@@ -12,10 +12,10 @@ use crate::dtype::DType;
 use crate::element::LargeElement;
 use crate::error::Fault;
 use crate::execute::Workers;
-use crate::format::ChunkCodec;
 use crate::format::text::MAX_EMPTY_ROWS;
 use crate::shape::{AsTuple, Order};
 use crate::sink::SinkOptions;
+use crate::tensor::ChunkCodec;
 
 pub mod layout;
 mod packing;

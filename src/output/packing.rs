@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::cast::{Cast, Casting};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::execute::Conversion;
-use crate::format::{
+use crate::tensor::{
     Annotations, FILL_VALUE, MISSING_VALUE, Stated, UNSIGNED, element, plain, stated,
 };
 

@@ -9,12 +9,13 @@ use crate::cast::Cast;
 use crate::dtype::{DType, Endian};
 use crate::error::{Error, FileName};
 use crate::execute::Conversion;
-use crate::format::{Annotations, Format, TensorInfo, Tensors};
+use crate::format::Format;
 use crate::input::{Checkpoint, Input, Location, SmallFile};
 use crate::output::layout::{Entries, Frame, OutputFormat, OutputTensor, Request};
 use crate::output::{layout, packing};
 use crate::shape::Order;
 use crate::sink::{Destination, Draft, SinkError, SinkOptions, Targets};
+use crate::tensor::{Annotations, TensorInfo, Tensors};
 
 /// Where an output goes, and in what form.
 #[derive(Clone)]

@@ -8,8 +8,8 @@ use super::{ReadBy, ReadFor, Region, Route};
 use crate::cast::{Arithmetic, Cast, CastError, Casting};
 use crate::error::Error;
 use crate::execute::{Clipped, Computed, Conversion, ExecuteError, Pieces};
-use crate::format::Unpacking;
 use crate::plan::{Plan, Reading};
+use crate::tensor::Unpacking;
 
 /// The pieces that are computed for who looks at elements, in bytes of what is stored.
 const LOOK_BYTES: u64 = 64 << 10;

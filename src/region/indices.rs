@@ -11,12 +11,12 @@ use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Cause, Error, FileName};
 use crate::execute;
 use crate::execute::{BadPosition, ExecuteError, FillError, Progress, Workers};
-use crate::format::TensorInfo;
 use crate::gather::{Gather, GatherError, Indexed, Indices, Options};
 use crate::plan::Reading;
 use crate::runs::Runs;
 use crate::shape::{MemoryAxes, Order, normalize_axis};
 use crate::source::{ConcatSource, MemorySource, Source};
+use crate::tensor::TensorInfo;
 use crate::view::Layout;
 
 /// Positions to gather from.

@@ -11,12 +11,10 @@ use std::sync::Arc;
 use super::Region;
 use super::indices::{Gathered, GatheredList};
 use super::ordered::Ordered;
-use super::strided::layout;
-use super::strided::{decoded_bytes, decoded_info};
+use super::strided::{decoded_bytes, decoded_info, layout};
 use crate::dtype::{DType, Endian, Integers, Scalar};
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{Progress, Workers, dense_window};
-use crate::format::TensorInfo;
 use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask, is_like_mask};
 use crate::index::resolve::{
     ListPositions, ListShape, OtherPositions, ResolveError, Rules, SelectedList, Selection,
@@ -27,6 +25,7 @@ use crate::input::{CutBlocks, Input, Location, Notes, OpenOptions, open_watched}
 use crate::runs::Runs;
 use crate::shape::{Arrangement, AsTuple, MemoryAxes, Order, Permutation, Transposition};
 use crate::source::{MemorySource, Source};
+use crate::tensor::TensorInfo;
 use crate::view::{Layout, View};
 
 /// What a note ends with on positions that look like a mask.

@@ -8,10 +8,10 @@ use super::indices::Gathered;
 use super::{ReadBy, Region, Route};
 use crate::error::{Cause, Error};
 use crate::execute::ExecuteError;
-use crate::format::TensorInfo;
 use crate::gather::GatherError;
 use crate::index::resolve::Selection;
 use crate::shape::{MemoryAxes, Order, Permutation};
+use crate::tensor::TensorInfo;
 use crate::view::{Layout, View};
 
 pub(super) struct Ordered {

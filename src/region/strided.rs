@@ -12,13 +12,13 @@ use crate::error::{Error, FileName};
 use crate::execute::{
     Clipped, Conversion, ExecuteError, Progress, WINDOW_BYTES, Workers, spool_pieces,
 };
-use crate::format::{Storage, StorageKind, TensorInfo};
 use crate::gather;
 use crate::index::resolve::Selection;
 use crate::join::{Join, JoinPart};
 use crate::plan::Reading;
 use crate::shape::Order;
 use crate::source::Source;
+use crate::tensor::{Storage, StorageKind, TensorInfo};
 use crate::view::{Layout, View, ViewError};
 
 impl Region for View {

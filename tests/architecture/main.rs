@@ -29,9 +29,9 @@ const MODULES: &[(&str, &[&str])] = &[
     ("crc", &[]),
     ("source", &["os"]),
     ("sink", &["crc", "os"]),
-    ("format", &["crc", "dtype", "element", "shape", "source"]),
-    ("print", &["dtype", "element", "format", "shape"]),
-    ("compare", &["cast", "dtype", "element", "format"]),
+    ("tensor", &["dtype", "element", "shape", "source"]),
+    ("print", &["dtype", "element", "shape", "tensor"]),
+    ("compare", &["cast", "dtype", "element"]),
     ("statistics", &["cast", "dtype", "element"]),
     ("picture", &[]),
     ("digest", &[]),
@@ -39,30 +39,34 @@ const MODULES: &[(&str, &[&str])] = &[
     ("gather", &["dtype", "execute", "index", "plan", "runs", "shape", "sink", "source", "view"]),
     ("scatter", &["execute", "gather", "plan", "runs", "shape", "sink", "source", "view"]),
     ("join", &["execute", "plan", "runs", "source"]),
-    ("chunked", &["execute", "format", "plan", "runs", "shape", "sink", "source", "view"]),
+    ("chunked", &["execute", "plan", "runs", "shape", "sink", "source", "tensor", "view"]),
     (
         "error",
         &[
-            "cast", "element", "execute", "format", "gather", "index", "scatter", "shape", "sink",
-            "source", "view",
+            "cast", "element", "execute", "gather", "index", "scatter", "shape", "sink", "source",
+            "tensor", "view",
         ],
     ),
+    ("format", &["crc", "dtype", "element", "error", "shape", "source", "tensor"]),
     (
         "input",
-        &["crc", "dtype", "element", "error", "execute", "format", "runs", "shape", "source"],
+        &[
+            "crc", "dtype", "element", "error", "execute", "format", "runs", "shape", "source",
+            "tensor",
+        ],
     ),
     (
         "region",
         &[
             "cast", "chunked", "dtype", "error", "execute", "format", "gather", "index", "input",
-            "join", "plan", "runs", "shape", "source", "view",
+            "join", "plan", "runs", "shape", "source", "tensor", "view",
         ],
     ),
     (
         "output",
         &[
             "cast", "chunked", "dtype", "element", "error", "execute", "format", "input", "shape",
-            "sink",
+            "sink", "tensor",
         ],
     ),
     (
@@ -91,6 +95,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "sink",
             "source",
             "statistics",
+            "tensor",
             "view",
         ],
     ),
@@ -98,7 +103,7 @@ const MODULES: &[(&str, &[&str])] = &[
         "handle",
         &[
             "cast", "dtype", "element", "error", "execute", "format", "gather", "index", "input",
-            "job", "output", "region", "shape", "sink", "source",
+            "job", "output", "region", "shape", "sink", "source", "tensor",
         ],
     ),
 ];
@@ -106,7 +111,7 @@ const MODULES: &[(&str, &[&str])] = &[
 /// Each package, and the files or folders that may name it.
 const PACKAGES: &[(&str, &[&str])] = &[
     ("async_trait", &["source/remote/"]),
-    ("base64", &["format/zarr/"]),
+    ("base64", &["format/zarr/", "tensor/packing.rs"]),
     ("blake3", &["digest.rs"]),
     ("bzip2", &["format/codecs.rs"]),
     ("clap", &["cli/args/", "cli/complete/", "cli/report/misuse.rs"]),
@@ -147,8 +152,6 @@ const PACKAGES: &[(&str, &[&str])] = &[
     (
         "serde_json",
         &[
-            "format/packing.rs",
-            "format/tensor.rs",
             "format/gguf/metadata.rs",
             "format/hdf5/attributes.rs",
             "format/safetensors/",
@@ -156,6 +159,8 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "format/shards/",
             "format/zarr/",
             "sink/parts/",
+            "tensor/info.rs",
+            "tensor/packing.rs",
             "output/layout/text/",
             "output/packing.rs",
             "cli/commands/",
@@ -184,6 +189,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "region/lists.rs",
             "output/mod.rs",
             "shape/",
+            "tensor/",
             "job/",
             "handle/memory.rs",
             "handle/read.rs",

@@ -11,7 +11,7 @@ use tslice::compare::Rule;
 use tslice::dtype::{DType, Endian, Field, NpyType, Scalar, Structure};
 use tslice::error::Error;
 use tslice::execute::{self, Conversion, Pieces, Progress, StridedSink, Transfer, Workers};
-use tslice::format::{Chunks, Contents, Format, StorageKind, TensorInfo};
+use tslice::format::{Contents, Format};
 use tslice::index::numpy;
 use tslice::index::resolve::{Rules, Selection, resolve};
 use tslice::input::{Input, Location, Seen};
@@ -28,6 +28,7 @@ use tslice::shape::{AskedAxis, Order, Permutation, Transposition};
 use tslice::sink::{Destination, WriteOrder};
 use tslice::source::{MemorySource, Source, SourceError};
 use tslice::statistics::Reduction;
+use tslice::tensor::{Chunks, StorageKind, TensorInfo};
 
 use crate::memory::Memory;
 

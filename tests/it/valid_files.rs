@@ -28,7 +28,7 @@ fn files_hold_what_their_packages_say() {
         expected.entry(file).or_default().push(rest.to_owned());
         let (contents, bytes) = read(file);
         found.entry(file).or_insert_with(|| {
-            let describe = |tensor: tslice::format::TensorInfo| {
+            let describe = |tensor: tslice::tensor::TensorInfo| {
                 let name = tensor.name.as_deref().unwrap_or("-");
                 let order = if tensor.order() == Order::F { "F" } else { "C" };
                 let shape = AsTuple(&tensor.shape);

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::TypedValueParser;
-use tslice::format::ChunkCodec;
 use tslice::output::layout::{FORMATS, OutputFormat};
 use tslice::shape::Order;
+use tslice::tensor::ChunkCodec;
 
 use super::input::ORDERS;
 use super::parsers;

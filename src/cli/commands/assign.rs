@@ -6,9 +6,9 @@ use tslice::dtype::DType;
 use tslice::element;
 use tslice::element::ElementError;
 use tslice::execute::Workers;
-use tslice::format::TensorInfo;
 use tslice::job::{Editing, Operand};
 use tslice::region::IndexTensor;
+use tslice::tensor::TensorInfo;
 
 use super::edit::{names, open, perform, refuse_unused};
 use super::index::Index;

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use tslice::compare::{Findings, Largest, Rule, same_dtype};
 use tslice::dtype::{DType, Endian};
-use tslice::format::printable;
 use tslice::input::{Location, OpenOptions};
 use tslice::job::{CompareOptions, Compared, Comparing, Differences, place};
 use tslice::print;
 use tslice::shape::{AsList, AsTuple};
+use tslice::tensor::printable;
 
 use super::index::Index;
 use super::stats::shown;

@@ -11,9 +11,9 @@ use std::path::Path;
 
 use tslice::digest::Digest;
 use tslice::execute::Workers;
-use tslice::format::printable;
 use tslice::input::{Input, Pattern};
 use tslice::job;
+use tslice::tensor::printable;
 
 use super::{output, tensors};
 use crate::cli::args::InfoArgs;

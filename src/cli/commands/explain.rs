@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::error::Error;
 use tslice::execute::{Conversion, Workers};
-use tslice::format::TensorInfo;
 use tslice::index::resolve::{AxisSelection, ListPositions, SelectedList, Selection};
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{Item, List, SpannedExpr};
@@ -18,6 +17,7 @@ use tslice::region::{OpenIndex, Region, Take};
 use tslice::shape::{self, Arrangement, AsTuple, Order, Permutation};
 use tslice::source::IoMode;
 use tslice::source::remote::mask_secrets;
+use tslice::tensor::TensorInfo;
 
 use super::super::report::in_one_line;
 use super::equivalents::{Equivalents, masks};

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use tslice::error::{Error, FileName};
 use tslice::execute::{ExecuteError, FillError};
-use tslice::format::axis_number;
 use tslice::gather::{GatherError, Options, OutOfRange, count_batch_dims};
 use tslice::index::{Item, List, Shuffle, numpy};
 use tslice::job::{Copying, GatherOptions};
 use tslice::shape::{AskedAxis, MAX_NDIM};
+use tslice::tensor::axis_number;
 
 use super::index::misread;
 use super::operand::NamedTensor;

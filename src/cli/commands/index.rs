@@ -6,7 +6,7 @@ use tslice::cast::{Cast, CastError};
 use tslice::dtype::DType;
 use tslice::error::{Error, FileName};
 use tslice::execute::{BadPosition, ExecuteError, FillError, Workers};
-use tslice::format::{NameError, TensorInfo, dtype_names, parse_dtype};
+use tslice::format::{NameError, dtype_names, parse_dtype};
 use tslice::index::numpy::ParseError;
 use tslice::index::resolve::{ResolveError, ResolveErrorKind, Rules, Selection};
 use tslice::index::strided_slice::StridedSlice;
@@ -15,6 +15,7 @@ use tslice::input::{OpenOptions, Seen};
 use tslice::job::Casts;
 use tslice::region::{ListError, ListFault, Lists, OpenIndex};
 use tslice::shape::{AskedAxis, NewShape, Pattern, Transposition};
+use tslice::tensor::TensorInfo;
 
 use super::super::args::{CastArgs, FieldArgs, ReshapeArgs, TransposeArgs};
 use super::super::report::did_you_mean;

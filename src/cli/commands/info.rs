@@ -9,9 +9,7 @@ use serde_json::{Value, json};
 use tslice::digest::Digest;
 use tslice::execute::Workers;
 use tslice::format::gguf::MetadataError;
-use tslice::format::{
-    Annotated, Format, FormatError, StoredChunks, TensorInfo, printable, shortened,
-};
+use tslice::format::{Format, FormatError};
 use tslice::input::{
     Input, Location, Missing, MissingChunks, OpenOptions, Unreadable, remote_folder,
 };
@@ -19,6 +17,7 @@ use tslice::job::reindex;
 use tslice::shape::AsTuple;
 use tslice::source::note_will_read;
 use tslice::source::remote::{Address, FolderEntry};
+use tslice::tensor::{Annotated, StoredChunks, TensorInfo, printable, shortened};
 
 use super::digest::{Check, Digests};
 use super::tensors::Totals;

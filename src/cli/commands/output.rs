@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tslice::error::{Error, FileName};
 use tslice::execute::{Announced, Workers};
-use tslice::format::printable;
 use tslice::format::safetensors::metadata_of_json;
 use tslice::input::{Input, Location, SmallFiles, is_in_folder, small_files};
 use tslice::job::{Job, OutputKind, Planned, PlannedTensor};
@@ -18,6 +17,7 @@ use tslice::shape::AsTuple;
 use tslice::sink;
 use tslice::sink::Destination;
 use tslice::source::remote;
+use tslice::tensor::printable;
 
 use super::super::report::{Json, percent_encoded};
 use super::part::Share;

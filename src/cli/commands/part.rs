@@ -23,11 +23,11 @@ use std::path::Path;
 
 use serde_json::json;
 use tslice::error::{Error, FileName};
-use tslice::format::printable;
 use tslice::job::Parts;
 use tslice::sink;
 use tslice::sink::MAX_PARTS;
 use tslice::source::remote::mask_secrets;
+use tslice::tensor::printable;
 
 use crate::cli::args::{OutputArgs, Part, PartArg};
 use crate::cli::report::{Failure, Json, counted, print, quoted};

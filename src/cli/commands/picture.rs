@@ -11,11 +11,11 @@ use std::path::Path;
 use tslice::dtype::{DType, Scalar};
 use tslice::error::FileName;
 use tslice::execute::{Progress, Workers};
-use tslice::format::printable;
 use tslice::input::Input;
 use tslice::job::{Chosen, Drawing};
 use tslice::picture::{Colours, Sheet};
 use tslice::sink::{Destination, SinkOptions};
+use tslice::tensor::printable;
 
 use super::output;
 use crate::cli::args::{InputArgs, PictureArgs, ViewArgs};

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 use tslice::dtype::{DType, Endian};
 use tslice::execute::Workers;
-use tslice::format::printable;
 use tslice::input::Input;
 use tslice::job::{Chosen, place};
 use tslice::print;
 use tslice::shape::{AsList, AsTuple};
 use tslice::statistics::{Bar, Extreme, Statistics, Summary};
+use tslice::tensor::printable;
 
 use crate::cli::args::{Column, ViewArgs};
 use crate::cli::report::{Align, Failure, Json, print, table, watch};

@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 use serde_json::json;
 use tslice::dtype::DType;
 use tslice::execute::{Progress, Workers};
-use tslice::format::printable;
 use tslice::input::Input;
 use tslice::job::{AllSlices, Chosen, Slices, place};
 use tslice::shape::{AsList, AsTuple};
 use tslice::statistics::{Extreme, Facts, Summary};
+use tslice::tensor::printable;
 
 use super::stats::{Faults, add_counts, as_json, shown, title, value};
 use crate::cli::args::{Column, StatsArgs, ViewArgs};

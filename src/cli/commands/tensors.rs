@@ -7,11 +7,10 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 use tslice::dtype::DType;
-use tslice::format::{Annotations, TensorInfo, printable, shortened};
 use tslice::input::Input;
 use tslice::output::Unsaid;
-use tslice::print;
-use tslice::shape;
+use tslice::tensor::{Annotations, TensorInfo, printable, shortened};
+use tslice::{print, shape};
 
 use crate::cli::report::{Failure, Json, counted, human_bytes};
 

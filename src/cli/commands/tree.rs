@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::io;
 use std::io::Write;
 
-use tslice::format::printable;
 use tslice::input::Input;
 use tslice::shape::AsTuple;
+use tslice::tensor::printable;
 
 use super::tensors::TensorCounts;
 use crate::cli::report::{Align, Table};

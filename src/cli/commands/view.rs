@@ -1,8 +1,8 @@
 //! `tslice view INPUT [INDEX]`: look at values.
 
+use tslice::dtype::stored_by_numpy;
 use tslice::element::check_held;
 use tslice::execute::Workers;
-use tslice::format::npy;
 use tslice::input::Input;
 use tslice::job::{AllSlices, Chosen, Reduced, Reducing, SlicesOptions};
 use tslice::output::Output;
@@ -138,7 +138,7 @@ fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<
     }
     check_held(dtype).map_err(Failure::new)?;
     // blocks are printed as the bytes that NumPy would have of them
-    let printed = dtype.blocks().and_then(|_| npy::stored_dtype(dtype)).unwrap_or(dtype.clone());
+    let printed = dtype.blocks().and_then(|_| stored_by_numpy(dtype)).unwrap_or(dtype.clone());
     let mut options = PrintOptions::default();
     options.threshold = if args.full { u64::MAX } else { options.threshold };
     options.edge = args.edge.map_or(options.edge, u64::from);

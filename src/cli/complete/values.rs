@@ -9,11 +9,12 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use clap_complete::engine;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use tslice::dtype::{Field, Scalar};
-use tslice::format::{TensorInfo, TextFormat, dtype_names, is_printable};
+use tslice::dtype::{Field, Scalar, is_printable};
+use tslice::format::{TextFormat, dtype_names};
 use tslice::input;
 use tslice::input::{Input, Location, OpenOptions};
 use tslice::shape::AsTuple;
+use tslice::tensor::TensorInfo;
 
 use super::super::args::{SLICE, command, insert_slice, normalize};
 use super::super::report::Failure;

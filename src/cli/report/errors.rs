@@ -11,7 +11,7 @@ use tslice::error::{Cause, Error, FileName, InputIsOutput};
 use tslice::execute::ExecuteError;
 use tslice::format::npy::{DescrError, NpyError};
 use tslice::format::shards::ShardsError;
-use tslice::format::{Foreign, FormatError, shortened};
+use tslice::format::{Foreign, FormatError};
 use tslice::input::{
     CellRemedy, FieldFault, Given, RawFault, ReadAsFault, SelectFault, ShardsFault, TextFault,
     UnusedReadAs,
@@ -23,6 +23,7 @@ use tslice::shape::{ArrangeError, NoDimension};
 use tslice::sink::{PartsError, SinkError};
 use tslice::source::remote::{RemoteError, Scheme};
 use tslice::source::{OpenError, SourceError, is_too_many_open_files};
+use tslice::tensor::shortened;
 
 use super::failure::{Failure, plain, quoted};
 use super::foreign::remedy;

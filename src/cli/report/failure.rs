@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fmt, io};
 
 use serde_json::{Value, json};
-use tslice::format::{is_printable, printable, shortened, write_printable_json};
+use tslice::dtype::is_printable;
 use tslice::sink::Waiting;
 use tslice::source::remote::mask_secrets;
+use tslice::tensor::{printable, shortened, write_printable_json};
 
 #[derive(Debug)]
 pub(crate) struct Failure {

@@ -8,9 +8,10 @@ use std::cmp::Ordering;
 use std::io;
 use std::io::{BufWriter, Write};
 
-use tslice::format::{is_printable, printable};
+use tslice::dtype::is_printable;
 use tslice::sink;
 use tslice::sink::Destination;
+use tslice::tensor::printable;
 
 use super::failure::{Failure, plain};
 

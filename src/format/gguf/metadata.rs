@@ -10,8 +10,8 @@ use std::io::Write;
 use super::{GgufError, HeaderReader};
 use crate::dtype::Endian;
 use crate::format::error::FormatError;
-use crate::format::error::{shortened, write_printable_json};
 use crate::source::Source;
+use crate::tensor::{shortened, write_printable_json};
 
 /// The most bytes of all keys together. A file has some fifty.
 const MOST_KEYS: u64 = 16 << 20;

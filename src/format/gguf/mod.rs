@@ -16,14 +16,11 @@
 
 use std::io::Read;
 
-use super::error::{FormatError, brief};
-use super::header::first_repeated;
+use super::error::FormatError;
 use crate::dtype::{BlockType, DType, Endian, Scalar};
-use crate::format::header::data_bytes;
-use crate::format::tensor::TensorInfo;
-use crate::format::tensors::Tensors;
 use crate::shape::{AsTuple, MAX_NDIM, Order};
 use crate::source::{Reader, Source};
+use crate::tensor::{TensorInfo, Tensors, brief, data_bytes, first_repeated};
 
 mod metadata;
 mod swapped;

@@ -3,9 +3,8 @@
 
 use super::GgufTensorFault;
 use crate::dtype::{BlockType, DType};
-use crate::format::chunks::Chunks;
-use crate::format::tensor::{StorageKind, TensorInfo};
 use crate::source::{Source, SourceError};
+use crate::tensor::{Chunks, StorageKind, TensorInfo};
 
 /// Numbers of several bytes in a block: where they begin and end, and the bytes of each.
 type Numbers = (usize, usize, usize);

@@ -12,8 +12,8 @@ use super::header::{each_message, kind, shared};
 use super::repair::Repair;
 use super::tree::{self, FractalHeap, NewTree};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
-use crate::format::{Annotated, Annotations, FILL_VALUE, TensorInfo, number};
 use crate::shape::Order;
+use crate::tensor::{Annotated, Annotations, FILL_VALUE, TensorInfo, number};
 
 /// Attributes that the libraries of HDF5 and netCDF keep for themselves: names of axes, where in the file those are
 /// used, and identifiers.

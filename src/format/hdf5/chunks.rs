@@ -9,12 +9,10 @@ use super::file::{Cursor, H5File, Hdf5Error, damaged};
 use super::filters::{self, Filter};
 use super::repair::{Repair, Widening};
 use super::tree::{NewTree, OldNode};
-use crate::format::chunks::{Chunks, cut};
 use crate::format::codecs::guarded;
-use crate::format::error::brief;
-use crate::format::spare_bytes;
 use crate::shape::AsTuple;
 use crate::source::{Source, SourceError, memory_bytes};
+use crate::tensor::{Chunks, brief, cut, spare_bytes};
 
 /// Chunks that are looked up in the index of their dataset, or were never written.
 pub(super) struct H5Chunks {

@@ -10,9 +10,8 @@ use super::header::{Header, kind};
 use super::repair::Repair;
 use super::{attributes, filters};
 use crate::dtype::{DType, Endian, Scalar};
-use crate::format::error::brief;
-use crate::format::{Storage, StorageKind, TensorInfo};
 use crate::shape::{Order, byte_count};
+use crate::tensor::{Storage, StorageKind, TensorInfo, brief};
 
 const MAX_RANK: u8 = 32;
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::tree::Collections;
-use crate::format::error::brief;
 use crate::source::Source;
+use crate::tensor::brief;
 
 /// The first bytes of a file, at 0 or behind a user block of 512 bytes or a power of 2 times as many.
 pub(crate) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";

@@ -5,8 +5,7 @@ use std::ops::Range;
 
 use super::file::{H5File, Hdf5Error, damaged, fletcher32};
 use crate::format::codecs::{self, InflateFault, Wrapper, inflate, too_long};
-use crate::format::error::brief;
-use crate::format::{keep_spare, spare_bytes};
+use crate::tensor::{brief, keep_spare, spare_bytes};
 
 pub(super) struct Filter {
     id: u16,

@@ -22,9 +22,8 @@ use header::{Header, kind};
 use links::{Groups, Links, Target};
 
 use super::codecs::guarded;
-use super::tensor::TensorInfo;
-use super::tensors::Tensors;
 use crate::source::Source;
+use crate::tensor::{TensorInfo, Tensors};
 
 mod attributes;
 mod chunks;

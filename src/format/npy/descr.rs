@@ -13,11 +13,11 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::super::error::brief;
 use super::literal::PyLiteral;
 use super::{DescrError, MAX_ITEMSIZE, literal};
 use crate::dtype::{DType, Endian, Field, NpyType, Scalar, Structure, TimeKind, TimeUnit};
 use crate::shape::{MAX_NDIM, byte_count};
+use crate::tensor::brief;
 
 pub(super) fn parse(descr: &PyLiteral) -> Result<DType, DescrError> {
     match descr {

@@ -16,13 +16,13 @@ use std::fmt::Write;
 use std::io::Read;
 
 use self::literal::PyLiteral;
+use super::contents::{Contents, Format};
 use super::error::FormatError;
-use super::header::{data_bytes, read_more};
-use super::tensor::TensorInfo;
-use super::tensors::{Contents, Format, Tensors};
+use super::header::read_more;
 use crate::dtype;
-use crate::dtype::{DType, Endian, NpyType, Scalar};
+use crate::dtype::{DType, Endian, Scalar, stored_by_numpy};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
+use crate::tensor::{TensorInfo, Tensors, data_bytes};
 
 mod descr;
 mod literal;
@@ -177,7 +177,7 @@ fn parse_shape(shape: &PyLiteral, is_lenient: bool) -> Result<Vec<u64>, NpyError
 /// `fortran_order` is `True` only where the two orders differ, as in NumPy. Fails for floats of
 /// less than a byte, and for a type whose literal is longer than a header that is read.
 pub fn header(dtype: &DType, shape: &[u64], order: Order) -> Result<Vec<u8>, FormatError> {
-    let stored = stored_dtype(dtype).and_then(|stored| dtype::literal(&stored));
+    let stored = stored_by_numpy(dtype).and_then(|stored| dtype::literal(&stored));
     let descr =
         stored.ok_or_else(|| FormatError::Unsupported { dtype: dtype.clone(), format: "npy" })?;
     let fortran = order == Order::F && orders_differ(shape);
@@ -278,24 +278,6 @@ pub(crate) fn json_dtype(json: &serde_json::Value) -> Result<DType, DescrError> 
     descr::parse(&literal(json))
 }
 
-/// The type and byte order in which elements are stored. Floats that NumPy lacks become the void
-/// types that `ml_dtypes` arrays are saved as, which are little-endian, and blocks of elements void too; other
-/// types stay.
-/// `None` for floats of less than a byte.
-pub fn stored_dtype(dtype: &DType) -> Option<DType> {
-    let void = |itemsize, endian| Some(DType::Npy(NpyType::Void(itemsize, endian)));
-    match dtype {
-        DType::Scalar(Scalar::BF16, _) => void(2, Some(Endian::Little)),
-        DType::Scalar(scalar, _) => match (scalar.type_string(), scalar.bits()) {
-            (Some(_), _) => Some(dtype.clone()),
-            (None, 8) => void(1, None),
-            (None, _) => None,
-        },
-        DType::Npy(_) => Some(dtype.clone()),
-        DType::Blocks(block) => void(block.bytes, None),
-    }
-}
-
 /// The longest header text in bytes. The format allows 4 GiB; np.load's limit is 10000.
 pub(super) const MAX_HEADER: u64 = 16 << 20;
 
@@ -355,7 +337,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::dtype::{Field, Structure};
+    use crate::dtype::{Field, NpyType, Structure};
 
     fn file(version: u8, text: &[u8]) -> Vec<u8> {
         let mut file = MAGIC.to_vec();

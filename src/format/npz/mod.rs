@@ -26,9 +26,9 @@ use std::ops::Range;
 
 use directory::{DEFLATED, DirectoryEntry, LocalHeader, find_directory};
 
-use super::error::{FormatError, brief};
-use super::header::first_repeated;
+use super::error::FormatError;
 use crate::source::Source;
+use crate::tensor::{brief, first_repeated};
 
 mod directory;
 

@@ -19,10 +19,9 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
-use super::error::brief;
-use super::header::data_bytes;
 use crate::dtype::Scalar;
 use crate::shape::{AsList, MAX_NDIM};
+use crate::tensor::{brief, data_bytes};
 
 mod read;
 mod write;

@@ -8,15 +8,14 @@ use std::{fmt, io, str};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
-use super::super::error::{FormatError, brief};
-use super::super::header::first_repeated;
-use super::super::tensors::{Contents, Format};
+use super::super::contents::{Contents, Format};
+use super::super::error::FormatError;
 use super::write::scalar;
 use super::{MAX_HEADER, METADATA, SafetensorsError, Texts, checked_bytes};
 use crate::dtype::{DType, Endian};
 use crate::format::header::read_more;
-use crate::format::tensors::Tensors;
 use crate::shape::{AsList, MAX_NDIM, Order};
+use crate::tensor::{Tensors, brief, first_repeated};
 
 /// Whether a file that begins with these bytes can be a `.safetensors`.
 pub(crate) fn begins(first: &[u8]) -> bool {

@@ -7,12 +7,11 @@ use ::safetensors::tensor::TensorInfo;
 use serde::de::value::{Error as NoDtype, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
-use super::super::error::brief;
-use super::super::header::first_repeated;
 use super::{MAX_HEADER, METADATA, SafetensorsError, checked_bytes};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::format::error::FormatError;
 use crate::shape::MAX_NDIM;
+use crate::tensor::{brief, first_repeated};
 
 /// A header, its length included, is a multiple of this many bytes.
 const ALIGN: u64 = 8;
@@ -184,7 +183,7 @@ mod tests {
     use super::super::read::read;
     use super::*;
     use crate::dtype::{Endian, Scalar};
-    use crate::format::header::data_bytes;
+    use crate::tensor::data_bytes;
 
     #[test]
     fn writing_refuses_what_reading_would() {

@@ -14,7 +14,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::error::brief;
+use crate::tensor::brief;
 
 /// Whether a file that begins with these bytes is a JSON object.
 pub(crate) fn begins(first: &[u8]) -> bool {

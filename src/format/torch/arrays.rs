@@ -18,10 +18,9 @@ use super::value::PickleValue;
 use super::{TensorFault, TorchError};
 use crate::dtype::{DType, Endian};
 use crate::format::error::FormatError;
-use crate::format::header::data_bytes;
 use crate::format::npy;
-use crate::format::tensor::TensorInfo;
 use crate::shape::Order;
+use crate::tensor::{TensorInfo, data_bytes};
 
 /// The most bytes of elements that are decoded.
 const MAX_DECODED: usize = 64_000_000;

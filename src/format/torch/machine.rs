@@ -18,7 +18,7 @@ use super::value::{
 };
 use super::{MAX_PICKLE, TorchError};
 use crate::format::error::FormatError;
-use crate::format::error::brief;
+use crate::tensor::brief;
 
 /// The most values on the stack, in the memo, and in lists and dicts.
 const MAX_VALUES: usize = 1 << 21;

@@ -31,14 +31,12 @@ use names::FoundTensor;
 use ops::{PickleOp, PickleOps};
 use value::{PickleValue, TorchTensor};
 
-use super::error::{FormatError, brief};
-use super::header::first_repeated;
+use super::error::FormatError;
 use super::npz::{Members, NpzError};
-use super::tensor::TensorInfo;
-use super::tensors::Tensors;
 use crate::dtype::Endian;
 use crate::shape::AsTuple;
 use crate::source::{Reader, Source};
+use crate::tensor::{TensorInfo, Tensors, brief, first_repeated};
 
 mod arrays;
 mod machine;

@@ -12,10 +12,8 @@ use super::arrays::{ArrayCell, ArrayDType, PickleBytes};
 use super::ops::{ElementType, Global};
 use super::{TensorFault, TorchError};
 use crate::dtype::{DType, Endian, Scalar};
-use crate::format::header::data_bytes;
-use crate::format::tensor::{Storage, StorageKind, TensorInfo};
-use crate::format::tensors::{push_number, take_number};
 use crate::shape::{MAX_NDIM, Order, contiguous_strides};
+use crate::tensor::{Storage, StorageKind, TensorInfo, data_bytes, push_number, take_number};
 
 /// A value on the stack, in the memo, in a list or in a dict.
 #[derive(Clone, Debug)]

@@ -30,7 +30,7 @@ use zarrs::plugin::{
 use super::filters::Numbers;
 use crate::crc::PiecesCrc;
 use crate::format::codecs::{self, InflateFault, Wanted, Wrapper, inflate, too_long};
-use crate::format::keep_spare;
+use crate::tensor::keep_spare;
 
 /// The name of blosc as the compressor of an array of version 2, where `zarrs` takes its own, whatever is registered
 /// under the usual name.

@@ -11,9 +11,8 @@ use crate::dtype::{
     DType, Endian, Field, NpyType, NumberKind, Scalar, Structure, TimeKind, TimeUnit,
 };
 use crate::element::parse;
-use crate::format::error::brief;
 use crate::format::npy;
-use crate::format::tensor::number;
+use crate::tensor::{brief, number};
 
 /// The type of the elements of an array.
 pub(super) struct ElementType {
@@ -277,12 +276,6 @@ pub(super) fn of_netcdf(value: &Value, dtype: &DType) -> Option<Value> {
         NumberKind::Complex => None,
         _ => Some(json(&of_scalar(value, *scalar)?, &DType::Scalar(*scalar, Endian::Little))),
     }
-}
-
-/// The double whose little-endian bytes a text holds in base64.
-pub(in crate::format) fn double_of_base64(text: &str) -> Option<f64> {
-    let bytes = BASE64_STANDARD.decode(text).ok()?;
-    Some(f64::from_le_bytes(bytes.try_into().ok()?))
 }
 
 fn is_common_nan(bytes: &[u8]) -> bool {

@@ -12,8 +12,7 @@ use super::dtype::ElementType;
 use super::filters::STORED_ENDIAN;
 use super::{ZarrError, codecs, dtype, unfit};
 use crate::dtype::DType;
-use crate::format::error::brief;
-use crate::format::tensor::Annotations;
+use crate::tensor::{Annotations, brief};
 
 /// What stands before a word that was a bare one.
 const BARE: char = '\0';

@@ -25,13 +25,13 @@ use zarrs::array::codec::api::BytesToBytesCodecTraits;
 use zarrs::array::{Array, ArrayMetadata, ArrayShardedExt, ArrayToBytesCodecTraits, CodecOptions};
 use zarrs::storage::{ReadableStorageTraits, StoreKey};
 
-use super::chunks::{Chunks, StoredChunks, cut, keep_spare};
 use super::codecs::guarded;
-use super::error::brief;
-use super::tensor::{Annotated, Storage, StorageKind, TensorInfo};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::shape::{AsTuple, Order};
 use crate::source::{Source, SourceError, memory_bytes};
+use crate::tensor::{
+    Annotated, Chunks, Storage, StorageKind, StoredChunks, TensorInfo, brief, cut, keep_spare,
+};
 
 mod codecs;
 mod dtype;
@@ -42,7 +42,6 @@ mod write;
 
 #[cfg(feature = "hdf5")]
 pub(in crate::format) use codecs::blosc_bytes;
-pub(in crate::format) use dtype::double_of_base64;
 pub(crate) use metadata::{
     ArrayMetadataJson, ZarrNode, array_v2, consolidated, consolidated_v2, group_v2, node,
 };

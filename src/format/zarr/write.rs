@@ -11,10 +11,8 @@ use zarrs::storage::store::MemoryStore;
 use super::dtype::{self, ElementType};
 use super::{ZarrError, metadata, unfit};
 use crate::dtype::{DType, Endian, NpyType, TimeKind};
-use crate::format::chunks::{ChunkCodec, ChunkFile, EncodeChunks};
 use crate::format::codecs::guarded;
-use crate::format::error::brief;
-use crate::format::tensor::{Annotations, FILL_VALUE};
+use crate::tensor::{Annotations, ChunkCodec, ChunkFile, EncodeChunks, FILL_VALUE, brief};
 
 /// An array that is to be written.
 pub(crate) struct NewArray<'a> {

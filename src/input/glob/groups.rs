@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use super::{CarryError, Pattern, Target, is_special};
 use crate::error::Fault;
-use crate::format::shortened;
+use crate::tensor::shortened;
 
 /// The most texts that a hint lists.
 const MOST_TEXTS: usize = 20;

@@ -20,7 +20,7 @@ use std::ops::Range;
 use parse::Parser;
 use regex_automata::meta::{Config, Regex};
 
-use crate::format::shortened;
+use crate::tensor::shortened;
 
 mod groups;
 mod parse;

@@ -13,11 +13,12 @@ use super::{MARK, TextParser, keep};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Error, Fault};
 use crate::execute::{Progress, Workers};
-use crate::format::{Contents, Format, LOOK_LEN, TensorInfo, Tensors, TextFormat};
+use crate::format::{Contents, Format, LOOK_LEN, TextFormat};
 use crate::input::open::{foreign, unknown};
 use crate::input::{Input, Location};
 use crate::shape::Order;
 use crate::source::Opened;
+use crate::tensor::{TensorInfo, Tensors};
 
 /// The longest number, in characters.
 const LONGEST: usize = 64;

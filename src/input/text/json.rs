@@ -7,8 +7,8 @@
 use super::{MAX_CELL, TextFault, TextParser, TextPlace, is_wide};
 use crate::dtype::{DType, Endian, NumberKind, Scalar};
 use crate::element::CellReader;
-use crate::format::shortened;
 use crate::shape::MAX_NDIM;
+use crate::tensor::shortened;
 
 /// Where JSON stands between two of its bytes.
 pub(super) struct JsonParser {

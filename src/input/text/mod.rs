@@ -20,12 +20,11 @@ use crate::dtype::{DType, Endian, Scalar};
 use crate::element::{CellReader, ElementError};
 use crate::error::{Error, Fault};
 use crate::execute::{Progress, UNKNOWN, Workers};
-use crate::format::{
-    Contents, Foreign, Format, FormatError, LOOK_LEN, TensorInfo, Tensors, TextFormat,
-};
+use crate::format::{Contents, Foreign, Format, FormatError, LOOK_LEN, TextFormat};
 use crate::input::bytes::Watched;
 use crate::shape::{self, Order};
 use crate::source::{self, MemorySource, Opened, Reader, Source, SourceError};
+use crate::tensor::{TensorInfo, Tensors};
 
 mod columns;
 mod integers;

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::element::{CellReader, ElementError, trimmed};
-use crate::format::shortened;
 use crate::input::field::asked_names;
+use crate::tensor::shortened;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {

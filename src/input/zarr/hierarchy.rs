@@ -14,12 +14,11 @@ use zarrs::storage::{
 use super::{ATTRIBUTES, METADATA};
 use crate::error::Error;
 use crate::format::zarr::{self, ArrayStore, ValueStore, ZarrError, ZarrNode};
-use crate::format::{
-    Annotated, Annotations, Contents, Format, FormatError, TensorInfo, Tensors, spare_bytes,
-};
+use crate::format::{Contents, Format, FormatError};
 use crate::input::opened::Container;
 use crate::input::{Input, Location, MissingChunks, OpenOptions, Unreadable};
 use crate::source::{Source, SourceError, memory_bytes};
+use crate::tensor::{Annotated, Annotations, TensorInfo, Tensors, spare_bytes};
 
 /// The longest metadata of an array or a group, in bytes: as long as the header of a `.safetensors` may be.
 const MAX_METADATA: u64 = 100_000_000;

@@ -32,10 +32,10 @@ use tensor_edit::TensorEdit;
 use super::inputs::Operand;
 use super::select::Casts;
 use super::{Job, Planned};
-use crate::dtype::{DType, Endian};
+use crate::dtype::{DType, Endian, stored_by_numpy};
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{Conversion, Progress};
-use crate::format::{Format, TensorInfo, npy, shortened};
+use crate::format::Format;
 use crate::input;
 use crate::input::{Location, OpenOptions, Seen, ShardsFault};
 use crate::output::WriteOptions;
@@ -44,6 +44,7 @@ use crate::region::OpenIndex;
 use crate::shape::AsTuple;
 use crate::sink::Destination;
 use crate::source::OpenError;
+use crate::tensor::{TensorInfo, shortened};
 
 mod edited_file;
 pub(super) mod original;
@@ -167,7 +168,7 @@ pub(in crate::job) fn conversion(value: &DType, target: &DType) -> Result<Conver
         (DType::Npy(ours), DType::Npy(theirs)) if ours == theirs => Some(1),
         (DType::Npy(ours), DType::Npy(theirs)) => ours.swap_width_to(theirs),
         (stored @ DType::Npy(_), other) | (other, stored @ DType::Npy(_)) => {
-            let is_stored = npy::stored_dtype(other).as_ref() == Some(stored);
+            let is_stored = stored_by_numpy(other).as_ref() == Some(stored);
             let is_big = matches!(other, DType::Scalar(_, Endian::Big));
             is_stored.then(|| if is_big { other.swap_width() } else { 1 })
         }

@@ -15,7 +15,7 @@ use super::EditFault;
 use crate::error::{Error, FileName};
 use crate::execute::{Conversion, ExecuteError, NullSink, Progress, Transfer, Workers};
 use crate::format::npz::MemberSums;
-use crate::format::{Format, TensorInfo, npz};
+use crate::format::{Format, npz};
 use crate::input::{
     Bytes, Input, Location, OpenOptions, RecognisedFile, Summed, first_bytes, raw, recognise,
     unrecognised,
@@ -27,6 +27,7 @@ use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::Runs;
 use crate::sink::{BLOCK_BYTES, CopiedRange, Destination, Draft, InPlaceFile, Sink, SinkError};
 use crate::source::{FileId, NO_WAIT, PreadSource, SourceError};
+use crate::tensor::TensorInfo;
 use crate::{execute, input, sink, source};
 
 /// The file that is to be changed, its header read.

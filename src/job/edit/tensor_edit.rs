@@ -10,7 +10,6 @@ use crate::execute::{
     Assignment, Conversion, ExecuteError, FillError, Pieces, Progress, StridedSink, Transfer,
     Workers,
 };
-use crate::format::{StorageKind, TensorInfo, axis_number};
 use crate::gather::{Distribution, GatherError, Indexed, Indices, Options, OutOfRange};
 use crate::index::resolve::Selection;
 use crate::job::edit::original::{Edit, Original};
@@ -21,6 +20,7 @@ use crate::scatter::{Scatter, ScatterError};
 use crate::shape::AskedAxis;
 use crate::sink::{Sink, SinkError};
 use crate::source::Source;
+use crate::tensor::{StorageKind, TensorInfo, axis_number};
 use crate::view::View;
 
 /// What an index selects of a tensor that is to be changed.

@@ -11,7 +11,6 @@ use crate::cast::{Cast, CastError, Casting, result_type};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
 use crate::execute::Workers;
-use crate::format::{TensorInfo, shortened};
 use crate::index::resolve::Selection;
 use crate::input::{Input, Location, Notes, OpenOptions, Seen, natural};
 use crate::job::inputs::{InputRef, Inputs};
@@ -19,6 +18,7 @@ use crate::job::select::{Choice, Select, choices, leave_out_lacking, select};
 use crate::output::{Becomes, LayoutFault, Output, Prepared};
 use crate::region::OpenIndex;
 use crate::shape::{AskedAxis, Order, dimension, normalize_axis};
+use crate::tensor::{TensorInfo, shortened};
 
 pub struct JoinOptions<'a> {
     pub along: Along,

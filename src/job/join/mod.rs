@@ -32,11 +32,11 @@ use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
 use crate::error::{Cause, Error, Fault};
 use crate::execute::Progress;
-use crate::format::{Annotated, Differing, TensorInfo, differing, shortened};
 use crate::input::Location;
 use crate::output::{Becomes, Output};
 use crate::shape::AsTuple;
 use crate::sink::WriteOrder;
+use crate::tensor::{Annotated, Differing, TensorInfo, differing, shortened};
 
 pub(super) mod batch;
 pub(super) mod inputs;

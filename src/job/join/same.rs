@@ -10,7 +10,6 @@ use super::inputs::Joined;
 use super::place::Place;
 use crate::error::Error;
 use crate::execute::{Conversion, Progress};
-use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
 use crate::input::Input;
 use crate::job::compare::Counterpart;
@@ -19,6 +18,7 @@ use crate::job::inputs::source_of;
 use crate::output::LayoutFault;
 use crate::region::{Region, RegionReader, Take};
 use crate::sink::WriteOrder;
+use crate::tensor::TensorInfo;
 
 /// As many tensors as are compared in one run.
 const TOGETHER: usize = 4096;

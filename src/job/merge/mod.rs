@@ -21,11 +21,11 @@ use super::parts::last_name;
 use super::select::check_holds;
 use crate::error::{Error, Fault, FileName};
 use crate::execute::Progress;
-use crate::format::shortened;
 use crate::input::{Location, SelectFault};
 use crate::output::{Output, Prepared};
 use crate::region::GatheredList;
 use crate::sink::{Destination, WriteOrder};
+use crate::tensor::shortened;
 
 mod joins;
 mod union;

@@ -9,12 +9,12 @@ use super::MergeFault;
 use super::joins::{GroupOptions, Joins};
 use crate::error::{Cause, Error, FileName};
 use crate::execute::Workers;
-use crate::format::{TensorInfo, Tensors};
 use crate::input::{Grouping, Input, Location, OpenOptions, Seen, SelectFault, UseOfIndex, find};
 use crate::job::inputs::Inputs;
 use crate::job::join::JoinFault;
 use crate::job::select::check_holds;
 use crate::output::{Becomes, Output, Prepared};
+use crate::tensor::{TensorInfo, Tensors};
 
 #[derive(Default)]
 pub struct MergeOptions<'a> {

@@ -12,7 +12,6 @@ use super::{Cuts, PartNames, SplitFault};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
 use crate::execute::{Announced, Conversion, Progress, Workers};
-use crate::format::{TensorInfo, Tensors};
 use crate::index::resolve::Selection;
 use crate::input::{Bytes, Input, Location, PartNaming, Seen};
 use crate::job::copy::{Writing, count_requests, forward};
@@ -23,9 +22,9 @@ use crate::output::layout::Frame;
 use crate::output::{Becomes, LayoutFault, Output, Prepared, Unsaid, WriteOptions};
 use crate::region::{OpenIndex, Region, Take};
 use crate::shape;
-use crate::shape::AskedAxis;
-use crate::shape::Order;
+use crate::shape::{AskedAxis, Order};
 use crate::sink::{Destination, SeveralSinks, Targets, WriteOrder};
+use crate::tensor::{TensorInfo, Tensors};
 
 pub struct SplitOptions<'a> {
     pub cuts: Cuts,

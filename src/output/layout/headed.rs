@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::{io, iter};
 
 use super::{Entries, Frame, OutputFormat, OutputTensor, PLAIN, Request, WriteAt, only};
+use crate::dtype::stored_by_numpy;
 use crate::error::Cause;
 use crate::format::{FormatError, npy, safetensors};
 use crate::input::SmallFile;
@@ -20,7 +21,7 @@ pub(super) static NPY: OutputFormat = OutputFormat {
     about: "NumPy's .npy",
     extensions: &["npy"],
     has_orders: true,
-    stored_dtype: npy::stored_dtype,
+    stored_dtype: stored_by_numpy,
     lay_out: |request| {
         let only = only(request.tensors, NPY.name)?;
         let header = npy::header(&only.dtype, &only.shape, request.order)?;
@@ -51,7 +52,7 @@ pub(super) static RAW: OutputFormat = OutputFormat {
     extensions: &["bin", "raw"],
     has_orders: true,
     stored_dtype: |dtype| match dtype.blocks() {
-        Some(_) => npy::stored_dtype(dtype),
+        Some(_) => stored_by_numpy(dtype),
         None => Some(dtype.clone()),
     },
     ..PLAIN

@@ -11,10 +11,11 @@ use super::{Chunking, LayoutFault, MetadataChange};
 use crate::dtype::DType;
 use crate::error::Cause;
 use crate::execute::Conversion;
-use crate::format::{Annotations, Format, TensorInfo, Tensors};
+use crate::format::Format;
 use crate::input::{Checkpoint, SmallFile};
 use crate::shape::{self, Order};
 use crate::sink::{self, Destination, Draft, FileTree, SinkError, SinkOptions, Targets};
+use crate::tensor::{Annotations, TensorInfo, Tensors};
 
 mod headed;
 mod npz;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Frame, OutputFormat, PLAIN, Request};
+use crate::dtype::stored_by_numpy;
 use crate::error::Cause;
 use crate::format::{npy, npz};
 use crate::output::LayoutFault;
@@ -17,7 +18,7 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
     holds_several: true,
     has_orders: true,
     has_deflate: true,
-    stored_dtype: npy::stored_dtype,
+    stored_dtype: stored_by_numpy,
     lay_out,
     ..PLAIN
 };

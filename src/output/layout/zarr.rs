@@ -36,13 +36,14 @@ mod with {
 
     use super::{Cause, FORMAT, Frame, Request};
     use crate::chunked::{ChunkSink, ChunkedTensor};
+    use crate::format::FormatError;
     use crate::format::zarr::{NewArray, group_json};
-    use crate::format::{Annotations, ChunkCodec, EncodeChunks, FormatError};
     use crate::output::layout::{Entries, OutputTensor};
     use crate::output::{ChunkShapes, Chunking, LayoutFault};
     use crate::sink::{
         Destination, Draft, FileTree, FixedFrame, FolderTree, SinkError, SinkOptions, Targets,
     };
+    use crate::tensor::{Annotations, ChunkCodec, EncodeChunks};
 
     /// Files one of which makes a folder one of Zarr: only such a folder is replaced.
     const MARKS: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];

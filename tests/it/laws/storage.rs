@@ -8,13 +8,13 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tslice::dtype::{DType, NpyType};
 use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
-use tslice::format::{StorageKind, TensorInfo};
 use tslice::index::numpy;
 use tslice::index::resolve::{Selection, resolve};
 use tslice::region::{ReadBy, ReadFor, Region, layout_of};
 use tslice::shape::{Order, Permutation};
 use tslice::sink::WriteOrder;
 use tslice::source::Source;
+use tslice::tensor::{StorageKind, TensorInfo};
 use tslice::view::{View, ViewError};
 
 use super::cases;

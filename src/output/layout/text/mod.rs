@@ -9,10 +9,11 @@ use super::{Frame, OutputFormat, OutputTensor, PLAIN, Request, only};
 use crate::dtype::{DType, Endian, NpyType, Step, TimeKind, Walk};
 use crate::element::{Meaning, NAT, Notation, check_held, write_datetime, write_number};
 use crate::error::Cause;
+use crate::format::TextFormat;
 use crate::format::text::{MAX_EMPTY_ROWS, stored_dtype};
-use crate::format::{TextFormat, printable, write_printable_json};
 use crate::output::LayoutFault;
 use crate::sink::{self, Destination, Draft, SinkError, SinkOptions};
+use crate::tensor::{printable, write_printable_json};
 
 mod writer;
 

@@ -11,11 +11,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::chunks::{Chunks, StoredChunks};
-use super::header::data_bytes;
-use super::packing::Unpacking;
+use super::{Chunks, StoredChunks, Unpacking};
 use crate::dtype::{DType, Scalar};
-use crate::shape::{AskedAxis, NoDimension, Order, contiguous_strides};
+use crate::shape::{AskedAxis, NoDimension, Order, byte_count, contiguous_strides};
 
 /// A tensor of an input: its type, its shape, and where its elements are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,6 +174,16 @@ impl TensorInfo {
     }
 }
 
+/// The bytes of a tensor, rounded up to whole ones; `None` if they exceed 2^63 - 1.
+///
+/// As in NumPy, the product of the other axes must fit even if an axis has length 0.
+pub(crate) fn data_bytes(shape: &[u64], item_bits: u64) -> Option<u64> {
+    let mut filled = shape.iter().filter(|len| **len > 0);
+    let count = filled.try_fold(1u64, |product, &len| product.checked_mul(len))?;
+    let bytes = byte_count(&[count], item_bits)?;
+    Some(if shape.contains(&0) { 0 } else { bytes })
+}
+
 /// The number of an axis of a tensor that is asked for; a negative one is left as it is.
 pub fn axis_number(tensor: &TensorInfo, asked: &AskedAxis) -> Result<i64, NoDimension> {
     let axes: Vec<Option<usize>> = (0..tensor.shape.len()).map(Some).collect();
@@ -298,6 +306,13 @@ pub fn number(value: f64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn empty_axes_do_not_excuse_the_others() {
+        assert_eq!(data_bytes(&[3, 0], 32), Some(0));
+        assert_eq!(data_bytes(&[1 << 62, 0], 32), None);
+        assert_eq!(data_bytes(&[1 << 62], 0), Some(0));
+    }
 
     #[test]
     fn names_follow_their_axes() {

@@ -12,13 +12,11 @@
 //! followed by the end of the bytes, and then by the place of a table of chunks or a reshaped tensor, from 1
 //! on, or 0 and the strides.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
 
-use super::error::FormatError;
-use super::tensor::{Annotated, Storage, StorageKind, TensorInfo};
-use super::text::TextFormat;
+use super::{Annotated, Storage, StorageKind, TensorInfo};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::Order;
 
@@ -97,7 +95,7 @@ impl Tensors {
 
     /// Begin a tensor with its name, which is then [the last one](Tensors::begun); until it is ended or
     /// taken back, nothing else may be asked.
-    pub(super) fn begin(&mut self, name: Option<&str>) {
+    pub(crate) fn begin(&mut self, name: Option<&str>) {
         self.by_name = OnceLock::new();
         self.starts.push(self.entries.len());
         push_number(&mut self.entries, self.names.len() as u64);
@@ -106,19 +104,19 @@ impl Tensors {
     }
 
     /// The name of the tensor that is begun.
-    pub(super) fn begun(&self) -> &str {
+    pub(crate) fn begun(&self) -> &str {
         self.len().checked_sub(1).and_then(|last| self.name(last)).unwrap_or_default()
     }
 
     /// Say of the tensor that is begun what it is: in an input of one part, its elements one after the
     /// other.
-    pub(super) fn end(&mut self, dtype: &DType, shape: &[u64], order: Order, start: u64) {
+    pub(crate) fn end(&mut self, dtype: &DType, shape: &[u64], order: Order, start: u64) {
         self.describe(dtype, shape, order, start);
         push_number(&mut self.entries, 0);
     }
 
     /// Take back the tensor that is begun.
-    pub(super) fn take_back(&mut self) {
+    pub(crate) fn take_back(&mut self) {
         self.by_name = OnceLock::new();
         let start = self.starts.pop().unwrap_or(0);
         self.names.truncate(take_number(&mut &self.entries[start..]) as usize);
@@ -218,7 +216,7 @@ impl Tensors {
 
     /// Put them in the order of their bytes: by where these begin, then by how many there are, then
     /// as the tensors stood.
-    pub(super) fn sort_by_place(&mut self) {
+    pub(crate) fn sort_by_place(&mut self) {
         self.by_name = OnceLock::new();
         let mut starts = std::mem::take(&mut self.starts);
         let all = &*self;
@@ -263,7 +261,7 @@ impl FromIterator<TensorInfo> for Tensors {
 }
 
 /// Append a number, 7 bits a byte, the lowest first; all bytes but the last have their top bit set.
-pub(super) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;
@@ -272,7 +270,7 @@ pub(super) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Take a number off the front of bytes that [`push_number`] wrote.
-pub(super) fn take_number(bytes: &mut &[u8]) -> u64 {
+pub(crate) fn take_number(bytes: &mut &[u8]) -> u64 {
     let mut number = 0;
     let mut shift = 0;
     while let Some((byte, rest)) = bytes.split_first() {
@@ -360,91 +358,20 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// A format that files are read from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// NumPy's `.npy`.
-    Npy,
-    /// NumPy's `.npz`.
-    Npz,
-    /// Hugging Face's `.safetensors`.
-    Safetensors,
-    /// PyTorch's `.pt`.
-    Torch,
-    /// llama.cpp's `.gguf`.
-    Gguf,
-    /// A checkpoint of several `.safetensors` and an index.
-    Sharded,
-    /// A checkpoint of several files of torch.save.
-    ShardedTorch,
-    /// HDF5, with netCDF 4.
-    Hdf5,
-    /// Arrays of Zarr, in a folder or a zip archive.
-    Zarr,
-    /// Bytes without a header.
-    Raw,
-    /// Text, whose elements are kept as bytes once it has been read.
-    Text(TextFormat),
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Format::Text(format) => format.name(),
-            Format::Npy => "npy",
-            Format::Npz => "npz",
-            Format::Safetensors => "safetensors",
-            Format::Torch => "pytorch",
-            Format::Gguf => "gguf",
-            Format::Sharded => "sharded safetensors",
-            Format::ShardedTorch => "sharded pytorch",
-            Format::Hdf5 => "hdf5",
-            Format::Zarr => "zarr",
-            Format::Raw => "raw",
-        })
+/// The first name that is that of one before it.
+pub(crate) fn first_repeated<'a>(
+    mut names: impl Iterator<Item = &'a str> + Clone,
+) -> Option<&'a str> {
+    // equal hashes first: they take less memory than a set of names
+    let hasher = RandomState::new();
+    let mut hashes: Vec<u64> = names.clone().map(|name| hasher.hash_one(name)).collect();
+    hashes.sort_unstable();
+    if hashes.windows(2).all(|two| two[0] != two[1]) {
+        return None;
     }
-}
-
-/// What the header of a file says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Contents {
-    /// The format of the file.
-    pub format: Format,
-    /// The tensors, in the order of their bytes in the file.
-    pub tensors: Arc<Tensors>,
-    /// `__metadata__` of a `.safetensors`; empty elsewhere.
-    pub metadata: BTreeMap<String, String>,
-    /// Bytes of the header; the data begin after it.
-    pub header_len: u64,
-}
-
-impl Contents {
-    /// Tensors of a file that has no header of its own.
-    pub(crate) fn of(format: Format, tensors: Tensors) -> Contents {
-        Contents { format, tensors: Arc::new(tensors), metadata: BTreeMap::new(), header_len: 0 }
-    }
-
-    /// The length of the file in bytes by its header.
-    pub fn expected_len(&self) -> u64 {
-        self.tensors.last().map_or(self.header_len, |last| last.data().end)
-    }
-
-    /// Whether bytes after the data are ignored, as np.load does, or an error, as in safetensors.
-    pub fn allows_trailing_bytes(&self) -> bool {
-        self.format != Format::Safetensors
-    }
-
-    /// Compare the length of the file (bytes) with [`Contents::expected_len`].
-    pub fn check_len(&self, len: u64) -> Result<(), FormatError> {
-        let expected = self.expected_len();
-        if len < expected {
-            Err(FormatError::CutShort { expected, found: len })
-        } else if len > expected && !self.allows_trailing_bytes() {
-            Err(FormatError::TrailingBytes { expected, found: len })
-        } else {
-            Ok(())
-        }
-    }
+    drop(hashes);
+    let mut seen = HashSet::new();
+    names.find(|name| !seen.insert(*name))
 }
 
 #[cfg(test)]
@@ -497,6 +424,16 @@ mod tests {
                 prop_assert_eq!(&tensors.at(0), last);
                 prop_assert_eq!(tensors.len(), all.len());
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_the_first_one_that_was_seen(names in prop::collection::vec("[a-d]{0,2}", 0..9)) {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let seen = |&at: &usize| names[..at].contains(&names[at]);
+            let first = (0..names.len()).find(seen).map(|at| names[at]);
+            prop_assert_eq!(first_repeated(names.iter().copied()), first);
         }
     }
 }

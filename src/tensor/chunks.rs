@@ -107,7 +107,7 @@ impl Eq for dyn Chunks {}
 
 /// Keep the first elements along each axis of a chunk.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
-pub(super) fn cut(bytes: &mut Vec<u8>, shape: &[u64], kept: &[u64], item: usize) {
+pub(crate) fn cut(bytes: &mut Vec<u8>, shape: &[u64], kept: &[u64], item: usize) {
     // the axes before the last one that is cut; what follows it is a row
     let Some(last) = (0..shape.len()).rev().find(|&axis| shape[axis] != kept[axis]) else { return };
     let behind = shape[last + 1..].iter().product::<u64>() as usize * item;
@@ -189,7 +189,7 @@ pub(crate) fn drop_spare() {
 
 #[cfg(all(test, any(feature = "hdf5", feature = "zarr")))]
 mod tests {
-    use super::cut;
+    use crate::tensor::cut;
 
     #[test]
     fn chunks_end_where_the_array_does() {

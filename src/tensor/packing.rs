@@ -3,12 +3,15 @@
 //! `scale_factor` and `add_offset` scale elements, `_FillValue` and `missing_value` mark missing ones, `_Unsigned` says
 //! which integers they are. The dtype of the values is chosen as xarray's `decode_cf` chooses it.
 
+#[cfg(feature = "zarr")]
+use base64::Engine as _;
+#[cfg(feature = "zarr")]
+use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
-use super::error::shortened;
-use super::tensor::{Annotated, Annotations, FILL_VALUE, Storage, StorageKind, TensorInfo, number};
-#[cfg(feature = "zarr")]
-use super::zarr::double_of_base64;
+use super::{
+    Annotated, Annotations, FILL_VALUE, Storage, StorageKind, TensorInfo, number, shortened,
+};
 use crate::dtype::{DType, Endian, NumberKind, Scalar};
 use crate::element::FloatFormat;
 
@@ -100,6 +103,13 @@ pub(crate) fn stated(value: &Value) -> Vec<Stated> {
         },
         _ => Vec::new(),
     }
+}
+
+#[cfg(feature = "zarr")]
+/// The double whose little-endian bytes a text holds in base64.
+fn double_of_base64(text: &str) -> Option<f64> {
+    let bytes = BASE64_STANDARD.decode(text).ok()?;
+    Some(f64::from_le_bytes(bytes.try_into().ok()?))
 }
 
 #[cfg(not(feature = "zarr"))]

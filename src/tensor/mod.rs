@@ -1,0 +1,33 @@
+//! What describes the tensors of a file, whatever its format: what each is and where its elements are
+//! ([`TensorInfo`]), all of them in little memory ([`Tensors`]), chunks, attributes, and what packs values.
+//!
+//! ```
+//! use tslice::dtype::{DType, Endian, Scalar};
+//! use tslice::shape::Order;
+//! use tslice::tensor::TensorInfo;
+//!
+//! let dtype = DType::Scalar(Scalar::F32, Endian::Little);
+//! let tensor = TensorInfo::new(dtype, vec![2, 3], Order::C, 128);
+//! assert_eq!(tensor.data(), 128..152);
+//! ```
+
+mod chunks;
+mod info;
+mod packing;
+mod printable;
+mod tensors;
+
+pub use chunks::{ChunkCodec, ChunkFile, Chunks, EncodeChunks, StoredChunks};
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+pub(crate) use chunks::{cut, spare_bytes, spare_memory};
+pub(crate) use chunks::{drop_spare, keep_spare};
+pub use info::{Annotated, Annotations, Storage, StorageKind, TensorInfo, axis_number, number};
+pub(crate) use info::{FILL_VALUE, data_bytes};
+pub(crate) use packing::{
+    ADD_OFFSET, Differing, MISSING_VALUE, SCALE_FACTOR, UNSIGNED, differing, element, plain, stated,
+};
+pub use packing::{PackingFault, Stated, Unpacking};
+pub(crate) use printable::brief;
+pub use printable::{printable, shortened, write_printable_json};
+pub use tensors::Tensors;
+pub(crate) use tensors::{first_repeated, push_number, take_number};
