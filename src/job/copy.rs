@@ -349,13 +349,18 @@ impl<'a> Writing<'a> {
         failed_sink(self.name.clone(), error)
     }
 
-    pub(crate) fn commit(mut self) -> Result<(), Error> {
+    pub(crate) fn commit(self) -> Result<(), Error> {
+        let name = self.name.clone();
+        let committed = self.into_draft()?.map_or(Ok(()), |draft| draft.commit());
+        committed.map_err(|error| failed_sink(name, error))
+    }
+
+    /// The output, complete and not put in place; `None` where somebody else puts it in place.
+    pub(super) fn into_draft(mut self) -> Result<Option<Box<dyn Draft + 'a>>, Error> {
         self.write_headers()?;
         match self.target {
-            WriteTarget::Draft(draft) => {
-                draft.commit().map_err(|error| failed_sink(self.name, error))
-            }
-            WriteTarget::Sink(_) => Ok(()),
+            WriteTarget::Draft(draft) => Ok(Some(draft)),
+            WriteTarget::Sink(_) => Ok(None),
         }
     }
 }

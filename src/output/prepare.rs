@@ -167,6 +167,12 @@ impl Output {
         is_of_folders(self.format)
     }
 
+    /// Whether an output of this name would be a folder of a checkpoint.
+    pub fn is_folder_of_checkpoint(destination: &Destination, options: &WriteOptions) -> bool {
+        let Destination::Path(path) = destination else { return false };
+        by_name(path, destination, options).is_ok_and(is_of_folders)
+    }
+
     pub fn destination(&self) -> &Destination {
         &self.destination
     }

@@ -149,6 +149,11 @@ impl FileSink {
         self.options.len = Some(len);
         self.written = len.into();
         self.end = len.into();
+        self.patch()
+    }
+
+    /// Open it to change bytes that were written, which does not change their count.
+    pub(super) fn patch(&self) -> SinkResult<InPlaceFile> {
         InPlaceFile::new(self.file().and_then(File::try_clone).map_err(SinkError::Io)?)
     }
 

@@ -144,6 +144,12 @@ pub trait Draft: Sink {
         Ok(())
     }
 
+    /// Open one of its files, by its number in the order of their positions, to change bytes that were written.
+    fn patch(&self, file: usize) -> SinkResult<InPlaceFile> {
+        let _ = file;
+        Err(SinkError::NotRegularFile)
+    }
+
     /// Put a sealed output in place. What it replaces may be kept, so that it can be taken back; an
     /// output that cannot be, such as a stream, stays. On an error the old file is still in place.
     fn place(self: Box<Self>, old: Old) -> SinkResult<Placed>;

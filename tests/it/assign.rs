@@ -646,7 +646,46 @@ fn shards_are_changed_in_place() {
     assert_eq!(elements(&shards, "1.safetensors", 11), [9, 9, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
     succeeds(dir.path(), &[&["assign", index, "-t", "z"], &fill[..]].concat());
     assert_eq!(elements(&shards, "1.safetensors", 1), [9]);
-    // a copy would be of one shard
+    // one file is no copy of several
     let copy = ["assign", index, "-t", "z", "--fill", "9", "-o", "out.safetensors"];
     tslice(dir.path(), &copy).assert().code(1);
+
+    // a folder is: shards, index and small files, of which the original keeps what it has
+    fs::write(shards.join("config.json"), "{}").unwrap();
+    let before = |name: &str| fs::read(shards.join(name)).unwrap();
+    let originals = [before("1.safetensors"), before("2.safetensors")];
+    let change = ["assign", "ckpt", "-t", "y", "-t", "head", "[::2]", "--fill", "5"];
+    succeeds(dir.path(), &[&change[..], &["-o", "copy/"]].concat());
+    assert_eq!([before("1.safetensors"), before("2.safetensors")], originals);
+    let copy = dir.path().join("copy");
+    let changed: Vec<u8> = elements(&shards, "1.safetensors", 11);
+    let copied = elements(&copy, "1.safetensors", 11);
+    assert_eq!((&copied[..4], copied[10]), (&changed[..4], changed[10]));
+    // in the order of x, y, z
+    assert_eq!(copied[4..10], [5, 5, 5, 8, 9, 10]);
+    assert_eq!(elements(&copy, "2.safetensors", 2), [5, 8]);
+    assert_eq!(fs::read(copy.join("config.json")).unwrap(), b"{}");
+    let index = fs::read_to_string(copy.join("model.safetensors.index.json")).unwrap();
+    assert!(
+        index.contains(r#""head":"2.safetensors""#) || index.contains(r#""head": "2.safetensors""#)
+    );
+    // a folder that is there is kept, and replaced as a whole
+    let again = [&change[..], &["-o", "copy/"]].concat();
+    tslice(dir.path(), &again).assert().code(1);
+    succeeds(dir.path(), &[&again[..], &["--force"]].concat());
+    // onto itself
+    succeeds(dir.path(), &[&change[..], &["-o", "ckpt", "--force"]].concat());
+    assert_eq!(elements(&shards, "1.safetensors", 11), copied);
+}
+
+#[test]
+fn a_copy_of_a_checkpoint_of_one_file_is_a_folder() {
+    let dir = checkpoint();
+    let folder = dir.path().join("one");
+    fs::create_dir(&folder).unwrap();
+    fs::rename(dir.path().join("m.safetensors"), folder.join("model.safetensors")).unwrap();
+    succeeds(dir.path(), &["assign", "one", "-t", "z", "--fill", "9", "-o", "two/"]);
+    assert_eq!(elements(&dir.path().join("two"), "model.safetensors", 1), [9]);
+    let others = elements(&dir.path().join("two"), "model.safetensors", 11);
+    assert_eq!(others[..10], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 }

@@ -140,6 +140,22 @@ def folder_case(case):
                 whole = {name: data for name, (_, _, data) in formats.read_safetensors(file.read())[0].items()}
         if whole != {n: a.tobytes() for n, (_, _, a) in expected.items()}:
             raise Failure("all of it is not what the shards hold")
+    # a copy of the folder with a change in it
+    if not missing and kind == "safetensors":
+        chosen = rng.choice(sorted(expected))
+        run = harness.tslice("assign", "m", "-t", chosen, "--fill", "7", "-o", "changed/", cwd=case.dir)
+        if run.returncode:
+            raise Failure(f"assign: status {run.returncode}, {run.stderr!r}")
+        changed = {}
+        for file in os.listdir(case.path("changed")):
+            if file.endswith(".safetensors"):
+                with open(case.path(f"changed/{file}"), "rb") as shard:
+                    held = formats.read_safetensors(shard.read())[0]
+                formats.check_aligned(held)
+                changed |= {name: data for name, (_, _, data) in held.items()}
+        wanted = {name: (np.full_like(array, 7) if name == chosen else array).tobytes() for name, (_, _, array) in expected.items()}
+        if changed != wanted:
+            raise Failure(f"assign {chosen}: {sorted(changed)} for {sorted(wanted)}, or other elements")
     # what the index does not name is left out
     if has_index and not missing:
         run = harness.tslice("m", "--index-only", "-t", "*", "-o", "only.safetensors", cwd=case.dir)

@@ -5,7 +5,8 @@ use std::path::Path;
 use tslice::error::Error;
 use tslice::execute::Workers;
 use tslice::job::{Casts, Editing, Operand};
-use tslice::output::WriteOptions;
+use tslice::output::{Output, WriteOptions};
+use tslice::source::OpenError;
 
 use super::output::Dry;
 use super::part::Share;
@@ -35,7 +36,25 @@ pub(super) fn open(
         return Err(Failure::usage(message));
     }
     let seen = index::seen(None, reshape)?;
-    let mut job = Editing::open(path, &input::options(from, None, workers)?, copy, options)?;
+    let open = input::options(from, None, workers)?;
+    let folder = copy.as_ref().filter(|copy| Output::is_folder_of_checkpoint(copy, &options));
+    let mut job = match folder {
+        Some(copy) => {
+            let location = input::location(path);
+            let output = Output::new(copy.clone(), options)?;
+            let output = output::with_small_files(output, &location)?;
+            Editing::in_folder(&location, &open, &output)?
+        }
+        None => {
+            let is_copy = copy.is_some();
+            Editing::open(path, &open, copy, options).map_err(|error| {
+                let is_folder = matches!(error.cause.downcast_ref(), Some(OpenError::IsADirectory));
+                let hint = (is_folder && is_copy)
+                    .then_some("-o DIR/, with a slash behind it, writes a copy of a checkpoint");
+                Failure::from(error).hint_if(hint)
+            })?
+        }
+    };
     job.see(&seen)?;
     Ok(job)
 }

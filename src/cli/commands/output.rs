@@ -48,18 +48,7 @@ pub(super) fn open(
         _ if args.with_files && input.path().is_none() => {
             Err(Failure::usage("--with-files needs an input that lies in a folder"))
         }
-        _ if args.with_files => {
-            let SmallFiles { files, hidden, links } = small_files(input)?;
-            let output = output.with_files(files)?;
-            if let Some(names) = and_more(&hidden) {
-                Failure::new(format_args!("{names} hidden, and not copied")).print_note();
-            }
-            if let Some(names) = and_more(&links) {
-                let note = Failure::new(format_args!("{names} behind links, and not copied"));
-                note.hint("`cp -L` copies what a link leads to").print_note();
-            }
-            Ok(output)
-        }
+        _ if args.with_files => with_small_files(output, input),
         Destination::Path(path) if output.is_of_folders() && !is_in_folder(input, path) => {
             let names: Vec<_> = small_files(input)?.files.into_iter().map(|it| it.name).collect();
             if let Some(names) = and_more(&names) {
@@ -71,6 +60,20 @@ pub(super) fn open(
         }
         _ => Ok(output),
     }
+}
+
+/// Copy the small files of the folder of `input` into an output that is a folder.
+pub(super) fn with_small_files(output: Output, input: &Location) -> Result<Output, Failure> {
+    let SmallFiles { files, hidden, links } = small_files(input)?;
+    let output = output.with_files(files)?;
+    if let Some(names) = and_more(&hidden) {
+        Failure::new(format_args!("{names} hidden, and not copied")).print_note();
+    }
+    if let Some(names) = and_more(&links) {
+        let note = Failure::new(format_args!("{names} behind links, and not copied"));
+        note.hint("`cp -L` copies what a link leads to").print_note();
+    }
+    Ok(output)
 }
 
 fn and_more(names: &[String]) -> Option<String> {

@@ -328,8 +328,9 @@ fn edit(fault: &EditFault, flag: &str, failed: impl Fn() -> Failure) -> Failure 
         EditFault::Text => {
             failed().hint("make a .npy of it with `tslice FILE -o FILE.npy`, and change that")
         }
-        EditFault::Sharded => failed()
-            .hint("-t NAME --in-place changes tensors of it; -o needs the name of one shard"),
+        EditFault::Sharded => failed().hint(
+            "-t NAME --in-place changes tensors of it; -o DIR/ writes a copy of all its files",
+        ),
         EditFault::Remote => failed().hint("download it first"),
         _ => failed(),
     }

@@ -25,7 +25,8 @@ impl EditedFile {
     /// Bytes that are written, and read again for checksums.
     pub(super) fn bytes(&self) -> u64 {
         let sums = self.sums.iter().map(|member| member.data.end - member.data.start);
-        self.edits.iter().map(TensorEdit::bytes).chain(sums).sum()
+        let copied = [self.original.copied_bytes()];
+        self.edits.iter().map(TensorEdit::bytes).chain(sums).chain(copied).sum()
     }
 
     pub(super) fn is_looked_at(&self) -> bool {
@@ -52,7 +53,8 @@ impl EditedFile {
 
     pub(super) fn write(&mut self, several: bool, progress: &Progress) -> Result<(), Error> {
         let workers = self.original.workers().clone();
-        let begun = self.original.begin(progress)?;
+        let files = self.edits.iter().map(|edit| edit.tensor.part()).collect();
+        let begun = self.original.begin(files, progress)?;
         for edit in &self.edits {
             let written = edit.write(&begun, &workers, progress);
             written.map_err(|error| error.of_tensor(edit.tensor.name.as_deref(), several))?;
@@ -64,7 +66,7 @@ impl EditedFile {
     pub(super) fn planned(&self) -> Planned {
         let EditedFile { original, edits, .. } = self;
         let file = FileName::from(original.input().location());
-        let (destination, kind) = match &original.copy {
+        let (destination, kind) = match original.destination() {
             Some(copy) => (copy.into(), OutputKind::EditedCopy(file)),
             None => (file, OutputKind::InPlace),
         };

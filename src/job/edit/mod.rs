@@ -38,14 +38,15 @@ use crate::execute::{Conversion, Progress};
 use crate::format::Format;
 use crate::input;
 use crate::input::{Location, OpenOptions, Seen, ShardsFault};
-use crate::output::WriteOptions;
 use crate::output::layout::OutputFormat;
+use crate::output::{Output, WriteOptions};
 use crate::region::OpenIndex;
 use crate::shape::AsTuple;
 use crate::sink::Destination;
 use crate::source::OpenError;
 use crate::tensor::{TensorInfo, shortened};
 
+mod copies;
 mod edited_file;
 pub(super) mod original;
 mod tensor_edit;
@@ -208,23 +209,35 @@ impl Editing {
             return Editing::of_shards(path, open, &options);
         }
         match Original::open(path, open, copy, options.clone()) {
-            Ok(original) => {
-                let numbers = original.input().find(&open.tensors);
-                let numbers = numbers.map_err(|error| error.of_several(true))?;
-                let several = numbers.len() > 1;
-                let target = |number| {
-                    let tensor = original.input().contents.tensors.at(number);
-                    original.check_target(&tensor, several)?;
-                    Ok(Target { file: 0, tensor })
-                };
-                let targets = numbers.into_iter().map(target).collect::<Result<_, Error>>()?;
-                Ok(Editing { files: vec![original.into()], targets })
-            }
+            Ok(original) => Editing::of_one(original, &open.tensors),
             Err(error) => match error.cause.downcast_ref() {
                 Some(EditFault::Sharded) if of_shards => Editing::of_shards(path, open, &options),
                 _ => Err(error),
             },
         }
+    }
+
+    /// Open the tensors that patterns mean in a checkpoint, of which a copy is written into a folder: `output`
+    /// is one.
+    pub fn in_folder(
+        location: &Location,
+        open: &OpenOptions,
+        output: &Output,
+    ) -> Result<Editing, Error> {
+        Editing::of_one(Original::open_folder(location, open, output)?, &open.tensors)
+    }
+
+    fn of_one(original: Original, patterns: &[String]) -> Result<Editing, Error> {
+        let numbers = original.input().find(patterns);
+        let numbers = numbers.map_err(|error| error.of_several(true))?;
+        let several = numbers.len() > 1;
+        let target = |number| {
+            let tensor = original.input().contents.tensors.at(number);
+            original.check_target(&tensor, several)?;
+            Ok(Target { file: 0, tensor })
+        };
+        let targets = numbers.into_iter().map(target).collect::<Result<_, Error>>()?;
+        Ok(Editing { files: vec![original.into()], targets })
     }
 
     /// Open those shards of a checkpoint that hold the tensors that patterns mean.

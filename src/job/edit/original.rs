@@ -1,17 +1,16 @@
-//! A file that is changed: itself, or a copy of it.
+//! A file that is changed: itself, a copy of it, or a copy of all files of a checkpoint in a folder.
 //!
 //! Everything is checked while the file is only read. [`Original::begin`] is the moment from
 //! which on bytes are written.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::fs::File;
-use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::Arc;
 
 use super::EditFault;
+use super::copies::{CopiedFile, CopiedFolder, NewHeader, failed_sink};
 use crate::error::{Error, FileName};
 use crate::execute::{Conversion, ExecuteError, NullSink, Progress, Transfer, Workers};
 use crate::format::npz::MemberSums;
@@ -22,10 +21,10 @@ use crate::input::{
 };
 use crate::job::overwrite;
 use crate::output::layout::OutputFormat;
-use crate::output::{Becomes, LayoutFault, Output, Prepared, WriteOptions, layout};
+use crate::output::{Output, WriteOptions, layout};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::Runs;
-use crate::sink::{BLOCK_BYTES, CopiedRange, Destination, Draft, InPlaceFile, Sink, SinkError};
+use crate::sink::{Destination, Draft, InPlaceFile, Sink, SinkError};
 use crate::source::{FileId, NO_WAIT, PreadSource, SourceError};
 use crate::tensor::TensorInfo;
 use crate::{execute, input, sink, source};
@@ -33,17 +32,18 @@ use crate::{execute, input, sink, source};
 /// The file that is to be changed, its header read.
 pub struct Original {
     input: Input,
-    file: File,
-    /// How long it was when its header was read, in bytes.
-    len: u64,
-    /// The file itself, opened for writing, where it is changed in place.
-    patch: Option<InPlaceFile>,
-    pub(super) copy: Option<Destination>,
+    target: Target,
     /// The file whose bytes the copy overwrites as it is written, if it does.
     overwritten: Option<FileId>,
-    /// The header of the copy, where it is another one.
-    header: Option<NewHeader>,
     options: WriteOptions,
+}
+
+/// What is changed.
+enum Target {
+    /// The file itself, opened for writing; taken when it is written.
+    InPlace(Option<InPlaceFile>),
+    Copy(Box<CopiedFile>),
+    Folder(Box<CopiedFolder>),
 }
 
 impl Original {
@@ -88,23 +88,69 @@ impl Original {
         if copy.is_none() && input.contents.format == Format::Npz {
             return Err(Error::file(path, EditFault::Archive));
         }
-        let header = match &copy {
-            Some(copy) if options.metadata.is_any() => {
-                Some(NewHeader::of(&mut input, copy, &options)?)
+        let overwritten = copy.as_ref().map_or(Ok(None), overwrite::overwritten)?;
+        let target = match copy {
+            None => Target::InPlace(patch),
+            Some(destination) => {
+                let header = if options.metadata.is_any() {
+                    Some(NewHeader::of(&mut input, &destination, &options)?)
+                } else {
+                    None
+                };
+                Target::Copy(Box::new(CopiedFile { destination, file, len, header }))
             }
-            _ => None,
         };
         // the header of the copy is that of the file, whatever elements are read as
         open.read_as.iter().try_for_each(|other| input.read_as(other, open.raw.several))?;
-        let overwritten = copy.as_ref().map_or(Ok(None), overwrite::overwritten)?;
-        let original = Original { input, file, len, patch, copy, overwritten, header, options };
+        let original = Original { input, target, overwritten, options };
         if let Some(output) = overwritten {
             overwrite::check_input(output, &original.input)?;
         }
-        if let Some(copy) = &original.copy {
+        if let Some(copy) = original.destination() {
             original.check_name(copy)?;
         }
         Ok(original)
+    }
+
+    /// Open a checkpoint, of which a copy is written into a folder: `output` is one.
+    pub fn open_folder(
+        location: &Location,
+        open: &OpenOptions,
+        output: &Output,
+    ) -> Result<Original, Error> {
+        let all_as_stored = OpenOptions { read_as: None, rest: true, ..open.clone() };
+        let mut input = input::open(location, &all_as_stored)?;
+        input.keeps_rest = open.rest;
+        match input.contents.format {
+            Format::Sharded | Format::Safetensors => {}
+            Format::Npy | Format::Npz | Format::Raw => {
+                let format = layout::of_plain(input.contents.format);
+                let fault = EditFault::CopyName { original: location.into(), format };
+                return Err(Error::file(output.destination(), fault));
+            }
+            format => return Err(Error::file(location, EditFault::ReadOnly(format))),
+        }
+        let folder = CopiedFolder::of(&mut input, output)?;
+        open.read_as.iter().try_for_each(|other| input.read_as(other, open.raw.several))?;
+        let target = Target::Folder(Box::new(folder));
+        Ok(Original { input, target, overwritten: None, options: output.options.clone() })
+    }
+
+    /// Where the copy goes, if one is changed.
+    pub(super) fn destination(&self) -> Option<&Destination> {
+        match &self.target {
+            Target::InPlace(_) => None,
+            Target::Copy(copy) => Some(&copy.destination),
+            Target::Folder(folder) => Some(folder.prepared.output.destination()),
+        }
+    }
+
+    /// Bytes of elements that are copied before they are changed, and counted as they are.
+    pub(super) fn copied_bytes(&self) -> u64 {
+        match &self.target {
+            Target::Folder(folder) => folder.prepared.bytes,
+            Target::InPlace(_) | Target::Copy(_) => 0,
+        }
     }
 
     /// A copy has the format of what it is a copy of, and its name must not say another one.
@@ -125,7 +171,10 @@ impl Original {
     }
 
     pub fn format(&self) -> &'static OutputFormat {
-        layout::of_plain(self.input.contents.format)
+        match &self.target {
+            Target::Folder(folder) => folder.prepared.output.format(),
+            Target::InPlace(_) | Target::Copy(_) => layout::of_plain(self.input.contents.format),
+        }
     }
 
     pub(in crate::job) fn workers(&self) -> &Workers {
@@ -134,8 +183,8 @@ impl Original {
 
     /// Refuse a tensor whose bytes are not in the file as they are; it is named where there are `several`.
     pub(super) fn check_target(&self, tensor: &TensorInfo, several: bool) -> Result<(), Error> {
-        match tensor.part() {
-            0 => Ok(()),
+        match (tensor.part(), &self.target) {
+            (0, _) | (_, Target::Folder(_)) => Ok(()),
             _ => Err(self.input.failed_tensor(tensor, several, EditFault::Deflated)),
         }
     }
@@ -143,13 +192,14 @@ impl Original {
     /// Where the CRC-32s of those members of an archive stand whose elements begin at these positions,
     /// which ascend; none in other files.
     pub(super) fn sums(&self, starts: &[u64]) -> Result<Vec<MemberSums>, Error> {
+        let Target::Copy(copy) = &self.target else { return Ok(Vec::new()) };
         if self.input.contents.format != Format::Npz || starts.is_empty() {
             return Ok(Vec::new());
         }
         let location = self.input.location();
-        let file = self.file.try_clone().map_err(|error| Error::file(location, error))?;
+        let file = copy.file.try_clone().map_err(|error| Error::file(location, error))?;
         // the archive alone, without what is inflated behind it
-        let archive = PreadSource::new(file, 0, self.len);
+        let archive = PreadSource::new(file, 0, copy.len);
         npz::sums(&archive, starts).map_err(|error| Error::file(location, error))
     }
 
@@ -159,9 +209,15 @@ impl Original {
 
     /// Make the checks that only writing would make.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let Some(copy) = &self.copy else { return Ok(()) };
-        let checked = sink::check(copy, self.options.sink());
-        checked.map_err(|error| failed_sink(copy.into(), error))
+        match &self.target {
+            Target::InPlace(_) => Ok(()),
+            Target::Copy(copy) => {
+                let destination = &copy.destination;
+                let checked = sink::check(destination, self.options.sink());
+                checked.map_err(|error| failed_sink(destination.into(), error))
+            }
+            Target::Folder(folder) => folder.prepared.check(),
+        }
     }
 
     /// Make sure that all of a tensor that is read while `written` (bytes of the file) is changed is
@@ -196,82 +252,46 @@ impl Original {
         tensor: &TensorInfo,
         written: &Range<u64>,
     ) -> Result<(), Error> {
-        match (self.overwritten, &self.patch, &input.bytes) {
+        match (self.overwritten, &self.target, &input.bytes) {
             (Some(output), ..) => overwrite::check_input(output, input),
-            (None, Some(patch), Bytes::Random(source)) => {
+            (None, Target::InPlace(Some(patch)), Bytes::Random(source)) => {
                 overwrite::check_in_place(patch, written, input, tensor, source.as_ref())
             }
             _ => Ok(()),
         }
     }
 
-    /// Begin to write; another thread may watch how far a copy is: [`Progress::copying`].
-    pub(super) fn begin(&mut self, progress: &Progress) -> Result<Edit, Error> {
+    /// Begin to write into these files of the copy, by their numbers; another thread may watch how far a copy of
+    /// one file is: [`Progress::copying`].
+    pub(super) fn begin<'a>(
+        &'a mut self,
+        files: BTreeSet<usize>,
+        progress: &'a Progress,
+    ) -> Result<Edit<'a>, Error> {
         let options = self.options.clone();
         let name = FileName::from(self.input.location());
-        let Some(target) = &self.copy else {
-            return match self.patch.take() {
-                Some(patch) => Ok(Edit { name, patch, copy: None, options }),
-                None => Err(Error::file(name, EditFault::NotAFile)),
-            };
+        let (name, patches, copy) = match &mut self.target {
+            Target::InPlace(patch) => {
+                let fault = || Error::file(name.clone(), EditFault::NotAFile);
+                let patch = patch.take().ok_or_else(fault)?;
+                (name, BTreeMap::from([(0, patch)]), None)
+            }
+            Target::Copy(file) => {
+                let (copy, patch) = file.begin(&name, &options, progress)?;
+                ((&file.destination).into(), BTreeMap::from([(0, patch)]), Some(copy))
+            }
+            Target::Folder(folder) => {
+                let name = FileName::from(folder.prepared.output.destination());
+                let copy = folder.copy(&self.input, progress)?;
+                let patch = |file| match &copy {
+                    Some(copy) => Ok((file, copy.patch(file)?)),
+                    None => Err(SinkError::NotRegularFile),
+                };
+                let patches = files.into_iter().map(patch).collect::<Result<_, _>>();
+                (name.clone(), patches.map_err(|error| failed_sink(name, error))?, copy)
+            }
         };
-        let add = |bytes| progress.copied.add(bytes);
-        let (from, at) = self.header.as_ref().map_or((0, 0), |header| (header.old, header.new));
-        let original = CopiedRange { file: &self.file, range: from..self.len, at };
-        let copy = || sink::create_copy(target, options.sink(), &original, &add);
-        let copied = progress.copied.during(self.len, copy);
-        let (copy, patch) = copied.map_err(|error| match error {
-            SinkError::OriginalTruncated => Error::file(name, error),
-            error => failed_sink(target.into(), error),
-        })?;
-        if let Some(NewHeader { prepared, .. }) = &self.header {
-            let written = prepared.frame.write_headers(&|at, bytes| patch.write_at(at, bytes));
-            written.map_err(|error| failed_sink(target.into(), error))?;
-        }
-        Ok(Edit { name: target.into(), patch, copy: Some(copy), options })
-    }
-}
-
-/// The header of a copy that has other metadata than its original.
-struct NewHeader {
-    prepared: Prepared,
-    /// Where the elements begin in the original, and in the copy.
-    old: u64,
-    new: u64,
-}
-
-impl NewHeader {
-    /// Make it for a copy of `input`, whose tensors get the places that they have in the copy.
-    fn of(
-        input: &mut Input,
-        copy: &Destination,
-        options: &WriteOptions,
-    ) -> Result<NewHeader, Error> {
-        let format = layout::of_plain(input.contents.format);
-        let output = Output::new(copy.clone(), options.clone().format(format))?;
-        let tensors = Arc::clone(&input.contents.tensors);
-        let mut preparation = output.begin_preparing(Arc::clone(&tensors), None)?;
-        preparation.keeps_order = true;
-        for (number, tensor) in tensors.iter().enumerate() {
-            let name = output.tensor_name(&tensor, &input.location, false);
-            let becomes = Becomes::kept(tensor.shape.clone());
-            preparation.push(name, &tensor, number, becomes)?;
-        }
-        let mut prepared = preparation.finish(&input.contents.metadata)?;
-        let old = input.contents.header_len;
-        let start = |prepared: &Prepared| prepared.frame.starts().next().map_or(0, |(_, at)| at);
-        // the same place, or the same one in a later block, so that blocks are shared
-        let short = start(&prepared);
-        let more = match old.checked_sub(short) {
-            Some(more) => more,
-            None => (short - old).next_multiple_of(BLOCK_BYTES) - (short - old),
-        };
-        prepared.frame.grow(&|_| more.next_multiple_of(8));
-        let new = start(&prepared);
-        let moved = new.checked_sub(old).ok_or(LayoutFault::TooLarge)?;
-        let placed = tensors.iter().map(|tensor| tensor.placed(0, moved));
-        input.contents.tensors = Arc::new(placed.collect());
-        Ok(NewHeader { prepared, old, new })
+        Ok(Edit { name, patches, copy, options })
     }
 }
 
@@ -305,23 +325,28 @@ fn open_input(
 }
 
 /// A file that is being changed. Dropping it leaves what stood there before, but in place.
-pub(super) struct Edit {
+pub(super) struct Edit<'a> {
     name: FileName,
-    patch: InPlaceFile,
-    copy: Option<Box<dyn Draft>>,
+    /// The files that are written, by their numbers in the copy.
+    patches: BTreeMap<usize, InPlaceFile>,
+    copy: Option<Box<dyn Draft + 'a>>,
     options: WriteOptions,
 }
 
-impl Edit {
-    pub(super) fn patch(&self) -> &InPlaceFile {
-        &self.patch
+impl Edit<'_> {
+    /// The file that holds a tensor.
+    pub(super) fn patch(&self, tensor: &TensorInfo) -> Result<&InPlaceFile, Error> {
+        let patch = self.patches.get(&tensor.part());
+        patch.ok_or_else(|| Error::file(self.name.clone(), EditFault::OtherTensor))
     }
 
     /// Compute the CRC-32 of a member of an archive from what was written, and put it where it stands.
     pub(super) fn sum(&self, member: &MemberSums, progress: &Progress) -> Result<(), Error> {
         let Range { start, end } = member.data;
+        let failed = |error: SinkError| failed_sink(self.name.clone(), error);
+        let patch = self.patches.get(&0).ok_or_else(|| failed(SinkError::NotRegularFile))?;
         let file =
-            self.patch.file().try_clone().map_err(|error| Error::file(self.name.clone(), error))?;
+            patch.file().try_clone().map_err(|error| Error::file(self.name.clone(), error))?;
         let source = &PreadSource::new(file, 0, end);
         let plan = Plan::new(&Runs::contiguous(start, end - start), 1, PIECE_BYTES);
         let pieces = &Summed::new(&plan, end - start);
@@ -330,8 +355,7 @@ impl Edit {
         let damaged = || Error::file(self.name.clone(), SourceError::Truncated);
         let crc = pieces.crc().ok_or_else(damaged)?.to_le_bytes();
         let mut places = member.places.iter();
-        let written = places.try_for_each(|&place| self.patch.write_at(place, &crc));
-        written.map_err(|error| failed_sink(self.name.clone(), error))
+        places.try_for_each(|&place| patch.write_at(place, &crc)).map_err(failed)
     }
 
     /// Run one transfer from an input into a sink that writes through the patch.
@@ -354,23 +378,11 @@ impl Edit {
     }
 
     pub(super) fn finish(self) -> Result<(), Error> {
-        let Edit { name, patch, copy, options } = self;
-        match copy {
-            None => patch.finish(options.fsync),
-            // the copy waits for the disk by itself
-            Some(copy) => patch.finish(false).and_then(|()| copy.commit()),
-        }
-        .map_err(|error| failed_sink(name, error))
+        let Edit { name, patches, copy, options } = self;
+        // a copy waits for the disk by itself
+        let fsync = options.fsync && copy.is_none();
+        let finished = patches.into_values().try_for_each(|patch| patch.finish(fsync));
+        let placed = finished.and_then(|()| copy.map_or(Ok(()), |copy| copy.commit()));
+        placed.map_err(|error| failed_sink(name, error))
     }
-}
-
-/// The error of writing the file; a full disk is told as such, whatever step met it.
-fn failed_sink(name: FileName, error: SinkError) -> Error {
-    let error = match error {
-        SinkError::Os { error, .. } if error.kind() == ErrorKind::StorageFull => {
-            SinkError::Io(error)
-        }
-        error => error,
-    };
-    Error::file(name, error)
 }

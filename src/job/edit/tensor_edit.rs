@@ -194,7 +194,7 @@ impl TensorEdit {
 
     pub(super) fn write(
         &self,
-        edit: &Edit,
+        edit: &Edit<'_>,
         workers: &Workers,
         progress: &Progress,
     ) -> Result<(), Error> {
@@ -209,8 +209,9 @@ impl TensorEdit {
             StorageKind::Reshaped(as_stored) => Some(whole(as_stored)?),
             _ => None,
         };
-        let in_c_order = lying.as_ref().map(|view| StridedSink::new(edit.patch(), view.runs()));
-        let sink: &dyn Sink = in_c_order.as_ref().map_or(edit.patch(), |sink| sink);
+        let patch = edit.patch(&self.tensor)?;
+        let in_c_order = lying.as_ref().map(|view| StridedSink::new(patch, view.runs()));
+        let sink: &dyn Sink = in_c_order.as_ref().map_or(patch, |sink| sink);
         let listed = match &self.place {
             WrittenTo::Slice { to, from } => {
                 let pieces = Assignment::new(to, from, conversion, source);

@@ -31,7 +31,7 @@ use super::resolve::{FileAt, Resolved, resolve, resolve_from};
 use super::rights::RightsOf;
 use super::several::{FileInSpace, Files};
 use super::temp_name::without_signals;
-use super::{Draft, Old, Placed, Sink, SinkError, SinkOptions, SinkResult, Targets};
+use super::{Draft, InPlaceFile, Old, Placed, Sink, SinkError, SinkOptions, SinkResult, Targets};
 
 mod tree;
 mod whole;
@@ -127,6 +127,10 @@ impl Sink for FolderSink {
 impl Draft for FolderSink {
     fn seal(&mut self) -> SinkResult<()> {
         self.files.files.iter().try_for_each(|file| file.sink.check_complete())
+    }
+
+    fn patch(&self, file: usize) -> SinkResult<InPlaceFile> {
+        self.files.files.get(file).ok_or(SinkError::NotRegularFile)?.sink.patch()
     }
 
     fn place(self: Box<Self>, _: Old) -> SinkResult<Placed> {

@@ -1,0 +1,168 @@
+//! Copies that are changed: the bytes of a file, or all tensors of a checkpoint in a folder.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use crate::error::{Error, FileName};
+use crate::execute::Progress;
+use crate::format::TensorInfo;
+use crate::index::resolve::Selection;
+use crate::input::Input;
+use crate::job::copy::Writing;
+use crate::job::copying::TakenInput;
+use crate::job::inputs::{InputRef, source_of};
+use crate::output::layout::OutputTensor;
+use crate::output::{Becomes, LayoutFault, Output, Prepared, WriteOptions, layout};
+use crate::region::{Region, Take};
+use crate::shape::Order;
+use crate::sink;
+use crate::sink::{BLOCK_BYTES, CopiedRange, Destination, Draft, InPlaceFile, Sink, SinkError};
+
+/// A copy of a file's bytes.
+pub(super) struct CopiedFile {
+    pub(super) destination: Destination,
+    pub(super) file: File,
+    /// How long the file was when its header was read, in bytes.
+    pub(super) len: u64,
+    /// The header of the copy, where it is another one.
+    pub(super) header: Option<NewHeader>,
+}
+
+/// A folder of a checkpoint with all tensors of the input.
+pub(super) struct CopiedFolder {
+    pub(super) prepared: Prepared,
+    takes: Vec<Take>,
+}
+
+impl CopiedFile {
+    pub(super) fn begin(
+        &self,
+        name: &FileName,
+        options: &WriteOptions,
+        progress: &Progress,
+    ) -> Result<(Box<dyn Draft>, InPlaceFile), Error> {
+        let CopiedFile { destination: target, file, len, header } = self;
+        let add = |bytes| progress.copied.add(bytes);
+        let (from, at) = header.as_ref().map_or((0, 0), |header| (header.old, header.new));
+        let original = CopiedRange { file, range: from..*len, at };
+        let copy = || sink::create_copy(target, options.sink(), &original, &add);
+        let copied = progress.copied.during(*len, copy);
+        let (copy, patch) = copied.map_err(|error| match error {
+            SinkError::OriginalTruncated => Error::file(name.clone(), error),
+            error => failed_sink(target.into(), error),
+        })?;
+        if let Some(NewHeader { prepared, .. }) = header {
+            let written = prepared.frame.write_headers(&|at, bytes| patch.write_at(at, bytes));
+            written.map_err(|error| failed_sink(target.into(), error))?;
+        }
+        Ok((copy, patch))
+    }
+}
+
+impl CopiedFolder {
+    /// Give its place in a copy to each tensor of `input`, which has them there afterwards, each by the number of its
+    /// file and its position in that.
+    pub(super) fn of(input: &mut Input, output: &Output) -> Result<CopiedFolder, Error> {
+        // a copy has what there is
+        input.note_unreadable(input.contents.tensors.len()..input.named_count())?;
+        let mut prepared = prepare_kept(input, output, false)?;
+        let whole = |number: usize, to: &OutputTensor, at: u64| {
+            let tensor = input.contents.tensors.at(number);
+            let whole = Selection::whole(&tensor.shape);
+            let region = <dyn Region>::of_selection(&tensor, &whole, Order::C)?;
+            Ok(Take::new(to.part, region, to.conversion, at))
+        };
+        let places = prepared.places().enumerate();
+        let takes = places.map(|(number, (to, at))| whole(number, &to, at));
+        let mut takes = takes.collect::<Result<Vec<Take>, Error>>()?;
+        takes.sort_by_key(|take| take.at);
+        let mut taken = [TakenInput { input: InputRef::Borrowed(input), takes }];
+        prepared.align(&mut taken);
+        let [TakenInput { takes, .. }] = taken;
+        // each tensor as it lies in its file of the copy
+        let files = prepared.frame.shared_files();
+        let placed = prepared.places().map(|(to, at)| {
+            let file = files.partition_point(|&start| start <= at).saturating_sub(1);
+            let start = files.get(file).copied().unwrap_or_default();
+            let tensor = TensorInfo::new(to.dtype, to.shape, Order::C, at - start);
+            TensorInfo { name: Some(to.name), ..tensor.placed(file, 0) }
+        });
+        let placed = placed.collect();
+        input.contents.tensors = Arc::new(placed);
+        Ok(CopiedFolder { prepared, takes })
+    }
+
+    /// Copy all elements into the folder, which is not put in place yet.
+    pub(super) fn copy<'a>(
+        &'a mut self,
+        input: &Input,
+        progress: &'a Progress,
+    ) -> Result<Option<Box<dyn Draft + 'a>>, Error> {
+        let takes = std::mem::take(&mut self.takes);
+        let taken = [TakenInput { input: InputRef::Borrowed(input), takes }];
+        let job = Writing::begin(&self.prepared, &taken, progress)?;
+        let [TakenInput { takes, .. }] = &taken;
+        job.copy_random(input, source_of(input)?.as_ref(), takes)?;
+        job.into_draft()
+    }
+}
+
+/// An output with all tensors of an input, as they are.
+fn prepare_kept(input: &Input, output: &Output, keeps_order: bool) -> Result<Prepared, Error> {
+    let tensors = &input.contents.tensors;
+    let mut preparation = output.begin_preparing(Arc::clone(tensors), input.checkpoint())?;
+    preparation.keeps_order = keeps_order;
+    for (number, tensor) in tensors.iter().enumerate() {
+        let name = output.tensor_name(&tensor, &input.location, false);
+        let becomes = Becomes::kept(tensor.shape.clone());
+        preparation.push(name, &tensor, number, becomes)?;
+    }
+    preparation.finish(&input.contents.metadata)
+}
+
+/// The header of a copy that has other metadata than its original.
+pub(super) struct NewHeader {
+    prepared: Prepared,
+    /// Where the elements begin in the original, and in the copy.
+    old: u64,
+    new: u64,
+}
+
+impl NewHeader {
+    /// Make it for a copy of `input`, whose tensors get the places that they have in the copy.
+    pub(super) fn of(
+        input: &mut Input,
+        copy: &Destination,
+        options: &WriteOptions,
+    ) -> Result<NewHeader, Error> {
+        let format = layout::of_plain(input.contents.format);
+        let output = Output::new(copy.clone(), options.clone().format(format))?;
+        let mut prepared = prepare_kept(input, &output, true)?;
+        let old = input.contents.header_len;
+        let start = |prepared: &Prepared| prepared.frame.starts().next().map_or(0, |(_, at)| at);
+        // the same place, or the same one in a later block, so that blocks are shared
+        let short = start(&prepared);
+        let more = match old.checked_sub(short) {
+            Some(more) => more,
+            None => (short - old).next_multiple_of(BLOCK_BYTES) - (short - old),
+        };
+        prepared.frame.grow(&|_| more.next_multiple_of(8));
+        let new = start(&prepared);
+        let moved = new.checked_sub(old).ok_or(LayoutFault::TooLarge)?;
+        let placed = input.contents.tensors.iter().map(|tensor| tensor.placed(0, moved));
+        input.contents.tensors = Arc::new(placed.collect());
+        Ok(NewHeader { prepared, old, new })
+    }
+}
+
+/// The error of writing the file; a full disk is told as such, whatever step met it.
+pub(super) fn failed_sink(name: FileName, error: SinkError) -> Error {
+    let error = match error {
+        SinkError::Os { error, .. } if error.kind() == ErrorKind::StorageFull => {
+            SinkError::Io(error)
+        }
+        error => error,
+    };
+    Error::file(name, error)
+}
