@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use crate::error::{Error, FileName};
 use crate::execute::Progress;
-use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
 use crate::input::Input;
 use crate::job::copy::Writing;
@@ -18,6 +17,7 @@ use crate::region::{Region, Take};
 use crate::shape::Order;
 use crate::sink;
 use crate::sink::{BLOCK_BYTES, CopiedRange, Destination, Draft, InPlaceFile, Sink, SinkError};
+use crate::tensor::TensorInfo;
 
 /// A copy of a file's bytes.
 pub(super) struct CopiedFile {
