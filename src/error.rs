@@ -1,8 +1,7 @@
 //! Errors that say which file, which tensor, and why.
 
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use crate::cast::CastError;
 use crate::element::ElementError;
@@ -136,11 +135,19 @@ impl Error {
 /// The reason of an [`Error`]: the error of one of the library's modules. Each module has its own
 /// types; to treat one specially, ask for its type with [`downcast_ref`](Cause::downcast_ref).
 #[derive(Debug)]
-pub struct Cause(Box<dyn std::error::Error + Send + Sync>);
+pub struct Cause {
+    /// [`Fault::OF`] of the error.
+    of: &'static str,
+    error: Box<dyn std::error::Error + Send + Sync>,
+}
 
 /// An error that can be the [`Cause`] of an [`Error`]. `Error` itself cannot, so that no file is
 /// named twice.
-pub(crate) trait Fault: std::error::Error + Send + Sync + 'static {}
+pub(crate) trait Fault: std::error::Error + Send + Sync + 'static {
+    /// What of a file is at fault, which messages say before the error, as in `npy header`; empty where the
+    /// error says it.
+    const OF: &'static str = "";
+}
 
 impl Fault for io::Error {}
 impl Fault for CastError {}
@@ -166,18 +173,18 @@ impl Fault for InputIsOutput {}
 
 impl<F: Fault> From<F> for Cause {
     fn from(fault: F) -> Cause {
-        Cause(Box::new(fault))
+        Cause { of: F::OF, error: Box::new(fault) }
     }
 }
 
 impl Cause {
     /// Return the error, if it is a `T`.
     pub fn downcast_ref<T: std::error::Error + 'static>(&self) -> Option<&T> {
-        self.0.downcast_ref()
+        self.error.downcast_ref()
     }
 
     pub(crate) fn downcast_mut<T: std::error::Error + 'static>(&mut self) -> Option<&mut T> {
-        self.0.downcast_mut()
+        self.error.downcast_mut()
     }
 
     /// Return the error, if it is a `T`.
@@ -185,12 +192,28 @@ impl Cause {
     /// # Errors
     /// This cause unchanged, if it is of another type.
     pub fn downcast<T: std::error::Error + 'static>(self) -> Result<T, Cause> {
-        self.0.downcast().map(|error| *error).map_err(Cause)
+        let of = self.of;
+        self.error.downcast().map(|error| *error).map_err(|error| Cause { of, error })
+    }
+
+    /// Whether the error is a `T`.
+    pub(crate) fn is<T: std::error::Error + 'static>(&self) -> bool {
+        self.error.is::<T>()
+    }
+
+    /// The error in its own words, without what of the file is at fault.
+    pub(crate) fn words(&self) -> String {
+        self.error.to_string()
     }
 }
 
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        match self.of {
+            "" => self.error.fmt(f),
+            of => write!(f, "{of}: {}", self.error),
+        }
     }
 }
+
+impl std::error::Error for Cause {}

@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use crate::error::Fault;
+
 /// How many bytes of a file [`Foreign::recognise`] looks at.
 pub const LOOK_LEN: usize = 1024;
 
@@ -169,7 +171,7 @@ impl Foreign {
     }
 
     /// Why it is not read.
-    pub(super) fn not_read(self) -> String {
+    fn not_read(self) -> String {
         match self.feature() {
             Some((feature, name)) => {
                 format!("but this build has no {name}: build it with --features {feature}")
@@ -203,6 +205,13 @@ impl fmt::Display for Foreign {
         })
     }
 }
+
+/// A file of a kind that is known, and not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}, {why}", kind = .0, why = .0.not_read())]
+pub struct NotRead(pub Foreign);
+
+impl Fault for NotRead {}
 
 fn is_bzip2(first: &[u8]) -> bool {
     matches!(first, [b'B', b'Z', b'h', b'1'..=b'9', block @ ..]

@@ -1,5 +1,6 @@
 //! What the readers of headers share.
 
+use crate::error::Cause;
 use std::io::Read;
 
 use super::contents::Contents;
@@ -7,15 +8,11 @@ use super::error::FormatError;
 use super::{npy, safetensors};
 
 /// Append the next `len` bytes to `header`, which grows only with bytes that are really there.
-pub(super) fn read_more(
-    input: &mut dyn Read,
-    header: &mut Vec<u8>,
-    len: u64,
-) -> Result<(), FormatError> {
+pub(super) fn read_more(input: &mut dyn Read, header: &mut Vec<u8>, len: u64) -> Result<(), Cause> {
     let expected = header.len() as u64 + len;
     input.take(len).read_to_end(header)?;
     match header.len() as u64 {
-        found if found < expected => Err(FormatError::HeaderCutShort { expected, found }),
+        found if found < expected => Err(FormatError::HeaderCutShort { expected, found }.into()),
         _ => Ok(()),
     }
 }
@@ -27,7 +24,7 @@ pub const MAGIC_LEN: usize = 9;
 ///
 /// `file_len` (bytes) is checked against the header; for a pipe, where it is not known, the caller
 /// calls [`Contents::check_len`] at the end.
-pub fn read_contents(input: &mut dyn Read, file_len: Option<u64>) -> Result<Contents, FormatError> {
+pub fn read_contents(input: &mut dyn Read, file_len: Option<u64>) -> Result<Contents, Cause> {
     let mut first = Vec::new();
     Read::take(&mut *input, 8).read_to_end(&mut first)?;
     let mut whole = first.as_slice().chain(input);
@@ -36,12 +33,12 @@ pub fn read_contents(input: &mut dyn Read, file_len: Option<u64>) -> Result<Cont
     } else if first.len() == 8 {
         safetensors::read(&mut whole)?
     } else if first.is_empty() {
-        return Err(FormatError::Empty);
+        return Err(FormatError::Empty.into());
     } else {
-        return Err(FormatError::Unrecognised);
+        return Err(FormatError::Unrecognised.into());
     };
     match file_len {
-        Some(len) => contents.check_len(len).map(|()| contents),
+        Some(len) => Ok(contents.check_len(len).map(|()| contents)?),
         None => Ok(contents),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A format is told by the first bytes of a file, not by its name. [`read_contents`] consumes exactly
 //! the header of a reader, so that a pipe is at its data afterwards. Memory grows with the bytes that
-//! are really there, not with the lengths that a header claims. Messages of [`FormatError`] don't
+//! are really there, not with the lengths that a header claims. Errors don't
 //! name the file: the caller adds the path.
 //!
 //! ```
@@ -15,7 +15,7 @@
 //! file.extend([0; 24]);
 //! let contents = read_contents(&mut file.as_slice(), Some(file.len() as u64))?;
 //! assert_eq!(contents.tensors.at(0).shape, [2, 3]);
-//! # Ok::<(), tslice::format::FormatError>(())
+//! # Ok::<(), tslice::Cause>(())
 //! ```
 
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
@@ -40,6 +40,6 @@ pub(crate) mod zarr;
 pub use contents::{Contents, Format};
 pub use dtype_names::{NameError, dtype_names, parse_dtype};
 pub use error::FormatError;
-pub use foreign::{Foreign, LOOK_LEN};
+pub use foreign::{Foreign, LOOK_LEN, NotRead};
 pub use header::{MAGIC_LEN, read_contents};
 pub use text::TextFormat;

@@ -4,7 +4,7 @@
 //! archive, as if it went on with the inflated bytes.
 
 use std::collections::HashSet;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,11 +15,12 @@ use super::opened::{Container, Input, Unreadable};
 use super::options::{Location, OpenOptions};
 use super::{torch, zarr};
 use crate::crc::{CrcReader, PiecesCrc, shifted};
-use crate::error::Error;
+use crate::error::{Cause, Error};
 use crate::execute::{FillError, Pieces, ReadFrom, VisitRange};
-use crate::format::npz::{self, Member, MemberFault, Members, NpzError, is_array};
+use crate::format::npy::NpyError;
+use crate::format::npz::{self, Member, MemberFault, Members, is_array};
 use crate::format::torch::{StoragePlace, TorchFolder};
-use crate::format::{Contents, Foreign, Format, FormatError, MAGIC_LEN, npy};
+use crate::format::{Contents, Foreign, Format, FormatError, MAGIC_LEN, NotRead, npy};
 use crate::runs::Runs;
 use crate::source::{
     ConcatSource, DeflatedRange, InflateReader, InflatedSource, MemorySource, Reader, Source,
@@ -35,7 +36,7 @@ pub(super) const FORMAT: InputFormat =
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, options, progress } = file;
     if extension(location) == "distcp" {
-        return Err(FormatError::Foreign(Foreign::Distcp).into());
+        return Err(NotRead(Foreign::Distcp).into());
     }
     let bytes = kept(bytes, progress)?;
     let members = npz::members(bytes.as_ref())?;
@@ -63,15 +64,15 @@ fn open_members(
         Some(folder) if !folder.is_script(&members) => {
             torch::open(location, archive, &folder, &members)
         }
-        Some(_) => Err(FormatError::Foreign(Foreign::TorchScript).into()),
+        Some(_) => Err(NotRead(Foreign::TorchScript).into()),
         None if members.iter().any(|member| member.name == "model.weights.h5") => {
-            Err(FormatError::Foreign(Foreign::Keras).into())
+            Err(NotRead(Foreign::Keras).into())
         }
         // arrays may have other names, too
         None => {
             let input = open_arrays(location, archive, members)?;
             let is_other = input.named_count() == 0;
-            if is_other { Err(FormatError::Foreign(Foreign::Zip).into()) } else { Ok(input) }
+            if is_other { Err(NotRead(Foreign::Zip).into()) } else { Ok(input) }
         }
     }
 }
@@ -132,11 +133,11 @@ impl Archive {
     }
 
     /// Put bytes that are in memory behind the members.
-    pub(super) fn place_decoded(&mut self, bytes: Vec<u8>) -> Result<StoragePlace, FormatError> {
+    pub(super) fn place_decoded(&mut self, bytes: Vec<u8>) -> Result<StoragePlace, Cause> {
         let len = bytes.len() as u64;
         let decoded = Arc::new(MemorySource(bytes));
         let placed = self.joined.push("decoded elements".to_owned(), decoded);
-        let start = placed.map_err(|error| FormatError::Io(error.into()))?;
+        let start = placed.map_err(io::Error::from)?;
         Ok(StoragePlace { part: DECODED_PART, bytes: start..start + len })
     }
 
@@ -174,7 +175,7 @@ fn open_arrays(
         let name = stem.unwrap_or(member.name).to_owned();
         let range = if is_inflated(&member) { ranges.next() } else { None };
         let read = if member.two_sums && member.refused.is_none() {
-            Err(NpzError::TwoSums.into())
+            Err(MemberFault::TwoSums.into())
         } else {
             read_array(bytes.as_ref(), &member, range, &mut inflater)
         };
@@ -186,11 +187,11 @@ fn open_arrays(
                 continue;
             }
             // np.load looks at a member when it is asked for
-            Err(error @ (FormatError::Npy(_) | FormatError::Npz(_) | FormatError::Member(_))) => {
-                unreadable.push(Unreadable::new(name, error));
+            Err(cause) if cause.is::<NpyError>() || cause.is::<MemberFault>() => {
+                unreadable.push(Unreadable::new(name, cause));
                 continue;
             }
-            Err(error) => return Err(error.into()),
+            Err(cause) => return Err(cause.into()),
         };
         let MemberStart { part, start } = archive.place(&member, range)?;
         // a deflated one is checked while it is inflated
@@ -230,7 +231,7 @@ fn read_array<'a>(
     member: &Member<'_>,
     range: Option<&'a DeflatedRange>,
     inflater: &mut Option<InflateReader<'a>>,
-) -> Result<(TensorInfo, u32), FormatError> {
+) -> Result<(TensorInfo, u32), Cause> {
     if let Some(&fault) = member.refused {
         return Err(fault.into());
     }
@@ -243,16 +244,19 @@ fn read_array<'a>(
         }
         (Some(range), none) => npy::read(none.insert(range.stream())),
     };
-    let contents = contents.map_err(|error| match error {
-        FormatError::HeaderCutShort { expected, found } => {
-            MemberFault::Header { expected, found }.into()
-        }
-        FormatError::Empty | FormatError::Unrecognised => MemberFault::NoArray.into(),
+    let contents = contents.map_err(|cause| {
         // what inflates says so of damaged bytes
-        FormatError::Io(error) if range.is_some() && error.kind() == ErrorKind::InvalidData => {
-            MemberFault::Deflated.into()
+        let is_invalid = |error: &io::Error| error.kind() == ErrorKind::InvalidData;
+        match cause.downcast_ref() {
+            Some(&FormatError::HeaderCutShort { expected, found }) => {
+                MemberFault::Header { expected, found }.into()
+            }
+            Some(FormatError::Empty | FormatError::Unrecognised) => MemberFault::NoArray.into(),
+            _ if range.is_some() && cause.downcast_ref().is_some_and(is_invalid) => {
+                MemberFault::Deflated.into()
+            }
+            _ => cause,
         }
-        error => error,
     })?;
     member.check_array(contents.expected_len())?;
     // a .npy holds one array

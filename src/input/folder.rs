@@ -12,7 +12,7 @@ use super::options::{Location, Notes, UseOfIndex};
 use super::sharded::ShardsFault;
 use crate::error::{Error, FileName};
 use crate::format::shards::{MAX_INDEX, ShardIndex};
-use crate::format::{Foreign, FormatError};
+use crate::format::{Foreign, NotRead};
 use crate::source::remote::{Address, FolderEntry};
 use crate::source::{NO_WAIT, remote};
 
@@ -194,7 +194,7 @@ pub(super) fn shards_in(folder: &Path) -> Result<Vec<String>, Error> {
 
 fn shards_among(folder: &Path, names: Vec<String>) -> Result<Vec<String>, Error> {
     let is_there = |other: &str| names.iter().any(|name| name == other);
-    let foreign = |kind| Err(Error::file(folder, FormatError::Foreign(kind)));
+    let foreign = |kind| Err(Error::file(folder, NotRead(kind)));
     let ends = |name: &&String, end: &str| name.ends_with(end) && !name.starts_with('.');
     let of = |begin: &str, end: &str| -> Vec<String> {
         let shards = names.iter().filter(|name| ends(name, end) && name.starts_with(begin));

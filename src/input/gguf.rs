@@ -9,7 +9,7 @@ use super::options::{Location, OpenOptions, UseOfIndex};
 use crate::dtype::Endian;
 use crate::error::{Error, Fault};
 use crate::format::gguf::{GgufError, GgufHeader, SplitPlace};
-use crate::format::{Contents, Format, FormatError, gguf};
+use crate::format::{Contents, Format, gguf};
 use crate::source::{ConcatSource, IoMode, Opened, Source};
 use crate::tensor::{TensorInfo, Tensors, first_repeated};
 
@@ -47,12 +47,19 @@ fn readable<'a>(
             Ok(tensor) => Some(tensor),
             Err(fault) => {
                 let error = GgufError::Tensor { name: name.clone(), fault };
-                unreadable.push(Unreadable::new(name, FormatError::from(error)));
+                unreadable.push(Unreadable::new(name, OfTensor(error)));
                 None
             }
         }
     })
 }
+
+/// The error of one tensor of a file, which has the name of the format even where that is known.
+#[derive(Debug, thiserror::Error)]
+#[error("gguf: {0}")]
+struct OfTensor(GgufError);
+
+impl Fault for OfTensor {}
 
 fn read_header(source: &dyn Source) -> Result<GgufHeader, Error> {
     let header = GgufHeader::read(source);
@@ -111,7 +118,7 @@ fn open_split(
     }
     if let Some(name) = first_repeated(tensors.names().map(Option::unwrap_or_default)) {
         let twice = GgufError::Twice { what: "of its tensors", name: name.to_owned() };
-        return Err(FormatError::from(twice).into());
+        return Err(twice.into());
     }
     for Absent { file, reason, .. } in &container.absent {
         options.notes.add(format_args!("{location}: {file} is missing, and its tensors: {reason}"));

@@ -5,7 +5,7 @@ use super::open::{InputFormat, RecognisedFile};
 use super::opened::{Container, Input, Unreadable};
 use crate::error::Error;
 use crate::format::hdf5::SIGNATURE;
-use crate::format::{Contents, Format, FormatError, hdf5};
+use crate::format::{Contents, Format, hdf5};
 use crate::source::Source;
 
 pub(super) const FORMAT: InputFormat =
@@ -31,7 +31,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let found = hdf5::contents(&bytes);
     // a file cut short in the meantime is the reason for whatever it seems to say
     bytes.verify()?;
-    let found = found.map_err(FormatError::from)?;
+    let found = found?;
     let input = Input::of_source(location, bytes, Contents::of(Format::Hdf5, found.tensors));
     let unreadable = Unreadable::all(found.unreadable);
     Ok(Input { container: Container { unreadable, ..input.container }, ..input })

@@ -10,10 +10,11 @@ use super::hdf5;
 use super::opened::Input;
 use super::options::{Location, OpenOptions};
 use super::{archive, gguf, raw, sharded, text, torch, zarr};
-use crate::error::Error;
+use crate::error::{Cause, Error};
 use crate::execute::Progress;
 use crate::format::{
-    self, Contents, Foreign, Format, FormatError, LOOK_LEN, MAGIC_LEN, TextFormat, npy, safetensors,
+    self, Contents, Foreign, Format, FormatError, LOOK_LEN, MAGIC_LEN, NotRead, TextFormat, npy,
+    safetensors,
 };
 use crate::source::{self, Advice, Opened, Reader, Source};
 
@@ -179,9 +180,9 @@ pub(super) fn read_header(location: &Location, source: &dyn Source) -> Result<Co
     let contents = format::read_contents(&mut Reader::new(source), Some(source.len()));
     // a file cut short in the meantime is the reason for whatever its header seems to say
     source.verify()?;
-    Ok(contents.map_err(|error| match error {
-        FormatError::Unrecognised => unknown(foreign_in(location, source)),
-        error => error,
+    Ok(contents.map_err(|cause| match cause.downcast_ref() {
+        Some(FormatError::Unrecognised) => unknown(foreign_in(location, source)),
+        _ => cause,
     })?)
 }
 
@@ -208,8 +209,8 @@ fn is_unrecognised(error: &Error) -> bool {
 }
 
 /// The error of a file of no format that is read, which may look like one of another program.
-pub(super) fn unknown(looks: Option<Foreign>) -> FormatError {
-    looks.map_or(FormatError::Unrecognised, FormatError::Foreign)
+pub(super) fn unknown(looks: Option<Foreign>) -> Cause {
+    looks.map_or_else(|| FormatError::Unrecognised.into(), |kind| NotRead(kind).into())
 }
 
 /// What a file is that is none of those that are read, by its first bytes, at most `most` of a pipe.

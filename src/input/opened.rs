@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::archive::{DeflatedMember, StoredMember};
 use super::bytes::Bytes;
 use super::options::{Location, Notes, OpenOptions, UseOfIndex};
-use crate::error::{Fault, FileName};
+use crate::error::{Cause, Fault, FileName};
 use crate::format::gguf::{GgufMetadata, MetadataError, MetadataValue};
-use crate::format::{Contents, Format, FormatError, npy, shards};
+use crate::format::{Contents, Format, npy, shards};
 use crate::source::Source;
 use crate::tensor::{TensorInfo, shortened};
 
@@ -58,29 +58,21 @@ pub(crate) struct Container {
 pub struct Unreadable {
     /// The name that the tensor would have.
     pub name: String,
-    pub(crate) error: Arc<FormatError>,
+    pub(crate) error: Arc<Cause>,
 }
 
 impl Unreadable {
-    pub(crate) fn new(name: String, error: impl Into<FormatError>) -> Unreadable {
+    pub(crate) fn new(name: String, error: impl Into<Cause>) -> Unreadable {
         Unreadable { name, error: Arc::new(error.into()) }
     }
 
-    pub(super) fn all<E: Into<FormatError>>(found: Vec<(String, E)>) -> Vec<Unreadable> {
+    pub(super) fn all<E: Into<Cause>>(found: Vec<(String, E)>) -> Vec<Unreadable> {
         found.into_iter().map(|(name, error)| Unreadable::new(name, error)).collect()
     }
 
     /// Why it cannot be read, of a file whose format is said.
     pub fn reason(&self) -> String {
-        match &*self.error {
-            FormatError::Npy(error) => error.to_string(),
-            FormatError::Torch(error) => error.to_string(),
-            #[cfg(feature = "hdf5")]
-            FormatError::Hdf5(error) => error.to_string(),
-            #[cfg(feature = "zarr")]
-            FormatError::Zarr(error) => error.to_string(),
-            error => error.to_string(),
-        }
+        self.error.words()
     }
 }
 
@@ -90,7 +82,7 @@ impl Unreadable {
 pub struct BadMember {
     pub name: String,
     /// What is wrong with it.
-    pub error: Arc<FormatError>,
+    pub error: Arc<Cause>,
 }
 
 impl Fault for BadMember {}

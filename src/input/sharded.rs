@@ -18,10 +18,10 @@ use super::open::{InputFormat, RecognisedFile, read_header};
 use super::opened::{Absent, Checkpoint, Container, Input, PartFile, Unreadable};
 use super::options::{Location, OpenOptions, UseOfIndex};
 use super::{archive, torch};
-use crate::error::{Error, Fault};
+use crate::error::{Cause, Error, Fault};
 use crate::execute::Progress;
 use crate::format::shards::{self, MAX_INDEX, ShardIndex, ShardsError};
-use crate::format::{Contents, Foreign, Format, FormatError};
+use crate::format::{Contents, Foreign, Format, NotRead};
 use crate::source::remote::{self, RemoteError};
 use crate::source::{
     self, Advice, ConcatSource, FilePool, IoMode, OpenError, Opened, Reader, Source,
@@ -281,7 +281,7 @@ impl OpenShards {
         &mut self,
         index: &ShardIndex,
         elsewhere: &[Elsewhere],
-    ) -> Result<Vec<usize>, FormatError> {
+    ) -> Result<Vec<usize>, ShardsError> {
         let mut dropped = Vec::new();
         let mut taken: BTreeMap<usize, usize> = BTreeMap::new();
         for &Elsewhere { tensor: at, listed } in elsewhere {
@@ -290,7 +290,7 @@ impl OpenShards {
             if let Some(&first) = taken.get(&listed) {
                 let first = self.file(first);
                 let second = self.file(at);
-                return Err(ShardsError::Several { tensor, first, second }.into());
+                return Err(ShardsError::Several { tensor, first, second });
             }
             let file = index.files[of_index].clone();
             if self.found[listed] || !self.files.contains(&of_index) {
@@ -308,7 +308,7 @@ impl OpenShards {
     }
 
     /// Take the tensors that the index leaves out, of which two may not have one name.
-    fn settle_left_out(&mut self, left_out: &[usize]) -> Result<(), FormatError> {
+    fn settle_left_out(&mut self, left_out: &[usize]) -> Result<(), ShardsError> {
         let names = left_out.iter().map(|&at| self.name(at));
         if let Some(twice) = first_repeated(names.clone()) {
             let mut both = left_out.iter().zip(names).filter(|(_, name)| *name == twice);
@@ -316,7 +316,7 @@ impl OpenShards {
             let first = next();
             let second = next();
             let tensor = twice.to_owned();
-            return Err(ShardsError::Several { tensor, first, second }.into());
+            return Err(ShardsError::Several { tensor, first, second });
         }
         if let Some(&at) = left_out.first() {
             let unlisted =
@@ -335,7 +335,7 @@ impl OpenShards {
             return Err(error);
         }
         if let Some(first) = self.disagreement.take() {
-            return Err(FormatError::from(first).into());
+            return Err(first.into());
         }
         match self.found.iter().position(|found| !found) {
             Some(number) => Err(missing(index, number).into()),
@@ -395,9 +395,9 @@ impl OpenShards {
 }
 
 /// The fault of an index that places a tensor in a shard where it is not.
-fn missing(index: &ShardIndex, number: usize) -> FormatError {
+fn missing(index: &ShardIndex, number: usize) -> ShardsError {
     let (tensor, file) = index.tensor(number);
-    ShardsError::Missing { file: index.files[file].clone(), tensor: tensor.to_owned() }.into()
+    ShardsError::Missing { file: index.files[file].clone(), tensor: tensor.to_owned() }
 }
 
 /// Read the header of a shard: never an index again, which could name itself.
@@ -489,13 +489,15 @@ fn read_index(bytes: &mut Opened) -> Result<ShardIndex, Error> {
         }
         Opened::Forward(stream) => most(stream)?,
     };
-    Ok(ShardIndex::parse(&json).map_err(|error| match error {
-        ShardsError::NoIndex => FormatError::Foreign(Foreign::JsonObject),
-        // one object is whole, and something stands behind it
-        ShardsError::Json(fault) if fault.to_string().starts_with("trailing characters") => {
-            FormatError::Foreign(Foreign::JsonLines)
+    Ok(ShardIndex::parse(&json).map_err(|error| -> Cause {
+        match error {
+            ShardsError::NoIndex => NotRead(Foreign::JsonObject).into(),
+            // one object is whole, and something stands behind it
+            ShardsError::Json(fault) if fault.to_string().starts_with("trailing characters") => {
+                NotRead(Foreign::JsonLines).into()
+            }
+            error => error.into(),
         }
-        error => error.into(),
     })?)
 }
 

@@ -5,7 +5,7 @@
 //! them out, and torch.load does not look at them.
 
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::open::{InputFormat, RecognisedFile, foreign_in, unknown};
 use super::opened::{Container, Input, Unreadable};
 use super::options::Location;
 use crate::dtype::Endian;
-use crate::error::Error;
+use crate::error::{Cause, Error};
 use crate::format::npz::{Member, Members};
 use crate::format::torch::{self, StoragePlace, StoredBytes, TorchContents, TorchFolder};
 use crate::format::{Contents, Format, FormatError};
@@ -35,7 +35,7 @@ pub(super) fn open(
     // without these nothing is known of the tensors
     let needed = |name: &str| match by_name.find(name) {
         Some(member) => match member.refusal() {
-            Some(error) => Err(FormatError::from(error)),
+            Some(error) => Err(Cause::from(error)),
             None => Ok(Some(member)),
         },
         None => Ok(None),
@@ -71,7 +71,7 @@ pub(super) fn open(
             None => {
                 let range = member.deflated.then(|| archive.range(&member));
                 let placed = archive.place(&member, range.as_ref());
-                let place = placed.map_err(|error| FormatError::Io(error.into()))?;
+                let place = placed.map_err(io::Error::from)?;
                 if member.deflated {
                     inflated.insert(member.name, place);
                 }
@@ -119,8 +119,11 @@ fn open_old(file: RecognisedFile<'_>) -> Result<Input, Error> {
     bytes.verify()?;
     match found {
         Ok(found) => Ok(input_of(found, |contents| archive.into_input(location, contents))),
-        Err(FormatError::Unrecognised) => Err(unknown(foreign_in(location, bytes.as_ref())).into()),
-        Err(error) => Err(error.into()),
+        Err(cause) => Err(match cause.downcast_ref() {
+            Some(FormatError::Unrecognised) => unknown(foreign_in(location, bytes.as_ref())),
+            _ => cause,
+        }
+        .into()),
     }
 }
 
@@ -141,7 +144,7 @@ fn whole(archive: &Archive, member: &Member<'_>) -> (Arc<dyn Source>, Range<u64>
     }
 }
 
-fn byte_order(archive: &Archive, member: &Member<'_>) -> Result<Endian, FormatError> {
+fn byte_order(archive: &Archive, member: &Member<'_>) -> Result<Endian, Cause> {
     let (source, range) = whole(archive, member);
     let mut text = Vec::new();
     let len = member.len.min(BYTE_ORDER);

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use crate::error::{Error, Fault};
-use crate::format::{Foreign, Format, FormatError, shards};
+use crate::format::shards::{self, ShardsError};
+use crate::format::{Foreign, Format, NotRead};
 use crate::input::{Location, OpenOptions, UseOfIndex, open};
 use crate::shape;
 use crate::sink::{self, Destination, SinkOptions};
@@ -23,13 +24,14 @@ pub fn reindex(location: &Location, options: &OpenOptions) -> Result<(), Error> 
     let mut options = OpenOptions { tensors: Vec::new(), exclude: Vec::new(), ..options.clone() };
     let notes = std::mem::take(&mut options.notes);
     options.index = UseOfIndex::Widened;
-    let input = open(location, &options).or_else(|error| match error.cause.downcast_ref() {
+    let input = open(location, &options).or_else(|error| {
+        let is_no_index = error.cause.downcast_ref() == Some(&NotRead(Foreign::JsonObject));
         // one that cannot be understood says nothing
-        Some(FormatError::Shards(_) | FormatError::Foreign(Foreign::JsonObject)) => {
+        if is_no_index || error.cause.is::<ShardsError>() {
             options.index = UseOfIndex::Ignored;
-            open(location, &options)
+            return open(location, &options);
         }
-        _ => Err(error),
+        Err(error)
     })?;
     let metadata = input.checkpoint().map(|it| it.index.metadata.clone()).unwrap_or_default();
     let known = input.checkpoint().filter(|it| !it.is_folder).map(|it| it.name.clone());
@@ -65,7 +67,7 @@ pub fn reindex(location: &Location, options: &OpenOptions) -> Result<(), Error> 
         listed.push((tensors.name(number).unwrap_or_default(), file));
     }
     let json = shards::index_json(&listed, metadata, bytes, elements);
-    let json = json.map_err(|error| Error::file(location, FormatError::from(error)))?;
+    let json = json.map_err(|error| Error::file(location, error))?;
     let target = match known {
         Some(name) if path.is_dir() => path.join(name),
         Some(_) => path.to_owned(),

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use tslice::Cause;
 use tslice::dtype::{DType, Endian, Scalar};
-use tslice::format::{FormatError, read_contents, safetensors};
+use tslice::format::{read_contents, safetensors};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/bad")
@@ -23,10 +24,10 @@ fn cases() -> Vec<(String, String)> {
 }
 
 /// As a file, of known length; or as a pipe, whose length is known in the end.
-fn refusal(bytes: &[u8], as_pipe: bool) -> Option<FormatError> {
+fn refusal(bytes: &[u8], as_pipe: bool) -> Option<Cause> {
     let len = bytes.len() as u64;
     match read_contents(&mut &*bytes, (!as_pipe).then_some(len)) {
-        Ok(contents) if as_pipe => contents.check_len(len).err(),
+        Ok(contents) if as_pipe => contents.check_len(len).err().map(Cause::from),
         result => result.err(),
     }
 }

@@ -7,9 +7,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tslice::digest::Digest;
+use tslice::error::Cause;
 use tslice::execute::Workers;
+use tslice::format::Format;
 use tslice::format::gguf::MetadataError;
-use tslice::format::{Format, FormatError};
 use tslice::input::{
     Input, Location, Missing, MissingChunks, OpenOptions, Unreadable, remote_folder,
 };
@@ -234,7 +235,7 @@ impl Listing<'_> {
     }
 
     fn print(&self, input: &Input, shown: &ShownFile, digests: &[Digest]) -> Result<(), Failure> {
-        let mut unread: Option<FormatError> = None;
+        let mut unread: Option<Cause> = None;
         print_by(|out| {
             let written = if self.args.json {
                 out.write_all(if self.described == 0 { b"[" } else { b"," })?;

@@ -11,7 +11,7 @@ use tslice::error::{Cause, Error, FileName, InputIsOutput};
 use tslice::execute::ExecuteError;
 use tslice::format::npy::{DescrError, NpyError};
 use tslice::format::shards::ShardsError;
-use tslice::format::{Foreign, FormatError};
+use tslice::format::{Foreign, FormatError, NotRead};
 use tslice::input::{
     CellRemedy, FieldFault, Given, RawFault, ReadAsFault, SelectFault, ShardsFault, TextFault,
     UnusedReadAs,
@@ -49,7 +49,10 @@ fn failure(error: &Error, flag: &str) -> Failure {
     let of_kind = (cause.downcast_ref().map(|fault| select(error, fault, flag, &failed)))
         .or_else(|| Some(layout(cause.downcast_ref()?, file, failed)))
         .or_else(|| Some(raw(cause.downcast_ref()?, file, worded)))
-        .or_else(|| Some(format(cause.downcast_ref()?, error, flag, failed)))
+        .or_else(|| Some(header(cause.downcast_ref()?, error, flag, failed)))
+        .or_else(|| Some(npy(cause.downcast_ref()?, error, flag, failed)))
+        .or_else(|| Some(index(cause.downcast_ref()?, error, failed)))
+        .or_else(|| Some(foreign(cause.downcast_ref()?, error, flag, failed)))
         .or_else(|| Some(edit(cause.downcast_ref()?, flag, failed)))
         .or_else(|| Some(of_tensor(error, cast(cause.downcast_ref()?))))
         .or_else(|| Some(join(cause.downcast_ref()?, failed)))
@@ -196,17 +199,16 @@ fn opening(error: &Error, failed: impl Fn() -> Failure) -> Option<Failure> {
     })
 }
 
-fn format(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Failure {
+fn foreign(fault: &NotRead, error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Failure {
+    failed().hint_if(remedy(fault.0, error.file.as_ref(), flag == "-t"))
+}
+
+fn npy(fault: &NpyError, error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Failure {
     match fault {
-        FormatError::Foreign(kind) => {
-            failed().hint_if(remedy(*kind, error.file.as_ref(), flag == "-t"))
+        NpyError::Descr(DescrError::Object(_)) => {
+            foreign(&NotRead(Foreign::Pickle), error, flag, failed)
         }
-        FormatError::Npy(NpyError::Descr(DescrError::Object(_))) => {
-            failed().hint_if(remedy(Foreign::Pickle, error.file.as_ref(), flag == "-t"))
-        }
-        FormatError::Npy(NpyError::Unusual {
-            dtype: Some(dtype), shape, fortran, start, ..
-        }) => {
+        NpyError::Unusual { dtype: Some(dtype), shape, fortran, start, .. } => {
             let Some(FileName::Path(path)) = &error.file else { return failed() };
             if path.extension().is_some_and(|extension| extension == "npz") {
                 return failed();
@@ -219,6 +221,12 @@ fn format(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> F
                  reads it"
             ))
         }
+        _ => failed(),
+    }
+}
+
+fn header(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Failure {
+    match fault {
         FormatError::Unrecognised => failed().hint(raw_bytes(error, flag)),
         FormatError::TrailingBytes { expected, .. } => {
             let Some(FileName::Path(path)) = &error.file else { return failed() };
@@ -227,10 +235,16 @@ fn format(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> F
         }
         FormatError::CutShort { .. } if matches!(error.file, Some(FileName::Stdin)) => failed()
             .hint("a file that is still being written is shorter than its header says: wait for its end"),
-        FormatError::Shards(ShardsError::Json(_)) => failed().hint(
+        _ => failed(),
+    }
+}
+
+fn index(fault: &ShardsError, error: &Error, failed: impl Fn() -> Failure) -> Failure {
+    match fault {
+        ShardsError::Json(_) => failed().hint(
             "--no-index reads the shards that are there; `tslice info DIR --reindex` writes a new index",
         ),
-        FormatError::Shards(ShardsError::Several { tensor, second, .. }) if tensor.is_empty() => {
+        ShardsError::Several { tensor, second, .. } if tensor.is_empty() => {
             let Some(FileName::Path(path)) = &error.file else { return failed() };
             let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
             let file = quoted(&folder.join(second).to_string_lossy());

@@ -9,7 +9,7 @@ use std::io::Write;
 
 use super::{GgufError, HeaderReader};
 use crate::dtype::Endian;
-use crate::format::error::FormatError;
+use crate::error::Cause;
 use crate::source::Source;
 use crate::tensor::{shortened, write_printable_json};
 
@@ -90,7 +90,7 @@ pub(super) struct KnownValues {
 #[derive(Debug, thiserror::Error)]
 pub enum MetadataError {
     #[error("{0}")]
-    Read(#[from] FormatError),
+    Read(#[from] Cause),
     #[error("{0}")]
     Write(#[from] io::Error),
 }
@@ -100,7 +100,7 @@ impl GgufMetadata {
     pub(super) fn read(
         reader: &mut HeaderReader<'_>,
         count: u64,
-    ) -> Result<(GgufMetadata, KnownValues), FormatError> {
+    ) -> Result<(GgufMetadata, KnownValues), Cause> {
         let metadata = GgufMetadata { start: reader.position(), count, endian: reader.endian };
         let mut known = KnownValues::default();
         let mut keys = HashSet::new();
@@ -143,7 +143,7 @@ impl GgufMetadata {
     }
 }
 
-fn key(reader: &mut HeaderReader<'_>) -> Result<String, FormatError> {
+fn key(reader: &mut HeaderReader<'_>) -> Result<String, Cause> {
     let key = String::from_utf8(reader.text(MOST_KEYS, "keys of metadata")?);
     Ok(key.map_err(|_| GgufError::NotUtf8("a value of its metadata"))?)
 }
@@ -162,13 +162,13 @@ impl<'s> MetadataValue<'_, 's> {
         self.write(out, most, 0)
     }
 
-    fn kind(&self) -> Result<ValueType, FormatError> {
+    fn kind(&self) -> Result<ValueType, Cause> {
         let unknown = || GgufError::ValueType { key: self.key.to_owned(), number: self.number };
         Ok(ValueType::of(self.number).ok_or_else(unknown)?)
     }
 
     /// The value of the key `general.alignment`.
-    fn alignment(self) -> Result<u64, FormatError> {
+    fn alignment(self) -> Result<u64, Cause> {
         let what = "a power of two, of type UINT32";
         let unfit = || GgufError::Value { key: ALIGNMENT, what };
         if !matches!(self.kind()?, ValueType::Unsigned(4)) {
@@ -179,7 +179,7 @@ impl<'s> MetadataValue<'_, 's> {
     }
 
     /// The value of a key that counts something.
-    fn count(self, key: &'static str) -> Result<u64, FormatError> {
+    fn count(self, key: &'static str) -> Result<u64, Cause> {
         let unfit = || GgufError::Value { key, what: "a number of files or tensors" };
         let number = match self.kind()? {
             ValueType::Unsigned(bytes) => self.reader.number(bytes)?,
@@ -193,7 +193,7 @@ impl<'s> MetadataValue<'_, 's> {
     }
 
     /// The type and the number of the values of a list.
-    fn list(&mut self, depth: u32) -> Result<(u32, u64), FormatError> {
+    fn list(&mut self, depth: u32) -> Result<(u32, u64), Cause> {
         if depth >= MOST_DEPTH {
             return Err(GgufError::Deep { key: self.key.to_owned(), most: MOST_DEPTH }.into());
         }
@@ -205,12 +205,12 @@ impl<'s> MetadataValue<'_, 's> {
         MetadataValue { reader: &mut *self.reader, key: self.key, number }
     }
 
-    fn skip(self) -> Result<(), FormatError> {
+    fn skip(self) -> Result<(), Cause> {
         self.skip_several(1, 0)
     }
 
     /// Pass over so many values of its type that follow each other.
-    fn skip_several(mut self, count: u64, depth: u32) -> Result<(), FormatError> {
+    fn skip_several(mut self, count: u64, depth: u32) -> Result<(), Cause> {
         let kind = self.kind()?;
         if let Some(bytes) = kind.bytes() {
             return self.reader.skip(bytes.saturating_mul(count));

@@ -18,6 +18,7 @@ use std::io::Read;
 
 use super::error::FormatError;
 use crate::dtype::{BlockType, DType, Endian, Scalar};
+use crate::error::{Cause, Fault};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
 use crate::source::{Reader, Source};
 use crate::tensor::{TensorInfo, Tensors, brief, data_bytes, first_repeated};
@@ -65,7 +66,7 @@ pub struct SplitPlace {
 }
 
 impl GgufHeader {
-    pub fn read(source: &dyn Source) -> Result<GgufHeader, FormatError> {
+    pub fn read(source: &dyn Source) -> Result<GgufHeader, Cause> {
         let mut reader = HeaderReader::at(source, MAGIC.len() as u64, Endian::Little);
         let mut version = reader.u32()?;
         if version & 0xffff == 0 {
@@ -96,7 +97,7 @@ impl GgufHeader {
         let mut placed: Tensors = tensors.iter().map(|tensor| tensor.placed(0, data)).collect();
         let end = placed.iter().map(|tensor| tensor.data().end).max();
         if let Some(expected) = end.filter(|&end| end > source.len()) {
-            return Err(FormatError::CutShort { expected, found: source.len() });
+            return Err(FormatError::CutShort { expected, found: source.len() }.into());
         }
         placed.sort_by_place();
         let split = match known.split {
@@ -110,10 +111,10 @@ impl GgufHeader {
 }
 
 /// The next tensor, with its place behind the header.
-fn tensor(reader: &mut HeaderReader<'_>, alignment: u64) -> Result<TensorInfo, FormatError> {
+fn tensor(reader: &mut HeaderReader<'_>, alignment: u64) -> Result<TensorInfo, Cause> {
     let name = String::from_utf8(reader.text(MOST_NAMES, "names of tensors")?);
     let name = name.map_err(|_| GgufError::NotUtf8("a tensor"))?;
-    let failed = |fault| FormatError::from(GgufError::Tensor { name: name.clone(), fault });
+    let failed = |fault| Cause::from(GgufError::Tensor { name: name.clone(), fault });
     let ndim = reader.u32()?;
     if ndim as usize > MAX_NDIM {
         return Err(failed(GgufTensorFault::Axes(ndim)));
@@ -168,6 +169,10 @@ pub enum GgufError {
     Tensor { name: String, fault: GgufTensorFault },
 }
 
+impl Fault for GgufError {
+    const OF: &'static str = "gguf";
+}
+
 /// Why a tensor cannot be as its header says.
 #[derive(Debug, thiserror::Error)]
 pub enum GgufTensorFault {
@@ -203,25 +208,26 @@ impl<'s> HeaderReader<'s> {
     }
 
     /// Make sure that so many more bytes are there.
-    fn check(&self, len: u64) -> Result<(), FormatError> {
+    fn check(&self, len: u64) -> Result<(), Cause> {
         match self.reader.remaining() {
             remaining if len <= remaining => Ok(()),
             _ => Err(FormatError::HeaderCutShort {
                 expected: self.position().saturating_add(len),
                 found: self.len,
-            }),
+            }
+            .into()),
         }
     }
 
     /// Go on behind the next `len` bytes.
-    pub(super) fn skip(&mut self, len: u64) -> Result<(), FormatError> {
+    pub(super) fn skip(&mut self, len: u64) -> Result<(), Cause> {
         self.check(len)?;
         self.reader.skip(len);
         Ok(())
     }
 
     /// A number of as many bytes, up to 8.
-    pub(super) fn number(&mut self, bytes: usize) -> Result<u64, FormatError> {
+    pub(super) fn number(&mut self, bytes: usize) -> Result<u64, Cause> {
         self.check(bytes as u64)?;
         let mut all = [0; 8];
         let number = &mut all[..bytes];
@@ -229,16 +235,16 @@ impl<'s> HeaderReader<'s> {
         Ok(self.endian.bits(number) as u64)
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, FormatError> {
+    pub(super) fn u32(&mut self) -> Result<u32, Cause> {
         Ok(self.number(4)? as u32)
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, FormatError> {
+    pub(super) fn u64(&mut self) -> Result<u64, Cause> {
         self.number(8)
     }
 
     /// The bytes of a text, behind their number, which is at most `most`.
-    pub(super) fn text(&mut self, most: u64, what: &'static str) -> Result<Vec<u8>, FormatError> {
+    pub(super) fn text(&mut self, most: u64, what: &'static str) -> Result<Vec<u8>, Cause> {
         let len = self.u64()?;
         self.check(len)?;
         if len > most {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::tree::Collections;
+use crate::error::Fault;
 use crate::source::Source;
 use crate::tensor::brief;
 
@@ -459,7 +460,7 @@ pub(super) fn checksum(bytes: &[u8]) -> u32 {
 
 /// Why a file or a dataset cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Hdf5Error {
+pub(crate) enum Hdf5Error {
     #[error("{0}")]
     Damaged(String),
     #[error("truncated file: it has {found} bytes, and by its superblock {expected}")]
@@ -501,6 +502,10 @@ pub enum Hdf5Error {
     Deep(usize),
     #[error("its groups and links make over {0} names")]
     Endless(usize),
+}
+
+impl Fault for Hdf5Error {
+    const OF: &'static str = "hdf5";
 }
 
 /// What is wrong with a file, in one line.

@@ -21,6 +21,7 @@ use super::error::FormatError;
 use super::header::read_more;
 use crate::dtype;
 use crate::dtype::{DType, Endian, Scalar, stored_by_numpy};
+use crate::error::{Cause, Fault};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
 use crate::tensor::{TensorInfo, Tensors, data_bytes};
 
@@ -45,11 +46,11 @@ pub(crate) fn begins(first: &[u8]) -> bool {
 
 /// Read a header, magic included; `input` is left at the data. Fails where NumPy refuses the header
 /// too, for Python objects, and beyond limits.
-pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
+pub fn read(input: &mut dyn Read) -> Result<Contents, Cause> {
     let mut header = Vec::new();
     read_more(input, &mut header, 10)?;
     if !header.starts_with(MAGIC) {
-        return Err(FormatError::Unrecognised);
+        return Err(FormatError::Unrecognised.into());
     }
     let major = header[6];
     match (major, header[7]) {
@@ -176,7 +177,7 @@ fn parse_shape(shape: &PyLiteral, is_lenient: bool) -> Result<Vec<u64>, NpyError
 ///
 /// `fortran_order` is `True` only where the two orders differ, as in NumPy. Fails for floats of
 /// less than a byte, and for a type whose literal is longer than a header that is read.
-pub fn header(dtype: &DType, shape: &[u64], order: Order) -> Result<Vec<u8>, FormatError> {
+pub fn header(dtype: &DType, shape: &[u64], order: Order) -> Result<Vec<u8>, Cause> {
     let stored = stored_by_numpy(dtype).and_then(|stored| dtype::literal(&stored));
     let descr =
         stored.ok_or_else(|| FormatError::Unsupported { dtype: dtype.clone(), format: "npy" })?;
@@ -312,6 +313,10 @@ pub enum NpyError {
     Descr(#[from] DescrError),
 }
 
+impl Fault for NpyError {
+    const OF: &'static str = "npy header";
+}
+
 /// The largest item in bytes: NumPy keeps sizes of strings and structures in a C int.
 pub(super) const MAX_ITEMSIZE: u64 = i32::MAX as u64;
 
@@ -350,7 +355,7 @@ mod tests {
         file
     }
 
-    fn tensor(version: u8, text: &[u8]) -> Result<TensorInfo, FormatError> {
+    fn tensor(version: u8, text: &[u8]) -> Result<TensorInfo, Cause> {
         read(&mut file(version, text).as_slice()).map(|contents| contents.tensors.at(0))
     }
 

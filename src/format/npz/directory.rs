@@ -10,6 +10,7 @@ use std::io::Read;
 use std::ops::Range;
 
 use super::{MemberFault, MemberPlace, Members, NpzError, leads_out, members, of_member};
+use crate::error::Cause;
 use crate::format::error::FormatError;
 use crate::format::header::read_more;
 use crate::source::{Reader, Source};
@@ -24,8 +25,8 @@ impl Directory {
     pub(super) fn entries(
         &self,
         archive: &dyn Source,
-        mut take: impl FnMut(u64, DirectoryEntry) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
+        mut take: impl FnMut(u64, DirectoryEntry) -> Result<(), Cause>,
+    ) -> Result<(), Cause> {
         let Range { start, end } = self.range;
         let mut reader = Reader::at(archive, start).take(end - start);
         for _ in 0..self.count {
@@ -54,7 +55,7 @@ const DESCRIPTOR: u16 = 1 << 3;
 const PATCH: u16 = 1 << 5;
 const UTF8: u16 = 1 << 11;
 
-pub(super) fn find_directory(archive: &dyn Source) -> Result<Directory, FormatError> {
+pub(super) fn find_directory(archive: &dyn Source) -> Result<Directory, Cause> {
     let len = archive.len();
     let tail_start = len.saturating_sub(END + 0xffff);
     let tail = read_at(archive, tail_start, len - tail_start)?;
@@ -147,14 +148,16 @@ impl DirectoryEntry {
         }
     }
 
-    fn read(reader: &mut dyn Read) -> Result<DirectoryEntry, FormatError> {
+    fn read(reader: &mut dyn Read) -> Result<DirectoryEntry, Cause> {
         let mut more = |len: u64| {
             let mut bytes = Vec::new();
-            read_more(reader, &mut bytes, len).map_err(|error| match error {
-                FormatError::HeaderCutShort { .. } => damaged("its central directory is too short"),
-                other => other,
+            read_more(reader, &mut bytes, len).map_err(|cause| match cause.downcast_ref() {
+                Some(FormatError::HeaderCutShort { .. }) => {
+                    damaged("its central directory is too short")
+                }
+                _ => cause,
             })?;
-            Ok::<_, FormatError>(bytes)
+            Ok::<_, Cause>(bytes)
         };
         let fixed = more(46)?;
         if !fixed.starts_with(b"PK\x01\x02") {
@@ -206,12 +209,8 @@ impl DirectoryEntry {
 
     /// The range of its bytes, which must end at or before `end`, by its local header, which must say
     /// of the member what the directory says.
-    pub(super) fn locate(
-        &self,
-        archive: &dyn Source,
-        end: u64,
-    ) -> Result<LocalHeader, FormatError> {
-        let misplaced = || FormatError::from(MemberFault::LocalHeader);
+    pub(super) fn locate(&self, archive: &dyn Source, end: u64) -> Result<LocalHeader, Cause> {
+        let misplaced = || Cause::from(MemberFault::LocalHeader);
         let after = self.offset.checked_add(LOCAL).filter(|&after| after <= end);
         let after = after.ok_or_else(misplaced)?;
         let local = read_at(archive, self.offset, LOCAL)?;
@@ -251,7 +250,7 @@ impl DirectoryEntry {
         Err(MemberFault::OtherHeader(other))
     }
 
-    fn fault(&self, fault: MemberFault) -> FormatError {
+    fn fault(&self, fault: MemberFault) -> Cause {
         of_member(&self.name, fault)
     }
 }
@@ -266,7 +265,7 @@ pub struct MemberSums {
 }
 
 /// Where the CRC-32s of those members are that hold these positions of the archive, which ascend.
-pub fn sums(archive: &dyn Source, positions: &[u64]) -> Result<Vec<MemberSums>, FormatError> {
+pub fn sums(archive: &dyn Source, positions: &[u64]) -> Result<Vec<MemberSums>, Cause> {
     let Members { mut places, .. } = members(archive)?;
     // what cannot be read may be said to lie anywhere
     places.retain(|place| place.refused.is_none());
@@ -298,7 +297,7 @@ impl DirectoryEntry {
         data: &Range<u64>,
         next: Option<u64>,
         directory: &Directory,
-    ) -> Result<Vec<u64>, FormatError> {
+    ) -> Result<Vec<u64>, Cause> {
         let local = read_at(archive, offset, LOCAL)?;
         let mut places = Vec::new();
         let has_descriptor = u16_at(&local, 6) & DESCRIPTOR != 0;
@@ -334,7 +333,7 @@ impl DirectoryEntry {
     }
 }
 
-fn damaged(what: &'static str) -> FormatError {
+fn damaged(what: &'static str) -> Cause {
     NpzError::Damaged(what).into()
 }
 

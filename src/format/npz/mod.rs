@@ -26,7 +26,7 @@ use std::ops::Range;
 
 use directory::{DEFLATED, DirectoryEntry, LocalHeader, find_directory};
 
-use super::error::FormatError;
+use crate::error::{Cause, Fault};
 use crate::source::Source;
 use crate::tensor::{brief, first_repeated};
 
@@ -79,7 +79,7 @@ struct MemberPlace {
 
 /// The members of an archive, in the order of their bytes. One that contradicts itself is among them, with the
 /// reason why it cannot be read.
-pub fn members(archive: &dyn Source) -> Result<Members, FormatError> {
+pub fn members(archive: &dyn Source) -> Result<Members, Cause> {
     let directory = find_directory(archive)?;
     let mut all = Members::default();
     directory.entries(archive, |_, mut entry| {
@@ -89,11 +89,10 @@ pub fn members(archive: &dyn Source) -> Result<Members, FormatError> {
         }
         let (data, crc) = match entry.locate(archive, directory.range.start) {
             Ok(LocalHeader { data, crc }) => (data, crc),
-            Err(FormatError::Member(fault)) => {
-                entry.refused.get_or_insert(fault);
+            Err(cause) => {
+                entry.refused.get_or_insert(cause.downcast()?);
                 (entry.offset..entry.offset, None)
             }
-            Err(error) => return Err(error),
         };
         all.push(&entry, data, crc.is_some_and(|crc| crc != entry.crc));
         Ok(())
@@ -206,7 +205,7 @@ impl std::fmt::Debug for Members {
 }
 
 /// Refuse the name of a member that would be extracted outside of the target folder.
-pub fn check_name(name: &str) -> Result<(), FormatError> {
+pub fn check_name(name: &str) -> Result<(), Cause> {
     if leads_out(name) { Err(of_member(name, MemberFault::Path)) } else { Ok(()) }
 }
 
@@ -217,7 +216,7 @@ fn leads_out(name: &str) -> bool {
 
 impl Member<'_> {
     /// The error of bytes whose CRC-32 is not what the directory says.
-    pub fn damaged(name: &str) -> FormatError {
+    pub fn damaged(name: &str) -> Cause {
         of_member(name, MemberFault::Crc)
     }
 
@@ -233,7 +232,7 @@ impl Member<'_> {
     }
 }
 
-fn of_member(name: &str, fault: MemberFault) -> FormatError {
+fn of_member(name: &str, fault: MemberFault) -> Cause {
     NpzError::Member { name: name.to_owned(), fault }.into()
 }
 
@@ -245,13 +244,12 @@ pub enum NpzError {
     MultiDisk,
     #[error("the archive is damaged: {0}")]
     Damaged(&'static str),
-    #[error(
-        "its local header has another CRC-32 than the central directory, as where a change of it was \
-         killed: run that again"
-    )]
-    TwoSums,
     #[error("member \"{}\": {fault}", brief(.name))]
     Member { name: String, fault: MemberFault },
+}
+
+impl Fault for NpzError {
+    const OF: &'static str = "zip";
 }
 
 /// Why a member of an archive cannot be read. The others can.
@@ -278,6 +276,11 @@ pub enum MemberFault {
     OtherHeader(&'static str),
     #[error("its bytes are damaged: the CRC-32 is another one than was announced")]
     Crc,
+    #[error(
+        "zip: its local header has another CRC-32 than the central directory, as where a change of it was \
+         killed: run that again"
+    )]
+    TwoSums,
     #[error("the data descriptor is not behind its bytes")]
     Descriptor,
     #[error("it is stored in {stored} bytes and said to have {size}")]
@@ -293,6 +296,8 @@ pub enum MemberFault {
     #[error("the array in it takes {array} bytes with its header, the member has {size}")]
     Array { array: u64, size: u64 },
 }
+
+impl Fault for MemberFault {}
 
 /// The name of a compression method in brackets, where it has one that is known.
 fn method(number: u16) -> &'static str {

@@ -20,6 +20,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
 use crate::dtype::Scalar;
+use crate::error::Fault;
 use crate::shape::{AsList, MAX_NDIM};
 use crate::tensor::{brief, data_bytes};
 
@@ -70,6 +71,10 @@ pub enum SafetensorsError {
     Overlap { tensor: String, before: String, begin: u64 },
     #[error("bytes {0} to {1} of the data belong to no tensor, tensor '{2}' begins after them")]
     Hole(u64, u64, String),
+}
+
+impl Fault for SafetensorsError {
+    const OF: &'static str = "safetensors header";
 }
 
 /// The texts of a JSON object, as `__metadata__` is one.

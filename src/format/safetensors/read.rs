@@ -13,6 +13,7 @@ use super::super::error::FormatError;
 use super::write::scalar;
 use super::{MAX_HEADER, METADATA, SafetensorsError, Texts, checked_bytes};
 use crate::dtype::{DType, Endian};
+use crate::error::Cause;
 use crate::format::header::read_more;
 use crate::shape::{AsList, MAX_NDIM, Order};
 use crate::tensor::{Tensors, brief, first_repeated};
@@ -31,7 +32,7 @@ pub(crate) fn header_len(first: &[u8]) -> Option<u64> {
 }
 
 /// Read a header, its length included; `input` is left at the data.
-pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
+pub fn read(input: &mut dyn Read) -> Result<Contents, Cause> {
     let mut length = Vec::new();
     read_more(input, &mut length, 8)?;
     let json_len = length.iter().rev().fold(0, |len, &byte| len << 8 | u64::from(byte));
@@ -43,16 +44,16 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
         }
         Some(b'{') => {}
         None if (1..=MAX_HEADER).contains(&json_len) => {
-            return Err(FormatError::HeaderCutShort { expected: 8 + json_len, found: 8 });
+            return Err(FormatError::HeaderCutShort { expected: 8 + json_len, found: 8 }.into());
         }
         Some(first) if is_space(*first) && (2..=MAX_HEADER).contains(&json_len) => {
             input.take((json_len - 1).min(MAX_SPACE)).read_to_end(&mut json)?;
             return Err(match json.iter().find(|byte| !is_space(**byte)) {
                 Some(b'{') => SafetensorsError::LeadingSpace.into(),
-                _ => FormatError::Unrecognised,
+                _ => FormatError::Unrecognised.into(),
             });
         }
-        _ => return Err(FormatError::Unrecognised),
+        _ => return Err(FormatError::Unrecognised.into()),
     }
     let whole = &mut json.as_slice().chain(input);
     let mut header = ParsedHeader { header_len: 8 + json_len, ..ParsedHeader::default() };
@@ -76,12 +77,12 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
 const SHORT: u64 = 4 << 20;
 
 /// The error of a text that follows its length.
-fn behind_length(error: FormatError) -> FormatError {
-    match error {
-        FormatError::HeaderCutShort { expected, found } => {
-            FormatError::HeaderCutShort { expected: expected + 8, found: found + 8 }
+fn behind_length(error: Cause) -> Cause {
+    match error.downcast_ref() {
+        Some(FormatError::HeaderCutShort { expected, found }) => {
+            FormatError::HeaderCutShort { expected: expected + 8, found: found + 8 }.into()
         }
-        other => other,
+        _ => error,
     }
 }
 
@@ -337,7 +338,7 @@ impl<'r> Utf8Text<'r> {
 
     /// Read what is left, and say what is wrong with the text, if anything is. That it is cut short
     /// is the reason for all else.
-    fn finish(&mut self) -> Result<(), FormatError> {
+    fn finish(&mut self) -> Result<(), Cause> {
         loop {
             self.at = self.valid;
             if !self.fill() {
@@ -359,8 +360,8 @@ impl<'r> Utf8Text<'r> {
         }
     }
 
-    fn cut_short(&self) -> FormatError {
-        FormatError::HeaderCutShort { expected: self.len, found: self.read }
+    fn cut_short(&self) -> Cause {
+        FormatError::HeaderCutShort { expected: self.len, found: self.read }.into()
     }
 
     /// Read more, where all that is valid was handed on. False at the end, or for a fault.
@@ -566,9 +567,11 @@ mod tests {
             prop_assert_eq!(outcome.is_ok(), told.is_ok());
             match str::from_utf8(&bytes) {
                 _ if missing > 0 => {
-                    let cut = matches!(told, Err(FormatError::HeaderCutShort { expected, found })
+                    let cut = told.unwrap_err();
+                    let is_cut = matches!(cut.downcast_ref(),
+                        Some(&FormatError::HeaderCutShort { expected, found })
                         if expected == len && found == bytes.len() as u64);
-                    prop_assert!(cut, "{told:?}");
+                    prop_assert!(is_cut, "{cut:?}");
                 }
                 Ok(_) => prop_assert_eq!(&got, &bytes),
                 Err(error) => {

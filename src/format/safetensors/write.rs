@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{MAX_HEADER, METADATA, SafetensorsError, checked_bytes};
 use crate::dtype::{DType, Endian, Scalar};
+use crate::error::Cause;
 use crate::format::error::FormatError;
 use crate::shape::MAX_NDIM;
 use crate::tensor::{brief, first_repeated};
@@ -21,7 +22,7 @@ const ALIGN: u64 = 8;
 pub fn header(
     tensors: &[(&str, &DType, &[u64], u64)],
     metadata: &BTreeMap<String, String>,
-) -> Result<Vec<u8>, FormatError> {
+) -> Result<Vec<u8>, Cause> {
     if let Some(twice) = first_repeated(tensors.iter().map(|(name, ..)| *name)) {
         return Err(SafetensorsError::DuplicateName(brief(twice)).into());
     }
@@ -62,7 +63,7 @@ pub struct HeaderText {
 impl HeaderText {
     /// A header without tensors, which is to be `len` bytes long, or as short as can be where that
     /// is 0: then its length, which it begins with, is still wrong.
-    pub fn new(metadata: &BTreeMap<String, String>, len: u64) -> Result<HeaderText, FormatError> {
+    pub fn new(metadata: &BTreeMap<String, String>, len: u64) -> Result<HeaderText, Cause> {
         let mut text = json_len(len).to_le_bytes().to_vec();
         text.push(b'{');
         if !metadata.is_empty() {
@@ -80,7 +81,7 @@ impl HeaderText {
         dtype: &DType,
         shape: &[u64],
         bytes: u64,
-    ) -> Result<(), FormatError> {
+    ) -> Result<(), Cause> {
         let (scalar, dtype) = known(dtype).ok_or_else(|| FormatError::Unsupported {
             dtype: dtype.clone(),
             format: "safetensors",
@@ -112,7 +113,7 @@ impl HeaderText {
     }
 
     /// Add the end, and return how many bytes the header has.
-    pub fn finish(&mut self) -> Result<u64, FormatError> {
+    pub fn finish(&mut self) -> Result<u64, Cause> {
         self.text.push(b'}');
         let len = self.taken + self.text.len() as u64;
         let len = len.next_multiple_of(ALIGN).max(self.len);

@@ -14,6 +14,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::error::Fault;
 use crate::tensor::brief;
 
 /// Whether a file that begins with these bytes is a JSON object.
@@ -228,6 +229,10 @@ pub enum ShardsError {
         brief(.file), tensor_named(.tensor)
     )]
     Unlisted { file: String, tensor: String },
+}
+
+impl Fault for ShardsError {
+    const OF: &'static str = "checkpoint index";
 }
 
 #[cfg(test)]

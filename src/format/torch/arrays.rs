@@ -17,7 +17,7 @@ use super::ops::{ArrayCall, EARLY, ElementType, Global, damaged};
 use super::value::PickleValue;
 use super::{TensorFault, TorchError};
 use crate::dtype::{DType, Endian};
-use crate::format::error::FormatError;
+use crate::error::Cause;
 use crate::format::npy;
 use crate::shape::Order;
 use crate::tensor::{TensorInfo, data_bytes};
@@ -217,11 +217,7 @@ pub(super) struct Decoded {
 
 impl Decoded {
     /// Decode a text of so many bytes of UTF-8, and say where it is. What is no text of Latin-1 has no place.
-    pub(super) fn add(
-        &mut self,
-        text: &mut dyn BufRead,
-        len: u64,
-    ) -> Result<PickleBytes, FormatError> {
+    pub(super) fn add(&mut self, text: &mut dyn BufRead, len: u64) -> Result<PickleBytes, Cause> {
         let nowhere = PickleBytes { key: None, place: BytesPlace::Undecoded, len: 0 };
         // a character takes two bytes at most
         if self.is_full || len / 2 > (MAX_DECODED - self.bytes.len()) as u64 {

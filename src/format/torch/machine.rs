@@ -17,7 +17,7 @@ use super::value::{
     TupleValue, ValueWeight,
 };
 use super::{MAX_PICKLE, TorchError};
-use crate::format::error::FormatError;
+use crate::error::Cause;
 use crate::tensor::brief;
 
 /// The most values on the stack, in the memo, and in lists and dicts.
@@ -41,7 +41,7 @@ pub(super) const MAX_DEPTH: usize = 1000;
 const MAX_OPAQUE: usize = 1000;
 
 /// The numbers in the memo that a pickle asks for.
-pub(super) fn asked(ops: &mut PickleOps<'_>) -> Result<HashSet<u32>, FormatError> {
+pub(super) fn asked(ops: &mut PickleOps<'_>) -> Result<HashSet<u32>, Cause> {
     let mut asked = HashSet::new();
     loop {
         match ops.next_op()? {
@@ -115,7 +115,7 @@ impl PickleMachine {
         }
     }
 
-    pub(super) fn run(mut self, ops: &mut PickleOps<'_>) -> Result<Made, FormatError> {
+    pub(super) fn run(mut self, ops: &mut PickleOps<'_>) -> Result<Made, Cause> {
         loop {
             match ops.next_op()? {
                 PickleOp::Stop => {
@@ -136,7 +136,7 @@ impl PickleMachine {
 
     /// Refuse values that take too much memory together. Most are gone soon after they were made: what is left
     /// is weighed now and then.
-    fn check_bytes(&mut self) -> Result<(), FormatError> {
+    fn check_bytes(&mut self) -> Result<(), Cause> {
         self.made_bytes += size_of::<PickleValue>();
         if self.made_bytes + self.kept * size_of::<KeptItem>() < self.weighed_at {
             return Ok(());
@@ -162,7 +162,7 @@ impl PickleMachine {
         Ok(())
     }
 
-    fn step(&mut self, op: PickleOp, ops: &PickleOps<'_>) -> Result<(), FormatError> {
+    fn step(&mut self, op: PickleOp, ops: &PickleOps<'_>) -> Result<(), Cause> {
         match op {
             PickleOp::Push(value) => self.push_made(value),
             PickleOp::Mark => self.marks.push(self.stack.len()),
@@ -218,7 +218,7 @@ impl PickleMachine {
         Ok(())
     }
 
-    fn stack_global(&mut self) -> Result<(), FormatError> {
+    fn stack_global(&mut self) -> Result<(), Cause> {
         match self.pop_some(2)?.as_slice() {
             [PickleValue::Text(module), PickleValue::Text(name)] => self.push_global(module, name),
             _ => return Err(damaged("the name of a class is no text")),
@@ -232,24 +232,24 @@ impl PickleMachine {
     }
 
     /// The last value, which must stand above the last mark.
-    fn last(&self) -> Result<&PickleValue, FormatError> {
+    fn last(&self) -> Result<&PickleValue, Cause> {
         let above = self.stack.len() > self.marks.last().copied().unwrap_or(0);
         self.stack.last().filter(|_| above).ok_or_else(|| damaged("its stack is empty"))
     }
 
-    fn pop(&mut self) -> Result<PickleValue, FormatError> {
+    fn pop(&mut self) -> Result<PickleValue, Cause> {
         self.last()?;
         self.stack.pop().ok_or_else(|| damaged("its stack is empty"))
     }
 
-    fn pop_operands(&mut self, operands: Operands) -> Result<Vec<PickleValue>, FormatError> {
+    fn pop_operands(&mut self, operands: Operands) -> Result<Vec<PickleValue>, Cause> {
         match operands {
             Operands::Last(count) => self.pop_some(count),
             Operands::ToMark => self.pop_mark(),
         }
     }
 
-    fn pop_some(&mut self, count: usize) -> Result<Vec<PickleValue>, FormatError> {
+    fn pop_some(&mut self, count: usize) -> Result<Vec<PickleValue>, Cause> {
         let floor = self.marks.last().copied().unwrap_or(0);
         match self.stack.len().checked_sub(count).filter(|&start| start >= floor) {
             Some(start) => Ok(self.stack.split_off(start)),
@@ -258,12 +258,12 @@ impl PickleMachine {
     }
 
     /// What stands above the last mark, and the mark.
-    fn pop_mark(&mut self) -> Result<Vec<PickleValue>, FormatError> {
+    fn pop_mark(&mut self) -> Result<Vec<PickleValue>, Cause> {
         let mark = self.marks.pop().ok_or_else(|| damaged("a mark is missing"))?;
         Ok(self.stack.split_off(mark.min(self.stack.len())))
     }
 
-    fn keep(&mut self, number: u32) -> Result<(), FormatError> {
+    fn keep(&mut self, number: u32) -> Result<(), Cause> {
         self.last()?;
         self.memoized = self.memoized.saturating_add(1);
         if self.asked.contains(&number) {
@@ -273,7 +273,7 @@ impl PickleMachine {
         Ok(())
     }
 
-    fn push_tuple(&mut self, items: Vec<PickleValue>) -> Result<(), FormatError> {
+    fn push_tuple(&mut self, items: Vec<PickleValue>) -> Result<(), Cause> {
         let depth = |item: &PickleValue| match item {
             PickleValue::Tuple(tuple) => tuple.depth,
             _ => 0,
@@ -288,7 +288,7 @@ impl PickleMachine {
     }
 
     /// The last value for another owner. A list or a dict gets its place in the table, where both find it.
-    fn shared_last(&mut self) -> Result<PickleValue, FormatError> {
+    fn shared_last(&mut self) -> Result<PickleValue, Cause> {
         let last = self.last()?.clone();
         let PickleValue::Empty(kind) = last else { return Ok(last) };
         let place = PickleValue::Shared(self.shared.len());
@@ -307,7 +307,7 @@ impl PickleMachine {
     }
 
     /// The list or dict that is the last value; an object may be either, and what is passed over is none.
-    fn last_shared(&mut self, kind: SharedKind) -> Result<Option<usize>, FormatError> {
+    fn last_shared(&mut self, kind: SharedKind) -> Result<Option<usize>, Cause> {
         match self.shared_last()? {
             PickleValue::Shared(at)
                 if [kind, SharedKind::Object].contains(&self.shared[at].kind) =>
@@ -326,7 +326,7 @@ impl PickleMachine {
         self.shared[at].keep(key, value);
     }
 
-    fn append(&mut self, items: Vec<PickleValue>) -> Result<(), FormatError> {
+    fn append(&mut self, items: Vec<PickleValue>) -> Result<(), Cause> {
         let Some(list) = self.last_shared(SharedKind::List)? else { return Ok(()) };
         let start = self.shared[list].len;
         self.shared[list].len += items.len() as u64;
@@ -341,7 +341,7 @@ impl PickleMachine {
         Ok(())
     }
 
-    fn set_items(&mut self, items: Vec<PickleValue>) -> Result<(), FormatError> {
+    fn set_items(&mut self, items: Vec<PickleValue>) -> Result<(), Cause> {
         let Some(dict) = self.last_shared(SharedKind::Dict)? else { return Ok(()) };
         let mut items = items.into_iter();
         while let Some(key) = items.next() {
@@ -356,7 +356,7 @@ impl PickleMachine {
 
     /// Set the state of what stands before it: the attributes of an opaque object. Those of a dict or of a
     /// tensor are passed over.
-    fn build(&mut self) -> Result<(), FormatError> {
+    fn build(&mut self) -> Result<(), Cause> {
         let state = self.pop()?;
         let object = match self.last()? {
             PickleValue::Array(array) => {
@@ -399,7 +399,7 @@ impl PickleMachine {
     }
 
     /// Call a function, or make an instance of a class.
-    fn call(&mut self, keywords: bool, ops: &PickleOps<'_>) -> Result<(), FormatError> {
+    fn call(&mut self, keywords: bool, ops: &PickleOps<'_>) -> Result<(), Cause> {
         let named = if keywords { Some(self.pop()?) } else { None };
         let arguments = self.pop()?;
         let function = self.pop()?;
@@ -446,7 +446,7 @@ impl PickleMachine {
         &mut self,
         items: &[PickleValue],
         ops: &PickleOps<'_>,
-    ) -> Result<PickleValue, FormatError> {
+    ) -> Result<PickleValue, Cause> {
         let [text, PickleValue::Text(encoding)] = items else { return Ok(PickleValue::Plain) };
         if !matches!(&**encoding, "latin1" | "latin-1") {
             return Ok(PickleValue::Plain);
@@ -523,7 +523,7 @@ impl PickleMachine {
         Some(values)
     }
 
-    fn push_copy(&mut self, is_dict: bool, values: Vec<PickleValue>) -> Result<(), FormatError> {
+    fn push_copy(&mut self, is_dict: bool, values: Vec<PickleValue>) -> Result<(), Cause> {
         // what is copied counts, whether it is kept or not: a pickle may copy it again and again
         self.kept += values.len();
         let kind = if is_dict { SharedKind::Dict } else { SharedKind::List };

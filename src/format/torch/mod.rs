@@ -34,6 +34,7 @@ use value::{PickleValue, TorchTensor};
 use super::error::FormatError;
 use super::npz::{Members, NpzError};
 use crate::dtype::Endian;
+use crate::error::{Cause, Fault};
 use crate::shape::AsTuple;
 use crate::source::{Reader, Source};
 use crate::tensor::{TensorInfo, Tensors, brief, first_repeated};
@@ -130,8 +131,7 @@ pub enum StoredBytes<'a> {
 }
 
 /// Where bytes lie in the input, if there are such; [`NpzError::Member`] of a storage that cannot be read.
-pub type PlaceBytes<'a> =
-    &'a mut dyn FnMut(StoredBytes<'_>) -> Result<Option<StoragePlace>, FormatError>;
+pub type PlaceBytes<'a> = &'a mut dyn FnMut(StoredBytes<'_>) -> Result<Option<StoragePlace>, Cause>;
 
 /// What is in the object of a pickle, which is the range `pickle` of `source`.
 pub fn read(
@@ -139,7 +139,7 @@ pub fn read(
     pickle: Range<u64>,
     endian: Endian,
     place: PlaceBytes<'_>,
-) -> Result<TorchContents, FormatError> {
+) -> Result<TorchContents, Cause> {
     let len = pickle.end.saturating_sub(pickle.start);
     let ops = || PickleOps::new(source, pickle.clone());
     let asked = machine::asked(&mut ops())?;
@@ -148,11 +148,7 @@ pub fn read(
 }
 
 /// The tensors in what a pickle made.
-fn contents(
-    made: Made,
-    endian: Endian,
-    place: PlaceBytes<'_>,
-) -> Result<TorchContents, FormatError> {
+fn contents(made: Made, endian: Endian, place: PlaceBytes<'_>) -> Result<TorchContents, Cause> {
     let Made { object, shared, opaque, decoded, .. } = made;
     let mut array_bytes = ArrayBytes { decoded: Some(decoded), places: [None, None] };
     let mut tensors = Tensors::default();
@@ -195,7 +191,7 @@ impl ArrayBytes {
         &mut self,
         bytes: BytesPlace,
         place: PlaceBytes<'_>,
-    ) -> Result<(StoragePlace, u64), FormatError> {
+    ) -> Result<(StoragePlace, u64), Cause> {
         let (number, start) = match bytes {
             BytesPlace::Pickle(start) => (0, start),
             BytesPlace::Decoded(start) => (1, start),
@@ -221,11 +217,14 @@ fn placed(
     tensor: &TorchTensor<'_>,
     endian: Endian,
     place: PlaceBytes<'_>,
-) -> Result<Result<TensorInfo, TensorFault>, FormatError> {
+) -> Result<Result<TensorInfo, TensorFault>, Cause> {
     let key = tensor.key;
     let place = match place(StoredBytes::Storage(key)) {
-        Err(FormatError::Npz(error @ NpzError::Member { .. })) => return Ok(Err(error.into())),
-        place => place?,
+        Err(cause) => match cause.downcast()? {
+            error @ NpzError::Member { .. } => return Ok(Err(error.into())),
+            error => return Err(error.into()),
+        },
+        Ok(place) => place,
     };
     Ok(match place {
         Some(StoragePlace { part, bytes }) => tensor
@@ -298,6 +297,10 @@ pub enum TorchError {
     Storages(&'static str),
 }
 
+impl Fault for TorchError {
+    const OF: &'static str = "pytorch";
+}
+
 /// Why a tensor cannot be where a pickle says.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum TensorFault {
@@ -335,8 +338,8 @@ pub(crate) fn begins_old(first: &[u8]) -> bool {
 /// What is in a file of an old torch.save.
 pub fn read_old(
     source: &dyn Source,
-    decode: &mut dyn FnMut(Vec<u8>) -> Result<StoragePlace, FormatError>,
-) -> Result<TorchContents, FormatError> {
+    decode: &mut dyn FnMut(Vec<u8>) -> Result<StoragePlace, Cause>,
+) -> Result<TorchContents, Cause> {
     let mut magic = Vec::new();
     Reader::new(source)
         .take((2 + OLD_FRAME.len() + OLD_MAGIC.len()) as u64)
@@ -344,7 +347,7 @@ pub fn read_old(
     let behind = magic.get(2..).unwrap_or_default();
     let behind = behind.strip_prefix(OLD_FRAME).unwrap_or(behind);
     if !behind.starts_with(OLD_MAGIC) {
-        return Err(FormatError::Unrecognised);
+        return Err(FormatError::Unrecognised.into());
     }
     let start = (magic.len() - behind.len() + OLD_MAGIC.len()) as u64;
     let (version, start) = last_value(source, start)?;
@@ -370,15 +373,15 @@ pub fn read_old(
 fn reading<T>(
     source: &dyn Source,
     start: u64,
-    read: impl FnOnce(&mut PickleOps<'_>) -> Result<T, FormatError>,
-) -> Result<(T, u64), FormatError> {
+    read: impl FnOnce(&mut PickleOps<'_>) -> Result<T, Cause>,
+) -> Result<(T, u64), Cause> {
     let mut ops = PickleOps::new(source, start..source.len());
     let read = read(&mut ops)?;
     Ok((read, ops.position()))
 }
 
 /// The last plain value of a pickle.
-fn last_value(source: &dyn Source, start: u64) -> Result<(Option<PickleValue>, u64), FormatError> {
+fn last_value(source: &dyn Source, start: u64) -> Result<(Option<PickleValue>, u64), Cause> {
     reading(source, start, |ops| {
         let mut last = None;
         loop {
@@ -391,7 +394,7 @@ fn last_value(source: &dyn Source, start: u64) -> Result<(Option<PickleValue>, u
     })
 }
 
-fn texts(ops: &mut PickleOps<'_>) -> Result<Vec<Rc<str>>, FormatError> {
+fn texts(ops: &mut PickleOps<'_>) -> Result<Vec<Rc<str>>, Cause> {
     let mut texts = Vec::new();
     loop {
         match ops.next_op()? {
@@ -409,14 +412,14 @@ fn places(
     keys: &[Rc<str>],
     made: &mut Made,
     start: u64,
-) -> Result<HashMap<Rc<str>, Range<u64>>, FormatError> {
+) -> Result<HashMap<Rc<str>, Range<u64>>, Cause> {
     let mut places = HashMap::new();
     let mut at = start;
     for key in keys {
         let Some(Some(item)) = made.storages.remove(key) else { break };
         let mut count = [0; 8];
         Reader::at(source, at).read_exact(&mut count).map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => FormatError::from(TorchError::Storages(SHORT)),
+            std::io::ErrorKind::UnexpectedEof => Cause::from(TorchError::Storages(SHORT)),
             _ => error.into(),
         })?;
         let len = u64::from_le_bytes(count).checked_mul(item);

@@ -21,7 +21,7 @@ use super::value::{
     ItemsLeft, KeptItem, KeptItems, PickleValue, SharedValue, TorchTensor, TupleValue,
 };
 use crate::dtype::write_str;
-use crate::format::error::FormatError;
+use crate::error::Cause;
 
 /// The most values that are looked at, each as often as it stands anywhere.
 const MAX_VISITS: usize = 1 << 24;
@@ -37,7 +37,7 @@ const OF_MODULES: [&str; 3] = ["_parameters", "_buffers", "_modules"];
 /// What is done with a tensor and its name; without one, it is the object itself. Of a tensor that cannot be
 /// read the reason is known.
 pub(super) type VisitTensor<'a> =
-    &'a mut dyn FnMut(Option<&str>, Result<FoundTensor<'_>, TorchError>) -> Result<(), FormatError>;
+    &'a mut dyn FnMut(Option<&str>, Result<FoundTensor<'_>, TorchError>) -> Result<(), Cause>;
 
 /// A tensor of PyTorch, or an array of NumPy.
 pub(super) enum FoundTensor<'a> {
@@ -116,7 +116,7 @@ pub(super) fn visit_tensors(
     object: PickleValue,
     shared: Vec<SharedValue>,
     visit: VisitTensor<'_>,
-) -> Result<(), FormatError> {
+) -> Result<(), Cause> {
     let mut unvisited = Unvisited { shared, tuples: HashMap::new() };
     let mut walk = NameWalk::default();
     let mut visits = 0;

@@ -12,7 +12,7 @@ use super::arrays::{BytesPlace, PickleBytes};
 use super::value::{PickleValue, SharedKind};
 use super::{MAX_PICKLE, TorchError};
 use crate::dtype::Scalar;
-use crate::format::error::FormatError;
+use crate::error::Cause;
 use crate::source::{Reader, Source};
 
 /// The values that an instruction takes off the stack.
@@ -91,7 +91,7 @@ impl<'s> PickleOps<'s> {
         Reader::at(self.source, position)
     }
 
-    pub(super) fn next_op(&mut self) -> Result<PickleOp, FormatError> {
+    pub(super) fn next_op(&mut self) -> Result<PickleOp, Cause> {
         let code = self.bytes::<1>()?[0];
         Ok(match code {
             0x80 => self.nothing(1)?,
@@ -148,7 +148,7 @@ impl<'s> PickleOps<'s> {
         })
     }
 
-    fn integer(&mut self, code: u8) -> Result<PickleValue, FormatError> {
+    fn integer(&mut self, code: u8) -> Result<PickleValue, Cause> {
         Ok(match code {
             b'J' => PickleValue::Int(i32::from_le_bytes(self.bytes()?).into()),
             b'K' => PickleValue::Int(self.bytes::<1>()?[0].into()),
@@ -181,7 +181,7 @@ impl<'s> PickleOps<'s> {
     }
 
     /// A text; one that is too long for a name is passed over, and so is one that is none in UTF-8.
-    fn text(&mut self, code: u8) -> Result<PickleValue, FormatError> {
+    fn text(&mut self, code: u8) -> Result<PickleValue, Cause> {
         let len = self.len(code)?;
         if len > MAX_TEXT {
             let start = self.position();
@@ -193,7 +193,7 @@ impl<'s> PickleOps<'s> {
     }
 
     /// The length of a text or of bytes, by the instruction.
-    fn len(&mut self, code: u8) -> Result<u64, FormatError> {
+    fn len(&mut self, code: u8) -> Result<u64, Cause> {
         Ok(match code {
             0x8c | b'U' | b'C' => self.bytes::<1>()?[0].into(),
             b'X' | b'T' | b'B' => u32::from_le_bytes(self.bytes()?).into(),
@@ -201,33 +201,33 @@ impl<'s> PickleOps<'s> {
         })
     }
 
-    fn nothing(&mut self, len: u64) -> Result<PickleOp, FormatError> {
+    fn nothing(&mut self, len: u64) -> Result<PickleOp, Cause> {
         self.skip(len)?;
         Ok(PickleOp::Nothing)
     }
 
-    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Cause> {
         let mut bytes = [0; N];
         self.spend(N as u64)?;
         self.reader.read_exact(&mut bytes).map_err(early)?;
         Ok(bytes)
     }
 
-    fn take(&mut self, len: u64) -> Result<Vec<u8>, FormatError> {
+    fn take(&mut self, len: u64) -> Result<Vec<u8>, Cause> {
         let mut bytes = Vec::new();
         self.spend(len)?;
         (&mut self.reader).take(len).read_to_end(&mut bytes)?;
         if (bytes.len() as u64) < len { Err(damaged(EARLY)) } else { Ok(bytes) }
     }
 
-    fn skip(&mut self, len: u64) -> Result<(), FormatError> {
+    fn skip(&mut self, len: u64) -> Result<(), Cause> {
         self.check_room(len)?;
         self.reader.skip(len);
         Ok(())
     }
 
     /// A text that ends with its line.
-    fn line(&mut self) -> Result<String, FormatError> {
+    fn line(&mut self) -> Result<String, Cause> {
         let mut line = Vec::new();
         let most = MAX_TEXT.min(self.end.saturating_sub(self.position()));
         (&mut self.reader).take(most).read_until(b'\n', &mut line)?;
@@ -239,13 +239,13 @@ impl<'s> PickleOps<'s> {
     }
 
     /// Count bytes that are read.
-    fn spend(&mut self, len: u64) -> Result<(), FormatError> {
+    fn spend(&mut self, len: u64) -> Result<(), Cause> {
         self.check_room(len)?;
         self.left = self.left.checked_sub(len).ok_or(TorchError::Long(MAX_PICKLE))?;
         Ok(())
     }
 
-    fn check_room(&self, len: u64) -> Result<(), FormatError> {
+    fn check_room(&self, len: u64) -> Result<(), Cause> {
         let room = self.end.saturating_sub(self.position());
         if len > room { Err(damaged(EARLY)) } else { Ok(()) }
     }
@@ -253,14 +253,14 @@ impl<'s> PickleOps<'s> {
 
 pub(super) const EARLY: &str = "it ends too early";
 
-fn early(error: io::Error) -> FormatError {
+fn early(error: io::Error) -> Cause {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => damaged(EARLY),
         _ => error.into(),
     }
 }
 
-pub(super) fn damaged(what: &'static str) -> FormatError {
+pub(super) fn damaged(what: &'static str) -> Cause {
     TorchError::Damaged(what).into()
 }
 

@@ -27,6 +27,7 @@ use zarrs::storage::{ReadableStorageTraits, StoreKey};
 
 use super::codecs::guarded;
 use crate::dtype::{DType, Endian, Scalar};
+use crate::error::Fault;
 use crate::shape::{AsTuple, Order};
 use crate::source::{Source, SourceError, memory_bytes};
 use crate::tensor::{
@@ -142,7 +143,7 @@ fn unfit(what: impl fmt::Display) -> ZarrError {
 
 /// Why an array cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ZarrError {
+pub(crate) enum ZarrError {
     #[error("{0}")]
     Metadata(String),
     #[error("{0}")]
@@ -153,6 +154,10 @@ pub enum ZarrError {
     Grid(String),
     #[error("the fill value is none of dtype {0}")]
     Fill(String),
+}
+
+impl Fault for ZarrError {
+    const OF: &'static str = "zarr";
 }
 
 /// Where the values of an array lie under their keys, such as `zarr.json` and `c/0/1`.

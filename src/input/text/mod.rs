@@ -20,7 +20,7 @@ use crate::dtype::{DType, Endian, Scalar};
 use crate::element::{CellReader, ElementError};
 use crate::error::{Error, Fault};
 use crate::execute::{Progress, UNKNOWN, Workers};
-use crate::format::{Contents, Foreign, Format, FormatError, LOOK_LEN, TextFormat};
+use crate::format::{Contents, Foreign, Format, FormatError, LOOK_LEN, NotRead, TextFormat};
 use crate::input::bytes::Watched;
 use crate::shape::{self, Order};
 use crate::source::{self, MemorySource, Opened, Reader, Source, SourceError};
@@ -164,7 +164,7 @@ pub(super) fn open(
 ) -> Result<Input, Error> {
     let looks = foreign(location, &mut bytes, LOOK_LEN);
     if let Some(kind) = looks.filter(Foreign::is_no_text) {
-        return Err(FormatError::Foreign(kind).into());
+        return Err(NotRead(kind).into());
     }
     let ReadTensor { dtype, shape, elements, rounds } = match format {
         TextFormat::Json => json(&mut bytes, options, progress)?,

@@ -14,7 +14,7 @@ use zarrs::storage::{
 use super::{ATTRIBUTES, METADATA};
 use crate::error::Error;
 use crate::format::zarr::{self, ArrayStore, ValueStore, ZarrError, ZarrNode};
-use crate::format::{Contents, Format, FormatError};
+use crate::format::{Contents, Format};
 use crate::input::opened::Container;
 use crate::input::{Input, Location, MissingChunks, OpenOptions, Unreadable};
 use crate::source::{Source, SourceError, memory_bytes};
@@ -154,7 +154,7 @@ pub(super) fn input(
                     _ => Vec::new(),
                 };
                 if path.is_empty() && below.is_empty() {
-                    return Err(Error::file(location, FormatError::from(error)));
+                    return Err(Error::file(location, error));
                 }
                 let name = if path.is_empty() { "/".to_owned() } else { path };
                 paths.extend(below);
@@ -162,7 +162,7 @@ pub(super) fn input(
             }
             Node::Group(_) if path.split('/').count() > MAX_DEPTH => {
                 let error = ZarrError::Metadata(format!("more than {MAX_DEPTH} groups in another"));
-                return Err(Error::file(location, FormatError::from(error)));
+                return Err(Error::file(location, error));
             }
             Node::Group(annotations) => {
                 paths.extend(paths_below(location, hierarchy, &path)?);

@@ -72,7 +72,7 @@ mod stores {
     use super::METADATA;
     use crate::error::Error;
     use crate::format::npz::Members;
-    use crate::format::{Foreign, FormatError};
+    use crate::format::{Foreign, NotRead};
     use crate::input::archive::Archive;
     use crate::input::{Input, Location, OpenOptions};
     use crate::source::remote::Address;
@@ -94,7 +94,7 @@ mod stores {
             None if folder.join(".zarray").is_file() => Foreign::ZarrArray,
             None => Foreign::ZarrGroup,
         };
-        Err(Error::file(location, FormatError::Foreign(kind)))
+        Err(Error::file(location, NotRead(kind)))
     }
 
     pub(super) fn open_remote(
@@ -105,7 +105,7 @@ mod stores {
         let is_there =
             |name: &str| source::remote::open(&address.below(name), IoMode::Read).is_ok();
         if METADATA.iter().any(|name| is_there(name)) {
-            Err(Error::file(location, FormatError::Foreign(Foreign::ZarrGroup)))
+            Err(Error::file(location, NotRead(Foreign::ZarrGroup)))
         } else {
             Ok(None)
         }
@@ -117,6 +117,6 @@ mod stores {
         _: Members,
         _: &OpenOptions,
     ) -> Result<Input, Error> {
-        Err(Error::file(location, FormatError::Foreign(Foreign::ZarrGroup)))
+        Err(Error::file(location, NotRead(Foreign::ZarrGroup)))
     }
 }

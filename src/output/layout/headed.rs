@@ -11,7 +11,7 @@ use std::{io, iter};
 use super::{Entries, Frame, OutputFormat, OutputTensor, PLAIN, Request, WriteAt, only};
 use crate::dtype::stored_by_numpy;
 use crate::error::Cause;
-use crate::format::{FormatError, npy, safetensors};
+use crate::format::{npy, safetensors};
 use crate::input::SmallFile;
 use crate::output::LayoutFault;
 use crate::sink::{self, Destination, Draft, SinkError, SinkOptions};
@@ -224,7 +224,7 @@ impl SafetensorsHeader {
         request: &Request<'_>,
         range: Range<usize>,
         metadata: &BTreeMap<String, String>,
-    ) -> Result<SafetensorsHeader, FormatError> {
+    ) -> Result<SafetensorsHeader, Cause> {
         let tensors = Arc::clone(request.tensors);
         let order = if request.keeps_order { Vec::new() } else { aligned(&tensors, range.clone()) };
         let metadata = metadata.clone();
@@ -253,7 +253,7 @@ impl SafetensorsHeader {
     /// Hand on its text piece by piece, and return its length in bytes.
     fn pieces<E>(
         &self,
-        failed: impl Fn(FormatError) -> E,
+        failed: impl Fn(Cause) -> E,
         mut take: impl FnMut(Vec<u8>) -> Result<(), E>,
     ) -> Result<u64, E> {
         let mut text = safetensors::HeaderText::new(&self.metadata, self.len).map_err(&failed)?;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::headed::{Header, SafetensorsHeader};
 use super::{Entries, Frame, OutputFormat, OutputTensor, PLAIN, Request, WriteAt};
 use crate::error::Cause;
-use crate::format::{FormatError, safetensors, shards};
+use crate::format::{safetensors, shards};
 use crate::input::old_shards;
 use crate::output::LayoutFault;
 use crate::shape;
@@ -122,7 +122,7 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     let listed: Vec<_> = listed.collect();
     let metadata = input.map(|input| input.index.metadata.clone()).unwrap_or_default();
     let json = shards::index_json(&listed, metadata, request.bytes, elements.sum());
-    let index = Header::Bytes(json.map_err(FormatError::from)?);
+    let index = Header::Bytes(json?);
     let beside = |name: String, header| ShardFile { name, first: tensors.len(), header, bytes: 0 };
     let others = request.files.iter().filter(|file| file.name != INDEX);
     files.extend(others.map(|file| beside(file.name.clone(), Header::Copy(file.clone()))));

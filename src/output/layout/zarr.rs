@@ -36,7 +36,6 @@ mod with {
 
     use super::{Cause, FORMAT, Frame, Request};
     use crate::chunked::{ChunkSink, ChunkedTensor};
-    use crate::format::FormatError;
     use crate::format::zarr::{NewArray, group_json};
     use crate::output::layout::{Entries, OutputTensor};
     use crate::output::{ChunkShapes, Chunking, LayoutFault};
@@ -163,7 +162,7 @@ mod with {
             let shard = shard.as_deref();
             let said = self.annotations.get(&number);
             let array = NewArray { path: name, dtype, shape, chunk: &chunk, shard, codec, said };
-            Ok(array.encoder().map_err(FormatError::from)?)
+            Ok(array.encoder()?)
         }
     }
 
