@@ -36,6 +36,12 @@ impl Doubles {
                 return filled(values, bytes.as_chunks().0, $value)
             };
         }
+        match self.scalar {
+            Scalar::U8 => filled!(|[byte]: [u8; 1]| byte.into()),
+            Scalar::I8 => filled!(|[byte]: [u8; 1]| byte.cast_signed().into()),
+            Scalar::Bool => filled!(|[byte]: [u8; 1]| (byte != 0).into()),
+            _ => {}
+        }
         if self.endian == Endian::Little {
             match self.scalar {
                 Scalar::F64 => filled!(f64::from_le_bytes),
@@ -44,6 +50,8 @@ impl Doubles {
                 Scalar::BF16 => filled!(|[low, high]| f32::from_le_bytes([0, 0, low, high]).into()),
                 Scalar::I32 => filled!(|bytes| i32::from_le_bytes(bytes).into()),
                 Scalar::I16 => filled!(|bytes| i16::from_le_bytes(bytes).into()),
+                Scalar::U32 => filled!(|bytes| u32::from_le_bytes(bytes).into()),
+                Scalar::U16 => filled!(|bytes| u16::from_le_bytes(bytes).into()),
                 _ => {}
             }
         }

@@ -207,7 +207,9 @@ impl Cast {
 }
 
 /// Reverse every `width` bytes, the numbers of a type in another byte order.
+#[inline(always)]
 pub(crate) fn swap(bytes: &mut [u8], width: usize) {
+    #[inline(always)]
     fn reverse<const N: usize>(bytes: &mut [u8]) {
         bytes.as_chunks_mut::<N>().0.iter_mut().for_each(|number| number.reverse());
     }

@@ -3,8 +3,7 @@
 
 use half::f16;
 
-use crate::cast::{Doubles, vectorized};
-use crate::dtype::{DType, Endian, NumberKind, Scalar, Step, Walk};
+use crate::dtype::{DType, Endian, Step, Walk};
 use crate::element::{FloatFormat, Magnitude, Meaning, NAT};
 
 /// A part of an element: one item, or `count` of them in a subarray.
@@ -208,76 +207,10 @@ impl Rule {
     }
 }
 
-/// Numbers that are compared at once by [`Closeness`].
-pub(super) const GROUP: usize = 1024;
-
-/// A tolerance of numbers that doubles hold, a little narrower than the [`Rule`] has it: so what is within it
-/// as doubles is within it as the rule computes, and is found in loops of vectors.
-#[derive(Clone, Copy)]
-pub(super) struct Closeness {
-    doubles: [Doubles; 2],
-    absolute: f64,
-    relative: f64,
-    /// How much of the tolerance is left by what the rule may round, and what rounding takes of the smallest.
-    kept: f64,
-    lost: f64,
-}
-
-impl Closeness {
-    /// `None` without a tolerance, and for other elements.
-    pub(super) fn new(rule: Rule, a: &DType, b: &DType) -> Option<Closeness> {
-        let (absolute, relative) = rule.tolerance?;
-        let of = |dtype: &DType| match *dtype {
-            DType::Scalar(Scalar::I64 | Scalar::U64, _) => None,
-            DType::Scalar(scalar, endian) if scalar.kind() != NumberKind::Complex => {
-                let is_whole = scalar.bits() >= 8;
-                Doubles::new(scalar, endian).ok().filter(|_| is_whole).map(|it| (scalar, it))
-            }
-            _ => None,
-        };
-        let (ours, of_a) = of(a)?;
-        let (theirs, of_b) = of(b)?;
-        let format = FloatFormat::of(ours).filter(|_| ours == theirs);
-        let rounded = |value: f64| format.map_or(value, |format| round(value, format));
-        // four times what two roundings take, and more than half of the smallest number
-        let (slack, lost) = match format {
-            Some(FloatFormat::HALF) => (2f64.powi(-7), 2f64.powi(-22)),
-            Some(FloatFormat::SINGLE) => (2f64.powi(-20), 2f64.powi(-140)),
-            _ => (2f64.powi(-49), 0.0),
-        };
-        let doubles = [of_a, of_b];
-        let absolute = rounded(absolute);
-        let relative = rounded(relative);
-        Some(Closeness { doubles, absolute, relative, kept: 1.0 - slack, lost })
-    }
-
-    /// Mark pairs of at most [`GROUP`] that may be apart; whether there are any.
-    pub(super) fn mark(&self, a: &[u8], b: &[u8], apart: &mut [f64; GROUP]) -> bool {
-        mark(self, a, b, apart)
-    }
-}
-
-vectorized! {
-    fn mark(close: &Closeness, a: &[u8], b: &[u8], apart: &mut [f64; GROUP]) -> bool {
-        let mut others = [0.0; GROUP];
-        let others = close.doubles[1].read(b, &mut others);
-        let values = close.doubles[0].read(a, apart);
-        for (value, other) in values.iter_mut().zip(&*others) {
-            let distance = (*value - *other).abs();
-            let distance = if value == other { f64::NEG_INFINITY } else { distance };
-            let limit = (close.absolute + close.relative * other.abs()) * close.kept - close.lost;
-            // nothing is close to an infinity
-            let limit = if limit < f64::MAX { limit } else { f64::MAX };
-            *value = if distance <= limit { 0.0 } else { 1.0 };
-        }
-        values.iter().fold(0, |all, value| all | value.to_bits()) != 0
-    }
-}
-
 /// Round a result to the type in which NumPy computes with floats of this format; for formats that
 /// it lacks that is the double. A double is precise enough that rounding its result equals
 /// arithmetic in the smaller type.
-fn round(value: f64, format: FloatFormat) -> f64 {
+pub(super) fn round(value: f64, format: FloatFormat) -> f64 {
     match format.mantissa {
         10 => f16::from_f64(value).to_f64(),
         23 => f64::from(value as f32),

@@ -14,11 +14,13 @@
 //! assert_eq!((findings.differing, findings.absolute.unwrap().place), (1, 1));
 //! ```
 
-use element::{Closeness, GROUP, Leaf, leaves, types};
+use closeness::{Closeness, Distances, GROUP, Group};
+use element::{Leaf, leaves, types};
 
-use crate::cast::swap;
+use crate::cast::{swap, vectorized};
 use crate::dtype::{DType, Endian, Field, NpyType, stored_by_numpy};
 
+mod closeness;
 mod element;
 
 pub use crate::element::{LargeElement, check_held};
@@ -110,10 +112,16 @@ impl Comparer {
             };
             let groups = a.chunks(GROUP * of_a).zip(b.chunks(GROUP * of_b));
             for ((a, b), first) in groups.zip((first..).step_by(GROUP)) {
-                let mut apart = [0.0; GROUP];
-                if closeness.mark(a, b, &mut apart) {
-                    let may_differ = |at: usize| apart[at] > 0.0;
-                    self.compare_each(a, b, may_differ, |at| place(first + at), findings);
+                let place = |at: u64| place(first + at);
+                let mut distances = Distances::default();
+                let found = distances.measure(closeness, a, b);
+                if found.differing > 0 {
+                    let item = |at: usize| (&a[at * of_a..][..of_a], &b[at * of_b..][..of_b]);
+                    findings.add_group(&found, &distances, &place, item);
+                }
+                if found.unsure {
+                    let is_unsure = |at: usize| distances.absolute[at].is_nan();
+                    self.compare_each(a, b, is_unsure, place, findings);
                 }
             }
         }
@@ -171,14 +179,16 @@ impl Comparer {
 
 /// Whether a block is the same as another in which every `width` bytes are reversed.
 fn same_bits(a: &[u8], b: &[u8], width: usize) -> bool {
-    let mut reversed = [0; BLOCK_BYTES];
-    match reversed.get_mut(..b.len()) {
-        Some(reversed) if width > 1 => {
-            reversed.copy_from_slice(b);
-            swap(reversed, width);
-            a == &*reversed
-        }
-        _ => a == b,
+    if width > 1 && b.len() <= BLOCK_BYTES { same_reversed(a, b, width) } else { a == b }
+}
+
+vectorized! {
+    fn same_reversed(a: &[u8], b: &[u8], width: usize) -> bool {
+        let mut reversed = [0; BLOCK_BYTES];
+        let reversed = &mut reversed[..b.len()];
+        reversed.copy_from_slice(b);
+        swap(reversed, width);
+        a == &*reversed
     }
 }
 
@@ -232,6 +242,42 @@ impl Findings {
         }
         if !relative.is_nan() && Largest::is_exceeded(&self.relative, relative, place) {
             self.relative = Some(found(relative));
+        }
+    }
+
+    /// Add the elements of a group that differ for sure; `item` gives the bytes of both.
+    fn add_group<'a>(
+        &mut self,
+        found: &Group,
+        distances: &Distances,
+        place: impl Fn(u64) -> u64,
+        item: impl Fn(usize) -> (&'a [u8], &'a [u8]),
+    ) {
+        let largest = |at: usize, difference: f64, place: u64| {
+            let (a, b) = item(at);
+            Some(Largest { difference, place, values: (a.to_vec(), b.to_vec()) })
+        };
+        self.differing += found.differing;
+        let places = distances.absolute.iter().enumerate().filter(|(_, apart)| **apart > 0.0);
+        let first = places.map(|(at, _)| (place(at as u64), at)).min();
+        if let Some((place, at)) = first.filter(|(place, _)| Largest::is_later(&self.first, *place))
+        {
+            self.first = largest(at, 0.0, place);
+        }
+        let of_both = [
+            (&mut self.absolute, &distances.absolute, found.absolute),
+            (&mut self.relative, &distances.relative, found.relative),
+        ];
+        for (ours, all, most) in of_both {
+            if ours.as_ref().is_some_and(|ours| most < ours.difference) {
+                continue;
+            }
+            for (at, _) in all.iter().enumerate().filter(|(_, apart)| **apart == most) {
+                let place = place(at as u64);
+                if Largest::is_exceeded(ours, most, place) {
+                    *ours = largest(at, most, place);
+                }
+            }
         }
     }
 
@@ -376,12 +422,14 @@ mod tests {
                 (Just(a), proptest::sample::select(vec![a, a, Scalar::F32, Scalar::BF16, Scalar::I16]))
             }),
             random in proptest::collection::vec((proptest::num::u64::ANY, -3i64..4), 1..1500),
+            has_tolerance: bool,
             absolute in proptest::sample::select(vec![0.0, 1e-7, 1e-3, 1.0, 1e5]),
             relative in proptest::sample::select(vec![0.0, 1e-6, 1e-3, 0.1]),
             equal_nan: bool,
+            order in 0u64..8,
         ) {
             let [a, b] = [scalars.0, scalars.1].map(|it| DType::Scalar(it, Endian::Little));
-            let rule = Rule { tolerance: Some((absolute, relative)), equal_nan };
+            let rule = Rule { tolerance: has_tolerance.then_some((absolute, relative)), equal_nan };
             let Some(mut comparer) = Comparer::new(&a, &b, rule) else { return Ok(()) };
             let bytes = |dtype: &DType, step: i64| -> Vec<u8> {
                 let size = (dtype.item_bits() / 8) as usize;
@@ -393,7 +441,7 @@ mod tests {
             let b = bytes(&b, 1);
             let mut compared = [Findings::default(), Findings::default()];
             for found in &mut compared {
-                comparer.compare(&a, &b, |number| number, found);
+                comparer.compare(&a, &b, |number| number ^ order, found);
                 comparer.closeness = None;
             }
             proptest::prop_assert_eq!(&compared[0], &compared[1]);

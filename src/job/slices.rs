@@ -34,7 +34,7 @@ use crate::shape::{
     AskedAxis, NoDimension, Order, Permutation, Transposition, element_count, normalize_axis,
 };
 use crate::sink::WriteOrder;
-use crate::statistics::{Columns, Facts, Fold, Reduction, Summary};
+use crate::statistics::{Columns, Facts, Fold, Reach, Reduction, Summary};
 use crate::tensor::TensorInfo;
 
 /// Summaries take so many bytes at most while elements are added to them, and as many when they are complete.
@@ -526,10 +526,11 @@ impl<S: Fold> Band<'_, S> {
     fn add_rows(&self, mut element: u64, mut bytes: &[u8]) -> Option<()> {
         let group_len = self.len * self.width;
         let mut empty = self.empty.clone();
-        let (empty, _) = empty.by_columns()?;
+        let (numbers, _) = empty.by_columns()?;
+        let each = numbers.len();
         let taken = locked(&self.idle).pop();
         let (mut group, mut columns) =
-            taken.unwrap_or_else(|| (0, Columns::new(empty, self.width as usize)));
+            taken.unwrap_or_else(|| (0, Columns::new(&numbers[0], self.width as usize * each)));
         while !bytes.is_empty() {
             if element / group_len != group {
                 self.flush(group, &mut columns);
@@ -538,7 +539,8 @@ impl<S: Fold> Band<'_, S> {
             let first = element % group_len;
             let items = (group_len - first).min(bytes.len() as u64 / self.itemsize);
             let (now, later) = bytes.split_at((items * self.itemsize) as usize);
-            columns.add(now, first, &|column, look| self.reach(group, column, look));
+            let reach: Reach<'_> = &|column, look| self.reach(group, column, each, look);
+            columns.add(now, first * each as u64, reach);
             bytes = later;
             element += items;
         }
@@ -547,13 +549,15 @@ impl<S: Fold> Band<'_, S> {
     }
 
     fn flush(&self, group: u64, columns: &mut Columns) {
-        columns.flush(&|column, look| self.reach(group, column, look));
+        let each = self.empty.clone().by_columns().map_or(1, |(numbers, _)| numbers.len());
+        columns.flush(&|column, look| self.reach(group, column, each, look));
     }
 
-    fn reach(&self, group: u64, column: usize, look: &mut dyn FnMut(&mut Summary)) {
-        let slice = group as usize * self.width as usize + column;
-        if let Some((summary, _)) = locked(&self.slices[slice]).by_columns() {
-            look(summary);
+    /// Let a column be looked at, of which an element has so many: one for each of its numbers.
+    fn reach(&self, group: u64, column: usize, each: usize, look: &mut dyn FnMut(&mut Summary)) {
+        let slice = group as usize * self.width as usize + column / each;
+        if let Some((numbers, _)) = locked(&self.slices[slice]).by_columns() {
+            look(&mut numbers[column % each]);
         }
     }
 
@@ -565,8 +569,8 @@ impl<S: Fold> Band<'_, S> {
         let count = (self.width > 1).then_some(self.len);
         self.slices.drain(..).map(move |slice| {
             let mut slice = slice.into_inner().unwrap_or_else(PoisonError::into_inner);
-            if let (Some(count), Some((summary, _))) = (count, slice.by_columns()) {
-                summary.count = count;
+            if let (Some(count), Some((numbers, _))) = (count, slice.by_columns()) {
+                numbers.iter_mut().for_each(|summary| summary.count = count);
             }
             slice
         })

@@ -24,7 +24,7 @@ pub struct Columns {
 
 /// At most [`BLOCK`] columns that follow each other.
 struct Stripe {
-    zeros: Vec<f64>,
+    zeros: Vec<u64>,
     least: Vec<f64>,
     greatest: Vec<f64>,
     sum: Sum,
@@ -71,6 +71,7 @@ impl Columns {
             let count = (lanes - first).min(BLOCK);
             let filled =
                 |is_asked: bool, value: f64| if is_asked { vec![value; count] } else { Vec::new() };
+            let zeros = if empty.facts.zeros { vec![0; count] } else { Vec::new() };
             let sum = |levels: usize| Sum {
                 levels: vec![vec![0.0; count]; levels],
                 lowest: 0,
@@ -78,7 +79,7 @@ impl Columns {
             };
             let [of_sum, of_squares] = Columns::levels(empty);
             Stripe {
-                zeros: filled(empty.facts.zeros, 0.0),
+                zeros,
                 least: filled(empty.facts.extremes, f64::INFINITY),
                 greatest: filled(empty.facts.extremes, f64::NEG_INFINITY),
                 sum: sum(of_sum),
@@ -106,10 +107,10 @@ impl Columns {
                 .squares
                 .flush(&mut |lane, value| reach(column(lane), &mut |it| it.add_to_squares(value)));
             for (lane, zeros) in
-                stripe.zeros.iter_mut().enumerate().filter(|(_, zeros)| **zeros > 0.0)
+                stripe.zeros.iter_mut().enumerate().filter(|(_, zeros)| **zeros > 0)
             {
-                reach(column(lane), &mut |it| it.zero += *zeros as u64);
-                *zeros = 0.0;
+                reach(column(lane), &mut |it| it.zero += *zeros);
+                *zeros = 0;
             }
             let ends = stripe.least.iter_mut().zip(&mut stripe.greatest);
             for (lane, (least, greatest)) in
@@ -148,12 +149,17 @@ impl Stripe {
     /// Add elements to the columns from number `at` on.
     #[inline(always)]
     fn add(&mut self, empty: &Summary, bytes: &[u8], at: usize, reach: Reach<'_>) {
+        let Facts { extremes, zeros, sums } = empty.facts;
+        // one byte of an integer is zero where its number is
+        if zeros && empty.size() == 1 && !empty.is_float() {
+            let zeros = self.zeros[at..].iter_mut().zip(bytes);
+            return zeros.for_each(|(zeros, &byte)| *zeros += u64::from(byte == 0));
+        }
         let mut values = [0.0; BLOCK];
         let values = empty.doubles.read(bytes, &mut values);
-        let Facts { extremes, zeros, sums } = empty.facts;
         if zeros {
-            let sums = self.zeros[at..].iter_mut().zip(&*values);
-            sums.for_each(|(sum, &value)| *sum += f64::from(u8::from(value == 0.0)));
+            let zeros = self.zeros[at..].iter_mut().zip(&*values);
+            zeros.for_each(|(zeros, &value)| *zeros += u64::from(value == 0.0));
         }
         if extremes {
             self.widen(values, at, empty.is_float(), reach);

@@ -31,9 +31,15 @@ pub(super) struct ComplexElement {
 impl ComplexSummary {
     pub(super) fn new(scalar: Scalar, endian: Endian, facts: Facts) -> Option<ComplexSummary> {
         let part = scalar.part()?;
-        let summary = Summary::new(part, Endian::Little, facts)?;
+        let summary = Summary::new(part, endian, facts)?;
         let parts = [summary.clone(), summary];
         Some(ComplexSummary { parts, part, endian, zero: 0, nan: None, range: None })
+    }
+
+    /// Both parts, where sums of these are all that is asked.
+    pub(super) fn parts_of_sums(&mut self) -> Option<&mut [Summary]> {
+        let Facts { extremes, zeros, .. } = self.parts[0].facts;
+        (!extremes && !zeros).then_some(&mut self.parts[..])
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -60,14 +66,8 @@ impl ComplexSummary {
         for (place, item) in (first..).zip(items.chunks_exact(2 * WIDTH)) {
             let mut bits = [0; 2];
             for (number, bytes) in item.as_chunks::<WIDTH>().0.iter().enumerate() {
-                let mut bytes = *bytes;
-                if self.endian == Endian::Big {
-                    bytes.reverse();
-                }
-                parts[number][count * WIDTH..][..WIDTH].copy_from_slice(&bytes);
-                let mut wide = [0; 8];
-                wide[..WIDTH].copy_from_slice(&bytes);
-                bits[number] = u64::from_le_bytes(wide);
+                parts[number][count * WIDTH..][..WIDTH].copy_from_slice(bytes);
+                bits[number] = self.endian.bits(bytes) as u64;
             }
             count += 1;
             self.element(bits, bits.map(&value), place);

@@ -69,9 +69,9 @@ pub trait Fold: Clone + Send + Sync {
 
     fn merge(&mut self, other: Self);
 
-    /// The summary that columns of rows are added to, and how many bytes each of them has until then; `None` where
-    /// what is asked of elements is not found by columns.
-    fn by_columns(&mut self) -> Option<(&mut Summary, usize)> {
+    /// The summaries that columns of rows are added to, one for each number of an element, and how many bytes an element
+    /// of a row has until then; `None` where what is asked of elements is not found by columns.
+    fn by_columns(&mut self) -> Option<(&mut [Summary], usize)> {
         None
     }
 }
@@ -121,9 +121,13 @@ impl Fold for Folded {
         }
     }
 
-    fn by_columns(&mut self) -> Option<(&mut Summary, usize)> {
-        let Folded::Real(summary) = self else { return None };
-        Columns::bytes(summary).map(|bytes| (summary, bytes))
+    fn by_columns(&mut self) -> Option<(&mut [Summary], usize)> {
+        let summaries = match self {
+            Folded::Real(summary) => std::slice::from_mut(summary),
+            Folded::Complex(summary) => summary.parts_of_sums()?,
+        };
+        let bytes = Columns::bytes(summaries.first()?)? * summaries.len();
+        Some((summaries, bytes))
     }
 }
 
