@@ -9,14 +9,15 @@ use std::sync::Arc;
 
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
-use tslice::format::gguf::{GgufHeader, MetadataValue};
-use tslice::format::npz::{self, Member};
-use tslice::format::shards::{ShardIndex, index_json};
-use tslice::format::torch::{self, StoragePlace, StoredBytes, TorchContents};
-use tslice::format::{Contents, Format, FormatError, npy, read_contents, safetensors};
+use tslice::formats::gguf::{GgufHeader, MetadataValue};
+use tslice::formats::npz::{self, Member};
+use tslice::formats::shards::index_json;
+use tslice::formats::torch::{self, StoragePlace, StoredBytes, TorchContents};
+use tslice::formats::{npy, read_contents, safetensors};
 use tslice::index::resolve::{AxisSelection, ListPositions, Selection, resolve};
 use tslice::index::strided_slice::{StridedSlice, parse_list, parse_mask};
 use tslice::index::{Array, IndexExpr, Item, SliceItem, list, numpy};
+use tslice::input::{Contents, Format, LengthFault, ShardIndex};
 use tslice::plan::Plan;
 use tslice::shape::{Order, Permutation, contiguous_strides};
 use tslice::sink::WriteOrder;
@@ -232,8 +233,8 @@ fn header(data: &[u8]) -> Option<Contents> {
             assert!(contents.expected_len() <= data.len() as u64);
         }
         Err(cause) => match cause.downcast_ref() {
-            Some(FormatError::CutShort { .. } | FormatError::TrailingBytes { .. }) => {}
-            _ => panic!("a pipe is read that a file is not: {cause}"),
+            Some(LengthFault::CutShort { .. } | LengthFault::TrailingBytes { .. }) => {}
+            None => panic!("a pipe is read that a file is not: {cause}"),
         },
     }
     Some(contents)

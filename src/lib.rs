@@ -87,7 +87,7 @@ pub mod error;
 #[doc(hidden)]
 pub mod execute;
 #[doc(hidden)]
-pub mod format;
+pub mod formats;
 #[doc(hidden)]
 pub mod gather;
 #[doc(hidden)]
@@ -135,25 +135,25 @@ pub use cast::{CastError, Casting};
 pub use dtype::{BlockType, DType, Endian, Field, NpyType, Scalar, Structure};
 pub use error::{Cause, Error, FileName};
 pub use execute::{ExecuteError, FillError, Workers};
-pub use format::{Format, FormatError, NameError, parse_dtype};
+pub use formats::{FORMATS, FormatError, NameError, parse_dtype};
 pub use gather::{GatherError, Options as GatherOptions, OutOfRange};
 #[cfg(feature = "ndarray")]
 pub use handle::tensor_of;
 pub use handle::{
-    Change, Editable, Element, HeldFault, JoinedSlices, LoadedTensor, ReadChunks, ReadFault, Slice,
-    Tensor, TensorFile,
+    Change, ELLIPSIS, Editable, Element, HeldFault, IntoIndex, JoinedSlices, LoadedTensor,
+    NEW_AXIS, ReadChunks, ReadFault, Slice, Tensor, TensorFile, concatenate, merge,
+    open_file as open, stack, step, tensor, write_all,
 };
-pub use handle::{ELLIPSIS, IntoIndex, NEW_AXIS, step};
-pub use handle::{concatenate, merge, open_file as open, stack, tensor, write_all};
 pub use index::numpy::{ParseError, parse as parse_index};
 pub use index::resolve::ResolveError;
 pub use index::strided_slice::{StridedSlice, StridedSliceError};
 pub use index::{IndexExpr, Item, List, SliceItem};
 pub use input::{
-    FieldFault, Location, Missing, OpenOptions, RawLayout, ReadAs, ReadAsFault, SelectFault,
+    FieldFault, Format, LengthFault, Location, Missing, OpenOptions, RawLayout, ReadAs,
+    ReadAsFault, SelectFault,
 };
 pub use job::{Cuts, EditFault, JoinFault, MergeFault, SplitFault};
-pub use output::layout::{FORMATS, OutputFormat};
+pub use output::layout::OutputFormat;
 pub use output::{LayoutFault, WriteOptions};
 pub use region::IndexTensor;
 pub use shape::{Order, Permutation, PermutationError};

@@ -382,7 +382,7 @@ mod tests {
 
     use super::*;
     use crate::dtype::{Endian, Scalar};
-    use crate::format::npy::parse_dtype;
+    use crate::formats::npy::parse_dtype;
 
     /// A change of any byte is found, also in an element whose parts are walked through.
     #[test]

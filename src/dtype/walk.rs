@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use tslice::dtype::{Step, Walk};
-//! use tslice::format::npy::parse_dtype;
+//! use tslice::formats::npy::parse_dtype;
 //! let dtype = parse_dtype("i2, (2,3)f4")?;
 //! let leaves = Walk::new(&dtype).filter_map(|step| match step {
 //!     Step::Leaf { dtype, offset, count, .. } => Some((dtype.to_string(), offset, count)),
@@ -14,7 +14,7 @@
 //! });
 //! let float = |offset| ("float32".to_owned(), offset, 3);
 //! assert_eq!(leaves.collect::<Vec<_>>(), [("int16".to_owned(), 0, 1), float(2), float(14)]);
-//! # Ok::<(), tslice::format::npy::DescrError>(())
+//! # Ok::<(), tslice::formats::npy::DescrError>(())
 //! ```
 
 use super::{DType, Field};

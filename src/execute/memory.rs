@@ -8,9 +8,9 @@
 //! for inputs that are read by position one window (1 MiB) and for relayouts one panel, as large as the buffer. Long
 //! ranges and their panels take 48 MiB, all workers together, a pipe one window of 4 MiB. A gather holds at most 2^16
 //! tuples as offsets; of a mask it holds how many elements are true before each block, 2 MiB at most. Headers are read and
-//! written piece by piece (`format/safetensors/read.rs`, `output/layout/header.rs`). A tensor takes its name and
+//! written piece by piece (`formats/safetensors/`). A tensor takes its name and
 //! some 25 bytes (`format/tensors.rs`), one of the output that is as in the input nothing more
-//! (`output/layout/mod.rs`), a member of a `.npz` its name and some 50 bytes. What is kept of neighbours is one
+//! (`output/layout.rs`), a member of a `.npz` its name and some 50 bytes. What is kept of neighbours is one
 //! range (`Take::push`); ranges with headers between them take 72 bytes each, and go to the executor by thousands
 //! (`job/copy.rs`). A map is not memory of the process's own; the kernel drops its pages when it needs them. At the
 //! end all threads unmap it (`job/overwrite.rs`): one alone takes about half as long as reading did.

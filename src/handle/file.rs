@@ -7,10 +7,8 @@ use std::sync::Arc;
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
 use crate::execute::Workers;
-use crate::format::Format;
-use crate::input::{
-    Input, Location, Missing, OpenOptions, open as open_input, read_as, take_fields,
-};
+use crate::formats::open as open_input;
+use crate::input::{Format, Input, Location, Missing, OpenOptions, read_as, take_fields};
 use crate::region::IndexTensor;
 use crate::source::Source;
 use crate::tensor::TensorInfo;

@@ -8,10 +8,10 @@ use super::opened::Input;
 use super::options::Location;
 use crate::error::Error;
 use crate::execute::{self, Progress, UNKNOWN, Workers};
-use crate::format::{Contents, Format, MAGIC_LEN};
+use crate::input::{Contents, Format};
 use crate::runs::Runs;
 use crate::source::{
-    self, ConcatSource, Forward, IoMode, OpenError, Opened, Reader, Source, SourceError, Stream,
+    self, ConcatSource, Forward, IoMode, OpenError, Opened, Source, SourceError, Stream,
 };
 use crate::tensor::TensorInfo;
 
@@ -31,7 +31,7 @@ impl From<Opened> for Bytes {
     }
 }
 
-pub(super) fn open_bytes(location: &Location, io: IoMode) -> Result<Opened, OpenError> {
+pub(crate) fn open_bytes(location: &Location, io: IoMode) -> Result<Opened, OpenError> {
     match location {
         Location::Stdin => source::open_stdin(io),
         // what lies there is a tensor already
@@ -41,15 +41,8 @@ pub(super) fn open_bytes(location: &Location, io: IoMode) -> Result<Opened, Open
     }
 }
 
-/// The bytes by which a format is recognised.
-pub(crate) fn first_bytes(source: &dyn Source) -> io::Result<Vec<u8>> {
-    let mut first = Vec::new();
-    Reader::new(source).take(MAGIC_LEN as u64).read_to_end(&mut first)?;
-    Ok(first)
-}
-
 /// The bytes of an input that is read in any order: what comes through a pipe is kept in a temporary file.
-pub(super) fn kept(bytes: Opened, progress: &Progress) -> Result<Arc<dyn Source>, SourceError> {
+pub(crate) fn kept(bytes: Opened, progress: &Progress) -> Result<Arc<dyn Source>, SourceError> {
     match bytes {
         Opened::Random(source) => Ok(source.into()),
         Opened::Forward(stream) => Ok(spool_all(stream, progress)?.into()),
@@ -57,7 +50,7 @@ pub(super) fn kept(bytes: Opened, progress: &Progress) -> Result<Arc<dyn Source>
 }
 
 /// Keep all that is left of a pipe, of which nobody knows how much that is.
-pub(super) fn spool_all(
+pub(crate) fn spool_all(
     stream: impl Read,
     progress: &Progress,
 ) -> Result<Box<dyn Source>, SourceError> {
@@ -65,13 +58,13 @@ pub(super) fn spool_all(
 }
 
 /// A stream that counts what is read of it, while somebody watches.
-pub(super) struct Watched<'a, R> {
+pub(crate) struct Watched<'a, R> {
     stream: R,
     progress: &'a Progress,
 }
 
 impl<'a, R: Read> Watched<'a, R> {
-    pub(super) fn new(stream: R, progress: &'a Progress) -> Watched<'a, R> {
+    pub(crate) fn new(stream: R, progress: &'a Progress) -> Watched<'a, R> {
         Watched { stream, progress }
     }
 }

@@ -10,7 +10,7 @@ use super::glob::{Pattern, PatternError};
 use super::opened::{BadMember, Input, MissingTensor, Unreadable};
 use super::seen::Seen;
 use crate::error::{Cause, Error, Fault};
-use crate::format::Format;
+use crate::input::Format;
 use crate::tensor::{TensorInfo, shortened};
 
 impl Input {

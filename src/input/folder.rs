@@ -1,5 +1,4 @@
-//! What lies in a folder beside the tensors: small files, and the shards of an index that is there; what lies
-//! in a folder of a store.
+//! What lies in a folder beside the tensors: small files; what lies in a folder of a store.
 
 use std::cmp::Ordering;
 use std::fs::OpenOptions;
@@ -8,11 +7,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::options::{Location, Notes, UseOfIndex};
-use super::sharded::ShardsFault;
+use super::options::Location;
 use crate::error::{Error, FileName};
-use crate::format::shards::{MAX_INDEX, ShardIndex};
-use crate::format::{Foreign, NotRead};
 use crate::source::remote::{Address, FolderEntry};
 use crate::source::{NO_WAIT, remote};
 
@@ -98,7 +94,7 @@ fn read_dir(folder: &Path) -> io::Result<fs::ReadDir> {
 }
 
 /// The names in a folder that are text, in natural order.
-fn names_in(folder: &Path) -> io::Result<Vec<String>> {
+pub(crate) fn names_in(folder: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in read_dir(folder)? {
         names.extend(entry?.file_name().into_string().ok());
@@ -132,131 +128,6 @@ pub(crate) fn natural(one: &str, other: &str) -> Ordering {
         }
     }
     a.len().cmp(&b.len()).then_with(|| one.cmp(other))
-}
-
-/// The name of a checkpoint of one file.
-const ONE: &str = "model.safetensors";
-
-/// A kind of checkpoint: the usual name of its index, and what stands in any such name.
-type IndexNames = (&'static str, &'static str);
-const OF_SAFETENSORS: IndexNames = ("model.safetensors.index.json", ".safetensors.index.");
-const OF_TORCH: IndexNames = ("pytorch_model.bin.index.json", ".bin.index.");
-
-/// Whether a file with this name is the index of a checkpoint, whatever is in it.
-pub(super) fn is_index(name: &str) -> bool {
-    [OF_SAFETENSORS, OF_TORCH].into_iter().any(|(_, part)| is_index_of(name, part))
-}
-
-fn is_index_of(name: &str, part: &str) -> bool {
-    name.contains(part) && name.ends_with(".json")
-}
-
-/// The files of a checkpoint in a folder.
-pub(super) enum CheckpointFiles {
-    /// A file that is all of it, or its index.
-    One(PathBuf),
-    /// Shards without an index.
-    Shards(Vec<String>),
-}
-
-/// What a folder holds: `model.safetensors`, an index, or shards.
-pub(super) fn checkpoint_in(
-    folder: &Path,
-    index: UseOfIndex,
-    notes: &Notes,
-) -> Result<CheckpointFiles, Error> {
-    let names = names_in(folder).map_err(|error| Error::file(folder, error))?;
-    if names.iter().any(|name| name == ONE) {
-        let others = (index != UseOfIndex::Ignored).then(|| index_of_others(folder, &names));
-        let Some(index) = others.flatten() else {
-            return Ok(CheckpointFiles::One(folder.join(ONE)));
-        };
-        let folder = folder.display();
-        notes.add(format_args!("{folder}: its index names other files, so that {ONE} is not read"));
-        return Ok(CheckpointFiles::One(index));
-    }
-    if index != UseOfIndex::Ignored {
-        let mut indexes = [OF_SAFETENSORS, OF_TORCH].into_iter();
-        if let Some(index) = indexes.find_map(|kind| index_among(folder, &names, kind)) {
-            return Ok(CheckpointFiles::One(index?));
-        }
-    }
-    shards_among(folder, names).map(|mut shards| match shards.as_slice() {
-        [_] => CheckpointFiles::One(folder.join(shards.remove(0))),
-        _ => CheckpointFiles::Shards(shards),
-    })
-}
-
-/// The shards in a folder, in natural order.
-pub(super) fn shards_in(folder: &Path) -> Result<Vec<String>, Error> {
-    shards_among(folder, names_in(folder).map_err(|error| Error::file(folder, error))?)
-}
-
-fn shards_among(folder: &Path, names: Vec<String>) -> Result<Vec<String>, Error> {
-    let is_there = |other: &str| names.iter().any(|name| name == other);
-    let foreign = |kind| Err(Error::file(folder, NotRead(kind)));
-    let ends = |name: &&String, end: &str| name.ends_with(end) && !name.starts_with('.');
-    let of = |begin: &str, end: &str| -> Vec<String> {
-        let shards = names.iter().filter(|name| ends(name, end) && name.starts_with(begin));
-        shards.cloned().collect()
-    };
-    let shards = [of("", ".safetensors"), of("pytorch_model", ".bin")];
-    match shards.into_iter().find(|shards| !shards.is_empty()) {
-        Some(shards) => Ok(shards),
-        None if names.iter().any(|name| name == "model_index.json") => foreign(Foreign::Diffusers),
-        None if names.iter().any(|name| name.ends_with(".distcp")) => foreign(Foreign::DcpFolder),
-        None if ["_METADATA", "_CHECKPOINT_METADATA", "manifest.ocdbt"]
-            .into_iter()
-            .any(is_there) =>
-        {
-            foreign(Foreign::Orbax)
-        }
-        None => Err(Error::file(folder, ShardsFault::NoIndex)),
-    }
-}
-
-/// The index in a folder that names other files than `model.safetensors`, of which some are there.
-fn index_of_others(folder: &Path, names: &[String]) -> Option<PathBuf> {
-    let index = index_among(folder, names, OF_SAFETENSORS)?.ok()?;
-    let files = files_of(&index).ok()?;
-    let is_there = |file: &String| names.contains(file);
-    (!files.iter().any(|file| file == ONE) && files.iter().any(is_there)).then_some(index)
-}
-
-/// The files that an index names; none where it is no valid one.
-fn files_of(index: &Path) -> io::Result<Vec<String>> {
-    let mut json = Vec::new();
-    // nobody waits for the writer of a FIFO
-    let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(index)?;
-    file.take(MAX_INDEX + 1).read_to_end(&mut json)?;
-    Ok(ShardIndex::parse(&json).map(|index| index.files).unwrap_or_default())
-}
-
-/// The index among the names in a folder. Of several, that of the usual name counts.
-fn index_among(
-    folder: &Path,
-    names: &[String],
-    (usual, part): IndexNames,
-) -> Option<Result<PathBuf, Error>> {
-    let is_one = |name: &&String| is_index_of(name, part);
-    let indexes: Vec<&String> = names.iter().filter(is_one).collect();
-    let of_usual_name = indexes.iter().find(|name| ***name == usual);
-    match (of_usual_name, indexes.as_slice()) {
-        (_, []) => None,
-        (Some(name), _) | (None, [name]) => Some(Ok(folder.join(name))),
-        (None, _) => {
-            let shown = indexes.into_iter().cloned().collect();
-            Some(Err(Error::file(folder, ShardsFault::SeveralIndexes(shown))))
-        }
-    }
-}
-
-/// The one file that a folder is read as; `None` for an index or several shards.
-pub(crate) fn single_file(path: &Path) -> Option<PathBuf> {
-    match checkpoint_in(path, UseOfIndex::Followed, &Notes::default()).ok()? {
-        CheckpointFiles::One(file) if file.extension().is_none_or(|it| it != "json") => Some(file),
-        _ => None,
-    }
 }
 
 /// What lies in a folder of a store.
@@ -331,7 +202,7 @@ pub fn is_in_folder(location: &Location, folder: &Path) -> bool {
 }
 
 /// The folder of a file, or a folder itself.
-pub(super) fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         _ if path.is_dir() => path,
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -345,32 +216,6 @@ fn holds_tensors(name: &str) -> bool {
     OF_TENSORS.contains(&&*extension)
         || name.ends_with(".index.json")
         || name.starts_with(".tslice-")
-}
-
-/// The index that is in a folder, and its shards: none where there is no index, or no valid one.
-pub(crate) fn old_shards(folder: &Path) -> io::Result<Vec<String>> {
-    if !found(folder)?.is_some_and(|folder| folder.is_dir()) {
-        return Ok(Vec::new());
-    }
-    let Some(Ok(index)) = index_among(folder, &names_in(folder)?, OF_SAFETENSORS) else {
-        return Ok(Vec::new());
-    };
-    if !found(&index)?.is_some_and(|index| index.is_file()) {
-        return Ok(Vec::new());
-    }
-    let files = files_of(&index)?;
-    let name = index.file_name().map(|name| name.to_string_lossy().into_owned());
-    // an index may name anything
-    let shards = files.into_iter().filter(|file| file.ends_with(".safetensors"));
-    Ok(shards.chain(name).collect())
-}
-
-/// What stands under a name, if anything does.
-fn found(path: &Path) -> io::Result<Option<fs::Metadata>> {
-    match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        found => found.map(Some),
-    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,16 @@
 //! An opened input: what its header says, and the bytes of its tensors.
 
+use std::any::Any;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::archive::{DeflatedMember, StoredMember};
 use super::bytes::Bytes;
+use super::checkpoint::ShardIndex;
+use super::members::{DeflatedMember, StoredMember};
 use super::options::{Location, Notes, OpenOptions, UseOfIndex};
 use crate::error::{Cause, Fault, FileName};
-use crate::format::gguf::{GgufMetadata, MetadataError, MetadataValue};
-use crate::format::{Contents, Format, npy, shards};
+use crate::input::{Contents, Format};
 use crate::source::Source;
 use crate::tensor::{TensorInfo, shortened};
 
@@ -41,8 +42,8 @@ pub(crate) struct Container {
     pub(crate) parts: Vec<PartFile>,
     /// Its files that cannot be opened.
     pub(crate) absent: Vec<Absent>,
-    /// What a `.gguf` says besides its tensors.
-    pub(crate) gguf: Option<GgufPart>,
+    /// What its opener keeps for what only inputs of its format are asked.
+    pub(crate) own: Option<Box<dyn Any + Send + Sync>>,
     /// The deflated members of an archive: tensors of part n are in number n - 1.
     pub(crate) deflated: Vec<DeflatedMember>,
     /// Its stored members that have elements, in the order of their bytes.
@@ -66,7 +67,7 @@ impl Unreadable {
         Unreadable { name, error: Arc::new(error.into()) }
     }
 
-    pub(super) fn all<E: Into<Cause>>(found: Vec<(String, E)>) -> Vec<Unreadable> {
+    pub(crate) fn all<E: Into<Cause>>(found: Vec<(String, E)>) -> Vec<Unreadable> {
         found.into_iter().map(|(name, error)| Unreadable::new(name, error)).collect()
     }
 
@@ -92,12 +93,6 @@ fn of_member(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!("member {:?}: ", shortened(name)) }
 }
 
-/// The metadata of a `.gguf`, and the file that they are read from: the first of several.
-pub(crate) struct GgufPart {
-    pub(crate) metadata: GgufMetadata,
-    pub(crate) source: Arc<dyn Source>,
-}
-
 pub struct PartFile {
     /// The name, in the folder of the input.
     pub name: String,
@@ -108,7 +103,7 @@ pub struct PartFile {
 /// A sharded checkpoint: its index, and the `__metadata__` of each of its files.
 pub struct Checkpoint {
     pub name: String,
-    pub index: shards::ShardIndex,
+    pub index: ShardIndex,
     /// The metadata of each file; empty for files that were not opened.
     pub metadata: Vec<BTreeMap<String, String>>,
     /// How many tensors there are, in files that were not opened too.
@@ -217,34 +212,6 @@ impl Input {
     /// The files, where there are several: shards, or those of a split model.
     pub fn parts(&self) -> &[PartFile] {
         &self.container.parts
-    }
-
-    /// What follows the array of a `.npy`, as several np.save to one file leave it: how many bytes, and
-    /// whether they begin another array. np.load passes over them.
-    pub fn following(&self) -> Option<(u64, bool)> {
-        let (Format::Npy, Bytes::Random(source)) = (self.contents.format, &self.bytes) else {
-            return None;
-        };
-        let end = self.contents.tensors.at(0).data().end;
-        let bytes = source.len().checked_sub(end).filter(|bytes| *bytes > 0)?;
-        let first = end..end.saturating_add(npy::MAGIC.len() as u64).min(source.len());
-        let mut scratch = Vec::new();
-        let begins = source.window(first, &mut scratch).is_ok_and(|first| first == npy::MAGIC);
-        Some((bytes, begins))
-    }
-
-    /// Whether it is a `.gguf`, whose metadata have values of several types.
-    pub fn has_gguf_metadata(&self) -> bool {
-        self.container.gguf.is_some()
-    }
-
-    /// Show each key of the metadata of a `.gguf` with its value, which is read now.
-    pub fn visit_gguf(
-        &self,
-        show: &mut dyn FnMut(&str, MetadataValue<'_, '_>) -> Result<(), MetadataError>,
-    ) -> Result<(), MetadataError> {
-        let Some(GgufPart { metadata, source }) = &self.container.gguf else { return Ok(()) };
-        metadata.visit(source.as_ref(), show)
     }
 
     /// The file that holds a tensor, where there are several, and where in it the tensor begins,

@@ -59,6 +59,12 @@ impl Location {
         }
     }
 
+    /// The extension of the name, in small letters.
+    pub(crate) fn extension(&self) -> String {
+        let extension = self.file_name().map(Path::new).and_then(Path::extension);
+        extension.unwrap_or_default().to_string_lossy().to_lowercase()
+    }
+
     /// A file of that name in the same folder; `None` for standard input and memory.
     pub(crate) fn with_file_name(&self, name: &str) -> Option<Location> {
         match self {

@@ -2,24 +2,20 @@
 //!
 //! For raw bytes that is all there is to know. Of a file with a header only the dtype can be
 //! named, and only where the header leaves open what the bytes of an element mean (`V2`). A file that
-//! is known to be something else ([`Foreign`](crate::format::Foreign)) is taken as raw bytes only where
+//! is known to be something else is taken as raw bytes only where
 //! the caller says where they begin: numbers made of compressed or encoded bytes mean nothing.
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::bytes::spool_all;
+use super::TextOptions;
 use super::field::{ReadAsFault, read_as};
-use super::open::{extension, foreign};
 use super::opened::Input;
 use super::options::{Location, OpenOptions};
-use super::text::TextOptions;
 use crate::dtype::DType;
 use crate::error::{Error, Fault};
-use crate::execute::Progress;
-use crate::format::{Contents, Foreign, Format, LOOK_LEN, TextFormat};
+use crate::input::{Contents, Format, TextFormat};
 use crate::shape::{self, AsTuple, Order};
-use crate::source::Opened;
 use crate::tensor::{TensorInfo, Tensors};
 
 /// What is said of an input that does not say it itself.
@@ -54,7 +50,7 @@ impl RawLayout {
             Some(format) if !is_known || !self.several => Some(format),
             // an offset is for raw bytes, whatever their name
             _ if is_known || self.offset.is_some() && !self.several => None,
-            _ => TextFormat::by_extension(&extension(location)),
+            _ => TextFormat::by_extension(&location.extension()),
         }
     }
 
@@ -136,12 +132,16 @@ impl RawLayout {
     }
 
     /// Whether the number of bytes must be known to know the shape.
-    fn needs_len(&self) -> bool {
+    pub(crate) fn needs_len(&self) -> bool {
         self.shape.as_ref().is_none_or(|shape| shape.contains(&None))
     }
 
     /// The one tensor of a file of raw bytes, `file_len` bytes long.
-    fn contents(&self, dtype: &DType, file_len: Option<u64>) -> Result<Contents, RawFault> {
+    pub(crate) fn contents(
+        &self,
+        dtype: &DType,
+        file_len: Option<u64>,
+    ) -> Result<Contents, RawFault> {
         let offset = self.offset.unwrap_or(0);
         let found = file_len.map(|len| len.saturating_sub(offset));
         let lengths = self.shape.clone().unwrap_or_else(|| vec![None]);
@@ -177,52 +177,6 @@ impl RawLayout {
     }
 }
 
-/// Open bytes of which the caller tells all.
-pub(crate) fn open(
-    location: &Location,
-    bytes: Opened,
-    dtype: &DType,
-    layout: &RawLayout,
-    progress: &Progress,
-) -> Result<Input, Error> {
-    let mut bytes = match bytes {
-        Opened::Forward(stream) if layout.needs_len() => {
-            Opened::Random(spool_all(stream, progress)?)
-        }
-        bytes => bytes,
-    };
-    refuse_foreign(location, &mut bytes, dtype, layout)?;
-    let len = match &bytes {
-        Opened::Random(source) => Some(source.len()),
-        Opened::Forward(_) => None,
-    };
-    let contents = layout.contents(dtype, len)?;
-    let asked = contents.expected_len();
-    match len.filter(|&len| len < asked) {
-        Some(found) => Err(RawFault::Short { asked, found }.into()),
-        None => Ok(Input::of_file(location, bytes, contents)),
-    }
-}
-
-/// Refuse what is known to be something else, unless it is said where its elements begin.
-fn refuse_foreign(
-    location: &Location,
-    bytes: &mut Opened,
-    dtype: &DType,
-    layout: &RawLayout,
-) -> Result<(), RawFault> {
-    if layout.offset.is_some() {
-        return Ok(());
-    }
-    // no more of a pipe than what is asked for: nobody waits for the rest
-    let asked = if layout.needs_len() { None } else { layout.contents(dtype, None).ok() };
-    let asked = asked.map_or(LOOK_LEN as u64, |contents| contents.expected_len());
-    match foreign(location, bytes, asked.min(LOOK_LEN as u64) as usize) {
-        Some(kind) if kind.is_sure() => Err(RawFault::Foreign(kind)),
-        _ => Ok(()),
-    }
-}
-
 /// The length of an axis that is left open, by the number of bytes from `offset` on.
 fn missing(known: &[u64], dtype: &DType, bytes: u64, offset: u64) -> Result<u64, RawFault> {
     let bits = u128::from(shape::element_count(known).unwrap_or(0)) * u128::from(dtype.item_bits());
@@ -243,8 +197,6 @@ fn missing(known: &[u64], dtype: &DType, bytes: u64, offset: u64) -> Result<u64,
 pub enum RawFault {
     #[error("{given} is for {}, and the input is of format {format}", given.purpose())]
     NotRaw { given: Given, format: Format },
-    #[error("a dtype is for raw bytes, and the input is {0}")]
-    Foreign(Foreign),
     #[error("{given} is for {0}, and no input is {0}", given.purpose())]
     NoneRaw { given: Given },
     #[error("shape: shape {} has 2^63 bytes or more", AsTuple(.0))]

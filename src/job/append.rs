@@ -13,8 +13,8 @@ use super::{Job, OutputKind, Planned};
 use crate::dtype::DType;
 use crate::error::{Error, Fault};
 use crate::execute::{Announced, Progress};
-use crate::format::{Format, npy};
-use crate::input::{self, Location, OpenOptions};
+use crate::formats::{self, npy};
+use crate::input::{Format, Location, OpenOptions};
 use crate::shape::Order;
 use crate::sink::{Growth, Hold, InPlaceFile, Sink, SinkError, SinkResult};
 use crate::tensor::TensorInfo;
@@ -75,7 +75,7 @@ impl<'a> Appending<'a> {
         fsync: bool,
     ) -> Result<Appending<'a>, Error> {
         let location = Location::Path(path.to_owned());
-        let input = input::open(&location, &OpenOptions::default())?;
+        let input = formats::open(&location, &OpenOptions::default())?;
         let failed = |fault: AppendFault| Error::file(path, fault);
         if input.contents.format != Format::Npy {
             return Err(failed(AppendFault::Format(input.contents.format)));

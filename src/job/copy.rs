@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, FileName};
 use crate::execute::{Announced, ExecuteError, FillError, NullSink, Progress, Transfer, Workers};
-use crate::format::{Contents, Format};
 use crate::input::{
-    Bytes, DeflatedMember, Input, Location, StoredMember, Summed, failed_stream, finish,
+    Bytes, Contents, DeflatedMember, Format, Input, Location, StoredMember, Summed, failed_stream,
+    finish,
 };
 use crate::job::copying::{TakenInput, all_takes, check_overwrite};
 use crate::output::Prepared;

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Cause, Error, FileName};
 use crate::execute::{Progress, Workers};
-use crate::input::{Bytes, Input, Location, OpenOptions, Seen, SelectFault, open};
+use crate::formats::open;
+use crate::input::{Bytes, Input, Location, OpenOptions, Seen, SelectFault};
 use crate::job::edit::{EditFault, Original};
 use crate::job::join::JoinFault;
 use crate::job::overwrite;

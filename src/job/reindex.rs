@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use crate::error::{Error, Fault};
-use crate::format::shards::{self, ShardsError};
-use crate::format::{Foreign, Format, NotRead};
-use crate::input::{Location, OpenOptions, UseOfIndex, open};
+use crate::formats::shards::{self, ShardsError};
+use crate::formats::{Foreign, NotRead, open};
+use crate::input::{Format, Location, OpenOptions, UseOfIndex};
 use crate::shape;
 use crate::sink::{self, Destination, SinkOptions};
 use crate::tensor::shortened;

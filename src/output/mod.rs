@@ -12,7 +12,6 @@ use crate::dtype::DType;
 use crate::element::LargeElement;
 use crate::error::Fault;
 use crate::execute::Workers;
-use crate::format::text::MAX_EMPTY_ROWS;
 use crate::shape::{AsTuple, Order};
 use crate::sink::SinkOptions;
 use crate::tensor::ChunkCodec;
@@ -39,17 +38,20 @@ impl MetadataChange {
     }
 
     /// Whether the text of a key is that of the inputs.
-    pub(super) fn keeps(&self, key: &str) -> bool {
+    pub(crate) fn keeps(&self, key: &str) -> bool {
         !self.drop && !self.add.contains_key(key)
     }
 
     /// What becomes of the metadata of an input.
-    pub(super) fn of(&self, input: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    pub(crate) fn of(&self, input: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let mut all = if self.drop { BTreeMap::new() } else { input.clone() };
         all.extend(self.add.iter().map(|(key, value)| (key.clone(), value.clone())));
         all
     }
 }
+
+/// The most rows without elements that are written as text: a shape may have any number of them.
+pub const MAX_EMPTY_ROWS: u64 = 10_000_000;
 
 /// Why an output cannot hold what is to be written.
 #[derive(Debug, thiserror::Error)]
@@ -289,9 +291,9 @@ pub struct Chunking {
 #[cfg(feature = "zarr")]
 /// The shapes of the chunks of one tensor and, where there are such, of its shards.
 #[derive(Debug, PartialEq, Eq)]
-struct ChunkShapes {
-    chunk: Vec<u64>,
-    shard: Option<Vec<u64>>,
+pub(crate) struct ChunkShapes {
+    pub(crate) chunk: Vec<u64>,
+    pub(crate) shard: Option<Vec<u64>>,
 }
 
 /// Chunks or shards that a tensor cannot be cut into.
@@ -327,7 +329,7 @@ impl Chunking {
 
     #[cfg(feature = "zarr")]
     /// The chunks of a tensor of that shape, whose elements have `item` bytes.
-    fn shapes(&self, shape: &[u64], item: u64) -> Result<ChunkShapes, ChunkingFault> {
+    pub(crate) fn shapes(&self, shape: &[u64], item: u64) -> Result<ChunkShapes, ChunkingFault> {
         let check = |what, asked: &Vec<u64>| {
             if asked.len() == shape.len() {
                 return Ok(());

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use super::{FormatOption, LayoutFault, WriteOptions};
 use crate::cast::Cast;
 use crate::dtype::{DType, Endian};
-use crate::error::{Error, FileName};
+use crate::error::Error;
 use crate::execute::Conversion;
-use crate::format::Format;
 use crate::input::{Checkpoint, Input, Location, SmallFile};
 use crate::output::layout::{Entries, Frame, OutputFormat, OutputTensor, Request};
 use crate::output::{layout, packing};
@@ -110,18 +109,12 @@ impl Prepared {
 }
 
 impl Output {
-    pub fn new(destination: Destination, options: WriteOptions) -> Result<Output, Error> {
-        if let Destination::Path(path) = &destination
-            && let Location::Remote(address) = Location::of(path)
-        {
-            return Err(Error::file(FileName::Remote(address), LayoutFault::Remote));
-        }
-        let format = match (options.format, &destination) {
-            (Some(format), _) => format,
-            (None, Destination::Stdout) => layout::OF_STREAMS,
-            (None, Destination::Path(path)) => by_name(path, &destination, &options)
-                .map_err(|fault| Error::file(&destination, fault))?,
-        };
+    /// An output of this format, which is refused what does not apply to it.
+    pub(crate) fn of_format(
+        destination: Destination,
+        format: &'static OutputFormat,
+        options: WriteOptions,
+    ) -> Result<Output, Error> {
         if format.is_folder && destination == Destination::Stdout {
             return Err(LayoutFault::Folder { format: format.name }.into());
         }
@@ -130,7 +123,7 @@ impl Output {
             (FormatOption::Deflate, options.deflate && !format.has_deflate),
             (FormatOption::OrderF, options.order == Order::F && !format.has_orders),
             (FormatOption::Metadata, options.metadata.is_any() && !format.has_metadata),
-            (FormatOption::ShardSize, options.shard_size.is_some() && !is_of_folders(format)),
+            (FormatOption::ShardSize, options.shard_size.is_some() && !format.has_shards),
             (FormatOption::Chunking, options.chunking.is_any() && !format.has_chunks),
         ];
         match refused.into_iter().find(|(_, refused)| *refused) {
@@ -147,7 +140,7 @@ impl Output {
     /// Write shards of `bytes` where this is a folder and no size of shards is said.
     #[must_use]
     pub fn in_shards(mut self, bytes: u64) -> Output {
-        if is_of_folders(self.format) {
+        if self.format.has_shards {
             self.options.shard_size.get_or_insert(bytes);
         }
         self
@@ -155,7 +148,7 @@ impl Output {
 
     /// Put copies of `files` beside those of the tensors, which must be a folder.
     pub fn with_files(self, files: Vec<SmallFile>) -> Result<Output, Error> {
-        if !is_of_folders(self.format) {
+        if !self.format.has_shards {
             let format = self.format.name;
             return Err(LayoutFault::NoEffect { option: FormatOption::Files, format }.into());
         }
@@ -164,13 +157,7 @@ impl Output {
 
     /// Whether it is a folder of a checkpoint, whose small files may be copied with it.
     pub fn is_of_folders(&self) -> bool {
-        is_of_folders(self.format)
-    }
-
-    /// Whether an output of this name would be a folder of a checkpoint.
-    pub fn is_folder_of_checkpoint(destination: &Destination, options: &WriteOptions) -> bool {
-        let Destination::Path(path) = destination else { return false };
-        by_name(path, destination, options).is_ok_and(is_of_folders)
+        self.format.has_shards
     }
 
     pub fn destination(&self) -> &Destination {
@@ -335,9 +322,12 @@ impl Preparation<'_> {
                 self.unsaid.push(Unsaid::Packed { name, packed });
             }
         }
-        let is_raw = std::ptr::eq(self.output.format, layout::of_plain(Format::Raw));
         // what a dtype is cast to is meant
-        if is_own && entry.dtype.is_void() && !matches!(tensor.dtype, DType::Npy(_)) && !is_raw {
+        if is_own
+            && entry.dtype.is_void()
+            && !matches!(tensor.dtype, DType::Npy(_))
+            && !self.output.format.is_raw
+        {
             self.add_unsaid(&tensor.dtype);
         }
         self.bytes = self.bytes.checked_add(entry.bytes).ok_or(LayoutFault::TooLarge)?;
@@ -403,34 +393,4 @@ fn of_said(name: String, said: &Annotations) -> Option<Unsaid> {
     let left_out = unsaid.clone();
     let is_any = !unsaid.is_empty() || !reworded.is_empty();
     is_any.then(|| Unsaid::Attributes { name, left_out, reworded: reworded.clone() })
-}
-
-/// The format that a file's name asks for; that of streams for pipes and devices.
-fn by_name(
-    path: &Path,
-    destination: &Destination,
-    options: &WriteOptions,
-) -> Result<&'static OutputFormat, LayoutFault> {
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    let format = extension.as_deref().and_then(layout::by_extension);
-    // a name like that of a file is a folder's only where it says so
-    let says_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
-    let is_of_folders = match format {
-        Some(format) => says_folder && !format.is_folder,
-        None => says_folder || path.is_dir(),
-    };
-    if is_of_folders {
-        return Ok(layout::OF_FOLDERS);
-    }
-    match format {
-        Some(format) => Ok(format),
-        None if destination.is_stream() => Ok(layout::OF_STREAMS),
-        // a folder that is not there yet
-        None if options.shard_size.is_some() => Ok(layout::OF_FOLDERS),
-        None => Err(extension.map_or(LayoutFault::NoExtension, LayoutFault::Extension)),
-    }
-}
-
-fn is_of_folders(format: &OutputFormat) -> bool {
-    std::ptr::eq(format, layout::OF_FOLDERS)
 }

@@ -15,13 +15,14 @@ use super::strided::{decoded_bytes, decoded_info, layout};
 use crate::dtype::{DType, Endian, Integers, Scalar};
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{Progress, Workers, dense_window};
+use crate::formats::open_watched;
 use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask, is_like_mask};
 use crate::index::resolve::{
     ListPositions, ListShape, OtherPositions, ResolveError, Rules, SelectedList, Selection,
     Shuffled, resolve_with,
 };
 use crate::index::{FileRef, IndexExpr, Item, List};
-use crate::input::{CutBlocks, Input, Location, Notes, OpenOptions, open_watched};
+use crate::input::{CutBlocks, Input, Location, Notes, OpenOptions};
 use crate::runs::Runs;
 use crate::shape::{Arrangement, AsTuple, MemoryAxes, Order, Permutation, Transposition};
 use crate::source::{MemorySource, Source};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use predicates::str::contains;
 use tslice::dtype::DType;
-use tslice::format::safetensors;
+use tslice::formats::safetensors;
 
 use crate::inputs::{F32, I64, U8, floats, integers, npy_header, write_npy, write_safetensors};
 use crate::program::{process, tslice};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tslice::cast::Casting;
 use tslice::dtype::{DType, Endian, Scalar};
-use tslice::format::npy;
+use tslice::formats::npy;
 use tslice::shape::Order;
 
 use crate::inputs::write_safetensors;
@@ -444,7 +444,7 @@ fn names_of_dtypes_are_the_same_in_every_flag() {
         let void = npy::parse_dtype(&format!("V{bytes}")).unwrap();
         write("void.npy", &void, bytes);
         for name in names.split(' ') {
-            let dtype = tslice::format::parse_dtype(name).unwrap();
+            let dtype = tslice::formats::parse_dtype(name).unwrap();
             assert_eq!(dtype.to_string(), expected, "{name}");
             assert_eq!(dtype_of(&["info", "raw.bin", "--dtype", name, "--json"]), expected);
             assert_eq!(dtype_of(&["info", "void.npy", "--as", name, "--json"]), expected);

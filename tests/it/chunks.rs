@@ -11,10 +11,9 @@ use tslice::compare::Rule;
 use tslice::dtype::{DType, Endian, Field, NpyType, Scalar, Structure};
 use tslice::error::Error;
 use tslice::execute::{self, Conversion, Pieces, Progress, StridedSink, Transfer, Workers};
-use tslice::format::{Contents, Format};
 use tslice::index::numpy;
 use tslice::index::resolve::{Rules, Selection, resolve};
-use tslice::input::{Input, Location, Seen};
+use tslice::input::{Contents, Format, Input, Location, Seen};
 use tslice::job::{
     self, Casts, Chosen, CompareOptions, Comparing, Copying, GatherOptions, Job, Operand, Reduced,
     Select, SliceOptions, SlicesOptions,

@@ -228,10 +228,10 @@ fn values_of_different_dtypes_are_exact() {
         &[1],
         &large.to_le_bytes(),
     );
-    let double = tslice::format::npy::parse_dtype("<f8").unwrap();
+    let double = tslice::formats::npy::parse_dtype("<f8").unwrap();
     let below = (large - 1) as f64;
     crate::inputs::write_npy(&dir.path().join("f.npy"), &double, &[1], &below.to_le_bytes());
-    let unsigned = tslice::format::npy::parse_dtype(">u8").unwrap();
+    let unsigned = tslice::formats::npy::parse_dtype(">u8").unwrap();
     let bytes = (large as u64).to_be_bytes();
     crate::inputs::write_npy(&dir.path().join("u.npy"), &unsigned, &[1], &bytes);
     for (files, atol, status) in [

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tslice::format::safetensors;
+use tslice::formats::safetensors;
 
 use crate::inputs::{F32, I64, floats, integers, npy_header, write_npy, write_safetensors};
 use crate::program::{process, tslice};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tslice::Cause;
 use tslice::dtype::{DType, Endian, Scalar};
-use tslice::format::{read_contents, safetensors};
+use tslice::formats::{read_contents, safetensors};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/bad")

@@ -89,7 +89,7 @@ fn the_last_line_says_what_they_add_up_to() {
 fn members_that_claim_more_than_64_bits_are_added_up() {
     let dir = tempfile::tempdir().unwrap();
     let header =
-        crate::inputs::npy_header(&tslice::format::npy::parse_dtype("V0").unwrap(), &[1 << 62]);
+        crate::inputs::npy_header(&tslice::formats::npy::parse_dtype("V0").unwrap(), &[1 << 62]);
     let names: Vec<String> = (0..5).map(|number| format!("{number}.npy")).collect();
     let members: Vec<(&str, &[u8])> =
         names.iter().map(|name| (name.as_str(), &header[..])).collect();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use tslice::dtype::{DType, Endian, Scalar};
-use tslice::format::npy;
+use tslice::formats::npy;
 use tslice::shape::Order;
 
 pub(crate) const F32: DType = DType::Scalar(Scalar::F32, Endian::Little);

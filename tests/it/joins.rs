@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use tslice::dtype::{DType, Endian, Scalar};
-use tslice::format::npy;
+use tslice::formats::npy;
 use tslice::shape::Order;
 
 use crate::inputs::{F32, I32, U8, npy_header, write_npy, write_safetensors};

@@ -77,7 +77,7 @@ fn contiguous_slices_joins_and_splits_are_whole() {
         let dtype =
             tslice::dtype::DType::Scalar(tslice::dtype::Scalar::U8, tslice::dtype::Endian::Little);
         let shape = [rows as u64, 16_384];
-        let header = tslice::format::npy::header(&dtype, &shape, tslice::shape::Order::C);
+        let header = tslice::formats::npy::header(&dtype, &shape, tslice::shape::Order::C);
         [&header.unwrap(), data].concat()
     };
     let path = |name: &str| dir.path().join(name);

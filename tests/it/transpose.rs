@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 use tslice::dtype::{DType, Endian, Scalar};
-use tslice::format::npy;
+use tslice::formats::npy;
 use tslice::shape::Order;
 
 use crate::inputs::write_safetensors;

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use tslice::format::{Contents, npy, read_contents};
+use tslice::formats::{npy, read_contents};
+use tslice::input::Contents;
 use tslice::shape::{AsTuple, Order};
 
 fn read(name: &str) -> (Contents, Vec<u8>) {

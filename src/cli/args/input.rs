@@ -1,8 +1,7 @@
 //! The arguments that say how an input is read, and what text and raw bytes mean.
 
 use clap::Args;
-use tslice::format::TextFormat;
-use tslice::input::MissingChunks;
+use tslice::input::{MissingChunks, TextFormat};
 use tslice::shape::Order;
 use tslice::source::IoMode;
 

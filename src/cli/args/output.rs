@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::TypedValueParser;
-use tslice::output::layout::{FORMATS, OutputFormat};
+use tslice::formats::FORMATS;
+use tslice::output::layout::OutputFormat;
 use tslice::shape::Order;
 use tslice::tensor::ChunkCodec;
 

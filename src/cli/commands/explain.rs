@@ -58,7 +58,7 @@ fn target(args: &ExplainArgs, seen: &Seen, workers: &Workers) -> Result<Target, 
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let index = index.open(&args.from, workers, false, "INPUT", path)?;
     let options = input::options(&args.from, seen.fields.as_deref(), workers)?;
-    let mut input = tslice::input::open(&input::location(path), &options)?;
+    let mut input = tslice::formats::open(&input::location(path), &options)?;
     let tensor = input.tensor_seen(&args.from.tensor, seen)?;
     Ok(Target { index, shape: tensor.element_shape(), tensor: Some((input, tensor)) })
 }

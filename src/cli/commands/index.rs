@@ -6,7 +6,7 @@ use tslice::cast::{Cast, CastError};
 use tslice::dtype::DType;
 use tslice::error::{Error, FileName};
 use tslice::execute::{BadPosition, ExecuteError, FillError, Workers};
-use tslice::format::{NameError, dtype_names, parse_dtype};
+use tslice::formats::{NameError, dtype_names, parse_dtype};
 use tslice::index::numpy::ParseError;
 use tslice::index::resolve::{ResolveError, ResolveErrorKind, Rules, Selection};
 use tslice::index::strided_slice::StridedSlice;

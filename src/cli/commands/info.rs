@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use tslice::digest::Digest;
 use tslice::error::Cause;
 use tslice::execute::Workers;
-use tslice::format::Format;
-use tslice::format::gguf::MetadataError;
+use tslice::formats::gguf::MetadataError;
 use tslice::input::{
-    Input, Location, Missing, MissingChunks, OpenOptions, Unreadable, remote_folder,
+    Format, Input, Location, Missing, MissingChunks, OpenOptions, Unreadable, remote_folder,
 };
 use tslice::job::reindex;
 use tslice::shape::AsTuple;
@@ -394,7 +393,7 @@ fn open(
     options: &OpenOptions,
     args: &InfoArgs,
 ) -> Result<(Input, ShownFile), Failure> {
-    let input = tslice::input::open(&input::location(path), options)?;
+    let input = tslice::formats::open(&input::location(path), options)?;
     let count = input.contents().tensors.len();
     let chooses = !options.tensors.is_empty() || !options.exclude.is_empty();
     let mut tensors = if chooses {

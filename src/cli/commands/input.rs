@@ -12,9 +12,10 @@ use std::sync::{Mutex, PoisonError};
 
 use tslice::error::Error;
 use tslice::execute::Workers;
-use tslice::format::safetensors::texts_of_json;
+use tslice::formats::safetensors::texts_of_json;
+use tslice::formats::text::ROUNDED;
 use tslice::input::{
-    Input, Location, Notes, OpenOptions, ROUNDED, RawLayout, ReadAs, TextOptions, UseOfIndex,
+    Input, Location, Notes, OpenOptions, RawLayout, ReadAs, TextOptions, UseOfIndex,
 };
 use tslice::job::{Axes, NewName};
 use tslice::region::MASK_MEANT;
@@ -98,7 +99,7 @@ pub(super) fn open_watched(
     options: &OpenOptions,
     quiet: bool,
 ) -> Result<Input, Error> {
-    watch(0, quiet, |progress| tslice::input::open_watched(location, options, progress))
+    watch(0, quiet, |progress| tslice::formats::open_watched(location, options, progress))
 }
 
 pub(super) fn options(

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tslice::error::{Error, FileName};
 use tslice::execute::{Announced, Workers};
-use tslice::format::safetensors::metadata_of_json;
+use tslice::formats::safetensors::metadata_of_json;
 use tslice::input::{Input, Location, SmallFiles, is_in_folder, small_files};
 use tslice::job::{Job, OutputKind, Planned, PlannedTensor};
 use tslice::output::{Chunking, MetadataChange, Output, WriteOptions};

@@ -33,7 +33,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
         ..input::options(from, field.field.as_deref(), &workers)?
     };
     let failed = |error| index.failure(error);
-    let input = tslice::input::open(&input::location(&args.input), &options).map_err(failed)?;
+    let input = tslice::formats::open(&input::location(&args.input), &options).map_err(failed)?;
     let by_count = matches!(cuts, Cuts::Parts(_));
     let options = SplitOptions {
         cuts,

@@ -10,9 +10,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use clap_complete::engine;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use tslice::dtype::{Field, Scalar, is_printable};
-use tslice::format::{TextFormat, dtype_names};
-use tslice::input;
-use tslice::input::{Input, Location, OpenOptions};
+use tslice::formats::{self, dtype_names};
+use tslice::input::{Input, Location, OpenOptions, TextFormat};
 use tslice::shape::AsTuple;
 use tslice::tensor::TensorInfo;
 
@@ -300,7 +299,7 @@ fn open(path: &Path) -> Option<Input> {
     if !metadata.is_file() && !metadata.is_dir() {
         return None;
     }
-    input::open(&Location::Path(path), &OpenOptions::default()).ok()
+    formats::open(&Location::Path(path), &OpenOptions::default()).ok()
 }
 
 /// Expand `~/`, which the shell has not done yet.

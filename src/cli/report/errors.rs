@@ -9,15 +9,14 @@ use tslice::cast::{Cast, CastError, Casting, can_cast};
 use tslice::dtype::{DType, Endian, NpyType, Scalar};
 use tslice::error::{Cause, Error, FileName, InputIsOutput};
 use tslice::execute::ExecuteError;
-use tslice::format::npy::{DescrError, NpyError};
-use tslice::format::shards::ShardsError;
-use tslice::format::{Foreign, FormatError, NotRead};
+use tslice::formats::npy::{DescrError, NpyError};
+use tslice::formats::shards::{ShardsError, ShardsFault};
+use tslice::formats::text::{CellRemedy, TextFault};
+use tslice::formats::{FORMATS, Foreign, ForeignBytes, FormatError, NotRead};
 use tslice::input::{
-    CellRemedy, FieldFault, Given, RawFault, ReadAsFault, SelectFault, ShardsFault, TextFault,
-    UnusedReadAs,
+    FieldFault, Given, LengthFault, RawFault, ReadAsFault, SelectFault, UnusedReadAs,
 };
 use tslice::job::{AxisFault, EditFault, StatisticsFault, UnusedCast};
-use tslice::output::layout::FORMATS;
 use tslice::output::{FormatOption, LayoutFault};
 use tslice::shape::{ArrangeError, NoDimension};
 use tslice::sink::{PartsError, SinkError};
@@ -49,7 +48,9 @@ fn failure(error: &Error, flag: &str) -> Failure {
     let of_kind = (cause.downcast_ref().map(|fault| select(error, fault, flag, &failed)))
         .or_else(|| Some(layout(cause.downcast_ref()?, file, failed)))
         .or_else(|| Some(raw(cause.downcast_ref()?, file, worded)))
+        .or_else(|| Some(foreign_bytes(cause.downcast_ref()?, file, worded)))
         .or_else(|| Some(header(cause.downcast_ref()?, error, flag, failed)))
+        .or_else(|| Some(length(cause.downcast_ref()?, error, failed)))
         .or_else(|| Some(npy(cause.downcast_ref()?, error, flag, failed)))
         .or_else(|| Some(index(cause.downcast_ref()?, error, failed)))
         .or_else(|| Some(foreign(cause.downcast_ref()?, error, flag, failed)))
@@ -228,12 +229,18 @@ fn npy(fault: &NpyError, error: &Error, flag: &str, failed: impl Fn() -> Failure
 fn header(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Failure {
     match fault {
         FormatError::Unrecognised => failed().hint(raw_bytes(error, flag)),
-        FormatError::TrailingBytes { expected, .. } => {
+        _ => failed(),
+    }
+}
+
+fn length(fault: &LengthFault, error: &Error, failed: impl Fn() -> Failure) -> Failure {
+    match fault {
+        LengthFault::TrailingBytes { expected, .. } => {
             let Some(FileName::Path(path)) = &error.file else { return failed() };
             let name = quoted(&path.to_string_lossy());
             failed().hint(format_args!("`head -c {expected} {name} > NEW` leaves them out"))
         }
-        FormatError::CutShort { .. } if matches!(error.file, Some(FileName::Stdin)) => failed()
+        LengthFault::CutShort { .. } if matches!(error.file, Some(FileName::Stdin)) => failed()
             .hint("a file that is still being written is shorter than its header says: wait for its end"),
         _ => failed(),
     }
@@ -278,15 +285,6 @@ fn raw(
                     _ => None,
                 })
         }
-        RawFault::Foreign(kind) => {
-            let raw = "--offset 0 takes its bytes for numbers as they are";
-            failed(&format_args!("--dtype is for raw bytes, and the input is {kind}")).hint(
-                match remedy(*kind, file, true) {
-                    Some(remedy) => format!("{remedy}; {raw}"),
-                    None => raw.to_owned(),
-                },
-            )
-        }
         RawFault::NoneRaw { given } => {
             let flag = flag_of(*given);
             let purpose = given.purpose();
@@ -304,6 +302,20 @@ fn raw(
         }
         fault => failed(&format_args!("--{fault}")),
     }
+}
+
+fn foreign_bytes(
+    ForeignBytes(kind): &ForeignBytes,
+    file: Option<&FileName>,
+    failed: impl Fn(&dyn Display) -> Failure,
+) -> Failure {
+    let raw = "--offset 0 takes its bytes for numbers as they are";
+    failed(&format_args!("--dtype is for raw bytes, and the input is {kind}")).hint(
+        match remedy(*kind, file, true) {
+            Some(remedy) => format!("{remedy}; {raw}"),
+            None => raw.to_owned(),
+        },
+    )
 }
 
 fn edit(fault: &EditFault, flag: &str, failed: impl Fn() -> Failure) -> Failure {

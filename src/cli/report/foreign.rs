@@ -1,7 +1,7 @@
 //! What to do about a file of a kind that is known and not read.
 
 use tslice::error::FileName;
-use tslice::format::Foreign;
+use tslice::formats::Foreign;
 
 use super::failure::quoted;
 

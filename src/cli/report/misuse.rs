@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use tslice::output::layout::FORMATS;
+use tslice::formats::FORMATS;
 
 use super::failure::{Failure, quoted};
 use super::peers;

@@ -12,12 +12,12 @@ use crate::job::copy::Writing;
 use crate::job::copying::TakenInput;
 use crate::job::inputs::{InputRef, source_of};
 use crate::output::layout::OutputTensor;
-use crate::output::{Becomes, LayoutFault, Output, Prepared, WriteOptions, layout};
+use crate::output::{Becomes, LayoutFault, Output, Prepared, WriteOptions};
 use crate::region::{Region, Take};
 use crate::shape::Order;
-use crate::sink;
 use crate::sink::{BLOCK_BYTES, CopiedRange, Destination, Draft, InPlaceFile, Sink, SinkError};
 use crate::tensor::TensorInfo;
+use crate::{formats, sink};
 
 /// A copy of a file's bytes.
 pub(super) struct CopiedFile {
@@ -136,7 +136,7 @@ impl NewHeader {
         copy: &Destination,
         options: &WriteOptions,
     ) -> Result<NewHeader, Error> {
-        let format = layout::of_plain(input.contents.format);
+        let format = formats::of_plain(input.contents.format);
         let output = Output::new(copy.clone(), options.clone().format(format))?;
         let mut prepared = prepare_kept(input, &output, true)?;
         let old = input.contents.header_len;

@@ -4,7 +4,7 @@
 use super::super::{OutputKind, Planned};
 use crate::error::{Error, FileName};
 use crate::execute::Progress;
-use crate::format::npz::MemberSums;
+use crate::formats::npz::MemberSums;
 use crate::job::edit::original::Original;
 use crate::job::edit::tensor_edit::TensorEdit;
 

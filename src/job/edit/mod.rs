@@ -35,9 +35,9 @@ use super::{Job, Planned};
 use crate::dtype::{DType, Endian, stored_by_numpy};
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{Conversion, Progress};
-use crate::format::Format;
-use crate::input;
-use crate::input::{Location, OpenOptions, Seen, ShardsFault};
+use crate::formats;
+use crate::formats::shards::ShardsFault;
+use crate::input::{Format, Location, OpenOptions, Seen};
 use crate::output::layout::OutputFormat;
 use crate::output::{Output, WriteOptions};
 use crate::region::OpenIndex;
@@ -202,7 +202,7 @@ impl Editing {
     ) -> Result<Editing, Error> {
         let chooses = !open.tensors.is_empty() || !open.exclude.is_empty();
         let may_be = chooses && path.is_dir();
-        let single = if may_be { input::single_file(path) } else { None };
+        let single = if may_be { formats::shards::single_file(path) } else { None };
         let path = single.as_deref().unwrap_or(path);
         let of_shards = copy.is_none() && chooses;
         if of_shards && path.is_dir() {
@@ -247,7 +247,7 @@ impl Editing {
         options: &WriteOptions,
     ) -> Result<Editing, Error> {
         let patterns = open.tensors.clone();
-        let checkpoint = input::open(&Location::Path(path.to_owned()), open);
+        let checkpoint = formats::open(&Location::Path(path.to_owned()), open);
         let checkpoint = checkpoint.map_err(|error| match error.cause.downcast_ref() {
             Some(ShardsFault::NoIndex) => Error::file(path, OpenError::IsADirectory),
             _ => error,

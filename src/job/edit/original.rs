@@ -13,21 +13,18 @@ use super::EditFault;
 use super::copies::{CopiedFile, CopiedFolder, NewHeader, failed_sink};
 use crate::error::{Error, FileName};
 use crate::execute::{Conversion, ExecuteError, NullSink, Progress, Transfer, Workers};
-use crate::format::npz::MemberSums;
-use crate::format::{Format, npz};
-use crate::input::{
-    Bytes, Input, Location, OpenOptions, RecognisedFile, Summed, first_bytes, raw, recognise,
-    unrecognised,
-};
+use crate::formats::npz::MemberSums;
+use crate::formats::{RecognisedFile, first_bytes, npz, open_raw, recognise, unrecognised};
+use crate::input::{Bytes, Format, Input, Location, OpenOptions, Summed};
 use crate::job::overwrite;
 use crate::output::layout::OutputFormat;
-use crate::output::{Output, WriteOptions, layout};
+use crate::output::{Output, WriteOptions};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::Runs;
 use crate::sink::{Destination, Draft, InPlaceFile, Sink, SinkError};
 use crate::source::{FileId, NO_WAIT, PreadSource, SourceError};
 use crate::tensor::TensorInfo;
-use crate::{execute, input, sink, source};
+use crate::{execute, formats, sink, source};
 
 /// The file that is to be changed, its header read.
 pub struct Original {
@@ -58,7 +55,7 @@ impl Original {
         if let Location::Remote(address) = Location::of(path) {
             return Err(Error::file(FileName::Remote(address), EditFault::Remote));
         }
-        if input::is_zarr_folder(path) {
+        if formats::is_zarr_folder(path) {
             return Err(Error::file(path, EditFault::ReadOnly(Format::Zarr)));
         }
         let failed = |error: std::io::Error| Error::file(path, error);
@@ -119,12 +116,12 @@ impl Original {
         output: &Output,
     ) -> Result<Original, Error> {
         let all_as_stored = OpenOptions { read_as: None, rest: true, ..open.clone() };
-        let mut input = input::open(location, &all_as_stored)?;
+        let mut input = formats::open(location, &all_as_stored)?;
         input.keeps_rest = open.rest;
         match input.contents.format {
             Format::Sharded | Format::Safetensors => {}
             Format::Npy | Format::Npz | Format::Raw => {
-                let format = layout::of_plain(input.contents.format);
+                let format = formats::of_plain(input.contents.format);
                 let fault = EditFault::CopyName { original: location.into(), format };
                 return Err(Error::file(output.destination(), fault));
             }
@@ -160,7 +157,9 @@ impl Original {
         let format = self.format();
         let fits = match self.input.contents.format {
             // raw bytes have any name that tells no other format
-            Format::Raw => layout::by_extension(&extension).is_none_or(|it| it.name == format.name),
+            Format::Raw => {
+                formats::by_extension(&extension).is_none_or(|it| it.name == format.name)
+            }
             _ => format.extensions.contains(&extension.as_str()),
         };
         if fits || copy.is_stream() {
@@ -173,7 +172,7 @@ impl Original {
     pub fn format(&self) -> &'static OutputFormat {
         match &self.target {
             Target::Folder(folder) => folder.prepared.output.format(),
-            Target::InPlace(_) | Target::Copy(_) => layout::of_plain(self.input.contents.format),
+            Target::InPlace(_) | Target::Copy(_) => formats::of_plain(self.input.contents.format),
         }
     }
 
@@ -307,7 +306,7 @@ fn open_input(
         return Err(EditFault::Text.into());
     }
     let mut input = match (options.raw.of_raw_bytes(format.is_some()), format) {
-        (Some(dtype), _) => raw::open(location, bytes, dtype, &options.raw, progress)?,
+        (Some(dtype), _) => open_raw(location, bytes, dtype, &options.raw, progress)?,
         (None, Some(format)) if format.format == Format::Sharded => {
             return Err(EditFault::Sharded.into());
         }

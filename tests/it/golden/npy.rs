@@ -1,7 +1,7 @@
 //! Headers against those that np.save wrote: `fixtures/npy_headers.tsv`.
 
 use tslice::dtype::{self, DType};
-use tslice::format::{npy, read_contents};
+use tslice::formats::{npy, read_contents};
 use tslice::shape::{AsTuple, Order};
 
 struct Row<'a> {

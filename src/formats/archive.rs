@@ -1,0 +1,271 @@
+//! Zip archives, whose members tell what they are: a `.npz` (an array a member), PyTorch's `.pt`, or a `.zarr`.
+//!
+//! An archive is one space of positions: stored members lie where they are, and deflated ones follow the
+//! archive, as if it went on with the inflated bytes.
+
+use std::collections::HashSet;
+use std::io::{self, ErrorKind, Read};
+use std::sync::Arc;
+
+use super::open::{InputFormat, RecognisedFile};
+use super::{torch, zarr};
+use crate::crc::{CrcReader, shifted};
+use crate::error::{Cause, Error};
+use crate::formats::npy::NpyError;
+use crate::formats::npz::{self, Member, MemberFault, Members, is_array};
+use crate::formats::torch::{StoragePlace, TorchFolder};
+use crate::formats::{Foreign, FormatError, MAGIC_LEN, NotRead, npy};
+use crate::input::{
+    Container, Contents, DeflatedMember, Format, Input, Location, OpenOptions, StoredMember,
+    Unreadable, kept,
+};
+use crate::source::{
+    ConcatSource, DeflatedRange, InflateReader, InflatedSource, MemorySource, Reader, Source,
+    SourceError,
+};
+use crate::tensor::{TensorInfo, Tensors};
+
+/// Archives begin alike: that one is a `.npz` is known when its members are.
+pub(crate) const FORMAT: InputFormat =
+    InputFormat { format: Format::Npz, begins: npz::begins, open };
+
+/// Read what an archive holds. One that comes through a pipe is kept in a temporary file.
+fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
+    let RecognisedFile { location, bytes, options, progress } = file;
+    if location.extension() == "distcp" {
+        return Err(NotRead(Foreign::Distcp).into());
+    }
+    let bytes = kept(bytes, progress)?;
+    let members = npz::members(bytes.as_ref())?;
+    let archive = Archive::new(Arc::clone(&bytes))?;
+    let opened = open_members(location, archive, members, options);
+    // a file cut short in the meantime is the reason for whatever its members seem to be
+    bytes.verify()?;
+    opened
+}
+
+fn open_members(
+    location: &Location,
+    archive: Archive,
+    members: Members,
+    options: &OpenOptions,
+) -> Result<Input, Error> {
+    // an archive without members is an .npz of no arrays
+    if members.is_empty() || members.has_arrays() {
+        return open_arrays(location, archive, members);
+    }
+    if zarr::is_archive(&members) {
+        return zarr::open_archive(location, archive, members, options);
+    }
+    match TorchFolder::find(&members) {
+        Some(folder) if !folder.is_script(&members) => {
+            torch::open(location, archive, &folder, &members)
+        }
+        Some(_) => Err(NotRead(Foreign::TorchScript).into()),
+        None if members.iter().any(|member| member.name == "model.weights.h5") => {
+            Err(NotRead(Foreign::Keras).into())
+        }
+        // arrays may have other names, too
+        None => {
+            let input = open_arrays(location, archive, members)?;
+            let is_other = input.named_count() == 0;
+            if is_other { Err(NotRead(Foreign::Zip).into()) } else { Ok(input) }
+        }
+    }
+}
+
+/// An archive, and as many of its deflated members as have been placed behind it.
+pub(crate) struct Archive {
+    pub(crate) bytes: Arc<dyn Source>,
+    joined: ConcatSource,
+    deflated: Vec<DeflatedMember>,
+}
+
+/// The part of the input that was decoded: no deflated member has this number.
+const DECODED_PART: usize = u32::MAX as usize;
+
+#[derive(Clone, Copy)]
+pub(crate) struct MemberStart {
+    /// The part of the input: 0 for the archive itself.
+    pub(crate) part: usize,
+    pub(crate) start: u64,
+}
+
+impl Archive {
+    pub(crate) fn new(bytes: Arc<dyn Source>) -> Result<Archive, SourceError> {
+        let mut joined = ConcatSource::default();
+        joined.push("archive".to_owned(), Arc::clone(&bytes))?;
+        Ok(Archive { bytes, joined, deflated: Vec::new() })
+    }
+
+    pub(crate) fn range(&self, member: &Member<'_>) -> DeflatedRange {
+        DeflatedRange {
+            archive: Arc::clone(&self.bytes),
+            range: member.data.clone(),
+            len: member.len,
+            crc: member.crc,
+        }
+    }
+
+    /// The place of a member; a deflated one, whose bytes are `range`, is put behind the others.
+    pub(crate) fn place(
+        &mut self,
+        member: &Member<'_>,
+        range: Option<&DeflatedRange>,
+    ) -> Result<MemberStart, SourceError> {
+        let Some(range) = range else {
+            return Ok(MemberStart { part: 0, start: member.data.start });
+        };
+        let bytes = Arc::new(InflatedSource::from(range.clone()));
+        let inflated = Arc::clone(&bytes) as Arc<dyn Source>;
+        let start = self.joined.push(member.name.to_owned(), inflated)?;
+        self.deflated.push(DeflatedMember { start, bytes });
+        Ok(MemberStart { part: self.deflated.len(), start })
+    }
+
+    /// Put bytes that are in memory behind the members.
+    pub(crate) fn place_decoded(&mut self, bytes: Vec<u8>) -> Result<StoragePlace, Cause> {
+        let len = bytes.len() as u64;
+        let decoded = Arc::new(MemorySource(bytes));
+        let placed = self.joined.push("decoded elements".to_owned(), decoded);
+        let start = placed.map_err(io::Error::from)?;
+        Ok(StoragePlace { part: DECODED_PART, bytes: start..start + len })
+    }
+
+    pub(crate) fn into_input(self, location: &Location, contents: Contents) -> Input {
+        let Archive { bytes, joined, deflated } = self;
+        let is_one = joined.len() == bytes.len();
+        let bytes = if is_one { bytes } else { Arc::new(joined) };
+        let mut input = Input::of_source(location, bytes, contents);
+        input.container.deflated = deflated;
+        input
+    }
+}
+
+/// Read the headers of the arrays in a `.npz`; one that cannot be read leaves the others. As for np.load, a member
+/// is an array if its name ends in `.npy` or its bytes begin as one; the others are left alone. A member of which the
+/// archive says two CRC-32s cannot be read.
+fn open_arrays(
+    location: &Location,
+    mut archive: Archive,
+    members: Members,
+) -> Result<Input, Error> {
+    let bytes = Arc::clone(&archive.bytes);
+    let bare: HashSet<&str> =
+        members.iter().map(|it| it.name).filter(|name| !is_array(name)).collect();
+    let is_inflated = |member: &Member<'_>| member.deflated && member.refused.is_none();
+    let compressed = members.iter().filter(is_inflated);
+    let compressed: Vec<DeflatedRange> = compressed.map(|it| archive.range(&it)).collect();
+    let mut ranges = compressed.iter();
+    let mut inflater = None;
+    let mut unreadable = Vec::new();
+    let mut stored = Vec::with_capacity(members.len() - compressed.len());
+    let mut tensors = Tensors::default();
+    for member in members.iter() {
+        let stem = member.name.strip_suffix(".npy").filter(|stem| !bare.contains(stem));
+        let name = stem.unwrap_or(member.name).to_owned();
+        let range = if is_inflated(&member) { ranges.next() } else { None };
+        let read = if member.two_sums && member.refused.is_none() {
+            Err(MemberFault::TwoSums.into())
+        } else {
+            read_array(bytes.as_ref(), &member, range, &mut inflater)
+        };
+        let (tensor, crc) = match read {
+            Ok(read) => read,
+            Err(_)
+                if !is_array(member.name) && !begins_as_array(bytes.as_ref(), &member, range) =>
+            {
+                continue;
+            }
+            // np.load looks at a member when it is asked for
+            Err(cause) if cause.is::<NpyError>() || cause.is::<MemberFault>() => {
+                unreadable.push(Unreadable::new(name, cause));
+                continue;
+            }
+            Err(cause) => return Err(cause.into()),
+        };
+        let MemberStart { part, start } = archive.place(&member, range)?;
+        // a deflated one is checked while it is inflated
+        if range.is_none() && tensor.bytes() > 0 {
+            let start = start + tensor.data().start;
+            stored.push(StoredMember { start, bytes: tensor.bytes(), crc });
+        }
+        tensors.push(&TensorInfo { name: Some(name), ..tensor.placed(part, start) });
+    }
+    let input = archive.into_input(location, Contents::of(Format::Npz, tensors));
+    let container = Container { stored, unreadable, ..input.container };
+    Ok(Input { container, ..input })
+}
+
+/// Whether the bytes of a member begin as an array.
+fn begins_as_array(
+    archive: &dyn Source,
+    member: &Member<'_>,
+    range: Option<&DeflatedRange>,
+) -> bool {
+    let mut first = Vec::new();
+    let most = MAGIC_LEN as u64;
+    let read = match range {
+        _ if member.refused.is_some() => return false,
+        None => Reader::at(archive, member.data.start)
+            .take(most.min(member.len))
+            .read_to_end(&mut first),
+        Some(range) => range.stream().take(most).read_to_end(&mut first),
+    };
+    read.is_ok() && npy::begins(&first)
+}
+
+/// The array in a member, by its header, and the CRC-32 that its elements must have, where the member is
+/// stored. A deflated one, whose bytes are `range`, is read by an inflater that is kept for the next.
+fn read_array<'a>(
+    archive: &dyn Source,
+    member: &Member<'_>,
+    range: Option<&'a DeflatedRange>,
+    inflater: &mut Option<InflateReader<'a>>,
+) -> Result<(TensorInfo, u32), Cause> {
+    if let Some(&fault) = member.refused {
+        return Err(fault.into());
+    }
+    let mut head = CrcReader::new(Reader::at(archive, member.data.start).take(member.len));
+    let contents = match (range, &mut *inflater) {
+        (None, _) => npy::read(&mut head),
+        (Some(range), Some(inflater)) => {
+            inflater.restart(range);
+            npy::read(inflater)
+        }
+        (Some(range), none) => npy::read(none.insert(range.stream())),
+    };
+    let contents = contents.map_err(|cause| {
+        // what inflates says so of damaged bytes
+        let is_invalid = |error: &io::Error| error.kind() == ErrorKind::InvalidData;
+        match cause.downcast_ref() {
+            Some(&FormatError::HeaderCutShort { expected, found }) => {
+                MemberFault::Header { expected, found }.into()
+            }
+            Some(FormatError::Empty | FormatError::Unrecognised) => MemberFault::NoArray.into(),
+            _ if range.is_some() && cause.downcast_ref().is_some_and(is_invalid) => {
+                MemberFault::Deflated.into()
+            }
+            _ => cause,
+        }
+    })?;
+    member.check_array(contents.expected_len())?;
+    // a .npy holds one array
+    let tensor = contents.tensors.at(0);
+    let crc = member.crc ^ shifted(head.crc(), tensor.bytes());
+    if range.is_none() && tensor.bytes() == 0 && crc != 0 {
+        return Err(MemberFault::Crc.into());
+    }
+    Ok((tensor, crc))
+}
+
+impl Input {
+    /// The error of a stored member whose bytes are damaged.
+    pub(crate) fn damaged(&self, member: &StoredMember) -> Error {
+        let mut tensors = self.contents.tensors.iter();
+        let at = |tensor: &TensorInfo| Some(tensor.data()).filter(|data| !data.is_empty());
+        let found = tensors.find(|tensor| at(tensor).is_some_and(|it| it.start == member.start));
+        let name = found.and_then(|tensor| tensor.name).unwrap_or_default() + ".npy";
+        Error::file(&self.location, Member::damaged(&name))
+    }
+}

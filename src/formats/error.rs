@@ -1,0 +1,33 @@
+//! Why a header cannot be read or written, whatever its format. What else is wrong with one is an error of the
+//! format.
+
+use crate::dtype::DType;
+use crate::error::Fault;
+
+/// The extensions of the files that are recognised by how they begin.
+const EXTENSIONS: &str = ".npy, .npz, .safetensors, .pt or .gguf";
+
+/// Why a header cannot be read or written, whatever its format.
+#[derive(Debug, thiserror::Error)]
+pub enum FormatError {
+    /// The file has no bytes.
+    #[error("the file is empty")]
+    Empty,
+    /// The file is of no known format.
+    #[error("not a {EXTENSIONS} file, nor the index of a sharded checkpoint")]
+    Unrecognised,
+    /// The file ends before its header does. Lengths in bytes.
+    #[error(
+        "the file is cut short inside its header: {expected} bytes are needed, {found} are there"
+    )]
+    HeaderCutShort {
+        /// Bytes that the header takes, as far as is known.
+        expected: u64,
+        found: u64,
+    },
+    /// The format has no such type.
+    #[error("dtype {dtype} has no counterpart in the {format} format")]
+    Unsupported { dtype: DType, format: &'static str },
+}
+
+impl Fault for FormatError {}

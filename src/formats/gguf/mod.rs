@@ -1,0 +1,317 @@
+//! GGUF, the format of llama.cpp's models: versions 2 and 3, in either byte order.
+//!
+//! ```text
+//! GGUF │ version │ number of tensors │ of metadata │ key, type, value ... │
+//!   name, number of axes, lengths (the last axis first), type, offset ... │ padding │ data
+//! ```
+//!
+//! Tensors begin at multiples of the alignment behind the header. Those of quantised types are blocks of
+//! elements along the last axis ([`BlockType`](crate::dtype::BlockType)), of which nothing here says what is
+//! in them. The format is described in ggml's `docs/gguf.md`.
+//!
+//! The elements of a quantised tensor have no bytes of their own: so many neighbours along the last axis
+//! are a block (`BlockType`). Such a tensor has blocks for items, which its shape counts, so that everything behind the
+//! index moves them as it moves other items of bytes. An index counts elements: `OpenIndex::resolve` applies it to the
+//! shape in elements, and makes of the last axis of the selection one of blocks, or an error.
+
+use std::io::Read;
+
+use super::FormatError;
+use crate::dtype::{BlockType, DType, Endian, Scalar};
+use crate::error::{Cause, Fault};
+use crate::input::LengthFault;
+use crate::shape::{AsTuple, MAX_NDIM, Order};
+use crate::source::{Reader, Source};
+use crate::tensor::{TensorInfo, Tensors, brief, data_bytes, first_repeated};
+
+mod metadata;
+mod open;
+mod swapped;
+
+pub use metadata::{GgufMetadata, MetadataError, MetadataValue};
+pub(crate) use open::FORMAT;
+pub use open::GgufSplitFault;
+
+const MAGIC: &[u8] = b"GGUF";
+
+/// What tensors begin at multiples of, where the metadata say nothing.
+const ALIGNMENT: u64 = 32;
+
+/// The most bytes of all names together: as long as the header of a `.safetensors` may be.
+const MOST_NAMES: u64 = 100_000_000;
+
+/// Whether a file that begins with these bytes is one. The name of a column may begin with the same
+/// letters, and has no version behind them.
+pub(crate) fn begins(first: &[u8]) -> bool {
+    let version = first.strip_prefix(MAGIC).and_then(|rest| rest.first_chunk::<4>());
+    version.is_some_and(|version| version.contains(&0))
+}
+
+/// What the header of a file says.
+#[derive(Clone, Debug)]
+pub struct GgufHeader {
+    /// The tensors, in the order of their bytes.
+    pub tensors: Tensors,
+    /// What else it says.
+    pub metadata: GgufMetadata,
+    pub endian: Endian,
+    /// Which of several files it is; `None` for one alone.
+    pub split: Option<SplitPlace>,
+}
+
+/// One of several files that together are a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SplitPlace {
+    /// Which one, from 0 on.
+    pub number: u64,
+    pub count: u64,
+    /// How many tensors all of them have, where that is said.
+    pub tensors: Option<u64>,
+}
+
+impl GgufHeader {
+    pub fn read(source: &dyn Source) -> Result<GgufHeader, Cause> {
+        let mut reader = HeaderReader::at(source, MAGIC.len() as u64, Endian::Little);
+        let mut version = reader.u32()?;
+        if version & 0xffff == 0 {
+            (version, reader.endian) = (version.swap_bytes(), Endian::Big);
+        }
+        if !matches!(version, 2 | 3) {
+            return Err(GgufError::Version(version).into());
+        }
+        let count = reader.u64()?;
+        let metadata_count = reader.u64()?;
+        let (metadata, known) = GgufMetadata::read(&mut reader, metadata_count)?;
+        let alignment = known.alignment.unwrap_or(ALIGNMENT);
+        let mut tensors = Tensors::default();
+        let mut names = 0;
+        for _ in 0..count {
+            let tensor = tensor(&mut reader, alignment)?;
+            names += tensor.name.as_deref().map_or(0, str::len) as u64;
+            if names > MOST_NAMES {
+                return Err(GgufError::Long { what: "names of tensors", most: MOST_NAMES }.into());
+            }
+            tensors.push(&tensor);
+        }
+        if let Some(name) = first_repeated(tensors.names().map(Option::unwrap_or_default)) {
+            return Err(GgufError::Twice { what: "of its tensors", name: name.to_owned() }.into());
+        }
+        // the header lies in the file, so that its length has less than 64 bits
+        let data = reader.position().next_multiple_of(alignment);
+        let mut placed: Tensors = tensors.iter().map(|tensor| tensor.placed(0, data)).collect();
+        let end = placed.iter().map(|tensor| tensor.data().end).max();
+        if let Some(expected) = end.filter(|&end| end > source.len()) {
+            return Err(LengthFault::CutShort { expected, found: source.len() }.into());
+        }
+        placed.sort_by_place();
+        let split = match known.split {
+            [number, Some(count), tensors] if count > 1 => {
+                Some(SplitPlace { number: number.unwrap_or(0), count, tensors })
+            }
+            _ => None,
+        };
+        Ok(GgufHeader { tensors: placed, metadata, endian: reader.endian, split })
+    }
+}
+
+/// The next tensor, with its place behind the header.
+fn tensor(reader: &mut HeaderReader<'_>, alignment: u64) -> Result<TensorInfo, Cause> {
+    let name = String::from_utf8(reader.text(MOST_NAMES, "names of tensors")?);
+    let name = name.map_err(|_| GgufError::NotUtf8("a tensor"))?;
+    let failed = |fault| Cause::from(GgufError::Tensor { name: name.clone(), fault });
+    let ndim = reader.u32()?;
+    if ndim as usize > MAX_NDIM {
+        return Err(failed(GgufTensorFault::Axes(ndim)));
+    }
+    let mut shape = (0..ndim).map(|_| reader.u64()).collect::<Result<Vec<u64>, _>>()?;
+    shape.reverse();
+    let number = reader.u32()?;
+    let offset = reader.u64()?;
+    let dtype = dtype(number, reader.endian);
+    let dtype = dtype.ok_or_else(|| failed(GgufTensorFault::Type(number)))?;
+    if let DType::Blocks(block) = dtype {
+        let len = shape.last().copied().unwrap_or(1);
+        let elements = block.elements;
+        let name = block.name;
+        if !len.is_multiple_of(elements) || shape.is_empty() {
+            return Err(failed(GgufTensorFault::PartOfBlock { len, block: elements, name }));
+        }
+        // what may be too large is the shape in elements
+        if data_bytes(&shape, 8).is_none() {
+            return Err(failed(GgufTensorFault::TooLarge(shape)));
+        }
+        shape.iter_mut().rev().take(1).for_each(|len| *len /= elements);
+    }
+    if data_bytes(&shape, dtype.item_bits()).is_none() {
+        return Err(failed(GgufTensorFault::TooLarge(shape)));
+    }
+    if !offset.is_multiple_of(alignment) {
+        return Err(failed(GgufTensorFault::Unaligned { offset, alignment }));
+    }
+    let tensor = TensorInfo::new(dtype, shape, Order::C, offset);
+    Ok(TensorInfo { name: Some(name), ..tensor })
+}
+
+/// What is wrong with the header of a `.gguf`.
+#[derive(Debug, thiserror::Error)]
+pub enum GgufError {
+    #[error("version {0} is not read, only 2 and 3 are")]
+    Version(u32),
+    #[error("its {what} have more than {most} bytes")]
+    Long { what: &'static str, most: u64 },
+    #[error("the name of {0} is not UTF-8")]
+    NotUtf8(&'static str),
+    #[error("two {what} are named {:?}", brief(.name))]
+    Twice { what: &'static str, name: String },
+    #[error("metadata {:?} has a value of type {number}, which there is not", brief(.key))]
+    ValueType { key: String, number: u32 },
+    #[error("metadata {:?} has lists nested deeper than {most} levels", brief(.key))]
+    Deep { key: String, most: u32 },
+    #[error("metadata {key:?} has to be {what}")]
+    Value { key: &'static str, what: &'static str },
+    #[error("tensor {:?}: {fault}", brief(.name))]
+    Tensor { name: String, fault: GgufTensorFault },
+}
+
+impl Fault for GgufError {
+    const OF: &'static str = "gguf";
+}
+
+/// Why a tensor cannot be as its header says.
+#[derive(Debug, thiserror::Error)]
+pub enum GgufTensorFault {
+    #[error("its elements are of type {0}, which is not known")]
+    Type(u32),
+    #[error("it has {0} axes, and at most {MAX_NDIM} are possible")]
+    Axes(u32),
+    #[error("shape {} has 2^63 bytes or more", AsTuple(.0))]
+    TooLarge(Vec<u64>),
+    #[error("its rows have {len} elements, which are no whole blocks of {block} ({name})")]
+    PartOfBlock { len: u64, block: u64, name: &'static str },
+    #[error("blocks of {0} in big-endian order are not read")]
+    BigEndian(&'static str),
+    #[error("it begins at byte {offset} of the data, which is no multiple of {alignment}")]
+    Unaligned { offset: u64, alignment: u64 },
+}
+
+/// A place in a header. No more is allocated than there are bytes in the file.
+pub(super) struct HeaderReader<'s> {
+    reader: Reader<'s>,
+    len: u64,
+    pub(super) endian: Endian,
+}
+
+impl<'s> HeaderReader<'s> {
+    pub(super) fn at(source: &'s dyn Source, position: u64, endian: Endian) -> HeaderReader<'s> {
+        HeaderReader { reader: Reader::at(source, position), len: source.len(), endian }
+    }
+
+    /// How many bytes of the file stand before it.
+    pub(super) fn position(&self) -> u64 {
+        self.len.saturating_sub(self.reader.remaining())
+    }
+
+    /// Make sure that so many more bytes are there.
+    fn check(&self, len: u64) -> Result<(), Cause> {
+        match self.reader.remaining() {
+            remaining if len <= remaining => Ok(()),
+            _ => Err(FormatError::HeaderCutShort {
+                expected: self.position().saturating_add(len),
+                found: self.len,
+            }
+            .into()),
+        }
+    }
+
+    /// Go on behind the next `len` bytes.
+    pub(super) fn skip(&mut self, len: u64) -> Result<(), Cause> {
+        self.check(len)?;
+        self.reader.skip(len);
+        Ok(())
+    }
+
+    /// A number of as many bytes, up to 8.
+    pub(super) fn number(&mut self, bytes: usize) -> Result<u64, Cause> {
+        self.check(bytes as u64)?;
+        let mut all = [0; 8];
+        let number = &mut all[..bytes];
+        self.reader.read_exact(number)?;
+        Ok(self.endian.bits(number) as u64)
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, Cause> {
+        Ok(self.number(4)? as u32)
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64, Cause> {
+        self.number(8)
+    }
+
+    /// The bytes of a text, behind their number, which is at most `most`.
+    pub(super) fn text(&mut self, most: u64, what: &'static str) -> Result<Vec<u8>, Cause> {
+        let len = self.u64()?;
+        self.check(len)?;
+        if len > most {
+            return Err(GgufError::Long { what, most }.into());
+        }
+        let mut text = Vec::new();
+        self.reader.by_ref().take(len).read_to_end(&mut text)?;
+        Ok(text)
+    }
+}
+
+/// Types of numbers, as `ggml.h` has them.
+const NUMBERS: [(u32, Scalar); 8] = [
+    (0, Scalar::F32),
+    (1, Scalar::F16),
+    (24, Scalar::I8),
+    (25, Scalar::I16),
+    (26, Scalar::I32),
+    (27, Scalar::I64),
+    (28, Scalar::F64),
+    (30, Scalar::BF16),
+];
+
+/// Types whose elements share blocks: the number, the name, how many elements have how many bytes. Numbers that
+/// are missing in both tables were taken back.
+static BLOCKS: [(u32, BlockType); 26] = [
+    (2, block("Q4_0", 32, 18)),
+    (3, block("Q4_1", 32, 20)),
+    (6, block("Q5_0", 32, 22)),
+    (7, block("Q5_1", 32, 24)),
+    (8, block("Q8_0", 32, 34)),
+    (9, block("Q8_1", 32, 40)),
+    (10, block("Q2_K", 256, 84)),
+    (11, block("Q3_K", 256, 110)),
+    (12, block("Q4_K", 256, 144)),
+    (13, block("Q5_K", 256, 176)),
+    (14, block("Q6_K", 256, 210)),
+    (15, block("Q8_K", 256, 292)),
+    (16, block("IQ2_XXS", 256, 66)),
+    (17, block("IQ2_XS", 256, 74)),
+    (18, block("IQ3_XXS", 256, 98)),
+    (19, block("IQ1_S", 256, 50)),
+    (20, block("IQ4_NL", 32, 18)),
+    (21, block("IQ3_S", 256, 110)),
+    (22, block("IQ2_S", 256, 82)),
+    (23, block("IQ4_XS", 256, 136)),
+    (29, block("IQ1_M", 256, 56)),
+    (34, block("TQ1_0", 256, 54)),
+    (35, block("TQ2_0", 256, 66)),
+    (39, block("MXFP4", 32, 17)),
+    (40, block("NVFP4", 64, 36)),
+    (41, block("Q1_0", 128, 18)),
+];
+
+const fn block(name: &'static str, elements: u64, bytes: u64) -> BlockType {
+    BlockType { name, elements, bytes }
+}
+
+/// The type of this number in a file of that byte order, if there is one.
+pub(super) fn dtype(number: u32, endian: Endian) -> Option<DType> {
+    if let Some((_, block)) = BLOCKS.iter().find(|(known, _)| *known == number) {
+        return Some(DType::Blocks(block));
+    }
+    let (_, scalar) = NUMBERS.into_iter().find(|(known, _)| *known == number)?;
+    Some(DType::Scalar(scalar, if scalar.bits() == 8 { Endian::Little } else { endian }))
+}

@@ -1,0 +1,236 @@
+//! llama.cpp's `.gguf` as one input, which may be split into several files.
+
+use std::sync::Arc;
+
+use crate::dtype::Endian;
+use crate::error::{Error, Fault};
+use crate::formats::gguf::{
+    GgufError, GgufHeader, GgufMetadata, MetadataError, MetadataValue, SplitPlace,
+};
+use crate::formats::open::{InputFormat, RecognisedFile};
+use crate::formats::{first_bytes, gguf};
+use crate::input::{
+    Absent, Container, Contents, Format, Input, Location, OpenOptions, PartFile, Unreadable,
+    UseOfIndex, kept, open_bytes,
+};
+use crate::source::{ConcatSource, IoMode, Opened, Source};
+use crate::tensor::{TensorInfo, Tensors, first_repeated};
+
+pub(crate) const FORMAT: InputFormat =
+    InputFormat { format: Format::Gguf, begins: gguf::begins, open };
+
+/// Read the header of a file, and open the others of its model, if there are any.
+fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
+    let RecognisedFile { location, bytes, options, progress } = file;
+    let source = kept(bytes, progress)?;
+    let header = read_header(source.as_ref())?;
+    if let Some(place) = header.split {
+        return open_split(location, OpenPart { source, header }, place, options);
+    }
+    let mut container = Container::default();
+    let tensors = readable(header.endian, header.tensors.iter(), &mut container.unreadable);
+    let contents = Contents::of(Format::Gguf, tensors.collect());
+    container.own =
+        Some(Box::new(GgufPart { metadata: header.metadata, source: Arc::clone(&source) }));
+    Ok(Input { container, ..Input::of_source(location, source, contents) })
+}
+
+/// The tensors of a file in this byte order, at their places in the input; those that cannot be read are put among
+/// `unreadable`.
+fn readable<'a>(
+    endian: Endian,
+    tensors: impl Iterator<Item = TensorInfo> + 'a,
+    unreadable: &'a mut Vec<Unreadable>,
+) -> impl Iterator<Item = TensorInfo> + 'a {
+    tensors.filter_map(move |tensor| {
+        if endian == Endian::Little {
+            return Some(tensor);
+        }
+        let name = tensor.name.clone().unwrap_or_default();
+        match tensor.with_little_blocks() {
+            Ok(tensor) => Some(tensor),
+            Err(fault) => {
+                let error = GgufError::Tensor { name: name.clone(), fault };
+                unreadable.push(Unreadable::new(name, OfTensor(error)));
+                None
+            }
+        }
+    })
+}
+
+/// The error of one tensor of a file, which has the name of the format even where that is known.
+#[derive(Debug, thiserror::Error)]
+#[error("gguf: {0}")]
+struct OfTensor(GgufError);
+
+impl Fault for OfTensor {}
+
+fn read_header(source: &dyn Source) -> Result<GgufHeader, Error> {
+    let header = GgufHeader::read(source);
+    // a file cut short in the meantime is the reason for whatever its header seems to say
+    source.verify()?;
+    Ok(header?)
+}
+
+/// A file of a model, and its header.
+struct OpenPart {
+    source: Arc<dyn Source>,
+    header: GgufHeader,
+}
+
+/// Open all files of a model that are there, of which one is open.
+fn open_split(
+    location: &Location,
+    own_part: OpenPart,
+    place: SplitPlace,
+    options: &OpenOptions,
+) -> Result<Input, Error> {
+    let SplitPlace { number: own, count, tensors: said } = place;
+    let stem = stem_of_names(location, own, count)?;
+    let mut opened = Some(own_part);
+    let mut joined = ConcatSource::default();
+    let mut tensors = Tensors::default();
+    let mut container = Container::default();
+    for number in 0..count {
+        let name = format!("{stem}{}", end_of_name(number, count));
+        let part = match opened.take_if(|_| number == own) {
+            Some(opened) => Ok(opened),
+            None => open_part(location, &name, SplitPlace { number, ..place }, options.io),
+        };
+        let OpenPart { source, header } = match part {
+            Ok(part) => part,
+            Err(error) if options.index == UseOfIndex::Strict => return Err(error),
+            Err(error) => {
+                let reason = error.cause.to_string();
+                let number = container.parts.len();
+                container.absent.push(Absent { number, file: name.clone(), reason });
+                container.parts.push(PartFile { name, start: 0 });
+                continue;
+            }
+        };
+        let start = joined.push(name.clone(), Arc::clone(&source))?;
+        let number = container.parts.len();
+        let placed = header.tensors.iter().map(|it| it.placed(number, start));
+        tensors.extend(readable(header.endian, placed, &mut container.unreadable));
+        container
+            .own
+            .get_or_insert_with(|| Box::new(GgufPart { metadata: header.metadata, source }));
+        container.parts.push(PartFile { name, start });
+    }
+    let said = said.filter(|_| container.absent.is_empty());
+    let found = tensors.len() + container.unreadable.len();
+    if let Some(said) = said.filter(|&said| said != found as u64) {
+        return Err(GgufSplitFault::Tensors { said, found }.into());
+    }
+    if let Some(name) = first_repeated(tensors.names().map(Option::unwrap_or_default)) {
+        let twice = GgufError::Twice { what: "of its tensors", name: name.to_owned() };
+        return Err(twice.into());
+    }
+    for Absent { file, reason, .. } in &container.absent {
+        options.notes.add(format_args!("{location}: {file} is missing, and its tensors: {reason}"));
+    }
+    let contents = Contents::of(Format::Gguf, tensors);
+    Ok(Input { container, ..Input::of_source(location, Arc::new(joined), contents) })
+}
+
+/// How the names of all files of a model begin, of which one is the file `own` of `count`.
+fn stem_of_names(location: &Location, own: u64, count: u64) -> Result<String, GgufSplitFault> {
+    let Some(name) = location.file_name().map(|name| name.to_string_lossy()) else {
+        return Err(GgufSplitFault::NoFolder { own, count });
+    };
+    let end = end_of_name(own, count);
+    let Some(stem) = name.strip_suffix(&end).filter(|_| own < count) else {
+        return Err(GgufSplitFault::Name { own, count, end });
+    };
+    // names may say anything: of what is not there no more is said than a folder may hold
+    let most = u64::from(u16::MAX);
+    if count > most {
+        return Err(GgufSplitFault::Many { count, most });
+    }
+    Ok(stem.to_owned())
+}
+
+fn end_of_name(number: u64, count: u64) -> String {
+    format!("-{:05}-of-{count:05}.gguf", number.saturating_add(1))
+}
+
+/// Open another file of a model, which must say that it is in this place.
+fn open_part(
+    location: &Location,
+    name: &str,
+    place: SplitPlace,
+    io: IoMode,
+) -> Result<OpenPart, Error> {
+    let location = location.with_file_name(name).unwrap_or_else(|| location.clone());
+    let open = || {
+        let source: Arc<dyn Source> = match open_bytes(&location, io)? {
+            Opened::Random(source) => source.into(),
+            Opened::Forward(_) => return Err(GgufSplitFault::Pipe.into()),
+        };
+        if !gguf::begins(&first_bytes(source.as_ref())?) {
+            return Err(GgufSplitFault::NotGguf.into());
+        }
+        let header = read_header(source.as_ref())?;
+        let SplitPlace { number, count, .. } = place;
+        match header.split {
+            Some(found) if (found.number, found.count) == (number, count) => {
+                Ok(OpenPart { source, header })
+            }
+            _ => Err(GgufSplitFault::Place { number, count }.into()),
+        }
+    };
+    open().map_err(|error: Error| error.in_file(&location))
+}
+
+/// The metadata of a `.gguf`, and the file that they are read from: the first of several.
+struct GgufPart {
+    metadata: GgufMetadata,
+    source: Arc<dyn Source>,
+}
+
+impl Input {
+    /// Whether it is a `.gguf`, whose metadata have values of several types.
+    pub fn has_gguf_metadata(&self) -> bool {
+        self.gguf_part().is_some()
+    }
+
+    /// Show each key of the metadata of a `.gguf` with its value, which is read now.
+    pub fn visit_gguf(
+        &self,
+        show: &mut dyn FnMut(&str, MetadataValue<'_, '_>) -> Result<(), MetadataError>,
+    ) -> Result<(), MetadataError> {
+        let Some(GgufPart { metadata, source }) = self.gguf_part() else { return Ok(()) };
+        metadata.visit(source.as_ref(), show)
+    }
+
+    fn gguf_part(&self) -> Option<&GgufPart> {
+        self.container.own.as_ref()?.downcast_ref()
+    }
+}
+
+/// Why the files of a split model cannot be opened. Numbers of files count from 0, and are shown from 1.
+#[derive(Debug, thiserror::Error)]
+pub enum GgufSplitFault {
+    #[error(
+        "is file {} of {count} of a split model, which has to be opened by its name",
+        .own.saturating_add(1)
+    )]
+    NoFolder { own: u64, count: u64 },
+    #[error(
+        "is file {} of {count} of a split model, so its name has to end in {end}",
+        .own.saturating_add(1)
+    )]
+    Name { own: u64, count: u64, end: String },
+    #[error("is of a split model of {count} files, and at most {most} are read")]
+    Many { count: u64, most: u64 },
+    #[error("has to be file {} of {count} of a split model, and does not say so", .number + 1)]
+    Place { number: u64, count: u64 },
+    #[error("a file of a split model has to be a .gguf")]
+    NotGguf,
+    #[error("a file of a split model cannot be a pipe")]
+    Pipe,
+    #[error("the files of the model should hold {said} tensors together, and hold {found}")]
+    Tensors { said: u64, found: usize },
+}
+
+impl Fault for GgufSplitFault {}

@@ -1,0 +1,617 @@
+//! Elements in chunks of a dataset: each is looked up when it is needed, by the index that its file has, and decoded.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use super::file::{Cursor, H5File, Hdf5Error, damaged};
+use super::filters::{self, Filter};
+use super::repair::{Repair, Widening};
+use super::tree::{NewTree, OldNode};
+use crate::formats::codecs::guarded;
+use crate::shape::AsTuple;
+use crate::source::{Source, SourceError, memory_bytes};
+use crate::tensor::{Chunks, brief, cut, spare_bytes};
+
+/// Chunks that are looked up in the index of their dataset, or were never written.
+pub(super) struct H5Chunks {
+    pub(super) file: Arc<H5File>,
+    pub(super) shape: Vec<u64>,
+    /// The shape of the dataset, whose axes may be shorter than those of the tensor.
+    pub(super) stored_shape: Vec<u64>,
+    /// The bytes of an element of the dataset behind its end; empty for zeros.
+    pub(super) padding: Vec<u8>,
+    /// The shape of a chunk along all axes of the tensor.
+    pub(super) chunk: Vec<u64>,
+    /// The chunks along the axes of the dataset; elements that are arrays give the tensor more.
+    pub(super) grid: Grid,
+    /// Bytes of a stored element.
+    pub(super) item: u64,
+    pub(super) filters: Vec<Filter>,
+    pub(super) index: Index,
+    /// Whether no filter was applied to chunks that reach over the end of an axis.
+    pub(super) partial_unfiltered: bool,
+    /// The bytes of an element of the dataset that was never written; empty for zeros.
+    pub(super) fill: Box<[u8]>,
+    /// What is to be changed in each element of the dataset.
+    pub(super) repairs: Vec<Repair>,
+    /// How elements are made wider than they are stored.
+    pub(super) widening: Option<Widening>,
+}
+
+/// The longest chunk of a short dataset.
+const MOST_SHORT: u64 = 64 << 10;
+
+impl H5Chunks {
+    /// Check that there is an index that chunks of these axes may have.
+    pub(super) fn check(&self) -> Result<(), Hdf5Error> {
+        let growing = self.grid.counts.iter().filter(|count| count.is_none()).count();
+        let is_sound = match self.index {
+            Index::Fixed(_) | Index::Implicit(_) => growing == 0,
+            Index::Extensible(_) => growing == 1,
+            _ => true,
+        };
+        if is_sound {
+            Ok(())
+        } else {
+            Err(damaged("the index of its chunks is not one for its axes"))
+        }
+    }
+
+    /// All elements of a dataset of one axis that has few of them.
+    pub(super) fn short(&self, file: &H5File) -> Result<Vec<u8>, Hdf5Error> {
+        let ([len], [chunk]) = (&self.shape[..], &self.chunk[..]) else {
+            return Err(damaged("a list in it has several axes"));
+        };
+        if self.grid.bytes > MOST_SHORT {
+            return Err(damaged("a list in it has large chunks"));
+        }
+        let decoded = (0..len.div_ceil(*chunk)).map(|at| {
+            let bytes = self.decode(&[at], u64::MAX, file.source());
+            bytes.map_err(|error| damaged(&error.to_string()))
+        });
+        Ok(decoded.collect::<Result<Vec<_>, _>>()?.concat())
+    }
+
+    /// The bytes of a chunk in the file, and the filters that were not applied to it, a bit each; `None` for one that was
+    /// never written.
+    fn place(&self, at: &[u64], source: &dyn Source) -> Result<Option<(Range<u64>, u32)>, String> {
+        let at = &at[..self.grid.counts.len()];
+        if self.inside(at).contains(&0) {
+            return Ok(None);
+        }
+        if let Index::Contiguous(address) = self.index {
+            let kept = self.kept(at);
+            let len = kept.iter().chain(self.inner()).product::<u64>() * self.item;
+            let axes = self.shape.iter().zip(&self.chunk).zip(at);
+            let before = axes.fold(0, |before, ((len, chunk), at)| before * len + at * chunk);
+            let start = address + before * self.inner().iter().product::<u64>() * self.item;
+            let start = self.file.position(start, len).map_err(|error| error.to_string())?;
+            return Ok(Some((start..start + len, 0)));
+        }
+        let found = self.index.find(&self.file, &self.grid, at);
+        let Some(place) = found.map_err(|error| error.to_string())? else { return Ok(None) };
+        let start = self.file.position(place.address, place.len);
+        let start = start.map_err(|_| "it lies behind the end of the file".to_owned())?;
+        let end = start + place.len;
+        if end > source.len() {
+            return Err("it lies behind the end of the file".to_owned());
+        }
+        Ok(Some((start..end, place.skipped)))
+    }
+
+    /// The elements of a chunk as they are stored.
+    fn elements(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, String> {
+        let kept = self.kept(at);
+        // pieces of what follows each other end where axes do
+        let is_piece = matches!(self.index, Index::Contiguous(_));
+        let chunk = if is_piece { &kept } else { &self.chunk };
+        let whole = chunk.iter().try_fold(self.item, |bytes, len| bytes.checked_mul(*len));
+        let Some(whole) = whole.filter(|whole| *whole <= memory_bytes()) else {
+            return Err("a chunk is larger than the memory".to_owned());
+        };
+        let inside = self.inside(at);
+        let ends_inside = inside.iter().zip(&kept).any(|(inside, kept)| inside < kept);
+        let Some((place, skipped)) = self.place(at, source)? else {
+            let bytes = kept.iter().product::<u64>() * self.item;
+            let mut bytes = match self.fill.len() as u64 {
+                0 => vec![0; bytes as usize],
+                len => self.fill.repeat((bytes / len) as usize),
+            };
+            if ends_inside {
+                self.pad(&kept, &inside, &mut bytes);
+            }
+            return Ok(bytes);
+        };
+        let is_partial = kept != *chunk || ends_inside || !self.repairs.is_empty();
+        let skipped = if is_partial && self.partial_unfiltered { u32::MAX } else { skipped };
+        let len = place.end - place.start;
+        if len > memory_bytes() {
+            return Err("a chunk is larger than the memory".to_owned());
+        }
+        let mut stored = spare_bytes(len as usize);
+        let read = source.read(place, &mut Vec::new(), &mut stored);
+        read.map_err(|error| error.to_string())?;
+        // what is cut is taken from anywhere
+        let needed = if is_partial { whole } else { needed.min(whole) };
+        let wanted = needed as usize..whole as usize;
+        let mut bytes = filters::undo(&self.filters, skipped, stored, wanted)?;
+        if needed < whole && bytes.len() as u64 >= needed {
+            return Ok(bytes);
+        }
+        if bytes.len() as u64 != whole {
+            return Err("it has another number of elements".to_owned());
+        }
+        cut(&mut bytes, chunk, &kept, self.item as usize);
+        if !self.repairs.is_empty() {
+            let element = self.inner().iter().product::<u64>() * self.item;
+            let elements = bytes.chunks_exact_mut((element as usize).max(1));
+            elements.for_each(|element| Repair::all(&self.repairs, element));
+        }
+        if ends_inside {
+            self.pad(&kept, &inside, &mut bytes);
+        }
+        Ok(bytes)
+    }
+
+    /// How far a chunk lies within the axes of the dataset.
+    fn inside(&self, at: &[u64]) -> Vec<u64> {
+        let axes = self.stored_shape.iter().zip(&self.chunk).zip(at);
+        axes.map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk))).collect()
+    }
+
+    /// Pad the elements of a chunk of lengths `kept` that do not lie `inside` the dataset.
+    fn pad(&self, kept: &[u64], inside: &[u64], bytes: &mut [u8]) {
+        let size = (self.inner().iter().product::<u64>() * self.item).max(1) as usize;
+        for (number, element) in (0..).zip(bytes.chunks_exact_mut(size)) {
+            let mut rest: u64 = number;
+            let is_outside = inside.iter().zip(kept).rev().any(|(inside, kept)| {
+                let at = rest % kept;
+                rest /= kept;
+                at >= *inside
+            });
+            if is_outside && self.padding.len() == size {
+                element.copy_from_slice(&self.padding);
+            } else if is_outside {
+                element.fill(0);
+            }
+        }
+    }
+
+    /// The lengths of a chunk, which ends where axes do.
+    fn kept(&self, at: &[u64]) -> Vec<u64> {
+        let axes = self.shape.iter().zip(&self.chunk).zip(at);
+        axes.map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk))).collect()
+    }
+
+    /// The lengths of the axes that elements of the dataset have.
+    fn inner(&self) -> &[u64] {
+        &self.shape[self.grid.counts.len()..]
+    }
+}
+
+impl Chunks for H5Chunks {
+    fn chunk_shape(&self) -> &[u64] {
+        &self.chunk
+    }
+
+    fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError> {
+        let elements = guarded(|| match &self.widening {
+            Some(widening) => Ok(widening.run(&self.elements(at, u64::MAX, source)?)),
+            None => self.elements(at, needed, source),
+        });
+        let elements = elements.flatten();
+        elements.map_err(|reason| SourceError::Chunk {
+            at: AsTuple(at).to_string(),
+            reason: brief(&reason),
+        })
+    }
+
+    fn needs(&self, at: &[u64], visit: &mut dyn FnMut(Range<u64>)) {
+        // what is wrong with the places is said where the chunk is decoded
+        if let Ok(Ok(Some((stored, _)))) = guarded(|| self.place(at, self.file.source())) {
+            visit(stored);
+        }
+    }
+}
+
+impl fmt::Debug for H5Chunks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("H5Chunks").field("chunk", &self.chunk).finish_non_exhaustive()
+    }
+}
+
+pub(super) enum Index {
+    /// Nothing was written.
+    Nothing,
+    /// All elements lie one after the other from an address on.
+    Contiguous(u64),
+    /// A tree of the old kind.
+    OldTree(u64),
+    /// One chunk, in as many bytes, with the filters that were not applied.
+    Single(u64, Option<(u64, u32)>),
+    /// All chunks one after the other.
+    Implicit(u64),
+    /// An array of as many places as there may be chunks.
+    Fixed(u64),
+    /// An array that grows along an axis.
+    Extensible(u64),
+    /// A tree of the new kind, whose header is read with the first chunk.
+    NewTree(u64, OnceLock<NewTree>),
+}
+
+/// The bytes of a chunk, by their address, and the filters that were not applied to it, a bit each.
+pub(super) struct ChunkPlace {
+    pub(super) address: u64,
+    pub(super) len: u64,
+    pub(super) skipped: u32,
+}
+
+/// The chunks of a dataset along its axes.
+pub(super) struct Grid {
+    pub(super) chunk: Vec<u64>,
+    /// How many there may be along each axis; `None` where it may grow.
+    pub(super) counts: Vec<Option<u64>>,
+    /// The bytes of a chunk before its filters.
+    pub(super) bytes: u64,
+}
+
+impl Grid {
+    /// The number of a chunk in C order. An axis that may grow goes before the others.
+    fn number(&self, at: &[u64]) -> Result<u64, Hdf5Error> {
+        let growing = self.counts.iter().position(Option::is_none);
+        let others = (0..at.len()).filter(|axis| Some(*axis) != growing);
+        let mut axes = growing.into_iter().chain(others);
+        let number = axes.try_fold(0u64, |number, axis| {
+            let count = self.counts[axis].unwrap_or(0);
+            number.checked_mul(count)?.checked_add(at[axis])
+        });
+        number.ok_or_else(|| damaged("it has too many chunks"))
+    }
+}
+
+impl Index {
+    /// The place of a chunk; `None` for one that was never written.
+    pub(super) fn find(
+        &self,
+        file: &H5File,
+        grid: &Grid,
+        at: &[u64],
+    ) -> Result<Option<ChunkPlace>, Hdf5Error> {
+        match *self {
+            Index::Nothing | Index::Contiguous(_) => Ok(None),
+            Index::OldTree(address) => old_tree(file, address, grid, at),
+            Index::Single(address, filtered) => {
+                let (len, skipped) = filtered.unwrap_or((grid.bytes, 0));
+                Ok(Some(ChunkPlace { address, len, skipped }))
+            }
+            Index::Implicit(address) => {
+                let behind = grid.number(at)?.checked_mul(grid.bytes);
+                let address = behind.and_then(|behind| address.checked_add(behind));
+                let address = address.ok_or(Hdf5Error::CutShort)?;
+                Ok(Some(ChunkPlace { address, len: grid.bytes, skipped: 0 }))
+            }
+            Index::Fixed(address) => fixed(file, address, grid, grid.number(at)?),
+            Index::Extensible(address) => extensible(file, address, grid, grid.number(at)?),
+            Index::NewTree(address, ref tree) => {
+                let tree = match tree.get() {
+                    Some(tree) => tree,
+                    None => {
+                        let read = NewTree::read(file, address)?;
+                        tree.get_or_init(|| read)
+                    }
+                };
+                new_tree(file, tree, grid, at)
+            }
+        }
+    }
+}
+
+fn old_tree(
+    file: &H5File,
+    address: u64,
+    grid: &Grid,
+    at: &[u64],
+) -> Result<Option<ChunkPlace>, Hdf5Error> {
+    // the length, the mask, and the first element along each axis and in an element
+    let key_len = 8 + 8 * (at.len() + 1);
+    let order = |key: &[u8]| {
+        let mut axes = key[8..].chunks_exact(8).zip(at.iter().zip(&grid.chunk));
+        let unequal = axes.find_map(|(bytes, (at, len))| {
+            let found = bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+            Some(found.cmp(&at.saturating_mul(*len))).filter(|order| order.is_ne())
+        });
+        unequal.unwrap_or(Ordering::Equal)
+    };
+    let mut address = address;
+    let mut above = u8::MAX;
+    loop {
+        let node = OldNode::read(file, address, 1, key_len)?;
+        if node.level >= above {
+            return Err(damaged("the tree of its chunks lies in itself"));
+        }
+        // the last child whose first chunk is not behind it
+        let mut from = 0;
+        let mut to = node.count;
+        while from < to {
+            let middle = (from + to) / 2;
+            if order(node.key(file, middle)).is_gt() { to = middle } else { from = middle + 1 }
+        }
+        let Some(number) = from.checked_sub(1) else { return Ok(None) };
+        if node.level > 0 {
+            (address, above) = (node.child(file, number)?, node.level);
+            continue;
+        }
+        let key = node.key(file, number);
+        if order(key).is_ne() {
+            return Ok(None);
+        }
+        let mut input = file.cursor(key);
+        let len = input.u32()?.into();
+        let skipped = input.u32()?;
+        return Ok(Some(ChunkPlace { address: node.child(file, number)?, len, skipped }));
+    }
+}
+
+fn new_tree(
+    file: &H5File,
+    tree: &NewTree,
+    grid: &Grid,
+    at: &[u64],
+) -> Result<Option<ChunkPlace>, Hdf5Error> {
+    let axes = 8 * at.len();
+    let front = tree.record.checked_sub(axes).filter(|_| matches!(tree.kind, 10 | 11));
+    let front = front.ok_or_else(|| damaged("the tree of its chunks is of another kind"))?;
+    let found = tree.find(file, &|record| {
+        let numbers = record[front..].chunks_exact(8);
+        let numbers = numbers
+            .map(|bytes| bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)));
+        Ok(numbers.cmp(at.iter().copied()))
+    })?;
+    let Some(record) = found else { return Ok(None) };
+    place(&mut file.cursor(&record[..front]), grid)
+}
+
+/// What an index has for a chunk: its address, and its length and mask where it has filters.
+fn place(input: &mut Cursor<'_>, grid: &Grid) -> Result<Option<ChunkPlace>, Hdf5Error> {
+    let address = input.address()?;
+    let mut len = grid.bytes;
+    let mut skipped = 0;
+    if let Some(bytes) = input.rest.len().checked_sub(4).filter(|_| !input.rest.is_empty()) {
+        len = input.uint(bytes)?;
+        skipped = input.u32()?;
+    }
+    Ok(address.map(|address| ChunkPlace { address, len, skipped }))
+}
+
+/// Entries of so many bytes in a block, or in pages of it.
+struct Entries {
+    bytes: u64,
+    /// Entries of a page.
+    page: u64,
+}
+
+impl Entries {
+    fn new(bytes: u8, page_bits: u8) -> Result<Entries, Hdf5Error> {
+        if !(2..=24).contains(&bytes) || page_bits > 40 {
+            return Err(damaged("the array of its chunks cannot be true"));
+        }
+        Ok(Entries { bytes: bytes.into(), page: 1 << page_bits })
+    }
+
+    /// The entry of a number in a block of so many, which has `front` bytes in front of them.
+    fn find(
+        &self,
+        file: &H5File,
+        (address, signature): (u64, &[u8]),
+        (count, front): (u64, u64),
+        number: u64,
+        grid: &Grid,
+    ) -> Result<Option<ChunkPlace>, Hdf5Error> {
+        let too_long = || damaged("the array of its chunks is too long");
+        let whole = |count: u64| count.checked_mul(self.bytes).and_then(|len| len.checked_add(4));
+        let (block, at) = if count <= self.page {
+            let len = whole(count).and_then(|len| len.checked_add(front)).ok_or_else(too_long)?;
+            (file.block(address, len, signature, true)?, front + number * self.bytes)
+        } else {
+            // pages follow the front and its checksum, each with its own
+            let page = number / self.page;
+            let length = whole(self.page.min(count - page * self.page)).ok_or_else(too_long)?;
+            let behind = whole(self.page).and_then(|len| len.checked_mul(page));
+            let start =
+                behind.and_then(|behind| behind.checked_add(address)?.checked_add(front + 4));
+            let page = file.block(start.ok_or_else(too_long)?, length, b"", true)?;
+            (page, number % self.page * self.bytes)
+        };
+        let entry = block.get(at as usize..(at + self.bytes) as usize).ok_or_else(too_long)?;
+        place(&mut file.cursor(entry), grid)
+    }
+}
+
+/// Whether a bit is set; the first one is the highest of the first byte.
+fn is_set(bits: &[u8], number: u64) -> bool {
+    bits.get((number / 8) as usize).is_some_and(|byte| byte << (number % 8) & 0x80 != 0)
+}
+
+fn fixed(
+    file: &H5File,
+    address: u64,
+    grid: &Grid,
+    number: u64,
+) -> Result<Option<ChunkPlace>, Hdf5Error> {
+    let len = 12 + file.sizes.length + file.sizes.address;
+    let header = file.block(address, len as u64, b"FAHD", true)?;
+    let mut input = file.cursor(&header);
+    input.skip(6)?;
+    let entries = Entries::new(input.u8()?, input.u8()?)?;
+    let count = input.length()?;
+    let Some(block) = input.address()? else { return Ok(None) };
+    if number >= count {
+        return Err(damaged("the array of its chunks is too short"));
+    }
+    let mut front = 6 + file.sizes.address as u64;
+    if count > entries.page {
+        let bits = count.div_ceil(entries.page).div_ceil(8);
+        let bytes =
+            file.block(block, front.saturating_add(bits).saturating_add(4), b"FADB", true)?;
+        if !is_set(&bytes[front as usize..], number / entries.page) {
+            return Ok(None);
+        }
+        front += bits;
+    }
+    entries.find(file, (block, b"FADB"), (count, front), number, grid)
+}
+
+fn extensible(
+    file: &H5File,
+    address: u64,
+    grid: &Grid,
+    number: u64,
+) -> Result<Option<ChunkPlace>, Hdf5Error> {
+    match ExtensibleArray::read(file, address)? {
+        Some(array) => array.find(file, grid, number),
+        None => Ok(None),
+    }
+}
+
+/// An array of chunks that grows, by its header. Its index has some entries and the addresses of the blocks of the
+/// first rows; of each further row it has the address of a block of blocks.
+struct ExtensibleArray {
+    entries: Entries,
+    index: u64,
+    /// How many entries are in the index itself.
+    in_index: u64,
+    least: u64,
+    rows: u32,
+    /// The rows whose blocks are in the index, and how many these blocks are.
+    near_rows: u32,
+    near: u64,
+    /// Bytes in front of what the index has, and of what the other blocks have.
+    front: u64,
+    block_front: u64,
+}
+
+/// A block of a row of an array, and the entry in it.
+struct RowPlace {
+    row: u32,
+    /// How many blocks the row has, and which one it is.
+    blocks: u64,
+    block: u64,
+    /// How many entries the block has, and which one it is.
+    count: u64,
+    number: u64,
+}
+
+impl ExtensibleArray {
+    /// The header at an address; `None` where no chunk was written yet.
+    fn read(file: &H5File, address: u64) -> Result<Option<ExtensibleArray>, Hdf5Error> {
+        let len = 16 + 6 * file.sizes.length + file.sizes.address;
+        let header = file.block(address, len as u64, b"EAHD", true)?;
+        let mut input = file.cursor(&header);
+        input.skip(6)?;
+        let entry = input.u8()?;
+        let bits = input.u8()?;
+        let in_index = input.u8()?.into();
+        let least = u64::from(input.u8()?);
+        let pointers = input.u8()?;
+        let entries = Entries::new(entry, input.u8()?)?;
+        input.skip(6 * file.sizes.length)?;
+        let Some(index) = input.address()? else { return Ok(None) };
+        let sound = least.is_power_of_two() && pointers.is_power_of_two() && bits <= 64;
+        let rows = u32::from(bits).checked_sub(least.max(1).ilog2()).filter(|_| sound);
+        let rows = rows.ok_or_else(|| damaged("the array of its chunks cannot be true"))? + 1;
+        let near_rows = 2 * u32::from(pointers).ilog2();
+        let near = 2 * (u64::from(pointers) - 1);
+        let front = 6 + file.sizes.address as u64;
+        let block_front = front + u64::from(bits.div_ceil(8));
+        Ok(Some(ExtensibleArray {
+            entries,
+            index,
+            in_index,
+            least,
+            rows,
+            near_rows,
+            near,
+            front,
+            block_front,
+        }))
+    }
+
+    fn find(
+        &self,
+        file: &H5File,
+        grid: &Grid,
+        number: u64,
+    ) -> Result<Option<ChunkPlace>, Hdf5Error> {
+        let width = file.sizes.address as u64;
+        let far = u64::from(self.rows.saturating_sub(self.near_rows));
+        let inner = self.in_index * self.entries.bytes;
+        let index_len = self.front + inner + (self.near + far) * width + 4;
+        let index = file.block(self.index, index_len, b"EAIB", true)?;
+        let mut input = file.cursor(&index);
+        input.skip(self.front as usize)?;
+        let Some(behind) = number.checked_sub(self.in_index) else {
+            input.skip((number * self.entries.bytes) as usize)?;
+            return place(&mut file.cursor(input.take(self.entries.bytes as usize)?), grid);
+        };
+        input.skip(inner as usize)?;
+        let at = self.row_place(behind)?;
+        if at.row < self.near_rows {
+            // those of the rows before it: 1, 1, 2, 2, 4, ...
+            let before: u64 = (0..at.row).map(|row| 1 << (row / 2)).sum();
+            input.skip(((before + at.block) * width) as usize)?;
+            return match input.address()? {
+                Some(address) => self.find_in_block(file, grid, address, &at),
+                None => Ok(None),
+            };
+        }
+        input.skip(((self.near + u64::from(at.row - self.near_rows)) * width) as usize)?;
+        let Some(address) = input.address()? else { return Ok(None) };
+        let page = self.entries.page;
+        let pages = if at.count > page { at.count / page } else { 0 };
+        let bitmap = at.blocks.saturating_mul(pages.div_ceil(8));
+        let len = bitmap.saturating_add(self.block_front + at.blocks * width + 4);
+        let super_block = file.block(address, len, b"EASB", true)?;
+        let mut input = file.cursor(&super_block);
+        input.skip(self.block_front as usize)?;
+        let bits = input.take(bitmap as usize)?;
+        if pages > 0 && !is_set(bits, at.block * pages + at.number / page) {
+            return Ok(None);
+        }
+        input.skip((at.block * width) as usize)?;
+        match input.address()? {
+            Some(address) => self.find_in_block(file, grid, address, &at),
+            None => Ok(None),
+        }
+    }
+
+    /// Where the entry is that has so many before it, those in the index aside.
+    fn row_place(&self, before: u64) -> Result<RowPlace, Hdf5Error> {
+        // row r has 2^(r/2) blocks of 2^((r+1)/2) times as many entries as the least one
+        let row = (before / self.least).saturating_add(1).ilog2();
+        if row >= self.rows {
+            return Err(damaged("the array of its chunks is too short"));
+        }
+        let in_row = before - ((1 << row) - 1) * self.least;
+        let count = self.least << row.div_ceil(2);
+        Ok(RowPlace {
+            row,
+            blocks: 1u64 << (row / 2),
+            block: in_row / count,
+            count,
+            number: in_row % count,
+        })
+    }
+
+    fn find_in_block(
+        &self,
+        file: &H5File,
+        grid: &Grid,
+        address: u64,
+        at: &RowPlace,
+    ) -> Result<Option<ChunkPlace>, Hdf5Error> {
+        let block = (address, &b"EADB"[..]);
+        self.entries.find(file, block, (at.count, self.block_front), at.number, grid)
+    }
+}

@@ -1,0 +1,286 @@
+//! Datasets of HDF5 files: what they are, where their bytes lie, and how their chunks are decoded.
+//!
+//! All of the format is read here, through the input's own [`Source`]: no library of C with a lock that all threads
+//! share, and no memory that a damaged file could reach. Whatever a file says is bounded by its length. Elements
+//! that lie one after the other are found by their offset in the file; a chunk is looked up in the index of its
+//! dataset when it is needed, so that an index takes no memory.
+//!
+//! ```text
+//!   file: superblock, checked pieces ─► header: messages of an object
+//!     ─► links (tree): names of a group ─► dataset (datatype): dtype, shape, layout
+//!                                           ─► contiguous, compact: an offset in the file
+//!                                           ─► chunks (tree, filters): looked up and decoded
+//!     ─► attributes (tree): what datasets and groups say of themselves
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use attributes::NON_COORDINATE;
+use file::H5File;
+use header::{Header, kind};
+use links::{Groups, Links, Target};
+
+use super::codecs::guarded;
+use crate::source::Source;
+use crate::tensor::{TensorInfo, Tensors};
+
+mod attributes;
+mod chunks;
+mod dataset;
+mod datatype;
+mod file;
+mod filters;
+mod header;
+mod links;
+mod open;
+mod repair;
+mod tree;
+
+pub(crate) use file::{Hdf5Error, SIGNATURE};
+pub(crate) use open::{FORMAT, follows_user_block};
+
+/// The deepest group, and how many links are read and followed at most: groups may lie in several others.
+const MAX_DEPTH: usize = 1000;
+const MAX_STEPS: usize = 3_000_000;
+
+/// The longest path of a dataset in bytes.
+const MAX_PATH: usize = 1 << 16;
+
+#[derive(Default)]
+pub(crate) struct Hdf5Contents {
+    /// The datasets by their paths without the first `/`, in the order of these.
+    pub(crate) tensors: Tensors,
+    /// Paths of what cannot be read, each with the reason.
+    pub(crate) unreadable: Vec<(String, Hdf5Error)>,
+}
+
+/// All datasets of a file. A link inside of it, hard or soft, gives what it leads to another name; a group is not
+/// entered within itself. Links back to it, to other files and to nowhere are among what cannot be read.
+pub(crate) fn contents(source: &Arc<dyn Source>) -> Result<Hdf5Contents, Hdf5Error> {
+    let file = Arc::new(H5File::open(Arc::clone(source))?);
+    let mut groups = Groups::new(&file, MAX_STEPS);
+    let root = Header::read(&file, file.root)?;
+    let mut found = Hdf5Contents::default();
+    if root.has_attributes {
+        let annotated = attributes::annotated_group(&file, file.root);
+        found.tensors.annotate_group(String::new(), annotated);
+    }
+    let open = vec![OpenGroup::new(String::new(), file.root, groups.links(file.root)?)];
+    let mut walk = GroupWalk { file: &file, groups, open, found, datasets: Vec::new() };
+    while let Some(group) = walk.open.last_mut() {
+        match group.next() {
+            Step::Enter(name, address) => {
+                let path = format!("{}{name}", group.path);
+                walk.enter(path, address)?;
+            }
+            Step::Leave => {
+                walk.open.pop();
+            }
+            Step::Link(number) => {
+                let links = Arc::clone(&group.links);
+                walk.follow(&links, number)?;
+            }
+        }
+    }
+    walk.lengthen();
+    Ok(walk.found)
+}
+
+/// A walk through all groups of a file.
+struct GroupWalk<'a> {
+    file: &'a Arc<H5File>,
+    groups: Groups<'a>,
+    /// The groups on the way from the root to here.
+    open: Vec<OpenGroup>,
+    found: Hdf5Contents,
+    /// The numbers of the tensors found whose axes may grow, each with the address of its header.
+    datasets: Vec<(usize, u64)>,
+}
+
+impl GroupWalk<'_> {
+    fn enter(&mut self, path: String, address: u64) -> Result<(), Hdf5Error> {
+        match self.groups.links(address) {
+            Ok(links) => self.open.push(OpenGroup::new(path, address, links)),
+            Err(error @ Hdf5Error::Endless(_)) => return Err(error),
+            Err(error) => {
+                self.found.unreadable.push((path.trim_end_matches('/').to_owned(), error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Note what a link of the last open group leads to.
+    fn follow(&mut self, links: &Links, number: usize) -> Result<(), Hdf5Error> {
+        self.groups.count(1)?;
+        let Some(group) = self.open.last_mut() else { return Ok(()) };
+        let (name, target) = links.at(number);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (address, fault) = match target {
+            Target::Object(address) => (Some(address), Hdf5Error::Link),
+            Target::Path(path) => {
+                let found = self.groups.resolve(group.address, path)?;
+                (found, Hdf5Error::DanglingLink(text(path)))
+            }
+            Target::OtherFile(said) => {
+                let mut parts = said.split(|byte| *byte == 0).map(text);
+                let mut next = || parts.next().unwrap_or_default();
+                (None, Hdf5Error::ExternalLink { file: next(), path: next() })
+            }
+            Target::Unknown => (None, Hdf5Error::Link),
+        };
+        let name = String::from_utf8_lossy(name);
+        let path = format!("{}{name}", group.path);
+        let Some(address) = address else {
+            self.found.unreadable.push((path, fault));
+            return Ok(());
+        };
+        match Object::read(self.file, address, &path) {
+            Ok(Object::Dataset(tensor)) => {
+                let path = format!("{}{}", group.path, variable(self.file, links, &name));
+                if self.file.grows(address) {
+                    self.datasets.push((self.found.tensors.len(), address));
+                }
+                self.found.tensors.push(&TensorInfo { name: Some(path), ..*tensor });
+            }
+            Ok(Object::Group { has_attributes }) => {
+                if self.open.iter().any(|outer| outer.address == address) {
+                    self.found.unreadable.push((path, Hdf5Error::CyclicLink));
+                    return Ok(());
+                }
+                if self.open.len() > MAX_DEPTH || path.len() > MAX_PATH {
+                    self.found.unreadable.push((path, Hdf5Error::Deep(MAX_DEPTH)));
+                    return Ok(());
+                }
+                if has_attributes {
+                    let annotated = attributes::annotated_group(self.file, address);
+                    self.found.tensors.annotate_group(path, annotated);
+                }
+                if let Some(group) = self.open.last_mut() {
+                    group.inner.insert(format!("{name}/"), address);
+                }
+            }
+            Ok(Object::Other) => {}
+            Err(error) => self.found.unreadable.push((path, error)),
+        }
+        Ok(())
+    }
+}
+
+impl GroupWalk<'_> {
+    /// Make the variables of a netCDF as long as their dimensions that may grow: these are as long as the longest
+    /// variable along them. Behind the end of a variable are fill values.
+    fn lengthen(&mut self) {
+        let growing = self.file.growing();
+        let scales_of = |address: &u64| attributes::scales_of(self.file, *address);
+        let scales: BTreeMap<u64, _> = growing.keys().map(|it| (*it, scales_of(it))).collect();
+        let along = |address: u64| {
+            let lens = growing.get(&address).into_iter().flatten().copied();
+            lens.zip(scales.get(&address).into_iter().flatten().copied())
+        };
+        let mut longest: BTreeMap<u64, u64> = BTreeMap::new();
+        for (len, scale) in growing.keys().flat_map(|address| along(*address)) {
+            if let (Some(len), Some(scale)) = (len, scale) {
+                let longest = longest.entry(scale).or_default();
+                *longest = len.max(*longest);
+            }
+        }
+        for (number, address) in std::mem::take(&mut self.datasets) {
+            let lens = along(address).map(|(len, scale)| {
+                let longest = scale.and_then(|scale| longest.get(&scale)).copied();
+                longest.filter(|longest| len.is_some_and(|len| len < *longest))
+            });
+            let lens: Vec<Option<u64>> = lens.collect();
+            if lens.iter().all(Option::is_none) {
+                continue;
+            }
+            let tensor = self.found.tensors.at(number);
+            let name = tensor.name.as_deref().unwrap_or_default();
+            let longer = Header::read(self.file, address)
+                .and_then(|header| dataset::tensor(self.file, address, &header, name, &lens));
+            if let Ok(Some(longer)) = longer {
+                let longer = TensorInfo { name: tensor.name, ..longer };
+                self.found.tensors.replace(number, &longer);
+            }
+        }
+    }
+}
+
+/// A group whose links are gone through.
+struct OpenGroup {
+    /// The path that its names follow.
+    path: String,
+    address: u64,
+    links: Arc<Links>,
+    next: usize,
+    /// Groups in it that were not entered yet, by their names with a `/`: paths are in order then.
+    inner: BTreeMap<String, u64>,
+}
+
+/// The next step of going through a group.
+enum Step {
+    Enter(String, u64),
+    Link(usize),
+    Leave,
+}
+
+impl OpenGroup {
+    fn new(path: String, address: u64, links: Arc<Links>) -> OpenGroup {
+        OpenGroup { path, address, links, next: 0, inner: BTreeMap::new() }
+    }
+
+    fn next(&mut self) -> Step {
+        let next = (self.next < self.links.len()).then(|| self.links.at(self.next).0);
+        if let Some(first) = self.inner.first_entry()
+            && next.is_none_or(|name| first.key().as_bytes() < name)
+        {
+            let (name, address) = first.remove_entry();
+            return Step::Enter(name, address);
+        }
+        if next.is_none() {
+            return Step::Leave;
+        }
+        self.next += 1;
+        Step::Link(self.next - 1)
+    }
+}
+
+/// The name of a dataset, which a link of its group has: netCDF puts more in front of it where a dimension has the
+/// name of a variable.
+fn variable<'a>(file: &Arc<H5File>, links: &Links, name: &'a str) -> &'a str {
+    let Some(plain) = name.strip_prefix(NON_COORDINATE).filter(|plain| !plain.is_empty()) else {
+        return name;
+    };
+    let is_taken = match links.find(plain.as_bytes()) {
+        None => false,
+        Some(Target::Object(address)) => {
+            matches!(Object::read(file, address, plain), Ok(Object::Dataset(_)))
+        }
+        Some(_) => true,
+    };
+    if is_taken { name } else { plain }
+}
+
+enum Object {
+    Dataset(Box<TensorInfo>),
+    Group {
+        has_attributes: bool,
+    },
+    /// A datatype with a name, a dimension of netCDF.
+    Other,
+}
+
+impl Object {
+    fn read(file: &Arc<H5File>, address: u64, path: &str) -> Result<Object, Hdf5Error> {
+        let header = Header::read(file, address)?;
+        if header.has(kind::SYMBOLS) || header.has(kind::LINK_INFO) {
+            return Ok(Object::Group { has_attributes: header.has_attributes });
+        }
+        if !header.has(kind::DATASPACE) && !header.has(kind::LAYOUT) {
+            return Ok(Object::Other);
+        }
+        let tensor = guarded(|| dataset::tensor(file, address, &header, path, &[]));
+        let tensor = tensor.map_err(Hdf5Error::Damaged).flatten()?;
+        Ok(tensor.map_or(Object::Other, |tensor| Object::Dataset(Box::new(tensor))))
+    }
+}

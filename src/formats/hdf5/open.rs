@@ -1,0 +1,37 @@
+//! A file of HDF5 as one input: datasets are tensors by their paths.
+
+use crate::error::Error;
+use crate::formats::hdf5;
+use crate::formats::hdf5::SIGNATURE;
+use crate::formats::open::{InputFormat, RecognisedFile};
+use crate::input::{Container, Contents, Format, Input, Unreadable, kept};
+use crate::source::Source;
+
+pub(crate) const FORMAT: InputFormat =
+    InputFormat { format: Format::Hdf5, begins: |first| first.starts_with(SIGNATURE), open };
+
+/// Whether a file begins with a user block, and is one of HDF5 behind it.
+pub(crate) fn follows_user_block(source: &dyn Source) -> bool {
+    if source.request_gap().is_some() {
+        // a request for each place is too many
+        return false;
+    }
+    let starts = std::iter::successors(Some(512u64), |start| start.checked_mul(2));
+    let mut scratch = Vec::new();
+    starts.take_while(|start| start.saturating_add(8) <= source.len()).any(|start| {
+        source.window(start..start + 8, &mut scratch).is_ok_and(|bytes| bytes == SIGNATURE)
+    })
+}
+
+/// Read what datasets there are. A pipe is kept in a temporary file.
+fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
+    let RecognisedFile { location, bytes, progress, .. } = file;
+    let bytes = kept(bytes, progress)?;
+    let found = hdf5::contents(&bytes);
+    // a file cut short in the meantime is the reason for whatever it seems to say
+    bytes.verify()?;
+    let found = found?;
+    let input = Input::of_source(location, bytes, Contents::of(Format::Hdf5, found.tensors));
+    let unreadable = Unreadable::all(found.unreadable);
+    Ok(Input { container: Container { unreadable, ..input.container }, ..input })
+}

@@ -1,0 +1,37 @@
+//! `.npy` as an output, and what may follow the array of an input.
+
+use crate::dtype::stored_by_numpy;
+use crate::formats::headed::{Header, PLAIN, behind_header};
+use crate::formats::npy;
+use crate::input::{Bytes, Format, Input};
+use crate::output::layout::{OutputFormat, only};
+
+pub(crate) static OUTPUT: OutputFormat = OutputFormat {
+    name: "npy",
+    about: "NumPy's .npy",
+    extensions: &["npy"],
+    has_orders: true,
+    stored_dtype: stored_by_numpy,
+    lay_out: |request| {
+        let only = only(request.tensors, OUTPUT.name)?;
+        let header = npy::header(&only.dtype, &only.shape, request.order)?;
+        behind_header(Header::Bytes(header), request)
+    },
+    ..PLAIN
+};
+
+impl Input {
+    /// What follows the array of a `.npy`, as several np.save to one file leave it: how many bytes, and
+    /// whether they begin another array. np.load passes over them.
+    pub fn following(&self) -> Option<(u64, bool)> {
+        let (Format::Npy, Bytes::Random(source)) = (self.contents.format, &self.bytes) else {
+            return None;
+        };
+        let end = self.contents.tensors.at(0).data().end;
+        let bytes = source.len().checked_sub(end).filter(|bytes| *bytes > 0)?;
+        let first = end..end.saturating_add(npy::MAGIC.len() as u64).min(source.len());
+        let mut scratch = Vec::new();
+        let begins = source.window(first, &mut scratch).is_ok_and(|first| first == npy::MAGIC);
+        Some((bytes, begins))
+    }
+}

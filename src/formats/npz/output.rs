@@ -1,0 +1,74 @@
+//! NumPy's `.npz` as an output: a zip archive, a member each tensor, stored or deflated.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::dtype::stored_by_numpy;
+use crate::error::Cause;
+use crate::formats::headed::PLAIN;
+use crate::formats::{npy, npz};
+use crate::output::LayoutFault;
+use crate::output::layout::{Frame, OutputFormat, Request};
+use crate::sink::{
+    self, DeflatedZipSink, Destination, Draft, SinkError, SinkOptions, ZipLayout, ZipSink,
+};
+
+pub(crate) static OUTPUT: OutputFormat = OutputFormat {
+    name: "npz",
+    about: "NumPy's .npz",
+    extensions: &["npz"],
+    holds_several: true,
+    has_orders: true,
+    has_deflate: true,
+    stored_dtype: stored_by_numpy,
+    lay_out,
+    ..PLAIN
+};
+
+fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
+    let mut zip = ZipLayout::new(request.tensors.len(), request.forward);
+    // those of one dtype and shape are held once
+    let mut heads: HashSet<Arc<[u8]>> = HashSet::new();
+    for tensor in request.tensors.iter() {
+        let name = format!("{}.npy", tensor.name);
+        npz::check_name(&name)?;
+        let head = npy::header(&tensor.dtype, &tensor.shape, request.order)?;
+        let head = heads.get(head.as_slice()).cloned().unwrap_or_else(|| Arc::from(head));
+        zip.push(&name, &head, tensor.bytes).ok_or(LayoutFault::TooLarge)?;
+        heads.insert(head);
+    }
+    Ok(Box::new(ZipMembers { zip: Arc::new(zip), deflate: request.deflate }))
+}
+
+/// Members as they are, or compressed on the way.
+struct ZipMembers {
+    zip: Arc<ZipLayout>,
+    deflate: bool,
+}
+
+impl Frame for ZipMembers {
+    fn size(&self) -> Option<u64> {
+        (!self.deflate).then(|| self.zip.bytes())
+    }
+
+    fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
+        Box::new(self.zip.data().enumerate())
+    }
+
+    fn create(
+        &self,
+        target: &Destination,
+        options: SinkOptions,
+    ) -> Result<Box<dyn Draft>, SinkError> {
+        let zip = Arc::clone(&self.zip);
+        let inner = sink::create(target, SinkOptions { len: self.size(), ..options })?;
+        if self.deflate {
+            return Ok(Box::new(DeflatedZipSink::new(inner, zip)?));
+        }
+        Ok(Box::new(ZipSink::new(inner, zip)?))
+    }
+
+    fn fixed(&self) -> Option<sink::FixedFrame> {
+        (!self.deflate).then(|| sink::FixedFrame::Zip(Arc::clone(&self.zip)))
+    }
+}

@@ -1,0 +1,234 @@
+//! Opening an input, whatever it is: the table of the formats that are recognised.
+
+use std::io::Read;
+
+use crate::error::{Cause, Error};
+use crate::execute::Progress;
+#[cfg(feature = "hdf5")]
+use crate::formats::hdf5;
+use crate::formats::shards::CheckpointFiles;
+use crate::formats::{
+    Foreign, FormatError, LOOK_LEN, MAGIC_LEN, NotRead, archive, gguf, npy, raw, read_contents,
+    safetensors, shards, text, torch, zarr,
+};
+use crate::input::{Contents, Format, Input, Location, OpenOptions, TextFormat, open_bytes};
+use crate::source::{self, Advice, Opened, Reader, Source};
+
+/// The formats that files are recognised as, by how they begin.
+const FORMATS: &[&InputFormat] = &[
+    &InputFormat { format: Format::Npy, begins: npy::begins, open: open_headed },
+    &archive::FORMAT,
+    &torch::OLD_FORMAT,
+    &gguf::FORMAT,
+    &shards::FORMAT,
+    #[cfg(feature = "hdf5")]
+    &hdf5::FORMAT,
+    &InputFormat { format: Format::Safetensors, begins: safetensors::begins, open: open_headed },
+];
+
+/// A format that files are recognised as.
+pub(crate) struct InputFormat {
+    /// The format, which has the name in messages.
+    pub(crate) format: Format,
+    /// Whether a file of it may begin with these [`MAGIC_LEN`] bytes, or all that it has.
+    pub(crate) begins: fn(&[u8]) -> bool,
+    pub(crate) open: fn(RecognisedFile<'_>) -> Result<Input, Error>,
+}
+
+/// A file that is recognised, and not yet opened.
+pub(crate) struct RecognisedFile<'a> {
+    pub(crate) location: &'a Location,
+    pub(crate) bytes: Opened,
+    pub(crate) options: &'a OpenOptions,
+    /// How far a pipe is read that must be kept.
+    pub(crate) progress: &'a Progress,
+}
+
+/// The format of a file that begins with these [`MAGIC_LEN`] bytes, or has no more.
+pub(crate) fn recognise(first: &[u8]) -> Option<&'static InputFormat> {
+    FORMATS.iter().copied().find(|format| (format.begins)(first))
+}
+
+/// The bytes by which a format is recognised.
+pub(crate) fn first_bytes(source: &dyn Source) -> std::io::Result<Vec<u8>> {
+    let mut first = Vec::new();
+    Reader::new(source).take(MAGIC_LEN as u64).read_to_end(&mut first)?;
+    Ok(first)
+}
+
+/// Read the header of a file that is a header and the data behind it.
+fn open_headed(file: RecognisedFile<'_>) -> Result<Input, Error> {
+    let RecognisedFile { location, mut bytes, .. } = file;
+    let contents = match &mut bytes {
+        Opened::Random(source) => read_header(location, source.as_ref())?,
+        Opened::Forward(stream) => read_contents(stream, None)?,
+    };
+    Ok(Input::of_file(location, bytes, contents))
+}
+
+/// Open an input, find out what it is, and read its header. A folder with the index of a sharded
+/// checkpoint in it is that checkpoint; one with the metadata of Zarr in it is its arrays. A text is one
+/// by its name, or because [`OpenOptions::raw`] says so; all of it is read.
+pub fn open(location: &Location, options: &OpenOptions) -> Result<Input, Error> {
+    open_watched(location, options, &Progress::default())
+}
+
+/// Open an input where another thread watches how far a pipe is read that must be kept:
+/// [`Progress::keeping`].
+pub fn open_watched(
+    location: &Location,
+    options: &OpenOptions,
+    progress: &Progress,
+) -> Result<Input, Error> {
+    let opened = open_location(location, options, progress);
+    let mut input = opened.map_err(|error| error.in_file(location))?;
+    input.notes = options.notes.clone();
+    input.leave_out(options);
+    let several = options.raw.several;
+    options.read_as.iter().try_for_each(|other| input.read_as(other, several))?;
+    if options.unpack {
+        input.unpack(&options.tensors)?;
+    }
+    Ok(input)
+}
+
+fn open_location(
+    location: &Location,
+    options: &OpenOptions,
+    progress: &Progress,
+) -> Result<Input, Error> {
+    // a file is asked for once whether it is one
+    let folder = location.path().filter(|path| path.is_dir());
+    let arrays = match (location, folder) {
+        (Location::Remote(address), _) => zarr::open_address(location, address, options)?,
+        (_, Some(folder)) => zarr::open_folder(location, folder, options)?,
+        _ => None,
+    };
+    let mut input = match (arrays, folder) {
+        (Some(input), _) => input,
+        (None, None) => {
+            let bytes = open_bytes(location, options.io)?;
+            return open_file(location, bytes, options, progress);
+        }
+        (None, Some(folder)) => match shards::checkpoint_in(folder, options.index, &options.notes)?
+        {
+            CheckpointFiles::Shards(files) => {
+                shards::open_folder(location, folder, files, options)?
+            }
+            CheckpointFiles::One(path) => {
+                // nobody waits for the writer of a FIFO in a folder
+                let opened = source::open_file(&path, options.io).map_err(Error::from);
+                let file = Location::Path(path);
+                return opened
+                    .and_then(|it| open_file(&file, Opened::Random(it), options, progress))
+                    .map_err(|error| error.in_file(&file));
+            }
+        },
+    };
+    options.raw.apply(&mut input, options)?;
+    Ok(input)
+}
+
+/// Find out what a file is, and read its header.
+fn open_file(
+    location: &Location,
+    mut bytes: Opened,
+    options: &OpenOptions,
+    progress: &Progress,
+) -> Result<Input, Error> {
+    let first = match &mut bytes {
+        // still to be read afterwards
+        Opened::Forward(stream) => {
+            stream.drains = options.drain;
+            stream.peek(MAGIC_LEN)?
+        }
+        Opened::Random(source) => first_bytes(source.as_ref())?,
+    };
+    let name = location.file_name().unwrap_or_default().to_string_lossy();
+    let format = if shards::is_index(&name) { Some(&shards::FORMAT) } else { recognise(&first) };
+    #[cfg(feature = "hdf5")]
+    let format = match &bytes {
+        Opened::Random(source) if format.is_none() => {
+            hdf5::follows_user_block(source.as_ref()).then_some(&hdf5::FORMAT)
+        }
+        _ => format,
+    };
+    let layout = &options.raw;
+    let read_as = layout.text_format(location, format.is_some());
+    if let Some(dtype) = layout.of_raw_bytes(format.is_some() || read_as.is_some()) {
+        return raw::open(location, bytes, dtype, layout, progress);
+    }
+    // a list of integers has rules of its own, but for JSON
+    let is_list = options.integers && read_as != Some(TextFormat::Json);
+    let mut input = match (read_as, format) {
+        (Some(form), _) if !is_list => text::open(location, bytes, form, options, progress)?,
+        (_, Some(format)) => (format.open)(RecognisedFile { location, bytes, options, progress })?,
+        _ if is_list => {
+            return text::open_integers(location, bytes, &first, &options.workers, progress);
+        }
+        _ => return Err(unrecognised(location, bytes)),
+    };
+    layout.apply(&mut input, options)?;
+    Ok(input)
+}
+
+/// Read the header of a whole `.npy` or `.safetensors`.
+pub(crate) fn read_header(location: &Location, source: &dyn Source) -> Result<Contents, Error> {
+    if source.request_gap().is_some()
+        && let Some(len) = safetensors::header_len(&first_bytes(source)?)
+    {
+        // one request for all of a long one
+        source.advise(0..len.next_multiple_of(Reader::PAGE), Advice::Sequential);
+    }
+    let contents = read_contents(&mut Reader::new(source), Some(source.len()));
+    // a file cut short in the meantime is the reason for whatever its header seems to say
+    source.verify()?;
+    Ok(contents.map_err(|cause| match cause.downcast_ref() {
+        Some(FormatError::Unrecognised) => unknown(foreign_in(location, source)),
+        _ => cause,
+    })?)
+}
+
+/// The error of a file that begins as none of the formats.
+pub(crate) fn unrecognised(location: &Location, mut bytes: Opened) -> Error {
+    // what is read of a pipe is gone: how it looks is found out before
+    let looks = match &bytes {
+        Opened::Forward(_) => foreign(location, &mut bytes, LOOK_LEN),
+        Opened::Random(_) => None,
+    };
+    let read = match &mut bytes {
+        Opened::Random(source) => read_header(location, source.as_ref()),
+        Opened::Forward(stream) => read_contents(stream, None).map_err(Error::from),
+    };
+    match read {
+        // a header that was begun says best what is wrong with it
+        Err(error) if !is_unrecognised(&error) => error,
+        _ => unknown(looks).into(),
+    }
+}
+
+fn is_unrecognised(error: &Error) -> bool {
+    matches!(error.cause.downcast_ref(), Some(FormatError::Unrecognised))
+}
+
+/// The error of a file of no format that is read, which may look like one of another program.
+pub(crate) fn unknown(looks: Option<Foreign>) -> Cause {
+    looks.map_or_else(|| FormatError::Unrecognised.into(), |kind| NotRead(kind).into())
+}
+
+/// What a file is that is none of those that are read, by its first bytes, at most `most` of a pipe.
+pub(crate) fn foreign(location: &Location, bytes: &mut Opened, most: usize) -> Option<Foreign> {
+    match bytes {
+        Opened::Random(source) => foreign_in(location, source.as_ref()),
+        Opened::Forward(stream) => {
+            Foreign::recognise(&stream.peek(most).ok()?, &location.extension())
+        }
+    }
+}
+
+/// As [`foreign`], for bytes that can be read in any order.
+pub(crate) fn foreign_in(location: &Location, source: &dyn Source) -> Option<Foreign> {
+    let mut first = Vec::new();
+    Reader::new(source).take(LOOK_LEN as u64).read_to_end(&mut first).ok()?;
+    Foreign::recognise(&first, &location.extension())
+}

@@ -1,0 +1,140 @@
+//! Output formats: which there are, and by which one an output is written.
+
+use std::path::Path;
+
+use super::{npy, npz, raw, safetensors, shards, text, zarr};
+use crate::error::{Error, FileName};
+use crate::input::{Format, Location};
+use crate::output::layout::OutputFormat;
+use crate::output::{LayoutFault, Output, WriteOptions};
+use crate::sink::Destination;
+
+/// All output formats, in the order of the help.
+pub static FORMATS: [&OutputFormat; 10] = [
+    &npy::OUTPUT,
+    &npz::OUTPUT,
+    &safetensors::OUTPUT,
+    &raw::OUTPUT,
+    &text::CSV,
+    &text::TSV,
+    &text::TXT,
+    &text::JSON,
+    &zarr::OUTPUT,
+    &shards::OUTPUT,
+];
+
+/// The format of a folder, and that of pipes and devices, whose names tell none.
+pub(crate) const OF_FOLDERS: &OutputFormat = &shards::OUTPUT;
+pub(crate) const OF_STREAMS: &OutputFormat = &npy::OUTPUT;
+
+/// The format in which a file of one part is written that is of this format.
+pub(crate) fn of_plain(format: Format) -> &'static OutputFormat {
+    match format {
+        Format::Npy => &npy::OUTPUT,
+        Format::Npz => &npz::OUTPUT,
+        Format::Safetensors => &safetensors::OUTPUT,
+        _ => &raw::OUTPUT,
+    }
+}
+
+/// The format of files with that extension, in small letters.
+pub(crate) fn by_extension(extension: &str) -> Option<&'static OutputFormat> {
+    FORMATS.into_iter().find(|format| format.extensions.contains(&extension))
+}
+
+impl Output {
+    pub fn new(destination: Destination, options: WriteOptions) -> Result<Output, Error> {
+        if let Destination::Path(path) = &destination
+            && let Location::Remote(address) = Location::of(path)
+        {
+            return Err(Error::file(FileName::Remote(address), LayoutFault::Remote));
+        }
+        let format = match (options.format, &destination) {
+            (Some(format), _) => format,
+            (None, Destination::Stdout) => OF_STREAMS,
+            (None, Destination::Path(path)) => by_name(path, &destination, &options)
+                .map_err(|fault| Error::file(&destination, fault))?,
+        };
+        Output::of_format(destination, format, options)
+    }
+
+    /// Whether an output of this name would be a folder of a checkpoint.
+    pub fn is_folder_of_checkpoint(destination: &Destination, options: &WriteOptions) -> bool {
+        let Destination::Path(path) = destination else { return false };
+        by_name(path, destination, options).is_ok_and(|format| format.has_shards)
+    }
+}
+
+/// The format that a file's name asks for; that of streams for pipes and devices.
+fn by_name(
+    path: &Path,
+    destination: &Destination,
+    options: &WriteOptions,
+) -> Result<&'static OutputFormat, LayoutFault> {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let format = extension.as_deref().and_then(by_extension);
+    // a name like that of a file is a folder's only where it says so
+    let says_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let is_of_folders = match format {
+        Some(format) => says_folder && !format.is_folder,
+        None => says_folder || path.is_dir(),
+    };
+    if is_of_folders {
+        return Ok(OF_FOLDERS);
+    }
+    match format {
+        Some(format) => Ok(format),
+        None if destination.is_stream() => Ok(OF_STREAMS),
+        // a folder that is not there yet
+        None if options.shard_size.is_some() => Ok(OF_FOLDERS),
+        None => Err(extension.map_or(LayoutFault::NoExtension, LayoutFault::Extension)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::{DType, Endian, NpyType, Scalar};
+    use crate::shape::Order;
+
+    fn named(name: &str) -> Option<&'static OutputFormat> {
+        FORMATS.into_iter().find(|format| format.name == name)
+    }
+
+    #[test]
+    fn stored_types_follow_the_format() {
+        let little = |scalar| DType::Scalar(scalar, Endian::Little);
+        let void = |itemsize, endian| Some(DType::Npy(NpyType::Void(itemsize, endian)));
+        let stored = |format: &str, dtype: &DType| (named(format).unwrap().stored_dtype)(dtype);
+        let big = DType::Scalar(Scalar::F64, Endian::Big);
+        assert_eq!(stored("npy", &big).unwrap(), big);
+        assert_eq!(stored("safetensors", &big).unwrap(), little(Scalar::F64));
+        assert_eq!(stored("npy", &little(Scalar::BF16)), void(2, Some(Endian::Little)));
+        assert_eq!(stored("npy", &little(Scalar::F8E5M2)), void(1, None));
+        assert_eq!(stored("npy", &little(Scalar::F4)), None);
+        assert_eq!(stored("safetensors", &little(Scalar::C128)), None);
+        assert_eq!(
+            crate::formats::npy::header(&little(Scalar::F4), &[2], Order::C)
+                .unwrap_err()
+                .to_string(),
+            "dtype float4_e2m1fn has no counterpart in the npy format"
+        );
+        let tensors = [("a", &little(Scalar::C128), &[1][..], 16)];
+        assert_eq!(
+            crate::formats::safetensors::header(&tensors, &Default::default())
+                .unwrap_err()
+                .to_string(),
+            "dtype complex128 has no counterpart in the safetensors format"
+        );
+    }
+
+    #[test]
+    fn every_format_is_found_by_its_name_and_extensions() {
+        for format in FORMATS {
+            assert!(std::ptr::eq(named(format.name).unwrap(), format));
+            for extension in format.extensions {
+                assert!(std::ptr::eq(by_extension(extension).unwrap(), format));
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! `.safetensors` as an output.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::Cause;
+use crate::formats::headed::{Header, PIECE, PLAIN, behind_header};
+use crate::formats::safetensors;
+use crate::output::layout::{Entries, OutputFormat, OutputTensor, Request};
+
+pub(crate) static OUTPUT: OutputFormat = OutputFormat {
+    name: "safetensors",
+    about: ".safetensors",
+    extensions: &["safetensors"],
+    holds_several: true,
+    has_metadata: true,
+    stored_dtype: safetensors::stored_dtype,
+    lay_out: |request| {
+        let all = 0..request.tensors.len();
+        let metadata = request.change.of(request.metadata);
+        let header = SafetensorsHeader::new(request, all, &metadata)?;
+        behind_header(Header::Text(header), request)
+    },
+    ..PLAIN
+};
+
+/// The header of a `.safetensors`. Its text, which may be 100 MB long, is never in memory as a whole:
+/// it is made once to find its length, and once more when it is written.
+pub(crate) struct SafetensorsHeader {
+    tensors: Arc<Entries>,
+    /// Those that are in the file.
+    range: Range<usize>,
+    /// Their numbers in the order of the file; empty where that is the order in which they were given.
+    order: Vec<u32>,
+    metadata: BTreeMap<String, String>,
+    len: u64,
+}
+
+impl SafetensorsHeader {
+    /// That of a file which holds these of the tensors.
+    pub(crate) fn new(
+        request: &Request<'_>,
+        range: Range<usize>,
+        metadata: &BTreeMap<String, String>,
+    ) -> Result<SafetensorsHeader, Cause> {
+        let tensors = Arc::clone(request.tensors);
+        let order = if request.keeps_order { Vec::new() } else { aligned(&tensors, range.clone()) };
+        let metadata = metadata.clone();
+        let mut header = SafetensorsHeader { tensors, range, order, metadata, len: 0 };
+        header.len = header.pieces(|error| error, |_| Ok(()))?;
+        Ok(header)
+    }
+
+    /// Its length in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Make it longer by so many bytes. False if the format does not allow it.
+    pub(crate) fn grow(&mut self, bytes: u64) -> bool {
+        let longer = safetensors::longer(self.len, bytes);
+        self.len = longer.unwrap_or(self.len);
+        longer.is_some()
+    }
+
+    /// Whether its tensors stand in another order than they were given in.
+    pub(crate) fn is_ordered(&self) -> bool {
+        !self.order.is_empty()
+    }
+
+    /// The numbers of the tensors in the order of the file.
+    fn in_order(&self) -> impl Iterator<Item = usize> {
+        let given = if self.order.is_empty() { self.range.clone() } else { 0..0 };
+        given.chain(self.order.iter().map(|&number| number as usize))
+    }
+
+    /// Where each tensor begins behind the header, in the order in which they were given.
+    pub(crate) fn starts(&self) -> Vec<u64> {
+        let mut starts = vec![0; self.range.len()];
+        let mut end = 0;
+        for number in self.in_order() {
+            starts[number - self.range.start] = end;
+            end += self.tensors.at(number).bytes;
+        }
+        starts
+    }
+
+    /// Hand on its text piece by piece, and return its length in bytes.
+    pub(crate) fn pieces<E>(
+        &self,
+        failed: impl Fn(Cause) -> E,
+        mut take: impl FnMut(Vec<u8>) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let mut text = safetensors::HeaderText::new(&self.metadata, self.len).map_err(&failed)?;
+        for number in self.in_order() {
+            let OutputTensor { name, dtype, shape, bytes, .. } = self.tensors.at(number);
+            text.push(&name, &dtype, &shape, bytes).map_err(&failed)?;
+            if text.pending() >= PIECE {
+                take(text.take())?;
+            }
+        }
+        let len = text.finish().map_err(&failed)?;
+        take(text.take())?;
+        Ok(len)
+    }
+}
+
+/// An order of tensors in which each begins at a multiple of the size of its items; empty where they do as they
+/// stand. Else those of larger items come first.
+fn aligned(tensors: &Entries, range: Range<usize>) -> Vec<u32> {
+    let item_bits = |number: usize| tensors.at(number).dtype.item_bits();
+    let mut end = 0u64;
+    let is_aligned = |number: usize| {
+        let OutputTensor { dtype, bytes, .. } = tensors.at(number);
+        let is_aligned = end.is_multiple_of((dtype.item_bits() / 8).max(1));
+        end += bytes;
+        is_aligned
+    };
+    if range.clone().all(is_aligned) {
+        return Vec::new();
+    }
+    let mut order: Vec<u32> = range.map(|number| number as u32).collect();
+    order.sort_by_cached_key(|&number| Reverse(item_bits(number as usize)));
+    order
+}

@@ -1,0 +1,210 @@
+//! A checkpoint as an output: a folder with `model.safetensors`; or with shards and a new index. There each tensor
+//! stays in the file that it came from, or shards have a size, each of as many tensors as follow each other and fit.
+
+use std::ops::Range;
+
+use crate::error::Cause;
+use crate::formats::headed::{Header, PLAIN};
+use crate::formats::safetensors::SafetensorsHeader;
+use crate::formats::shards::old_shards;
+use crate::formats::{safetensors, shards};
+use crate::output::LayoutFault;
+use crate::output::layout::{Entries, Frame, OutputFormat, OutputTensor, Request, WriteAt};
+use crate::shape;
+use crate::sink::{Destination, Draft, FolderSink, SinkError, SinkOptions, Targets};
+
+pub(crate) static OUTPUT: OutputFormat = OutputFormat {
+    name: "sharded safetensors",
+    holds_several: true,
+    has_metadata: true,
+    has_shards: true,
+    stored_dtype: safetensors::stored_dtype,
+    lay_out,
+    ..PLAIN
+};
+
+/// The name of a checkpoint of one file.
+const ONE: &str = "model.safetensors";
+
+/// The name of the index of shards of a size.
+const INDEX: &str = "model.safetensors.index.json";
+
+/// Files one after the other, as they are to lie in one folder.
+struct ShardFiles {
+    /// Shards, other files, and the index.
+    files: Vec<ShardFile>,
+    /// Whether they take the place of the shards of an index that is there, whatever their names.
+    replaces: bool,
+}
+
+struct ShardFile {
+    name: String,
+    first: usize,
+    /// What stands before its elements, and the bytes of those.
+    header: Header,
+    bytes: u64,
+}
+
+impl ShardFile {
+    fn len(&self) -> u64 {
+        self.header.len() + self.bytes
+    }
+}
+
+impl ShardFiles {
+    /// The files, and the position of the first byte of each.
+    fn placed(&self) -> impl Iterator<Item = (&ShardFile, u64)> {
+        self.files.iter().scan(0, |start, file| {
+            let at = *start;
+            *start += file.len();
+            Some((file, at))
+        })
+    }
+}
+
+/// Tensors that follow each other, and are one file.
+struct Shard {
+    tensors: Range<usize>,
+    bytes: u64,
+    /// The file of the input that they come from, where those stay.
+    part: usize,
+}
+
+/// Cut the tensors into shards. They stand in the order of those of the input, where these stay.
+fn shards_of(tensors: &Entries, size: Option<u64>) -> Result<Vec<Shard>, LayoutFault> {
+    let mut shards: Vec<Shard> = Vec::new();
+    for (number, OutputTensor { bytes, part, .. }) in tensors.iter().enumerate() {
+        let fits = |shard: &&mut Shard| match size {
+            Some(size) => shard.bytes.saturating_add(bytes) <= size,
+            None => shard.part == part,
+        };
+        match shards.last_mut().filter(fits) {
+            Some(shard) => {
+                shard.tensors.end = number + 1;
+                shard.bytes = shard.bytes.checked_add(bytes).ok_or(LayoutFault::TooLarge)?;
+            }
+            None => shards.push(Shard { tensors: number..number + 1, bytes, part }),
+        }
+    }
+    Ok(shards)
+}
+
+fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
+    let tensors = request.tensors;
+    let input = request.checkpoint;
+    let kept = input.filter(|_| request.shard_size.is_none());
+    let is_one = request.shard_size.is_none() && kept.is_none();
+    let size = if is_one { Some(u64::MAX) } else { request.shard_size };
+    let shards = shards_of(tensors, size)?;
+    let mut files = Vec::with_capacity(shards.len());
+    let mut end = 0u64;
+    for (number, Shard { tensors: range, bytes, part }) in shards.iter().enumerate() {
+        let (name, metadata) = match kept {
+            Some(kept) => {
+                let metadata = request.change.of(&kept.metadata[*part]);
+                (of_safetensors(&kept.index.files[*part]), metadata)
+            }
+            None if is_one => (ONE.to_owned(), request.change.of(request.metadata)),
+            None => {
+                let name = format!("model-{:05}-of-{:05}.safetensors", number + 1, shards.len());
+                (name, request.change.of(request.metadata))
+            }
+        };
+        let header = Header::Text(SafetensorsHeader::new(request, range.clone(), &metadata)?);
+        let file = ShardFile { name, first: range.start, header, bytes: *bytes };
+        end = end.checked_add(file.len()).ok_or(LayoutFault::TooLarge)?;
+        files.push(file);
+    }
+    let elements = tensors.iter().map(|entry| shape::element_count(&entry.shape).unwrap_or(0));
+    let mut names = tensors.names();
+    let listed = shards.iter().zip(&files).flat_map(|(shard, file)| {
+        let names: Vec<&str> = names.by_ref().take(shard.tensors.len()).collect();
+        names.into_iter().map(|name| (name, file.name.as_str()))
+    });
+    let listed: Vec<_> = listed.collect();
+    let metadata = input.map(|input| input.index.metadata.clone()).unwrap_or_default();
+    let json = shards::index_json(&listed, metadata, request.bytes, elements.sum());
+    let index = Header::Bytes(json?);
+    let beside = |name: String, header| ShardFile { name, first: tensors.len(), header, bytes: 0 };
+    let others = request.files.iter().filter(|file| file.name != INDEX);
+    files.extend(others.map(|file| beside(file.name.clone(), Header::Copy(file.clone()))));
+    if !is_one {
+        files.push(beside(of_safetensors(kept.map_or(INDEX, |kept| &kept.name)), index));
+    }
+    Ok(Box::new(ShardFiles { files, replaces: size.is_some() }))
+}
+
+/// The name of a shard or an index of PyTorch as one of safetensors.
+fn of_safetensors(name: &str) -> String {
+    let renamed = |stem: &str, end: &str| {
+        let stem = stem.strip_prefix("pytorch_").unwrap_or(stem);
+        format!("{stem}.safetensors{end}")
+    };
+    match (name.strip_suffix(".bin"), name.strip_suffix(".bin.index.json")) {
+        (Some(stem), _) => renamed(stem, ""),
+        (_, Some(stem)) => renamed(stem, ".index.json"),
+        _ => name.to_owned(),
+    }
+}
+
+impl Frame for ShardFiles {
+    fn size(&self) -> Option<u64> {
+        Some(self.files.iter().map(ShardFile::len).sum())
+    }
+
+    fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
+        Box::new(self.placed().flat_map(|(file, at)| file.header.starts(file.first, at)))
+    }
+
+    fn check(
+        &self,
+        target: &Destination,
+        options: SinkOptions,
+        targets: &mut Targets,
+    ) -> Result<(), SinkError> {
+        match target {
+            Destination::Path(path) => {
+                FolderSink::check(path, self.files.iter().map(|file| &*file.name), options, targets)
+            }
+            Destination::Stdout => Err(SinkError::IsADirectory),
+        }
+    }
+
+    fn create(
+        &self,
+        target: &Destination,
+        options: SinkOptions,
+    ) -> Result<Box<dyn Draft>, SinkError> {
+        let Destination::Path(path) = target else { return Err(SinkError::IsADirectory) };
+        let files = self.files.iter();
+        let files: Vec<_> =
+            files.map(|file| (&*file.name, file.len(), file.header.mode())).collect();
+        let old = if self.replaces { old_shards(path) } else { Ok(Vec::new()) };
+        let what = "its index cannot be read";
+        let old = old.map_err(|error| SinkError::Os { what, error })?;
+        Ok(Box::new(FolderSink::create(path, &files, &old, options)?))
+    }
+
+    fn shared_files(&self) -> Vec<u64> {
+        self.placed().map(|(_, at)| at).collect()
+    }
+
+    fn grow(&mut self, wanted: &dyn Fn(&Range<u64>) -> u64) -> Vec<(u64, u64)> {
+        let mut start = 0;
+        let mut grown = Vec::new();
+        for file in &mut self.files {
+            let end = start + file.len();
+            let behind = start + file.header.len();
+            let bytes = wanted(&(start..end));
+            if file.header.grow(bytes) {
+                grown.push((behind, bytes));
+            }
+            start = end;
+        }
+        grown
+    }
+
+    fn write_headers(&self, write: &WriteAt<'_>) -> Result<(), SinkError> {
+        self.placed().try_for_each(|(file, at)| file.header.write(at, write))
+    }
+}

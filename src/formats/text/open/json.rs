@@ -1,0 +1,403 @@
+//! Nested lists of JSON.
+//!
+//! A list is read once. As long as all of its numbers are integers or booleans, they are kept as 64-bit
+//! integers, with a sign or without; from the first other number on, all are kept as doubles. What the first ones are to become
+//! is known at the end ([`Recoder`]).
+
+use super::{MAX_CELL, TextParser, TextPlace, is_wide};
+use crate::dtype::{DType, Endian, NumberKind, Scalar};
+use crate::element::CellReader;
+use crate::formats::text::TextFault;
+use crate::shape::MAX_NDIM;
+use crate::tensor::shortened;
+
+/// Where JSON stands between two of its bytes.
+pub(super) struct JsonParser {
+    /// How elements are read, where their dtype is known beforehand.
+    cells: Option<CellReader>,
+    /// How many items the lists have that have begun.
+    counts: Vec<u64>,
+    /// How many items the lists of each depth have, as far as one has ended.
+    lengths: Vec<Option<u64>>,
+    /// How many lists are around each number, once there is one.
+    depth: Option<usize>,
+    expected: Expected,
+    token: Vec<u8>,
+    token_place: TextPlace,
+    in_text: bool,
+    place: TextPlace,
+    found: FoundNumbers,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    Value,
+    /// A value, or the end of an empty list.
+    First,
+    CommaOrEnd,
+    Nothing,
+}
+
+/// What has been found where the dtype is not known beforehand.
+#[derive(Default)]
+struct FoundNumbers {
+    booleans: u64,
+    integers: u64,
+    floats: u64,
+    /// Elements that are kept as integers: the first ones.
+    kept_as_integers: u64,
+    /// Whether these have no sign, as one of them needs 64 bits.
+    kept_unsigned: bool,
+    /// Whether one of the integers is negative, and whether one needs 64 bits without a sign.
+    has_negative: bool,
+    is_unsigned: bool,
+    /// The first integer past 64 bits with a sign, and whether one is past 64 bits without one, too.
+    too_large: Option<TextFault>,
+    has_larger: bool,
+    /// Whether one is an integer that not every double holds.
+    has_wide: bool,
+}
+
+impl JsonParser {
+    /// For elements that are read so, or of the dtype that the numbers tell.
+    pub(super) fn new(cells: Option<CellReader>) -> JsonParser {
+        let place = TextPlace { line: 1, column: 1 };
+        JsonParser {
+            cells,
+            counts: Vec::new(),
+            lengths: Vec::new(),
+            depth: None,
+            expected: Expected::Value,
+            token: Vec::new(),
+            token_place: place,
+            in_text: false,
+            place,
+            found: FoundNumbers::default(),
+        }
+    }
+
+    pub(super) fn shape(&self) -> Vec<u64> {
+        self.lengths.iter().map(|length| length.unwrap_or(0)).collect()
+    }
+
+    /// The dtype that the numbers tell, and what is to be done with those that were kept.
+    pub(super) fn dtype(&mut self) -> Result<(DType, Option<Recoder>), TextFault> {
+        let little = |scalar| DType::Scalar(scalar, Endian::Little);
+        let FoundNumbers { booleans, integers, floats, kept_as_integers, kept_unsigned, .. } =
+            self.found;
+        let recoder =
+            |kind, left| Recoder { kind, is_unsigned: kept_unsigned, left, begun: Vec::new() };
+        if booleans > 0 && integers == 0 && floats == 0 {
+            return Ok((little(Scalar::Bool), Some(recoder(NumberKind::Bool, u64::MAX))));
+        }
+        if integers > 0 && booleans == 0 && floats == 0 {
+            return match self.found.too_large.take() {
+                None => Ok((little(Scalar::I64), None)),
+                Some(_) if !self.found.has_negative && !self.found.has_larger => {
+                    Ok((little(Scalar::U64), None))
+                }
+                Some(fault) => Err(fault),
+            };
+        }
+        let recoder = (kept_as_integers > 0).then(|| recoder(NumberKind::Float, kept_as_integers));
+        Ok((little(Scalar::F64), recoder))
+    }
+
+    /// Whether one of the numbers is an integer that not every double holds.
+    pub(super) fn has_wide(&self) -> bool {
+        self.found.has_wide
+    }
+
+    fn failed(&self, what: &'static str) -> TextFault {
+        TextFault::Json { place: self.place, what }
+    }
+
+    fn byte(&mut self, byte: u8, out: &mut Vec<u8>) -> Result<(), TextFault> {
+        if self.in_text {
+            return match byte {
+                b'"' => {
+                    self.in_text = false;
+                    self.value(true, out)
+                }
+                b'\n' => Err(self.failed("a string ends with its line")),
+                _ => self.hold(byte),
+            };
+        }
+        let is_word = matches!(byte, b'+' | b'-' | b'.' | b'_')
+            || byte.is_ascii_alphanumeric()
+            || !byte.is_ascii();
+        if is_word {
+            if self.token.is_empty() {
+                self.begin_value()?;
+            }
+            return self.hold(byte);
+        }
+        if !self.token.is_empty() {
+            self.value(false, out)?;
+        }
+        match byte {
+            b' ' | b'\t' | b'\r' | b'\n' => Ok(()),
+            b'"' => {
+                self.begin_value()?;
+                self.in_text = true;
+                Ok(())
+            }
+            b'[' => self.begin_list(),
+            b']' => self.end_list(),
+            b',' if self.expected == Expected::CommaOrEnd => {
+                self.expected = Expected::Value;
+                Ok(())
+            }
+            b'{' => Err(self.failed("an object, where lists of numbers are read")),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn unexpected(&self) -> TextFault {
+        self.failed(match self.expected {
+            Expected::Value => "a number or a list is expected",
+            Expected::First => "a number, a list or ']' is expected",
+            Expected::CommaOrEnd => "',' or ']' is expected",
+            Expected::Nothing => "something follows the end of the list",
+        })
+    }
+
+    /// Something begins that is an item of the list.
+    fn begin_value(&mut self) -> Result<(), TextFault> {
+        if !matches!(self.expected, Expected::Value | Expected::First) {
+            return Err(self.unexpected());
+        }
+        self.token_place = self.place;
+        if let Some(count) = self.counts.last_mut() {
+            *count += 1;
+        }
+        Ok(())
+    }
+
+    /// What is expected behind an item.
+    fn end_value(&mut self) {
+        self.expected =
+            if self.counts.is_empty() { Expected::Nothing } else { Expected::CommaOrEnd };
+    }
+
+    fn begin_list(&mut self) -> Result<(), TextFault> {
+        self.begin_value()?;
+        self.counts.push(0);
+        let depth = self.counts.len();
+        if depth > MAX_NDIM {
+            return Err(self.failed("the lists have too many axes: 64 are possible"));
+        }
+        if self.depth.is_some_and(|numbers| depth > numbers) {
+            return Err(self.failed("a list stands where a number does in those before it"));
+        }
+        if depth > self.lengths.len() {
+            // an empty list before it has no lists in it
+            if self.lengths.last().is_some_and(Option::is_some) {
+                return Err(self.failed("a list stands where there is none in those before it"));
+            }
+            self.lengths.push(None);
+        }
+        self.expected = Expected::First;
+        Ok(())
+    }
+
+    fn end_list(&mut self) -> Result<(), TextFault> {
+        if !matches!(self.expected, Expected::First | Expected::CommaOrEnd) {
+            return Err(self.unexpected());
+        }
+        let depth = self.counts.len();
+        let (Some(found), Some(length)) = (self.counts.pop(), self.lengths.get_mut(depth - 1))
+        else {
+            return Err(self.unexpected());
+        };
+        match *length {
+            Some(expected) if expected != found => {
+                return Err(TextFault::RaggedLists { place: self.place, found, expected });
+            }
+            _ => *length = Some(found),
+        }
+        self.end_value();
+        Ok(())
+    }
+
+    fn hold(&mut self, byte: u8) -> Result<(), TextFault> {
+        if self.token.len() == MAX_CELL {
+            return Err(TextFault::TooLong { place: self.token_place });
+        }
+        self.token.push(byte);
+        Ok(())
+    }
+
+    /// A number, or what stands for one, has ended.
+    fn value(&mut self, is_text: bool, out: &mut Vec<u8>) -> Result<(), TextFault> {
+        let place = self.token_place;
+        let depth = self.counts.len();
+        if self.lengths.len() > depth || self.depth.is_some_and(|it| it != depth) {
+            let what = "a number stands where a list does in those before it";
+            return Err(TextFault::Json { place, what });
+        }
+        self.depth = Some(depth);
+        self.end_value();
+        let token = std::mem::take(&mut self.token);
+        let text = str::from_utf8(&token).map_err(|_| TextFault::NotUtf8 { place })?;
+        let text = match text {
+            "NaN" | "Infinity" | "-Infinity" => text,
+            _ if is_text => return Err(TextFault::Json { place, what: "a string is no number" }),
+            "true" => "1",
+            "false" => "0",
+            "null" => return Err(TextFault::Json { place, what: "null is no number" }),
+            _ if is_number(text) => text,
+            _ => return Err(TextFault::Json { place, what: "no number of JSON" }),
+        };
+        let pushed = match &self.cells {
+            Some(cells) => cells.push(text, out).ok_or_else(|| TextFault::Cell {
+                place,
+                error: cells.refusal(text, &shortened(text)),
+                remedy: None,
+            }),
+            None => self.found.push(
+                place,
+                text,
+                token.starts_with(b"t") || token.starts_with(b"f"),
+                out,
+            ),
+        };
+        // the allocation is kept for the next one
+        self.token = token;
+        self.token.clear();
+        pushed
+    }
+}
+
+impl FoundNumbers {
+    /// Keep a number whose dtype is not known yet.
+    fn push(
+        &mut self,
+        place: TextPlace,
+        text: &str,
+        is_boolean: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), TextFault> {
+        let is_integer = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+        let signed = text.parse::<i64>().ok();
+        let unsigned = if signed.is_none() { text.parse::<u64>().ok() } else { None };
+        self.has_negative |= signed.is_some_and(|integer| integer < 0);
+        self.is_unsigned |= unsigned.is_some();
+        self.has_wide = self.has_wide || is_wide(text);
+        let has_both = self.has_negative && self.is_unsigned;
+        let as_integer = signed.map(|integer| integer as u64).or(unsigned).filter(|_| !has_both);
+        match (is_boolean, is_integer) {
+            (true, _) => self.booleans += 1,
+            (_, true) => self.integers += 1,
+            _ => self.floats += 1,
+        }
+        if is_integer && signed.is_none() && self.too_large.is_none() {
+            let cells = CellReader::of(&DType::Scalar(Scalar::I64, Endian::Little));
+            self.too_large = cells.map(|cells| TextFault::Cell {
+                place,
+                error: cells.refusal(text, &shortened(text)),
+                remedy: None,
+            });
+        }
+        self.has_larger |= is_integer && signed.is_none() && unsigned.is_none();
+        let kept = self.booleans + self.integers + self.floats - 1;
+        if let (Some(integer), true) = (as_integer, self.kept_as_integers == kept) {
+            self.kept_as_integers += 1;
+            self.kept_unsigned = self.is_unsigned;
+            out.extend(integer.to_le_bytes());
+            return Ok(());
+        }
+        let float: f64 =
+            text.parse().map_err(|_| TextFault::Json { place, what: "no number of JSON" })?;
+        out.extend(float.to_le_bytes());
+        Ok(())
+    }
+}
+
+impl TextParser for JsonParser {
+    type Fault = TextFault;
+
+    fn parse(&mut self, text: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
+        for &byte in text {
+            self.byte(byte, out)?;
+            self.place.column += 1;
+            if byte == b'\n' {
+                self.place = TextPlace { line: self.place.line + 1, column: 1 };
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), TextFault> {
+        if !self.token.is_empty() && !self.in_text {
+            self.value(false, out)?;
+        }
+        match self.expected {
+            Expected::Nothing => Ok(()),
+            _ => Err(self.failed("the text ends inside its list")),
+        }
+    }
+}
+
+/// Whether a text is a number by the grammar of JSON.
+fn is_number(text: &str) -> bool {
+    let digits = |text: &str| {
+        let count = text.bytes().take_while(u8::is_ascii_digit).count();
+        (count > 0).then_some(count)
+    };
+    let text = text.strip_prefix('-').unwrap_or(text);
+    let Some(whole) = digits(text) else { return false };
+    if whole > 1 && text.starts_with('0') {
+        return false;
+    }
+    let rest = &text[whole..];
+    let rest = match rest.strip_prefix('.') {
+        Some(fraction) => match digits(fraction) {
+            Some(count) => &fraction[count..],
+            None => return false,
+        },
+        None => rest,
+    };
+    match rest.strip_prefix(['e', 'E']) {
+        Some(exponent) => {
+            let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+            digits(exponent) == Some(exponent.len())
+        }
+        None => rest.is_empty(),
+    }
+}
+
+/// Makes other elements of the first 64-bit integers, and leaves what follows them.
+pub(super) struct Recoder {
+    kind: NumberKind,
+    /// Whether they have no sign.
+    is_unsigned: bool,
+    left: u64,
+    /// The bytes of an element that has begun.
+    begun: Vec<u8>,
+}
+
+impl TextParser for Recoder {
+    type Fault = TextFault;
+
+    fn parse(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
+        for &byte in bytes {
+            self.begun.push(byte);
+            let Ok(element) = <[u8; 8]>::try_from(self.begun.as_slice()) else { continue };
+            self.begun.clear();
+            let integer = i64::from_le_bytes(element);
+            match (self.left, self.kind) {
+                (0, _) => out.extend(element),
+                (_, NumberKind::Bool) => out.push(u8::from(integer != 0)),
+                _ if self.is_unsigned => out.extend((integer as u64 as f64).to_le_bytes()),
+                _ => out.extend((integer as f64).to_le_bytes()),
+            }
+            self.left = self.left.saturating_sub(1);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _: &mut Vec<u8>) -> Result<(), TextFault> {
+        Ok(())
+    }
+}

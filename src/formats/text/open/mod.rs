@@ -1,0 +1,557 @@
+//! Text as an input: tables (csv, tsv, txt) by the rules of np.loadtxt, and nested lists of JSON.
+//!
+//! The text is read once, in pieces, and its elements are kept as bytes ([`kept`]):
+//! what is opened is a tensor like that of raw bytes. Nothing in the first bytes of a text tells that it is
+//! one: its name does, or who opens it.
+
+use std::io::{ErrorKind, Read};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fmt, io};
+
+use json::JsonParser;
+use table::TableParser;
+
+use crate::dtype::{DType, Endian, Scalar};
+use crate::element::{CellReader, ElementError};
+use crate::error::{Error, Fault};
+use crate::execute::{Progress, UNKNOWN, Workers};
+use crate::formats::open::foreign;
+use crate::formats::{Foreign, FormatError, LOOK_LEN, NotRead};
+use crate::input::{
+    Contents, FieldFault, Format, Input, Location, OpenOptions, TextFormat, Watched,
+};
+use crate::shape::{self, Order};
+use crate::source::{self, MemorySource, Opened, Reader, Source, SourceError};
+use crate::tensor::{TensorInfo, Tensors};
+
+mod columns;
+mod integers;
+mod json;
+mod table;
+
+pub use integers::IntegersFault;
+pub(crate) use integers::open_integers;
+
+const MAX_CELL: usize = 1 << 20;
+
+/// The most bytes of all names of columns.
+const MAX_NAMES: usize = 256 << 10;
+
+/// The most bytes of the cells of a row that are held until it ends.
+const MAX_ROW: usize = 16 << 20;
+
+/// The end of the note on integers that not every float64 holds.
+pub const ROUNDED: &str = "integers beyond 2^53 are read as float64";
+
+/// A place in a text, from 1 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextPlace {
+    pub line: u64,
+    /// The column: of a table the number of the cell, of JSON that of the byte.
+    pub column: u64,
+}
+
+impl fmt::Display for TextPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// What reads a table with a cell that is no number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CellRemedy {
+    /// Another character between columns.
+    Delimiter(char),
+    /// Points in place of decimal commas.
+    Points,
+    /// This word as NaN.
+    Missing(String),
+    /// Booleans as the dtype.
+    Booleans,
+    /// The other ones of so many columns.
+    OtherColumns(u64),
+}
+
+/// Why a text holds no tensor.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextFault {
+    #[error("{place}: {error}")]
+    Cell { place: TextPlace, error: ElementError, remedy: Option<CellRemedy> },
+    #[error("{place}: the quotes of the cell are not closed")]
+    OpenQuote { place: TextPlace },
+    #[error("the text is UTF-16, and UTF-8 is read")]
+    Utf16 { unmarked: Option<Endian> },
+    #[error("{place}: the cell is longer than {} bytes", MAX_CELL)]
+    TooLong { place: TextPlace },
+    #[error("{place}: the cell is empty")]
+    EmptyCell { place: TextPlace, may_be_nan: bool },
+    #[error("{place}: the bytes are not UTF-8")]
+    NotUtf8 { place: TextPlace },
+    #[error("{place}: the row ends after {}, and those before it have {expected}",
+        counted(place.column - 1))]
+    ShortRow { place: TextPlace, expected: u64 },
+    #[error("{place}: the row has more cells than those before it, which have {expected}")]
+    LongRow { place: TextPlace, expected: u64 },
+    #[error("{place}: '{text}' is a number in a line of names")]
+    NumberInNames { place: TextPlace, text: String },
+    #[error("{place}: there is another column named '{name}'")]
+    NameTwice { place: TextPlace, name: String },
+    #[error("{place}: the names of the columns have more than {} bytes", MAX_NAMES)]
+    LongNames { place: TextPlace },
+    #[error("{place}: the chosen cells of the row have more than {} bytes", MAX_ROW)]
+    LongCells { place: TextPlace },
+    #[error("line {line}: there is no column {number}: they count from 0, and the row has {}", counted(*.found))]
+    NoColumn { line: u64, number: i64, found: u64 },
+    #[error(transparent)]
+    Field(#[from] FieldFault),
+    #[error("it holds no row of {}", if *.strings { "cells" } else { "numbers" })]
+    NoRows { strings: bool },
+    #[error("elements of dtype {0} are not read from text")]
+    NoText(DType),
+    #[error("{place}: {what}")]
+    Json { place: TextPlace, what: &'static str },
+    #[error("{place}: a list of length {found} ends, and those before it have length {expected}")]
+    RaggedLists { place: TextPlace, found: u64, expected: u64 },
+    #[error("complex numbers are lists of two: [real, imaginary]")]
+    NotPairs,
+    #[error("it holds too many elements")]
+    TooLarge,
+}
+
+impl Fault for TextFault {}
+
+fn counted(cells: u64) -> String {
+    if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
+}
+
+struct ReadTensor {
+    dtype: DType,
+    shape: Vec<u64>,
+    elements: Box<dyn Source>,
+    /// Whether some were integers that not every float64 holds.
+    rounds: bool,
+}
+
+/// Read all of a text as elements of the dtype that is said; without one, as np.loadtxt does, or as JSON tells.
+pub(crate) fn open(
+    location: &Location,
+    mut bytes: Opened,
+    format: TextFormat,
+    options: &OpenOptions,
+    progress: &Progress,
+) -> Result<Input, Error> {
+    let looks = foreign(location, &mut bytes, LOOK_LEN);
+    if let Some(kind) = looks.filter(Foreign::is_no_text) {
+        return Err(NotRead(kind).into());
+    }
+    let ReadTensor { dtype, shape, elements, rounds } = match format {
+        TextFormat::Json => json(&mut bytes, options, progress)?,
+        _ => table(&mut bytes, format, options, progress)?,
+    };
+    if rounds && options.raw.dtype.is_none() {
+        options.notes.add(format_args!("{location}: {ROUNDED}"));
+    }
+    if shape::byte_count(&shape, dtype.item_bits()).is_none() {
+        return Err(TextFault::TooLarge.into());
+    }
+    let tensor = TensorInfo::new(dtype, shape, Order::C, 0);
+    let contents = Contents::of(Format::Text(format), Tensors::from_iter([tensor]));
+    Ok(Input::of_file(location, Opened::Random(elements), contents))
+}
+
+fn table(
+    bytes: &mut Opened,
+    format: TextFormat,
+    options: &OpenOptions,
+    progress: &Progress,
+) -> Result<ReadTensor, Error> {
+    let OpenOptions { raw, workers, .. } = options;
+    let dtype = raw.dtype.clone().unwrap_or(DType::Scalar(Scalar::F64, Endian::Little));
+    let cells = CellReader::of(&dtype).ok_or(TextFault::NoText(dtype))?;
+    let options = &raw.text;
+    let delimiter = options.delimiter.or(format.delimiter());
+    let is_quoted = format != TextFormat::Txt && delimiter != Some(b'"');
+    let mut table = TableParser::new(cells, delimiter, options, is_quoted);
+    let elements = keep(bytes, &mut table, workers, progress)?;
+    let (dtype, shape) = table.found()?;
+    Ok(ReadTensor { dtype, shape, elements, rounds: table.rounds() })
+}
+
+fn json(
+    bytes: &mut Opened,
+    options: &OpenOptions,
+    progress: &Progress,
+) -> Result<ReadTensor, Error> {
+    let workers = &options.workers;
+    let dtype = options.raw.dtype.as_ref();
+    // a complex number is a list of two, as it is written
+    let part = match dtype {
+        Some(DType::Scalar(scalar, endian)) => {
+            scalar.part().map(|part| DType::Scalar(part, *endian))
+        }
+        _ => None,
+    };
+    let cells = match part.as_ref().or(dtype) {
+        None => None,
+        Some(read) => {
+            let cells = CellReader::of(read).filter(|cells| !cells.are_strings());
+            let unfit = || TextFault::NoText(dtype.unwrap_or(read).clone());
+            Some(cells.ok_or_else(unfit)?)
+        }
+    };
+    let mut parser = JsonParser::new(cells);
+    let mut elements = keep(bytes, &mut parser, workers, progress)?;
+    let mut shape = parser.shape();
+    let dtype = match dtype {
+        Some(dtype) => dtype.clone(),
+        None => {
+            let (dtype, recoder) = parser.dtype()?;
+            if let Some(mut recoder) = recoder {
+                elements = parse(Reader::new(elements.as_ref()), &mut recoder, workers)?;
+            }
+            dtype
+        }
+    };
+    if part.is_some() && shape.pop() != Some(2) {
+        return Err(TextFault::NotPairs.into());
+    }
+    let rounds = parser.has_wide() && dtype == DType::Scalar(Scalar::F64, Endian::Little);
+    Ok(ReadTensor { dtype, shape, elements, rounds })
+}
+
+/// Whether a text is an integer that is larger than those which all have a float64.
+fn is_wide(text: &str) -> bool {
+    let is_long = text.len() > 15;
+    is_long
+        && text.parse().is_ok_and(|value: i128| value.unsigned_abs() > 1 << f64::MANTISSA_DIGITS)
+}
+
+/// Bytes of elements that are kept in memory.
+const FEW: u64 = 256 << 10;
+
+/// Bytes of text that are read at a time for each thread.
+const CHUNK: usize = 256 << 10;
+
+/// Bytes of text that a thread parses at a time.
+const PIECE: usize = 32 << 10;
+
+/// Bytes at the beginning of a text by which its encoding is known.
+const LOOK: u64 = 64;
+
+/// The byte order mark that some programs write before UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Makes elements of a text that comes in pieces, cut anywhere.
+trait TextParser: Sized + Send + Sync {
+    /// Why a text is none of those that it reads.
+    type Fault: Fault + 'static;
+
+    /// Take the next piece, and append the bytes of elements that are complete.
+    fn parse(&mut self, text: &[u8], out: &mut Vec<u8>) -> Result<(), Self::Fault>;
+
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Self::Fault>;
+
+    /// A parser of whole lines that follow, which another thread can parse before those in front of them; `None`
+    /// where that depends on them.
+    fn fork(&self, _lines: &[u8]) -> Option<Self> {
+        None
+    }
+
+    /// Go on behind the lines of a fork.
+    fn join(&mut self, _fork: Self) {}
+}
+
+/// Read all of a text, without the mark that it may begin with, and keep its elements.
+fn keep<P: TextParser>(
+    bytes: &mut Opened,
+    parser: &mut P,
+    workers: &Workers,
+    progress: &Progress,
+) -> Result<Box<dyn Source>, Error> {
+    let mut keep_all = |text: &mut dyn Read, len| {
+        progress
+            .kept
+            .during(len, || parse(without_mark(Watched::new(text, progress))?, parser, workers))
+    };
+    match bytes {
+        Opened::Random(source) if source.is_empty() => Err(FormatError::Empty.into()),
+        Opened::Random(source) => {
+            let kept = keep_all(&mut Reader::new(source.as_ref()), source.len());
+            // a file cut short in the meantime is the reason for whatever is wrong with the text
+            source.verify()?;
+            kept
+        }
+        Opened::Forward(stream) => keep_all(stream, UNKNOWN),
+    }
+}
+
+/// What follows the mark that a text may begin with.
+fn without_mark(mut text: impl Read) -> Result<impl Read, Error> {
+    let mut first = Vec::new();
+    text.by_ref().take(LOOK).read_to_end(&mut first).map_err(SourceError::from)?;
+    if first.starts_with(b"\xff\xfe") || first.starts_with(b"\xfe\xff") {
+        return Err(TextFault::Utf16 { unmarked: None }.into());
+    }
+    if first.starts_with(MARK) {
+        first.drain(..MARK.len());
+    } else if let Some(endian) = utf16(&first) {
+        return Err(TextFault::Utf16 { unmarked: Some(endian) }.into());
+    }
+    Ok(io::Cursor::new(first).chain(text))
+}
+
+/// The byte order of a text that begins as one in UTF-16: every other byte is 0 of most characters.
+fn utf16(first: &[u8]) -> Option<Endian> {
+    let pairs = first.len() / 2;
+    let zeros = |at: usize| first.chunks_exact(2).filter(|pair| pair[at] == 0).count();
+    let are_most = |zeros: usize| pairs > 1 && zeros * 4 >= pairs * 3;
+    match (zeros(0), zeros(1)) {
+        (0, high) if are_most(high) => Some(Endian::Little),
+        (high, 0) if are_most(high) => Some(Endian::Big),
+        _ => None,
+    }
+}
+
+/// Keep the elements that a parser makes of all that is left of a text.
+fn parse<P: TextParser>(
+    text: impl Read,
+    parser: &mut P,
+    workers: &Workers,
+) -> Result<Box<dyn Source>, Error> {
+    let mut elements = ElementReader {
+        text,
+        parser,
+        workers,
+        chunk: Vec::new(),
+        out: Vec::new(),
+        given: 0,
+        ended: false,
+        fault: None,
+    };
+    let mut first = Vec::new();
+    let kept = match Read::take(&mut elements, FEW).read_to_end(&mut first) {
+        Ok(len) if (len as u64) < FEW => Ok(Box::new(MemorySource(first)) as Box<dyn Source>),
+        Ok(_) => source::spool(first.as_slice().chain(&mut elements)),
+        Err(error) => Err(error.into()),
+    };
+    match elements.fault {
+        Some(fault) => Err(fault.into()),
+        None => Ok(kept?),
+    }
+}
+
+/// A reader of text as a reader of its elements.
+struct ElementReader<'p, R, P: TextParser> {
+    text: R,
+    parser: &'p mut P,
+    workers: &'p Workers,
+    chunk: Vec<u8>,
+    out: Vec<u8>,
+    /// How much of `out` has been handed on.
+    given: usize,
+    ended: bool,
+    fault: Option<P::Fault>,
+}
+
+impl<R: Read, P: TextParser> ElementReader<'_, R, P> {
+    /// Read some text, and parse it.
+    fn refill(&mut self) -> io::Result<()> {
+        self.out.clear();
+        self.given = 0;
+        self.chunk.clear();
+        // the first elements of a small text need no thread
+        let chunks = if self.chunk.capacity() == 0 { 1 } else { self.workers.count() };
+        let most = (chunks * CHUNK) as u64;
+        self.ended = (self.text.by_ref().take(most).read_to_end(&mut self.chunk)? as u64) < most;
+        let parsed = parse_lines(self.parser, &self.chunk, self.workers, &mut self.out);
+        let ended =
+            if self.ended { parsed.and_then(|()| self.parser.end(&mut self.out)) } else { parsed };
+        ended.map_err(|fault| {
+            self.fault = Some(fault);
+            io::Error::from(ErrorKind::InvalidData)
+        })
+    }
+}
+
+impl<R: Read, P: TextParser> Read for ElementReader<'_, R, P> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        while self.given == self.out.len() && !self.ended {
+            self.refill()?;
+        }
+        let count = (self.out.len() - self.given).min(buf.len());
+        buf[..count].copy_from_slice(&self.out[self.given..self.given + count]);
+        self.given += count;
+        Ok(count)
+    }
+}
+
+/// Parse text of which threads parse the whole lines, where they can.
+fn parse_lines<P: TextParser>(
+    parser: &mut P,
+    text: &[u8],
+    workers: &Workers,
+    out: &mut Vec<u8>,
+) -> Result<(), P::Fault> {
+    let begin = line_end(text).unwrap_or(text.len());
+    let (begun, text) = text.split_at(begin);
+    parser.parse(begun, out)?;
+    let pieces = lines_in_pieces(text);
+    let forks = if pieces.len() > 1 { parse_pieces(parser, &pieces, workers) } else { None };
+    let Some(forks) = forks else { return parser.parse(text, out) };
+    for (fork, elements) in forks {
+        parser.join(fork);
+        out.extend(elements);
+    }
+    let parsed: usize = pieces.iter().map(|piece| piece.len()).sum();
+    parser.parse(&text[parsed..], out)
+}
+
+/// Where the first line of a text ends.
+fn line_end(text: &[u8]) -> Option<usize> {
+    text.iter().position(|&byte| byte == b'\n').map(|at| at + 1)
+}
+
+/// Where the last line that has ended does so.
+fn last_line_end(text: &[u8]) -> Option<usize> {
+    text.iter().rposition(|&byte| byte == b'\n').map(|at| at + 1)
+}
+
+/// The whole lines of a text in pieces.
+fn lines_in_pieces(mut text: &[u8]) -> Vec<&[u8]> {
+    let mut pieces = Vec::new();
+    while !text.is_empty() {
+        let least = text.len().min(PIECE);
+        let end = line_end(&text[least..]).map(|end| least + end);
+        let Some(end) = end.or_else(|| last_line_end(text)) else { break };
+        let (piece, rest) = text.split_at(end);
+        pieces.push(piece);
+        text = rest;
+    }
+    pieces
+}
+
+/// Parse pieces of whole lines at the same time. `None` where one depends on those before it, and where
+/// one has a fault, whose place in the text only a parser that has seen all lines knows.
+fn parse_pieces<P: TextParser>(
+    parser: &P,
+    pieces: &[&[u8]],
+    workers: &Workers,
+) -> Option<Vec<(P, Vec<u8>)>> {
+    let next = AtomicUsize::new(0);
+    let parsed: Vec<_> = pieces.iter().map(|_| OnceLock::new()).collect();
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(lines) = pieces.get(number) else { return };
+            let mut elements = Vec::new();
+            let fork = parser.fork(lines);
+            let done =
+                fork.and_then(|mut fork| fork.parse(lines, &mut elements).ok().map(|()| fork));
+            let Some(fork) = done else {
+                // the others are of no use
+                return next.store(pieces.len(), Ordering::Relaxed);
+            };
+            // nobody else has this number
+            let _ = parsed[number].set((fork, elements));
+        }
+    };
+    workers.broadcast(pieces.len().min(workers.count()), work).ok()?;
+    parsed.into_iter().map(OnceLock::into_inner).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::integers::IntegersParser;
+    use super::*;
+    use crate::input::TextOptions;
+
+    /// Lines by their numbers, enough for several pieces.
+    fn lines(line: impl Fn(u64) -> String) -> String {
+        (0..)
+            .map(line)
+            .scan(0, |len, line| {
+                *len += line.len();
+                (*len < 5 * CHUNK).then_some(line)
+            })
+            .collect()
+    }
+
+    /// Parse a text by pieces, and as a whole; whether threads did.
+    fn check<P: TextParser>(
+        make: impl Fn() -> P,
+        text: &str,
+        shape: impl Fn(&P) -> Vec<u64>,
+    ) -> bool
+    where
+        P::Fault: PartialEq + fmt::Debug,
+    {
+        let text = text.as_bytes();
+        let parsed = |workers: Option<usize>| {
+            let mut parser = make();
+            let mut out = Vec::new();
+            match workers {
+                None => parser.parse(text, &mut out)?,
+                Some(count) => parse_lines(&mut parser, text, &Workers::new(count), &mut out)?,
+            }
+            parser.end(&mut out).map(|()| (shape(&parser), out))
+        };
+        let whole = parsed(None);
+        assert!(parsed(Some(1)) == whole);
+        assert!(parsed(Some(3)) == whole);
+        let mut parser = make();
+        let begin = line_end(text).unwrap();
+        let begun = parser.parse(&text[..begin], &mut Vec::new());
+        begun.is_ok()
+            && parse_pieces(&parser, &lines_in_pieces(&text[begin..]), &Workers::new(2)).is_some()
+    }
+
+    #[test]
+    fn lines_parsed_by_threads_are_those_parsed_in_turn() {
+        let options = |columns| TextOptions {
+            columns,
+            missing: vec!["NA".to_owned()],
+            ..TextOptions::default()
+        };
+        let dtype = DType::Scalar(Scalar::F64, Endian::Little);
+        let table = |columns: Option<Vec<i64>>| {
+            let cells = CellReader::of(&dtype).unwrap();
+            move || TableParser::new(cells.clone(), Some(b','), &options(columns.clone()), true)
+        };
+        let shape = |table: &TableParser| table.found().unwrap().1;
+        let row = |n: u64| match n % 1000 {
+            7 => "\n".to_owned(),
+            8 => format!("{n},NA,1e-{} # \"\n", n % 300),
+            9 => format!("# {n}\r\n"),
+            10 => format!(" {n} ,{n}.5, -inf\r\n"),
+            _ => format!("{n},-{n}.25,0.125\n"),
+        };
+        let plain = |n| row(n).replace('"', "");
+        assert!(check(table(None), &lines(plain), shape));
+        assert!(check(table(Some(vec![-1, 0])), &lines(plain), shape));
+        // the quote is in a comment, but who begins there does not know
+        assert!(!check(table(None), &lines(row), shape));
+        let last = format!("{}1,2", lines(plain));
+        for fault in ["1,x,2\n", "1,2\n", "1,2,3,4\n", "\"1\n\",2,3\n"] {
+            let at = |n| if n == 40_000 { fault.to_owned() } else { plain(n) };
+            assert!(!check(table(None), &lines(at), shape), "{fault}");
+        }
+        check(table(None), &last, shape);
+        let strings = DType::Npy(crate::dtype::NpyType::Bytes(3));
+        let cells = CellReader::of(&strings).unwrap();
+        let quoted = |n: u64| format!("a{n},\"b\n{n}\"\n");
+        let make = || TableParser::new(cells.clone(), Some(b','), &options(None), true);
+        assert!(!check(make, &lines(quoted), shape));
+    }
+
+    #[test]
+    fn integers_parsed_by_threads_are_those_parsed_in_turn() {
+        let row = |n: u64| match n % 1000 {
+            7 => "\n# none\n".to_owned(),
+            _ => format!("{n},-{n} # {n}\n"),
+        };
+        assert!(check(IntegersParser::default, &lines(row), IntegersParser::shape));
+        let ragged = |n| if n == 50_000 { "1\n".to_owned() } else { row(n) };
+        assert!(!check(IntegersParser::default, &lines(ragged), IntegersParser::shape));
+    }
+}

@@ -1,0 +1,151 @@
+//! PyTorch's `.pt` as one input: tensors are views of the storages in the archive, or of those behind the
+//! pickles of an old file.
+//!
+//! The CRC-32s of the members are not compared, nor those of their local headers: torch.save may be told to leave
+//! them out, and torch.load does not look at them.
+
+use std::collections::HashMap;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::dtype::Endian;
+use crate::error::{Cause, Error};
+use crate::formats::FormatError;
+use crate::formats::archive::{Archive, MemberStart};
+use crate::formats::npz::{Member, Members};
+use crate::formats::open::{InputFormat, RecognisedFile, foreign_in, unknown};
+use crate::formats::torch::{self, StoragePlace, StoredBytes, TorchContents, TorchFolder};
+use crate::input::{Container, Contents, Format, Input, Location, Unreadable, kept};
+use crate::source::{Advice, InflatedSource, Reader, Source};
+
+/// The longest text that says a byte order, in bytes; one that is longer says none.
+const BYTE_ORDER: u64 = 100;
+
+/// Read the object in the folder of an archive, and find its tensors.
+pub(crate) fn open(
+    location: &Location,
+    mut archive: Archive,
+    folder: &TorchFolder,
+    members: &Members,
+) -> Result<Input, Error> {
+    let by_name = MembersByName::new(members);
+    // without these nothing is known of the tensors
+    let needed = |name: &str| match by_name.find(name) {
+        Some(member) => match member.refusal() {
+            Some(error) => Err(Cause::from(error)),
+            None => Ok(Some(member)),
+        },
+        None => Ok(None),
+    };
+    let endian = match needed(&folder.byte_order())? {
+        Some(member) => byte_order(&archive, &member)?,
+        // older versions were written on little-endian machines, or torch.load takes them as such
+        None => Endian::Little,
+    };
+    let pickle = needed(&folder.pickle())?.ok_or(FormatError::Unrecognised)?;
+    let (source, range) = whole(&archive, &pickle);
+    if source.request_gap().is_some() {
+        source.advise(range.clone(), Advice::Sequential);
+    }
+    // of those that are stored nothing need be known
+    let mut inflated: HashMap<&str, MemberStart> = HashMap::new();
+    let mut place = |stored: StoredBytes<'_>| {
+        let member = match stored {
+            StoredBytes::Storage(key) => by_name.find(&folder.storage(key)),
+            StoredBytes::Pickle if pickle.deflated => by_name.find(pickle.name),
+            // it is read where it lies
+            StoredBytes::Pickle => {
+                return Ok(Some(StoragePlace { part: 0, bytes: 0..pickle.data.end }));
+            }
+            StoredBytes::Decoded(bytes) => return archive.place_decoded(bytes).map(Some),
+        };
+        let Some(member) = member else { return Ok(None) };
+        if let Some(error) = member.refusal() {
+            return Err(error.into());
+        }
+        let MemberStart { part, start } = match inflated.get(member.name) {
+            Some(place) => *place,
+            None => {
+                let range = member.deflated.then(|| archive.range(&member));
+                let placed = archive.place(&member, range.as_ref());
+                let place = placed.map_err(io::Error::from)?;
+                if member.deflated {
+                    inflated.insert(member.name, place);
+                }
+                place
+            }
+        };
+        Ok(Some(StoragePlace { part, bytes: start..start + member.len }))
+    };
+    let found = torch::read(source.as_ref(), range, endian, &mut place)?;
+    Ok(input_of(found, |contents| archive.into_input(location, contents)))
+}
+
+/// The members of an archive, found by their names. There may be a million.
+struct MembersByName<'a> {
+    members: &'a Members,
+    order: Vec<usize>,
+}
+
+impl<'a> MembersByName<'a> {
+    fn new(members: &'a Members) -> MembersByName<'a> {
+        let mut order: Vec<usize> = (0..members.len()).collect();
+        order.sort_by_key(|&number| members.get(number).map(|member| member.name));
+        MembersByName { members, order }
+    }
+
+    /// Of several of one name the last one.
+    fn find(&self, name: &str) -> Option<Member<'a>> {
+        let is_until =
+            |&number: &usize| self.members.get(number).is_some_and(|member| member.name <= name);
+        let behind = self.order.partition_point(is_until);
+        let last = self.order.get(behind.checked_sub(1)?)?;
+        self.members.get(*last).filter(|member| member.name == name)
+    }
+}
+
+/// What torch.save wrote before version 1.6.
+pub(crate) const OLD_FORMAT: InputFormat =
+    InputFormat { format: Format::Torch, begins: torch::begins_old, open: open_old };
+
+fn open_old(file: RecognisedFile<'_>) -> Result<Input, Error> {
+    let RecognisedFile { location, bytes, progress, .. } = file;
+    let bytes = kept(bytes, progress)?;
+    let mut archive = Archive::new(Arc::clone(&bytes))?;
+    let found = torch::read_old(bytes.as_ref(), &mut |decoded| archive.place_decoded(decoded));
+    bytes.verify()?;
+    match found {
+        Ok(found) => Ok(input_of(found, |contents| archive.into_input(location, contents))),
+        Err(cause) => Err(match cause.downcast_ref() {
+            Some(FormatError::Unrecognised) => unknown(foreign_in(location, bytes.as_ref())),
+            _ => cause,
+        }
+        .into()),
+    }
+}
+
+/// The input of what a file holds.
+fn input_of(found: TorchContents, input: impl FnOnce(Contents) -> Input) -> Input {
+    let TorchContents { tensors, unreadable, opaque } = found;
+    let input = input(Contents::of(Format::Torch, tensors));
+    let unreadable = Unreadable::all(unreadable);
+    Input { container: Container { unreadable, opaque, ..input.container }, ..input }
+}
+
+/// The bytes of a member, and their range in these.
+fn whole(archive: &Archive, member: &Member<'_>) -> (Arc<dyn Source>, Range<u64>) {
+    if member.deflated {
+        (Arc::new(InflatedSource::from(archive.range(member))), 0..member.len)
+    } else {
+        (Arc::clone(&archive.bytes), member.data.clone())
+    }
+}
+
+fn byte_order(archive: &Archive, member: &Member<'_>) -> Result<Endian, Cause> {
+    let (source, range) = whole(archive, member);
+    let mut text = Vec::new();
+    let len = member.len.min(BYTE_ORDER);
+    Reader::at(source.as_ref(), range.start).take(len).read_to_end(&mut text)?;
+    Ok(torch::byte_order(&text)?)
+}

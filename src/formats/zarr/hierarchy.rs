@@ -1,0 +1,293 @@
+//! The arrays of a hierarchy, wherever its values lie.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use zarrs::storage::byte_range::{ByteRange, ByteRangeIterator};
+use zarrs::storage::{
+    Bytes as StoreBytes, MaybeBytes, MaybeBytesIterator, ReadableStorageTraits, StorageError,
+    StoreKey,
+};
+
+use super::{ATTRIBUTES, METADATA};
+use crate::error::Error;
+use crate::formats::zarr::{self, ArrayStore, ValueStore, ZarrError, ZarrNode};
+use crate::input::{
+    Container, Contents, Format, Input, Location, MissingChunks, OpenOptions, Unreadable,
+};
+use crate::source::{Source, SourceError, memory_bytes};
+use crate::tensor::{Annotated, Annotations, TensorInfo, Tensors, spare_bytes};
+
+/// The longest metadata of an array or a group, in bytes: as long as the header of a `.safetensors` may be.
+const MAX_METADATA: u64 = 100_000_000;
+
+const MAX_DEPTH: usize = 100;
+
+/// Where the values of a hierarchy lie under their keys.
+pub(super) trait Hierarchy: Send + Sync {
+    /// A value; `None` where there is none of that key.
+    fn value<'a>(&'a self, key: &str) -> Result<Option<Box<dyn StoredValue + 'a>>, SourceError>;
+
+    fn whole(&self, key: &str) -> Result<Option<Vec<u8>>, SourceError> {
+        let value = self.value(key)?;
+        value.map(|value| value.read(0..fits(value.len())?)).transpose()
+    }
+
+    /// All of a value will be read soon, of which a chunk of so many bytes is made.
+    fn expect(&self, key: &str, bytes: u64) {
+        let _ = (key, bytes);
+    }
+
+    /// Whether it takes a short time to find out that there is a value.
+    fn is_local(&self) -> bool {
+        true
+    }
+
+    /// The names below a group, in order.
+    fn children(&self, group: &str) -> Result<Vec<String>, SourceError>;
+
+    /// Why a value below an array cannot be read, though it is there, where that is known without reading it.
+    fn refused(&self, path: &str) -> Option<String> {
+        let _ = path;
+        None
+    }
+
+    /// What lies below an array.
+    fn array(&self, path: &str) -> ArrayStore;
+}
+
+/// A value of a hierarchy.
+pub(super) trait StoredValue: Send + Sync {
+    fn len(&self) -> u64;
+
+    fn read(&self, range: Range<u64>) -> Result<Vec<u8>, SourceError>;
+}
+
+impl StoredValue for Arc<dyn Source> {
+    fn len(&self) -> u64 {
+        self.as_ref().len()
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        let mut value = spare_bytes((range.end - range.start) as usize);
+        self.as_ref().read(range, &mut Vec::new(), &mut value)?;
+        Ok(value)
+    }
+}
+
+/// So many bytes, where memory holds them.
+pub(super) fn fits(bytes: u64) -> Result<u64, SourceError> {
+    let too_many = || io::Error::other(format!("its {bytes} bytes are more than the memory has"));
+    Some(bytes).filter(|bytes| *bytes <= memory_bytes()).ok_or_else(|| too_many().into())
+}
+
+/// A hierarchy as `zarrs` reads it.
+pub(super) struct Values<H>(pub(super) H);
+
+impl<H: Hierarchy> ReadableStorageTraits for Values<H> {
+    fn get(&self, key: &StoreKey) -> Result<MaybeBytes, StorageError> {
+        let value = self.0.whole(key.as_str()).map_err(failed)?;
+        Ok(value.map(StoreBytes::from))
+    }
+
+    fn get_partial_many<'a>(
+        &'a self,
+        key: &StoreKey,
+        ranges: ByteRangeIterator<'a>,
+    ) -> Result<MaybeBytesIterator<'a>, StorageError> {
+        let Some(value) = self.0.value(key.as_str()).map_err(failed)? else { return Ok(None) };
+        Ok(Some(Box::new(ranges.map(move |asked| {
+            let range = range(asked, value.len())?;
+            let bytes = fits(range.end - range.start).and_then(|_| value.read(range));
+            bytes.map(StoreBytes::from).map_err(failed)
+        }))))
+    }
+
+    fn size_key(&self, key: &StoreKey) -> Result<Option<u64>, StorageError> {
+        let value = self.0.value(key.as_str()).map_err(failed)?;
+        Ok(value.map(|value| value.len()))
+    }
+
+    fn supports_get_partial(&self) -> bool {
+        true
+    }
+}
+
+impl<H: Hierarchy> ValueStore for Values<H> {
+    fn is_local(&self) -> bool {
+        self.0.is_local()
+    }
+
+    fn expect(&self, key: &StoreKey, bytes: u64) {
+        self.0.expect(key.as_str(), bytes);
+    }
+}
+
+fn failed(error: SourceError) -> StorageError {
+    StorageError::Other(error.to_string())
+}
+
+/// The input whose arrays a hierarchy has.
+pub(super) fn input(
+    location: &Location,
+    hierarchy: &dyn Hierarchy,
+    bytes: Arc<dyn Source>,
+    options: &OpenOptions,
+) -> Result<Input, Error> {
+    let refuses = options.missing_chunks == MissingChunks::Error;
+    let mut arrays = BTreeMap::new();
+    let mut unreadable = Vec::new();
+    let mut groups = Vec::new();
+    let mut paths = vec![String::new()];
+    while let Some(path) = paths.pop() {
+        match read(location, hierarchy, &path, refuses)? {
+            Node::Array(tensor) => {
+                let name = (!path.is_empty()).then(|| path.clone());
+                arrays.insert(path, TensorInfo { name, ..*tensor });
+            }
+            Node::Unfit(error) => {
+                // it may be that of a group
+                let below = match error {
+                    ZarrError::Value(_) => named_below(location, hierarchy, &path)?,
+                    _ => Vec::new(),
+                };
+                if path.is_empty() && below.is_empty() {
+                    return Err(Error::file(location, error));
+                }
+                let name = if path.is_empty() { "/".to_owned() } else { path };
+                paths.extend(below);
+                unreadable.push(Unreadable::new(name, error));
+            }
+            Node::Group(_) if path.split('/').count() > MAX_DEPTH => {
+                let error = ZarrError::Metadata(format!("more than {MAX_DEPTH} groups in another"));
+                return Err(Error::file(location, error));
+            }
+            Node::Group(annotations) => {
+                paths.extend(paths_below(location, hierarchy, &path)?);
+                if !annotations.is_empty() {
+                    groups.push((path, Annotated::of(annotations)));
+                }
+            }
+        }
+    }
+    unreadable.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    let mut tensors: Tensors = arrays.into_values().collect();
+    groups.into_iter().for_each(|(path, annotated)| tensors.annotate_group(path, annotated));
+    let contents = Contents::of(Format::Zarr, tensors);
+    let container = Container { unreadable, ..Container::default() };
+    Ok(Input { container, ..Input::of_source(location, bytes, contents) })
+}
+
+/// The paths just below a group.
+fn paths_below(
+    location: &Location,
+    hierarchy: &dyn Hierarchy,
+    group: &str,
+) -> Result<Vec<String>, Error> {
+    let names = hierarchy.children(group).map_err(|error| Error::file(location, error))?;
+    Ok(names.into_iter().map(|name| below(group, &name)).collect())
+}
+
+/// The paths just below a group that have metadata of their own.
+fn named_below(
+    location: &Location,
+    hierarchy: &dyn Hierarchy,
+    group: &str,
+) -> Result<Vec<String>, Error> {
+    let is_there = |name: &str| !matches!(hierarchy.value(name), Ok(None));
+    let mut paths = paths_below(location, hierarchy, group)?;
+    paths.retain(|path| METADATA.iter().any(|name| is_there(&below(path, name))));
+    Ok(paths)
+}
+
+enum Node {
+    Array(Box<TensorInfo>),
+    Unfit(ZarrError),
+    Group(Annotations),
+}
+
+/// What is at a path, where an array may refuse chunks that are not there: a group too where there are no metadata, since others may lie below.
+fn read(
+    location: &Location,
+    hierarchy: &dyn Hierarchy,
+    path: &str,
+    refuses: bool,
+) -> Result<Node, Error> {
+    let metadata = |name: &str| {
+        let value = hierarchy.value(&below(path, name));
+        let found = value.as_ref().ok().and_then(Option::as_ref);
+        if let Some(len) = found.map(|value| value.len()).filter(|len| *len > MAX_METADATA) {
+            let reason = format!("{name} has {len} bytes, and over {MAX_METADATA} are not read");
+            return Err(Unread::Unfit(ZarrError::Metadata(reason)));
+        }
+        let read = |value: Box<dyn StoredValue + '_>| value.read(0..value.len());
+        match value.and_then(|value| value.map(read).transpose()) {
+            // damaged, while what lies beside it may be whole
+            Err(SourceError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                Err(Unread::Unfit(ZarrError::Value(format!("{name}: {error}"))))
+            }
+            read => read.map_err(|error| Unread::Failed(Error::file(location, error))),
+        }
+    };
+    let array = |json| {
+        let missing = || match path {
+            "" => "it is not there".to_owned(),
+            path => format!("it is not there, in the array {path:?}"),
+        };
+        let tensor = zarr::array(hierarchy.array(path), json, refuses.then(missing))?;
+        match hierarchy.refused(path) {
+            Some(error) => Err(ZarrError::Value(error)),
+            None => Ok(Node::Array(Box::new(tensor))),
+        }
+    };
+    let node = || {
+        if let Some(json) = metadata("zarr.json")? {
+            return Ok(match zarr::node(&json)? {
+                ZarrNode::Array(json) => array(json)?,
+                ZarrNode::Group(annotations) => Node::Group(annotations),
+            });
+        }
+        if let Some(json) = metadata(".zarray")? {
+            return Ok(array(zarr::array_v2(&json, metadata(ATTRIBUTES)?.as_deref())?)?);
+        }
+        Ok(match metadata(ATTRIBUTES)? {
+            Some(json) => Node::Group(zarr::group_v2(&json)?),
+            None => Node::Group(Annotations::default()),
+        })
+    };
+    match node() {
+        Ok(node) => Ok(node),
+        Err(Unread::Unfit(error)) => Ok(Node::Unfit(error)),
+        Err(Unread::Failed(error)) => Err(error),
+    }
+}
+
+/// Why there is nothing known of a path.
+enum Unread {
+    Unfit(ZarrError),
+    Failed(Error),
+}
+
+impl From<ZarrError> for Unread {
+    fn from(error: ZarrError) -> Unread {
+        Unread::Unfit(error)
+    }
+}
+
+/// The range of a value of that length which is asked for: an index of a shard may say any.
+fn range(asked: ByteRange, len: u64) -> Result<Range<u64>, StorageError> {
+    let range = match asked {
+        ByteRange::FromStart(start, None) => Some(start..len),
+        ByteRange::FromStart(start, Some(count)) => start.checked_add(count).map(|end| start..end),
+        ByteRange::Suffix(count) => len.checked_sub(count).map(|start| start..len),
+    };
+    let range = range.filter(|range| range.start <= range.end && range.end <= len);
+    range.ok_or_else(|| StorageError::Other("a part of it is beyond its end".to_owned()))
+}
+
+/// The key of a name at a path.
+pub(super) fn below(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
+}

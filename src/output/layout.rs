@@ -1,0 +1,330 @@
+//! What an output format is, and where it puts the bytes of tensors.
+//!
+//! The formats themselves stand in `formats`, each a `static` [`OutputFormat`].
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Chunking, LayoutFault, MetadataChange};
+use crate::dtype::DType;
+use crate::error::Cause;
+use crate::execute::Conversion;
+use crate::input::{Checkpoint, SmallFile};
+use crate::shape::{self, Order};
+use crate::sink::{self, Destination, Draft, FileTree, SinkError, SinkOptions, Targets};
+use crate::tensor::{Annotations, TensorInfo, Tensors};
+
+/// Parts of a file begin at multiples of so many bytes.
+const PART_BLOCK: u64 = 4096;
+
+/// A format that outputs are written in: a `static` in its room.
+pub struct OutputFormat {
+    /// The name, in messages and as a value of `--to`.
+    pub name: &'static str,
+    /// A line for the help; empty for a format that cannot be asked for by name.
+    pub about: &'static str,
+    /// The extensions of its files, in small letters.
+    pub extensions: &'static [&'static str],
+    /// Whether it holds several tensors, each with a name.
+    pub holds_several: bool,
+    pub has_metadata: bool,
+    /// Whether elements may be in Fortran order.
+    pub has_orders: bool,
+    pub has_deflate: bool,
+    pub has_chunks: bool,
+    /// Whether it is the folder of a checkpoint: of shards, with small files beside them.
+    pub has_shards: bool,
+    /// Whether it is the bytes of elements alone, of whatever dtype.
+    pub is_raw: bool,
+    /// Whether an output is a folder, and its only tensor may be without a name.
+    pub is_folder: bool,
+    /// Whether it is for people to read, and may go to a terminal.
+    pub is_text: bool,
+    /// The type, byte order included, in which elements are stored; `None` where there is none.
+    pub stored_dtype: fn(&DType) -> Option<DType>,
+    /// Find the place of each tensor, and everything else that is in the output.
+    pub lay_out: fn(&Request<'_>) -> Result<Box<dyn Frame>, Cause>,
+}
+
+impl std::fmt::Debug for OutputFormat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+pub struct Request<'a> {
+    /// The tensors, in the order in which they are written.
+    pub tensors: &'a Arc<Entries>,
+    /// Bytes of the elements of all of them.
+    pub bytes: u64,
+    /// `__metadata__` of the inputs, where the format has it.
+    pub metadata: &'a BTreeMap<String, String>,
+    pub change: &'a MetadataChange,
+    pub order: Order,
+    /// Whether tensors stand in the order in which they were given, wherever each begins.
+    pub keeps_order: bool,
+    pub deflate: bool,
+    /// How many bytes a shard has at most, where a folder has others than the input.
+    pub shard_size: Option<u64>,
+    pub chunking: &'a Chunking,
+    /// Files that a folder has beside those of the tensors.
+    pub files: &'a [SmallFile],
+    /// Whether a terminal shows the output, and obeys codes in it.
+    pub is_shown: bool,
+    /// Whether the output can only be written from its beginning to its end.
+    pub forward: bool,
+    /// The checkpoint that the tensors come from, where it is sharded.
+    pub checkpoint: Option<&'a Checkpoint>,
+    /// What is said of tensors besides, by their numbers, where the format is one of chunks.
+    pub annotations: &'a BTreeMap<usize, Annotations>,
+    /// What is said of groups, by their paths.
+    pub groups: &'a BTreeMap<String, Annotations>,
+}
+
+/// All of an output that is not elements.
+pub trait Frame: Send + Sync {
+    /// Bytes of the whole output, where that is known beforehand.
+    fn size(&self) -> Option<u64>;
+
+    /// The tensors that do not begin where the one before them ends, ascending: the number of each,
+    /// and the position of its first element in bytes.
+    fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_>;
+
+    /// Find out what [`create`](Frame::create) would find wrong, without creating anything; add the output
+    /// to those that are written together with it.
+    fn check(
+        &self,
+        target: &Destination,
+        options: SinkOptions,
+        targets: &mut Targets,
+    ) -> Result<(), SinkError> {
+        sink::check_among(target, options, targets)
+    }
+
+    /// Begin the output: from here on, elements are written at the positions of the layout.
+    fn create(
+        &self,
+        target: &Destination,
+        options: SinkOptions,
+    ) -> Result<Box<dyn Draft>, SinkError>;
+
+    /// Where the files begin, in the positions of the output, if their elements can be shared with an
+    /// input; none where each byte must be looked at.
+    fn shared_files(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    /// Make headers longer, where the format allows it: by the bytes that `wanted` names for each
+    /// file, which is told the file's positions in the output. Returns the positions from which on
+    /// everything has moved, and by how much.
+    fn grow(&mut self, wanted: &dyn Fn(&Range<u64>) -> u64) -> Vec<(u64, u64)> {
+        let _ = wanted;
+        Vec::new()
+    }
+
+    /// What several processes need that write a part of the elements each; `None` where the places
+    /// of elements depend on the others.
+    fn fixed(&self) -> Option<sink::FixedFrame> {
+        None
+    }
+
+    /// A position near `at` at which a part of the elements may begin. It grows with `at`.
+    fn cut(&self, at: u64) -> u64 {
+        // no two machines write to one block
+        at - at % PART_BLOCK
+    }
+
+    /// Let the elements of a range of positions, between two [cuts](Frame::cut), go to a folder that several
+    /// processes write; only for an output whose [fixed frame](Frame::fixed) is a folder's.
+    fn within(
+        &self,
+        folder: Box<dyn FileTree>,
+        range: Range<u64>,
+    ) -> Result<Box<dyn Draft>, SinkError> {
+        let _ = (folder, range);
+        Err(SinkError::IsADirectory)
+    }
+
+    /// Write what stands before the first elements: bytes at a position.
+    fn write_headers(&self, write: &WriteAt<'_>) -> Result<(), SinkError> {
+        let _ = write;
+        Ok(())
+    }
+}
+
+/// Writes bytes at a position of an output.
+pub(crate) type WriteAt<'a> = dyn Fn(u64, &[u8]) -> Result<(), SinkError> + 'a;
+
+/// The only tensor of a format that holds one.
+pub(crate) fn only(tensors: &Entries, format: &'static str) -> Result<OutputTensor, LayoutFault> {
+    tensors.only().ok_or(LayoutFault::Count { format, count: tensors.len() })
+}
+
+/// The bytes of a shape, where they fit into 63 bits.
+pub(crate) fn byte_count(shape: &[u64], dtype: &DType) -> Result<u64, LayoutFault> {
+    shape::byte_count(shape, dtype.item_bits()).ok_or(LayoutFault::TooLarge)
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputTensor {
+    /// The name of the tensor, where the format has names.
+    pub name: String,
+    pub dtype: DType,
+    pub shape: Vec<u64>,
+    pub bytes: u64,
+    /// What elements go through on the way.
+    pub conversion: Conversion,
+    /// The shard that it comes from.
+    pub part: usize,
+}
+
+impl OutputTensor {
+    /// A tensor of the input, as it is.
+    fn kept(tensor: TensorInfo) -> OutputTensor {
+        OutputTensor {
+            bytes: tensor.bytes(),
+            part: tensor.part(),
+            conversion: Conversion::None,
+            name: tensor.name.unwrap_or_default(),
+            dtype: tensor.dtype,
+            shape: tensor.shape,
+        }
+    }
+}
+
+/// The tensors of an output, in the order in which they are written. Those that are as in the input,
+/// one after the other, take no memory of their own; each other one takes a few bytes more than its
+/// name, and becomes an [`OutputTensor`] when it is asked for.
+#[derive(Default)]
+pub struct Entries {
+    input: Arc<Tensors>,
+    own: Tensors,
+    conversions: Vec<Conversion>,
+    runs: Vec<Run>,
+    len: usize,
+}
+
+/// Tensors that follow each other in the output, and in the input or among those of its own.
+struct Run {
+    /// The number of the first one in the output.
+    begin: usize,
+    first: usize,
+    is_own: bool,
+}
+
+impl Entries {
+    /// None yet; some may be as in the input, whose tensors these are.
+    pub(crate) fn new(input: Arc<Tensors>) -> Entries {
+        Entries { input, ..Entries::default() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub fn at(&self, number: usize) -> OutputTensor {
+        let (tensors, at, _) = self.find(number);
+        let conversion = self.conversion(number);
+        OutputTensor { conversion, ..OutputTensor::kept(tensors.at(at)) }
+    }
+
+    /// What the elements of tensor `number` go through on the way.
+    pub(crate) fn conversion(&self, number: usize) -> Conversion {
+        let (_, at, conversions) = self.find(number);
+        conversions.map_or(Conversion::None, |conversions| conversions[at])
+    }
+
+    /// Where tensor `number` is kept: among which tensors, which one of these, and where what the
+    /// elements of those go through is, if anything.
+    fn find(&self, number: usize) -> (&Tensors, usize, Option<&[Conversion]>) {
+        let run = &self.runs[self.runs.partition_point(|run| run.begin <= number) - 1];
+        let at = run.first + (number - run.begin);
+        if run.is_own {
+            return (&self.own, at, Some(&self.conversions));
+        }
+        (&self.input, at, None)
+    }
+
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
+        (0..self.len()).map(|number| {
+            let (tensors, at, _) = self.find(number);
+            tensors.name(at).unwrap_or_default()
+        })
+    }
+
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = OutputTensor> + Clone + '_ {
+        (0..self.len()).map(|number| self.at(number))
+    }
+
+    pub fn only(&self) -> Option<OutputTensor> {
+        (self.len() == 1).then(|| self.at(0))
+    }
+
+    /// Add one behind the others; `number` is the one of the input that it comes from.
+    pub(crate) fn push(&mut self, entry: OutputTensor, number: usize) {
+        let is_own =
+            self.input.get(number).is_none_or(|tensor| OutputTensor::kept(tensor) != entry);
+        let first = if is_own { self.own.len() } else { number };
+        if is_own {
+            let OutputTensor { name, dtype, shape, conversion, part, .. } = entry;
+            let tensor = TensorInfo::new(dtype, shape, Order::C, 0).placed(part, 0);
+            self.own.push(&TensorInfo { name: Some(name), ..tensor });
+            self.conversions.push(conversion);
+        }
+        let begin = self.len;
+        let follows = |run: &Run| run.is_own == is_own && run.first + (begin - run.begin) == first;
+        if !self.runs.last().is_some_and(follows) {
+            self.runs.push(Run { begin, first, is_own });
+        }
+        self.len += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::dtype::{Endian, Scalar};
+
+    fn tensor(number: usize) -> TensorInfo {
+        let dtype = DType::Scalar(Scalar::U8, Endian::Little);
+        let tensor = TensorInfo::new(dtype, vec![number as u64], Order::C, 100 * number as u64);
+        TensorInfo { name: Some(format!("t{number}")), ..tensor.placed(number % 3, 0) }
+    }
+
+    proptest! {
+        #[test]
+        fn entries_come_out_as_they_went_in(
+            changes in prop::collection::vec((0usize..9, 0..4), 0..30),
+        ) {
+            let mut entries = Entries::new(Arc::new((0..9).map(tensor).collect()));
+            let mut plain = Vec::new();
+            for (number, change) in changes {
+                let mut entry = OutputTensor::kept(tensor(number));
+                match change {
+                    0 => entry.name.push('x'),
+                    1 => entry.conversion = Conversion::swap_bytes(2),
+                    _ => {}
+                }
+                plain.push(entry.clone());
+                entries.push(entry, number);
+            }
+            let names: Vec<&str> = plain.iter().map(|entry| entry.name.as_str()).collect();
+            prop_assert_eq!(entries.names().collect::<Vec<_>>(), names);
+            prop_assert_eq!(entries.iter().collect::<Vec<_>>(), plain);
+        }
+    }
+
+    #[test]
+    fn what_is_as_in_the_input_takes_no_memory() {
+        let mut entries = Entries::new(Arc::new((0..9).map(tensor).collect()));
+        (0..9).for_each(|number| entries.push(OutputTensor::kept(tensor(number)), number));
+        assert_eq!((entries.len(), entries.runs.len(), entries.own.len()), (9, 1, 0));
+    }
+}
