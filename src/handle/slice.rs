@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::slice;
 use std::sync::Arc;
 
 use super::file::File;
@@ -17,8 +16,8 @@ use crate::handle::index::IntoIndex;
 use crate::index::resolve::{Rules, Selection};
 use crate::input::OpenOptions;
 use crate::job::{
-    Along, Cuts, HeldSlice, InputRef, OutputSet, PartNames, SplitFault, TakenInput, Writing,
-    check_outputs, in_scratch, join_slices, merge_slices, single, write_outputs,
+    Along, Cuts, HeldSlice, OutputSet, PartNames, SplitFault, Writing, check_outputs, in_scratch,
+    join_slices, merge_slices, write_outputs,
 };
 use crate::output::{Becomes, Output, Prepared, WriteOptions};
 use crate::region::{GatheredTensor, IndexTensor, Lists, Region, Take, gathered_axes};
@@ -287,10 +286,11 @@ impl Slice {
     /// As [`write`](Slice::write), and options that do not apply to the format.
     pub fn write_with(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<(), Error> {
         let output = output_at(path.as_ref(), options)?;
-        let (prepared, taken) = self.prepare(&output)?;
+        let (prepared, takes) = self.prepare(&output)?;
         let progress = Progress::default();
-        let job = Writing::begin(&prepared, slice::from_ref(&taken), &progress)?;
-        self.copy(&job, &taken.takes)?;
+        let input = &self.tensor.file.input;
+        let job = Writing::begin(&prepared, input, &takes, &progress)?;
+        self.copy(&job, &takes)?;
         job.commit()
     }
 
@@ -315,10 +315,16 @@ impl Slice {
     }
 
     /// The place of the slice in an output, and what is taken for it.
-    fn prepare(&self, output: &Output) -> Result<(Prepared, TakenInput<'_>), Error> {
-        let input = InputRef::Borrowed(&self.tensor.file.input);
-        let region = || self.region(output.options.order);
-        single(input, self.tensor.info(), self.becomes(), output, region)
+    fn prepare(&self, output: &Output) -> Result<(Prepared, Vec<Take>), Error> {
+        let input = &self.tensor.file.input;
+        let mut prepared = output.prepare(input, self.tensor.info(), self.becomes())?;
+        let region = self.region(output.options.order)?;
+        let places = prepared.places();
+        let takes =
+            places.map(|(to, at)| Take::new(to.part, Arc::clone(&region), to.conversion, at));
+        let mut takes = Vec::from_iter(takes);
+        prepared.align(input, &mut takes);
+        Ok((prepared, takes))
     }
 
     pub(super) fn becomes(&self) -> Becomes {
@@ -525,8 +531,8 @@ impl OutputSet for Outputs<'_> {
     fn part(&self, number: u64) -> Result<(Prepared, Vec<(usize, Take)>), Error> {
         let output = output_at(&self.names.path(number), self.options)?;
         let at = number as usize;
-        let (prepared, taken) = self.slices[at].prepare(&output)?;
-        Ok((prepared, taken.takes.into_iter().map(|take| (at, take)).collect()))
+        let (prepared, takes) = self.slices[at].prepare(&output)?;
+        Ok((prepared, takes.into_iter().map(|take| (at, take)).collect()))
     }
 
     fn copy(

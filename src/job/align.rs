@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::input::Input;
-use crate::job::copying::TakenInput;
 use crate::output::Prepared;
 use crate::region::Take;
 use crate::sink::BLOCK_BYTES;
@@ -48,10 +47,9 @@ impl PlacedRange {
 impl Prepared {
     /// Make headers longer where the format has spaces behind them, so that as many bytes as can be
     /// have the same place in a block as in the input; move the takes, which are all of the output.
-    pub(crate) fn align(&mut self, inputs: &mut [TakenInput<'_>]) {
-        let ranges = inputs.iter().flat_map(|of| PlacedRange::of_takes(&of.input, &of.takes));
-        let grown = self.grow(ranges.collect());
-        for take in inputs.iter_mut().flat_map(|of| &mut of.takes) {
+    pub(crate) fn align(&mut self, input: &Input, takes: &mut [Take]) {
+        let grown = self.grow(PlacedRange::of_takes(input, takes).collect());
+        for take in takes {
             let before = grown.iter().filter(|(from, _)| *from <= take.at);
             take.at += before.map(|(_, bytes)| bytes).sum::<u64>();
         }

@@ -112,12 +112,12 @@ impl<'a> Appending<'a> {
         if range.is_empty() {
             return Ok(());
         }
-        let Copying { prepared, filling, .. } = &mut self.copying;
+        let Copying { prepared, assembly, .. } = &mut self.copying;
         let sink = Behind { file, start, place: self.old.data().start };
         let workers = prepared.output.options.workers.clone();
         let target = WriteTarget::Sink(&sink);
         let job = Writing::elements(Some(self.path.into()), target, &workers, progress);
-        filling.copy(&OutputRange { prepared, range }, &job)
+        assembly.copy(&OutputRange { prepared, range }, &job)
     }
 
     /// Let the header tell of the rows.

@@ -12,7 +12,7 @@ use crate::input::{
     Bytes, Contents, DeflatedMember, Format, Input, Location, StoredMember, Summed, failed_stream,
     finish,
 };
-use crate::job::copying::{TakenInput, all_takes, check_overwrite};
+use crate::job::overwrite;
 use crate::output::Prepared;
 use crate::output::layout::Frame;
 use crate::plan::Plan;
@@ -50,16 +50,15 @@ impl<'a> Writing<'a> {
     /// input may be shared, or it has holes, which must come before the first write.
     pub(crate) fn begin(
         prepared: &'a Prepared,
-        inputs: &[TakenInput<'_>],
+        input: &Input,
+        takes: &[Take],
         progress: &'a Progress,
     ) -> Result<Writing<'a>, Error> {
-        check_overwrite(inputs, &prepared.output.destination)?;
-        let has_holes = |input: &Input| input.random().is_some_and(|source| source.has_holes());
-        let may_share = |TakenInput { input, takes, .. }: &TakenInput<'_>| {
-            takes.iter().any(|take| take.may_share(input)) || has_holes(input)
-        };
-        let shares = inputs.iter().any(may_share);
-        Writing::of_output(prepared, shares, all_takes(inputs), progress)
+        let lists = takes.iter().flat_map(|take| take.region.lists());
+        overwrite::check(&prepared.output.destination, [input], lists)?;
+        let has_holes = || input.random().is_some_and(|source| source.has_holes());
+        let shares = takes.iter().any(|take| take.may_share(input)) || has_holes();
+        Writing::of_output(prepared, shares, takes, progress)
     }
 
     /// The same for an output that is known to overwrite no input.
@@ -111,7 +110,7 @@ impl<'a> Writing<'a> {
         Writing { name, target, workers, progress, frame: None, counted: None }
     }
 
-    pub(super) fn is_counting(&self) -> bool {
+    pub(crate) fn is_counting(&self) -> bool {
         self.counted.is_some()
     }
 
@@ -297,10 +296,13 @@ impl<'a> Writing<'a> {
     }
 
     /// Copy with all threads from a source whose errors name their files.
-    pub(crate) fn transfer(&self, transfer: &Transfer<'_>) -> Result<(), Error> {
-        let transfers = std::slice::from_ref(transfer);
+    pub(crate) fn transfer(
+        &self,
+        source: &dyn Source,
+        transfers: &[Transfer<'_>],
+    ) -> Result<(), Error> {
         let outcome = self.execute(transfers, self.sink());
-        transfer.source.verify()?;
+        source.verify()?;
         outcome.map_err(|error| failed_run(error, None, self.name.clone()))
     }
 

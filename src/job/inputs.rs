@@ -5,6 +5,7 @@
 //! job keeps of each is for it to say; of many inputs, only the first one and pipes stay open, and the
 //! others are opened again when they are copied.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
@@ -15,12 +16,13 @@ use crate::error::{Cause, Error, FileName};
 use crate::execute::{Progress, Workers};
 use crate::formats::open;
 use crate::input::{Bytes, Input, Location, OpenOptions, Seen, SelectFault};
+use crate::job::copy::Writing;
 use crate::job::edit::{EditFault, Original};
 use crate::job::join::JoinFault;
 use crate::job::overwrite;
 use crate::job::parts::{PartFault, last_name};
 use crate::os::open_file_limit;
-use crate::region::{GatheredList, IndexTensor, decoded_bytes, decoded_info};
+use crate::region::{GatheredList, IndexTensor, Take, decoded_bytes, decoded_info};
 use crate::sink::Destination;
 use crate::source::{IoMode, Source, SourceError};
 use crate::tensor::TensorInfo;
@@ -39,15 +41,13 @@ const SMALL: u64 = 1 << 20;
 const CHUNK: usize = 4096;
 
 pub(super) struct Inputs<'a> {
-    pub(super) locations: &'a [Location],
+    pub(super) locations: Cow<'a, [Location]>,
     open: OpenOptions,
     /// What chosen tensors are seen as.
     seen: Seen,
     keep: bool,
     /// The first input, pipes, and where there are few, all others.
-    pub(super) held: BTreeMap<usize, Input>,
-    /// The files of those inputs that are sharded checkpoints.
-    shards: BTreeMap<usize, Vec<Location>>,
+    pub(super) held: BTreeMap<usize, InputRef<'a>>,
     /// Whether one of them is such that what is said of raw bytes speaks of it.
     speaks: AtomicBool,
 }
@@ -56,7 +56,6 @@ pub(super) struct Inputs<'a> {
 pub(super) struct ScannedInput<T> {
     number: usize,
     found: T,
-    shards: Option<Vec<Location>>,
     kept: Option<Box<Input>>,
 }
 
@@ -89,21 +88,27 @@ impl<'a> Inputs<'a> {
         if locations.iter().filter(|location| **location == Location::Stdin).count() > 1 {
             return Err(JoinFault::StdinTwice.into());
         }
-        let mut inputs = Inputs {
-            locations,
-            open: open.clone(),
-            seen,
-            keep: true,
-            held: BTreeMap::new(),
-            shards: BTreeMap::new(),
-            speaks: AtomicBool::new(false),
-        };
-        let first = inputs.open_one(0, open.io)?;
-        inputs.keep = locations.len().saturating_mul(descriptors(&first)) <= held();
-        inputs.speaks = AtomicBool::new(open.raw.speaks_of(&first));
-        inputs.shards.extend(shards(&first).map(|files| (0, files)));
-        inputs.held.insert(0, first);
+        let open = open.clone();
+        let locations = Cow::Borrowed(locations);
+        let mut inputs = Inputs { locations, open, seen, keep: true, ..Inputs::held(Vec::new()) };
+        let first = inputs.open_one(0, inputs.open.io)?;
+        inputs.keep = inputs.locations.len().saturating_mul(descriptors(&first)) <= held();
+        inputs.speaks = AtomicBool::new(inputs.open.raw.speaks_of(&first));
+        inputs.held.insert(0, InputRef::Owned(Box::new(first)));
         Ok(inputs)
+    }
+
+    /// Inputs that are open and stay so.
+    pub(super) fn held(inputs: Vec<InputRef<'a>>) -> Inputs<'a> {
+        let locations = inputs.iter().map(|input| input.location.clone()).collect();
+        Inputs {
+            locations: Cow::Owned(locations),
+            open: OpenOptions::default(),
+            seen: Seen::default(),
+            keep: false,
+            held: inputs.into_iter().enumerate().collect(),
+            speaks: AtomicBool::new(false),
+        }
     }
 
     pub(super) fn first(&self) -> &Input {
@@ -130,17 +135,15 @@ impl<'a> Inputs<'a> {
                 self.speaks.store(true, Ordering::Relaxed);
             }
             let found = look(number, &input)?;
-            let shards = shards(&input);
             let kept = (self.keep || is_stream(&input)).then(|| Box::new(input));
-            Ok(ScannedInput { number, found, shards, kept })
+            Ok(ScannedInput { number, found, kept })
         })
     }
 
     /// Keep those that stay open, and return what was found in each.
     pub(super) fn keep<T>(&mut self, looked: Vec<ScannedInput<T>>) -> impl Iterator<Item = T> {
-        looked.into_iter().map(|ScannedInput { number, found, shards, kept }| {
-            self.shards.extend(shards.map(|files| (number, files)));
-            self.held.extend(kept.map(|input| (number, *input)));
+        looked.into_iter().map(|ScannedInput { number, found, kept }| {
+            self.held.extend(kept.map(|input| (number, InputRef::Owned(input))));
             found
         })
     }
@@ -148,7 +151,7 @@ impl<'a> Inputs<'a> {
     /// All were looked at: leave open what the descriptors allow.
     pub(super) fn all_seen(&mut self) -> Result<(), Error> {
         self.open.raw.check_any(self.speaks.load(Ordering::Relaxed))?;
-        if self.keep && self.held.values().map(descriptors).sum::<usize>() > held() {
+        if self.keep && self.held.values().map(|input| descriptors(input)).sum::<usize>() > held() {
             self.held.retain(|&number, input| number == 0 || is_stream(input));
         }
         Ok(())
@@ -183,10 +186,46 @@ impl<'a> Inputs<'a> {
         }
     }
 
+    /// Whether an input is a pipe that was not kept in a temporary file yet.
+    pub(super) fn is_stream(&self, number: usize) -> bool {
+        self.held.get(&number).is_some_and(|input| matches!(input.bytes, Bytes::Stream(_)))
+    }
+
+    pub(super) fn any_stream(&self) -> bool {
+        self.held.keys().any(|&number| self.is_stream(number))
+    }
+
+    /// Copy what is taken of an input that is held: of a pipe, to the end of what its header promises.
+    pub(super) fn copy(
+        &mut self,
+        number: usize,
+        job: &Writing<'_>,
+        takes: &[Take],
+    ) -> Result<(), Error> {
+        match self.held.get_mut(&number) {
+            Some(InputRef::Owned(input)) => job.copy(input, takes),
+            Some(InputRef::Borrowed(input)) => {
+                job.copy_random(input, source_of(input)?.as_ref(), takes)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Unmap the pages of an input that was opened for this job, with these workers.
+    pub(super) fn unmap(&self, workers: &Workers) {
+        if let Some(InputRef::Owned(input)) = self.held.get(&0)
+            && let Some(source) = input.random()
+        {
+            overwrite::unmap(source.as_ref(), workers);
+        }
+    }
+
     /// Make sure that all that is held can be read in any order, and more than once.
     pub(super) fn spool_all(&mut self, progress: &Progress) -> Result<(), Error> {
-        let mut held = self.held.values_mut();
-        held.try_for_each(|input| input.spool_watched(progress).map(drop))
+        self.held.values_mut().try_for_each(|input| match input {
+            InputRef::Owned(input) => input.spool_watched(progress).map(drop),
+            InputRef::Borrowed(_) => Ok(()),
+        })
     }
 
     pub(super) fn check_overwrite(&self, output: &Destination) -> Result<(), Error> {
@@ -206,13 +245,8 @@ impl<'a> Inputs<'a> {
     pub(super) fn files(&self) -> Result<Vec<(String, Location)>, Error> {
         let mut files = Vec::with_capacity(self.locations.len());
         for (number, location) in self.locations.iter().enumerate() {
-            match (self.shards.get(&number), location) {
-                (Some(shards), _) => files.extend(shards.iter().cloned()),
-                (None, Location::Stdin) => {
-                    return Err(Error::file(location, PartFault::NotAFile));
-                }
-                (None, location) => files.push(location.clone()),
-            }
+            let of_one = self.lend(number)?.files();
+            files.extend(of_one.ok_or_else(|| Error::file(location, PartFault::NotAFile))?);
         }
         // inputs of one name in several folders are told apart by what differs in their paths
         let paths: Vec<PathBuf> = files.iter().map(Location::as_path).collect();
@@ -232,10 +266,6 @@ pub(super) fn source_of(input: &Input) -> Result<Arc<dyn Source>, Error> {
 
 fn is_stream(input: &Input) -> bool {
     matches!(input.bytes, Bytes::Stream(_)) || input.location == Location::Stdin
-}
-
-fn shards(input: &Input) -> Option<Vec<Location>> {
-    if input.container.parts.is_empty() { None } else { input.files() }
 }
 
 /// The descriptors that an input takes: a file, or several, and one for each inflated member.

@@ -2,8 +2,8 @@
 //!
 //! The bytes of the elements of all tensors are one space: the file from the first element to the
 //! end of the last. It is cut evenly, at multiples of 4096 bytes of the file, so that no two
-//! machines write to one block; in an output in chunks, between whole chunks. An element that is
-//! converted on the way is not divided: it belongs to the part after the cut.
+//! machines write to one block; in an output in chunks, between whole chunks. An element is not
+//! divided: it belongs to the part after the cut.
 //!
 //! ```text
 //!   file    header│ tensor a      │ tensor b  │     4096 bytes a block
@@ -11,7 +11,7 @@
 //!   parts         │ 0     │ 1     │ 2     │ 3 │
 //! ```
 //!
-//! What fills the output ([`Filling`]) can fill any range of it by itself.
+//! An [`Assembly`] can fill any range of the output by itself.
 
 use std::fmt::Write;
 use std::fs::Metadata;
@@ -23,8 +23,9 @@ use std::path::Path;
 use crate::error::{Error, Fault, FileName};
 use crate::execute::Progress;
 use crate::input::Location;
+use crate::job::assembly::Assembly;
 use crate::job::copy::{WriteTarget, Writing, failed_sink};
-use crate::job::copying::{Filling, OutputRange};
+use crate::job::copying::OutputRange;
 use crate::output::Prepared;
 use crate::sink::{
     Begun, Destination, Draft, Fingerprint, FixedFrame, InputId, JobRecord, PartJob, PartsError,
@@ -33,7 +34,7 @@ use crate::source::{OpenError, remote, sample};
 
 pub struct Parts<'a> {
     prepared: &'a Prepared,
-    filling: &'a mut (dyn Filling + 'a),
+    assembly: &'a Assembly<'a>,
     count: u64,
     path: &'a Path,
     frame: FixedFrame,
@@ -44,9 +45,9 @@ pub struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// Cut an output into `count` parts, at least one.
-    pub(crate) fn new(
+    pub(super) fn new(
         prepared: &'a Prepared,
-        filling: &'a mut (dyn Filling + 'a),
+        assembly: &'a Assembly<'a>,
         count: u64,
     ) -> Result<Parts<'a>, Error> {
         let output = &prepared.output;
@@ -66,7 +67,7 @@ impl<'a> Parts<'a> {
         let start = prepared.places().map(|(_, start)| start).min().unwrap_or(0);
         let end = prepared.places().map(|(tensor, start)| start + tensor.bytes).max().unwrap_or(0);
         let span = start..end;
-        Ok(Parts { prepared, filling, count: count.max(1), path, frame, len, span })
+        Ok(Parts { prepared, assembly, count: count.max(1), path, frame, len, span })
     }
 
     /// Where part `index` begins in the file; where the last one ends, for `index` = `count`.
@@ -93,29 +94,29 @@ impl<'a> Parts<'a> {
     }
 
     pub fn bytes(&self, index: u64) -> u64 {
-        self.filling.bytes(&self.part(index))
+        self.assembly.bytes(&self.part(index))
     }
 
     /// About how many bytes of elements part `index` reads, in whole cache lines.
     pub fn reads(&self, index: u64) -> Result<u64, Error> {
-        self.filling.reads(&self.part(index))
+        self.assembly.reads(&self.part(index))
     }
 
     /// The bytes of temporary files by way of which part `index` is written, at most.
     pub fn temporary_bytes(&self, index: u64) -> Result<u64, Error> {
-        self.filling.temporary_bytes(&self.part(index))
+        self.assembly.temporary_bytes(&self.part(index))
     }
 
     /// Write part `index`, unless it is complete. Whoever completes the last part puts the output
     /// in place.
     pub fn write(&mut self, index: u64, progress: &Progress) -> Result<(), Error> {
-        let files = self.filling.files()?;
+        let files = self.assembly.files()?;
         let inputs = self.inputs(files)?;
         let range = self.range(index);
         let mut work = Fingerprint::default();
         // never fails
         let _ = write!(work, "{:?}", self.frame);
-        self.filling.identify(self.prepared, &mut work)?;
+        self.assembly.identify(self.prepared, &mut work)?;
         let ids = inputs.iter().map(|input| input.id.clone()).collect();
         let output = &self.prepared.output;
         let name = FileName::from(&output.destination);
@@ -142,7 +143,7 @@ impl<'a> Parts<'a> {
             &output.options.workers,
             progress,
         );
-        self.filling.copy(&OutputRange { prepared: self.prepared, range }, &writing)?;
+        self.assembly.copy_part(&OutputRange { prepared: self.prepared, range }, &writing)?;
         inputs.iter().try_for_each(InputFile::check_unchanged)?;
         writing.commit()
     }

@@ -88,6 +88,10 @@ impl SelectedTensors<'_> {
         sliced.map(|(number, _)| number).collect()
     }
 
+    pub(super) fn into_choices(self) -> Vec<Choice> {
+        self.choices
+    }
+
     pub(super) fn sliced_dtypes(&self) -> impl Iterator<Item = DType> + Clone + '_ {
         let sliced = self.numbers().filter(|(_, sliced)| *sliced);
         sliced.map(|(number, _)| self.input.contents.tensors.at(number).dtype)

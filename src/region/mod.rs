@@ -197,13 +197,6 @@ impl Take {
         })
     }
 
-    pub(crate) fn within(&self, range: &Range<u64>) -> Vec<Take> {
-        let cut = |at: u64| at.saturating_sub(self.at).min(self.bytes());
-        let window = cut(range.start)..cut(range.end);
-        let start = self.input_bytes(window.start);
-        self.window(window, self.at + self.conversion.output_bytes(start))
-    }
-
     /// A range of the bytes that it is in the output, to be written from position `at` on. An element
     /// that is converted on the way is not divided: it belongs to the range after the cut.
     pub(crate) fn window(&self, window: Range<u64>, mut at: u64) -> Vec<Take> {

@@ -123,7 +123,7 @@ fn compare_options<'a>(index: OpenIndex<'a>, workers: &Workers) -> CompareOption
 }
 
 /// What a job writes of both tensors, whole and in three parts: four times the same.
-fn same(extension: &str, make: &dyn Fn(Input, Output) -> Copying<'static>) -> Vec<u8> {
+fn same<'a>(extension: &str, make: &dyn Fn(Input, Output) -> Copying<'a>) -> Vec<u8> {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
     fs::write(path("input"), [7]).unwrap();

@@ -9,8 +9,7 @@ use crate::execute::Progress;
 use crate::index::resolve::Selection;
 use crate::input::Input;
 use crate::job::copy::Writing;
-use crate::job::copying::TakenInput;
-use crate::job::inputs::{InputRef, source_of};
+use crate::job::inputs::source_of;
 use crate::output::layout::OutputTensor;
 use crate::output::{Becomes, LayoutFault, Output, Prepared, WriteOptions};
 use crate::region::{Region, Take};
@@ -77,9 +76,7 @@ impl CopiedFolder {
         let takes = places.map(|(number, (to, at))| whole(number, &to, at));
         let mut takes = takes.collect::<Result<Vec<Take>, Error>>()?;
         takes.sort_by_key(|take| take.at);
-        let mut taken = [TakenInput { input: InputRef::Borrowed(input), takes }];
-        prepared.align(&mut taken);
-        let [TakenInput { takes, .. }] = taken;
+        prepared.align(input, &mut takes);
         // each tensor as it lies in its file of the copy
         let files = prepared.frame.shared_files();
         let placed = prepared.places().map(|(to, at)| {
@@ -100,10 +97,8 @@ impl CopiedFolder {
         progress: &'a Progress,
     ) -> Result<Option<Box<dyn Draft + 'a>>, Error> {
         let takes = std::mem::take(&mut self.takes);
-        let taken = [TakenInput { input: InputRef::Borrowed(input), takes }];
-        let job = Writing::begin(&self.prepared, &taken, progress)?;
-        let [TakenInput { takes, .. }] = &taken;
-        job.copy_random(input, source_of(input)?.as_ref(), takes)?;
+        let job = Writing::begin(&self.prepared, input, &takes, progress)?;
+        job.copy_random(input, source_of(input)?.as_ref(), &takes)?;
         job.into_draft()
     }
 }

@@ -1,50 +1,29 @@
 //! Several inputs as one output: NumPy's concatenate and stack, for files of one tensor and for
 //! tensors of one name in files of several.
 //!
-//! 1. [`Joined::open`] reads the header of every input, several at a time, and checks that all
-//!    fit together (`inputs`). Few inputs stay open; of many only the length along the joined axis
-//!    is kept, and they are opened again when they are copied.
-//! 2. Tensors that are taken once are compared, byte for byte (`same`).
-//! 3. All is copied batch by batch: as many inputs as may be open at a time (`write`, `batch`). What a range of
-//!    the output has of each input is arithmetic (`place`).
-//!
-//! `join` is a maker of pieces too. It cuts the *output*, and fills each piece from all the inputs
-//! that it touches: with rows of 32 bytes in each of a thousand files, what is written is still 256 KiB
-//! long. The inputs of a batch are one `ConcatSource`. A batch is as many neighbouring inputs as 64
-//! descriptors allow; of a larger number each batch is a stretch of every row, and headers are read
-//! twice, to find all shapes and when the batch is copied, so that nothing but a length is kept for each
-//! input in between (`job/inputs.rs`). What one part of the output (`--part`) has of a tensor is at most
-//! three bands of rows, and what an input gives to a band is one range of its own bytes; the undivided
-//! tensor is one band. Parts of 1 MiB and more of a single row are plain copies; a part in another layout
-//! than the output, or one with a list in `--index`, goes through `StridedSink`. An output that takes bytes
-//! in order only, and would be written by batches in turns, is put together in a temporary file first.
+//! [`Joined::open`] reads the header of every input, several at a time, and checks that all fit together (`inputs`).
+//! Of many inputs only the numbers of the joined tensors and their lengths along the joined axis are kept.
 
-use batch::{Batch, JoinedPart, PartStep, through_scratch};
-use inputs::{Joined, JoinedTensor};
-use place::{JoinedPlace, Place, whole};
+use inputs::Joined;
 
-use super::copy::Writing;
-use super::copying::{Copying, HeldSlice};
+use super::assembly::members::{JoinedTensor, Members};
+use super::assembly::step::{Step, check_meaning};
+use super::copying::Copying;
 use super::edit::conversion;
-use super::inputs::InputRef;
-use super::overwrite;
+use super::slice::{HeldSlice, write_slices};
 use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
 use crate::error::{Cause, Error, Fault};
-use crate::execute::Progress;
 use crate::input::Location;
 use crate::output::{Becomes, Output};
 use crate::shape::AsTuple;
-use crate::sink::WriteOrder;
-use crate::tensor::{Annotated, Differing, TensorInfo, differing, shortened};
+use crate::tensor::shortened;
 
-pub(super) mod batch;
-pub(super) mod inputs;
-pub(super) mod place;
-mod same;
-mod write;
+mod inputs;
 
-pub use inputs::{Along, JoinOptions};
+pub use inputs::JoinOptions;
+
+pub use super::assembly::members::Along;
 
 /// Why inputs do not fit together. The error names the file of the input at fault.
 #[derive(Debug, thiserror::Error)]
@@ -196,7 +175,7 @@ impl<'a> Copying<'a> {
         let joined = joined.map_err(|error| error.of_several(several))?;
         let left = joined.check_casts()?;
         let prepared = joined.prepare(&output)?;
-        Ok(Copying::new(prepared, joined, left))
+        Ok(Copying::new(prepared, joined.assemble(), left))
     }
 }
 
@@ -209,74 +188,30 @@ pub(crate) fn join_slices(
 ) -> Result<(), Error> {
     let first = slices.first().ok_or(JoinFault::Nothing)?;
     let mut join = JoinedTensor::new(first.becomes.shape.clone(), axis, along)?;
-    let mut steps = vec![PartStep::AsFirst(1)];
+    let mut steps = vec![Step::AsFirst(1)];
     for (number, slice) in slices.iter().enumerate().skip(1) {
         let failed = |cause| slice.input.failed_tensor(slice.tensor, true, cause);
         join.push(join.fit(number, &slice.becomes.shape).map_err(|fault| failed(fault.into()))?)?;
         steps.push(step(number, slice, first).map_err(failed)?);
     }
-    let order = output.options.order;
     let item_bits = first.tensor.dtype.item_bits();
-    if let Some(number) = join.cut_byte(slices.len(), item_bits, order) {
+    if let Some(number) = join.cut_byte(slices.len(), item_bits, output.options.order) {
         return Err(JoinFault::CutsByte { number, item_bits, names: None }.into());
     }
     let Becomes { cast, axes, .. } = first.becomes.clone();
     let becomes = Becomes { shape: join.result(), cast, axes: join.axes(axes) };
-    let prepared = output.prepare(first.input, first.tensor, becomes)?;
-    let copy = |job: &Writing<'_>, place: &Place| -> Result<(), Error> {
-        let mut batch = Batch::default();
-        for (number, (slice, step)) in slices.iter().zip(&steps).enumerate() {
-            let take = slice.take(step.conversion(place.conversion), place.start);
-            let input = batch.push(InputRef::Borrowed(slice.input))?;
-            batch.push_part(0, number, input, JoinedPart { take, step: *step });
-        }
-        batch.copy(job, &[JoinedPlace::new(place, &join, 0, order)])
-    };
-    let lists = slices.iter().flat_map(|slice| slice.region.lists());
-    overwrite::check(&output.destination, slices.iter().map(|slice| slice.input), lists)?;
-    let progress = Progress::default();
-    for place in &whole(&prepared) {
-        let takes = slices.iter().zip(&steps);
-        let takes =
-            takes.map(|(slice, step)| slice.take(step.conversion(place.conversion), place.start));
-        let job = Writing::of_output(&prepared, true, &Vec::from_iter(takes), &progress)?;
-        let in_order = job.sink().order() == WriteOrder::Ascending;
-        if in_order && join.rows_and_inner(order).0 > 1 {
-            through_scratch(&job, place, &output.options.workers, copy)?;
-        } else {
-            copy(&job, place)?;
-        }
-        job.commit()?;
-    }
-    Ok(())
+    let mut prepared = output.prepare(first.input, first.tensor, becomes)?;
+    let mut members = Members::default();
+    members.push_joined(&Vec::from_iter((0..).take(slices.len())), Some(join));
+    write_slices(slices, members, steps, &mut prepared)
 }
 
 fn dtype(slice: &HeldSlice<'_>) -> DType {
     slice.becomes.cast.map_or_else(|| slice.tensor.dtype.clone(), Cast::to)
 }
 
-/// Refuse elements that mean other values than those of the first part.
-pub(crate) fn check_meaning(
-    number: usize,
-    tensor: &TensorInfo,
-    first: &TensorInfo,
-) -> Result<(), JoinFault> {
-    if tensor.annotated.is_none() && first.annotated.is_none() {
-        return Ok(());
-    }
-    let said = |of: &TensorInfo| of.annotated.as_ref().map(Annotated::get).unwrap_or_default();
-    let both = [(&said(first), &first.dtype), (&said(tensor), &tensor.dtype)];
-    match differing(both) {
-        None => Ok(()),
-        Some(Differing { name: attribute, values, is_packing }) => {
-            let values = Box::new(values);
-            Err(JoinFault::Meaning { number, attribute, values, is_packing, names: None })
-        }
-    }
-}
-
 /// What the elements of a slice go through, beside those of the first one.
-fn step(number: usize, slice: &HeldSlice<'_>, first: &HeldSlice<'_>) -> Result<PartStep, Cause> {
+fn step(number: usize, slice: &HeldSlice<'_>, first: &HeldSlice<'_>) -> Result<Step, Cause> {
     check_meaning(number, slice.tensor, first.tensor)?;
     let ours = dtype(slice);
     let theirs = dtype(first);
@@ -285,11 +220,11 @@ fn step(number: usize, slice: &HeldSlice<'_>, first: &HeldSlice<'_>) -> Result<P
         let names = None;
         return Err(JoinFault::DType { number, dtype: ours, first: theirs, common, names }.into());
     }
-    let plain = PartStep::as_first(&slice.tensor.dtype, &first.tensor.dtype);
+    let plain = Step::as_first(&slice.tensor.dtype, &first.tensor.dtype);
     let cast = match (slice.becomes.cast, first.becomes.cast, plain) {
         (None, None, Some(step)) => return Ok(step),
         (Some(cast), ..) => cast,
         _ => Cast::new(&slice.tensor.dtype, &theirs, Casting::Unsafe)?,
     };
-    Ok(PartStep::own(cast, &first.tensor.dtype))
+    Ok(Step::own(cast, &first.tensor.dtype))
 }

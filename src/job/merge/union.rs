@@ -1,19 +1,25 @@
 //! The tensors of all inputs, and which of them the output has.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::super::rename::{NewName, Rename, rename_some};
 use super::super::select::Casts;
 use super::MergeFault;
-use super::joins::{GroupOptions, Joins};
+use super::groups::GroupOptions;
 use crate::error::{Cause, Error, FileName};
 use crate::execute::Workers;
+use crate::index::resolve::Selection;
 use crate::input::{Grouping, Input, Location, OpenOptions, Seen, SelectFault, UseOfIndex, find};
+use crate::job::assembly::members::Members;
+use crate::job::assembly::step::Step;
+use crate::job::assembly::{Assembly, Member, Recipe, Taken};
 use crate::job::inputs::Inputs;
 use crate::job::join::JoinFault;
 use crate::job::select::check_holds;
 use crate::output::{Becomes, Output, Prepared};
+use crate::region::{GatheredList, Region};
+use crate::shape::{AskedAxis, Order};
 use crate::tensor::{TensorInfo, Tensors};
 
 #[derive(Default)]
@@ -48,16 +54,18 @@ pub enum Precedence {
 }
 
 pub(super) struct Union<'a> {
-    pub(super) inputs: Inputs<'a>,
+    locations: &'a [Location],
+    inputs: Inputs<'a>,
     pub(super) options: MergeOptions<'a>,
     /// All of them, as they are in the inputs; the part of each is the number of its input. Arrays
     /// without a name have the stem of their file.
     tensors: Arc<Tensors>,
-    /// The number of the first tensor of each input, and how many there are.
-    firsts: Vec<usize>,
-    /// Those that the output has, in its order; the members of a group stand together, in theirs.
-    pub(super) taken: Vec<u32>,
-    pub(super) joins: Joins,
+    /// Those that the output has.
+    pub(super) members: Members,
+    /// Along which axis each joined tensor is joined.
+    pub(super) axes: Vec<AskedAxis>,
+    /// The shapes that an index with lists in files is applied to.
+    pub(super) indexed_shapes: BTreeSet<Vec<u64>>,
     /// New names, by the numbers of tensors; the first member of a group has that of the joined one.
     pub(super) renamed: HashMap<usize, String>,
     metadata: MetadataUnion<'a>,
@@ -159,23 +167,27 @@ impl<'a> Union<'a> {
         let first = InputNames::new(0, inputs.first(), output);
         let mut tensors = Tensors::default();
         let mut union = Union {
+            locations,
             inputs,
             options,
             tensors: Arc::default(),
-            firsts: vec![0],
-            taken: Vec::new(),
-            joins: Joins::default(),
+            members: Members::default(),
+            axes: Vec::new(),
+            indexed_shapes: BTreeSet::new(),
             renamed: HashMap::new(),
             metadata: MetadataUnion::default(),
             contradiction: None,
             unreadable: Vec::new(),
         };
-        union.add(first, &mut tensors, output);
+        union.add(0, first, &mut tensors, output)?;
         for numbers in union.inputs.others() {
+            let start = numbers.start;
             let look = |number: usize, input: &Input| Ok(InputNames::new(number, input, output));
             let looked = union.inputs.look(numbers, &union.options.workers, look)?;
             let seen: Vec<InputNames> = union.inputs.keep(looked).collect();
-            seen.into_iter().for_each(|seen| union.add(seen, &mut tensors, output));
+            for (number, seen) in (start..).zip(seen) {
+                union.add(number, seen, &mut tensors, output)?;
+            }
         }
         union.inputs.all_seen()?;
         union.tensors = Arc::new(tensors);
@@ -187,7 +199,7 @@ impl<'a> Union<'a> {
             let needed = chosen.clone();
             union.leave_out_lacking(&mut chosen, &needed, output);
             union.name(&chosen)?;
-            union.taken = union.winners(&chosen)?;
+            union.winners(&chosen)?.into_iter().for_each(|number| union.members.push(number));
         }
         let several = union.cast_entries().nth(1).is_some();
         union.options.casts = std::mem::take(&mut union.options.casts).of_several(several);
@@ -195,19 +207,25 @@ impl<'a> Union<'a> {
         union.contradiction.take().map_or(Ok(union), Err)
     }
 
-    fn add(&mut self, seen: InputNames, tensors: &mut Tensors, output: &Output) {
-        let number = self.firsts.len() - 1;
+    fn add(
+        &mut self,
+        number: usize,
+        seen: InputNames,
+        tensors: &mut Tensors,
+        output: &Output,
+    ) -> Result<(), Error> {
+        self.members.add_input(seen.tensors.len())?;
         tensors.extend(seen.tensors.iter());
         for (path, annotated) in seen.tensors.groups() {
             if !tensors.groups().contains_key(path) {
                 tensors.annotate_group(path.clone(), annotated.clone());
             }
         }
-        self.firsts.push(tensors.len());
         self.unreadable.extend(seen.unreadable);
-        let location = &self.inputs.locations[number];
+        let location = &self.locations[number];
         let found = self.metadata.add(location, &seen.metadata, self.options.wins, output);
         self.contradiction = self.contradiction.take().or(found);
+        Ok(())
     }
 
     /// The names of all tensors, and behind them of what cannot be read.
@@ -232,7 +250,7 @@ impl<'a> Union<'a> {
         let mut chosen: Vec<usize> =
             if patterns.is_empty() { (0..all).collect() } else { find(names.clone(), patterns)? };
         if chosen.is_empty() {
-            return Err(Error::file(&self.inputs.locations[0], SelectFault::NoTensors));
+            return Err(Error::file(&self.locations[0], SelectFault::NoTensors));
         }
         if !exclude.is_empty() {
             let excluded = find(names, exclude).map_err(SelectFault::of_excluded)?;
@@ -281,10 +299,10 @@ impl<'a> Union<'a> {
             let name = tensor.name.as_deref().unwrap_or_default();
             // a file of one tensor names it
             let input = tensor.part();
-            let is_only = self.firsts.get(input..input + 2).is_some_and(|it| it[1] - it[0] == 1);
+            let is_only = self.members.of_input(input).len() == 1;
             let is_named = is_only || patterns.iter().any(|pattern| pattern == name);
             let fault = output.lacks(&tensor.dtype).filter(|_| !is_named)?;
-            let location = &self.inputs.locations[input];
+            let location = &self.locations[input];
             Some((number, Error::file(location, fault).of_tensor(Some(name), true)))
         });
         let lacking: Vec<(usize, Error)> = lacking.collect();
@@ -302,8 +320,9 @@ impl<'a> Union<'a> {
         }
         let names: Vec<_> = chosen.iter().map(|&number| self.tensors.name(number)).collect();
         let first = |input: usize| {
-            let first = self.firsts.get(input).copied().unwrap_or(self.tensors.len());
-            chosen.partition_point(|&number| number < first)
+            let is_there = input < self.locations.len();
+            let first = if is_there { self.members.of_input(input).start } else { u32::MAX };
+            chosen.partition_point(|&number| number < first as usize)
         };
         let of_input = |input: usize| first(input)..first(input.saturating_add(1));
         let of_some = renames.iter().map(|NumberedRename { input, name }| {
@@ -352,7 +371,7 @@ impl<'a> Union<'a> {
         match twice {
             None => Ok(taken.into_iter().flatten().collect()),
             Some([first, second]) => {
-                let file = |at: &u32| &self.inputs.locations[self.input_of(number(at))];
+                let file = |at: &u32| &self.locations[self.input_of(number(at))];
                 let name = name(&first).to_owned();
                 let first = FileName::from(file(&first));
                 Err(Error::file(file(&second), MergeFault::Twice { name, first }))
@@ -363,14 +382,14 @@ impl<'a> Union<'a> {
     /// Make sure that the output can hold what it is to have.
     fn check(&self, output: &Output) -> Result<(), Error> {
         let MergeOptions { renames, casts, group, .. } = &self.options;
-        let count = self.count();
+        let count = self.members.len();
         if count > 1 && output.options.name.is_some() {
             return Err(SelectFault::OneName.into());
         }
         let keeps_rest = group.as_ref().is_some_and(|group| group.keep_rest);
         check_holds(output, count, keeps_rest, !renames.is_empty())?;
         let mut dtypes = Vec::new();
-        for &number in self.cast_entries().flat_map(|entry| self.members(entry)) {
+        for &number in self.cast_entries().flat_map(|entry| self.members.of(entry).0) {
             let dtype = self.tensor(number as usize)?.dtype;
             if !dtypes.contains(&dtype) {
                 dtypes.push(dtype);
@@ -381,20 +400,19 @@ impl<'a> Union<'a> {
 
     /// How many tensors a cast leaves as they are.
     pub(super) fn left_uncast(&self) -> usize {
-        let firsts = self.cast_entries().filter_map(|entry| self.members(entry).first());
+        let firsts = self.cast_entries().filter_map(|entry| self.members.of(entry).0.first());
         let firsts = firsts.filter_map(|&number| self.tensor(number as usize).ok());
         self.options.casts.count_left(firsts.map(|tensor| tensor.dtype))
     }
 
     pub(super) fn input_of(&self, number: usize) -> usize {
-        // inputs without tensors begin where the next one does
-        self.firsts.partition_point(|&first| first <= number) - 1
+        self.members.place(number as u32).0
     }
 
     /// How many bytes of elements the inputs have, each by its number.
     pub(super) fn bytes_of(&self, input: usize) -> u64 {
-        let numbers = self.firsts[input]..self.firsts[input + 1];
-        numbers.map(|number| self.tensors.at(number).bytes()).fold(0, u64::saturating_add)
+        let bytes = |number: u32| self.tensors.at(number as usize).bytes();
+        self.members.of_input(input).map(bytes).fold(0, u64::saturating_add)
     }
 
     /// A tensor as it is seen, by what its input said at first.
@@ -406,31 +424,8 @@ impl<'a> Union<'a> {
         self.options.seen.of(tensor).map_err(|cause| self.failed(number, cause))
     }
 
-    /// Whether the tensor of the output at that place is made of tensors as they are seen.
-    fn is_seen(&self, entry: usize) -> bool {
-        self.options.group.is_none() || self.is_joined(entry)
-    }
-
-    /// A tensor of that place in its input, which may have been opened again.
-    pub(super) fn tensor_in(
-        &self,
-        input: &Input,
-        number: usize,
-        entry: usize,
-    ) -> Result<TensorInfo, Error> {
-        let known = self.tensors.at(number);
-        let there = input.contents.tensors.get(number - self.firsts[self.input_of(number)]);
-        let is_it = |there: &TensorInfo| {
-            (&there.dtype, &there.shape, there.data()) == (&known.dtype, &known.shape, known.data())
-                && (there.name.is_none() || there.name == known.name)
-        };
-        let changed = || Error::file(&input.location, JoinFault::Changed);
-        let there = there.filter(is_it).ok_or_else(changed)?;
-        if self.is_seen(entry) { self.seen(number, &there) } else { Ok(there) }
-    }
-
     pub(super) fn location_of(&self, number: usize) -> &Location {
-        &self.inputs.locations[self.input_of(number)]
+        &self.locations[self.input_of(number)]
     }
 
     pub(super) fn failed(&self, number: usize, cause: impl Into<Cause>) -> Error {
@@ -438,19 +433,34 @@ impl<'a> Union<'a> {
         Error::file(location, cause).of_tensor(self.tensors.name(number), true)
     }
 
-    pub(super) fn prepare(&self, output: &Output) -> Result<Prepared, Error> {
+    pub(super) fn prepare(&mut self, output: &Output) -> Result<Prepared, Error> {
         let mut preparation = output.begin_preparing(Arc::clone(&self.tensors), None)?;
-        for entry in 0..self.count() {
-            let number = self.members(entry)[0] as usize;
+        let mut axes = std::mem::take(&mut self.axes).into_iter();
+        let group = self.options.group.clone();
+        let mut shapes = BTreeSet::new();
+        for entry in 0..self.members.len() {
+            let is_joined = self.members.is_joined(entry);
+            let members = self.members.of(entry).0;
+            let number = members[0] as usize;
             let mut tensor = self.tensors.at(number);
-            if self.is_seen(entry) {
+            if group.is_none() || is_joined {
                 tensor = self.seen(number, &tensor)?;
             }
             let name = output.options.name.as_deref().filter(|_| self.renamed.is_empty());
             let name = name.unwrap_or_else(|| self.name_of(number)).to_owned();
-            let becomes = match self.joined(entry)? {
-                Some(join) => self.becomes_joined(entry, &join, output)?,
-                None if self.options.group.is_some() => Becomes::kept(tensor.shape.clone()),
+            let mut join = None;
+            if let (true, Some(group)) = (is_joined, &group)
+                && let Some(axis) = axes.next()
+            {
+                join = self.join(members, &axis, group)?;
+                let of_lists = members.iter().filter(|_| !group.index.lists.is_empty());
+                for &number in of_lists {
+                    shapes.insert(self.tensor(number as usize)?.shape);
+                }
+            }
+            let becomes = match &join {
+                Some(join) => self.becomes_joined(members, join, output)?,
+                None if group.is_some() => Becomes::kept(tensor.shape.clone()),
                 None => {
                     let cast = self.options.casts.of(&tensor.dtype);
                     let cast = cast.map_err(|cause| self.failed(number, cause))?;
@@ -459,7 +469,64 @@ impl<'a> Union<'a> {
             };
             let pushed = preparation.push(name, &tensor, number, becomes);
             pushed.map_err(|error| self.failed(number, error.cause))?;
+            if let Some(join) = join {
+                self.members.set_join(entry, join);
+            }
         }
+        self.indexed_shapes = shapes;
         preparation.finish(&self.metadata.texts())
+    }
+
+    pub(super) fn assemble(self) -> Assembly<'a> {
+        let Union { inputs, members, options, tensors, indexed_shapes, .. } = self;
+        let recipe = Box::new(MergeRecipe { options, tensors, indexed_shapes });
+        Assembly { inputs, members, recipe, looks: true, rest: None }
+    }
+}
+
+/// What is taken of the tensors of all inputs.
+struct MergeRecipe<'a> {
+    options: MergeOptions<'a>,
+    /// All of them, as they were first.
+    tensors: Arc<Tensors>,
+    indexed_shapes: BTreeSet<Vec<u64>>,
+}
+
+impl Recipe for MergeRecipe<'_> {
+    fn taken(&self, input: &Input, member: &Member<'_>, order: Order) -> Result<Taken, Error> {
+        let known = self.tensors.at(member.number as usize);
+        let name = known.name.as_deref();
+        let failed = |cause: Cause| Error::file(&input.location, cause).of_tensor(name, true);
+        let is_it = |there: &TensorInfo| {
+            (&there.dtype, &there.shape, there.data()) == (&known.dtype, &known.shape, known.data())
+                && (there.name.is_none() || there.name == known.name)
+        };
+        let changed = || Error::file(&input.location, JoinFault::Changed);
+        let there = input.contents.tensors.get(member.in_input).filter(is_it);
+        let mut tensor = there.ok_or_else(changed)?;
+        let MergeOptions { group, seen, casts, .. } = &self.options;
+        if group.is_none() || member.join.is_some() {
+            tensor = seen.of(&tensor).map_err(failed)?;
+        }
+        let part = tensor.part();
+        let Some(group) = group.as_ref().filter(|_| member.join.is_some()) else {
+            let whole = Selection::whole(&tensor.shape);
+            let region = <dyn Region>::of_selection(&tensor, &whole, order).map_err(failed)?;
+            return Ok(Taken { part, region, step: Step::AsFirst(1) });
+        };
+        let selection = group.index.resolve(&tensor).map_err(failed)?;
+        let region = group.index.region(&tensor, &selection, order).map_err(failed)?;
+        let first = seen.of(&self.tensors.at(member.first as usize)).map_err(failed)?;
+        let step = casts.step(1, &tensor.dtype, &first.dtype).map_err(failed)?;
+        Ok(Taken { part, region, step })
+    }
+
+    fn lists(&self) -> Vec<&GatheredList> {
+        self.options.group.iter().flat_map(|group| group.index.lists.lists()).collect()
+    }
+
+    fn check_lists(&self) -> Result<(), Error> {
+        let group = self.options.group.as_ref();
+        group.map_or(Ok(()), |group| group.index.check_lists(&self.indexed_shapes))
     }
 }

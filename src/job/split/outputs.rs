@@ -1,7 +1,6 @@
 //! The outputs of a split: prepared and checked one by one, written together.
 
 use std::ops::Range;
-use std::slice;
 use std::sync::Arc;
 
 use super::super::copy::{failed_sink, in_scratch};
@@ -15,8 +14,6 @@ use crate::execute::{Announced, Conversion, Progress, Workers};
 use crate::index::resolve::Selection;
 use crate::input::{Bytes, Input, Location, PartNaming, Seen};
 use crate::job::copy::{Writing, count_requests, forward};
-use crate::job::copying::TakenInput;
-use crate::job::inputs::InputRef;
 use crate::job::select::{Choice, Select, choices, leave_out_lacking, select};
 use crate::output::layout::Frame;
 use crate::output::{Becomes, LayoutFault, Output, Prepared, Unsaid, WriteOptions};
@@ -452,10 +449,9 @@ impl OutputSet for Split<'_> {
         if takes.iter().any(|(source, _)| *source == 1) {
             return Ok((prepared, takes));
         }
-        let takes = takes.into_iter().map(|(_, take)| take).collect();
-        let mut taken = TakenInput { input: InputRef::Borrowed(&self.inputs[0]), takes };
-        prepared.align(slice::from_mut(&mut taken));
-        Ok((prepared, taken.takes.into_iter().map(|take| (0, take)).collect()))
+        let mut takes = Vec::from_iter(takes.into_iter().map(|(_, take)| take));
+        prepared.align(&self.inputs[0], &mut takes);
+        Ok((prepared, takes.into_iter().map(|take| (0, take)).collect()))
     }
 
     fn copy(

@@ -1,140 +1,82 @@
-//! Where the tensors of a join go in the output, and which part of them is wanted: all, or what
-//! lies in one part of the output.
+//! Where a tensor of the output goes, and which part of it is wanted of each of its members: all, or what lies in one
+//! part of the output.
 
 use std::ops::Range;
 
-use super::inputs::{ChosenPart, JoinTarget, Joined, JoinedTensor};
-use crate::error::Error;
+use super::members::JoinedTensor;
 use crate::execute::Conversion;
-use crate::index::resolve::Selection;
-use crate::input::Input;
-use crate::job::copying::OutputRange;
-use crate::output::Prepared;
 use crate::output::layout::OutputTensor;
-use crate::region::{Region, Take};
 use crate::shape::Order;
 
-#[derive(Clone)]
-pub(crate) struct Place {
-    /// Its number among those of the output.
-    pub(crate) target: usize,
-    /// Bytes of all its elements, and bits of one.
-    pub(crate) bytes: u64,
-    pub(crate) item_bits: u64,
+/// A tensor of the output: rows, in which the rows of its members stand one beside the other.
+pub(crate) struct Place<'a> {
     /// The position of its first element, in bytes.
     pub(crate) start: u64,
-    /// The bytes of it that are wanted, whole elements.
-    pub(crate) window: Range<u64>,
+    pub(crate) bytes: u64,
     pub(crate) conversion: Conversion,
+    item_bits: u64,
+    /// How its members are joined; `None` for one member.
+    join: Option<&'a JoinedTensor>,
+    /// The elements of a row that each position on the joined axis has.
+    inner: u64,
+    rows: u64,
+    /// The bytes of a row.
+    pub(crate) row: u64,
+    /// The bytes that are wanted, whole elements.
+    window: Range<u64>,
+    pub(crate) bands: Vec<Band>,
 }
 
-impl Place {
+impl<'a> Place<'a> {
     /// The place of a tensor of the output that begins at `start`, of which a range of the output is wanted.
     /// An element at the end of the range belongs to the next one.
     pub(crate) fn new(
-        target: usize,
-        entry: &OutputTensor,
+        tensor: &OutputTensor,
         start: u64,
         range: &Range<u64>,
-    ) -> Place {
-        let bytes = entry.bytes;
-        let item_bits = entry.dtype.item_bits();
+        join: Option<&'a JoinedTensor>,
+        order: Order,
+    ) -> Place<'a> {
+        let bytes = tensor.bytes;
+        let item_bits = tensor.dtype.item_bits();
         let unit = if item_bits.is_multiple_of(8) { (item_bits / 8).max(1) } else { 1 };
         let cut = |at: u64| match at.saturating_sub(start).min(bytes) {
             all if all == bytes => all,
             at => at - at % unit,
         };
         let window = cut(range.start)..cut(range.end);
-        Place { target, bytes, item_bits, start, window, conversion: entry.conversion }
+        let (rows, inner) = join.map_or((1, 0), |join| join.rows_and_inner(order));
+        let row = bytes.checked_div(rows).unwrap_or(0);
+        let bands = bands(window.clone(), row);
+        let conversion = tensor.conversion;
+        Place { start, bytes, conversion, item_bits, join, inner, rows, row, window, bands }
     }
 
-    pub(crate) fn bytes(&self) -> u64 {
-        self.window.end - self.window.start
-    }
-}
-
-/// The places of all tensors in the order of the output, of which a range is wanted.
-pub(super) fn places(to: &OutputRange<'_>) -> Vec<Place> {
-    let places = to.prepared.places().enumerate();
-    let place = |(target, (entry, start))| Place::new(target, &entry, start, &to.range);
-    let mut places = Vec::from_iter(places.map(place));
-    places.sort_by_key(|place| place.start);
-    places
-}
-
-pub(super) fn whole(prepared: &Prepared) -> Vec<Place> {
-    places(&OutputRange::whole(prepared))
-}
-
-/// Where a tensor goes that is joined.
-pub(crate) struct JoinedPlace<'a> {
-    pub(crate) place: &'a Place,
-    join: &'a JoinedTensor,
-    /// Its number among those that are joined.
-    pub(crate) at: usize,
-    /// The elements of a row that each position on the joined axis has.
-    inner: u64,
-    pub(crate) row: u64,
-    pub(crate) bands: Vec<Band>,
-}
-
-impl<'a> JoinedPlace<'a> {
-    pub(crate) fn new(place: &'a Place, join: &'a JoinedTensor, at: usize, order: Order) -> Self {
-        let (rows, inner) = join.rows_and_inner(order);
-        let row = place.bytes.checked_div(rows).unwrap_or(0);
-        let bands = bands(place.window.clone(), row);
-        JoinedPlace { place, join, at, inner, row, bands }
+    /// The bytes that are wanted.
+    pub(crate) fn window(&self) -> Range<u64> {
+        self.window.clone()
     }
 
-    /// What an input gives to a band.
-    pub(crate) fn cell(&self, number: usize, band: &Band) -> Option<Cell> {
-        let range = self.join.range(number);
-        let bytes = |at: u64| bytes_of(at * self.inner, self.place.item_bits);
+    /// Whether the rows of the members alternate in it.
+    pub(crate) fn alternates(&self) -> bool {
+        self.rows > 1
+    }
+
+    /// What a member gives to a band.
+    pub(crate) fn cell(&self, member: usize, band: &Band) -> Option<Cell> {
+        let Some(join) = self.join else { return band.cell(&(0..self.bytes), self.row) };
+        let range = join.range(member);
+        // the whole output has fewer than 2^63 bytes
+        let bytes = |at: u64| {
+            (u128::from(at) * u128::from(self.inner) * u128::from(self.item_bits) / 8) as u64
+        };
         band.cell(&(bytes(range.start)..bytes(range.end)), self.row)
     }
 
-    pub(crate) fn needs(&self, number: usize) -> bool {
-        self.bands.iter().any(|band| self.cell(number, band).is_some())
+    /// The cells of a member, one for each band that it gives something to.
+    pub(crate) fn cells(&self, member: usize) -> impl Iterator<Item = Cell> + '_ {
+        self.bands.iter().filter_map(move |band| self.cell(member, band))
     }
-}
-
-impl Joined<'_> {
-    /// Those of these tensors that are joined.
-    pub(crate) fn joined<'p>(&'p self, places: &'p [Place]) -> Vec<JoinedPlace<'p>> {
-        let place = |place: &'p Place| {
-            let JoinTarget { before, join, .. } = &self.tensors[place.target];
-            Some(JoinedPlace::new(place, join.as_ref()?, *before, self.order))
-        };
-        places.iter().filter_map(place).collect()
-    }
-
-    pub(crate) fn take_kept(&self, place: &Place) -> Result<Take, Error> {
-        let first = self.first();
-        let tensor = &first.contents.tensors.at(self.tensors[place.target].number);
-        let selection = Selection::whole(&tensor.shape);
-        let region = <dyn Region>::of_selection(tensor, &selection, self.order);
-        let region = region.map_err(|cause| first.failed_tensor(tensor, true, cause))?;
-        Ok(Take::new(tensor.part(), region, place.conversion, place.start))
-    }
-
-    /// What is taken of an input, at the beginning of the tensor's place.
-    pub(crate) fn take_joined(
-        &self,
-        input: &Input,
-        chosen: &ChosenPart,
-        place: &Place,
-    ) -> Result<Take, Error> {
-        let tensor = &input.contents.tensors.at(chosen.number);
-        let region = self.options.index.region(tensor, &chosen.selection, self.order);
-        let region = region.map_err(|cause| input.failed_tensor(tensor, false, cause))?;
-        let conversion = chosen.step.conversion(place.conversion);
-        Ok(Take::new(tensor.part(), region, conversion, place.start))
-    }
-}
-
-pub(crate) fn bytes_of(elements: u64, item_bits: u64) -> u64 {
-    // the whole output has fewer than 2^63 bytes
-    (u128::from(elements) * u128::from(item_bits) / 8) as u64
 }
 
 // A range of a joined tensor's bytes, and what each input gives to it.
@@ -171,7 +113,7 @@ pub(crate) struct Cell {
 }
 
 /// The bands of a range of the bytes of rows of `row` bytes.
-pub(super) fn bands(range: Range<u64>, row: u64) -> Vec<Band> {
+fn bands(range: Range<u64>, row: u64) -> Vec<Band> {
     if range.is_empty() || row == 0 {
         return Vec::new();
     }

@@ -1,0 +1,220 @@
+//! Which tensors of the inputs an output is made of, and where each of them stands in it.
+
+use std::ops::Range;
+
+use crate::error::Cause;
+use crate::job::join::JoinFault;
+use crate::output::LayoutFault;
+use crate::shape::{Order, normalize_axis};
+
+/// The tensors of an output. Each has one member, or is joined of several, which are as many for all that are joined.
+///
+/// Tensors of inputs are known by their numbers among those of all inputs, one input after the other.
+#[derive(Default)]
+pub(crate) struct Members {
+    /// The number of the first tensor of each input, and how many there are.
+    firsts: Vec<u32>,
+    /// The numbers of the members: those of a tensor together, in the order of the output.
+    numbers: Vec<u32>,
+    /// The tensors that are joined, ascending, and how.
+    joined: Vec<(u32, Option<JoinedTensor>)>,
+    /// How many members a joined tensor has.
+    size: usize,
+}
+
+impl Members {
+    /// Add an input of so many tensors. Returns the number of the first.
+    pub(crate) fn add_input(&mut self, tensors: usize) -> Result<u32, LayoutFault> {
+        if self.firsts.is_empty() {
+            self.firsts.push(0);
+        }
+        let first = self.total();
+        let end = u32::try_from(tensors).ok().and_then(|tensors| first.checked_add(tensors));
+        self.firsts.push(end.ok_or(LayoutFault::TooLarge)?);
+        Ok(first)
+    }
+
+    /// Add a tensor that is taken as it is.
+    pub(crate) fn push(&mut self, number: u32) {
+        self.numbers.push(number);
+    }
+
+    /// Add a tensor that is joined of these, of which there are as many as of every other one. How may be said
+    /// [later](Members::set_join).
+    pub(crate) fn push_joined(&mut self, members: &[u32], join: Option<JoinedTensor>) {
+        self.joined.push((self.len() as u32, join));
+        self.size = members.len();
+        self.numbers.extend(members);
+    }
+
+    /// Say how a tensor is joined.
+    pub(crate) fn set_join(&mut self, tensor: usize, join: JoinedTensor) {
+        if let Ok(at) = self.joined.binary_search_by_key(&(tensor as u32), |(joined, _)| *joined) {
+            self.joined[at].1 = Some(join);
+        }
+    }
+
+    /// How many tensors all inputs have.
+    pub(crate) fn total(&self) -> u32 {
+        self.firsts.last().copied().unwrap_or(0)
+    }
+
+    /// How many tensors the output has.
+    pub(crate) fn len(&self) -> usize {
+        self.numbers.len() - self.joined.len() * self.size + self.joined.len()
+    }
+
+    /// The members of a tensor, and how they are joined, if they are.
+    pub(crate) fn of(&self, tensor: usize) -> (&[u32], Option<&JoinedTensor>) {
+        let before = self.joined.partition_point(|(joined, _)| (*joined as usize) < tensor);
+        let start = tensor - before + before * self.size;
+        match self.joined.get(before).filter(|(joined, _)| *joined as usize == tensor) {
+            Some((_, join)) => (&self.numbers[start..start + self.size], join.as_ref()),
+            None => (&self.numbers[start..=start], None),
+        }
+    }
+
+    pub(crate) fn is_joined(&self, tensor: usize) -> bool {
+        self.joined.binary_search_by_key(&(tensor as u32), |(joined, _)| *joined).is_ok()
+    }
+
+    /// The tensors that are joined, ascending.
+    pub(crate) fn joined(&self) -> impl Iterator<Item = usize> + Clone + '_ {
+        self.joined.iter().map(|(tensor, _)| *tensor as usize)
+    }
+
+    /// The numbers of the tensors of an input.
+    pub(crate) fn of_input(&self, input: usize) -> Range<u32> {
+        self.firsts[input]..self.firsts[input + 1]
+    }
+
+    /// The input that a tensor is of, and its number there.
+    pub(crate) fn place(&self, number: u32) -> (usize, usize) {
+        // inputs without tensors begin where the next one does
+        let input = self.firsts.partition_point(|&first| first <= number) - 1;
+        (input, (number - self.firsts[input]) as usize)
+    }
+}
+
+/// The kind of axis along which tensors are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Along {
+    /// One that they have (np.concatenate).
+    Existing,
+    /// A new one (np.stack).
+    New,
+}
+
+/// Where the members of a joined tensor stand in it, one after the other along an axis.
+pub(crate) struct JoinedTensor {
+    /// The shape of the first member, after the index, and with the new axis of a stack.
+    shape: Box<[u64]>,
+    along: Along,
+    axis: usize,
+    /// Where each member ends along that axis; empty where all are as long as the first one.
+    ends: Vec<u64>,
+    total: u64,
+}
+
+impl JoinedTensor {
+    /// The tensor whose first member has this shape, joined along an axis of which a negative one counts
+    /// from the end.
+    pub(crate) fn new(mut shape: Vec<u64>, asked: i64, along: Along) -> Result<Self, JoinFault> {
+        let ndim = match along {
+            Along::Existing if shape.is_empty() => return Err(JoinFault::NoAxes),
+            Along::Existing => shape.len(),
+            Along::New => shape.len() + 1,
+        };
+        let axis = normalize_axis(asked, ndim).ok_or(JoinFault::Axis { axis: asked, ndim })?;
+        if along == Along::New {
+            shape.insert(axis, 1);
+        }
+        let total = shape[axis];
+        Ok(JoinedTensor { shape: shape.into(), along, axis, ends: Vec::new(), total })
+    }
+
+    /// The length along the joined axis of a member of this shape, whose number is for the error.
+    pub(crate) fn fit(&self, number: usize, shape: &[u64]) -> Result<u64, JoinFault> {
+        let mut first = self.shape.to_vec();
+        let (fits, len, axis) = match self.along {
+            Along::New => {
+                first.remove(self.axis);
+                (shape == first, 1, None)
+            }
+            Along::Existing => {
+                let same = |(axis, (a, b)): (usize, (&u64, &u64))| axis == self.axis || a == b;
+                let fits =
+                    shape.len() == first.len() && shape.iter().zip(&first).enumerate().all(same);
+                (fits, shape.get(self.axis).copied().unwrap_or(0), Some(self.axis))
+            }
+        };
+        if !fits {
+            let shape = shape.to_vec();
+            return Err(JoinFault::Shape { number, shape, first, axis, names: None });
+        }
+        Ok(len)
+    }
+
+    /// Add a member of this length behind the others.
+    pub(crate) fn push(&mut self, len: u64) -> Result<(), Cause> {
+        let before = self.total;
+        let first = self.shape[self.axis];
+        self.total = before.checked_add(len).ok_or(LayoutFault::TooLarge)?;
+        if self.ends.is_empty() && len == first && first > 0 {
+            return Ok(());
+        }
+        if self.ends.is_empty() {
+            let count = before.checked_div(first).unwrap_or(1);
+            self.ends = (1..=count).map(|number| number * first).collect();
+        }
+        self.ends.push(self.total);
+        Ok(())
+    }
+
+    /// Of `count` members, the first whose rows are not whole bytes, where elements are smaller.
+    pub(crate) fn cut_byte(&self, count: usize, item_bits: u64, order: Order) -> Option<usize> {
+        let (_, inner) = self.rows_and_inner(order);
+        let cuts = |number: &usize| {
+            let bits = u128::from(self.len(*number)) * u128::from(inner) * u128::from(item_bits);
+            bits % 8 != 0
+        };
+        (0..count).find(cuts)
+    }
+
+    /// Where a member lies along the joined axis of the result.
+    pub(crate) fn range(&self, number: usize) -> Range<u64> {
+        let even = |number: usize| number as u64 * self.shape[self.axis];
+        let end = |number: usize| self.ends.get(number).copied().unwrap_or(even(number + 1));
+        number.checked_sub(1).map_or(0, end)..end(number)
+    }
+
+    pub(crate) fn len(&self, number: usize) -> u64 {
+        let Range { start, end } = self.range(number);
+        end - start
+    }
+
+    pub(crate) fn result(&self) -> Vec<u64> {
+        let mut shape = self.shape.to_vec();
+        shape[self.axis] = self.total;
+        shape
+    }
+
+    /// The axes of the result by those of a member, of which each is one of a tensor or a new one.
+    pub(crate) fn axes(&self, mut axes: Vec<Option<usize>>) -> Vec<Option<usize>> {
+        if self.along == Along::New {
+            axes.insert(self.axis.min(axes.len()), None);
+        }
+        axes
+    }
+
+    /// The number of rows of the result, one for each position on the axes before the joined one in
+    /// the order of the output; and how many elements each position on the joined axis has in a row.
+    pub(crate) fn rows_and_inner(&self, order: Order) -> (u64, u64) {
+        let before = &self.shape[..self.axis];
+        let after = &self.shape[self.axis + 1..];
+        let (rows, inner) = if order == Order::C { (before, after) } else { (after, before) };
+        // a result without elements may have axes of any length
+        let product = |lens: &[u64]| lens.iter().fold(1u64, |all, &len| all.saturating_mul(len));
+        (product(rows), product(inner))
+    }
+}

@@ -1,0 +1,435 @@
+//! What an output is made of: for each tensor its members, which are tensors of inputs, and where each stands in it.
+//!
+//! ```text
+//!   concat a b     x: a.x b.x     y: a.y b.y
+//!   merge  a b     x: a.x         y: a.y         z: b.z
+//!   group  a b     w: a.w0 a.w1 b.w2 b.w3        z: b.z
+//! ```
+//!
+//! 1. A builder (`job/join`, `job/merge`) reads the header of every input, several at a time, and fills the table of
+//!    [`Members`]. Few inputs stay open; the others are opened again when they are copied.
+//! 2. Tensors that are taken once of several inputs are compared, byte for byte (`same`).
+//! 3. All is copied batch by batch (`batch`): as many inputs as may be open at a time. What a range of the output has
+//!    of each member is arithmetic (`place`).
+//!
+//! Where the output takes bytes in any order, inputs come in their order, so that each is opened once. Where it does
+//! not, tensors come one after the other; one in which members alternate is put together in a temporary file first,
+//! unless all of them are open.
+//!
+//! In parts (`--part`), each process reads all headers, which decide where everything goes, and elements of those
+//! inputs only that give something to its part. Of the tensors that are taken once, each part compares its
+//! own range in all inputs, so that all parts together compare all of them.
+
+use std::fmt::Write;
+use std::slice;
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::execute::{Announced, Progress};
+use crate::input::{Input, Location};
+use crate::job::align::{MIN_BYTES, PlacedRange};
+use crate::job::copy::{Writing, check_indices, count_requests, temporary_bytes};
+use crate::job::copying::OutputRange;
+use crate::job::inputs::{InputRef, Inputs};
+use crate::job::overwrite;
+use crate::job::parts::last_name;
+use crate::output::Prepared;
+use crate::region::{GatheredList, Region, Take};
+use crate::shape::Order;
+use crate::sink::{Destination, Fingerprint};
+
+mod batch;
+pub(super) mod members;
+mod place;
+mod same;
+pub(super) mod step;
+
+use members::{JoinedTensor, Members};
+use place::Place;
+pub(super) use same::Rest;
+use step::Step;
+
+pub(super) struct Assembly<'a> {
+    pub(super) inputs: Inputs<'a>,
+    pub(super) members: Members,
+    pub(super) recipe: Box<dyn Recipe + 'a>,
+    /// Whether positions are looked at before anything is written, and other inputs, which must have the same tensors
+    /// that are taken of the first one alone.
+    pub(super) looks: bool,
+    pub(super) rest: Option<Rest>,
+}
+
+/// What is taken of the members.
+pub(super) trait Recipe {
+    /// What is taken of a member, checked again, since its input may have been opened again.
+    fn taken(&self, input: &Input, member: &Member<'_>, order: Order) -> Result<Taken, Error>;
+
+    /// The index tensors by which elements are chosen.
+    fn lists(&self) -> Vec<&GatheredList>;
+
+    /// Look at all positions in the files of lists.
+    fn check_lists(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Is given each input in turn, with what is taken of it.
+type VisitInput<'v> = &'v mut dyn FnMut(&Input, &[Take]) -> Result<(), Error>;
+
+/// A tensor of an input that is a member of a tensor of the output.
+pub(super) struct Member<'m> {
+    /// Its number among all tensors of the inputs, and in its input.
+    pub(super) number: u32,
+    pub(super) in_input: usize,
+    /// Its number among the members.
+    pub(super) at: usize,
+    /// The number of the first member.
+    pub(super) first: u32,
+    /// How the members are joined; `None` where it is the only one.
+    pub(super) join: Option<&'m JoinedTensor>,
+}
+
+#[derive(Clone)]
+pub(super) struct Taken {
+    /// The part of the input that it is taken of.
+    pub(super) part: usize,
+    pub(super) region: Arc<dyn Region>,
+    pub(super) step: Step,
+}
+
+/// A member that something is wanted of.
+#[derive(Clone, Copy)]
+struct Wanted {
+    tensor: u32,
+    is_joined: bool,
+    /// Its number among the members of the tensor, and among all tensors of the inputs.
+    member: u32,
+    number: u32,
+    /// Where the tensor begins in the output.
+    start: u64,
+}
+
+impl<'a> Assembly<'a> {
+    /// What is made of inputs that are open.
+    pub(super) fn of_held(
+        inputs: Vec<InputRef<'a>>,
+        members: Members,
+        recipe: impl Recipe + 'a,
+    ) -> Assembly<'a> {
+        let inputs = Inputs::held(inputs);
+        Assembly { inputs, members, recipe: Box::new(recipe), looks: false, rest: None }
+    }
+
+    /// The tensors of the output, each with what a range of that has of it.
+    fn places(&self, to: &OutputRange<'_>) -> impl Iterator<Item = (usize, Place<'_>)> {
+        let order = to.prepared.output.options.order;
+        to.prepared.places().enumerate().map(move |(tensor, (entry, start))| {
+            let (_, join) = self.members.of(tensor);
+            (tensor, Place::new(&entry, start, &to.range, join, order))
+        })
+    }
+
+    /// The members that a range of the output has something of, in the order of its tensors.
+    fn wanted(&self, to: &OutputRange<'_>) -> Vec<Wanted> {
+        let mut wanted = Vec::new();
+        for (tensor, place) in self.places(to) {
+            let (numbers, join) = self.members.of(tensor);
+            for (member, &number) in numbers.iter().enumerate() {
+                if place.cells(member).next().is_some() {
+                    let (tensor, member) = (tensor as u32, member as u32);
+                    let (is_joined, start) = (join.is_some(), place.start);
+                    wanted.push(Wanted { tensor, is_joined, member, number, start });
+                }
+            }
+        }
+        wanted
+    }
+
+    /// Whether there is one input, and no tensor is joined.
+    fn is_of_one(&self) -> bool {
+        self.inputs.locations.len() == 1 && self.members.joined().next().is_none()
+    }
+
+    /// What is taken of the only input for a range of the output, in its order. Nothing else is held of each tensor,
+    /// of which there may be a million.
+    fn takes_of_one(&self, to: &OutputRange<'_>) -> Result<Vec<Take>, Error> {
+        let mut takes = Vec::new();
+        for (tensor, place) in self.places(to) {
+            self.push_takes(self.inputs.first(), to, &place, tensor, 0, &mut takes)?;
+        }
+        takes.sort_by_key(|take| take.at);
+        Ok(takes)
+    }
+
+    fn place(&self, to: &OutputRange<'_>, wanted: &Wanted) -> Place<'_> {
+        let tensor = wanted.tensor as usize;
+        let (_, join) = self.members.of(tensor);
+        let entry = to.prepared.tensors.at(tensor);
+        Place::new(&entry, wanted.start, &to.range, join, to.prepared.output.options.order)
+    }
+
+    fn input_of(&self, wanted: &Wanted) -> usize {
+        self.members.place(wanted.number).0
+    }
+
+    /// What is taken of a member as if it were all of its tensor, and what its elements go through.
+    fn part(
+        &self,
+        input: &Input,
+        to: &OutputRange<'_>,
+        place: &Place<'_>,
+        tensor: usize,
+        at: usize,
+    ) -> Result<(Take, Step), Error> {
+        let (numbers, join) = self.members.of(tensor);
+        let number = numbers[at];
+        let (_, in_input) = self.members.place(number);
+        let member = Member { number, in_input, at, first: numbers[0], join };
+        let taken = self.recipe.taken(input, &member, to.prepared.output.options.order)?;
+        let Taken { part, region, step } = taken;
+        Ok((Take::new(part, region, step.conversion(place.conversion), place.start), step))
+    }
+
+    /// Add what is taken of a member: neighbours as one, and of rows that others alternate with as if they followed
+    /// each other.
+    fn push_takes(
+        &self,
+        input: &Input,
+        to: &OutputRange<'_>,
+        place: &Place<'_>,
+        tensor: usize,
+        member: usize,
+        takes: &mut Vec<Take>,
+    ) -> Result<(), Error> {
+        if place.bands.is_empty() && place.bytes > 0 {
+            return Ok(());
+        }
+        let (take, _) = self.part(input, to, place, tensor, member)?;
+        if place.bytes == 0 {
+            // positions that choose nothing may be bad all the same
+            take.push(takes);
+            return Ok(());
+        }
+        for cell in place.cells(member) {
+            let at = take.at + cell.at;
+            if cell.dense == (0..take.bytes()) {
+                Take { at, ..take.clone() }.push(takes);
+            } else {
+                takes.extend(take.window(cell.dense, at));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is taken of members of one input for a range of the output.
+    fn takes(
+        &self,
+        input: &Input,
+        to: &OutputRange<'_>,
+        wanted: &[Wanted],
+    ) -> Result<Vec<Take>, Error> {
+        let mut takes = Vec::new();
+        for wanted in wanted {
+            let place = self.place(to, wanted);
+            let (tensor, member) = (wanted.tensor as usize, wanted.member as usize);
+            self.push_takes(input, to, &place, tensor, member, &mut takes)?;
+        }
+        Ok(takes)
+    }
+
+    /// Visit the inputs of these members in their order, each with what is taken of it.
+    fn each_input_of(
+        &self,
+        to: &OutputRange<'_>,
+        mut wanted: Vec<Wanted>,
+        visit: VisitInput<'_>,
+    ) -> Result<(), Error> {
+        wanted.sort_unstable_by_key(|wanted| wanted.number);
+        for group in wanted.chunk_by(|one, other| self.input_of(one) == self.input_of(other)) {
+            let input = self.inputs.lend(self.input_of(&group[0]))?;
+            visit(&input, &self.takes(&input, to, group)?)?;
+        }
+        Ok(())
+    }
+
+    /// Make headers longer, so that as many bytes as can be have the same place in a block as in the input that they
+    /// are of. `bytes_of` tells how many bytes of elements an input has.
+    pub(super) fn align(
+        &self,
+        prepared: &mut Prepared,
+        bytes_of: impl Fn(usize) -> u64,
+    ) -> Result<(), Error> {
+        if prepared.frame.shared_files().is_empty() {
+            return Ok(());
+        }
+        let count = self.inputs.locations.len();
+        let is_large = Vec::from_iter((0..count).map(|input| bytes_of(input) >= MIN_BYTES));
+        let whole = OutputRange::whole(prepared);
+        let mut wanted = self.wanted(&whole);
+        wanted.retain(|wanted| {
+            is_large[self.input_of(wanted)] && !self.place(&whole, wanted).alternates()
+        });
+        let mut ranges = Vec::new();
+        self.each_input_of(&whole, wanted, &mut |input, takes| {
+            ranges.extend(PlacedRange::of_takes(input, takes));
+            Ok(())
+        })?;
+        prepared.grow(ranges);
+        Ok(())
+    }
+
+    fn check_overwrite(&self, output: &Destination) -> Result<(), Error> {
+        overwrite::check(output, [], self.recipe.lists())?;
+        self.inputs.check_overwrite(output)
+    }
+
+    /// Whether pipes are read while they are copied: there is one tensor, and members do not alternate in it.
+    fn is_one_pass(&self, prepared: &Prepared) -> bool {
+        let order = prepared.output.options.order;
+        let alternates = |join: &JoinedTensor| join.rows_and_inner(order).0 > 1;
+        self.members.len() == 1 && !self.members.of(0).1.is_some_and(alternates)
+    }
+
+    /// Bytes that [`look`](Assembly::look) reads.
+    pub(super) fn looked_at(&self) -> Result<u64, Error> {
+        self.rest_bytes()
+    }
+
+    /// Look at what takes long to be known, before anything is written.
+    pub(super) fn look(&mut self, prepared: &Prepared, progress: &Progress) -> Result<(), Error> {
+        if !self.looks {
+            return Ok(());
+        }
+        // first what takes no time
+        prepared.check()?;
+        self.check_overwrite(&prepared.output.destination)?;
+        self.recipe.check_lists()?;
+        if self.rest.is_some() && self.inputs.locations.len() > 1 {
+            self.inputs.spool_all(progress)?;
+            self.check_rest(&OutputRange::whole(prepared), progress)?;
+        }
+        Ok(())
+    }
+
+    /// Make the checks that writing would fail at and that [`look`](Assembly::look) did not make.
+    pub(super) fn check(&self, prepared: &Prepared) -> Result<(), Error> {
+        if self.looks {
+            return Ok(());
+        }
+        prepared.check()?;
+        self.check_overwrite(&prepared.output.destination)?;
+        let workers = &prepared.output.options.workers;
+        self.each_input(&OutputRange::whole(prepared), &mut |_, takes| {
+            takes.iter().try_for_each(|take| check_indices(take, workers, false))
+        })
+    }
+
+    /// The requests that reading the elements would take, where an input is remote: by the same steps as they are
+    /// copied, so that inputs that are opened again for it are opened here, too.
+    pub(super) fn requests(&self, prepared: &Prepared) -> Result<Option<Announced>, Error> {
+        if !self.inputs.any_remote() {
+            return Ok(None);
+        }
+        let whole = OutputRange::whole(prepared);
+        count_requests(&prepared.output.options.workers, |job| self.copy_wanted(&whole, job))
+    }
+
+    /// All files that any part reads, in order, and the names by which they are known to parts on
+    /// other machines.
+    pub(super) fn files(&self) -> Result<Vec<(String, Location)>, Error> {
+        let mut named = self.inputs.files()?;
+        let lists = self.recipe.lists().into_iter().filter_map(|list| list.path());
+        named.extend(lists.map(|path| (last_name(path), Location::Path(path.to_owned()))));
+        named.dedup();
+        Ok(named)
+    }
+
+    pub(super) fn bytes(&self, to: &OutputRange<'_>) -> u64 {
+        let window = |(_, place): (usize, Place<'_>)| place.window();
+        self.places(to).map(window).map(|window| window.end - window.start).sum()
+    }
+
+    /// Visit each input that gives something to a range of the output, with what is taken of it.
+    fn each_input(&self, to: &OutputRange<'_>, visit: VisitInput<'_>) -> Result<(), Error> {
+        if self.is_of_one() {
+            return visit(self.inputs.first(), &self.takes_of_one(to)?);
+        }
+        self.each_input_of(to, self.wanted(to), visit)
+    }
+
+    /// About how many bytes of elements are read for a range of the output, in whole cache lines.
+    pub(super) fn reads(&self, to: &OutputRange<'_>) -> Result<u64, Error> {
+        let mut reads = self.compared_reads(to)?;
+        self.each_input(to, &mut |_, takes| {
+            reads += takes.iter().map(Take::reads).sum::<u64>();
+            Ok(())
+        })?;
+        Ok(reads)
+    }
+
+    /// Add all that decides the elements of the output, but for the bytes of the files.
+    pub(super) fn identify(
+        &self,
+        prepared: &Prepared,
+        work: &mut Fingerprint,
+    ) -> Result<(), Error> {
+        self.each_input(&OutputRange::whole(prepared), &mut |_, takes| {
+            takes.iter().try_for_each(|take| {
+                // never fails
+                let _ = write!(work, "{:?}", (take.part, take.conversion, take.at));
+                take.region.identify(&mut |bytes| work.add(bytes))
+            })
+        })
+    }
+
+    /// The bytes of temporary files by way of which a range of the output is copied, one input after the other.
+    pub(super) fn temporary_bytes(&self, to: &OutputRange<'_>) -> Result<u64, Error> {
+        let workers = &to.prepared.output.options.workers;
+        let is_of_one = self.is_of_one();
+        let mut most = 0;
+        self.each_input(to, &mut |input, takes| {
+            if is_of_one {
+                most = temporary_bytes(input, takes, workers)?;
+            }
+            for take in takes.iter().filter(|take| take.region.is_kept()) {
+                most = most.max(temporary_bytes(input, slice::from_ref(take), workers)?);
+            }
+            Ok(())
+        })?;
+        Ok(most)
+    }
+
+    /// Copy a range of the output by itself, from inputs of which none is a pipe.
+    pub(super) fn copy_part(&self, to: &OutputRange<'_>, job: &Writing<'_>) -> Result<(), Error> {
+        self.check_rest(to, &Progress::default())?;
+        self.copy_wanted(to, job)
+    }
+
+    /// Write the output. It is put in place when all of it is written.
+    pub(super) fn write(&mut self, prepared: &Prepared, progress: &Progress) -> Result<(), Error> {
+        let whole = OutputRange::whole(prepared);
+        if self.is_of_one() {
+            let takes = self.takes_of_one(&whole)?;
+            let job = Writing::begin(prepared, self.inputs.first(), &takes, progress)?;
+            self.inputs.copy(0, &job, &takes)?;
+            job.commit()?;
+            self.inputs.unmap(&prepared.output.options.workers);
+            return Ok(());
+        }
+        if !self.is_one_pass(prepared) {
+            self.inputs.spool_all(progress)?;
+        }
+        self.check_overwrite(&prepared.output.destination)?;
+        let mut gathered = Vec::new();
+        if !self.looks {
+            self.each_input(&whole, &mut |_, takes| {
+                let lists = takes.iter().filter(|take| take.region.gathered().is_some());
+                gathered.extend(lists.cloned());
+                Ok(())
+            })?;
+        }
+        let job = Writing::of_output(prepared, true, &gathered, progress)?;
+        self.copy(&whole, &job)?;
+        job.commit()
+    }
+}

@@ -1,0 +1,228 @@
+//! What is taken of one input: by an index of one tensor or several, by an index tensor of one; and slices that a
+//! program holds, of any number of inputs.
+
+use std::iter;
+use std::sync::Arc;
+
+use super::assembly::members::Members;
+use super::assembly::step::Step;
+use super::assembly::{Assembly, Member, Recipe, Taken};
+use super::copying::Copying;
+use super::inputs::InputRef;
+use super::select::{Casts, Choice, Select, Selected, select};
+use crate::error::{Cause, Error};
+use crate::execute::Progress;
+use crate::gather;
+use crate::index::resolve::Selection;
+use crate::input::{Input, Seen};
+use crate::output::{Becomes, Output, Prepared};
+use crate::region::{
+    GatheredList, IndexTensor, OpenIndex, Region, arrange_axes, gathered_axes, gathered_shape,
+};
+use crate::shape::{Arrangement, Order, Transposition};
+use crate::tensor::{TensorInfo, shortened};
+
+/// What is taken of the tensors of an input, and what they become.
+pub struct SliceOptions<'a> {
+    /// Which tensors, and what they are called in the output.
+    pub select: Select,
+    /// What tensors are seen as that are not kept as they are.
+    pub seen: Seen,
+    /// What is taken of each tensor that is not kept as it is.
+    pub index: OpenIndex<'a>,
+    pub transpose: Transposition,
+    pub casts: Casts,
+}
+
+pub struct GatherOptions {
+    /// The axis that the positions are on; without one, tuples name positions on the first axes.
+    pub axis: Option<i64>,
+    pub how: gather::Options,
+    pub transpose: Transposition,
+    pub casts: Casts,
+}
+
+impl GatherOptions {
+    /// Check that indices of this dtype and shape fit a tensor.
+    pub fn check_shapes(&self, tensor: &TensorInfo, indices: &TensorInfo) -> Result<(), Error> {
+        self.arrange(tensor, indices).map(|_| ())
+    }
+
+    /// What becomes of the axes of what is gathered.
+    fn arrange(&self, tensor: &TensorInfo, indices: &TensorInfo) -> Result<Arrangement, Error> {
+        let shape = gathered_shape(tensor, indices, self.axis, &self.how)?;
+        let axes = gathered_axes(tensor, indices, self.axis, &self.how);
+        Ok(arrange_axes(tensor, shape, &axes, &self.transpose)?)
+    }
+}
+
+impl<'a> Copying<'a> {
+    /// Slice, convert, trim: what an index takes of one tensor or several.
+    pub fn slice(
+        mut input: Input,
+        options: &'a SliceOptions<'a>,
+        output: Output,
+    ) -> Result<Copying<'a>, Error> {
+        if !options.seen.is_plain() {
+            let sliced = select(&input, &options.select, &output)?.sliced_numbers();
+            input.see(&options.seen, &sliced)?;
+        }
+        let selected = select(&input, &options.select, &output)?;
+        let several = selected.sliced() > 1;
+        let casts = options.casts.clone().of_several(several);
+        let result = |of: &Selected| -> Result<Sliced, Error> {
+            let sliced = sliced(&of.tensor, of.sliced, options, &casts, output.options.order);
+            let name = of.tensor.name.as_deref();
+            sliced.map_err(|cause| Error::from(cause).of_tensor(name, several))
+        };
+        let preparation = selected.prepare(|of| Ok(result(of)?.becomes))?;
+        casts.refuse_unused(selected.sliced_dtypes())?;
+        let left = casts.count_left(selected.sliced_dtypes());
+        let mut prepared = preparation.finish(&input.contents.metadata)?;
+        note_metadata(&input, &prepared.output);
+        let mut members = Members::default();
+        members.add_input(input.contents.tensors.len())?;
+        selected.iter().for_each(|of| members.push(of.number as u32));
+        let choices = selected.into_choices();
+        let recipe = SliceRecipe { options, casts, choices };
+        let assembly = Assembly::of_held(vec![InputRef::Owned(Box::new(input))], members, recipe);
+        assembly.align(&mut prepared, |_| u64::MAX)?;
+        Ok(Copying::new(prepared, assembly, left))
+    }
+
+    /// Gather: what an index tensor names of one tensor.
+    pub fn gather(
+        input: Input,
+        tensor: &TensorInfo,
+        indices: &IndexTensor,
+        options: &GatherOptions,
+        output: Output,
+    ) -> Result<Copying<'a>, Error> {
+        let GatherOptions { axis, how, casts, .. } = options;
+        casts.refuse_unused(iter::once(tensor.dtype.clone()))?;
+        let arranged = options.arrange(tensor, &indices.info)?;
+        let of_tensor = gathered_axes(tensor, &indices.info, *axis, how);
+        let axes = arranged.of_whole_axes(&of_tensor);
+        let shape = arranged.shape().to_vec();
+        let becomes = Becomes { shape, cast: casts.of(&tensor.dtype)?, axes };
+        let axes = arranged.in_memory(output.options.order);
+        let mut prepared = output.prepare(&input, tensor, becomes)?;
+        let region = indices.arranged(tensor, *axis, how, &axes)?;
+        let mut members = Members::default();
+        members.add_input(1)?;
+        members.push(0);
+        let taken = Taken { part: tensor.part(), region, step: Step::AsFirst(1) };
+        let inputs = vec![InputRef::Owned(Box::new(input))];
+        let assembly = Assembly::of_held(inputs, members, vec![taken]);
+        assembly.align(&mut prepared, |_| u64::MAX)?;
+        Ok(Copying::new(prepared, assembly, 0))
+    }
+}
+
+/// What an index takes of the tensors of an input.
+struct SliceRecipe<'a> {
+    options: &'a SliceOptions<'a>,
+    casts: Casts,
+    /// What becomes of each tensor.
+    choices: Vec<Choice>,
+}
+
+impl Recipe for SliceRecipe<'_> {
+    fn taken(&self, input: &Input, member: &Member<'_>, order: Order) -> Result<Taken, Error> {
+        let SliceRecipe { options, casts, choices } = self;
+        let tensor = &input.contents.tensors.at(member.in_input);
+        let is_sliced = choices[member.in_input] == Choice::Sliced;
+        let sliced = sliced(tensor, is_sliced, options, casts, order);
+        let sliced =
+            sliced.map_err(|cause| Error::from(cause).of_tensor(tensor.name.as_deref(), true))?;
+        Ok(Taken { part: tensor.part(), region: sliced.region, step: Step::AsFirst(1) })
+    }
+
+    fn lists(&self) -> Vec<&GatheredList> {
+        self.options.index.lists.lists().collect()
+    }
+}
+
+/// What was taken of each tensor before.
+impl Recipe for Vec<Taken> {
+    fn taken(&self, _: &Input, member: &Member<'_>, _: Order) -> Result<Taken, Error> {
+        Ok(self[member.number as usize].clone())
+    }
+
+    fn lists(&self) -> Vec<&GatheredList> {
+        self.iter().flat_map(|taken| taken.region.lists()).collect()
+    }
+}
+
+/// Say of a checkpoint whose files differ in a text of their metadata that an output that is one file has the last.
+fn note_metadata(input: &Input, output: &Output) {
+    let Some(checkpoint) = input.checkpoint().filter(|_| !output.is_of_folders()) else { return };
+    let all = &input.contents.metadata;
+    let mut texts = checkpoint.metadata.iter().flatten();
+    if let Some((key, _)) =
+        texts.find(|(key, text)| output.needs_metadata(key) && all.get(*key) != Some(text))
+    {
+        let location = &input.location;
+        input.notes.add(format_args!(
+            "{location}: metadata {:?} differ among its files; the last one's are taken",
+            shortened(key)
+        ));
+    }
+}
+
+struct Sliced {
+    becomes: Becomes,
+    region: Arc<dyn Region>,
+}
+
+/// What becomes of a tensor that is sliced, or only kept.
+fn sliced(
+    tensor: &TensorInfo,
+    is_sliced: bool,
+    options: &SliceOptions<'_>,
+    casts: &Casts,
+    order: Order,
+) -> Result<Sliced, Cause> {
+    if !is_sliced {
+        let region = <dyn Region>::of_selection(tensor, &Selection::whole(&tensor.shape), order)?;
+        return Ok(Sliced { becomes: Becomes::kept(tensor.shape.clone()), region });
+    }
+    let selection = options.index.resolve(tensor)?;
+    let axes = OpenIndex::arrange(tensor, &selection, &options.transpose)?;
+    let cast = casts.of(&tensor.dtype)?;
+    let region = options.index.lists.region(tensor, &selection, &axes.in_memory(order))?;
+    let shape = axes.shape().to_vec();
+    let axes = axes.of_whole_axes(&selection.source_axes());
+    Ok(Sliced { becomes: Becomes { shape, cast, axes }, region })
+}
+
+/// What a program takes of a tensor of an input that it holds.
+pub(crate) struct HeldSlice<'a> {
+    pub(crate) input: &'a Input,
+    pub(crate) tensor: &'a TensorInfo,
+    pub(crate) becomes: Becomes,
+    /// The bytes, in the memory order of the output.
+    pub(crate) region: Arc<dyn Region>,
+}
+
+/// Write slices, which are the members of an output in their order, each with what its elements go through.
+pub(super) fn write_slices(
+    slices: &[HeldSlice<'_>],
+    mut members: Members,
+    steps: Vec<Step>,
+    prepared: &mut Prepared,
+) -> Result<(), Error> {
+    let mut inputs = Vec::new();
+    for of_one in slices.chunk_by(|one, other| std::ptr::eq(one.input, other.input)) {
+        inputs.push(InputRef::Borrowed(of_one[0].input));
+        members.add_input(of_one.len())?;
+    }
+    let taken = slices.iter().zip(steps).map(|(HeldSlice { tensor, region, .. }, step)| Taken {
+        part: tensor.part(),
+        region: Arc::clone(region),
+        step,
+    });
+    let mut assembly = Assembly::of_held(inputs, members, Vec::from_iter(taken));
+    assembly.align(prepared, |_| u64::MAX)?;
+    assembly.write(prepared, &Progress::default())
+}
