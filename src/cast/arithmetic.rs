@@ -1,17 +1,21 @@
-//! Elements cast, then computed with: some values made NaN, a factor and a number applied.
+//! Elements cast, then computed with: some values made NaN, a factor and a number applied, NaN replaced.
 
+use super::kernels::narrow_bf16;
 use super::{Cast, vectorized};
 use crate::dtype::{DType, Scalar};
+use crate::element::FloatFormat;
 
 /// What elements go through; each result is rounded to the dtype that the cast gives.
 #[derive(Clone, Debug)]
 pub struct Arithmetic {
-    /// To a little-endian float of 16, 32 or 64 bits, or to an integer that is scaled, where anything follows.
+    /// To a little-endian float, or to an integer that is scaled, where anything follows.
     pub cast: Cast,
     /// Values that become NaN.
     pub fills: Vec<f64>,
     pub scale: Option<f64>,
     pub offset: Option<f64>,
+    /// What stands in place of NaN, at last.
+    pub nan: Option<f64>,
 }
 
 /// Bytes that are computed with together: they stay in the first cache.
@@ -28,6 +32,10 @@ impl Arithmetic {
                 DType::Scalar(Scalar::F32, _) => self.singles(block),
                 DType::Scalar(Scalar::F64, _) => self.doubles(block),
                 DType::Scalar(Scalar::F16, _) => self.halves(block),
+                DType::Scalar(Scalar::BF16, _) => self.bfloats(block),
+                DType::Scalar(scalar, _) if let Some(format) = FloatFormat::of(scalar) => {
+                    self.codes(block, format);
+                }
                 _ => self.integers(block),
             }
         }
@@ -40,6 +48,9 @@ impl Arithmetic {
             Some([scale, offset]) => scale_doubles(block, last, scale, offset),
             None => mask_doubles(block, last),
         }
+        if let Some(nan) = self.nan {
+            replace_nan_of_doubles(block, nan);
+        }
     }
 
     fn singles(&self, block: &mut [u8]) {
@@ -48,11 +59,39 @@ impl Arithmetic {
         let (last, others) = self.fills_apart();
         let last = single(last);
         others.iter().for_each(|fill| mask_singles(block, single(*fill)));
-        let Some([scale, offset]) = self.factors() else { return mask_singles(block, last) };
-        match (exact(scale), exact(offset)) {
-            (Some(scale), Some(offset)) => scale_singles(block, last, scale, offset),
-            _ => scale_singles_by_doubles(block, last, scale, offset),
+        match self.factors().map(|[scale, offset]| (scale, offset, exact(scale), exact(offset))) {
+            Some((.., Some(scale), Some(offset))) => scale_singles(block, last, scale, offset),
+            Some((scale, offset, ..)) => scale_singles_by_doubles(block, last, scale, offset),
+            None => mask_singles(block, last),
         }
+        if let Some(nan) = self.nan {
+            replace_nan_of_singles(block, nan as f32);
+        }
+    }
+
+    fn bfloats(&self, block: &mut [u8]) {
+        if let Some([scale, offset]) = self.factors() {
+            scale_bfloats(block, scale as f32, offset as f32);
+        }
+        if let Some(nan) = self.nan {
+            replace_nan_of_bfloats(block, nan as f32);
+        }
+    }
+
+    /// Floats of one byte, of which there are few codes. Each step is one of single precision, which is rounded, as
+    /// `ml_dtypes` computes.
+    fn codes(&self, block: &mut [u8], format: FloatFormat) {
+        let rounded = |value: f32| format.value(format.round(value.into()).into()) as f32;
+        let result = |code: usize| {
+            let mut value = format.value(code as u128) as f32;
+            if let Some([scale, offset]) = self.factors() {
+                value = rounded(rounded(value * scale as f32) + offset as f32);
+            }
+            let value = if value.is_nan() { self.nan.unwrap_or(f64::NAN) } else { value.into() };
+            if value.is_nan() { format.nan() as u8 } else { format.round(value) as u8 }
+        };
+        let results: [u8; 256] = std::array::from_fn(result);
+        block.iter_mut().for_each(|byte| *byte = results[usize::from(*byte)]);
     }
 
     /// The last fill, which becomes NaN while elements are scaled, and the others; without any it is NaN, which is
@@ -88,9 +127,15 @@ impl Arithmetic {
             }
             let scaled = half::f16::from_f64(value * self.scale.unwrap_or(1.0));
             let moved = half::f16::from_f64(scaled.to_f64() + self.offset.unwrap_or(-0.0));
-            *bytes = moved.to_le_bytes();
+            let nan = self.nan.filter(|_| moved.is_nan());
+            *bytes = nan.map_or(moved, half::f16::from_f64).to_le_bytes();
         }
     }
+}
+
+#[inline(always)]
+fn widen_bf16(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits) << 16)
 }
 
 /// Declare a loop over elements of a type, so many bytes each, which makes another value of each.
@@ -127,6 +172,19 @@ each! {
         let value = if value == fill { f32::NAN } else { value };
         let scaled = (f64::from(value) * scale) as f32;
         (f64::from(scaled) + offset) as f32
+    }
+}
+each!(fn replace_nan_of_doubles(value: f64, 8, nan: f64) if value.is_nan() { nan } else { value });
+each!(fn replace_nan_of_singles(value: f32, 4, nan: f32) if value.is_nan() { nan } else { value });
+each! {
+    fn scale_bfloats(value: u16, 2, scale: f32, offset: f32) {
+        let scaled = narrow_bf16(widen_bf16(value) * scale) as u16;
+        narrow_bf16(widen_bf16(scaled) + offset) as u16
+    }
+}
+each! {
+    fn replace_nan_of_bfloats(value: u16, 2, nan: f32) {
+        if widen_bf16(value).is_nan() { narrow_bf16(nan) as u16 } else { value }
     }
 }
 each!(fn scale_shorts(value: u16, 2, scale: u16) value.wrapping_mul(scale));

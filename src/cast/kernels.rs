@@ -324,7 +324,7 @@ pub(super) fn widen_f16(bits: u16) -> f32 {
 }
 
 #[inline(always)]
-fn narrow_bf16(value: f32) -> u32 {
+pub(super) fn narrow_bf16(value: f32) -> u32 {
     let bits = value.to_bits();
     let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
     if value.is_nan() { bits >> 16 | 0x40 } else { rounded }

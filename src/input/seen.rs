@@ -1,5 +1,5 @@
-//! Tensors of an input as they are seen before anything is taken of them: fields in place of structures, in
-//! another shape.
+//! Tensors of an input as they are seen before anything is taken of them: fields in place of structures, with
+//! scaled elements, in another shape.
 //!
 //! A tensor in another shape is one like any other, with other strides. Where no strides lead from each element
 //! to the next one in C order, as in a Fortran-order file whose axes are merged, it is said to be
@@ -12,7 +12,9 @@ use super::opened::Input;
 use crate::error::{Cause, Error, Fault};
 use crate::runs::{Axis, reshaped};
 use crate::shape::{NewShape, NoDimension, Order, ReshapeError, contiguous_strides};
-use crate::tensor::{Annotated, Annotations, Storage, StorageKind, TensorInfo};
+use crate::tensor::{
+    Annotated, Annotations, Scaling, ScalingFault, Storage, StorageKind, TensorInfo,
+};
 
 /// What tensors are seen as; by default as they are.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +24,8 @@ pub struct Seen {
     /// with a comma behind it, `x,`, one name makes such a structure too. A field whose own name holds a dot or a
     /// comma comes first.
     pub fields: Option<String>,
+    /// What their elements are multiplied with, and what is added to them.
+    pub scaling: Option<Scaling>,
     /// The shape that they are seen in then, if another one.
     pub shape: Option<NewShape>,
 }
@@ -34,6 +38,7 @@ pub struct CutBlocks(pub u64);
 impl Fault for ReshapeError {}
 impl Fault for NoDimension {}
 impl Fault for CutBlocks {}
+impl Fault for ScalingFault {}
 
 impl Input {
     /// See the tensors with these numbers as they are said to be seen.
@@ -41,9 +46,10 @@ impl Input {
         if seen.is_plain() {
             return Ok(());
         }
+        let several = numbers.len() > 1;
+        let seen = seen.of_several(several);
         for &number in numbers {
             let Some(tensor) = self.contents.tensors.get(number) else { continue };
-            let several = numbers.len() > 1;
             let other = seen.of(&tensor);
             let other = other.map_err(|cause| self.failed_tensor(&tensor, several, cause))?;
             Arc::make_mut(&mut self.contents.tensors).replace(number, &other);
@@ -54,13 +60,23 @@ impl Input {
 
 impl Seen {
     pub fn is_plain(&self) -> bool {
-        self.fields.is_none() && self.shape.is_none()
+        self.fields.is_none() && self.scaling.is_none() && self.shape.is_none()
+    }
+
+    /// The same for one of several tensors, where numbers alone are scaled, or for the only one.
+    #[must_use]
+    pub(crate) fn of_several(&self, several: bool) -> Seen {
+        let scaling = self.scaling.clone();
+        let scaling = scaling.map(|scaling| Scaling { numbers_alone: several, ..scaling });
+        Seen { scaling, ..self.clone() }
     }
 
     /// What a tensor is seen as.
     pub fn of(&self, tensor: &TensorInfo) -> Result<TensorInfo, Cause> {
         let fields = self.fields.as_ref().map(|names| take_fields(tensor, names)).transpose()?;
         let tensor = fields.as_ref().unwrap_or(tensor);
+        let scaled = self.scaling.as_ref().map(|scaling| scaling.of(tensor)).transpose()?;
+        let tensor = scaled.as_ref().unwrap_or(tensor);
         self.shape.as_ref().map_or_else(|| Ok(tensor.clone()), |shape| in_shape(tensor, shape))
     }
 }

@@ -25,7 +25,7 @@ use crate::os::open_file_limit;
 use crate::region::{GatheredList, IndexTensor, Take, decoded_bytes, decoded_info};
 use crate::sink::Destination;
 use crate::source::{IoMode, Source, SourceError};
-use crate::tensor::TensorInfo;
+use crate::tensor::{Scaling, ScalingFault, TensorInfo};
 
 /// As many descriptors as all inputs together may take to stay open, where there are twice as many.
 const HELD: usize = 96;
@@ -395,6 +395,19 @@ impl Operand {
     fn of_file(input: Arc<Mutex<Input>>, stored: TensorInfo, file: FileName) -> Operand {
         let tensor = decoded_info(&stored);
         Operand { tensor, bytes: OperandBytes::File { input, stored }, file: Some(file) }
+    }
+
+    /// What comes of its elements when they are multiplied and added to.
+    pub fn scaled(&self, scaling: &Scaling) -> Result<Operand, Error> {
+        let OperandBytes::File { input, stored } = &self.bytes else {
+            return Err(self.failed(ScalingFault(self.tensor.dtype.clone())));
+        };
+        let scaled = scaling.of(stored).map_err(|fault| self.failed(fault))?;
+        Ok(Operand {
+            tensor: decoded_info(&scaled),
+            bytes: OperandBytes::File { input: Arc::clone(input), stored: scaled },
+            file: self.file.clone(),
+        })
     }
 
     pub fn tensor(&self) -> &TensorInfo {

@@ -25,9 +25,9 @@ pub struct ComputedRegion {
 
 /// What unpacks elements.
 pub(super) fn arithmetic(unpacking: &Unpacking) -> Result<Arithmetic, CastError> {
-    let Unpacking { from, to, fills, scale, offset } = unpacking;
+    let Unpacking { from, to, fills, scale, offset, nan } = unpacking;
     let cast = Cast::new(from, to, Casting::Unsafe)?;
-    Ok(Arithmetic { cast, fills: fills.clone(), scale: *scale, offset: *offset })
+    Ok(Arithmetic { cast, fills: fills.clone(), scale: *scale, offset: *offset, nan: *nan })
 }
 
 impl ComputedRegion {

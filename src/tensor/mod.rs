@@ -15,6 +15,7 @@ mod chunks;
 mod info;
 mod packing;
 mod printable;
+mod scaling;
 mod tensors;
 
 pub use chunks::{ChunkCodec, ChunkFile, Chunks, EncodeChunks, StoredChunks};
@@ -29,5 +30,6 @@ pub(crate) use packing::{
 pub use packing::{PackingFault, Stated, Unpacking};
 pub(crate) use printable::brief;
 pub use printable::{printable, shortened, write_printable_json};
+pub use scaling::{Scaling, ScalingFault};
 pub use tensors::Tensors;
 pub(crate) use tensors::{first_repeated, push_number, take_number};

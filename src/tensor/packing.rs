@@ -35,6 +35,8 @@ pub struct Unpacking {
     pub fills: Vec<f64>,
     pub scale: Option<f64>,
     pub offset: Option<f64>,
+    /// What stands in place of NaN, at last.
+    pub nan: Option<f64>,
 }
 
 impl Eq for Unpacking {}
@@ -216,6 +218,7 @@ impl Unpacking {
             fills,
             scale: scale.map(rounded),
             offset: offset.map(rounded),
+            nan: None,
         }))
     }
 }

@@ -323,7 +323,7 @@ fn fields_are_taken_of_structures_in_chunks() {
         .map(|tensor| {
             let mut input = input(Path::new("chunks"), tensor);
             let index = OpenIndex { expr, rules, lists: &lists };
-            let seen = Seen { fields: Some(fields.to_owned()), shape: None };
+            let seen = Seen { fields: Some(fields.to_owned()), ..Seen::default() };
             let chosen = Chosen::all(&mut input, &[0], &seen, index, &Transposition::None);
             let chosen = chosen.unwrap().remove(0);
             let mut bytes = vec![0; chosen.bytes() as usize];

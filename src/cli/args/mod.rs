@@ -36,7 +36,8 @@ pub(crate) use output::{FormatArgs, Lengths, MetadataArg, MetadataArgs, OutputAr
 pub(crate) use parsers::{AxisArg, Part, PartArg};
 pub(crate) use scatter::ScatterArgs;
 pub(crate) use slice::{
-    CastArgs, FieldArgs, IndexArgs, ReshapeArgs, SliceArgs, StridedArgs, ThroughArgs, TransposeArgs,
+    CastArgs, FieldArgs, IndexArgs, ReshapeArgs, ScalingArgs, SliceArgs, StridedArgs, ThroughArgs,
+    TransposeArgs,
 };
 pub(crate) use split::SplitArgs;
 pub(crate) use view::{Column, PictureArgs, StatsArgs, ValuesArgs, ViewArgs};

@@ -26,6 +26,17 @@ pub(super) fn size(text: &str) -> Result<u64, &'static str> {
     bytes.and_then(|bytes| u64::try_from(bytes / scale).ok()).ok_or(TOO_LARGE)
 }
 
+/// Parse a number or a quotient of two, such as `-273.15` or `1/255`.
+pub(super) fn factor(text: &str) -> Result<f64, &'static str> {
+    let number = |text: &str| {
+        text.trim().parse::<f64>().map_err(|_| "a number is needed, or a quotient as in 1/255")
+    };
+    match text.split_once('/') {
+        Some((dividend, divisor)) => Ok(number(dividend)? / number(divisor)?),
+        None => number(text),
+    }
+}
+
 const TOO_LARGE: &str = "that is more than 64 bits of bytes";
 
 /// Digits behind the point that count: more could not change a number of bytes.

@@ -7,7 +7,7 @@ use tslice::cast::Casting;
 
 use super::input::InputArgs;
 use super::output::OutputArgs;
-use super::parsers::{Choice, one_of};
+use super::parsers::{Choice, factor, one_of};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SliceArgs {
@@ -170,6 +170,26 @@ pub(crate) struct CastArgs {
     /// Which casts are allowed
     #[arg(long, value_parser = one_of(RULES), value_name = "RULE", requires = "casts", hide_short_help = true)]
     pub(crate) casting: Option<Casting>,
+    #[command(flatten)]
+    pub(crate) scaling: ScalingArgs,
+}
+
+/// Numbers that elements are computed with.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Result")]
+pub(crate) struct ScalingArgs {
+    /// Multiply elements by a number, or a quotient: 0.01, 1/255
+    ///
+    /// As NumPy computes `a * F + N`: integers become float64, floats keep their dtype, each step is rounded. Elements
+    /// are unpacked before it, and cast behind it. Of several tensors, those of integers and floats.
+    #[arg(long, value_name = "F", value_parser = factor, allow_negative_numbers = true, hide_short_help = true)]
+    pub(crate) multiply: Option<f64>,
+    /// Add a number to elements, behind --multiply: -273.15
+    #[arg(long, value_name = "N", value_parser = factor, allow_negative_numbers = true, hide_short_help = true)]
+    pub(crate) add: Option<f64>,
+    /// Put a number in place of NaN, as np.nan_to_num does with its `nan`
+    #[arg(long, value_name = "N", value_parser = factor, allow_negative_numbers = true, hide_short_help = true)]
+    pub(crate) nan: Option<f64>,
 }
 
 const RULES: [Choice<Casting>; 3] = [

@@ -41,6 +41,10 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
 /// What is written to each tensor: elements of a file, or one number everywhere.
 fn values(args: &AssignArgs, job: &Editing, workers: &Workers) -> Result<Vec<Operand>, Failure> {
     if let Some(text) = &args.what.fill {
+        if index::scaling(&args.cast).is_some() {
+            let message = "--multiply, --add and --nan have no effect: --fill says the number";
+            return Err(Failure::usage(message));
+        }
         let element = |tensor: &TensorInfo| {
             let dtype = &tensor.dtype;
             Ok(IndexTensor::element(number(text, dtype)?, dtype).into())
@@ -50,7 +54,8 @@ fn values(args: &AssignArgs, job: &Editing, workers: &Workers) -> Result<Vec<Ope
     let path = args.what.value.as_deref().unwrap_or(Path::new(""));
     let name = args.value_tensor.as_ref();
     let unpack = args.from.unpack;
-    let named = NamedTensor { path, flag: "--value-tensor", name, workers, unpack };
+    let scaling = index::scaling(&args.cast);
+    let named = NamedTensor { path, flag: "--value-tensor", name, workers, unpack, scaling };
     // --value takes no numbers, unless a file has such a name
     let is_number =
         |text: &&str| job.tensors().any(|tensor| element::parse(text, &tensor.dtype).is_ok());

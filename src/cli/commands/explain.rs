@@ -64,7 +64,7 @@ fn target(args: &ExplainArgs, seen: &Seen, workers: &Workers) -> Result<Target, 
 }
 
 fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> {
-    let seen = index::seen(Some(&args.field), &args.index.reshape)?;
+    let seen = index::seen(Some(&args.field), &args.index.reshape, None)?;
     let Target { index, shape, tensor } = target(args, &seen, workers)?;
     let (input, tensor) = tensor.unzip();
     // without a file, positions are explained as the bytes of a tensor of bytes in C order

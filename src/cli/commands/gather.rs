@@ -36,11 +36,11 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let workers = output::workers(args.to.threads);
     let indices = &args.indices;
     let flag = "--indices-tensor";
-    let named =
-        NamedTensor { path: indices, flag, name, workers: &workers, unpack: args.from.unpack };
+    let unpack = args.from.unpack;
+    let named = NamedTensor { path: indices, flag, name, workers: &workers, unpack, scaling: None };
     let transpose = index::transposition(&args.transpose)?;
     let casts = index::casts(&args.cast)?;
-    let seen = index::seen(Some(&args.field), &args.reshape)?;
+    let seen = index::seen(Some(&args.field), &args.reshape, Some(&args.cast))?;
     let typed = named.typed()?;
     let output = output::open(&args.to, &input::location(path), &workers)?;
     let options = input::options(&args.from, args.field.field.as_deref(), &workers)?;
@@ -107,7 +107,7 @@ fn run_shuffle(args: &GatherArgs, shuffle: Shuffle) -> Result<(), Failure> {
             let path = args.params.as_deref().unwrap_or(Path::new("-"));
             let workers = output::workers(args.to.threads);
             let options = input::options(&args.from, args.field.field.as_deref(), &workers)?;
-            let seen = index::seen(Some(&args.field), &args.reshape)?;
+            let seen = index::seen(Some(&args.field), &args.reshape, Some(&args.cast))?;
             let mut params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
             let tensor = params.tensor_seen(&options.tensors, &seen)?;
             axis_number(&tensor, named).map_err(Error::from)?

@@ -15,9 +15,9 @@ use tslice::input::{OpenOptions, Seen};
 use tslice::job::Casts;
 use tslice::region::{ListError, ListFault, Lists, OpenIndex};
 use tslice::shape::{AskedAxis, NewShape, Pattern, Transposition};
-use tslice::tensor::TensorInfo;
+use tslice::tensor::{Scaling, TensorInfo};
 
-use super::super::args::{CastArgs, FieldArgs, ReshapeArgs, TransposeArgs};
+use super::super::args::{CastArgs, FieldArgs, ReshapeArgs, ScalingArgs, TransposeArgs};
 use super::super::report::did_you_mean;
 use super::{input, tensors};
 use crate::cli::args::{IndexArgs, InputArgs, StridedArgs};
@@ -303,14 +303,25 @@ fn castable(whole: &str, name: &str) -> Result<DType, Failure> {
     }
 }
 
+/// What elements are computed with.
+pub(super) fn scaling(args: &CastArgs) -> Option<Scaling> {
+    let ScalingArgs { multiply, add, nan } = args.scaling;
+    let is_any = multiply.or(add).or(nan).is_some();
+    is_any.then_some(Scaling { multiply, add, nan, ..Scaling::default() })
+}
+
 /// What the tensors of an input are seen as.
-pub(super) fn seen(field: Option<&FieldArgs>, reshape: &ReshapeArgs) -> Result<Seen, Failure> {
+pub(super) fn seen(
+    field: Option<&FieldArgs>,
+    reshape: &ReshapeArgs,
+    cast: Option<&CastArgs>,
+) -> Result<Seen, Failure> {
     let shape = reshape.reshape.as_deref().map(|text| {
         let lens = list("--reshape", text)?;
         NewShape::new(&lens).map_err(|error| Failure::usage(format_args!("--reshape: {error}")))
     });
     let fields = field.and_then(|field| field.field.clone());
-    Ok(Seen { fields, shape: shape.transpose()? })
+    Ok(Seen { fields, scaling: cast.and_then(scaling), shape: shape.transpose()? })
 }
 
 pub(super) fn transposition(args: &TransposeArgs) -> Result<Transposition, Failure> {

@@ -39,7 +39,7 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         return Err(Failure::usage(message).hint("--axis takes its number"));
     }
     let casts = index::casts(cast)?;
-    let seen = index::seen(Some(field), &args.reshape)?;
+    let seen = index::seen(Some(field), &args.reshape, Some(cast))?;
     let open = input::options_of_several(from, field.field.as_deref(), &workers)?;
     let failed = |error| {
         let hint = if args.append_to.is_some() { hint_in_append } else { hint_in_group };

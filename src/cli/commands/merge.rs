@@ -23,7 +23,11 @@ pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
             (false, true) => Some(Precedence::Last),
             (false, false) => None,
         },
-        seen: Seen { fields: field.field.clone(), ..Seen::default() },
+        seen: Seen {
+            fields: field.field.clone(),
+            scaling: index::scaling(cast),
+            ..Seen::default()
+        },
         casts: index::casts(cast)?,
         group: None,
         workers,

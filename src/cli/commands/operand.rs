@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use tslice::error::Error;
 use tslice::execute::Workers;
 use tslice::index::list::parse as parse_list;
 use tslice::input::OpenOptions;
 use tslice::job::Operand;
 use tslice::region::IndexTensor;
 use tslice::source::IoMode;
+use tslice::tensor::Scaling;
 
 use super::index::misread;
 use super::{input, tensors};
@@ -22,6 +24,8 @@ pub(super) struct NamedTensor<'a> {
     pub(super) workers: &'a Workers,
     /// Whether packed values are unpacked.
     pub(super) unpack: bool,
+    /// What elements are computed with then.
+    pub(super) scaling: Option<Scaling>,
 }
 
 impl NamedTensor<'_> {
@@ -48,7 +52,8 @@ impl NamedTensor<'_> {
             tensors::note_packed(tensors::of_numbers(&input, &meant));
             Operand::for_each(input, names)
         });
-        operands.map_err(of_flag(self.flag))
+        let scaled = operands.and_then(|all| all.into_iter().map(|it| self.scaled(it)).collect());
+        scaled.map_err(of_flag(self.flag))
     }
 
     /// Open the file; if `integers` are needed, those in a text become an index tensor.
@@ -62,7 +67,11 @@ impl NamedTensor<'_> {
             tensors::note_packed(tensors::of_numbers(&input, &input.find(name)?));
             Operand::of_input(input, name)
         });
-        operand.map_err(of_flag(self.flag))
+        operand.and_then(|operand| self.scaled(operand)).map_err(of_flag(self.flag))
+    }
+
+    fn scaled(&self, operand: Operand) -> Result<Operand, Error> {
+        self.scaling.as_ref().map_or_else(|| Ok(operand.clone()), |it| operand.scaled(it))
     }
 
     pub(super) fn typed(&self) -> Result<Option<Operand>, Failure> {

@@ -22,7 +22,8 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let workers = output::workers(args.to.threads);
     let path = &args.indices;
     let flag = "--indices-tensor";
-    let indices = NamedTensor { path, flag, name, workers: &workers, unpack: args.from.unpack };
+    let unpack = args.from.unpack;
+    let indices = NamedTensor { path, flag, name, workers: &workers, unpack, scaling: None };
     let typed = indices.typed()?;
     let casts = index::casts(&args.cast)?;
     let options =
@@ -31,9 +32,9 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let indices = typed.map_or_else(|| indices.indices(args.from.io, args.to.quiet), Ok)?;
     let name = args.values_tensor.as_ref();
     let path = &args.values;
-    let unpack = args.from.unpack;
     let flag = "--values-tensor";
-    let values = NamedTensor { path, flag, name, workers: &workers, unpack };
+    let scaling = index::scaling(&args.cast);
+    let values = NamedTensor { path, flag, name, workers: &workers, unpack, scaling };
     let values = values.for_each(&names(&job), args.from.io, args.to.quiet)?;
     refuse_unused(&options.casts, &values)?;
     for (number, value) in values.into_iter().enumerate() {

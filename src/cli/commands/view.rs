@@ -26,7 +26,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let workers = output::workers(args.threads);
     let index = index.open(&args.from, &workers, args.quiet, "INPUT", &args.input)?;
     let transpose = index::transposition(&args.transpose)?;
-    let seen = index::seen(Some(&args.field), &args.index.reshape)?;
+    let seen = index::seen(Some(&args.field), &args.index.reshape, None)?;
     let options = input::options(&args.from, seen.fields.as_deref(), &workers)?;
     let mut input = input::open_watched(&input::location(&args.input), &options, args.quiet)?;
     let StatsArgs { stats, reduce, sort, axis, .. } = &args.stats;

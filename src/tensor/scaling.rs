@@ -1,0 +1,74 @@
+//! A factor and a number that a caller has elements multiplied with and adds to them, as NumPy computes `a * F + N`.
+
+use std::sync::Arc;
+
+use super::{Annotated, Storage, StorageKind, TensorInfo, Unpacking};
+use crate::dtype::{DType, Endian, NumberKind, Scalar};
+use crate::element::FloatFormat;
+
+/// What elements are multiplied with, what is added to them, and what stands in place of NaN then. Integers become
+/// float64, floats stay what they are; each step is rounded.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scaling {
+    pub multiply: Option<f64>,
+    pub add: Option<f64>,
+    pub nan: Option<f64>,
+    /// Whether tensors of other dtypes are left as they are: of several.
+    pub numbers_alone: bool,
+}
+
+/// Elements that are no integers or floats of whole bytes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("elements of dtype {0} are not scaled, only integers and floats are")]
+pub struct ScalingFault(pub DType);
+
+impl Scaling {
+    /// The tensor of the results.
+    pub fn of(&self, tensor: &TensorInfo) -> Result<TensorInfo, ScalingFault> {
+        let scaled = match tensor.dtype {
+            DType::Scalar(scalar, _) => self.result(scalar),
+            _ => None,
+        };
+        let Some(scalar) = scaled else {
+            let dtype = tensor.dtype.clone();
+            return if self.numbers_alone { Ok(tensor.clone()) } else { Err(ScalingFault(dtype)) };
+        };
+        let Scaling { multiply, add, nan, .. } = *self;
+        let is_integer = FloatFormat::of(scalar).is_none();
+        if is_integer || multiply.or(add).or(nan).is_none() {
+            // no integer is NaN
+            return Ok(tensor.clone());
+        }
+        // a number of Python has the dtype of the array
+        let rounded = |value: f64| match FloatFormat::of(scalar) {
+            Some(format) if scalar != Scalar::F64 => format.value(format.round(value).into()),
+            _ => value,
+        };
+        let to = DType::Scalar(scalar, Endian::Little);
+        let unpacking = Unpacking {
+            from: tensor.dtype.clone(),
+            to: to.clone(),
+            fills: Vec::new(),
+            scale: multiply.map(rounded),
+            offset: add.map(rounded),
+            nan: nan.map(rounded),
+        };
+        let kind = StorageKind::Packed(tensor.clone().into(), Arc::new(unpacking));
+        let storage = Storage { kind, ..tensor.storage.clone() };
+        let annotated = tensor.annotated.clone();
+        let annotated = annotated.map(|it| Annotated::by(move || it.get().without_packing()));
+        let TensorInfo { name, shape, .. } = tensor.clone();
+        Ok(TensorInfo { name, dtype: to, shape, storage, annotated })
+    }
+
+    /// The type of the results; `None` for elements that are not scaled.
+    fn result(&self, of: Scalar) -> Option<Scalar> {
+        match of.kind() {
+            NumberKind::Signed | NumberKind::Unsigned => {
+                Some(if self.multiply.or(self.add).is_some() { Scalar::F64 } else { of })
+            }
+            NumberKind::Float => Some(of).filter(|of| of.bits() >= 8),
+            NumberKind::Bool | NumberKind::Complex => None,
+        }
+    }
+}
