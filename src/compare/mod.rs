@@ -117,7 +117,7 @@ impl Comparer {
                 let found = distances.measure(closeness, a, b);
                 if found.differing > 0 {
                     let item = |at: usize| (&a[at * of_a..][..of_a], &b[at * of_b..][..of_b]);
-                    findings.add_group(&found, &distances, &place, item);
+                    findings.add_group(&found, &distances, place, item);
                 }
                 if found.unsure {
                     let is_unsure = |at: usize| distances.absolute[at].is_nan();
