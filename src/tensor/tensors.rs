@@ -214,6 +214,12 @@ impl Tensors {
         (self.name(number) == Some(name)).then_some(number)
     }
 
+    /// The number of the tensor of that name, which is likely to be this one.
+    pub(crate) fn number_near(&self, name: &str, likely: usize) -> Option<usize> {
+        let is_it = likely < self.len() && self.name(likely) == Some(name);
+        if is_it { Some(likely) } else { self.number_of(name) }
+    }
+
     /// Put them in the order of their bytes: by where these begin, then by how many there are, then
     /// as the tensors stood.
     pub(crate) fn sort_by_place(&mut self) {

@@ -70,6 +70,19 @@ fn a_flipped_byte_of_a_whole_member_is_found() {
 }
 
 #[test]
+fn a_flipped_byte_of_a_small_member_that_is_joined_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let member = |last: u8| [npy_header(&U8, &[2]), vec![1, last]].concat();
+    let mut bad = zip(&[("v.npy", &member(3)), ("w.npy", &member(9))]);
+    let at = bad.iter().rposition(|byte| *byte == 9).unwrap();
+    bad[at] = 8;
+    fs::write(dir.path().join("a.npz"), bad).unwrap();
+    refused(dir.path(), &["concat", "a.npz", "a.npz", "-t", "w", "-o", "o.npz"], "CRC-32");
+    let group = ["concat", "a.npz", "--group", "{n:v,w}", "--into", "both", "-o", "o.npz"];
+    refused(dir.path(), &group, "CRC-32");
+}
+
+#[test]
 fn a_flipped_byte_of_a_members_header_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let (mut bad, start) = archive();

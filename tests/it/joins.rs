@@ -165,6 +165,24 @@ fn a_join_is_written_in_parts() {
     tslice(dir.path(), &args).assert().code(2).stderr(refused);
 }
 
+/// Of a folder each part looks at all files, since any of them may change meanwhile.
+#[test]
+#[cfg(feature = "zarr")]
+fn a_join_of_folders_is_written_in_parts() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes: Vec<u8> = (0..12_000u32).map(|at| (at * 7 + at / 256) as u8).collect();
+    write_npy(&dir.path().join("a.npy"), &U8, &[120, 100], &bytes);
+    let run =
+        |args: &[&str]| tslice(dir.path(), args).assert().success().get_output().stdout.clone();
+    run(&["a.npy", "-o", "a.zarr"]);
+    let args = ["concat", "a.zarr", "a.npy", "--axis", "1"];
+    let whole = run(&args);
+    for part in ["1/2", "0/2"] {
+        run(&[&args[..], &["-o", "out.npy", "--part", part]].concat());
+    }
+    assert_eq!(fs::read(dir.path().join("out.npy")).unwrap(), whole);
+}
+
 /// The expected bytes are those of NumPy: `np.concatenate([x[:, [2, 0]] for x in (a, c)], 1)`, and so on.
 #[test]
 fn lists_in_files_are_taken_of_every_input() {

@@ -28,6 +28,9 @@ use crate::view::View;
 /// As many descriptors as the inputs of a batch may take.
 const BATCH: usize = 64;
 
+/// So many tensors of inputs that are opened for a batch count as a descriptor: their headers are in memory.
+const TENSORS: usize = 4096;
+
 /// Members of a single row of at least this many bytes are copied by themselves.
 const LARGE: u64 = 1 << 20;
 
@@ -40,7 +43,7 @@ struct Batch<'a> {
     /// By their numbers.
     inputs: BTreeMap<usize, OpenInput<'a>>,
     source: ConcatSource,
-    /// The descriptors of those that were opened for the batch.
+    /// The descriptors of those that were opened for the batch, and what their headers count.
     open: usize,
 }
 
@@ -63,7 +66,7 @@ impl OpenInput<'_> {
 impl<'a> Batch<'a> {
     fn push(&mut self, number: usize, input: InputRef<'a>) -> Result<(), Error> {
         if let InputRef::Owned(input) = &input {
-            self.open += descriptors(input);
+            self.open += descriptors(input) + input.contents.tensors.len() / TENSORS;
         }
         let bytes = source_of(&input)?;
         let base = self.source.push(input.location.to_string(), Arc::clone(&bytes));

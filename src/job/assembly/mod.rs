@@ -259,21 +259,26 @@ impl<'a> Assembly<'a> {
         prepared: &mut Prepared,
         bytes_of: impl Fn(usize) -> u64,
     ) -> Result<(), Error> {
-        if prepared.frame.shared_files().is_empty() {
+        if prepared.frame.shared_files().is_empty() || prepared.bytes < MIN_BYTES {
             return Ok(());
         }
         let count = self.inputs.locations.len();
         let is_large = Vec::from_iter((0..count).map(|input| bytes_of(input) >= MIN_BYTES));
         let whole = OutputRange::whole(prepared);
-        let mut wanted = self.wanted(&whole);
-        wanted.retain(|wanted| {
-            is_large[self.input_of(wanted)] && !self.place(&whole, wanted).alternates()
-        });
         let mut ranges = Vec::new();
-        self.each_input_of(&whole, wanted, &mut |input, takes| {
+        let mut add = |input: &Input, takes: &[Take]| {
             ranges.extend(PlacedRange::of_takes(input, takes));
             Ok(())
-        })?;
+        };
+        if self.is_of_one() {
+            self.each_input(&whole, &mut add)?;
+        } else {
+            let mut wanted = self.wanted(&whole);
+            wanted.retain(|wanted| {
+                is_large[self.input_of(wanted)] && !self.place(&whole, wanted).alternates()
+            });
+            self.each_input_of(&whole, wanted, &mut add)?;
+        }
         prepared.grow(ranges);
         Ok(())
     }

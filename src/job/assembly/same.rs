@@ -119,9 +119,11 @@ impl Assembly<'_> {
     ) -> Result<(usize, Pair), Error> {
         let failed = |fault: JoinFault| Error::file(&input.location, fault);
         let first = self.inputs.first();
+        let likely = ours;
         let ours = &first.contents.tensors.at(ours);
         let name = ours.name.as_deref().unwrap_or_default();
-        let found = input.contents.tensors.number_of(name).filter(|found| !apart.contains(found));
+        let found = input.contents.tensors.number_near(name, likely);
+        let found = found.filter(|found| !apart.contains(found));
         let missing = || JoinFault::Missing { number, name: name.to_owned() };
         let found = found.ok_or_else(|| failed(missing()))?;
         let theirs = &input.contents.tensors.at(found);

@@ -177,7 +177,7 @@ impl<'a> Joined<'a> {
         let mut ours = input.find(if by_name { &open.tensors } else { &[] })?;
         ours.retain(|at| name(input, *at).is_none_or(|name| !self.lacking.contains(name)));
         let is_joined = |&at: &usize| {
-            let ours = name(input, at).and_then(|name| self.recipe.first.number_of(name));
+            let ours = name(input, at).and_then(|name| self.recipe.first.number_near(name, at));
             let target = ours.map(|ours| self.tensors.binary_search_by_key(&ours, |it| it.number));
             matches!(target, Some(Ok(target)) if self.tensors[target].join.is_some())
         };
@@ -190,10 +190,10 @@ impl<'a> Joined<'a> {
         let (numbers, lens) = (Vec::with_capacity(ours.len()), Vec::with_capacity(ours.len()));
         let (other_dtypes, shapes, note) = (Vec::new(), Vec::new(), None);
         let mut all = Found { count, numbers, lens, other_dtypes, shapes, note };
-        for (theirs, join) in self.joins() {
-            let theirs = &self.recipe.first.at(theirs);
+        for (likely, join) in self.joins() {
+            let theirs = &self.recipe.first.at(likely);
             let found = match theirs.name.as_deref().filter(|_| by_name) {
-                Some(name) => tensors.number_of(name),
+                Some(name) => tensors.number_near(name, likely),
                 None => ours.first().copied(),
             };
             let Some(found) = found.filter(|found| ours.binary_search(found).is_ok()) else {
