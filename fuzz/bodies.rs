@@ -17,7 +17,7 @@ use tslice::formats::{npy, read_contents, safetensors};
 use tslice::index::resolve::{AxisSelection, ListPositions, Selection, resolve};
 use tslice::index::strided_slice::{StridedSlice, parse_list, parse_mask};
 use tslice::index::{Array, IndexExpr, Item, SliceItem, list, numpy};
-use tslice::input::{Contents, Format, LengthFault, ShardIndex};
+use tslice::input::{Contents, LengthFault, ShardIndex};
 use tslice::plan::Plan;
 use tslice::shape::{Order, Permutation, contiguous_strides};
 use tslice::sink::WriteOrder;
@@ -157,7 +157,7 @@ pub(crate) fn typed_numbers(data: &[u8]) {
 /// A header of any bytes: see [`header`]. What is read of a `.npy` is written and read again.
 pub(crate) fn npy_header(data: &[u8]) {
     let Some(contents) = header(data) else { return };
-    if contents.format != Format::Npy {
+    if contents.format != &npy::FORMAT {
         return;
     }
     let tensor = only(&contents);
@@ -182,7 +182,7 @@ fn only(contents: &Contents) -> TensorInfo {
 /// again, and the reference implementation agrees with what is accepted.
 pub(crate) fn safetensors_header(data: &[u8]) {
     let Some(contents) = header(data) else { return };
-    if contents.format != Format::Safetensors {
+    if contents.format != &safetensors::FORMAT {
         return;
     }
     let tensors: Vec<TensorInfo> = contents.tensors.iter().collect();

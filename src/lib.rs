@@ -135,7 +135,7 @@ pub use cast::{CastError, Casting};
 pub use dtype::{BlockType, DType, Endian, Field, NpyType, Scalar, Structure};
 pub use error::{Cause, Error, FileName};
 pub use execute::{ExecuteError, FillError, Workers};
-pub use formats::{FORMATS, FormatError, NameError, parse_dtype};
+pub use formats::{FormatError, NameError, outputs as output_formats, parse_dtype};
 pub use gather::{GatherError, Options as GatherOptions, OutOfRange};
 #[cfg(feature = "ndarray")]
 pub use handle::tensor_of;

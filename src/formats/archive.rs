@@ -7,7 +7,6 @@ use std::collections::HashSet;
 use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
 
-use super::open::{InputFormat, RecognisedFile};
 use super::{torch, zarr};
 use crate::crc::{CrcReader, shifted};
 use crate::error::{Cause, Error};
@@ -16,8 +15,8 @@ use crate::formats::npz::{self, Member, MemberFault, Members, is_array};
 use crate::formats::torch::{StoragePlace, TorchFolder};
 use crate::formats::{Foreign, FormatError, MAGIC_LEN, NotRead, npy};
 use crate::input::{
-    Container, Contents, DeflatedMember, Format, Input, Location, OpenOptions, StoredMember,
-    Unreadable, kept,
+    Container, Contents, DeflatedMember, Input, Location, OpenOptions, RecognisedFile,
+    StoredMember, Unreadable, kept,
 };
 use crate::source::{
     ConcatSource, DeflatedRange, InflateReader, InflatedSource, MemorySource, Reader, Source,
@@ -25,12 +24,8 @@ use crate::source::{
 };
 use crate::tensor::{TensorInfo, Tensors};
 
-/// Archives begin alike: that one is a `.npz` is known when its members are.
-pub(crate) const FORMAT: InputFormat =
-    InputFormat { format: Format::Npz, begins: npz::begins, open };
-
 /// Read what an archive holds. One that comes through a pipe is kept in a temporary file.
-fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
+pub(crate) fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, options, progress } = file;
     if location.extension() == "distcp" {
         return Err(NotRead(Foreign::Distcp).into());
@@ -192,7 +187,7 @@ fn open_arrays(
         }
         tensors.push(&TensorInfo { name: Some(name), ..tensor.placed(part, start) });
     }
-    let input = archive.into_input(location, Contents::of(Format::Npz, tensors));
+    let input = archive.into_input(location, Contents::of(&npz::FORMAT, tensors));
     let container = Container { stored, unreadable, ..input.container };
     Ok(Input { container, ..input })
 }

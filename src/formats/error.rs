@@ -1,11 +1,9 @@
 //! Why a header cannot be read or written, whatever its format. What else is wrong with one is an error of the
 //! format.
 
+use super::EXTENSIONS;
 use crate::dtype::DType;
 use crate::error::Fault;
-
-/// The extensions of the files that are recognised by how they begin.
-const EXTENSIONS: &str = ".npy, .npz, .safetensors, .pt or .gguf";
 
 /// Why a header cannot be read or written, whatever its format.
 #[derive(Debug, thiserror::Error)]

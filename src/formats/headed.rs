@@ -103,7 +103,7 @@ impl Header {
     pub(crate) fn len(&self) -> u64 {
         match self {
             Header::Bytes(bytes) => bytes.len() as u64,
-            Header::Text(text) => text.len(),
+            Header::Text(text) => text.len,
             Header::Copy(file) => file.len,
         }
     }
@@ -117,7 +117,7 @@ impl Header {
     ) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
         let data = at + self.len();
         match self {
-            Header::Text(text) if text.is_ordered() => {
+            Header::Text(text) if !text.order.is_empty() => {
                 Box::new((first..).zip(text.starts().into_iter().map(move |start| data + start)))
             }
             _ => Box::new(iter::once((first, data))),

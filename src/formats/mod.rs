@@ -2,8 +2,8 @@
 //!
 //! A format is told by the first bytes of a file, not by its name. [`read_contents`] consumes exactly
 //! the header of a reader, so that a pipe is at its data afterwards. Memory grows with the bytes that
-//! are really there, not with the lengths that a header claims. Errors don't
-//! name the file: the caller adds the path.
+//! are really there, not with the lengths that a header claims. Errors don't name the file: the caller adds
+//! the path.
 //!
 //! ```
 //! use tslice::dtype::{DType, Endian, Scalar};
@@ -33,21 +33,64 @@ pub mod npy;
 pub mod npz;
 mod open;
 mod output;
-mod raw;
+pub mod raw;
 pub mod safetensors;
 pub mod shards;
 pub mod text;
 pub mod torch;
-mod zarr;
+pub(crate) mod zarr;
 
 pub use dtype_names::{NameError, dtype_names, parse_dtype};
 pub use error::FormatError;
 pub use foreign::{Foreign, LOOK_LEN, NotRead};
 pub use header::{MAGIC_LEN, read_contents};
-pub(crate) use open::{RecognisedFile, first_bytes, recognise, unrecognised};
+pub(crate) use open::{first_bytes, recognise, unrecognised};
 pub use open::{open, open_watched};
-pub use output::FORMATS;
-pub(crate) use output::{by_extension, of_plain};
+pub(crate) use output::by_extension;
 pub use raw::ForeignBytes;
-pub(crate) use raw::open as open_raw;
-pub(crate) use zarr::is_folder as is_zarr_folder;
+
+use crate::input::Format;
+use crate::output::layout::OutputFormat;
+
+/// A format: as it is read, and as it is written.
+type ReadWrite = (Option<&'static Format>, Option<&'static OutputFormat>);
+
+/// All formats, in the order in which the help lists outputs. No file begins as those of two of them.
+static FORMATS: &[ReadWrite] = &[
+    (Some(&npy::FORMAT), Some(&npy::OUTPUT)),
+    (Some(&npz::FORMAT), Some(&npz::OUTPUT)),
+    (Some(&safetensors::FORMAT), Some(&safetensors::OUTPUT)),
+    (Some(&raw::FORMAT), Some(&raw::OUTPUT)),
+    (Some(&text::CSV), Some(&text::output::CSV)),
+    (Some(&text::TSV), Some(&text::output::TSV)),
+    (Some(&text::TXT), Some(&text::output::TXT)),
+    (Some(&text::JSON), Some(&text::output::JSON)),
+    (Some(&zarr::FORMAT), Some(&zarr::OUTPUT)),
+    (Some(&shards::FORMAT), Some(&shards::OUTPUT)),
+    (Some(&shards::OF_TORCH), None),
+    (Some(&torch::FORMAT), None),
+    (Some(&gguf::FORMAT), None),
+    #[cfg(feature = "hdf5")]
+    (Some(&hdf5::FORMAT), None),
+];
+
+/// The extensions of files that are recognised, as a message lists them.
+const EXTENSIONS: &str = ".npy, .npz, .safetensors, .pt or .gguf";
+
+/// The formats that are read.
+fn inputs() -> impl Iterator<Item = &'static Format> {
+    FORMATS.iter().filter_map(|(read, _)| *read)
+}
+
+/// The formats that are written, in the order of the help.
+pub fn outputs() -> impl Iterator<Item = &'static OutputFormat> + Clone {
+    FORMATS.iter().filter_map(|(_, written)| *written)
+}
+
+/// The format in which a file of this one is written, if its elements lie in it as they are, one tensor after the
+/// other.
+pub(crate) fn of_plain(format: &Format) -> Option<&'static OutputFormat> {
+    let written = FORMATS.iter().find(|(read, _)| *read == Some(format))?.1?;
+    let is_plain = !written.is_folder && !written.has_shards && !written.is_text;
+    is_plain.then_some(written)
+}

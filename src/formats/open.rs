@@ -1,52 +1,22 @@
-//! Opening an input, whatever it is: the table of the formats that are recognised.
+//! Opening an input, whatever it is.
 
 use std::io::Read;
 
 use crate::error::{Cause, Error};
 use crate::execute::Progress;
-#[cfg(feature = "hdf5")]
-use crate::formats::hdf5;
 use crate::formats::shards::CheckpointFiles;
 use crate::formats::{
-    Foreign, FormatError, LOOK_LEN, MAGIC_LEN, NotRead, archive, gguf, npy, raw, read_contents,
-    safetensors, shards, text, torch, zarr,
+    Foreign, FormatError, LOOK_LEN, MAGIC_LEN, NotRead, inputs, raw, read_contents, safetensors,
+    shards, text, zarr,
 };
-use crate::input::{Contents, Format, Input, Location, OpenOptions, TextFormat, open_bytes};
+use crate::input::{
+    Contents, Format, Input, Location, OpenOptions, RecognisedFile, TextFormat, open_bytes,
+};
 use crate::source::{self, Advice, Opened, Reader, Source};
 
-/// The formats that files are recognised as, by how they begin.
-const FORMATS: &[&InputFormat] = &[
-    &InputFormat { format: Format::Npy, begins: npy::begins, open: open_headed },
-    &archive::FORMAT,
-    &torch::OLD_FORMAT,
-    &gguf::FORMAT,
-    &shards::FORMAT,
-    #[cfg(feature = "hdf5")]
-    &hdf5::FORMAT,
-    &InputFormat { format: Format::Safetensors, begins: safetensors::begins, open: open_headed },
-];
-
-/// A format that files are recognised as.
-pub(crate) struct InputFormat {
-    /// The format, which has the name in messages.
-    pub(crate) format: Format,
-    /// Whether a file of it may begin with these [`MAGIC_LEN`] bytes, or all that it has.
-    pub(crate) begins: fn(&[u8]) -> bool,
-    pub(crate) open: fn(RecognisedFile<'_>) -> Result<Input, Error>,
-}
-
-/// A file that is recognised, and not yet opened.
-pub(crate) struct RecognisedFile<'a> {
-    pub(crate) location: &'a Location,
-    pub(crate) bytes: Opened,
-    pub(crate) options: &'a OpenOptions,
-    /// How far a pipe is read that must be kept.
-    pub(crate) progress: &'a Progress,
-}
-
 /// The format of a file that begins with these [`MAGIC_LEN`] bytes, or has no more.
-pub(crate) fn recognise(first: &[u8]) -> Option<&'static InputFormat> {
-    FORMATS.iter().copied().find(|format| (format.begins)(first))
+pub(crate) fn recognise(first: &[u8]) -> Option<&'static Format> {
+    inputs().find(|format| (format.begins)(first))
 }
 
 /// The bytes by which a format is recognised.
@@ -57,7 +27,7 @@ pub(crate) fn first_bytes(source: &dyn Source) -> std::io::Result<Vec<u8>> {
 }
 
 /// Read the header of a file that is a header and the data behind it.
-fn open_headed(file: RecognisedFile<'_>) -> Result<Input, Error> {
+pub(crate) fn open_headed(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, mut bytes, .. } = file;
     let contents = match &mut bytes {
         Opened::Random(source) => read_header(location, source.as_ref())?,
@@ -145,28 +115,27 @@ fn open_file(
         Opened::Random(source) => first_bytes(source.as_ref())?,
     };
     let name = location.file_name().unwrap_or_default().to_string_lossy();
-    let format = if shards::is_index(&name) { Some(&shards::FORMAT) } else { recognise(&first) };
-    #[cfg(feature = "hdf5")]
+    let format = inputs().find(|format| (format.is_named)(&name)).or_else(|| recognise(&first));
     let format = match &bytes {
         Opened::Random(source) if format.is_none() => {
-            hdf5::follows_user_block(source.as_ref()).then_some(&hdf5::FORMAT)
+            inputs().find(|format| (format.is_in)(source.as_ref()))
         }
         _ => format,
     };
     let layout = &options.raw;
     let read_as = layout.text_format(location, format.is_some());
-    if let Some(dtype) = layout.of_raw_bytes(format.is_some() || read_as.is_some()) {
-        return raw::open(location, bytes, dtype, layout, progress);
+    let is_raw = layout.is_raw_bytes(format.is_some() || read_as.is_some());
+    let file = RecognisedFile { location, bytes, options, progress };
+    if is_raw {
+        return raw::open(file);
     }
     // a list of integers has rules of its own, but for JSON
     let is_list = options.integers && read_as != Some(TextFormat::Json);
     let mut input = match (read_as, format) {
-        (Some(form), _) if !is_list => text::open(location, bytes, form, options, progress)?,
-        (_, Some(format)) => (format.open)(RecognisedFile { location, bytes, options, progress })?,
-        _ if is_list => {
-            return text::open_integers(location, bytes, &first, &options.workers, progress);
-        }
-        _ => return Err(unrecognised(location, bytes)),
+        (Some(form), _) if !is_list => text::open(file, form)?,
+        (_, Some(format)) => (format.open)(file)?,
+        _ if is_list => return text::open_integers(file, &first),
+        _ => return Err(unrecognised(location, file.bytes)),
     };
     layout.apply(&mut input, options)?;
     Ok(input)

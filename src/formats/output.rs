@@ -1,45 +1,21 @@
-//! Output formats: which there are, and by which one an output is written.
+//! By which format an output is written.
 
 use std::path::Path;
 
-use super::{npy, npz, raw, safetensors, shards, text, zarr};
+use super::{npy, outputs, shards};
 use crate::error::{Error, FileName};
-use crate::input::{Format, Location};
+use crate::input::Location;
 use crate::output::layout::OutputFormat;
 use crate::output::{LayoutFault, Output, WriteOptions};
 use crate::sink::Destination;
-
-/// All output formats, in the order of the help.
-pub static FORMATS: [&OutputFormat; 10] = [
-    &npy::OUTPUT,
-    &npz::OUTPUT,
-    &safetensors::OUTPUT,
-    &raw::OUTPUT,
-    &text::CSV,
-    &text::TSV,
-    &text::TXT,
-    &text::JSON,
-    &zarr::OUTPUT,
-    &shards::OUTPUT,
-];
 
 /// The format of a folder, and that of pipes and devices, whose names tell none.
 pub(crate) const OF_FOLDERS: &OutputFormat = &shards::OUTPUT;
 pub(crate) const OF_STREAMS: &OutputFormat = &npy::OUTPUT;
 
-/// The format in which a file of one part is written that is of this format.
-pub(crate) fn of_plain(format: Format) -> &'static OutputFormat {
-    match format {
-        Format::Npy => &npy::OUTPUT,
-        Format::Npz => &npz::OUTPUT,
-        Format::Safetensors => &safetensors::OUTPUT,
-        _ => &raw::OUTPUT,
-    }
-}
-
 /// The format of files with that extension, in small letters.
 pub(crate) fn by_extension(extension: &str) -> Option<&'static OutputFormat> {
-    FORMATS.into_iter().find(|format| format.extensions.contains(&extension))
+    outputs().find(|format| format.extensions.contains(&extension))
 }
 
 impl Output {
@@ -98,7 +74,7 @@ mod tests {
     use crate::shape::Order;
 
     fn named(name: &str) -> Option<&'static OutputFormat> {
-        FORMATS.into_iter().find(|format| format.name == name)
+        outputs().find(|format| format.name == name)
     }
 
     #[test]
@@ -130,7 +106,7 @@ mod tests {
 
     #[test]
     fn every_format_is_found_by_its_name_and_extensions() {
-        for format in FORMATS {
+        for format in outputs() {
             assert!(std::ptr::eq(named(format.name).unwrap(), format));
             for extension in format.extensions {
                 assert!(std::ptr::eq(by_extension(extension).unwrap(), format));

@@ -2,13 +2,16 @@
 
 use crate::dtype::{DType, stored_by_numpy};
 use crate::error::{Error, Fault};
-use crate::execute::Progress;
 use crate::formats::headed::PLAIN;
-use crate::formats::open::foreign;
+use crate::formats::open::{foreign, unrecognised};
 use crate::formats::{Foreign, LOOK_LEN};
-use crate::input::{Input, Location, RawFault, RawLayout, spool_all};
+use crate::input::{
+    Contents, Format, Input, Location, RawFault, RawLayout, RecognisedFile, spool_all,
+};
 use crate::output::layout::OutputFormat;
+use crate::shape;
 use crate::source::Opened;
+use crate::tensor::{TensorInfo, Tensors};
 
 pub(crate) static OUTPUT: OutputFormat = OutputFormat {
     name: "raw",
@@ -23,14 +26,14 @@ pub(crate) static OUTPUT: OutputFormat = OutputFormat {
     ..PLAIN
 };
 
+/// Bytes without a header.
+pub static FORMAT: Format = Format { is_raw: true, ..Format::new("raw", |_| false, open) };
+
 /// Open bytes of which the caller tells all.
-pub(crate) fn open(
-    location: &Location,
-    bytes: Opened,
-    dtype: &DType,
-    layout: &RawLayout,
-    progress: &Progress,
-) -> Result<Input, Error> {
+pub(crate) fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
+    let RecognisedFile { location, bytes, options, progress } = file;
+    let layout = &options.raw;
+    let Some(dtype) = &layout.dtype else { return Err(unrecognised(location, bytes)) };
     let mut bytes = match bytes {
         Opened::Forward(stream) if layout.needs_len() => {
             Opened::Random(spool_all(stream, progress)?)
@@ -48,6 +51,50 @@ pub(crate) fn open(
         Some(found) => Err(RawFault::Short { asked, found }.into()),
         None => Ok(Input::of_file(location, bytes, contents)),
     }
+}
+
+impl RawLayout {
+    /// Whether the number of bytes must be known to know the shape.
+    fn needs_len(&self) -> bool {
+        self.shape.as_ref().is_none_or(|shape| shape.contains(&None))
+    }
+
+    /// The one tensor of a file of raw bytes, `file_len` bytes long.
+    fn contents(&self, dtype: &DType, file_len: Option<u64>) -> Result<Contents, RawFault> {
+        let offset = self.offset.unwrap_or(0);
+        let found = file_len.map(|len| len.saturating_sub(offset));
+        let lengths = self.shape.clone().unwrap_or_else(|| vec![None]);
+        let known: Vec<u64> = lengths.iter().copied().flatten().collect();
+        let shape = if known.len() == lengths.len() {
+            known
+        } else {
+            let missing = missing(&known, dtype, found.unwrap_or(0), offset)?;
+            lengths.into_iter().map(|len| len.unwrap_or(missing)).collect()
+        };
+        let bytes = shape::byte_count(&shape, dtype.item_bits());
+        if bytes.and_then(|bytes| bytes.checked_add(offset)).is_none() {
+            return Err(RawFault::TooLarge(shape));
+        }
+        let order = self.order.unwrap_or_default();
+        let tensor = TensorInfo::new(dtype.clone(), shape, order, offset);
+        let contents = Contents::of(&FORMAT, Tensors::from_iter([tensor]));
+        Ok(Contents { header_len: offset, ..contents })
+    }
+}
+
+/// The length of an axis that is left open, by the number of bytes from `offset` on.
+fn missing(known: &[u64], dtype: &DType, bytes: u64, offset: u64) -> Result<u64, RawFault> {
+    let bits = u128::from(shape::element_count(known).unwrap_or(0)) * u128::from(dtype.item_bits());
+    match (u128::from(bytes) * 8).checked_div(bits) {
+        Some(len) if len * bits == u128::from(bytes) * 8 => u64::try_from(len).ok(),
+        _ => None,
+    }
+    .ok_or_else(|| RawFault::NotWhole {
+        bytes,
+        offset,
+        known: known.to_vec(),
+        dtype: dtype.clone(),
+    })
 }
 
 /// Refuse what is known to be something else, unless it is said where its elements begin.

@@ -59,7 +59,7 @@ impl TensorFile {
     }
 
     /// The format of the file.
-    pub fn format(&self) -> Format {
+    pub fn format(&self) -> &'static Format {
         self.file.input.contents.format
     }
 

@@ -14,8 +14,9 @@ use super::slice::Slice;
 use crate::dtype::DType;
 use crate::error::{Error, Fault, FileName};
 use crate::execute::Workers;
+use crate::formats::raw;
 use crate::handle::file::{File, Tensor};
-use crate::input::{Contents, Format, Input, Location, OpenOptions};
+use crate::input::{Contents, Input, Location, OpenOptions};
 use crate::shape;
 use crate::shape::Order;
 use crate::source::{Source, SourceError, checked_len};
@@ -58,7 +59,7 @@ pub fn tensor<T: Element + Sync>(
     let mut tensors = Tensors::default();
     tensors.push(&info);
     let source: Arc<dyn Source> = Arc::new(HeldElements(elements));
-    let contents = Contents::of(Format::Raw, tensors);
+    let contents = Contents::of(&raw::FORMAT, tensors);
     let input = Input::of_source(&Location::Memory, Arc::clone(&source), contents);
     let file = Arc::new(File { input, source, options: OpenOptions::default() });
     Ok(Tensor { file, info: Arc::new(info), workers: Workers::default() })

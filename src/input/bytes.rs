@@ -8,7 +8,7 @@ use super::opened::Input;
 use super::options::Location;
 use crate::error::Error;
 use crate::execute::{self, Progress, UNKNOWN, Workers};
-use crate::input::{Contents, Format};
+use crate::input::Contents;
 use crate::runs::Runs;
 use crate::source::{
     self, ConcatSource, Forward, IoMode, OpenError, Opened, Source, SourceError, Stream,
@@ -172,7 +172,7 @@ pub(crate) fn failed_stream(
 ) -> Error {
     let ended = matches!(error, SourceError::UnexpectedEnd(_) | SourceError::Truncated);
     match check_len(location, stream.position(), contents) {
-        Err(short) if ended && contents.format != Format::Raw => short,
+        Err(short) if ended && !contents.format.is_raw => short,
         _ => Error::file(location, error),
     }
 }

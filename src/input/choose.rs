@@ -10,7 +10,6 @@ use super::glob::{Pattern, PatternError};
 use super::opened::{BadMember, Input, MissingTensor, Unreadable};
 use super::seen::Seen;
 use crate::error::{Cause, Error, Fault};
-use crate::input::Format;
 use crate::tensor::{TensorInfo, shortened};
 
 impl Input {
@@ -158,7 +157,7 @@ impl Input {
             }
             (patterns, _) => positions(names, patterns).map_err(|fault| match fault {
                 SelectFault::NotFound { pattern, names, .. } => {
-                    let links = self.contents.format == Format::Hdf5;
+                    let links = self.contents.format.has_links;
                     self.failed(SelectFault::NotFound { pattern, names, links })
                 }
                 fault => self.failed(fault),

@@ -10,7 +10,7 @@ use super::checkpoint::ShardIndex;
 use super::members::{DeflatedMember, StoredMember};
 use super::options::{Location, Notes, OpenOptions, UseOfIndex};
 use crate::error::{Cause, Fault, FileName};
-use crate::input::{Contents, Format};
+use crate::input::Contents;
 use crate::source::Source;
 use crate::tensor::{TensorInfo, shortened};
 
@@ -230,7 +230,7 @@ impl Input {
         match self.container.parts.get(part) {
             Some(file) => position.checked_sub(file.start),
             None => {
-                let is_text = matches!(self.contents.format, Format::Text(_));
+                let is_text = self.contents.format.is_text();
                 (part == 0 && !is_text).then_some(position)
             }
         }
@@ -306,12 +306,12 @@ impl Input {
     pub(crate) fn files(&self) -> Option<Vec<Location>> {
         let own = match &self.location {
             Location::Stdin | Location::Memory => return None,
-            Location::Path(path) if self.contents.format == Format::Zarr && path.is_dir() => {
+            Location::Path(path) if self.contents.format.is_folder && path.is_dir() => {
                 return Some(all_files(path).ok()?.into_iter().map(Location::Path).collect());
             }
             // its chunks are too many to ask for the version of each
             Location::Remote(address)
-                if self.contents.format == Format::Zarr && address.may_be_zarr() =>
+                if self.contents.format.is_folder && address.may_be_zarr() =>
             {
                 return None;
             }

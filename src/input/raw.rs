@@ -14,9 +14,9 @@ use super::opened::Input;
 use super::options::{Location, OpenOptions};
 use crate::dtype::DType;
 use crate::error::{Error, Fault};
-use crate::input::{Contents, Format, TextFormat};
-use crate::shape::{self, AsTuple, Order};
-use crate::tensor::{TensorInfo, Tensors};
+use crate::input::{Format, TextFormat};
+use crate::shape::{AsTuple, Order};
+use crate::tensor::TensorInfo;
 
 /// What is said of an input that does not say it itself.
 #[derive(Clone, Debug, Default)]
@@ -38,10 +38,10 @@ pub struct RawLayout {
 }
 
 impl RawLayout {
-    /// The dtype, where the input is taken as raw bytes.
-    pub(crate) fn of_raw_bytes(&self, is_known: bool) -> Option<&DType> {
+    /// Whether the input is taken as raw bytes, whose own format `is_known` or not.
+    pub(crate) fn is_raw_bytes(&self, is_known: bool) -> bool {
         let forced = self.offset.is_some() && !self.several;
-        self.dtype.as_ref().filter(|_| !is_known || forced)
+        self.dtype.is_some() && (!is_known || forced)
     }
 
     /// The text format that an input is read as, whose own format `is_known` or not.
@@ -54,10 +54,10 @@ impl RawLayout {
         }
     }
 
-    /// What is said that such an input does not leave open.
-    fn unfit(&self, format: Format) -> Option<Given> {
-        let is_raw = format == Format::Raw;
-        let is_table = matches!(format, Format::Text(format) if format != TextFormat::Json);
+    /// What is said that an input of a format, or one of any with a header, does not leave open.
+    fn unfit(&self, format: Option<&Format>) -> Option<Given> {
+        let is_raw = format.is_some_and(|format| format.is_raw);
+        let is_table = format.and_then(|it| it.text).is_some_and(|text| text != TextFormat::Json);
         let text = &self.text;
         let said = [
             (!is_raw && self.shape.is_some(), Given::Shape),
@@ -77,10 +77,10 @@ impl RawLayout {
     pub(crate) fn apply(&self, input: &mut Input, options: &OpenOptions) -> Result<(), Error> {
         input.leave_out(options);
         let format = input.contents.format;
-        if let Some(given) = self.unfit(format).filter(|_| !self.several) {
+        if let Some(given) = self.unfit(Some(format)).filter(|_| !self.several) {
             return Err(RawFault::NotRaw { given, format }.into());
         }
-        if matches!(format, Format::Raw | Format::Text(_)) {
+        if format.is_raw || format.is_text() {
             // it has been read so
             return Ok(());
         }
@@ -106,11 +106,9 @@ impl RawLayout {
     pub(crate) fn speaks_of(&self, input: &Input) -> bool {
         let tensors = &input.contents.tensors;
         let named = |dtype: &DType| tensors.iter().any(|tensor| tensor.dtype == *dtype);
-        let says = match input.contents.format {
-            Format::Raw | Format::Text(_) => true,
-            _ => self.dtype.as_ref().is_some_and(named),
-        };
-        says && self.unfit(input.contents.format).is_none()
+        let format = input.contents.format;
+        let says = format.is_raw || format.is_text() || self.dtype.as_ref().is_some_and(named);
+        says && self.unfit(Some(format)).is_none()
     }
 
     /// Refuse a layout that speaks of none of several inputs.
@@ -125,41 +123,10 @@ impl RawLayout {
     pub(crate) fn check_any(&self, speaks: bool) -> Result<(), Error> {
         let is_text = self.text.format.map(|_| Given::From);
         let dtype = self.dtype.as_ref().map(|_| Given::DType);
-        match self.unfit(Format::Npy).or(is_text).or(dtype) {
+        match self.unfit(None).or(is_text).or(dtype) {
             Some(given) if !speaks => Err(RawFault::NoneRaw { given }.into()),
             _ => Ok(()),
         }
-    }
-
-    /// Whether the number of bytes must be known to know the shape.
-    pub(crate) fn needs_len(&self) -> bool {
-        self.shape.as_ref().is_none_or(|shape| shape.contains(&None))
-    }
-
-    /// The one tensor of a file of raw bytes, `file_len` bytes long.
-    pub(crate) fn contents(
-        &self,
-        dtype: &DType,
-        file_len: Option<u64>,
-    ) -> Result<Contents, RawFault> {
-        let offset = self.offset.unwrap_or(0);
-        let found = file_len.map(|len| len.saturating_sub(offset));
-        let lengths = self.shape.clone().unwrap_or_else(|| vec![None]);
-        let known: Vec<u64> = lengths.iter().copied().flatten().collect();
-        let shape = if known.len() == lengths.len() {
-            known
-        } else {
-            let missing = missing(&known, dtype, found.unwrap_or(0), offset)?;
-            lengths.into_iter().map(|len| len.unwrap_or(missing)).collect()
-        };
-        let bytes = shape::byte_count(&shape, dtype.item_bits());
-        if bytes.and_then(|bytes| bytes.checked_add(offset)).is_none() {
-            return Err(RawFault::TooLarge(shape));
-        }
-        let order = self.order.unwrap_or_default();
-        let tensor = TensorInfo::new(dtype.clone(), shape, order, offset);
-        let contents = Contents::of(Format::Raw, Tensors::from_iter([tensor]));
-        Ok(Contents { header_len: offset, ..contents })
     }
 
     /// Name the dtype of a tensor from a file with a header.
@@ -177,26 +144,11 @@ impl RawLayout {
     }
 }
 
-/// The length of an axis that is left open, by the number of bytes from `offset` on.
-fn missing(known: &[u64], dtype: &DType, bytes: u64, offset: u64) -> Result<u64, RawFault> {
-    let bits = u128::from(shape::element_count(known).unwrap_or(0)) * u128::from(dtype.item_bits());
-    match (u128::from(bytes) * 8).checked_div(bits) {
-        Some(len) if len * bits == u128::from(bytes) * 8 => u64::try_from(len).ok(),
-        _ => None,
-    }
-    .ok_or_else(|| RawFault::NotWhole {
-        bytes,
-        offset,
-        known: known.to_vec(),
-        dtype: dtype.clone(),
-    })
-}
-
 /// Why bytes cannot be what was said of them.
 #[derive(Debug, thiserror::Error)]
 pub enum RawFault {
     #[error("{given} is for {}, and the input is of format {format}", given.purpose())]
-    NotRaw { given: Given, format: Format },
+    NotRaw { given: Given, format: &'static Format },
     #[error("{given} is for {0}, and no input is {0}", given.purpose())]
     NoneRaw { given: Given },
     #[error("shape: shape {} has 2^63 bytes or more", AsTuple(.0))]

@@ -34,7 +34,7 @@ pub struct Appending<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum AppendFault {
     #[error("rows are put behind those of a .npy, and this is of format {0}")]
-    Format(Format),
+    Format(&'static Format),
     #[error("another process is appending to the file")]
     Held,
     #[error("the file was replaced while it was being opened")]
@@ -77,7 +77,7 @@ impl<'a> Appending<'a> {
         let location = Location::Path(path.to_owned());
         let input = formats::open(&location, &OpenOptions::default())?;
         let failed = |fault: AppendFault| Error::file(path, fault);
-        if input.contents.format != Format::Npy {
+        if input.contents.format != &npy::FORMAT {
             return Err(failed(AppendFault::Format(input.contents.format)));
         }
         let old = input.contents.tensors.at(0);

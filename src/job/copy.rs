@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, FileName};
 use crate::execute::{Announced, ExecuteError, FillError, NullSink, Progress, Transfer, Workers};
+use crate::formats::raw;
 use crate::input::{
-    Bytes, Contents, DeflatedMember, Format, Input, Location, StoredMember, Summed, failed_stream,
-    finish,
+    Bytes, Contents, DeflatedMember, Input, Location, StoredMember, Summed, failed_stream, finish,
 };
 use crate::job::overwrite;
 use crate::output::Prepared;
@@ -496,7 +496,7 @@ pub(crate) fn in_scratch(
     copy: impl FnOnce(&Writing<'_>) -> Result<(), Error>,
 ) -> Result<Input, Error> {
     let bytes = source::Opened::Random(Box::new(written_to_scratch(bytes, takes, workers, copy)?));
-    Ok(Input::of_file(location, bytes, Contents::of(Format::Raw, tensors)))
+    Ok(Input::of_file(location, bytes, Contents::of(&raw::FORMAT, tensors)))
 }
 
 /// What `copy` writes to a temporary file of so many bytes.

@@ -4,15 +4,11 @@ use std::path::PathBuf;
 
 use crate::error::{Error, Fault};
 use crate::formats::shards::{self, ShardsError};
-use crate::formats::{Foreign, NotRead, open};
-use crate::input::{Format, Location, OpenOptions, UseOfIndex};
+use crate::formats::{Foreign, NotRead, open, safetensors, torch};
+use crate::input::{Location, OpenOptions, UseOfIndex};
 use crate::shape;
 use crate::sink::{self, Destination, SinkOptions};
 use crate::tensor::shortened;
-
-/// The name of an index where there is none, by the format of the shards.
-const INDEX: &str = "model.safetensors.index.json";
-const TORCH_INDEX: &str = "pytorch_model.bin.index.json";
 
 /// As many tensors of the old index alone are named.
 const NAMED: usize = 10;
@@ -44,12 +40,14 @@ pub fn reindex(location: &Location, options: &OpenOptions) -> Result<(), Error> 
             notes.add(format_args!("{location}: only in the old index: {named} and {more} more"))
         }
     }
-    let default = match input.contents.format {
-        Format::Sharded => INDEX,
-        Format::ShardedTorch => TORCH_INDEX,
-        Format::Safetensors if path.is_dir() => INDEX,
-        Format::Torch if path.is_dir() => TORCH_INDEX,
-        _ => return Err(Error::file(location, ReindexFault::OneFile)),
+    let format = input.contents.format;
+    let one_of_folder = |one| path.is_dir() && format == one;
+    let default = if format == &shards::FORMAT || one_of_folder(&safetensors::FORMAT) {
+        shards::INDEX
+    } else if format == &shards::OF_TORCH || one_of_folder(&torch::FORMAT) {
+        shards::TORCH_INDEX
+    } else {
+        return Err(Error::file(location, ReindexFault::OneFile));
     };
     let own = input.location.file_name().unwrap_or_default().to_string_lossy();
     let tensors = &input.contents.tensors;

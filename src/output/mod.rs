@@ -1,6 +1,6 @@
 //! Outputs: where they go, in which format, and the place of every byte.
 //!
-//! An [`Output`] has a destination, a format (one of [`layout::FORMATS`]) and options. Preparing it gives
+//! An [`Output`] has a destination, a format ([`OutputFormat`]) and options. Preparing it gives
 //! tensors their places; nothing is written here.
 
 use std::collections::BTreeMap;

@@ -131,7 +131,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "compare/element.rs",
             "formats/hdf5/attributes.rs",
             "formats/hdf5/repair.rs",
-            "formats/zarr/filters.rs",
+            "formats/zarr/array/filters.rs",
             "handle/read.rs",
         ],
     ),

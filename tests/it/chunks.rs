@@ -11,9 +11,10 @@ use tslice::compare::Rule;
 use tslice::dtype::{DType, Endian, Field, NpyType, Scalar, Structure};
 use tslice::error::Error;
 use tslice::execute::{self, Conversion, Pieces, Progress, StridedSink, Transfer, Workers};
+use tslice::formats::raw;
 use tslice::index::numpy;
 use tslice::index::resolve::{Rules, Selection, resolve};
-use tslice::input::{Contents, Format, Input, Location, Seen};
+use tslice::input::{Contents, Input, Location, Seen};
 use tslice::job::{
     self, Casts, Chosen, CompareOptions, Comparing, Copying, GatherOptions, Job, Operand, Reduced,
     Select, SliceOptions, SlicesOptions,
@@ -106,7 +107,7 @@ fn input(path: &Path, (tensor, source): (TensorInfo, Arc<dyn Source>)) -> Input 
     let named = TensorInfo { name: Some("a".to_owned()), ..tensor };
     let tensors = Arc::new([named].into_iter().collect());
     let contents =
-        Contents { format: Format::Raw, tensors, metadata: BTreeMap::new(), header_len: 0 };
+        Contents { format: &raw::FORMAT, tensors, metadata: BTreeMap::new(), header_len: 0 };
     Input::of_source(&Location::Path(path.to_owned()), source, contents)
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::TypedValueParser;
-use tslice::formats::FORMATS;
+use tslice::formats::outputs;
 use tslice::output::layout::OutputFormat;
 use tslice::shape::Order;
 use tslice::tensor::ChunkCodec;
@@ -118,8 +118,8 @@ fn metadata(text: &str) -> Result<MetadataArg, &'static str> {
 }
 
 fn formats() -> impl TypedValueParser<Value = &'static OutputFormat> {
-    let named = FORMATS.iter().filter(|format| !format.about.is_empty());
-    one_of(named.map(|format| (format.name, format.about, *format)))
+    let named = outputs().filter(|format| !format.about.is_empty());
+    one_of(named.map(|format| (format.name, format.about, format)))
 }
 
 /// The lengths of the axes of a chunk.

@@ -11,7 +11,7 @@ use tslice::error::Cause;
 use tslice::execute::Workers;
 use tslice::formats::gguf::MetadataError;
 use tslice::input::{
-    Format, Input, Location, Missing, MissingChunks, OpenOptions, Unreadable, remote_folder,
+    Input, Location, Missing, MissingChunks, OpenOptions, Unreadable, remote_folder,
 };
 use tslice::job::reindex;
 use tslice::shape::AsTuple;
@@ -565,7 +565,7 @@ fn row(input: &Input, number: usize) -> [Cow<'_, str>; 7] {
     let (file, offset) = input.whereabouts(&tensor);
     let nowhere = match (tensor.chunk_shape(), input.contents().format) {
         (Some(chunks), _) => format!("chunks {}", AsTuple(chunks)).into(),
-        (None, Format::Text(_)) => Cow::Borrowed("-"),
+        (None, format) if format.is_text() => Cow::Borrowed("-"),
         _ => Cow::Borrowed("deflated"),
     };
     [

@@ -12,7 +12,7 @@ use tslice::execute::ExecuteError;
 use tslice::formats::npy::{DescrError, NpyError};
 use tslice::formats::shards::{ShardsError, ShardsFault};
 use tslice::formats::text::{CellRemedy, TextFault};
-use tslice::formats::{FORMATS, Foreign, ForeignBytes, FormatError, NotRead};
+use tslice::formats::{Foreign, ForeignBytes, FormatError, NotRead, outputs};
 use tslice::input::{
     FieldFault, Given, LengthFault, RawFault, ReadAsFault, SelectFault, UnusedReadAs,
 };
@@ -48,12 +48,7 @@ fn failure(error: &Error, flag: &str) -> Failure {
     let of_kind = (cause.downcast_ref().map(|fault| select(error, fault, flag, &failed)))
         .or_else(|| Some(layout(cause.downcast_ref()?, file, failed)))
         .or_else(|| Some(raw(cause.downcast_ref()?, file, worded)))
-        .or_else(|| Some(foreign_bytes(cause.downcast_ref()?, file, worded)))
-        .or_else(|| Some(header(cause.downcast_ref()?, error, flag, failed)))
-        .or_else(|| Some(length(cause.downcast_ref()?, error, failed)))
-        .or_else(|| Some(npy(cause.downcast_ref()?, error, flag, failed)))
-        .or_else(|| Some(index(cause.downcast_ref()?, error, failed)))
-        .or_else(|| Some(foreign(cause.downcast_ref()?, error, flag, failed)))
+        .or_else(|| format(error, flag, failed))
         .or_else(|| Some(edit(cause.downcast_ref()?, flag, failed)))
         .or_else(|| Some(of_tensor(error, cast(cause.downcast_ref()?))))
         .or_else(|| Some(join(cause.downcast_ref()?, failed)))
@@ -200,67 +195,66 @@ fn opening(error: &Error, failed: impl Fn() -> Failure) -> Option<Failure> {
     })
 }
 
-fn foreign(fault: &NotRead, error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Failure {
-    failed().hint_if(remedy(fault.0, error.file.as_ref(), flag == "-t"))
-}
-
-fn npy(fault: &NpyError, error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Failure {
-    match fault {
-        NpyError::Descr(DescrError::Object(_)) => {
-            foreign(&NotRead(Foreign::Pickle), error, flag, failed)
-        }
-        NpyError::Unusual { dtype: Some(dtype), shape, fortran, start, .. } => {
-            let Some(FileName::Path(path)) = &error.file else { return failed() };
-            if path.extension().is_some_and(|extension| extension == "npz") {
-                return failed();
-            }
-            let name = quoted(&path.to_string_lossy());
-            let shape = quoted(shape);
-            let order = if *fortran { " --input-order F" } else { "" };
-            failed().hint(format_args!(
-                "`tslice {name} --dtype '{dtype}' --shape {shape} --offset {start}{order} -o OTHER.npy` \
-                 reads it"
-            ))
-        }
-        _ => failed(),
+/// What breaks the rules of a format.
+fn format(error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Option<Failure> {
+    let Error { file, cause, .. } = error;
+    let remedy = |kind, is_input| remedy(kind, file.as_ref(), is_input);
+    if let Some(ForeignBytes(kind)) = cause.downcast_ref() {
+        let raw = "--offset 0 takes its bytes for numbers as they are";
+        let said = format!("--dtype is for raw bytes, and the input is {kind}");
+        let remedy = remedy(*kind, true).map(|remedy| format!("{remedy}; {raw}"));
+        let failure = Failure::new(of_place(error, &said));
+        return Some(failure.hint(remedy.unwrap_or_else(|| raw.to_owned())));
     }
-}
-
-fn header(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Failure {
-    match fault {
-        FormatError::Unrecognised => failed().hint(raw_bytes(error, flag)),
-        _ => failed(),
+    if let Some(NotRead(kind)) = cause.downcast_ref() {
+        return Some(failed().hint_if(remedy(*kind, flag == "-t")));
     }
-}
-
-fn length(fault: &LengthFault, error: &Error, failed: impl Fn() -> Failure) -> Failure {
-    match fault {
-        LengthFault::TrailingBytes { expected, .. } => {
-            let Some(FileName::Path(path)) = &error.file else { return failed() };
-            let name = quoted(&path.to_string_lossy());
-            failed().hint(format_args!("`head -c {expected} {name} > NEW` leaves them out"))
-        }
-        LengthFault::CutShort { .. } if matches!(error.file, Some(FileName::Stdin)) => failed()
-            .hint("a file that is still being written is shorter than its header says: wait for its end"),
-        _ => failed(),
+    if let Some(FormatError::Unrecognised) = cause.downcast_ref() {
+        return Some(failed().hint(raw_bytes(error, flag)));
     }
-}
-
-fn index(fault: &ShardsError, error: &Error, failed: impl Fn() -> Failure) -> Failure {
-    match fault {
-        ShardsError::Json(_) => failed().hint(
+    if let Some(NpyError::Descr(DescrError::Object(_))) = cause.downcast_ref() {
+        return Some(failed().hint_if(remedy(Foreign::Pickle, flag == "-t")));
+    }
+    if let (Some(LengthFault::CutShort { .. }), Some(FileName::Stdin)) =
+        (cause.downcast_ref(), file)
+    {
+        return Some(failed().hint(
+            "a file that is still being written is shorter than its header says: wait for its end",
+        ));
+    }
+    if let Some(ShardsError::Json(_)) = cause.downcast_ref() {
+        return Some(failed().hint(
             "--no-index reads the shards that are there; `tslice info DIR --reindex` writes a new index",
-        ),
-        ShardsError::Several { tensor, second, .. } if tensor.is_empty() => {
-            let Some(FileName::Path(path)) = &error.file else { return failed() };
-            let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
-            let file = quoted(&folder.join(second).to_string_lossy());
-            failed().hint(format_args!(
-                "`tslice {file} --name NAME -o NEW.safetensors` names it: put NEW.safetensors in place of {file}"
-            ))
-        }
-        _ => failed(),
+        ));
     }
+    let Some(FileName::Path(path)) = file else { return None };
+    let name = quoted(&path.to_string_lossy());
+    if let Some(LengthFault::TrailingBytes { expected, .. }) = cause.downcast_ref() {
+        return Some(
+            failed().hint(format_args!("`head -c {expected} {name} > NEW` leaves them out")),
+        );
+    }
+    if let Some(NpyError::Unusual { dtype: Some(dtype), shape, fortran, start, .. }) =
+        cause.downcast_ref()
+        && path.extension().is_none_or(|extension| extension != "npz")
+    {
+        let shape = quoted(shape);
+        let order = if *fortran { " --input-order F" } else { "" };
+        return Some(failed().hint(format_args!(
+            "`tslice {name} --dtype '{dtype}' --shape {shape} --offset {start}{order} -o OTHER.npy` \
+             reads it"
+        )));
+    }
+    if let Some(ShardsError::Several { tensor, second, .. }) = cause.downcast_ref()
+        && tensor.is_empty()
+    {
+        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
+        let file = quoted(&folder.join(second).to_string_lossy());
+        return Some(failed().hint(format_args!(
+            "`tslice {file} --name NAME -o NEW.safetensors` names it: put NEW.safetensors in place of {file}"
+        )));
+    }
+    None
 }
 
 fn raw(
@@ -302,20 +296,6 @@ fn raw(
         }
         fault => failed(&format_args!("--{fault}")),
     }
-}
-
-fn foreign_bytes(
-    ForeignBytes(kind): &ForeignBytes,
-    file: Option<&FileName>,
-    failed: impl Fn(&dyn Display) -> Failure,
-) -> Failure {
-    let raw = "--offset 0 takes its bytes for numbers as they are";
-    failed(&format_args!("--dtype is for raw bytes, and the input is {kind}")).hint(
-        match remedy(*kind, file, true) {
-            Some(remedy) => format!("{remedy}; {raw}"),
-            None => raw.to_owned(),
-        },
-    )
 }
 
 fn edit(fault: &EditFault, flag: &str, failed: impl Fn() -> Failure) -> Failure {
@@ -618,7 +598,7 @@ fn layout(fault: &LayoutFault, file: Option<&FileName>, failed: impl Fn() -> Fai
 }
 
 fn extensions() -> String {
-    let first = FORMATS.iter().filter_map(|format| format.extensions.first());
+    let first = outputs().filter_map(|format| format.extensions.first());
     let all: Vec<String> = first.map(|extension| format!(".{extension}")).collect();
     match all.split_last() {
         Some((last, others)) => format!("use {} or {last}, or --to FORMAT", others.join(", ")),

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use tslice::formats::FORMATS;
+use tslice::formats::outputs;
 
 use super::failure::{Failure, quoted};
 use super::peers;
@@ -215,7 +215,7 @@ pub(crate) fn misplaced(failure: Failure, typed: &str) -> Failure {
     }
     let extension = path.extension().and_then(|extension| extension.to_str());
     let is_output = |known: &str| extension == Some(known);
-    if FORMATS.iter().flat_map(|format| format.extensions).any(|known| is_output(known)) {
+    if outputs().flat_map(|format| format.extensions).any(|known| is_output(known)) {
         failure.hint(format_args!("an output is given with -o: -o {typed}"))
     } else if is_name(typed) {
         failure.hint(format_args!("a tensor of several is chosen with -t: -t {typed}"))

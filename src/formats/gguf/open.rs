@@ -7,17 +7,16 @@ use crate::error::{Error, Fault};
 use crate::formats::gguf::{
     GgufError, GgufHeader, GgufMetadata, MetadataError, MetadataValue, SplitPlace,
 };
-use crate::formats::open::{InputFormat, RecognisedFile};
 use crate::formats::{first_bytes, gguf};
 use crate::input::{
-    Absent, Container, Contents, Format, Input, Location, OpenOptions, PartFile, Unreadable,
-    UseOfIndex, kept, open_bytes,
+    Absent, Container, Contents, Format, Input, Location, OpenOptions, PartFile, RecognisedFile,
+    Unreadable, UseOfIndex, kept, open_bytes,
 };
 use crate::source::{ConcatSource, IoMode, Opened, Source};
 use crate::tensor::{TensorInfo, Tensors, first_repeated};
 
-pub(crate) const FORMAT: InputFormat =
-    InputFormat { format: Format::Gguf, begins: gguf::begins, open };
+/// llama.cpp's `.gguf`.
+pub(crate) static FORMAT: Format = Format::new("gguf", gguf::begins, open);
 
 /// Read the header of a file, and open the others of its model, if there are any.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
@@ -29,7 +28,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     }
     let mut container = Container::default();
     let tensors = readable(header.endian, header.tensors.iter(), &mut container.unreadable);
-    let contents = Contents::of(Format::Gguf, tensors.collect());
+    let contents = Contents::of(&FORMAT, tensors.collect());
     container.own =
         Some(Box::new(GgufPart { metadata: header.metadata, source: Arc::clone(&source) }));
     Ok(Input { container, ..Input::of_source(location, source, contents) })
@@ -129,7 +128,7 @@ fn open_split(
     for Absent { file, reason, .. } in &container.absent {
         options.notes.add(format_args!("{location}: {file} is missing, and its tensors: {reason}"));
     }
-    let contents = Contents::of(Format::Gguf, tensors);
+    let contents = Contents::of(&FORMAT, tensors);
     Ok(Input { container, ..Input::of_source(location, Arc::new(joined), contents) })
 }
 

@@ -38,7 +38,7 @@ mod repair;
 mod tree;
 
 pub(crate) use file::{Hdf5Error, SIGNATURE};
-pub(crate) use open::{FORMAT, follows_user_block};
+pub(crate) use open::FORMAT;
 
 /// The deepest group, and how many links are read and followed at most: groups may lie in several others.
 const MAX_DEPTH: usize = 1000;

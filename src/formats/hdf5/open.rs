@@ -3,15 +3,18 @@
 use crate::error::Error;
 use crate::formats::hdf5;
 use crate::formats::hdf5::SIGNATURE;
-use crate::formats::open::{InputFormat, RecognisedFile};
-use crate::input::{Container, Contents, Format, Input, Unreadable, kept};
+use crate::input::{Container, Contents, Format, Input, RecognisedFile, Unreadable, kept};
 use crate::source::Source;
 
-pub(crate) const FORMAT: InputFormat =
-    InputFormat { format: Format::Hdf5, begins: |first| first.starts_with(SIGNATURE), open };
+/// HDF5, with netCDF 4.
+pub(crate) static FORMAT: Format = Format {
+    is_in: follows_user_block,
+    has_links: true,
+    ..Format::new("hdf5", |first| first.starts_with(SIGNATURE), open)
+};
 
 /// Whether a file begins with a user block, and is one of HDF5 behind it.
-pub(crate) fn follows_user_block(source: &dyn Source) -> bool {
+fn follows_user_block(source: &dyn Source) -> bool {
     if source.request_gap().is_some() {
         // a request for each place is too many
         return false;
@@ -31,7 +34,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     // a file cut short in the meantime is the reason for whatever it seems to say
     bytes.verify()?;
     let found = found?;
-    let input = Input::of_source(location, bytes, Contents::of(Format::Hdf5, found.tensors));
+    let input = Input::of_source(location, bytes, Contents::of(&FORMAT, found.tensors));
     let unreadable = Unreadable::all(found.unreadable);
     Ok(Input { container: Container { unreadable, ..input.container }, ..input })
 }

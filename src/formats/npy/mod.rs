@@ -21,6 +21,7 @@ use super::header::read_more;
 use crate::dtype;
 use crate::dtype::{DType, Endian, Scalar, stored_by_numpy};
 use crate::error::{Cause, Fault};
+use crate::formats::open::open_headed;
 use crate::input::{Contents, Format};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
 use crate::tensor::{TensorInfo, Tensors, data_bytes};
@@ -41,6 +42,9 @@ const ALIGN: usize = 64;
 
 /// The width in a header of the length of the axis that may grow in place.
 const GROWTH_DIGITS: usize = 21;
+
+/// NumPy's `.npy`.
+pub static FORMAT: Format = Format::new("npy", begins, open_headed);
 
 /// Whether a file that begins with `first` (8 bytes, or all it has) claims to be a `.npy`.
 pub(crate) fn begins(first: &[u8]) -> bool {
@@ -75,7 +79,7 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, Cause> {
     }
     let text = String::from_utf8(text).map_err(|_| NpyError::Encoding)?;
     let tensor = parse(&text, major < 3, header_len)?;
-    Ok(Contents { header_len, ..Contents::of(Format::Npy, Tensors::from_iter([tensor])) })
+    Ok(Contents { header_len, ..Contents::of(&FORMAT, Tensors::from_iter([tensor])) })
 }
 
 fn parse(text: &str, python2: bool, start: u64) -> Result<TensorInfo, NpyError> {

@@ -3,7 +3,7 @@
 use crate::dtype::stored_by_numpy;
 use crate::formats::headed::{Header, PLAIN, behind_header};
 use crate::formats::npy;
-use crate::input::{Bytes, Format, Input};
+use crate::input::Input;
 use crate::output::layout::{OutputFormat, only};
 
 pub(crate) static OUTPUT: OutputFormat = OutputFormat {
@@ -24,9 +24,7 @@ impl Input {
     /// What follows the array of a `.npy`, as several np.save to one file leave it: how many bytes, and
     /// whether they begin another array. np.load passes over them.
     pub fn following(&self) -> Option<(u64, bool)> {
-        let (Format::Npy, Bytes::Random(source)) = (self.contents.format, &self.bytes) else {
-            return None;
-        };
+        let source = self.random().filter(|_| self.contents.format == &npy::FORMAT)?;
         let end = self.contents.tensors.at(0).data().end;
         let bytes = source.len().checked_sub(end).filter(|bytes| *bytes > 0)?;
         let first = end..end.saturating_add(npy::MAGIC.len() as u64).min(source.len());

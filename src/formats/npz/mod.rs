@@ -27,6 +27,8 @@ use std::ops::Range;
 use directory::{DEFLATED, DirectoryEntry, LocalHeader, find_directory};
 
 use crate::error::{Cause, Fault};
+use crate::formats::archive;
+use crate::input::Format;
 use crate::source::Source;
 use crate::tensor::{brief, first_repeated};
 
@@ -36,6 +38,9 @@ mod output;
 pub(crate) use output::OUTPUT;
 
 pub use directory::{MemberSums, sums};
+
+/// NumPy's `.npz`: archives begin alike, and that one is of arrays is known when its members are.
+pub(crate) static FORMAT: Format = Format::new("npz", begins, archive::open);
 
 /// Whether a file that begins with these bytes is a zip archive.
 pub(crate) fn begins(first: &[u8]) -> bool {

@@ -21,6 +21,8 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
 use crate::dtype::Scalar;
 use crate::error::Fault;
+use crate::formats::open::open_headed;
+use crate::input::Format;
 use crate::shape::{AsList, MAX_NDIM};
 use crate::tensor::{brief, data_bytes};
 
@@ -35,6 +37,10 @@ pub(crate) use read::{begins, header_len};
 pub(crate) use write::dtype_of;
 pub(super) use write::scalar;
 pub use write::{HeaderText, header, longer, stored_dtype};
+
+/// Hugging Face's `.safetensors`.
+pub static FORMAT: Format =
+    Format { ends_with_data: true, ..Format::new("safetensors", begins, open_headed) };
 
 /// The longest JSON in bytes, as the format has it.
 pub(super) const MAX_HEADER: u64 = 100_000_000;

@@ -33,9 +33,9 @@ pub(crate) struct SafetensorsHeader {
     /// Those that are in the file.
     range: Range<usize>,
     /// Their numbers in the order of the file; empty where that is the order in which they were given.
-    order: Vec<u32>,
+    pub(crate) order: Vec<u32>,
     metadata: BTreeMap<String, String>,
-    len: u64,
+    pub(crate) len: u64,
 }
 
 impl SafetensorsHeader {
@@ -53,21 +53,11 @@ impl SafetensorsHeader {
         Ok(header)
     }
 
-    /// Its length in bytes.
-    pub(crate) fn len(&self) -> u64 {
-        self.len
-    }
-
     /// Make it longer by so many bytes. False if the format does not allow it.
     pub(crate) fn grow(&mut self, bytes: u64) -> bool {
         let longer = safetensors::longer(self.len, bytes);
         self.len = longer.unwrap_or(self.len);
         longer.is_some()
-    }
-
-    /// Whether its tensors stand in another order than they were given in.
-    pub(crate) fn is_ordered(&self) -> bool {
-        !self.order.is_empty()
     }
 
     /// The numbers of the tensors in the order of the file.

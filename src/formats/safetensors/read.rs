@@ -10,11 +10,11 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 
 use super::super::FormatError;
 use super::write::scalar;
-use super::{MAX_HEADER, METADATA, SafetensorsError, Texts, checked_bytes};
+use super::{FORMAT, MAX_HEADER, METADATA, SafetensorsError, Texts, checked_bytes};
 use crate::dtype::{DType, Endian};
 use crate::error::Cause;
 use crate::formats::header::read_more;
-use crate::input::{Contents, Format};
+use crate::input::Contents;
 use crate::shape::{AsList, MAX_NDIM, Order};
 use crate::tensor::{Tensors, brief, first_repeated};
 
@@ -195,7 +195,7 @@ impl ParsedHeader {
             return Err(hole.unwrap_or(error));
         }
         let metadata = metadata.unwrap_or_default();
-        Ok(Contents { metadata, header_len, ..Contents::of(Format::Safetensors, tensors) })
+        Ok(Contents { metadata, header_len, ..Contents::of(&FORMAT, tensors) })
     }
 }
 

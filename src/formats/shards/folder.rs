@@ -6,19 +6,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::{MAX_INDEX, ShardsFault};
+use super::{INDEX, MAX_INDEX, ONE, ShardsFault, TORCH_INDEX};
 use crate::error::Error;
 use crate::formats::{Foreign, NotRead};
 use crate::input::{Notes, ShardIndex, UseOfIndex, names_in};
 use crate::source::NO_WAIT;
 
-/// The name of a checkpoint of one file.
-const ONE: &str = "model.safetensors";
-
 /// A kind of checkpoint: the usual name of its index, and what stands in any such name.
 type IndexNames = (&'static str, &'static str);
-const OF_SAFETENSORS: IndexNames = ("model.safetensors.index.json", ".safetensors.index.");
-const OF_TORCH: IndexNames = ("pytorch_model.bin.index.json", ".bin.index.");
+const OF_SAFETENSORS: IndexNames = (INDEX, ".safetensors.index.");
+const OF_TORCH: IndexNames = (TORCH_INDEX, ".bin.index.");
 
 /// Whether a file with this name is the index of a checkpoint, whatever is in it.
 pub(crate) fn is_index(name: &str) -> bool {

@@ -26,8 +26,15 @@ pub(crate) use folder::{
     CheckpointFiles, checkpoint_in, is_index, old_shards, shards_in, single_file,
 };
 pub use open::ShardsFault;
-pub(crate) use open::{FORMAT, open_folder};
+pub(crate) use open::{FORMAT, OF_TORCH, open_folder};
 pub(crate) use output::OUTPUT;
+
+/// The name of a checkpoint of one file.
+pub(crate) const ONE: &str = "model.safetensors";
+
+/// The usual names of the index of a checkpoint, by the format of its shards.
+pub(crate) const INDEX: &str = "model.safetensors.index.json";
+pub(crate) const TORCH_INDEX: &str = "pytorch_model.bin.index.json";
 
 /// Whether a file that begins with these bytes is a JSON object.
 pub(crate) fn begins(first: &[u8]) -> bool {

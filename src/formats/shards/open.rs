@@ -11,15 +11,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::shards_in;
+use super::{INDEX, is_index, shards_in};
 use crate::error::{Cause, Error, Fault};
 use crate::execute::Progress;
-use crate::formats::open::{InputFormat, RecognisedFile, read_header};
+use crate::formats::open::read_header;
 use crate::formats::shards::{self, MAX_INDEX, ShardsError};
-use crate::formats::{Foreign, NotRead, archive, first_bytes, torch};
+use crate::formats::{Foreign, NotRead, first_bytes, npz, safetensors, torch};
 use crate::input::{
     Absent, Bytes, Checkpoint, Container, Contents, Format, Input, Location, OpenOptions, PartFile,
-    SelectFault, ShardIndex, Unreadable, UseOfIndex, find, folder_of,
+    RecognisedFile, SelectFault, ShardIndex, Unreadable, UseOfIndex, find, folder_of,
 };
 use crate::source::remote::{self, RemoteError};
 use crate::source::{
@@ -30,14 +30,14 @@ use crate::tensor::{Tensors, first_repeated, shortened};
 /// Of more shards each is opened when it is read, and few stay open.
 const POOLED: usize = 192;
 
-/// The name of an index of a checkpoint that has none.
-const INDEX: &str = "model.safetensors.index.json";
-
 const NAMED: usize = 10;
 
 /// A checkpoint of several files, by its index.
-pub(crate) const FORMAT: InputFormat =
-    InputFormat { format: Format::Sharded, begins: shards::begins, open };
+pub(crate) static FORMAT: Format =
+    Format { is_named: is_index, ..Format::new("sharded safetensors", shards::begins, open) };
+
+/// A checkpoint of several files of torch.save, by its index.
+pub(crate) static OF_TORCH: Format = Format::new("sharded pytorch", |_| false, open);
 
 /// Open the shards that an index names: those that hold tensors that are needed.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
@@ -147,7 +147,7 @@ struct OpenShards {
     opaque: BTreeSet<String>,
     metadata: Vec<BTreeMap<String, String>>,
     parts: Vec<PartFile>,
-    format: Format,
+    format: &'static Format,
     /// Whether each tensor of the index was found.
     found: Vec<bool>,
     faults: BTreeMap<usize, Error>,
@@ -190,7 +190,7 @@ impl OpenShards {
             opaque: BTreeSet::new(),
             metadata: vec![BTreeMap::new(); index.files.len()],
             parts: index.files.iter().map(part).collect(),
-            format: Format::Sharded,
+            format: &FORMAT,
             found: vec![false; index.tensors().len()],
             faults: BTreeMap::new(),
             left_out: SomeNames::default(),
@@ -269,8 +269,8 @@ impl OpenShards {
             self.unreadable.push(member);
         }
         self.opaque.extend(container.opaque);
-        if contents.format == Format::Torch {
-            self.format = Format::ShardedTorch;
+        if contents.format == &torch::FORMAT {
+            self.format = &OF_TORCH;
         }
         Ok(())
     }
@@ -407,8 +407,7 @@ fn open_shard(
 ) -> Result<Input, Error> {
     let open = || {
         let first = first_bytes(source.as_ref())?;
-        let opener =
-            [archive::FORMAT, torch::OLD_FORMAT].into_iter().find(|it| (it.begins)(&first));
+        let opener = [&npz::FORMAT, &torch::FORMAT].into_iter().find(|it| (it.begins)(&first));
         let shard = match opener {
             None => {
                 let contents = read_header(location, source.as_ref())?;
@@ -420,9 +419,9 @@ fn open_shard(
                 (format.open)(RecognisedFile { location, bytes, options, progress })?
             }
         };
-        match shard.contents.format {
-            Format::Torch | Format::Safetensors => Ok(shard),
-            _ => Err(ShardsFault::NoShard.into()),
+        match [&torch::FORMAT, &safetensors::FORMAT].contains(&shard.contents.format) {
+            true => Ok(shard),
+            false => Err(ShardsFault::NoShard.into()),
         }
     };
     open().map_err(|error: Error| error.in_file(location))

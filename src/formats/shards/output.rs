@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::error::Cause;
 use crate::formats::headed::{Header, PLAIN};
 use crate::formats::safetensors::SafetensorsHeader;
-use crate::formats::shards::old_shards;
+use crate::formats::shards::{INDEX, ONE, old_shards};
 use crate::formats::{safetensors, shards};
 use crate::output::LayoutFault;
 use crate::output::layout::{Entries, Frame, OutputFormat, OutputTensor, Request, WriteAt};
@@ -22,12 +22,6 @@ pub(crate) static OUTPUT: OutputFormat = OutputFormat {
     lay_out,
     ..PLAIN
 };
-
-/// The name of a checkpoint of one file.
-const ONE: &str = "model.safetensors";
-
-/// The name of the index of shards of a size.
-const INDEX: &str = "model.safetensors.index.json";
 
 /// Files one after the other, as they are to lie in one folder.
 struct ShardFiles {

@@ -4,11 +4,10 @@ use crate::dtype::{DType, Endian, Field};
 use crate::element::{FloatFormat, Meaning};
 
 mod open;
-mod output;
+pub(super) mod output;
 
+pub(crate) use open::{CSV, JSON, TSV, TXT, open, open_integers};
 pub use open::{CellRemedy, IntegersFault, ROUNDED, TextFault, TextPlace};
-pub(crate) use open::{open, open_integers};
-pub(crate) use output::{CSV, JSON, TSV, TXT};
 
 /// The dtype that elements must have to be written as text: numbers in little-endian order. `None`
 /// for dtypes without a text form.

@@ -46,7 +46,7 @@ mod open;
 mod ops;
 mod value;
 
-pub(crate) use open::{OLD_FORMAT, open};
+pub(crate) use open::{FORMAT, open};
 
 /// The longest pickle that is read, in bytes, besides the elements in it. Of a million tensors, each has about a
 /// hundred beside its name.

@@ -14,9 +14,11 @@ use crate::error::{Cause, Error};
 use crate::formats::FormatError;
 use crate::formats::archive::{Archive, MemberStart};
 use crate::formats::npz::{Member, Members};
-use crate::formats::open::{InputFormat, RecognisedFile, foreign_in, unknown};
+use crate::formats::open::{foreign_in, unknown};
 use crate::formats::torch::{self, StoragePlace, StoredBytes, TorchContents, TorchFolder};
-use crate::input::{Container, Contents, Format, Input, Location, Unreadable, kept};
+use crate::input::{
+    Container, Contents, Format, Input, Location, RecognisedFile, Unreadable, kept,
+};
 use crate::source::{Advice, InflatedSource, Reader, Source};
 
 /// The longest text that says a byte order, in bytes; one that is longer says none.
@@ -105,9 +107,8 @@ impl<'a> MembersByName<'a> {
     }
 }
 
-/// What torch.save wrote before version 1.6.
-pub(crate) const OLD_FORMAT: InputFormat =
-    InputFormat { format: Format::Torch, begins: torch::begins_old, open: open_old };
+/// PyTorch's `.pt`: what torch.save wrote before version 1.6 is recognised as it, later ones as archives.
+pub(crate) static FORMAT: Format = Format::new("pytorch", torch::begins_old, open_old);
 
 fn open_old(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, progress, .. } = file;
@@ -128,7 +129,7 @@ fn open_old(file: RecognisedFile<'_>) -> Result<Input, Error> {
 /// The input of what a file holds.
 fn input_of(found: TorchContents, input: impl FnOnce(Contents) -> Input) -> Input {
     let TorchContents { tensors, unreadable, opaque } = found;
-    let input = input(Contents::of(Format::Torch, tensors));
+    let input = input(Contents::of(&FORMAT, tensors));
     let unreadable = Unreadable::all(unreadable);
     Input { container: Container { unreadable, opaque, ..input.container }, ..input }
 }

@@ -11,12 +11,10 @@ use zarrs::storage::{
     StoreKey,
 };
 
-use super::{ATTRIBUTES, METADATA};
+use super::array::{self, ArrayStore, ValueStore, ZarrError, ZarrNode};
+use super::{ATTRIBUTES, FORMAT, METADATA};
 use crate::error::Error;
-use crate::formats::zarr::{self, ArrayStore, ValueStore, ZarrError, ZarrNode};
-use crate::input::{
-    Container, Contents, Format, Input, Location, MissingChunks, OpenOptions, Unreadable,
-};
+use crate::input::{Container, Contents, Input, Location, MissingChunks, OpenOptions, Unreadable};
 use crate::source::{Source, SourceError, memory_bytes};
 use crate::tensor::{Annotated, Annotations, TensorInfo, Tensors, spare_bytes};
 
@@ -175,7 +173,7 @@ pub(super) fn input(
     unreadable.sort_unstable_by(|one, other| one.name.cmp(&other.name));
     let mut tensors: Tensors = arrays.into_values().collect();
     groups.into_iter().for_each(|(path, annotated)| tensors.annotate_group(path, annotated));
-    let contents = Contents::of(Format::Zarr, tensors);
+    let contents = Contents::of(&FORMAT, tensors);
     let container = Container { unreadable, ..Container::default() };
     Ok(Input { container, ..Input::of_source(location, bytes, contents) })
 }
@@ -236,7 +234,7 @@ fn read(
             "" => "it is not there".to_owned(),
             path => format!("it is not there, in the array {path:?}"),
         };
-        let tensor = zarr::array(hierarchy.array(path), json, refuses.then(missing))?;
+        let tensor = array::array(hierarchy.array(path), json, refuses.then(missing))?;
         match hierarchy.refused(path) {
             Some(error) => Err(ZarrError::Value(error)),
             None => Ok(Node::Array(Box::new(tensor))),
@@ -244,16 +242,16 @@ fn read(
     };
     let node = || {
         if let Some(json) = metadata("zarr.json")? {
-            return Ok(match zarr::node(&json)? {
+            return Ok(match array::node(&json)? {
                 ZarrNode::Array(json) => array(json)?,
                 ZarrNode::Group(annotations) => Node::Group(annotations),
             });
         }
         if let Some(json) = metadata(".zarray")? {
-            return Ok(array(zarr::array_v2(&json, metadata(ATTRIBUTES)?.as_deref())?)?);
+            return Ok(array(array::array_v2(&json, metadata(ATTRIBUTES)?.as_deref())?)?);
         }
         Ok(match metadata(ATTRIBUTES)? {
-            Some(json) => Node::Group(zarr::group_v2(&json)?),
+            Some(json) => Node::Group(array::group_v2(&json)?),
             None => Node::Group(Annotations::default()),
         })
     };

@@ -8,43 +8,29 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::formats::npz::Members;
-use crate::input::{Input, Location, OpenOptions};
+use crate::formats::open::unrecognised;
+use crate::input::{Format, Input, Location, OpenOptions};
 use crate::source::remote::Address;
 
 #[cfg(feature = "zarr")]
 mod array;
 #[cfg(feature = "zarr")]
-mod codecs;
-#[cfg(feature = "zarr")]
-mod dtype;
-#[cfg(feature = "zarr")]
-mod filters;
-#[cfg(feature = "zarr")]
 mod hierarchy;
-#[cfg(feature = "zarr")]
-mod metadata;
 mod output;
 #[cfg(feature = "zarr")]
-mod shards;
-#[cfg(feature = "zarr")]
 mod stores;
-#[cfg(feature = "zarr")]
-mod write;
 
-#[cfg(feature = "zarr")]
-use array::{ArrayStore, ValueStore, ZarrError, array, unfit};
 #[cfg(all(feature = "hdf5", feature = "zarr"))]
-pub(crate) use codecs::blosc_bytes;
-#[cfg(feature = "zarr")]
-use metadata::{
-    ArrayMetadataJson, ZarrNode, array_v2, consolidated, consolidated_v2, group_v2, node,
-};
+pub(crate) use array::blosc_bytes;
 pub(crate) use output::OUTPUT;
-#[cfg(feature = "zarr")]
-use write::{NewArray, group_json, stored_dtype};
-
 pub(crate) use stores::open_archive;
 use stores::{open_path, open_remote};
+
+/// Arrays of Zarr, in a folder or a zip archive: a file alone is none.
+pub(crate) static FORMAT: Format = Format {
+    is_folder: true,
+    ..Format::new("zarr", |_| false, |file| Err(unrecognised(file.location, file.bytes)))
+};
 
 /// The metadata of version 3; those of an array and of a group in version 2.
 const METADATA: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];

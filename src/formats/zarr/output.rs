@@ -7,7 +7,7 @@ use with::lay_out;
 use crate::error::Cause;
 use crate::formats::headed::PLAIN;
 #[cfg(feature = "zarr")]
-use crate::formats::zarr::stored_dtype;
+use crate::formats::zarr::array::stored_dtype;
 #[cfg(not(feature = "zarr"))]
 use crate::output::LayoutFault;
 use crate::output::layout::OutputFormat;
@@ -41,7 +41,7 @@ mod with {
     use super::OUTPUT;
     use crate::chunked::{ChunkSink, ChunkedTensor};
     use crate::error::Cause;
-    use crate::formats::zarr::{NewArray, group_json};
+    use crate::formats::zarr::array::{NewArray, group_json};
     use crate::output::layout::{Entries, Frame, OutputTensor, Request};
     use crate::output::{ChunkShapes, Chunking, LayoutFault};
     use crate::sink::{

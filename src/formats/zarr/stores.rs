@@ -6,13 +6,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::array::{self, ArrayStore};
 use super::hierarchy::{self, Hierarchy, StoredValue, Values, below, fits};
 use super::{ATTRIBUTES, METADATA};
 use crate::crc::PiecesCrc;
 use crate::error::Error;
 use crate::formats::archive::Archive;
 use crate::formats::npz::{Member, MemberFault, Members, NpzError};
-use crate::formats::zarr::{self, ArrayStore};
 use crate::input::{Input, Location, OpenOptions};
 use crate::source::remote::{self, Address, Ahead, RemoteError, Scheme};
 use crate::source::{
@@ -267,9 +267,9 @@ impl ZarrAddress {
         let [v3, _, group] = METADATA;
         let of_root = |name| self.known.get(name).and_then(Option::as_deref);
         let all = match (of_root(v3), of_root(group)) {
-            (Some(root), _) => zarr::consolidated(root),
+            (Some(root), _) => array::consolidated(root),
             (None, Some(_)) => {
-                self.whole(".zmetadata")?.and_then(|all| zarr::consolidated_v2(&all))
+                self.whole(".zmetadata")?.and_then(|all| array::consolidated_v2(&all))
             }
             (None, None) => None,
         };

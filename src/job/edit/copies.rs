@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, FileName};
 use crate::execute::Progress;
+use crate::formats::raw;
 use crate::index::resolve::Selection;
 use crate::input::Input;
 use crate::job::copy::Writing;
@@ -131,7 +132,7 @@ impl NewHeader {
         copy: &Destination,
         options: &WriteOptions,
     ) -> Result<NewHeader, Error> {
-        let format = formats::of_plain(input.contents.format);
+        let format = formats::of_plain(input.contents.format).unwrap_or(&raw::OUTPUT);
         let output = Output::new(copy.clone(), options.clone().format(format))?;
         let mut prepared = prepare_kept(input, &output, true)?;
         let old = input.contents.header_len;

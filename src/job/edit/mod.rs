@@ -65,7 +65,7 @@ pub enum EditFault {
     Remote,
     /// A file of a format that is not written.
     #[error("a file of format {0} cannot be changed, nor copied with a change")]
-    ReadOnly(Format),
+    ReadOnly(&'static Format),
     /// A member of an archive that has other bytes than its elements.
     #[error("an array that is deflated cannot be changed where it lies")]
     Deflated,

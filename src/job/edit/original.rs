@@ -14,8 +14,8 @@ use super::copies::{CopiedFile, CopiedFolder, NewHeader, failed_sink};
 use crate::error::{Error, FileName};
 use crate::execute::{Conversion, ExecuteError, NullSink, Progress, Transfer, Workers};
 use crate::formats::npz::MemberSums;
-use crate::formats::{RecognisedFile, first_bytes, npz, open_raw, recognise, unrecognised};
-use crate::input::{Bytes, Format, Input, Location, OpenOptions, Summed};
+use crate::formats::{first_bytes, npz, raw, recognise, safetensors, shards, unrecognised, zarr};
+use crate::input::{Bytes, Input, Location, OpenOptions, RecognisedFile, Summed};
 use crate::job::overwrite;
 use crate::output::layout::OutputFormat;
 use crate::output::{Output, WriteOptions};
@@ -55,8 +55,8 @@ impl Original {
         if let Location::Remote(address) = Location::of(path) {
             return Err(Error::file(FileName::Remote(address), EditFault::Remote));
         }
-        if formats::is_zarr_folder(path) {
-            return Err(Error::file(path, EditFault::ReadOnly(Format::Zarr)));
+        if zarr::is_folder(path) {
+            return Err(Error::file(path, EditFault::ReadOnly(&zarr::FORMAT)));
         }
         let failed = |error: std::io::Error| Error::file(path, error);
         let patch = match copy {
@@ -82,7 +82,7 @@ impl Original {
         let location = Location::Path(path.to_owned());
         let input = open_input(&location, source, open);
         let mut input = input.map_err(|error| error.in_file(&location))?;
-        if copy.is_none() && input.contents.format == Format::Npz {
+        if copy.is_none() && input.contents.format == &npz::FORMAT {
             return Err(Error::file(path, EditFault::Archive));
         }
         let overwritten = copy.as_ref().map_or(Ok(None), overwrite::overwritten)?;
@@ -118,14 +118,13 @@ impl Original {
         let all_as_stored = OpenOptions { read_as: None, rest: true, ..open.clone() };
         let mut input = formats::open(location, &all_as_stored)?;
         input.keeps_rest = open.rest;
-        match input.contents.format {
-            Format::Sharded | Format::Safetensors => {}
-            Format::Npy | Format::Npz | Format::Raw => {
-                let format = formats::of_plain(input.contents.format);
-                let fault = EditFault::CopyName { original: location.into(), format };
-                return Err(Error::file(output.destination(), fault));
-            }
-            format => return Err(Error::file(location, EditFault::ReadOnly(format))),
+        let format = input.contents.format;
+        if format != &shards::FORMAT && format != &safetensors::FORMAT {
+            let Some(format) = formats::of_plain(format) else {
+                return Err(Error::file(location, EditFault::ReadOnly(format)));
+            };
+            let fault = EditFault::CopyName { original: location.into(), format };
+            return Err(Error::file(output.destination(), fault));
         }
         let folder = CopiedFolder::of(&mut input, output)?;
         open.read_as.iter().try_for_each(|other| input.read_as(other, open.raw.several))?;
@@ -155,12 +154,11 @@ impl Original {
         let Destination::Path(path) = copy else { return Ok(()) };
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         let format = self.format();
-        let fits = match self.input.contents.format {
+        let fits = if format.is_raw {
             // raw bytes have any name that tells no other format
-            Format::Raw => {
-                formats::by_extension(&extension).is_none_or(|it| it.name == format.name)
-            }
-            _ => format.extensions.contains(&extension.as_str()),
+            formats::by_extension(&extension).is_none_or(|it| it.name == format.name)
+        } else {
+            format.extensions.contains(&extension.as_str())
         };
         if fits || copy.is_stream() {
             return Ok(());
@@ -172,7 +170,9 @@ impl Original {
     pub fn format(&self) -> &'static OutputFormat {
         match &self.target {
             Target::Folder(folder) => folder.prepared.output.format(),
-            Target::InPlace(_) | Target::Copy(_) => formats::of_plain(self.input.contents.format),
+            Target::InPlace(_) | Target::Copy(_) => {
+                formats::of_plain(self.input.contents.format).unwrap_or(&raw::OUTPUT)
+            }
         }
     }
 
@@ -192,7 +192,7 @@ impl Original {
     /// which ascend; none in other files.
     pub(super) fn sums(&self, starts: &[u64]) -> Result<Vec<MemberSums>, Error> {
         let Target::Copy(copy) = &self.target else { return Ok(Vec::new()) };
-        if self.input.contents.format != Format::Npz || starts.is_empty() {
+        if self.input.contents.format != &npz::FORMAT || starts.is_empty() {
             return Ok(Vec::new());
         }
         let location = self.input.location();
@@ -305,19 +305,16 @@ fn open_input(
     if options.raw.text_format(location, format.is_some()).is_some() {
         return Err(EditFault::Text.into());
     }
-    let mut input = match (options.raw.of_raw_bytes(format.is_some()), format) {
-        (Some(dtype), _) => open_raw(location, bytes, dtype, &options.raw, progress)?,
-        (None, Some(format)) if format.format == Format::Sharded => {
-            return Err(EditFault::Sharded.into());
-        }
-        (None, Some(format)) => {
-            (format.open)(RecognisedFile { location, bytes, options, progress })?
-        }
-        (None, None) => return Err(unrecognised(location, bytes)),
+    let file = RecognisedFile { location, bytes, options, progress };
+    let mut input = match format {
+        _ if options.raw.is_raw_bytes(format.is_some()) => raw::open(file)?,
+        Some(format) if format == &shards::FORMAT => return Err(EditFault::Sharded.into()),
+        Some(format) => (format.open)(file)?,
+        None => return Err(unrecognised(location, file.bytes)),
     };
-    match input.contents.format {
-        Format::Npy | Format::Npz | Format::Safetensors | Format::Raw => {}
-        format => return Err(EditFault::ReadOnly(format).into()),
+    let format = input.contents.format;
+    if formats::of_plain(format).is_none() {
+        return Err(EditFault::ReadOnly(format).into());
     }
     options.raw.apply(&mut input, options)?;
     Ok(input)

@@ -9,13 +9,12 @@
 //! The text is read once, from beginning to end, and kept as 64-bit integers: in memory where
 //! there are few, in an unnamed temporary file where there are many.
 
-use super::{MARK, TextParser, keep};
+use super::{MARK, TXT, TextParser, keep};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Error, Fault};
-use crate::execute::{Progress, Workers};
 use crate::formats::LOOK_LEN;
 use crate::formats::open::{foreign, unknown};
-use crate::input::{Contents, Format, Input, Location, TextFormat};
+use crate::input::{Contents, Input, RecognisedFile};
 use crate::shape::Order;
 use crate::source::Opened;
 use crate::tensor::{TensorInfo, Tensors};
@@ -24,23 +23,18 @@ use crate::tensor::{TensorInfo, Tensors};
 const LONGEST: usize = 64;
 
 /// Read all of a text, which a file can be whose first bytes these are.
-pub(crate) fn open_integers(
-    location: &Location,
-    mut bytes: Opened,
-    first: &[u8],
-    workers: &Workers,
-    progress: &Progress,
-) -> Result<Input, Error> {
+pub(crate) fn open_integers(file: RecognisedFile<'_>, first: &[u8]) -> Result<Input, Error> {
+    let RecognisedFile { location, mut bytes, options, progress } = file;
     let first = first.strip_prefix(MARK).unwrap_or(first);
     let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\x0c' | b'\r' | b' '..=b'~');
     if !first.iter().all(is_text) {
         return Err(unknown(foreign(location, &mut bytes, LOOK_LEN)).into());
     }
     let mut parser = IntegersParser::default();
-    let integers = keep(&mut bytes, &mut parser, workers, progress)?;
+    let integers = keep(&mut bytes, &mut parser, &options.workers, progress)?;
     let dtype = DType::Scalar(Scalar::I64, Endian::Little);
     let tensor = TensorInfo::new(dtype, parser.shape(), Order::C, 0);
-    let contents = Contents::of(Format::Text(TextFormat::Txt), Tensors::from_iter([tensor]));
+    let contents = Contents::of(&TXT, Tensors::from_iter([tensor]));
     Ok(Input::of_file(location, Opened::Random(integers), contents))
 }
 

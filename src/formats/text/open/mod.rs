@@ -19,7 +19,7 @@ use crate::execute::{Progress, UNKNOWN, Workers};
 use crate::formats::open::foreign;
 use crate::formats::{Foreign, FormatError, LOOK_LEN, NotRead};
 use crate::input::{
-    Contents, FieldFault, Format, Input, Location, OpenOptions, TextFormat, Watched,
+    Contents, FieldFault, Format, Input, OpenOptions, RecognisedFile, TextFormat, Watched,
 };
 use crate::shape::{self, Order};
 use crate::source::{self, MemorySource, Opened, Reader, Source, SourceError};
@@ -133,14 +133,39 @@ struct ReadTensor {
     rounds: bool,
 }
 
+/// Columns separated by commas.
+pub(crate) static CSV: Format = text("csv", TextFormat::Csv, |file| open(file, TextFormat::Csv));
+
+/// Columns separated by tabs.
+pub(crate) static TSV: Format = text("tsv", TextFormat::Tsv, |file| open(file, TextFormat::Tsv));
+
+/// Columns separated by white space.
+pub(crate) static TXT: Format = text("txt", TextFormat::Txt, |file| open(file, TextFormat::Txt));
+
+/// Nested lists.
+pub(crate) static JSON: Format =
+    text("json", TextFormat::Json, |file| open(file, TextFormat::Json));
+
+const fn text(
+    name: &'static str,
+    form: TextFormat,
+    open: fn(RecognisedFile<'_>) -> Result<Input, Error>,
+) -> Format {
+    Format { text: Some(form), ..Format::new(name, |_| false, open) }
+}
+
+fn format_of(form: TextFormat) -> &'static Format {
+    match form {
+        TextFormat::Csv => &CSV,
+        TextFormat::Tsv => &TSV,
+        TextFormat::Txt => &TXT,
+        TextFormat::Json => &JSON,
+    }
+}
+
 /// Read all of a text as elements of the dtype that is said; without one, as np.loadtxt does, or as JSON tells.
-pub(crate) fn open(
-    location: &Location,
-    mut bytes: Opened,
-    format: TextFormat,
-    options: &OpenOptions,
-    progress: &Progress,
-) -> Result<Input, Error> {
+pub(crate) fn open(file: RecognisedFile<'_>, format: TextFormat) -> Result<Input, Error> {
+    let RecognisedFile { location, mut bytes, options, progress } = file;
     let looks = foreign(location, &mut bytes, LOOK_LEN);
     if let Some(kind) = looks.filter(Foreign::is_no_text) {
         return Err(NotRead(kind).into());
@@ -156,7 +181,7 @@ pub(crate) fn open(
         return Err(TextFault::TooLarge.into());
     }
     let tensor = TensorInfo::new(dtype, shape, Order::C, 0);
-    let contents = Contents::of(Format::Text(format), Tensors::from_iter([tensor]));
+    let contents = Contents::of(format_of(format), Tensors::from_iter([tensor]));
     Ok(Input::of_file(location, Opened::Random(elements), contents))
 }
 

@@ -16,16 +16,15 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
 
+use codecs::{decode_front, only_codec};
+use dtype::ElementType;
 use serde_json::Value;
+use shards::Shards;
 use zarrs::array::codec::CodecChain;
 use zarrs::array::codec::api::BytesToBytesCodecTraits;
 use zarrs::array::{Array, ArrayMetadata, ArrayShardedExt, ArrayToBytesCodecTraits, CodecOptions};
 use zarrs::storage::{ReadableStorageTraits, StoreKey};
 
-use super::codecs::{decode_front, only_codec};
-use super::dtype::ElementType;
-use super::shards::Shards;
-use super::{ArrayMetadataJson, codecs, metadata};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::Fault;
 use crate::formats::codecs::guarded;
@@ -34,6 +33,20 @@ use crate::source::{Source, SourceError, memory_bytes};
 use crate::tensor::{
     Annotated, Chunks, Storage, StorageKind, StoredChunks, TensorInfo, brief, cut, keep_spare,
 };
+
+mod codecs;
+mod dtype;
+mod filters;
+mod metadata;
+mod shards;
+mod write;
+
+#[cfg(feature = "hdf5")]
+pub(crate) use codecs::blosc_bytes;
+pub(crate) use metadata::{
+    ArrayMetadataJson, ZarrNode, array_v2, consolidated, consolidated_v2, group_v2, node,
+};
+pub(crate) use write::{NewArray, group_json, stored_dtype};
 
 /// The tensor that an array is, by its metadata and the store of its chunks, which say what is
 /// wrong with one that is not there where it must be.
@@ -124,7 +137,7 @@ fn opened(
 }
 
 /// What is wrong with metadata, in one line.
-pub(super) fn unfit(what: impl fmt::Display) -> ZarrError {
+fn unfit(what: impl fmt::Display) -> ZarrError {
     ZarrError::Metadata(brief(&what.to_string()))
 }
 
