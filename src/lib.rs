@@ -152,7 +152,7 @@ pub use input::{
     FieldFault, Format, LengthFault, Location, Missing, OpenOptions, RawLayout, ReadAs,
     ReadAsFault, SelectFault,
 };
-pub use job::{Cuts, EditFault, JoinFault, MergeFault, SplitFault};
+pub use job::{Cuts, EditFault, Extent, JoinFault, MergeFault, SplitFault};
 pub use output::layout::OutputFormat;
 pub use output::{LayoutFault, WriteOptions};
 pub use region::IndexTensor;

@@ -57,7 +57,9 @@ pub use select::{Axes, Casts, Select, UnusedCast};
 pub(crate) use slice::HeldSlice;
 pub use slice::{GatherOptions, SliceOptions};
 pub use slices::{AllSlices, AxisFault, Slices, SlicesOptions};
-pub use split::{Cuts, MAX_PARTS, PartNames, PartsTo, Split, SplitFault, SplitOptions};
+pub use split::{
+    Cuts, Extent, MAX_PARTS, PartNames, PartsTo, Split, SplitFault, SplitOptions, WHOLE_AXIS,
+};
 pub(crate) use split::{OutputSet, check_outputs, write_outputs};
 pub use statistics::{Chosen, StatisticsFault, place};
 

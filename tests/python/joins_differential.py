@@ -327,7 +327,7 @@ def cast_case(case):
 def parts_of(rng, array, axis):
     """The flags of a split, and the parts that NumPy makes."""
     n = array.shape[axis]
-    way = rng.choice(["parts", "parts", "sizes", "at", "every"])
+    way = rng.choice(["parts", "parts", "sizes", "at", "percents", "every"])
     if way == "parts":
         count = rng.choice([1, 2, 3, 4, 7, 20])
         return ["--parts", str(count)], np.array_split(array, count, axis)
@@ -339,6 +339,17 @@ def parts_of(rng, array, axis):
         cuts = [rng.randrange(-n - 2, n + 3) for _ in range(rng.randrange(1, 5))]
         cuts = sorted(cuts) if rng.random() < 0.6 else cuts
         return [f"--at={','.join(map(str, cuts))}"], np.split(array, cuts, axis)
+    if way == "percents":
+        percents = sorted(rng.choice([0, 10, 12.5, 33.3, 50, 80, 99.999999, 100]) for _ in range(rng.randrange(1, 4)))
+        if rng.random() < 0.5:
+            text = [f"{percent}%" for percent in percents]
+            text = [*text, str(n)] if rng.random() < 0.3 else text
+            cuts = [n * round(percent * 10**6) // 10**8 for percent in percents] + [n] * (len(text) - len(percents))
+            return [f"--at={','.join(text)}"], np.split(array, cuts, axis)
+        shares = np.diff([0, *[round(percent * 10**6) for percent in percents], 10**8]).tolist()
+        sizes = [n * share // 10**8 for share in shares[:-1]]
+        text = [f"{share // 10**6}.{share % 10**6:06}%" for share in shares]
+        return ["--sizes", ",".join(text)], np.split(array, np.cumsum(sizes).tolist(), axis)
     every = rng.choice([1, 2, 3, 5, 100])
     return ["--every", str(every)], np.split(array, range(every, n, every), axis)
 

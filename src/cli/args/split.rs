@@ -61,10 +61,10 @@ pub(crate) struct CutsArgs {
     /// The first ones are longer where they cannot be equal. May be left out where --into lists texts.
     #[arg(long, value_name = "N", value_parser = parts)]
     pub(crate) parts: Option<u64>,
-    /// Cut into parts of these lengths, which must add up to that of the axis
+    /// Cut into parts of these lengths, which must add up to that of the axis: 10,20,30 or 70%,20%,10%
     #[arg(long, value_name = "LIST")]
     pub(crate) sizes: Option<String>,
-    /// Cut before these positions (np.split)
+    /// Cut before these positions (np.split), or percents of the axis: 10,30 or 80%
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub(crate) at: Option<String>,
     /// Cut into parts of N positions; the last one may be shorter

@@ -5,7 +5,7 @@ use std::path::Path;
 use tslice::error::Error;
 use tslice::execute::Workers;
 use tslice::input::{OpenOptions, PartNaming};
-use tslice::job::{Cuts, PartNames, PartsTo, Select, Split, SplitOptions};
+use tslice::job::{Cuts, Extent, PartNames, PartsTo, Select, Split, SplitOptions, WHOLE_AXIS};
 
 use super::index::{Index, list};
 use super::join::SHARD_BYTES;
@@ -83,6 +83,12 @@ fn parts_to<'a>(args: &'a SplitArgs, workers: &Workers) -> Result<PartsTo<'a>, F
 
 fn cuts(args: &SplitArgs, to: &PartsTo<'_>) -> Result<Cuts, Failure> {
     let cuts = &args.cuts;
+    if let Some(text) = cuts.sizes.as_ref().filter(|text| text.contains('%')) {
+        return Ok(Cuts::SizesOfAxis(extents("--sizes", text)?));
+    }
+    if let Some(text) = cuts.at.as_ref().filter(|text| text.contains('%')) {
+        return Ok(Cuts::AtOfAxis(extents("--at", text)?));
+    }
     if let Some(text) = &cuts.sizes {
         let sizes = list("--sizes", text)?.into_iter().map(input::length("--sizes", "a part"));
         let sizes: Vec<u64> = sizes.collect::<Result<_, _>>()?;
@@ -104,6 +110,27 @@ fn cuts(args: &SplitArgs, to: &PartsTo<'_>) -> Result<Cuts, Failure> {
         (None, None) => Err(Failure::usage("--parts, --sizes, --at or --every is missing")
             .hint("--parts N cuts into N parts, as np.array_split")),
     }
+}
+
+/// Parse lengths or positions of which some are percents, as in `70%,20%,10%` or `12.5%`.
+fn extents(flag: &str, text: &str) -> Result<Vec<Extent>, Failure> {
+    let extent = |item: &str| {
+        let Some(percent) = item.strip_suffix('%') else {
+            return item.trim().parse().ok().map(Extent::Elements);
+        };
+        let (whole, fraction) = percent.trim().split_once('.').unwrap_or((percent.trim(), "0"));
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let fits = is_number(whole) && is_number(fraction) && (1..=6).contains(&fraction.len());
+        let share = format!("{whole}{fraction:0<6}").parse().ok().filter(|_| fits)?;
+        (share <= WHOLE_AXIS).then_some(Extent::Share(share))
+    };
+    let all = text.split(',').map(|item| {
+        extent(item.trim()).ok_or_else(|| {
+            let item = item.trim();
+            Failure::usage(format_args!("{flag}: {item:?} is no number, nor one from 0% to 100%"))
+        })
+    });
+    all.collect()
 }
 
 fn names(output: Option<&Path>) -> Result<PartNames, Failure> {

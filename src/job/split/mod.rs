@@ -36,9 +36,66 @@ pub enum Cuts {
     At(Vec<i64>),
     /// Into parts of this length, at least 1; the last one may be shorter.
     Every(u64),
+    /// Lengths as those of `Sizes`, of which some are shares of the axis; the last one takes what rounding leaves.
+    SizesOfAxis(Vec<Extent>),
+    /// Positions as those of `At`, of which some are shares of the axis.
+    AtOfAxis(Vec<Extent>),
+}
+
+/// A length or a position along an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    Elements(i64),
+    /// A share of the axis in millionths of a percent, at most all of it; rounded down to whole elements.
+    Share(u64),
+}
+
+/// All of an axis, in millionths of a percent.
+pub const WHOLE_AXIS: u64 = 100_000_000;
+
+impl Extent {
+    fn of(self, len: u64) -> i64 {
+        match self {
+            Extent::Elements(elements) => elements,
+            // no more than the axis, which fits
+            Extent::Share(share) => {
+                (u128::from(len) * u128::from(share.min(WHOLE_AXIS)) / u128::from(WHOLE_AXIS))
+                    as i64
+            }
+        }
+    }
 }
 
 impl Cuts {
+    /// The same cuts of an axis of this length in elements alone.
+    pub(crate) fn of_len(&self, len: u64) -> Result<Cuts, SplitFault> {
+        match self {
+            Cuts::SizesOfAxis(sizes) => {
+                let size = |extent: &Extent| u64::try_from(extent.of(len)).unwrap_or(0);
+                let mut all: Vec<u64> = sizes.iter().map(size).collect();
+                let share = |extent: &Extent| match extent {
+                    Extent::Share(share) => Some(*share),
+                    Extent::Elements(_) => None,
+                };
+                let shares: Option<Vec<u64>> = sizes.iter().map(share).collect();
+                let sum = shares
+                    .map_or(WHOLE_AXIS, |shares| shares.into_iter().fold(0, u64::saturating_add));
+                if sum != WHOLE_AXIS {
+                    return Err(SplitFault::Shares(sum as f64 / 1e6));
+                }
+                if let (Some((last, others)), Some(Extent::Share(_))) =
+                    (all.split_last_mut(), sizes.last())
+                {
+                    let others = others.iter().fold(0, |sum: u64, size| sum.saturating_add(*size));
+                    *last = len.saturating_sub(others);
+                }
+                Ok(Cuts::Sizes(all))
+            }
+            Cuts::AtOfAxis(at) => Ok(Cuts::At(at.iter().map(|extent| extent.of(len)).collect())),
+            cuts => Ok(cuts.clone()),
+        }
+    }
+
     /// How many parts an axis is cut into.
     pub(crate) fn count(&self, len: u64) -> Result<u64, SplitFault> {
         let count = match self {
@@ -53,6 +110,7 @@ impl Cuts {
             Cuts::At(positions) => positions.len() as u64 + 1,
             // np.split of no elements gives one part of none
             Cuts::Every(size) => len.div_ceil((*size).max(1)).max(1),
+            Cuts::SizesOfAxis(_) | Cuts::AtOfAxis(_) => return self.of_len(len)?.count(len),
         };
         if count > MAX_PARTS {
             Err(SplitFault::Parts { count, most: MAX_PARTS })
@@ -68,17 +126,22 @@ impl Cuts {
             Some(blocks) if blocks * block == number => Ok(blocks),
             _ => Err(SplitFault::PartOfBlock { number, block }),
         };
+        // no more than before, so that it fits
+        let at = |&at: &i64| Ok(whole(at.unsigned_abs())? as i64 * at.signum());
+        let extent = |extent: &Extent| match extent {
+            Extent::Elements(elements) => Ok(Extent::Elements(at(elements)?)),
+            share => Ok(*share),
+        };
+        let extents = |all: &[Extent]| all.iter().map(extent).collect::<Result<Vec<_>, _>>();
         Ok(match self {
             Cuts::Parts(count) => Cuts::Parts(*count),
             Cuts::Sizes(sizes) => {
                 Cuts::Sizes(sizes.iter().map(|&size| whole(size)).collect::<Result<_, _>>()?)
             }
-            Cuts::At(positions) => {
-                // no more than before, so that it fits
-                let at = |&at: &i64| Ok(whole(at.unsigned_abs())? as i64 * at.signum());
-                Cuts::At(positions.iter().map(at).collect::<Result<_, _>>()?)
-            }
+            Cuts::At(positions) => Cuts::At(positions.iter().map(at).collect::<Result<_, _>>()?),
             Cuts::Every(size) => Cuts::Every(whole(*size)?),
+            Cuts::SizesOfAxis(sizes) => Cuts::SizesOfAxis(extents(sizes)?),
+            Cuts::AtOfAxis(positions) => Cuts::AtOfAxis(extents(positions)?),
         })
     }
 
@@ -127,6 +190,9 @@ impl Cuts {
                 let start = number * (*size).max(1);
                 start..len.min(start + (*size).max(1))
             }
+            Cuts::SizesOfAxis(_) | Cuts::AtOfAxis(_) => {
+                self.of_len(len).map_or(0..0, |cuts| cuts.part(number, len))
+            }
         }
     }
 }
@@ -153,6 +219,9 @@ pub enum SplitFault {
         /// The length of the axis.
         len: u64,
     },
+    /// Lengths that are shares of the axis, and not all of it together.
+    #[error("the sizes of the parts add up to {0}% of the axis, not to 100%")]
+    Shares(f64),
     /// Blocks of elements that would be cut.
     #[error(
         "the axis is stored in blocks of {block} elements, and {number} is no multiple of that"
@@ -307,6 +376,14 @@ mod tests {
         assert!(uneven(Cuts::Sizes(vec![4, 6]), 10) && uneven(Cuts::At(vec![4]), 10));
         assert!(!uneven(Cuts::Parts(5), 10) && !uneven(Cuts::Every(2), 10));
         assert!(!uneven(Cuts::Sizes(vec![5, 5]), 10) && !uneven(Cuts::At(vec![5]), 10));
+        let share = |percent: u64| Extent::Share(percent * WHOLE_AXIS / 100);
+        let sizes = |all: &[u64]| Cuts::SizesOfAxis(all.iter().map(|it| share(*it)).collect());
+        assert_eq!(parts(&sizes(&[70, 20, 10]), 9), [0..6, 6..7, 7..9]);
+        assert!(matches!(sizes(&[70, 20]).count(10).unwrap_err(), SplitFault::Shares(90.0)));
+        let mixed = Cuts::SizesOfAxis(vec![Extent::Elements(4), share(50)]);
+        assert_eq!(parts(&mixed, 10), [0..4, 4..10]);
+        let at = Cuts::AtOfAxis(vec![share(80), Extent::Elements(-1)]);
+        assert_eq!(parts(&at, 10), [0..8, 8..9, 9..10]);
         let fault = Cuts::Sizes(vec![2, 2]).count(5).unwrap_err();
         assert!(matches!(fault, SplitFault::Sizes { sum: 4, len: 5 }));
     }

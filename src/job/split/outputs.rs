@@ -145,6 +145,10 @@ impl CutAxis {
             None | Some(1) => Arc::clone(cuts),
             Some(block) => Arc::new(cuts.of_blocks(block)?),
         };
+        let cuts = match *cuts {
+            Cuts::SizesOfAxis(_) | Cuts::AtOfAxis(_) => Arc::new(cuts.of_len(len)?),
+            _ => cuts,
+        };
         let count = cuts.count(len)?;
         if options.squeeze {
             let part = |number| cuts.part(number, len);
