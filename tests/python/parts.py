@@ -577,9 +577,9 @@ def check_a_part_reads_only_its_inputs():
     note = lambda call: opened.append(call.path()) if call.name == "openat" else None
     assert supervise.Run([harness.BIN, *args, "--part", "3/10", "-j", "1"], note).go(30).status == 0
     inputs = {path: opened.count(path) for path in opened if path.endswith(b".npy") and path[:-4].isdigit()}
-    # the header and a sample of each; elements of those that give some
-    assert len(inputs) == count and set(inputs.values()) == {2, 3}, inputs
-    read_from = [path for path, times in inputs.items() if times == 3]
+    # a sample of each, its header as often as it is opened again; elements of those that give some
+    assert len(inputs) == count and set(inputs.values()) <= {2, 4, 5}, inputs
+    read_from = [path for path, times in inputs.items() if times == 5]
     assert 30 <= len(read_from) <= 33 and all(89 <= int(path[:-4]) <= 121 for path in read_from), sorted(read_from)
     for number in range(10):
         done_well(tslice(*args, "--part", f"{number}/10"))

@@ -340,12 +340,11 @@ impl<'a> Assembly<'a> {
     }
 
     /// All files that any part reads, in order, and the names by which they are known to parts on
-    /// other machines.
+    /// other machines. An input that is given twice is there twice: which one is, decides on the output.
     pub(super) fn files(&self) -> Result<Vec<(String, Location)>, Error> {
         let mut named = self.inputs.files()?;
         let lists = self.recipe.lists().into_iter().filter_map(|list| list.path());
         named.extend(lists.map(|path| (last_name(path), Location::Path(path.to_owned()))));
-        named.dedup();
         Ok(named)
     }
 
