@@ -169,7 +169,7 @@ impl<'a> Union<'a> {
         let mut union = Union {
             locations,
             inputs,
-            options,
+            options: MergeOptions { seen: options.seen.of_several(true), ..options },
             tensors: Arc::default(),
             members: Members::default(),
             axes: Vec::new(),
@@ -421,7 +421,7 @@ impl<'a> Union<'a> {
     }
 
     fn seen(&self, number: usize, tensor: &TensorInfo) -> Result<TensorInfo, Error> {
-        self.options.seen.of_several(true).of(tensor).map_err(|cause| self.failed(number, cause))
+        self.options.seen.of(tensor).map_err(|cause| self.failed(number, cause))
     }
 
     pub(super) fn location_of(&self, number: usize) -> &Location {
