@@ -66,6 +66,11 @@ def scaled(array, scaling):
 def check(found, expected, what):
     if found.shape != expected.shape or found.dtype.itemsize != expected.dtype.itemsize:
         raise Failure(f"{what}: {found.dtype} {found.shape} for {expected.dtype} {expected.shape}")
+    # NumPy joins big-endian arrays to native ones
+    if found.dtype.kind in "iuf":
+        found = found.astype(found.dtype.newbyteorder("="))
+    if expected.dtype.kind in "iuf":
+        expected = expected.astype(expected.dtype.newbyteorder("="))
     bits = f"u{expected.dtype.itemsize}"
     with np.errstate(all="ignore"):
         nan = np.isnan(expected) if expected.dtype.kind not in "iub" else np.zeros(expected.shape, bool)
