@@ -178,10 +178,9 @@ pub(crate) struct CastArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Result")]
 pub(crate) struct ScalingArgs {
-    /// Multiply elements by a number, or a quotient: 0.01, 1/255
+    /// Multiply elements, before a cast: 0.01, 1/255
     ///
-    /// As NumPy computes `a * F + N`: integers become float64, floats keep their dtype, each step is rounded. Elements
-    /// are unpacked before it, and cast behind it. Of several tensors, those of integers and floats.
+    /// Integers become float64.
     #[arg(long, value_name = "F", value_parser = factor, allow_negative_numbers = true, hide_short_help = true)]
     pub(crate) multiply: Option<f64>,
     /// Add a number to elements, behind --multiply: -273.15
