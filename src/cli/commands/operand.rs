@@ -71,7 +71,10 @@ impl NamedTensor<'_> {
     }
 
     fn scaled(&self, operand: Operand) -> Result<Operand, Error> {
-        self.scaling.as_ref().map_or_else(|| Ok(operand.clone()), |it| operand.scaled(it))
+        match &self.scaling {
+            Some(scaling) => operand.scaled(scaling),
+            None => Ok(operand),
+        }
     }
 
     pub(super) fn typed(&self) -> Result<Option<Operand>, Failure> {
