@@ -6,7 +6,7 @@
 //! others are opened again when they are copied.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -50,12 +50,15 @@ pub(super) struct Inputs<'a> {
     pub(super) held: BTreeMap<usize, InputRef<'a>>,
     /// Whether one of them is such that what is said of raw bytes speaks of it.
     speaks: AtomicBool,
+    /// The files of those that are not the one file of their location; `None` where parts cannot read them again.
+    files: HashMap<usize, Option<Vec<Location>>>,
 }
 
 /// An input that was looked at: what was found, and what is kept of it.
 pub(super) struct ScannedInput<T> {
     number: usize,
     found: T,
+    files: Option<Vec<Location>>,
     kept: Option<Box<Input>>,
 }
 
@@ -106,6 +109,7 @@ impl<'a> Inputs<'a> {
             open: OpenOptions::default(),
             seen: Seen::default(),
             keep: false,
+            files: HashMap::new(),
             held: inputs.into_iter().enumerate().collect(),
             speaks: AtomicBool::new(false),
         }
@@ -135,14 +139,18 @@ impl<'a> Inputs<'a> {
                 self.speaks.store(true, Ordering::Relaxed);
             }
             let found = look(number, &input)?;
+            let files = input.files();
             let kept = (self.keep || is_stream(&input)).then(|| Box::new(input));
-            Ok(ScannedInput { number, found, kept })
+            Ok(ScannedInput { number, found, files, kept })
         })
     }
 
     /// Keep those that stay open, and return what was found in each.
     pub(super) fn keep<T>(&mut self, looked: Vec<ScannedInput<T>>) -> impl Iterator<Item = T> {
-        looked.into_iter().map(|ScannedInput { number, found, kept }| {
+        looked.into_iter().map(|ScannedInput { number, found, files, kept }| {
+            if files.as_deref() != Some(std::slice::from_ref(&self.locations[number])) {
+                self.files.insert(number, files);
+            }
             self.held.extend(kept.map(|input| (number, InputRef::Owned(input))));
             found
         })
@@ -245,7 +253,12 @@ impl<'a> Inputs<'a> {
     pub(super) fn files(&self) -> Result<Vec<(String, Location)>, Error> {
         let mut files = Vec::with_capacity(self.locations.len());
         for (number, location) in self.locations.iter().enumerate() {
-            let of_one = self.lend(number)?.files();
+            let of_one = match self.held.get(&number) {
+                Some(input) => input.files(),
+                None => {
+                    self.files.get(&number).cloned().unwrap_or_else(|| Some(vec![location.clone()]))
+                }
+            };
             files.extend(of_one.ok_or_else(|| Error::file(location, PartFault::NotAFile))?);
         }
         // inputs of one name in several folders are told apart by what differs in their paths

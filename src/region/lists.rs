@@ -76,6 +76,19 @@ pub struct OpenIndex<'a> {
 }
 
 impl OpenIndex<'_> {
+    /// Add all that decides what it takes, but for the bytes of files, which may have other paths elsewhere.
+    pub(crate) fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        add(format!("{:?}", self.rules).as_bytes());
+        for item in &self.expr.items {
+            let item = match item {
+                Item::List(List::File(file)) => format!("{:?}", (&file.name, file.opposite)),
+                item => format!("{item:?}"),
+            };
+            add(item.as_bytes());
+        }
+        self.lists.lists().try_for_each(|list| list.identify(add))
+    }
+
     pub fn resolve(&self, tensor: &TensorInfo) -> Result<Selection, Cause> {
         Ok(self.lists.resolve_of(self.expr, tensor, self.rules)?)
     }

@@ -106,6 +106,7 @@ pub enum Along {
 }
 
 /// Where the members of a joined tensor stand in it, one after the other along an axis.
+#[derive(Debug)]
 pub(crate) struct JoinedTensor {
     /// The shape of the first member, after the index, and with the new axis of a stack.
     shape: Box<[u64]>,

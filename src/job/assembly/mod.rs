@@ -67,6 +67,12 @@ pub(super) trait Recipe {
     /// The index tensors by which elements are chosen.
     fn lists(&self) -> Vec<&GatheredList>;
 
+    /// Add what decides which elements are taken of members of a joined tensor, but for the first.
+    fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {
+        let _ = work;
+        Ok(())
+    }
+
     /// Look at all positions in the files of lists.
     fn check_lists(&self) -> Result<(), Error> {
         Ok(())
@@ -377,13 +383,25 @@ impl<'a> Assembly<'a> {
         prepared: &Prepared,
         work: &mut Fingerprint,
     ) -> Result<(), Error> {
-        self.each_input(&OutputRange::whole(prepared), &mut |_, takes| {
+        self.recipe.identify(work)?;
+        for tensor in self.members.joined() {
+            // writing never fails
+            let _ = write!(work, "{:?}", self.members.of(tensor));
+        }
+        let whole = OutputRange::whole(prepared);
+        let mut identify = |_: &Input, takes: &[Take]| {
             takes.iter().try_for_each(|take| {
-                // never fails
                 let _ = write!(work, "{:?}", (take.part, take.conversion, take.at));
                 take.region.identify(&mut |bytes| work.add(bytes))
             })
-        })
+        };
+        if self.is_of_one() {
+            return self.each_input(&whole, &mut identify);
+        }
+        // the first member of each, so that no other input of a join is opened for it
+        let mut wanted = self.wanted(&whole);
+        wanted.dedup_by_key(|wanted| wanted.tensor);
+        self.each_input_of(&whole, wanted, &mut identify)
     }
 
     /// The bytes of temporary files by way of which a range of the output is copied, one input after the other.

@@ -1,6 +1,7 @@
 //! The inputs of concat and stack, checked against the first one.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use super::JoinFault;
@@ -19,6 +20,7 @@ use crate::job::select::{
 use crate::output::{Becomes, Output, Prepared};
 use crate::region::{GatheredList, OpenIndex, Region};
 use crate::shape::{AskedAxis, Order, dimension};
+use crate::sink::Fingerprint;
 use crate::tensor::{TensorInfo, Tensors, shortened};
 
 pub struct JoinOptions<'a> {
@@ -302,6 +304,12 @@ impl Recipe for JoinRecipe<'_> {
         }
         let region = self.options.index.region(tensor, &chosen.selection, order);
         Ok(Taken { part, region: region.map_err(failed)?, step: chosen.step })
+    }
+
+    fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {
+        // writing never fails
+        let _ = write!(work, "{:?}", self.options.seen);
+        self.options.index.identify(&mut |bytes| work.add(bytes))
     }
 
     fn lists(&self) -> Vec<&GatheredList> {

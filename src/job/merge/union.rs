@@ -1,6 +1,7 @@
 //! The tensors of all inputs, and which of them the output has.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write;
 use std::sync::Arc;
 
 use super::super::rename::{NewName, Rename, rename_some};
@@ -20,6 +21,7 @@ use crate::job::select::check_holds;
 use crate::output::{Becomes, Output, Prepared};
 use crate::region::{GatheredList, Region};
 use crate::shape::{AskedAxis, Order};
+use crate::sink::Fingerprint;
 use crate::tensor::{TensorInfo, Tensors};
 
 #[derive(Default)]
@@ -519,6 +521,15 @@ impl Recipe for MergeRecipe<'_> {
         let first = seen.of(&self.tensors.at(member.first as usize)).map_err(failed)?;
         let step = casts.step(1, &tensor.dtype, &first.dtype).map_err(failed)?;
         Ok(Taken { part, region, step })
+    }
+
+    fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {
+        // writing never fails
+        let _ = write!(work, "{:?}", self.options.seen);
+        self.options
+            .group
+            .as_ref()
+            .map_or(Ok(()), |group| group.index.identify(&mut |bytes| work.add(bytes)))
     }
 
     fn lists(&self) -> Vec<&GatheredList> {
