@@ -1,27 +1,26 @@
-//! Axes split, put in another order, and merged: what a transpose and einops' rearrange make of a shape.
+//! What a transpose or einops' rearrange does to a shape: axes are split, reordered and merged.
 //!
-//! Only splitting and the order concern bytes: an axis that is split is two with other strides. Merged axes are
-//! neighbours in any case, and one in the shape of the result alone.
+//! Only splits and the order concern bytes: a split axis becomes two axes with other strides. Merged axes are
+//! neighbours already: merging changes only the shape of the result.
 
 use super::{Order, Permutation, element_count};
 
-/// What becomes of the axes of a source.
+/// How the axes of a source become the axes of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrangement {
-    /// The lengths of the parts that each axis of the source is split into, at least one.
+    /// For each axis of the source, the lengths of the parts that it is split into: at least one.
     splits: Vec<Vec<u64>>,
-    /// The parts of each axis of the result, numbered through all axes of the source.
+    /// For each axis of the result, the numbers of its parts, counted through all axes of the source.
     groups: Vec<Vec<usize>>,
     shape: Vec<u64>,
 }
 
-/// The axes of a result from the slowest to the fastest, as they follow each other in memory: those of the source,
-/// or parts of them.
+/// The axes of a result in memory order, slowest first: axes of the source, or parts of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryAxes {
-    /// As in an [`Arrangement`]; empty where no axis is split.
+    /// The `splits` of the [`Arrangement`]; empty where no axis is split.
     splits: Vec<Vec<u64>>,
-    /// The part at each place.
+    /// The source part at each memory axis.
     order: Permutation,
 }
 
@@ -37,7 +36,7 @@ impl Arrangement {
         Some(Arrangement { splits, groups, shape })
     }
 
-    /// The axes of a shape in another order.
+    /// An arrangement that only reorders the axes of a shape.
     pub(super) fn permuted(order: &Permutation, shape: &[u64]) -> Arrangement {
         Arrangement {
             splits: shape.iter().map(|&len| vec![len]).collect(),
@@ -50,7 +49,7 @@ impl Arrangement {
         &self.shape
     }
 
-    /// The order of the axes, where none is split or merged.
+    /// The order of the axes; `None` where an axis is split or merged.
     pub fn permutation(&self) -> Option<Permutation> {
         let only = |group: &Vec<usize>| if let [only] = group[..] { Some(only) } else { None };
         let axes: Option<Vec<usize>> = self.groups.iter().map(only).collect();
@@ -58,8 +57,8 @@ impl Arrangement {
         self.splits.iter().all(|parts| parts.len() == 1).then(|| Permutation::of_axes(axes))
     }
 
-    /// What is known of the axes of the source (which axis of a tensor each one is), of those of the result that are
-    /// whole ones.
+    /// What is known of each axis of the result, where it is a whole axis of the source; `known` holds what is known
+    /// of each source axis, such as its number in a tensor.
     pub fn of_whole_axes<T: Clone>(&self, known: &[Option<T>]) -> Vec<Option<T>> {
         let mut first = 0;
         let mut wholes = Vec::with_capacity(self.splits.len());
@@ -71,15 +70,15 @@ impl Arrangement {
         self.groups.iter().map(of).collect()
     }
 
-    /// The result with its axes in another order.
+    /// This arrangement, and then another order of the result's axes.
     pub(crate) fn then(mut self, next: &Permutation) -> Arrangement {
         self.groups = next.permute(&self.groups);
         self.shape = next.permute(&self.shape);
         self
     }
 
-    /// The same where axis `axis` of the source is counted in blocks of so many elements; `None` where a block would
-    /// be cut.
+    /// The arrangement with axis `axis` of the source counted in blocks of `block` elements; `None` where it would
+    /// cut a block.
     pub(crate) fn in_blocks(mut self, axis: usize, block: u64) -> Option<Arrangement> {
         let last = self.splits.get_mut(axis)?.last_mut()?;
         if !last.is_multiple_of(block) {
@@ -89,7 +88,7 @@ impl Arrangement {
         Arrangement::new(self.splits, self.groups)
     }
 
-    /// The axes of the result as it is stored in `order`: parts that stay together are one.
+    /// The axes of the result as it is stored in `order`. Parts that stay neighbours become one axis.
     pub fn in_memory(&self, order: Order) -> MemoryAxes {
         let mut groups: Vec<&Vec<usize>> = self.groups.iter().collect();
         if order == Order::F {
@@ -97,7 +96,7 @@ impl Arrangement {
         }
         let mut sequence: Vec<usize> = groups.into_iter().flatten().copied().collect();
         let parts: usize = self.splits.iter().map(Vec::len).sum();
-        // those that nobody names have length 1
+        // parts in no group have length 1
         sequence.extend((0..parts).filter(|part| !self.groups.iter().any(|it| it.contains(part))));
         let mut follows = vec![false; parts];
         sequence.windows(2).for_each(|pair| follows[pair[1]] = pair[1] == pair[0] + 1);
@@ -108,7 +107,7 @@ impl Arrangement {
             let mut joined: Vec<u64> = Vec::with_capacity(lens.len());
             for &len in lens {
                 match joined.last_mut() {
-                    // the whole axis has a length, and so has a part of it
+                    // the length of the whole axis fits in 64 bits, and so does the length of a part
                     Some(last) if follows[numbers.len()] => *last = last.saturating_mul(len),
                     _ => {
                         joined.push(len);
@@ -129,12 +128,12 @@ impl Arrangement {
 }
 
 impl MemoryAxes {
-    /// The lengths of the parts that each axis of the source is split into; `None` where none is split.
+    /// For each axis of the source, the lengths of its parts; `None` where no axis is split.
     pub fn splits(&self) -> Option<&[Vec<u64>]> {
         Some(self.splits.as_slice()).filter(|splits| !splits.is_empty())
     }
 
-    /// The part of the source's axes at each place.
+    /// The part of the source's axes at each memory axis.
     pub fn order(&self) -> &Permutation {
         &self.order
     }
@@ -173,7 +172,7 @@ mod tests {
             axes("(a=2 b=3 c) d -> (b c) (d a)", &[30, 7], Order::C),
             split(&[&[2, 15], &[7]], &[1, 2, 0])
         );
-        // merged axes are one in the output, whose parts keep their order
+        // merged axes are one axis of the output, and their parts keep their order
         assert_eq!(axes("(a=2 b=3 c) d -> (b c) (d a)", &[30, 7], Order::F), whole(&[1, 0]));
         assert_eq!(axes("(a=2 b) -> a b", &[6], Order::F), split(&[&[2, 3]], &[1, 0]));
     }

@@ -1,8 +1,8 @@
-//! Axes as they are asked for: by their numbers, or by the names of dimensions.
+//! Axes as users name them: by number, or by the name of a dimension.
 
 use std::fmt;
 
-/// An axis that is asked for: a negative number counts from the end.
+/// An axis as the user gives it; a negative number counts from the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AskedAxis {
     Number(i64),
@@ -22,7 +22,7 @@ impl From<i64> for AskedAxis {
 }
 
 impl AskedAxis {
-    /// An axis as it is typed; `None` for a text that is neither an integer nor begins as a name does.
+    /// Parse the text of an axis; `None` where it is neither an integer nor begins like a name.
     pub fn parse(text: &str) -> Option<AskedAxis> {
         let text = text.trim();
         let is_name = text.starts_with(|first: char| first.is_alphabetic() || first == '_');
@@ -32,7 +32,7 @@ impl AskedAxis {
         }
     }
 
-    /// The number of the axis, where `names` gives the names of all.
+    /// The number of the axis; `names` gives the names of all axes.
     pub fn number(&self, names: impl FnOnce() -> Vec<Option<String>>) -> Result<i64, NoDimension> {
         match self {
             AskedAxis::Number(number) => Ok(*number),
@@ -41,7 +41,7 @@ impl AskedAxis {
     }
 }
 
-/// The axis that has a name.
+/// The axis with the name `name`.
 pub fn dimension(name: &str, names: &[Option<String>]) -> Result<usize, NoDimension> {
     let found = names.iter().position(|it| it.as_deref() == Some(name));
     found.ok_or_else(|| NoDimension {
@@ -50,7 +50,7 @@ pub fn dimension(name: &str, names: &[Option<String>]) -> Result<usize, NoDimens
     })
 }
 
-/// A name that no axis has, and those that there are.
+/// The error for a name that no axis has; it lists the names that exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoDimension {
     pub name: String,

@@ -1,5 +1,5 @@
-//! Shapes and their checked arithmetic: element counts, byte counts, strides, orders of axes, and what becomes of
-//! axes that are split and merged.
+//! Shapes and their checked arithmetic: element counts, byte counts, strides, orders of axes, splits and merges
+//! of axes.
 //!
 //! Files and dtypes are not known here, only the size of an item.
 //!
@@ -63,7 +63,7 @@ pub fn element_count(shape: &[u64]) -> Option<u64> {
     (count <= i64::MAX as u64).then_some(count)
 }
 
-/// The bytes of the elements of a shape, rounded up to a whole byte; `None` above 2^63 - 1.
+/// The bytes of the elements of a shape, rounded up to whole bytes; `None` above 2^63 - 1.
 pub fn byte_count(shape: &[u64], item_bits: u64) -> Option<u64> {
     let bits = u128::from(element_count(shape)?) * u128::from(item_bits);
     i64::try_from(bits.div_ceil(8)).ok().map(|bytes| bytes as u64)
@@ -87,8 +87,8 @@ pub fn contiguous_strides(shape: &[u64], item: u64, order: Order) -> Option<Vec<
     Some(strides)
 }
 
-/// The index of an axis, of which a negative one counts from the end; `None` where it is out of
-/// bounds (NumPy: `normalize_axis_index`).
+/// The number of an axis; a negative `axis` counts from the end. `None` where it is out of bounds (NumPy:
+/// `normalize_axis_index`).
 pub fn normalize_axis(axis: i64, ndim: usize) -> Option<usize> {
     let from_start = if axis < 0 { axis.checked_add(i64::try_from(ndim).ok()?)? } else { axis };
     usize::try_from(from_start).ok().filter(|&axis| axis < ndim)
@@ -121,11 +121,11 @@ fn join(shape: &[u64], between: &str) -> String {
     shape.iter().map(u64::to_string).collect::<Vec<_>>().join(between)
 }
 
-/// A shape that elements are to be seen in, as np.reshape takes it: one length may follow from the others.
+/// The new shape of a reshape, as in np.reshape: one length may follow from the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewShape(Vec<Option<u64>>);
 
-/// Why a list of lengths is the shape of nothing.
+/// Why a list of lengths is not a valid new shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NewShapeError {
     #[error("can only specify one unknown dimension")]
@@ -136,7 +136,7 @@ pub enum NewShapeError {
     TooManyAxes(usize),
 }
 
-/// A shape for another number of elements; the message is NumPy's.
+/// The error where a new shape has another number of elements; the message is NumPy's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot reshape array of size {size} into shape {shape}")]
 pub struct ReshapeError {
@@ -145,7 +145,7 @@ pub struct ReshapeError {
 }
 
 impl NewShape {
-    /// The shape of these lengths, of which one may be -1.
+    /// Make a new shape from lengths; one of them may be -1.
     ///
     /// # Errors
     /// [`NewShapeError`]: a second length of -1, one below that, too many.
@@ -162,10 +162,10 @@ impl NewShape {
         Ok(NewShape(lens.iter().map(|&len| u64::try_from(len).ok()).collect()))
     }
 
-    /// The lengths for the elements of a tensor of the shape `from`.
+    /// The lengths of this shape for the elements of a tensor of the shape `from`.
     ///
     /// # Errors
-    /// [`ReshapeError`]: the shape is one of another number of elements.
+    /// [`ReshapeError`]: the number of elements differs.
     pub fn of(&self, from: &[u64]) -> Result<Vec<u64>, ReshapeError> {
         let size = element_count(from).unwrap_or(u64::MAX);
         let known: Vec<u64> = self.0.iter().copied().flatten().collect();
@@ -180,7 +180,7 @@ impl NewShape {
     }
 }
 
-/// Displays a shape as NumPy's message does, which leaves out a first length that follows from the others.
+/// Displays the shape as NumPy's message does, which omits a leading -1.
 impl fmt::Display for NewShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lens = self.0.iter().skip_while(|len| len.is_none());
@@ -194,7 +194,7 @@ impl fmt::Display for NewShape {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation(Vec<usize>);
 
-/// What becomes of the axes of any shape.
+/// What a transposition does to the axes of any shape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Transposition {
     #[default]
@@ -203,11 +203,11 @@ pub enum Transposition {
     Reversed,
     /// np.transpose's `axes`.
     Axes(Vec<AskedAxis>),
-    /// What einops' rearrange makes of them.
+    /// A pattern of einops' rearrange.
     Pattern(Pattern),
 }
 
-/// Why a shape has no axes for a [`Transposition`].
+/// Why a [`Transposition`] does not fit a shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArrangeError {
     #[error("transpose: {0}")]
@@ -219,13 +219,13 @@ pub enum ArrangeError {
 }
 
 impl Transposition {
-    /// Whether it speaks of axes by names.
+    /// Whether axes are given by name.
     pub fn has_names(&self) -> bool {
         let is_name = |axis: &AskedAxis| matches!(axis, AskedAxis::Name(_));
         matches!(self, Transposition::Axes(axes) if axes.iter().any(is_name))
     }
 
-    /// What becomes of the axes of a shape, which may have names.
+    /// Apply the transposition to a shape; its axes may have names.
     pub fn of(&self, shape: &[u64], names: &[Option<String>]) -> Result<Arrangement, ArrangeError> {
         let order = match self {
             Transposition::None => Permutation::identity(shape.len()),
@@ -258,7 +258,7 @@ impl Permutation {
     /// Make a permutation from np.transpose's `axes`; negative ones count from the end.
     ///
     /// # Errors
-    /// [`PermutationError`]: a wrong number of axes, one that is out of bounds, one given twice.
+    /// [`PermutationError`]: a wrong number of axes, an axis out of bounds, an axis given twice.
     pub fn new(axes: &[i64], ndim: usize) -> Result<Permutation, PermutationError> {
         if axes.len() != ndim {
             return Err(PermutationError::Count { given: axes.len(), ndim });
@@ -300,7 +300,7 @@ impl Permutation {
         self.0.iter().enumerate().all(|(at, &axis)| at == axis)
     }
 
-    /// This permutation followed by another of its result.
+    /// This permutation, followed by `next`.
     #[must_use]
     pub(crate) fn then(&self, next: &Permutation) -> Permutation {
         Permutation(next.permute(&self.0))

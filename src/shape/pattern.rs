@@ -14,30 +14,30 @@ use std::ops::Range;
 
 use super::{Arrangement, MAX_NDIM};
 
-/// A pattern that some shape fits: what axes are called, and where they go.
+/// A parsed pattern: the names of the axes, and where they go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: String,
     left: Vec<Named>,
-    /// How many names there are; they are numbered as they stand on the left.
+    /// The number of names, which are numbered in the order of the left side.
     names: usize,
     right: Vec<Merged>,
 }
 
-/// What stands for an axis on the left, or an ellipsis.
+/// An axis, or the ellipsis, of the left side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Named {
     span: Range<usize>,
-    /// The length of each name where it is written; none for an axis of length 1.
+    /// The length of each name, where the pattern gives one. No entries for an axis of length 1.
     lens: Vec<Option<u64>>,
     is_ellipsis: bool,
 }
 
-/// What an axis of the result is made of.
+/// The content of an axis of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Merged {
     Parts(Vec<Part>),
-    /// An ellipsis without parentheses, whose axes stay by themselves.
+    /// An ellipsis outside parentheses: its axes are not merged.
     Spread,
 }
 
@@ -47,12 +47,12 @@ enum Part {
     Ellipsis,
 }
 
-/// What is wrong with a pattern, whatever the shape or for one shape.
+/// A fault of a pattern, for any shape or for the given one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}")]
 pub struct PatternError {
     pub text: String,
-    /// The bytes of the text at fault; empty at its end.
+    /// The bytes of the pattern's text at fault; empty at the end of the text.
     pub span: Range<usize>,
     pub kind: PatternErrorKind,
 }
@@ -103,13 +103,13 @@ pub enum PatternErrorKind {
 
 impl Pattern {
     /// # Errors
-    /// [`PatternError`]: a pattern that no shape could make right.
+    /// [`PatternError`]: the pattern is wrong for any shape.
     pub fn parse(text: &str) -> Result<Pattern, PatternError> {
         let parsed = Parser { text, at: 0, names: Vec::new() }.pattern();
         parsed.map_err(|(kind, span)| PatternError { text: text.to_owned(), span, kind })
     }
 
-    /// What becomes of the axes of a shape.
+    /// Apply the pattern to a shape.
     ///
     /// # Errors
     /// [`PatternError`]: the shape has another number of axes, or lengths that do not fit.
@@ -153,7 +153,7 @@ impl Pattern {
         arranged.ok_or_else(|| failed(PatternErrorKind::TooLong, whole))
     }
 
-    /// The parts of each axis of the result, where `names` says which part has which name.
+    /// For each axis of the result, the parts of it; `names` gives the part of each name.
     fn groups(&self, names: &[usize], ellipsis: &Range<usize>) -> Vec<Vec<usize>> {
         let parts = |part: &Part| match part {
             Part::Name(number) => names[*number]..names[*number] + 1,
@@ -171,7 +171,7 @@ impl Pattern {
 }
 
 impl Named {
-    /// The lengths that axis `axis` of length `len` is split into.
+    /// The lengths of the parts of axis `axis`, which has length `len`.
     fn lens(&self, axis: usize, len: u64) -> Result<Vec<u64>, PatternErrorKind> {
         let known = self.lens.iter().flatten().try_fold(1u64, |all, &len| all.checked_mul(len));
         let of = known.unwrap_or(u64::MAX);
@@ -199,11 +199,11 @@ type Wrong = (PatternErrorKind, Range<usize>);
 struct Parser<'a> {
     text: &'a str,
     at: usize,
-    /// The names of the left side, and whether the right one has them too.
+    /// The names of the left side, and whether the right side has them too.
     names: Vec<(&'a str, Range<usize>, bool)>,
 }
 
-/// What stands on a side: words in parentheses, or one without.
+/// An axis of one side: words in parentheses, or a single word.
 struct Axis<'a> {
     span: Range<usize>,
     words: Vec<(Word<'a>, Range<usize>)>,
@@ -253,7 +253,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The axes up to an arrow or the end.
+    /// Parse axes up to an arrow or the end.
     fn side(&mut self, is_left: bool) -> Result<Vec<Axis<'a>>, Wrong> {
         let mut axes: Vec<Axis<'a>> = Vec::new();
         let mut open: Option<Axis<'a>> = None;
@@ -328,7 +328,7 @@ impl<'a> Parser<'a> {
         Ok(Word::Name(word, Some(len.ok_or((PatternErrorKind::BadLength, span))?)))
     }
 
-    /// An axis of the left, whose names are new ones.
+    /// Number the names of an axis of the left side, which must be new.
     fn named(&mut self, axis: Axis<'a>) -> Result<Named, Wrong> {
         let mut lens = Vec::new();
         let mut unknown = None;
@@ -363,7 +363,7 @@ impl<'a> Parser<'a> {
         Ok(Named { span: axis.span, lens, is_ellipsis })
     }
 
-    /// An axis of the right, whose names are those of the left.
+    /// Look up the names of an axis of the right side, which the left side must have.
     fn merged(
         &mut self,
         axis: &Axis<'a>,
@@ -408,7 +408,7 @@ impl<'a> Parser<'a> {
         self.at = self.text.len() - self.rest().trim_ascii_start().len();
     }
 
-    /// The letters, digits and underscores that come next.
+    /// Take the letters, digits and underscores that come next.
     fn letters(&mut self) -> &'a str {
         let rest = self.rest();
         let end = rest.find(|char: char| !char.is_alphanumeric() && char != '_');
