@@ -1,4 +1,4 @@
-//! Extended attributes of files (xattr(7)) and exchanged names, on Linux and macOS.
+//! Extended attributes of files (xattr(7)), and the exchange of two names, on Linux and macOS.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -14,13 +14,13 @@ use rustix::path::Arg;
 use super::Attributes;
 use super::system::path_in;
 
-/// Those of this program, which say something of one file alone.
+/// The prefix of this program's own attributes, which hold for one file alone and are never copied.
 const OWN: &[u8] = b"user.tslice.";
 
-/// Who may do what with a file, and with those that are made in a folder (acl(5)).
+/// Access control lists (acl(5)): the rights on a file, and the rights on files that are made in a folder.
 const LISTS: [&str; 2] = ["system.posix_acl_access", "system.posix_acl_default"];
 
-/// The most bytes of one attribute, and of the names of all.
+/// The most bytes of one attribute's value, and of the names of all attributes of a file.
 const MOST: usize = 64 << 10;
 
 /// Set an attribute of a file; does nothing on file systems without them.
@@ -36,9 +36,9 @@ pub(crate) fn attribute(file: &File, name: &str) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// Give a file or folder the attributes of another one, and take from it the access lists that the other one has
-/// not. Without its group, the new group has no rights by a list but those of all others. What the system keeps
-/// for itself is left where it refuses it.
+/// Copy the attributes of the file or folder `name` to `new`, and remove from `new` the access lists that `name`
+/// lacks. Without the old group (`has_group` false), a list gives the new group only the rights of all others.
+/// Other attributes that the system refuses to set are left out.
 pub(crate) fn take_attributes(
     new: impl AsFd,
     dir: &OwnedFd,
@@ -50,7 +50,7 @@ pub(crate) fn take_attributes(
     let mut names = vec![0; MOST];
     let len = match llistxattr(&old, &mut names[..]) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
-        // it is gone, or there is no way to it
+        // the old file is gone, or no path leads to it
         Err(Errno::NOENT | Errno::NOTDIR) => 0,
         len => len?,
     };
@@ -61,7 +61,7 @@ pub(crate) fn take_attributes(
         let _ = fremovexattr(&new, *list);
     }
     let mut value = vec![0; MOST];
-    // lists last: they may take the right to set others
+    // lists last: they may take away the right to set other attributes
     let others = names.clone().filter(|name| which == Attributes::All && !is_list(name));
     for name in others.chain(names.filter(|name| is_list(name))) {
         let Ok(len) = lgetxattr(&old, name, &mut value[..]) else { continue };
@@ -77,8 +77,8 @@ pub(crate) fn take_attributes(
     Ok(())
 }
 
-/// Let the entry of a file's group in an access list say what that of all others says. After four bytes, each
-/// entry has a kind, rights, and a number, in 2, 2 and 4 bytes.
+/// Give the entry of the file's group in an access list the rights of all others. After four bytes, each entry
+/// has a kind, rights and a number, in 2, 2 and 4 bytes.
 fn lend_no_group(list: &mut [u8]) {
     const GROUP: u8 = 0x04;
     const OTHERS: u8 = 0x20;

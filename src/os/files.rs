@@ -1,5 +1,5 @@
-//! Open files: their identity and limits, advice on reading, whether standard output is an input, and
-//! which standard streams there are.
+//! Open files: identity, limits, advice on reading; whether standard output is an input; which standard
+//! streams there are.
 
 #![allow(unsafe_code)]
 
@@ -28,8 +28,8 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// The file of a descriptor; `None` for what holds no bytes to overwrite: pipes, sockets,
-    /// terminals, directories.
+    /// The file of a descriptor; `None` for what holds no bytes to overwrite: pipes, sockets, terminals,
+    /// folders.
     pub(crate) fn of(fd: impl AsFd) -> io::Result<Option<FileId>> {
         Ok(FileId::from_stat(&fstat(fd)?))
     }
@@ -42,7 +42,7 @@ impl FileId {
         }
     }
 
-    /// The identity of whatever has a name, folders and links included.
+    /// The identity of any directory entry, folders and links included.
     pub(crate) fn any(stat: &Stat) -> FileId {
         // some systems number devices by signed integers
         #[allow(clippy::unnecessary_cast)]
@@ -50,7 +50,7 @@ impl FileId {
     }
 }
 
-/// The start of the first data at or after a position; `ENXIO` where only a hole is left.
+/// The start of the first data at or after a position; `ENXIO` where only a hole follows.
 #[cfg(not(any(target_os = "netbsd", target_os = "openbsd")))]
 pub(crate) fn next_data(file: &File, at: u64) -> Result<u64> {
     retry_on_intr(|| seek(file, SeekFrom::Data(at)))
@@ -72,20 +72,21 @@ pub(crate) fn next_hole(_: &File, _: u64) -> Result<u64> {
     Err(Errno::NOSYS)
 }
 
-/// So many bytes that are not stored make a file one with holes.
+/// A file with so many bytes that are not stored counts as a file with holes.
 const HOLE: i64 = 16 << 10;
 
-/// Whether a file has holes: zeros that take no blocks. Standard input is not asked, since asking moves it.
+/// Whether a file has holes: zeros that take no blocks. Standard input is not asked, since asking moves its
+/// position.
 pub(crate) fn has_holes(file: &File) -> bool {
     let Ok(stat) = fstat(file) else { return false };
-    // a file that is compressed takes fewer blocks, too
+    // a compressed file takes fewer blocks, too
     let is_short = stat.st_blocks.saturating_mul(512).saturating_add(HOLE) <= stat.st_size;
     is_short
         && FileId::from_stat(&stat) != FileId::of(io::stdin()).ok().flatten()
         && next_hole(file, 0).is_ok_and(|at| at < stat.st_size as u64)
 }
 
-/// How a range of an input is going to be used.
+/// How a range of an input will be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// From beginning to end: read ahead.
@@ -96,28 +97,28 @@ pub enum Advice {
     WillNeed,
     /// Now, by this thread: fault in the pages in one call, waiting for the disk. For maps only.
     Populate,
-    /// Now and all, by this thread: read in the kernel's largest units, waiting for the disk. For
-    /// maps only.
+    /// Now and all, by this thread: read in the kernel's largest units, waiting for the disk. For maps
+    /// only.
     Load,
-    /// No longer: unmap the pages; touching them brings them back. For maps only.
+    /// No longer: unmap the pages; a later access brings them back. For maps only.
     DontNeed,
-    /// No longer, when more is read than fits in memory: drop the pages from the page cache too.
+    /// No longer, where the input does not fit in memory: drop the pages from the page cache too.
     Evict,
 }
 
-/// For `custom_flags`: an opened terminal does not become the process's controlling one.
+/// An open flag for `custom_flags`: an opened terminal does not become the process's controlling terminal.
 pub(crate) const NO_TERMINAL: i32 = libc::O_NOCTTY;
 
-/// For `custom_flags`: opening does not wait for the other end of a FIFO either.
+/// Open flags for `custom_flags`: [`NO_TERMINAL`], and opening a FIFO does not wait for its other end.
 pub(crate) const NO_WAIT: i32 = libc::O_NOCTTY | libc::O_NONBLOCK;
 
 /// Raise the soft limit on open files to the hard limit. The soft limit, mostly 1,024, is meant for
-/// programs that use `select`; a checkpoint of 700 files that is written as 700 others needs more.
-/// A library must not change the limits of its process, so only programs call this.
+/// programs that use `select`; a checkpoint of 700 files that is written as 700 others needs more. Only
+/// programs call this: a library must not change the limits of its process.
 pub fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some() && limit.current != limit.maximum {
-        // where that is not allowed, opening one file too many will say so
+        // where the limit stays, opening one file too many will fail and say so
         let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     }
 }
@@ -133,8 +134,8 @@ pub fn is_too_many_open_files(error: &io::Error) -> bool {
 
 // Whether standard output is a file that this run reads.
 //
-// `tslice info a.npy >> a.npy` would write what it reads; `cat a >> a` refuses the same. All inputs
-// (tensors, lists, names of files) are opened in few places; each notes them here, and the code
+// `tslice info a.npy >> a.npy` would write what it reads; `cat a >> a` refuses that too. All inputs
+// (tensors, lists, names of files) are opened in few places; each place notes the input here, and the code
 // that writes to standard output asks.
 
 static READ: OnceLock<String> = OnceLock::new();
@@ -146,7 +147,7 @@ pub fn note_read(input: impl AsFd, name: impl FnOnce() -> String) {
     }
 }
 
-/// Note that a file is going to be opened, where something is printed before that.
+/// Note that a file will be opened, where something is printed before.
 pub fn note_will_read(path: &Path) {
     if let Ok(stat) = stat(path) {
         note(&stat, || path.display().to_string());
@@ -168,11 +169,10 @@ pub(crate) fn read_from_stdout() -> Option<&'static str> {
 
 // Which standard streams were closed when the process began.
 //
-// Rust's runtime opens `/dev/null` in place of a closed descriptor 0, 1 or 2 before `main`, so
-// that writing to it would lose all output and still succeed. Looking for that `/dev/null` later
-// is not exact: Python's `subprocess.DEVNULL` and many daemons open theirs read-write too, as the
-// runtime does. So a function in `.init_array`, which the loader calls before the runtime, asks
-// the kernel.
+// Rust's runtime opens `/dev/null` in place of a closed descriptor 0, 1 or 2 before `main`: writing to it
+// would lose all output and still succeed. To look for that `/dev/null` later is not exact: Python's
+// `subprocess.DEVNULL` and many daemons open it read-write too, as the runtime does. So a function in
+// `.init_array`, which the loader calls before the runtime, asks the kernel.
 
 /// A standard stream that the program uses for data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,21 +184,22 @@ pub(crate) enum StdStream {
 pub(crate) const STDIN: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 
 pub(crate) fn closed_at_start(stream: StdStream) -> bool {
-    // Naming the entry keeps the linker from leaving it out of a program.
+    // A use of the entry keeps the linker from leaving it out of a program.
     std::hint::black_box(&ENTRY);
     CLOSED.load(Ordering::Relaxed) & (1 << stream as u8) != 0
 }
 
 static CLOSED: AtomicU8 = AtomicU8::new(0);
 
-// SAFETY: the section holds pointers to C functions that the loader calls once, on the only
-// thread there is, with arguments that a C function is free to ignore.
+// SAFETY: the section holds pointers to C functions that the loader calls once, on the only thread, with
+// arguments that a C function is free to ignore.
 #[used]
 #[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
 #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
 static ENTRY: extern "C" fn() = note_closed;
 
-/// Runs before Rust's runtime, so it must use nothing of it: no allocation, no panic.
+/// Note the closed streams. Runs before Rust's runtime, so it must use nothing of it: no allocation, no
+/// panic.
 extern "C" fn note_closed() {
     for stream in [StdStream::Input, StdStream::Output] {
         // SAFETY: `F_GETFD` only asks, whatever the descriptor is; `EBADF` is its one error.

@@ -1,5 +1,5 @@
-//! What macOS has of its own: exchanged names, clones of files on APFS, allocated space, reading
-//! ahead, file flags. All else is as on any other system (`other.rs`).
+//! Calls of macOS: exchange of names, clones of files on APFS, allocation, reading ahead, file flags.
+//! All else is as on any other system (`other.rs`).
 //!
 //! The project checks and links this on Linux and cannot run it there, so every caller has a
 //! fallback for each call that fails.
@@ -44,14 +44,14 @@ pub(super) fn path_in(dir: &OwnedFd, name: &OsStr) -> PathBuf {
     path_of(dir).join(name)
 }
 
-/// Replace `name` in a folder by a file that shares all blocks of `from`, with the permissions of
-/// the file it replaces, and open it.
+/// Replace `name` in a folder by a clone of `from`, which shares all its blocks, and open it. The clone
+/// has the permissions of the replaced file.
 pub(crate) fn clone_over(from: &File, dir: impl AsFd, name: &str) -> Result<OwnedFd> {
     let mode = Mode::from_raw_mode(statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode & 0o7777);
     let clone = format!("{name}.clone");
     fclonefileat(from, &dir, &clone, CloneFlags::NOFOLLOW | CloneFlags::NOOWNERCOPY)?;
     let put = || {
-        // the permissions are those of the original, which may be to read only
+        // the permissions are those of the original, which may be read-only
         let reads = OFlags::RDONLY | OFlags::CLOEXEC;
         fchmod(retry_on_intr(|| openat(&dir, &clone, reads, Mode::empty()))?, mode)?;
         let writes = OFlags::RDWR | OFlags::CLOEXEC;
@@ -85,7 +85,7 @@ pub(crate) fn allocate_within(file: impl AsFd, range: Range<u64>) -> Result<()> 
         fst_bytesalloc: 0,
     };
     retry_on_intr(|| {
-        // SAFETY: the request reads and writes its argument, of the type that it expects; the descriptor
+        // SAFETY: the request reads and writes its argument, which has the expected type; the descriptor
         // is open.
         let outcome =
             unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_PREALLOCATE, &raw mut space) };

@@ -1,8 +1,8 @@
-//! What the program asks of the system beyond the standard library and POSIX.
+//! System calls beyond the standard library and POSIX.
 //!
-//! `linux` holds what only Linux has, `macos` what macOS has of that. `other` has none of it: its
-//! calls fail, and callers fall back as they do on old kernels and poor file systems. The rest is
-//! the same on all systems: open files, standard streams, signals, the handler for lost pages of
+//! `linux` holds the calls that only Linux has, and `macos` their counterparts on macOS. In `other`
+//! these calls fail, and callers fall back as on old kernels and simple file systems. The other
+//! files serve all systems: open files, standard streams, signals, the handler for lost pages of
 //! maps. Nothing here knows the user's files by path.
 //!
 //! `RUSTFLAGS="--cfg tslice_other_system"` selects `other` on Linux too, to test the fallbacks.
@@ -31,8 +31,8 @@ mod other;
 pub(crate) mod sigbus;
 mod signals;
 
-/// The smallest page of memory, and of a file in it, in bytes; other page sizes are multiples of
-/// it. A disk is asked for no less.
+/// The smallest page of memory, and of a file in memory, in bytes; other page sizes are multiples
+/// of it. No read of a disk is shorter.
 pub(crate) const PAGE: u64 = 4096;
 
 pub use files::{
@@ -54,7 +54,7 @@ pub(crate) use system::{
     rename_to_free, set_attribute, settle, take_attributes,
 };
 
-/// Which extended attributes of a file another one takes over.
+/// Which extended attributes to copy from another file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attributes {
     All,
@@ -70,13 +70,13 @@ pub(crate) fn wait(fd: impl AsFd, ready: PollFlags) -> io::Result<()> {
     }
 }
 
-/// Writes to a descriptor, and waits where one that does not block is not ready.
+/// A writer to a descriptor that waits where a non-blocking descriptor is not ready.
 #[derive(Debug)]
 pub struct Waiting<Fd>(pub Fd);
 
 impl<Fd: AsFd> Write for Waiting<Fd> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // systems other than Linux refuse more at a time
+        // systems other than Linux refuse longer writes
         let some = &bytes[..bytes.len().min(1 << 30)];
         loop {
             match rustix::io::write(&self.0, some) {

@@ -1,7 +1,7 @@
-//! A system of which nothing is known but POSIX: the calls fail or say no, and callers fall back.
+//! A system with nothing but POSIX: the calls fail or say no, and callers fall back.
 
 #![allow(unsafe_code)]
-// macOS takes a part of it
+// macOS uses a part of this file
 #![cfg_attr(target_os = "macos", allow(dead_code, unreachable_pub))]
 
 use std::ffi::OsStr;
@@ -36,7 +36,7 @@ pub(crate) fn open_place(from: impl AsFd, path: &Path) -> Result<OwnedFd> {
     retry_on_intr(|| openat(&from, path, flags, Mode::empty()))
 }
 
-/// Whether a directory is the one of this process's open descriptors.
+/// Whether a directory is the folder of this process's open descriptors.
 pub(crate) fn is_descriptors(dir: impl AsFd) -> bool {
     let id = |stat: Result<_>| stat.ok().as_ref().map(FileId::any);
     let known = id(stat("/dev/fd"));
@@ -138,7 +138,8 @@ pub(crate) fn load(_: &Mmap, _: usize, _: usize) -> io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 
-/// Does nothing: a page that cannot be written is lost when it is touched, and its watch tells.
+/// Does nothing: the loss of a page that cannot be written is noticed when the page is touched, by
+/// its watch.
 pub(crate) fn populate_to_write(_: &MmapRaw, _: usize, _: usize) -> io::Result<()> {
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! Surviving the loss of a mapped file's pages.
+//! A handler of SIGBUS, which survives the loss of a mapped file's pages.
 //!
-//! If another process truncates a mapped file, touching a lost page raises SIGBUS, which kills the
-//! process. The handler here looks the address up among the watched maps, puts zero pages in place
-//! of the lost ones, and records the address for [`Watch::lost`]. A fault anywhere else goes to the
+//! If another process truncates a mapped file, access to a lost page raises SIGBUS, which kills the
+//! process. The handler looks the address up among the watched maps, puts zero pages in place of the
+//! lost ones, and records the address for [`Watch::lost`]. A fault anywhere else goes to the
 //! previous handler.
 //!
 //! The handler may interrupt any thread at any instruction, so it takes no lock, allocates nothing
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
 use super::system::UNRESERVED;
 
-/// How many maps can be watched at a time: enough for a checkpoint of some hundred shards.
+/// The most maps that are watched at a time: enough for a checkpoint of some hundred shards.
 const SLOTS: usize = 1024;
 
 /// The value of [`Slot::lost`] before a loss.
@@ -27,7 +27,7 @@ const NOTHING: usize = usize::MAX;
 ///
 /// `generation` is odd while a map is registered, and even while the slot is free or being filled;
 /// it grows with each change. `start`, `end` and `writable` change only while it is even. So values
-/// that were read between two reads of the same odd generation belong together.
+/// read between two reads of one odd generation belong together.
 #[derive(Debug)]
 struct Slot {
     taken: AtomicBool,
@@ -62,9 +62,9 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watch a map at these addresses, which must be the caller's own mapping. `None` if no slot is
-    /// free or the handler cannot be installed: the map must not be used then. Writes to lost pages
-    /// of a writable map are lost as well.
+    /// Watch the map at these addresses, which must belong to the caller. `None` if no slot is free
+    /// or the handler cannot be installed: the map must not be used then. Writes to lost pages of a
+    /// writable map are lost as well.
     pub(crate) fn new(addresses: Range<usize>, writable: bool) -> Option<Self> {
         install()?;
         let slot = REGISTRY.iter().find(|slot| !slot.taken.swap(true, Ordering::Acquire))?;
@@ -105,10 +105,10 @@ fn install() -> Option<()> {
             if let Ok(size) = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }) {
                 PAGE.store(size, Ordering::Relaxed);
             }
-            // SAFETY: zeroes are a valid `sigaction` (default action, empty mask), and both
-            // pointers are to ones that outlive the calls. SA_ONSTACK, since Rust gives its
-            // threads an own stack for signals; no SA_RESTART matters for a synchronous fault.
-            // A fault between installing and keeping `previous` finds none, and gets the default.
+            // SAFETY: zeroes are a valid `sigaction` (default action, empty mask), and both pointers
+            // are to actions that outlive the calls. SA_ONSTACK, since Rust gives its threads a
+            // stack of their own for signals; SA_RESTART does not matter for a synchronous fault. A
+            // fault before `previous` is stored finds none, and gets the default action.
             unsafe {
                 let mut previous: libc::sigaction = std::mem::zeroed();
                 let mut ours: libc::sigaction = std::mem::zeroed();
@@ -127,22 +127,22 @@ extern "C" fn on_sigbus(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut
     // SAFETY: the kernel passes a valid `siginfo_t` to a handler installed with SA_SIGINFO, and
     // for SIGBUS `si_addr` is in it.
     let address = unsafe { (*info).si_addr() as usize };
-    // The interrupted code must find its errno unchanged: calls that succeed leave it, and after one
-    // that fails that code does not go on.
+    // The interrupted code must find its errno unchanged: calls that succeed leave it, and after a
+    // failed call that code does not continue.
     if !replace_pages(address) {
         let none = const {
             // SAFETY: zeroes are a valid `sigaction`: the default action.
             unsafe { std::mem::zeroed::<libc::sigaction>() }
         };
         let previous = PREVIOUS.get().and_then(Option::as_ref).unwrap_or(&none);
-        // SAFETY: restores what was there before. Returning repeats the fault, which then goes
-        // to that handler.
+        // SAFETY: restores the previous handler. Returning repeats the fault, which then goes to
+        // that handler.
         unsafe { libc::sigaction(signal, previous, std::ptr::null_mut()) };
     }
 }
 
 impl Slot {
-    /// The map's addresses and whether it is writable; `None` while there is none or it changes.
+    /// The map's addresses and whether it is writable; `None` while the slot is free or changes.
     fn read(&self) -> Option<(Range<usize>, bool)> {
         let generation = self.generation.load(Ordering::Acquire);
         let start = self.start.load(Ordering::Relaxed);
@@ -156,12 +156,12 @@ impl Slot {
 }
 
 /// Put zero pages over a watched map from the page of `address` to the map's end, and record the
-/// loss. To the end, not only one page: what follows a truncation is lost as well, the result is
-/// void in any case, and one page at a time could exceed the number of mappings of a process.
+/// loss. Not only one page: the pages that follow are lost as well, the result is void in any case,
+/// and single pages could exceed the number of mappings of a process.
 fn replace_pages(address: usize) -> bool {
     for slot in &REGISTRY {
         // The faulting thread borrows its map, so the slot of that map is registered and does not
-        // change. A slot that changes under `read` is another map's.
+        // change. A slot that changes under `read` belongs to another map.
         let Some((map, writable)) = slot.read().filter(|(map, _)| map.contains(&address)) else {
             continue;
         };

@@ -4,8 +4,8 @@
 
 use libc::c_int;
 
-/// Signals that do not end a process, cannot be caught, tell of a fault of the program itself, or have another use
-/// here.
+/// Signals that are not watched: they do not end a process, cannot be caught, tell of a fault of the program
+/// itself, or have another use here.
 const OTHERS: &[c_int] = &[
     libc::SIGKILL,
     libc::SIGSTOP,
@@ -30,8 +30,8 @@ const OTHERS: &[c_int] = &[
     libc::SIGINFO,
 ];
 
-/// The signals that can be caught and would end the process. One that is ignored, as under nohup, stays ignored,
-/// and one that the process handles stays with its handler.
+/// The signals that would end the process and can be caught. An ignored signal (as under nohup) stays ignored, and
+/// a signal that the process handles keeps its handler.
 pub(crate) fn ending_signals() -> impl Iterator<Item = c_int> {
     (1..=31).chain(realtime()).filter(|signal| !OTHERS.contains(signal) && is_default(*signal))
 }
@@ -55,10 +55,10 @@ fn is_default(signal: c_int) -> bool {
     }
 }
 
-/// End the process as the signal does where nothing handles it.
+/// End the process by the signal's default action.
 pub(crate) fn end_by(signal: c_int) -> ! {
-    // SAFETY: zeroes are a valid set of signals, and the pointers are to one that outlives the calls. No handler is
-    // installed, only the default action.
+    // SAFETY: zeroes are a valid set of signals, and the pointers are to a set that outlives the calls. No handler
+    // is installed, only the default action.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         let mut set: libc::sigset_t = std::mem::zeroed();

@@ -31,23 +31,23 @@ fn allocate_by(flags: FallocateFlags, file: impl AsFd, range: Range<u64>) -> Res
     let allocate = |len: u64| retry_on_intr(|| fallocate(&file, flags, range.start, len));
     let len = range.end - range.start;
     if len > SMALL && is_more_than_free(&file, len) {
-        // whether the file system allocates at all
+        // fail where the file system cannot allocate at all
         allocate(1)?;
         return Err(Errno::NOSPC);
     }
     allocate(len)
 }
 
-/// What is not more may fill up a file system for a moment.
+/// A range of at most so many bytes is allocated without a look at the free space.
 const SMALL: u64 = 1 << 20;
 
-/// Whether a file cannot have so many bytes more, as far as its file system tells: many fill up all that is free
-/// before they say so.
+/// Whether the file system has too little free space for `len` bytes more of a file, as far as it tells. Many
+/// file systems fill up all free space before they fail.
 fn is_more_than_free(file: impl AsFd, len: u64) -> bool {
     let Ok(system) = fstatvfs(&file) else { return false };
     let blocks = if geteuid().is_root() { system.f_bfree } else { system.f_bavail };
     let free = blocks.saturating_mul(system.f_frsize);
-    // of the range some may be there already
+    // the file may have blocks in the range already
     let own = || fstat(&file).map_or(0, |stat| stat.st_blocks.max(0) as u64);
     system.f_blocks > 0 && len > free && len - free > own().saturating_mul(512)
 }
@@ -56,7 +56,7 @@ pub(crate) fn clone_file(from: &File, to: &File) -> Result<()> {
     ioctl_ficlone(to, from)
 }
 
-/// Not needed on Linux, where [`clone_file`] lets an open file share the blocks.
+/// Unused on Linux, where [`clone_file`] lets an open file share the blocks.
 pub(crate) fn clone_over(_: &File, _: impl AsFd, _: &str) -> Result<OwnedFd> {
     Err(Errno::NOSYS)
 }
@@ -71,19 +71,19 @@ struct FileCloneRange {
 
 const FICLONERANGE: rustix::ioctl::Opcode = opcode::write::<FileCloneRange>(0x94, 13);
 
-/// Let `to` share the blocks of a range of `from`, from position `at` on (ioctl_ficlonerange(2)).
+/// Let `to` share the blocks of a range of `from`, at offset `at` (ioctl_ficlonerange(2)).
 pub(crate) fn clone_range(from: &File, range: &Range<u64>, to: &File, at: u64) -> Result<()> {
     let start = range.start;
     let len = range.end - range.start;
     retry_on_intr(|| {
         let argument = FileCloneRange { from: from.as_raw_fd().into(), start, len, at };
-        // SAFETY: the call only reads its argument, of the type that it expects; both descriptors
-        // are open until it returns.
+        // SAFETY: the call only reads its argument, which has the expected type; both descriptors are open until
+        // it returns.
         unsafe { ioctl(to, Setter::<FICLONERANGE, FileCloneRange>::new(argument)) }
     })
 }
 
-/// Copy up to `len` bytes within the kernel; returns how many. A signal may end it early.
+/// Copy up to `len` bytes within the kernel; returns the count. A signal may end the copy early.
 pub(crate) fn copy_range(
     from: &File,
     mut source: u64,
@@ -94,8 +94,8 @@ pub(crate) fn copy_range(
     copy_file_range(from, Some(&mut source), to, Some(&mut target), len)
 }
 
-/// Start writing a range of a file to the disk, in whole pages. With `wait`, wait for the end of
-/// it, and drop those pages from the page cache.
+/// Start writing a range of a file to the disk, in whole pages. With `wait`, wait until the range is written,
+/// and drop its pages from the page cache.
 pub(crate) fn settle(file: &File, range: &Range<u64>, wait: bool) -> Result<()> {
     let start = range.start / PAGE * PAGE;
     let end = range.end / PAGE * PAGE;

@@ -1,7 +1,7 @@
-//! What only Linux has: `/proc`, `/sys`, and the calls and flags that other systems lack.
+//! System calls of Linux alone: `/proc`, `/sys`, and calls and flags that other systems lack.
 //!
-//! Callers learn from the error or the answer of a call that the system lacks something: older
-//! kernels and some file systems lack it too, and `other.rs` lacks all of it.
+//! A call that fails, or an answer, tells callers that the system lacks something: older kernels
+//! and some file systems lack it too, and `other.rs` lacks all of it.
 
 use std::ffi::OsStr;
 use std::fs::{File, read_to_string};
@@ -35,8 +35,8 @@ pub(crate) use super::attributes::{
     attribute, exchange, rename_to_free, set_attribute, take_attributes,
 };
 
-/// The memory that this process may count on, in bytes, including the page cache of its files: that
-/// of the machine, or the lowest limit of its control groups when first asked.
+/// The memory that this process may use, in bytes, including the page cache of its files: the
+/// machine's memory, or the lowest limit of the process's control groups at the first call.
 pub(crate) fn memory_bytes() -> u64 {
     static BYTES: OnceLock<u64> = OnceLock::new();
     *BYTES.get_or_init(|| {
@@ -47,9 +47,9 @@ pub(crate) fn memory_bytes() -> u64 {
     })
 }
 
-/// The lowest limit of a control group and its ancestors; `line` is one of `/proc/self/cgroup`.
-/// `None` where there is no limit, or no file of one can be seen. In a container whose root is the
-/// group itself, only the files of the root are there, and count.
+/// The lowest limit of a control group and its ancestors; `line` is a line of `/proc/self/cgroup`.
+/// `None` where there is no limit, or its file is not visible. In a container whose root is the
+/// group itself, only the files of the root exist, and count.
 fn group_limit(line: &str) -> Option<u64> {
     let mut fields = line.splitn(3, ':').skip(1);
     let controllers = fields.next()?;
@@ -63,7 +63,7 @@ fn group_limit(line: &str) -> Option<u64> {
     };
     let group: PathBuf = Path::new(root).join(path);
     let groups = group.ancestors().take_while(|group| group.starts_with(root));
-    // where there is no limit: a word, or more than any machine has
+    // without a limit, the file holds a word, or more than any machine has
     groups.filter_map(|group| read_to_string(group.join(file)).ok()?.trim().parse().ok()).min()
 }
 
@@ -78,12 +78,13 @@ pub(crate) fn is_in_memory(fd: impl AsFd) -> bool {
 }
 
 /// Whether a directory is in `/proc`, where links in a folder of descriptors stand for open files,
-/// whatever their text says.
+/// whatever their text is.
 pub(crate) fn is_descriptors(dir: impl AsFd) -> bool {
     magic(dir) == Some(PROC)
 }
 
-/// The low 32 bits are the magic number; the type of the field differs between machines.
+/// The type of a file system: the low 32 bits of its magic number, whose field differs in type
+/// between machines.
 fn magic(fd: impl AsFd) -> Option<u32> {
     fstatfs(fd).ok().map(|fs| fs.f_type as u32)
 }
@@ -92,7 +93,7 @@ const PROC: u32 = 0x9fa0;
 
 const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// From `statfs(2)` and the sources of the file systems.
+/// The magic numbers of network file systems, from `statfs(2)` and the sources of the file systems.
 const NETWORK: [u32; 15] = [
     0x0000_6969, // NFS
     0x0000_517b, // SMB
@@ -111,7 +112,7 @@ const NETWORK: [u32; 15] = [
     0x786f_4256, // VirtualBox shared folders
 ];
 
-/// Open a folder only to query it, unless another file system is mounted there.
+/// Open a folder only to query it; fails where another file system is mounted there.
 pub(crate) fn open_within_mount(dir: impl AsFd, name: &Path) -> Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     retry_on_intr(|| openat2(&dir, name, flags, Mode::empty(), ResolveFlags::NO_XDEV))
@@ -132,9 +133,9 @@ pub(crate) fn machine_vendor() -> Option<String> {
 /// Whether the system has files without names, on file systems that have them.
 pub const UNNAMED_FILES: bool = true;
 
-/// Open a file without a name in a directory. `None` where the file system has no such files, or
-/// there is no `/proc` to link them through, and on any other error: creating a named file meets
-/// that again and reports it.
+/// Open a file without a name in a directory. `None` where the file system has no such files, where
+/// no `/proc` is there to link them through, and on any other error: creating a named file fails in
+/// the same way and reports it.
 pub(crate) fn open_unnamed(from: impl AsFd, dir: &Path, mode: Mode) -> Option<OwnedFd> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = retry_on_intr(|| openat(&from, dir, flags, mode)).ok()?;
@@ -146,7 +147,8 @@ pub(crate) fn link_unnamed(file: &File, dir: impl AsFd, name: impl Arg) -> Resul
     linkat(CWD, by_descriptor(file), dir, name, AtFlags::SYMLINK_FOLLOW)
 }
 
-/// Open a directory to create names in it, without the right to list it: a drop-box has none.
+/// Open a directory to create names in it, without the right to list it, which a drop-box does not
+/// give.
 pub(crate) fn open_place(from: impl AsFd, path: &Path) -> Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     retry_on_intr(|| openat(&from, path, flags, Mode::empty()))
@@ -165,13 +167,13 @@ fn by_descriptor(file: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
-/// The flag of maps that reserve no memory before their pages are written.
+/// The flag for maps that reserve no memory before their pages are written.
 pub(crate) const UNRESERVED: libc::c_int = libc::MAP_NORESERVE;
 
-/// A kernel that reads ahead this far, in bytes, needs no advice.
+/// The read-ahead of a kernel that needs no advice, in bytes.
 const FAR_AHEAD: u64 = 1 << 20;
 
-/// Bytes per call of advice: kernels start reading no more per call than their usual read-ahead.
+/// Bytes per call of advice: a kernel starts to read no more per call than its usual read-ahead.
 const STEP: u64 = 128 << 10;
 
 /// Advise the kernel on a range of a file that is read by position.
@@ -204,25 +206,25 @@ pub(crate) const LOADED: Option<u64> = Some(2 << 20);
 /// Read a range of a map into memory, in large pages where the file system has them: reading,
 /// mapping and releasing single pages takes a processor longer than a fast disk needs.
 pub(crate) fn load(map: &Mmap, start: usize, count: usize) -> io::Result<()> {
-    // a kernel without large pages reads as far ahead as it does for anyone
+    // a kernel without large pages reads ahead as usual
     let _ = map.advise_range(MapAdvice::Normal, start, count);
     let _ = map.advise_range(MapAdvice::HugePage, start, count);
     populate(map, start, count)
 }
 
-/// Fault in pages of a map for writing, in one call. Fails where one cannot be written: a full disk
-/// behind a hole, or a truncated file.
+/// Fault in pages of a map for writing, in one call. Fails where a page cannot be written: a full
+/// disk behind a hole, or a truncated file.
 pub(crate) fn populate_to_write(map: &MmapRaw, start: usize, count: usize) -> io::Result<()> {
     map.advise_range(MapAdvice::PopulateWrite, start, count)
 }
 
-/// Read a range of a map that is about to be written into memory, as [`load`] does.
+/// Read a range of a map that will be written into memory, as [`load`] does.
 pub(crate) fn load_to_write(map: &MmapRaw, start: usize, count: usize) -> io::Result<()> {
     let _ = map.advise_range(MapAdvice::HugePage, start, count);
     map.advise_range(MapAdvice::PopulateRead, start, count)
 }
 
-/// Whether byte `at` of a file is in the page cache; true where that is unknown.
+/// Whether the byte at offset `at` of a file is in the page cache; true where this is unknown.
 pub(crate) fn is_cached(file: &File, at: u64) -> bool {
     let mut byte = [0];
     let mut buffers = [IoSliceMut::new(&mut byte)];
@@ -230,12 +232,12 @@ pub(crate) fn is_cached(file: &File, at: u64) -> bool {
     !matches!(read, Err(Errno::AGAIN))
 }
 
-/// Whether the kernel itself reads far ahead in a file that is read in order. False where that is
+/// Whether the kernel itself reads far ahead in a file that is read in order. False where this is
 /// unknown: on file systems without a disk of their own.
 pub(crate) fn reads_ahead(file: impl AsFd) -> bool {
     let Ok(stat) = fstat(file) else { return false };
     let disk = format!("{}:{}", major(stat.st_dev), minor(stat.st_dev));
-    // a partition has none, but the disk that it is on
+    // a partition has no queue, but its disk has
     let kib = ["queue", "../queue"].iter().find_map(|queue| {
         let path = format!("/sys/dev/block/{disk}/{queue}/read_ahead_kb");
         read_to_string(path).ok()?.trim().parse::<u64>().ok()
@@ -249,16 +251,17 @@ pub(crate) fn mapped_pages() -> u64 {
     read_to_string("/proc/self/statm").ok().and_then(pages).unwrap_or(0)
 }
 
-/// Bytes of a pipe: the most for unprivileged users. The default of 64 KiB halves the throughput.
+/// The capacity of a pipe in bytes: the most for unprivileged users. The default of 64 KiB halves
+/// the throughput.
 const PIPE: usize = 1 << 20;
 
-/// Enlarge a pipe. Errors (the user's quota, not a pipe) are ignored: it is only slower then.
+/// Enlarge a pipe. Errors (the user's quota, not a pipe) are ignored: the pipe is only slower.
 pub(crate) fn enlarge_pipe(fd: impl AsFd) {
     let _ = fcntl_setpipe_size(fd, PIPE);
 }
 
-/// Discard up to `most` bytes of a pipe into `null` (`/dev/null`), uncopied. Returns how many; 0 at
-/// the end.
+/// Discard up to `most` bytes of a pipe into `null` (`/dev/null`) without copying them. Returns the
+/// count; 0 at the end.
 pub(crate) fn discard(pipe: &File, null: &File, most: usize) -> Result<usize> {
     splice(pipe, None, null, None, most, SpliceFlags::empty())
 }
