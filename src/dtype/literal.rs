@@ -1,4 +1,4 @@
-//! Dtypes as text: the `descr` that np.save writes, and the names that NumPy shows.
+//! Dtypes as NumPy writes them: the `descr` that np.save writes, and the names that NumPy shows.
 //!
 //! ```text
 //! float32  =>  '<f4'        a structure  =>  [('x', '>i2'), ('', '|V2'), ('t', '<M8[s]', (3,))]
@@ -10,7 +10,7 @@ use std::fmt::Write;
 use super::{DType, Endian, Field, NpyType, Structure, TimeKind, TimeUnit};
 use crate::shape::AsTuple;
 
-/// The `descr` of a dtype as np.save writes it; `None` for the floats that NumPy lacks.
+/// The `descr` of a dtype as np.save writes it; `None` for floats that NumPy lacks.
 pub fn literal(dtype: &DType) -> Option<String> {
     let mut out = String::new();
     write_literal(&mut out, dtype).ok().map(|()| out)
@@ -105,7 +105,7 @@ fn write_field(out: &mut String, field: &Field) -> fmt::Result {
     out.write_char(')')
 }
 
-/// Append `type, shape`, where the type may be another such pair; without a shape only the type.
+/// Append `type, shape`, where the type may itself be such a pair; only the type where there is no shape.
 fn write_subarray(
     out: &mut String,
     field: &Field,
@@ -137,7 +137,7 @@ impl fmt::Display for DType {
             DType::Blocks(block) => f.write_str(block.name),
             DType::Npy(npy) => {
                 let mut text = String::new();
-                // fails only for a field of a type that NumPy lacks, of which no structure is made
+                // fails only for a field of a type that NumPy lacks; no structure has such a field
                 let _ = write_type_string(&mut text, npy);
                 f.write_str(&text)
             }
@@ -162,7 +162,7 @@ impl CodePoints {
         self.quote
     }
 
-    /// Append a code point; what is no character, such as a lone surrogate, is escaped.
+    /// Append a code point; one that is not a character, such as a lone surrogate, is escaped.
     pub(crate) fn write(self, out: &mut String, code: u32) {
         match char::from_u32(code) {
             Some('\\') => out.push_str("\\\\"),
@@ -199,8 +199,8 @@ pub(crate) fn write_str(out: &mut String, text: &str) {
     out.push(points.quote());
 }
 
-/// Whether a character is printable by Python's `str.isprintable`: not in the Unicode categories of
-/// control, format, private, surrogate and unassigned characters and separators, except the space.
+/// Whether Python's `str.isprintable` is true for a character: it is a space, or outside the Unicode
+/// categories of control, format, private, surrogate and unassigned characters and separators.
 ///
 /// ```
 /// use tslice::dtype::is_printable;
@@ -211,8 +211,8 @@ pub fn is_printable(char: char) -> bool {
         ' '..='~' => true,
         '\0'..='\x7f' => false,
         _ => {
-            // The standard library escapes these categories in the debug form of a text. At its
-            // beginning it escapes combining characters too, so there a letter stands.
+            // The standard library escapes these categories in the debug form of a string. It also escapes
+            // combining characters at the beginning of the string, so a letter stands there.
             let mut behind_a_letter = [b'a'; 5];
             let len = char.encode_utf8(&mut behind_a_letter[1..]).len() + 1;
             std::str::from_utf8(&behind_a_letter[..len])

@@ -24,29 +24,28 @@ pub use walk::{Step, Walk};
 /// The type of a tensor's elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DType {
-    /// A number type.
     Scalar(Scalar, Endian),
     /// A type that only `.npy` has.
     Npy(NpyType),
-    /// Elements stored in blocks.
+    /// Elements stored in blocks, such as quantized ones.
     Blocks(&'static BlockType),
 }
 
 /// A type that only `.npy` has; lengths are those of one element.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NpyType {
-    /// `S`: a string of that many bytes, padded with zeros.
+    /// `S`: a string of so many bytes, padded with zeros.
     Bytes(u64),
-    /// `U`: a string of that many code points of 4 bytes, padded with zeros.
+    /// `U`: a string of so many code points of 4 bytes, padded with zeros.
     Unicode(u64, Endian),
-    /// `V`: that many bytes without a meaning. The byte order is kept where the header has one:
-    /// `<V2` is how files of bfloat16 are told from other items of two bytes.
+    /// `V`: so many bytes without a meaning. The byte order is kept where the header has one: `<V2` tells
+    /// files of bfloat16 from other items of two bytes.
     Void(u64, Option<Endian>),
     /// An `i64` that counts units; the lowest value is NaT.
     Time(TimeKind, Endian, TimeUnit),
     /// `f16`: the x87 float of 80 bits, in 16 bytes.
     LongDouble(Endian),
-    /// `c32`: two such floats.
+    /// `c32`: two x87 floats of 16 bytes each.
     ComplexLongDouble(Endian),
     /// Named fields at fixed offsets.
     Structure(Arc<Structure>),
@@ -64,7 +63,7 @@ pub struct Structure {
 /// A field of a structure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
-    /// The name; `f0`, `f1`, ... where the header has none.
+    /// The name; `f0`, `f1`, ... where the header gives none.
     pub name: String,
     /// Whether the header names the field.
     pub is_named: bool,
@@ -118,8 +117,8 @@ impl NpyType {
         }
     }
 
-    /// The bytes to reverse together when converting to `other`, if that is the same type in the
-    /// other byte order; `None` for any other pair of types.
+    /// The number of bytes to reverse together in a conversion to `other`, if the types differ only in byte
+    /// order; `None` for any other pair of types.
     pub(crate) fn swap_width_to(&self, other: &NpyType) -> Option<usize> {
         let (swapped, width) = match *self {
             NpyType::Unicode(len, endian) => (NpyType::Unicode(len, endian.swapped()), 4),
@@ -145,7 +144,7 @@ impl DType {
         }
     }
 
-    /// The bytes to reverse together when the byte order changes: the whole element of a real
+    /// The number of bytes to reverse together when the byte order changes: the whole element of a real
     /// number, half of a complex one, 1 for types of one byte and for types that only `.npy` has.
     pub fn swap_width(&self) -> usize {
         match self {
@@ -187,7 +186,7 @@ impl DType {
         }
     }
 
-    /// The fields and the size, where the dtype is a structure.
+    /// The structure, where the dtype is one.
     pub fn structure(&self) -> Option<&Structure> {
         match self {
             DType::Npy(NpyType::Structure(structure)) => Some(structure),
@@ -201,9 +200,9 @@ impl DType {
     }
 }
 
-/// The type and byte order in which NumPy stores elements. Floats that it lacks become the void
-/// types that `ml_dtypes` arrays are saved as, which are little-endian, and blocks of elements void too; other
-/// types stay. `None` for floats of less than a byte.
+/// The type and byte order in which NumPy stores elements. Floats that NumPy lacks become little-endian void
+/// types, as when `ml_dtypes` arrays are saved; blocks become void types too; other types stay. `None` for
+/// floats of less than a byte.
 pub fn stored_by_numpy(dtype: &DType) -> Option<DType> {
     let void = |itemsize, endian| Some(DType::Npy(NpyType::Void(itemsize, endian)));
     match dtype {
@@ -218,13 +217,13 @@ pub fn stored_by_numpy(dtype: &DType) -> Option<DType> {
     }
 }
 
-/// Elements that are stored in blocks, without bytes of their own: some number of neighbours along
-/// the last axis is encoded together, in an encoding that is not known here.
+/// Elements stored in blocks: a number of neighbours along the last axis is encoded together, so that no
+/// element has bytes of its own. The encoding is not known here.
 ///
-/// A tensor of blocks has a block in place of an item, and its last axis counts blocks.
+/// In a tensor of blocks, an item is a block, and the last axis counts blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockType {
-    /// The name in its format, such as `Q4_K`.
+    /// The block's name in its format, such as `Q4_K`.
     pub name: &'static str,
     /// Elements per block; at least 1.
     pub elements: u64,
@@ -232,8 +231,8 @@ pub struct BlockType {
     pub bytes: u64,
 }
 
-/// NumPy's names of the units of time, and the words that it prints them with: the generic unit,
-/// then from the longest to the shortest.
+/// The units of time: NumPy's names, and the words that NumPy prints. First the generic unit, then from the
+/// longest to the shortest.
 const UNITS: [(&str, &str); 14] = [
     ("", "generic time units"),
     ("Y", "years"),
@@ -259,11 +258,11 @@ pub enum TimeKind {
     Timedelta,
 }
 
-/// A unit of time: `[25s]` is a count of 25 and the unit `s`. It is kept small (8 bytes), since an
-/// output keeps a conversion for each of its tensors.
+/// A unit of time: `[25s]` is a count of 25 and the unit `s`. It is small (8 bytes), since an output keeps a
+/// conversion for each of its tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeUnit {
-    /// How many named units one step is.
+    /// The number of named units in one step.
     pub count: i32,
     number: u8,
 }
@@ -287,7 +286,7 @@ impl TimeUnit {
         UNITS[usize::from(self.number)].1
     }
 
-    /// The position from years (0), the longest, on; `None` for the generic unit.
+    /// The unit's position in the order from years (0) to the shortest; `None` for the generic unit.
     pub(crate) fn rank(self) -> Option<usize> {
         usize::from(self.number).checked_sub(1)
     }
@@ -329,7 +328,7 @@ impl Endian {
     }
 }
 
-/// Kinds of number types, in the order of NumPy's casts: each can be cast to those after it.
+/// Kinds of numbers, in the order of NumPy's casts: each can be cast to the later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)] // each is named as what it holds
 pub enum NumberKind {
@@ -369,8 +368,8 @@ pub enum Scalar {
     F4,
 }
 
-/// A scalar, its kind, bits per element, and three names: that of NumPy or `ml_dtypes`, kind and
-/// size in a type string, that of the safetensors format.
+/// A row of the scalar table: the scalar, its kind, its bits per element, its name in NumPy or `ml_dtypes`,
+/// its kind and size in a type string, its name in the safetensors format.
 type ScalarRow =
     (Scalar, NumberKind, u64, &'static str, Option<&'static str>, Option<&'static str>);
 
@@ -426,7 +425,7 @@ impl Scalar {
         TABLE[self as usize].3
     }
 
-    /// Kind and size as in a type string of NumPy (`f4`); `None` for types that NumPy lacks.
+    /// The kind and size in a type string of NumPy (`f4`); `None` for types that NumPy lacks.
     pub const fn type_string(self) -> Option<&'static str> {
         TABLE[self as usize].4
     }
@@ -435,7 +434,7 @@ impl Scalar {
         self.type_string().is_some()
     }
 
-    /// `F32`, `F8_E4M3`; `None` for types that the safetensors format lacks.
+    /// The name in the safetensors format (`F32`, `F8_E4M3`); `None` for types that the format lacks.
     pub(crate) const fn safetensors_name(self) -> Option<&'static str> {
         TABLE[self as usize].5
     }
@@ -450,7 +449,7 @@ impl Scalar {
     }
 }
 
-/// How integers are stored.
+/// How the integers of a dtype are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Integers {
     pub(crate) width: usize,
@@ -459,7 +458,7 @@ pub(crate) struct Integers {
 }
 
 impl Integers {
-    /// `None` for dtypes that are no integers, booleans included.
+    /// The integers of a dtype; `None` for dtypes that are not integers, and for booleans.
     pub(crate) fn new(dtype: &DType) -> Option<Integers> {
         let DType::Scalar(scalar, endian) = *dtype else { return None };
         let kind = scalar.kind();

@@ -19,18 +19,18 @@
 
 use super::{DType, Field};
 
-/// One event of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'a> {
     Structure,
     Field(&'a Field),
     EndStructure,
-    /// An axis of a subarray begins.
+    /// The beginning of an axis of a subarray.
     List,
-    /// Items in the middle of the axis are left out.
+    /// Items omitted in the middle of an axis.
     Gap,
     EndList,
-    /// Neighbouring items without fields: one, or those along the last axis of a subarray.
+    /// Neighbouring items without fields: a single item, or the items along the last axis of a
+    /// subarray.
     Leaf {
         dtype: &'a DType,
         /// The index of the type in [`DType::leaves`].
@@ -43,24 +43,24 @@ pub enum Step<'a> {
 
 #[derive(Clone, Debug)]
 pub struct Walk<'a> {
-    /// The structures and axes that are open, the outermost first.
+    /// The open structures and axes, outermost first.
     open: Vec<Open<'a>>,
-    /// The step to return before continuing with `open`.
+    /// The next step, where it is not found from `open`.
     next: Option<Step<'a>>,
     shortened: Option<Shortened>,
 }
 
-/// How subarrays are shortened, as in NumPy's summaries.
+/// The shortening of subarrays, as in NumPy's summaries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shortened {
     /// Only subarrays of more items than this are shortened.
     pub(crate) threshold: u64,
-    /// How many items stay at each end of an axis.
+    /// The number of items shown at each end of an axis.
     pub(crate) edge: u64,
 }
 
 impl Shortened {
-    /// The items to show at each end of an axis of length `len`; `None` where all are shown.
+    /// The number of items to show at each end of an axis of length `len`; `None` to show all.
     fn edge(self, field: &Field, len: u64) -> Option<u64> {
         let is_long = self.edge.checked_mul(2).is_some_and(|shown| shown < len);
         (is_long && field.count() > self.threshold).then_some(self.edge)
@@ -69,13 +69,13 @@ impl Shortened {
 
 #[derive(Clone, Debug)]
 enum Open<'a> {
-    /// A structure and its remaining fields. `start.number` is that of the next field's first leaf.
+    /// A structure and its remaining fields; `start.number` is the first leaf of the next field.
     Structure { fields: &'a [Field], start: Start },
     /// An axis of a subarray: `shape` is its length and the inner axes, `at` the next item.
     List { field: &'a Field, shape: &'a [u64], at: u64, start: Start },
 }
 
-/// The offset in the element, in bytes, and the index of the first leaf type there.
+/// An offset in the element, in bytes, and the index of the first leaf type at this offset.
 #[derive(Clone, Copy, Debug, Default)]
 struct Start {
     offset: u64,
@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Begin the items of a field along the axes `shape`, the last of its axes.
+    /// Begin the items of a field along `shape`, the last axes of the field.
     fn enter_axes(&mut self, field: &'a Field, shape: &'a [u64], start: Start) -> Step<'a> {
         if shape.is_empty() {
             return self.enter(&field.dtype, start);
@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
         Step::List
     }
 
-    /// Go on in a structure with these fields left.
+    /// Continue in a structure with the remaining fields.
     fn next_field(&mut self, fields: &'a [Field], mut start: Start) -> Step<'a> {
         let Some((field, rest)) = fields.split_first() else { return Step::EndStructure };
         let begin = Start { offset: start.offset + field.offset, number: start.number };
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
         Step::Field(field)
     }
 
-    /// Go on along an axis of a field, of which `at` is the next item.
+    /// Continue along an axis of a field; `at` is the next item.
     fn next_item(&mut self, field: &'a Field, shape: &'a [u64], at: u64, start: Start) -> Step<'a> {
         let len = shape[0];
         let inner = &shape[1..];
@@ -170,7 +170,7 @@ fn bytes(field: &Field, axes: &[u64]) -> u64 {
 }
 
 impl DType {
-    /// The types of the parts without fields, in order; each once, even inside a subarray.
+    /// The types of the parts without fields, in order; each type once, even inside a subarray.
     pub fn leaves(&self) -> Vec<&DType> {
         let Some(structure) = self.structure() else { return vec![self] };
         structure.fields.iter().flat_map(|field| field.dtype.leaves()).collect()
