@@ -1,9 +1,8 @@
 //! Strided runs of bytes: the description of memory that the whole engine shares.
 //!
-//! [`Runs`] is an offset, axes with signed strides, and the length of the contiguous run at each
-//! position, all in bytes. [Views](crate::view::View), plans, pieces of plans, gathers and both
-//! sides of an assignment hold one. Its *dense bytes* are its runs one after the other, the last
-//! axis fastest: what an output holds.
+//! [`Runs`] is an offset, axes with signed strides, and the length of the contiguous run at each position, all
+//! in bytes. [Views](crate::view::View), plans, pieces of plans, gathers and both sides of an assignment hold
+//! `Runs`. The *dense bytes* are the runs one after the other, the last axis fastest: the bytes of an output.
 //!
 //! ```text
 //!   dense    |    range     |        the runs, one after the other
@@ -33,15 +32,15 @@ use crate::shape::MAX_NDIM;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// In items.
+    /// The number of items.
     pub len: u64,
     /// The distance between neighbours in bytes; negative where the axis runs backwards.
     pub stride: i64,
 }
 
 impl Axis {
-    /// Whether this axis and the one outside of it are one axis of this stride: neighbours on
-    /// `outer` are as far apart as this axis is long.
+    /// Whether this axis and `outer`, the axis around it, form one axis with the stride of this one: neighbours
+    /// on `outer` are as far apart as this axis is long.
     pub(crate) fn merges_with(self, outer: Axis) -> bool {
         i128::from(self.stride) * i128::from(self.len) == i128::from(outer.stride)
     }
@@ -57,10 +56,10 @@ pub struct Runs {
     pub run: u64,
 }
 
-/// The distance between runs that follow each other.
+/// The gap between consecutive runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// From the end of a run to the beginning of the next; negative where it leads backwards.
+    /// The bytes from the end of a run to the beginning of the next; negative where the step leads backwards.
     pub bytes: i64,
     pub count: u64,
 }
@@ -80,8 +79,8 @@ impl Runs {
         self.offset + bounds.start..self.offset + bounds.end
     }
 
-    /// The same dense bytes with the fewest axes and the longest run; one axis of length 0 for
-    /// none.
+    /// These runs with the fewest axes and the longest run, and unchanged dense bytes; a single axis of length 0
+    /// for no bytes.
     #[must_use]
     pub fn coalesced(&self) -> Runs {
         let (axes, run) = match self.bytes() {
@@ -91,9 +90,9 @@ impl Runs {
         Runs { offset: self.offset, axes, run }
     }
 
-    /// The gaps in the input between runs that follow each other in the dense bytes: one entry for
-    /// each axis of more than one item, outermost first, for the step from the last run of an item
-    /// to the first run of the next. No axis may have length 0.
+    /// The gaps in the input between consecutive runs of the dense bytes: for each axis of more than one item,
+    /// outermost first, the step from the last run of an item to the first run of the next item. No axis may
+    /// have length 0.
     ///
     /// ```
     /// use tslice::runs::{Axis, Gap, Runs};
@@ -106,7 +105,7 @@ impl Runs {
         let mut count = 1;
         let mut gaps = Vec::with_capacity(self.axes.len());
         for axis in self.axes.iter().filter(|axis| axis.len > 1) {
-            // one item further here, from the last item back to the first on all axes inside
+            // one item forward on this axis, from the last item back to the first on all inner axes
             gaps.iter_mut()
                 .for_each(|gap: &mut Gap| gap.bytes -= axis.stride * (axis.len as i64 - 1));
             gaps.push(Gap { bytes: axis.stride - self.run as i64, count: count * (axis.len - 1) });
@@ -115,7 +114,7 @@ impl Runs {
         gaps
     }
 
-    /// The same bytes in ascending order: [`in_memory_order`](Runs::in_memory_order) with all
+    /// These runs with their bytes in ascending order: [`in_memory_order`](Runs::in_memory_order) with all
     /// strides positive.
     #[must_use]
     pub fn ascending(&self) -> Runs {
@@ -132,7 +131,7 @@ impl Runs {
         starts(&self.axes, self.offset)
     }
 
-    /// The bytes of the run, where all axes only repeat it.
+    /// The range of the run, where no axis moves: all axes only repeat the run.
     pub fn repeated(&self) -> Option<Range<u64>> {
         let repeated = !self.axes.is_empty() && self.axes.iter().all(|axis| axis.stride == 0);
         let offset = self.offset as u64;
@@ -145,7 +144,7 @@ impl Runs {
         bounds.start as u64..bounds.end as u64
     }
 
-    /// The boxes that make up a range of the dense bytes, in order.
+    /// Divide a range of the dense bytes into boxes, in order.
     pub(crate) fn boxes(&self, range: Range<u64>) -> Vec<Runs> {
         let mut boxes = Vec::new();
         let Ok(()) = self.split(range, &mut |part| {
@@ -155,8 +154,7 @@ impl Runs {
         boxes
     }
 
-    /// Call `visit` with the boxes that make up a range of the dense bytes; stops at its first
-    /// error.
+    /// Call `visit` with each box of a range of the dense bytes, in order; stops at the first error.
     pub fn split<E>(
         &self,
         range: Range<u64>,
@@ -168,8 +166,8 @@ impl Runs {
         split(&self.axes, self.run, self.offset, range, visit)
     }
 
-    /// The axes sorted from the longest stride to the shortest: the same bytes in the order of
-    /// memory, except for axes that run backwards.
+    /// These runs with the axes sorted from the longest stride to the shortest: in the order of memory, except
+    /// for axes that run backwards.
     #[must_use]
     pub fn in_memory_order(&self) -> Runs {
         let mut axes = self.axes.clone();
@@ -177,7 +175,7 @@ impl Runs {
         Runs { axes, ..*self }
     }
 
-    /// The place of these runs in a buffer that holds the dense bytes of
+    /// The position of these runs in a buffer that holds the dense bytes of
     /// [`in_memory_order`](Runs::in_memory_order).
     #[must_use]
     pub fn packed_in_memory_order(&self) -> Runs {
@@ -186,7 +184,7 @@ impl Runs {
         self.packed(order.into_iter().rev())
     }
 
-    /// The place of these runs in a buffer that holds their own dense bytes.
+    /// The position of these runs in a buffer that holds their own dense bytes.
     #[must_use]
     pub fn dense(&self) -> Runs {
         self.packed((0..self.axes.len()).rev())
@@ -203,7 +201,7 @@ impl Runs {
         Runs { offset: 0, axes, run: self.run }
     }
 
-    /// The part with a range of items of each axis.
+    /// The part of the runs with a range of items of each axis.
     #[must_use]
     pub(crate) fn part(&self, items: &[Range<u64>]) -> Runs {
         let pairs = || self.axes.iter().zip(items);
@@ -212,9 +210,9 @@ impl Runs {
         Runs { offset: self.offset + offset, axes: axes.collect(), run: self.run }
     }
 
-    /// Bring two runs of one shape and run length into the memory order of `first`: its axes from
-    /// the longest stride to the shortest, all positive, so that its bytes ascend and its runs are
-    /// as long as they can be. The axes of `second` follow. Both are coalesced.
+    /// Bring two runs of one shape and run length into the memory order of `first`, and coalesce both. The axes
+    /// of `first` go from the longest stride to the shortest, all positive, so that its bytes ascend and its
+    /// runs are as long as possible. The axes of `second` follow them.
     pub fn pair_in_memory_order(first: &Runs, second: &Runs) -> (Runs, Runs) {
         let mut offsets = (first.offset, second.offset);
         let pairs = first.axes.iter().copied().zip(second.axes.iter().copied());
@@ -235,7 +233,7 @@ impl Runs {
     }
 }
 
-/// The dense bytes of runs of `run` bytes along `axes`.
+/// The number of dense bytes of runs of `run` bytes along `axes`.
 pub(crate) fn dense_bytes(axes: &[Axis], run: u64) -> u64 {
     if axes.iter().any(|axis| axis.len == 0) {
         return 0;
@@ -257,10 +255,10 @@ pub(crate) fn span_bytes(axes: &[Axis], run: u64) -> u64 {
     (bounds.end - bounds.start) as u64
 }
 
-/// Drop axes of length 1 and merge those that are one; `run` and strides have the same unit.
+/// Drop axes of length 1 and merge axes that form one axis; `run` and strides have one unit.
 ///
-/// Returns the axes that are left, outermost first, and the run, which includes the innermost axis
-/// where its items are contiguous. No axis may have length 0.
+/// Returns the remaining axes, outermost first, and the run, which includes the innermost axis where its items
+/// are contiguous. No axis may have length 0.
 ///
 /// ```
 /// use tslice::runs::{Axis, coalesce};
@@ -269,7 +267,7 @@ pub(crate) fn span_bytes(axes: &[Axis], run: u64) -> u64 {
 /// assert_eq!(coalesce(&axes, 8), (vec![Axis { len: 3, stride: 64 }], 32));
 /// ```
 pub fn coalesce(axes: &[Axis], mut run: u64) -> (Vec<Axis>, u64) {
-    // most often none is kept
+    // most often no axis remains
     let mut kept: Vec<Axis> = Vec::new();
     for &axis in axes.iter().rev().filter(|axis| axis.len != 1) {
         match kept.last_mut() {
@@ -282,8 +280,8 @@ pub fn coalesce(axes: &[Axis], mut run: u64) -> (Vec<Axis>, u64) {
     (kept, run)
 }
 
-/// Axes of the lengths `lens` that lead over the same items of `run` bytes in the same order, as NumPy's reshape
-/// finds them; `None` where no strides do. No length may be 0, and the items of both must be as many.
+/// Axes of lengths `lens` over the same items of `run` bytes in unchanged order, as NumPy's reshape finds them;
+/// `None` where no strides do this. No length may be 0, and both must have the same number of items.
 pub(crate) fn reshaped(axes: &[Axis], run: u64, lens: &[u64]) -> Option<Vec<Axis>> {
     let (mut left, bytes) = coalesce(axes, run);
     let mut inner = Axis { len: bytes / run, stride: i64::try_from(run).ok()? };
@@ -302,7 +300,7 @@ pub(crate) fn reshaped(axes: &[Axis], run: u64, lens: &[u64]) -> Option<Vec<Axis
     Some(reshaped)
 }
 
-/// Each axis split into parts of these lengths, which are its length together.
+/// Split each axis into parts; the product of an axis's parts is its length.
 pub(crate) fn split_axes(axes: &[Axis], splits: &[Vec<u64>]) -> Vec<Axis> {
     let mut parts = Vec::with_capacity(axes.len());
     for (axis, lens) in axes.iter().zip(splits) {
@@ -310,15 +308,15 @@ pub(crate) fn split_axes(axes: &[Axis], splits: &[Vec<u64>]) -> Vec<Axis> {
         let mut stride = axis.stride;
         for &len in lens.iter().rev() {
             parts.insert(at, Axis { len, stride });
-            // of a part of length 1, and where there are no elements, it does not matter
+            // for a part of length 1, and where there are no elements, the stride does not matter
             stride = stride.wrapping_mul(len as i64);
         }
     }
     parts
 }
 
-/// The index of item `number` on each axis (NumPy: `unravel_index`). Lengths and result go from the
-/// fastest axis to the slowest: innermost first for C order.
+/// The index of item `number` on each axis (NumPy: `unravel_index`). Lengths and result go from the fastest axis
+/// to the slowest: innermost first for C order.
 pub(crate) fn unravel_index(
     lens: impl Iterator<Item = u64>,
     number: u64,
@@ -336,7 +334,7 @@ pub(crate) fn distance(axes: &[Axis], number: u64) -> i64 {
     axes.iter().rev().zip(indices).map(|(axis, index)| index as i64 * axis.stride).sum()
 }
 
-/// The offset of each item along `axes` (outermost first); that of the first is `at`.
+/// The offset of each item along `axes` (outermost first); the first item is at offset `at`.
 pub(crate) fn starts(axes: &[Axis], at: i64) -> RunStarts<'_> {
     let left = dense_bytes(axes, 1);
     let (inner, outer) = match axes.split_last() {
@@ -350,9 +348,9 @@ pub(crate) fn starts(axes: &[Axis], at: i64) -> RunStarts<'_> {
 pub struct RunStarts<'a> {
     inner: Axis,
     outer: &'a [Axis],
-    /// Along the inner axis.
+    /// The index along the inner axis.
     index: u64,
-    /// Along the outer ones.
+    /// The indices along the outer axes.
     indices: [u64; MAX_NDIM],
     at: i64,
     left: u64,
@@ -375,7 +373,7 @@ impl Iterator for RunStarts<'_> {
 }
 
 impl RunStarts<'_> {
-    /// Go from the end of the inner axis to the next item of the outer ones.
+    /// Go from the end of the inner axis to the next item of the outer axes.
     fn carry(&mut self) {
         self.at -= self.inner.stride * self.inner.len as i64;
         self.index = 0;
@@ -510,7 +508,7 @@ mod tests {
         assert_eq!(reshaped(&rows, 2, &[2, 2, 1, 3, 2]), Some(split));
         assert_eq!(reshaped(&rows, 2, &[24]), None);
         assert_eq!(reshaped(&rows, 2, &[8, 3]), None);
-        // Fortran's order, and an axis that is repeated
+        // Fortran order, and an axis that is repeated
         assert_eq!(reshaped(&axes(&[(4, 2), (6, 8)]), 2, &[2, 12]), None);
         assert_eq!(
             reshaped(&axes(&[(4, 2), (6, 8)]), 2, &[4, 3, 2]),

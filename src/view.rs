@@ -1,6 +1,6 @@
 //! A view: the bytes of a tensor that a selection takes, as strided [`Runs`].
 //!
-//! Only functions that prove that all its bytes lie inside of the tensor's data make a [`View`].
+//! A [`View`] is made only by functions that prove that all its bytes lie inside the tensor's data.
 //! Offsets count from the beginning of a file, but files are not known here.
 //!
 //! ```
@@ -20,17 +20,17 @@ use crate::index::resolve::{AxisSelection, Selection};
 use crate::runs::{Axis, Runs, coalesce, split_axes};
 use crate::shape::{self, MemoryAxes, Order, Permutation};
 
-/// Where a tensor's elements lie in a file.
+/// The position of a tensor's elements in a file.
 #[derive(Clone, Debug)]
 pub struct Layout<'a> {
     pub shape: &'a [u64],
     /// Bits per element.
     pub item_bits: u64,
     offset: u64,
-    /// From neighbour to neighbour along each axis, in [units](Layout::unit_bits); `None` past 63
-    /// bits.
+    /// The distance between neighbours along each axis, in [units](Layout::unit_bits); `None` past
+    /// 63 bits.
     strides: Option<Vec<i64>>,
-    /// The bytes of the file that all elements must lie in.
+    /// The range of the file that all elements must lie in.
     data: Range<u64>,
 }
 
@@ -39,8 +39,7 @@ pub struct Layout<'a> {
 /// Invariants:
 ///
 /// 1. The product of the lengths and the item size is less than 2^63.
-/// 2. Unless that product is 0, its [byte bounds](Runs::byte_bounds) lie inside the tensor that it
-///    was made from.
+/// 2. Unless that product is 0, the [byte bounds](Runs::byte_bounds) lie inside the tensor's data.
 /// 3. Items are whole bytes: a 4-bit tensor has items of one byte or more here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
@@ -50,7 +49,7 @@ pub struct View {
 /// Why a selection has no view.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ViewError {
-    /// The selection would cut a byte that elements share.
+    /// The selection would divide a byte that elements share.
     #[error(
         "the selection cuts a byte: elements have {item_bits} bits here, so runs of them must \
          begin and end on whole bytes (multiples of {multiple} elements)"
@@ -64,7 +63,7 @@ pub enum ViewError {
     TooLarge,
     #[error("the strides of the tensor lead out of its bytes")]
     Outside,
-    /// The elements have no offsets in the file, where these are needed.
+    /// The elements have no offsets in the file, and the operation needs them.
     #[error("the tensor is stored in chunks, which are not changed")]
     InChunks,
 }
@@ -76,7 +75,7 @@ impl ViewError {
 }
 
 impl<'a> Layout<'a> {
-    /// The layout of contiguous elements from byte `offset` of the file on.
+    /// The layout of contiguous elements from byte `offset` of the file.
     pub fn new(shape: &'a [u64], item_bits: u64, order: Order, offset: u64) -> Layout<'a> {
         let unit = if item_bits.is_multiple_of(8) { item_bits / 8 } else { 1 };
         let bytes = shape::byte_count(shape, item_bits);
@@ -88,8 +87,9 @@ impl<'a> Layout<'a> {
         Layout { shape, item_bits, offset, strides, data }
     }
 
-    /// The layout of elements of whole bytes inside of the range `data` of the file: the first at
-    /// byte `offset`, the next ones `strides` bytes apart along each axis, which may be negative.
+    /// The layout of elements of whole bytes inside the range `data` of the file: the first element
+    /// is at byte `offset`, neighbours along each axis are `strides` bytes apart. Strides may be
+    /// negative.
     pub fn strided(
         shape: &'a [u64],
         item_bits: u64,
@@ -110,16 +110,18 @@ impl<'a> Layout<'a> {
         self.strides.as_deref().ok_or(ViewError::TooLarge)
     }
 
-    /// The range of the file from the lowest byte of an element to the end of the highest, if any.
+    /// The range of the file from the lowest byte of an element to the end of the highest; empty
+    /// without elements.
     ///
-    /// All views rest on this proof: in 128 bits it adds up how far each axis leads either way.
+    /// All views rest on this proof: it adds up, in 128 bits, how far each axis leads in both
+    /// directions.
     pub(crate) fn bounds(&self) -> Result<Range<u64>, ViewError> {
         let bytes = shape::byte_count(self.shape, self.item_bits).ok_or(ViewError::TooLarge)?;
         let strides = self.strides.as_ref().ok_or(ViewError::TooLarge)?;
         if bytes == 0 {
             return Ok(self.offset..self.offset);
         }
-        // the lengths multiplied are less than 2^63, so that nothing overflows
+        // the product of the lengths is less than 2^63, so nothing overflows
         let mut low = 0i128;
         let mut high = 0i128;
         for (&len, &stride) in self.shape.iter().zip(strides) {
@@ -130,7 +132,7 @@ impl<'a> Layout<'a> {
         let bytes = if self.item_bits.is_multiple_of(8) {
             low..high + i128::from(self.item_bits / 8)
         } else {
-            // these follow each other, and the last byte may have room for more
+            // small elements follow each other, and the last byte may have room for more
             0..i128::from(bytes)
         };
         let offset = i128::from(self.offset);
@@ -177,12 +179,12 @@ impl<'a> Layout<'a> {
         axes.map(|(&len, &stride)| Ok(Axis { len, stride: self.bytes(stride)? })).collect()
     }
 
-    /// The distance of a selection's first element from that of the tensor, and the axes of the
-    /// selection, both in units. Axes that integers and lists index are dropped; lists are taken at
+    /// The distance from the tensor's first element to the selection's first, and the axes of the
+    /// selection, both in units. Axes indexed by integers or lists are dropped; lists are taken at
     /// position 0 of their axes.
     pub(crate) fn select(&self, selection: &Selection) -> Result<(i64, Vec<Axis>), ViewError> {
         let strides = self.strides()?;
-        // positions and bounds stay below the element count, so below 2^63
+        // positions and bounds are below the element count, so below 2^63
         let mut first = 0i64;
         let mut axes = Vec::with_capacity(selection.axes.len());
         for pick in &selection.axes {
@@ -204,15 +206,15 @@ impl<'a> Layout<'a> {
 }
 
 impl View {
-    /// The view of `selection`, which must have been resolved against the layout's shape. Axes of
-    /// lists are dropped: the view is what the selection takes at position 0 of them.
+    /// The view of `selection`, which must have been resolved for the layout's shape. Axes of lists
+    /// are dropped: the view is what the selection takes at position 0 of the lists.
     pub fn new(layout: &Layout<'_>, selection: &Selection) -> Result<View, ViewError> {
         let (first, axes) = layout.select(selection)?;
         View::of_axes(layout, first, axes)
     }
 
-    /// [`View::new`] with the axes in another order, for a transposed result or an output in
-    /// Fortran order.
+    /// The view of `selection` with the axes in another order, for a transposed result or an output
+    /// in Fortran order.
     pub fn permuted(
         layout: &Layout<'_>,
         selection: &Selection,
@@ -222,7 +224,7 @@ impl View {
         View::of_axes(layout, first, order.permute(&axes))
     }
 
-    /// [`View::new`] with the axes split and in another order.
+    /// The view of `selection` with the axes split and in another order.
     pub fn arranged(
         layout: &Layout<'_>,
         selection: &Selection,
@@ -235,7 +237,7 @@ impl View {
         View::of_axes(layout, first, axes.order().permute(&split_axes(&whole, splits)))
     }
 
-    /// The view from unit `first` of the layout on, along axes in units.
+    /// The view from unit `first` of the layout, along axes in units.
     fn of_axes(
         layout: &Layout<'_>,
         mut first: i64,
@@ -253,7 +255,7 @@ impl View {
         } else if is_empty {
             1
         } else {
-            // smaller than a byte: whole runs of elements become the items
+            // elements smaller than a byte: whole runs of elements become the items
             let (coalesced, elements) = coalesce(&axes, 1);
             axes = coalesced;
             layout.bytes(elements as i64)? as u64
@@ -288,8 +290,8 @@ impl View {
     }
 
     /// Broadcast to axes of the lengths `lens`, as NumPy does with the value of an assignment: axes
-    /// are matched from the last one on, those of length 1 and missing ones repeat, leading axes of
-    /// length 1 beyond `lens` are dropped. `None` where they do not match.
+    /// are matched from the last; missing axes and axes of length 1 repeat; leading axes of length
+    /// 1 beyond `lens` are dropped. `None` where the lengths do not match.
     #[must_use]
     pub fn broadcast(mut self, lens: &[u64]) -> Option<View> {
         let axes = &mut self.runs.axes;
@@ -320,20 +322,20 @@ impl View {
         joins.then_some(View { runs: Runs { offset, axes: Vec::new(), run } })
     }
 
-    /// The same bytes with the fewest axes: none where they are contiguous.
+    /// This view with the fewest axes, and unchanged bytes; no axes where they are contiguous.
     #[must_use]
     pub fn coalesced(&self) -> View {
         View { runs: self.runs.coalesced() }
     }
 
-    /// The range of the file, where the bytes are contiguous and in order.
+    /// The range of the file that the view takes, where the bytes are contiguous and in order.
     pub fn range(&self) -> Option<Range<u64>> {
         let runs = self.runs.coalesced();
         let end = runs.offset.checked_add_unsigned(runs.run)? as u64;
         runs.axes.is_empty().then_some(runs.offset as u64..end)
     }
 
-    /// The views that make up a range of the dense bytes, in order.
+    /// Divide a range of the dense bytes into views, in order.
     pub fn split(&self, range: Range<u64>) -> Vec<View> {
         let mut views = Vec::new();
         let mut push = |runs| -> Result<(), std::convert::Infallible> {
@@ -344,13 +346,13 @@ impl View {
         views
     }
 
-    /// A contiguous view of the same lengths and item size from `offset` on.
+    /// A contiguous view from `offset`, of the same lengths and item size.
     #[must_use]
     pub fn dense(&self, offset: u64) -> View {
         View { runs: Runs { offset: offset as i64, ..self.runs.dense() } }
     }
 
-    /// The view after the first `bytes` bytes of the file are removed.
+    /// This view in a file whose first `bytes` bytes are removed.
     #[must_use]
     pub fn after(mut self, bytes: u64) -> View {
         self.runs.offset = self.offset().saturating_sub(bytes) as i64;
