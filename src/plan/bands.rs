@@ -1,15 +1,15 @@
-//! A relayout in two passes, for memories in which the stretches of one pass are short.
+//! A relayout in two passes, for memories so small that one pass would read short stretches.
 //!
-//! The first pass takes *bands* of the input, as much as a share of the memory holds of it, one after the other, and
-//! keeps each in the order of the output. The second pass takes ranges of the output, as long as that share: such a
-//! range has one stretch of each band. Of N bytes, with shares of S bytes, stretches have about S² / N, where those of
-//! one pass have about the root of S, in items.
+//! The first pass takes *bands* of the input, one after the other, each as long as a share of the memory allows, and
+//! writes each to a scratch file in the order of the output. The second pass takes ranges of the output, each as long
+//! as a share: such a range has one stretch in each band. For N items, and shares of S items, stretches have about S²
+//! / N items; in one pass they have about the root of S.
 //!
 //! ```text
-//!   input  a0 b0 c0 d0      kept  a0 a1 b0 b1 c0 c1 d0 d1      output  a0 a1 a2 a3 a4
-//!          a1 b1 c1 d1            a2 a3 b2 b3 c2 c3 d2 d3              b0 b1 b2 b3 b4
-//!          a2 b2 c2 d2            a4 b4 c4 d4                          c0 c1 c2 c3 c4
-//!          a3 b3 c3 d3                                                 d0 d1 d2 d3 d4
+//!   input  a0 b0 c0 d0      scratch  a0 a1 b0 b1 c0 c1 d0 d1      output  a0 a1 a2 a3 a4
+//!          a1 b1 c1 d1               a2 a3 b2 b3 c2 c3 d2 d3              b0 b1 b2 b3 b4
+//!          a2 b2 c2 d2               a4 b4 c4 d4                          c0 c1 c2 c3 c4
+//!          a3 b3 c3 d3                                                    d0 d1 d2 d3 d4
 //!          a4 b4 c4 d4
 //! ```
 
@@ -19,29 +19,28 @@ use super::boxes::{PanelSizes, extents, pass_cost, range_items};
 use super::{NEAR_BYTES, stretches};
 use crate::runs::{Axis, Runs};
 
-/// The bands of a relayout, and its output as it lies in them.
+/// The bands of a relayout, and the position of the output in the scratch file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bands {
-    /// The input in the order in which it is kept: bands of the same length, and those of what is left of the
-    /// axis that is divided, which are shorter.
+    /// The input in the order of the scratch file: bands of one length, and then a shorter rest of the divided axis.
     pub(crate) input: Vec<Runs>,
-    /// The output as it lies in what is kept: of each of its rows a part in the first of these, and the rest in
-    /// the other one, as in `input`.
+    /// The output in the order of its rows, as offsets in the scratch file. Each row is divided as `input` is: its
+    /// first part is in the first of these runs, the rest in the second.
     kept: Vec<Runs>,
     rows: u64,
 }
 
-/// A way to copy runs, of which one is chosen by its cost.
+/// The way to copy runs in one pass, whose cost is compared with two passes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OnePass {
-    /// Panels whose input takes at most so many bytes.
+    /// Panels whose input takes at most so many bytes of memory.
     Panels(u64),
     InOrder,
 }
 
 impl Bands {
-    /// The bands of coalesced runs where they are the faster way. Each, and each range of the output, takes at most
-    /// `share` bytes of memory.
+    /// The bands of coalesced runs, where two passes are faster than one. A band, and a range of the output, takes at
+    /// most `share` bytes of memory.
     pub(crate) fn choose(input: &Runs, share: u64, instead: OnePass) -> Option<Bands> {
         let bands = Bands::new(input, share)?;
         let one = match instead {
@@ -54,7 +53,7 @@ impl Bands {
         (two < one).then_some(bands)
     }
 
-    /// Divide the axis of the input along which all that is nearer fits in a share of the memory.
+    /// Divide the axis whose inner axes, in the input's order, fit in a share of the memory.
     fn new(input: &Runs, share: u64) -> Option<Bands> {
         let axes = &input.axes[..];
         let parts = PanelSizes::new(input);
@@ -66,7 +65,7 @@ impl Bands {
         })?;
         let mut farthest: Vec<usize> = far.collect();
         farthest.reverse();
-        // and then as in the output
+        // the inner axes in the order of the output
         let near = |axis: &usize| parts.ours.contains(axis) && !farthest.contains(axis);
         let nearest: Vec<usize> = (0..axes.len()).filter(near).collect();
 
@@ -83,7 +82,7 @@ impl Bands {
             let whole =
                 |axis: usize| if axis == divided { part.clone() } else { 0..axes[axis].len };
             let of = input.part(&(0..axes.len()).map(whole).collect::<Vec<_>>());
-            // the divided axis is two: its bands, and their items
+            // the divided axis becomes two: its bands, and their items
             let far = Axis { len: (part.end - part.start) / band, stride: stride * band as i64 };
             let near = Axis { len: band, stride };
             let outer = farthest.iter().map(|&axis| (axis, of.axes[axis]));
@@ -96,7 +95,7 @@ impl Bands {
             for ((axis, _), lie) in order.iter().zip(input.dense().axes) {
                 lies[*axis].push(lie);
             }
-            // what is repeated is kept once
+            // repeated items are stored once
             for (lie, axis) in lies.iter_mut().zip(axes).filter(|(lie, _)| lie.is_empty()) {
                 lie.push(Axis { stride: 0, ..*axis });
             }
@@ -115,7 +114,7 @@ impl Bands {
         self.kept.iter().map(Runs::bytes).sum()
     }
 
-    /// A range of the output as it lies in what is kept.
+    /// The position of a range of the output in the scratch file.
     pub(crate) fn part(&self, range: Range<u64>) -> Vec<Runs> {
         let mut found = Vec::new();
         let row = (self.bytes() / self.rows).max(1);
@@ -132,8 +131,8 @@ impl Bands {
         found
     }
 
-    /// What a range of the output needs of what is kept, in ascending stretches; where rows are short, that of
-    /// whole ones.
+    /// The stretches of the scratch file that a range of the output needs, ascending; for whole rows, where rows are
+    /// short.
     pub(crate) fn needs(&self, range: Range<u64>) -> Vec<Runs> {
         let row = (self.bytes() / self.rows).max(1);
         let is_short = row <= (range.end - range.start) / 16;
@@ -144,7 +143,7 @@ impl Bands {
         found.into_iter().map(|runs| stretches(runs, NEAR_BYTES)).collect()
     }
 
-    /// What one of the kept runs has of a range of the output.
+    /// Append the part of a range of the output that `kept[number]` holds.
     fn kept_range(&self, number: usize, range: Range<u64>, found: &mut Vec<Runs>) {
         let share = |runs: &Runs| runs.bytes() / self.rows;
         let row: u64 = self.kept.iter().map(share).sum();
@@ -159,8 +158,8 @@ impl Bands {
 mod tests {
     use super::*;
 
-    /// What is kept holds every run once, each range of the output is found in it, and what is asked for ahead
-    /// is what is read.
+    /// The scratch file holds every run once, each range of the output is found in it, and prefetches name what is
+    /// read.
     #[test]
     fn the_output_is_found_in_the_bands() {
         let axis = |len, stride| Axis { len, stride };
@@ -207,7 +206,7 @@ mod tests {
         assert!(divided.iter().all(|count| *count > 3), "{divided:?}");
     }
 
-    /// Two passes are taken where one would read or write short stretches, and nowhere else.
+    /// Two passes are chosen only where one pass would read or write short stretches.
     #[test]
     fn the_cheaper_way_is_taken() {
         let axis = |len, stride| Axis { len, stride };
@@ -222,7 +221,7 @@ mod tests {
         let images = Runs { offset: 128, axes: images, run: 1 };
         assert!(!choose(&images, 150 << 20, OnePass::Panels(150 << 20)));
         assert!(!choose(&images, 150 << 20, OnePass::InOrder));
-        // and a few long rows are read as they are
+        // a few long rows are read in one pass
         let wide = Runs { offset: 128, axes: vec![axis(1 << 23, 4), axis(64, 1 << 25)], run: 4 };
         assert!(!choose(&wide, 150 << 20, OnePass::Panels(150 << 20)));
         let crop = Runs { offset: 128, axes: vec![axis(1 << 15, 1 << 16)], run: 1 << 15 };

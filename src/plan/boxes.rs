@@ -1,8 +1,7 @@
 //! Pieces of a relayout: boxes that are short along some axes and long along others.
 //!
-//! In a relayout the axes that are close together in the input are others than those that are close
-//! together in the output. A box takes enough of both: whole stretches of the input, each used up
-//! by this one box, and long rows of the output.
+//! In a relayout, the fastest axes of the input are not the fastest axes of the output. A box takes enough of both:
+//! whole stretches of the input, which no other box needs, and long rows of the output.
 //!
 //! ```text
 //!   input  a0 b0 c0 d0 | e0 ...      output  a0 a1 a2 a3 | a4 ...
@@ -12,18 +11,18 @@
 //!          ------------+                     ------------+
 //! ```
 //!
-//! A box takes axes in the input's order until they make a stretch of a cache line (of a few KiB, where the
-//! input is read by position), and axes in the output's order until its rows, each of which is a write, are
-//! 256 KiB long, or the box 2 MiB: rows of 64 KiB that begin anywhere are written at half the rate of longer
-//! ones. Where rows are not a third as long, the box takes two cache lines of each stretch, and 4 MiB. A box of whole rows
-//! that follow each other in the output is one write however wide it is: it takes up to four cache lines. No two boxes
-//! need the same stretch, but neighbours need the same pages: those of a box are at most an eighth of the memory
-//! (`execute/memory.rs`), so that each page is read once.
+//! A box takes axes in the input's order until a stretch is a cache line long (a few KiB, where the input is read by
+//! position). Then it takes axes in the output's order until its rows, each of which is one write, are 256 KiB long, or
+//! the box has 2 MiB: unaligned rows of 64 KiB are written at half the rate of longer rows. Where rows stay below a
+//! third of 256 KiB, stretches are two cache lines long, and the box has up to 4 MiB. A box whose rows follow each
+//! other in the output is a single write: its stretches are up to four cache lines long. Boxes share no stretch, but
+//! neighbours share pages: the pages of a box take at most an eighth of the memory (`execute/memory.rs`), so that each
+//! page is read once.
 //!
-//! Where input and output together do not fit in memory and the input is not there, boxes are counted panel
-//! by panel. The pages of the input that a panel needs fit in a little more than half of the memory, next to
-//! the beginning of the panel that follows; stretches are about as long as the root of that, or whole rows.
-//! Where requests for such short ones cost more than a second pass, there are two (`plan/bands.rs`).
+//! Where input and output together exceed the memory, and the input is not in memory yet, boxes are counted panel by
+//! panel. The pages of the input that a panel needs fit in a little more than half of the memory, beside the beginning
+//! of the next panel; stretches are about as long as the root of that memory, or whole rows. Where requests for such
+//! short stretches cost more than a second pass, there are two passes (`plan/bands.rs`).
 
 use std::ops::Range;
 
@@ -31,35 +30,35 @@ use super::{NEAR_BYTES, Piece, Tiling, evenly, stretches};
 use crate::os::PAGE;
 use crate::runs::{Axis, Runs, dense_bytes, span_bytes, unravel_index};
 
-/// Stretches longer than a cache line are read at up to twice the rate: fewer pages are looked up, and processors read
-/// ahead in each. In bytes.
+/// The length of wide stretches, in bytes. Stretches longer than a cache line are read at up to twice the rate: fewer
+/// pages are looked up, and processors read ahead in each.
 const WIDE_BYTES: u64 = 256;
 
-/// The most of the input that a panel may need where all of it fits in memory, in bytes.
+/// The most bytes of input that a panel may need, where all of the input fits in memory.
 const PANEL_BYTES: u64 = 32 << 20;
 
-/// The boxes of a plan, all alike but for those at the ends of axes.
+/// The boxes of a plan, all of one shape except at the ends of axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Boxes {
     chunks: Vec<u64>,
-    /// The axes in the order in which boxes are counted: from the shortest stride in the input to
-    /// the longest, so that neighbouring boxes lie side by side in the input.
+    /// The axes in the order in which boxes are counted: from the shortest stride in the input to the longest, so that
+    /// consecutive boxes are neighbours in the input.
     order: Vec<usize>,
-    /// How many boxes of each axis are a panel.
+    /// The number of boxes along each axis of a panel.
     panel: Vec<u64>,
     /// The axes in the order in which panels are counted.
     panel_order: Vec<usize>,
 }
 
 struct BoxRange {
-    /// The number of the first one, and how many there are.
+    /// The number of the first box, and the count of boxes.
     start: u64,
     count: u64,
     boxes: Vec<Range<u64>>,
 }
 
 impl Boxes {
-    /// Boxes of those sizes; `None` where ranges of the output serve as well.
+    /// The boxes for a tiling; `None` where ranges of the output are as good.
     pub(super) fn choose(input: &Runs, tiling: Tiling) -> Option<Boxes> {
         let axes = &input.axes[..];
         let run = input.run;
@@ -81,16 +80,16 @@ impl Boxes {
         for (at, extent) in extents.into_iter().enumerate() {
             boxes.panel[at] = extent.div_ceil(boxes.chunks[at]);
         }
-        // panels that are side by side in the output follow each other: those share pages of it
+        // consecutive panels are neighbours in the output, where they share pages
         boxes.panel_order = (0..axes.len()).rev().collect();
-        // and boxes too, so that their rows become long ones: all that they need of the input is in memory
+        // and so are consecutive boxes, so that rows become long: all input of a panel is in memory
         boxes.order.clone_from(&boxes.panel_order);
         Some(boxes)
     }
 
-    /// Take as much of each axis as makes a good box: with the widest stretches that leave it one range of the output,
-    /// which is one write, or else with those of the tiling; with twice those where rows are short anyway. Boxes of
-    /// wide stretches may be twice as large, as a worker does not hold a second one while it waits.
+    /// Choose the size of boxes. Best are the widest stretches with which a box is one range of the output, so one
+    /// write. Otherwise stretches are as the tiling says, or twice as wide where rows are short anyway. Boxes of wide
+    /// stretches may be twice as large, as a worker does not hold a second box while it waits.
     fn enlarge(&mut self, axes: &[Axis], run: u64, tiling: Tiling) {
         let most = 2 * tiling.box_bytes;
         let with = |width_bytes, box_bytes| {
@@ -111,7 +110,7 @@ impl Boxes {
         *self = chosen.unwrap_or_else(usual);
     }
 
-    /// The length of the ranges of the output that a box consists of.
+    /// The length of a box's contiguous ranges of the output, in bytes.
     fn row_bytes(&self, axes: &[Axis], run: u64) -> u64 {
         let mut row = run;
         for (axis, chunk) in axes.iter().zip(&self.chunks).rev() {
@@ -136,7 +135,7 @@ impl Boxes {
         }
     }
 
-    /// Let consecutive boxes be a panel, as many as need long stretches of the input.
+    /// Make panels of consecutive boxes, enough of them to need long stretches of the input.
     fn gather(&mut self, axes: &[Axis], run: u64) {
         let mut bytes = self.bytes(run);
         for axis in self.order.clone() {
@@ -149,8 +148,8 @@ impl Boxes {
         }
     }
 
-    /// Take axes in the input's order until the stretch that they make is `width` bytes long. What
-    /// is shorter is taken whole: neighbouring boxes would read the same stretch.
+    /// Take axes in the input's order until a stretch is `width` bytes long. A shorter axis is taken whole: otherwise
+    /// neighbouring boxes would read the same stretch.
     fn widen(&mut self, axes: &[Axis], run: u64, width: u64) {
         let mut stretch = run;
         for &axis in self.order.iter().filter(|&&axis| axes[axis].stride != 0) {
@@ -165,8 +164,8 @@ impl Boxes {
         }
     }
 
-    /// How large boxes may be whose stretches lie in so many bytes of pages. Stretches that share a page
-    /// take a part of it each.
+    /// The size of boxes, in bytes, whose stretches lie in at most `pages_bytes` bytes of pages. Stretches that share a
+    /// page divide its bytes.
     fn within_pages(&self, axes: &[Axis], run: u64, pages_bytes: u64) -> u64 {
         let is_moved =
             |&axis: &usize| axes[axis].stride != 0 && axes[axis].len > 1 && self.chunks[axis] == 1;
@@ -190,7 +189,7 @@ impl Boxes {
         1
     }
 
-    /// Take as much more of an axis as fits boxes of `most` bytes; whether it is taken whole.
+    /// Take as much more of an axis as fits in boxes of `most` bytes; returns whether the axis is taken whole.
     fn grow(&mut self, axes: &[Axis], run: u64, axis: usize, most: u64) -> bool {
         let len = axes[axis].len;
         let bytes = self.bytes(run);
@@ -230,10 +229,10 @@ impl Boxes {
         boxes.start * chunk..(boxes.end * chunk).min(axes[axis].len)
     }
 
-    /// The panel that box `number` is in. Those at the ends of axes are smaller.
+    /// The panel that contains box `number`. Panels at the ends of axes are smaller.
     fn boxes_around(&self, axes: &[Axis], number: u64) -> BoxRange {
         let mut boxes = vec![0..0; axes.len()];
-        // the boxes of one index along the axes that are left, within the panel along the others
+        // the boxes of one index along the outer panel axes, and of the panel's range along the others
         let mut start = 0;
         let mut count = self.pieces(axes);
         for &axis in self.panel_order.iter().rev() {
@@ -247,8 +246,8 @@ impl Boxes {
         BoxRange { start, count, boxes }
     }
 
-    /// The panel that begins with box `number`, if one does: all that its boxes take, and the number of
-    /// the box behind them.
+    /// The panel that begins with box `number`, if one does: the bytes of all its boxes, and the number of the box
+    /// after them.
     pub(super) fn panel(&self, input: &Runs, number: u64) -> Option<(Piece, u64)> {
         let axes = &input.axes[..];
         let BoxRange { start, count, boxes } = self.boxes_around(axes, number);
@@ -260,10 +259,10 @@ impl Boxes {
     }
 }
 
-/// How far the innermost axes that are in the same order in input and output reach in the input,
-/// in bytes; `u64::MAX` where all axes are.
+/// The span of the innermost axes that have the same order in input and output: their bytes in the input. `u64::MAX`
+/// where all axes have the same order.
 fn common_bytes(axes: &[Axis], run: u64, order: &[usize]) -> u64 {
-    // what is repeated lies where it lies, in whatever order it is written
+    // a repeated axis lies still in the input, in whatever order it is written
     let moving = |axis: &usize| axes[*axis].stride != 0;
     let ours = order.iter().copied().filter(moving);
     let theirs = (0..axes.len()).rev().filter(moving);
@@ -277,20 +276,20 @@ fn common_bytes(axes: &[Axis], run: u64, order: &[usize]) -> u64 {
     u64::MAX
 }
 
-// How large a panel of a relayout is, where not all fits in memory.
+// The size of a panel of a relayout, where not all fits in memory.
 //
-// A disk is fast where stretches are long: those of the input that are read, and those of the output
-// that are written. A panel that fits in so much memory may have long ones of either kind, or of both, as long
-// as about the root of that. So the shorter ones are made longer until the memory is used.
+// A disk is fast where stretches are long: stretches of the input that are read, and stretches of the output that are
+// written. In a given memory, a panel may have long stretches of one kind, or both kinds about as long as the root of
+// the memory. So the shorter kind is lengthened until the memory is used.
 
-/// Stretches that are longer, in bytes, make no disk faster.
+/// The length of a stretch, in bytes, beyond which no disk is faster.
 const LONG: u64 = 128 << 10;
 
-/// Panels that need less memory, in bytes, are read in too few pieces to keep a disk busy.
+/// The memory of a panel, in bytes, below which too few requests keep a disk busy.
 const SMALL: u64 = 32 << 20;
 
-/// The items of each axis in a panel, where so much memory is for all panels that are read: the pages of the input
-/// leave a part of it to the beginning of the next panel, unless one item takes more.
+/// The items of each axis in a panel, where `room` bytes of memory hold the input of all panels that are being read. A
+/// part of it is left for the beginning of the next panel, unless one item takes more.
 pub(super) fn extents(input: &Runs, room: u64) -> Vec<u64> {
     let axes = &input.axes[..];
     let parts = PanelSizes::new(input);
@@ -335,7 +334,7 @@ pub(super) fn extents(input: &Runs, room: u64) -> Vec<u64> {
     lens.zip(items).map(|(len, items)| evenly(len, items)).collect()
 }
 
-/// The items of each axis in a range of the output of at most `most` bytes, where one item is no more than that.
+/// The items of each axis in a range of at most `most` bytes of the output; at least one item.
 pub(super) fn range_items(input: &Runs, most: u64) -> Vec<u64> {
     let mut left = most / input.run.max(1);
     let lens = input.axes.iter().rev().map(|axis| {
@@ -348,12 +347,12 @@ pub(super) fn range_items(input: &Runs, most: u64) -> Vec<u64> {
     items
 }
 
-/// What a disk moves in the time that a request takes, in bytes: stretches as long as this take twice as long as
-/// one long one.
+/// The bytes that a disk moves in the time of one request: stretches of this length take twice as long as one long
+/// stretch.
 const REQUEST: u64 = 64 << 10;
 
-/// What it costs to copy runs in parts that have so many items of each axis: the bytes that are read and written, and
-/// the requests for them as bytes.
+/// The cost of a copy in parts that have `items` items of each axis: bytes that are read and written, and the requests
+/// for them, counted as bytes.
 pub(super) fn pass_cost(input: &Runs, items: &[u64]) -> f64 {
     let parts = PanelSizes::new(input);
     let all: Vec<u64> = input.axes.iter().map(|axis| axis.len).collect();
@@ -362,11 +361,11 @@ pub(super) fn pass_cost(input: &Runs, items: &[u64]) -> f64 {
     cost(parts.memory(&all), parts.read(items)) + cost(input.bytes(), parts.written(items))
 }
 
-/// Parts of runs, by the items of each axis that they have.
+/// The sizes of parts of runs, by the items of each axis in a part.
 pub(super) struct PanelSizes<'a> {
     input: &'a Runs,
     dense: Runs,
-    /// The axes from the nearest to the farthest, in the input and in the output.
+    /// The axes from the fastest to the slowest, in the input and in the output.
     pub(super) ours: Vec<usize>,
     theirs: Vec<usize>,
 }
@@ -386,7 +385,7 @@ impl PanelSizes<'_> {
         Stretch::of(items, &self.dense, &self.theirs)
     }
 
-    /// How many requests a byte takes of a disk, about, in both directions.
+    /// About how many disk requests a byte takes, for reading and writing together.
     fn cost(&self, items: &[u64]) -> f64 {
         let of = |stretch: Stretch| 1.0 / stretch.bytes.min(LONG) as f64;
         of(self.read(items)) + of(self.written(items))
@@ -400,7 +399,7 @@ impl PanelSizes<'_> {
         dense_bytes(&axes, 1).saturating_mul(run + PAGE)
     }
 
-    /// How many items of an axis, up to so many, a part may have that takes at most `most`; no fewer than it has.
+    /// The most items of `axis`, from `items[axis]` to `up_to`, with which a part takes at most `most` bytes of memory.
     pub(super) fn most_items(&self, items: &[u64], axis: usize, up_to: u64, most: u64) -> u64 {
         let fits = |count: u64| {
             let mut items = items.to_vec();
@@ -417,14 +416,14 @@ impl PanelSizes<'_> {
     }
 }
 
-/// What is contiguous of a part.
+/// A contiguous stretch of a part.
 struct Stretch {
     bytes: u64,
     next: Option<usize>,
 }
 
 impl Stretch {
-    /// The stretch that so many items of each axis make, from the nearest axis to the farthest.
+    /// The stretch that these items make, by axes from the fastest to the slowest.
     fn of(items: &[u64], runs: &Runs, order: &[usize]) -> Stretch {
         let mut bytes = runs.run;
         for &axis in order {
@@ -480,8 +479,8 @@ mod tests {
         }
     }
 
-    /// Boxes have stretches of several cache lines where that leaves them one range of the output each, and where their
-    /// rows are short anyway.
+    /// Boxes have stretches of several cache lines where each box remains one range of the output, and where rows are
+    /// short anyway.
     #[test]
     fn boxes_have_wide_stretches() {
         let chunks = |rows: u64, columns: u64, size: u64| {
@@ -498,8 +497,8 @@ mod tests {
         assert_eq!(chunks(1 << 20, 1 << 10, 4), [16, 1 << 15]);
     }
 
-    /// Every box is in one panel, every byte of the output in one box, and the input of a panel fits in its memory
-    /// and has all that its boxes need.
+    /// Every box is in one panel, every byte of the output in one box, and the input of a panel fits in its memory and
+    /// covers the input of its boxes.
     #[test]
     fn panels_hold_all_boxes_once() {
         let axis = |len, stride| Axis { len, stride };
@@ -541,29 +540,29 @@ mod tests {
         }
     }
 
-    /// Panels are as wide and as tall as the memory allows: stretches of both kinds are long, or whole.
+    /// Panels use the memory: stretches of both kinds are long, or whole.
     #[test]
     fn stretches_are_long() {
         let axis = |len, stride| Axis { len, stride };
         let of = |axes: Vec<Axis>, run, most| {
             let input = Runs { offset: 0, axes, run };
-            // and a seventh of the room is for the panel that comes next
+            // a seventh of the room is for the next panel
             let items = extents(&input, most / 6 * 7);
             let parts = PanelSizes::new(&input);
             assert!(parts.memory(&items) <= most);
             (parts.read(&items).bytes, parts.written(&items).bytes, items)
         };
         let transposed = || vec![axis(1 << 14, 4), axis(400_000, 1 << 16)];
-        // rows of the input as a whole, where that is near
+        // whole rows of the input, where they are about as long
         let (read, written, items) = of(transposed(), 4, 1 << 30);
         assert!(items[0] == 1 << 14 && read > 1 << 29 && written >= 60 << 10, "{items:?}");
-        // the root of the memory, where it is not
+        // the root of the memory, where rows are longer
         let (read, written, items) = of(transposed(), 4, 64 << 20);
         assert!(read >= 8 << 10 && written >= 8 << 10, "{items:?}");
-        // no longer than is of use
+        // no longer than is useful
         let (read, written, items) = of(vec![axis(64, 4), axis(1 << 26, 256)], 4, 2 << 30);
         assert!(read >= 32 << 20 && (LONG..1 << 20).contains(&written), "{items:?}");
-        // the axis in the middle makes both longer
+        // the axis in the middle makes both kinds longer
         let side = 2830;
         let fortran =
             vec![axis(side, 2), axis(side, 2 * side as i64), axis(400, (2 * side * side) as i64)];

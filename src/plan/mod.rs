@@ -1,4 +1,4 @@
-//! A plan: a view coalesced, and its output divided into pieces.
+//! A plan: a coalesced view, and its output divided into pieces.
 //!
 //! The view's runs are made as long as they can be ([`Runs::coalesced`]). The *output* is divided
 //! into [`Piece`]s that fit a cache-sized buffer, so that workers never share a byte. A piece is
@@ -10,9 +10,8 @@
 //!   input   ··█·█·█·█·█·█·█···█·█·█·█·█·█·█···            runs, `stride` apart
 //! ```
 //!
-//! Where another axis than the last one is contiguous in the input (a relayout), pieces are
-//! [boxes](Plan::tiled) of several rows of the output instead, so that input and output both are
-//! used by whole cache lines.
+//! Where an axis other than the last is contiguous in the input (a relayout), pieces are [boxes](Plan::tiled) of
+//! several rows of the output, so that both input and output are used in whole cache lines.
 //!
 //! Kinds of plans:
 //!
@@ -39,22 +38,22 @@ pub use reading::{Reading, TOUCHED_GAP, Way};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The input, coalesced; no axes and a run of 0 where there are no bytes.
+    /// The input, coalesced; no axes and a run of 0 bytes where it is empty.
     input: Runs,
     partition: Partition,
-    /// The most that a panel takes, where it is read ahead.
+    /// The most bytes of a panel's input, where panels are read ahead.
     panel_bytes: Option<u64>,
 }
 
-/// Neighbours further apart than this, in bytes, are read one by one rather than with the gap.
+/// The distance, in bytes, beyond which neighbours are read one by one, without the gap between them.
 pub(crate) const GAP_BYTES: u64 = 64 << 10;
 
 impl Plan {
-    /// Plan the copy of runs, such as those of a view, in pieces of at most `piece_bytes` bytes (at least 1), each one
-    /// range of the output, in its order.
+    /// Plan a copy of runs, such as the runs of a view, in pieces of at most `piece_bytes` bytes (at least 1). Each
+    /// piece is one range of the output, and the pieces ascend.
     ///
-    /// `unit` is a number of bytes that no piece may divide, such as the item size where elements
-    /// are converted on the way. A piece is as long as one unit at least.
+    /// No piece divides `unit` bytes, such as the item size where elements are converted on the way. A piece has at
+    /// least one unit.
     pub fn new(runs: &Runs, unit: u64, piece_bytes: u64) -> Plan {
         let fits = |_: &[Axis], bytes: u64| bytes <= piece_bytes;
         Plan::partitioned(runs, |input| {
@@ -62,8 +61,8 @@ impl Plan {
         })
     }
 
-    /// As [`new`](Plan::new), in pieces of exactly so many bytes where that divides no unit: sinks that compress
-    /// have blocks of such lengths.
+    /// Plan a copy like [`new`](Plan::new), in pieces of exactly `piece_bytes` bytes where this divides no unit: sinks
+    /// that compress have blocks of such lengths.
     pub(crate) fn in_blocks(runs: &Runs, unit: u64, piece_bytes: u64) -> Plan {
         if !piece_bytes.is_multiple_of(unit.max(1)) {
             return Plan::new(runs, unit, piece_bytes);
@@ -73,8 +72,8 @@ impl Plan {
         })
     }
 
-    /// As [`new`](Plan::new) of an input that is read by position, in pieces as short as will do to
-    /// read about each byte once, of lengths in the range `sizes`; `None` where those do not do.
+    /// Plan a copy like [`new`](Plan::new) of an input that is read by position, in the shortest pieces, of lengths in
+    /// `sizes`, that read about each byte once; `None` where no such length does.
     pub(crate) fn reading_once(runs: &Runs, unit: u64, sizes: Range<u64>) -> Option<Plan> {
         let longest = sizes.end.max(sizes.start);
         std::iter::successors(Some(sizes.start.max(1)), |bytes| bytes.checked_mul(2))
@@ -83,8 +82,8 @@ impl Plan {
             .find(Plan::reads_once)
     }
 
-    /// Plan for outputs that take bytes in any order, unlike those of [`new`](Plan::new): where other
-    /// axes are close together in the input than in the output, pieces are boxes of both.
+    /// Plan a copy to an output that takes bytes in any order. Where the fastest axes of input and output differ,
+    /// pieces are boxes of both.
     pub fn tiled(runs: &Runs, unit: u64, tiling: Tiling) -> Plan {
         let mut plan = match tiling.first_bytes {
             Some(first) => Plan::partitioned(runs, |input| {
@@ -101,15 +100,14 @@ impl Plan {
         plan
     }
 
-    /// The same, read ahead in [panels](Plan::panel) whose input takes at most so many bytes of memory, if any.
+    /// This plan, read ahead in [panels](Plan::panel) whose input takes at most `panel_bytes` bytes of memory.
     #[must_use]
     pub(crate) fn in_panels(self, panel_bytes: Option<u64>) -> Plan {
         Plan { panel_bytes, ..self }
     }
 
-    /// Plan the copy of a view from an input that is read once, from its beginning to its end:
-    /// the pieces ascend in the input too, and each spans at most `window` bytes of it. `None`
-    /// where the view does not ascend.
+    /// Plan a copy of a view from an input that is read once, from beginning to end: the pieces ascend in the input
+    /// too, and each spans at most `window` bytes of it. `None` where the view does not ascend.
     pub fn forward(view: &View, unit: u64, window: u64) -> Option<Plan> {
         let mut divided = 0;
         let plan = Plan::partitioned(view.runs(), |input| {
@@ -155,9 +153,8 @@ impl Plan {
         &self.input
     }
 
-    /// The bytes of the input from the first that is read to the last, where those that are read
-    /// are far apart, with more unused bytes between them than used ones, or where whole panels are
-    /// [prefetched](Plan::prefetch).
+    /// The range from the first byte that is read to the last, where the reads are sparse (far apart, with more unused
+    /// bytes between them than used ones), or where whole panels are [prefetched](Plan::prefetch).
     ///
     /// ```
     /// use tslice::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};
@@ -186,7 +183,7 @@ impl Plan {
             cluster += if apart { 0 } else { stride * (axis.len - 1) };
             apart
         });
-        // kernels may read megabytes ahead of a byte, behind the end of what is needed too
+        // kernels may read megabytes ahead of a byte, and past the end of what is needed too
         let gap = next.map(|axis| axis.stride.unsigned_abs() - cluster);
         gap.filter(|&gap| gap >= cluster).map(|_| range)
     }
@@ -208,8 +205,8 @@ impl Plan {
     }
 }
 
-/// How many dense bytes of `runs` to write at a time: as many whole rows as fit a cache-sized
-/// buffer, and in any case a multiple of `unit` bytes, which must divide the items.
+/// The number of dense bytes of `runs` to write at a time: as many whole rows as fit in a cache-sized buffer, and
+/// always a multiple of `unit` bytes, which must divide the items.
 pub(crate) fn row_piece_bytes(runs: &Runs, unit: u64) -> u64 {
     let mut row = unit.max(1);
     let mut inner = runs.run;
@@ -225,9 +222,9 @@ pub(crate) fn row_piece_bytes(runs: &Runs, unit: u64) -> u64 {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The bytes of the piece in the input: several runs where it begins or ends within a row.
+    /// The bytes of the piece in the input: several runs where the piece begins or ends within a row.
     pub input: Vec<Runs>,
-    /// Where the bytes go: as many, in the same order.
+    /// The position of the bytes in the output, in the order of `input`.
     pub output: Runs,
 }
 
@@ -235,39 +232,38 @@ pub struct Piece {
 pub struct Panel {
     pub pieces: u64,
     pub input: Vec<Runs>,
-    /// How much memory the input of all panels that are read may take, in bytes.
+    /// The memory for the input of all panels that are being read, in bytes.
     pub room: u64,
 }
 
-/// The bytes of a piece: half of them and the input's share fit in a level-2 cache.
+/// The bytes of a piece: half of them, and the input's share, fit in a level-2 cache.
 pub const PIECE_BYTES: u64 = 256 << 10;
 
-/// Gaps longer than this, in bytes, are longer than what kernels commonly read ahead.
+/// The length of gaps, in bytes, that exceeds the usual read-ahead of kernels.
 pub(super) const READAHEAD_BYTES: u64 = 128 << 10;
 
 /// The sizes of the pieces of a [tiled](Plan::tiled) plan, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Tiling {
-    /// A piece that is one range of the output, at most. Rows of a piece of several, each of which is
-    /// a write, are as long where that is possible.
+    /// The most bytes of a piece that is one range of the output. Rows of a box, each of which is one write, have this
+    /// length where possible.
     pub piece_bytes: u64,
-    /// Where such pieces may divide rows, to begin where a block of a file does: the length of the
-    /// first one, the others having `piece_bytes`.
+    /// The most bytes of the first piece, where pieces are ranges that may divide rows, so that the others begin at
+    /// block boundaries of a file. The others have `piece_bytes`.
     pub first_bytes: Option<u64>,
     pub box_bytes: u64,
-    /// How long the stretches of the input are that such a piece uses up.
+    /// The length of the stretches of the input that a box takes.
     pub width_bytes: u64,
-    /// The pages of the input that such a piece may lie in, in bytes: other pieces need the rest of them.
+    /// The most bytes of pages that a box's input may lie in: other boxes need the rest of these pages.
     pub pages_bytes: u64,
-    /// Where not all fits in memory: the most of it that the input of a panel takes. Panels are then
-    /// [read ahead](Plan::panel) and left behind as a whole.
+    /// The most memory for the input of a panel, where not all fits in memory. Panels are then [read
+    /// ahead](Plan::panel) and dropped as a whole.
     pub panel_bytes: Option<u64>,
 }
 
 impl Tiling {
-    /// For inputs in memory: one cache line of the input, which leaves room for long rows of the output.
-    /// File systems take one write of a file at a time: short rows cost more there than wide stretches
-    /// save while packing.
+    /// The tiling for mapped inputs: stretches of one cache line, which leaves room for long rows of the output. File
+    /// systems take one write of a file at a time: short rows cost more there than wide stretches save in packing.
     pub const MAPPED: Tiling = Tiling {
         piece_bytes: PIECE_BYTES,
         first_bytes: None,
@@ -279,27 +275,27 @@ impl Tiling {
 
     pub const READ: Tiling = Tiling { width_bytes: 2 << 10, ..Tiling::MAPPED };
 
-    /// For a source with this [limit of windows](crate::source::Source::window_limit).
+    /// The tiling for a source with this [limit of windows](crate::source::Source::window_limit).
     pub fn of(window_limit: Option<u64>) -> Tiling {
         if window_limit.is_some() { Tiling::READ } else { Tiling::MAPPED }
     }
 
-    /// The tiling for pieces that become `by` times as large when they are converted.
+    /// This tiling for pieces that become `by` times as large in a conversion.
     #[must_use]
     pub fn divided(self, by: u64) -> Tiling {
         Tiling { piece_bytes: self.piece_bytes / by, box_bytes: self.box_bytes / by, ..self }
     }
 }
 
-/// The length of chunks of at most `most` that divide `len` evenly, or nearly so.
+/// The length of chunks, at most `most`, that divide `len` evenly, or nearly so.
 pub(super) fn evenly(len: u64, most: u64) -> u64 {
     len.div_ceil(len.div_ceil(most))
 }
 
-/// Stretches of a panel nearer than this are prefetched with the gap between them, in bytes.
+/// The distance of stretches, in bytes, below which a panel prefetches them together with the gap.
 pub(super) const NEAR_BYTES: u64 = 16 << 10;
 
-/// The bytes of runs in ascending ranges, those with gaps of at most `near` bytes in one.
+/// The ascending ranges of runs; ranges with gaps of at most `near` bytes are joined.
 pub(crate) fn stretches(runs: Runs, near: u64) -> Runs {
     let Runs { offset, axes, run } = runs.ascending();
     let (mut axes, mut run) = coalesce(&axes, run);
@@ -309,7 +305,7 @@ pub(crate) fn stretches(runs: Runs, near: u64) -> Runs {
     Runs { offset, axes, run }
 }
 
-/// A read by position of fewer bytes is not faster.
+/// The length, in bytes, below which a read by position is not faster.
 const SHORT_BYTES: u64 = 1 << 10;
 
 /// A cache line, in bytes: the unit in which memory is read.
@@ -320,22 +316,7 @@ impl Plan {
         matches!(self.partition, Partition::Boxes(_))
     }
 
-    /// About how many bytes of the input must be read, in whole cache lines.
-    ///
-    /// ```
-    /// use tslice::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};
-    /// let layout = Layout::new(&[1000, 1024], 32, Order::C, 128);
-    /// let reads = |index| {
-    ///     let expr = numpy::parse(index).unwrap().expr;
-    ///     let selection = resolve(&expr, layout.shape, false).unwrap();
-    ///     Plan::new(View::new(&layout, &selection).unwrap().runs(), 1, 1 << 18).reads()
-    /// };
-    /// assert_eq!(reads(":"), 1000 * 4096);
-    /// assert_eq!(reads(":, ::2"), 1000 * 4096);
-    /// assert_eq!(reads(":, 5"), 1000 * 64);
-    /// assert_eq!(reads("7, 5"), 64);
-    /// assert_eq!(reads("7:7"), 0);
-    /// ```
+    /// About how many bytes of the input are read, in whole cache lines.
     pub fn reads(&self) -> u64 {
         if self.bytes() == 0 {
             return 0;
@@ -355,7 +336,7 @@ impl Plan {
         clusters.saturating_mul(cluster.next_multiple_of(LINE_BYTES))
     }
 
-    /// Whether the pieces together need hardly more reads by position than the whole.
+    /// Whether the pieces together need hardly more reads by position than the whole input.
     pub(crate) fn reads_once(&self) -> bool {
         let needed = |runs: &Runs| needed_bytes(&runs.in_memory_order().axes, runs.run);
         let pieces = self.pieces();
@@ -366,8 +347,7 @@ impl Plan {
     }
 }
 
-/// How many bytes must be read where axes go from the longest stride to the shortest, those between
-/// runs that are close together included.
+/// The bytes that must be read for axes from the longest stride to the shortest, small gaps between runs included.
 pub(crate) fn needed_bytes(axes: &[Axis], run: u64) -> u64 {
     axes.iter().rev().filter(|axis| axis.stride != 0).fold(run, |needed, axis| {
         let item = needed.max(axis.stride.unsigned_abs().min(SHORT_BYTES));
@@ -375,8 +355,8 @@ pub(crate) fn needed_bytes(axes: &[Axis], run: u64) -> u64 {
     })
 }
 
-/// Whether items that need so many bytes, `stride` bytes apart, are read together with what lies
-/// between them: at most half as much again is read then.
+/// Whether items that need `needed` bytes, `stride` bytes apart, are read together with the gaps: at most half as much
+/// again is read then.
 pub(crate) fn reads_gap(stride: u64, needed: u64) -> bool {
     stride <= needed.max(SHORT_BYTES).saturating_mul(3) / 2
 }
@@ -388,18 +368,17 @@ pub(super) enum Partition {
     Boxes(Boxes),
 }
 
-/// Pieces that are ranges of the output of equal length, but for the first and the last one,
-/// wherever rows end.
+/// Pieces that are ranges of the output of equal length, except the first and the last, and may divide rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PieceCuts {
-    /// Bytes of all pieces, of the first one at most, and of any other.
+    /// The bytes of all pieces, the most bytes of the first piece, and the bytes of any other.
     bytes: u64,
     first: u64,
     step: u64,
 }
 
 impl PieceCuts {
-    /// Divide `bytes` bytes behind the first `first` ones, and then every `step`; both at least 1.
+    /// Divide `bytes` bytes after the first `first` bytes, and then every `step` bytes; both at least 1.
     pub(crate) fn new(bytes: u64, first: u64, step: u64) -> PieceCuts {
         PieceCuts { bytes, first: first.max(1), step: step.max(1) }
     }
@@ -426,17 +405,17 @@ impl PieceCuts {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ranges {
-    /// The axis that is divided; `axes.len()` for the run itself.
+    /// The divided axis; `axes.len()` for the run itself.
     pub(super) axis: usize,
-    /// Items of that axis (bytes, of the run) in a piece, and pieces along it.
+    /// The items of that axis in a piece (bytes, of the run), and the pieces along it.
     pub(super) chunk: u64,
     pub(super) chunks: u64,
-    /// Bytes of output an item of that axis.
+    /// The output bytes of one item of that axis.
     inner: u64,
 }
 
 impl Ranges {
-    /// Divide the outermost axis one of whose items (its inner axes and their bytes) fits a piece.
+    /// Divide the outermost axis whose item (its inner axes and their bytes) fits in a piece.
     pub(super) fn choose(
         input: &Runs,
         unit: u64,

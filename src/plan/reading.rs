@@ -1,32 +1,33 @@
-//! How a selection is read, by arithmetic: its contiguous runs, and what of the file they touch.
+//! How a selection is read, by arithmetic: its contiguous runs, and the part of the file that they
+//! touch.
 
 use super::{NEAR_BYTES, Panel, Partition, Plan, READAHEAD_BYTES, Tiling, stretches};
 use crate::runs::{Runs, dense_bytes};
 use crate::view::View;
 
-/// Gaps of at most so many bytes between runs count as touched: files are read by pages.
+/// The longest gap between runs, in bytes, that counts as touched: files are read by pages.
 pub const TOUCHED_GAP: u64 = 4 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     pub way: Way,
-    /// Runs of bytes that are contiguous in the input and in the output, each as long as possible.
+    /// The number of runs that are contiguous in both input and output, each as long as possible.
     pub runs: u64,
-    /// Bytes a run, where all are of one length.
+    /// The bytes of a run, where all runs have one length.
     pub run_bytes: Option<u64>,
     pub used: u64,
-    /// Bytes of the input: those used, and gaps of at most [`TOUCHED_GAP`] bytes between them.
+    /// The bytes of the input that are used, and gaps of at most [`TOUCHED_GAP`] bytes between them.
     pub touched: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     Nothing,
-    /// From front to back, so that a pipe can be read in one pass.
+    /// From beginning to end, so that a pipe can be read in one pass.
     Streaming,
     /// By position, in the order of the output.
     Strided,
-    /// In boxes of several rows, as other axes are close together in the input than in the output.
+    /// In boxes of several rows, as the fastest axes of input and output differ.
     Relayout,
     Gather,
 }
@@ -75,7 +76,7 @@ impl Reading {
         Reading::of_runs(view.runs(), way)
     }
 
-    /// How so many slabs of one kind are read, wherever they lie: at most so much is touched.
+    /// How `count` slabs of one kind are read, wherever they lie; `touched` is an upper bound.
     pub(crate) fn of_slabs(slab: &Runs, count: u64) -> Reading {
         let one = Reading::of_runs(slab, Way::Gather);
         if one.used == 0 || count == 0 {
@@ -96,7 +97,7 @@ impl Reading {
         }
         let gaps = runs.gaps();
         let count: u64 = gaps.iter().filter(|gap| gap.bytes != 0).map(|gap| gap.count).sum();
-        // rows of one length: the inner axes are contiguous, and no outer one is
+        // rows of one length: the inner axes are contiguous, and no outer axis is
         let inner = gaps.iter().rev().take_while(|gap| gap.bytes == 0).count();
         let is_even = gaps[..gaps.len() - inner].iter().all(|gap| gap.bytes != 0);
         let near = |gap: i64| u64::try_from(gap).ok().filter(|gap| *gap <= TOUCHED_GAP);
@@ -112,24 +113,24 @@ impl Reading {
     }
 }
 
-// What later pieces need of the input, so that a disk can begin to read it.
+// The input that later pieces need, so that a disk can begin to read it.
 //
-// Ranges of the output need the input roughly in order: some megabytes ahead are enough. Boxes
-// of a relayout need short stretches from all over the input; those of many neighbouring boxes, a
-// *panel*, are long stretches when they are read together.
+// Ranges of the output need the input roughly in order: some megabytes ahead are enough. Boxes of a
+// relayout need short stretches from all over the input. The stretches of many neighbouring boxes, a
+// *panel*, are long when they are read together.
 
 /// How far before its use a range is prefetched, in bytes of the input.
 const AHEAD_BYTES: u64 = 32 << 20;
 
-/// The longest range to prefetch at once; what is spread wider is left to the kernel's readahead.
+/// The longest range to prefetch at once, in bytes; wider ranges are left to the kernel's read-ahead.
 const RANGE_BYTES: u64 = 32 << 20;
 
-/// The most of the input that a panel of ranges needs.
+/// The most input, in bytes, that a panel of ranges needs.
 const PANEL_BYTES: u64 = 64 << 20;
 
 impl Plan {
-    /// What to prefetch when piece `number` begins: the ranges, all ascending, that a later piece
-    /// or the next panel needs.
+    /// The input to prefetch when piece `number` begins: ascending ranges that a later piece or the
+    /// next panel needs.
     pub fn prefetch(&self, number: u64) -> Vec<Runs> {
         if self.panel_bytes.is_some() {
             return Vec::new();
@@ -149,13 +150,13 @@ impl Plan {
         }
     }
 
-    /// How many pieces later than `number` what is needed is [`AHEAD_BYTES`] further on.
+    /// The number of pieces after piece `number` whose input is [`AHEAD_BYTES`] further on.
     fn ahead(&self, number: u64) -> u64 {
         let bytes: u64 = self.stretches(number).iter().map(Runs::bytes).sum();
         (AHEAD_BYTES / bytes.max(1)).max(1)
     }
 
-    /// What to prefetch before the first piece: what no [later call](Plan::prefetch) names.
+    /// The input to prefetch before the first piece: what no [later call](Plan::prefetch) names.
     pub fn prefetch_first(&self) -> Vec<Runs> {
         if self.panel_bytes.is_some() {
             return Vec::new();
@@ -169,9 +170,9 @@ impl Plan {
         }
     }
 
-    /// What to ask for when piece `number` begins: its bytes, in ascending ranges, those with gaps of
-    /// at most `gap` bytes in one. The boxes of a relayout that are side by side share it, so that the
-    /// first of them names it and the others nothing.
+    /// The input to request when piece `number` begins: ascending ranges; ranges with gaps of at most
+    /// `gap` bytes are joined. Boxes of a relayout that are neighbours share stretches: the first box
+    /// names them, and the others nothing.
     pub(crate) fn needs(&self, number: u64, gap: u64) -> Vec<Runs> {
         let runs = match &self.partition {
             Partition::Ranges(_) | Partition::Cuts(_) => self.piece(number).input,
@@ -182,7 +183,7 @@ impl Plan {
         runs.into_iter().map(|runs| stretches(runs, gap)).collect()
     }
 
-    /// What a piece needs. What lies between is read by the kernel anyway, where that is little.
+    /// The input of a piece. Short gaps are included, since the kernel reads them anyway.
     fn stretches(&self, number: u64) -> Vec<Runs> {
         self.needs(number, READAHEAD_BYTES)
     }
@@ -194,8 +195,8 @@ impl Plan {
         self.needs(number, NEAR_BYTES).pop()
     }
 
-    /// The panel that begins with that piece, where panels are read ahead and one begins there: of
-    /// boxes, or as many ranges of the output.
+    /// The panel that begins with piece `number`, where panels are read ahead and one begins there: a
+    /// panel of boxes, or of as many ranges of the output.
     pub fn panel(&self, number: u64) -> Option<Panel> {
         let room = self.panel_bytes?;
         let last = self.pieces().checked_sub(1).filter(|last| number <= *last)?;
@@ -218,7 +219,7 @@ impl Plan {
         }
     }
 
-    /// About how much of the input so many bytes of the output need.
+    /// About how many bytes of the input `bytes` bytes of the output need.
     fn share_of_input(&self, bytes: u64) -> u64 {
         let Runs { axes, run, .. } = stretches(self.input.clone(), NEAR_BYTES);
         let input = u128::from(dense_bytes(&axes, run)) * u128::from(bytes);
@@ -238,7 +239,7 @@ mod tests {
     use crate::shape::{Order, Permutation};
     use crate::view::Layout;
 
-    /// Shapes, an item for each axis, and a number that says how to order the result's axes.
+    /// Shapes, an index item for each axis, and a number that selects the order of the result's axes.
     fn selections() -> impl Strategy<Value = (Vec<u64>, Vec<Item>, u64)> {
         let item = prop_oneof![3 => slices().prop_map(Item::Slice), 1 => Just(Item::Integer(0))];
         let axes = prop::collection::vec((1u64..6, item), 0..5);
@@ -258,7 +259,8 @@ mod tests {
         Permutation::new(&order, ndim).unwrap()
     }
 
-    /// Where each element of a result begins in the data, in its order: by walking over indices.
+    /// The offset of each element of a result in the data, in its order, found by walking over
+    /// indices.
     fn offsets(shape: &[u64], items: &[Item], order: Order, axes: &Permutation) -> Vec<u64> {
         let positions = |(item, len): (&Item, &u64)| -> Option<Vec<u64>> {
             let Item::Slice(slice) = item else { return None };
