@@ -1,24 +1,24 @@
-//! Elements cast, then computed with: some values made NaN, a factor and a number applied, NaN replaced.
+//! Casts followed by arithmetic: some values become NaN, a factor and a number are applied, NaN is replaced.
 
 use super::kernels::narrow_bf16;
 use super::{Cast, vectorized};
 use crate::dtype::{DType, Scalar};
 use crate::element::FloatFormat;
 
-/// What elements go through; each result is rounded to the dtype that the cast gives.
+/// The steps that elements go through; each result is rounded to the cast's dtype.
 #[derive(Clone, Debug)]
 pub struct Arithmetic {
-    /// To a little-endian float, or to an integer that is scaled, where anything follows.
+    /// The first step: to a little-endian float, or to an integer that is scaled, where other steps follow.
     pub cast: Cast,
     /// Values that become NaN.
     pub fills: Vec<f64>,
     pub scale: Option<f64>,
     pub offset: Option<f64>,
-    /// What stands in place of NaN, at last.
+    /// The value that replaces NaN, as the last step.
     pub nan: Option<f64>,
 }
 
-/// Bytes that are computed with together: they stay in the first cache.
+/// The bytes of a block that is computed at a time: it stays in the first cache.
 const BLOCK: usize = 8 << 10;
 
 impl Arithmetic {
@@ -78,8 +78,8 @@ impl Arithmetic {
         }
     }
 
-    /// Floats of one byte, of which there are few codes. Each step is one of single precision, which is rounded, as
-    /// `ml_dtypes` computes.
+    /// Apply the steps to floats of one byte by a table, as there are few codes. Each step is computed in single
+    /// precision and rounded, as in `ml_dtypes`.
     fn codes(&self, block: &mut [u8], format: FloatFormat) {
         let rounded = |value: f32| format.value(format.round(value.into()).into()) as f32;
         let result = |code: usize| {
@@ -94,19 +94,19 @@ impl Arithmetic {
         block.iter_mut().for_each(|byte| *byte = results[usize::from(*byte)]);
     }
 
-    /// The last fill, which becomes NaN while elements are scaled, and the others; without any it is NaN, which is
-    /// equal to nothing.
+    /// The last fill, which becomes NaN while elements are scaled, and the other fills. Without fills the last one
+    /// is NaN, which equals nothing.
     fn fills_apart(&self) -> (f64, &[f64]) {
         self.fills.split_last().map_or((f64::NAN, &[]), |(last, others)| (*last, others))
     }
 
-    /// The factor and the number that is added, where there is one of them.
+    /// The factor and the added number; `None` where there is neither.
     fn factors(&self) -> Option<[f64; 2]> {
         let is_any = self.scale.is_some() || self.offset.is_some();
         is_any.then(|| [self.scale.unwrap_or(1.0), self.offset.unwrap_or(-0.0)])
     }
 
-    /// Scale integers modulo two to the power of their bits, as NumPy does.
+    /// Scale integers with wrapping arithmetic, as NumPy does.
     fn integers(&self, block: &mut [u8]) {
         let Some(scale) = self.scale else { return };
         let scale = scale as i64;
@@ -138,7 +138,7 @@ fn widen_bf16(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
 
-/// Declare a loop over elements of a type, so many bytes each, which makes another value of each.
+/// Declare a loop over elements of a type, of so many bytes each, which replaces the value of each.
 macro_rules! each {
     (fn $name:ident($value:ident: $type:ty, $width:literal $(, $arg:ident: $of:ty)*) $body:expr) => {
         vectorized! {

@@ -1,10 +1,10 @@
-//! Numbers as doubles, in blocks: for loops that become vectors.
+//! Blocks of numbers as doubles, for loops that become vectors.
 
 use super::kernels::widen_f16;
 use super::{Cast, CastError, Casting};
 use crate::dtype::{DType, Endian, Scalar};
 
-/// Reads real numbers of one type as float64, which holds all but integers of 64 bits exactly.
+/// A reader of real numbers of one type as float64, which is exact except for integers of 64 bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doubles {
     scalar: Scalar,
@@ -19,7 +19,6 @@ impl Doubles {
         Ok(Doubles { scalar, endian, cast })
     }
 
-    /// The bytes of an element.
     pub(crate) fn size(self) -> usize {
         self.cast.input_bytes()
     }

@@ -1,4 +1,4 @@
-//! The loops over elements: one for each pair of real types, and what complex numbers need besides.
+//! The loops over elements: one for each pair of real types, and the steps for complex numbers.
 
 use half::slice::HalfFloatSliceExt;
 
@@ -21,7 +21,7 @@ pub(super) fn run(from: Scalar, to: Scalar, input: &mut [u8], output: &mut [u8])
             real(from, theirs)(input, &mut output[half..]);
             add_imaginary(theirs, output);
         }
-        // the parts of complex numbers are as many real ones
+        // the parts of complex numbers are real numbers
         (ours, theirs) => real(ours.unwrap_or(from), theirs.unwrap_or(to))(input, output),
     }
 }
@@ -35,7 +35,7 @@ pub(super) fn fit(from: usize, to: usize, input: &[u8], output: &mut [u8]) {
     }
 }
 
-/// Move the real parts to the front of `elements`; returns how many bytes they take.
+/// Move the real parts to the front of `elements`; returns the number of bytes that they take.
 fn keep_real(part: Scalar, elements: &mut [u8]) -> usize {
     fn keep<const N: usize>(elements: &mut [u8]) -> usize {
         let parts = elements.as_chunks_mut::<N>().0;
@@ -80,7 +80,8 @@ fn truth(from: Scalar, input: &[u8], output: &mut [u8]) {
     }
 }
 
-/// Evaluate `$value` with `$type` as the Rust type of a scalar, or `copy` for those not cast here.
+/// Evaluate `$value` with `$type` as the Rust type of a scalar, or `copy` for scalars that are not
+/// cast here.
 macro_rules! with_type {
     ($scalar:expr, $type:ident => $value:expr) => {
         with_type!(
@@ -96,7 +97,7 @@ macro_rules! with_type {
                 type $type = $number;
                 $value
             })*
-            // no part of a cast
+            // never part of a cast
             Scalar::C64 | Scalar::C128 | Scalar::F6E2M3 | Scalar::F6E3M2 | Scalar::F4 => copy,
         }
     };
@@ -127,7 +128,7 @@ fn convert<A: Number, B: Number>(input: &[u8], output: &mut [u8]) {
 }
 
 vectorized! {
-    /// Convert float32.
+    /// Convert float32 numbers.
     fn narrow<B: Number>(input: &[u8], output: &mut [u8]) {
         for (to, from) in B::items_mut(output).iter_mut().zip(f32::items(input)) {
             *to = B::of_f32(f32::from_le_bytes(*from)).write();
@@ -150,7 +151,7 @@ fn copy(input: &[u8], output: &mut [u8]) {
     output[..len].copy_from_slice(&input[..len]);
 }
 
-/// Elements that `half` converts in one call by the processor's own instructions.
+/// The number of elements that `half` converts in one call with the processor's own instructions.
 const GROUP: usize = 256;
 
 fn f32_to_f16(input: &[u8], output: &mut [u8]) {
@@ -183,10 +184,10 @@ fn f16_to_f32(input: &[u8], output: &mut [u8]) {
     }
 }
 
-/// A number type of whole bytes, little-endian.
+/// A little-endian number type of whole bytes.
 trait Number: Copy {
     type Bytes: Copy;
-    /// A type that represents all values of this one.
+    /// A type that represents all values of this type.
     type Exact: Exact;
 
     fn items(bytes: &[u8]) -> &[Self::Bytes];
@@ -248,7 +249,8 @@ macro_rules! stored {
     };
 }
 
-/// The four `of_*` methods of [`Number`] from one expression; `$zero` binds a zero of its type.
+/// The four `of_*` methods of [`Number`] from one expression; `$zero` is bound to a zero of the
+/// type.
 macro_rules! nearest {
     ($value:ident, $zero:pat => $nearest:expr) => {
         nearest!($value, $zero => $nearest; of_f32: f32, of_f64: f64, of_i64: i64, of_u64: u64);
@@ -262,7 +264,7 @@ macro_rules! nearest {
     )*};
 }
 
-/// Rust's own types. Their `as` drops high bits from integer to integer, saturates from float to
+/// Rust's own types. Rust's `as` drops high bits from integer to integer, saturates from float to
 /// integer, and rounds to the nearest float.
 macro_rules! primitives {
     ($($type:ty: $exact:ty),*) => {$(
@@ -285,7 +287,7 @@ primitives!(
     i8: i64, i16: i64, i32: i64, i64: i64, u8: u64, u16: u64, u32: u64, u64: u64, f32: f32, f64: f64
 );
 
-/// A boolean: a byte that is 0 or not.
+/// A boolean: a byte that is zero or not.
 #[derive(Clone, Copy)]
 struct Bool(bool);
 
@@ -302,8 +304,9 @@ impl Number for Bool {
     nearest!(value, zero => Bool(value != zero));
 }
 
-/// Round an integer to odd: bits past the first 53 are dropped, and the last kept bit is set if any
-/// of them was. Such a float64 rounds to any float of at most 51 bits as the integer itself would.
+/// Round an integer to odd: bits after the first 53 are dropped, and the last remaining bit is set
+/// if a dropped bit was set. Such a float64 rounds to any float of at most 51 bits as the integer
+/// itself would.
 #[inline(always)]
 fn rounded_to_odd(magnitude: u64) -> f64 {
     const DROPPED: u64 = (1 << 11) - 1;
@@ -314,7 +317,8 @@ fn rounded_to_odd(magnitude: u64) -> f64 {
 
 #[inline(always)]
 pub(super) fn widen_f16(bits: u16) -> f32 {
-    // the exponent moves to its new place, a multiplication corrects its bias, subnormals included
+    // the exponent moves to its new position; a multiplication corrects its bias, for subnormals
+    // too
     let magnitude = u32::from(bits & 0x7fff) << 13;
     let is_special = bits & 0x7c00 == 0x7c00;
     let scaled = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);

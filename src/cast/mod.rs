@@ -1,20 +1,20 @@
 //! Casts: elements of one type converted to another, as NumPy's `astype` does it, and as the
 //! `ml_dtypes` package does for the floats that NumPy lacks. Numbers become other numbers, strings
-//! longer or shorter strings of their kind, datetimes and timedeltas those of other units.
+//! become longer or shorter strings of their kind, datetimes and timedeltas change their unit.
 //!
-//! A number is rounded once, from its exact value to the nearest one, ties to even. What is too
+//! A number is rounded once, from its exact value to the nearest one, ties to even. A number too
 //! large for a float becomes infinite, or NaN where the type has no infinities. From float to
 //! integer the fraction is dropped; a number out of the integer's range becomes the nearest end of
-//! that range, NaN becomes 0 (C leaves both open). From integer to integer the high bits are
-//! dropped, from complex to real the imaginary part. Everything but 0 is true, NaN included.
+//! that range, NaN becomes 0 (C leaves both undefined). From integer to integer the high bits are
+//! dropped, from complex to real the imaginary part. Everything except 0 is true, NaN included.
 //!
 //! `ml_dtypes` 0.6 rounds float64 and large integers to float32 first, and so twice; here they are
-//! rounded once. As there, what lies between the two smallest float8_e8m0fnu becomes the larger
-//! one.
+//! rounded once. As in `ml_dtypes`, a number between the two smallest float8_e8m0fnu becomes the
+//! larger one.
 //!
-//! float4_e2m1fn can be cast to other types, but not the other way. Two of its numbers share a
-//! byte, the first in the low bits, as in ONNX and in PyTorch's `float4_e2m1fn_x2`, which
-//! `.safetensors` hold.
+//! float4_e2m1fn can be cast to other types, but other types cannot be cast to it. Two of its
+//! numbers share a byte, the first in the low bits, as in ONNX and in PyTorch's `float4_e2m1fn_x2`,
+//! which `.safetensors` hold.
 //!
 //! ```
 //! use tslice::cast::{Cast, Casting};
@@ -55,10 +55,10 @@ pub struct Cast {
 /// Why elements cannot be cast.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CastError {
-    /// The rule does not allow it.
+    /// The rule forbids the cast.
     #[error("cannot cast from {from} to {to} according to the rule '{casting}'")]
     Refused { from: DType, to: DType, casting: Casting },
-    /// A dtype whose elements cannot be cast, or not to those of the other dtype.
+    /// A dtype whose elements cannot be cast, or not to the other dtype.
     #[error("dtype {0} holds no numbers that can be cast")]
     NotNumbers(DType),
     /// Elements of 6 bits.
@@ -79,7 +79,7 @@ pub enum CastError {
 }
 
 impl Cast {
-    /// Plan a cast; fails where `casting` does not allow it, or where there is no such conversion.
+    /// Plan a cast; fails where `casting` forbids it, or where no such conversion exists.
     pub fn new(from: &DType, to: &DType, casting: Casting) -> Result<Cast, CastError> {
         let element =
             |dtype: &DType| Castable::of(dtype).ok_or_else(|| CastError::NotNumbers(dtype.clone()));
@@ -126,7 +126,7 @@ impl Cast {
         }
     }
 
-    /// Whether elements of a dtype can be cast at all.
+    /// Whether elements of a dtype can be cast to some other dtype.
     pub fn knows(dtype: &DType) -> bool {
         Castable::of(dtype).is_some()
     }
@@ -159,13 +159,14 @@ impl Cast {
         self.with_endian(self.to.endian.swapped())
     }
 
-    /// This cast with the byte order of `dtype` for its results.
+    /// This cast, with its results in the byte order of `dtype`.
     #[must_use]
     pub fn with_order_of(self, dtype: &DType) -> Cast {
         Castable::of(dtype).map_or(self, |element| self.with_endian(element.endian))
     }
 
-    /// The bytes to reverse together if only the byte order changes (1: none); `None` otherwise.
+    /// The number of bytes to reverse together if only the byte order changes (1: none); `None`
+    /// otherwise.
     pub fn swap_width(self) -> Option<usize> {
         let is_same = self.from.endian == self.to.endian;
         let width = if is_same { 1 } else { self.to.swap_width() };
@@ -176,12 +177,12 @@ impl Cast {
         8 / self.from.bits().min(8)
     }
 
-    /// Input bytes of one element, or of those that share a byte.
+    /// The input bytes of one element, or of the elements that share a byte.
     pub fn input_bytes(self) -> usize {
         (self.unit() * self.from.bits() / 8) as usize
     }
 
-    /// Output bytes of as many elements as [`input_bytes`](Cast::input_bytes) holds.
+    /// The output bytes of the elements that [`input_bytes`](Cast::input_bytes) holds.
     pub fn output_bytes(self) -> usize {
         (self.unit() * self.to.bits() / 8) as usize
     }
@@ -206,7 +207,7 @@ impl Cast {
     }
 }
 
-/// Reverse every `width` bytes, the numbers of a type in another byte order.
+/// Reverse the byte order of numbers of `width` bytes.
 #[inline(always)]
 pub(crate) fn swap(bytes: &mut [u8], width: usize) {
     #[inline(always)]
@@ -231,13 +232,13 @@ impl fmt::Display for Casting {
     }
 }
 
-/// The longest string that is cast, in bytes: a whole one lies in memory beside its result.
+/// The longest string that can be cast, in bytes: a whole string lies in memory beside its result.
 pub(super) const MOST_BYTES: u64 = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Castable {
     pub(super) kind: CastKind,
-    /// `Little` for types without a byte order.
+    /// The byte order; `Little` for types without one.
     pub(super) endian: Endian,
 }
 
@@ -250,7 +251,7 @@ pub(super) enum CastKind {
 }
 
 impl Castable {
-    /// `None` for dtypes that cannot be cast to anything.
+    /// The castable form of a dtype; `None` for dtypes that cannot be cast to anything.
     pub(super) fn of(dtype: &DType) -> Option<Castable> {
         let (kind, endian) = match *dtype {
             DType::Scalar(scalar, endian) => (CastKind::Number(scalar), endian),
@@ -288,7 +289,7 @@ impl Castable {
     }
 }
 
-/// A rule for casts, as NumPy has them.
+/// A rule for casts, as in NumPy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Casting {
     /// Only casts that keep every value (and, as in NumPy, from integers of 64 bits to float64).
@@ -300,8 +301,8 @@ pub enum Casting {
     Unsafe,
 }
 
-/// Whether a rule allows a cast (np.can_cast). Where NumPy lacks one of the types, `Safe` means
-/// that every value is kept.
+/// Whether a rule allows a cast (np.can_cast). Where NumPy lacks one of the types, `Safe` allows
+/// casts that keep every value.
 pub fn can_cast(from: Scalar, to: Scalar, casting: Casting) -> bool {
     match casting {
         Casting::Unsafe => true,
@@ -321,7 +322,7 @@ fn is_safe(from: Scalar, to: Scalar) -> bool {
         (Kind::Bool, _) => true,
         (ours, theirs) if ours == theirs => from.bits() <= to.bits(),
         (Kind::Unsigned, Kind::Signed) => from.bits() < to.bits(),
-        // as many bytes do for 64 bits alone
+        // an equal width is enough only for 64 bits
         (Kind::Unsigned | Kind::Signed, Kind::Float) => from.bits() < to.bits() || to.bits() == 64,
         _ => false,
     }
@@ -333,7 +334,7 @@ fn format(scalar: Scalar) -> Option<FloatFormat> {
 
 fn keeps_floats(from: Scalar, to: Scalar) -> bool {
     let (Some(from), Some(to)) = (format(from), format(to)) else { return false };
-    // the greatest number lacks the last bit of the mantissa where its code is NaN
+    // the greatest number lacks the last mantissa bit where this code is NaN
     let is_short = |format: FloatFormat| format.specials == Specials::Last;
     let reaches = to.top > from.top || (to.top == from.top && (is_short(from) || !is_short(to)));
     // the type without a sign has no 0 either
@@ -355,12 +356,12 @@ fn keeps_integers(kind: Kind, from: Scalar, to: Scalar) -> bool {
     bits <= u64::from(to.mantissa) + 1 && bits as i32 <= to.top
 }
 
-// The dtype that holds the values of two others: np.result_type, and what `ml_dtypes` adds to it.
+// The common dtype of two dtypes: np.result_type, and the additions of `ml_dtypes`.
 //
-// Some of it is no rule but a table that grew: 16-bit floats of two kinds have no common type,
-// float8_e5m2 is a float of NumPy's own kind, the others are not.
+// Parts of it follow no rule: 16-bit floats of two kinds have no common type; float8_e5m2 is a
+// float of NumPy's own kind, the other small floats are not.
 
-/// The common dtype of two (np.result_type), little-endian; `None` where NumPy has none.
+/// The common dtype of two dtypes (np.result_type), little-endian; `None` where NumPy has none.
 pub fn result_type(one: &DType, other: &DType) -> Option<DType> {
     match (one, other) {
         (DType::Scalar(one, _), DType::Scalar(other, _)) => {
@@ -382,13 +383,13 @@ fn of_numpys(one: Scalar, other: Scalar) -> Option<Scalar> {
     types.min_by_key(|scalar| (scalar.kind(), scalar.bits()))
 }
 
-/// Of two numbers, of which NumPy lacks one at least.
+/// The common type of two number types, at least one of which NumPy lacks.
 fn of_others(one: Scalar, other: Scalar) -> Option<Scalar> {
     use Scalar::{
         Bool, C64, C128, F4, F6E2M3, F6E3M2, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F16, F32, F64,
         I8, I16, U8, U16,
     };
-    // of two that stand here, the first one
+    // of two types in this list, the first one
     const ORDER: [Scalar; 6] = [F8E4M3, F8E4M3Fnuz, F8E5M2Fnuz, F6E2M3, F6E3M2, F4];
     if one == other {
         return Some(one);
@@ -428,7 +429,7 @@ mod tests {
         }
     }
 
-    /// What np.result_type of NumPy 2.4 with ml_dtypes says; tests/python/joins_differential.py
+    /// Expected: np.result_type of NumPy 2.4 with ml_dtypes; tests/python/joins_differential.py
     /// asks it for all pairs.
     #[test]
     fn common_types_are_those_of_numpy() {

@@ -1,4 +1,4 @@
-//! Casts of datetimes and timedeltas between units: the factors, which rules allow which, the loop.
+//! Casts of datetimes and timedeltas between units: the factors, the rules, the loop.
 //!
 //! Units have a fixed factor between them, except years and months of datetimes, which follow the
 //! calendar; for timedeltas a year has the average number of days of 400 years. Results are rounded
@@ -9,15 +9,15 @@ use super::Casting;
 use crate::dtype::{TimeKind, TimeUnit};
 use crate::element::{NAT, civil, days_of_civil};
 
-/// How many of each unit the next longer one has, by [rank](TimeUnit::rank).
+/// For each unit, by [rank](TimeUnit::rank), how many make the next longer unit.
 const COUNTS: [u64; 13] = [1, 12, 1, 7, 24, 60, 60, 1000, 1000, 1000, 1000, 1000, 1000];
 const MONTH: usize = 1;
 const DAY: usize = 3;
 const SECOND: usize = 6;
 const DAYS_OF_400_YEARS: u64 = 146_097;
 
-/// How many units of rank `short` one of rank `long` has, for ranks with a fixed factor. `None`
-/// from 2^56 on, where NumPy reports an overflow.
+/// How many units of rank `short` make one unit of rank `long`, for ranks with a fixed factor.
+/// `None` from 2^56, where NumPy reports an overflow.
 fn units_in(long: usize, short: usize) -> Option<u64> {
     let mut factor = 1u64;
     for count in &COUNTS[long + 1..=short] {
@@ -33,7 +33,7 @@ struct Scale {
     denominator: i64,
 }
 
-/// `None` where there is no fixed factor, or it does not fit into 64 bits.
+/// The factor between two units; `None` where no factor is fixed, or it does not fit in 64 bits.
 fn scale(from: TimeUnit, to: TimeUnit) -> Option<Scale> {
     let Some(ours) = from.rank() else { return Some(Scale { numerator: 1, denominator: 1 }) };
     let theirs = to.rank()?;
@@ -53,7 +53,7 @@ fn scale(from: TimeUnit, to: TimeUnit) -> Option<Scale> {
         _ => (units_in(long, short)?, 1),
     };
     let (numerator, denominator) = if ours == long { (many, few) } else { (few, many) };
-    // NumPy's factor wraps where a product has more than 64 bits, and means nothing
+    // NumPy's factor wraps around beyond 64 bits, and is meaningless then
     let numerator = numerator.checked_mul(u64::try_from(from.count).ok()?)?;
     let denominator = denominator.checked_mul(u64::try_from(to.count).ok()?)?;
     let common = common_divisor(numerator, denominator);
@@ -104,19 +104,19 @@ pub(super) fn can_cast(kind: TimeKind, from: TimeUnit, to: TimeUnit, casting: Ca
     }
 }
 
-/// Whether NumPy finds two units equally long, as `[1000us]` and `[ms]`: from seconds on, up to
-/// three ranks apart.
+/// Whether NumPy treats two units as equally long, such as `[1000us]` and `[ms]`: from seconds on,
+/// up to three ranks apart.
 fn is_same(from: TimeUnit, to: TimeUnit) -> bool {
     let (Some(ours), Some(theirs)) = (from.rank(), to.rank()) else { return false };
     let is_near = theirs >= SECOND && (1..=3).contains(&ours.saturating_sub(theirs));
     is_near && scale(from, to) == Some(Scale { numerator: 1, denominator: 1 })
 }
 
-/// Whether the unit `from` is a whole number of units `to`, which is not longer.
+/// Whether the unit `from` is a whole number of units `to`; `to` is not longer.
 fn divides(from: TimeUnit, to: TimeUnit) -> bool {
     let (Some(ours), Some(theirs)) = (from.rank(), to.rank()) else { return from.rank().is_none() };
     if ours <= MONTH && theirs > MONTH {
-        // NumPy leaves it at that
+        // NumPy does not look at the counts here
         return true;
     }
     let (Ok(many), Ok(count)) = (u64::try_from(from.count), u64::try_from(to.count)) else {
@@ -131,7 +131,7 @@ pub(super) fn run(kind: TimeKind, from: TimeUnit, to: TimeUnit, input: &[u8], ou
     if by_calendar(kind, from, to) {
         return each(input, output, |value| of_calendar(value, from, to));
     }
-    // a cast without a scale is refused before
+    // a cast without a scale was refused before
     let Some(Scale { numerator, denominator }) = scale(from, to) else { return };
     each(input, output, |value| {
         // the sign counts before the product overflows
@@ -196,7 +196,7 @@ mod tests {
         i64::from_le_bytes(output)
     }
 
-    /// The numbers are NumPy 2.4's.
+    /// Expected: the numbers of NumPy 2.4.
     #[test]
     fn units_change_as_in_numpy() {
         use TimeKind::{Datetime, Timedelta};

@@ -1,9 +1,9 @@
-//! Loops over numbers, compiled for the widest registers of the processor that they run on.
+//! Loops over numbers, compiled for the widest registers of the processor.
 //!
-//! The program is compiled for all processors of an architecture, whose vectors are short. What is declared in
-//! [`vectorized`] is compiled once more for longer ones; what it calls takes part in that where it is inlined.
+//! The program is compiled for all processors of an architecture, whose vectors are short. A function declared
+//! in [`vectorized`] is compiled again for longer vectors, together with the functions that are inlined in it.
 
-/// Declare a function of which there is a version for each width of registers.
+/// Declare a function with a version for each width of registers.
 macro_rules! vectorized {
     ($(#[$meta:meta])* $vis:vis fn $name:ident $(<$param:ident: $bound:ident>)? ($($arg:ident: $type:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
         $(#[$meta])*
@@ -29,11 +29,11 @@ macro_rules! vectorized {
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl");
                 if has_avx512 {
-                    // SAFETY: the processor has the instructions.
+                    // SAFETY: the processor has these instructions.
                     return unsafe { avx512 $(::<$param>)? ($($arg),*) };
                 }
                 if is_x86_feature_detected!("avx2") {
-                    // SAFETY: the processor has the instructions.
+                    // SAFETY: the processor has these instructions.
                     return unsafe { avx2 $(::<$param>)? ($($arg),*) };
                 }
             }
