@@ -1,4 +1,4 @@
-//! Reads one element from a cell of a table, as np.loadtxt does.
+//! One element read from a cell of a table, as np.loadtxt does.
 
 use std::num::IntErrorKind;
 
@@ -8,10 +8,11 @@ use crate::dtype::{DType, Endian, Integers, NpyType, Scalar};
 
 /// A reader of cells as elements of a dtype.
 ///
-/// Floats are those of Python's `float()` without underscores, rounded to a double and then to the
-/// dtype, so that too large ones become infinite. Integers are decimal and must fit, and unsigned
-/// ones have no minus sign. A boolean is whether an integer is not 0, or a word, TRUE or FALSE. Complex numbers are `1`,
-/// `2j`, `1+2j` or `(1+2j)`. Strings are cut at the dtype's length.
+/// Floats are read as by Python's `float()`, without underscores, and rounded to a double and then
+/// to the dtype, so that too large numbers become infinite. Integers are decimal and must fit;
+/// unsigned integers have no minus sign. A boolean is an integer (true if not 0), or the word TRUE
+/// or FALSE. Complex numbers are `1`, `2j`, `1+2j` or `(1+2j)`. Strings are cut at the dtype's
+/// length.
 #[derive(Clone, Debug)]
 pub(crate) struct CellReader {
     dtype: DType,
@@ -29,7 +30,7 @@ enum CellKind {
 }
 
 impl CellReader {
-    /// `None` for dtypes that cannot be read from cells.
+    /// The reader for a dtype; `None` for dtypes that cannot be read from cells.
     pub(crate) fn of(dtype: &DType) -> Option<CellReader> {
         let float = |scalar: Scalar, endian| {
             let width = (scalar.bits() / 8) as usize;
@@ -59,12 +60,12 @@ impl CellReader {
         matches!(self.kind, CellKind::Bytes(_) | CellKind::Unicode(..))
     }
 
-    /// Whether elements are numbers, and NaN one of them.
+    /// Whether elements are numbers of a type that has NaN.
     pub(crate) fn hold_nan(&self) -> bool {
         !self.are_strings() && self.push("nan", &mut Vec::new()).is_some()
     }
 
-    /// Whether a cell holds a number of any kind, even one that does not fit this dtype.
+    /// Whether a cell holds a number of any kind, even if it does not fit this dtype.
     pub(crate) fn is_number(&self, cell: &str) -> bool {
         let widest = DType::Scalar(Scalar::C128, Endian::Little);
         let is_range = |error| matches!(error, ElementError::Range { .. });
@@ -73,7 +74,8 @@ impl CellReader {
             || parse(trimmed(cell), &widest).map_or_else(is_range, |_| true)
     }
 
-    /// Append the bytes of an element; `None`, and nothing is appended, where the cell is not one.
+    /// Append the bytes of an element. Returns `None`, and appends nothing, where the cell is not
+    /// an element.
     pub(crate) fn push(&self, cell: &str, out: &mut Vec<u8>) -> Option<()> {
         match self.kind {
             CellKind::Bool => {
@@ -92,7 +94,7 @@ impl CellReader {
                 let short = cell.parse::<i64>().map(i128::from);
                 let value = short.or_else(|_| cell.parse()).ok()?;
                 let (least, greatest) = integers.range();
-                // np.loadtxt reads no sign but a plus before unsigned ones, not even in -0
+                // np.loadtxt reads no minus sign before unsigned integers, not even in -0
                 let is_signed = least == 0 && cell.starts_with('-');
                 if is_signed || !(least..=greatest).contains(&value) {
                     return None;
@@ -174,7 +176,7 @@ struct FloatNumber {
 }
 
 impl FloatNumber {
-    /// Append the nearest float; `None` where a number has only NaN for it.
+    /// Append the nearest float; `None` where the format has only NaN for a number.
     fn push(self, value: f64, out: &mut Vec<u8>) -> Option<()> {
         let bits = match self.width {
             8 => value.to_bits(),
@@ -224,7 +226,7 @@ fn complex(text: &str) -> Option<[f64; 2]> {
     (rest == "j").then_some([first, second])
 }
 
-/// The float at the beginning of a text, and what follows it.
+/// Split a text into the float at its beginning, and the rest.
 fn real(text: &str) -> Option<(f64, &str)> {
     let bytes = text.as_bytes();
     let digits = |at: usize| {
@@ -264,7 +266,7 @@ mod tests {
         cells.push(cell, &mut out).map(|()| out)
     }
 
-    /// What np.loadtxt makes of these.
+    /// Expected: the numbers that np.loadtxt reads.
     #[test]
     fn numbers_are_those_of_loadtxt() {
         let double =

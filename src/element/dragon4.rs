@@ -1,30 +1,29 @@
 //! Decimal digits of binary floats as NumPy prints them, by the Dragon4 algorithm.
 //!
-//! This is Steele and White's algorithm in the form of Burger and Dybvig. It finds the fewest
-//! digits that tell a float from its neighbours, or more or fewer where the caller says so, rounded
-//! from the exact value, ties to even. NumPy's `format_float_positional` and
-//! `format_float_scientific` are the reference for every choice. (Cutting the shortest decimal to a
-//! precision afterwards would round twice.)
+//! This is Steele and White's algorithm in the form of Burger and Dybvig. It finds the fewest digits that
+//! distinguish a float from its neighbours, or more or fewer digits on request, rounded from the exact value,
+//! ties to even. NumPy's `format_float_positional` and `format_float_scientific` are the reference. (Cutting the
+//! shortest decimal to a precision afterwards would round twice.)
 //!
-//! **Why no package.** The standard library gives either the shortest digits of an `f32` or `f64`,
-//! or a number of digits of the exact value, but not both rules at once, as NumPy's columns need
-//! them; and it has nothing for float16 and long doubles.
+//! **Why no package.** The standard library gives either the shortest digits of an `f32` or `f64`, or a number
+//! of digits of the exact value, but not both rules at once, as NumPy's columns need them; and it lacks float16
+//! and long doubles.
 
 use std::cmp::Ordering;
 use std::fmt::Write;
 
 use super::float::{BinaryFloat, Magnitude};
 
-/// What happens to zeros at the end of the fraction.
+/// How zeros at the end of the fraction are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trim {
-    /// They stay, and more are added up to `min_digits`.
+    /// Zeros stay, and more are added up to `min_digits`.
     Keep,
-    /// They are removed; the point stays: `1.`.
+    /// Zeros are removed; the point stays: `1.`.
     Zeros,
-    /// They are removed, but one stays behind a bare point: `1.0`.
+    /// Zeros are removed, except one after the point: `1.0`.
     LeaveOneZero,
-    /// They are removed, and a bare point too: `1`.
+    /// Zeros are removed, and then a point without digits too: `1`.
     PointToo,
 }
 
@@ -59,7 +58,7 @@ impl Default for Decimal {
 }
 
 impl Decimal {
-    /// Append a finite float as `12.5`; nothing is appended for others.
+    /// Append a finite float as `12.5`; appends nothing for other floats.
     pub(crate) fn positional(&self, out: &mut String, float: &BinaryFloat) {
         let cutoff = self.precision.map(Cutoff::Fraction);
         let Some((digits, first)) = digits(float, cutoff, self.min_digits) else { return };
@@ -76,7 +75,7 @@ impl Decimal {
         out.extend(std::iter::repeat_n(' ', (self.pad_right - shown).max(0) as usize));
     }
 
-    /// Append a finite float as `1.25e+01`; nothing is appended for others.
+    /// Append a finite float as `1.25e+01`; appends nothing for other floats.
     pub(crate) fn scientific(&self, out: &mut String, float: &BinaryFloat) {
         let cutoff = self.precision.map(|digits| Cutoff::Total(digits + 1));
         let least = self.min_digits.map(|digits| digits + 1);
@@ -102,7 +101,7 @@ impl Decimal {
         out.push_str(sign);
     }
 
-    /// Append the point and the fraction; returns how many digits it has.
+    /// Append the point and the fraction; returns the number of its digits.
     fn fraction(&self, out: &mut String, mut digits: String) -> i32 {
         match self.trim {
             Trim::Keep => {
@@ -124,20 +123,20 @@ impl Decimal {
     }
 }
 
-/// The last digit that may be produced.
+/// The position of the last digit that may be produced.
 #[derive(Clone, Copy)]
 enum Cutoff {
-    /// Counted after the point.
+    /// Digits after the point.
     Fraction(i32),
-    /// Counted from the first digit.
+    /// Digits from the first digit.
     Total(i32),
 }
 
-/// A bound that no float reaches: the longest exact decimals, of x87 floats, are shorter.
+/// The limit on digits, which no float reaches: the longest exact decimals, of x87 floats, are shorter.
 const MOST_DIGITS: i32 = 20_000;
 
-/// The digits of a finite float, and the power of ten of the first. `least` counts as `cutoff`
-/// does. `None` for NaN and infinities.
+/// The digits of a finite float, and the power of ten of the first digit. `least` counts as `cutoff` does.
+/// `None` for NaN and infinities.
 fn digits(
     float: &BinaryFloat,
     cutoff: Option<Cutoff>,
@@ -189,13 +188,13 @@ fn digits(
     Some((digits, first + i32::from(carried)))
 }
 
-/// A float as the fraction `value / scale`, whose next digit is in front of the point. Half the distances to its
-/// neighbours are `low / scale`, and twice that above it where the margins are unequal.
+/// A float as the fraction `value / scale`, whose next digit is before the point. Half the distance to each
+/// neighbour is `low / scale`; twice that to the upper neighbour where the margins are unequal.
 struct Scaled {
     value: Big,
     scale: Big,
     low: Big,
-    /// The power of ten above that of the next digit.
+    /// One more than the power of ten of the next digit.
     power: i32,
 }
 
@@ -229,7 +228,7 @@ impl Scaled {
     }
 }
 
-/// Whether a digit stays as it is, before a rest of `value / scale`: ties go to the even one.
+/// Whether a digit is rounded down, before a rest of `value / scale`: ties go to the even digit.
 fn rounds_down(mut value: Big, scale: &Big, digit: u8) -> bool {
     value.multiply(2);
     match value.cmp(scale) {
@@ -239,7 +238,7 @@ fn rounds_down(mut value: Big, scale: &Big, digit: u8) -> bool {
     }
 }
 
-/// Add one to the last digit, dropping nines; returns whether all were nines, which become a 1.
+/// Add one to the last digit, dropping nines; returns whether all digits were nines, which become a 1.
 fn increment(digits: &mut String) -> bool {
     digits.truncate(digits.trim_end_matches('9').len());
     match digits.pop() {
@@ -254,7 +253,7 @@ fn increment(digits: &mut String) -> bool {
     }
 }
 
-/// A natural number: digits of 32 bits, the lowest first, without zeros at the end.
+/// A natural number: digits of 32 bits, lowest first, without zeros at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Big(Vec<u32>);
 
@@ -273,7 +272,7 @@ impl Big {
         }
     }
 
-    /// Make a number of digits of 32 bits, the lowest first.
+    /// Make a number of digits of 32 bits, lowest first.
     pub(crate) fn of_digits(digits: Vec<u32>) -> Big {
         let mut big = Big(digits);
         big.trim();
@@ -344,7 +343,7 @@ impl Big {
         }
     }
 
-    /// Divide by a number that fits into this one at most nine times; `self` becomes the remainder.
+    /// Divide by a number that fits in this one at most nine times; `self` becomes the remainder.
     pub(crate) fn divide(&mut self, by: &Big) -> u8 {
         let mut quotient = 0;
         while (*self).cmp(by).is_ge() {
@@ -354,7 +353,7 @@ impl Big {
         quotient
     }
 
-    /// Divide by any number but 0; `self` becomes the quotient, the remainder is returned.
+    /// Divide by any number except 0; `self` becomes the quotient, the remainder is returned.
     pub(crate) fn divide_by(&mut self, by: u64) -> u64 {
         let by = u128::from(by);
         let mut rest = 0u128;
@@ -367,13 +366,13 @@ impl Big {
         rest as u64
     }
 
-    /// The highest 128 bits, how many bits are below them, and whether any of those is set.
+    /// The highest 128 bits, the number of bits below them, and whether any lower bit is set.
     pub(crate) fn leading(&self) -> (u128, u32, bool) {
         let below = self.bits().saturating_sub(128) as u32;
         let words = (below / 32) as usize;
         let bits = below % 32;
         let digit = |at: usize| u128::from(self.0.get(words + at).copied().unwrap_or(0));
-        // five digits where the bits begin within one
+        // five digits where the highest bit is inside a digit
         let high = (0..4).fold(0, |high, at| high | digit(at) << (32 * at));
         let top = match bits {
             0 => high,
@@ -430,7 +429,7 @@ mod tests {
         out
     }
 
-    /// The expected texts are what NumPy 2.4's format_float_positional gives.
+    /// Expected: the texts of NumPy 2.4's format_float_positional.
     #[test]
     fn digits_are_those_of_numpy() {
         let most = |digits| Decimal { precision: Some(digits), ..Decimal::default() };
@@ -467,7 +466,7 @@ mod tests {
                 let ours = out.replace("e+", "e");
                 let rust = format!("{value:e}");
                 proptest::prop_assert_eq!(ours.parse::<f64>().map(f64::to_bits), Ok(bits));
-                // two shortest ones may be equally near: NumPy takes the even one, Rust the other
+                // two shortest texts may be equally near: NumPy takes the even one, Rust the other
                 let (our_digits, our_exponent) = digits(&ours);
                 let (rust_digits, rust_exponent) = digits(&rust);
                 proptest::prop_assert_eq!((ours.len(), our_exponent), (rust.len(), rust_exponent));

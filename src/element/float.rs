@@ -1,15 +1,15 @@
-//! Binary floats taken apart, and rounded to: one model for the formats of IEEE 754, the OCP
-//! specifications, `ml_dtypes` and the x87.
+//! Binary floats: decoding, and rounding to a format. One model serves IEEE 754, the OCP formats,
+//! `ml_dtypes` and x87.
 
 use std::cmp::Ordering;
 
 use crate::dtype::Scalar;
 
-/// A binary float format: from the highest bit on a sign, an exponent, and a mantissa without its
-/// leading bit (which only x87 stores).
+/// A binary float format: a sign, an exponent, and a mantissa without its leading bit (which only
+/// x87 stores), from the highest bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FloatFormat {
-    /// Bits of the mantissa after the leading one.
+    /// The bits of the mantissa after the leading one.
     pub(crate) mantissa: u32,
     /// The exponent of the smallest normal number.
     pub(crate) least: i32,
@@ -19,7 +19,7 @@ pub(crate) struct FloatFormat {
     pub(crate) signed: bool,
 }
 
-/// Which codes do not stand for finite numbers.
+/// The codes that do not stand for finite numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Specials {
     /// Infinity at the exponent above the largest, and NaN after it.
@@ -38,7 +38,7 @@ impl FloatFormat {
 
     pub(crate) const EXTENDED: FloatFormat = FloatFormat::ieee(63, 16383);
 
-    /// float4_e2m1fn; not in [`of`](FloatFormat::of), since two share a byte.
+    /// float4_e2m1fn; not in [`of`](FloatFormat::of), since two numbers share a byte.
     pub(crate) const F4: FloatFormat = FloatFormat::ieee(1, 2).with(0, Specials::None);
 
     const fn ieee(mantissa: u32, top: i32) -> FloatFormat {
@@ -49,7 +49,7 @@ impl FloatFormat {
         FloatFormat { least, specials, ..self }
     }
 
-    /// `None` for scalars that are no real floats of whole bytes.
+    /// The format of a scalar; `None` for scalars that are not real floats of whole bytes.
     pub(crate) const fn of(scalar: Scalar) -> Option<FloatFormat> {
         Some(match scalar {
             Scalar::F16 => FloatFormat::HALF,
@@ -72,12 +72,12 @@ impl FloatFormat {
         self.mantissa + (self.mantissa == FloatFormat::EXTENDED.mantissa) as u32
     }
 
-    /// The first code after those of finite exponents: infinity, where the format has one.
+    /// The first code after the finite numbers: infinity, where the format has one.
     const fn end(self) -> u128 {
         ((self.top - self.least + 2) as u128) << self.stored()
     }
 
-    /// `None` for formats without infinities.
+    /// The code of infinity; `None` for formats without infinities.
     pub(crate) const fn infinity(self) -> Option<u128> {
         match self.specials {
             Specials::Exponent => Some(self.end()),
@@ -101,7 +101,7 @@ impl FloatFormat {
         }
     }
 
-    /// The sign bit; the bit above all codes for the format without a sign.
+    /// The sign bit; for the format without a sign, the bit above all codes.
     pub(crate) const fn sign(self) -> u128 {
         match self.specials {
             Specials::Exponent => self.end() + (1 << self.stored()),
@@ -114,7 +114,7 @@ impl FloatFormat {
         bits & (self.sign() - 1)
     }
 
-    /// The exact value, but for x87, where it is the nearest double.
+    /// The exact value; for x87, the nearest double.
     #[inline]
     pub(crate) fn value(self, bits: u128) -> f64 {
         match self.mantissa {
@@ -124,7 +124,7 @@ impl FloatFormat {
         }
     }
 
-    /// Take a float apart; bits beyond those of the format are ignored.
+    /// Decode a float; bits beyond the format are ignored.
     #[inline]
     pub(crate) const fn decode(self, bits: u128) -> BinaryFloat {
         let code = self.magnitude(bits);
@@ -175,7 +175,7 @@ pub(crate) enum Magnitude {
 }
 
 impl BinaryFloat {
-    /// The exact value, but for x87, where it is the nearest double.
+    /// The exact value; for x87, the nearest double.
     #[inline]
     pub(crate) const fn value(self) -> f64 {
         let magnitude = match self.magnitude {
@@ -194,7 +194,7 @@ impl BinaryFloat {
     }
 }
 
-/// 2^`exponent`; 0 or infinity where that is not a normal double.
+/// 2^`exponent`; 0 or infinity where this is not a normal double.
 const fn power_of_two(exponent: i32) -> f64 {
     match exponent {
         -1022..=1023 => f64::from_bits(((exponent + 1023) as u64) << 52),
@@ -207,7 +207,7 @@ impl FloatFormat {
     /// The code of the nearest number, ties to even.
     ///
     /// This adds a power of two that leaves as many bits of the sum as the mantissa has, so that
-    /// the addition rounds, and subtracts it again as an integer.
+    /// the addition rounds, and then subtracts it as an integer.
     #[inline(always)]
     pub(crate) fn round(self, value: f64) -> u32 {
         let bits = value.to_bits();
@@ -221,7 +221,7 @@ impl FloatFormat {
         self.code(block + count, (bits >> 63) as u32, magnitude.is_nan(), magnitude)
     }
 
-    /// [`round`](FloatFormat::round) by single precision, for float16 and signed floats of 8 bits.
+    /// [`round`](FloatFormat::round) in single precision, for float16 and signed floats of 8 bits.
     #[inline(always)]
     pub(crate) fn round_f32(self, value: f32) -> u32 {
         let bits = value.to_bits();
@@ -235,7 +235,7 @@ impl FloatFormat {
         self.code(u64::from(block + count), bits >> 31, magnitude.is_nan(), f64::from(magnitude))
     }
 
-    /// Put sign and magnitude together. `steps` counts codes from 0; any greater number is too
+    /// The code of a sign and a magnitude. `steps` counts codes from 0; any higher number is too
     /// large.
     #[inline(always)]
     fn code(self, steps: u64, negative: u32, is_nan: bool, magnitude: f64) -> u32 {
@@ -260,9 +260,9 @@ impl FloatFormat {
     }
 }
 
-/// The double that stands for a decimal text when rounding further, to any float of at most 51
-/// bits, so that this rounds as from the text itself: the nearest double if it is exact, otherwise
-/// the one of the two around the text with its last bit set.
+/// The double to use for a decimal text that is then rounded to a float of at most 51 bits, so that
+/// the result is rounded once: the nearest double if it is exact, otherwise the neighbour of the
+/// text whose last bit is set.
 pub(super) fn rounded_to_odd(text: &str, nearest: f64) -> f64 {
     match compare(text, nearest) {
         Ordering::Greater if nearest.to_bits() & 1 == 0 => nearest.next_up(),
@@ -287,7 +287,7 @@ fn compare(text: &str, value: f64) -> Ordering {
 /// 10^exponent`.
 fn digits(text: &str) -> (String, i64) {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    // exponents past 64 bits saturate: the float is 0 or infinite anyway
+    // exponents beyond 64 bits saturate: the float is 0 or infinite anyway
     let end = if exponent.starts_with('-') { i64::MIN / 2 } else { i64::MAX / 2 };
     let exponent =
         exponent.parse::<i64>().map_or(end, |exponent| exponent.clamp(-(1 << 60), 1 << 60));

@@ -1,4 +1,4 @@
-//! Elements as text: numbers with the fewest digits that keep their value, dates and times.
+//! Elements written as text: numbers with the fewest digits that keep their value, dates and times.
 
 use std::fmt;
 use std::fmt::Write;
@@ -10,13 +10,13 @@ use crate::dtype::{DType, Endian, Integers, NpyType, NumberKind, TimeKind, TimeU
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notation {
-    /// `nan`, `inf`, `1.0+2.0j`, booleans as 1 and 0: what np.loadtxt reads.
+    /// As np.loadtxt reads it: `nan`, `inf`, `1.0+2.0j`, booleans as 1 and 0.
     Plain,
-    /// `"NaN"`, `"Infinity"`, `[1.0, 2.0]`, `true`.
+    /// As JSON: `"NaN"`, `"Infinity"`, `[1.0, 2.0]`, `true`.
     Json,
 }
 
-/// Append a number; fails for meanings that are no numbers.
+/// Append a number; fails for meanings that are not numbers.
 pub(crate) fn write_number(
     text: &mut String,
     meaning: &Meaning,
@@ -58,8 +58,8 @@ pub(crate) fn write_number(
     }
 }
 
-/// Append a float with the fewest digits that keep its value. Floats of 8 bits are written exactly:
-/// one or two digits would be far off for readers that parse them as wider floats.
+/// Append a float with the fewest digits that keep its value. Floats of 8 bits are written exactly: one or two
+/// digits would mislead readers that parse them as wider floats.
 fn write_float(
     text: &mut String,
     format: FloatFormat,
@@ -73,8 +73,8 @@ fn write_float(
     }
 }
 
-/// Numbers that `zmij` writes without an exponent too: several times faster than the standard library, and of two
-/// texts that are as near it takes the even one, as NumPy does.
+/// Numbers that `zmij` writes without an exponent: several times faster than the standard library. Of two texts that
+/// are equally near it takes the even one, as NumPy does.
 const PLAIN: Range<f64> = 1e-4..1e13;
 
 fn float<F>(text: &mut String, value: F, notation: Notation) -> fmt::Result
@@ -95,15 +95,15 @@ where
     })
 }
 
-/// The double with the fewest decimal digits that rounds to a float of 16 bits. It takes long to find, so that it is
-/// kept for each code.
+/// The double with the fewest decimal digits that rounds to a float of 16 bits. It takes long to find, so it is
+/// cached for each code.
 fn known_shortest(format: FloatFormat, code: u16) -> f64 {
     static OF_HALF: [AtomicU64; 1 << 16] = [const { AtomicU64::new(0) }; 1 << 16];
     static OF_BRAIN: [AtomicU64; 1 << 16] = [const { AtomicU64::new(0) }; 1 << 16];
     let known = if format.mantissa == 10 { &OF_HALF } else { &OF_BRAIN };
     let slot = &known[usize::from(code)];
     match slot.load(Ordering::Relaxed) {
-        // of 0.0 too, which is found at once
+        // also for 0.0, which is found at once
         0 => {
             let short = shortest(format, code);
             slot.store(short.to_bits(), Ordering::Relaxed);
@@ -122,15 +122,15 @@ fn shortest(format: FloatFormat, code: u16) -> f64 {
     short.unwrap_or(value)
 }
 
-/// How the bytes of an item are to be read.
+/// How the bytes of an item are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     Bool,
     Integer(Integers),
     Float(FloatFormat, Endian),
-    /// Two floats, each of half the bytes.
+    /// Two floats, of half the bytes each.
     Complex(FloatFormat, Endian),
-    /// A count of units; [`NAT`](super::NAT) stands for none.
+    /// A count of units; [`NAT`](super::NAT) is no time.
     Time(TimeKind, Endian, TimeUnit),
     Bytes,
     Unicode(Endian),
@@ -138,7 +138,7 @@ pub(crate) enum Meaning {
 }
 
 impl Meaning {
-    /// `None` for structures, and for floats of which several share a byte.
+    /// The meaning of a dtype's items; `None` for structures, and for floats of which several share a byte.
     #[inline]
     pub(crate) fn of(dtype: &DType) -> Option<Meaning> {
         Some(match *dtype {
@@ -168,11 +168,11 @@ impl Meaning {
 /// NumPy's "not a time".
 pub(crate) const NAT: i64 = i64::MIN;
 
-/// The [rank](TimeUnit::rank) of seconds; each later unit is a thousandth of the one before.
+/// The [rank](TimeUnit::rank) of seconds; each later unit is a thousandth of the previous one.
 const SECOND: usize = 6;
 
-/// Append a point in time in ISO 8601, as precise as its unit. For the generic unit, for which
-/// NumPy has no text, the number is written.
+/// Append a point in time in ISO 8601, as precise as its unit. For the generic unit, which has no text in NumPy,
+/// append the number.
 pub(crate) fn write_datetime(out: &mut String, value: i64, unit: TimeUnit) {
     let value = value.wrapping_mul(unit.count.into());
     // writing to a string cannot fail
@@ -201,8 +201,8 @@ pub(crate) fn write_datetime(out: &mut String, value: i64, unit: TimeUnit) {
     };
 }
 
-/// Append the date and the time of day of `value`, which counts hours, minutes or seconds: `parts`
-/// is 1, 2 or 3, and `a_day` the count per day.
+/// Append the date and the time of day of `value`, which counts hours, minutes or seconds: `parts` is 1, 2 or 3, and
+/// `a_day` the count per day.
 fn write_clock(out: &mut String, value: i64, parts: u32, a_day: i64) -> std::fmt::Result {
     write_date(out, value.div_euclid(a_day))?;
     let mut rest = value.rem_euclid(a_day);
@@ -223,7 +223,7 @@ fn write_date(out: &mut String, days: i64) -> std::fmt::Result {
 
 /// Year, month (1 to 12) and day (1 to 31) in the Gregorian calendar, from days since 1970-01-01.
 pub(crate) fn civil(days: i128) -> (i128, i128, i128) {
-    // years from the first of March on, in eras of 400 years, so that leap days come last
+    // years begin on the first of March, in eras of 400 years, so that leap days come last
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day = days.rem_euclid(146_097);
@@ -265,7 +265,7 @@ mod tests {
         #[test]
         fn floats_have_the_notation_of_the_standard_library(bits: u64, single: u32) {
             let value = f64::from_bits(bits);
-            // the middle of the exponents, where other notations begin
+            // exponents in the middle, where other notations begin
             let near = f64::from_bits((bits >> 7) | (0x3f << 56));
             for value in [value, near] {
                 let standard = format!("{value:?}").replace("NaN", "nan");
@@ -281,7 +281,7 @@ mod tests {
         }
     }
 
-    /// What NumPy's `repr` has: the standard library rounds them up.
+    /// Expected: NumPy's `repr`; the standard library rounds these numbers up.
     #[test]
     fn of_two_nearest_texts_the_even_one_is_written() {
         assert_eq!(text(381.0_f32 / 256.0), "1.4882812");

@@ -28,10 +28,11 @@ pub use parse::{ElementError, parse};
 
 use crate::dtype::DType;
 
-/// The largest element, in bytes, that is held whole to be printed, written as text or compared.
+/// The largest element, in bytes, that is held in memory to be printed, written as text or
+/// compared.
 const MOST_HELD: u64 = 16 << 20;
 
-/// An element that is copied, and nothing else.
+/// The error for an element so large that it can only be copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "elements of {0} bytes are copied only: to be printed, written as text or compared, an element has at \
@@ -39,7 +40,7 @@ const MOST_HELD: u64 = 16 << 20;
 )]
 pub struct LargeElement(pub u64);
 
-/// Check that an element of this dtype may be held whole.
+/// Check that an element of a dtype is small enough to be held in memory.
 pub fn check_held(dtype: &DType) -> Result<(), LargeElement> {
     let bytes = dtype.item_bits() / 8;
     if bytes > MOST_HELD { Err(LargeElement(bytes)) } else { Ok(()) }

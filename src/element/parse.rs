@@ -1,4 +1,4 @@
-//! Parses one element from the text of a number, exactly for its dtype.
+//! One element parsed from the text of a number, exactly for its dtype.
 
 use super::float::{FloatFormat, rounded_to_odd};
 use crate::dtype::{DType, Endian, Integers, Scalar};
@@ -57,7 +57,7 @@ struct NumberText<'a> {
 
 struct Real {
     negative: bool,
-    /// The magnitude for `str::parse`: `nan`, `inf`, or ASCII digits with optional point and
+    /// The absolute value for `str::parse`: `nan`, `inf`, or ASCII digits with optional point and
     /// exponent.
     magnitude: String,
 }
@@ -69,7 +69,8 @@ impl Real {
 }
 
 impl NumberText<'_> {
-    /// Refuse what is not a number of any kind, so that this error does not depend on the dtype.
+    /// Refuse a text that is not a number of any kind, so that this error does not depend on the
+    /// dtype.
     fn check(&self) -> Result<(), ElementError> {
         match self.text {
             "true" | "True" | "false" | "False" => Ok(()),
@@ -108,7 +109,7 @@ impl NumberText<'_> {
         let Some(text) = text.strip_suffix(['j', 'J']) else {
             return Ok((self.decimal(text)?, zero()));
         };
-        // the sign of the imaginary part: the last sign that is not part of an exponent
+        // the sign of the imaginary part: the last sign outside an exponent
         let bytes = text.as_bytes();
         let hex = |at: usize| !text[..at].to_ascii_lowercase().contains("0x");
         let sign = (1..bytes.len()).rev().find(|&at| {
@@ -170,7 +171,7 @@ impl NumberText<'_> {
     }
 }
 
-/// The end of the message for too large a float.
+/// The end of the message for a float that is too large.
 fn largest(scalar: Scalar) -> String {
     let format = FloatFormat::of(scalar).filter(|format| format.signed);
     let largest = format.map(|format| format.value(format.greatest()));
@@ -196,7 +197,7 @@ fn grouped(text: &str, radix: u32) -> Option<String> {
     whole.then(|| text.replace('_', ""))
 }
 
-/// Parse a Python integer literal without a sign; `Some(None)` if it does not fit into an `i128`.
+/// Parse a Python integer literal without a sign; `Some(None)` if it does not fit in an `i128`.
 fn integer_literal(text: &str) -> Option<Option<i128>> {
     let lower = text.to_ascii_lowercase();
     for (prefix, radix) in [("0x", 16), ("0o", 8), ("0b", 2)] {
@@ -263,7 +264,7 @@ mod tests {
     #[test]
     fn floats_are_the_nearest_ones_ties_to_even() {
         assert_eq!(bits("65519.999999999999999999999", Scalar::F16), Some(0x7bff));
-        // a tie in half precision, and texts so close to it that they round to the same double
+        // a tie in half precision, and texts so close to it that they round to one double
         let tie = "1.00048828125";
         assert_eq!(bits(tie, Scalar::F16), Some(0x3c00));
         assert_eq!(
@@ -306,7 +307,7 @@ mod tests {
         assert!(error(Scalar::F8E4M3).ends_with("is 448"));
     }
 
-    /// Whether a text is a number at all does not depend on the dtype that it is for.
+    /// Whether a text is a number does not depend on the dtype.
     #[test]
     fn no_number_is_the_same_error_for_every_dtype() {
         for scalar in Scalar::ALL {
@@ -322,7 +323,7 @@ mod tests {
         }
     }
 
-    /// The codes that `ml_dtypes` gives.
+    /// Expected: the codes of `ml_dtypes`.
     #[test]
     fn eight_bits_round_as_ml_dtypes_do() {
         let codes = |text| {
