@@ -1,4 +1,4 @@
-//! Brackets, line breaks and dots of an array: NumPy's `_formatArray`.
+//! The brackets, line breaks and dots of an array: NumPy's `_formatArray`.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use super::element::{Formatter, LARGE, To, Words};
 
 const SEPARATOR: char = ' ';
 
-/// Writes an array with at least one axis and one element.
+/// A writer of an array with at least one axis and one element.
 pub(super) struct ArrayWriter<'a, 'w, E> {
     pub(super) shape: &'a [u64],
-    /// Items shown at each end of a long axis; `None` shows all.
+    /// The number of items shown at each end of a long axis; `None` shows all.
     pub(super) edge: Option<u64>,
     pub(super) formatter: &'a Formatter,
     pub(super) cursor: KeptCursor,
@@ -20,7 +20,7 @@ pub(super) struct ArrayWriter<'a, 'w, E> {
 }
 
 impl<E> ArrayWriter<'_, '_, E> {
-    /// Write it in lines of at most `width` characters, unless one element alone is longer.
+    /// Write the array in lines of at most `width` characters, unless a single element is longer.
     pub(super) fn write(&mut self, width: usize) -> Result<(), E> {
         // each axis takes a character for its closing bracket, so the width may become negative
         self.axis(0, 1, width as i64)
@@ -50,7 +50,7 @@ impl<E> ArrayWriter<'_, '_, E> {
         (self.write)("]")
     }
 
-    /// Write the `shown` elements of the last axis, with dots before number `dots`.
+    /// Write the `shown` elements of the last axis, with dots before element `dots`.
     fn row(&mut self, shown: u64, dots: u64, indent: usize, width: i64) -> Result<(), E> {
         let mut line = Line { text: String::new(), len: indent, indent, width };
         for item in 0..shown {
@@ -75,7 +75,8 @@ impl<E> ArrayWriter<'_, '_, E> {
     }
 }
 
-/// Write an element whose text is not held: one pass counts its length, which may break the line.
+/// Write an element whose text is not held in memory: a first pass counts its length, which may
+/// break the line.
 fn write_large<E>(
     formatter: &Formatter,
     bytes: &[u8],
@@ -97,7 +98,7 @@ fn write_large<E>(
 
 struct Line {
     text: String,
-    /// Length in characters, with the indent, in place of which the first line has brackets.
+    /// The length in characters, with the indent; the first line has brackets instead of an indent.
     len: usize,
     indent: usize,
     width: i64,
@@ -140,16 +141,17 @@ impl Line {
 /// Iterates over the shown elements, as ascending ranges of element numbers.
 #[derive(Clone)]
 pub(super) struct Kept {
-    /// The axes that ranges are counted along, outermost first: length, and items at each end.
+    /// The axes along which ranges are counted, outermost first: length, and items at each end.
     axes: Vec<(u64, u64)>,
-    /// Index of the next range on each axis, among the shown items.
+    /// The index of the next range on each axis, among the shown items.
     index: Vec<u64>,
     block: u64,
     done: bool,
 }
 
 impl Kept {
-    /// Show the array, which has elements; of axes longer than `2 * edge` only the ends.
+    /// The shown elements of an array that is not empty; of axes longer than `2 * edge` only the
+    /// ends.
     pub(super) fn new(shape: &[u64], edge: Option<u64>) -> Kept {
         let edge = edge.unwrap_or(u64::MAX);
         let is_long = |len: u64| edge.checked_mul(2).is_some_and(|shown| shown < len);
@@ -194,14 +196,14 @@ impl Iterator for Kept {
     }
 }
 
-/// Reads the shown elements one after the other, a block of them at a time.
+/// A reader of the shown elements in order, a block at a time.
 pub(super) struct KeptCursor {
     kept: Kept,
     itemsize: u64,
-    /// The rest of the present range, which is not in the block.
+    /// The rest of the current range, after the block.
     range: Range<u64>,
     block: Vec<u8>,
-    /// Elements in the block, and how many of them have been returned.
+    /// The number of elements in the block, and how many have been returned.
     held: u64,
     taken: u64,
 }

@@ -1,4 +1,4 @@
-//! One element as text, aligned with the others of its array.
+//! One element as text, aligned with the other elements of its array.
 
 use std::fmt::Write;
 
@@ -10,13 +10,13 @@ use super::scalar::{
 use crate::dtype::{DType, Endian, Integers, Shortened, Step, TimeKind, TimeUnit, Walk};
 use crate::element::{FloatFormat, Meaning, NAT, write_datetime};
 
-/// Writes the elements of an array, after all were observed and their common form was decided.
+/// A writer of an array's elements, after all were observed and their common form was decided.
 #[derive(Clone, Debug)]
 pub(super) struct Formatter {
     dtype: DType,
     parts: Vec<Form>,
     shortened: Shortened,
-    /// Whether this is the one element of an array without axes.
+    /// Whether the element is the only one of an array without axes.
     alone: bool,
 }
 
@@ -29,7 +29,7 @@ enum Form {
         range: Option<(i128, i128)>,
         width: usize,
     },
-    /// In a column, with the points below each other.
+    /// Floats in a column, with their points below each other.
     Float(FloatColumn, Endian),
     Complex(Box<(FloatColumn, FloatColumn)>, Endian),
     LoneFloat(FloatFormat, Endian),
@@ -38,7 +38,7 @@ enum Form {
     Bytes,
     Unicode(Endian),
     Void,
-    /// A datetime, or a length of time if there is no unit.
+    /// A datetime; without a unit, a length of time.
     Time {
         endian: Endian,
         unit: Option<TimeUnit>,
@@ -49,7 +49,7 @@ enum Form {
 }
 
 impl Formatter {
-    /// `None` if the dtype cannot be printed.
+    /// The formatter of a dtype; `None` if the dtype cannot be printed.
     pub(super) fn new(dtype: &DType, options: &PrintOptions, alone: bool) -> Option<Formatter> {
         let parts = dtype.leaves().into_iter().map(|dtype| Form::new(dtype, options, alone));
         let shortened = Shortened { threshold: options.threshold, edge: options.edge };
@@ -242,7 +242,7 @@ impl Form {
                 let (real, imaginary) = bytes.split_at(bytes.len() / 2);
                 columns.0.write(out, endian.bits(real));
                 columns.1.write(out, endian.bits(imaginary));
-                // the `j` stands right behind the digits, before the spaces that fill the column
+                // the `j` follows the digits, before the spaces that fill the column
                 let end = out.trim_end().len();
                 out.insert(end, 'j');
             }
@@ -262,10 +262,10 @@ fn time(value: i64, unit: Option<TimeUnit>) -> String {
     text
 }
 
-/// Of elements of more bytes the text is not held.
+/// The size of an element, in bytes, above which its text is not held in memory.
 pub(super) const LARGE: u64 = 64 << 10;
 
-/// Collects text, and passes it on in large pieces.
+/// A buffer of text that passes it on in large pieces.
 pub(super) struct Words<'a, E> {
     pub(super) text: String,
     to: To<'a, E>,
@@ -275,10 +275,10 @@ pub(super) type WriteText<'a, E> = dyn FnMut(&str) -> Result<(), E> + 'a;
 
 pub(super) enum To<'a, E> {
     Held,
-    /// Not held: only its characters are counted.
+    /// Text whose characters are only counted.
     Counted(usize),
     Written(&'a mut WriteText<'a, E>),
-    /// Held up to this many characters.
+    /// Text that is held up to this many characters.
     Cut(usize),
 }
 
@@ -289,7 +289,7 @@ impl<'a, E> Words<'a, E> {
         Words { text: String::new(), to }
     }
 
-    /// Pass on the text if there is enough; `false` if no more is wanted.
+    /// Pass on the text if there is enough; returns `false` if no more is wanted.
     pub(super) fn go_on(&mut self) -> Result<bool, E> {
         if let To::Cut(most) = self.to {
             return Ok(self.text.len() <= 4 * most);
@@ -310,7 +310,7 @@ impl<'a, E> Words<'a, E> {
         Ok(())
     }
 
-    /// Return the number of characters, if they were counted, and the text held.
+    /// The number of characters, if they were counted, and the text.
     pub(super) fn end(mut self) -> Result<(usize, String), E> {
         self.hand_on()?;
         let count = if let To::Counted(count) = self.to { count } else { 0 };

@@ -1,18 +1,18 @@
 //! Floats of an array in columns: NumPy's `FloatingFormat` with the mode `maxprec`.
 //!
-//! Either all numbers of an array have an exponent or none, which the smallest and the largest
-//! decide. As that is known only when all have been seen, the widths of both forms are kept.
+//! Either all numbers of an array have an exponent or none; the smallest and the largest number
+//! decide. This is known only after the last number, so the widths of both forms are tracked.
 
 use crate::element::{Big, Decimal, FloatFormat, Magnitude, Trim};
 
-/// The floats of an array: first [observed](FloatColumn::observe), then written.
+/// The floats of an array: [observed](FloatColumn::observe) first, then written.
 #[derive(Clone, Debug)]
 pub(super) struct FloatColumn {
     format: FloatFormat,
     precision: i32,
     /// Whether positive numbers have a sign, as imaginary parts have.
     plus: bool,
-    /// Bits of the smallest and largest absolute value that is neither zero nor infinite.
+    /// The bits of the smallest and the largest absolute value that is neither zero nor infinite.
     bounds: Option<(u128, u128)>,
     any_finite: bool,
     any_special: bool,
@@ -20,11 +20,11 @@ pub(super) struct FloatColumn {
     /// The greatest widths with an exponent, and without one.
     scientific: Widths,
     positional: Widths,
-    /// How numbers are written, after [`decide`](FloatColumn::decide).
+    /// The form of all numbers, after [`decide`](FloatColumn::decide).
     decided: Decided,
 }
 
-/// Characters before the point, behind it, and of the exponent without its sign.
+/// The number of characters before the point, after it, and of the exponent without its sign.
 #[derive(Clone, Copy, Debug, Default)]
 struct Widths {
     left: i32,
@@ -78,12 +78,12 @@ impl FloatColumn {
         self.positional.widen(&text, 0);
     }
 
-    /// The form in which numbers are measured.
+    /// The form in which the widths of numbers are measured.
     fn first_decimal(&self) -> Decimal {
         Decimal { precision: Some(self.precision), plus: self.plus, ..Decimal::default() }
     }
 
-    /// Fix the common form, once all numbers were observed.
+    /// Decide the common form, after all numbers were observed.
     pub(super) fn decide(&mut self) {
         let with_exponent = self.needs_exponent();
         let widths = if with_exponent { self.scientific } else { self.positional };
@@ -111,7 +111,7 @@ impl FloatColumn {
             Decided { decimal, with_exponent, width: (left + right + 1).max(0) as usize };
     }
 
-    /// Whether numbers are too large, too small or too different to go without an exponent.
+    /// Whether numbers are too large, too small or too different to be written without an exponent.
     fn needs_exponent(&self) -> bool {
         let Some((least, greatest)) = self.bounds else { return false };
         // NumPy's `finfo(dtype).precision`: the decimal digits that any value keeps
@@ -128,8 +128,8 @@ impl FloatColumn {
         let least = self.fraction(least);
         let greatest = self.fraction(greatest);
         let is_large = greatest.0.cmp(&greatest.1.times(&greatest_plain)).is_ge();
-        // NumPy rounds the quotient to the format before it compares with 1000: it is more where it
-        // lies beyond half the distance from 1000 to the next float
+        // NumPy rounds the quotient to the format before it compares with 1000: the quotient is
+        // greater where it lies beyond half the distance from 1000 to the next float
         let half = self.format.mantissa - 8;
         let numerator = greatest.0.times(&least.1).shifted(half);
         let divisor = least.0.times(&greatest.1);

@@ -2,7 +2,7 @@
 //!
 //! The reference is `numpy/_core/arrayprint.py` of NumPy 2.4 with its default options. An array is
 //! read twice: once to find out how wide its numbers are (`element`), and once to write them
-//! (`array`). Elements that are not shown are not read, and no more than a line of text is held. The
+//! (`array`). Only shown elements are read, and no more than a line of text is held in memory. The
 //! text of an element of more than 64 KiB is counted before it is written.
 //!
 //! ```
@@ -32,7 +32,7 @@ mod element;
 mod float;
 mod scalar;
 
-/// Whether elements of a dtype can be printed: all but floats of 4 and 6 bits.
+/// Whether elements of a dtype can be printed: all except floats of 4 and 6 bits.
 pub fn can_print(dtype: &DType) -> bool {
     Formatter::new(dtype, &PrintOptions::default(), false).is_some()
 }
@@ -55,7 +55,7 @@ pub fn short(value: f64) -> String {
     text
 }
 
-/// Format at most `most` characters of an element, with three dots if there are more.
+/// Format the first characters of an element, at most `most`, with three dots if there are more.
 pub fn beginning(dtype: &DType, bytes: &[u8], most: usize) -> String {
     let mut words = Words::<Infallible>::new(To::Cut(most));
     let Ok(()) = scalar::write(&mut words, dtype, bytes, &PrintOptions::default());
@@ -100,11 +100,11 @@ pub fn print<E>(
 /// The print options of NumPy that can be changed; all others have NumPy's defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrintOptions {
-    /// Digits behind the point of a float, at most.
+    /// The most digits after the point of a float.
     pub precision: u16,
     /// Arrays with more elements are shortened; `u64::MAX` prints all.
     pub threshold: u64,
-    /// Items shown at each end of a shortened axis.
+    /// The number of items shown at each end of a shortened axis.
     pub edge: u64,
     pub line_width: usize,
 }
@@ -115,6 +115,6 @@ impl Default for PrintOptions {
     }
 }
 
-/// Reads elements of an array, in C order without gaps: from a position in bytes on, as many bytes
-/// as there is room for.
+/// A reader of an array's elements, in C order without gaps: it fills a buffer from a position in
+/// bytes.
 pub type Elements<'a, E> = dyn FnMut(u64, &mut [u8]) -> Result<(), E> + 'a;

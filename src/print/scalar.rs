@@ -1,5 +1,5 @@
 //! The element of an array without axes, which NumPy prints as a scalar: without columns and
-//! quotes; and strings and plain bytes as Python's `repr` spells them.
+//! quotes; strings and plain bytes as by Python's `repr`.
 
 use std::fmt::Write;
 
@@ -43,13 +43,13 @@ pub(super) fn write<E>(
     Ok(())
 }
 
-/// Whether NumPy has floats of this format; all others are those of `ml_dtypes`.
+/// Whether NumPy has floats of this format; other formats belong to `ml_dtypes`.
 pub(super) fn is_numpys(format: FloatFormat) -> bool {
     use FloatFormat as F;
     matches!(format, F::HALF | F::SINGLE | F::DOUBLE | F::EXTENDED)
 }
 
-/// Append a float as a NumPy scalar prints: `1.0`, `1e+16`.
+/// Append a float as NumPy prints a scalar: `1.0`, `1e+16`.
 pub(super) fn write_float(out: &mut String, format: FloatFormat, bits: u128) {
     let plain = Decimal { trim: Trim::LeaveOneZero, ..Decimal::default() };
     write_lone(out, format, bits, plain);
@@ -95,7 +95,7 @@ fn write_lone(out: &mut String, format: FloatFormat, bits: u128, plain: Decimal)
     }
 }
 
-/// Append a float as `ml_dtypes` prints it: in C's `%g`, with six digits.
+/// Append a float as `ml_dtypes` prints it: by C's `%g`, with six digits.
 pub(super) fn write_small_float(out: &mut String, format: FloatFormat, bits: u128) {
     let value = format.value(bits);
     if !value.is_finite() {
@@ -123,10 +123,10 @@ pub(super) fn write_small_float(out: &mut String, format: FloatFormat, bits: u12
     };
 }
 
-/// The bytes of which the text is written at a time.
+/// The number of bytes whose text is written at a time.
 const CHUNK: usize = 16 << 10;
 
-/// Write the text of bytes in pieces, as long as more is wanted.
+/// Write the text of bytes in pieces, until no more is wanted.
 fn write_chunks<E>(
     words: &mut Words<'_, E>,
     bytes: &[u8],
@@ -141,7 +141,7 @@ fn write_chunks<E>(
     Ok(())
 }
 
-/// Cut off the padding of a string: zeros at its end, in characters of `unit` bytes.
+/// Cut off the padding of a string: zeros at the end, in characters of `unit` bytes.
 fn without_padding(bytes: &[u8], unit: usize) -> &[u8] {
     let used = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     &bytes[..used.next_multiple_of(unit)]
