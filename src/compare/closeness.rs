@@ -1,27 +1,28 @@
-//! Numbers that doubles hold, compared in loops of vectors: most pairs are the same for sure, or differ for sure.
+//! Comparison of numbers that doubles hold, in vector loops, which decide most pairs: surely equal, or surely
+//! different.
 
 use super::element::{Rule, round};
 use crate::cast::{Doubles, vectorized};
 use crate::dtype::{DType, NumberKind, Scalar};
 use crate::element::FloatFormat;
 
-/// Numbers that are compared at once.
+/// The number of pairs compared at a time.
 pub(super) const GROUP: usize = 1024;
 
-/// The tolerance of a [`Rule`], or none, for numbers that doubles hold. The rule rounds what it computes: pairs that are
-/// nearer to the tolerance than that are left to it.
+/// The tolerance of a [`Rule`] for numbers that doubles hold. The rule rounds its results: it decides the pairs
+/// that are too near to the tolerance for these loops.
 #[derive(Clone, Copy)]
 pub(super) struct Closeness {
     doubles: [Doubles; 2],
     absolute: f64,
     relative: f64,
-    /// What the rule may round of the tolerance, and what rounding takes of the smallest.
+    /// The relative and the absolute rounding error of the rule's results.
     slack: f64,
     lost: f64,
 }
 
 impl Closeness {
-    /// `None` for elements that doubles do not hold.
+    /// The closeness of elements; `None` where doubles do not hold them.
     pub(super) fn new(rule: Rule, a: &DType, b: &DType) -> Option<Closeness> {
         let (absolute, relative) = rule.tolerance.unwrap_or_default();
         let of = |dtype: &DType| match *dtype {
@@ -36,7 +37,7 @@ impl Closeness {
         let (theirs, of_b) = of(b)?;
         let format = FloatFormat::of(ours).filter(|_| ours == theirs);
         let rounded = |value: f64| format.map_or(value, |format| round(value, format));
-        // four times what two roundings take, and more than half of the smallest number
+        // four times the error of two roundings, and more than half of the smallest number
         let (slack, lost) = match format {
             _ if rule.tolerance.is_none() => (0.0, 0.0),
             Some(FloatFormat::HALF) => (2f64.powi(-7), 2f64.powi(-22)),
@@ -54,19 +55,19 @@ impl Closeness {
     }
 }
 
-/// How far the numbers of a group are apart: 0 where they are the same, NaN where only the rule can say.
+/// The distances of a group's pairs: 0 for equal numbers, NaN where only the rule can decide.
 pub(super) struct Distances {
     pub(super) absolute: [f64; GROUP],
-    /// Divided by the second number.
+    /// Distances divided by the second number.
     pub(super) relative: [f64; GROUP],
 }
 
-/// What is known of a group.
+/// The result for a group.
 pub(super) struct Group {
     pub(super) differing: u64,
-    /// Whether only the rule can say of some.
+    /// Whether only the rule can decide some pairs.
     pub(super) unsure: bool,
-    /// The largest distances of those that differ.
+    /// The largest distances of surely different pairs.
     pub(super) absolute: f64,
     pub(super) relative: f64,
 }
@@ -84,7 +85,7 @@ impl Distances {
     }
 }
 
-/// Numbers whose results are folded side by side, so that none waits for the one before.
+/// The number of results that are folded side by side, so that no addition waits for another.
 const LANES: usize = 8;
 
 vectorized! {
@@ -97,7 +98,7 @@ vectorized! {
             let limit = close.absolute + close.relative * other.abs();
             let least = limit * (1.0 - close.slack) - close.lost;
             let most = limit * (1.0 + close.slack) + close.lost;
-            // of infinities and NaN too the rule says what they are
+            // the rule decides on infinities and NaN, too
             let is_sure = distance > most && distance < f64::INFINITY;
             let is_same = value == other || distance <= least && distance < f64::INFINITY;
             let unsure = if is_sure { distance } else { f64::NAN };

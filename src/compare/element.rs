@@ -1,15 +1,15 @@
-//! The parts of an element that are compared, which are the element itself or the fields of a structure at
-//! any depth, and when their values count as the same.
+//! The parts of an element that are compared (the element itself, or the fields of a structure at any
+//! depth), and the rule for equal values.
 
 use half::f16;
 
 use crate::dtype::{DType, Endian, Step, Walk};
 use crate::element::{FloatFormat, Magnitude, Meaning, NAT};
 
-/// A part of an element: one item, or `count` of them in a subarray.
+/// A part of an element: one item, or `count` items of a subarray.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
-    /// In bytes, from the beginning of the element.
+    /// The offset in the element, in bytes.
     offset: usize,
     size: usize,
     pub(super) count: usize,
@@ -22,20 +22,20 @@ pub(super) enum LeafValue<'a> {
     Float(Float),
     Complex(Float, Float),
     Bytes(&'a [u8]),
-    /// Big-endian code points, made little-endian.
+    /// Code points converted from big-endian to little-endian.
     Owned(Vec<u8>),
 }
 
-/// A float with its bits, which tell one NaN from another.
+/// A float with its bits, which distinguish NaNs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Float {
-    /// Rounded, if it is a long double.
+    /// The value as a double; rounded, if the float is a long double.
     pub(super) value: f64,
     pub(super) bits: u128,
     pub(super) format: FloatFormat,
 }
 
-/// The parts of an element, in their order; `None` if its elements are not whole bytes.
+/// The parts of an element, in order; `None` for a part whose items are not whole bytes.
 pub(super) fn leaves(dtype: &DType) -> impl Iterator<Item = Option<Leaf>> + use<'_> {
     Walk::new(dtype).filter_map(|step| match step {
         Step::Leaf { dtype, offset, count, .. } => Some(Leaf::of(dtype, offset, count)),
@@ -43,7 +43,7 @@ pub(super) fn leaves(dtype: &DType) -> impl Iterator<Item = Option<Leaf>> + use<
     })
 }
 
-/// List the types of the parts, each with one item at offset 0. `None` as for [`leaves`].
+/// The types of the parts, each with one item at offset 0. `None` as for [`leaves`].
 pub(super) fn types(dtype: &DType) -> Option<Vec<Leaf>> {
     dtype.leaves().into_iter().map(|dtype| Leaf::of(dtype, 0, 1)).collect()
 }
@@ -55,7 +55,7 @@ impl Leaf {
         Some(Leaf { offset: offset as usize, size, count: count as usize, meaning })
     }
 
-    /// `Little` if the type has none.
+    /// The byte order of the part; `Little` for types without one.
     pub(super) fn endian(&self) -> Endian {
         match self.meaning {
             Meaning::Integer(integers) => integers.endian,
@@ -80,7 +80,7 @@ impl Leaf {
             return true;
         }
         match self.value(element, item) {
-            // of all integers, only times have such a value
+            // of all integers, only times have a value that is not finite
             LeafValue::Integer(value) => value != i128::from(NAT),
             LeafValue::Float(float) => float.is_finite(),
             LeafValue::Complex(real, imaginary) => real.is_finite() && imaginary.is_finite(),
@@ -125,14 +125,14 @@ impl Float {
     }
 
     fn is_finite(&self) -> bool {
-        // the double is infinite for many long doubles that are not
+        // the double is infinite for many finite long doubles
         self.value.is_finite()
             || matches!(self.format.decode(self.bits).magnitude, Magnitude::Finite { .. })
     }
 }
 
-/// How values are compared: as NumPy's `==` does, but with NaN the same as NaN of the same bits; or
-/// within a tolerance, as np.allclose does.
+/// How values are compared: as by NumPy's `==`, except that NaN equals NaN of the same bits; or within a
+/// tolerance, as by np.allclose.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rule {
     /// The absolute and the relative tolerance: `|a - b| <= absolute + relative * |b|`.
@@ -148,7 +148,7 @@ impl Rule {
     pub(super) fn same(&self, a: &LeafValue<'_>, b: &LeafValue<'_>) -> bool {
         match (a, b) {
             (LeafValue::Integer(a), LeafValue::Integer(b)) => {
-                // NumPy makes doubles of integers here
+                // NumPy converts integers to doubles here
                 let x = *a as f64;
                 let y = *b as f64;
                 a == b || self.within((x - y).abs(), y.abs(), FloatFormat::DOUBLE)
@@ -161,7 +161,7 @@ impl Rule {
         }
     }
 
-    /// Compare numbers of different types, as NumPy would compare their exact values.
+    /// Compare numbers of different types by their exact values, as NumPy would.
     pub(super) fn same_numbers(&self, a: &LeafValue<'_>, b: &LeafValue<'_>) -> bool {
         let (Some(a), Some(b)) = (a.parts(), b.parts()) else { return false };
         let [a_is_nan, b_is_nan] = [a, b].map(|parts| parts.iter().any(|part| part.is_nan()));
@@ -197,7 +197,7 @@ impl Rule {
         self.within(distance, size_b, format)
     }
 
-    /// Computed in the type that NumPy would use.
+    /// Whether a distance is within the tolerance, computed in the type that NumPy would use.
     fn within(&self, distance: f64, size: f64, format: FloatFormat) -> bool {
         let Some((absolute, relative)) = self.tolerance else { return false };
         let absolute = round(absolute, format);
@@ -207,9 +207,9 @@ impl Rule {
     }
 }
 
-/// Round a result to the type in which NumPy computes with floats of this format; for formats that
-/// it lacks that is the double. A double is precise enough that rounding its result equals
-/// arithmetic in the smaller type.
+/// Round a result to the type in which NumPy computes with floats of this format: a double for formats
+/// that NumPy lacks. A double is precise enough that rounding its result equals arithmetic in the smaller
+/// type.
 pub(super) fn round(value: f64, format: FloatFormat) -> f64 {
     match format.mantissa {
         10 => f16::from_f64(value).to_f64(),
@@ -219,7 +219,8 @@ pub(super) fn round(value: f64, format: FloatFormat) -> f64 {
 }
 
 impl Float {
-    /// NumPy's `==`; long doubles that round to one double are told apart by their bits.
+    /// Whether floats are equal by NumPy's `==`; long doubles that round to one double are compared by
+    /// their bits.
     fn equals(&self, other: &Float) -> bool {
         self.value == other.value
             && (self.bits == other.bits || self.value == 0.0 || self.bits >> 64 == 0)
@@ -244,10 +245,10 @@ impl RealNumber {
         }
     }
 
-    /// The absolute difference; 0 only if numbers are equal. It is rounded once, unless an integer
-    /// of more than 53 bits meets a fraction.
+    /// The absolute difference; 0 only for equal numbers. It is rounded once, unless an integer of more
+    /// than 53 bits meets a fraction.
     fn distance(self, other: RealNumber) -> f64 {
-        /// Below this, the whole part of a double fits an `i128`.
+        /// The bound below which the whole part of a double fits in an `i128`.
         const MOST: f64 = 1e30;
         match (self, other) {
             (RealNumber::Integer(a), RealNumber::Integer(b)) => (a - b).unsigned_abs() as f64,

@@ -1,4 +1,4 @@
-//! Compare elements of two tensors: which differ, and by how much.
+//! Comparison of the elements of two tensors: which differ, and by how much.
 //!
 //! A [`Comparer`] knows the two dtypes and the [`Rule`], and takes the bytes of both tensors in
 //! portions of any size, from several threads. The [`Findings`] of all portions are merged; they do
@@ -26,14 +26,14 @@ mod element;
 pub use crate::element::{LargeElement, check_held};
 pub use element::Rule;
 
-/// Bytes that are compared at once: blocks of equal bytes are skipped without a look at elements.
+/// The bytes compared at a time: blocks of equal bytes are skipped without a look at their elements.
 const BLOCK_BYTES: usize = 4096;
 
-/// Of elements of more bytes neither the parts nor the values are kept.
+/// The size of an element, in bytes, above which neither its parts nor its value are stored.
 const LARGE: usize = 64 << 10;
 
-/// Compares elements of two dtypes that differ only in byte order, or numbers of different types by
-/// their exact values.
+/// A comparison of elements of two dtypes that differ only in byte order, or of numbers of different types by their
+/// exact values.
 pub struct Comparer {
     rule: Rule,
     dtypes: (DType, DType),
@@ -41,14 +41,15 @@ pub struct Comparer {
     leaves: Vec<(Leaf, Leaf)>,
     itemsizes: [usize; 2],
     same_dtype: bool,
-    /// Where equal bits are equal elements: how many bytes of the second side are reversed together first, 1 for none.
+    /// Where equal bits are equal elements: the number of bytes of the second side to reverse together first, 1 for
+    /// none.
     bits: Option<usize>,
     closeness: Option<Closeness>,
 }
 
 impl Comparer {
-    /// `None` if elements are not whole bytes, or the dtypes are not [the same](same_dtype), unless
-    /// the rule has a tolerance and both are numbers.
+    /// A comparer of two dtypes. `None` if elements are not whole bytes, or the dtypes are not [the same](same_dtype),
+    /// unless the rule has a tolerance and both are numbers.
     pub fn new(a: &DType, b: &DType, rule: Rule) -> Option<Comparer> {
         let same_dtype = same_dtype(a, b);
         let by_value = rule.tolerance.is_some() && are_numbers([a, b]);
@@ -77,12 +78,12 @@ impl Comparer {
         Some(Comparer { rule, dtypes, leaves, itemsizes, same_dtype, bits, closeness })
     }
 
-    /// Whether elements are so large that the findings have only their places, not their bytes.
+    /// Whether elements are so large that findings have only positions, no bytes.
     pub fn is_large(&self) -> bool {
         self.itemsizes[0] > LARGE
     }
 
-    /// Whether something holds of all parts of an element.
+    /// Whether a condition holds for all parts of an element.
     fn all(&self, mut holds: impl FnMut(&Leaf, &Leaf) -> bool) -> bool {
         if !self.is_large() {
             return self.leaves.iter().all(|(a, b)| holds(a, b));
@@ -96,7 +97,7 @@ impl Comparer {
         self.itemsizes
     }
 
-    /// Compare whole elements. `place(n)` is the number of the n-th of them in the tensor.
+    /// Compare whole elements. `place(n)` is the position of the n-th of these elements in the tensor.
     pub fn compare(&self, a: &[u8], b: &[u8], place: impl Fn(u64) -> u64, findings: &mut Findings) {
         let [of_a, of_b] = self.itemsizes.map(|size| size.max(1));
         let block = (BLOCK_BYTES / of_a).max(1);
@@ -127,7 +128,7 @@ impl Comparer {
         }
     }
 
-    /// Compare those of some elements that `may_differ`, by their numbers.
+    /// Compare the elements for which `may_differ` is true of their number.
     fn compare_each(
         &self,
         a: &[u8],
@@ -155,7 +156,7 @@ impl Comparer {
         if self.same_dtype { self.rule.same(&a, &b) } else { self.rule.same_numbers(&a, &b) }
     }
 
-    /// Whether a part differs in an item that is NaN, NaT or infinite on one side.
+    /// Whether a part has different items, of which one is NaN, NaT or infinite.
     fn not_finite(&self, of_a: &Leaf, a: &[u8], of_b: &Leaf, b: &[u8]) -> bool {
         (0..of_a.count).any(|item| {
             let finite = of_a.is_finite(a, item) && of_b.is_finite(b, item);
@@ -177,7 +178,7 @@ impl Comparer {
     }
 }
 
-/// Whether a block is the same as another in which every `width` bytes are reversed.
+/// Whether two blocks are equal after reversing every `width` bytes of the second.
 fn same_bits(a: &[u8], b: &[u8], width: usize) -> bool {
     if width > 1 && b.len() <= BLOCK_BYTES { same_reversed(a, b, width) } else { a == b }
 }
@@ -196,22 +197,22 @@ vectorized! {
 pub struct Findings {
     pub differing: u64,
     pub first: Option<Largest>,
-    /// Number of elements that differ by NaN, NaT or an infinity on one side at least.
+    /// The number of differing elements with NaN, NaT or an infinity on at least one side.
     pub not_finite: u64,
     pub first_not_finite: Option<Largest>,
     /// The element with the largest absolute difference of finite numbers.
     pub absolute: Option<Largest>,
-    /// The element with the largest difference of finite numbers relative to the second one.
+    /// The element with the largest difference of finite numbers, relative to the second number.
     pub relative: Option<Largest>,
 }
 
-/// Two elements that differ, and their place.
+/// Two elements that differ, and their position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Largest {
-    /// Absolute or relative; 0 where only the place matters.
+    /// The absolute or relative difference; 0 where only the position matters.
     pub difference: f64,
     pub place: u64,
-    /// Bytes of both elements; empty if elements are large.
+    /// The bytes of both elements; empty if elements are large.
     pub values: (Vec<u8>, Vec<u8>),
 }
 
@@ -245,7 +246,7 @@ impl Findings {
         }
     }
 
-    /// Add the elements of a group that differ for sure; `item` gives the bytes of both.
+    /// Add the surely different elements of a group; `item` gives the bytes of both sides.
     fn add_group<'a>(
         &mut self,
         found: &Group,
@@ -292,7 +293,7 @@ impl Findings {
 }
 
 impl Largest {
-    /// Whether nothing was found yet, or only behind this place.
+    /// Whether nothing was found before this position.
     fn is_later(found: &Option<Largest>, place: u64) -> bool {
         found.as_ref().is_none_or(|found| place < found.place)
     }
@@ -321,7 +322,8 @@ impl Largest {
     }
 }
 
-/// Whether two dtypes differ at most in byte order, or by the void in which `.npy` stores one.
+/// Whether two dtypes differ at most in byte order; a void type that `.npy` stores instead of a dtype equals that
+/// dtype.
 pub fn same_dtype(a: &DType, b: &DType) -> bool {
     match (a, b) {
         (DType::Scalar(a, _), DType::Scalar(b, _)) => a == b,
@@ -344,8 +346,8 @@ fn are_numbers(dtypes: [&DType; 2]) -> bool {
     dtypes.into_iter().all(is_number)
 }
 
-/// Of two dtypes that are the same, the one that says more: `other`, little-endian, if `dtype` may be just
-/// the void that stands for it.
+/// The more precise of two dtypes that are the same: `other`, little-endian, if `dtype` may be the void type stored
+/// instead of it.
 fn with_meaning(dtype: &DType, other: &DType) -> DType {
     match (dtype, other) {
         (DType::Npy(_), DType::Scalar(scalar, _)) => DType::Scalar(*scalar, Endian::Little),
@@ -384,7 +386,7 @@ mod tests {
     use crate::dtype::{Endian, Scalar};
     use crate::formats::npy::parse_dtype;
 
-    /// A change of any byte is found, also in an element whose parts are walked through.
+    /// A change of any byte is found, also in an element that is compared part by part.
     #[test]
     fn all_bytes_of_an_element_count() {
         let a = "i1, (2,3)f4, 4S3, U2, (2,)c16, V5, M8[s]";
