@@ -1,29 +1,28 @@
-//! Blocks of numbers as doubles: what is known of them is found by loops that become vector
-//! instructions.
+//! Blocks of numbers as doubles, examined by loops that become vector instructions.
 //!
-//! The sum of a block is exact: each term is cut in a high part, a multiple of a power of two so
-//! large that the high parts of a block add up without rounding, and the rest, which is small
-//! enough for the same. Where the exponents of a block lie too far apart, there is no such sum.
+//! The sum of a block is exact. Each term is divided into a high part, a multiple of a power of two so large
+//! that the high parts of a block add up without rounding, and a small rest, whose sum is exact for the same
+//! reason. Where the exponents of a block lie too far apart, there is no such sum.
 
 use super::exact_sum::Terms;
 
-/// Elements of a block, as doubles 8 KiB: they stay in the first cache.
+/// The elements of a block: 8 KiB as doubles, which stay in the first cache.
 pub(super) const BLOCK: usize = 1 << SUM_BITS;
 
-/// Bits that the sum of a block has more than its terms.
+/// The bits that a block's sum needs beyond the bits of its terms.
 pub(super) const SUM_BITS: i32 = 10;
 
-/// Values that are folded side by side, so that no addition waits for the one before.
+/// The number of values that are folded side by side, so that no addition waits for another.
 const LANES: usize = 16;
 
-/// Bits of a double.
+/// The bits of a double's mantissa.
 pub(super) const DOUBLE: i32 = 53;
 
-/// Bits that the terms of a sum may have, from the highest of all to the lowest: twice those that
-/// are left of a double, and one, as the rest is rounded to the nearest.
+/// The bits that the terms of a sum may span, from the highest to the lowest: twice the bits that a double has
+/// beyond `SUM_BITS`, and one more, as the rest is rounded to the nearest.
 const TERM_BITS: i32 = 2 * (DOUBLE - SUM_BITS) + 1;
 
-/// The smallest and the largest value of a block but NaN, of which it has so many.
+/// The smallest and the largest value of a block, and its number of NaN.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub(super) nan: u64,
@@ -54,7 +53,7 @@ fn fold<T: Copy>(
     lanes.into_iter().fold(start, join)
 }
 
-/// The lesser one; NaN is never it.
+/// The lesser number; `one` where `other` is NaN.
 #[inline(always)]
 fn lesser(one: f64, other: f64) -> f64 {
     if other < one { other } else { one }
@@ -65,7 +64,8 @@ fn greater(one: f64, other: f64) -> f64 {
     if other > one { other } else { one }
 }
 
-/// Counted in doubles, whose vectors are those of the values.
+/// The number of values that are counted; the counter is a double, so that vectors have the width of the
+/// values.
 #[inline(always)]
 pub(super) fn count(values: &[f64], is_counted: impl Fn(f64) -> bool) -> u64 {
     sum(values, |value| if is_counted(value) { 1.0 } else { 0.0 }) as u64
@@ -73,7 +73,7 @@ pub(super) fn count(values: &[f64], is_counted: impl Fn(f64) -> bool) -> u64 {
 
 #[inline(always)]
 pub(super) fn are_finite(values: &[f64]) -> bool {
-    // the others become NaN
+    // infinities and NaN become NaN
     sum(values, |value| value * 0.0) == 0.0
 }
 
@@ -105,8 +105,8 @@ impl Block {
     }
 }
 
-/// The range of the values but NaN, which have so many bits, and none below `2^lowest`. Of infinite ones it is
-/// none that doubles hold the sum of.
+/// The range of the values except NaN, which have `bits` bits, none below `2^lowest`. With infinite values,
+/// the range is too wide for a sum in doubles.
 #[inline(always)]
 pub(super) fn terms(values: &[f64], bits: i32, lowest: i32) -> Terms {
     let smaller = |least: f64, value: f64| {
@@ -126,12 +126,13 @@ fn exponent(value: f64) -> i32 {
     (value.to_bits() >> 52 & 0x7ff).max(1) as i32 - 1023
 }
 
-/// A number to which doubles below half of it are rounded where bit `2^lowest` is the last: added, and taken away again.
+/// A number that rounds doubles below half of it to multiples of `2^lowest`, when it is added and then
+/// subtracted.
 pub(super) fn rounder(lowest: i32) -> f64 {
     1.5 * power(lowest + DOUBLE - 1)
 }
 
-/// `2^exponent`, which is no subnormal double.
+/// `2^exponent`, which must be a normal double.
 pub(super) fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
@@ -142,26 +143,26 @@ impl Terms {
         self.below - self.lowest + SUM_BITS <= DOUBLE
     }
 
-    /// Whether they are cut without an overflow.
+    /// Whether the terms can be divided without an overflow.
     pub(super) fn are_in_reach(self) -> bool {
         self.lowest >= -1022 && self.below <= 900
     }
 }
 
-/// The sum of so many values, exactly, if two doubles hold it; NaN where one of them is.
+/// The exact sum of the values as two doubles; `None` if two do not hold it. NaN where a value is NaN.
 #[inline(always)]
 pub(super) fn exact_sum(values: &[f64], terms: Terms) -> Option<[f64; 2]> {
     in_two_parts(values, terms, |value| value)
 }
 
-/// The sum of their squares, exactly, if these doubles hold it; `bits` are those of a value.
+/// The exact sum of the squares, if these doubles hold it; a value has `bits` bits.
 #[inline(always)]
 pub(super) fn exact_squares(values: &[f64], terms: Terms, bits: i32) -> Option<[f64; 6]> {
     if 2 * bits.min(terms.below - terms.lowest) <= DOUBLE {
         let [high, low] = in_two_parts(values, terms.squared(), |value| value * value)?;
         return Some([high, low, 0.0, 0.0, 0.0, 0.0]);
     }
-    // a value is cut in two halves, whose products a double holds
+    // a value is divided into two halves, whose products a double holds
     let Terms { lowest, below } = terms;
     if below - lowest > 2 * HALF {
         return None;
@@ -179,7 +180,7 @@ pub(super) fn exact_squares(values: &[f64], terms: Terms, bits: i32) -> Option<[
     Some([a, b, c, d, e, f])
 }
 
-/// Bits of half a value: the product of two halves is a double, and so is twice it.
+/// The bits of half a value: the product of two halves, and twice that, is a double.
 const HALF: i32 = 26;
 
 #[inline(always)]

@@ -1,28 +1,29 @@
-//! Columns of rows that come one after the other, as slices along an outer axis are: rows are added to rows.
+//! Statistics of columns, where rows come one after the other, as in slices along an outer axis: rows are added
+//! to rows.
 //!
-//! A column has a few doubles for what is asked of it. A sum is exact as that of a [block](super::block) is: it
-//! takes what is a multiple of a power of two, so large that rows add up without rounding, and a second one what
-//! is left of numbers of many bits. What is left then, of numbers that are far smaller than others of their row,
-//! goes to the [`Summary`] of the column by itself, as do NaN and infinities.
+//! A column has a few doubles for each result. Its sum is exact, as in a [block](super::block): a first double
+//! takes multiples of a power of two so large that rows add up without rounding, a second one takes the rests of
+//! numbers with many bits. Smaller rests, of numbers far below others of their row, go directly to the
+//! [`Summary`] of the column, as do NaN and infinities.
 
 use super::block::{self, BLOCK, DOUBLE, SUM_BITS};
 use super::exact_sum::Terms;
 use super::summary::{Facts, Summary, Sums};
 use crate::cast::vectorized;
 
-/// How the summary of a column is reached: by its number in a row.
+/// Access to the summary of a column, by the column's number in a row.
 pub type Reach<'a> = &'a dyn Fn(usize, &mut dyn FnMut(&mut Summary));
 
-/// Rows of one group of columns, on their way to a summary for each.
+/// The pending rows of a group of columns, and a summary for each column.
 pub struct Columns {
     empty: Summary,
     width: usize,
-    /// The number of whole rows, one beside the other, that are added at once where rows are short, in columns.
+    /// The columns that are added at once: a number of whole rows side by side, where rows are short.
     lanes: usize,
     stripes: Vec<Stripe>,
 }
 
-/// At most [`BLOCK`] columns that follow each other.
+/// At most [`BLOCK`] consecutive columns.
 struct Stripe {
     zeros: Vec<u64>,
     least: Vec<f64>,
@@ -33,29 +34,29 @@ struct Stripe {
 
 #[derive(Default)]
 struct Sum {
-    /// For each column the sum of multiples of `2^lowest`, and that of what is left, [`WINDOW`] bits lower.
+    /// For each column, the sum of multiples of `2^lowest`, and the sum of the rests, [`WINDOW`] bits lower.
     levels: Vec<Vec<f64>>,
     lowest: i32,
-    /// What can be added yet.
+    /// The magnitude that can still be added without rounding.
     room: f64,
 }
 
-/// Bits of the terms of a level.
+/// The bits of a level's terms.
 const WINDOW: i32 = DOUBLE - SUM_BITS;
 
 impl Columns {
-    /// Bytes of a column; `None` if what is asked cannot be told by columns.
+    /// The bytes of a column; `None` if columns cannot give the wanted result.
     pub(super) fn bytes(empty: &Summary) -> Option<usize> {
         let Facts { extremes, zeros, sums } = empty.facts;
         let levels = Columns::levels(empty);
         let has_one = u8::from(extremes) + u8::from(zeros) + u8::from(sums > Sums::None) == 1;
-        // a double holds the values, and their squares where these are asked for
+        // a double holds the values, and their squares where these are wanted
         let most = if sums == Sums::Squares { DOUBLE / 2 } else { DOUBLE };
         let doubles = 2 * usize::from(extremes) + usize::from(zeros) + levels.iter().sum::<usize>();
         (has_one && empty.value_bits() <= most).then_some(doubles * size_of::<f64>())
     }
 
-    /// Levels of the sum, and of that of squares.
+    /// The number of levels of the sum, and of the sum of squares.
     fn levels(empty: &Summary) -> [usize; 2] {
         let of_sum = if empty.value_bits() > DOUBLE / 2 && empty.is_float() { 2 } else { 1 };
         match empty.facts.sums {
@@ -90,12 +91,12 @@ impl Columns {
         Columns { empty: empty.clone(), width, lanes, stripes }
     }
 
-    /// Add elements from number `first` on, counted along all rows.
+    /// Add elements; the first has number `first`, counted through all rows.
     pub fn add(&mut self, bytes: &[u8], first: u64, reach: Reach<'_>) {
         add(self, bytes, first, reach);
     }
 
-    /// Bring what is known to the summaries of the columns, and begin again.
+    /// Add the results to the summaries of the columns, and start anew.
     pub fn flush(&mut self, reach: Reach<'_>) {
         let Columns { empty, width, stripes, .. } = self;
         for (number, stripe) in stripes.iter_mut().enumerate() {
@@ -146,11 +147,11 @@ vectorized! {
 }
 
 impl Stripe {
-    /// Add elements to the columns from number `at` on.
+    /// Add elements to the columns from column `at`.
     #[inline(always)]
     fn add(&mut self, empty: &Summary, bytes: &[u8], at: usize, reach: Reach<'_>) {
         let Facts { extremes, zeros, sums } = empty.facts;
-        // one byte of an integer is zero where its number is
+        // an integer of one byte is zero where its byte is
         if zeros && empty.size() == 1 && !empty.is_float() {
             let zeros = self.zeros[at..].iter_mut().zip(bytes);
             return zeros.for_each(|(zeros, &byte)| *zeros += u64::from(byte == 0));
@@ -169,7 +170,7 @@ impl Stripe {
         }
     }
 
-    /// Take in extremes. That -0 is less than 0 makes them the same whoever takes them in, in whatever order.
+    /// Update extremes. -0 counts as less than 0, so that the extremes do not depend on the order of elements.
     #[inline(always)]
     fn widen(&mut self, values: &mut [f64], at: usize, is_float: bool, reach: Reach<'_>) {
         let ends = self.least[at..].iter_mut().zip(&mut self.greatest[at..]).zip(&*values);
@@ -186,7 +187,7 @@ impl Stripe {
         }
         for ((least, greatest), &value) in ends {
             *least = if value < *least { value } else { *least };
-            // of -0 and 0 the latter, which comes last
+            // of -0 and 0, the last one, 0
             *greatest = if *greatest > value { *greatest } else { value };
         }
     }
@@ -214,7 +215,7 @@ impl Stripe {
 }
 
 impl Sum {
-    /// Add terms to the columns from number `at` on; what they have no room for is given to `add`.
+    /// Add terms to the columns from column `at`; rests that no level holds are passed to `add`.
     #[inline(always)]
     fn add(&mut self, terms: &mut [f64], at: usize, range: Terms, add: &mut dyn FnMut(usize, f64)) {
         if !(Terms { lowest: range.below - 2 * WINDOW, ..range }).are_in_reach() {
@@ -271,14 +272,14 @@ mod tests {
         let ends = summary.range.map(|(least, greatest)| (value(&least), value(&greatest)));
         let Summary { nan, infinite, zero, .. } = *summary;
         let has_sums = summary.facts.sums > Sums::None;
-        // sums know of extremes where these are infinite
+        // sums report extremes where these are infinite
         let ends = ends.filter(|_| !has_sums || infinite > 0);
         let sums = [summary.mean(), summary.deviation()].map(|it| it.map(f64::to_bits));
         (nan, has_sums.then_some(infinite), zero, ends, sums)
     }
 
     proptest! {
-        /// Two workers take turns; most rows have few exponents, some are far apart.
+        /// Two workers take turns. Most rows have few exponents; in some they are far apart.
         #[test]
         fn columns_are_as_their_elements(
             scalar in prop::sample::select(&Scalar::ALL[..]),

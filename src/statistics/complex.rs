@@ -5,11 +5,11 @@ use super::summary::{Facts, Summary};
 use super::{Fold, Keys};
 use crate::dtype::{Endian, Scalar};
 
-/// Complex elements that are taken apart at once, into numbers of each part.
+/// The number of complex elements that are divided into real and imaginary parts at a time.
 const PORTION: usize = 512;
 
-/// Counts and sums of both parts of complex numbers, and the extremes in NumPy's order: by the real
-/// part, then by the imaginary one.
+/// The counts and sums of both parts of complex numbers, and the extremes in NumPy's order: by real
+/// part, then by imaginary part.
 #[derive(Clone, Debug)]
 pub struct ComplexSummary {
     pub(super) parts: [Summary; 2],
@@ -36,7 +36,7 @@ impl ComplexSummary {
         Some(ComplexSummary { parts, part, endian, zero: 0, nan: None, range: None })
     }
 
-    /// Both parts, where sums of these are all that is asked.
+    /// The summaries of both parts, where only their sums are wanted.
     pub(super) fn parts_of_sums(&mut self) -> Option<&mut [Summary]> {
         let Facts { extremes, zeros, .. } = self.parts[0].facts;
         (!extremes && !zeros).then_some(&mut self.parts[..])
@@ -46,8 +46,8 @@ impl ComplexSummary {
         self.parts[0].count
     }
 
-    /// The standard deviation, as np.std has it; `None` if a part is infinite or NaN, or there are
-    /// no elements or no sums of squares.
+    /// The standard deviation, as by np.std; `None` if a part is infinite or NaN, or without
+    /// elements or sums of squares.
     pub(super) fn exact_deviation(&self) -> Option<Quotient> {
         let [real, imaginary] = &self.parts;
         let sums = [real.exact_sums()?, imaginary.exact_sums()?];

@@ -3,11 +3,10 @@
 
 use crate::element::Big;
 
-/// Terms after which carries are due: with more, a digit could overflow.
+/// The number of terms after which carries are due: with more, a digit could overflow.
 const CARRY_EVERY: u32 = 1 << 30;
 
-/// The range of the terms of a sum, in powers of two: their lowest bit, and a limit they stay
-/// below.
+/// The range of a sum's terms, in powers of two: the lowest bit, and an exclusive upper bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Terms {
     pub(super) lowest: i32,
@@ -19,7 +18,8 @@ impl Terms {
         Terms { lowest: 2 * self.lowest, below: 2 * self.below }
     }
 
-    /// Number of 32-bit digits for a sum of 2^64 such terms; adding one touches three.
+    /// The number of 32-bit digits for a sum of 2^64 such terms, where an addition touches three
+    /// digits.
     fn digits(self) -> usize {
         (self.below + 64 - self.lowest) as usize / 32 + 3
     }
@@ -28,20 +28,20 @@ impl Terms {
 /// A sum of doubles, of 64-bit integers, or of the squares of either.
 #[derive(Clone, Debug)]
 pub(super) struct ExactSum {
-    /// Digits of 32 bits, the lowest first; the upper half of each is room for carries.
+    /// Digits of 32 bits, lowest first; the upper half of each is room for carries.
     digits: Box<[i64]>,
     lowest: i32,
     pending: u32,
 }
 
-/// The value of a sum: `number * 2^exponent`, or minus that.
+/// The value of a sum: `number * 2^exponent`, or its negative.
 struct Total {
     negative: bool,
     number: Big,
     exponent: i32,
 }
 
-/// Take a finite double apart: its sign, its mantissa, and the power of two of its lowest bit.
+/// The sign of a finite double, its mantissa, and the power of two of the mantissa's lowest bit.
 fn parts(value: f64) -> (bool, u64, i32) {
     let bits = value.to_bits();
     let fraction = bits & ((1 << 52) - 1);
@@ -60,7 +60,7 @@ impl ExactSum {
         size_of_val(&*self.digits)
     }
 
-    /// `value` must be finite.
+    /// Add `value`, which must be finite.
     pub(super) fn add(&mut self, value: f64) {
         let (negative, mantissa, exponent) = parts(value);
         self.add_bits(negative, mantissa, exponent);
@@ -86,7 +86,7 @@ impl ExactSum {
     fn add_bits(&mut self, negative: bool, mut number: u64, exponent: i32) {
         let mut position = exponent - self.lowest;
         if position < 0 {
-            // this shifts out zeros only: no term has bits below the lowest
+            // only zeros are shifted out: no term has bits below the lowest
             number = number.checked_shr(position.unsigned_abs()).unwrap_or(0);
             position = 0;
         }
@@ -104,7 +104,7 @@ impl ExactSum {
         }
     }
 
-    /// Bring all digits into `0..2^32` but the last, which has the sign.
+    /// Bring all digits into `0..2^32`, except the last, which has the sign.
     fn carry(&mut self) {
         let mut carry = 0;
         let Some((last, digits)) = self.digits.split_last_mut() else { return };
@@ -117,7 +117,7 @@ impl ExactSum {
         self.pending = 1;
     }
 
-    /// Add a sum of terms of the same range.
+    /// Add a sum of terms of an equal range.
     pub(super) fn merge(&mut self, mut other: ExactSum) {
         other.carry();
         self.carry();
@@ -162,7 +162,7 @@ impl ExactSum {
         Quotient::new(negative, &number, exponent, count)
     }
 
-    /// The lowest 64 bits of a sum of integers: what wrapping addition would give.
+    /// The lowest 64 bits of a sum of integers: the result of wrapping addition.
     pub(super) fn wrapped(&self) -> u64 {
         let mut sum = self.clone();
         sum.carry();
@@ -179,7 +179,7 @@ pub(super) struct Moments<'a> {
     pub(super) squares: &'a ExactSum,
 }
 
-/// The standard deviation of `count` numbers with these parts, of which complex ones have two.
+/// The standard deviation of `count` numbers with these parts; complex numbers have two parts.
 pub(super) fn deviation(parts: &[Moments<'_>], count: u64) -> Quotient {
     let totals = parts.iter().map(|part| (part.sum.total(), part.squares.total()));
     let totals: Vec<(Total, Total)> = totals.collect();
@@ -196,8 +196,8 @@ pub(super) fn deviation(parts: &[Moments<'_>], count: u64) -> Quotient {
     Quotient::root(&numerator, exponent, count)
 }
 
-/// A mantissa of at least 62 bits times a power of two. If anything was cut off, the lowest bit is
-/// set: so it can be rounded correctly to any float, once.
+/// A mantissa of at least 62 bits times a power of two. The lowest bit is set if anything was cut
+/// off, so that it can be rounded correctly to any float, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Quotient {
     negative: bool,
@@ -207,13 +207,13 @@ pub(super) struct Quotient {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rounding {
-    /// Ties go to the even neighbour.
+    /// To the nearest double; ties go to the even one.
     Nearest,
-    /// To the neighbour whose last bit is set, so that rounding again does no harm.
+    /// To the neighbour whose last bit is set, so that it can be rounded again.
     Odd,
 }
 
-/// Power of two of the lowest bit of a double.
+/// The power of two of a double's lowest bit.
 const LOWEST: i32 = -1074;
 
 impl Quotient {
@@ -230,7 +230,7 @@ impl Quotient {
         Quotient { negative, bits, power: power - more as i32 + below as i32 }
     }
 
-    /// `number * 2^power / divisor`; 0 for a divisor of 0.
+    /// `number * 2^power / divisor` of a signed number; 0 for a divisor of 0.
     fn of_short(number: i128, power: i32, divisor: u64) -> Quotient {
         let magnitude = number.unsigned_abs();
         if divisor == 0 || magnitude == 0 {
@@ -248,7 +248,7 @@ impl Quotient {
         if divisor == 0 || number.bits() == 0 {
             return Quotient { negative: false, bits: 0, power: 0 };
         }
-        // 126 bits must be left after the division by the square of the divisor
+        // 126 bits must remain after the division by the square of the divisor
         let more = (126 + 128u64).saturating_sub(number.bits()) as i32;
         let more = more + (power - more).rem_euclid(2);
         let mut square = number.shifted(more as u32);
@@ -302,7 +302,7 @@ impl Quotient {
                 (kept, up)
             }
         };
-        // a carry out of the mantissa belongs into the exponent
+        // a carry out of the mantissa goes into the exponent
         let code = (((quantum - LOWEST) as u64) << 52) + kept as u64 + u64::from(up);
         sign * f64::from_bits(code)
     }

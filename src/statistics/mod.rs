@@ -1,10 +1,10 @@
 //! Statistics of the elements of a tensor, in one pass and bounded memory.
 //!
-//! [`Statistics`] take elements in any portions, and those of several threads are
+//! [`Statistics`] take elements in any portions; the statistics of several threads are
 //! [merged](Statistics::merge). How elements were divided does not matter: sums are exact and
 //! rounded once at the end, and the width of bins follows from the values. A [`Summary`] has no
-//! bins, and is small enough to have one for each of many slices; a [`Reduction`] makes one element
-//! of a summary ([`Folded`]).
+//! bins, and is small enough for many slices to have one each; a [`Reduction`] turns a summary
+//! ([`Folded`]) into one element.
 //!
 //! ```
 //! use tslice::dtype::{Endian, Scalar};
@@ -48,7 +48,7 @@ impl Statistics {
         Some(Statistics { summary, tally })
     }
 
-    /// Add whole elements, the first of which is number `first` of the tensor.
+    /// Add whole elements; the first has number `first` in the tensor.
     pub fn add(&mut self, bytes: &[u8], first: u64) {
         let Statistics { summary, tally } = self;
         summary.add_counted(bytes, first, Some(tally));
@@ -60,17 +60,17 @@ impl Statistics {
     }
 }
 
-/// A result that elements are folded into, in bounded memory, however they were divided.
+/// A result that elements are folded into, in bounded memory, however they are divided.
 pub trait Fold: Clone + Send + Sync {
     fn bytes(&self) -> usize;
 
-    /// Add whole elements, the first of which is number `first`.
+    /// Add whole elements; the first has number `first`.
     fn add(&mut self, bytes: &[u8], first: u64);
 
     fn merge(&mut self, other: Self);
 
-    /// The summaries that columns of rows are added to, one for each number of an element, and how many bytes an element
-    /// of a row has until then; `None` where what is asked of elements is not found by columns.
+    /// The summaries to which columns of rows are added (two for complex elements), and the bytes
+    /// that each column needs until then; `None` where columns cannot give the wanted result.
     fn by_columns(&mut self) -> Option<(&mut [Summary], usize)> {
         None
     }
@@ -92,7 +92,7 @@ impl Fold for Summary {
 
 #[derive(Clone, Debug)]
 pub enum Folded {
-    /// Real numbers, or times as the integers that they are stored as; NaT is the least of these.
+    /// Real numbers, or times as their stored integers; NaT is the least of these.
     Real(Summary),
     Complex(Box<ComplexSummary>),
 }
@@ -131,11 +131,11 @@ impl Fold for Folded {
     }
 }
 
-/// How values become keys of 64 bits that sort as the values do.
+/// Conversion of values to keys of 64 bits that sort as the values do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keys {
     Float,
-    /// Integers with so many bits less than 64, which are behind them in the key.
+    /// Integers of 64 bits less so many; the key has as many zeros below the integer.
     Signed(u32),
     Unsigned(u32),
 }
@@ -143,14 +143,14 @@ pub(super) enum Keys {
 const SIGN: u64 = 1 << 63;
 
 impl Keys {
-    /// -0 has the key of 0.
+    /// The key of a float; -0 has the key of 0.
     #[inline(always)]
     pub(super) fn of_float(value: f64) -> u64 {
         let bits = (value + 0.0).to_bits();
         if bits & SIGN == 0 { bits | SIGN } else { !bits }
     }
 
-    /// `value` is no NaN; integers are of less than 53 bits.
+    /// The key of `value`, which is not NaN; integers must have less than 53 bits.
     #[inline(always)]
     pub(super) fn of_value(self, value: f64) -> u64 {
         match self {
@@ -159,7 +159,7 @@ impl Keys {
         }
     }
 
-    /// `bits` are those of the integer extended to 64 bits, with its sign.
+    /// The key of an integer extended to 64 bits, with its sign.
     #[inline(always)]
     pub(super) fn of_integer(self, bits: u64) -> u64 {
         match self {
@@ -169,7 +169,7 @@ impl Keys {
         }
     }
 
-    /// Low bits that are 0 in all keys.
+    /// The number of low bits that are 0 in all keys.
     pub(super) fn fewer(self) -> u32 {
         match self {
             Keys::Float => 0,

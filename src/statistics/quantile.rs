@@ -5,15 +5,15 @@ use super::{Keys, Statistics};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantile {
-    /// The fraction of elements up to here: 0.5 for the median.
+    /// The fraction of elements up to the quantile: 0.5 for the median.
     pub part: f64,
-    /// Interpolated as np.quantile does.
+    /// The value, interpolated as by np.quantile.
     pub value: f64,
-    /// How far `value` may be off: the width of its bin, or 0 if that holds one value only.
+    /// The greatest error of `value`: the width of its bin, or 0 if the bin holds a single value.
     pub error: f64,
 }
 
-/// A bar of a histogram, of the values from `from` on and below `to`.
+/// A bar of a histogram: the values from `from`, and below `to`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar {
     pub from: f64,
@@ -29,7 +29,7 @@ struct Bin {
 }
 
 impl Statistics {
-    /// Bins of all values but NaN, ascending, between the smallest and the largest element.
+    /// The bins of all values except NaN, ascending, between the smallest and the largest element.
     fn sorted(&self) -> Vec<Bin> {
         let Some((least, greatest)) = self.summary.range else { return Vec::new() };
         let least = self.summary.value(&least);
@@ -44,7 +44,7 @@ impl Statistics {
         self.tally.bins().into_iter().map(bin).collect()
     }
 
-    /// Quantiles of the elements but NaN, interpolated as np.quantile does; NaN without elements.
+    /// Quantiles of the elements except NaN, interpolated as by np.quantile; NaN without elements.
     pub fn quantiles(&self, parts: &[f64]) -> Vec<Quantile> {
         let bins = self.sorted();
         let count: u64 = bins.iter().map(|bin| bin.count).sum();
@@ -67,7 +67,7 @@ impl Statistics {
         parts.iter().map(quantile).collect()
     }
 
-    /// The smallest and the largest finite element; beside infinities, to the width of a bin.
+    /// The smallest and the largest finite element; where infinities exist, up to the width of a bin.
     pub fn finite_range(&self) -> Option<(f64, f64)> {
         let bins = self.histogram_bins();
         Some((bins.first()?.low, bins.last()?.high))
@@ -78,12 +78,12 @@ impl Statistics {
         for bin in &mut bins {
             (bin.low, bin.high) = (bin.low.max(f64::MIN), bin.high.min(f64::MAX));
         }
-        // clipping turned bins of infinities alone inside out
+        // clipping turned bins that hold only infinities inside out
         bins.retain(|bin| bin.low <= bin.high);
         bins
     }
 
-    /// Count the finite elements in at most `most` bars of equal width; few integers get one each.
+    /// Count the finite elements in at most `most` bars of equal width; few integers get one bar each.
     pub fn histogram(&self, most: usize) -> Vec<Bar> {
         let bins = self.histogram_bins();
         let (Some(first), Some(last)) = (bins.first(), bins.last()) else { return Vec::new() };
@@ -132,26 +132,27 @@ fn at_rank(bins: &[Bin], rank: u64) -> (f64, f64) {
 
 // Counts of values, in bounded memory.
 //
-// Values are counted by keys of 64 bits that sort as they do. When there are too many keys, the
-// lowest bit of all is dropped, again and again: bins become twice as wide until few enough are
-// left. Their width follows from the values alone, not from the order or the threads that these
-// came in: a part of the values never needs wider bins than all of them.
+// Values are counted by keys of 64 bits that sort as the values do. When there are too many keys, the lowest
+// bit of all keys is dropped, again and again: bins become twice as wide until few enough remain. Their width
+// follows from the values alone, not from their order or the threads: a part of the values never needs wider
+// bins than all of them.
 
 const MOST_BINS: usize = 1 << 14;
 
-/// Places of the hash table: a power of two, twice as many as bins, so that those of a block more have room.
+/// The slots of the hash table: a power of two, twice the number of bins, which leaves room for another
+/// block.
 const PLACES: usize = 2 * MOST_BINS;
 
-/// High bits of a key that say on which page its bin is: sign and exponent of a float.
+/// The number of high bits of a key that select the page of its bin: sign and exponent of a float.
 const PAGE_BITS: u32 = 12;
 
-/// Dropped bits from which on bins are counted on pages: these have at most 2^10 bins then.
+/// The number of dropped bits from which bins are counted on pages; a page has at most 2^10 bins then.
 const PAGES_FROM: u32 = u64::BITS - PAGE_BITS - 10;
 
-/// So many dropped bits leave fewer bins than there may be.
+/// The number of dropped bits that always leaves few enough bins.
 const MOST_DROPPED: u32 = u64::BITS - PAGE_BITS;
 
-/// Counts of values by their keys, whose low bits are dropped.
+/// Counts of values by keys whose low bits are dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Tally {
     bins: usize,
@@ -163,12 +164,12 @@ const NO_PAGE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
 enum Counts {
-    /// Of keys without the dropped bits that lie close together: the counts from the bin `first` on.
+    /// The counts of keys that lie close together, from the bin `first`.
     Close { first: u64, counts: Vec<u64> },
-    /// A hash table with open addressing: keys without the dropped bits, and their counts; a count of 0 marks
-    /// a free place.
+    /// A hash table with open addressing: keys without the dropped bits, and their counts. A count of 0 marks
+    /// a free slot.
     Hashed(Vec<(u64, u64)>),
-    /// Where the page of each [`PAGE_BITS`] begins in `counts`, or [`NO_PAGE`].
+    /// For each value of the [`PAGE_BITS`], the start of its page in `counts`, or [`NO_PAGE`].
     Paged { pages: Box<[u32; 1 << PAGE_BITS]>, counts: Vec<u64> },
 }
 
@@ -186,7 +187,7 @@ impl Tally {
         Tally { bins: 0, dropped, counts }
     }
 
-    /// Add the keys of a block, and how often there is each.
+    /// Add the keys of a block, each with its count.
     pub(super) fn add(&mut self, keys: impl Iterator<Item = (u64, u64)>) {
         let mut left = Vec::new();
         self.count(keys, &mut left);
@@ -200,7 +201,7 @@ impl Tally {
         }
     }
 
-    /// Those that there is no room for are left.
+    /// Count keys; keys without room are put in `left`.
     fn count(&mut self, keys: impl Iterator<Item = (u64, u64)>, left: &mut Vec<(u64, u64)>) {
         let dropped = self.dropped;
         self.bins += match &mut self.counts {
@@ -225,7 +226,7 @@ impl Tally {
         };
     }
 
-    /// Make room for keys, of which there are some, or for those of them that are close to the first.
+    /// Make room for keys, at least one, or for those close to the first key.
     fn make_room(&mut self, keys: &[(u64, u64)]) {
         let dropped = self.dropped;
         match &mut self.counts {
@@ -281,7 +282,7 @@ impl Tally {
         full
     }
 
-    /// Drop low bits, `dropped` of them or more, until few enough bins are left.
+    /// Drop at least `dropped` low bits, until few enough bins remain.
     fn widen(&mut self, dropped: u32) {
         if self.dropped >= dropped {
             return;
@@ -312,7 +313,7 @@ impl Tally {
     }
 }
 
-/// Count keys at their places; those whose place is behind all are left. Returns how many places were free.
+/// Count keys in slots; keys beyond the last slot are put in `left`. Returns how many slots were free.
 #[inline]
 fn count_at(
     counts: &mut [u64],
@@ -333,7 +334,7 @@ fn count_at(
     bins
 }
 
-/// The count of a bin in a hash table, which has room for more.
+/// The count of a bin in a hash table that has room.
 #[inline]
 fn hashed(table: &mut [(u64, u64)], bin: u64) -> &mut u64 {
     let mut place = (bin.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 49) as usize;

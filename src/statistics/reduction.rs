@@ -1,4 +1,4 @@
-//! Reductions: many elements to one, as NumPy's functions of these names do it.
+//! Reductions of many elements to one, as by NumPy's functions of these names.
 
 use super::Folded;
 use super::complex::ComplexSummary;
@@ -20,7 +20,7 @@ pub enum Reduction {
     All,
 }
 
-/// NaT, as the integer that times are stored as.
+/// NaT, as its stored integer.
 const NAT: u64 = i64::MIN as u64;
 
 impl Reduction {
@@ -58,9 +58,9 @@ impl Reduction {
             },
             DType::Npy(NpyType::Time(kind, endian, _)) => match (kind, self) {
                 (_, Reduction::Std) => None,
-                // the sum of two dates is no date
+                // the sum of two dates is not a date
                 (TimeKind::Datetime, Reduction::Sum | Reduction::Mean) => None,
-                // the smallest tells of NaT
+                // the smallest value shows whether there is a NaT
                 _ => {
                     let facts = Facts { extremes: true, ..self.facts() };
                     Summary::new(Scalar::I64, endian, facts).map(Folded::Real)
@@ -70,7 +70,7 @@ impl Reduction {
         }
     }
 
-    /// The dtype of the result, as NumPy has it; sums and means of floats that it lacks are float32.
+    /// The dtype of the result, as in NumPy; sums and means of floats that NumPy lacks are float32.
     pub fn result(self, of: &DType) -> DType {
         match (self, of) {
             (Reduction::Any | Reduction::All, _) => DType::Scalar(Scalar::Bool, Endian::Little),
@@ -95,7 +95,7 @@ impl Reduction {
         }
     }
 
-    /// What NumPy's message calls this reduction, if no elements have no result.
+    /// The name of this reduction in NumPy's message, if it has no result for no elements.
     pub fn without_identity(self) -> Option<&'static str> {
         match self {
             Reduction::Min => Some("minimum"),
@@ -104,7 +104,7 @@ impl Reduction {
         }
     }
 
-    /// Append the result to `out`, little-endian; `dtype` is that of the elements.
+    /// Append the result to `out`, little-endian; `dtype` is the dtype of the elements.
     pub fn push(self, dtype: &DType, folded: &Folded, out: &mut Vec<u8>) {
         match (folded, dtype) {
             (Folded::Complex(summary), _) => self.push_complex(summary, out),
@@ -127,7 +127,7 @@ impl Reduction {
         push_bits(bits, result, out);
     }
 
-    /// Times are integers, of which NaT is the least: so the minimum tells whether there is one.
+    /// Append a time. NaT is the least integer, so the minimum shows whether there is one.
     fn push_time(self, summary: &Summary, out: &mut Vec<u8>) {
         if let Reduction::Any | Reduction::All = self {
             return self.push_real(summary, out);
@@ -156,7 +156,7 @@ impl Reduction {
         });
         let specials = |part: &Summary| part.nan + part.infinite > 0;
         let of_part = |part: &Summary, other: &Summary| match self {
-            // np.mean divides by a complex number, which makes NaN of this
+            // np.mean divides by a complex number, which turns this into NaN
             Reduction::Mean if specials(other) => nan(part.scalar),
             _ => self.float(part, part.scalar),
         };
@@ -175,7 +175,7 @@ impl Reduction {
         }
     }
 
-    /// Bits of the smallest or the largest element; NaN if there is one.
+    /// The bits of the smallest or the largest element; NaN if there is one.
     fn extreme(self, summary: &Summary) -> u64 {
         match (FloatFormat::of(summary.scalar), summary.range) {
             (Some(format), _) if summary.nan > 0 => format.nan() as u64,
@@ -187,7 +187,7 @@ impl Reduction {
         }
     }
 
-    /// Bits of a sum, a mean or a deviation, as a float of type `result`.
+    /// The bits of a sum, a mean or a deviation, as a float of type `result`.
     fn float(self, summary: &Summary, result: Scalar) -> u64 {
         let special = match self {
             _ if summary.nan > 0 => Some(f64::NAN),
@@ -203,7 +203,7 @@ impl Reduction {
     }
 }
 
-/// Bits of what is special, else of what is exact, else of NaN: the mean of nothing.
+/// The bits of the special value, else of the exact value, else of NaN, the mean of no elements.
 fn float(result: Scalar, special: Option<f64>, exact: Option<Quotient>) -> u64 {
     match (FloatFormat::of(result), special, exact) {
         (_, None, Some(exact)) if result == Scalar::F64 => exact.nearest().to_bits(),

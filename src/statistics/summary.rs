@@ -15,7 +15,7 @@ pub struct Summary {
     endian: Endian,
     pub(super) doubles: Doubles,
     pub(super) keys: Keys,
-    /// Number of elements, and how many of them are NaN, infinite and zero.
+    /// The number of elements, and how many of them are NaN, infinite and zero.
     pub count: u64,
     pub nan: u64,
     pub infinite: u64,
@@ -33,22 +33,22 @@ pub struct Summary {
 pub struct Extreme {
     pub(super) key: u64,
     pub bits: u64,
-    /// Number of the first element with this value.
+    /// The number of the first element with this value.
     pub place: u64,
 }
 
-/// What is to be known of elements, besides how many there are.
+/// The wanted results, besides the number of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// The smallest and the largest, and how many are NaN. Sums count these too, and the infinite ones, and
-    /// know of extremes that are infinite.
+    /// The smallest and the largest element, and the number of NaN. Sums also count NaN and infinities, and
+    /// report infinite extremes.
     pub extremes: bool,
     pub zeros: bool,
     pub sums: Sums,
 }
 
 impl Facts {
-    /// All but sums.
+    /// All results except sums.
     pub const COUNTS: Facts = Facts { extremes: true, zeros: true, sums: Sums::None };
     pub const ALL: Facts = Facts { sums: Sums::Squares, ..Facts::COUNTS };
 }
@@ -61,7 +61,7 @@ pub enum Sums {
 }
 
 impl Summary {
-    /// `None` if elements are not real numbers of whole bytes.
+    /// An empty summary; `None` if elements are not real numbers of whole bytes.
     pub fn new(scalar: Scalar, endian: Endian, facts: Facts) -> Option<Summary> {
         let fewer = 64u32.saturating_sub(scalar.bits() as u32);
         let keys = match scalar.kind() {
@@ -124,7 +124,7 @@ impl Summary {
         }
     }
 
-    /// Add elements of one byte: how often there is each is counted, and that often its value is added.
+    /// Add elements of one byte: each code is counted, and its value is added so many times.
     fn add_codes(&mut self, bytes: &[u8], first: u64, mut tally: Option<&mut Tally>) {
         let codes: [u8; CODES] = std::array::from_fn(|code| code as u8);
         let mut values = [0.0; CODES];
@@ -216,7 +216,7 @@ impl Summary {
         }
     }
 
-    /// Add values to the sums; false, and nothing is added, if one of them is NaN or infinite.
+    /// Add values to the sums. Returns false, and adds nothing, if a value is NaN or infinite.
     #[inline(always)]
     fn add_sums(&mut self, values: &[f64]) -> bool {
         let terms = self.terms_of(values);
@@ -252,7 +252,7 @@ impl Summary {
         self.doubles.size()
     }
 
-    /// The most bits between the highest and the lowest of a value that are not 0.
+    /// The most bits from a value's highest to its lowest bit that is set.
     pub(super) fn value_bits(&self) -> i32 {
         FloatFormat::of(self.scalar)
             .map_or(self.scalar.bits() as i32, |format| format.mantissa as i32 + 1)
@@ -266,7 +266,7 @@ impl Summary {
         self.squares.iter_mut().for_each(|sum| sum.add(term));
     }
 
-    /// Take in NaN or an infinity, which sums leave out.
+    /// Count NaN or an infinity, which sums leave out.
     pub(super) fn add_special(&mut self, value: f64) {
         if value.is_nan() {
             self.nan += 1;
@@ -276,7 +276,7 @@ impl Summary {
         self.widen_to(self.range_of(value, value));
     }
 
-    /// The range between two values, of which -0 comes before 0.
+    /// The range between two values; -0 comes before 0.
     pub(super) fn range_of(&self, least: f64, greatest: f64) -> (Extreme, Extreme) {
         let found = |value: f64, is_early: bool| Extreme {
             key: self.keys.of_value(value),
@@ -345,8 +345,8 @@ impl Summary {
         }
     }
 
-    /// Take in the keys of the least and the greatest number of a block that begins at `first`; `find` tells the
-    /// place in it and the bits of the first number of a key.
+    /// Update the extremes with the least and the greatest key of a block that begins at `first`; `find` gives
+    /// the position in the block, and the bits, of the first number with a key.
     fn widen(&mut self, ends: [u64; 2], first: u64, find: impl Fn(u64) -> (usize, u64)) {
         let found = |key| {
             let (at, bits) = find(key);
@@ -392,13 +392,13 @@ impl Summary {
         self.keys.value(extreme.key)
     }
 
-    /// The mean of the finite elements, rounded once; `None` if there are none, or no sums.
+    /// The mean of the finite elements, rounded once; `None` without finite elements or sums.
     pub fn mean(&self) -> Option<f64> {
         self.exact_mean().map(Quotient::nearest)
     }
 
-    /// The standard deviation of the finite elements, as np.std has it, rounded once; `None` if
-    /// there are none, or no sums of squares.
+    /// The standard deviation of the finite elements, as by np.std, rounded once; `None` without finite elements
+    /// or sums of squares.
     pub fn deviation(&self) -> Option<f64> {
         self.exact_deviation().map(Quotient::nearest)
     }
@@ -432,14 +432,14 @@ vectorized! {
     }
 }
 
-/// Elements that have small buffers: slices along an axis may be that short, and very many.
+/// The number of elements up to which buffers are small: slices along an axis may be so short, and very many.
 const SHORT: usize = 32;
 
-/// Values of a byte.
+/// The number of values of a byte.
 const CODES: usize = 256;
 
-/// How often there is each byte. Each of four tables gets every fourth, so that equal neighbours do not wait
-/// for each other.
+/// Count each byte. Each of four tables takes every fourth byte, so that equal neighbours do not wait for each
+/// other.
 fn counts(bytes: &[u8]) -> [u64; CODES] {
     let mut tables = [[0; CODES]; 4];
     let (chunks, rest) = bytes.as_chunks::<4>();
@@ -450,7 +450,7 @@ fn counts(bytes: &[u8]) -> [u64; CODES] {
     std::array::from_fn(|code| tables.iter().map(|table| table[code]).sum())
 }
 
-/// The sum of the squares of integers of 64 bits: of their lower 64 bits, and of the others.
+/// The sum of the squares of integers of 64 bits: its lower 64 bits, and the bits above.
 #[inline(always)]
 fn sum_of_squares(values: impl Iterator<Item = i128>) -> [i128; 2] {
     let mut low = 0;
@@ -469,7 +469,7 @@ mod tests {
 
     use super::*;
 
-    /// The same element by element, with its sums in digits.
+    /// Add element by element, with sums in digits: the reference for the tests.
     fn plainly(summary: &mut Summary, bytes: &[u8]) {
         let size = (summary.scalar.bits() / 8) as usize;
         for (place, item) in (0..).zip(bytes.chunks_exact(size)) {
@@ -526,7 +526,7 @@ mod tests {
     }
 
     proptest! {
-        /// Bits are random, of few exponents (which most blocks have), or of few values.
+        /// Bits are random, of few exponents (as in most blocks), or of few values.
         #[test]
         fn blocks_are_as_their_elements(
             scalar in prop::sample::select(&Scalar::ALL[..]),
@@ -541,7 +541,7 @@ mod tests {
             let bits = scalar.bits() as u32;
             let mut bytes = Vec::new();
             for random in random {
-                // the bits above the lowest ones of all elements are those of 1.0, of 2.0 or so
+                // the bits above the lowest ones of all elements are those of a number near 1.0 or 2.0
                 let fixed = 0x3fff_ffff_ffff_ffff_u64 >> (64 - bits) & !(u64::MAX >> keep >> (64 - bits));
                 let code = random >> (64 - bits) & (u64::MAX >> keep >> (64 - bits)) | fixed;
                 let mut item = code.to_le_bytes()[..size].to_vec();
