@@ -1,4 +1,4 @@
-//! CRC-32s of bytes that arrive in pieces, in any order and from any number of threads.
+//! CRC-32 of bytes that arrive in pieces, in any order and from any number of threads.
 //!
 //! The CRC of the whole is the XOR of its pieces' CRCs, each shifted by the bytes that follow.
 
@@ -17,7 +17,7 @@ impl PiecesCrc {
         self.add_sum(shifted(crc32fast::hash(piece), follow));
     }
 
-    /// Add what a piece contributes, as [`shifted`] computes it.
+    /// Add the contribution of a piece, as [`shifted`] computes it.
     pub(crate) fn add_sum(&self, sum: u32) {
         self.0.fetch_xor(sum, Ordering::AcqRel);
     }
@@ -27,14 +27,15 @@ impl PiecesCrc {
     }
 }
 
-/// What a piece with this CRC contributes to the CRC of the whole, if `follow` bytes come after it.
+/// The contribution of a piece with this CRC to the CRC of the whole, where `follow` bytes come
+/// after the piece.
 pub(crate) fn shifted(crc: u32, follow: u64) -> u32 {
     let mut hasher = Hasher::new_with_initial_len(crc, 0);
     hasher.combine(&Hasher::new_with_initial_len(0, follow));
     hasher.finalize()
 }
 
-/// A reader that computes the CRC-32 of what is read through it.
+/// A reader that computes the CRC-32 of the bytes read through it.
 pub(crate) struct CrcReader<R> {
     inner: R,
     hasher: Hasher,

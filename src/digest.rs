@@ -1,7 +1,7 @@
 //! BLAKE3 of bytes that are hashed in windows, in any order and by several threads.
 //!
-//! BLAKE3 is a tree over chunks of 1024 bytes. A window is a subtree; two neighbours of one size are merged as soon as
-//! both are there, so that what waits is a few values for each thread, however long the bytes are.
+//! BLAKE3 is a tree over chunks of 1024 bytes. A window is a subtree. Two neighbours of one size are merged as soon as
+//! both are there, so that only a few values per thread wait, however long the input is.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,18 +13,18 @@ use blake3::hazmat::{
     ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root,
 };
 
-/// The bytes of a window: a power of two of chunks.
+/// The length of a window in bytes: a power of two of chunks.
 const WINDOW: u64 = 256 << 10;
 
 pub(crate) struct Windows {
     len: u64,
-    /// Subtrees without their neighbours yet, by the number of the first window.
+    /// Subtrees whose neighbours are missing, by the number of their first window.
     waiting: Mutex<BTreeMap<u64, Subtree>>,
 }
 
 struct Subtree {
     windows: u64,
-    /// Of a single window of all bytes, the digest itself.
+    /// The chaining value; the digest itself, where one window holds all bytes.
     value: ChainingValue,
 }
 
@@ -43,7 +43,7 @@ impl Windows {
         start..self.len.min(start + WINDOW)
     }
 
-    /// Add the bytes of window `number`, in parts that follow each other. Each is added once.
+    /// Add the bytes of window `number`, in consecutive parts. Each window is added once.
     pub(crate) fn add(&self, number: u64, parts: &[&[u8]]) {
         let count = self.count();
         let mut hasher = Hasher::new();
@@ -57,7 +57,7 @@ impl Windows {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let mut first = number;
         let mut windows = 1;
-        // the last two are merged in another way
+        // the last two subtrees are merged in another way
         while windows * 2 < count {
             let neighbour = first ^ windows;
             if waiting.get(&neighbour).is_none_or(|other| other.windows != windows) {

@@ -23,7 +23,7 @@ const MOST_PIXELS: u64 = 65_535;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SheetFault {
-    /// The array has this many axes, less than two.
+    /// The number of axes, which is less than two.
     #[error("a picture needs two axes, and the selection has {0}")]
     Axes(usize),
     #[error("a picture needs elements, and the selection has none")]
@@ -32,7 +32,7 @@ pub enum SheetFault {
         "the picture would have {width} x {height} pixels, at most {MOST_PIXELS} a side are possible"
     )]
     TooLarge {
-        /// In pixels.
+        /// The width in pixels.
         width: u64,
         height: u64,
     },
@@ -40,14 +40,14 @@ pub enum SheetFault {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sheet {
-    /// Rows and columns of a tile, in elements.
+    /// The rows and columns of a tile, in elements.
     rows: u64,
     columns: u64,
     /// Elements per pixel: 1, or the channels of a colour.
     channels: u64,
-    /// The number that is the most of a channel.
+    /// The value of a full channel.
     most: f64,
-    /// Number of tiles, and how many stand side by side.
+    /// The number of tiles, and the number of tiles side by side.
     tiles: u64,
     across: u64,
     tile_width: u64,
@@ -55,9 +55,9 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// Lay out an array of this shape. Where elements may be colours, `most` is the number that is the most of a
-    /// channel, and a last axis of length 3 or 4 is a colour. A pixel shows one element, unless the picture is to be
-    /// `width` pixels wide.
+    /// Lay out an array of this shape. Where elements may be colours, `most` is the value of a full channel, and a
+    /// last axis of length 3 or 4 is a colour. A pixel shows one element, unless `width` asks for another width in
+    /// pixels.
     pub fn new(shape: &[u64], most: Option<f64>, width: Option<u64>) -> Result<Sheet, SheetFault> {
         if shape.contains(&0) {
             return Err(SheetFault::Empty);
@@ -90,12 +90,12 @@ impl Sheet {
         Ok(sheet)
     }
 
-    /// In pixels.
+    /// The width in pixels.
     pub fn width(&self) -> u64 {
         self.across.saturating_mul(self.tile_width.saturating_add(GAP)) - GAP
     }
 
-    /// In pixels.
+    /// The height in pixels.
     pub fn height(&self) -> u64 {
         let down = self.tiles.div_ceil(self.across);
         down.saturating_mul(self.tile_height.saturating_add(GAP)) - GAP
@@ -106,7 +106,7 @@ impl Sheet {
         self.channels > 1
     }
 
-    /// Whether this is the channel of a colour, and beyond its range.
+    /// Whether the value is a channel of a colour, and out of range.
     pub fn is_clipped(&self, value: f64) -> bool {
         self.has_colours() && (value < 0.0 || value > self.most)
     }
@@ -128,7 +128,7 @@ impl Sheet {
         first..first + len
     }
 
-    /// Paint row `y`; `read` passes each element of a range of numbers to the function that it is given.
+    /// Paint row `y` of the picture; `read` calls a function with each element of a range of element numbers.
     pub fn paint<E>(
         &self,
         y: u64,
@@ -186,7 +186,7 @@ impl Sheet {
     }
 }
 
-/// The mean of the elements that a pixel shows; NaN is left out.
+/// The mean of the elements that a pixel shows, without NaN.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
     sum: f64,
@@ -216,7 +216,7 @@ pub struct Colours {
     nan: [u8; 3],
 }
 
-/// Number of colours taken from a map: more than the 256 steps that a channel can show.
+/// The number of colours taken from a map: more than the 256 steps of a channel.
 const SHADES: usize = 1 << 12;
 
 /// The colour maps by name; all but `turbo` and `rdbu` are perceptually even.
@@ -232,7 +232,7 @@ pub const COLOUR_MAPS: [(&str, Gradient); 8] = [
 ];
 
 impl Colours {
-    /// Spread a map over the numbers from `low` to `high`; NaN is grey, on the map `gray` red.
+    /// Spread a map over the numbers from `low` to `high`; NaN is grey, and red on the map `gray`.
     pub fn new(map: &str, low: f64, high: f64) -> Option<Colours> {
         let (name, gradient) = *COLOUR_MAPS.iter().find(|(name, _)| *name == map)?;
         let is_gray = name == "gray";
@@ -263,7 +263,7 @@ mod tests {
 
     use super::*;
 
-    /// Paint elements that count up.
+    /// Paint ascending elements.
     fn painted(sheet: &Sheet, low: f64, high: f64) -> Vec<Vec<u8>> {
         let colours = Colours::new("gray", low, high).unwrap();
         let row = |y| {
