@@ -1,8 +1,8 @@
 //! Assignment: a dense value written to the runs of a target.
 //!
-//! The pieces are ranges of the dense bytes. Filling one packs it from the value's side; the sink
-//! at the other end of the engine, [`StridedSink`], unpacks it into the target. A basic index takes
-//! no element twice, so pieces share no byte of the target either.
+//! The pieces are ranges of the dense bytes. Each is packed from the value, and the sink,
+//! [`StridedSink`], unpacks it into the target. A basic index takes no element twice, so pieces share
+//! no byte of the target.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -19,8 +19,8 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// Read `value`, of `source`, in pieces that suit `target`, of the same number of elements, which
-    /// `conversion` makes elements of the target; both coalesced.
+    /// Read `value` from `source` in pieces that suit `target`, which has as many elements;
+    /// `conversion` converts elements to the target's dtype. Both runs must be coalesced.
     pub fn new(
         target: &Runs,
         value: &Runs,
@@ -36,7 +36,8 @@ impl Assignment {
 }
 
 impl Assignment {
-    /// The same, read ahead in panels that take so many bytes of memory, unless it is broadcast.
+    /// This assignment, read ahead in panels that take `room` bytes of memory, unless the value is
+    /// broadcast.
     #[must_use]
     pub(crate) fn in_panels(self, room: u64) -> Assignment {
         let is_broadcast = self.plan.input().axes.iter().any(|axis| axis.stride == 0);
@@ -71,7 +72,7 @@ impl Pieces for Assignment {
             return Ok(from.source.verify()?);
         }
         read_boxes(&self.plan.piece(number).input, from, out)?;
-        // what is written in place cannot be taken back, so lost pages must not pass as zeros
+        // bytes written in place cannot be taken back, so lost pages must not pass as zeros
         Ok(from.source.verify()?)
     }
 
@@ -84,7 +85,7 @@ impl Pieces for Assignment {
     }
 }
 
-/// Fill `out` with copies of a run, from byte `phase` of it on.
+/// Fill `out` with copies of a run, starting at byte `phase` of the run.
 fn repeat(run: &[u8], phase: usize, out: &mut [u8]) {
     let mut done = run.len().min(out.len());
     for (byte, &of_run) in out.iter_mut().zip(run.iter().cycle().skip(phase)).take(done) {
@@ -99,7 +100,7 @@ fn repeat(run: &[u8], phase: usize, out: &mut [u8]) {
 
 /// A sink that takes dense bytes, in any order, and writes them to strided runs of another sink.
 ///
-/// The other sink must take bytes in any order. It is only borrowed: whoever owns it commits it.
+/// The other sink must take bytes in any order. It is only borrowed: its owner commits it.
 pub struct StridedSink<'a> {
     sink: &'a dyn Sink,
     target: &'a Runs,
@@ -133,7 +134,7 @@ pub(crate) fn write_range(
     Ok(())
 }
 
-/// Write dense bytes to runs of a sink: through a map where it has one and runs are short, else by
+/// Write dense bytes to runs of a sink: through its map, where it has one and runs are short, else by
 /// position.
 fn write_runs(sink: &dyn Sink, runs: &Runs, bytes: &[u8]) -> Result<(), SinkError> {
     if sink.mapped(runs.run).is_some_and(|shared| write_mapped(shared, runs, bytes)) {
@@ -142,13 +143,14 @@ fn write_runs(sink: &dyn Sink, runs: &Runs, bytes: &[u8]) -> Result<(), SinkErro
     each_run(&runs.axes, runs.run, bytes, runs.offset, |at, run| sink.write_at(at as u64, run))
 }
 
-/// Write to the mapped target; false, and nothing done, where its pages cannot be brought in.
+/// Write to the mapped target. Returns false, and writes nothing, where its pages cannot be brought
+/// in.
 fn write_mapped(shared: &WritableMap, runs: &Runs, bytes: &[u8]) -> bool {
     let Runs { offset, ref axes, run } = *runs;
     let bounds = runs.file_bounds();
     let first = (offset as u64 - bounds.start) as usize;
     let Some(cells) = shared.cells(bounds) else { return false };
-    // rows whose runs lie closer than pages are brought in whole
+    // rows whose runs lie less than a page apart are brought in whole
     let (outer, row) = match axes.split_last() {
         Some((inner, outer)) if inner.stride.unsigned_abs() <= PAGE => {
             (outer, byte_bounds(&[*inner], run))
@@ -163,12 +165,11 @@ fn write_mapped(shared: &WritableMap, runs: &Runs, bytes: &[u8]) -> bool {
     ready
 }
 
-/// Copy the bytes of `input`, run after run of `run` bytes, to where the runs lie along `axes`
-/// (outermost first), the first at position `first` of `output`: the inverse of
-/// [`pack`](super::pack::pack).
+/// Copy the bytes of `input`, run after run of `run` bytes, to runs along `axes` (outermost first),
+/// the first at position `first` of `output`: the inverse of [`pack`](super::pack::pack).
 ///
-/// The output is shared with other threads and processes, each of which writes other runs of it: it
-/// is given as cells, and no byte between the runs is written or read.
+/// The output is shared with other threads and processes, each of which writes other runs. So it is
+/// given as cells, and no byte between the runs is written or read.
 ///
 /// ```
 /// use std::cell::Cell;
@@ -218,7 +219,7 @@ fn unpack_row(stride: i64, run: usize, row: &[u8], output: &[Cell<u8>], at: i64)
     }
 }
 
-/// A row of items whose size the compiler knows: moves instead of calls.
+/// Unpack a row of items whose size the compiler knows, so that it emits moves instead of calls.
 fn unpack_items<const SIZE: usize>(stride: i64, row: &[u8], output: &[Cell<u8>], mut at: i64) {
     for item in row.as_chunks::<SIZE>().0 {
         set(&output[at as usize..at as usize + SIZE], item);
@@ -266,7 +267,7 @@ mod tests {
             let mut output = vec![0; (span.end - span.start) as usize];
             let first = -span.start;
             unpack(&axes, run, &input, Cell::from_mut(&mut output[..]).as_slice_of_cells(), first as usize);
-            // every byte that is not part of a run is still 0, as none of the input is
+            // every byte outside the runs is still 0; no byte of the input is 0
             prop_assert_eq!(output.iter().filter(|&&byte| byte != 0).count() as u64, count);
             let mut packed = vec![0; input.len()];
             pack(&axes, run, &output, first as usize, &mut packed);

@@ -1,4 +1,4 @@
-//! A range of the output of pieces: what one part of a job writes.
+//! A range of the output of pieces, such as the range of one part of a job.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::runs::Runs;
 use crate::source::Source;
 
 /// The bytes `range` of the output of other pieces, which must be ranges in the order of the output.
-/// Those at both ends are filled in full, and cut.
+/// The pieces at both ends are filled in full, and cut.
 pub struct Clipped<P> {
     pieces: P,
     cut: Cut,
@@ -57,7 +57,7 @@ impl<P: Pieces> Pieces for Clipped<P> {
     }
 }
 
-/// Which pieces hold a range of an output.
+/// The pieces that overlap a range of an output.
 struct Cut {
     range: Range<u64>,
     first: u64,
@@ -120,8 +120,8 @@ impl Cut {
     }
 }
 
-/// Fill `out` with the bytes from position `start` on of the output of pieces, which must be ranges
-/// in the order of the output.
+/// Fill `out` with the output of pieces from position `start`. The pieces must be ranges in the
+/// order of the output.
 pub(crate) fn read_pieces(
     pieces: &dyn Pieces,
     start: u64,
@@ -136,8 +136,8 @@ pub(crate) fn read_pieces(
     })
 }
 
-/// The ranges of the input that a range of the output of such pieces needs, as
-/// [`needs`](Pieces::needs) has it.
+/// The ranges of the input that a range of the output of such pieces needs, as by
+/// [`needs`](Pieces::needs).
 pub(crate) fn needs_of_pieces(
     pieces: &dyn Pieces,
     range: Range<u64>,

@@ -1,7 +1,7 @@
-//! Pieces whose elements are computed from those of others.
+//! Pieces whose elements are computed from the elements of other pieces.
 //!
-//! Other than a [`Conversion`], which a piece goes through on its way to the sink, this is done while a piece is filled,
-//! so that whoever looks at elements sees the results.
+//! Unlike a [`Conversion`], which is applied on the way to the sink, the computation is part of
+//! filling a piece, so that any reader of the pieces sees the results.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -12,11 +12,10 @@ use crate::plan::Panel;
 use crate::runs::Runs;
 use crate::source::Source;
 
-/// Pieces whose elements are computed from those of others.
 pub struct Computed<'a> {
     of: Box<dyn Pieces + 'a>,
     arithmetic: &'a Arithmetic,
-    /// Buffers that no worker uses at the moment: as many as there are workers.
+    /// Buffers that no worker uses at the moment: at most one for each worker.
     idle: Mutex<Vec<Vec<u8>>>,
 }
 

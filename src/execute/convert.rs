@@ -1,9 +1,8 @@
-//! What elements go through between the input and the output.
+//! Conversions of elements between the input and the output.
 //!
-//! Every piece passes here on its way from the packed buffer to the sink, whoever packed it.
-//! Pieces are planned in bytes of the input and never divide a [unit](Conversion::unit), so a
-//! conversion to another item size is exact for each piece alone: its elements are converted into a
-//! second buffer, and the rows of the result are scaled.
+//! Every packed piece is converted here before the sink gets it. Pieces are planned in bytes of the input
+//! and never divide a [unit](Conversion::unit), so a conversion to another item size is exact for each
+//! piece alone: its elements are converted into a second buffer, and the rows of the result are scaled.
 
 use super::Progress;
 use super::fill::{Buffer, PiecePlaces};
@@ -17,14 +16,14 @@ pub enum Conversion {
     #[default]
     None,
     SwapBytes {
-        /// Bytes that are reversed together, at least 2.
+        /// The number of bytes that are reversed together, at least 2.
         width: usize,
     },
     Cast(Cast),
 }
 
 impl Conversion {
-    /// Reverse every `width` bytes; none for a width of 0 or 1.
+    /// The conversion that reverses every `width` bytes; none for a width of 0 or 1.
     pub fn swap_bytes(width: usize) -> Conversion {
         match width {
             0 | 1 => Conversion::None,
@@ -32,7 +31,7 @@ impl Conversion {
         }
     }
 
-    /// The bytes of the input that are converted together: no piece may divide them.
+    /// The bytes of input that are converted together: no piece may divide them.
     pub fn unit(self) -> u64 {
         match self {
             Conversion::None => 1,
@@ -41,7 +40,7 @@ impl Conversion {
         }
     }
 
-    /// The bytes that a [unit](Conversion::unit) becomes.
+    /// The output bytes of one [unit](Conversion::unit).
     pub fn output_unit(self) -> u64 {
         match self {
             Conversion::Cast(cast) => cast.output_bytes() as u64,
@@ -57,7 +56,7 @@ impl Conversion {
         input / self.unit() as i64 * self.output_unit() as i64
     }
 
-    /// The rows of the output that these of the input become.
+    /// The rows of the output that these rows of the input become.
     pub(super) fn output_runs(self, rows: &Runs) -> Runs {
         let axis = |axis: &Axis| Axis { stride: self.output_distance(axis.stride), ..*axis };
         Runs {
@@ -71,15 +70,15 @@ impl Conversion {
         output / self.output_unit() * self.unit()
     }
 
-    /// How many times as many bytes come out as go in, rounded up: pieces are made so much smaller,
-    /// so that what they become fits into the cache too.
+    /// The factor by which output is larger than input, rounded up: pieces are smaller by this factor, so
+    /// that their output fits in the cache too.
     pub fn expansion(self) -> u64 {
         self.output_unit().div_ceil(self.unit())
     }
 
-    /// How many bytes of the input to convert first, in an output that begins at byte `at` of a file,
-    /// so that further pieces of `piece` bytes begin at multiples of what those become. `None` where
-    /// that is impossible, or no multiple of the blocks of files.
+    /// The length of the first piece, in input bytes, for an output that begins at byte `at` of a file, so
+    /// that the output of each later piece of `piece` bytes begins at a multiple of its own length. `None`
+    /// where this is impossible, or that length is no multiple of a file's block.
     pub(crate) fn first_bytes(self, at: u64, piece: u64) -> Option<u64> {
         const FILE_BLOCK: u64 = 4096;
         let whole = self.output_bytes(piece);
@@ -90,8 +89,8 @@ impl Conversion {
         is_exact.then(|| self.input_bytes(first))
     }
 
-    /// Convert a packed piece, which goes to `rows` of an output that begins at byte `at`. Returns the same
-    /// of the converted bytes; those that have another size take a spare buffer.
+    /// Convert a packed piece that goes to `rows` of an output that begins at byte `at`. Returns the
+    /// converted bytes and their rows; a conversion to another item size takes a spare buffer.
     pub(super) fn apply(
         self,
         mut packed: Buffer,
@@ -132,7 +131,7 @@ pub(super) fn write_rows(
     Ok(())
 }
 
-/// What [`write_rows`] does before it needs its turn.
+/// Prepare the writes of [`write_rows`] that do not depend on the order of pieces.
 pub(super) fn prepare_rows<'a>(
     bytes: &'a [u8],
     rows: &Runs,
@@ -142,7 +141,7 @@ pub(super) fn prepare_rows<'a>(
     placed_rows(bytes, rows, at).map(|(offset, row)| sink.prepare(offset, row)).collect()
 }
 
-/// The rows of a piece, each with its place in the sink.
+/// The rows of a piece, each with its offset in the sink.
 fn placed_rows<'a>(bytes: &'a [u8], rows: &Runs, at: u64) -> impl Iterator<Item = (u64, &'a [u8])> {
     let row = (rows.run as usize).max(1);
     rows.starts().map(move |offset| at + offset as u64).zip(bytes.chunks_exact(row))

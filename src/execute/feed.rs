@@ -1,9 +1,9 @@
-//! What a job is going to read, told to a source that must ask for it.
+//! Announcements of coming reads, for a source that makes requests.
 //!
-//! Behind a network a read costs a round trip, so that the reads of later pieces must be on their way
-//! while earlier ones are copied. A `Feed` walks over the ranges that the pieces need, in their order,
-//! merges them to requests, and announces as many as the source has use for, before a piece begins.
-//! A dry run [counts](announced) them by the same steps.
+//! Each read of a remote source costs a round trip, so the reads of later pieces must be on their way
+//! while earlier pieces are copied. A `Feed` walks over the ranges that the pieces need, in order,
+//! merges them to requests, and announces as many as the source has use for, before a piece begins. A
+//! dry run [counts](announced) them by the same steps.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,7 @@ use crate::source::{Advice, Source};
 
 pub(super) struct Feed<'a> {
     transfers: &'a [Transfer<'a>],
-    /// The number of the first piece of each transfer, and of all pieces.
+    /// The number of the first piece of each transfer, counted through all transfers.
     starts: &'a [u64],
     pieces: u64,
     state: Mutex<FeedState>,
@@ -23,21 +23,21 @@ pub(super) struct Feed<'a> {
 #[derive(Default)]
 struct FeedState {
     next: u64,
-    /// The piece whose ranges the merger holds back.
+    /// The last piece whose ranges are in the merger.
     last: u64,
     requests: Requests,
 }
 
-/// The ranges that pieces need, on their way to being requests.
+/// The ranges that pieces need, merged to requests.
 #[derive(Default)]
 struct Requests {
     merger: Merger,
-    /// The transfer whose ranges the merger holds back.
+    /// The transfer of the ranges in the merger.
     transfer: usize,
 }
 
 impl Requests {
-    /// Go on with another transfer: no request is of two sources.
+    /// Continue with another transfer: a request has one source.
     fn turn_to(
         &mut self,
         transfers: &[Transfer<'_>],
@@ -50,7 +50,7 @@ impl Requests {
         self.transfer = transfer;
     }
 
-    /// Add what a piece of a transfer needs; `ask` gets each request of a source that is complete.
+    /// Add the ranges that a piece of a transfer needs; `ask` gets each complete request of a source.
     fn push(
         &mut self,
         transfers: &[Transfer<'_>],
@@ -87,7 +87,7 @@ impl<'a> Feed<'a> {
         transfers.iter().any(asks).then_some(Feed { transfers, starts, pieces, state })
     }
 
-    /// Announce what piece `number` needs, unless it was, and what later ones do.
+    /// Announce the ranges for piece `number`, unless they were announced, and for later pieces.
     pub(super) fn before(&self, number: u64) {
         let announce = &mut |source: &dyn Source, request| source.advise(request, Advice::WillNeed);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,7 +100,7 @@ impl<'a> Feed<'a> {
             state.next = piece + 1;
             state.last = piece;
             let local = piece - self.starts[transfer];
-            // what is wrong with a piece is told when it is filled
+            // the fault of a piece is reported when it is filled
             let _ = state.requests.push(self.transfers, transfer, local, announce);
         }
         if state.last <= number || state.next >= self.pieces {
@@ -126,7 +126,7 @@ pub fn announced(transfers: &[Transfer<'_>]) -> Result<Announced, ExecuteError> 
     let mut requests = Requests::default();
     for (number, transfer) in transfers.iter().enumerate() {
         requests.turn_to(transfers, number, &mut count);
-        // a source without bytes has files behind it whose lengths only their servers know
+        // a source without bytes stands for files whose lengths only their servers know
         let asked = transfer.source.request_gap().filter(|_| !transfer.source.is_empty());
         let pieces = asked.map_or(0, |_| transfer.pieces.count());
         for piece in 0..pieces {

@@ -1,15 +1,15 @@
 //! Filling a piece's buffer through windows on the input.
 //!
-//! A mapped input lends all of a piece's byte bounds at once. One that is read by position is asked
-//! for windows of bounded length, in the order of the input: a box that spans more, or has long gaps,
-//! is divided along its longest stride until each part is worth one read, or is a single run.
+//! A mapped input lends all of a piece's byte bounds at once. An input that is read by position is asked for windows
+//! of bounded length, in its own order: a box that spans more, or has long gaps, is divided along its longest stride
+//! until each part is worth one read, or is a single run.
 //!
 //! **Buffers.** A worker packs a piece into a buffer of its own, converts it there ([`Conversion`](super::Conversion):
 //! the byte order, or a cast into a second buffer), and writes it with one call. Writing straight from a mapped input
-//! was several times slower: the kernel takes page faults while it holds the output file's lock. The buffer is
-//! 256 KiB because it shares the second-level cache with its part of the input; pieces of 1 MiB and more halve the
-//! rate or worse. Where it begins in a page is chosen for each piece: on some processors reads, writes and copies are
-//! five to thirty times slower between places that lie 1 to 31 bytes apart in their pages (`source/file.rs`).
+//! was several times slower: the kernel takes page faults while it holds the output file's lock. The buffer is 256 KiB
+//! because it shares the second-level cache with its part of the input; pieces of 1 MiB and more halve the rate or
+//! worse. Its offset in a page is chosen for each piece: on some processors reads, writes and copies are five to
+//! thirty times slower between addresses that lie 1 to 31 bytes apart in their pages (`source/file.rs`).
 
 use std::ops::{Deref, DerefMut, Range};
 
@@ -75,9 +75,8 @@ impl Pieces for Plan {
     }
 }
 
-/// Whether the kernel reads what pieces need ahead of them by itself. Not even to look whether some of
-/// it is in memory is of use then: that look is a read to the kernel, out of the order. Nor is it of a
-/// short range, which is one read anyway.
+/// Whether the kernel by itself reads ahead what pieces need. Then even a look at the page cache does harm: to the
+/// kernel it is a read out of order. A short range needs no prefetch either, as it is one read.
 fn is_read_ahead(plan: &Plan, source: &dyn Source) -> bool {
     plan.range().is_some_and(|range| match plan.pieces() {
         1 => range.end - range.start <= ONE_READ,
@@ -85,7 +84,7 @@ fn is_read_ahead(plan: &Plan, source: &dyn Source) -> bool {
     })
 }
 
-/// A range so short that a disk reads it at once, in bytes.
+/// The length of a range that a disk reads at once, in bytes.
 const ONE_READ: u64 = 64 << 10;
 
 pub(crate) fn visit_ranges(runs: &Runs, visit: VisitRange<'_>) {
@@ -94,7 +93,7 @@ pub(crate) fn visit_ranges(runs: &Runs, visit: VisitRange<'_>) {
 
 const RANGES: u64 = 1 << 17;
 
-/// In how many places to look whether what is to be prefetched is in memory already.
+/// The number of samples that tell whether a range is in memory already.
 const SAMPLES: u64 = 16;
 
 fn prefetch(runs: &Runs, source: &dyn Source) {
@@ -104,7 +103,7 @@ fn prefetch(runs: &Runs, source: &dyn Source) {
     }
     let sampled = |number: u64| number.is_multiple_of(ranges / SAMPLES + 1) || number == ranges;
     let mut samples = (1..).zip(runs.starts()).filter(|&(number, _)| sampled(number));
-    // the last byte tells, since what was read before may extend into the first ones
+    // sample the last byte, since an earlier read may have covered the first bytes
     if samples.all(|(_, at)| source.is_cached(at as u64 + runs.run - 1)) {
         return;
     }
@@ -113,7 +112,7 @@ fn prefetch(runs: &Runs, source: &dyn Source) {
     }
 }
 
-/// The first `count` bytes of what is left of a buffer.
+/// Split off the first `count` bytes of a buffer's rest.
 pub(crate) fn split_first<'b>(rest: &mut &'b mut [u8], count: u64) -> &'b mut [u8] {
     let (first, others) = std::mem::take(rest).split_at_mut(count as usize);
     *rest = others;
@@ -130,7 +129,8 @@ pub(crate) fn read_range(
     read_boxes(&runs.boxes(range), from, out)
 }
 
-/// A range of the dense bytes of `runs` of the source: lent by it, or in `buffer` where they do not follow each other.
+/// A range of the dense bytes of `runs` of the source: lent by the source, or copied to `buffer` where they are not
+/// contiguous.
 pub(crate) fn dense_window<'a>(
     runs: &Runs,
     range: Range<u64>,
@@ -162,8 +162,8 @@ pub(crate) fn read_boxes(
 
 /// Fill `out` with the dense bytes of `runs` of the source.
 ///
-/// What is read by position is read in the order of the input, each stretch once. Where the output
-/// has another order, it is put in order in memory.
+/// An input that is read by position is read in its own order, each stretch once. Where the output has another order,
+/// the bytes are reordered in memory.
 pub(crate) fn read_runs(
     runs: &Runs,
     from: &mut ReadFrom<'_>,
@@ -183,7 +183,8 @@ pub(crate) fn read_runs(
     Ok(())
 }
 
-/// The same for axes from the longest stride to the shortest, in windows of at most `limit` bytes.
+/// Fill `out` as [`read_runs`] does, for axes from the longest stride to the shortest, in windows of at most `limit`
+/// bytes.
 fn read_ordered(
     runs: &Runs,
     limit: u64,
@@ -214,7 +215,7 @@ fn read_window(runs: &Runs, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(
     Ok(())
 }
 
-/// How many items of the outermost axis to take at once, or `None` for all of them in one window.
+/// The number of items of the outermost axis to take at a time; `None` for all of them in one window.
 fn part_len(axes: &[Axis], run: u64, limit: u64) -> Option<u64> {
     let (axis, inner) = axes.split_first()?;
     let item = span_bytes(inner, run);
@@ -227,12 +228,12 @@ fn part_len(axes: &[Axis], run: u64, limit: u64) -> Option<u64> {
     (axis.len == 1 || most < axis.len).then_some(most)
 }
 
-/// How much further in its page a buffer lies than its bytes do in the output. The input often has them at
-/// the same place as the output; processors hold loads back that end like a store before them.
+/// The distance between the offset of a buffer in its page and the offset of its bytes in the output's page. The input
+/// often has the offset of the output; processors delay a load whose address ends like a store before it.
 const APART: usize = 512;
 
-/// The bytes of a piece, with room before them: they lie at a place in a page that is fast for what is read
-/// into them and for what is written from them (see [`is_slow`]).
+/// The bytes of a piece, with free room before them: they begin at an offset in a page that is fast both for the reads
+/// into the buffer and for the writes from it (see [`is_slow`]).
 #[derive(Default)]
 pub(super) struct Buffer {
     memory: Vec<u8>,
@@ -240,7 +241,7 @@ pub(super) struct Buffer {
     len: usize,
 }
 
-/// Where in files the bytes of a piece come from and go to, as far as that is known.
+/// The offsets in files of the bytes of a piece, as far as they are known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PiecePlaces {
     pub(super) read: Option<u64>,
@@ -248,8 +249,8 @@ pub(super) struct PiecePlaces {
 }
 
 impl Buffer {
-    /// A buffer of `len` bytes, whatever they are, in memory that is free: in the shortest that will do, so
-    /// that buffers for what is packed do not become as long as those for what it is converted to.
+    /// A buffer of `len` bytes with any content, from the shortest spare buffer that is long enough, so that buffers
+    /// for packed pieces do not become as long as buffers for converted ones.
     pub(super) fn take(spare: &mut Vec<Buffer>, len: usize, places: PiecePlaces) -> Buffer {
         let needed = len + PAGE as usize + STEP;
         let lens = || spare.iter().map(|buffer| buffer.memory.len()).enumerate();
@@ -265,7 +266,7 @@ impl Buffer {
 }
 
 impl PiecePlaces {
-    /// How far behind an address bytes are moved fast: at most a page and a [`STEP`].
+    /// The distance from `address` to a fast start of the buffer: at most a page and a [`STEP`].
     fn start(self, address: usize) -> usize {
         let written = self.written as usize;
         let start = written.wrapping_add(APART).wrapping_sub(address) % PAGE as usize;
@@ -288,15 +289,15 @@ impl DerefMut for Buffer {
     }
 }
 
-// Copying from a pipe: one pass over the input, keeping only what is needed of it.
+// Copies from a pipe: one pass over the input.
 //
-// The pieces of a forward plan ascend in the input. The bytes
-// between them are skipped, unread where the operating system can.
+// The pieces of a forward plan ascend in the input. The bytes between them are skipped, without reading them where the
+// system can.
 
-/// The most bytes of a pipe that are kept at a time: the window of plans for pipes.
+/// The most bytes of a pipe held in memory at a time: the window of plans for pipes.
 pub const WINDOW_BYTES: u64 = 4 << 20;
 
-/// Run one transfer from a stream, whose position counts from where the plan's offsets do.
+/// Run one transfer from a stream. Offsets of the plan are positions of the stream.
 pub fn run_forward(
     stream: &mut dyn Forward,
     plan: &Plan,
@@ -327,7 +328,7 @@ pub fn run_forward(
     Ok(())
 }
 
-/// Read the bytes from position `start` on, which lies at or after the stream's own.
+/// Read the bytes from position `start`, which must not be before the stream's position.
 fn read_ahead_to(
     stream: &mut dyn Forward,
     start: u64,
@@ -367,7 +368,7 @@ mod tests {
         let of_medium = spare[2].memory.as_ptr();
         assert_eq!(taken(&mut spare, 200).memory.as_ptr(), of_medium);
         assert_eq!(spare.len(), 2);
-        // where none is long enough, the longest gives way
+        // where no buffer is long enough, the longest one is replaced
         taken(&mut spare, 9000);
         assert_eq!(spare.len(), 1);
         assert_eq!(spare[0].len, 100);

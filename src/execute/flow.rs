@@ -1,14 +1,14 @@
-//! Jobs for which memory is too small: the input is read ahead of the workers and let go behind them, and
-//! the output is brought to the disk as it is written.
+//! The flow of a job that does not fit in memory: the input is read ahead of the workers and dropped behind them, and
+//! the output is written to the disk as it grows.
 //!
-//! Two more threads than workers take part. One reads: it asks for all that a [`Panel`](crate::plan::Panel)
-//! needs, in the order of the file, and waits until earlier panels are packed and their memory is free. The other
-//! one brings what was written to the disk, piece by piece, and lets memory go when it is there. So kernels need not
-//! choose what to drop, which is often what is needed next, and nobody waits for a whole memory of unwritten bytes.
+//! Two threads help the workers. The reader requests the input of each [`Panel`](crate::plan::Panel), in the order of
+//! the file, and waits until earlier panels are packed and their memory is free. The writer sends written pieces to
+//! the disk, and drops their pages from memory when they are there. So the kernel need not choose what to drop, often
+//! what is needed next, and nobody waits for a whole memory of unwritten bytes.
 //!
-//! Ranges of a map are read in large pages, with the gaps between them where those are no longer (`Advice::Load`):
-//! single pages cost a processor more than they cost a fast disk. Pages that rows of the output share with rows that
-//! were written and let go long before are read ahead too (`Sink::expect`): a worker would wait for each.
+//! Ranges of a map are read in large pages, with gaps up to such a page between them (`Advice::Load`): single pages
+//! cost a processor more than they cost a fast disk. A page that a row of the output shares with a row written and
+//! dropped long before is read ahead too (`Sink::expect`): a worker would wait for each.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,47 +21,47 @@ use crate::runs::{Runs, dense_bytes};
 use crate::sink::{Sink, SinkError};
 use crate::source::{Advice, PAGE};
 
-/// The threads of a flow that are no workers.
+/// The number of helper threads of a flow.
 pub(super) const HELPERS: usize = 2;
 
-/// The part of that memory that may be written and not on its way to the disk yet, and what may be on its way.
+/// The fraction of the room (1 / 10) that written bytes may take before they go to the disk, and again on their way.
 const UNWRITTEN_PART: u64 = 10;
 
-/// The part of it that is brought to the disk together: pieces that follow each other in the output are one request.
+/// The fraction of the room that is sent to the disk together: consecutive pieces of the output become one request.
 const TOGETHER_PART: u64 = 32;
 
-/// The part of it that the buffers of workers may take besides: too many workers would drive out what they read.
+/// The fraction of the room that the workers' buffers may take besides: more workers would drive out what they read.
 const BUFFERS_PART: u64 = 8;
 
-/// So much of a panel is read at a time, in bytes: its beginning, where there is no room for all of it yet.
+/// The bytes of a panel that are requested at a time: its beginning, where there is no room for the whole panel yet.
 const STEP: u64 = 32 << 20;
 
 pub(super) struct Flow<'a> {
     transfers: &'a [Transfer<'a>],
-    /// The number of the first piece of each transfer, and of all pieces.
+    /// The number of the first piece of each transfer, counted through all transfers.
     starts: &'a [u64],
     pieces: u64,
     sink: &'a dyn Sink,
-    /// How much memory the input of panels may take, in bytes.
+    /// The memory for the input of panels, in bytes.
     room: u64,
     joined: AtomicUsize,
     state: Mutex<FlowState>,
-    /// For the two that are no workers: pieces were written.
+    /// Wakes the helpers: pieces were written.
     written: Condvar,
-    /// For the workers: more input is ready, or output on its way. So a piece wakes two threads, not all.
+    /// Wakes the workers: more input is ready, or output is on its way. So a piece wakes two threads, not all.
     moved: Condvar,
 }
 
 #[derive(Default)]
 struct FlowState {
-    /// The number of the first piece whose input was not asked for yet.
+    /// The number of the first piece whose input was not requested yet.
     ready: u64,
-    /// Panels that were asked for, in their order, and those of them whose pieces are all written.
+    /// Requested panels, in order; and panels whose pieces are all written.
     open: VecDeque<OpenPanel>,
     spent: Vec<OpenPanel>,
-    /// Bytes of the input in memory.
+    /// The bytes of input in memory.
     held: u64,
-    /// What was written and is not on its way to the disk, and how many bytes that is.
+    /// Written pieces that are not on their way to the disk, and their bytes.
     written: Vec<WrittenPiece>,
     unwritten: u64,
     done: u64,
@@ -83,7 +83,7 @@ struct WrittenPiece {
 }
 
 impl<'a> Flow<'a> {
-    /// Nothing read yet; `None` where no pieces come in panels.
+    /// A flow at its beginning; `None` where no transfer has panels.
     pub(super) fn new(
         transfers: &'a [Transfer<'a>],
         starts: &'a [u64],
@@ -105,7 +105,7 @@ impl<'a> Flow<'a> {
         })
     }
 
-    /// How many workers there is memory for, each with two buffers; at least two.
+    /// The number of workers whose two buffers each fit in memory; at least two.
     pub(super) fn most_workers(&self) -> usize {
         let filled = self.transfers.iter().filter(|transfer| transfer.pieces.count() > 0);
         let longest = filled.map(|transfer| transfer.pieces.output(0).bytes()).max().unwrap_or(0);
@@ -113,7 +113,7 @@ impl<'a> Flow<'a> {
         usize::try_from(most).unwrap_or(usize::MAX).max(2)
     }
 
-    /// Take part, and say as which thread: one reads ahead, one writes behind, the others work.
+    /// Take a number as a thread of the flow: 0 reads ahead, 1 writes behind, the others work.
     pub(super) fn join(&self) -> usize {
         self.joined.fetch_add(1, Ordering::Relaxed)
     }
@@ -124,7 +124,7 @@ impl<'a> Flow<'a> {
             let transfer = self.starts.partition_point(|&start| start <= next) - 1;
             let Transfer { source, pieces, .. } = &self.transfers[transfer];
             let Some(panel) = pieces.panel(next - self.starts[transfer]) else {
-                // its pieces are read when they are packed
+                // pieces without a panel are read when they are packed
                 next = self.starts.get(transfer + 1).map_or(self.pieces, |&start| start);
                 self.state().ready = next;
                 self.moved.notify_all();
@@ -161,8 +161,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A page that a row of the output shares with the next one may have been written and let go long before this row
-    /// is: it is read again ahead of the writers, which would wait for it, each for its own.
+    /// Read again the pages that a row of the output shares with the next row, which may have been written and
+    /// dropped long before: the writers would wait for each such page.
     fn expect_row_ends(&self, transfer: usize, pieces: Range<u64>) {
         let Transfer { pieces: all, at, .. } = &self.transfers[transfer];
         for number in pieces {
@@ -179,7 +179,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Wait until there is memory for so many bytes of the input more; false where the job is over.
+    /// Wait until there is memory for `bytes` more bytes of input; returns false where the job is over.
     fn make_room(&self, bytes: u64) -> bool {
         let mut state = self.state();
         loop {
@@ -193,7 +193,7 @@ impl<'a> Flow<'a> {
             if state.is_over {
                 return false;
             }
-            // nothing is let go but panels whose pieces are written
+            // only panels whose pieces are written free memory
             if state.open.is_empty() || state.held.saturating_add(bytes) <= self.room {
                 state.held += bytes;
                 return true;
@@ -204,7 +204,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Bring what is written to the disk, and let it go.
+    /// Send written pieces to the disk, and drop them from memory.
     pub(super) fn write_behind(&self) -> Result<(), (u64, SinkError)> {
         let mut begun = VecDeque::new();
         let mut bytes = 0;
@@ -220,7 +220,7 @@ impl<'a> Flow<'a> {
             state.unwritten = 0;
             drop(state);
             self.moved.notify_all();
-            // the error of any of them is that of the first
+            // an error of any of these pieces is reported for the first one
             let number = written.iter().map(|piece| piece.number).min().unwrap_or(0);
             let settle = |range: &Range<u64>, wait| {
                 let settled = self.sink.settle(range.clone(), wait);
@@ -252,8 +252,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The rows of piece `number` are written, from position `at` of the sink on. Waits where too much is not on its
-    /// way to the disk.
+    /// Note that the rows of piece `number` are written, for an output at offset `at` of the sink. Waits where too
+    /// many bytes are not on their way to the disk.
     pub(super) fn wrote(&self, number: u64, rows: Runs, at: u64) {
         let mut state = self.state();
         state.done += 1;
@@ -276,7 +276,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Nothing more is read or brought to the disk: a piece failed.
+    /// End reading and writing: a piece failed.
     pub(super) fn end(&self) {
         self.state().is_over = true;
         self.written.notify_all();
@@ -316,8 +316,8 @@ fn merge(mut ranges: Vec<Range<u64>>, unit: u64) -> Vec<Range<u64>> {
 /// The most ranges of a panel that are merged.
 const RANGES: u64 = 1 << 17;
 
-/// The ranges of a panel, those less than `unit` bytes apart in one; `None` where so much more would be read
-/// that it is quicker to ask for each, or more than there is room for.
+/// The ranges of a panel; ranges less than `unit` bytes apart are merged. `None` where the gaps make single requests
+/// faster, or exceed the room.
 fn merged(input: &[Runs], unit: u64, room: u64) -> Option<Vec<Runs>> {
     let count: u64 = input.iter().map(|runs| dense_bytes(&runs.axes, 1)).sum();
     if count > RANGES {
@@ -347,10 +347,10 @@ mod tests {
     use crate::sink::WriteOrder;
     use crate::source::{Source, SourceError};
 
-    /// Bytes that count which of them are in memory.
+    /// A source of bytes that counts the bytes in memory.
     struct Watched {
         bytes: Vec<u8>,
-        /// Bytes that were asked for and not let go, the most of them, and all that were asked for.
+        /// The bytes that are requested and not dropped, the maximum of this number, and all requested bytes.
         held: Mutex<[u64; 3]>,
         unit: Option<u64>,
     }
@@ -387,11 +387,11 @@ mod tests {
         }
     }
 
-    /// An output that counts what was brought to the disk, and fails to, if asked to.
+    /// An output that counts the bytes sent to the disk, and fails on demand.
     struct Kept {
         bytes: Mutex<Vec<u8>>,
         settled: Mutex<[u64; 2]>,
-        /// Places that were expected to be written in part.
+        /// Offsets of pages that are expected to be written in part.
         expected: Mutex<Vec<u64>>,
         order: WriteOrder,
         fails: Option<fn() -> SinkError>,
@@ -421,8 +421,7 @@ mod tests {
         }
     }
 
-    /// A matrix of so many rows and columns of 4 bytes, transposed or with every other column, with
-    /// panels that have so much room.
+    /// Copy a matrix of 4-byte items, transposed or with every other column, with panels in `room` bytes.
     fn copy(
         axes: Vec<Axis>,
         room: u64,
@@ -433,7 +432,7 @@ mod tests {
         let runs = Runs { offset: 128 - first.byte_bounds().start, ..first };
         let end = runs.byte_bounds().end as u64;
         let bytes = (0..end).map(|at| ((at * 2_654_435_761) >> 13) as u8).collect();
-        // most kinds of copies with and without large units
+        // most kinds of copies, with and without large units
         let unit = room.is_power_of_two().then_some(16 << 10);
         let source = Watched { bytes, held: Mutex::default(), unit };
         let tiling = Tiling { panel_bytes: Some(room), ..Tiling::MAPPED };
@@ -477,7 +476,7 @@ mod tests {
                 if room < 1 << 20 {
                     assert!(settled[1] > plan.bytes() / 2, "{settled:?}");
                 }
-                // the ends of all rows of boxes that share a page with what follows
+                // the ends of all rows of boxes that share a page with the next row
                 let pieces = (0..plan.pieces()).map(|number| plan.piece(number).output);
                 let boxes = pieces.filter(|rows| !rows.axes.is_empty());
                 let ends = boxes.flat_map(|rows| {
@@ -513,7 +512,7 @@ mod tests {
             merged(&apart, 4096, 1 << 20),
             Some([1, 0].map(|at: usize| apart[at].clone()).to_vec())
         );
-        // more than there is room for
+        // more than the room
         assert_eq!(merged(&[runs(50, 1900)], 4096, 90_000), None);
         assert_eq!(merged(&[runs(RANGES + 1, 1900)], 4096, 1 << 20), None);
     }

@@ -1,13 +1,13 @@
-//! Executing plans: fill a buffer with each piece and write it to the sink at its position.
+//! The executor of plans: it fills a buffer with each piece and writes it to the sink at its offset.
 //!
-//! There is one engine. A job is a list of [`Transfer`]s (a source, what to take of it, a place in
+//! There is one engine. A job is a list of [`Transfer`]s (a source, the pieces to take from it, an offset in
 //! the output), [run] by a pool of workers over one counter of pieces, with one first error and one
-//! [`Progress`]. What to take is anything that implements [`Pieces`]: a strided [`Plan`], or
-//! positions to gather. What elements go through on the way is a [`Conversion`]. A pipe is read by
-//! [`run_forward`], in the order of the input.
+//! [`Progress`]. The pieces are anything that implements [`Pieces`]: a strided [`Plan`], or positions to
+//! gather. A [`Conversion`] changes elements on the way. A pipe is read by [`run_forward`], in the order of the
+//! input.
 //!
-//! Every worker has a buffer of its own, and every piece bytes of its own in the output: neither the bytes
-//! written nor the error, which is that of the first piece, depend on the number of workers.
+//! Every worker has a buffer of its own, and every piece bytes of its own in the output: neither the written
+//! bytes nor the error, which is the error of the first piece, depend on the number of workers.
 
 use std::fmt;
 use std::ops::Range;
@@ -54,17 +54,17 @@ pub(crate) use relayout::{TwoPasses, fill_scratch, ordered, unspooled};
 pub use relayout::{in_order, spool, spool_pieces};
 pub(crate) use relayout::{spool_all, spool_sparse};
 
-/// One part of a job: bytes of one source, on their way to one place in the output.
+/// One part of a job: bytes of one source, and their offset in the output.
 pub struct Transfer<'a> {
     pub source: &'a dyn Source,
     pub pieces: &'a dyn Pieces,
     pub conversion: Conversion,
-    /// Where the result begins in the output, in bytes.
+    /// The offset of the result in the output, in bytes.
     pub at: u64,
 }
 
 impl Transfer<'_> {
-    /// The position in a file of the bytes that become these rows; `None` where they are not one range of one.
+    /// The file offset of the bytes that become these rows; `None` where they are not one range of a file.
     fn file_offset(&self, rows: &Runs) -> Option<u64> {
         let range = self.pieces.range()?;
         let start = range.start + u64::try_from(rows.offset).ok()?;
@@ -73,48 +73,47 @@ impl Transfer<'_> {
     }
 }
 
-/// A source, with memory for what must be read of it.
+/// A source, with a buffer for bytes that it cannot lend.
 pub struct ReadFrom<'a> {
     pub source: &'a dyn Source,
     pub scratch: &'a mut Vec<u8>,
 }
 
 impl ReadFrom<'_> {
-    /// The bytes of a range of the source, as [`Source::window`] has them.
+    /// A range of the source, as by [`Source::window`].
     pub fn window(&mut self, range: Range<u64>) -> Result<&[u8], SourceError> {
         self.source.window(range, self.scratch)
     }
 }
 
-/// Who is told ranges of an input.
+/// A visitor of ranges of an input.
 pub type VisitRange<'a> = &'a mut dyn FnMut(Range<u64>);
 
-/// Jobs below this are done by the calling thread: starting a pool takes longer.
+/// The size of jobs below which the calling thread does the work: starting a pool takes longer.
 const POOL_BYTES: u64 = 2 << 20;
 
-/// Something that fills an output piece by piece, each piece computed from its number.
+/// A division of an output into pieces; each piece is computed from its number.
 pub trait Pieces: Sync {
     fn bytes(&self) -> u64;
 
     fn count(&self) -> u64;
 
-    /// Where piece `number` of `0..count()` goes; pieces share no byte of the output. Where the
-    /// sink takes bytes in order, pieces must come in the order of the output.
+    /// The rows of piece `number` of `0..count()` in the output; pieces share no byte of it. Where the sink
+    /// takes bytes in order, pieces must come in the order of the output.
     fn output(&self, number: u64) -> Runs;
 
     /// Fill `out` with the bytes of a piece, row after row.
     fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError>;
 
-    /// The ranges of the input that a piece needs, in the order in which it reads them, for inputs
-    /// that must be asked for each: `visit` gets them, those at most `gap` bytes apart perhaps as
-    /// one. What a piece shares with those before it may be left out. A hint: a piece that says
-    /// nothing is filled all the same.
+    /// Call `visit` with the ranges of the input that a piece needs, in the order of its reads, for inputs that
+    /// make requests. Ranges at most `gap` bytes apart may be joined; ranges shared with earlier pieces may be
+    /// omitted. A hint: a piece without ranges is filled all the same.
     fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         let _ = (number, gap, visit);
         Ok(())
     }
 
-    /// The panel that begins with a piece: pieces whose input is read ahead of them as a whole, because not all
+    /// The panel that begins with piece `number`: pieces whose input is read ahead as a whole, because not all
     /// of it fits in memory. `None` where no panel begins there.
     fn panel(&self, number: u64) -> Option<Panel> {
         let _ = number;
@@ -126,21 +125,21 @@ pub trait Pieces: Sync {
         self.bytes()
     }
 
-    /// Whether its bytes come from a disk, and each piece is short: more workers than cores are of use
-    /// then, most of which wait.
+    /// Whether the bytes come from a disk, and each piece is short: then more workers than cores help, most of
+    /// which wait.
     fn waits_for_disk(&self, source: &dyn Source) -> bool {
         let range = self.range().filter(|range| range.end - range.start >= POOL_BYTES);
         range.is_some_and(|range| !source.is_cached(range.start.midpoint(range.end)))
     }
 
-    /// The range of the input that the output is, byte for byte; `None` where it is not one range, or
-    /// not known to be. Pieces of one are [read](Source::read), not looked at through a map.
+    /// The range of the input that equals the output, byte for byte; `None` where there is none, or it is
+    /// unknown. Pieces of such a range are [read](Source::read), not accessed through a map.
     fn range(&self) -> Option<Range<u64>> {
         None
     }
 
-    /// The range of the input of which only few bytes, far apart, are used, so that reading ahead in
-    /// it would be wasted.
+    /// The range of the input of which only few bytes, far apart, are used, so that read-ahead in it would be
+    /// wasted.
     fn sparse_range(&self) -> Option<Range<u64>> {
         None
     }
@@ -152,29 +151,28 @@ pub enum ExecuteError {
     /// A piece could not be filled.
     #[error("{error}")]
     Fill {
-        /// The number of its transfer in the job.
+        /// The number of the transfer in the job.
         transfer: usize,
-        /// What went wrong.
         error: FillError,
     },
     /// The output failed.
     #[error(transparent)]
     Sink(#[from] SinkError),
-    /// The operating system gave no threads.
+    /// The operating system refused to start threads.
     #[error("cannot start {threads} threads: {message}")]
     Threads {
-        /// How many were asked for.
+        /// The number of threads.
         threads: usize,
-        /// What the operating system said.
+        /// The message of the operating system.
         message: String,
     },
-    /// A worker panicked, which is a bug; its own message has been printed by then.
+    /// A worker panicked, which is a bug; the message of the panic is printed already.
     #[error("a worker stopped unexpectedly: this is a bug")]
     Panicked,
 }
 
 impl ExecuteError {
-    /// The error of an input, where that is the reason.
+    /// The error of an input, where it is the reason; otherwise this error.
     pub(crate) fn into_source(self) -> Result<SourceError, ExecuteError> {
         match self {
             ExecuteError::Fill { error: FillError::Source(error), .. } => Ok(error),
@@ -183,14 +181,14 @@ impl ExecuteError {
     }
 }
 
-/// The error of the first transfer, or the only one.
+/// A [`FillError`] of the first or only transfer.
 impl From<FillError> for ExecuteError {
     fn from(error: FillError) -> ExecuteError {
         ExecuteError::Fill { transfer: 0, error }
     }
 }
 
-/// The error of the input of the first transfer, or the only one.
+/// A [`SourceError`] of the input of the first or only transfer.
 impl From<SourceError> for ExecuteError {
     fn from(error: SourceError) -> ExecuteError {
         FillError::from(error).into()
@@ -206,18 +204,17 @@ pub enum FillError {
     /// An input that holds indices failed.
     #[error("{error}")]
     Indices {
-        /// Which one, where there are several.
+        /// The number of the input, where there are several.
         list: usize,
-        /// What went wrong.
         error: SourceError,
     },
-    /// An index is no position of its axis.
+    /// An index is not a position of its axis.
     #[error(transparent)]
     Position(#[from] BadPosition),
 }
 
 impl FillError {
-    /// The same, of a source that is list number `list` of several.
+    /// This error for a source that is list number `list` of several.
     pub(crate) fn of_list(self, list: usize) -> FillError {
         match self {
             FillError::Source(error) => FillError::Indices { list, error },
@@ -226,60 +223,60 @@ impl FillError {
     }
 }
 
-/// A number in an index tensor that is no position of its axis. The words are TensorFlow's; those of a list
-/// in an index are NumPy's.
+/// A number in an index tensor that is not a position of its axis. The message is TensorFlow's, or NumPy's for
+/// a list in an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadPosition {
-    /// In a tuple.
+    /// A number in a tuple.
     Tuple {
-        /// The place of the tuple in the index tensor.
+        /// The index of the tuple in the index tensor.
         at: Vec<u64>,
-        /// The numbers of the tuple, those of batch axes before them.
+        /// The numbers of the tuple, after the numbers of the batch axes.
         tuple: Vec<i128>,
-        /// The shape that it does not index.
+        /// The shape that the tuple does not index.
         params: Vec<u64>,
     },
-    /// By itself.
+    /// A single number.
     Number {
-        /// The place of the number in the index tensor.
+        /// The index of the number in the index tensor.
         at: Vec<u64>,
         number: i128,
-        /// The length of its axis.
+        /// The length of the indexed axis.
         len: u64,
-        /// Whether negative numbers that count from the end are positions.
+        /// Whether negative numbers count from the end.
         negative: bool,
     },
-    /// In a list of an index.
+    /// A number in a list of an index.
     Listed {
-        /// The number of the list among those of the index.
+        /// The number of the list among the lists of the index.
         list: usize,
-        /// The number of the list's item in the index.
+        /// The number of the index's item that the list is.
         item: usize,
-        /// The place of the number in the list.
+        /// The index of the number in the list.
         at: Vec<u64>,
         number: i128,
-        /// The axis that it indexes.
+        /// The indexed axis.
         axis: usize,
-        /// The length of that axis.
+        /// The length of the indexed axis.
         len: u64,
     },
 }
 
 impl BadPosition {
-    /// Whether it would be a position if negative numbers counted from the end.
+    /// Whether the number would be a position if negative numbers counted from the end.
     pub fn counts_from_the_end(&self) -> bool {
         let fits =
             |(&number, &len): (&i128, &u64)| number >= -i128::from(len) && number < i128::from(len);
         match self {
             BadPosition::Tuple { tuple, params, .. } => tuple.iter().zip(params).all(fits),
             BadPosition::Number { number, len, .. } => fits((number, len)),
-            // they do count from the end
+            // negative numbers in lists do count from the end
             BadPosition::Listed { .. } => false,
         }
     }
 
-    /// Whether the indices are one flat list, which fits the first axis: then each number by
-    /// itself may be meant.
+    /// Whether the indices are one flat list that fits the first axis: then each number may be meant as an
+    /// index by itself.
     pub fn fits_first_axis(&self) -> bool {
         let BadPosition::Tuple { at, tuple, params } = self else { return false };
         let len = params.first().map_or(0, |&len| i128::from(len));
@@ -322,16 +319,15 @@ impl fmt::Display for BadPosition {
 
 impl std::error::Error for BadPosition {}
 
-// Bytes that need not be copied: the file system lets the output have the input's blocks.
+// Bytes that need no copy: the file system lets the output share the input's blocks.
 //
-// What goes from one range of a file to one range of the output, as it is, is shared as far as it
-// has the same place in a block of both; the bytes before the first whole block and behind the last
-// are copied.
+// A range of a file that goes unchanged to a range of the output is shared in whole blocks, where both have the
+// same offset in a block; the bytes before the first whole block and after the last are copied.
 
-/// Shorter ranges are copied, in bytes: a record of shared blocks costs about as much.
+/// The length, in bytes, below which ranges are copied: a record of shared blocks costs about as much.
 pub const SHARED_BYTES: u64 = 64 << 10;
 
-/// Share what can be shared of transfer number `index`. True if all of it is in the output then.
+/// Share the blocks of transfer number `index`. Returns true if its whole output is done.
 pub(super) fn share(
     index: usize,
     transfer: &Transfer<'_>,

@@ -1,17 +1,16 @@
-//! A job: workers that take pieces by number from one counter until none is left.
+//! Execution of a job: workers take pieces by number from one counter until none is left.
 //!
-//! The counter keeps the workers near each other, so that the input is read and the output grows
-//! roughly from the beginning to the end. Where the sink takes bytes in order only, each worker waits for
-//! its piece's turn with the packed buffer in hand: memory stays at one buffer a worker, and packing
-//! overlaps writing.
+//! The counter keeps the workers near each other, so that the input is read, and the output grows, roughly from
+//! beginning to end. Where the sink takes bytes only in order, each worker holds its packed buffer until its
+//! piece's turn: memory stays at one buffer a worker, and packing overlaps writing.
 //!
-//! **Which error is reported.** That of the piece with the lowest number. Numbers are handed out in order,
-//! so when a piece fails, all before it are taken already; they are finished, and a failure among them
-//! takes precedence. A panic is a failure of its piece: no worker waits for a turn that never comes.
+//! **Which error is reported.** The error of the piece with the lowest number. Numbers are handed out in order, so
+//! when a piece fails, all earlier pieces are taken already; they are finished, and an error among them takes
+//! precedence. A panic is a failure of its piece: no worker waits for a turn that never comes.
 //!
-//! A file takes one write at a time: a worker that has packed a box, which needs many, packs one more
-//! while another worker writes. A plain range that is not in memory has at least eight workers, most of which
-//! wait for the disk. Jobs of less than 2 MiB run on the calling thread, since starting a pool takes longer.
+//! A file takes one write at a time: a worker that has packed a box, which needs many writes, packs one more while
+//! another worker writes. A plain range that is not in memory has at least eight workers, most of which wait for
+//! the disk. Jobs of less than 2 MiB run on the calling thread, since starting a pool takes longer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,14 +27,14 @@ use crate::runs::Runs;
 use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::source::{Advice, Source};
 
-/// So many packed pieces of a worker may wait to be written.
+/// The most packed pieces of a worker that wait to be written.
 const WAITING: usize = 2;
 
 /// The fewest workers where the input is not in memory: most wait for the disk while others write.
 const COLD: usize = 8;
 
-/// Run every transfer of a job. On an error the output is not complete: drop the sink. Where a sink takes bytes in order, transfers must stand in the order of their places in the
-/// output, without a gap.
+/// Run every transfer of a job. After an error the output is incomplete: drop the sink. Where a sink takes bytes in
+/// order, transfers must be in the order of the output, without a gap.
 pub fn run(
     transfers: &[Transfer<'_>],
     sink: &dyn Sink,
@@ -65,7 +64,7 @@ pub fn run(
     let work: u64 = copied.clone().map(|transfer| transfer.pieces.work()).sum();
     let feed = Feed::new(transfers, &starts, pieces);
     let small = pieces <= 1 || work < POOL_BYTES;
-    // small jobs don't even ask how many cores there are, which takes longer than they do
+    // small jobs don't ask for the number of cores, which takes longer than the job
     let flow = if small { None } else { Flow::new(transfers, &starts, pieces, sink) };
     let count = match workers.asked {
         _ if small => 1,
@@ -90,8 +89,8 @@ pub fn run(
     job.run(workers, count)
 }
 
-/// Run a job that writes nothing: `look` at each of `0..count` numbers of pieces, which read about so many bytes of
-/// the source in all.
+/// Run a job that writes nothing: `look` at each piece number of `0..count`; all together read about `bytes` bytes
+/// of the source.
 pub(crate) fn look(
     source: &dyn Source,
     count: u64,
@@ -128,7 +127,7 @@ impl<F: Fn(u64, &mut ReadFrom<'_>) -> Result<(), FillError> + Sync> Pieces for L
     }
 }
 
-/// A sink that takes nothing, as `/dev/null`.
+/// A sink that discards its bytes, like `/dev/null`.
 pub(crate) struct NullSink;
 
 impl Sink for NullSink {
@@ -137,8 +136,8 @@ impl Sink for NullSink {
     }
 }
 
-/// Whether one of the transfers waits for the disk, and the others do or are ranges. Other pieces may be
-/// long, and each worker holds one.
+/// Whether a transfer waits for the disk, and the others do too or are plain ranges. Other pieces may be long, and
+/// each worker holds one.
 fn wait_for_disk<'a>(copied: impl Iterator<Item = &'a Transfer<'a>>) -> bool {
     let mut some = false;
     for Transfer { source, pieces, .. } in copied {
@@ -155,7 +154,7 @@ struct Run<'a> {
     transfers: &'a [Transfer<'a>],
     sink: &'a dyn Sink,
     progress: &'a Progress,
-    /// The number of the first piece of each transfer, and of all pieces.
+    /// The number of the first piece of each transfer, counted through all transfers.
     starts: &'a [u64],
     pieces: u64,
     feed: Option<&'a Feed<'a>>,
@@ -163,34 +162,34 @@ struct Run<'a> {
     next: AtomicU64,
     writers: AtomicU64,
     outcome: Mutex<Outcome>,
-    /// One for each worker: those that wait have numbers that follow each other, so that a turn wakes nobody but
-    /// the worker whose it is.
+    /// One condition for each worker: waiting workers have consecutive numbers, so that a turn wakes only its
+    /// worker.
     turns: Vec<Condvar>,
 }
 
 #[derive(Default)]
 struct Worker {
-    /// Pieces that are to be written, in the order of their numbers.
+    /// Packed pieces to be written, in the order of their numbers.
     packed: Vec<Packed>,
     spare: Vec<Buffer>,
-    /// What must be read to pack a piece.
+    /// A buffer for the reads of a piece.
     scratch: Vec<u8>,
 }
 
-/// A piece as the output has it.
+/// A piece in the form of the output.
 struct Packed {
     number: u64,
     bytes: Buffer,
-    /// Where its rows go, from the beginning of the output of its transfer.
+    /// The rows, as offsets from the beginning of the transfer's output.
     rows: Runs,
-    /// Where that begins in the sink.
+    /// The offset of the transfer's output in the sink.
     at: u64,
 }
 
-/// How far the output in order is, and the error of the first piece that met one.
+/// The progress of an output in order, and the error of the first piece that failed.
 #[derive(Default)]
 struct Outcome {
-    /// The number of the piece that is to be written next, where the order matters.
+    /// The number of the piece to be written next, where the order matters.
     turn: u64,
     error: Option<(u64, ExecuteError)>,
 }
@@ -214,7 +213,7 @@ impl Run<'_> {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let is_over = number >= self.pieces;
-            // a panic is an error too, or the workers that wait for this piece would wait for ever
+            // a panic is an error too, or the workers that wait for this piece would wait forever
             let step = AssertUnwindSafe(|| {
                 if is_over {
                     return self.write(&mut worker);
@@ -233,7 +232,7 @@ impl Run<'_> {
         }
     }
 
-    /// Take pieces, read ahead of those who do, or bring to the disk what they have written.
+    /// Work, or be a helper of the flow: read ahead of the workers, or write to the disk behind them.
     fn take_part(&self) {
         let Some(flow) = self.flow else { return self.work() };
         let part = AssertUnwindSafe(|| match flow.join() {
@@ -245,13 +244,13 @@ impl Run<'_> {
             }
             _ => self.work(),
         });
-        // or the workers would wait for ever for what is not read or written any more
+        // otherwise the workers would wait forever for this helper
         if catch_unwind(part).is_err() {
             self.fail(0, ExecuteError::Panicked);
         }
     }
 
-    /// End the job with the error of a piece. Pieces before it have been taken already, and may yet report theirs.
+    /// End the job with the error of a piece. Earlier pieces are taken already, and may still report an error.
     fn fail(&self, number: u64, error: ExecuteError) {
         self.next.store(self.pieces, Ordering::Relaxed);
         let mut outcome = self.outcome();
@@ -263,7 +262,8 @@ impl Run<'_> {
         self.flow.iter().for_each(|flow| flow.end());
     }
 
-    /// Wait until the input of a piece is on its way. The panel may wait for what a worker has in hand.
+    /// Wait until the input of a piece is on its way. The worker writes its packed pieces before, as the panel may
+    /// wait for them.
     fn wait_for_input(&self, number: u64, worker: &mut Worker) -> Result<(), ExecuteError> {
         match self.flow {
             Some(flow) if !flow.is_ready(number) => {
@@ -281,8 +281,8 @@ impl Run<'_> {
         if self.sink.order() == WriteOrder::Ascending {
             return self.write_in_turn(number, worker);
         }
-        // A file takes one write at a time. A piece of several rows needs many: rather pack another
-        // one than wait in between for those of another worker.
+        // A file takes one write at a time. A piece of several rows needs many writes: better pack another piece
+        // than wait for another worker between them.
         let is_box = worker.packed.last().is_some_and(|piece| !piece.rows.axes.is_empty());
         let is_busy = self.writers.load(Ordering::Relaxed) > 0;
         if is_box && is_busy && worker.packed.len() < WAITING {
@@ -312,7 +312,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Write the piece that was packed when those before it are written.
+    /// Write the packed piece after all earlier pieces.
     fn write_in_turn(&self, number: u64, worker: &mut Worker) -> Result<(), ExecuteError> {
         let Some(Packed { bytes, rows, at, .. }) = worker.packed.pop() else { return Ok(()) };
         let prepared = prepare_rows(&bytes, &rows, self.sink, at);
@@ -337,7 +337,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Wait until all pieces before `number` are written; false where an error ended the job.
+    /// Wait until all pieces before `number` are written; returns false where an error ended the job.
     fn wait_for_turn(&self, number: u64) -> bool {
         let mut outcome = self.outcome();
         while outcome.turn != number && outcome.error.is_none() {
@@ -355,14 +355,13 @@ impl Run<'_> {
     }
 }
 
-// The threads of a run: one pool, made when it is first needed, kept for all that follows. Only here rayon is
-// known. A run is many jobs: a join copies each large input by itself, checks come before copies, pictures are
-// painted in bands. Each starts as many threads as it has use for, and a small job none; those that were started
-// for one wait for the next.
+// The threads of a run: one pool, started when it is first needed and used by all jobs. Only this file knows rayon.
+// A run has many jobs: a join copies each large input by itself, checks precede copies, pictures are painted in
+// bands. Each job starts as many threads as it can use, a small job none; idle threads wait for the next job.
 
-/// How many threads may work, and those that do. Clones share them.
+/// The number of threads that may work, and their pool. Clones share the pool.
 ///
-/// Jobs that run at the same time never wait for each other's threads: the second one has its own.
+/// Jobs that run at the same time never wait for each other's threads: the second job has its own.
 ///
 /// ```
 /// let workers = tslice::execute::Workers::new(4);
@@ -370,20 +369,20 @@ impl Run<'_> {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Workers {
-    /// 0 stands for as many as there are cores.
+    /// The number of threads; 0 for the number of cores.
     asked: usize,
-    /// The pool, where no job has it.
+    /// The pool, while no job uses it.
     idle: Arc<Mutex<Option<ThreadPool>>>,
 }
 
 impl Workers {
-    /// At most so many; 0 stands for as many as there are cores. None is started yet.
+    /// At most `threads` threads; 0 for the number of cores. None is started yet.
     pub fn new(threads: usize) -> Workers {
         Workers { asked: threads, idle: Arc::default() }
     }
 
     pub fn count(&self) -> usize {
-        // the system is asked once, which takes as long as packing a small piece
+        // the system is asked once: the call takes as long as packing a small piece
         static CORES: OnceLock<usize> = OnceLock::new();
         match self.asked {
             0 => *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from)),
@@ -413,8 +412,8 @@ impl Workers {
         Ok(())
     }
 
-    /// A pool of at least `count` threads. One that is too small at least doubles, so that few are made
-    /// where jobs grow.
+    /// A pool of at least `count` threads. A pool that is too small is replaced by one at least twice as large, so
+    /// that few are made while jobs grow.
     fn take(&self, count: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
         let threads = idle.as_ref().map_or(0, ThreadPool::current_num_threads);
@@ -429,8 +428,8 @@ impl Workers {
     }
 }
 
-/// Keep packages from starting a thread for each core: what runs in parallel here has threads of its own. Only a
-/// program may decide that for its process, in the thread that it begins with.
+/// Keep packages from starting a thread for each core: this program has threads of its own. Only a program may
+/// decide this for its process, in its first thread.
 pub fn use_own_threads_only() {
     let _ = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global();
 }
@@ -441,25 +440,25 @@ impl From<usize> for Workers {
     }
 }
 
-/// How far a job is, to be watched from another thread.
+/// The progress of a job, to be watched from another thread.
 #[derive(Debug, Default)]
 pub struct Progress {
     written: AtomicU64,
-    /// Bytes that are read beforehand: pipes that are kept, masks that are counted.
+    /// The bytes read before the job: pipes that are spooled, masks that are counted.
     pub(crate) kept: Stage,
-    /// Bytes of a file that are copied, to be changed then.
+    /// The bytes copied of a file that is then changed.
     pub(crate) copied: Stage,
 }
 
-/// Something that is done before anything is written.
+/// A stage before anything is written.
 #[derive(Debug, Default)]
 pub(crate) struct Stage {
     done: AtomicU64,
-    /// How many bytes there are; 0 while nothing is done.
+    /// The number of bytes; 0 while the stage is not running.
     total: AtomicU64,
 }
 
-/// The bytes of a pipe that does not say how many it has.
+/// The total for a pipe of unknown length.
 pub(crate) const UNKNOWN: u64 = u64::MAX;
 
 impl Progress {
@@ -467,14 +466,14 @@ impl Progress {
         self.written.load(Ordering::Relaxed)
     }
 
-    /// While a pipe is read to its end, or a mask is counted: the bytes read so far, and how many there
-    /// will be, where that is known.
+    /// While a pipe is read to its end, or a mask is counted: the bytes read so far, and the total where it is
+    /// known.
     pub fn keeping(&self) -> Option<(u64, Option<u64>)> {
         let (done, total) = self.kept.now()?;
         Some((done, (total != UNKNOWN).then_some(total)))
     }
 
-    /// While a file is copied, before the copy is changed: the bytes copied so far, and how many there are.
+    /// While a file is copied before it is changed: the bytes copied so far, and the total.
     pub fn copying(&self) -> Option<(u64, u64)> {
         self.copied.now()
     }
@@ -575,20 +574,20 @@ mod tests {
                     );
                     done.send(outcome)
                 });
-                // far longer than it takes, so that a job that never ends fails the test
+                // far longer than the job takes, so that a job that never ends fails the test
                 let outcome = outcome.recv_timeout(Duration::from_secs(60)).unwrap();
                 assert!(matches!(outcome, Err(ExecuteError::Panicked)), "{outcome:?}");
             }
         }
     }
 
-    /// The threads that so many workers of a job were.
+    /// The threads that ran as workers of a job.
     fn threads(workers: &Workers, count: usize) -> HashSet<ThreadId> {
         let all = Barrier::new(count);
         let seen = Mutex::new(HashSet::new());
         let note = || {
             seen.lock().unwrap().insert(thread::current().id());
-            // until all are there, so that no thread is two workers
+            // until all threads are here, so that no thread is two workers
             all.wait();
         };
         workers.broadcast(count, note).unwrap();

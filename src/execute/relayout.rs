@@ -1,9 +1,9 @@
-//! Relayouts for outputs in order, from inputs that are read by position.
+//! Relayouts for outputs that take bytes in order, from inputs that are read by position.
 //!
-//! A range of such an output may need a few bytes of each page of the input, and the next range the
-//! bytes beside them. [`in_order`] chooses, in this order: pieces as long as usual, longer pieces that
-//! use up what they read, and where memory does not hold those, a copy of the selected bytes in
-//! the order of the output, in an unnamed file in `TMPDIR`. The input is read about once in any case.
+//! A range of such an output may need a few bytes of each page of the input, and the next range the neighbouring
+//! bytes. [`in_order`] takes the first of these that is possible: pieces of the usual length; longer pieces that
+//! use all bytes that they read; a copy of the selected bytes, in the order of the output, in a scratch file
+//! (unnamed, in `TMPDIR`). The input is read about once in any case.
 
 use std::ops::Range;
 
@@ -17,15 +17,15 @@ use crate::runs::Runs;
 use crate::sink::{ScratchSink, Sink, SinkError, WriteOrder, scratch_fits};
 use crate::source::{Source, SourceError, open_spooled};
 
-/// The buffers of all workers together, in bytes, where pieces are longer than usual.
+/// The size of all workers' buffers together, in bytes, where pieces are longer than usual.
 const BUFFERS_BYTES: u64 = 24 << 20;
 
-/// The longest pieces of any number of workers, and the longest of one, in bytes.
+/// The most bytes of a piece, with many workers and with a single one.
 const LONG_PIECES: (u64, u64) = (1 << 20, 8 << 20);
 
-/// Read the runs of a source in the order of their dense bytes: a plan, and the source that it is of where
-/// that is another. `unit` bytes are never divided. Pieces are shorter by a factor of `expansion`: they are
-/// converted to so many times as many bytes.
+/// Plan to read the runs of a source in the order of their dense bytes. Returns a plan, and the scratch file that
+/// it reads instead of `source`, if any. No piece divides `unit` bytes. Pieces are shorter by the factor
+/// `expansion`, by which a conversion makes them longer.
 pub fn in_order(
     source: &dyn Source,
     runs: &Runs,
@@ -39,8 +39,8 @@ pub fn in_order(
     Ok((plan, kept.map(keep).transpose()?))
 }
 
-/// The plan of [`in_order`], with `room` for panels if any; and that of the copy in a temporary file that it is of,
-/// where there must be one.
+/// The plans of [`in_order`], with `room` bytes for panels, if any: a plan that fills a scratch file, where there
+/// must be one, and the plan that reads the scratch file or the source.
 pub(crate) fn ordered(
     source: &dyn Source,
     runs: &Runs,
@@ -65,7 +65,7 @@ pub(crate) fn ordered(
     }
 }
 
-/// The dense bytes of runs, in an unnamed file in `TMPDIR`.
+/// Copy the dense bytes of runs to a scratch file.
 pub fn spool(
     source: &dyn Source,
     runs: &Runs,
@@ -80,8 +80,8 @@ fn spool_plan(source: &dyn Source, runs: &Runs, panel_bytes: Option<u64>, unit: 
     Plan::tiled(runs, unit, Tiling { panel_bytes, ..tiling(source, runs.bytes()) })
 }
 
-/// The outputs of pieces of a source, one after the other in an unnamed file in `TMPDIR`. The bytes are told as
-/// those that are kept.
+/// Write the outputs of pieces of a source, one after the other, to a scratch file. Progress counts them as spooled
+/// bytes.
 pub fn spool_pieces(
     source: &dyn Source,
     pieces: &[&dyn Pieces],
@@ -92,7 +92,7 @@ pub fn spool_pieces(
     spool_all(&Vec::from_iter(sourced), workers, progress)
 }
 
-/// The output of pieces of which some have no bytes, in a temporary file that takes no room for these.
+/// Write the output of pieces to a scratch file with holes, for pieces some of which have no bytes.
 pub(crate) fn spool_sparse(
     source: &dyn Source,
     pieces: &dyn Pieces,
@@ -105,7 +105,7 @@ pub(crate) fn spool_sparse(
     Ok(open_spooled(file, pieces.bytes())?)
 }
 
-/// The same of pieces of several sources.
+/// Write the outputs of pieces of several sources, one after the other, to a scratch file.
 pub(crate) fn spool_all(
     pieces: &[(&dyn Source, &dyn Pieces)],
     workers: &Workers,
@@ -122,7 +122,7 @@ pub(crate) fn spool_all(
     Ok(open_spooled(file, bytes)?)
 }
 
-/// Fill a temporary file, whose bytes are told as those that are kept; `sink` takes them.
+/// Run transfers to `sink`, which is a scratch file. Progress counts them as spooled bytes.
 pub(crate) fn fill_scratch(
     transfers: &[Transfer<'_>],
     sink: &dyn Sink,
@@ -130,10 +130,10 @@ pub(crate) fn fill_scratch(
     progress: &Progress,
 ) -> Result<(), ExecuteError> {
     let outcome = run(transfers, &KeptSink { sink, progress }, workers, &Progress::default());
-    // an input that was cut short is the reason for whatever else went wrong
+    // an input that was cut short is the reason for any other error
     transfers.iter().try_for_each(|transfer| transfer.source.verify())?;
     outcome.map_err(|error| match error {
-        // of lists beside the source, not of the file
+        // an error of index lists, not of the scratch file
         ExecuteError::Sink(SinkError::Positions(_)) => error,
         ExecuteError::Sink(error) => unspooled(error).into(),
         error => error,
@@ -161,7 +161,7 @@ impl Sink for KeptSink<'_> {
     }
 }
 
-/// The error of a temporary file that was to be read again.
+/// The error for a scratch file that cannot be written or read.
 pub(crate) fn unspooled(error: SinkError) -> SourceError {
     SourceError::unspooled(match error {
         SinkError::Io(error) | SinkError::Os { error, .. } => error,
@@ -171,22 +171,22 @@ pub(crate) fn unspooled(error: SinkError) -> SourceError {
 
 pub(crate) struct TwoPasses {
     bands: Bands,
-    /// The most that one of them takes.
+    /// The most bytes of a band.
     band_bytes: u64,
 }
 
-/// The output of a relayout whose bands are kept: ranges of it in its order.
+/// The second pass of a relayout in two passes: ranges of the output, read from the scratch file with the bands.
 pub(crate) struct BandPieces {
     bands: Bands,
     cuts: PieceCuts,
-    /// How many of them are read together, and how much memory there is for all that is read.
+    /// The number of ranges that are read together, and the memory for the input of all ranges that are being read.
     together: u64,
     room: u64,
 }
 
 impl TwoPasses {
-    /// The two passes in which runs are copied, where those are faster than one with `room` for panels; to an
-    /// output that takes bytes in any order, or `in_order` only.
+    /// The two passes of a relayout, where they are faster than one pass with `room` bytes for panels. The output
+    /// takes bytes in any order, or with `in_order` only in order.
     pub(crate) fn choose(runs: &Runs, room: u64, in_order: bool) -> Option<TwoPasses> {
         let one = if in_order { OnePass::InOrder } else { OnePass::Panels(room) };
         let band_bytes = Memory::of_process().band(runs.bytes());
@@ -199,15 +199,15 @@ impl TwoPasses {
         self.bands.kept_bytes()
     }
 
-    /// The first pass, which keeps the bands of the source one after the other.
+    /// The first pass, which writes the bands of the source one after the other.
     pub(crate) fn first(&self, source: &dyn Source) -> Vec<Plan> {
         let panel_bytes = Some(Memory::of_process().bands(self.band_bytes));
         let tiling = Tiling { panel_bytes, ..tiling(source, self.bands.bytes()) };
         self.bands.input.iter().map(|runs| Plan::tiled(runs, 1, tiling)).collect()
     }
 
-    /// The second pass, over what is kept then: pieces behind the first `first` bytes of the output, where
-    /// that matters, none of which divides `piece_bytes`.
+    /// The second pass, which reads the bands: the first piece has `first` bytes of output, if given, the others
+    /// have `piece_bytes`.
     pub(crate) fn second(self, first: Option<u64>, piece_bytes: u64) -> BandPieces {
         let TwoPasses { bands, band_bytes } = self;
         let cuts = PieceCuts::new(bands.bytes(), first.unwrap_or(piece_bytes), piece_bytes);
@@ -248,7 +248,7 @@ impl Pieces for BandPieces {
     }
 
     fn sparse_range(&self) -> Option<Range<u64>> {
-        // what is needed is read ahead, panel by panel
+        // the needed bytes are read ahead, panel by panel
         Some(0..self.bands.kept_bytes())
     }
 }

@@ -1,9 +1,10 @@
-//! Copies the items that a mask keeps, one after the other.
+//! A kernel that copies the items that a mask selects, one after the other.
 //!
-//! With AVX-512 a register of items is compressed at once and stored whole; the next one overwrites
-//! what was not kept. Otherwise items are handled in groups of 8: a group that is kept or dropped
-//! as a whole takes one step; in others every item is written behind those kept so far, and the
-//! next one overwrites it unless it is kept. So there is no branch per item to mispredict.
+//! With AVX-512 a register of items is compressed at once and stored whole; the next store
+//! overwrites the items that are not selected. Otherwise items are handled in groups of 8: a group
+//! that is selected or dropped as a whole takes one step; in other groups every item is written
+//! after the selected ones, and the next item overwrites it unless it is selected. So there is no
+//! branch per item to mispredict.
 //!
 //! ```text
 //!   mask  1 0 0 1 1 0 1 1     items  a b c d e f g h     out  a d e g h
@@ -13,22 +14,23 @@ use super::transpose::Register;
 
 const GROUP: usize = 8;
 
-/// The usual mask of a group that is kept whole; bytes other than 1 are true as well.
+/// The usual mask of a group that is selected whole; bytes other than 1 are true as well.
 const ALL: u64 = u64::from_ne_bytes([1; GROUP]);
 
 pub(crate) fn can_compress(size: u64) -> bool {
     matches!(size, 1 | 2 | 4 | 8 | 16)
 }
 
-/// Copy the items of `input` whose byte of `mask` is not 0 to the beginning of `out`, until that is
-/// full; returns how many bytes they are. Items have `size` bytes, one that [can be
-/// compressed](can_compress); there are as many as bytes of `mask`. Bytes of `out` behind the
-/// result may be overwritten with anything.
+/// Copy the items of `input` whose byte of `mask` is not 0 to the beginning of `out`, until it is
+/// full; returns the number of bytes copied. Items have `size` bytes, a size that [can be
+/// compressed](can_compress); `mask` has a byte for each item. Bytes of `out` after the result may
+/// be overwritten.
 pub(crate) fn compress(mask: &[u8], size: usize, input: &[u8], out: &mut [u8]) -> usize {
     compress_with(Register::widest(), mask, size, input, out)
 }
 
-/// [`compress`] with one register; without one, with what every processor has.
+/// [`compress`] with the instructions of a register; without one, with the instructions of every
+/// processor.
 pub(super) fn compress_with(
     register: Option<Register>,
     mask: &[u8],
@@ -98,10 +100,11 @@ mod x86 {
 
     const WIDTH: usize = 64;
 
-    /// Compress as long as `out` has room for all of the next [`WIDTH`] items; returns how many
-    /// were seen, and how many of them kept.
+    /// Compress while `out` has room for the next [`WIDTH`] items; returns the number of items
+    /// seen, and of items selected.
     ///
-    /// They are compressed in a register, since compressing into memory is slow on some processors.
+    /// Items are compressed in a register, since compressing into memory is slow on some
+    /// processors.
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
     pub(super) fn avx512<const SIZE: usize>(
         mask: &[u8],
@@ -111,7 +114,7 @@ mod x86 {
         const { assert!(WIDTH.is_multiple_of(SIZE)) };
         let mut seen = 0;
         let mut kept = 0;
-        // wider items are moved as fast without
+        // wider items are moved as fast without registers
         if SIZE > 8 {
             return (seen, kept);
         }
@@ -124,13 +127,13 @@ mod x86 {
             let group = unsafe { _mm512_loadu_si512(group.as_ptr().cast()) };
             let mut bits = _mm512_test_epi8_mask(group, group);
             seen += WIDTH;
-            // not even loaded: their pages may not be in memory
+            // dropped items are not even loaded: their pages may not be in memory
             if bits == 0 {
                 continue;
             }
             for items in items.chunks_exact(WIDTH / SIZE) {
                 let room = &mut out[kept..][..WIDTH / SIZE];
-                // SAFETY: so many items are as long as a register, and need no alignment.
+                // SAFETY: `WIDTH / SIZE` items are as long as a register, and need no alignment.
                 let loaded = unsafe { _mm512_loadu_si512(items.as_ptr().cast()) };
                 let (compressed, count) = match SIZE {
                     1 => (_mm512_maskz_compress_epi8(bits, loaded), bits.count_ones()),
@@ -147,7 +150,7 @@ mod x86 {
                         (_mm512_maskz_compress_epi64(bits, loaded), bits.count_ones())
                     }
                 };
-                // SAFETY: as above.
+                // SAFETY: the room is as long as a register, and needs no alignment.
                 unsafe { _mm512_storeu_si512(room.as_mut_ptr().cast(), compressed) };
                 kept += count as usize;
                 bits = bits.checked_shr((WIDTH / SIZE) as u32).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Interleaving: rows that are far apart in the input become one row that takes an item of each in
+//! A kernel that interleaves rows far apart in the input into one row, which takes an item of each in
 //! turn.
 //!
 //! ```text
@@ -7,11 +7,11 @@
 //!           B B B B ...
 //! ```
 //!
-//! An example is planes that become the channels of pixels. These are matrices with fewer rows than
-//! a square of `square.rs` has. One register is loaded from each row; each register of the output
-//! gathers its bytes from those, in patterns that are computed once.
+//! Planes that become the channels of pixels are an example: matrices with fewer rows than a square
+//! of `square.rs`. One register is loaded from each row; each register of the output gathers its
+//! bytes from them, by patterns that are computed once.
 //!
-//! A row that is not a multiple of a block ends with a block that overlaps the one before it.
+//! A row that is not a multiple of a block ends with a block that overlaps the previous one.
 
 use super::pack_plainly;
 use super::square::{Narrow, Vector};
@@ -20,7 +20,7 @@ use crate::runs::{Axis, starts};
 
 const WIDTH: usize = 16;
 
-/// The place that selects no byte: the shuffle yields 0.
+/// The index that selects no byte: the shuffle yields 0.
 const NO_PLACE: u8 = 0x80;
 
 const MOST: u64 = 8;
@@ -29,20 +29,22 @@ const MOST: u64 = 8;
 pub(super) struct Interleave<'a> {
     outer: &'a [Axis],
     along: Axis,
-    /// Across the rows, whose items are neighbours in the output.
+    /// The axis across the rows, whose items are neighbours in the output.
     across: Axis,
     run: u64,
-    /// Items of a row that one register holds: a block, with `block` bytes of output for all rows.
+    /// The items of a row in one register. They form a block, with `block` bytes of output for all
+    /// rows.
     items: usize,
     block: usize,
-    /// From the first item of a block to its lowest byte in the input: 0 or less.
+    /// The distance from a block's first item to its lowest byte in the input: 0 or less.
     lowest: i64,
-    /// For each stored register and each row, the place in the loaded register of every byte.
+    /// For each stored register and each row, the index of every byte in the loaded register.
     places: Vec<[u8; WIDTH]>,
 }
 
 impl<'a> Interleave<'a> {
-    /// `None` where there are too many rows, or where a register has fewer than two items of a row.
+    /// The plan for axes; `None` where there are too many rows, or a register has fewer than two
+    /// items of a row.
     pub(super) fn choose(axes: &'a [Axis], run: u64) -> Option<Interleave<'a>> {
         let [outer @ .., along, across] = axes else { return None };
         let items = units(WIDTH as u64, *along, run, run);
@@ -71,13 +73,13 @@ impl<'a> Interleave<'a> {
         Some(pattern)
     }
 
-    /// The offsets in a block where registers are stored; the last may overlap the one before it.
+    /// The offsets in a block where registers are stored; the last may overlap the previous one.
     fn stores(&self) -> impl Iterator<Item = usize> + use<> {
         let last = self.block - WIDTH;
         (0..self.block).step_by(WIDTH).map(move |to| to.min(last))
     }
 
-    /// For the register stored at `to`, where in the loaded register of `row` its bytes lie.
+    /// For the register stored at `to`, the indices of its bytes in the loaded register of `row`.
     fn places(&self, to: usize, row: u64) -> [u8; WIDTH] {
         let run = self.run as usize;
         std::array::from_fn(|at| {
@@ -127,7 +129,7 @@ impl<'a> Interleave<'a> {
                 let out = &mut row[begin * item..][..self.block];
                 let lowest = at + self.lowest;
                 if lowest + back >= 0 && lowest + ahead <= input.len() as i64 {
-                    // SAFETY: as of this function.
+                    // SAFETY: the caller knows of the instructions.
                     unsafe { self.block::<ROWS>(input, lowest, out) };
                 } else {
                     let along = Axis { len: self.items as u64, ..self.along };
@@ -153,7 +155,7 @@ impl<'a> Interleave<'a> {
                 *row = Narrow::load(&input[from as usize..][..WIDTH]);
                 from += self.across.stride;
             }
-            // as of `stores`, whose iterator is slower here
+            // the offsets of `stores`, whose iterator is slower here
             let mut to = 0;
             for places in self.places.as_chunks::<ROWS>().0 {
                 let mut register = Narrow::load(&[0; WIDTH]);
@@ -167,7 +169,7 @@ impl<'a> Interleave<'a> {
     }
 }
 
-/// A register with the bytes of `row` at those places added.
+/// The register with bytes of `row` added, by their indices `places`.
 ///
 /// # Safety
 /// The processor must have the instructions.
@@ -180,7 +182,7 @@ unsafe fn add(register: Narrow, row: Narrow, places: Narrow) -> Narrow {
     _mm_or_si128(register, _mm_shuffle_epi8(row, places))
 }
 
-/// A register with the bytes of `row` at those places added.
+/// The register with bytes of `row` added, by their indices `places`.
 ///
 /// # Safety
 /// The processor must have the instructions.

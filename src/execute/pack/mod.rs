@@ -1,15 +1,14 @@
 //! The kernels that copy strided runs into a contiguous buffer.
 //!
-//! They work on slices in memory. Positions are bytes from the beginning of `input`; they were
-//! proven to be inside when the view was made, and slicing checks them again. [`pack`] chooses one
-//! per piece:
+//! They work on slices in memory. Positions are bytes from the beginning of `input`; the view
+//! proved that they are inside, and slicing checks them again. [`pack`] chooses one per piece:
 //!
 //! - short runs close together are collected by byte shuffles, many at once (`shuffle.rs`);
 //! - a few rows are interleaved, item by item, by byte shuffles too (`interleave.rs`);
-//! - where another axis than the last is contiguous, matrices are transposed (`transpose.rs`);
+//! - where an axis other than the last is contiguous, matrices are transposed (`transpose.rs`);
 //! - the rest, long runs and short ones far apart, is copied run by run.
 //!
-//! [`pack_plainly`] is the reference that the others are tested against.
+//! [`pack_plainly`] is the reference for the tests of the kernels.
 //!
 //! ```
 //! use tslice::execute::pack::pack;
@@ -38,13 +37,13 @@ mod transpose;
 
 pub(crate) use compress::{can_compress, compress};
 
-/// Copy the runs of `run` bytes that lie along `axes` (outermost first) to `out`, which they fill
-/// exactly; the first is at position `first` of `input`.
+/// Copy the runs of `run` bytes along `axes` (outermost first) to `out`, which they fill exactly;
+/// the first run is at position `first` of `input`.
 pub fn pack(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8]) {
     pack_with(Register::widest(), axes, run, input, first, out);
 }
 
-/// [`pack`] with the kernels of one register; without one, with those that every processor has.
+/// [`pack`] with the kernels of one register; without one, with the kernels of every processor.
 fn pack_with(
     register: Option<Register>,
     axes: &[Axis],
@@ -111,7 +110,7 @@ fn pack_runs(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8]
     }
 }
 
-/// Copy a row of items whose size the compiler knows, so that they become moves instead of calls.
+/// Copy a row of items whose size the compiler knows, so that it emits moves instead of calls.
 fn items<const SIZE: usize>(
     input: &[u8],
     stride: i64,
@@ -125,7 +124,7 @@ fn items<const SIZE: usize>(
     }
 }
 
-/// Copy a row of runs of `HALF` to 2 * `HALF` bytes: two moves each, which may overlap.
+/// Copy a row of runs of `HALF` to 2 * `HALF` bytes, with two moves each, which may overlap.
 fn pairs<const HALF: usize>(
     input: &[u8],
     stride: i64,
@@ -165,11 +164,11 @@ pub fn swap_bytes(bytes: &mut [u8], width: usize) {
     }
 }
 
-/// Bytes above which C libraries copy by other instructions (see [`is_slow`]).
+/// The length above which C libraries copy by other instructions (see [`is_slow`]).
 const SHORT: usize = 1024;
 
-/// Copy one run. Runs of a few cache lines are copied without a call, in blocks of 64 bytes of
-/// which the last may overlap the one before it.
+/// Copy one run. A run of a few cache lines is copied without a call, in blocks of 64 bytes; the
+/// last block may overlap the previous one.
 fn copy_run(to: &mut [u8], from: &[u8]) {
     const BLOCK: usize = 64;
     let len = to.len();
@@ -188,7 +187,7 @@ fn copy_run(to: &mut [u8], from: &[u8]) {
     }
 }
 
-/// [`pack`](pack()) run by run: the reference for the tests of the kernels.
+/// Copy runs one by one, as [`pack`](pack()) does: the reference for the tests of the kernels.
 pub fn pack_plainly(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8]) {
     let run = run as usize;
     each_row(axes, run, first, out, |at, rest| {
@@ -196,8 +195,8 @@ pub fn pack_plainly(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &m
     });
 }
 
-/// Call `row` with the input position of each row of `row_bytes` bytes along `axes`, and the output
-/// from the beginning of the row on.
+/// Call `row` with the input position of each row of `row_bytes` bytes along `axes`, and with the
+/// output from the row's beginning.
 pub(super) fn each_row(
     axes: &[Axis],
     row_bytes: usize,

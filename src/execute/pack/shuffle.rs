@@ -1,9 +1,10 @@
-//! Short runs close together: one load, one byte shuffle, one store for many of them.
+//! A kernel for short runs close together: one load, one byte shuffle and one store move many of
+//! them.
 //!
-//! A *unit* is what repeats along one axis at a constant distance: a run, or a few runs along the
-//! axes inside of it (the channels of a pixel). The units that lie in one register, a *block*, are
-//! collected at once; the pattern of bytes is the same in each block, so it is computed once. This
-//! covers every-other columns, reversed rows, channel picks and channel flips.
+//! A *unit* repeats along one axis at a constant distance: it is a run, or a few runs along inner
+//! axes (the channels of a pixel). The units that lie in one register, a *block*, are collected at
+//! once; the pattern of bytes is the same in each block, so it is computed once. This covers
+//! every-other columns, reversed rows, channel picks and channel flips.
 //!
 //! ```text
 //! unit of 3 channels, reversed       load  R G B R G B R G B R G B R G B ·
@@ -11,7 +12,7 @@
 //!                                   store  B G R B G R B G R B G R B G R ·   next store at the ·
 //! ```
 //!
-//! A row that is not a multiple of a block ends with a block that overlaps the one before it.
+//! A row that is not a multiple of a block ends with a block that overlaps the previous one.
 //!
 //! Registers have 64 bytes with AVX-512 VBMI, 32 with AVX2, and 16 with SSSE3 and NEON. Without any
 //! of them, the parent module copies run by run.
@@ -30,12 +31,12 @@ pub(super) struct Shuffle<'a> {
     along: Axis,
     inside: &'a [Axis],
     run: u64,
-    /// Bytes of output per unit.
+    /// The output bytes of a unit.
     unit: usize,
     units: usize,
-    /// From a block's first unit to its lowest byte in the input: 0 or less.
+    /// The distance from a block's first unit to its lowest byte in the input: 0 or less.
     lowest: i64,
-    /// For each byte of a stored register, its place in the loaded one.
+    /// For each byte of a stored register, its index in the loaded one.
     places: [u8; WIDEST],
     register: Register,
 }
@@ -43,19 +44,19 @@ pub(super) struct Shuffle<'a> {
 /// The blocks of a row, at least one. All but the last are evenly spaced.
 #[derive(Clone, Copy)]
 struct Blocks {
-    /// Where the first block is loaded, and how far apart blocks are in the input.
+    /// The position where the first block is loaded, and the distance of blocks in the input.
     first: i64,
     step: i64,
-    /// How far apart blocks are in the output, where the first is stored at the beginning.
+    /// The distance of blocks in the output, where the first is stored at the beginning.
     block: usize,
     /// The number of blocks before the last.
     count: usize,
-    /// Where the last block is loaded and stored.
+    /// The positions where the last block is loaded and stored.
     last: (i64, usize),
 }
 
 impl Blocks {
-    /// Call `one` for each block with the `width` bytes to load and those to store.
+    /// Call `one` for each block, with the `width` bytes to load and the `width` bytes to store.
     #[inline(always)]
     fn each(self, width: usize, input: &[u8], out: &mut [u8], one: impl Fn(&[u8], &mut [u8])) {
         let mut from = self.first;
@@ -93,7 +94,7 @@ impl<'a> Shuffle<'a> {
                 break;
             }
             let units = units(width, *along, spans, unit);
-            // of equal blocks, those along the outer axis: there are more of them in a row
+            // of equal blocks, the blocks along the outer axis: a row has more of them
             if units * unit >= 2 * run && best.is_none_or(|(_, _, bytes)| units * unit >= bytes) {
                 best = Some((axis, unit, units * unit));
             }
@@ -120,16 +121,16 @@ impl<'a> Shuffle<'a> {
     #[allow(unsafe_code)]
     pub(super) fn pack(&self, input: &[u8], first: usize, out: &mut [u8]) {
         match self.register {
-            // SAFETY: a value exists only where the machine has the instructions.
+            // SAFETY: a value exists only where the machine has its instructions.
             #[cfg(target_arch = "aarch64")]
             Register::Neon => unsafe { self.rows::<arm::Neon>(input, first, out) },
-            // SAFETY: as above.
+            // SAFETY: a value exists only where the machine has its instructions.
             #[cfg(target_arch = "x86_64")]
             Register::Ssse3 => unsafe { self.rows::<x86::Ssse3>(input, first, out) },
-            // SAFETY: as above.
+            // SAFETY: a value exists only where the machine has its instructions.
             #[cfg(target_arch = "x86_64")]
             Register::Avx2 => unsafe { self.rows::<x86::Avx2>(input, first, out) },
-            // SAFETY: as above.
+            // SAFETY: a value exists only where the machine has its instructions.
             #[cfg(target_arch = "x86_64")]
             Register::Avx512 => unsafe { self.rows::<x86::Avx512>(input, first, out) },
         }
@@ -142,7 +143,7 @@ impl<'a> Shuffle<'a> {
     /// As for [`Places`].
     #[allow(unsafe_code)]
     unsafe fn rows<P: Places>(&self, input: &[u8], first: usize, out: &mut [u8]) {
-        // SAFETY: as of this function.
+        // SAFETY: the caller knows of the instructions.
         let places = unsafe { P::new(&self.places) };
         let len = self.along.len as usize;
         let step = self.along.stride * self.units as i64;
@@ -158,7 +159,7 @@ impl<'a> Shuffle<'a> {
             let first = at + self.lowest;
             if first as usize + loaded <= input.len() && stored <= out.len() {
                 let last = (first + last_load, last_store);
-                // SAFETY: as of this function.
+                // SAFETY: the caller knows of the instructions.
                 return unsafe {
                     places.shuffle(input, Blocks { first, step, block, count, last }, out)
                 };
@@ -169,15 +170,15 @@ impl<'a> Shuffle<'a> {
                 let first = first + step * fitting.start as i64;
                 let out = &mut out[block * fitting.start..];
                 let last = (first + step * count as i64, block * count);
-                // SAFETY: as of this function.
+                // SAFETY: the caller knows of the instructions.
                 unsafe { places.shuffle(input, Blocks { first, step, block, count, last }, out) };
             }
             self.plainly(input, at, fitting.end * self.units..len, out);
         });
     }
 
-    /// The blocks of a row whose loads of `width` bytes end inside of the input and whose stores
-    /// end inside of the output. `start` is the position of the first block's lowest byte.
+    /// The blocks of a row whose loads of `width` bytes end inside the input, and whose stores end
+    /// inside the output. `start` is the position of the first block's lowest byte.
     fn fitting(&self, width: usize, input: usize, start: i64, out: usize) -> Range<usize> {
         let step = self.along.stride * self.units as i64;
         let block = self.block_bytes();
@@ -203,7 +204,7 @@ impl<'a> Shuffle<'a> {
     }
 }
 
-/// For each byte of a block, its place in the loaded register.
+/// For each byte of a block, its index in the loaded register.
 fn places(stride: i64, inside: &[Axis], run: u64, units: u64, lowest: i64) -> [u8; WIDEST] {
     let mut numbered = [0; WIDEST];
     for (place, number) in numbered.iter_mut().zip(0..) {
@@ -247,8 +248,8 @@ mod x86 {
         }
     }
 
-    /// AVX2 shuffles within each half of a register only, so bytes that stay in their half and
-    /// those from the other half are shuffled separately.
+    /// AVX2 shuffles only within each half of a register, so bytes that stay in their half, and
+    /// bytes from the other half, are shuffled separately.
     pub(super) struct Avx2 {
         near: __m256i,
         far: __m256i,
@@ -259,7 +260,7 @@ mod x86 {
 
         #[inline(always)]
         unsafe fn new(places: &[u8; WIDEST]) -> Self {
-            // a place with the highest bit gives 0
+            // an index with the highest bit gives 0
             let mut near = [0x80; 32];
             let mut far = [0x80; 32];
             for (at, &place) in places[..32].iter().enumerate() {

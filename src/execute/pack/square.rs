@@ -1,7 +1,7 @@
-//! Squares of items, transposed in registers.
+//! A kernel that transposes squares of items in registers.
 //!
-//! A square has as many lines as a register has items. Interleaving the first half of the lines
-//! with the second, log2 of their number times, transposes it:
+//! A square has as many lines as a register has items. Interleaving the first half of the lines with the second half,
+//! log2(lines) times, transposes it:
 //!
 //! ```text
 //!   a0 a1 a2 a3      a0 c0 a1 c1      a0 b0 c0 d0
@@ -10,8 +10,8 @@
 //!   d0 d1 d2 d3      b2 d2 b3 d3      a3 b3 c3 d3
 //! ```
 //!
-//! With registers of 64 bytes, each line of the input is one cache line, loaded once; each of the
-//! output is stored once.
+//! With registers of 64 bytes, each line of the input is one cache line, loaded once; each line of the output is
+//! stored once.
 
 #![allow(unsafe_code)]
 
@@ -31,8 +31,7 @@ pub(super) trait Vector: Copy {
     /// Store to the beginning of a slice, which must be that long.
     unsafe fn store(self, to: &mut [u8]);
 
-    /// Take items of `SIZE` bytes of both in turn: first from the lower halves, then from the
-    /// upper.
+    /// Take items of `SIZE` bytes of both registers in turn: from the lower halves, then from the upper halves.
     unsafe fn interleave<const SIZE: usize>(self, other: Self) -> [Self; 2];
 
     /// Take the first item of `SIZE` bytes of each word, then the second of each, and so on.
@@ -41,9 +40,8 @@ pub(super) trait Vector: Copy {
     }
 }
 
-/// Transpose `SIDE` lines of one register each. Line `n` begins at `first + stride * n` in the
-/// input; column `n` goes to byte `at` of the row that begins at `rows[n]`, or is dropped if that
-/// is [`usize::MAX`].
+/// Transpose `SIDE` lines of one register each. Line `n` begins at `first + stride * n` in the input; column `n` goes
+/// to byte `at` of the row that begins at `rows[n]`, or is dropped if `rows[n]` is [`usize::MAX`].
 ///
 /// # Safety
 /// As for [`Vector`].
@@ -58,11 +56,11 @@ pub(super) unsafe fn transpose<V: Vector, const SIZE: usize, const SIDE: usize>(
 ) {
     const { assert!(SIZE * SIDE == V::WIDTH) };
     if V::HAS_WORDS && SIZE < WORD {
-        // SAFETY: as of this function.
+        // SAFETY: the caller knows of the instructions.
         return unsafe { by_words::<V, SIZE>(input, first, stride, rows, at, out) };
     }
-    // Plain loops: closures would be functions without the instructions, into which none is inlined.
-    // SAFETY: slices have the length of a register; the caller knows of the instructions.
+    // Plain loops: closures would be functions without the instructions, which are not inlined there. SAFETY: slices
+    // have the length of a register; the caller knows of the instructions.
     unsafe {
         let mut lines = [V::load(&input[first as usize..][..V::WIDTH]); SIDE];
         let mut from = first;
@@ -98,15 +96,15 @@ pub(super) unsafe fn transpose<V: Vector, const SIZE: usize, const SIDE: usize>(
     }
 }
 
-/// The bytes of a word, and how many a register of 64 bytes has.
+/// The bytes of a word, and the words in a register of 64 bytes.
 const WORD: usize = 4;
 const WORDS: usize = 16;
 
-/// [`transpose`] where registers have 64 bytes and items fewer than a word: a square of them would need more registers
-/// than there are, and as many steps again.
+/// [`transpose`] for registers of 64 bytes and items smaller than a word: their square would need more registers than
+/// there are, and twice as many steps.
 ///
-/// Words are transposed first, [`WORDS`] lines at a time, and the items of each register put in order. What lines
-/// have of a row follows each other then, and is joined from the registers of all lines.
+/// Words are transposed first, [`WORDS`] lines at a time, and the items of each register are sorted by column. Then
+/// the items of each line that belong to a row are neighbours, and are joined from the registers of all lines.
 ///
 /// # Safety
 /// As for [`Vector`].
@@ -158,7 +156,7 @@ unsafe fn by_words<V: Vector, const SIZE: usize>(
     }
 }
 
-/// Interleave each line of the first half with that of the second half.
+/// Interleave each line of the first half with its counterpart in the second half.
 ///
 /// # Safety
 /// As for [`Vector`].
@@ -168,7 +166,7 @@ unsafe fn interleave_halves<V: Vector, const SIZE: usize, const SIDE: usize>(
     to: &mut [V; SIDE],
 ) {
     for pair in 0..SIDE / 2 {
-        // SAFETY: as of this function.
+        // SAFETY: the caller knows of the instructions.
         let [low, high] = unsafe { lines[pair].interleave::<SIZE>(lines[pair + SIDE / 2]) };
         to[2 * pair] = low;
         to[2 * pair + 1] = high;
@@ -201,7 +199,7 @@ mod x86 {
         #[inline(always)]
         unsafe fn store(self, to: &mut [u8]) {
             debug_assert!(to.len() >= 16);
-            // SAFETY: as above.
+            // SAFETY: the caller's slice is long enough; no alignment is needed.
             unsafe { to.as_mut_ptr().cast::<Self>().write_unaligned(self) }
         }
 
@@ -233,7 +231,7 @@ mod x86 {
         #[inline(always)]
         unsafe fn store(self, to: &mut [u8]) {
             debug_assert!(to.len() >= 32);
-            // SAFETY: as above.
+            // SAFETY: the caller's slice is long enough; no alignment is needed.
             unsafe { to.as_mut_ptr().cast::<Self>().write_unaligned(self) }
         }
 
@@ -271,7 +269,7 @@ mod x86 {
         #[inline(always)]
         unsafe fn store(self, to: &mut [u8]) {
             debug_assert!(to.len() >= 64);
-            // SAFETY: as above.
+            // SAFETY: the caller's slice is long enough; no alignment is needed.
             unsafe { to.as_mut_ptr().cast::<Self>().write_unaligned(self) }
         }
 
@@ -361,7 +359,7 @@ mod arm {
         #[inline(always)]
         unsafe fn store(self, to: &mut [u8]) {
             debug_assert!(to.len() >= 16);
-            // SAFETY: as above.
+            // SAFETY: the caller's slice is long enough; no alignment is needed.
             unsafe { to.as_mut_ptr().cast::<Self>().write_unaligned(self) }
         }
 

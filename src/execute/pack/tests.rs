@@ -4,12 +4,12 @@ use super::compress::compress_with;
 use super::*;
 use crate::runs::{byte_bounds, dense_bytes};
 
-/// Every choice of register: none, which every machine has, and each that this one has.
+/// Every choice of register: none, as on every machine, and each register of this machine.
 fn registers() -> Vec<Option<Register>> {
     std::iter::once(None).chain(Register::detected().map(Some)).collect()
 }
 
-/// What a kernel packs, and what the reference does; the buffer just holds the byte bounds.
+/// The results of a kernel and of the reference; the buffer is just as long as the byte bounds.
 fn packed(axes: &[Axis], run: u64, kernel: impl FnOnce(&[u8], usize, &mut [u8])) -> [Vec<u8>; 2] {
     let bounds = byte_bounds(axes, run);
     let input: Vec<u8> =
@@ -43,7 +43,7 @@ fn case() -> impl Strategy<Value = (Vec<Axis>, u64)> {
         .prop_filter("small", |(axes, _)| dense_bytes(axes, 1) < 4000)
 }
 
-/// Axes that each register can collect: rows of short runs close together.
+/// Axes whose runs each register can collect: rows of short runs close together.
 fn shuffled() -> impl Strategy<Value = (Vec<Axis>, u64)> {
     let stride = (1i64..7, any::<bool>());
     let rows = (1u64..5, -300i64..300);
@@ -63,7 +63,7 @@ fn shuffled() -> impl Strategy<Value = (Vec<Axis>, u64)> {
     )
 }
 
-/// How many cases a test is tried on: `usual`, or what `PROPTEST_CASES` says.
+/// The number of cases of a test: `usual`, or `PROPTEST_CASES`.
 fn cases(usual: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig::with_cases(asked.unwrap_or(usual))
@@ -111,7 +111,7 @@ proptest! {
         }
     }
 
-    /// Masks with stretches, and with less room than there are items kept.
+    /// Masks with stretches, and with less room than items selected.
     #[test]
     fn items_that_a_mask_keeps_are_those_of_a_loop(
         (len, percent, stretch, seed) in
@@ -123,7 +123,7 @@ proptest! {
     ) {
         let random = |at: u64| at.wrapping_add(seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let keeps = |at: u64| random(at / stretch) % 100 < percent;
-        // any byte but 0 is true
+        // any byte except 0 is true
         let truth = if seed % 2 == 0 { 1 } else { 0x80 };
         let mask: Vec<u8> = (0..len).map(|at| u8::from(keeps(at)) * truth).collect();
         let input: Vec<u8> = (0..len * size as u64).map(|at| random(at) as u8).collect();
@@ -138,8 +138,8 @@ proptest! {
         }
     }
 
-    /// Squares of each item size and what they leave over, with axes before and between, and
-    /// stretches of two axes.
+    /// Squares of each item size and their rests, with axes before and between, and stretches of two
+    /// axes.
     #[test]
     fn matrices_of_each_item_size_are_transposed(
         run in prop::sample::select(vec![1u64, 2, 3, 4, 6, 8, 12, 16, 24, 32]),
@@ -168,7 +168,7 @@ proptest! {
         }
     }
 
-    /// Stretches of a few cache lines, most items of which are left out, with few lines and with many.
+    /// Stretches of a few cache lines, most items of which are omitted, with few lines and with many.
     #[test]
     fn sparse_stretches_are_transposed(
         run in prop::sample::select(vec![1u64, 2, 3, 4, 6, 8, 12, 16, 24]),
@@ -216,7 +216,7 @@ proptest! {
         }
     }
 
-    /// Axes so short that only several together have the items or the lines of a square.
+    /// Axes so short that only several of them together have the items or the lines of a square.
     #[test]
     fn many_short_axes_are_transposed(
         run in prop::sample::select(vec![1u64, 2, 4, 8, 16]),

@@ -1,5 +1,4 @@
-//! Transposition: items that are close together in the input are far apart in the output, and vice
-//! versa.
+//! A kernel for transpositions: items close together in the input are far apart in the output, and vice versa.
 //!
 //! ```text
 //!   input    a stretch ──►             output   across ──►
@@ -8,13 +7,12 @@
 //!     ▼      c0 c1 c2 c3 ...           row 2    a2 b2 c2 d2 ...
 //! ```
 //!
-//! A *stretch* consists of the axes with the short strides: pixels and their channels, a reversed
-//! axis, every other item. Each of its items begins a row of the output, wherever that lies; items
-//! that are not selected begin none.
+//! A *stretch* consists of the axes with the short strides: pixels and their channels, a reversed axis, every other
+//! item. Each selected item of a stretch begins a row of the output.
 //!
-//! Squares are transposed in registers (`square.rs`); at the ends of lines they overlap. Items are
-//! moved one by one where there are too few for a square, where few of a stretch are selected, and
-//! where their size has no squares.
+//! Squares are transposed in registers (`square.rs`); at the ends of lines they overlap. Items are moved one by one
+//! where there are too few for a square, where few items of a stretch are selected, and where their size has no
+//! squares.
 
 use std::ops::Range;
 
@@ -22,53 +20,52 @@ use super::square;
 use crate::runs::{Axis, dense_bytes, starts};
 use crate::source::PAGE;
 
-/// Bytes of a stretch that are handled before going on across: a few cache lines.
+/// The bytes of a stretch that are handled before going on across: a few cache lines.
 const WIDE: usize = 256;
 
-/// The most lines that are handled before those beside them.
+/// The most lines in a group, which is handled before its neighbours.
 const GROUP: usize = 64;
 
-/// A group of lines, [`WIDE`] bytes of each, copied to where they do not share places in the cache.
+/// A copy of a group of lines, [`WIDE`] bytes of each, in which lines do not compete for the same cache sets.
 type Tile = [u8; WIDE * GROUP];
 
 const STRETCH: u64 = 16 << 10;
 
-/// The most bytes of the input that are prefetched while single items are moved.
+/// The most bytes of input that are prefetched while single items are moved.
 const AHEAD: usize = 8 << 10;
 
 const LINE: usize = 64;
 
-/// Lines of several axes are no more than this.
+/// The most lines along several axes.
 const MOST_LINES: u64 = 4 << 10;
 
-/// In `rows`: the item is not selected.
+/// The value in `rows` for an item that is not selected.
 const NONE: usize = usize::MAX;
 
 pub(super) struct Transpose {
-    /// The offset of each stretch item's row in the output, in bytes from that of the stretch;
-    /// [`NONE`] for items that are not selected.
+    /// For each item of a stretch, the offset of its row in the output from the stretch's offset, in bytes; [`NONE`]
+    /// for items that are not selected.
     rows: Vec<usize>,
-    /// From the first run of the box to the lowest item of its stretch, in bytes: 0 or less.
+    /// The distance from the first run of the box to the lowest item of its stretch, in bytes: 0 or less.
     lowest: i64,
     across: Lines,
-    /// The axes that are neither, in the input and in the output.
+    /// The other axes, neither of stretches nor across, in the input and in the output.
     others: (Vec<Axis>, Vec<Axis>),
     /// The outermost axis of a stretch, in input and output. A long one is divided into stretches.
     divided: (Axis, Axis),
-    /// The items of that axis per stretch.
+    /// The items of the divided axis in a stretch.
     chunk: u64,
     /// Whether too few items of a stretch are selected for squares.
     is_sparse: bool,
     run: usize,
 }
 
-/// The lines of the input whose items are neighbours in the output: along its last axis, or along several that are
-/// short.
+/// The lines of the input whose items are neighbours in the output: along its last axis, or along several short ones.
 #[derive(Clone, Debug)]
 pub(super) struct Lines {
     len: usize,
     stride: i64,
-    /// The offset of each line from the first; empty where they are those of one axis.
+    /// The offset of each line from the first; empty where the lines form one axis.
     table: Vec<i64>,
 }
 
@@ -86,7 +83,7 @@ impl Lines {
         self.table.get(line).copied().unwrap_or(self.stride * line as i64)
     }
 
-    /// Copy `bytes` bytes of each of those lines, the first of which is at `first`, to rows of the tile.
+    /// Copy `bytes` bytes of each of `lines` to rows of the tile; line 0 is at `first`.
     fn copy(&self, input: &[u8], first: i64, lines: Range<usize>, bytes: usize, tile: &mut Tile) {
         for (line, row) in lines.zip(tile.as_chunks_mut::<WIDE>().0) {
             let from = (first + self.at(line)) as usize;
@@ -99,8 +96,8 @@ impl Lines {
     }
 }
 
-/// The lines of the input that are needed next. They are loaded while others are transposed, a few before each square:
-/// all at once are more than a processor waits for beside its work.
+/// The lines of the input that are needed next. They are prefetched while other lines are transposed, a few before each
+/// square: a processor can wait for only some of them beside its work.
 struct Ahead<'a> {
     input: &'a [u8],
     first: i64,
@@ -120,7 +117,7 @@ impl Ahead<'_> {
     }
 }
 
-/// Lines of the input that are transposed before those beside them.
+/// Lines of the input that are transposed before their neighbours.
 struct Group<'a> {
     input: &'a [u8],
     first: i64,
@@ -129,9 +126,9 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Transpose the squares of these lines, which have an item for each of `rows`: those along a row of the output one
-    /// after the other, so that a cache line of it is whole before as many others as share its place in the cache are
-    /// begun.
+    /// Transpose the squares of these lines, which have an item for each of `rows`. Squares along a row of the output
+    /// follow each other, so that a cache line of the output is complete before too many others compete for its cache
+    /// set.
     ///
     /// # Safety
     /// As for [`square::Vector`].
@@ -153,7 +150,7 @@ impl Group<'_> {
                 let line = line.min(len - SIDE);
                 let at = first + stride * line as i64 + (item * SIZE) as i64;
                 ahead.load(a_square);
-                // SAFETY: as of this function.
+                // SAFETY: the caller knows of the instructions.
                 unsafe {
                     square::transpose::<V, SIZE, SIDE>(input, at, stride, rows, line * SIZE, out);
                 }
@@ -162,24 +159,24 @@ impl Group<'_> {
     }
 }
 
-/// Which items are handled as one stretch.
+/// The items that are handled as one stretch.
 struct Stretch {
-    /// Its axes, by their place among the outer ones, the shortest stride first.
+    /// The axes of the stretch, by their numbers among the outer axes, the shortest stride first.
     axes: Vec<usize>,
-    /// Bytes from its lowest item to the end of its highest.
+    /// The bytes from the lowest item to the end of the highest.
     span: u64,
     items: u64,
-    /// Items of its last axis, which may have more than one stretch.
+    /// The items of the last of these axes, which may have more than one stretch.
     chunk: u64,
 }
 
-/// Whether most items of a range of bytes are left out.
+/// Whether most items of a range of bytes are not selected.
 fn is_sparse(span: u64, items: u64, run: u64) -> bool {
     span > items * run * 4
 }
 
 impl Stretch {
-    /// As many of the axes with the shortest strides as are worth a stretch.
+    /// Choose as many of the axes with the shortest strides as are worth a stretch.
     fn choose(outer: &[Axis], run: u64) -> Stretch {
         let mut stretch = Stretch { axes: Vec::new(), span: run, items: 1, chunk: 1 };
         let mut order: Vec<usize> = (0..outer.len()).collect();
@@ -192,11 +189,11 @@ impl Stretch {
             let most = STRETCH.saturating_sub(span) / stride + 1;
             let chunk = len.div_ceil(len.div_ceil(most));
             let longer = stride * (chunk - 1) + span;
-            // rows do not overlap, and of more than a few cache lines not most items are left out
+            // rows must not overlap, and a stretch of more than a few cache lines must not be sparse
             let fits = stride.is_multiple_of(run)
                 && stride >= span
                 && (longer <= WIDE as u64 || !is_sparse(longer, items * chunk, run));
-            // neighbours alone may be too many for one stretch; large ones are moved one by one as well
+            // neighbours alone may be too many for one stretch; large items are moved one by one as fast
             let is_long = chunk < len && (stride > span || run >= 16);
             if !fits || is_long || chunk < 2 {
                 break;
@@ -207,8 +204,8 @@ impl Stretch {
         stretch
     }
 
-    /// How many of the axes lie before those that make the lines: the last one, with others as long as that is too
-    /// short for a square.
+    /// The number of axes before the axes of the lines: the last axis, and more while the lines are too few for a
+    /// square.
     fn before_lines(&self, axes: &[Axis]) -> usize {
         let mut first = axes.len() - 1;
         let mut lines = axes[first].len;
@@ -221,8 +218,8 @@ impl Stretch {
 }
 
 impl Transpose {
-    /// `None` where no axis but the last has its items close together, where the last has them
-    /// close together too, and where the item size has no kernel.
+    /// The plan for axes; `None` where only the last axis has its items close together, where the last axis has its
+    /// items close together too, and where the item size has no kernel.
     pub(super) fn choose(axes: &[Axis], run: u64) -> Option<Transpose> {
         let (&across, outer) = axes.split_last()?;
         let has_kernel = matches!(run, 1..=4 | 6 | 8 | 12 | 16 | 24 | 32);
@@ -270,15 +267,14 @@ impl Transpose {
     ) {
         let (ours, theirs) = self.divided;
         for begin in (0..ours.len).step_by(self.chunk as usize) {
-            // the last stretch may overlap the one before it
+            // the last stretch may overlap the previous one
             let begin = begin.min(ours.len - self.chunk) as i64;
             let first = first as i64 + self.lowest + ours.stride * begin;
             self.stretches(register, input, first, &mut out[(theirs.stride * begin) as usize..]);
         }
     }
 
-    /// Transpose one stretch for each position of the other axes; the lowest item of the first
-    /// stretch is at `first`.
+    /// Transpose one stretch for each position of the other axes; the lowest item of the first stretch is at `first`.
     #[inline(never)]
     fn stretches(&self, register: Option<Register>, input: &[u8], first: i64, out: &mut [u8]) {
         match self.run {
@@ -295,9 +291,8 @@ impl Transpose {
         }
     }
 
-    /// Transpose items of `SIZE` bytes with the widest register for which there are squares: of 64,
-    /// 32 or 16 bytes, which hold `IN_64`, `IN_32` or `IN_16` items. `first` is as for
-    /// [`stretches`](Transpose::stretches).
+    /// Transpose items of `SIZE` bytes with the widest register that has squares: of 64, 32 or 16 bytes, which hold
+    /// `IN_64`, `IN_32` or `IN_16` items. `first` is as for [`stretches`](Transpose::stretches).
     #[allow(unsafe_code)]
     fn wide<const SIZE: usize, const IN_64: usize, const IN_32: usize, const IN_16: usize>(
         &self,
@@ -313,7 +308,7 @@ impl Transpose {
             Some(Register::Avx512) if most >= IN_64 => unsafe {
                 self.avx512::<SIZE, IN_64>(input, first, out);
             },
-            // SAFETY: as above; what has AVX-512 has AVX2.
+            // SAFETY: a value exists only where the machine has the instructions, and AVX-512 includes AVX2.
             #[cfg(target_arch = "x86_64")]
             Some(Register::Avx512 | Register::Avx2) if most >= IN_32 => unsafe {
                 self.avx2::<SIZE, IN_32>(input, first, out);
@@ -374,7 +369,7 @@ impl Transpose {
         let is_tiled = wide * SIZE >= 2 * LINE || !lines.table.is_empty();
         let group = if is_tiled { GROUP } else { (LINE / SIZE).max(SIDE) };
         let group = if lines.len < 4 * group { GROUP.min(lines.len) } else { group };
-        // lines that share pages are loaded by the processor itself, and may be in none that has been touched
+        // lines that share pages are loaded by the processor itself, and may be in pages that were not touched yet
         let is_near = is_tiled && lines.table.is_empty() && lines.stride.unsigned_abs() < PAGE;
         let loaded = if is_near { 0 } else { group };
         let mut tile = [0; WIDE * GROUP];
@@ -398,12 +393,12 @@ impl Transpose {
                         lines.copy(input, at, begin..begin + group, wide * SIZE, &mut tile);
                         let group =
                             Group { input: &tile, first: 0, stride: WIDE as i64, len: group };
-                        // SAFETY: as of this function.
+                        // SAFETY: the caller knows of the instructions.
                         unsafe { group.transpose::<V, SIZE, SIDE>(rows, out, ahead) };
                     } else {
                         let first = at + lines.at(begin);
                         let group = Group { input, first, stride: lines.stride, len: group };
-                        // SAFETY: as of this function.
+                        // SAFETY: the caller knows of the instructions.
                         unsafe { group.transpose::<V, SIZE, SIDE>(rows, out, ahead) };
                     }
                 }
@@ -444,14 +439,14 @@ impl Transpose {
     }
 }
 
-/// Prefetch the cache lines of `len` bytes of the input. They need not be inside.
+/// Prefetch the cache lines of `len` bytes of the input, which may lie outside of it.
 #[inline(always)]
 #[allow(unsafe_code)]
 fn prefetch(input: &[u8], at: i64, len: usize) {
     for line in (0..len).step_by(LINE) {
         let line = input.as_ptr().wrapping_offset(at as isize + line as isize);
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: all processors of this kind have the instruction, which reads nothing, wherever that is.
+        // SAFETY: all processors of this kind have the instruction, which reads nothing, whatever the address.
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             _mm_prefetch::<_MM_HINT_T0>(line.cast());
@@ -461,7 +456,7 @@ fn prefetch(input: &[u8], at: i64, len: usize) {
     }
 }
 
-/// A register and the instructions on its bytes. A value exists only where the machine has them.
+/// A register and its byte instructions. A value exists only where the machine has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Register {
     #[cfg(target_arch = "aarch64")]
@@ -480,7 +475,7 @@ impl Register {
         Register::detected().last()
     }
 
-    /// What this machine has, from the narrowest to the widest.
+    /// The registers of this machine, from the narrowest to the widest.
     pub(super) fn detected() -> impl Iterator<Item = Register> {
         #[cfg(target_arch = "x86_64")]
         let found = [
@@ -528,8 +523,8 @@ impl Register {
     }
 }
 
-/// How many units along an axis one load of a register of `width` bytes collects; each spans `span`
-/// bytes in the input and has `bytes` in the output. 0 where one is too long.
+/// The number of units along an axis that one load of a register of `width` bytes collects; a unit spans `span` bytes
+/// in the input and has `bytes` bytes in the output. 0 where a unit is too long.
 pub(super) fn units(width: u64, along: Axis, span: u64, bytes: u64) -> u64 {
     let Some(room) = width.checked_sub(span) else { return 0 };
     let loaded = room.checked_div(along.stride.unsigned_abs()).map_or(width, |more| more + 1);
