@@ -1,4 +1,4 @@
-//! Opening an output: which sink a destination gets.
+//! The choice of a sink for an output's destination.
 
 use std::io;
 use std::path::Path;
@@ -16,8 +16,8 @@ use crate::os::FileId;
 use crate::os::{StdStream, closed_at_start};
 
 impl Destination {
-    /// Whether it is standard output, an existing FIFO or device, or another open descriptor
-    /// (`/dev/fd/3`), whatever its name says.
+    /// Whether the destination is standard output, an existing FIFO or device, or another open descriptor
+    /// (`/dev/fd/3`), whatever its name.
     pub fn is_stream(&self) -> bool {
         matches!(self.resolve(), Ok(Resolved::Stdout | Resolved::Special { .. }))
     }
@@ -45,10 +45,10 @@ pub fn create_named(path: &Path, options: SinkOptions) -> SinkResult<Box<dyn Dra
     Ok(Box::new(FileSink::create(entry, options, false)?))
 }
 
-/// Open an output that starts as a copy of a range of another file. Changes, and what is before the range,
-/// are written through the returned [`InPlaceFile`], which must be finished before `commit`. For a pipe, the copy
-/// is made in a temporary file and `commit` sends it. `copied` is told how many more bytes are copied, as
-/// they are.
+/// Open an output that starts as a copy of a range of another file. Changes, and bytes before the range, are
+/// written through the returned [`InPlaceFile`], which must be finished before `commit`. For a pipe, the copy is
+/// made in a scratch file and `commit` sends it. `copied` is called with the number of bytes copied since its
+/// last call.
 pub fn create_copy(
     target: &Destination,
     options: SinkOptions,
@@ -68,9 +68,9 @@ pub fn create_copy(
     Ok((Box::new(sink), patch))
 }
 
-/// The file whose bytes an output overwrites, or appends to, while it is written: one that is already
-/// open (`1<> FILE`, `>> FILE`, `/dev/fd/3`). `None` for an output that appears when it is complete, for
-/// pipes, and for what [`create`] refuses.
+/// The file whose bytes an output overwrites, or appends to, while it is written: an open file (`1<> FILE`, `>>
+/// FILE`, `/dev/fd/3`). `None` for an output that appears when it is complete, for pipes, and for destinations
+/// that [`create`] refuses.
 pub fn overwritten_file(target: &Destination) -> SinkResult<Option<FileId>> {
     match target.resolve() {
         Ok(Resolved::Stdout) => FileId::of(io::stdout()),
@@ -88,8 +88,8 @@ pub fn check(target: &Destination, options: SinkOptions) -> SinkResult<()> {
     check_among(target, options, &mut Targets::default())
 }
 
-/// Make the checks of [`check`] for one of several outputs, which is added to the `targets` of those
-/// before it.
+/// Make the checks of [`check`] for one of several outputs, and add it to `targets`, which holds the earlier
+/// outputs.
 pub fn check_among(
     target: &Destination,
     options: SinkOptions,

@@ -1,26 +1,23 @@
 //! A file that appears whole or not at all.
 //!
-//! 1. The path is resolved to a name in an open directory (`resolve`). A name that exists is
-//!    refused, unless `force` is set.
-//! 2. A file without a name is opened in that directory (`O_TMPFILE`), its permissions those that
-//!    any new file gets, or all rights of the file that it replaces (`rights`). However the process ends, it
-//!    is gone.
-//! 3. Space for all bytes is allocated (`fallocate`), so that a full disk is noticed at once. Where
-//!    blocks of an input can be shared, that comes first (`space`), and what is left is
-//!    allocated as it is written; so is all of it where the input has holes.
+//! 1. The path is resolved to a name in an open directory (`resolve`). An existing name is refused, unless `force` is
+//!    set.
+//! 2. A file without a name is opened in that directory (`O_TMPFILE`). It has the permissions of a new file, or all
+//!    rights of the file that it replaces (`rights`). However the process ends, the file is gone.
+//! 3. Space for all bytes is allocated (`fallocate`), so that a full disk is noticed at once. Where blocks of an input
+//!    can be shared, this is done before (`space`), and other bytes are allocated as they are written; so are all bytes
+//!    where the input has holes.
 //! 4. Bytes are written by position, from any thread.
-//! 5. `commit` checks that all were written. With `fsync`, and on network file systems, it waits
-//!    for the disk.
+//! 5. `commit` checks that all were written. With `fsync`, and on network file systems, it waits for the disk.
 //! 6. The file gets its name by `linkat`, which fails if the name was taken in the meantime.
-//! 7. To replace a file, it gets a name beginning with `.tslice-` and is renamed over the old one.
-//!    `temp_name` removes that name if a signal comes in between. Where it is one of several outputs
-//!    (`place`), the old one is kept until all are in place (`placed`).
-//! 8. With `fsync`, the directory is synced too. It is opened before 6; if syncing fails, the output
-//!    stays in place and the error says so.
+//! 7. To replace a file, the new file gets a name beginning with `.tslice-` and is renamed over the old one.
+//!    `temp_name` removes that name if a signal comes in between. Where the file is one of several outputs (`place`),
+//!    the old file is preserved until all are in place (`placed`).
+//! 8. With `fsync`, the directory is synced too. It is opened before 6; if syncing fails, the output stays in place and
+//!    the error says so.
 //!
-//! On file systems without unnamed files, 2 makes one whose name begins with `.tslice-`, and 6
-//! renames it. A file that is one of more than can be open at a time gets such a name after 5, and is
-//! closed.
+//! On file systems without unnamed files, 2 makes a file whose name begins with `.tslice-`, and 6 renames it. Where
+//! there are more files than can be open at a time, a file gets such a name after 5, and is closed.
 
 use std::fs::File;
 use std::io;
@@ -51,11 +48,11 @@ use crate::os::{Advice, FileId};
 pub(super) struct FileSink {
     /// The file; `None` when it is parked.
     file: Option<File>,
-    /// Its temporary name, where it is parked, and on file systems without unnamed files.
+    /// The temporary name of a parked file, and of any file on file systems without unnamed files.
     named: Option<TempName>,
     pub(super) entry: FileAt,
     options: SinkOptions,
-    /// How many bytes were written or shared, and the highest end of a write.
+    /// The number of bytes written or shared, and the highest end of a write.
     written: AtomicU64,
     end: AtomicU64,
     space: Space,
@@ -67,14 +64,14 @@ impl FileSink {
         Self::create(entry, options, true)
     }
 
-    /// Create a file that, if it is new, takes over the rights of another one.
+    /// Create a file; a new file takes over the rights of `other`, if given.
     pub(super) fn beside(
         entry: FileAt,
         options: SinkOptions,
         other: Option<RightsOf<'_>>,
     ) -> SinkResult<Self> {
         let other = other.filter(|_| entry.old_mode.is_none());
-        // until then nobody else may open it
+        // until then nobody else may open the file
         let mode = if other.is_some() { Some(0o600) } else { options.mode };
         let sink = Self::create(entry, SinkOptions { mode, ..options }, true)?;
         if let (Some(other), Some(file)) = (other, &sink.file) {
@@ -83,14 +80,14 @@ impl FileSink {
         Ok(sink)
     }
 
-    /// Create a file, which has no name until it is complete if `unnamed` is set and the file system
-    /// allows that.
+    /// Create a file. With `unnamed`, and where the file system allows it, the file has no name until it is
+    /// complete.
     pub(super) fn create(entry: FileAt, options: SinkOptions, unnamed: bool) -> SinkResult<Self> {
         entry.check_overwrite(options)?;
         ignore_sigxfsz();
         let failed = SinkError::os::<io::Error>(entry.making());
-        // The wanted mode is set again below, since the umask applies here. Passing it here
-        // keeps the new file from being readable to more people in between.
+        // The wanted mode is set again below, since the umask applies here. The mode here keeps the new file from
+        // being readable to more people in between.
         let asked = options.mode.map(|bits| Mode::from_raw_mode((bits & 0o777) as RawMode));
         let wanted = asked.or(entry.old_mode);
         let mode = wanted.unwrap_or(Mode::from_raw_mode(0o666));
@@ -125,8 +122,8 @@ impl FileSink {
         self.space.make(|| reserve(file, len))
     }
 
-    /// Steps 3 and 4: copy a range of another file. What is before it, and changes are written through the returned
-    /// [`InPlaceFile`] and don't change the count of written bytes.
+    /// Steps 3 and 4: copy a range of another file. Bytes before the range, and changes, are written through the
+    /// returned [`InPlaceFile`] and don't change the count of written bytes.
     pub(super) fn fill_from(
         &mut self,
         original: &CopiedRange<'_>,
@@ -152,12 +149,12 @@ impl FileSink {
         self.patch()
     }
 
-    /// Open it to change bytes that were written, which does not change their count.
+    /// Open the file to change written bytes; the count of written bytes stays.
     pub(super) fn patch(&self) -> SinkResult<InPlaceFile> {
         InPlaceFile::new(self.file().and_then(File::try_clone).map_err(SinkError::Io)?)
     }
 
-    /// Steps 5 to 8, under a name that may differ from the first one (same file system).
+    /// Steps 5 to 8, under a name of the same file system that may differ from the first one.
     pub(super) fn commit_as(mut self, entry: &FileAt) -> SinkResult<()> {
         self.seal()?;
         self.put(entry, Old::Gone)?.keep()
@@ -165,8 +162,8 @@ impl FileSink {
 
     /// Steps 6 and 7.
     fn put(self, entry: &FileAt, old: Old) -> SinkResult<Placed> {
-        // Opened before anything is put in place, so that a folder without read permission fails
-        // here and not afterwards.
+        // Opened before anything is put in place, so that a folder without read permission fails here and not
+        // afterwards.
         let dir = open_to_sync(&entry.dir, self.options)?;
         let force = self.options.force;
         let placed = self.name(entry, old);
@@ -197,7 +194,7 @@ impl FileSink {
                 }
             };
             match named {
-                // It was created after step 1; replace it like any other.
+                // A file was created after step 1; replace it like any other.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && force => {}
                 Err(error) => return Err(error),
                 Ok(()) => {
@@ -249,7 +246,7 @@ impl Sink for FileSink {
         let len = self.options.len.unwrap_or(i64::MAX as u64);
         let end = end_within(offset, count, len)?;
         self.make_room()?;
-        // Goes on after signals and short writes.
+        // Continues after signals and short writes.
         self.file()
             .and_then(|file| self.space.write(file, offset, bytes))
             .map_err(SinkError::Io)?;
@@ -291,7 +288,7 @@ impl Draft for FileSink {
         self.check_complete()?;
         let Some(file) = &self.file else { return Ok(()) };
         if let (true, Some(len)) = (self.space.keeps_holes(), self.options.len) {
-            // it may end with one
+            // a file may end with a hole
             file.set_len(len).map_err(SinkError::Io)?;
         }
         sync_file(file, self.options.fsync)
@@ -314,7 +311,7 @@ pub(super) fn reserve(file: impl AsFd, len: u64) -> OsResult<()> {
     if allocate(&file, 0..len)? { Ok(()) } else { retry_on_intr(|| ftruncate(&file, len)) }
 }
 
-/// Allocate a range of a file; false where its file system allocates nothing.
+/// Allocate a range of a file; returns false where the file system allocates nothing.
 pub(super) fn allocate(file: impl AsFd, range: Range<u64>) -> OsResult<bool> {
     if range.is_empty() {
         return Ok(true);

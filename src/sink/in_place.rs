@@ -1,8 +1,8 @@
 //! A file whose bytes are overwritten in place.
 //!
-//! Only the bytes that are given are written, never their neighbours, so that several processes may
-//! write disjoint parts of one file at the same time. There is no commit: writes are visible at
-//! once. [`super::create_copy`] uses this too, on a file that has no name yet.
+//! Only the given bytes are written, never their neighbours, so that several processes may write disjoint parts of
+//! one file at the same time. There is no commit: writes are visible at once. [`super::create_copy`] uses this too,
+//! on a file without a name.
 
 #![allow(unsafe_code)]
 
@@ -23,15 +23,15 @@ use super::{Sink, SinkError, SinkResult, ignore_sigxfsz, resolve, sync_file};
 use crate::os::sigbus::Watch;
 use crate::os::{self, FileId, PAGE, load_to_write, populate_to_write};
 
-/// Runs of at least this many bytes are written by `pwrite`, shorter ones through the map.
+/// The length, in bytes, from which runs are written by `pwrite`; shorter runs go through the map.
 const LONG: u64 = 64 << 10;
 
-/// What came of the wish to hold a file.
+/// The result of an attempt to lock a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
     Alone,
     Refused,
-    /// The file system has no locks: nobody knows whether another process changes it.
+    /// The file system has no locks: other processes that change the file go unnoticed.
     NoLocks,
 }
 
@@ -54,8 +54,8 @@ pub struct InPlaceFile {
 }
 
 impl InPlaceFile {
-    /// Open an existing regular file; symbolic links are followed, but for those into a cache whose files
-    /// are named by their content.
+    /// Open an existing regular file. Symbolic links are followed, except into a cache whose files are named by
+    /// their content.
     pub fn open(path: &Path) -> SinkResult<InPlaceFile> {
         resolve::check_in_place(path)?;
         let opened = OpenOptions::new().read(true).write(true).custom_flags(os::NO_WAIT).open(path);
@@ -76,7 +76,7 @@ impl InPlaceFile {
         Ok(InPlaceFile { file, len, map })
     }
 
-    /// A new file, whose bytes come in no order.
+    /// A new file, whose bytes come in any order.
     pub(super) fn in_no_order(file: File) -> SinkResult<InPlaceFile> {
         let file = InPlaceFile::new(file)?;
         file.map.iter().for_each(WritableMap::expect_anywhere);
@@ -87,7 +87,7 @@ impl InPlaceFile {
         FileId::of(&self.file).map_err(SinkError::Io)
     }
 
-    /// Hold the file as one that is being changed, until it is closed: nobody else can then.
+    /// Lock the file until it is closed, so that no other process changes it.
     pub fn hold(&self) -> Hold {
         Hold::of(retry_on_intr(|| flock(&self.file, FlockOperation::NonBlockingLockExclusive)))
     }
@@ -96,22 +96,22 @@ impl InPlaceFile {
         &self.file
     }
 
-    /// Wait until the disk has what was written so far, with `fsync` and on network file systems.
+    /// With `fsync`, and on network file systems, wait until all written bytes are on the disk.
     pub fn sync(&self, fsync: bool) -> SinkResult<()> {
         sync_file(&self.file, fsync)
     }
 
-    /// Write behind `end`, which is kept or cut off again.
+    /// Begin to write after `end`; the growth is kept, or cut off again.
     pub fn grow_from(&self, end: u64) -> SinkResult<Growth<'_>> {
         let file = self.file.try_clone().map_err(SinkError::Io)?;
         let growing = Arc::new(Growing { file, end });
-        // without the thread that handles them signals are as they were
+        // without the thread that handles signals, they act as usual
         let _ = watch();
         GROWING.write().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&growing));
         Ok(Growth { file: self, growing })
     }
 
-    /// End the file at `len`, where it is longer.
+    /// Truncate the file to `len` bytes, where it is longer.
     pub fn cut(&self, len: u64) -> SinkResult<()> {
         match self.file.metadata().map_err(SinkError::Io)?.len() {
             longer if longer > len => self.file.set_len(len).map_err(SinkError::Io),
@@ -119,14 +119,15 @@ impl InPlaceFile {
         }
     }
 
-    /// Check all writes; with `fsync`, and on network file systems, wait for the disk.
+    /// Check all writes. With `fsync`, and on network file systems, wait for the disk.
     pub fn finish(self, fsync: bool) -> SinkResult<()> {
         self.verify()?;
         sync_file(&self.file, fsync)
     }
 }
 
-/// What is written behind the end of a file. Dropping it cuts it off, and so does a signal that ends the process.
+/// The bytes written after the end of a file. They are cut off when this is dropped, or when a signal ends the
+/// process.
 #[derive(Debug)]
 pub struct Growth<'a> {
     file: &'a InPlaceFile,
@@ -134,7 +135,7 @@ pub struct Growth<'a> {
 }
 
 impl Growth<'_> {
-    /// Keep it, while `tell`, which writes in front of it that it is there, is not ended by a signal.
+    /// Keep the growth. `tell` writes the new length to the front of the file, and no signal ends it halfway.
     pub fn keep<T>(self, tell: impl FnOnce() -> T) -> T {
         without_signals(|| {
             self.forget();
@@ -142,7 +143,7 @@ impl Growth<'_> {
         })
     }
 
-    /// Whether it was to be cut off until now.
+    /// Forget the growth; returns whether it was still to be cut off.
     fn forget(&self) -> bool {
         let mut all = GROWING.write().unwrap_or_else(PoisonError::into_inner);
         let before = all.len();
@@ -180,7 +181,7 @@ impl Sink for InPlaceFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()> {
-        // writing past the end of a file that was truncated meanwhile would extend it again
+        // a write past the end of a truncated file would extend it again
         let len = self.file.metadata().map_err(SinkError::Io)?.len();
         if len < self.len {
             return Err(SinkError::Truncated);
@@ -216,17 +217,16 @@ impl Sink for InPlaceFile {
     }
 }
 
-// Runs that are too short for a system call each are written through a map.
+// Writes through a map, for runs that are too short for a system call each.
 //
-// Before writing, the pages of many runs are faulted in by one call (`populate_to_write`). It
-// fails where a write would raise SIGBUS: a full disk behind a hole, or a truncated file. The
-// caller then writes by position, and gets the error from there. Only pages that hold runs are
-// faulted in, so that holes between them stay holes.
+// Before writing, the pages of many runs are faulted in by one call (`populate_to_write`). It fails where a write
+// would raise SIGBUS: a full disk behind a hole, or a truncated file. The caller then writes by position, and gets
+// the error from there. Only pages that hold runs are faulted in, so that holes between them stay holes.
 
 /// A whole file, mapped shared and writable.
 #[derive(Debug)]
 pub struct WritableMap {
-    // Declared before the map: fields are dropped in order, and the watch must go first.
+    // Declared before the map: fields are dropped in order, and the watch must be dropped first.
     watch: Watch,
     map: MmapRaw,
 }
@@ -240,7 +240,7 @@ impl WritableMap {
         Some(WritableMap { watch: Watch::new(start..start + len, true)?, map })
     }
 
-    /// Fault in the pages of ranges (bytes, ascending); false if one of them cannot be written.
+    /// Fault in the pages of ascending ranges of bytes; returns false if a page cannot be written.
     pub(crate) fn populate(&self, ranges: impl Iterator<Item = Range<u64>>) -> bool {
         let mut pages = 0..0;
         for range in ranges {
@@ -269,36 +269,35 @@ impl WritableMap {
             }
     }
 
-    /// Writes come here and there: what lies around them is not to be read.
+    /// Advise the kernel of random writes: pages around them are not to be read.
     pub(super) fn expect_anywhere(&self) {
         let _ = self.map.advise(Advice::Random);
     }
 
-    /// Read a range into memory that is about to be written here and there. A hint: what is not read is read when it
-    /// is written.
+    /// Read a range into memory before scattered writes to it. A hint: other pages are read when they are written.
     pub(super) fn load(&self, range: &Range<u64>) {
         if let Some((start, count)) = self.inside(range) {
             let _ = load_to_write(&self.map, start, count);
         }
     }
 
-    /// Let the pages of a range go, as far as this map is concerned; bytes that were written stay written.
+    /// Drop the pages of a range from this map; written bytes stay written.
     pub(super) fn forget(&self, range: &Range<u64>) {
         if let Some((start, count)) = self.inside(range) {
-            // SAFETY: the map is shared with the page cache, so that a page comes back with what was written.
+            // SAFETY: the map is shared with the page cache, so that a page comes back with the written bytes.
             let _ =
                 unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, count) };
         }
     }
 
-    /// Where a range begins in the map, and how long it is there; `None` where it is not in it.
+    /// The start and the length of a range in the map; `None` where it is outside.
     fn inside(&self, range: &Range<u64>) -> Option<(usize, usize)> {
         let end = range.end.min(self.map.len() as u64);
         let count = end.checked_sub(range.start).filter(|&count| count > 0)?;
         Some((range.start as usize, count as usize))
     }
 
-    /// The bytes of a range of the file, for writing; `None` if it is not inside the map.
+    /// The bytes of a range of the file, for writing; `None` if the range is outside the map.
     ///
     /// Callers must not write one byte from two threads at the same time, and must not read any.
     /// The pieces of a job share no byte of the target, and a scatter writes from one thread at a
@@ -314,7 +313,7 @@ impl WritableMap {
         })
     }
 
-    /// Offset of the first lost byte, if any: everything written from there on is lost as well.
+    /// The offset of the first lost byte, if any: all bytes written from there on are lost as well.
     pub(super) fn lost(&self) -> Option<u64> {
         self.watch.lost().map(|at| at as u64)
     }

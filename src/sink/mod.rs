@@ -1,9 +1,8 @@
-//! Writing outputs: a file appears under its name complete, or not at all.
+//! Sinks, which write outputs: a file appears under its name complete, or not at all.
 //!
-//! A [`Sink`] takes bytes, at any position ([`WriteOrder::Any`]) or only in order. A [`Draft`] is one
-//! that becomes an output: `commit` consumes it and puts the output in place; dropping it without
-//! `commit` leaves the old file.
-//! Sinks know nothing of tensors or of command line flags.
+//! A [`Sink`] takes bytes, at any position ([`WriteOrder::Any`]) or only in order. A [`Draft`] is a sink that
+//! becomes an output: `commit` consumes it and puts the output in place; dropping it without `commit` leaves the old
+//! file. Sinks know nothing of tensors or command line flags.
 //!
 //! ```no_run
 //! use tslice::sink::{Destination, SinkOptions, create};
@@ -40,7 +39,7 @@ mod temp_name;
 mod zip;
 
 pub use sharing::{BLOCK_BYTES, CopiedRange};
-// what tests may expect
+// named here for the tests
 #[doc(hidden)]
 pub use create::create_named;
 pub use create::{check, check_among, create, create_copy, overwritten_file};
@@ -61,22 +60,22 @@ pub use zip::{DeflatedZipSink, ZipLayout, ZipSink};
 #[doc(hidden)]
 pub use crate::os::{EXCHANGES_NAMES, UNNAMED_FILES, Waiting};
 
-/// In which order a sink takes its bytes.
+/// The order in which a sink takes its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteOrder {
-    /// Any position at any time, from several threads.
+    /// At any position, at any time, from several threads.
     Any,
-    /// Ascending and without a gap, one call after the other.
+    /// In ascending order without gaps, one call after the other.
     Ascending,
 }
 
-/// What takes the bytes of an output.
+/// The receiver of an output's bytes.
 pub trait Sink: Send + Sync {
     fn order(&self) -> WriteOrder {
         WriteOrder::Any
     }
 
-    /// Whether nobody sees any byte of the output before it is put in place. False for streams.
+    /// Whether no byte of the output is visible before it is put in place. False for streams.
     fn is_atomic(&self) -> bool {
         true
     }
@@ -85,31 +84,30 @@ pub trait Sink: Send + Sync {
     /// written twice.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()>;
 
-    /// The first step of [`write_at`](Sink::write_at), which needs no turn: a sink that takes bytes in order and
-    /// changes them does so here, for many workers at a time. What it returns is called in its turn.
+    /// Prepare a [`write_at`](Sink::write_at), in any order of offsets: a sink that takes bytes in order and changes
+    /// them does so here, for many workers at a time. The returned function writes, and is called in order.
     fn prepare<'a>(&'a self, offset: u64, bytes: &'a [u8]) -> PreparedWrite<'a> {
         Box::new(move || self.write_at(offset, bytes))
     }
 
-    /// Let the output have, at `offset`, the blocks of a range of a file, as far as the file system
-    /// lets both share them. Returns the part of `range` that need not be written any more, which is
-    /// empty where nothing is shared.
+    /// Let the output share, at `offset`, the blocks of a range of a file, as far as the file system allows. Returns
+    /// the part of `range` that need not be written any more; empty where nothing is shared.
     fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
         let _ = (offset, file);
         range.start..range.start
     }
 
-    /// Store no blocks of zeros, if nothing was written yet: the input has some that it does not store.
+    /// Store no blocks of zeros, unless something was written already: the input has holes.
     fn keep_holes(&self) {}
 
-    /// Begin to bring a range that was written to the disk; with `wait`, do so to the end, and let memory
-    /// have it. What is not told stays in memory as long as kernels like.
+    /// Begin to write a finished range to the disk; with `wait`, wait until it is there, and drop its pages from
+    /// memory. Other ranges stay in memory as long as the kernel likes.
     fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {
         let _ = (range, wait);
         Ok(())
     }
 
-    /// Begin to bring a range into memory that is about to be changed in part.
+    /// Begin to read a range into memory that will be changed in part.
     fn expect(&self, range: Range<u64>) {
         let _ = range;
     }
@@ -121,7 +119,7 @@ pub trait Sink: Send + Sync {
         None
     }
 
-    /// Check that everything written through [`mapped`](Sink::mapped) reached the output.
+    /// Check that all bytes written through [`mapped`](Sink::mapped) reached the output.
     fn verify(&self) -> SinkResult<()> {
         Ok(())
     }
@@ -130,28 +128,29 @@ pub trait Sink: Send + Sync {
 /// The second step of a write, which is called once.
 pub type PreparedWrite<'a> = Box<dyn FnOnce() -> SinkResult<()> + 'a>;
 
-/// An output that appears when it is complete. Dropping it leaves what stood there before.
+/// An output that appears when it is complete. Dropping it leaves the old file or folder.
 pub trait Draft: Sink {
-    /// After all elements: write what stands behind them, and check that no byte is missing, so
-    /// that [`place`](Draft::place) only has to put the output in place. Called once.
+    /// Finish the output after all elements: write the bytes after them, and check that no byte is missing, so that
+    /// only [`place`](Draft::place) remains. Called once.
     fn seal(&mut self) -> SinkResult<()> {
         Ok(())
     }
 
-    /// After [`seal`](Draft::seal): close the file, which gets a temporary name to be put in place by.
-    /// So there can be more outputs at a time than descriptors. Does nothing where that cannot be.
+    /// Close the file after [`seal`](Draft::seal), under a temporary name. So there can be more outputs at a time
+    /// than descriptors. Does nothing where this is impossible.
     fn park(&mut self) -> SinkResult<()> {
         Ok(())
     }
 
-    /// Open one of its files, by its number in the order of their positions, to change bytes that were written.
+    /// Open file number `file` of the output, in the order of positions, to change written bytes.
     fn patch(&self, file: usize) -> SinkResult<InPlaceFile> {
         let _ = file;
         Err(SinkError::NotRegularFile)
     }
 
-    /// Put a sealed output in place. What it replaces may be kept, so that it can be taken back; an
-    /// output that cannot be, such as a stream, stays. On an error the old file is still in place.
+    /// Put a sealed output in place. With `old`, the replaced file is preserved, so that the output can be taken
+    /// back; an output that cannot be taken back, such as a stream, stays. On an error the old file is still in
+    /// place.
     fn place(self: Box<Self>, old: Old) -> SinkResult<Placed>;
 
     fn commit(mut self: Box<Self>) -> SinkResult<()> {
@@ -160,8 +159,8 @@ pub trait Draft: Sink {
     }
 }
 
-/// Turn SIGXFSZ (file size limit, `ulimit -f`) into an error of `write`: with any handler installed,
-/// even one that does nothing, the process is not killed.
+/// Turn SIGXFSZ (file size limit, `ulimit -f`) into an error of `write`: with any handler installed, even an empty
+/// one, the process is not killed.
 fn ignore_sigxfsz() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -169,8 +168,8 @@ fn ignore_sigxfsz() {
     });
 }
 
-/// Wait for the disk where that was asked for, and on network file systems: they may report errors
-/// only at `close`, whose result is not checked.
+/// With `fsync`, and on network file systems, wait for the disk: these may report errors only at `close`, whose
+/// result is not checked.
 fn sync_file(file: &File, fsync: bool) -> SinkResult<()> {
     if fsync || is_network(file) {
         file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;
@@ -178,7 +177,7 @@ fn sync_file(file: &File, fsync: bool) -> SinkResult<()> {
     Ok(())
 }
 
-/// What comes of writing.
+/// The result of writing.
 pub type SinkResult<T> = Result<T, SinkError>;
 
 /// Why an output could not be written. Messages don't name the output: the caller adds the path.
@@ -190,28 +189,28 @@ pub enum SinkError {
     /// The output is a folder that is not empty, and [`SinkOptions::force`](SinkOptions::force) is not set.
     #[error("the folder exists and is not empty")]
     FolderNotEmpty,
-    /// The output is a folder of another kind, which is not replaced.
+    /// The output is a folder of another kind, which must not be replaced.
     #[error("the folder holds something else, and is not replaced")]
     OtherFolder,
-    /// A link leads to a file that is named by what it holds.
+    /// A link leads to a file that is named by its content.
     #[error("leads into a cache whose files are named by their content: {}", target.display())]
     NamedByContent {
         /// The file, in the folder of the cache.
         target: PathBuf,
     },
-    /// Of several outputs, two are one file.
+    /// Two of several outputs are one file.
     #[error("is the same file as {}, which is an output too", other.display())]
     SameFile {
-        /// The path of the other one.
+        /// The path of the other output.
         other: PathBuf,
     },
     /// The output is a directory, or its name ends with a slash.
     #[error("is a directory")]
     IsADirectory,
-    /// A file was to be changed in place, and the path is no regular file.
+    /// The path of a file to be changed in place is not a regular file.
     #[error("not a regular file, which alone can be written at any position")]
     NotRegularFile,
-    /// A file became shorter while it was written in place.
+    /// A file became shorter while it was overwritten in place.
     #[error("the file was cut short while it was being written")]
     Truncated,
     /// A file became shorter while it was copied.
@@ -220,29 +219,29 @@ pub enum SinkError {
     /// Standard output was closed when the program began.
     #[error("standard output is closed")]
     StdoutClosed,
-    /// Standard output is a file that is read.
+    /// Standard output is a file that is also an input.
     #[error("input file is output file")]
     InputIsOutput,
     /// The reader of the pipe closed it; programs usually end silently then.
     #[error("the pipe was closed by its reader")]
     BrokenPipe,
-    /// The positions that bytes are written to could not be read; the output is not at fault.
+    /// The positions of the writes could not be read; the output is not at fault.
     #[error("{0}")]
     Positions(Box<dyn std::error::Error + Send + Sync>),
-    /// A sequential sink got a write at `offset` instead of `expected` (bytes).
+    /// A sequential sink got a write at another offset than the expected one, in bytes.
     #[error("bytes were to be written at {offset}, where only {expected} can come next")]
     OutOfOrder {
-        /// Where the next byte must go.
+        /// The offset of the next byte.
         expected: u64,
-        /// Where it was to go.
+        /// The offset of the write.
         offset: u64,
     },
-    /// A write past the end of the output (bytes).
+    /// A write past the end of the output, in bytes.
     #[error("{count} bytes were to be written at {offset}, of an output of {len}")]
     OutOfBounds {
-        /// Where they were to go.
+        /// The offset of the write.
         offset: u64,
-        /// How many.
+        /// The length of the write.
         count: u64,
         /// The length of the output.
         len: u64,
@@ -250,9 +249,9 @@ pub enum SinkError {
     /// `commit` was called before all bytes were written.
     #[error("only {written} of {len} bytes were written")]
     Incomplete {
-        /// How many bytes were written.
+        /// The number of written bytes.
         written: u64,
-        /// How many there should be.
+        /// The length of the output.
         len: u64,
     },
     /// An error in one of several outputs, or one file of a folder.
@@ -260,23 +259,21 @@ pub enum SinkError {
     File {
         /// The path of the file.
         path: PathBuf,
-        /// What went wrong.
         error: Box<SinkError>,
     },
-    /// The set could not be made whole, nor all of it be taken back.
+    /// The set of outputs could neither be completed nor taken back as a whole.
     #[error("{error}; {left}")]
     NotUndone {
-        /// Why it could not be made whole.
+        /// Why the set could not be completed.
         error: Box<SinkError>,
-        /// What is left, and where.
+        /// The files that are left, and their paths.
         left: String,
     },
     /// A step other than writing failed: creating, allocating, renaming, syncing.
     #[error("{what}: {error}")]
     Os {
-        /// What could not be done: "cannot be created".
+        /// The failed step: "cannot be created".
         what: &'static str,
-        /// What went wrong.
         error: io::Error,
     },
     /// Writing failed.
@@ -288,7 +285,7 @@ pub enum SinkError {
 }
 
 impl SinkError {
-    /// Refuse a standard output that is a file which is read, as cat does.
+    /// Refuse standard output where it is a file that is also an input, as `cat` does.
     pub(super) fn refuse_input() -> SinkResult<()> {
         match read_from_stdout() {
             None => Ok(()),
@@ -301,7 +298,7 @@ impl SinkError {
         SinkError::File { path: path.into(), error: Box::new(self) }
     }
 
-    /// For `map_err` on the result of a system call.
+    /// A function for `map_err` on the result of a system call.
     pub(in crate::sink) fn os<E: Into<io::Error>>(what: &'static str) -> impl Fn(E) -> Self + Copy {
         move |error| SinkError::Os { what, error: error.into() }
     }
@@ -316,7 +313,7 @@ impl SinkError {
     }
 }
 
-/// Where `count` bytes at `offset` end, in an output of `len`.
+/// The end of `count` bytes at `offset`, in an output of `len` bytes.
 pub(super) fn end_within(offset: u64, count: u64, len: u64) -> SinkResult<u64> {
     let end = offset.checked_add(count).filter(|&end| end <= len);
     end.ok_or(SinkError::OutOfBounds { offset, count, len })
@@ -329,19 +326,19 @@ pub enum Destination {
     Path(PathBuf),
 }
 
-/// How an output is created and put in place.
+/// Options for creating an output and putting it in place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SinkOptions {
-    /// Replace a file that exists (`--force`).
+    /// Replace an existing file (`--force`).
     pub force: bool,
-    /// `commit` waits until file and directory are on disk (`--fsync`).
+    /// Let `commit` wait until file and directory are on disk (`--fsync`).
     pub fsync: bool,
-    /// The length of the output in bytes, if it is known: the space is allocated at once, and
-    /// `commit` refuses any other length.
+    /// The length of the output in bytes, if known: the space is allocated at once, and `commit` refuses any other
+    /// length.
     pub len: Option<u64>,
-    /// Whether some of the bytes may be [shared](Sink::share): the space is allocated by the first
-    /// write, and only if nothing was shared before it.
+    /// Whether some bytes may be [shared](Sink::share): the first write allocates the space, unless blocks were
+    /// shared before it.
     pub shares: bool,
-    /// The permission bits of the file; without them an old file's, or those that the umask leaves.
+    /// The permission bits of the file; without them, the bits of the old file, or the bits that the umask leaves.
     pub mode: Option<u32>,
 }

@@ -1,21 +1,20 @@
-//! Names that finished outputs have got, and that can be taken back.
+//! Names given to finished outputs, which can be taken back.
 //!
-//! What makes one output of several whole is the same for files and folders:
+//! One output of several becomes visible by the same steps for files and folders:
 //!
-//! 1. Where nothing stands, the new file gets the name by a call that fails if there is one.
-//! 2. Where something stands, the new one, which has a temporary name, and the old one exchange their
-//!    names by one call (`renameat2`). Where the file system lacks that, the old one gets a second,
-//!    temporary name (`linkat`), and the new one is renamed over it; where it has no hard links
-//!    either, the old one is renamed to a temporary name first, so that for an instant nothing stands
-//!    under its own. A folder that cannot be renamed, of a lower layer of overlayfs, is emptied into a
-//!    new one, file by file, and removed.
-//! 3. [`Placed::keep`], when all are in place, removes what was replaced. [`Placed::and`], after an
-//!    error, and dropping take the names back in the reverse order.
+//! 1. Where the name is free, the new file gets it by a call that fails if the name was taken.
+//! 2. Where the name is taken, the new file, under a temporary name, and the old file exchange their names by one call
+//!    (`renameat2`). Where the file system lacks this call, the old file gets a second, temporary name (`linkat`), and
+//!    the new file is renamed over it. Without hard links, the old file is renamed to a temporary name first, so that
+//!    for an instant its name is free. A folder that cannot be renamed (of a lower layer of overlayfs) is emptied into
+//!    a new one, file by file, and removed.
+//! 3. [`Placed::keep`], when all outputs are in place, removes the old files. [`Placed::and`], after an error, and
+//!    dropping take the names back in reverse order.
 //!
-//! To undo is to act on the very file that was put there, by device and inode: what stands under the
-//! name is moved aside and looked at before it is removed, and what others have put there meanwhile
-//! stays. An old file that has no place any more keeps its temporary name. SIGKILL, too, leaves old
-//! files under such names at worst.
+//! To undo is to act on exactly the file that was placed, identified by device and inode: whatever has the
+//! name is moved aside and examined before it is removed, and files that others have put there meanwhile
+//! stay. An old file whose name is lost retains its temporary name. Even SIGKILL leaves no worse than old
+//! files under such names.
 
 use std::ffi::OsStr;
 use std::io;
@@ -43,8 +42,7 @@ pub enum Old {
     Kept,
 }
 
-/// Outputs in their places, each of which can be taken back. Those that nothing is known of, such as
-/// streams, stay.
+/// Outputs in their places, each of which can be taken back. Other outputs, such as streams, stay.
 #[derive(Default)]
 pub struct Placed {
     names: Vec<PlacedName>,
@@ -53,10 +51,10 @@ pub struct Placed {
 
 struct PlacedName {
     at: FileAt,
-    /// What was put there; `None` where what stood there was only taken away.
+    /// The new file; `None` where the old file was only taken away.
     new: Option<NewFile>,
     old: Option<TempName>,
-    /// What is to be done before the old one is removed; false if it must not be.
+    /// A step before the old folder is removed; false if it must not be removed.
     before_removal: Option<BeforeRemoval>,
 }
 
@@ -65,18 +63,18 @@ struct NewFile {
     kind: TempKind,
 }
 
-/// Gets the folder that is to be removed.
+/// A step that gets the folder to be removed.
 pub(super) type BeforeRemoval = Box<dyn FnOnce(OwnedFd) -> bool + Send>;
 
 impl Placed {
-    /// Something new stands where nothing was.
+    /// A new file under a name that was free.
     pub(super) fn new(at: FileAt, id: FileId, kind: TempKind) -> Placed {
         let new = Some(NewFile { id, kind });
         Placed::one(PlacedName { at, new, old: None, before_removal: None })
     }
 
-    /// Put what has a temporary name in the place of what stands there, which is kept: step 2.
-    /// `accepts` looks at what stands there once it cannot change any more.
+    /// Replace a file by one that has a temporary name, and preserve the old file: step 2. `accepts`
+    /// examines the old file when it cannot change any more.
     pub(super) fn replace(
         temp: TempName,
         at: FileAt,
@@ -87,7 +85,7 @@ impl Placed {
         let new = NewFile { id, kind: temp.kind() };
         let stands = || statat(&at.dir, &at.name, AtFlags::SYMLINK_NOFOLLOW);
         let exchanged = exchange(&temp, &at).map_err(|error| {
-            // that nothing stands there, a call that is not there cannot tell
+            // a missing call cannot tell that the name is free
             let gone = if lacks_flags(error) { stands().err() } else { None };
             gone.filter(|gone| *gone == Errno::NOENT).unwrap_or(error)
         });
@@ -95,7 +93,7 @@ impl Placed {
             Ok(()) => {
                 let old = statat(&at.dir, temp.name(), AtFlags::SYMLINK_NOFOLLOW);
                 if let Err(error) = old.and_then(|old| accepts(&old)) {
-                    // what stood there has the temporary name, which must not be removed
+                    // the old file has the temporary name, which must not be removed
                     if exchange(&temp, &at).is_err() {
                         temp.leave();
                     }
@@ -107,7 +105,7 @@ impl Placed {
                 accepts(&stands()?)?;
                 Placed::replace_in_steps(temp, at, new, before_removal)
             }
-            // what stood there has gone
+            // the old file is gone
             Err(Errno::NOENT) => {
                 temp.persist(|dir, name| move_to_free(dir, name, &at))?;
                 Ok(Placed::one(PlacedName { at, new: Some(new), old: None, before_removal: None }))
@@ -116,7 +114,7 @@ impl Placed {
         }
     }
 
-    /// [`replace`](Placed::replace) without a call that exchanges names.
+    /// Replace a file as [`replace`](Placed::replace) does, without the call that exchanges names.
     fn replace_in_steps(
         temp: TempName,
         at: FileAt,
@@ -127,7 +125,7 @@ impl Placed {
         let linked = TempName::create(&at.dir, link).ok().map(|(old, ())| old);
         let is_covered = linked.is_some();
         let old = linked.map_or_else(|| move_aside(&at, temp.kind()), Ok)?;
-        // on an error this is dropped, which undoes it
+        // an error drops this value, which undoes the step
         let mut placed = Placed::one(PlacedName::taken_away(at.clone(), old));
         temp.persist(|dir, name| {
             if is_covered {
@@ -152,15 +150,15 @@ impl Placed {
         Placed { names: vec![name], dirs: Vec::new() }
     }
 
-    /// A directory is to be brought to the disk; `open` is its descriptor for that.
+    /// Note a directory to be synced; `open` is its descriptor for that.
     pub(super) fn sync_later(&mut self, dir: Arc<OwnedFd>, open: OwnedFd) {
         if !self.dirs.iter().any(|(known, _)| Arc::ptr_eq(known, &dir)) {
             self.dirs.push((dir, open));
         }
     }
 
-    /// Add others, which were put in place later. Where they could not be, all are taken back; the
-    /// error says so where something that stood there could not be put back.
+    /// Add outputs that were placed later. Where they could not be placed, all outputs are taken back; the
+    /// error also names an old file that could not be put back.
     pub(super) fn and(mut self, later: SinkResult<Placed>) -> SinkResult<Placed> {
         match later {
             Ok(mut later) => {
@@ -177,7 +175,7 @@ impl Placed {
         }
     }
 
-    /// All are in place: wait for the disk where that was asked for, and remove what was replaced.
+    /// Keep all outputs: wait for the disk where this was asked for, and remove the old files.
     pub fn keep(mut self) -> SinkResult<()> {
         let dirs = std::mem::take(&mut self.dirs).into_iter();
         let synced = dirs.map(|(_, dir)| sync_dir(dir)).fold(Ok(()), Result::and);
@@ -192,10 +190,10 @@ impl Placed {
         synced.map_err(SinkError::os("is in place, but its name cannot be brought to the disk"))
     }
 
-    /// Take all names back. Says what is left of the first one where that cannot be.
+    /// Take all names back. Describes the first file that is left where this fails.
     fn take_back(&mut self) -> Option<String> {
         let names = std::mem::take(&mut self.names).into_iter().rev();
-        // all of them, whatever becomes of one
+        // all of them, even if one fails
         names.filter_map(PlacedName::take_back).collect::<Vec<_>>().into_iter().next()
     }
 }
@@ -211,7 +209,7 @@ impl PlacedName {
         PlacedName { at, new: None, old: Some(old), before_removal: None }
     }
 
-    /// Take the name back. Says what is left where that cannot be.
+    /// Take the name back. Describes what is left where this fails.
     fn take_back(self) -> Option<String> {
         let PlacedName { at, new, old, .. } = self;
         match (new, old) {
@@ -220,9 +218,9 @@ impl PlacedName {
             (Some(new), None) => remove(&at, new),
             (Some(new), Some(old)) => match exchange(&old, &at) {
                 Ok(()) if id_of(&old) == Some(new.id) => None,
-                // a rival has replaced the new file: it gets its name again
+                // another program has replaced the new file: its file gets the name again
                 Ok(()) => {
-                    // whichever of them has the temporary name then, it is not ours to remove
+                    // whichever file has the temporary name then, it is not ours to remove
                     let _ = exchange(&old, &at);
                     Some(leave(old))
                 }
@@ -234,7 +232,7 @@ impl PlacedName {
     }
 }
 
-/// Remove what was put in place, and nothing else. Says what is left where that cannot be.
+/// Remove the placed file, and nothing else. Describes what is left where this fails.
 fn remove(at: &FileAt, new: NewFile) -> Option<String> {
     let stands = statat(&at.dir, &at.name, AtFlags::SYMLINK_NOFOLLOW);
     if !stands.is_ok_and(|stat| FileId::any(&stat) == new.id) {
@@ -250,12 +248,12 @@ fn remove(at: &FileAt, new: NewFile) -> Option<String> {
     }
 }
 
-/// Give a file its name again, if nothing stands there. Says where it is otherwise.
+/// Give an old file its name again, if the name is free. Otherwise says where the file is.
 fn put_back(at: &FileAt, old: TempName) -> Option<String> {
     match old.persist(|dir, name| move_to_free(dir, name, at)) {
         Ok(()) => None,
         Err(_) => {
-            // a second name of the file that stands there is of no use
+            // a second name of the file under that name is useless
             let stands = statat(&at.dir, &at.name, AtFlags::SYMLINK_NOFOLLOW);
             let stands = stands.ok().map(|stat| FileId::any(&stat));
             let is_the_same = stands.is_some() && id_of(&old) == stands;
@@ -287,15 +285,15 @@ fn move_aside(at: &FileAt, kind: TempKind) -> io::Result<TempName> {
     }
 }
 
-/// Move all that is in a folder to a new one with its rights, and remove it. No signal must end the process
-/// meanwhile.
+/// Move the content of a folder to a new folder with equal rights, and remove the old one. No signal must
+/// end the process meanwhile.
 fn empty_aside(at: &FileAt) -> io::Result<TempName> {
     let make = |name: &str| mkdirat(&at.dir, name, Mode::RWXU);
     let (aside, ()) = TempName::create_as(&at.dir, PREFIX, TempKind::Tree, make)?;
     let old = open_folder(&at.dir, &at.name)?;
     let new = open_folder(&at.dir, aside.name())?;
     let moved = move_all(&old, &new).and_then(|()| {
-        // rights that it cannot have are those of a folder that goes
+        // missing rights do not matter for a folder that will be removed
         let _ = RightsOf::replaced(&at.dir, &at.name).give(&new);
         unlinkat(&at.dir, &at.name, AtFlags::REMOVEDIR)
     });
@@ -308,7 +306,7 @@ fn empty_aside(at: &FileAt) -> io::Result<TempName> {
     Ok(aside)
 }
 
-/// Move all that is in a folder to another one; a folder in it that cannot be renamed is made anew there.
+/// Move the content of a folder to another one; subfolders that cannot be renamed are made anew there.
 fn move_all(from: &OwnedFd, to: &OwnedFd) -> OsResult<()> {
     let entries: Vec<_> = Dir::read_from(from)?.collect::<OsResult<_>>()?;
     for name in entries.iter().map(|entry| entry.file_name()) {
@@ -354,7 +352,7 @@ pub(super) fn move_to_free(dir: &OwnedFd, name: &str, at: &FileAt) -> OsResult<(
     rename_if_free(dir, name.as_ref(), at)
 }
 
-/// Without either call, a file created between `statat` and `renameat` would be replaced.
+/// Rename a file if the new name is free. A file created between `statat` and `renameat` would be replaced.
 fn rename_if_free(dir: &OwnedFd, name: &Path, at: &FileAt) -> OsResult<()> {
     match statat(&at.dir, &at.name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => renameat(dir, name, &at.dir, &at.name),
@@ -367,12 +365,12 @@ fn exchange(temp: &TempName, at: &FileAt) -> OsResult<()> {
     os::exchange(temp.dir(), temp.name(), &at.dir, &at.name)
 }
 
-/// Whether this system or file system has no such call, or not for what has the name.
+/// Whether an error says that the system or file system lacks the call, or cannot apply it to this file.
 pub(super) fn lacks_flags(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::XDEV)
 }
 
-/// What a file may replace: anything but a folder, as `rename` has it.
+/// Refuse to replace a folder by a file, as `rename` does.
 pub(super) fn no_folder(stat: &Stat) -> OsResult<()> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Directory => Err(Errno::ISDIR),
@@ -385,19 +383,19 @@ fn id_of(temp: &TempName) -> Option<FileId> {
     stat.ok().map(|stat| FileId::any(&stat))
 }
 
-/// Open a directory to list it, or to bring it to the disk: descriptors of places are `O_PATH`.
+/// Open a directory to list or sync it: the descriptors of places are `O_PATH`.
 pub(super) fn open_dir(from: impl AsFd, path: &Path) -> OsResult<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     retry_on_intr(|| openat(&from, path, flags, Mode::empty()))
 }
 
-/// A descriptor by which a directory can be brought to the disk, where that was asked for.
+/// A descriptor to sync a directory, where this was asked for.
 pub(super) fn open_to_sync(dir: &OwnedFd, options: SinkOptions) -> SinkResult<Option<OwnedFd>> {
     let open = options.fsync.then(|| open_dir(dir, ".".as_ref())).transpose();
     open.map_err(SinkError::os("cannot be brought to the disk"))
 }
 
-/// Some network file systems cannot sync directories, and write names through anyway.
+/// Sync a directory. Some network file systems cannot, and write names through anyway.
 pub(super) fn sync_dir(dir: impl AsFd) -> OsResult<()> {
     match retry_on_intr(|| fsync(&dir)) {
         Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),

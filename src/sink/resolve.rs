@@ -1,9 +1,9 @@
-//! Resolving an output path: follow symbolic links and find out what is there.
+//! Resolution of output paths: symbolic links are followed to an existing file or a free name.
 //!
-//! An output replaces the file that a link points to, not the link, also if that file does not
-//! exist yet. The result is a name in an open directory, so that later changes to the path's
-//! directories don't matter. A link into a cache whose files are named by their content is refused: the
-//! file would keep the name of what it held before, for all that read the cache.
+//! An output replaces the file that a link points to, not the link, even if that file does not exist yet. The
+//! result is a name in an open directory, so that later changes to the path's directories don't matter. A
+//! link into a cache whose files are named by their content is refused: the file would be named by its old
+//! content, for all readers of the cache.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -20,12 +20,12 @@ use super::{Destination, SinkError, SinkOptions, SinkResult};
 use crate::os;
 use crate::os::FileId;
 
-/// How many links are followed, as in the kernel.
+/// The most links that are followed, as in the kernel.
 const LINKS: usize = 40;
 
 const REPLACING: &str = "cannot be replaced";
 
-/// What an output path stands for.
+/// The target of an output path.
 pub(super) enum Resolved {
     /// This process's standard output, by a name such as `/dev/stdout`.
     Stdout,
@@ -40,18 +40,18 @@ pub(super) enum Resolved {
 pub(super) struct FileAt {
     pub(super) dir: Arc<OwnedFd>,
     pub(super) name: OsString,
-    /// The permission bits of the file that has the name now.
+    /// The permission bits of the existing file.
     pub(super) old_mode: Option<Mode>,
 }
 
 impl FileAt {
-    /// What has the name now.
+    /// The identity of the file or folder that has the name now.
     pub(super) fn id(&self) -> Option<FileId> {
         let there = statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW);
         there.ok().as_ref().map(FileId::any)
     }
 
-    /// What is said where no file can be made for the name.
+    /// The words for an error in making a file of this name.
     pub(super) fn making(&self) -> &'static str {
         if self.old_mode.is_some() { REPLACING } else { "cannot be created" }
     }
@@ -69,7 +69,7 @@ pub(super) fn resolve(path: &Path) -> SinkResult<Resolved> {
     resolve_from(CWD, path)
 }
 
-/// The same for a path that is relative to the directory `from`.
+/// Resolve a path that is relative to the directory `from`.
 pub(super) fn resolve_from(from: impl AsFd, path: &Path) -> SinkResult<Resolved> {
     let place = follow(&from, path)?;
     if let Resolved::File(FileAt { dir, name, .. }) = &place
@@ -81,8 +81,8 @@ pub(super) fn resolve_from(from: impl AsFd, path: &Path) -> SinkResult<Resolved>
     Ok(place)
 }
 
-/// Refuse a file that is to be changed where it lies, if a link leads to it into a cache whose files are
-/// named by their content. What else is wrong with it shows when it is opened.
+/// Refuse a file to be changed in place, if a link leads to it into a cache whose files are named by their
+/// content. Other faults show when the file is opened.
 pub(super) fn check_in_place(path: &Path) -> SinkResult<()> {
     match resolve(path) {
         Err(error @ SinkError::NamedByContent { .. }) => Err(error),
@@ -90,7 +90,7 @@ pub(super) fn check_in_place(path: &Path) -> SinkResult<()> {
     }
 }
 
-/// Whether a directory is the `blobs` beside `snapshots`, in which Hugging Face's cache keeps files by the
+/// Whether a directory is the `blobs` beside `snapshots`, in which Hugging Face's cache stores files by the
 /// digests of their content.
 fn holds_blobs(dir: &OwnedFd) -> bool {
     let beside = |name: &str| statat(dir, name, AtFlags::empty()).ok();
@@ -102,7 +102,7 @@ fn holds_blobs(dir: &OwnedFd) -> bool {
             .is_some_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Directory)
 }
 
-/// Whether a path or one of its directories, as it was typed, is a link.
+/// Whether a path, or one of its directories as typed, is a link.
 fn goes_through_link(from: impl AsFd, path: &Path) -> bool {
     let is_link = |path: &Path| {
         let stat = statat(&from, path, AtFlags::SYMLINK_NOFOLLOW);
@@ -111,8 +111,8 @@ fn goes_through_link(from: impl AsFd, path: &Path) -> bool {
     path.ancestors().filter(|path| !path.as_os_str().is_empty()).any(is_link)
 }
 
-/// What a path leads to that goes through links: the path of a file or a folder, without links, that need not
-/// be there. `None` for a path without links, and where they lead to a stream or nowhere.
+/// The target of a path that goes through links: the path of a file or folder, without links, which need not
+/// exist. `None` for a path without links, and where links lead to a stream or nowhere.
 pub fn link_target(target: &Destination) -> Option<PathBuf> {
     let Destination::Path(path) = target else { return None };
     if !goes_through_link(CWD, path) || target.is_stream() {
@@ -158,7 +158,7 @@ fn follow(from: impl AsFd, path: &Path) -> SinkResult<Resolved> {
     Err(failed(Errno::LOOP))
 }
 
-/// Open the parent directory of `path`, which is relative to `from`; return it and the last name.
+/// Open the parent directory of `path`, which is relative to `from`; return the directory and the last name.
 fn step(from: impl AsFd, path: &Path) -> SinkResult<(OwnedFd, OsString)> {
     let failed = SinkError::os("cannot be created");
     let bytes = path.as_os_str().as_bytes();
@@ -177,8 +177,8 @@ fn step(from: impl AsFd, path: &Path) -> SinkResult<(OwnedFd, OsString)> {
     Ok((dir, name.to_owned()))
 }
 
-/// The descriptor of a directory, which is that of the output before where both are in one: thousands of
-/// outputs in one directory take one descriptor for it.
+/// Share the descriptor of the previous output's directory, where it is the same one: thousands of outputs in
+/// one directory take one descriptor.
 fn shared(dir: OwnedFd) -> Arc<OwnedFd> {
     static LAST: Mutex<Weak<OwnedFd>> = Mutex::new(Weak::new());
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -193,8 +193,8 @@ fn shared(dir: OwnedFd) -> Arc<OwnedFd> {
     }
 }
 
-/// A link in a folder of descriptors (`/dev/stdout` and `/dev/fd/3` lead there) stands for an open one,
-/// whatever its text says.
+/// Resolve a link in a folder of descriptors, where `/dev/stdout` and `/dev/fd/3` lead. It stands for an open
+/// descriptor, whatever its text is.
 fn descriptor(dir: OwnedFd, name: OsString) -> SinkResult<Resolved> {
     let stat = statat(&dir, &name, AtFlags::empty()).map_err(SinkError::os("cannot be opened"))?;
     let stdout = fstat(std::io::stdout()).ok();
@@ -209,12 +209,12 @@ fn descriptor(dir: OwnedFd, name: OsString) -> SinkResult<Resolved> {
 
 // Whether several outputs are several files.
 //
-// Two paths may lead to one name: through symbolic links, linked folders, `..`. So each is resolved to
-// the directory that it is in, by device and inode, and the name there, which need not exist. All are
-// added before the first output is created.
+// Two paths may lead to one name: through symbolic links, linked folders, `..`. So each path is resolved to
+// its directory, by device and inode, and its name there, which need not exist. All outputs are added before
+// the first one is created.
 
-/// Where outputs go that are written together: of each the folder and the name in it. A FIFO, a device or an
-/// open descriptor is itself, without a name, and so is standard output, which is nowhere.
+/// The targets of outputs that are written together: for each, the folder and the name in it. A FIFO, a
+/// device or an open descriptor has its own identity and no name; standard output has no identity either.
 #[derive(Debug, Default)]
 pub struct Targets(HashMap<(Option<FileId>, OsString), PathBuf>);
 

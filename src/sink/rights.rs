@@ -1,8 +1,8 @@
-//! What a new file or folder takes over from the one that it replaces: owner, group, mode, access lists and other
-//! extended attributes, as `cp` leaves them, which writes into the file that is there.
+//! The rights that a new file or folder takes over from the one that it replaces: owner, group, mode, access lists
+//! and other extended attributes, as after `cp`, which writes into the existing file.
 //!
-//! Where the system does not give it to the old group, the new group may do what all others may, and no more; a bit
-//! that lends the rights of owner or group is taken over with them alone.
+//! Where the system refuses the old group, the new group gets only the rights of all others; a set-user-ID or
+//! set-group-ID bit is taken over only with its owner or group.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,12 +13,12 @@ use rustix::io::Errno;
 use super::{SinkError, SinkResult};
 use crate::os::{self, Attributes};
 
-/// Whose rights are taken over.
+/// The file or folder whose rights are taken over.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RightsOf<'a> {
     pub(super) dir: &'a OwnedFd,
     pub(super) name: &'a OsStr,
-    /// `Lists` for a file that is beside the new one, not in its place.
+    /// The attributes to copy: `Lists` for a file beside the new one, not in its place.
     pub(super) attributes: Attributes,
 }
 
@@ -31,8 +31,8 @@ impl<'a> RightsOf<'a> {
         RightsOf { dir, name, attributes: Attributes::Lists }
     }
 
-    /// Give them to a file or folder that nobody else has opened. Whether it has the owner and the group, too;
-    /// `None` where nothing stands under the name.
+    /// Give the rights to a file or folder that nobody else has opened. Returns whether it also has the owner and
+    /// the group; `None` where the old name is free.
     pub(super) fn give(&self, new: impl AsFd) -> SinkResult<Option<bool>> {
         let failed = SinkError::os::<Errno>("cannot be given its permissions");
         let old = match statat(self.dir, self.name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -46,12 +46,12 @@ impl<'a> RightsOf<'a> {
         let others = old.st_mode & 0o7;
         let rights = old.st_mode & 0o777;
         let rights = if has_group { rights } else { rights & 0o707 | others << 3 };
-        // attributes are set by who may write
+        // setting attributes needs the right to write
         let writable = rights | 0o200;
         fchmod(&new, mode(writable)).map_err(failed)?;
         os::take_attributes(&new, self.dir, self.name, self.attributes, has_group)
             .map_err(failed)?;
-        // last, since what comes after may be for the new owner alone
+        // the owner last, since the rights may be for the new owner alone
         let owner = Some(Uid::from_raw(old.st_uid));
         let has_owner = ours.st_uid == old.st_uid || fchown(&new, owner, None).is_ok();
         let lent = if has_owner { 0 } else { 0o4000 } | if has_group { 0 } else { 0o2000 };

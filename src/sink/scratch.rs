@@ -1,4 +1,4 @@
-//! An unnamed file in `TMPDIR`, for bytes that come in another order than an output takes them.
+//! A scratch file, unnamed in `TMPDIR`, for bytes that come in another order than an output takes them.
 
 use std::fs::File;
 use std::io;
@@ -14,12 +14,12 @@ use super::{
 };
 use crate::os::{is_in_memory, settle};
 
-/// A temporary file that takes bytes in any order. It vanishes with the last handle on it.
+/// A scratch file that takes bytes in any order. It vanishes with the last handle on it.
 #[derive(Debug)]
 pub struct ScratchSink(File);
 
 impl ScratchSink {
-    /// Create the file, for which `len` bytes are allocated; also returns a handle to read it by.
+    /// Create a scratch file with `len` bytes allocated; also returns a handle to read it.
     pub fn new(len: u64) -> SinkResult<(ScratchSink, File)> {
         ignore_sigxfsz();
         let failed = SinkError::os("a temporary file cannot be created");
@@ -29,7 +29,7 @@ impl ScratchSink {
         Ok((ScratchSink(file), reader))
     }
 
-    /// Create a file of `len` bytes, of which only those that are written take room.
+    /// Create a scratch file of `len` bytes with holes: only written bytes take room.
     pub(crate) fn sparse(len: u64) -> SinkResult<(ScratchSink, File)> {
         let (ScratchSink(file), reader) = ScratchSink::new(0)?;
         let failed = SinkError::os("a temporary file cannot be created");
@@ -37,21 +37,21 @@ impl ScratchSink {
         Ok((ScratchSink(file), reader))
     }
 
-    /// The same for short runs of bytes, which go through a map.
+    /// Create a scratch file for short runs of bytes, which are written through a map.
     pub(crate) fn mapped(len: u64) -> SinkResult<(InPlaceFile, File)> {
         let (ScratchSink(file), reader) = ScratchSink::new(len)?;
         Ok((InPlaceFile::in_no_order(file)?, reader))
     }
 }
 
-/// Check that temporary files of so many bytes in all fit in `TMPDIR`, which is an error otherwise. False where
-/// they would be in memory.
+/// Check that scratch files of `bytes` bytes in all fit in `TMPDIR`; otherwise an error. Returns false where
+/// `TMPDIR` is in memory.
 pub(crate) fn scratch_fits(bytes: u64) -> io::Result<bool> {
     let file = tempfile::tempfile()?;
     if is_in_memory(&file) {
         return Ok(false);
     }
-    // a file system that does not tell says so when they are allocated
+    // a file system that does not tell fails when the space is allocated
     let Ok(stat) = fstatvfs(&file) else { return Ok(true) };
     match stat.f_bavail.saturating_mul(stat.f_frsize) {
         free if free < bytes => {
@@ -74,7 +74,7 @@ impl Sink for ScratchSink {
     }
 }
 
-/// An unnamed file in `TMPDIR` whose bytes `commit` sends to a pipe.
+/// A scratch file whose bytes `commit` sends to a pipe.
 #[derive(Debug)]
 pub(super) struct SpooledSink {
     file: File,
@@ -83,8 +83,8 @@ pub(super) struct SpooledSink {
 }
 
 impl SpooledSink {
-    /// Copy a range of another file. The copy is changed through the returned [`InPlaceFile`] and
-    /// sent to `pipe`.
+    /// Copy a range of another file. The copy is changed through the returned [`InPlaceFile`], and then sent to
+    /// `pipe`.
     pub(super) fn copy_of(
         original: &CopiedRange<'_>,
         pipe: StreamSink,

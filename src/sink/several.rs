@@ -1,21 +1,19 @@
 //! Several outputs that appear together, as one space of positions.
 //!
-//! 1. Each output is created as any other is: without a name, allocated in full.
-//! 2. `seal` writes what is left to write of each, and checks that no byte is missing. A full disk
-//!    is found out here at the latest.
-//! 3. Where there are more outputs than descriptors, they are written in batches. The outputs of a
-//!    batch are sealed, get temporary names, and are closed (`park`) before the next batch is begun.
-//! 4. `commit` puts them in place one after the other, in their order. What they replace is kept
-//!    under temporary names (`placed`). Signals that can be handled wait until that is done. If one
-//!    cannot be put in place, those before it are taken back, the last one first, and what stood there
-//!    before has its names again.
-//! 5. When all are in place, what was replaced is removed.
+//! 1. Each output is created like a single one: without a name, allocated in full.
+//! 2. `seal` writes the remaining bytes of each, and checks that no byte is missing. A full disk is noticed here at the
+//!    latest.
+//! 3. Where there are more outputs than descriptors, they are written in batches. The outputs of a batch are sealed,
+//!    get temporary names, and are closed (`park`) before the next batch is begun.
+//! 4. `commit` puts them in place one after the other, in order. Old files are preserved under temporary names
+//!    (`placed`). Signals that can be handled wait until this is done. If one output cannot be put in place, the
+//!    earlier ones are taken back, the last one first, and the old files have their names again.
+//! 5. When all are in place, the old files are removed.
 //!
-//! There is no call that renames several files at once: a process that is killed between two of
-//! them (SIGKILL, a power cut) leaves the first ones in place, each whole, and what those replaced
-//! under names that begin with `.tslice-`. Running it again, with `force`, completes the set, if the
-//! input was not one of them. With more outputs than descriptors a kill may leave such names of new
-//! files, too.
+//! No system call renames several files at once: a process that is killed between two of them (SIGKILL,
+//! a power cut) leaves the first outputs in place, each whole, and their old files under names that
+//! begin with `.tslice-`. Running it again, with `force`, completes the set, unless an input was one of
+//! them. With more outputs than descriptors a kill may leave new files under such names, too.
 
 use std::fs::File;
 use std::ops::Range;
@@ -26,23 +24,23 @@ use super::temp_name::without_signals;
 use super::{Draft, PreparedWrite, Sink, SinkError, SinkResult, WriteOrder, end_within};
 use crate::os::open_file_limit;
 
-/// Descriptors that are left for all else.
+/// The number of descriptors left for other uses.
 const RESERVED: u64 = 64;
 
-/// How many outputs are open at a time where not all can be.
+/// The number of outputs that are open at a time, where not all can be.
 const BATCH: u64 = 64;
 
-/// Outputs of which all appear or none.
+/// Outputs that all appear, or none.
 pub type SeveralSinks = Files<dyn Draft>;
 
-/// Files in one space of positions: the bytes of each follow those of the file before.
+/// Files in one space of positions: the bytes of each file follow those of the previous one.
 #[derive(Debug)]
 pub struct Files<S: ?Sized> {
     pub(super) files: Vec<FileInSpace<S>>,
-    /// How many of them are sealed and closed: the first ones.
+    /// The number of files that are sealed and closed: the first ones.
     parked: usize,
     end: u64,
-    /// Whether errors of writing name the file.
+    /// Whether write errors name the file.
     names_errors: bool,
 }
 
@@ -54,14 +52,14 @@ pub(super) struct FileInSpace<S: ?Sized> {
 }
 
 impl SeveralSinks {
-    /// How many of `count` outputs should be open at a time: all, if there are enough descriptors
-    /// for two of each, the file and its folder.
+    /// How many of `count` outputs should be open at a time: all, if there are two descriptors for
+    /// each, for the file and its folder.
     pub fn batch(count: u64) -> u64 {
         let spare = open_file_limit().saturating_sub(RESERVED) / 2;
         if count <= spare { count } else { spare.clamp(1, BATCH) }
     }
 
-    /// Seal those that are open, and close them, so that others can be added.
+    /// Seal and close the open files, so that others can be added.
     pub fn park(&mut self) -> SinkResult<()> {
         for output in &mut self.files[self.parked..] {
             let parked = output.sink.seal().and_then(|()| output.sink.park());
@@ -71,7 +69,8 @@ impl SeveralSinks {
         Ok(())
     }
 
-    /// Put all in place. On an error none is, but where only a folder could not be brought to the disk.
+    /// Put all in place. After an error none is in place, except where only a folder could not be
+    /// synced.
     pub fn commit(mut self) -> SinkResult<()> {
         for output in &mut self.files[self.parked..] {
             output.sink.seal().map_err(|error| error.of_file(&output.name))?;
@@ -92,7 +91,7 @@ impl<S: ?Sized> Files<S> {
         Files { files: Vec::new(), parked: 0, end: 0, names_errors }
     }
 
-    /// Add a file that takes positions below `len`. Returns the position of its first byte.
+    /// Add a file that takes `len` bytes of positions. Returns the position of its first byte.
     pub fn push(&mut self, name: PathBuf, sink: Box<S>, len: u64) -> SinkResult<u64> {
         let start = self.end;
         self.end = end_within(start, len, i64::MAX as u64)?;

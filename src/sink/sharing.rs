@@ -1,17 +1,17 @@
-//! Copying a file as `cp` does: by reflink if the file system can, else by `copy_file_range`; holes
-//! stay holes.
+//! A copy of a file as `cp` makes it: by reflink if the file system can, else by `copy_file_range`; holes stay
+//! holes.
 //!
-//! **Shared blocks.** XFS, btrfs and bcachefs let two files have the same blocks. What goes from one range
-//! of an input file to one range of the output, as it is, is not packed but shared: before a job's first
-//! piece `execute/mod.rs` asks the source for its file and the sink to have the file's blocks
-//! (`Sink::share`); the bytes before the first whole block and behind the last are copied. Ranges below 64 KiB
-//! are copied, and outputs that look at each byte: text, and `.npz`, whose directory has a CRC-32 of each member.
-//! Space for the output is then not allocated beforehand, and headers are written last: the first write decides.
+//! **Shared blocks.** XFS, btrfs and bcachefs let two files share blocks. A range of an input file that goes
+//! unchanged to one range of the output is not packed but shared: before a job's first piece `execute/mod.rs`
+//! asks the source for its file and the sink to share the file's blocks (`Sink::share`); the bytes before the
+//! first whole block and after the last are copied. Ranges below 64 KiB are copied, and outputs that need each
+//! byte: text, and `.npz`, whose directory has a CRC-32 of each member. Space for the output is then not
+//! allocated beforehand, and headers are written last: the first write decides.
 //!
-//! Only bytes with the same place in a block can be shared. A `.npy` header has np.save's own length, most
-//! often 128 bytes in input and output. A `.safetensors` header gets so many spaces (up to 4088) that most
-//! bytes have the place that they have in the input (`job/align.rs`), where that gains 1 MiB or more, on every
-//! file system, so that the same command writes the same bytes anywhere.
+//! Only bytes with equal offsets in a block can be shared. A `.npy` header has np.save's own length, most often
+//! 128 bytes in input and output. A `.safetensors` header is padded with spaces (up to 4088) so that most bytes
+//! have the offset of the input (`job/align.rs`), where this gains 1 MiB or more, on every file system, so that
+//! one command writes the same bytes anywhere.
 
 use std::fs::File;
 use std::io;
@@ -31,18 +31,18 @@ use crate::os::clone_range;
 
 pub(super) const COPYING: &str = "cannot be copied";
 
-/// Buffer size in bytes for copying by read and write.
+/// The buffer for copies by read and write, in bytes.
 const BUFFER: usize = 256 << 10;
 
 /// The most bytes of one `copy_file_range`, so that signals are handled in between.
 const MAX_RANGE: u64 = 64 << 20;
 
-/// Bytes of a file that another one has from position `at` on; what is before them there is not copied.
+/// A range of a file, copied to position `at` of another file; earlier bytes there are not copied.
 #[derive(Debug)]
 pub struct CopiedRange<'a> {
     pub file: &'a File,
     pub range: Range<u64>,
-    /// Where the first of them comes to stand.
+    /// The position of the range's first byte in the copy.
     pub at: u64,
 }
 
@@ -55,16 +55,17 @@ impl CopiedRange<'_> {
         self.range.start == 0 && self.at == 0
     }
 
-    /// Where the byte at a position of the file comes to stand.
+    /// The position in the copy of a byte of the file.
     fn place(&self, position: u64) -> u64 {
         position - self.range.start + self.at
     }
 }
 
-/// Make the empty file `to` a copy of a range of another. `copied` is told how many more bytes are done.
+/// Make the empty file `to` a copy of a range of another. `copied` is called with the number of bytes copied
+/// since its last call.
 pub(super) fn copy_file(from: &CopiedRange<'_>, to: &File, copied: &dyn Fn(u64)) -> SinkResult<()> {
     let outcome = copy_all(from, to, copied);
-    // reported first: the part that was cut off looked like a hole, or like another error
+    // reported first: the lost part looked like a hole, or caused another error
     if from.file.metadata().map_err(SinkError::os(COPYING))?.len() < from.range.end {
         return Err(SinkError::OriginalTruncated);
     }
@@ -88,7 +89,7 @@ fn copy_all(from: &CopiedRange<'_>, to: &File, copied: &dyn Fn(u64)) -> io::Resu
     copy_data(from, shared.end..range.end, to, copied)
 }
 
-/// Copy what is no hole in a part of the range.
+/// Copy a part of the range, without its holes.
 fn copy_data(
     from: &CopiedRange<'_>,
     part: Range<u64>,
@@ -112,7 +113,7 @@ fn copy_data(
     Ok(())
 }
 
-/// The start of the next data at or after `at`; `None` if only a hole is left.
+/// The start of the next data at or after `at`; `None` if only a hole follows.
 fn next_data(file: &File, at: u64, len: u64) -> io::Result<Option<u64>> {
     if at >= len {
         return Ok(None);
@@ -120,7 +121,7 @@ fn next_data(file: &File, at: u64, len: u64) -> io::Result<Option<u64>> {
     match os::next_data(file, at) {
         Ok(start) => Ok((start < len).then_some(start)),
         Err(Errno::NXIO) => Ok(None),
-        // the file system knows no holes: it is all data
+        // a file system without holes: all is data
         Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(Some(at)),
         Err(error) => Err(error.into()),
     }
@@ -160,7 +161,7 @@ fn copy_range(
     Ok(())
 }
 
-/// Read a range of a file, and hand on each piece of it with its position.
+/// Read a range of a file, and pass on each piece with its position.
 pub(super) fn in_pieces<E>(
     file: &File,
     range: Range<u64>,
@@ -178,18 +179,18 @@ pub(super) fn in_pieces<E>(
     Ok(())
 }
 
-/// The shortest block in bytes that is looked for: that of pages, and of all these file systems
-/// as they are commonly made.
+/// The shortest block considered, in bytes: the block of pages, and of all these file systems with default
+/// settings.
 pub const BLOCK_BYTES: u64 = 4096;
 
-/// The blocks of a file's file system, in bytes: only whole ones can be shared.
+/// The block size of a file's file system, in bytes: only whole blocks can be shared.
 pub(super) fn block_bytes(file: &File) -> u64 {
     let size = fstatvfs(file).map_or(0, |it| it.f_bsize);
     size.max(BLOCK_BYTES)
 }
 
-/// The whole blocks in a range of a file, where those at position `at` of another begin at the same
-/// place; empty where there are none.
+/// The whole blocks in a range of a file that are whole blocks of another at position `at`, too; empty where
+/// there are none.
 fn whole_blocks(range: &Range<u64>, at: u64, block: u64) -> Range<u64> {
     let start = range.start.checked_next_multiple_of(block).unwrap_or(u64::MAX);
     let end = range.end / block * block;
@@ -198,15 +199,14 @@ fn whole_blocks(range: &Range<u64>, at: u64, block: u64) -> Range<u64> {
 }
 
 fn is_zero(bytes: &[u8]) -> bool {
-    // so many at a time are looked at by vectors
+    // so many bytes at a time are examined by vector instructions
     bytes.chunks(256).all(|some| some.iter().fold(0, |all, byte| all | byte) == 0)
 }
 
-/// The space of a file that is being written: allocated before the first write, unless blocks were
-/// shared by then.
+/// The space of a file being written: allocated before the first write, unless blocks were shared by then.
 #[derive(Debug, Default)]
 pub(super) struct Space {
-    /// What came of the allocation, once it was made or done without.
+    /// The result of the allocation, once it was made or skipped.
     made: OnceLock<rustix::io::Result<()>>,
     block: OnceLock<u64>,
     refused: AtomicBool,
@@ -214,13 +214,13 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// Allocate it by `reserve`, unless that was done or blocks are shared.
+    /// Allocate the space by `reserve`, unless this was done or blocks are shared.
     pub(super) fn make(&self, reserve: impl FnOnce() -> rustix::io::Result<()>) -> SinkResult<()> {
         let made = self.made.get_or_init(reserve);
         made.map_err(SinkError::os("cannot be made room for"))
     }
 
-    /// Allocate nothing, and write no blocks of zeros, unless it is allocated.
+    /// Allocate nothing, and write no blocks of zeros, unless the space is allocated already.
     pub(super) fn keep_holes(&self) {
         self.keeps_holes.store(self.made.get_or_init(|| Ok(())).is_ok(), Ordering::Relaxed);
     }
@@ -229,7 +229,7 @@ impl Space {
         self.keeps_holes.load(Ordering::Relaxed)
     }
 
-    /// Write bytes at a position, but for the blocks of zeros of a file that keeps holes.
+    /// Write bytes at a position, without the blocks of zeros of a file with holes.
     pub(super) fn write(&self, file: &File, at: u64, bytes: &[u8]) -> io::Result<()> {
         if !self.keeps_holes() {
             return file.write_all_at(bytes, at);
@@ -249,8 +249,8 @@ impl Space {
         file.write_all_at(&bytes[stored.clone()], at + stored.start as u64)
     }
 
-    /// Let the file, of `len` bytes, have the whole blocks in a range of `from` that is to stand at
-    /// position `at`. The range of `from` that the file has now; empty where blocks cannot be shared.
+    /// Let the file, of `len` bytes, share the whole blocks in a range of `from`, at position `at`. Returns the
+    /// shared range of `from`; empty where blocks cannot be shared.
     pub(super) fn share(
         &self,
         file: &File,
@@ -272,7 +272,7 @@ impl Space {
         }
         match clone_range(from, &blocks, file, at) {
             Ok(()) => {
-                // what is not shared is a hole until it is written
+                // bytes that are not shared are a hole until they are written
                 self.made.get_or_init(|| Ok(()));
                 blocks
             }

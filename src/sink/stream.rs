@@ -1,9 +1,9 @@
-//! Standard output, and existing FIFOs and devices.
+//! A sink for standard output, and for existing FIFOs and devices.
 //!
 //! Bytes are visible as soon as they are written; `commit` only checks that none is missing. A
-//! regular file on standard output (`> out.npy`) is written by position from its current offset on,
-//! unless it was opened with `>>`, where the kernel ignores positions; everything else is written
-//! in order.
+//! regular file on standard output (`> out.npy`) is written by position from its current offset,
+//! unless it was opened with `>>`, where the kernel ignores positions; other streams are written in
+//! order.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -71,7 +71,7 @@ impl StreamSink {
         Ok(())
     }
 
-    /// Write all of `bytes` in order; `position` counts what was written, also on errors.
+    /// Write all of `bytes` in order; `position` counts the written bytes, also on errors.
     fn write_all(&self, mut bytes: &[u8], position: &mut u64) -> io::Result<()> {
         while !bytes.is_empty() {
             match Waiting(&self.file).write(bytes) {
@@ -129,7 +129,7 @@ impl Draft for StreamSink {
             return Err(SinkError::Incomplete { written, len });
         }
         if let Some(start) = self.start {
-            // the next program that writes to the same redirection continues behind the output
+            // the next program that writes to this redirection continues after the output
             (&self.file).seek(SeekFrom::Start(start + written)).map_err(SinkError::Io)?;
         }
         // only regular files can be synced

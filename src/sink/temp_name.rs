@@ -1,9 +1,9 @@
 //! Temporary names that are removed when a signal ends the process.
 //!
-//! While a [`TempName`] lives, signals that can be caught unlink its name before they end the
-//! process as they would have. A thread that is started with the first name handles them, so a
-//! process that makes none keeps its signals as they were. One lock is held during every change
-//! of a name, and by the thread until the process ends, so that no name is missed.
+//! While a [`TempName`] lives, signals that can be caught unlink its name before they end the process as usual. A
+//! thread that is started with the first name handles them, so a process without names keeps its signals unchanged.
+//! One lock is held during every change of a name, and by the thread until the process ends, so that no name is
+//! missed.
 //!
 //! **Why no package.** `tempfile` makes the spool of a pipe, but cannot give a name to its unnamed files, and
 //! removes named ones by path. Here an unnamed file is linked to its name, so that a kill leaves nothing behind, and
@@ -31,13 +31,13 @@ pub(super) const PREFIX: &str = ".tslice-";
 
 pub(super) const RANDOM: usize = 12;
 
-/// What a temporary name stands for: what has to be removed with it.
+/// The kind of file under a temporary name, and what must be removed with it.
 #[derive(Clone, Debug)]
 pub(super) enum TempKind {
     File,
     /// A folder, and the names of the files in it.
     Folder(Vec<OsString>),
-    /// A folder, with all that lies in it and below.
+    /// A folder, with all files and folders below.
     Tree,
 }
 
@@ -49,8 +49,8 @@ struct Named {
 
 impl Named {
     fn unlink(&self, name: &str) {
-        // Errors are ignored: this runs in `drop` or while a signal ends the process.
-        // Repeated, since another thread may still be putting files into the folder.
+        // Errors are ignored: this runs in `drop`, or while a signal ends the process. Repeated, since another
+        // thread may still be putting files into the folder.
         for _ in 0..1000 {
             match &self.kind {
                 TempKind::File => {
@@ -75,7 +75,7 @@ pub(super) fn remove_tree(dir: &OwnedFd, name: &OsStr) -> rustix::io::Result<()>
     unlinkat(dir, name, AtFlags::REMOVEDIR)
 }
 
-/// Remove all that lies in a folder and below, as far as that can be.
+/// Remove the content of a folder at any depth, as far as possible.
 fn empty_tree(dir: &OwnedFd, name: &OsStr) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(folder) = openat(dir, name, flags, Mode::empty()) else { return };
@@ -90,10 +90,10 @@ fn empty_tree(dir: &OwnedFd, name: &OsStr) {
     }
 }
 
-/// All temporary names that exist now; no two are the same, in whatever directory.
+/// All existing temporary names; no two are equal, even in different directories.
 static NAMES: Mutex<BTreeMap<String, Named>> = Mutex::new(BTreeMap::new());
 
-/// Owns a temporary name; dropping it unlinks the name.
+/// A temporary name; dropping it unlinks the name.
 #[derive(Debug)]
 pub(super) struct TempName {
     name: String,
@@ -101,7 +101,7 @@ pub(super) struct TempName {
 }
 
 impl TempName {
-    /// Call `make` with a random name to create in `dir`; again with another one if it exists.
+    /// Call `make` with a random name to create in `dir`; again with another name if the first exists.
     pub(super) fn create<T>(
         dir: &Arc<OwnedFd>,
         make: impl Fn(&str) -> rustix::io::Result<T>,
@@ -109,7 +109,7 @@ impl TempName {
         Self::create_as(dir, PREFIX, TempKind::File, make)
     }
 
-    /// As [`TempName::create`], with a name that begins with `prefix`, for another kind.
+    /// Create a name as [`TempName::create`] does, with the prefix `prefix`, for any kind.
     pub(super) fn create_as<T>(
         dir: &Arc<OwnedFd>,
         prefix: &str,
@@ -152,8 +152,8 @@ impl TempName {
         lock(&NAMES).remove(&self.name);
     }
 
-    /// Let `place` rename it, from its directory, to its final name. If that fails, it is a temporary
-    /// name still.
+    /// Let `place` rename the file, from its directory, to its final name. If this fails, the name remains
+    /// temporary.
     pub(super) fn persist(
         &self,
         place: impl FnOnce(&OwnedFd, &str) -> rustix::io::Result<()>,
@@ -174,20 +174,20 @@ impl Drop for TempName {
     }
 }
 
-/// While this is locked, no signal that is handled here ends the process.
+/// A lock that delays all handled signals while it is held.
 static PLACING: Mutex<()> = Mutex::new(());
 
 thread_local! {
-    /// Whether this thread holds it: several outputs are put in place, one of which is a folder.
+    /// Whether this thread holds the lock already: several outputs are put in place, one of which is a folder.
     static IS_PLACING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Let signals that would end the process wait until `work`, which puts files in place, is done.
+/// Call `work`, which puts files in place, and delay signals that would end the process until it is done.
 pub(super) fn without_signals<T>(work: impl FnOnce() -> T) -> T {
     if IS_PLACING.get() {
         return work();
     }
-    // without the thread that handles them signals are as they were
+    // without the thread that handles signals, they act as usual
     let _watched = watch();
     let _placing = PLACING.lock().unwrap_or_else(PoisonError::into_inner);
     IS_PLACING.set(true);
@@ -196,7 +196,7 @@ pub(super) fn without_signals<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// A prefix and [`RANDOM`] hexadecimal digits, from the random keys that std draws for hash maps.
+/// A name of a prefix and [`RANDOM`] hexadecimal digits, from the random keys that std draws for hash maps.
 pub(super) fn random_name(prefix: &str) -> String {
     let random = RandomState::new().hash_one(std::process::id());
     format!("{prefix}{:0RANDOM$x}", random >> 16)
@@ -206,16 +206,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file that lies in its place and is being made longer.
+/// A file that is being extended in place.
 #[derive(Debug)]
 pub(super) struct Growing {
     pub(super) file: File,
-    /// Where it ended.
+    /// The original end of the file.
     pub(super) end: u64,
 }
 
 impl Growing {
-    /// End the file where it ended. An error is ignored, as of names.
+    /// Cut the file at its original end. An error is ignored, as for names.
     pub(super) fn cut(&self) {
         if self.file.metadata().is_ok_and(|file| file.len() > self.end) {
             let _ = self.file.set_len(self.end);
@@ -223,8 +223,8 @@ impl Growing {
     }
 }
 
-/// The files that a signal cuts before it ends the process. Who writes to one holds it to read meanwhile, so that
-/// nothing is written after that.
+/// The files that a signal cuts before it ends the process. A writer holds a read lock meanwhile, so that nothing is
+/// written after the cut.
 pub(super) static GROWING: RwLock<Vec<Arc<Growing>>> = RwLock::new(Vec::new());
 
 /// Start the thread that waits for signals, once.

@@ -1,4 +1,4 @@
-//! A folder of files as one output: the bytes of each file follow those of the one before.
+//! A folder of files as one output: the bytes of each file follow those of the previous one.
 //!
 //! 1. The folder is found, and whatever stands under the names of the files in it: a name that
 //!    cannot be replaced is refused before anything is written (`place`).
@@ -44,15 +44,15 @@ pub struct FolderSink {
     path: PathBuf,
     files: Files<FileSink>,
     place: FolderPlace,
-    /// The names of files that go when the new ones are there.
+    /// The names of old files that are removed when the new files are in place.
     removed: Vec<String>,
     options: SinkOptions,
 }
 
 impl FolderSink {
-    /// Create a folder for `path` with these files, each a name, a length in bytes, and the permissions that
-    /// it has where those are given. The last one is that by which the others are found, such as the index
-    /// of a checkpoint. Files with the names of `old` go, unless they are replaced.
+    /// Create a folder at `path` with these files: for each, a name, a length in bytes, and permissions
+    /// where given. By the last file the others are found, such as the index of a checkpoint. Files with the
+    /// names of `old` are removed, unless they are replaced.
     pub fn create(
         path: &Path,
         files: &[(&str, u64, Option<u32>)],
@@ -87,8 +87,8 @@ impl FolderSink {
         Ok(FolderSink { path: path.to_owned(), files: all, place, removed, options })
     }
 
-    /// Make the checks of [`FolderSink::create`] without creating anything. `targets` are those of the
-    /// outputs that are written together with it.
+    /// Make the checks of [`FolderSink::create`] without creating anything. `targets` holds the outputs that
+    /// are written together with it.
     pub fn check<'a>(
         path: &Path,
         names: impl IntoIterator<Item = &'a str>,
@@ -168,13 +168,13 @@ fn in_folder(folder: &Path, name: impl AsRef<Path>, error: SinkError) -> SinkErr
     error.of_file(folder.join(name))
 }
 
-// Files of a folder that are exchanged one by one, where the folder cannot be exchanged.
+// The exchange of a folder's files one by one, where the folder as a whole cannot be exchanged.
 //
-// The last old file, by which the others are found, is taken away, the others are exchanged, and the
-// last new one takes its place, without a signal in between; those that are to go are taken away. Each can be taken back (`placed`), so that
-// an error undoes all of it.
+// The last old file, by which the others are found, is taken away, the other files are exchanged or taken
+// away, and the last new file takes its place, without a signal in between. Each step can be taken back
+// (`placed`), so that an error undoes all of them.
 
-/// Give all files their names; `in_folder` says which one could not have its own.
+/// Give all files their names. `in_folder` adds to an error the name of the file at fault.
 fn replace(
     files: Vec<FileInSpace<FileSink>>,
     folder: &ExistingFolder,
@@ -221,7 +221,7 @@ pub(super) fn names_in(folder: &OwnedFd) -> OsResult<Vec<OsString>> {
 
 #[derive(Debug)]
 pub(super) enum FolderPlace {
-    /// A name in an open directory, where nothing stands.
+    /// A name in an open directory that is free.
     New(FileAt),
     Existing(ExistingFolder),
 }
@@ -229,13 +229,13 @@ pub(super) enum FolderPlace {
 #[derive(Debug)]
 pub(super) struct ExistingFolder {
     pub(super) fd: Arc<OwnedFd>,
-    /// The directory that it lies in, and its name there; `None` for a root.
+    /// The parent directory, and the folder's name in it; `None` for a root.
     pub(super) at: Option<FileAt>,
     pub(super) is_empty: bool,
 }
 
 impl FolderPlace {
-    /// Find out what stands at `path`, and refuse a folder that is not empty without `force`.
+    /// Examine `path`; without `force`, refuse a folder that is not empty.
     pub(super) fn find(path: &Path, options: SinkOptions) -> SinkResult<FolderPlace> {
         let failed = SinkError::os::<Errno>("cannot be created");
         match open_dir(CWD, path) {
@@ -246,7 +246,7 @@ impl FolderPlace {
                 }
                 Ok(FolderPlace::Existing(folder))
             }
-            // a link that leads to nothing is followed, as for a single file
+            // a link that leads nowhere is followed, as for a single file
             Err(Errno::NOENT) => match resolve(without_slash(path))? {
                 Resolved::File(at) if at.old_mode.is_none() => Ok(FolderPlace::New(at)),
                 _ => Err(failed(Errno::NOTDIR)),
@@ -255,7 +255,7 @@ impl FolderPlace {
         }
     }
 
-    /// The directory that it lies in, and its name there: not of a root.
+    /// The parent directory, and the folder's name in it; an error for a root.
     fn at(&self) -> SinkResult<&FileAt> {
         match self {
             FolderPlace::New(at) | FolderPlace::Existing(ExistingFolder { at: Some(at), .. }) => {
@@ -321,7 +321,7 @@ impl ExistingFolder {
         names_in(&self.fd).map_err(SinkError::os("cannot be created"))
     }
 
-    /// The place of a file in it: where a symbolic link of that name leads.
+    /// The place of a file in the folder: where a symbolic link of that name leads.
     fn entry(&self, name: &str) -> SinkResult<FileAt> {
         let failed = SinkError::os("cannot be created");
         let here = |old_mode| FileAt { dir: Arc::clone(&self.fd), name: name.into(), old_mode };
@@ -342,8 +342,8 @@ impl ExistingFolder {
     }
 }
 
-/// The name of a folder that need not be there. One that is, and is not empty, has a mode, as a file that is
-/// there has.
+/// The entry of a folder that need not exist. An existing folder that is not empty has a mode, as an
+/// existing file has.
 pub(super) fn folder_at(path: &Path) -> SinkResult<FileAt> {
     let place = FolderPlace::find(path, SinkOptions { force: true, ..SinkOptions::default() })?;
     let at = place.at()?.clone();
@@ -351,7 +351,7 @@ pub(super) fn folder_at(path: &Path) -> SinkResult<FileAt> {
     Ok(FileAt { old_mode: is_full.then(Mode::empty), ..at })
 }
 
-/// A path without the slashes at its end, which name a folder that need not be there.
+/// A path without trailing slashes, which may end the name of a folder that does not exist yet.
 fn without_slash(path: &Path) -> &Path {
     let bytes = path.as_os_str().as_bytes();
     let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);

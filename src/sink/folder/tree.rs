@@ -1,8 +1,8 @@
-//! A folder of files and folders that are named as they come, and which appears as a whole.
+//! A folder of files and subfolders whose names are not known beforehand. It appears as a whole.
 //!
-//! Its files are complete when they are written, and are as many as there are chunks: they lie in a folder
-//! with a temporary name, which gets its own at the end. What stands there is replaced only if it is such a
-//! folder itself, by a file that all of them have.
+//! Each file is complete when it is written, and there are as many as chunks. They are written to a folder with a
+//! temporary name, which gets its final name at the end. An existing folder is replaced only if it is such a
+//! folder itself, which a file tells that all of them have.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -22,10 +22,10 @@ use crate::sink::temp_name::{TempKind, TempName};
 use crate::sink::{Placed, SinkError, SinkOptions, SinkResult, Targets, sync_file};
 
 pub trait FileTree: Send + Sync {
-    /// Write a file whose name, with those of the folders that it lies in before it, nobody else writes.
+    /// Write a file. `name` includes the folders that it is in; no other thread writes this name.
     fn write(&self, name: &str, bytes: &[u8]) -> SinkResult<()>;
 
-    /// Give the folder its name; of one that several processes write, with the last of them.
+    /// Give the folder its name; for a folder that several processes write, the last process does so.
     fn place(self: Box<Self>) -> SinkResult<Placed>;
 }
 
@@ -35,7 +35,7 @@ pub struct FolderTree {
     temp_name: TempName,
     fd: Arc<OwnedFd>,
     place: FolderPlace,
-    /// Where a folder is replaced: the mode that the new one gets, and the first of its marks.
+    /// Where a folder is replaced: the mode for the new folder, and the first mark found.
     replaced: Option<(Mode, Option<String>)>,
     options: SinkOptions,
     folders: Subfolders,
@@ -53,8 +53,8 @@ impl FolderTree {
         targets.add(path, Resolved::File(place.at()?.clone()))
     }
 
-    /// Begin a folder for `path`. One that is there and not empty is replaced with `force`, if it has a file
-    /// of one of the names `marks`.
+    /// Begin a folder for `path`. An existing folder that is not empty is replaced with `force`, if it has a file
+    /// with one of the names `marks`.
     pub fn create(path: &Path, marks: &[&str], options: SinkOptions) -> SinkResult<FolderTree> {
         let place = find(path, marks, options)?;
         let failed = SinkError::os::<std::io::Error>("cannot be created");
@@ -71,7 +71,7 @@ impl FolderTree {
         Ok(FolderTree { temp_name, fd, place, replaced, options, folders: Subfolders::default() })
     }
 
-    /// Give a file the rights of the one of its name in the folder that is replaced, or of one that all such have.
+    /// Give a file the rights of its namesake in the replaced folder, or of a file that all such folders have.
     fn take_rights(&self, file: &File, name: &str) -> SinkResult<()> {
         let (FolderPlace::Existing(old), Some((_, mark))) = (&self.place, &self.replaced) else {
             return Ok(());
@@ -127,12 +127,12 @@ fn find(path: &Path, marks: &[&str], options: SinkOptions) -> SinkResult<FolderP
     Ok(place)
 }
 
-/// The folders below one that are known to be there, by their paths in it.
+/// The subfolders that are known to exist, by their relative paths.
 #[derive(Debug, Default)]
 pub(in crate::sink) struct Subfolders(Mutex<BTreeSet<String>>);
 
 impl Subfolders {
-    /// Make the folders that a file of this name lies in, but for those that are there.
+    /// Make the missing folders on the path of a file.
     pub(in crate::sink) fn make_for(&self, fd: impl AsFd, name: &str) -> rustix::io::Result<()> {
         let Some((folder, _)) = name.rsplit_once('/') else { return Ok(()) };
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,10 +150,10 @@ impl Subfolders {
         Ok(())
     }
 
-    /// Give them the rights of those of their paths in another folder.
+    /// Give the subfolders the rights of their namesakes in another folder.
     fn take_rights(&self, fd: &OwnedFd, old: &OwnedFd) -> SinkResult<()> {
         let made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // those in a folder before it
+        // subfolders before their parents
         for path in made.iter().rev() {
             let folder =
                 open_dir(fd, Path::new(path)).map_err(SinkError::os("cannot be created"))?;
@@ -162,7 +162,7 @@ impl Subfolders {
         Ok(())
     }
 
-    /// Bring the names in them, and in the one that they lie in, to the disk.
+    /// Sync the subfolders, and their parent folder.
     pub(in crate::sink) fn sync(&self, fd: impl AsFd) -> rustix::io::Result<()> {
         let made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut paths = made.iter().map(String::as_str).chain(["."]);

@@ -1,4 +1,4 @@
-//! A folder that takes its place as a whole.
+//! A folder that is exchanged as a whole.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -21,8 +21,8 @@ use crate::sink::several::FileInSpace;
 use crate::sink::temp_name::{PREFIX, TempKind, TempName, without_signals};
 use crate::sink::{SinkError, SinkOptions, SinkResult};
 
-/// A folder with a temporary name beside the one that it is to replace, which has its owner and
-/// rights, and holds all but the new files.
+/// A folder with a temporary name beside the folder that it will replace. It has the old folder's
+/// owner and rights, and all its files except those to be replaced.
 pub(super) struct PreparedFolder {
     temp_name: TempName,
     fd: Arc<OwnedFd>,
@@ -47,7 +47,7 @@ pub(super) fn place_new(
     name_new(temp_name, &folder, at, options)
 }
 
-/// Give a folder that is complete its name, which no other folder has that is not empty.
+/// Give a complete folder its name, which must be free or an empty folder's.
 pub(super) fn name_new(
     temp_name: TempName,
     folder: &OwnedFd,
@@ -71,8 +71,8 @@ pub(super) fn name_new(
     Ok(placed)
 }
 
-/// Make a folder that can take the place of another one. `None` where none could: other folders in
-/// it, rights that cannot be given, a file system that does not exchange folders.
+/// Make a folder that can replace another one. `None` where this is impossible: subfolders, rights
+/// that cannot be given, a file system that cannot exchange folders.
 pub(super) fn prepare(
     folder: &ExistingFolder,
     files: &[FileInSpace<FileSink>],
@@ -80,7 +80,7 @@ pub(super) fn prepare(
 ) -> SinkResult<Option<PreparedFolder>> {
     let Some(FileAt { dir, name, .. }) = &folder.at else { return Ok(None) };
     let Some(stat) = stands_there(folder, dir, name) else { return Ok(None) };
-    // the old files could not be removed afterwards: one by one, that is an error
+    // the old files could not be removed afterwards; replaced one by one, this is an error
     let replaced = files.iter().map(|file| file.name.as_os_str());
     let goes = replaced.chain(removed.iter().map(OsStr::new));
     if goes.clone().any(|name| os::is_fixed(&folder.fd, name)) {
@@ -93,9 +93,9 @@ pub(super) fn prepare(
     let is_removed = |name: &OsString| removed.iter().any(|removed| **removed == **name);
     let mut kept = folder.names()?;
     kept.retain(|name| !is_ours(name) && !is_removed(name));
-    // when folders are exchanged, this is the old one, with files that go
+    // after the exchange, this kind describes the old folder, with the files to be removed
     let names = goes.map(OsString::from).chain(kept.iter().cloned()).collect();
-    // nobody else looks into it before it has its rights
+    // nobody else may look into the folder before it has its rights
     let Ok((temp_name, fd)) = make(dir, TempKind::Folder(names), Mode::from_raw_mode(0o700)) else {
         return Ok(None);
     };
@@ -107,7 +107,7 @@ pub(super) fn prepare(
     Ok(ready.then_some(prepared))
 }
 
-/// Put files into a prepared folder, and that in the place of the other one.
+/// Put files into a prepared folder, and exchange it with the old one.
 pub(super) fn replace(
     files: Vec<FileInSpace<FileSink>>,
     folder: ExistingFolder,
@@ -129,7 +129,7 @@ pub(super) fn replace(
     exchange(temp_name, &old, at, Some(before_removal), options)
 }
 
-/// Put a folder that is complete in the place of the one that was found there.
+/// Exchange a complete folder with the old folder that was examined.
 pub(super) fn exchange(
     temp_name: TempName,
     old: &OwnedFd,
@@ -148,8 +148,8 @@ pub(super) fn exchange(
     Ok(placed)
 }
 
-/// Move what others have changed in the old folder since it was looked at to the new one; false if
-/// some of it cannot be moved.
+/// Move the changes that others made in the old folder since it was listed to the new folder;
+/// returns false if some cannot be moved.
 fn take_changes(old: &ExistingFolder, new: &OwnedFd, replaced: &[PathBuf]) -> bool {
     let stat = |dir: &OwnedFd, name: &OsStr| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     old.names().unwrap_or_default().iter().all(|name| {
@@ -163,14 +163,14 @@ fn take_changes(old: &ExistingFolder, new: &OwnedFd, replaced: &[PathBuf]) -> bo
 }
 
 impl PreparedFolder {
-    /// Give it owner, group and rights of the folder; false if it cannot have them all.
+    /// Take over the owner, group and rights of a folder; returns false if some cannot be given.
     fn take_rights(&self, of: &RightsOf<'_>) -> bool {
         let is_given = matches!(of.give(&self.fd), Ok(Some(true)));
         // the kernel drops the setgid bit in silence where the group is not ours
         is_given && hide(&self.fd).is_ok_and(|mode| mode == self.mode)
     }
 
-    /// Link all files that are kept into it; false if one of them cannot be.
+    /// Link all preserved files into the folder; returns false if one cannot be linked.
     fn take_kept(&self, old: &OwnedFd) -> bool {
         self.kept.iter().all(|name| {
             let is_folder = statat(old, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -180,15 +180,14 @@ impl PreparedFolder {
     }
 }
 
-/// Let nobody else look into a folder, until it gets the mode again that it has, which is returned.
+/// Hide a folder from all other users; returns its mode, to be restored.
 pub(super) fn hide(folder: &OwnedFd) -> rustix::io::Result<Mode> {
     let mode = Mode::from_raw_mode(fstat(folder)?.st_mode & 0o7777);
     fchmod(folder, (mode - Mode::RWXG - Mode::RWXO) | Mode::RWXU)?;
     Ok(mode)
 }
 
-/// What stands under the name of a folder, if that is the folder itself and no place where a file
-/// system is mounted.
+/// The status of the entry under a folder's name, if it is the folder itself and not a mount point.
 fn stands_there(folder: &ExistingFolder, dir: &OwnedFd, name: &OsStr) -> Option<Stat> {
     let there = fstat(os::open_within_mount(dir, name.as_ref()).ok()?).ok()?;
     let ours = fstat(&folder.fd).ok()?;

@@ -1,4 +1,4 @@
-//! The folder of a job: made and begun (step 1), listed, and removed (step 6); the files in it.
+//! The folder of a job and its files: made and begun (step 1), listed, and removed (step 6).
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -30,7 +30,7 @@ pub(super) const DATA: &str = "data";
 /// The most bytes of a record: a job of a million inputs has fewer.
 const MOST: u64 = 256 << 20;
 
-/// How often a step is tried again that other processes undo.
+/// The number of tries for a step that other processes may undo.
 pub(super) const TRIES: usize = 100;
 
 const CREATING: &str = "the folder of its parts cannot be created";
@@ -51,7 +51,7 @@ pub(super) struct Data {
     pub(super) file: File,
 }
 
-/// Where the output at a path is, which has to be a file.
+/// The place of an output at a path, which must be a file.
 pub(super) fn output_at(path: &Path) -> SinkResult<FileAt> {
     match resolve(path)? {
         Resolved::File(entry) => Ok(entry),
@@ -61,7 +61,7 @@ pub(super) fn output_at(path: &Path) -> SinkResult<FileAt> {
 
 pub(super) fn any_output_at(path: &Path) -> SinkResult<FileAt> {
     match output_at(path) {
-        // one that ends with a slash need not be there
+        // a path that ends with a slash need not exist
         Err(SinkError::IsADirectory) => folder_at(path),
         entry => entry,
     }
@@ -72,7 +72,7 @@ fn own_name(entry: &FileAt) -> OsString {
     beside(".tslice-parts-", entry)
 }
 
-/// The name that the folder has while it is removed.
+/// The name of the folder during its removal.
 fn ended_name(entry: &FileAt) -> OsString {
     beside(".tslice-ended-", entry)
 }
@@ -83,7 +83,7 @@ fn beside(prefix: &str, entry: &FileAt) -> OsString {
     name
 }
 
-/// Remove what a killed process left of a folder that it was removing.
+/// Remove the rest of a folder whose removal was killed.
 pub(super) fn remove_ended(entry: &FileAt) -> SinkResult<()> {
     let mut removed = Ok(());
     for _ in 0..TRIES {
@@ -97,14 +97,14 @@ pub(super) fn remove_ended(entry: &FileAt) -> SinkResult<()> {
 }
 
 impl Folder {
-    /// Open the folder of an output's parts, where there is one.
+    /// Open the folder of an output's parts, if it exists.
     pub(super) fn open(entry: &FileAt) -> SinkResult<Option<Folder>> {
         let dir = open_folder(&entry.dir, own_name(entry));
         let dir = unless_gone(dir, "the folder of its parts cannot be opened")?;
         Ok(dir.map(|dir| Folder { entry: entry.clone(), dir: Arc::new(dir) }))
     }
 
-    /// Make the folder of an output's parts, unless it is there.
+    /// Make the folder of an output's parts, unless it exists.
     pub(super) fn make(entry: &FileAt) -> SinkResult<()> {
         match mkdirat(&entry.dir, own_name(entry), Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => Ok(()),
@@ -112,7 +112,7 @@ impl Folder {
         }
     }
 
-    /// Begin a job, unless one is begun: the one that is.
+    /// Begin a job, unless one is begun; returns the job that is begun.
     pub(super) fn begin(&self, job: &JobRecord, is_folder: bool) -> SinkResult<JobRecord> {
         if is_folder {
             match mkdirat(&self.dir, DATA, Mode::from_raw_mode(0o777)) {
@@ -130,7 +130,7 @@ impl Folder {
         self.job()?.ok_or_else(|| PartsError::Discarded.into())
     }
 
-    /// What the job is; `None` where none is begun.
+    /// The record of the job; `None` where none is begun.
     pub(super) fn job(&self) -> SinkResult<Option<JobRecord>> {
         let job: Option<JobRecord> = self.read(JOB)?;
         match job {
@@ -139,10 +139,11 @@ impl Folder {
         }
     }
 
-    /// Open what parts write: a file of `len` bytes, or a folder without one. `None` where it has become the output.
+    /// Open the data that parts write: a file of `len` bytes, or a folder without a length. `None` where it has
+    /// become the output.
     pub(super) fn open_data(&self, len: Option<u64>) -> SinkResult<Option<Data>> {
         let file = match len {
-            // not to read: an NFS client would read pages that others are writing, and keep them
+            // without the right to read: an NFS client would read pages that others are writing, and cache them
             Some(_) => self.open_file(DATA, OFlags::WRONLY)?,
             None => match open_folder(&self.dir, DATA) {
                 Err(Errno::NOTDIR | Errno::LOOP) => return Err(damaged(DATA)),
@@ -158,8 +159,8 @@ impl Folder {
         }
     }
 
-    /// Open a file of this program's own making; `None` where it is gone. Whatever stands there instead,
-    /// this never waits, follows no link, and is an error that names the file.
+    /// Open a file that this program has made; `None` where it is gone. This never waits and follows no link;
+    /// anything else under the name is an error that names it.
     pub(super) fn open_file(&self, name: &str, access: OFlags) -> SinkResult<Option<File>> {
         let flags = access | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match retry_on_intr(|| openat(&self.dir, name, flags, Mode::empty())) {
@@ -175,7 +176,7 @@ impl Folder {
         }
     }
 
-    /// What a record says, where it exists.
+    /// The content of a record, if it exists.
     pub(super) fn read<T: DeserializeOwned>(&self, name: &str) -> SinkResult<Option<T>> {
         let Some(file) = self.open_file(name, OFlags::RDONLY)? else { return Ok(None) };
         let mut bytes = Vec::new();
@@ -189,7 +190,7 @@ impl Folder {
         }
     }
 
-    /// Write a record, whole and on the disk. One that has the name says the same, and is let be.
+    /// Write a record, whole and synced. An existing record has the same content, and stays.
     pub(super) fn record(&self, name: &str, record: &impl Serialize) -> SinkResult<()> {
         let bytes = serde_json::to_vec(record).map_err(|error| SinkError::Io(error.into()))?;
         if bytes.len() as u64 > MOST {
@@ -199,8 +200,8 @@ impl Folder {
         sync_dir(&self.dir).map_err(SinkError::os(RECORDING))
     }
 
-    /// Write a file into this folder or one in it: it grows under a temporary name, and has its own when it is
-    /// on the disk.
+    /// Write a file into this folder or a subfolder: it grows under a temporary name, and gets its own when it is
+    /// synced.
     pub(super) fn write(
         &self,
         to: impl AsFd,
@@ -251,7 +252,7 @@ impl Folder {
         Ok((0..count).filter(|index| complete.binary_search(index).is_err()).collect())
     }
 
-    /// Whether the folder has its name: it has not while it is removed, nor afterwards.
+    /// Whether the folder still has its name, which it loses before it is removed.
     pub(super) fn is_named(&self) -> bool {
         let named = statat(&self.entry.dir, own_name(&self.entry), AtFlags::SYMLINK_NOFOLLOW);
         let own = fstat(&*self.dir);
@@ -268,7 +269,7 @@ impl Folder {
             }
             let dir = &self.entry.dir;
             match renameat(dir, own_name(&self.entry), dir, ended_name(&self.entry)) {
-                // by another process, or beside what another one removes
+                // removed by another process, or not empty since another process is removing files
                 Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -281,17 +282,17 @@ pub(super) fn part_name(index: u64) -> String {
     format!("part.{index}")
 }
 
-/// Bring the names beside the output to the disk; a folder that cannot be listed is let be.
+/// Sync the directory of the output; a directory that cannot be listed is skipped.
 pub(super) fn sync_parent(entry: &FileAt) -> OsResult<()> {
     open_dir(&entry.dir, ".".as_ref()).map_or(Ok(()), sync_dir)
 }
 
-/// Whether the error says that a file, or the folder that it was in, is gone.
+/// Whether an error says that a file, or its folder, is gone.
 pub(super) fn is_gone(error: Errno) -> bool {
     matches!(error, Errno::NOENT | Errno::STALE)
 }
 
-/// What came of a call in the folder; `None` where what it was about is gone.
+/// The result of a call in the folder; `None` where its subject is gone.
 pub(super) fn unless_gone<T>(result: OsResult<T>, what: &'static str) -> SinkResult<Option<T>> {
     match result {
         Err(error) if is_gone(error) => Ok(None),

@@ -5,7 +5,7 @@
 //! ```text
 //!   out.npy                      appears last, whole
 //!   .tslice-parts-out.npy/       there as long as the job is
-//!       job                      what the parts are parts of
+//!       job                      the job that the parts belong to
 //!       data                     the output, of its final length
 //!       part.3                   part 3 is complete
 //!   .tslice-ended-out.npy/       the folder, while it is removed
@@ -62,22 +62,22 @@ mod sink;
 
 pub use sink::{Begun, FixedFrame, PartJob};
 
-/// How far the parts of an output are.
+/// The progress of the parts of an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartsStatus {
     pub count: u64,
-    /// The numbers of those that are not complete, ascending.
+    /// The numbers of the incomplete parts, ascending.
     pub missing: Vec<u64>,
 }
 
-/// How far the parts of the output at `path` are; `None` where none are begun. Lists the folder.
+/// The progress of the parts of the output at `path`; `None` where none is begun. Lists the folder.
 pub fn status(path: &Path) -> SinkResult<Option<PartsStatus>> {
     let Some(folder) = Folder::open(&any_output_at(path)?)? else { return Ok(None) };
     let Some(job) = folder.job()? else { return Ok(None) };
     Ok(Some(PartsStatus { count: job.parts, missing: folder.missing(job.parts)? }))
 }
 
-/// Remove what was begun of the output at `path`; false where nothing was.
+/// Remove all parts of the output at `path`; returns false where none was begun.
 pub fn discard(path: &Path) -> SinkResult<bool> {
     let entry = any_output_at(path)?;
     match Folder::open(&entry)? {
@@ -86,7 +86,7 @@ pub fn discard(path: &Path) -> SinkResult<bool> {
     }
 }
 
-/// Why a part cannot be written, besides what keeps any output from being written.
+/// Why a part cannot be written, beyond the errors of any output.
 #[derive(Debug, thiserror::Error)]
 pub enum PartsError {
     #[error("parts of another job are begun for it: {0}")]
@@ -95,7 +95,7 @@ pub enum PartsError {
     Discarded,
     #[error("parts can only be written to a file")]
     NotAFile,
-    /// Parts replace no folder, which no call of the system does at once with what others may write.
+    /// Parts never replace a folder: no system call does this at once while others may write.
     #[error("is a folder that is not empty, and parts replace none: remove it first")]
     FolderExists,
     #[error("{0} of its parts is damaged")]
@@ -104,7 +104,7 @@ pub enum PartsError {
     OtherLen { found: u64, len: u64 },
 }
 
-/// In what two jobs differ.
+/// The difference of two jobs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Difference {
     #[error("it is cut into {theirs} parts there, and into {ours} here")]
@@ -121,7 +121,7 @@ pub enum Difference {
     Work,
 }
 
-// What processes tell each other of a job: the job itself, and what is complete.
+// Records by which processes share the state of a job: the job itself, and its complete parts.
 
 const PROTOCOL: u32 = 3;
 
@@ -130,12 +130,12 @@ pub const MAX_PARTS: u64 = 1_000_000;
 /// A version of an input file, as all machines see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputId {
-    /// The name of the file, without the folders that may have another path elsewhere.
+    /// The name of the file, without its folders, whose paths may differ elsewhere.
     pub name: String,
     pub size: u64,
-    /// When it was last changed: seconds since 1970, and nanoseconds.
+    /// The time of the last change: seconds since 1970, and nanoseconds.
     pub mtime: (i64, i64),
-    /// A number for some of its bytes; empty in jobs of protocol 1.
+    /// A hash of some of the bytes; empty in jobs of protocol 1.
     #[serde(default)]
     pub sample: String,
 }
@@ -147,19 +147,19 @@ pub struct JobRecord {
     pub(super) parts: u64,
     pub(super) len: u64,
     inputs: Vec<InputId>,
-    /// A number for all else that decides the bytes of the output.
+    /// A hash of everything else that decides the bytes of the output.
     work: String,
 }
 
 impl JobRecord {
-    /// A job of `parts` parts for an output of `len` bytes. `work` stands for all else that decides
-    /// which bytes the output has.
+    /// A job of `parts` parts for an output of `len` bytes. `work` is a hash of everything else that decides the
+    /// output's bytes.
     pub fn new(parts: u64, len: u64, inputs: Vec<InputId>, work: String) -> JobRecord {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         JobRecord { protocol: PROTOCOL, version, parts, len, inputs, work }
     }
 
-    /// Whether a run of this program can have written it.
+    /// Whether this program can have written the record.
     pub(super) fn is_possible(&self) -> bool {
         (1..=MAX_PARTS).contains(&self.parts)
     }
@@ -171,7 +171,7 @@ impl JobRecord {
         id
     }
 
-    /// In what another job differs from this one.
+    /// The difference of another job from this one.
     pub(super) fn difference(&self, theirs: &JobRecord) -> Option<Difference> {
         let version = |job: &JobRecord| match job.protocol {
             PROTOCOL => job.version.clone(),
@@ -199,17 +199,17 @@ impl JobRecord {
     }
 }
 
-/// What is said of a complete part.
+/// The record of a complete part.
 #[derive(Debug, Serialize, Deserialize)]
 struct PartRecord {
-    /// Bytes of elements that it wrote.
+    /// The bytes of elements that the part wrote.
     written: u64,
-    /// Of an archive: numbers of members, and what the part contributes to the CRC-32 of each.
+    /// For an archive: numbers of members, and the part's contribution to the CRC-32 of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     crcs: Vec<(usize, u32)>,
 }
 
-/// The hash of all text that was written to it.
+/// The hash of all text written to it.
 ///
 /// ```
 /// use std::fmt::Write;

@@ -31,69 +31,69 @@ use crate::sink::{
 
 const SYNCING: &str = "cannot be brought to the disk";
 
-/// The extended attribute of an output that parts wrote: the job, and the time of the last change.
+/// The extended attribute of an output written by parts: the job, and the time of the last change.
 const ATTRIBUTE: &str = "user.tslice.parts";
 
-/// A part of an output: what it is, and what it is a part of.
+/// A part of an output, and the job that it belongs to.
 #[derive(Clone)]
 pub struct PartJob {
     pub index: u64,
-    /// The range of the output that it writes within.
+    /// The range of the output that the part may write.
     pub range: Range<u64>,
     pub bytes: u64,
     pub total: u64,
     pub job: JobRecord,
-    /// All of the output but its elements.
+    /// All bytes of the output except its elements.
     pub frame: FixedFrame,
     pub options: SinkOptions,
 }
 
-/// All of an output but its elements, where every byte has its place beforehand.
+/// All bytes of an output except its elements, where every offset is known beforehand.
 #[derive(Clone, Debug)]
 pub enum FixedFrame {
     /// Bytes at the beginning.
     Header(Arc<[u8]>),
     /// The records of an archive of stored members.
     Zip(Arc<ZipLayout>),
-    /// Files of a folder, beside those of the elements: the name and the bytes of each.
+    /// Files of a folder, beside the files of the elements: the name and the bytes of each.
     Folder(Arc<[(String, Vec<u8>)]>),
 }
 
 pub enum Begun {
-    /// The part was complete already. The output is in place, if all were.
+    /// The part was complete already. The output is in place, if all parts are complete.
     Complete,
     Part(Box<PartSink>),
-    /// The part of a folder is to be written.
+    /// The part of a folder, to be written.
     Folder(Box<PartFolder>),
 }
 
-/// The output that a part is written of.
+/// The output that a part belongs to.
 struct Shared {
     folder: Folder,
     part: PartJob,
-    /// What becomes the output.
+    /// The identity of the file or folder that becomes the output.
     id: FileId,
 }
 
-/// A part that is being written. `commit` records it and, if it was the last one, puts the output in
-/// place. Dropping it leaves the part to be written again.
+/// A part that is being written. `commit` records it and, after the last part, puts the output in place. If
+/// it is dropped, the part must be written again.
 pub struct PartSink {
     output: Shared,
     data: File,
-    /// Bytes of elements that were written or shared, and their sums, where those are needed.
+    /// The number of element bytes written or shared, and their CRCs, where needed.
     written: AtomicU64,
     crcs: Option<MemberCrcs>,
     space: Space,
 }
 
-/// A part of a folder that is being written, as [`PartSink`] is one of a file.
+/// A part of a folder that is being written; [`PartSink`] is its counterpart for a file.
 pub struct PartFolder {
     output: Shared,
     data: DataFolder,
 }
 
 impl PartJob {
-    /// The length of the file that parts write; `None` of a folder.
+    /// The length of the file that parts write; `None` for a folder.
     fn len(&self) -> Option<u64> {
         (!matches!(self.frame, FixedFrame::Folder(_))).then_some(self.job.len)
     }
@@ -137,7 +137,7 @@ impl PartJob {
                 return folder.remove().map(|()| Begun::Complete);
             }
             if let Err(error) = check_overwrite(&entry, is_folder, self.options) {
-                // it came while this process made a folder that nobody can use
+                // the output appeared while this process made a folder that is now useless
                 return if made { folder.remove().and(Err(error)) } else { Err(error) };
             }
             let Data { id, file } = data.ok_or_else(|| damaged(DATA))?;
@@ -162,7 +162,7 @@ impl PartJob {
     }
 }
 
-/// Refuse to replace a file without `force`, and a folder.
+/// Refuse to replace a file without `force`, and always refuse to replace a folder.
 fn check_overwrite(entry: &FileAt, is_folder: bool, options: SinkOptions) -> SinkResult<()> {
     if is_folder && entry.old_mode.is_some() {
         return Err(PartsError::FolderExists.into());
@@ -171,9 +171,9 @@ fn check_overwrite(entry: &FileAt, is_folder: bool, options: SinkOptions) -> Sin
 }
 
 impl Shared {
-    /// The end of step 3 of a part whose bytes are on the disk, and steps 4 to 6.
+    /// Record a part whose bytes are on the disk (the end of step 3), and do steps 4 to 6.
     fn complete(&self, record: &PartRecord) -> SinkResult<Placed> {
-        // one that was cut short while the part was written
+        // an error if the file was cut short while the part was written
         self.folder.open_data(self.part.len())?;
         let recorded = self.folder.record(&part_name(self.part.index), record);
         self.unless_over(recorded.and_then(|()| {
@@ -181,7 +181,7 @@ impl Shared {
         }))
     }
 
-    /// What came of a step; success where the folder is gone because another run put the output in place.
+    /// The result of a step; success where the folder is gone because another run put the output in place.
     fn unless_over(&self, done: SinkResult<()>) -> SinkResult<Placed> {
         match done {
             Err(SinkError::Parts(PartsError::Discarded)) if self.is_over() => {}
@@ -190,10 +190,10 @@ impl Shared {
         Ok(Placed::default())
     }
 
-    /// Whether what has the output's name is this job's.
+    /// Whether the file or folder under the output's name comes from this job.
     fn is_over(&self) -> bool {
         let entry = &self.folder.entry;
-        // where there are no attributes, it can be told by its number
+        // without attributes, the inode tells
         entry.id() == Some(self.id) || is_output_of(entry, &self.part.job, false)
     }
 
@@ -201,7 +201,7 @@ impl Shared {
     fn finish(&self) -> SinkResult<()> {
         let PartJob { index, total, job, frame, options, .. } = &self.part;
         let Shared { folder, .. } = self;
-        // parts mostly run in their order: so few of them list the folder
+        // parts mostly run in order: so few of them list the folder
         let next = (index + 1) % job.parts;
         if !folder.has_part(next)? || !folder.missing(job.parts)?.is_empty() {
             return Ok(());
@@ -222,7 +222,7 @@ impl Shared {
         if written != *total {
             return Err(SinkError::Incomplete { written, len: *total });
         }
-        // opened anew, so that what others wrote is seen
+        // opened anew, so that the bytes of other processes are visible
         let data = folder.open_data(self.part.len())?.ok_or(PartsError::Discarded)?.file;
         if let FixedFrame::Folder(files) = frame {
             let data = DataFolder::new(data);
@@ -251,7 +251,7 @@ impl Shared {
         let rename = || retry_on_intr(|| renameat(dir, DATA, &entry.dir, &entry.name));
         let is_folder = self.part.len().is_none();
         let placed = match self.part.options.force {
-            // a folder that is empty is replaced, and no other
+            // only an empty folder is replaced
             _ if is_folder => {
                 rename_to_free(dir, DATA, &entry.dir, &entry.name).or_else(|_| rename())
             }
@@ -259,7 +259,7 @@ impl Shared {
             false => move_to_free(dir, DATA, entry),
         };
         match placed {
-            // by another run
+            // placed by another run
             Err(_) if self.is_over() => Ok(()),
             Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) if is_folder => {
                 Err(PartsError::FolderExists.into())
@@ -288,7 +288,7 @@ impl Sink for PartSink {
     }
 
     fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
-        // who adds up sums looks at every byte
+        // sums need every byte
         if self.crcs.is_some() {
             return range.start..range.start;
         }
@@ -340,7 +340,7 @@ impl FileTree for PartFolder {
     }
 }
 
-/// The folder that becomes the output, open.
+/// The open folder that becomes the output.
 struct DataFolder {
     fd: File,
     below: Subfolders,
@@ -351,11 +351,12 @@ impl DataFolder {
         DataFolder { fd, below: Subfolders::default() }
     }
 
-    /// Put a file into it, whole and on the disk, unless it is there: whoever wrote that had the same bytes.
-    /// It grows in the folder of the job, so that nothing else is ever in what becomes the output.
+    /// Write a file into the folder, whole and synced, unless it exists: an existing file has the same
+    /// bytes. The file grows in the folder of the job, so that the output's folder never holds anything
+    /// else.
     fn write(&self, folder: &Folder, name: &str, bytes: &[u8]) -> SinkResult<()> {
         const CREATING: &str = "cannot be created";
-        // a name that is there may not be on the disk yet
+        // an existing name may not be synced yet
         self.below.make_for(&self.fd, name).map_err(|error| failed(CREATING)(error.into()))?;
         if statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
             return Ok(());
@@ -363,26 +364,26 @@ impl DataFolder {
         folder.write(&self.fd, name, bytes, CREATING)
     }
 
-    /// Bring the names of its files to the disk.
+    /// Sync the names of the folder's files.
     fn sync(&self) -> SinkResult<()> {
         self.below.sync(&self.fd).map_err(|error| failed(SYNCING)(error.into()))
     }
 }
 
-/// Name the job in an attribute; some file systems have none. The file is not the output yet.
+/// Name the job in an attribute, on file systems that have attributes. The file is not the output yet.
 fn mark(file: &File, job: &JobRecord) -> SinkResult<()> {
     os::set_attribute(file, ATTRIBUTE, &attribute(file, job)?);
     Ok(())
 }
 
-/// The attribute of an output of that job, as long as nobody changes it.
+/// The attribute of an output of a job, valid until the file is changed.
 fn attribute(file: &File, job: &JobRecord) -> SinkResult<String> {
     let stat = fstat(file).map_err(|error| SinkError::Io(error.into()))?;
     Ok(format!("{} {}.{:09}", job.id(), stat.st_mtime, stat.st_mtime_nsec))
 }
 
-/// Whether the file that has the output's name was put there by that job, and, if that matters, not
-/// changed since.
+/// Whether the file under the output's name comes from this job and, with `unchanged`, was not changed
+/// since.
 fn is_output_of(entry: &FileAt, job: &JobRecord, unchanged: bool) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = retry_on_intr(|| openat(&entry.dir, &entry.name, flags, Mode::empty()));

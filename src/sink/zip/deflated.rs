@@ -10,8 +10,8 @@
 //! inner sink can be written at any position; else CRC and sizes follow the member.
 //!
 //! Every block of a member is deflated by itself, and ends at a whole byte: so many workers deflate at a time, and
-//! only append what came of it one after the other. Where blocks end does not depend on how the caller cut its
-//! writes, so that equal input gives equal bytes.
+//! only append the results one after the other. The ends of blocks do not depend on the caller's writes, so that
+//! equal input gives equal bytes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,13 +23,12 @@ use crate::sink::{
     Draft, Old, Placed, PreparedWrite, Sink, SinkError, SinkResult, WriteOrder, end_within,
 };
 
-/// How many bytes are deflated together, of the data of a member.
+/// The bytes of a member's data that are deflated together.
 const BLOCK: usize = 128 << 10;
 
-/// A last block without bytes, as deflate has it: behind a member's others.
+/// An empty last block in deflate's format, after the other blocks of a member.
 const LAST_BLOCK: [u8; 2] = [3, 0];
 
-/// An archive of deflated members that is being written.
 pub struct DeflatedZipSink {
     inner: Box<dyn Draft>,
     layout: Arc<ZipLayout>,
@@ -38,10 +37,10 @@ pub struct DeflatedZipSink {
 
 #[derive(Default)]
 struct DeflateState {
-    /// Where the next byte of the archive goes.
+    /// The offset of the archive's next byte.
     written: u64,
     done: Vec<Done>,
-    /// The member that is being written, number `done.len()`.
+    /// The open member, number `done.len()`.
     open: Option<OpenMember>,
 }
 
@@ -52,29 +51,29 @@ struct Done {
 }
 
 struct OpenMember {
-    /// Where its local header begins.
+    /// The offset of the member's local header.
     start: u64,
-    /// Bytes of its data that the caller wrote.
+    /// The bytes of data that the caller wrote.
     taken: u64,
-    /// Deflated bytes that were written.
+    /// The deflated bytes that were written.
     stored: u64,
     crc: u32,
-    /// Bytes that wait for the others of their block.
+    /// The bytes of an incomplete block.
     block: Vec<u8>,
 }
 
-/// Bytes of a member's data on their way to the archive.
+/// A write to a member's data, deflated as far as possible.
 struct DeflatedPiece<'a> {
     number: usize,
     offset: u64,
     len: u64,
-    /// What they contribute to the CRC of the member.
+    /// The contribution to the member's CRC.
     crc: u32,
-    /// The end of a block that began before them.
+    /// The end of a block that began in an earlier write.
     first: &'a [u8],
-    /// The blocks that lie in them, deflated.
+    /// The whole blocks, deflated.
     blocks: Vec<u8>,
-    /// The beginning of a block that ends behind them.
+    /// The beginning of a block that ends in a later write.
     last: &'a [u8],
 }
 
@@ -124,7 +123,7 @@ impl DeflatedZipSink {
         Ok(())
     }
 
-    /// Deflate bytes at a position of the archive, as far as they are whole blocks.
+    /// Deflate a write at a position of the archive, as far as it holds whole blocks.
     fn deflated<'a>(
         &self,
         number: usize,
@@ -243,9 +242,9 @@ impl Draft for DeflatedZipSink {
     }
 }
 
-/// Deflate bytes in blocks, each of which can be read without those before it.
+/// Deflate bytes in blocks, each of which can be inflated alone.
 fn deflate(bytes: &[u8]) -> SinkResult<Vec<u8>> {
-    /// No flush of a block is cut off for want of less.
+    /// The free room that a flush needs to finish a block.
     const ROOM: usize = 64;
     let mut deflated = Vec::new();
     if bytes.is_empty() {

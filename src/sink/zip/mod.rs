@@ -1,4 +1,4 @@
-//! Writing a zip archive: which members it holds, and where their bytes go.
+//! Zip archives being written: their members, and the offsets of their bytes.
 //!
 //! A [`ZipLayout`] is computed before anything is written. [`ZipSink`] then takes the data of stored
 //! members at their final positions; [`DeflatedZipSink`] takes the same positions, in order, and
@@ -28,18 +28,18 @@ pub struct ZipLayout {
     names: String,
     /// Whether each member's CRC follows its data.
     forward: bool,
-    /// Where the next member goes: at last, the directory.
+    /// The offset of the next member; at last, of the directory.
     end: u64,
 }
 
-/// A member in a layout: what cannot be computed.
+/// The data of a member in a layout that cannot be computed.
 #[derive(Clone, Debug)]
 struct PlacedMember {
-    /// Where its local header begins.
+    /// The offset of the member's local header.
     start: u64,
-    /// Where its name ends in those of all.
+    /// The end of the member's name in `names`.
     name_end: usize,
-    /// Its first bytes: the header of an array, which many members may share.
+    /// The member's first bytes: the header of an array, which many members may share.
     head: Arc<[u8]>,
 }
 
@@ -47,24 +47,24 @@ struct PlacedMember {
 struct ZipMember<'a> {
     name: &'a str,
     head: &'a [u8],
-    /// Where its local header begins.
+    /// The offset of the member's local header.
     start: u64,
-    /// The range of its data, after `head`.
+    /// The range of the member's data, after `head`.
     data: Range<u64>,
 }
 
 const ALIGN: u64 = 64;
 
 impl ZipLayout {
-    /// An archive without members, of which so many are to come; `forward` for a sequential output.
+    /// An empty archive with room for `count` members; `forward` for a sequential output.
     pub fn new(count: usize, forward: bool) -> ZipLayout {
         let members = Vec::with_capacity(count);
         ZipLayout { members, names: String::new(), forward, end: 0 }
     }
 
-    /// Add a member behind the others, whose first bytes are `head`, with so many bytes of data behind
-    /// them. `None` if the archive takes 2^63 bytes or more then, or the name is too long for zip
-    /// (65535 bytes): it cannot be written.
+    /// Add a member after the others: its first bytes `head`, and `data_len` bytes of data after them. `None`, as it
+    /// cannot be written, if the archive would take 2^63 bytes or more, or the name is too long for zip (65535
+    /// bytes).
     #[must_use]
     pub fn push(&mut self, name: &str, head: &Arc<[u8]>, data_len: u64) -> Option<()> {
         u16::try_from(name.len()).ok()?;
@@ -79,12 +79,12 @@ impl ZipLayout {
         i64::try_from(len).ok().map(|_| ())
     }
 
-    /// Bytes of the whole archive.
+    /// The bytes of the whole archive.
     pub fn bytes(&self) -> u64 {
         self.end + self.directory_len()
     }
 
-    /// Where the data of each member begin, in bytes from the beginning of the archive.
+    /// The offset of each member's data in the archive, in bytes.
     pub fn data(&self) -> impl Iterator<Item = u64> {
         (0..self.count()).map(|number| self.member(number).data.start)
     }
@@ -93,7 +93,7 @@ impl ZipLayout {
         self.members.len() as u64 * ENTRY + self.names.len() as u64 + ENDS
     }
 
-    /// Bytes behind the data of each member.
+    /// The bytes after the data of each member.
     fn descriptor(&self) -> u64 {
         if self.forward { DESCRIPTOR } else { 0 }
     }
@@ -102,7 +102,7 @@ impl ZipLayout {
         self.members.len()
     }
 
-    /// The header fields of a member, as far as they are known before its bytes are.
+    /// The header fields of a member that are known before its bytes.
     fn header(&self, number: usize, method: Method) -> MemberHeader<'_> {
         let member = self.member(number);
         let name = member.name;
@@ -111,7 +111,7 @@ impl ZipLayout {
         MemberHeader { name, method, forward: self.forward, crc: 0, size, stored: size, start }
     }
 
-    /// Refuse an archive whose bytes come in another order than a sink takes them.
+    /// Refuse an archive whose bytes come in another order than the sink takes them.
     fn check_order(&self, inner: &dyn Draft) -> SinkResult<()> {
         match inner.order() {
             WriteOrder::Ascending if !self.forward => {
@@ -126,12 +126,12 @@ impl ZipLayout {
         let name_start = number.checked_sub(1).map_or(0, |before| self.members[before].name_end);
         let name = &self.names[name_start..name_end];
         let next = self.members.get(number + 1).map_or(self.end, |next| next.start);
-        // it was computed without an overflow when the member was added
+        // computed without an overflow when the member was added
         let data = data_start(start, name, head).unwrap_or(next);
         ZipMember { name, head, start, data: data..next - self.descriptor() }
     }
 
-    /// The number of the last member whose data begin at a position or before it.
+    /// The number of the last member whose data begins at or before a position.
     fn find(&self, position: u64) -> Option<usize> {
         let begun = self.members.partition_point(|placed| placed.start <= position);
         let last = begun.checked_sub(1)?;
@@ -139,7 +139,7 @@ impl ZipLayout {
     }
 }
 
-/// Where the data of a member begin whose local header begins at `start`.
+/// The offset of a member's data, for a local header at `start`.
 fn data_start(start: u64, name: &str, head: &[u8]) -> Option<u64> {
     let head_at = start.checked_add(LOCAL + name.len() as u64)?;
     head_at.checked_next_multiple_of(ALIGN)?.checked_add(head.len() as u64)
@@ -157,47 +157,47 @@ impl ZipMember<'_> {
 
 #[derive(Clone, Debug)]
 pub(super) struct MemberHeader<'a> {
-    /// Its name, of less than 65536 bytes.
+    /// The member's name, of less than 65536 bytes.
     pub(super) name: &'a str,
     pub(super) method: Method,
-    /// Whether a data descriptor with CRC and sizes follows its bytes.
+    /// Whether a data descriptor with CRC and sizes follows the member's bytes.
     pub(super) forward: bool,
-    /// The CRC-32 of its bytes.
+    /// The CRC-32 of the member's bytes.
     pub(super) crc: u32,
-    /// Its length in bytes.
+    /// The member's length in bytes.
     pub(super) size: u64,
-    /// How many bytes it takes in the archive.
+    /// The member's length in the archive, in bytes.
     pub(super) stored: u64,
-    /// Where its local header begins, in bytes.
+    /// The offset of the member's local header.
     pub(super) start: u64,
 }
 
-/// The compression methods that are written, with zip's numbers.
+/// The compression methods for writing, with zip's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
     Stored = 0,
     Deflated = 8,
 }
 
-/// Bytes of a local header without name and padding: 30, 20 of sizes in 64 bits, 4 before padding.
+/// The bytes of a local header without name and padding: 30, 20 for sizes in 64 bits, 4 before padding.
 pub(super) const LOCAL: u64 = 30 + 20 + 4;
 pub(super) const DESCRIPTOR: u64 = 24;
-/// Bytes of an entry of the directory without its name: 46, and 28 of sizes and place in 64 bits.
+/// The bytes of a directory entry without its name: 46, and 28 for sizes and offset in 64 bits.
 pub(super) const ENTRY: u64 = 46 + 28;
-/// Bytes of the end in 64 bits, its locator, and the end.
+/// The bytes of the end record in 64 bits, its locator, and the end record.
 pub(super) const ENDS: u64 = 56 + 20 + 22;
 /// 1980-01-01, the first date of zip.
 const DATE: u16 = 1 << 5 | 1;
 
 impl MemberHeader<'_> {
-    /// The local header, with as many zeros as `padding` says at its end.
+    /// The local header, with `padding` zeros at its end.
     pub(super) fn local(&self, padding: u16) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend(b"PK\x03\x04");
         self.describe(&mut bytes);
         put16(&mut bytes, 20 + 4 + padding);
         bytes.extend(self.name.as_bytes());
-        // sizes in 64 bits: the uncompressed, then the compressed one
+        // sizes in 64 bits: the uncompressed one, then the compressed one
         put16(&mut bytes, 1);
         put16(&mut bytes, 16);
         put64(&mut bytes, self.size);
@@ -253,10 +253,10 @@ impl MemberHeader<'_> {
     }
 }
 
-/// How much of a directory is written at a time, in bytes.
+/// The bytes of a directory that are written at a time.
 const PIECE: usize = 256 << 10;
 
-/// Writes bytes at a position of an archive.
+/// A function that writes bytes at a position of an archive.
 pub(super) type WriteAt<'a> = dyn Fn(u64, &[u8]) -> SinkResult<()> + 'a;
 
 /// Write the central directory, which begins at byte `start` of the archive, with its end records.

@@ -6,9 +6,9 @@
 //!   here           here   write_at    here           here   write_at   commit
 //! ```
 //!
-//! Only the CRC-32s are not known beforehand: they are added up from those of the pieces (`crcs`). If
-//! the inner sink is sequential, the CRC follows the member's data (a data descriptor). Data begin at
-//! multiples of 64 bytes, so that a mapped array is aligned. There are no timestamps: equal input
+//! Only the CRC-32s are not known beforehand: they are combined from the CRCs of the pieces (`crcs`).
+//! If the inner sink is sequential, the CRC follows the member's data (a data descriptor). Data begin
+//! at multiples of 64 bytes, so that a mapped array is aligned. There are no timestamps: equal input
 //! gives equal bytes.
 
 use std::ops::Range;
@@ -18,11 +18,11 @@ use super::{LOCAL, MemberHeader, Method, WriteAt, ZipLayout, ZipMember, write_di
 use crate::crc::PiecesCrc;
 use crate::sink::{Draft, Old, Placed, Sink, SinkResult, WriteOrder, end_within};
 
-/// An archive that is being written.
+/// An archive of stored members that is being written.
 pub struct ZipSink {
     inner: Box<dyn Draft>,
     crcs: MemberCrcs,
-    /// How many members are begun: everything before their data is written.
+    /// The number of members that are begun: all bytes before their data are written.
     begun: Mutex<usize>,
 }
 
@@ -70,7 +70,7 @@ impl Sink for ZipSink {
 
 impl Draft for ZipSink {
     fn seal(&mut self) -> SinkResult<()> {
-        // a sink of any order has written no header yet: this writes all of them
+        // a sink of any order has no header yet: this writes all of them
         let begun = self.begun.get_mut().unwrap_or_else(PoisonError::into_inner);
         self.crcs.write_rest(begun, &|at, bytes| self.inner.write_at(at, bytes))?;
         self.inner.seal()
@@ -85,7 +85,7 @@ impl Draft for ZipSink {
     }
 }
 
-/// The CRC-32 of each member, over the bytes that were added so far.
+/// The CRC-32 of each member, over the bytes added so far.
 #[derive(Debug)]
 pub(in crate::sink) struct MemberCrcs {
     layout: Arc<ZipLayout>,
@@ -98,7 +98,7 @@ impl MemberCrcs {
         MemberCrcs { layout: Arc::clone(layout), sums }
     }
 
-    /// The first bytes of each member, which are not written by the caller.
+    /// The CRCs of each member's first bytes, which the caller does not write.
     pub(in crate::sink) fn with_heads(layout: &Arc<ZipLayout>) -> MemberCrcs {
         let crcs = MemberCrcs::new(layout);
         for (number, sum) in crcs.sums.iter().enumerate() {
@@ -108,8 +108,8 @@ impl MemberCrcs {
         crcs
     }
 
-    /// Add bytes of data at a position of the archive: the number of their member; `None` for no
-    /// bytes.
+    /// Add bytes of data at a position of the archive. Returns the number of their member; `None` for
+    /// no bytes.
     pub(in crate::sink) fn add_bytes(
         &self,
         offset: u64,
@@ -123,7 +123,7 @@ impl MemberCrcs {
         Ok(Some(number))
     }
 
-    /// Add what another process counted of a member.
+    /// Add a CRC that another process counted for a member.
     pub(in crate::sink) fn add(&self, member: usize, crc: u32) {
         if let Some(sum) = self.sums.get(member) {
             sum.add_sum(crc);
@@ -136,7 +136,7 @@ impl MemberCrcs {
         all.filter(|(_, crc)| *crc != 0).collect()
     }
 
-    /// The header fields of a member; the CRC is final once all its bytes were added.
+    /// The header fields of a member; the CRC is final once all bytes of the member were added.
     fn record(&self, number: usize) -> MemberHeader<'_> {
         let header = self.layout.header(number, Method::Stored);
         MemberHeader { crc: self.sums[number].get(), ..header }
@@ -155,8 +155,8 @@ impl MemberCrcs {
         bytes
     }
 
-    /// Write the headers before the data of member `number`, and the descriptors of the members
-    /// before it. With `number` past the last member: everything but the directory.
+    /// Write the headers before the data of member `number`, and the descriptors of the earlier
+    /// members. With `number` past the last member: everything but the directory.
     fn write_headers(
         &self,
         begun: &mut usize,
@@ -177,7 +177,7 @@ impl MemberCrcs {
         Ok(())
     }
 
-    /// Write all that is not data, from the headers of member `begun` on.
+    /// Write everything except data, from the headers of member `begun` on.
     pub(in crate::sink) fn write_rest(
         &self,
         begun: &mut usize,
