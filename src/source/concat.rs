@@ -1,9 +1,9 @@
-//! Several sources as one: the bytes of each follow those of the one before.
+//! Several sources as one: the bytes of each follow the bytes of the previous one.
 //!
-//! Sharded checkpoints and archives with deflated members are read through this: offsets count
-//! through all files, so that the code downstream knows of one source only. A window must lie inside
-//! one file. What is left of a pipe after its header is a source that begins behind position 0, so
-//! that positions from the header need no correction.
+//! Sharded checkpoints and archives with deflated members are read through this: offsets count through all
+//! files, so that the code downstream knows of one source only. A window must lie inside one file. The
+//! rest of a pipe after its header is a source that begins after position 0, so that positions from the
+//! header need no correction.
 //!
 //! ```text
 //!   file       0            1      2
@@ -27,15 +27,15 @@ use crate::os::FileId;
 pub struct ConcatSource {
     files: Vec<Segment>,
     len: u64,
-    /// The shortest limit of them, which is asked for with every piece of a job.
+    /// The shortest window limit of the files, which every piece of a job asks for.
     window_limit: Option<u64>,
-    /// The longest gap that one of them would rather read than ask again.
+    /// The longest gap that a file would rather read than request again.
     request_gap: Option<u64>,
     holes: OnceLock<bool>,
 }
 
 struct Segment {
-    /// What errors call it, where it is one of several.
+    /// The name of the file in errors, where it is one of several.
     name: Option<String>,
     start: u64,
     source: Arc<dyn Source>,
@@ -47,7 +47,7 @@ impl ConcatSource {
         self.append(Some(name), source)
     }
 
-    /// Let byte 0 of a source stand at position `start`, with nothing before it.
+    /// A source whose byte 0 is at position `start` of the result, with nothing before it.
     pub fn at(start: u64, rest: Arc<dyn Source>) -> SourceResult<ConcatSource> {
         let mut source = ConcatSource { len: start, ..ConcatSource::default() };
         source.append(None, rest)?;
@@ -75,7 +75,7 @@ impl ConcatSource {
         found.ok_or(SourceError::OutOfBounds { start, end, len: self.len })
     }
 
-    /// The files that hold a range, and the range relative to each.
+    /// The files that hold parts of a range, and the range of each.
     fn parts(&self, range: Range<u64>) -> impl Iterator<Item = (&Segment, Range<u64>)> {
         let first =
             self.files.partition_point(|file| file.start + file.source.len() <= range.start);
@@ -171,16 +171,16 @@ impl Source for ConcatSource {
     }
 }
 
-// Many files of which few are open: each is opened when it is read, and closed when others are.
+// A pool of many files of which few are open: each is opened to be read, and closed when others are read.
 //
-// A checkpoint of thousands of shards is read so within any limit of descriptors. A file that was replaced
+// So a checkpoint of thousands of shards is read within any limit of descriptors. A file that was replaced
 // in the meantime is an error.
 
 const OPEN: usize = 32;
 
 type OpenFile = (Option<FileId>, Arc<PreadSource>);
 
-/// The files that are open, the one that was read last behind the others.
+/// The open files, the last read one at the end.
 #[derive(Clone, Default)]
 pub struct FilePool {
     open: Arc<Mutex<VecDeque<OpenFile>>>,
@@ -204,7 +204,7 @@ impl FilePool {
     }
 }
 
-/// A file that is open while it is read, and as long as others need no descriptor.
+/// A file that stays open while it is read, and until others need its descriptor.
 struct PooledSource {
     path: PathBuf,
     id: Option<FileId>,

@@ -1,12 +1,12 @@
 //! A local file as a source: mapped, or read by position.
 //!
-//! Of a map, windows are slices. If another process truncates the file, touching a lost page raises
-//! SIGBUS. The handler in `os::sigbus` puts zero pages there and records the loss; [`Source::verify`]
-//! turns that into an error. So a job on a map reads, verifies, and only then commits.
+//! Windows of a map are slices. If another process truncates the file, access to a lost page raises
+//! SIGBUS. The handler in `os::sigbus` puts zero pages there and records the loss, which
+//! [`Source::verify`] turns into an error. So a job on a map reads, verifies, and only then commits.
 //!
-//! A piece that is one run of the input is read by position all the same (`Source::read`): nothing is
-//! packed, so that no page need be mapped. Where the kernel reads far ahead by itself, a range that is
-//! copied whole is not prefetched, which would only make it slower (`Source::reads_ahead`).
+//! A piece that is one run of the input is read by position even so (`Source::read`): it needs no
+//! packing, and so no mapped pages. Where the kernel reads far ahead by itself, a range that is copied
+//! whole is not prefetched, which would only slow it down (`Source::reads_ahead`).
 //!
 //! Network file systems, block devices, files that cannot be mapped and `--io read` use positioned
 //! reads (`pread`) in large pieces instead; windows are read into the caller's scratch buffer.
@@ -28,19 +28,19 @@ use super::{Advice, FileRange, PAGE, Source, SourceError, SourceResult, WINDOW, 
 use crate::os;
 use crate::os::sigbus::Watch;
 
-/// A mapped file, or its tail from some byte on.
+/// A mapped file, or its tail.
 #[derive(Debug)]
 pub struct MmapSource {
-    // Declared before the map: fields are dropped in order, and the watch must go first.
+    // Declared before the map: fields are dropped in order, and the watch must be dropped first.
     watch: Watch,
     map: Mmap,
-    /// The same bytes, read by position.
+    /// A reader of the same bytes by position.
     read: PreadSource,
 }
 
 impl MmapSource {
-    /// Map `len` bytes of a regular file from byte `base` on. If it cannot be mapped (no bytes, too
-    /// many maps), the file is returned, to be read by position.
+    /// Map `len` bytes of a regular file from byte `base`. If this fails (no bytes, too many maps), the
+    /// file is returned, to be read by position.
     pub fn new(file: File, base: u64, len: u64) -> Result<Self, (File, Option<io::Error>)> {
         let end = base.checked_add(len).and_then(|end| usize::try_from(end).ok());
         let Some(end) = end.filter(|_| len > 0) else {
@@ -95,7 +95,7 @@ impl Source for MmapSource {
 
     fn verify(&self) -> SourceResult<()> {
         if let Some(at) = self.watch.lost() {
-            // Truncation and a disk error both lose pages; reading tells which it was.
+            // Truncation and a disk error both lose pages; a read tells which it was.
             self.read.file.read_at(&mut [0], at as u64)?;
             return Err(SourceError::Truncated);
         }
@@ -111,19 +111,19 @@ impl Source for MmapSource {
         }
         let start = (self.read.base + range.start) as usize;
         let count = (range.end - range.start) as usize;
-        // Errors are ignored: pages are then read when they are touched.
+        // Errors are ignored: pages are then read when they are accessed.
         let _ = match advice {
             Advice::Sequential => self.map.advise_range(memmap2::Advice::Sequential, start, count),
             Advice::Random => self.map.advise_range(memmap2::Advice::Random, start, count),
-            // the kernel does the same of a map
+            // the kernel does the same for a map
             Advice::WillNeed => return self.read.advise(range, advice),
             Advice::Populate => os::populate(&self.map, start, count),
             Advice::Load => match os::load(&self.map, start, count) {
                 Ok(()) => Ok(()),
                 Err(_) => return self.read.advise(range, Advice::WillNeed),
             },
-            // SAFETY: the map is shared with the page cache and never written, so that a page comes
-            // back with the bytes of the file; addresses of lent slices stay mapped.
+            // SAFETY: the map is shared with the page cache and never written, so that a page comes back
+            // with the file's bytes; the addresses of lent slices stay mapped.
             Advice::DontNeed | Advice::Evict => unsafe {
                 self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, count)
             },
@@ -135,11 +135,11 @@ impl Source for MmapSource {
     }
 }
 
-/// What is copied at a time, in bytes: fits the second-level cache.
+/// The bytes that are copied at a time: they fit in the second-level cache.
 const PIECE: usize = 256 << 10;
 
-/// Write the rest of a stream to an unnamed file in `TMPDIR` and map it. Byte 0 of the source is
-/// the stream's next byte. The file has no name, so it vanishes with the source or the process.
+/// Write the rest of a stream to a scratch file (unnamed, in `TMPDIR`) and map it. Byte 0 of the source
+/// is the stream's next byte. The file vanishes with the source or the process.
 pub fn spool(mut stream: impl Read) -> SourceResult<Box<dyn Source>> {
     let spool = SourceError::unspooled;
     let mut file = tempfile::tempfile().map_err(spool)?;
@@ -155,26 +155,26 @@ pub fn spool(mut stream: impl Read) -> SourceResult<Box<dyn Source>> {
     }
 }
 
-/// Read `len` bytes of a temporary file that has been written.
+/// Open `len` bytes of a scratch file that has been written.
 pub fn open_spooled(file: File, len: u64) -> SourceResult<Box<dyn Source>> {
     open_regular(file, 0, len, IoMode::Auto).map_err(SourceError::unspooled)
 }
 
-/// Fewer bytes are read to a slow place all the same.
+/// The length up to which bytes are read directly even to a slow place.
 const DIRECT: usize = 16 << 10;
 
-/// So many bytes go through a window on their way to a slow place, which the processor keeps at hand.
+/// The bytes read at a time on the way to a slow place, through a buffer that stays in the cache.
 const DETOUR: usize = 256 << 10;
 
-/// A file, or its tail from some byte on, read with `pread`.
+/// A file, or its tail, read with `pread`.
 #[derive(Debug)]
 pub struct PreadSource {
     file: File,
-    /// The byte of the file that is byte 0 of the source.
+    /// The offset in the file of the source's byte 0.
     base: u64,
     len: u64,
     reads_ahead: OnceLock<bool>,
-    /// Whether it has holes, once that was asked.
+    /// Whether the file has holes, once this was asked.
     holes: OnceLock<bool>,
 }
 
@@ -185,7 +185,7 @@ impl PreadSource {
         Self { file, base, len: len.min(u64::MAX - base), reads_ahead, holes }
     }
 
-    /// Whether a range of the file, which is long, is known to be in a hole.
+    /// Whether a long range of the file is known to be in a hole.
     fn is_hole(&self, range: Range<u64>) -> bool {
         self.holes.get() == Some(&true)
             && match os::next_data(&self.file, range.start) {
@@ -203,7 +203,7 @@ impl Source for PreadSource {
 
     fn window<'a>(&'a self, range: Range<u64>, scratch: &'a mut Vec<u8>) -> SourceResult<&'a [u8]> {
         let count = checked_len(&range, self.len)?;
-        // Scratch never shrinks, so that its bytes are zeroed only once.
+        // The buffer never shrinks, so that its bytes are zeroed only once.
         if scratch.len() < count + STEP {
             scratch.resize(count + STEP, 0);
         }
@@ -262,7 +262,7 @@ impl Source for PreadSource {
     }
 }
 
-/// Fill `out` with bytes of a file from byte `at` on.
+/// Fill `out` with bytes of a file from offset `at`.
 pub(super) fn read_exact(file: &File, at: u64, out: &mut [u8]) -> SourceResult<()> {
     // Repeats after signals and short reads.
     match file.read_exact_at(out, at) {
@@ -271,21 +271,21 @@ pub(super) fn read_exact(file: &File, at: u64, out: &mut [u8]) -> SourceResult<(
     }
 }
 
-// The places between which processors copy slowly.
+// Pairs of addresses between which processors copy slowly.
 //
 // Kernels and C libraries copy long strings by one instruction of the processor (`rep movsb`). On AMD's
-// Zen 3 it is five to thirty times slower where the destination lies 1 to 31 bytes further in its page
-// than the source in its own. Memory that `malloc` maps begins 16 bytes into a page, blocks of a file at
-// the beginning of one: without care the slow case is the usual one.
+// Zen 3 it is five to thirty times slower where the destination's offset in its page is 1 to 31 bytes
+// higher than the source's. Memory that `malloc` maps begins 16 bytes into a page, blocks of a file at
+// its beginning: by default the slow case is usual.
 
-/// How many bytes further in its page a destination is slow.
+/// The differences of offsets in a page, destination less source, that are slow.
 const SLOW: RangeInclusive<usize> = 1..=31;
 
-/// How far to move memory that lies at a slow place, in bytes: a cache line.
+/// The distance to move a buffer away from a slow place, in bytes: a cache line.
 pub(crate) const STEP: usize = 64;
 
-/// Whether the processor may take long to copy many bytes from one place to another, told by addresses or
-/// by positions in a file, whose pages are those of memory.
+/// Whether the processor may take long to copy many bytes from one place to another. Places are
+/// addresses, or positions in a file, whose pages are those of memory.
 pub(crate) fn is_slow(from: usize, to: usize) -> bool {
     SLOW.contains(&(to.wrapping_sub(from) % PAGE as usize))
 }
@@ -308,7 +308,7 @@ mod tests {
         let mut scratch = Vec::new();
         for len in [1, DIRECT - 1, DIRECT, DETOUR, DETOUR + 1, 2 * DETOUR] {
             for (at, place) in [(0, 0), (0, 16), (0, 31), (0, 32), (40, 8), (40, 0), (93, 20)] {
-                // so far from the bytes in the file's pages
+                // as far apart as in the pages of the file
                 let page = memory.as_ptr().align_offset(PAGE as usize);
                 let start = page + at + base as usize + place;
                 let out = &mut memory[start..start + len];

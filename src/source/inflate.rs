@@ -1,8 +1,8 @@
 //! Deflated members of a zip archive.
 //!
-//! [`DeflatedRange::stream`] inflates one in order. [`InflatedSource`] gives random access: it inflates
-//! to an unnamed temporary file at the first window. Neither makes more bytes than the archive
-//! declares, and both check the length and the CRC-32 at the end.
+//! [`DeflatedRange::stream`] inflates a member in order. [`InflatedSource`] gives random access: it
+//! inflates to a scratch file at the first window. Neither makes more bytes than the archive declares,
+//! and both check the length and the CRC-32 at the end.
 
 use std::io::{self, ErrorKind, Read, Take};
 use std::ops::Range;
@@ -13,7 +13,7 @@ use flate2::bufread::DeflateDecoder;
 
 use super::{FileRange, Forward, Reader, Source, SourceResult, checked_len, spool};
 
-/// A deflated range of a source, with what the archive declares of it.
+/// A deflated range of a source, with its length and CRC-32 from the archive.
 #[derive(Clone)]
 pub struct DeflatedRange {
     pub archive: Arc<dyn Source>,
@@ -48,8 +48,8 @@ pub struct InflateReader<'s> {
 }
 
 impl<'s> InflateReader<'s> {
-    /// Inflate another range from its first byte on, in the memory of this one: a decoder has some
-    /// 40 kB, and an archive may have many thousand members.
+    /// Inflate another range from its beginning with the memory of this reader: a decoder has some 40
+    /// kB, and an archive may have many thousand members.
     pub fn restart(&mut self, range: &'s DeflatedRange) {
         self.decoder.reset(range.compressed());
         self.crc.reset();
@@ -101,11 +101,11 @@ fn damaged(reason: impl std::fmt::Display) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("the compressed data are damaged: {reason}"))
 }
 
-/// Random access to a deflated range, inflated to a temporary file at the first window.
+/// Random access to a deflated range, inflated to a scratch file at the first window.
 pub struct InflatedSource {
     deflated: DeflatedRange,
     spooled: OnceLock<Box<dyn Source>>,
-    /// Locked while the file is written, so that it is written once.
+    /// A lock, so that the file is written once.
     writing: Mutex<()>,
 }
 
@@ -116,7 +116,7 @@ impl From<DeflatedRange> for InflatedSource {
 }
 
 impl InflatedSource {
-    /// Inflate in order, without a temporary file.
+    /// Inflate in order, without a scratch file.
     pub fn stream(&self) -> InflateReader<'_> {
         self.deflated.stream()
     }
@@ -146,12 +146,12 @@ impl Source for InflatedSource {
         }
     }
 
-    /// The temporary file, once there is one.
+    /// The scratch file, once it is written.
     fn behind(&self) -> Option<&dyn Source> {
         self.spooled.get().map(Box::as_ref)
     }
 
-    /// That of the compressed bytes, all of which are needed for any of the others.
+    /// The place of the compressed bytes, all of which are needed for any inflated bytes.
     fn places(&self, _range: Range<u64>) -> SourceResult<Vec<FileRange>> {
         self.deflated.archive.places(self.deflated.range.clone())
     }

@@ -1,4 +1,4 @@
-//! Reading inputs.
+//! Sources, which read inputs.
 //!
 //! A [`Source`] gives any range at any time (a mapped file, a file read by position, a spooled pipe);
 //! a [`Stream`] is a pipe, which is read once, in order. Sources know nothing of tensors.
@@ -40,21 +40,19 @@ pub use crate::os::{
 };
 pub(crate) use crate::os::{NO_WAIT, PAGE, mapped_pages, memory_bytes};
 
-/// Bytes with random access, for several threads at once.
 pub trait Source: Send + Sync {
-    /// The number of bytes there are.
     fn len(&self) -> u64;
 
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes of `range`, which must lie inside `0..len()`; mapped sources lend their own,
+    /// The bytes of `range`, which must lie inside `0..len()`. Mapped sources lend their own bytes,
     /// others read into `scratch`.
     fn window<'a>(&'a self, range: Range<u64>, scratch: &'a mut Vec<u8>) -> SourceResult<&'a [u8]>;
 
-    /// Copy the bytes of `range` to `out`, which has as many. Files are read by position, mapped ones
-    /// too: no page need be mapped for it, and kernels read ahead of such reads more evenly.
+    /// Copy the bytes of `range` to `out`, which has its length. Files are read by position, even mapped
+    /// ones: this needs no mapped page, and kernels read ahead of such reads more evenly.
     fn read(&self, range: Range<u64>, scratch: &mut Vec<u8>, out: &mut [u8]) -> SourceResult<()> {
         if let Some(behind) = self.behind() {
             return behind.read(range, scratch, out);
@@ -63,77 +61,77 @@ pub trait Source: Send + Sync {
         Ok(())
     }
 
-    /// The source that has the same bytes at the same positions, knows how they are best read, and
-    /// takes the hints: what is not said here is asked of it. `None` for bytes in memory, where
-    /// nothing is gained by any order, and for a source that says all by itself.
+    /// The source that holds the same bytes at the same positions, and decides how they are best read: by
+    /// default all questions and hints go to it. `None` for bytes in memory, where no order is better
+    /// than another, and for a source that decides by itself.
     fn behind(&self) -> Option<&dyn Source> {
         None
     }
 
-    /// The longest window in bytes worth reading if only a part of it is used; `None` if unused
+    /// The longest window, in bytes, that is worth reading if only a part of it is used; `None` if unused
     /// bytes cost nothing (a map).
     fn window_limit(&self) -> Option<u64> {
         self.behind()?.window_limit()
     }
 
-    /// The longest gap between two ranges that is cheaper to read than to ask for each by itself;
-    /// `None` where asking costs next to nothing. Where there is one, [`WillNeed`](Advice::WillNeed)
-    /// is how the bytes of a job are asked for, in the order in which they are used.
+    /// The longest gap between two ranges that is cheaper to read than to request the ranges one by one;
+    /// `None` where requests cost next to nothing. Where there is such a gap, the bytes of a job are
+    /// requested by [`WillNeed`](Advice::WillNeed), in the order of their use.
     fn request_gap(&self) -> Option<u64> {
         self.behind()?.request_gap()
     }
 
-    /// Where the file ends that holds byte `at`, in bytes of the source: no request reaches further.
+    /// The end of the file that holds byte `at`, as a position of the source: no request reaches further.
     fn file_end(&self, at: u64) -> u64 {
         self.behind().map_or(self.len(), |behind| behind.file_end(at))
     }
 
-    /// Whether there is use for more such advice: a source keeps a bounded number of bytes.
+    /// Whether more requests are useful: a source holds a bounded number of bytes.
     fn is_hungry(&self) -> bool {
         self.behind().is_some_and(Source::is_hungry)
     }
 
-    /// Check that all windows so far held real bytes of the file, and not pages lost because another
-    /// process truncated it. Call it after the last window and before committing a result.
+    /// Check that all windows so far held real bytes of the file, not lost pages after another process
+    /// truncated it. Call it after the last window, and before committing a result.
     fn verify(&self) -> SourceResult<()> {
         self.behind().map_or(Ok(()), Source::verify)
     }
 
-    /// Where the bytes of `range` lie: in which files, and in which ranges of them. Nothing for bytes
-    /// that are in memory only.
+    /// The files that hold the bytes of `range`, and their ranges. Nothing for bytes that are only in
+    /// memory.
     fn places(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
         self.behind().map_or(Ok(Vec::new()), |behind| behind.places(range))
     }
 
-    /// The file that holds all of `range`, and the position in it of the first byte; `None` where
-    /// there is no such file.
+    /// The file that holds all of `range`, and the offset of the first byte in it; `None` where there is
+    /// no such file.
     fn file(&self, range: Range<u64>) -> Option<(&File, u64)> {
         self.behind()?.file(range)
     }
 
-    /// Whether a file has zeros that take no space, which an output need not store either.
+    /// Whether a file has holes (zeros that take no space), which an output need not store either.
     fn has_holes(&self) -> bool {
         self.behind().is_some_and(Source::has_holes)
     }
 
-    /// Whether byte `at` is in memory; true if that is unknown.
+    /// Whether the byte at position `at` is in memory; true if this is unknown.
     fn is_cached(&self, at: u64) -> bool {
         self.behind().is_none_or(|behind| behind.is_cached(at))
     }
 
-    /// Whether the kernel reads far ahead of who reads in order from byte `at` on. To ask it for the
-    /// same makes it slower then: it takes what it is asked for page by page.
+    /// Whether the kernel reads far ahead of reads in order from position `at`. Advice to read ahead is
+    /// slower then: the kernel follows it page by page.
     fn reads_ahead(&self, at: u64) -> bool {
         self.behind().is_none_or(|behind| behind.reads_ahead(at))
     }
 
-    /// The unit in bytes in which [`Load`](Advice::Load) brings ranges in, at far less cost than
-    /// [`WillNeed`](Advice::WillNeed) does page by page; `None` where there is no such way.
+    /// The unit, in bytes, in which [`Load`](Advice::Load) reads ranges, far faster than
+    /// [`WillNeed`](Advice::WillNeed) does page by page; `None` where this is impossible.
     fn load_unit(&self) -> Option<u64> {
         self.behind()?.load_unit()
     }
 
-    /// Tell how `range` is going to be used. A hint, which cannot fail.
+    /// Tell how `range` will be used. A hint, which cannot fail.
     fn advise(&self, range: Range<u64>, advice: Advice) {
         if let Some(behind) = self.behind() {
             behind.advise(range, advice);
@@ -141,7 +139,7 @@ pub trait Source: Send + Sync {
     }
 }
 
-/// Some bytes of a file.
+/// A range of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRange {
     pub file: FileId,
@@ -149,14 +147,14 @@ pub struct FileRange {
 }
 
 impl FileRange {
-    /// A range of an open file: from byte `base` of the file on, `range` is counted from there.
+    /// A range of an open file; `range` counts from byte `base` of the file.
     fn of(file: &File, base: u64, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
         let range = base.saturating_add(range.start)..base.saturating_add(range.end);
         let id = FileId::of(file)?;
         Ok(id.into_iter().map(|file| FileRange { file, range: range.clone() }).collect())
     }
 
-    /// Whether they share a byte with a range of the file `file`.
+    /// Whether the range shares a byte with a range of the file `file`.
     pub fn overlaps(&self, file: FileId, range: &Range<u64>) -> bool {
         let start = self.range.start.max(range.start);
         self.file == file && start < self.range.end.min(range.end)
@@ -165,19 +163,18 @@ impl FileRange {
 
 /// Bytes that are read once, in order.
 pub trait Forward: Read {
-    /// How many bytes have been read or skipped.
+    /// The number of bytes that have been read or skipped.
     fn position(&self) -> u64;
 
     fn skip(&mut self, count: u64) -> SourceResult<()>;
 }
 
-/// What comes of reading.
 pub type SourceResult<T> = Result<T, SourceError>;
 
 /// Why an input could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// The operating system's error.
+    /// An error of the operating system.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// A remote file could not be read.
@@ -186,28 +183,28 @@ pub enum SourceError {
     /// The input became shorter while it was being read.
     #[error("the file was cut short while it was being read")]
     Truncated,
-    /// Other bytes were read than before: a mask has not as many true elements as were counted.
+    /// The bytes have changed since an earlier read: a mask has another number of true elements.
     #[error("the file was changed while it was being read")]
     Changed,
-    /// A pipe ended inside bytes that were to be skipped, after this many bytes.
+    /// A pipe ended inside bytes to be skipped, after so many bytes.
     #[error("the input ends after {0} bytes")]
     UnexpectedEnd(u64),
-    /// A range (bytes) that is not inside the source.
+    /// A range, in bytes, outside the source.
     #[error("bytes {start} to {end} were asked for, of {len}")]
     OutOfBounds {
         /// The first byte.
         start: u64,
         /// The byte after the last one.
         end: u64,
-        /// How many there are.
+        /// The length of the source.
         len: u64,
     },
-    /// A chunk of a tensor that cannot be decoded: its number along each axis, and why.
+    /// A chunk of a tensor that cannot be decoded.
     #[error("chunk {at}: {reason}")]
     Chunk {
         /// The number of the chunk along each axis, as a tuple.
         at: String,
-        /// What is wrong with it, in one line.
+        /// The reason, in one line.
         reason: String,
     },
     /// An error in one of several files.
@@ -215,21 +212,19 @@ pub enum SourceError {
     File {
         /// The name of the file.
         name: String,
-        /// What went wrong.
         error: Box<SourceError>,
     },
-    /// The temporary file for a pipe's bytes could not be written.
+    /// The scratch file for a pipe's bytes could not be written.
     #[error("the input cannot be kept in {}: {error}", dir.display())]
     Spool {
-        /// The directory of the temporary file.
+        /// The directory of the scratch file.
         dir: PathBuf,
-        /// What went wrong.
         error: io::Error,
     },
 }
 
 impl SourceError {
-    /// The error of a temporary file in `TMPDIR`.
+    /// The error of a scratch file in `TMPDIR`.
     pub(crate) fn unspooled(error: io::Error) -> SourceError {
         SourceError::Spool { dir: std::env::temp_dir(), error }
     }
@@ -247,23 +242,23 @@ impl From<SourceError> for io::Error {
     }
 }
 
-/// The length of `range` in bytes, where it lies inside `0..len`.
+/// The length of `range` in bytes; an error where it is outside `0..len`.
 pub(crate) fn checked_len(range: &Range<u64>, len: u64) -> SourceResult<usize> {
     let Range { start, end } = *range;
     if start <= end && end <= len {
-        // What doesn't fit into memory can't be lent as a slice.
+        // A range that doesn't fit in memory can't be lent as a slice.
         usize::try_from(end - start).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory).into())
     } else {
         Err(SourceError::OutOfBounds { start, end, len })
     }
 }
 
-/// The longest window in bytes that is worth reading for a part of it, of files that are read by position
-/// and through networks.
+/// The longest window, in bytes, that is worth reading for a part of it, in files read by position or
+/// through networks.
 const WINDOW: u64 = 1 << 20;
 
-/// A window of a source that lends none: its bytes are [read](Source::read) to the scratch memory, which
-/// never shrinks, so that it is zeroed only once.
+/// A window of a source that lends no bytes: they are [read](Source::read) to `scratch`, which never
+/// shrinks, so that it is zeroed only once.
 fn read_window<'a>(
     source: &dyn Source,
     range: Range<u64>,
@@ -278,7 +273,7 @@ fn read_window<'a>(
     Ok(window)
 }
 
-/// A source that lends bytes it owns.
+/// A source that owns its bytes and lends them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemorySource(pub Vec<u8>);
 
@@ -298,10 +293,10 @@ impl Source for MemorySource {
     }
 }
 
-// `std::io::Read` on a `Source`, for headers.
+// A reader (`std::io::Read`) of a `Source`, for headers.
 //
-// Short reads are served from a buffered page of 4 KiB, so that a small job touches only the
-// header's page; a read longer than a page goes to the source directly.
+// Short reads are served from a buffered page of 4 KiB, so that a small job touches only the header's
+// page; a read longer than a page goes to the source directly.
 
 /// The longest read from the source, in bytes.
 const PIECE: u64 = 1 << 20;
@@ -310,14 +305,14 @@ const PIECE: u64 = 1 << 20;
 pub struct Reader<'s> {
     source: &'s dyn Source,
     position: u64,
-    /// Buffered bytes; those from `position` on are `buffer[at..]`.
+    /// Buffered bytes; `buffer[at..]` are the bytes from `position`.
     buffer: Vec<u8>,
     at: usize,
     scratch: Vec<u8>,
 }
 
 impl<'s> Reader<'s> {
-    /// Short reads bring a page of so many bytes, as far as there are any.
+    /// The bytes that a short read brings in, if there are so many.
     pub const PAGE: u64 = 4096;
 
     pub fn new(source: &'s dyn Source) -> Self {
@@ -328,7 +323,7 @@ impl<'s> Reader<'s> {
         Self { position, ..Self::new(source) }
     }
 
-    /// Where the next byte stands in the source.
+    /// The position of the next byte in the source.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -337,7 +332,7 @@ impl<'s> Reader<'s> {
         self.source.len().saturating_sub(self.position)
     }
 
-    /// Go on behind the next `len` bytes, which are not read.
+    /// Skip the next `len` bytes without reading them.
     pub fn skip(&mut self, len: u64) {
         match usize::try_from(len) {
             Ok(count) if count <= self.buffer.len() - self.at => self.consume(count),
@@ -369,7 +364,7 @@ impl Read for Reader<'_> {
 impl BufRead for Reader<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.at >= self.buffer.len() && self.remaining() > 0 {
-            // Up to a page boundary, so that no second page is touched.
+            // Up to a page boundary, so that no second page is read.
             let end = self.source.len().min((self.position / Self::PAGE + 1) * Self::PAGE);
             let window = self.source.window(self.position..end, &mut self.scratch)?;
             self.buffer.clear();

@@ -1,4 +1,4 @@
-//! Opening an input: which kind of file it is decides how it is read.
+//! Opening of inputs: the kind of file decides how it is read.
 //!
 //! A regular file is mapped or read by position; a block device is read by position; a pipe, a
 //! terminal or a socket is a stream. Standard input is treated as the file it was redirected from,
@@ -72,8 +72,8 @@ pub fn open(path: &Path, io: IoMode) -> Result<Opened, OpenError> {
     classify(file, io)
 }
 
-/// Open what has to be a regular file, such as a file of a checkpoint. Never waits for the other end
-/// of a FIFO.
+/// Open a path that must be a regular file, such as a file of a checkpoint. Never waits for the other
+/// end of a FIFO.
 pub fn open_file(path: &Path, io: IoMode) -> Result<Box<dyn Source>, OpenError> {
     let (file, len) = open_regular_file(path)?;
     Ok(open_regular(file, 0, len, io)?)
@@ -90,8 +90,8 @@ pub(super) fn open_regular_file(path: &Path) -> Result<(File, u64), OpenError> {
     }
 }
 
-/// Open standard input. Of a regular file, byte 0 is the one at its current offset, as for any
-/// program that reads it.
+/// Open standard input. For a regular file, byte 0 is the byte at the current offset, as for any program
+/// that reads it.
 pub fn open_stdin(io: IoMode) -> Result<Opened, OpenError> {
     if closed_at_start(StdStream::Input) {
         return Err(OpenError::StdinClosed);
@@ -122,8 +122,8 @@ fn classify(mut file: File, io: IoMode) -> Result<Opened, OpenError> {
     Ok(Opened::Forward(file.into()))
 }
 
-/// Open `len` bytes of a regular file from `base` on. If it cannot be mapped, that is an error with
-/// [`IoMode::Mmap`] only.
+/// Open `len` bytes of a regular file from `base`. Failure to map it is an error only with
+/// [`IoMode::Mmap`].
 pub(super) fn open_regular(
     file: File,
     base: u64,
@@ -142,18 +142,18 @@ pub(super) fn open_regular(
 
 const SAMPLED_BYTES: u64 = 4096;
 
-/// Bytes at the beginning and blocks behind them, of a single file.
+/// The sampled bytes at the beginning of a single file, and the number of sampled blocks after them.
 const HEAD: u64 = 64 << 10;
 const BLOCKS: u64 = 64;
 
-/// The same of each file, at least, however many there are.
+/// The least values of `HEAD` and the number of blocks for each file, however many files there are.
 const LEAST_HEAD: u64 = 4 << 10;
 const LEAST_BLOCKS: u64 = 4;
 
-/// Hand on bytes of a file that is one of `files`: the first 64 KiB, and 64 blocks of 4 KiB, the
-/// last of which is the end of the file. Where there are more files, each has its share of that, and at
-/// least 4 KiB and 4 blocks: a job reads the header of each anyway. Which bytes these are depends on the
-/// number of files and on the size alone. Returns what the system says of the file.
+/// Pass on a sample of a file that is one of `files`: the first 64 KiB, and 64 blocks of 4 KiB, the last
+/// of which is the end of the file. Several files share these numbers, with at least 4 KiB and 4 blocks
+/// each: a job reads each header anyway. The sample depends only on the number of files and the size.
+/// Returns the metadata of the file.
 pub fn sample(path: &Path, files: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Metadata> {
     let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
     let found = file.metadata()?;
@@ -161,7 +161,7 @@ pub fn sample(path: &Path, files: usize, take: &mut dyn FnMut(&[u8])) -> io::Res
         return Err(ErrorKind::InvalidInput.into());
     }
     let ranges = ranges(found.len(), files as u64);
-    // all at once, so that a disk need not wait for each
+    // all at once, so that a disk need not wait for each block
     for range in ranges.iter().skip(1) {
         advise_file(&file, range.clone(), Advice::WillNeed);
     }
@@ -186,7 +186,7 @@ fn ranges(size: u64, files: u64) -> Vec<Range<u64>> {
         ranges.extend(starts.map(|start| start..(start + SAMPLED_BYTES).min(size)));
         return ranges;
     }
-    // the first begins behind the head, the last a block before the end
+    // the first block follows the head, the last one ends the file
     let span = u128::from(rest - SAMPLED_BYTES);
     let steps = u128::from(blocks - 1);
     ranges.extend((0..blocks).map(|number| {

@@ -1,7 +1,7 @@
 //! A pipe or a character device, which is read once, in order.
 //!
 //! A [`Stream`] counts its position and skips bytes without copying them. [`spool`](super::spool())
-//! writes the rest of it to an unnamed temporary file, for jobs that need random access.
+//! writes the rest of it to a scratch file, for jobs that need random access.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -22,12 +22,12 @@ pub struct Stream {
     position: u64,
     /// Bytes that were peeked at and not yet read, in reverse order.
     peeked: Vec<u8>,
-    /// `/dev/null`, which skipped bytes are spliced to; opened at the first skip.
+    /// `/dev/null`, which gets skipped bytes; opened at the first skip.
     dev_null: DevNull,
-    /// Whether all of it is read, also what nobody needs: so its writer can write all, and an end that
-    /// comes too early is found out.
+    /// Whether the stream is read to its end, beyond the needed bytes: so its writer can finish, and
+    /// an end that comes too early is noticed.
     pub(crate) drains: bool,
-    /// Why the input ended, where another thread writes it and could not go on.
+    /// The reason for the end of the input, where another thread writes it and failed.
     fault: Arc<OnceLock<String>>,
 }
 
@@ -46,20 +46,19 @@ impl From<File> for Stream {
 }
 
 impl Stream {
-    /// The reading end of a pipe that another thread writes. An end of it is an error where `fault`
-    /// says why it ended.
+    /// The reading end of a pipe that another thread writes. Its end is an error where `fault` is set.
     pub(super) fn watched(file: File, fault: Arc<OnceLock<String>>) -> Stream {
         os::enlarge_pipe(&file);
         let dev_null = DevNull::Unopened;
         Stream { file, position: 0, peeked: Vec::new(), dev_null, drains: false, fault }
     }
 
-    /// The end of the input, unless it ended too early.
+    /// Check that the input did not end too early.
     fn end(&self) -> io::Result<()> {
         self.fault.get().map_or(Ok(()), |fault| Err(io::Error::other(fault.clone())))
     }
 
-    /// The next `count` bytes, or all there are, without consuming them.
+    /// The next `count` bytes, or all that remain, without consuming them.
     pub fn peek(&mut self, count: usize) -> io::Result<Vec<u8>> {
         let position = self.position;
         let mut first = Vec::new();
@@ -69,7 +68,7 @@ impl Stream {
         Ok(first)
     }
 
-    /// Skip between 1 and `most` bytes; 0 only at the end.
+    /// Skip between 1 and `most` bytes; returns 0 only at the end.
     fn discard(&mut self, most: u64) -> io::Result<u64> {
         if let DevNull::Unopened = self.dev_null {
             let null = OpenOptions::new().write(true).open("/dev/null");
@@ -83,9 +82,9 @@ impl Stream {
                     self.position += gone as u64;
                     return Ok(gone as u64);
                 }
-                // nothing there yet, or a signal: read this time
+                // no bytes yet, or a signal: read this time
                 Err(Errno::AGAIN | Errno::INTR) => {}
-                // any real error will be met again by reading
+                // a real error will be met again by reading
                 Err(_) => self.dev_null = DevNull::Unusable,
             }
         }
@@ -128,7 +127,7 @@ impl Forward for Stream {
         self.position
     }
 
-    /// Bytes of a pipe are not copied.
+    /// Skip `count` bytes; bytes of a pipe are not copied.
     fn skip(&mut self, count: u64) -> SourceResult<()> {
         let mut left = count;
         while left > 0 {

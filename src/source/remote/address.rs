@@ -1,8 +1,8 @@
-//! Remote addresses: which texts are one, and how they are shown.
+//! Remote addresses: how they are recognised in text, and shown.
 //!
-//! An address may hold secrets: a name and password before the host, and the query of a presigned URL.
-//! Nothing shows these: [`Display`](fmt::Display) and `Debug` leave them out, and [`mask_secrets`]
-//! covers them in texts that somebody else wrote.
+//! An address may hold secrets: a name and password before the host, and the query of a presigned URL. No
+//! output shows these: [`Display`](fmt::Display) and `Debug` omit them, and [`mask_secrets`] masks them in
+//! texts of other origin.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -43,7 +43,7 @@ const SCHEMES: [(&str, Scheme); 5] = [
 ];
 
 impl Address {
-    /// The address that a text is; `None` for any other text, such as a path.
+    /// Parse an address; `None` for any other text, such as a path.
     pub fn parse(text: &str) -> Option<Address> {
         let (name, rest) = text.split_once("://")?;
         let (_, scheme) = SCHEMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known))?;
@@ -54,39 +54,39 @@ impl Address {
         self.scheme
     }
 
-    /// Whether it names a folder of a store: a bucket or container alone, or a key that ends with a slash.
+    /// Whether the address names a folder of a store: a bucket or container alone, or a key that ends with a
+    /// slash.
     pub fn is_folder(&self) -> bool {
         let rest = self.rest();
         !self.is_url() && (rest.ends_with('/') || !rest.contains('/'))
     }
 
-    /// All of it, secrets included: to send, never to show.
+    /// The whole address, secrets included: to send, never to show.
     #[cfg(feature = "remote")]
     pub(super) fn secret_text(&self) -> &str {
         &self.text
     }
 
-    /// The bucket or container, and the key in it; of a URL, its authority and its path.
+    /// The bucket or container, and the key in it; for a URL, the authority and the path.
     #[cfg(feature = "remote")]
     pub(super) fn bucket_and_key(&self) -> (&str, &str) {
         let rest = self.rest();
         rest.split_once('/').unwrap_or((rest, ""))
     }
 
-    /// Whether a name or password stands before the host.
+    /// Whether a name or password precedes the host.
     #[cfg(feature = "remote")]
     pub(super) fn has_user(&self) -> bool {
         self.bucket_and_key().0.contains('@')
     }
 
-    /// The last part of its path.
+    /// The last part of the path.
     pub fn file_name(&self) -> &str {
         let key = self.shown().split_once('/').map_or("", |(_, key)| key);
         key.rsplit('/').next().unwrap_or(key)
     }
 
-    /// The address of another file in the same folder. A query is kept: it may be what opens the
-    /// folder.
+    /// The address of another file in the folder of this one. A query stays: it may give access to the folder.
     #[must_use]
     pub fn with_file_name(&self, name: &str) -> Address {
         let (path, query) = self.text.split_at(self.path_len());
@@ -95,7 +95,8 @@ impl Address {
         Address { scheme: self.scheme, text: format!("{}{name}{query}", &path[..folder]) }
     }
 
-    /// The address of a file below it, by the names on the way there with a `/` between them. A query is kept.
+    /// The address of a file below this one; `names` are the names on the way, separated by `/`. A query
+    /// stays.
     #[must_use]
     pub fn below(&self, names: &str) -> Address {
         let (path, query) = self.text.split_at(self.path_len());
@@ -108,23 +109,23 @@ impl Address {
         Address { scheme: self.scheme, text: format!("{path}/{names}{query}") }
     }
 
-    /// Whether it leads to what is named as the folders of Zarr are, or below one.
+    /// Whether the path contains a name that folders of Zarr have.
     pub fn is_zarr(&self) -> bool {
         self.shown().split('/').skip(1).any(|name| name.ends_with(".zarr"))
     }
 
-    /// Whether it may lead to a folder of Zarr: by its name, or a slash at its end.
+    /// Whether the address may lead to a folder of Zarr: by its name, or by a trailing slash.
     pub fn may_be_zarr(&self) -> bool {
         let shown = self.shown();
         (self.is_zarr() || shown.ends_with('/')) && !shown.is_empty() && !shown.starts_with('/')
     }
 
-    /// All behind the scheme.
+    /// All text after the scheme.
     fn rest(&self) -> &str {
         self.text.split_once("://").map_or("", |(_, rest)| rest)
     }
 
-    /// The same without a query.
+    /// All text after the scheme, without a query.
     fn shown(&self) -> &str {
         let path = &self.text[..self.path_len()];
         path.split_once("://").map_or("", |(_, rest)| rest)
@@ -134,7 +135,7 @@ impl Address {
         self.scheme == Scheme::Url
     }
 
-    /// Where the query of a URL begins. A key may hold any character.
+    /// The length of the path: a URL has a query after it, a key may hold any character.
     fn path_len(&self) -> usize {
         let query = self.text.find(['?', '#']).filter(|_| self.is_url());
         query.unwrap_or(self.text.len())
@@ -157,7 +158,7 @@ impl fmt::Debug for Address {
     }
 }
 
-/// A name as part of the path of a URL.
+/// A name, encoded as part of a URL's path.
 fn percent_encoded(name: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte);
     let encode = |byte: u8| {
@@ -166,8 +167,8 @@ fn percent_encoded(name: &str) -> String {
     name.bytes().map(encode).collect()
 }
 
-/// A text in which the secrets of addresses are covered by asterisks, one for each byte, so that what
-/// points into the text still does. An address ends at white space or a double quote.
+/// A text with the secrets of addresses masked by asterisks, one for each byte, so that positions in the text
+/// stay valid. An address ends at white space or a double quote.
 ///
 /// ```
 /// use tslice::source::remote::mask_secrets;
@@ -199,7 +200,7 @@ pub fn mask_secrets(text: &str) -> Cow<'_, str> {
     Cow::Owned(masked)
 }
 
-/// Append what follows the scheme of an address.
+/// Append the part of an address after its scheme.
 fn mask_address(masked: &mut String, address: &str) {
     let stars = |masked: &mut String, secret: &str| masked.extend(secret.bytes().map(|_| '*'));
     let (path, query) = address.split_at(address.find('?').unwrap_or(address.len()));

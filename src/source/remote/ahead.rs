@@ -1,4 +1,4 @@
-//! Files that are on their way before somebody opens them: the chunks of a Zarr array, each of which is a file.
+//! Requests for files ahead of their use: the chunks of a Zarr array, each of which is a file.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -13,17 +13,17 @@ use super::network::{BUDGET, Network, Pending, REQUESTS};
 use super::requests::GAP;
 use super::wire::locked;
 
-/// Files that are asked for as wholes, as many at a time as requests and memory allow. As a [`Source`] it has no
-/// bytes, and says whether there is use for more.
+/// Whole files that are requested ahead, as many at a time as requests and memory allow. As a [`Source`] this
+/// has no bytes, but says whether more requests are useful.
 pub struct Ahead {
-    /// Connections last from one file to the next.
+    /// The network, whose connections last from one file to the next.
     network: Arc<Network>,
     state: Mutex<AheadState>,
 }
 
 #[derive(Default)]
 struct AheadState {
-    /// Files that are to be asked for, and how long each may be.
+    /// Files to be requested, and the most bytes of each.
     queue: VecDeque<(Address, u64)>,
     begun: HashMap<Address, (u64, Pending<FirstAnswer>)>,
     bytes: u64,
@@ -38,7 +38,7 @@ impl Ahead {
         locked(&self.state)
     }
 
-    /// A file will be opened soon, which probably has no more than so many bytes.
+    /// Expect a file to be opened soon, which probably has at most `bytes` bytes.
     pub fn expect(&self, address: &Address, bytes: u64) {
         let mut state = self.lock();
         if !state.begun.contains_key(address) && !state.queue.iter().any(|(it, _)| it == address) {
@@ -59,7 +59,7 @@ impl Ahead {
         }
     }
 
-    /// Open a file that will be read as a whole, and may be on its way.
+    /// Open a file that will be read as a whole, and may be requested already.
     pub fn open_whole(&self, address: &Address) -> Result<Opened, OpenError> {
         let mut state = self.lock();
         state.queue.retain(|(queued, _)| queued != address);

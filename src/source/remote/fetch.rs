@@ -1,9 +1,8 @@
-//! Fetching one range of one version of a file, refused where the file is another one by now.
+//! Fetching of one range of one version of a file; a file that has another version by now is refused.
 //!
-//! Each request carries the ETag that the file had when it was opened (`If-Match`), and each answer
-//! must have the same ETag, version, time and length. A weak ETag cannot be asked for, so that it is
-//! only compared. `object_store` makes a request again where that may help, and continues an answer that breaks
-//! off, if that has an ETag.
+//! Each request carries the ETag that the file had when it was opened (`If-Match`), and each response must have the
+//! same ETag, version, time and length. A weak ETag cannot be requested, so it is only compared. `object_store`
+//! repeats a request where this may help, and continues a response that breaks off, if it has an ETag.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -17,10 +16,11 @@ use super::stores::{ATTEMPTS, Located};
 use super::wire::{Note, SharedNote, locked, said};
 use super::{RemoteError, RemoteVersion};
 
-/// The fewest bytes a second that count as an answer.
+/// The fewest bytes a second that count as a response.
 const SLOWEST: u64 = 4 << 10;
 
-/// An answer of so many bytes that breaks off is no failure.
+/// The bytes of a response that must have come before it breaks off, for the request to be repeated as often as
+/// needed.
 const PROGRESS: u64 = 4 << 10;
 
 impl RemoteVersion {
@@ -33,7 +33,7 @@ impl RemoteVersion {
         }
     }
 
-    /// The ETag, where a server can be asked for exactly that one.
+    /// The ETag, if it is strong, so that a server can be asked for exactly this version.
     fn strong(&self) -> Option<String> {
         self.e_tag.clone().filter(|tag| !tag.starts_with("W/"))
     }
@@ -46,7 +46,7 @@ pub(super) enum Opening {
     Region(String),
 }
 
-/// Ask for the first `count` bytes of a file, whatever its version.
+/// Request the first `count` bytes of a file, whatever its version.
 pub(super) async fn open(at: &Located, count: u64) -> Result<Opening, RemoteError> {
     let note = SharedNote::default();
     let mut first = Vec::new();
@@ -74,8 +74,8 @@ pub(super) async fn open(at: &Located, count: u64) -> Result<Opening, RemoteErro
     }
 }
 
-/// Bring a range of a file; `take` gets its bytes in order, and says whether more are wanted. It is asked for again
-/// as long as more comes each time.
+/// Fetch a range of a file. `take` gets the bytes in order, and says whether more are wanted. The request is
+/// repeated as long as each attempt brings more bytes.
 pub(super) async fn fetch(
     at: &Located,
     version: &RemoteVersion,
@@ -104,7 +104,7 @@ async fn request(
     note: &SharedNote,
     take: &mut (dyn FnMut(&[u8]) -> bool + Send),
 ) -> Result<RemoteVersion, RemoteError> {
-    // the client bounds how long nothing may come, this how long little may
+    // the client limits the time without bytes, this limit the time with few bytes
     let longest =
         (at.patience + Duration::from_secs((range.end - range.start) / SLOWEST)) * ATTEMPTS;
     let answer = async {
@@ -137,7 +137,7 @@ async fn request(
     timeout(longest, answer).await.unwrap_or(Err(RemoteError::Timeout(longest)))
 }
 
-/// What the error of an answer that had begun comes to.
+/// The error for a response that broke off.
 fn broken(error: &Error, note: &SharedNote, patience: Duration) -> RemoteError {
     match said(error, patience) {
         timeout @ RemoteError::Timeout(_) => timeout,
@@ -146,8 +146,7 @@ fn broken(error: &Error, note: &SharedNote, patience: Duration) -> RemoteError {
     }
 }
 
-/// What a store's error comes to. Its text may hold the URL and the body of the answer, so that it is
-/// not used.
+/// The error for an error of a store, whose text is not used: it may hold the URL and the body of the response.
 pub(super) fn fault(
     error: &Error,
     note: &SharedNote,
@@ -169,7 +168,7 @@ pub(super) fn fault(
         StatusCode::PRECONDITION_FAILED => RemoteError::Changed,
         // the file is shorter now
         StatusCode::RANGE_NOT_SATISFIABLE if is_known => RemoteError::Changed,
-        // an answer that says one thing and another
+        // the response contradicts itself
         _ if status.is_success() && is_known => RemoteError::Changed,
         _ if status.is_success() => {
             RemoteError::Network("the answer of the server makes no sense".into())

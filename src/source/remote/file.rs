@@ -21,20 +21,20 @@ use super::stores::{Located, locate};
 use super::wire::{Wire, said};
 use super::{RemoteError, RemoteVersion, fetch};
 
-/// The first request, in bytes: most headers are shorter.
+/// The length of the first request, in bytes: most headers are shorter.
 const FIRST_BYTES: u64 = 16 << 10;
 
-/// The same of a file that is read as a whole, in bytes.
+/// The length of the first request for a file that is read as a whole, in bytes.
 pub(super) const WHOLE_BYTES: u64 = 16 << 20;
 
-/// A file of which any range can be asked for.
+/// A file of which any range can be requested.
 struct RemoteSource {
     network: Arc<Network>,
     file: Arc<RemoteFile>,
 }
 
-/// Open a remote file: one request for its first bytes. A server that sends whole files only makes it
-/// a stream.
+/// Open a remote file, with one request for its first bytes. A server that sends only whole files
+/// makes it a stream.
 pub fn open(address: &Address, io: IoMode) -> Result<Opened, OpenError> {
     match io {
         IoMode::Mmap => Err(RemoteError::NotMappable.into()),
@@ -46,7 +46,7 @@ pub fn open(address: &Address, io: IoMode) -> Result<Opened, OpenError> {
     }
 }
 
-/// A file of which the first bytes have come.
+/// Open a file whose first bytes have come.
 pub(super) fn opened(
     network: Arc<Network>,
     (at, opening): FirstAnswer,
@@ -64,10 +64,10 @@ pub(super) fn opened(
     }
 }
 
-/// Where a file is, and what the server answered first.
+/// The location of a file, and the server's first response.
 pub(super) type FirstAnswer = (Located, Opening);
 
-/// Ask for the version of a file, and its first bytes.
+/// Request the version of a file, and its first bytes.
 pub(super) fn begin(network: &Network, address: &Address, count: u64) -> Pending<FirstAnswer> {
     let address = address.clone();
     let wire = network.wire.clone();
@@ -82,7 +82,7 @@ pub(super) fn begin(network: &Network, address: &Address, count: u64) -> Pending
     })
 }
 
-/// The version of a file, as all machines are told it: one request.
+/// The version of a file, as all machines see it, by one request.
 pub fn version(address: &Address) -> Result<RemoteVersion, OpenError> {
     let version = match begin(&*Network::get()?, address, 1).wait()? {
         (_, Opening::Ranges(version, _)) => version,
@@ -95,7 +95,7 @@ pub fn version(address: &Address) -> Result<RemoteVersion, OpenError> {
     Ok(version)
 }
 
-/// Open several files at the same time, so that they take no longer than one.
+/// Open several files at the same time, so that they take no longer than one file.
 pub fn open_all(addresses: &[Address], io: IoMode) -> Vec<Result<Opened, OpenError>> {
     const AT_A_TIME: usize = 16;
     let mut opened = Vec::with_capacity(addresses.len());
@@ -162,7 +162,7 @@ impl Source for RemoteSource {
     }
 }
 
-/// Parts of the answer between the network and the pipe, each of some KiB.
+/// The number of parts of a response that wait between the network and the pipe, of some KiB each.
 const QUEUE: usize = 16;
 
 fn open_stream(
@@ -194,7 +194,7 @@ fn open_stream(
                 Err(_) => return failed(RemoteError::Cut),
             };
             counting.received(bytes.len() as u64);
-            // an error means that nobody reads any more
+            // an error means that the reader is gone
             if parts.send(bytes.to_vec()).await.is_err() {
                 return;
             }
@@ -203,7 +203,7 @@ fn open_stream(
     network.spawn(work);
     let kept = Arc::clone(network);
     let pass_on = move || {
-        // until there are no more, or nobody reads them
+        // until no more come, or the reader is gone
         while received.blocking_recv().is_some_and(|part| writer.write_all(&part).is_ok()) {}
         drop(kept);
     };

@@ -1,9 +1,8 @@
 //! Files behind a network: https, S3, Google Cloud Storage, Azure.
 //!
-//! Only the feature `remote` reads them, through the `object_store` package. Without it there are
-//! addresses, and an error for each. What the rest of the program sees is a [`Source`](super::Source):
-//! it says how long a gap is worth reading, is told beforehand what will be read, and lends windows of
-//! what has come.
+//! Only the feature `remote` reads them, through the `object_store` package. Without it there are addresses, and
+//! an error for each. The rest of the program sees a [`Source`](super::Source): it says how long a gap is worth
+//! reading, is told beforehand which ranges will be read, and lends windows of the bytes that have come.
 //!
 //! ```text
 //!   announced ranges ─► network (queue, blocks) ─► fetch (one range of one version) ─► stores, wire
@@ -65,7 +64,6 @@ pub use stores::list;
 #[cfg(not(feature = "remote"))]
 pub use without::{Ahead, list, open, open_all, traffic, version};
 
-/// Why a remote file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteError {
     #[error("this build does not read remote addresses: build it with --features remote")]
@@ -98,14 +96,14 @@ pub enum RemoteError {
     NoRanges,
 }
 
-/// The version of a file, as all machines are told it.
+/// The version of a file, as all machines see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemoteVersion {
     pub len: u64,
-    /// When it was last changed, in seconds since 1970; 0 if unknown.
+    /// The time of the last change, in seconds since 1970; 0 if unknown.
     pub modified: i64,
     e_tag: Option<String>,
-    /// Where the store keeps several.
+    /// The store's version, where it has several.
     version: Option<String>,
 }
 
@@ -120,12 +118,12 @@ impl RemoteVersion {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderEntry {
-    /// The name in the folder; that of a folder ends with a slash.
+    /// The name in the folder; the name of a folder ends with a slash.
     pub name: String,
     pub bytes: Option<u64>,
 }
 
-/// Stands in for remote files where the feature is not built: an error for each.
+/// A substitute for builds without the feature: every remote file is an error.
 #[cfg(not(feature = "remote"))]
 mod without {
     use std::ops::Range;

@@ -1,9 +1,9 @@
-//! What all remote files that are open at a time share: a thread for the network, the client, and the
-//! memory for bytes on their way.
+//! The network that all open remote files share: its thread, the client, and the memory for bytes on
+//! their way.
 //!
-//! Requests wait in a queue, in the order in which the job reads. So many run at a time that together
-//! they stay within [`BUDGET`]; what a worker waits for is not kept waiting for memory. Each request
-//! fills a block:
+//! Requests wait in a queue, in the order in which the job reads. As many run at a time as stay within
+//! [`BUDGET`] together; a request that a worker waits for does not wait for memory. Each request fills
+//! a block:
 //!
 //! ```text
 //!   queue  ── pump ──►  blocks on their way  ──►  blocks that are here  ── window ──►  worker
@@ -28,31 +28,31 @@ use super::stores::{Located, patience};
 use super::wire::{Counters, Wire, locked};
 use super::{RemoteError, RemoteVersion};
 
-/// Memory for bytes that are on their way or not used yet, of all files together.
+/// The memory for bytes that are on their way or not used yet, for all files together.
 pub(super) const BUDGET: u64 = 24 << 20;
 
-/// Blocks that were read at both ends stay for so many bytes: a worker may still need the middle.
+/// The bytes of blocks that stay after they were read at both ends: a worker may still need the middle.
 const KEPT: u64 = 4 << 20;
 
-/// Memory beyond the budget for what workers wait for: a request each.
+/// The memory beyond the budget for requests that workers wait for.
 const DEMANDED: u64 = 8 << 20;
 
 pub(super) const REQUESTS: usize = 32;
 
-/// Bytes that a block takes beside its own.
+/// The memory that a block takes beside its data, in bytes.
 const BLOCK_BYTES: u64 = 256;
 
-/// The shortest request that nobody announced, in bytes.
+/// The shortest request that was not announced, in bytes.
 const UNANNOUNCED: u64 = 4 << 10;
 
-/// How many places are remembered where unannounced reads ended.
+/// The number of unannounced reads whose ends are remembered.
 const TRAILS: usize = 8;
 
-/// All that is open at a time, so that memory and requests have one bound.
+/// The network of all open files, so that memory and requests have one bound.
 static OPEN: Mutex<Weak<Network>> = Mutex::new(Weak::new());
 
-/// What was asked of networks while the files that are open now are: requests, and bytes of their
-/// answers. `None` while no remote file is open.
+/// The traffic since the first of the open files was opened: requests, and bytes of their responses.
+/// `None` while no remote file is open.
 pub fn traffic() -> Option<(u64, u64)> {
     let counters = Arc::clone(&locked(&OPEN).upgrade()?.shared.counters);
     Some((counters.requests.load(Ordering::Relaxed), counters.bytes.load(Ordering::Relaxed)))
@@ -79,14 +79,14 @@ type BlockKey = (u64, u64);
 struct NetworkState {
     queue: VecDeque<RangeRequest>,
     blocks: BTreeMap<BlockKey, Block>,
-    /// Blocks of which every byte was read, the first ones first. Some may be gone.
+    /// Blocks whose bytes were all read, the oldest first. Some may be dropped already.
     done: VecDeque<BlockKey>,
-    /// Blocks that were read at both ends, likewise, and their bytes.
+    /// Blocks that were read at both ends, the oldest first, and their bytes.
     passed: VecDeque<BlockKey>,
     passed_bytes: u64,
     used: u64,
     running: usize,
-    /// Where unannounced reads ended, and how much to ask for if they go on there.
+    /// The ends of unannounced reads, and the length to request if they continue there.
     trails: VecDeque<(BlockKey, u64)>,
 }
 
@@ -107,7 +107,7 @@ struct Block {
     data: Vec<u8>,
     running: bool,
     error: Option<RemoteError>,
-    /// Whether its first byte was read, and its last one.
+    /// Whether the first byte was read, and whether the last byte was read.
     ends: (bool, bool),
     read: u64,
     state: Use,
@@ -116,11 +116,11 @@ struct Block {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Use {
-    /// It was not read to its end yet.
+    /// The block was not read to its end yet.
     #[default]
     Needed,
-    /// It was read at both ends. A worker may still need the middle; where runs have gaps between
-    /// them, that is all that will be read.
+    /// The block was read at both ends. A worker may still need the middle; where runs have gaps
+    /// between them, no more is read.
     Passed,
     Done,
 }
@@ -132,7 +132,7 @@ impl Block {
 }
 
 impl Network {
-    /// The network, begun where no file is open yet.
+    /// The network, started where no file is open yet.
     pub(super) fn get() -> Result<Arc<Network>, RemoteError> {
         let mut open = locked(&OPEN);
         if let Some(network) = open.upgrade() {
@@ -152,7 +152,7 @@ impl Network {
         let runtime = Builder::new_current_thread()
             .enable_io()
             .enable_time()
-            // names of hosts are looked up there
+            // for the look-up of host names
             .max_blocking_threads(4)
             .build()
             .map_err(failed)?;
@@ -161,7 +161,7 @@ impl Network {
         thread::Builder::new()
             .name("network".to_owned())
             .spawn(move || {
-                // an error means that the other end was dropped, which is what ends it
+                // an error means that the other end was dropped, which ends the thread
                 let _ = runtime.block_on(stopped);
                 runtime.shutdown_background();
             })
@@ -181,7 +181,7 @@ impl Network {
         })
     }
 
-    /// Do something on the thread of the network. It must end by itself.
+    /// Run a future on the network's thread. It must end by itself.
     pub(super) fn start<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, RemoteError>> + Send + 'static,
@@ -240,7 +240,7 @@ impl Network {
         queued_bytes < BUDGET && state.queue.len() < 4 * REQUESTS
     }
 
-    /// Put a range in the queue; `at_once`, before all others and as one request.
+    /// Put a range in the queue; with `at_once`, before all others and as one request.
     pub(super) fn announce(&self, file: &Arc<RemoteFile>, range: Range<u64>, at_once: bool) {
         let mut state = self.shared.lock();
         state.keep(file.number, &range);
@@ -257,7 +257,7 @@ impl Network {
         self.shared.pump(&mut state);
     }
 
-    /// Copy the bytes from `start` on, when they are here.
+    /// Copy the bytes from `start`, when they have come.
     pub(super) fn read(
         &self,
         file: &Arc<RemoteFile>,
@@ -279,7 +279,7 @@ impl Network {
     }
 }
 
-/// What the thread of the network is doing.
+/// A result that the network's thread will send.
 pub(super) struct Pending<T>(mpsc::Receiver<Result<T, RemoteError>>);
 
 impl<T> Pending<T> {
@@ -347,7 +347,7 @@ impl SharedState {
         }
     }
 
-    /// Send a request, for what is not on its way already.
+    /// Send a request for the part of a range that is not on its way already.
     fn begin(self: &Arc<Self>, state: &mut NetworkState, request: RangeRequest) {
         let RangeRequest { file, range } = request;
         let range = state.missing((file.number, range.start), range.end);
@@ -368,7 +368,7 @@ impl SharedState {
         });
     }
 
-    /// Add bytes to a block; false if nobody wants them any more.
+    /// Add bytes to a block; returns false if nobody wants them any more.
     fn receive(&self, key: BlockKey, bytes: &[u8]) -> bool {
         self.counters.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         let mut state = self.lock();
@@ -398,7 +398,7 @@ impl NetworkState {
         (at < block.end).then_some((*key, block))
     }
 
-    /// Copy what is here of the bytes from a place on, and how many those were; none yet is 0.
+    /// Copy the bytes from a position, as far as they have come; returns their number, 0 for none yet.
     fn take(&mut self, (number, at): BlockKey, out: &mut [u8]) -> Result<usize, RemoteError> {
         let last = self.blocks.range_mut((number, 0)..=(number, at)).next_back();
         let Some((&key, block)) = last.filter(|(_, block)| at < block.end) else { return Ok(0) };
@@ -410,7 +410,7 @@ impl NetworkState {
             return block.error.clone().map_or(Ok(0), Err);
         }
         out[..count].copy_from_slice(&here[..count]);
-        // where there are gaps between ranges, a request may begin or end in one of them
+        // where ranges have gaps between them, a request may begin or end in a gap
         let end = at + count as u64;
         let near = if block.read < at - key.1 { NEAR } else { 0 };
         block.ends.0 |= offset as u64 <= near;
@@ -427,10 +427,10 @@ impl NetworkState {
         Ok(count)
     }
 
-    /// Let blocks that are here, such as the first one with a header, stay until this range of them was
+    /// Keep blocks that have come, such as the first one with a header, until this range of them is
     /// read too.
     fn keep(&mut self, number: u64, range: &Range<u64>) {
-        // what lies between its ends may be a gap, which nobody reads
+        // between the range's ends may be a gap, which nobody reads
         let ends = [range.start, range.end.saturating_sub(1)];
         let ends = ends.iter().filter_map(|at| self.block((number, *at)));
         let mut keys: Vec<BlockKey> = ends.map(|(key, _)| key).collect();
@@ -444,7 +444,7 @@ impl NetworkState {
         }
     }
 
-    /// The part of a range for which there is no block: from the first such byte to the next block.
+    /// The part of a range without a block: from its first such byte to the next block.
     fn missing(&self, (number, start): BlockKey, end: u64) -> Range<u64> {
         let mut at = start;
         while let Some((_, block)) = self.block((number, at)) {
@@ -455,8 +455,8 @@ impl NetworkState {
         at..next.map_or(end, |(key, _)| key.1)
     }
 
-    /// How much to ask for where so much is needed and nothing was announced: more, the longer
-    /// somebody reads on from where he stopped.
+    /// The length to request where `needed` bytes were not announced: more with each read that
+    /// continues the previous one.
     fn unannounced(&mut self, (number, at): BlockKey, needed: u64) -> u64 {
         let trail = self.trails.iter().position(|(key, _)| *key == (number, at));
         let more = trail.and_then(|place| self.trails.remove(place)).map_or(0, |(_, more)| more);
@@ -467,7 +467,7 @@ impl NetworkState {
         end - at
     }
 
-    /// The use of a block is another now. One that is longer than others goes as soon as it can.
+    /// Note a new use of a block. A block that is longer than a request is dropped as soon as possible.
     fn list(&mut self, key: BlockKey, state: Use) {
         let Some(block) = self.blocks.get_mut(&key) else { return };
         let cost = block.cost(key.1);
@@ -487,7 +487,7 @@ impl NetworkState {
         }
     }
 
-    /// Drop blocks that were read, until so many bytes are free; whether they are.
+    /// Drop blocks that were read until `needed` bytes are free; returns whether they are.
     fn make_space(&mut self, needed: u64) -> bool {
         while self.used + needed > BUDGET {
             let (key, state) = if let Some(key) = self.done.pop_front() {
@@ -532,7 +532,7 @@ mod tests {
     use super::*;
 
     /// The first block of a file, whose header was read, is not dropped for others while elements of it
-    /// are to be read: another request for them would be one that nobody counted.
+    /// are needed: another request for them would not be counted.
     #[test]
     fn blocks_stay_until_what_was_announced_of_them_is_read() {
         let mut state = NetworkState::default();

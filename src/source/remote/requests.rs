@@ -1,9 +1,8 @@
-//! Which requests a sequence of reads needs.
+//! Merging of a sequence of reads to requests.
 //!
-//! A request costs a round trip, so that reading a short gap is cheaper than another request. Ranges
-//! that follow each other are made one request where no more than [`GAP`] bytes lie between them, and
-//! cut where a request would be longer than [`REQUEST_BYTES`]: so several run side by side, and what is
-//! lost when one fails is little.
+//! A request costs a round trip, so that reading a short gap is cheaper than another request.
+//! Consecutive ranges become one request where at most [`GAP`] bytes lie between them. Requests are cut
+//! at [`REQUEST_BYTES`], so that several run side by side, and a failed one loses little.
 //!
 //! ```text
 //!   ranges    ▓▓▓ ▓▓  ▓▓                ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
@@ -12,29 +11,28 @@
 
 use std::ops::Range;
 
-/// Gaps of at most this many bytes are read: what comes in the few milliseconds that a request costs
-/// beside others.
+/// The longest gap that is read, in bytes: a request costs a few milliseconds, in which as much comes.
 pub const GAP: u64 = 128 << 10;
 
-/// Ranges with gaps of at most this many bytes are told as one: there may be one for each element.
+/// The longest gap between ranges that are announced as one, in bytes: there may be a range for each
+/// element.
 pub const NEAR: u64 = 4 << 10;
 
 /// The longest request for elements, in bytes.
 pub const REQUEST_BYTES: u64 = 2 << 20;
 
-/// Merges ranges, which are given in the order in which they are read.
+/// A merger of ranges, which are given in the order of the reads.
 #[derive(Clone, Debug, Default)]
 pub struct Merger {
     open: Range<u64>,
-    /// A row that lies before the open request and is part of it, if what is still missing between them
-    /// comes next.
+    /// A row before the open request that becomes part of it if the bytes between them come next.
     row: Range<u64>,
     file_end: u64,
 }
 
 impl Merger {
     /// Add a range of the file that ends at `file_end`. `emit` gets the requests that no later range
-    /// can make longer.
+    /// can extend.
     pub fn push(&mut self, mut range: Range<u64>, file_end: u64, emit: &mut dyn FnMut(Range<u64>)) {
         if file_end != self.file_end {
             self.flush(emit);
@@ -63,7 +61,7 @@ impl Merger {
         }
     }
 
-    /// Take a range that lies before the open request, or goes on with the row that does, and fits.
+    /// Take a range before the open request, or one that continues the row before it, if it fits.
     fn precedes(&mut self, range: &Range<u64>) -> bool {
         let row = if self.row.is_empty() {
             range.clone()
@@ -96,14 +94,14 @@ impl Merger {
     }
 }
 
-/// Whether a range begins in another one, or so close behind it that the gap is read.
+/// Whether a range begins in another one, or so soon after it that the gap is read.
 fn is_near(range: &Range<u64>, next: &Range<u64>) -> bool {
     !range.is_empty() && range.start <= next.start && next.start <= range.end.saturating_add(GAP)
 }
 
 #[cfg(test)]
 mod tests {
-    // a list of one range is what is meant
+    // a list of a single range is intended
     #![allow(clippy::single_range_in_vec_init)]
 
     use super::*;
@@ -156,7 +154,7 @@ mod tests {
         let all = requests(&ranges);
         assert_eq!(all.len() as u64, (rows * row).div_ceil(each));
         assert_eq!(all[0], rows * row - each..rows * row);
-        // a row that stays apart is a request of its own
+        // a row that is too far away is a request of its own
         let gap = GAP;
         let far = 3 * GAP;
         assert_eq!(
@@ -198,7 +196,7 @@ mod tests {
             for range in &ranges {
                 prop_assert_eq!(inside(range.start, range.end), range.end - range.start);
             }
-            // what is read too much are gaps
+            // only gaps are read beyond the needed bytes
             let needed: u64 = ranges.iter().map(|it| it.end - it.start).sum();
             let read: u64 = all.iter().map(|it| it.end - it.start).sum();
             prop_assert!(read <= needed + ranges.len() as u64 * GAP);

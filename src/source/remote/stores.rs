@@ -1,9 +1,8 @@
-//! From an address to the store that holds the file, with the credentials that its tools use.
+//! The store of an address, with the credentials that the store's own tools use.
 //!
-//! S3 takes `AWS_*` variables, then the profile of `~/.aws`; Google Cloud `GOOGLE_*` variables, then
-//! the default credentials of gcloud; Azure `AZURE_*` variables. The metadata service of a cloud is
-//! asked on a machine of that cloud only. Without credentials requests are not signed, which is how
-//! public data are read.
+//! S3 takes `AWS_*` variables, then the profile of `~/.aws`; Google Cloud `GOOGLE_*` variables, then the default
+//! credentials of gcloud; Azure `AZURE_*` variables. The metadata service of a cloud is asked only on a machine of
+//! that cloud. Without credentials, requests are not signed, as for public data.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -27,14 +26,14 @@ use super::wire::{SharedNote, Wire};
 use super::{FolderEntry, RemoteError};
 use crate::os::machine_vendor;
 
-/// How long a server may send nothing, where `TSLICE_REMOTE_TIMEOUT` does not say.
+/// The default time that a server may send nothing; `TSLICE_REMOTE_TIMEOUT` changes it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often a request is made, if it fails in a way that may pass: connections, timeouts, answers that break off,
+/// The number of attempts at a request, if its failure may pass: connections, timeouts, responses that break off,
 /// statuses 408, 429 and 5xx.
 pub(super) const ATTEMPTS: u32 = 7;
 
-/// How long a server may send nothing.
+/// The time that a server may send nothing.
 pub(super) fn patience() -> Result<Duration, RemoteError> {
     let Some(text) = env::var_os("TSLICE_REMOTE_TIMEOUT") else { return Ok(PATIENCE) };
     let seconds = text.to_str().and_then(|text| text.parse().ok());
@@ -59,13 +58,13 @@ fn retries() -> RetryConfig {
 pub(super) struct Located {
     pub(super) store: Arc<dyn ObjectStore>,
     pub(super) path: Path,
-    /// The client of a URL, which can also ask for all of it.
+    /// The client of a URL, which can also request the whole file.
     pub(super) wire: Option<Wire>,
-    /// How long a server may send nothing.
+    /// The time that a server may send nothing.
     pub(super) patience: Duration,
 }
 
-/// Find the store of an address. `region` is that of the bucket, where a server has told it.
+/// Find the store of an address. `region` is the bucket's region, where a server has told it.
 pub(super) fn locate(
     address: &Address,
     wire: &Wire,
@@ -91,7 +90,7 @@ pub(super) fn locate(
     Ok(Located { store: store(address, wire, region)?, path, wire: None, patience })
 }
 
-/// The bucket or container of an address that is no URL.
+/// Find the bucket or container of an address that is not a URL.
 pub(super) fn store(
     address: &Address,
     wire: &Wire,
@@ -135,7 +134,7 @@ pub(super) fn store(
 
 fn configured(error: object_store::Error) -> RemoteError {
     match error {
-        // what it holds is a name of a setting, never a value
+        // the error holds the name of a setting, never a value
         object_store::Error::Generic { source, .. } => {
             RemoteError::Configuration(source.to_string())
         }
@@ -143,7 +142,7 @@ fn configured(error: object_store::Error) -> RemoteError {
     }
 }
 
-/// S3 with what the environment says, then the profile.
+/// The settings of S3: from the environment, then from the profile.
 fn amazon() -> AmazonS3Builder {
     use AmazonS3ConfigKey as Key;
     let mut s3 = AmazonS3Builder::from_env();
@@ -219,12 +218,12 @@ fn is_machine_of(vendor: &str) -> bool {
     machine_vendor().is_some_and(|text| text.trim().starts_with(vendor))
 }
 
-/// What a profile says: values by the names of settings. The file of credentials comes first.
+/// The values of a profile by the names of settings. The file of credentials takes precedence.
 #[derive(Default)]
 pub(super) struct Profile(HashMap<String, String>);
 
 impl Profile {
-    /// The profile that `AWS_PROFILE` names, or `default`; nothing where there is none.
+    /// The profile that `AWS_PROFILE` names, or `default`; empty where there is none.
     pub(super) fn read() -> Profile {
         let name = env::var("AWS_PROFILE").unwrap_or_else(|_| "default".to_owned());
         let file = |variable: &str, name: &str| {
@@ -247,7 +246,7 @@ impl Profile {
         self.0.get(key)
     }
 
-    /// Take what is not known yet from a section of a text.
+    /// Add settings that are not known yet from a section of a text.
     fn add(&mut self, text: &str, section: &str) {
         let mut inside = false;
         for line in text.lines() {
@@ -269,11 +268,11 @@ impl Profile {
     }
 }
 
-/// The files and folders in a folder, each kind in the order of its names: a request for each thousand.
+/// The files and folders in a folder, each kind in the order of names: one request for each thousand.
 pub fn list(address: &Address) -> Result<Vec<FolderEntry>, OpenError> {
     let network = Network::get()?;
     let patience = patience()?;
-    // a store tells a thousand names in each answer
+    // each response has at most a thousand names
     let longest = patience * ATTEMPTS * 4;
     let note = SharedNote::default();
     let store = store(address, &network.wire.with_note(&note), None)?;

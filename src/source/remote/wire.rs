@@ -1,8 +1,7 @@
-//! HTTP requests as the stores make them: one client for all, counted, without redirects but where
-//! the address is a URL.
+//! HTTP requests for the stores: one client for all, which counts them, and follows redirects only for URLs.
 //!
-//! A redirect is followed once, and remembered: later requests go where the first one was sent. What
-//! opens the first server (`HF_TOKEN`, a name and password in the address) is not sent to another.
+//! A redirect is followed once, and remembered: later requests go to its target. Credentials for the first server
+//! (`HF_TOKEN`, a name and password in the address) are not sent to another one.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +24,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 const REDIRECTS: usize = 10;
 
-/// The host that gets `HF_TOKEN`, and no other.
+/// The only host that gets `HF_TOKEN`.
 const HUGGING_FACE: &str = "huggingface.co";
 
 #[derive(Debug, Default)]
@@ -34,16 +33,16 @@ pub(super) struct Counters {
     pub(super) bytes: AtomicU64,
 }
 
-/// What an answer says beside what a store passes on. Each request that is for elements carries one.
+/// Facts of a response that a store does not pass on. Each request for elements carries a note.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Note {
-    /// The status of the last answer; `None` before there is one.
+    /// The status of the last response; `None` before the first one.
     pub(super) status: Option<StatusCode>,
-    /// The region of the bucket, where it is another.
+    /// The region of the bucket, where it differs from the requested one.
     pub(super) region: Option<String>,
 }
 
-/// A note, shared with the request that it is about.
+/// A note, shared with its request.
 pub(super) type SharedNote = Arc<Mutex<Note>>;
 
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -55,15 +54,15 @@ pub(super) struct Wire {
     client: reqwest::Client,
     counters: Arc<Counters>,
     target: Option<Arc<RequestTarget>>,
-    /// For requests that cannot carry one themselves.
+    /// The note for requests that cannot carry one.
     note: Option<SharedNote>,
 }
 
-/// A URL, which takes the place of the one that a store makes.
+/// A URL to request instead of the one that a store makes.
 struct RequestTarget {
     url: Url,
     authorization: Option<HeaderValue>,
-    /// Where the server sent the last request.
+    /// The target of the server's last redirect.
     moved: Mutex<Option<Url>>,
 }
 
@@ -74,11 +73,11 @@ impl fmt::Debug for Wire {
 }
 
 impl Wire {
-    /// A client of servers that may send nothing for so long.
+    /// A client for servers that may send nothing for `patience`.
     pub(super) fn new(counters: Arc<Counters>, patience: Duration) -> Result<Wire, RemoteError> {
         let failed = |error: &dyn fmt::Display| RemoteError::Configuration(error.to_string());
         let mut roots = rustls::RootCertStore::empty();
-        // SSL_CERT_FILE and SSL_CERT_DIR, or those of the system; without any, TLS fails by itself
+        // SSL_CERT_FILE and SSL_CERT_DIR, or the system's certificates; without any, TLS fails by itself
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)
@@ -91,7 +90,7 @@ impl Wire {
             .connect_timeout(CONNECT)
             .read_timeout(patience)
             .redirect(reqwest::redirect::Policy::none())
-            // several connections bring more than several streams of one
+            // several connections are faster than several streams of one
             .http1_only()
             .user_agent(concat!("tslice/", env!("CARGO_PKG_VERSION")))
             .build()
@@ -99,18 +98,18 @@ impl Wire {
         Ok(Wire { client, counters, target: None, note: None })
     }
 
-    /// The same, with a note of the last answer to those requests that carry none.
+    /// This client, with a note for requests that carry none.
     pub(super) fn with_note(&self, note: &SharedNote) -> Wire {
         Wire { note: Some(note.clone()), ..self.clone() }
     }
 
-    /// The same for requests of one URL, whatever a store makes of it.
+    /// This client for requests of one URL, whatever URL a store makes.
     pub(super) fn to_url(&self, text: &str) -> Result<Wire, RemoteError> {
         let bad = |error: &dyn fmt::Display| RemoteError::Address(error.to_string());
         let url = Url::parse(text).map_err(|error| bad(&error))?;
         let has_user = !url.username().is_empty();
         let is_hugging_face = url.scheme() == "https" && url.host_str() == Some(HUGGING_FACE);
-        // reqwest makes a header of what stands before the host
+        // reqwest makes a header of the user name and password
         let request = self.client.get(url).build();
         let request = request.map_err(|error| bad(&error.without_url()))?;
         let mut authorization = request.headers().get(AUTHORIZATION).cloned();
@@ -144,7 +143,7 @@ impl Wire {
         Ok(answer)
     }
 
-    /// Send a request of the URL there, or where it was moved to.
+    /// Send a request to the URL, or to the target of its redirect.
     async fn follow(
         &self,
         target: &RequestTarget,
@@ -153,7 +152,7 @@ impl Wire {
         let moved = locked(&target.moved).clone();
         if let Some(url) = moved {
             let answer = self.send(target.addressed(&request, &url)?).await?;
-            // an address that is good for some time only
+            // a redirect may be valid only for some time
             let stale = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::NOT_FOUND];
             if !stale.contains(&answer.status()) && answer.status() != StatusCode::GONE {
                 return Ok(answer);
@@ -200,7 +199,7 @@ impl HttpService for Wire {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let Some(target) = &self.target else { return self.send(request).await };
         let mut answer = self.follow(target, request).await?;
-        // a length that a store asks for, and a server need not send
+        // a store asks for the length, which a server need not send
         let range = answer.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
         let len =
             range.and_then(range_len).filter(|_| !answer.headers().contains_key(CONTENT_LENGTH));
@@ -221,7 +220,7 @@ fn is_moved(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-/// Whether an answer is a range of another length than it has itself.
+/// Whether the length of a response differs from the length of its range.
 fn lengths_differ(answer: &HttpResponse) -> bool {
     let header = |name| answer.headers().get(name).and_then(|value| value.to_str().ok());
     let len = header(CONTENT_LENGTH).and_then(|text| text.parse().ok());
@@ -229,7 +228,7 @@ fn lengths_differ(answer: &HttpResponse) -> bool {
     answer.status() == StatusCode::PARTIAL_CONTENT && len.is_some_and(|len| range != Some(len))
 }
 
-/// The bytes of the range that `bytes 0-9/20` names.
+/// The number of bytes in the range of a header such as `bytes 0-9/20`.
 fn range_len(text: &str) -> Option<u64> {
     let (range, _) = text.strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = range.split_once('-')?;
@@ -244,15 +243,14 @@ fn refused(why: &'static str) -> HttpError {
     HttpError::new(HttpErrorKind::Unknown, Refused(why))
 }
 
-/// Mark an error that is the same each time as one that no store tries again: a certificate does not become a
-/// good one.
+/// Mark an error that is the same each time, such as a bad certificate, so that no store tries again.
 fn lasting(error: HttpError) -> HttpError {
     let is_lasting = causes(&error).iter().any(|cause| cause.is::<rustls::Error>());
     if is_lasting { HttpError::new(HttpErrorKind::Unknown, error) } else { error }
 }
 
-/// What an error of a request without a whole answer comes to, in the words of its innermost cause: those that wrap
-/// it name the URL.
+/// The error for a request without a complete response, with the message of the innermost cause: outer ones name
+/// the URL.
 pub(super) fn said(error: &(dyn Error + 'static), patience: Duration) -> RemoteError {
     let causes = causes(error);
     let kind = causes.iter().find_map(|cause| cause.downcast_ref::<HttpError>());
@@ -271,7 +269,7 @@ pub(super) fn said(error: &(dyn Error + 'static), patience: Duration) -> RemoteE
     })
 }
 
-/// An error and all its causes, also those that an [`io::Error`] holds.
+/// An error and all its causes, including causes inside an [`io::Error`].
 fn causes<'e>(error: &'e (dyn Error + 'static)) -> Vec<&'e (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error| cause(*error)).collect()
 }
