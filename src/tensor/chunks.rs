@@ -1,5 +1,4 @@
-//! Elements in chunks: boxes of one shape that tile a tensor, each of which is decoded by itself; and the memory that
-//! they are decoded in.
+//! Chunks of elements: boxes of one shape that tile a tensor, decoded one by one; and the memory for decoding.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,68 +6,67 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::source::{Source, SourceError};
 
-/// The chunks of a tensor. Chunk `at` holds the elements from index `at * chunk_shape()` on along each axis;
-/// at the end of an axis chunks are as short as the tensor is.
+/// The chunks of a tensor. Chunk `at` holds the elements from index `at * chunk_shape()` along each axis; at the end
+/// of an axis chunks are cut to the tensor's shape.
 ///
-/// A format keeps here where in the input each chunk lies, and what it is compressed by.
+/// Implementations hold the place of each chunk in the input, and its compression.
 pub trait Chunks: fmt::Debug + Send + Sync {
     /// The shape of a chunk, in elements: a length of 1 or more for each axis of the tensor.
     fn chunk_shape(&self) -> &[u64];
 
-    /// The elements of a chunk of an input in C order, as many as there are; `at` is its number along
-    /// each axis. Only its first `needed` bytes are used: what is behind them may be left out, and is not
-    /// checked then.
+    /// The elements of a chunk in C order, cut to the tensor's shape; `at` is the chunk's number along each axis. Only
+    /// the first `needed` bytes are used: later bytes may be omitted, and are not checked then.
     ///
     /// # Errors
-    /// The source's, and [`SourceError::Chunk`] for bytes that are no such chunk, or are more than
-    /// memory holds.
+    /// Errors of the source, and [`SourceError::Chunk`] for bytes that are not such a chunk, or are too many for the
+    /// memory.
     fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError>;
 
-    /// Of how many chunks something is stored, and how many there are; `None` where that is not known in a short time.
+    /// The number of stored chunks, and of all chunks; `None` where it takes long to find out.
     fn stored(&self) -> Option<StoredChunks> {
         None
     }
 
-    /// A chunk will be decoded soon: `visit` gets the range of the source that it is stored in. A chunk that is
-    /// stored in a file of its own is read ahead.
+    /// Announce that a chunk will be decoded soon: `visit` gets the range of the source that holds it. A chunk in a
+    /// file of its own is read ahead.
     fn needs(&self, at: &[u64], visit: &mut dyn FnMut(Range<u64>)) {
         let _ = (at, visit);
     }
 }
 
-/// How many chunks of a tensor are stored, of how many.
+/// The number of a tensor's stored chunks, and of all chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredChunks {
     pub stored: u64,
     pub count: u64,
 }
 
-/// The chunks of a tensor that is written, each a file of its own: the way back of [`Chunks`].
+/// The encoder of a written tensor's chunks, each a file of its own: the inverse of [`Chunks`].
 pub trait EncodeChunks: Send + Sync {
-    /// The shape of a chunk, at the ends of axes too: a length of 1 or more for each axis of the tensor.
+    /// The shape of a chunk, even at the ends of axes: a length of 1 or more for each axis of the tensor.
     fn chunk_shape(&self) -> &[u64];
 
-    /// The file of the chunk at `at`, of whose whole shape these are the elements, in C order; `None` for one
-    /// that need not be stored.
+    /// The file of the chunk at `at`; `elements` fill the whole shape, in C order. `None` for a chunk that need not be
+    /// stored.
     fn encode(&self, at: &[u64], elements: Vec<u8>) -> Result<Option<ChunkFile>, String>;
 }
 
-/// A chunk as it is stored.
+/// A stored chunk.
 pub struct ChunkFile {
-    /// The name of its file, with those of the folders that it lies in.
+    /// The name of the chunk's file, including its folders.
     pub name: String,
     pub bytes: Vec<u8>,
 }
 
-/// How chunks are compressed that are written.
+/// The compression of written chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkCodec {
     None,
-    /// Zstandard, of a level from 1 to 22.
+    /// Zstandard, with a level from 1 to 22.
     Zstd(u8),
-    /// gzip, of a level from 0 to 9.
+    /// gzip, with a level from 0 to 9.
     Gzip(u8),
-    /// Blosc, which shuffles bytes and compresses them by Zstandard, of a level from 0 to 9.
+    /// Blosc, which shuffles bytes and compresses them by Zstandard, with a level from 0 to 9.
     Blosc(u8),
 }
 
@@ -79,7 +77,7 @@ impl Default for ChunkCodec {
 }
 
 impl ChunkCodec {
-    /// The codec that a text names, with its level behind a colon or without one.
+    /// Parse a codec's name, with an optional level after a colon.
     pub fn parse(text: &str) -> Option<ChunkCodec> {
         let (name, level) = match text.split_once(':') {
             Some((name, level)) => (name, Some(level.parse::<u8>().ok()?)),
@@ -96,7 +94,7 @@ impl ChunkCodec {
     }
 }
 
-/// Only a table is equal to itself.
+/// Chunks are equal only to themselves.
 impl PartialEq for dyn Chunks {
     fn eq(&self, other: &dyn Chunks) -> bool {
         std::ptr::addr_eq(self, other)
@@ -108,7 +106,7 @@ impl Eq for dyn Chunks {}
 /// Keep the first elements along each axis of a chunk.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn cut(bytes: &mut Vec<u8>, shape: &[u64], kept: &[u64], item: usize) {
-    // the axes before the last one that is cut; what follows it is a row
+    // the bytes after the last axis that is cut form a row
     let Some(last) = (0..shape.len()).rev().find(|&axis| shape[axis] != kept[axis]) else { return };
     let behind = shape[last + 1..].iter().product::<u64>() as usize * item;
     let from = shape[last] as usize * behind;
@@ -123,7 +121,7 @@ pub(crate) fn cut(bytes: &mut Vec<u8>, shape: &[u64], kept: &[u64], item: usize)
             rest /= kept[axis];
             step *= shape[axis];
         }
-        // never before where it goes to
+        // the source is never before its destination
         let start = at as usize * from;
         bytes.copy_within(start..start + row, number as usize * row);
     }
@@ -131,22 +129,22 @@ pub(crate) fn cut(bytes: &mut Vec<u8>, shape: &[u64], kept: &[u64], item: usize)
     bytes.shrink_to_fit();
 }
 
-/// The most bytes that are kept in [`SPARE`].
+/// The most bytes held in [`SPARE`].
 const MOST_SPARE: usize = 32 << 20;
 
-/// The fewest bytes that are worth it.
+/// The fewest bytes of memory worth reuse.
 const LEAST_SPARE: usize = 64 << 10;
 
-/// Memory that chunks were decoded in, kept for those that follow: to map and clear its pages anew takes a good
-/// part of the time that it takes to decode a chunk. There is one store of it for the process, since packages call
-/// codecs and hand none through. It is let go of with the last piece of a job.
+/// Memory of decoded chunks, for reuse: to map and clear pages anew takes a good part of the time that it takes to
+/// decode a chunk. The process has one such store, since codecs are called through packages that pass nothing on. It
+/// is freed with the last piece of a job.
 static SPARE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
 fn lock_spare() -> MutexGuard<'static, Vec<Vec<u8>>> {
     SPARE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Empty memory for so many bytes.
+/// Empty memory with room for `bytes` bytes.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn spare_memory(bytes: usize) -> Vec<u8> {
     let mut memory = take_spare(bytes);
@@ -154,7 +152,7 @@ pub(crate) fn spare_memory(bytes: usize) -> Vec<u8> {
     memory
 }
 
-/// So many bytes, to be written over: they are zeros, or what the memory held before.
+/// Memory of `bytes` bytes, to be overwritten: zeros, or old content.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn spare_bytes(bytes: usize) -> Vec<u8> {
     let mut memory = take_spare(bytes);
@@ -173,7 +171,7 @@ fn take_spare(bytes: usize) -> Vec<u8> {
     }
 }
 
-/// Keep memory that nothing uses any more, as far as there is room.
+/// Store unused memory for reuse, as far as there is room.
 pub(crate) fn keep_spare(bytes: Vec<u8>) {
     let mut spare = lock_spare();
     let kept: usize = spare.iter().map(Vec::capacity).sum();
@@ -182,7 +180,7 @@ pub(crate) fn keep_spare(bytes: Vec<u8>) {
     }
 }
 
-/// Let go of all that is kept.
+/// Free all stored memory.
 pub(crate) fn drop_spare() {
     *lock_spare() = Vec::new();
 }

@@ -1,5 +1,5 @@
-//! One tensor of an input: what it is, where its elements are, and its annotations: attributes, names of axes, fill
-//! values.
+//! One tensor of an input: its dtype, its shape, the place of its elements, and its annotations (attributes, names of
+//! axes, fill values).
 //!
 //! Groups have annotations too ([`Tensors::annotate_group`](super::Tensors::annotate_group)). They are sparse: tensors
 //! without them take no memory.
@@ -15,59 +15,58 @@ use super::{Chunks, StoredChunks, Unpacking};
 use crate::dtype::{DType, Scalar};
 use crate::shape::{AskedAxis, NoDimension, Order, byte_count, contiguous_strides};
 
-/// A tensor of an input: its type, its shape, and where its elements are.
+/// A tensor of an input: its dtype, its shape, and the place of its elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorInfo {
     /// The name of the tensor, if the format names tensors.
     pub name: Option<String>,
-    /// The type of its elements.
     pub dtype: DType,
-    /// The shape, in elements; of a dtype in blocks the last axis counts these.
+    /// The shape, in elements; for a dtype in blocks, the last axis counts blocks.
     pub shape: Vec<u64>,
-    /// Where its elements are.
+    /// The place of the elements.
     pub storage: Storage,
-    /// What else the format says of it.
+    /// The tensor's annotations.
     pub annotated: Option<Annotated>,
 }
 
-/// Which bytes of an input hold the elements of a tensor, and how.
+/// The bytes of an input that hold a tensor's elements, and their arrangement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Storage {
-    /// Number of the part of the input that holds the bytes: a shard, or a deflated member (from
-    /// 1 on); 0 if the input is one file.
+    /// The number of the input's part that holds the bytes: a shard, or a deflated member (from 1); 0 if the input is
+    /// one file.
     pub part: usize,
-    /// The bytes that hold all elements. For an input of several parts their positions count
-    /// through all of them, as those of [`ConcatSource`](crate::source::ConcatSource) do.
+    /// The range that holds all elements. In an input of several parts, positions count through all of them, as in
+    /// [`ConcatSource`](crate::source::ConcatSource).
     pub data: Range<u64>,
-    /// Where each element is among them.
+    /// The arrangement of the elements in the range.
     pub kind: StorageKind,
 }
 
 /// How the elements of a tensor are stored in its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StorageKind {
-    /// One after the other, in this order: the elements are all of the bytes.
+    /// One after the other, in this order: the elements fill all bytes.
     Contiguous(Order),
-    /// Anywhere: fields of larger items, views of a storage that several tensors share.
+    /// At any distance: fields of larger items, views of a storage that several tensors share.
     Strided {
-        /// From the first of the bytes to where the first element begins.
+        /// The offset of the first element in the range, in bytes.
         first: u64,
-        /// From an element to the next one along each axis, in bytes.
+        /// The distance between neighbours along each axis, in bytes.
         strides: Vec<i64>,
-        /// The bytes that together are an element, from where it begins; none for one range.
+        /// The byte ranges that together form an element, from its beginning; empty for a single range.
         ranges: Vec<Range<u64>>,
     },
-    /// In chunks, which are decoded.
+    /// In chunks, which must be decoded.
     Chunks(Arc<dyn Chunks>),
-    /// Those of this tensor, in its C order, in which they lie in no strides of the shape.
+    /// The elements of another tensor, in its C order; no strides of this shape reach them.
     Reshaped(Arc<TensorInfo>),
-    /// Those of this tensor of the same shape, which are computed from its elements.
+    /// Elements computed from the elements of another tensor of this shape.
     Packed(Arc<TensorInfo>, Arc<Unpacking>),
 }
 
 impl TensorInfo {
-    /// A tensor without a name, whose elements begin at position `start` of an input of one part and
-    /// follow each other. It must have fewer than 2^63 bytes.
+    /// A tensor without a name, in an input of one part, whose elements follow each other from position `start`. It
+    /// must have less than 2^63 bytes.
     pub fn new(dtype: DType, shape: Vec<u64>, order: Order, start: u64) -> TensorInfo {
         let bytes = data_bytes(&shape, dtype.item_bits()).unwrap_or_default();
         let data = start..start.saturating_add(bytes);
@@ -75,12 +74,12 @@ impl TensorInfo {
         TensorInfo { name: None, dtype, shape, storage, annotated: None }
     }
 
-    /// The bytes of its elements, rounded up to whole bytes: the product of shape and item size.
+    /// The bytes of all elements, rounded up to whole bytes: the product of shape and item size.
     pub fn bytes(&self) -> u64 {
         data_bytes(&self.shape, self.dtype.item_bits()).unwrap_or_default()
     }
 
-    /// The shape in elements, where [`shape`](TensorInfo::shape) counts blocks of them too.
+    /// The shape in elements, even where [`shape`](TensorInfo::shape) counts blocks.
     pub fn element_shape(&self) -> Vec<u64> {
         match (self.dtype.blocks(), self.shape.split_last()) {
             (Some(block), Some((blocks, outer))) => {
@@ -91,17 +90,17 @@ impl TensorInfo {
         }
     }
 
-    /// The positions of the bytes that it lies in.
+    /// The range of positions that holds the elements.
     pub fn data(&self) -> Range<u64> {
         self.storage.data.clone()
     }
 
-    /// The number of the part of the input that holds its bytes.
+    /// The number of the input's part that holds the elements.
     pub fn part(&self) -> usize {
         self.storage.part
     }
 
-    /// The shape of the chunks that it is stored in, in elements; `None` where it is not.
+    /// The shape of the tensor's chunks, in elements; `None` where it is not stored in chunks.
     pub fn chunk_shape(&self) -> Option<&[u64]> {
         match &self.storage.kind {
             StorageKind::Chunks(chunks) => Some(chunks.chunk_shape()),
@@ -110,8 +109,7 @@ impl TensorInfo {
         }
     }
 
-    /// How many of the chunks that it is stored in are there; `None` where it has none, or that is not known in a short
-    /// time.
+    /// The number of the tensor's stored chunks; `None` where it has no chunks, or it takes long to find out.
     pub fn stored_chunks(&self) -> Option<StoredChunks> {
         match &self.storage.kind {
             StorageKind::Chunks(chunks) => chunks.stored(),
@@ -119,19 +117,19 @@ impl TensorInfo {
         }
     }
 
-    /// The names of axes that are these ones of the tensor's, or new.
+    /// The names of the axes of a result; `axes` gives the tensor's axis for each, `None` for a new axis.
     pub fn dimension_names(&self, axes: &[Option<usize>]) -> Vec<Option<String>> {
         let said = self.annotated.as_ref().map(|said| said.get().of_axes(axes));
         said.map(|said| said.dimension_names).unwrap_or_default()
     }
 
-    /// Whether its elements are not those of the file, but made of these.
+    /// Whether the elements are computed from the file's bytes: decoded or unpacked.
     pub(crate) fn is_decoded(&self) -> bool {
         matches!(self.storage.kind, StorageKind::Chunks(_) | StorageKind::Packed(..))
     }
 
-    /// The order of its elements in the file. Where strides are said, it is Fortran's if the first of
-    /// the axes longer than 1 has a shorter one than the second.
+    /// The memory order of the elements in the file. With strides it is Fortran if the first axis longer than 1 has a
+    /// shorter stride than the second one.
     pub fn order(&self) -> Order {
         match &self.storage.kind {
             StorageKind::Contiguous(order) => *order,
@@ -148,8 +146,7 @@ impl TensorInfo {
         }
     }
 
-    /// From an element to the next one along each axis, in bytes, where its elements follow each other in neither
-    /// order.
+    /// The distance between neighbours along each axis, in bytes, where the elements are contiguous in neither order.
     pub fn strides(&self) -> Option<&[i64]> {
         let StorageKind::Strided { strides, .. } = &self.storage.kind else { return None };
         let item = self.dtype.item_bits() / 8;
@@ -162,7 +159,7 @@ impl TensorInfo {
         (!is_empty && !is_in(Order::C) && !is_in(Order::F)).then_some(strides)
     }
 
-    /// This tensor in a part of an input whose first byte is at position `base`.
+    /// This tensor in a part of an input that begins at position `base`.
     pub(crate) fn placed(mut self, part: usize, base: u64) -> TensorInfo {
         let Range { start, end } = self.storage.data;
         self.storage.part = part;
@@ -174,7 +171,7 @@ impl TensorInfo {
     }
 }
 
-/// The bytes of a tensor, rounded up to whole ones; `None` if they exceed 2^63 - 1.
+/// The bytes of a tensor, rounded up to whole bytes; `None` if they exceed 2^63 - 1.
 ///
 /// As in NumPy, the product of the other axes must fit even if an axis has length 0.
 pub(crate) fn data_bytes(shape: &[u64], item_bits: u64) -> Option<u64> {
@@ -184,35 +181,34 @@ pub(crate) fn data_bytes(shape: &[u64], item_bits: u64) -> Option<u64> {
     Some(if shape.contains(&0) { 0 } else { bytes })
 }
 
-/// The number of an axis of a tensor that is asked for; a negative one is left as it is.
+/// The number of an axis of a tensor as the user names it; a negative number is returned unchanged.
 pub fn axis_number(tensor: &TensorInfo, asked: &AskedAxis) -> Result<i64, NoDimension> {
     let axes: Vec<Option<usize>> = (0..tensor.shape.len()).map(Some).collect();
     asked.number(|| tensor.dimension_names(&axes))
 }
 
-/// The attribute in which netCDF has the value of missing elements.
+/// The attribute that holds netCDF's value of missing elements.
 pub(crate) const FILL_VALUE: &str = "_FillValue";
 
-/// What a tensor or a group says of itself.
+/// The annotations of a tensor or a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
-    /// The attributes by their names.
     pub attributes: Map<String, Value>,
-    /// The name of each axis that has one; empty, or as many as the tensor has axes.
+    /// The name of each axis that has one; empty, or one entry for each axis of the tensor.
     pub dimension_names: Vec<Option<String>>,
-    /// The bytes of one element, in the tensor's own dtype, which stands for elements that are not stored.
+    /// The value of elements that are not stored: the bytes of one element, in the tensor's own dtype.
     pub fill_value: Option<Vec<u8>>,
-    /// Whether elements that are the fill value are missing, as xarray has it of Zarr 2.
+    /// Whether elements equal to the fill value are missing, as xarray treats Zarr 2.
     pub fill_masks: bool,
-    /// The types of attributes that are numbers, where their format has types of numbers.
+    /// The dtypes of attributes that are numbers, where the format has number types.
     pub types: BTreeMap<String, Scalar>,
-    /// The names of attributes that are left out, since JSON cannot say them.
+    /// The names of attributes that are left out, since JSON cannot express them.
     pub unsaid: Vec<String>,
-    /// The names of attributes in which a number that JSON has not stands as a [word](number).
+    /// The names of attributes with a [word](number) for a number that JSON lacks.
     pub reworded: Vec<String>,
-    /// Whether the attributes are those of HDF5, where `_FillValue` is netCDF's: a number, or a list of one.
+    /// Whether the attributes come from HDF5, where `_FillValue` is netCDF's: a number, or a list of one number.
     pub is_hdf5: bool,
-    /// What its reader made of it that is not plain from dtype and shape, a line each.
+    /// Notes of the reader on interpretations that dtype and shape do not show, one line each.
     pub notes: Vec<String>,
 }
 
@@ -221,7 +217,7 @@ impl Annotations {
         *self == Annotations::default()
     }
 
-    /// Whether an attribute says that integers of 8 bits are xarray's booleans: it is taken out.
+    /// Remove the attribute that declares integers of 8 bits as xarray's booleans; returns whether it was there.
     #[cfg(any(feature = "hdf5", feature = "zarr"))]
     pub(crate) fn take_bool(&mut self) -> bool {
         let is_bool = self.attributes.get("dtype").is_some_and(|said| said == "bool");
@@ -231,8 +227,8 @@ impl Annotations {
         is_bool
     }
 
-    /// What is left to say of a tensor whose axes were these ones of the tensor's before, or are new. Fill values
-    /// are about elements, and stay.
+    /// The annotations for a result whose axes are these axes of the tensor, or new ones. Fill values are about
+    /// elements, and stay.
     #[must_use]
     pub fn of_axes(mut self, axes: &[Option<usize>]) -> Annotations {
         let old = std::mem::take(&mut self.dimension_names);
@@ -244,7 +240,7 @@ impl Annotations {
         self
     }
 
-    /// What is left to say of a tensor once its values are unpacked.
+    /// The annotations of the tensor once its values are unpacked.
     #[must_use]
     pub(super) fn without_packing(mut self) -> Annotations {
         self.keep_packing(|_| false);
@@ -252,7 +248,7 @@ impl Annotations {
     }
 }
 
-/// [`Annotations`], made when they are asked for, as reading them may take long.
+/// [`Annotations`] that are read on demand, as reading may take long.
 #[derive(Clone)]
 pub struct Annotated(Arc<dyn Fn() -> Annotations + Send + Sync>);
 
@@ -261,12 +257,12 @@ impl Annotated {
         Annotated::by(move || annotations.clone())
     }
 
-    /// Those that a function makes, each time anew.
+    /// Annotations that a function makes, anew at each call.
     pub fn by(read: impl Fn() -> Annotations + Send + Sync + 'static) -> Annotated {
         Annotated(Arc::new(read))
     }
 
-    /// The same without a fill value: for tensors with other elements.
+    /// These annotations without a fill value, for tensors with other elements.
     #[must_use]
     pub fn without_fill(&self) -> Annotated {
         let all = self.clone();
@@ -284,7 +280,7 @@ impl fmt::Debug for Annotated {
     }
 }
 
-/// A tensor is the same whatever is said of it.
+/// Annotations do not count in the comparison of tensors.
 impl PartialEq for Annotated {
     fn eq(&self, _: &Annotated) -> bool {
         true
@@ -293,7 +289,7 @@ impl PartialEq for Annotated {
 
 impl Eq for Annotated {}
 
-/// A number as JSON; a word where JSON has no such number: `"NaN"`, `"Infinity"`, `"-Infinity"`.
+/// A number as JSON; a word where JSON lacks the number: `"NaN"`, `"Infinity"`, `"-Infinity"`.
 pub fn number(value: f64) -> Value {
     match value {
         _ if value.is_nan() => "NaN".into(),
@@ -324,7 +320,7 @@ mod tests {
             all.of_axes(axes).dimension_names
         };
         assert_eq!(of(&["x", "y", "-"], &[Some(1), None, Some(0)]), names(&["y", "-", "x"]));
-        // of fewer names than axes, as of a field that has axes of its own
+        // with fewer names than axes, as for a field that has axes of its own
         assert_eq!(of(&["x"], &[Some(0), Some(1)]), names(&["x", "-"]));
         assert_eq!(of(&["x", "-"], &[Some(1), None]), []);
         assert_eq!(of(&[], &[Some(0)]), []);

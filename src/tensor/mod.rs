@@ -1,5 +1,5 @@
-//! What describes the tensors of a file, whatever its format: what each is and where its elements are
-//! ([`TensorInfo`]), all of them in little memory ([`Tensors`]), chunks, attributes, and what packs values.
+//! Descriptions of a file's tensors, whatever its format: dtype, shape and place of one tensor
+//! ([`TensorInfo`]), all tensors in little memory ([`Tensors`]), chunks, attributes, and packed values.
 //!
 //! ```
 //! use tslice::dtype::{DType, Endian, Scalar};

@@ -1,7 +1,7 @@
-//! Packed values: what attributes of the CF conventions say of the values that stored elements stand for.
+//! Packed values: the attributes of the CF conventions that map stored elements to values.
 //!
-//! `scale_factor` and `add_offset` scale elements, `_FillValue` and `missing_value` mark missing ones, `_Unsigned` says
-//! which integers they are. The dtype of the values is chosen as xarray's `decode_cf` chooses it.
+//! `scale_factor` and `add_offset` scale elements, `_FillValue` and `missing_value` mark missing ones, `_Unsigned`
+//! gives the signedness of integers. The dtype of the values is chosen as by xarray's `decode_cf`.
 
 #[cfg(feature = "zarr")]
 use base64::Engine as _;
@@ -23,25 +23,25 @@ pub(crate) const UNSIGNED: &str = "_Unsigned";
 /// All attributes that pack values.
 const PACKING: [&str; 5] = [SCALE_FACTOR, ADD_OFFSET, FILL_VALUE, MISSING_VALUE, UNSIGNED];
 
-/// Stored elements made values: fills become NaN, then a factor and a number are applied, each result rounded to the
-/// dtype of the values.
+/// The conversion of stored elements to values: fills become NaN, then a factor and a number are applied; each result
+/// is rounded to the dtype of the values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unpacking {
-    /// The dtype as which stored elements are read.
+    /// The dtype in which stored elements are read.
     pub from: DType,
     /// The dtype of the values; little-endian.
     pub to: DType,
-    /// Elements that are missing, by their value once they have the dtype of the values.
+    /// The values of missing elements, in the dtype of the values.
     pub fills: Vec<f64>,
     pub scale: Option<f64>,
     pub offset: Option<f64>,
-    /// What stands in place of NaN, at last.
+    /// The replacement for NaN, as the last step.
     pub nan: Option<f64>,
 }
 
 impl Eq for Unpacking {}
 
-/// A number of an attribute.
+/// A number in an attribute.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stated {
     Integer(i128),
@@ -56,7 +56,7 @@ impl Stated {
         }
     }
 
-    /// It as JSON, a word where JSON has no such number.
+    /// The number as JSON; a word where JSON lacks the number.
     pub(crate) fn json(self) -> Value {
         match self {
             Stated::Integer(value) => match (i64::try_from(value), u64::try_from(value)) {
@@ -72,7 +72,7 @@ impl Stated {
         self.value().is_nan()
     }
 
-    /// Whether both are the same number, whatever they are stored as.
+    /// Whether both are one number, whatever their types.
     fn equals(self, other: Stated) -> bool {
         match (self, other) {
             (Stated::Integer(a), Stated::Integer(b)) => a == b,
@@ -81,13 +81,13 @@ impl Stated {
     }
 }
 
-/// An attribute that packs values, and is no number.
+/// The error for an attribute that packs values but is not a number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("attribute {0} is {1}, which is no number")]
 pub struct PackingFault(pub &'static str, pub String);
 
-/// The numbers of an attribute: of a list each. Words are numbers that JSON has not; a text in base64 holds the bytes
-/// of a double, as xarray writes fill values of floats to Zarr.
+/// The numbers of an attribute, or of each item of a list. Words stand for numbers that JSON lacks; a base64 text holds
+/// the bytes of a double, as xarray writes fill values of floats to Zarr.
 pub(crate) fn stated(value: &Value) -> Vec<Stated> {
     match value {
         Value::Array(all) => all.iter().flat_map(stated).collect(),
@@ -108,7 +108,7 @@ pub(crate) fn stated(value: &Value) -> Vec<Stated> {
 }
 
 #[cfg(feature = "zarr")]
-/// The double whose little-endian bytes a text holds in base64.
+/// The double whose little-endian bytes a base64 text holds.
 fn double_of_base64(text: &str) -> Option<f64> {
     let bytes = BASE64_STANDARD.decode(text).ok()?;
     Some(f64::from_le_bytes(bytes.try_into().ok()?))
@@ -119,9 +119,9 @@ fn double_of_base64(_: &str) -> Option<f64> {
     None
 }
 
-/// What the annotations of a tensor say of its fill values.
+/// The fill values in the annotations of a tensor.
 pub(crate) struct Fills {
-    /// That of `_FillValue`, or of the fill value that masks.
+    /// The number of `_FillValue`, or the fill value that masks.
     pub(crate) fill: Vec<Stated>,
     pub(crate) missing: Vec<Stated>,
 }
@@ -152,7 +152,7 @@ pub(crate) fn element(bytes: &[u8], dtype: &DType) -> Option<Stated> {
     }
 }
 
-/// An integer as one of a type, of which it may have the bits.
+/// An integer as a value of a type, with its lowest bits.
 fn wrapped(value: i128, scalar: Scalar) -> i128 {
     let unused = 128 - scalar.bits() as u32;
     if scalar.kind() == NumberKind::Signed {
@@ -163,7 +163,7 @@ fn wrapped(value: i128, scalar: Scalar) -> i128 {
 }
 
 impl Unpacking {
-    /// How a tensor of a dtype of which this is said is unpacked; `None` where its elements are its values.
+    /// The unpacking of a tensor with these annotations and this dtype; `None` where its elements are its values.
     pub fn of(said: &Annotations, dtype: &DType) -> Result<Option<Unpacking>, PackingFault> {
         let DType::Scalar(stored, endian) = *dtype else { return Ok(None) };
         let is_float = matches!(stored, Scalar::F16 | Scalar::F32 | Scalar::F64);
@@ -181,7 +181,7 @@ impl Unpacking {
         let offset = factor(ADD_OFFSET)?;
         let read = as_read(said, stored);
         let Fills { mut fill, missing } = Fills::of(said, dtype);
-        // a NaN of integers says nothing; of floats it is missing as it is, and only decides on the dtype
+        // a NaN means nothing for integers; for floats it marks missing values already, and decides only on the dtype
         let says = |stated: &[Stated]| {
             !stated.is_empty() && (is_float || stated.iter().any(|it| !it.is_nan()))
         };
@@ -205,7 +205,7 @@ impl Unpacking {
             (false, false) => masked(read),
             (_, true) => read,
         };
-        // a number of a Zarr has no type of its own, and takes that of the values
+        // a number in Zarr has no type of its own, and takes the type of the values
         let rounded = |value: f64| match FloatFormat::of(to) {
             Some(format) if !said.is_hdf5 && to != Scalar::F64 => {
                 format.value(format.round(value).into())
@@ -223,7 +223,7 @@ impl Unpacking {
     }
 }
 
-/// The type as which elements are read, by `_Unsigned`.
+/// The type in which elements are read, by `_Unsigned`.
 fn as_read(said: &Annotations, stored: Scalar) -> Scalar {
     let word = said.attributes.get(UNSIGNED).and_then(Value::as_str);
     match (word, stored) {
@@ -239,7 +239,7 @@ fn as_read(said: &Annotations, stored: Scalar) -> Scalar {
     }
 }
 
-/// The type of values that are masked and not scaled.
+/// The type of values that are masked but not scaled.
 fn masked(read: Scalar) -> Scalar {
     match read {
         Scalar::F16 | Scalar::F32 | Scalar::F64 => read,
@@ -248,8 +248,8 @@ fn masked(read: Scalar) -> Scalar {
     }
 }
 
-/// The type of values that are scaled: that of the numbers that scale, where these are floats of one type, and it is
-/// exact for the elements; that of an integer which scales integers alone, where no value is NaN.
+/// The type of scaled values: the type of the scaling numbers, where they are floats of one type that is exact for the
+/// elements; for an integer factor of integers, without an offset and NaN, the factor's type; else float64.
 fn scaled(read: Scalar, said: &Annotations, has_fills: bool) -> Scalar {
     let is_there = |name: &str| said.attributes.contains_key(name);
     let is_single = |name: &str| said.types.get(name) == Some(&Scalar::F32);
@@ -264,9 +264,9 @@ fn scaled(read: Scalar, said: &Annotations, has_fills: bool) -> Scalar {
     }
 }
 
-/// The type of an integer that scales values, and nothing is added to them.
+/// The type of an integer factor, where no offset is added.
 fn integer_factor(said: &Annotations) -> Option<Scalar> {
-    // a larger one is not exact as a double
+    // a larger factor is not exact as a double
     const MOST: u128 = 1 << 53;
     let scale = said.attributes.get(SCALE_FACTOR)?;
     let [Stated::Integer(factor)] = stated(scale)[..] else { return None };
@@ -281,7 +281,7 @@ fn is_integer(scalar: Scalar) -> bool {
 }
 
 impl Annotations {
-    /// How values of a dtype are packed: `scale_factor 0.01, add_offset 273.15`; `None` where elements are values.
+    /// A description of the packing: `scale_factor 0.01, add_offset 273.15`; `None` where elements are values.
     pub fn packed(&self, dtype: &DType) -> Option<String> {
         if let Ok(None) = Unpacking::of(self, dtype) {
             return None;
@@ -296,7 +296,7 @@ impl Annotations {
         Some(PACKING.iter().filter_map(one).collect::<Vec<_>>().join(", "))
     }
 
-    /// Keep no more of what packs values than a factor, and that where it is said to hold.
+    /// Remove packing attributes except a factor, which stays where `keeps` is true of it.
     pub(crate) fn keep_packing(&mut self, keeps: impl Fn(&str) -> bool) {
         self.attributes.retain(|name, _| !PACKING.contains(&name.as_str()) || keeps(name));
         self.reworded.retain(|name| !PACKING.contains(&name.as_str()) || keeps(name));
@@ -304,8 +304,8 @@ impl Annotations {
         self.fill_value = None;
     }
 
-    /// Make the fill value one of the signed integers as which `_Unsigned` has elements read: xarray takes no other one
-    /// of a Zarr.
+    /// Make the fill value one of the signed integers that `_Unsigned` declares: xarray accepts no other fill value in
+    /// a Zarr.
     pub(crate) fn sign_fill(&mut self, dtype: &DType) {
         let DType::Scalar(stored_as, _) = *dtype else { return };
         let read = as_read(self, stored_as);
@@ -317,7 +317,7 @@ impl Annotations {
         }
     }
 
-    /// The factor and the number that values are packed with, where they are said to be numbers.
+    /// The factor and the offset of packed values, where the attributes are numbers.
     pub(crate) fn factors(&self) -> [Option<f64>; 2] {
         [SCALE_FACTOR, ADD_OFFSET].map(|name| {
             let stated = self.attributes.get(name).map(stated)?;
@@ -336,20 +336,20 @@ pub(crate) fn plain(value: &Value) -> String {
     }
 }
 
-/// How two tensors differ in what their elements mean.
+/// A difference in the meaning of two tensors' elements.
 pub(crate) struct Differing {
-    /// The attribute, and what each says.
+    /// The attribute, and its text in both tensors.
     pub(crate) name: &'static str,
     pub(crate) values: [String; 2],
-    /// Whether unpacked values mean the same.
+    /// Whether the unpacked values have the same meaning.
     pub(crate) is_packing: bool,
 }
 
-/// Attributes that say in what values are counted.
+/// The attributes with the unit of values.
 const UNITS: &str = "units";
 const CALENDAR: &str = "calendar";
 
-/// What differs in the meaning of the elements of two tensors, each with what is said of it.
+/// The first difference in the meaning of two tensors' elements.
 pub(crate) fn differing(both: [(&Annotations, &DType); 2]) -> Option<Differing> {
     let said = |name: &'static str, one: usize| both[one].0.attributes.get(name);
     let text = |name: &'static str, one: usize| said(name, one).map_or("none".to_owned(), plain);
@@ -392,7 +392,7 @@ pub(crate) fn differing(both: [(&Annotations, &DType); 2]) -> Option<Differing> 
     if is_said(UNITS) && text(UNITS, 0) != text(UNITS, 1) {
         return found(UNITS, false);
     }
-    // times without a calendar are of the standard one, which has two names
+    // without a calendar, times use the standard one, which has two names
     let calendar = |one: usize| match text(CALENDAR, one).as_str() {
         "none" | "gregorian" => "standard".to_owned(),
         other => other.to_owned(),
@@ -403,12 +403,12 @@ pub(crate) fn differing(both: [(&Annotations, &DType); 2]) -> Option<Differing> 
 }
 
 impl TensorInfo {
-    /// The values that the elements of this tensor stand for; `None` where they are them.
+    /// The tensor of the values that this tensor's elements stand for; `None` where the elements are the values.
     pub(crate) fn unpacked(&self) -> Result<Option<TensorInfo>, PackingFault> {
         let Some(annotated) = &self.annotated else { return Ok(None) };
         let said = annotated.get();
         let Some(unpacking) = Unpacking::of(&said, &self.dtype)? else {
-            // a fill value of NaN is missing as it is, and is said no longer
+            // a fill value of NaN marks missing values already, and is dropped
             let is_nan = |name: &str| {
                 let stated = said.attributes.get(name).map(stated).unwrap_or_default();
                 stated.iter().any(|it| it.is_nan())

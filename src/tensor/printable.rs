@@ -1,8 +1,8 @@
-//! Text of files in messages: shortened, and printable.
+//! Text from files in messages, shortened and printable.
 //!
-//! What is printable is one rule everywhere, that of Python's `str.isprintable`: no control character
-//! reaches a terminal, no mark turns the direction of a line, and nothing is invisible. NumPy's print
-//! has it for strings.
+//! One rule decides everywhere what is printable, Python's `str.isprintable`: no control character
+//! reaches a terminal, no mark turns the direction of a line, and nothing is invisible. NumPy prints
+//! strings by this rule.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,8 +12,7 @@ use crate::dtype::is_printable;
 /// The most characters of a text that messages show.
 const MOST: usize = 200;
 
-/// A text of any length, such as the name of a tensor, for a message that quotes it: its first 200
-/// characters.
+/// The first 200 characters of a text, such as the name of a tensor, for a message that quotes it.
 pub fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(MOST) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
@@ -21,7 +20,7 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same, printable; escapes may not make it longer either.
+/// The beginning of a text, shortened and printable; escapes do not make it longer either.
 pub(crate) fn brief(text: &str) -> String {
     shortened(&printable(&shortened(text))).into_owned()
 }
@@ -38,8 +37,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Append JSON, whose characters that are not printable stand in strings, where escapes (`\u202e`) say
-/// the same.
+/// Append JSON, with escapes (`\u202e`) for characters in strings that are not printable.
 pub fn write_printable_json(out: &mut dyn fmt::Write, json: &str) -> fmt::Result {
     if json.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return out.write_str(json);

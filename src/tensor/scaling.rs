@@ -1,4 +1,4 @@
-//! A factor and a number that a caller has elements multiplied with and adds to them, as NumPy computes `a * F + N`.
+//! Scaling of elements by the user's factor and offset, as NumPy computes `a * F + N`.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use super::{Annotated, Storage, StorageKind, TensorInfo, Unpacking};
 use crate::dtype::{DType, Endian, NumberKind, Scalar};
 use crate::element::FloatFormat;
 
-/// What elements are multiplied with, what is added to them, and what stands in place of NaN then. Integers become
-/// float64, floats stay what they are; each step is rounded.
+/// The factor and the offset of elements, and the replacement for NaN afterwards. Integers become float64, floats
+/// keep their type; each step is rounded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scaling {
     pub multiply: Option<f64>,
     pub add: Option<f64>,
     pub nan: Option<f64>,
-    /// Whether tensors of other dtypes are left as they are: of several.
+    /// Whether tensors of dtypes that cannot be scaled stay as they are; for several tensors.
     pub numbers_alone: bool,
 }
 
-/// Elements that are no integers or floats of whole bytes.
+/// The error for elements that are neither integers nor floats of whole bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("elements of dtype {0} are not scaled, only integers and floats are")]
 pub struct ScalingFault(pub DType);
@@ -39,7 +39,7 @@ impl Scaling {
             // no integer is NaN
             return Ok(tensor.clone());
         }
-        // a number of Python has the dtype of the array
+        // a number of Python takes the dtype of the array
         let rounded = |value: f64| match FloatFormat::of(scalar) {
             Some(format) if scalar != Scalar::F64 => format.value(format.round(value).into()),
             _ => value,
@@ -61,7 +61,7 @@ impl Scaling {
         Ok(TensorInfo { name, dtype: to, shape, storage, annotated })
     }
 
-    /// The type of the results; `None` for elements that are not scaled.
+    /// The type of the results; `None` for elements that cannot be scaled.
     fn result(&self, of: Scalar) -> Option<Scalar> {
         match of.kind() {
             NumberKind::Signed | NumberKind::Unsigned => {

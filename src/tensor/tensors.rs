@@ -1,16 +1,16 @@
-//! The tensors of a header, one after the other in one buffer, and their names in one text.
+//! The tensors of a header in one buffer, and their names in one text.
 //!
-//! A header may list a million tensors. A [`TensorInfo`] of its own takes 200 bytes and more; an entry
-//! here takes its name and some 25 bytes, and becomes a `TensorInfo` when it is asked for.
+//! A header may list a million tensors. A [`TensorInfo`] takes 200 bytes and more; an entry here takes its
+//! name and some 25 bytes, and becomes a `TensorInfo` on demand.
 //!
 //! ```text
-//! place of the name, length of the name + 1 (0: no name), start, type, number of axes, axes, part x 2
+//! offset of the name, length of the name + 1 (0: no name), start, type, number of axes, axes, part x 2
 //! ```
 //!
-//! All numbers but the type's are of variable length, 7 bits a byte. A type that is no scalar
-//! is followed by its place among those types, which are kept as they are. An odd last number is
-//! followed by the end of the bytes, and then by the place of a table of chunks or a reshaped tensor, from 1
-//! on, or 0 and the strides.
+//! All numbers except the type have a variable length, 7 bits a byte. A type that is not a scalar is
+//! followed by its index in a list of such types. The last number holds the part times 2; if it is odd, the
+//! end of the bytes follows, and then the index, from 1, of a table of chunks or a reshaped tensor, or 0 and
+//! the strides.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -20,20 +20,19 @@ use super::{Annotated, Storage, StorageKind, TensorInfo};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::Order;
 
-/// Tensors in an order of their own.
 #[derive(Clone, Default)]
 pub struct Tensors {
     entries: Vec<u8>,
     names: String,
     starts: Vec<usize>,
     types: Vec<DType>,
-    /// How tensors are stored whose elements lie in no strides.
+    /// The storage of tensors whose elements have no strides.
     kinds: Vec<StorageKind>,
-    /// What else is said of tensors, by the beginnings of their entries.
+    /// The annotations of tensors, by the offsets of their entries.
     annotated: BTreeMap<usize, Annotated>,
-    /// What is said of groups, by their paths.
+    /// The annotations of groups, by their paths.
     groups: BTreeMap<String, Annotated>,
-    /// The numbers of the tensors that have names, in the order of these, once a name was asked for.
+    /// The numbers of the tensors that have names, sorted by name, once a name was looked up.
     by_name: OnceLock<Vec<u32>>,
 }
 
@@ -42,10 +41,10 @@ const OTHER: u8 = 0x3f;
 const BIG: u8 = 0x40;
 const FORTRAN: u8 = 0x80;
 
-/// What stands for a type that is not there.
+/// The type of missing entries.
 const NOTHING: DType = DType::Npy(NpyType::Void(0, None));
 
-/// Among how many of the last types one is looked for before it is kept another time.
+/// The number of recent types among which a type is looked up before it is stored again.
 const RECENT_TYPES: usize = 16;
 
 impl Tensors {
@@ -57,8 +56,8 @@ impl Tensors {
         self.starts.is_empty()
     }
 
-    /// Append a tensor. Where its elements follow each other, the end of its bytes is kept as that
-    /// of its shape and dtype.
+    /// Append a tensor. Where its elements are contiguous, the end of its bytes follows from its shape and
+    /// dtype.
     pub fn push(&mut self, tensor: &TensorInfo) {
         let TensorInfo { name, dtype, shape, storage, annotated } = tensor;
         let Storage { part, data, kind } = storage;
@@ -87,14 +86,14 @@ impl Tensors {
                 }
                 let ends = ranges.iter().flat_map(|range| [range.start, range.end]);
                 ends.for_each(|end| push_number(entries, end));
-                // as many as the shape has axes
+                // as many strides as the shape has axes
                 strides.iter().for_each(|&stride| push_number(entries, stride as u64));
             }
         }
     }
 
-    /// Begin a tensor with its name, which is then [the last one](Tensors::begun); until it is ended or
-    /// taken back, nothing else may be asked.
+    /// Begin a tensor with its name, which is then [the last one](Tensors::begun). Until it is ended or
+    /// taken back, no other method may be called.
     pub(crate) fn begin(&mut self, name: Option<&str>) {
         self.by_name = OnceLock::new();
         self.starts.push(self.entries.len());
@@ -103,19 +102,18 @@ impl Tensors {
         self.names.push_str(name.unwrap_or_default());
     }
 
-    /// The name of the tensor that is begun.
+    /// The name of the tensor that was begun.
     pub(crate) fn begun(&self) -> &str {
         self.len().checked_sub(1).and_then(|last| self.name(last)).unwrap_or_default()
     }
 
-    /// Say of the tensor that is begun what it is: in an input of one part, its elements one after the
-    /// other.
+    /// End the tensor that was begun: in an input of one part, with contiguous elements.
     pub(crate) fn end(&mut self, dtype: &DType, shape: &[u64], order: Order, start: u64) {
         self.describe(dtype, shape, order, start);
         push_number(&mut self.entries, 0);
     }
 
-    /// Take back the tensor that is begun.
+    /// Take back the tensor that was begun.
     pub(crate) fn take_back(&mut self) {
         self.by_name = OnceLock::new();
         let start = self.starts.pop().unwrap_or(0);
@@ -123,7 +121,7 @@ impl Tensors {
         self.entries.truncate(start);
     }
 
-    /// Append all that follows the name but the last number.
+    /// Append the part of an entry between the name and the last number.
     fn describe(&mut self, dtype: &DType, shape: &[u64], order: Order, start: u64) {
         let entries = &mut self.entries;
         push_number(entries, start);
@@ -135,7 +133,7 @@ impl Tensors {
             }
             other => {
                 entries.push(OTHER | fortran);
-                // most files have few, next to each other
+                // most files have few types, next to each other
                 let recent = self.types.len().saturating_sub(RECENT_TYPES);
                 let known = self.types[recent..].iter().position(|known| known == other);
                 let place = known.map_or(self.types.len(), |at| recent + at);
@@ -149,17 +147,17 @@ impl Tensors {
         shape.iter().for_each(|&len| push_number(entries, len));
     }
 
-    /// Say of a group of tensors, by its path (empty for the root), what the format says of it.
+    /// Set the annotations of a group of tensors, by its path (empty for the root).
     pub fn annotate_group(&mut self, path: String, annotated: Annotated) {
         self.groups.insert(path, annotated);
     }
 
-    /// The groups of which something is said, by their paths.
+    /// The groups with annotations, by their paths.
     pub fn groups(&self) -> &BTreeMap<String, Annotated> {
         &self.groups
     }
 
-    /// Put another tensor in the place of one.
+    /// Replace a tensor by another one.
     pub(crate) fn replace(&mut self, number: usize, tensor: &TensorInfo) {
         let end = self.entries.len();
         self.push(tensor);
@@ -173,7 +171,7 @@ impl Tensors {
         TensorInfo { annotated, ..self.entry(start).tensor() }
     }
 
-    /// The tensor of this number; `None` if there are not that many.
+    /// Tensor `number`; `None` if there are fewer.
     pub fn get(&self, number: usize) -> Option<TensorInfo> {
         (number < self.len()).then(|| self.at(number))
     }
@@ -201,7 +199,7 @@ impl Tensors {
         (0..self.len()).map(|number| self.name(number))
     }
 
-    /// The number of the tensor of that name; of several, the first.
+    /// The number of the tensor named `name`; of several, the first.
     pub fn number_of(&self, name: &str) -> Option<usize> {
         let by_name = self.by_name.get_or_init(|| {
             let named = |&number: &u32| self.name(number as usize).is_some();
@@ -214,14 +212,13 @@ impl Tensors {
         (self.name(number) == Some(name)).then_some(number)
     }
 
-    /// The number of the tensor of that name, which is likely to be this one.
+    /// The number of the tensor named `name`, which is probably `likely`.
     pub(crate) fn number_near(&self, name: &str, likely: usize) -> Option<usize> {
         let is_it = likely < self.len() && self.name(likely) == Some(name);
         if is_it { Some(likely) } else { self.number_of(name) }
     }
 
-    /// Put them in the order of their bytes: by where these begin, then by how many there are, then
-    /// as the tensors stood.
+    /// Sort the tensors by the start of their bytes, then by the number of bytes, then by their old order.
     pub(crate) fn sort_by_place(&mut self) {
         self.by_name = OnceLock::new();
         let mut starts = std::mem::take(&mut self.starts);
@@ -290,7 +287,7 @@ pub(crate) fn take_number(bytes: &mut &[u8]) -> u64 {
     number
 }
 
-/// What is left of an entry. Entries are only written here, so that nothing in them is missing.
+/// The rest of an entry. Only this file writes entries, so that they are always complete.
 struct Entry<'a> {
     rest: &'a [u8],
     all: &'a Tensors,
@@ -364,11 +361,11 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The first name that is that of one before it.
+/// The first name that repeats an earlier one.
 pub(crate) fn first_repeated<'a>(
     mut names: impl Iterator<Item = &'a str> + Clone,
 ) -> Option<&'a str> {
-    // equal hashes first: they take less memory than a set of names
+    // hashes first: they take less memory than a set of names
     let hasher = RandomState::new();
     let mut hashes: Vec<u64> = names.clone().map(|name| hasher.hash_one(name)).collect();
     hashes.sort_unstable();
