@@ -1,10 +1,9 @@
 //! Scattering: slabs of a value tensor written at the positions that an index tensor names.
 //!
-//! Owns the shapes and rules of TensorFlow's TensorScatterUpdate. The positions are those that a
-//! gather would read ([`Indexed`]): those of gather_nd, or of the lists in an index. The dense bytes
-//! are the slabs in the order of the indices, and the sink takes them in that order only, unless no
-//! position can occur twice: of two slabs for one position the later one stands, whatever the number
-//! of workers that pack them.
+//! The shapes and rules are TensorFlow's TensorScatterUpdate. The positions are [`Indexed`], as in a gather:
+//! by gather_nd, or by the lists in an index. The dense bytes are the slabs in the order of the indices. The
+//! sink takes them in this order only, unless no position can occur twice: of two slabs for one position the
+//! later one wins, whatever the number of workers.
 //!
 //! ```text
 //!   indices (3, 1)   values (3, 4)              target (5, 4)
@@ -41,9 +40,9 @@ pub struct Scatter {
     rows: Rows,
     target: Range<u64>,
     slab: Runs,
-    /// The values, slab after slab, each in the order of the target's bytes.
+    /// The values, slab after slab, each in the byte order of the target's slab.
     values: Runs,
-    /// Bytes of the values that no piece divides: a slab, where it fits a piece.
+    /// The bytes of values that no piece divides: a slab, where it fits in a piece.
     unit: u64,
     bytes: u64,
     order: WriteOrder,
@@ -53,7 +52,7 @@ pub struct Scatter {
 pub enum ScatterError {
     #[error(transparent)]
     Indices(#[from] GatherError),
-    /// The values are not of the shape that the others ask for.
+    /// The values have another shape than the indices and the target require.
     #[error(
         "the values have shape {}, but indices of shape {} into a target of shape {} ask for {}",
         AsList(values),
@@ -65,8 +64,8 @@ pub enum ScatterError {
 }
 
 impl Scatter {
-    /// Write slabs of `values`, which `conversion` makes elements of the target's dtype, at the
-    /// tuples on the last axis of `indices`.
+    /// Write slabs of `values`, which `conversion` converts to the target's dtype, at the tuples on the last
+    /// axis of `indices`.
     pub fn new(
         target: &Layout<'_>,
         indices: &Indices<'_>,
@@ -92,12 +91,12 @@ impl Scatter {
         Ok(Scatter::of(target, indexed, &values, conversion)?)
     }
 
-    /// Write values to the elements of the target that lists of positions name; where one is named
-    /// twice, the last value stands, in the order of the result.
+    /// Write values to the elements of the target that lists of positions name. Where an element is named
+    /// twice, the last value wins, in the order of the result.
     ///
-    /// `values` has an axis for each of the result, of its length, and one value as its run, which
-    /// `conversion` makes an element of the target's dtype. Where these are smaller than a byte, only
-    /// its offset counts: the values lie one after the other.
+    /// `values` has an axis for each axis of the result, of its length, and one value as its run;
+    /// `conversion` converts a value to the target's dtype. For elements smaller than a byte, only the
+    /// offset of `values` counts: the values lie one after the other.
     pub fn of(
         target: &Layout<'_>,
         indexed: Indexed,
@@ -140,14 +139,12 @@ impl Scatter {
         Ok(Scatter { rows, target: bounds, slab, values, unit, bytes, order })
     }
 
-    /// Look at all positions, with these workers, as must be done before anything is
-    /// written; `sources` are those of the lists.
+    /// Check all positions, with these workers, before anything is written; `sources` hold the lists.
     pub fn check(&self, sources: &[&dyn Source], workers: &Workers) -> Result<(), ExecuteError> {
         self.rows.check(sources, workers)
     }
 
-    /// Bind the sources of the lists; `workers` put their numbers in order, where they must
-    /// be.
+    /// Bind the lists to their `sources`; `workers` sort the numbers where this is needed.
     pub fn positions<'a>(
         &self,
         sources: &[&'a dyn Source],
@@ -161,7 +158,7 @@ impl Scatter {
         self.bytes
     }
 
-    /// The values' side, for the executor: pieces of `values`, or of the source that comes with them.
+    /// The input of the executor: pieces of `values`, or of the returned source.
     pub fn pieces(
         &self,
         values: &dyn Source,
@@ -171,7 +168,7 @@ impl Scatter {
         Ok((plan.into(), spooled))
     }
 
-    /// The target's side, for the executor: `sink` must take bytes in any order.
+    /// The output of the executor: `sink` must take bytes in any order.
     pub fn sink<'a>(&'a self, sink: &'a dyn Sink, positions: &'a BoundRows<'a>) -> ScatterSink<'a> {
         ScatterSink::new(self.order, &self.slab, positions, sink)
     }
@@ -179,10 +176,10 @@ impl Scatter {
 
 // Scatters of short rows to a target that does not fit in memory, by a distribution.
 //
-// The values are kept in the order of the target's bands first, which is a scatter to a temporary file; then
-// they go to the target band by band, which is another one, of rows that are near each other.
+// A first scatter writes the values to a scratch file, in the order of the target's bands. A second one
+// writes them to the target band by band, so that rows written together are near each other.
 
-/// Values in a temporary file, in the order of the target's bands.
+/// Values in a scratch file, in the order of the target's bands.
 pub(crate) struct KeptValues {
     pub(crate) source: Box<dyn Source>,
     pub(crate) pieces: Plan,
@@ -191,7 +188,7 @@ pub(crate) struct KeptValues {
 }
 
 impl Scatter {
-    /// How to distribute the values, where that is the faster way; `sources` are those of the lists.
+    /// The distribution of the values, where this is faster; `sources` hold the lists.
     pub(crate) fn distribution(
         &self,
         sources: &[&dyn Source],
@@ -210,7 +207,8 @@ impl Scatter {
         })
     }
 
-    /// Put the values, which `conversion` makes elements of the target, in order in temporary files.
+    /// Write the values, which `conversion` converts to the target's dtype, to scratch files in the order of
+    /// the bands.
     pub(crate) fn distribute(
         &self,
         distribution: &Distribution,
@@ -234,7 +232,7 @@ impl Scatter {
         Ok(KeptValues { source, pieces, bands, order: self.order })
     }
 
-    /// Write the values to their places in a temporary file.
+    /// Write the values to their positions in a scratch file.
     fn keep(
         &self,
         places: &PlacedSlabs,
@@ -259,7 +257,7 @@ impl Scatter {
 }
 
 impl KeptValues {
-    /// Run `write` with the target's side, for the executor: `sink` must take bytes in any order.
+    /// Call `write` with the output of the executor: `sink` must take bytes in any order.
     pub(crate) fn write<T>(&self, sink: &dyn Sink, write: impl FnOnce(&dyn Sink) -> T) -> T {
         let KeptValues { bands, order, .. } = self;
         let rows = ScatterSink::new(*order, bands.slab(), bands, sink);

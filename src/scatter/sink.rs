@@ -12,8 +12,8 @@ use crate::source::PAGE;
 
 const ROWS: usize = 4096;
 
-/// A sink that takes the slabs in order, and writes each to its position in another sink, which it
-/// borrows: whoever owns that one commits it.
+/// A sink that takes slabs in order, and writes each to its position in another sink. It borrows that sink,
+/// whose owner commits it.
 pub struct ScatterSink<'a> {
     order: WriteOrder,
     slab: &'a Runs,
@@ -22,7 +22,7 @@ pub struct ScatterSink<'a> {
 }
 
 impl<'a> ScatterSink<'a> {
-    /// Write slabs, each like `slab`, at their positions in `sink`.
+    /// A sink that writes slabs of the form `slab` to their positions in `sink`.
     pub(super) fn new(
         order: WriteOrder,
         slab: &'a Runs,
@@ -46,7 +46,7 @@ impl Sink for ScatterSink<'_> {
         while !bytes.is_empty() {
             let left = (within + bytes.len() as u64).div_ceil(slab.bytes());
             self.positions.block(row..row + left, ROWS, slab, &mut block).map_err(no_positions)?;
-            // of a file that was cut short only zeros are left, which are positions too
+            // a file that was cut short reads as zeros, which are valid positions
             self.positions.verify().map_err(no_positions)?;
             let count = (block.rows() * slab.bytes() - within).min(bytes.len() as u64);
             let (now, later) = bytes.split_at(count as usize);
@@ -59,7 +59,7 @@ impl Sink for ScatterSink<'_> {
 }
 
 impl ScatterSink<'_> {
-    /// Write slabs to their offsets; the first `within` bytes of the first one are left out.
+    /// Write slabs to their offsets, without the first `within` bytes of the first slab.
     fn write_rows(
         &self,
         block: &RowBlock,
@@ -87,8 +87,8 @@ impl ScatterSink<'_> {
     }
 }
 
-/// Write small slabs to the mapped target; false, and nothing done, where its pages cannot be
-/// brought in.
+/// Write small slabs to the mapped target. Returns false, and writes nothing, where its pages cannot be brought
+/// in.
 fn write_mapped(shared: &WritableMap, block: &RowBlock, slab: &Runs, bytes: &[u8]) -> bool {
     let bounds = slab.byte_bounds();
     let span_bytes = (bounds.end - bounds.start) as u64;
@@ -96,7 +96,7 @@ fn write_mapped(shared: &WritableMap, block: &RowBlock, slab: &Runs, bytes: &[u8
         return false;
     }
     let there = || block.stretches().filter(|&(offset, _)| offset != DROPPED);
-    // one call for each of many scattered elements takes longer than the faults that it saves
+    // one call for each of many scattered elements takes longer than the page faults that it saves
     if span_bytes >= PAGE {
         let mut ascending: Vec<(u64, u64)> = there().collect();
         ascending.sort_unstable();
@@ -123,30 +123,31 @@ fn write_mapped(shared: &WritableMap, block: &RowBlock, slab: &Runs, bytes: &[u8
     true
 }
 
-/// The indices were checked before: this can fail only where they have changed since.
+/// The error for positions that changed after their check.
 fn no_positions(error: FillError) -> SinkError {
     SinkError::Positions(Box::new(error))
 }
 
-// A sink whose rows come in stages, each of which changes a few ranges of a file that fit a share of the memory.
+// A sink whose rows come in stages; each stage changes a few ranges of a file, which fit in a share of the
+// memory.
 //
-// It is the counterpart of a panel: what a stage changes is brought to the disk
-// when the stage is complete, and let go when the next one is. So each byte is written to the disk once.
+// It is the counterpart of a panel: the ranges of a stage are written to the disk when the stage is complete,
+// and dropped from memory when the next stage is complete. So each byte is written to the disk once.
 
-/// Rows of so many bytes, on their way through another sink to a file.
+/// A sink for rows of `row_bytes` bytes, which another sink writes to a file.
 pub(super) struct StagedSink<'a> {
     rows: &'a dyn Sink,
     row_bytes: u64,
     file: &'a dyn Sink,
     stages: &'a Stages,
-    /// Bytes of each stage that are not written yet.
+    /// The bytes of each stage that are not written yet.
     left: Vec<AtomicU64>,
-    /// Whether the file has bytes already, which stay where no row comes.
+    /// Whether the file has old bytes, which stay where no row is written.
     patches: bool,
 }
 
 impl<'a> StagedSink<'a> {
-    /// Give the rows to `rows`, which writes them to `file`, in these stages.
+    /// Pass rows to `rows`, which writes them to `file`, in these stages.
     pub(super) fn new(
         rows: &'a dyn Sink,
         row_bytes: u64,
@@ -211,7 +212,7 @@ mod tests {
     use crate::source::{MemorySource, Source, SourceError};
     use crate::view::Layout;
 
-    /// Zeros, as a mapped file has them where it was cut short.
+    /// A source of zeros, as a mapped file reads where it was cut short.
     struct CutShort(MemorySource);
 
     impl Source for CutShort {
@@ -232,7 +233,7 @@ mod tests {
         }
     }
 
-    /// A target that nothing is written to.
+    /// A target that must not be written to.
     struct Untouched;
 
     impl Sink for Untouched {
@@ -259,7 +260,7 @@ mod tests {
         assert_eq!(reason.to_string(), "the file was cut short while it was being read");
     }
 
-    /// A file that notes what is asked of it.
+    /// A file that records its calls.
     #[derive(Default)]
     struct Noted(Mutex<Vec<(Range<u64>, &'static str)>>);
 
@@ -294,7 +295,7 @@ mod tests {
         for (patches, expects) in [(true, 1), (false, 0)] {
             let file = Noted::default();
             let sink = StagedSink::new(&file, 2, &file, &stages, patches);
-            // writes divide rows, and cross from one stage to the next
+            // writes divide rows, and cross the boundary of stages
             for (offset, count) in [(0, 13), (13, 20), (33, 27)] {
                 sink.write_at(offset, &vec![0; count]).unwrap();
             }
