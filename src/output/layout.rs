@@ -1,4 +1,4 @@
-//! What an output format is, and where it puts the bytes of tensors.
+//! Output formats, and where they put the bytes of tensors.
 //!
 //! The formats themselves stand in `formats`, each a `static` [`OutputFormat`].
 
@@ -15,7 +15,7 @@ use crate::shape::{self, Order};
 use crate::sink::{self, Destination, Draft, FileTree, SinkError, SinkOptions, Targets};
 use crate::tensor::{Annotations, TensorInfo, Tensors};
 
-/// Parts of a file begin at multiples of so many bytes.
+/// The block size, in bytes, to which the parts of a file are aligned.
 const PART_BLOCK: u64 = 4096;
 
 /// A format that outputs are written in: a `static` in its room.
@@ -26,24 +26,24 @@ pub struct OutputFormat {
     pub about: &'static str,
     /// The extensions of its files, in small letters.
     pub extensions: &'static [&'static str],
-    /// Whether it holds several tensors, each with a name.
+    /// Whether the format holds several tensors, each with a name.
     pub holds_several: bool,
     pub has_metadata: bool,
     /// Whether elements may be in Fortran order.
     pub has_orders: bool,
     pub has_deflate: bool,
     pub has_chunks: bool,
-    /// Whether it is the folder of a checkpoint: of shards, with small files beside them.
+    /// Whether the output is the folder of a checkpoint: shards, with small files beside them.
     pub has_shards: bool,
-    /// Whether it is the bytes of elements alone, of whatever dtype.
+    /// Whether the output is only the bytes of elements, of any dtype.
     pub is_raw: bool,
     /// Whether an output is a folder, and its only tensor may be without a name.
     pub is_folder: bool,
-    /// Whether it is for people to read, and may go to a terminal.
+    /// Whether people read the output, which may go to a terminal.
     pub is_text: bool,
-    /// The type, byte order included, in which elements are stored; `None` where there is none.
+    /// The type, with its byte order, in which elements are stored; `None` where the format lacks the type.
     pub stored_dtype: fn(&DType) -> Option<DType>,
-    /// Find the place of each tensor, and everything else that is in the output.
+    /// Find the place of each tensor, and everything else in the output.
     pub lay_out: fn(&Request<'_>) -> Result<Box<dyn Frame>, Cause>,
 }
 
@@ -54,45 +54,45 @@ impl std::fmt::Debug for OutputFormat {
 }
 
 pub struct Request<'a> {
-    /// The tensors, in the order in which they are written.
+    /// The tensors, in the order of their elements.
     pub tensors: &'a Arc<Entries>,
-    /// Bytes of the elements of all of them.
+    /// The bytes of all tensors' elements.
     pub bytes: u64,
     /// `__metadata__` of the inputs, where the format has it.
     pub metadata: &'a BTreeMap<String, String>,
     pub change: &'a MetadataChange,
     pub order: Order,
-    /// Whether tensors stand in the order in which they were given, wherever each begins.
+    /// Whether tensors stay in the given order, wherever each begins.
     pub keeps_order: bool,
     pub deflate: bool,
-    /// How many bytes a shard has at most, where a folder has others than the input.
+    /// The most bytes of a shard, where a folder gets new shards.
     pub shard_size: Option<u64>,
     pub chunking: &'a Chunking,
-    /// Files that a folder has beside those of the tensors.
+    /// Files of a folder beside the files of the tensors.
     pub files: &'a [SmallFile],
-    /// Whether a terminal shows the output, and obeys codes in it.
+    /// Whether the output goes to a terminal, which obeys codes in it.
     pub is_shown: bool,
-    /// Whether the output can only be written from its beginning to its end.
+    /// Whether the output can only be written from beginning to end.
     pub forward: bool,
-    /// The checkpoint that the tensors come from, where it is sharded.
+    /// The checkpoint of the tensors, where it is sharded.
     pub checkpoint: Option<&'a Checkpoint>,
-    /// What is said of tensors besides, by their numbers, where the format is one of chunks.
+    /// The annotations of tensors by their numbers, where the format has chunks.
     pub annotations: &'a BTreeMap<usize, Annotations>,
-    /// What is said of groups, by their paths.
+    /// The annotations of groups, by their paths.
     pub groups: &'a BTreeMap<String, Annotations>,
 }
 
-/// All of an output that is not elements.
+/// All bytes of an output that are not elements.
 pub trait Frame: Send + Sync {
-    /// Bytes of the whole output, where that is known beforehand.
+    /// The bytes of the whole output, where they are known beforehand.
     fn size(&self) -> Option<u64>;
 
-    /// The tensors that do not begin where the one before them ends, ascending: the number of each,
-    /// and the position of its first element in bytes.
+    /// The tensors that do not begin at the end of the previous one, ascending: the number of each, and the
+    /// position of its first element in bytes.
     fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_>;
 
-    /// Find out what [`create`](Frame::create) would find wrong, without creating anything; add the output
-    /// to those that are written together with it.
+    /// Make the checks of [`create`](Frame::create) without creating anything, and add the output to
+    /// `targets`, which holds the outputs written together with it.
     fn check(
         &self,
         target: &Destination,
@@ -102,41 +102,40 @@ pub trait Frame: Send + Sync {
         sink::check_among(target, options, targets)
     }
 
-    /// Begin the output: from here on, elements are written at the positions of the layout.
+    /// Create the output: from then on, elements are written at the positions of the layout.
     fn create(
         &self,
         target: &Destination,
         options: SinkOptions,
     ) -> Result<Box<dyn Draft>, SinkError>;
 
-    /// Where the files begin, in the positions of the output, if their elements can be shared with an
-    /// input; none where each byte must be looked at.
+    /// The position of each file in the output, if elements can be shared with an input; empty where each
+    /// byte must be examined.
     fn shared_files(&self) -> Vec<u64> {
         Vec::new()
     }
 
-    /// Make headers longer, where the format allows it: by the bytes that `wanted` names for each
-    /// file, which is told the file's positions in the output. Returns the positions from which on
-    /// everything has moved, and by how much.
+    /// Make headers longer, where the format allows it, by the bytes that `wanted` returns for the positions
+    /// of each file. Returns the positions from which all bytes have moved, and by how much.
     fn grow(&mut self, wanted: &dyn Fn(&Range<u64>) -> u64) -> Vec<(u64, u64)> {
         let _ = wanted;
         Vec::new()
     }
 
-    /// What several processes need that write a part of the elements each; `None` where the places
-    /// of elements depend on the others.
+    /// The fixed frame for several processes that each write a part of the elements; `None` where the places
+    /// of elements depend on other elements.
     fn fixed(&self) -> Option<sink::FixedFrame> {
         None
     }
 
-    /// A position near `at` at which a part of the elements may begin. It grows with `at`.
+    /// A position near `at` where a part of the elements may begin. It grows with `at`.
     fn cut(&self, at: u64) -> u64 {
         // no two machines write to one block
         at - at % PART_BLOCK
     }
 
-    /// Let the elements of a range of positions, between two [cuts](Frame::cut), go to a folder that several
-    /// processes write; only for an output whose [fixed frame](Frame::fixed) is a folder's.
+    /// Write the elements of a range of positions, between two [cuts](Frame::cut), to a folder that several
+    /// processes write; only for an output whose [fixed frame](Frame::fixed) is a folder.
     fn within(
         &self,
         folder: Box<dyn FileTree>,
@@ -146,14 +145,14 @@ pub trait Frame: Send + Sync {
         Err(SinkError::IsADirectory)
     }
 
-    /// Write what stands before the first elements: bytes at a position.
+    /// Write the bytes before the first elements, each at its position.
     fn write_headers(&self, write: &WriteAt<'_>) -> Result<(), SinkError> {
         let _ = write;
         Ok(())
     }
 }
 
-/// Writes bytes at a position of an output.
+/// A function that writes bytes at a position of an output.
 pub(crate) type WriteAt<'a> = dyn Fn(u64, &[u8]) -> Result<(), SinkError> + 'a;
 
 /// The only tensor of a format that holds one.
@@ -161,7 +160,7 @@ pub(crate) fn only(tensors: &Entries, format: &'static str) -> Result<OutputTens
     tensors.only().ok_or(LayoutFault::Count { format, count: tensors.len() })
 }
 
-/// The bytes of a shape, where they fit into 63 bits.
+/// The bytes of a shape; an error where they exceed 63 bits.
 pub(crate) fn byte_count(shape: &[u64], dtype: &DType) -> Result<u64, LayoutFault> {
     shape::byte_count(shape, dtype.item_bits()).ok_or(LayoutFault::TooLarge)
 }
@@ -173,14 +172,14 @@ pub struct OutputTensor {
     pub dtype: DType,
     pub shape: Vec<u64>,
     pub bytes: u64,
-    /// What elements go through on the way.
+    /// The conversion of the elements.
     pub conversion: Conversion,
-    /// The shard that it comes from.
+    /// The input's shard that holds the tensor.
     pub part: usize,
 }
 
 impl OutputTensor {
-    /// A tensor of the input, as it is.
+    /// An unchanged tensor of the input.
     fn kept(tensor: TensorInfo) -> OutputTensor {
         OutputTensor {
             bytes: tensor.bytes(),
@@ -193,9 +192,9 @@ impl OutputTensor {
     }
 }
 
-/// The tensors of an output, in the order in which they are written. Those that are as in the input,
-/// one after the other, take no memory of their own; each other one takes a few bytes more than its
-/// name, and becomes an [`OutputTensor`] when it is asked for.
+/// The tensors of an output, in the order of their elements. Unchanged consecutive tensors of the input take
+/// no memory of their own; any other tensor takes its name and a few bytes, and becomes an [`OutputTensor`]
+/// on demand.
 #[derive(Default)]
 pub struct Entries {
     input: Arc<Tensors>,
@@ -205,16 +204,16 @@ pub struct Entries {
     len: usize,
 }
 
-/// Tensors that follow each other in the output, and in the input or among those of its own.
+/// Consecutive tensors of the output that are consecutive in the input, or in the list of changed tensors.
 struct Run {
-    /// The number of the first one in the output.
+    /// The number of the first tensor in the output.
     begin: usize,
     first: usize,
     is_own: bool,
 }
 
 impl Entries {
-    /// None yet; some may be as in the input, whose tensors these are.
+    /// An empty list; unchanged tensors refer to `input`.
     pub(crate) fn new(input: Arc<Tensors>) -> Entries {
         Entries { input, ..Entries::default() }
     }
@@ -233,14 +232,14 @@ impl Entries {
         OutputTensor { conversion, ..OutputTensor::kept(tensors.at(at)) }
     }
 
-    /// What the elements of tensor `number` go through on the way.
+    /// The conversion of tensor `number`.
     pub(crate) fn conversion(&self, number: usize) -> Conversion {
         let (_, at, conversions) = self.find(number);
         conversions.map_or(Conversion::None, |conversions| conversions[at])
     }
 
-    /// Where tensor `number` is kept: among which tensors, which one of these, and where what the
-    /// elements of those go through is, if anything.
+    /// Find tensor `number`: the list that holds it, its index there, and the conversions of that list, if
+    /// any.
     fn find(&self, number: usize) -> (&Tensors, usize, Option<&[Conversion]>) {
         let run = &self.runs[self.runs.partition_point(|run| run.begin <= number) - 1];
         let at = run.first + (number - run.begin);
@@ -265,7 +264,7 @@ impl Entries {
         (self.len() == 1).then(|| self.at(0))
     }
 
-    /// Add one behind the others; `number` is the one of the input that it comes from.
+    /// Append a tensor; `number` is the tensor of the input that it comes from.
     pub(crate) fn push(&mut self, entry: OutputTensor, number: usize) {
         let is_own =
             self.input.get(number).is_none_or(|tensor| OutputTensor::kept(tensor) != entry);

@@ -1,4 +1,4 @@
-//! Outputs: where they go, in which format, and the place of every byte.
+//! Outputs: their destination, their format, and the place of every byte.
 //!
 //! An [`Output`] has a destination, a format ([`OutputFormat`]) and options. Preparing it gives
 //! tensors their places; nothing is written here.
@@ -22,27 +22,27 @@ mod prepare;
 
 pub use prepare::{Becomes, Output, Preparation, Prepared, Unsaid};
 
-/// What becomes of the metadata of inputs, where the format of the output has such.
+/// The change of the inputs' metadata, where the output format has metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetadataChange {
-    /// Whether those of the inputs are left out.
+    /// Whether the metadata of the inputs are left out.
     pub drop: bool,
-    /// Texts that are added to those of the inputs, or replace them.
+    /// Texts that are added to the inputs' metadata, or replace them.
     pub add: BTreeMap<String, String>,
 }
 
 impl MetadataChange {
-    /// Whether metadata are others than those of the inputs.
+    /// Whether the metadata change.
     pub fn is_any(&self) -> bool {
         self.drop || !self.add.is_empty()
     }
 
-    /// Whether the text of a key is that of the inputs.
+    /// Whether the text of a key stays as in the inputs.
     pub(crate) fn keeps(&self, key: &str) -> bool {
         !self.drop && !self.add.contains_key(key)
     }
 
-    /// What becomes of the metadata of an input.
+    /// The metadata of an input after the change.
     pub(crate) fn of(&self, input: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let mut all = if self.drop { BTreeMap::new() } else { input.clone() };
         all.extend(self.add.iter().map(|(key, value)| (key.clone(), value.clone())));
@@ -53,7 +53,7 @@ impl MetadataChange {
 /// The most rows without elements that are written as text: a shape may have any number of them.
 pub const MAX_EMPTY_ROWS: u64 = 10_000_000;
 
-/// Why an output cannot hold what is to be written.
+/// Why an output cannot hold the tensors.
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutFault {
     /// The extension belongs to no output format.
@@ -65,38 +65,38 @@ pub enum LayoutFault {
     /// An option does not apply to the format.
     #[error("{option} has no effect: an output of format {format} {}", .option.why_not())]
     NoEffect { option: FormatOption, format: &'static str },
-    /// Outputs are files of this machine.
+    /// An output must be a file of this machine.
     #[error("outputs are not written to remote addresses")]
     Remote,
     /// A folder would be written to standard output.
     #[error("an output of format {format} is a folder, which needs a name")]
     Folder { format: &'static str },
-    /// The output would not fit into 63 bits.
+    /// The output would exceed 63 bits.
     #[error("the output would have 2^63 bytes or more")]
     TooLarge,
-    /// A build that does not write the format.
+    /// This build does not write the format.
     #[error("this build writes no {format}: build it with --features {feature}")]
     NotBuilt { format: &'static str, feature: &'static str },
-    /// A name that no tensor of the format can have.
+    /// The format forbids the name of a tensor.
     #[error("a tensor of format {format} cannot be named {name:?}: {reason}")]
     TensorName { format: &'static str, name: String, reason: &'static str },
-    /// The format has no such type.
+    /// The format lacks the dtype.
     #[error("dtype {dtype} has no counterpart in the {format} format")]
     DType { dtype: DType, format: &'static str },
-    /// More axes than the format has.
+    /// The tensor has more axes than the format allows.
     #[error("an output of format {format} has at most {most} axes, and the result has {ndim}")]
     Axes { format: &'static str, most: usize, ndim: usize },
-    /// Rows without elements, beyond what makes sense as text.
+    /// More rows without elements than are useful as text.
     #[error(
         "shape {} without elements would be {rows} empty rows, an output of format {format} has at \
          most {MAX_EMPTY_ROWS}",
         AsTuple(shape)
     )]
     EmptyRows { format: &'static str, shape: Vec<u64>, rows: u64 },
-    /// An element that is no text.
+    /// An element too large to be written as text.
     #[error(transparent)]
     Element(LargeElement),
-    /// More tensors than the format holds.
+    /// There are more tensors than the format holds.
     #[error("an output of format {format} holds one tensor, not {count}")]
     Count { format: &'static str, count: usize },
 }
@@ -113,12 +113,12 @@ pub enum FormatOption {
     Metadata,
     ShardSize,
     Chunking,
-    /// Files beside those of the tensors.
+    /// Files beside the files of the tensors.
     Files,
 }
 
 impl FormatOption {
-    /// What is true of formats without it.
+    /// The reason why a format lacks the option.
     pub fn why_not(self) -> &'static str {
         match self {
             FormatOption::Name | FormatOption::Rename => "names no tensor",
@@ -146,7 +146,7 @@ impl fmt::Display for FormatOption {
     }
 }
 
-/// How an output is written; by default without flags, in C order, and with as many threads as there
+/// Options for writing an output. The default sets no flag, C order, and as many threads as there
 /// are cores.
 ///
 /// ```
@@ -156,11 +156,11 @@ impl fmt::Display for FormatOption {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// The format; by the name of the output where it is not given.
+    /// The format; `None` to choose it by the name of the output.
     pub format: Option<&'static OutputFormat>,
-    /// Replace a file that exists.
+    /// Replace an existing file.
     pub force: bool,
-    /// Wait until the disk has it all.
+    /// Wait until all bytes are on the disk.
     pub fsync: bool,
     /// Compress the tensors, where the format can.
     pub deflate: bool,
@@ -168,32 +168,32 @@ pub struct WriteOptions {
     pub order: Order,
     /// The name of the tensor, where the format has names.
     pub name: Option<String>,
-    /// What becomes of the metadata of the inputs.
+    /// The change of the inputs' metadata.
     pub metadata: MetadataChange,
-    /// Cut the tensors into shards of so many bytes at most, where the output is a folder.
+    /// The most bytes of a shard, where the output is a folder.
     pub shard_size: Option<u64>,
     /// Whether standard output is a terminal, which obeys codes in texts.
     pub is_shown: bool,
-    /// How the tensors are cut into chunks, and compressed, where the format has such.
+    /// The shapes and the compression of chunks, where the format has chunks.
     pub chunking: Chunking,
-    /// The threads that work. Clones of these options share them, one job after the other.
+    /// The threads for the job. Clones of these options share them, one job after the other.
     pub workers: Workers,
 }
 
 impl WriteOptions {
-    /// Write this format, whatever the name of the output says.
+    /// Write this format, whatever the name of the output.
     #[must_use]
     pub fn format(self, format: &'static OutputFormat) -> WriteOptions {
         WriteOptions { format: Some(format), ..self }
     }
 
-    /// Replace a file that exists.
+    /// Replace an existing file.
     #[must_use]
     pub fn force(self, force: bool) -> WriteOptions {
         WriteOptions { force, ..self }
     }
 
-    /// Wait until the disk has it all.
+    /// Wait until all bytes are on the disk.
     #[must_use]
     pub fn fsync(self, fsync: bool) -> WriteOptions {
         WriteOptions { fsync, ..self }
@@ -217,7 +217,7 @@ impl WriteOptions {
         WriteOptions { name: Some(name.into()), ..self }
     }
 
-    /// Add a text of metadata, or replace that of the inputs (`.safetensors`).
+    /// Add a text of metadata, or replace the inputs' text (`.safetensors`).
     #[must_use]
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> WriteOptions {
         self.metadata.add.insert(key.into(), value.into());
@@ -231,7 +231,7 @@ impl WriteOptions {
         self
     }
 
-    /// Cut the tensors into shards of so many bytes at most (a folder).
+    /// Divide the tensors into shards of at most `bytes` bytes (a folder).
     #[must_use]
     pub fn shard_size(self, bytes: u64) -> WriteOptions {
         WriteOptions { shard_size: Some(bytes), ..self }
@@ -251,14 +251,14 @@ impl WriteOptions {
         self
     }
 
-    /// How chunks are compressed (`.zarr`).
+    /// The compression of chunks (`.zarr`).
     #[must_use]
     pub fn codec(mut self, codec: ChunkCodec) -> WriteOptions {
         self.chunking.codec = Some(codec);
         self
     }
 
-    /// Number of threads; 0 for as many as there are cores.
+    /// The number of threads; 0 for the number of cores.
     #[must_use]
     pub fn threads(self, threads: usize) -> WriteOptions {
         WriteOptions { workers: Workers::new(threads), ..self }
@@ -268,7 +268,7 @@ impl WriteOptions {
         SinkOptions { force: self.force, fsync: self.fsync, ..SinkOptions::default() }
     }
 
-    /// Work with threads that other jobs of a run work with.
+    /// Use the threads of other jobs of this run.
     #[must_use]
     pub fn workers(self, workers: &Workers) -> WriteOptions {
         WriteOptions { workers: workers.clone(), ..self }
@@ -276,7 +276,7 @@ impl WriteOptions {
 }
 
 #[cfg(feature = "zarr")]
-/// The bytes of a chunk at most, where its shape is not said.
+/// The most bytes of a chunk, where its shape is not given.
 const CHUNK_BYTES: u64 = 1 << 20;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -284,19 +284,19 @@ pub struct Chunking {
     pub chunks: Option<Vec<u64>>,
     /// The shape of a shard, in elements: several chunks in one file.
     pub shards: Option<Vec<u64>>,
-    /// How chunks are compressed.
+    /// The compression of chunks.
     pub codec: Option<ChunkCodec>,
 }
 
 #[cfg(feature = "zarr")]
-/// The shapes of the chunks of one tensor and, where there are such, of its shards.
+/// The shapes of a tensor's chunks and of its shards, if any.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ChunkShapes {
     pub(crate) chunk: Vec<u64>,
     pub(crate) shard: Option<Vec<u64>>,
 }
 
-/// Chunks or shards that a tensor cannot be cut into.
+/// Why a tensor cannot be divided into chunks or shards.
 #[derive(Debug, thiserror::Error)]
 pub enum ChunkingFault {
     #[error(
@@ -328,7 +328,7 @@ impl Chunking {
     }
 
     #[cfg(feature = "zarr")]
-    /// The chunks of a tensor of that shape, whose elements have `item` bytes.
+    /// The chunks of a tensor of this shape, whose elements have `item` bytes.
     pub(crate) fn shapes(&self, shape: &[u64], item: u64) -> Result<ChunkShapes, ChunkingFault> {
         let check = |what, asked: &Vec<u64>| {
             if asked.len() == shape.len() {
@@ -365,12 +365,13 @@ impl Chunking {
 }
 
 #[cfg(feature = "zarr")]
-/// The longest axis is halved until a chunk is short enough; `evenly`, only where it can be.
+/// The default chunk shape: the longest axis is halved until a chunk is short enough; with `evenly`,
+/// only even lengths are halved.
 fn usual(shape: &[u64], item: u64, evenly: bool) -> Vec<u64> {
     let mut chunk: Vec<u64> = shape.iter().map(|len| (*len).max(1)).collect();
     while chunk.iter().fold(item, |bytes, len| bytes.saturating_mul(*len)) > CHUNK_BYTES {
         let halves = chunk.iter_mut().filter(|len| **len > 1 && (!evenly || **len % 2 == 0));
-        // of equal ones the first, so that rows stay long
+        // of equal axes the first one, so that rows stay long
         match halves.rev().max_by_key(|len| **len) {
             Some(longest) => *longest = longest.div_ceil(2),
             None => break,

@@ -1,4 +1,4 @@
-//! What becomes of attributes that pack values, in an output that has attributes.
+//! Attributes that pack values, carried over to an output that has attributes.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use crate::tensor::{
     Annotations, FILL_VALUE, MISSING_VALUE, Stated, UNSIGNED, element, plain, stated,
 };
 
-/// What becomes of the bytes of an element of a dtype: `None` where they are no element of it.
+/// The bytes of an element after a conversion; `None` where the bytes are not an element of the dtype.
 pub(super) fn converted(
     mut bytes: Vec<u8>,
     from: &DType,
@@ -35,8 +35,8 @@ pub(super) fn converted(
     (bytes.len() == new).then_some(bytes)
 }
 
-/// Make of the fill value that masks an attribute, and of fill values what becomes of elements that are the same.
-/// Returns the attributes that no longer hold, each with its value.
+/// Carry over fill values: a fill value that masks becomes an attribute, and fill values are converted like the
+/// elements. Returns the attributes that no longer hold, each with its value.
 pub(super) fn follow(
     said: &mut Annotations,
     from: &DType,
@@ -82,7 +82,7 @@ pub(super) fn follow(
     dropped
 }
 
-/// What becomes of a fill value, where the other dtype can hold it.
+/// A fill value after a conversion, where the new dtype can hold it.
 fn cast_fill(fill: Stated, from: &DType, conversion: Conversion, to: &DType) -> Option<Stated> {
     let bytes = converted(bytes_of(fill, from)?, from, conversion, to)?;
     let held = element(&bytes, to)?;
@@ -94,7 +94,7 @@ fn cast_fill(fill: Stated, from: &DType, conversion: Conversion, to: &DType) -> 
     (is_near || old.is_nan() && new.is_nan()).then_some(held)
 }
 
-/// The bytes of the element of a dtype that is this number.
+/// The bytes of a number as an element of a dtype.
 fn bytes_of(number: Stated, dtype: &DType) -> Option<Vec<u8>> {
     let (scalar, mut bytes) = match number {
         Stated::Float(value) => (Scalar::F64, value.to_le_bytes()),

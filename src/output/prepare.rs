@@ -1,4 +1,4 @@
-//! An output: its place and format, and the places of the tensors in it.
+//! An output: its destination, its format, and the places of its tensors.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,23 +16,23 @@ use crate::shape::Order;
 use crate::sink::{Destination, Draft, SinkError, SinkOptions, Targets};
 use crate::tensor::{Annotations, TensorInfo, Tensors};
 
-/// Where an output goes, and in what form.
+/// The destination of an output, and its form.
 #[derive(Clone)]
 pub struct Output {
     pub(crate) destination: Destination,
     pub(crate) format: &'static OutputFormat,
     pub(crate) options: WriteOptions,
-    /// Files that a folder has beside those of the tensors.
+    /// Files of a folder beside the files of the tensors.
     files: Vec<SmallFile>,
 }
 
-/// What becomes of a tensor in an output.
+/// The changes of a tensor on its way to an output.
 #[derive(Clone, Debug, Default)]
 pub struct Becomes {
     pub shape: Vec<u64>,
-    /// What the elements are cast to.
+    /// The cast of the elements.
     pub cast: Option<Cast>,
-    /// For each axis the one of the tensor that it was, where it was one.
+    /// For each axis of the result, the number of the tensor's axis that it is; `None` for other axes.
     pub axes: Vec<Option<usize>>,
 }
 
@@ -43,41 +43,41 @@ impl Becomes {
     }
 }
 
-/// What an output does not say as the input does.
+/// Facts of the input that the output omits or changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unsaid {
     /// Attributes of a tensor or a group.
     Attributes {
         /// The name of the tensor, or the path of the group.
         name: String,
-        /// The names of attributes that are left out.
+        /// The names of omitted attributes.
         left_out: Vec<String>,
-        /// The names of attributes in which a word stands for a number.
+        /// The names of attributes with a word for a number.
         reworded: Vec<String>,
     },
-    /// The dtype of so many tensors, of which the bytes are written.
+    /// The dtype of so many tensors: only the bytes of the elements are written.
     DType { dtype: DType, tensors: u64 },
-    /// How the values of a tensor are packed, in an output that has no attributes.
+    /// The packing of a tensor's values, in an output without attributes.
     Packed { name: String, packed: String },
-    /// Attributes of a tensor that do not hold for the elements of the output, with their values.
+    /// Attributes of a tensor that do not hold for the output's elements, with their values.
     Dropped { name: String, attributes: Vec<String> },
 }
 
-/// An output whose every byte has its place.
+/// An output with a known place for every byte.
 pub struct Prepared {
     pub output: Output,
-    /// The tensors, in the order in which they were given.
+    /// The tensors, in the given order.
     pub tensors: Arc<Entries>,
-    /// All that is not elements.
+    /// All bytes that are not elements.
     pub frame: Box<dyn Frame>,
     pub bytes: u64,
-    /// What is not said as the input says it.
+    /// The facts that the output omits or changes.
     pub unsaid: Vec<Unsaid>,
 }
 
 impl Prepared {
-    /// The tensors as they were given, and the position of the first element of each, in bytes. These need not
-    /// ascend.
+    /// The tensors in the given order, with the position of each one's first element in bytes. Positions need
+    /// not ascend.
     pub fn places(&self) -> impl Iterator<Item = (OutputTensor, u64)> {
         let mut starts = self.frame.starts().peekable();
         let mut end = 0;
@@ -88,19 +88,19 @@ impl Prepared {
         })
     }
 
-    /// Make all the checks that writing would fail at, and write nothing.
+    /// Make all checks of writing, and write nothing.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.check_among(&mut Targets::default())
     }
 
-    /// As [`check`](Prepared::check), for one of several outputs.
+    /// Make all checks of writing for one of several outputs.
     pub(crate) fn check_among(&self, targets: &mut Targets) -> Result<(), Error> {
         let Output { destination, .. } = &self.output;
         let checked = self.frame.check(destination, self.output.options.sink(), targets);
         checked.map_err(|error| self.output.failed(error))
     }
 
-    /// Begin to write an output that may share bytes with an input, or does not.
+    /// Create the output; with `shares`, it may share blocks with an input.
     pub(crate) fn create(&self, shares: bool) -> Result<Box<dyn Draft>, Error> {
         let options = SinkOptions { shares, ..self.output.options.sink() };
         let created = self.frame.create(&self.output.destination, options);
@@ -109,7 +109,7 @@ impl Prepared {
 }
 
 impl Output {
-    /// An output of this format, which is refused what does not apply to it.
+    /// An output of this format. Options that do not apply to the format are errors.
     pub(crate) fn of_format(
         destination: Destination,
         format: &'static OutputFormat,
@@ -132,12 +132,12 @@ impl Output {
         }
     }
 
-    /// Whether it has what inputs say under this key of their metadata.
+    /// Whether the output keeps the inputs' metadata under this key.
     pub(crate) fn needs_metadata(&self, key: &str) -> bool {
         self.format.has_metadata && self.options.metadata.keeps(key)
     }
 
-    /// Write shards of `bytes` where this is a folder and no size of shards is said.
+    /// Write shards of `bytes` bytes where the output is a folder and no shard size is given.
     #[must_use]
     pub fn in_shards(mut self, bytes: u64) -> Output {
         if self.format.has_shards {
@@ -146,7 +146,7 @@ impl Output {
         self
     }
 
-    /// Put copies of `files` beside those of the tensors, which must be a folder.
+    /// Put copies of `files` beside the files of the tensors. The output must be a folder.
     pub fn with_files(self, files: Vec<SmallFile>) -> Result<Output, Error> {
         if !self.format.has_shards {
             let format = self.format.name;
@@ -155,7 +155,7 @@ impl Output {
         Ok(Output { files, ..self })
     }
 
-    /// Whether it is a folder of a checkpoint, whose small files may be copied with it.
+    /// Whether the output is the folder of a checkpoint, whose small files may be copied too.
     pub fn is_of_folders(&self) -> bool {
         self.format.has_shards
     }
@@ -168,7 +168,7 @@ impl Output {
         self.format
     }
 
-    /// Give its place in the output to what becomes of a single tensor of an input.
+    /// Prepare an output for a single tensor of an input.
     pub fn prepare(
         &self,
         input: &Input,
@@ -182,8 +182,8 @@ impl Output {
         preparation.finish(&input.contents.metadata)
     }
 
-    /// Prepare an output whose tensors come one by one; those of `input` that do not change are not
-    /// held twice. The tensors of a sharded checkpoint stand in the order of its files.
+    /// Prepare an output whose tensors come one by one; unchanged tensors of `input` are not stored twice. The
+    /// tensors of a sharded checkpoint stay in the order of its files.
     pub fn begin_preparing<'a>(
         &'a self,
         input: Arc<Tensors>,
@@ -203,7 +203,7 @@ impl Output {
         Ok(preparation)
     }
 
-    /// Why no tensor of this dtype can be in it, whatever it is converted to.
+    /// Why the output cannot hold a tensor of this dtype, whatever the conversion; `None` if it can.
     pub(crate) fn lacks(&self, dtype: &DType) -> Option<LayoutFault> {
         let is_other =
             matches!(dtype, DType::Npy(_)) && (self.format.stored_dtype)(dtype).is_none();
@@ -223,7 +223,7 @@ impl Output {
             format: self.format.name,
         })?;
         let bytes = layout::byte_count(&shape, &dtype)?;
-        // what `.npy` stores as a void is little-endian there
+        // the void types of `.npy` that hold other floats are little-endian
         let written = match (&dtype, &wanted) {
             (DType::Npy(_), DType::Scalar(scalar, _)) => DType::Scalar(*scalar, Endian::Little),
             (DType::Scalar(..), _) => dtype.clone(),
@@ -248,8 +248,9 @@ impl Output {
         Ok(OutputTensor { name, dtype, shape, bytes, conversion, part: tensor.part() })
     }
 
-    /// The name of a tensor in the output: that of the options for a tensor that is `sliced`, or
-    /// the name that it had, or the stem of the input; none of one that had none and is all of a folder.
+    /// The name of a tensor in the output: the name in the options for a tensor that is `sliced`, else its old
+    /// name, else the stem of the input. Empty for a sliced tensor without a name where the output is a
+    /// folder.
     pub fn tensor_name(&self, from: &TensorInfo, input: &Location, sliced: bool) -> String {
         let stem = || match input.file_name().and_then(|name| Path::new(name).file_stem()) {
             Some(stem) => stem.to_string_lossy().into_owned(),
@@ -267,24 +268,24 @@ impl Output {
     }
 }
 
-/// An output whose tensors are not all known yet.
+/// An output whose tensors are being added.
 pub struct Preparation<'a> {
     output: &'a Output,
     checkpoint: Option<&'a Checkpoint>,
     tensors: Entries,
     bytes: u64,
-    /// What is said of the tensors of the output, by their numbers, where its format says such.
+    /// The annotations of the output's tensors, by their numbers, where the format has annotations.
     annotations: BTreeMap<usize, Annotations>,
-    /// What is said of groups, by their paths.
+    /// The annotations of groups, by their paths.
     groups: BTreeMap<String, Annotations>,
-    /// What is said of the tensors before the output is finished.
+    /// Facts of the tensors that the output omits, so far.
     unsaid: Vec<Unsaid>,
-    /// Whether the tensors stand in the order in which they come, wherever each begins.
+    /// Whether the tensors stay in the order in which they come, wherever each begins.
     pub(crate) keeps_order: bool,
 }
 
 impl Preparation<'_> {
-    /// Take what an input says of its groups; of several inputs the first one counts.
+    /// Add the annotations of an input's groups; of several inputs the first one counts.
     pub(crate) fn add_groups(&mut self, tensors: &Tensors) {
         if self.output.format.has_chunks {
             for (path, annotated) in tensors.groups() {
@@ -293,7 +294,7 @@ impl Preparation<'_> {
         }
     }
 
-    /// Add what becomes of tensor `number` of the input behind the others.
+    /// Append the result of tensor `number` of the input.
     pub fn push(
         &mut self,
         name: String,
@@ -322,7 +323,7 @@ impl Preparation<'_> {
                 self.unsaid.push(Unsaid::Packed { name, packed });
             }
         }
-        // what a dtype is cast to is meant
+        // a void that results from a cast is intended
         if is_own
             && entry.dtype.is_void()
             && !matches!(tensor.dtype, DType::Npy(_))
@@ -335,7 +336,7 @@ impl Preparation<'_> {
         Ok(())
     }
 
-    /// Add a tensor to those of a dtype that the format lacks.
+    /// Count a tensor whose dtype the format lacks.
     fn add_unsaid(&mut self, lacking: &DType) {
         for unsaid in &mut self.unsaid {
             if let Unsaid::DType { dtype, tensors } = unsaid
