@@ -1,7 +1,7 @@
 //! The `descr` entry of a `.npy` header: from Python literal to [`DType`].
 //!
-//! The rules are those of `numpy.lib.format.descr_to_dtype` and `dtype_to_descr`: `dtype::literal`
-//! of the result is what np.save would write after np.load, with padding merged, sizes plain, and
+//! The rules come from `numpy.lib.format.descr_to_dtype` and `dtype_to_descr`: `dtype::literal` of
+//! the result is what np.save would write after np.load, with padding merged, sizes plain, and
 //! names as `repr` spells them.
 //!
 //! ```text
@@ -22,11 +22,11 @@ use crate::tensor::brief;
 pub(super) fn parse(descr: &PyLiteral) -> Result<DType, DescrError> {
     match descr {
         PyLiteral::Str(text) if is_comma_string(text) => match expand(text)? {
-            // what is left is no comma string again
+            // the rest is not a comma string again
             PyLiteral::Str(text) => parse_type_string(&text),
             fields => parse(&fields),
         },
-        // an array has no subarrays for elements, but for those that are one element
+        // an array has no subarrays as elements, except subarrays of one element
         PyLiteral::Tuple(parts) => match parts.as_slice() {
             [base, shape] if subarray_shape(shape)?.iter().all(|&len| len == 1) => parse(base),
             _ => Err(DescrError::Structure("neither a type string nor a list of fields")),
@@ -38,7 +38,7 @@ pub(super) fn parse(descr: &PyLiteral) -> Result<DType, DescrError> {
 }
 
 /// Parse a type string of NumPy's array interface, such as `<f4`, `=i8`, `?`, `U5`, `>M8[25s]`, or
-/// a type's name: `float64`, `double`, `datetime64[s]`.
+/// the name of a type: `float64`, `double`, `datetime64[s]`.
 fn parse_type_string(text: &str) -> Result<DType, DescrError> {
     let unknown = || DescrError::Unknown(format!("'{}'", brief(text)));
     let (endian, bare) = match text.split_at_checked(1) {
@@ -83,7 +83,7 @@ fn parse_type_string(text: &str) -> Result<DType, DescrError> {
     Ok(DType::Npy(npy))
 }
 
-/// Type strings, NumPy's one-letter codes and its other names; a C long has 8 bytes.
+/// NumPy's type strings, with their one-letter codes and other names; a C long has 8 bytes.
 const CODES: [(&str, &str, &[&str]); 25] = [
     ("f16", "", &["float128"]),
     ("c32", "", &["complex256"]),
@@ -117,7 +117,8 @@ pub(crate) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
     CODES.iter().flat_map(|(code, _, names)| names.iter().map(|name| (*name, *code)))
 }
 
-/// Turn a type's name into a type string without byte order; other text is kept.
+/// Replace the name of a type by a type string without byte order; other text is returned
+/// unchanged.
 fn expand_type_name(name: &str) -> Cow<'_, str> {
     if let Some(scalar) = Scalar::ALL.iter().find(|scalar| scalar.name() == name) {
         return scalar.type_string().unwrap_or(name).into();
@@ -130,7 +131,7 @@ fn expand_type_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Turn a one-letter code into a type string; other text is kept.
+/// Replace a one-letter code by a type string; other text is returned unchanged.
 fn expand_type_code(code: &str) -> &str {
     let known = |letters: &str| code.len() == 1 && letters.contains(code);
     CODES.iter().find(|(_, letters, _)| known(letters)).map_or(code, |(string, ..)| string)
@@ -157,7 +158,7 @@ fn parse_unit(text: &str) -> Option<TimeUnit> {
     }
 }
 
-/// Parse the type of a field, as a field without a name.
+/// Parse the type of a field into a field without a name.
 fn item(descr: &PyLiteral) -> Result<Field, DescrError> {
     let dtype = match descr {
         PyLiteral::Str(text) if is_comma_string(text) => return item(&expand(text)?),
@@ -175,12 +176,12 @@ fn item(descr: &PyLiteral) -> Result<Field, DescrError> {
     Ok(Field { name, is_named: false, title: None, dtype, shape, nesting, offset: 0 })
 }
 
-/// Parse a subarray; without axes, it is its element.
+/// Parse a subarray; without axes, the result is its element.
 fn subarray(base: &PyLiteral, shape: &[u64]) -> Result<Field, DescrError> {
     let mut item = item(base)?;
     let has_fields = item.nesting.is_empty() && item.dtype.structure().is_some();
     if item.bytes() == 0 && !has_fields {
-        // NumPy wants bytes or fields in it, whatever the shape
+        // NumPy requires bytes or fields in it, whatever the shape
         return Err(DescrError::Structure("a subarray of items of 0 bytes"));
     }
     if !shape.is_empty() {
@@ -197,7 +198,8 @@ fn structure(literals: &[PyLiteral]) -> Result<DType, DescrError> {
     let mut names = HashSet::new();
     let mut fields: Vec<Field> = Vec::new();
     let mut size = 0u64;
-    // paddings between and after the fields, for the names of those that have none
+    // the padding between and after the fields; the number of paddings, to name fields without
+    // names
     let mut padding = 0u64;
     let mut paddings = 0;
     for literal in literals {
@@ -216,13 +218,13 @@ fn structure(literals: &[PyLiteral]) -> Result<DType, DescrError> {
         };
         let offset = size;
         size = size.saturating_add(item.bytes());
-        // what has no name is padding for NumPy where it is plain bytes, or any subarray
+        // NumPy treats an unnamed field as padding where it is plain bytes, or any subarray
         let pads = !item.nesting.is_empty() || item.dtype.is_void();
         if pads && title.is_none() && spelled.is_empty() && matches!(name, PyLiteral::Str(_)) {
             padding += item.bytes();
         } else {
             paddings += usize::from(std::mem::take(&mut padding) > 0);
-            // titles that are no strings are no names of fields
+            // only titles that are strings name a field
             let text = title.and_then(|title| match title {
                 PyLiteral::Str(title) => Some(title.as_str()),
                 _ => None,
@@ -250,7 +252,7 @@ fn written(title: &PyLiteral) -> String {
     text
 }
 
-/// Split the names of a field into title (where it has one) and name.
+/// Split the names of a field into title (if any) and name.
 fn names_of(name: &PyLiteral) -> Result<(Option<&PyLiteral>, &str), DescrError> {
     match name {
         PyLiteral::Str(name) => Ok((None, name)),
@@ -286,7 +288,7 @@ fn subarray_shape(shape: &PyLiteral) -> Result<Vec<u64>, DescrError> {
 
 // Types with commas or counts in their string: `'<i4,<i2'`, `'2i4, (2,3)f8'`.
 //
-// They are another spelling of a list of fields named `f0`, `f1` and so on. The rules are those of
+// They are another spelling of a list of fields named `f0`, `f1` and so on. The rules come from
 // NumPy's `_check_for_commastring` and `numpy._core._internal._commastring`.
 //
 // ```text
@@ -310,7 +312,7 @@ fn is_comma_string(text: &str) -> bool {
         || text.chars().any(&mut outside)
 }
 
-/// Expand such a string into a list of fields; without a comma, into its only type.
+/// Expand a comma string into a list of fields; without a comma, into its only type.
 fn expand(text: &str) -> Result<PyLiteral, DescrError> {
     let unknown = || DescrError::Unknown(format!("'{}'", brief(text)));
     let mut items: Vec<(PyLiteral, Option<PyLiteral>)> = Vec::new();
@@ -381,7 +383,7 @@ fn comma_item(text: &str) -> Option<((PyLiteral, Option<PyLiteral>), &str)> {
     Some(((base, shape), rest))
 }
 
-/// Replace `=`, the order of the machine, by `<`.
+/// Replace `=`, the machine's byte order, by `<`.
 fn native(order: &str) -> &str {
     if order == "=" { "<" } else { order }
 }
@@ -395,7 +397,7 @@ mod tests {
         Ok((crate::dtype::literal(&dtype).unwrap(), dtype.item_bits() / 8))
     }
 
-    /// Each line is what NumPy 2.4 prints for `dtype_to_descr(descr_to_dtype(descr))`.
+    /// Expected: NumPy 2.4's `dtype_to_descr(descr_to_dtype(descr))`.
     #[test]
     fn descriptions_become_those_of_np_save() {
         for (descr, expected, itemsize) in [
@@ -472,7 +474,7 @@ mod tests {
         }
     }
 
-    /// NumPy 2.4 refuses each of them, but `('<f4', (2,))`, a type that no array can have.
+    /// NumPy 2.4 refuses all of these, except `('<f4', (2,))`, a type that no array can have.
     #[rustfmt::skip] // one a line would hide the sense
     #[test]
     fn what_numpy_refuses_is_refused() {

@@ -1,9 +1,9 @@
-//! The Python literals that `.npy` headers consist of: read strictly, written as `repr` does.
+//! Python literals, of which `.npy` headers consist: read strictly, written as by `repr`.
 //!
 //! Dictionaries, lists, tuples, strings, bytes, decimal integers, `True`, `False` and `None` are
 //! read as `repr` writes them, of Python 2 and 3, with any white space between them; other
 //! spellings, which no program writes into a header, are errors. Depth and number of values are
-//! capped, and the time is linear in the text.
+//! limited, and the time is linear in the text.
 //!
 //! ```text
 //! {'descr': '<f4', 'fortran_order': False, 'shape': (3,), }
@@ -32,7 +32,7 @@ pub(super) enum PyLiteral {
     Dict(Vec<(PyLiteral, PyLiteral)>),
 }
 
-/// Why a text is not a literal, and where.
+/// Why a text is not a literal, and the position of the fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at byte {at} of the header's text")]
 pub struct LiteralError {
@@ -40,8 +40,8 @@ pub struct LiteralError {
     reason: &'static str,
 }
 
-/// Parse a text that is one literal, with white space around it. `long_suffix` allows the integers
-/// of Python 2, `3L`, which versions 1.0 and 2.0 of the format may hold.
+/// Parse a text that is a single literal, with white space around it. `long_suffix` allows the
+/// integers of Python 2, `3L`, which versions 1.0 and 2.0 of the format may hold.
 pub(super) fn parse(text: &str, long_suffix: bool) -> Result<PyLiteral, LiteralError> {
     let mut parser = LiteralParser { text, at: 0, depth: 0, values: 0, long_suffix };
     let value = parser.value()?;
@@ -68,7 +68,7 @@ impl<'a> LiteralParser<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The next byte that is no white space.
+    /// The next byte that is not white space.
     fn peek(&mut self) -> Option<u8> {
         let rest = self.rest().trim_start_matches([' ', '\t', '\n', '\r', '\x0c']);
         self.at = self.text.len() - rest.len();
@@ -97,7 +97,7 @@ impl<'a> LiteralParser<'a> {
         }
     }
 
-    /// Parse what stands in a bracket, one level deeper.
+    /// Parse the inside of a bracket, one level deeper.
     fn nested(
         &mut self,
         inside: impl FnOnce(&mut Self) -> Result<PyLiteral, LiteralError>,
@@ -112,7 +112,7 @@ impl<'a> LiteralParser<'a> {
         Ok(value)
     }
 
-    /// Parse values up to `close`; also says whether the last had a comma after it.
+    /// Parse values up to `close`; also returns whether a comma follows the last value.
     fn items(&mut self, close: u8) -> Result<(Vec<PyLiteral>, bool), LiteralError> {
         let mut items = Vec::new();
         let mut comma = false;
@@ -191,7 +191,8 @@ impl<'a> LiteralParser<'a> {
         Ok(PyLiteral::Int(value))
     }
 
-    /// Parse a string that begins with its quote; of bytes each becomes the character of its number.
+    /// Parse a string from its opening quote; each byte of a bytes literal becomes the character of
+    /// its number.
     fn string(&mut self, is_bytes: bool) -> Result<String, LiteralError> {
         let quote = self.rest().chars().next();
         self.at += 1;
@@ -217,7 +218,7 @@ impl<'a> LiteralParser<'a> {
         }
     }
 
-    /// The character that a backslash and what follows it stand for.
+    /// The character for a backslash and the text after it.
     fn escape(&mut self, is_bytes: bool) -> Result<char, LiteralError> {
         let mut after = self.rest()[1..].chars();
         let (char, digits) = match after.next() {

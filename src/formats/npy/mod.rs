@@ -1,12 +1,12 @@
-//! NumPy's `.npy`: one array, its header a Python dictionary in text.
+//! NumPy's `.npy`: one array after a header, a Python dictionary in text.
 //!
 //! ```text
 //! \x93NUMPY  major minor  length (2 or 4 bytes, little-endian)
 //! {'descr': '<f4', 'fortran_order': False, 'shape': (3,), }   spaces, \n  data
 //! ```
 //!
-//! The format is that of `numpy.lib.format`; headers are written byte for byte as np.save does. The
-//! tests hold the reader against NumPy's files, and our headers against the `npyz` package.
+//! The format is defined by `numpy.lib.format`; headers are written byte for byte as by np.save.
+//! The tests check the reader with NumPy's files, and our headers with the `npyz` package.
 //!
 //! **Why no package.** The packages refuse headers that NumPy itself writes (latin-1 field names,
 //! titles, `M8[25s]`, bare `M8`, `?`, `=f4`), allocate what a header claims, or overflow on large
@@ -37,10 +37,10 @@ pub use literal::LiteralError;
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// The length of a header, prefix included, is a multiple of this many bytes.
+/// The alignment of a header's length, prefix included, in bytes.
 const ALIGN: usize = 64;
 
-/// The width in a header of the length of the axis that may grow in place.
+/// The width, in a header, of the length of the axis that may grow in place.
 const GROWTH_DIGITS: usize = 21;
 
 /// NumPy's `.npy`.
@@ -51,7 +51,7 @@ pub(crate) fn begins(first: &[u8]) -> bool {
     first.starts_with(MAGIC) || (!first.is_empty() && MAGIC.starts_with(first))
 }
 
-/// Read a header, magic included; `input` is left at the data. Fails where NumPy refuses the header
+/// Read a header, magic included; `input` is then at the data. Fails where NumPy refuses the header
 /// too, for Python objects, and beyond limits.
 pub fn read(input: &mut dyn Read) -> Result<Contents, Cause> {
     let mut header = Vec::new();
@@ -140,7 +140,7 @@ fn parse_entries(
             "shape" => &mut shape,
             _ => return Err(NpyError::Keys),
         };
-        // of a key that stands there twice the last one counts, as in Python
+        // of a repeated key the last value counts, as in Python
         *entry = Some(value);
     }
     let (Some(descr), Some(fortran_order), Some(shape)) = (descr, fortran_order, shape) else {
@@ -183,7 +183,7 @@ fn parse_shape(shape: &PyLiteral, is_lenient: bool) -> Result<Vec<u64>, NpyError
 /// The header that np.save writes, magic and padding included.
 ///
 /// `fortran_order` is `True` only where the two orders differ, as in NumPy. Fails for floats of
-/// less than a byte, and for a type whose literal is longer than a header that is read.
+/// less than a byte, and for a type whose literal exceeds the longest header that is read.
 pub fn header(dtype: &DType, shape: &[u64], order: Order) -> Result<Vec<u8>, Cause> {
     let stored = stored_by_numpy(dtype).and_then(|stored| dtype::literal(&stored));
     let descr =
@@ -225,7 +225,7 @@ pub fn header(dtype: &DType, shape: &[u64], order: Order) -> Result<Vec<u8>, Cau
     Ok(header)
 }
 
-/// A header of exactly `len` bytes, of an array in C order; `None` where that is too short for it.
+/// A header of exactly `len` bytes, for an array in C order; `None` where `len` is too short.
 pub(crate) fn header_within(dtype: &DType, shape: &[u64], len: u64) -> Option<Vec<u8>> {
     let mut header = header(dtype, shape, Order::C).ok()?;
     let len = usize::try_from(len).ok()?;
@@ -250,7 +250,7 @@ fn padded_len(text: usize, field: usize) -> usize {
     next_aligned(prefix + text + 1) - prefix
 }
 
-/// The next multiple of [`ALIGN`]; of a multiple the one after it, as NumPy pads.
+/// The next multiple of [`ALIGN`], also after a multiple, as NumPy pads.
 fn next_aligned(len: usize) -> usize {
     (len / ALIGN + 1) * ALIGN
 }
@@ -264,7 +264,7 @@ fn orders_differ(shape: &[u64]) -> bool {
 /// `U5`, `bfloat16`, `float8_e4m3fn`), little-endian unless it says otherwise.
 ///
 /// # Errors
-/// [`DescrError`] where it is neither, or means Python objects.
+/// [`DescrError`] where the text is neither, or means Python objects.
 pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
     let lacking = |scalar: &Scalar| scalar.type_string().is_none() && scalar.name() == text;
     match Scalar::ALL.into_iter().find(lacking) {
@@ -273,7 +273,7 @@ pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
     }
 }
 
-/// Parse a type string or a list of fields in JSON, as `.zarray` has them.
+/// Parse a type string or a list of fields in JSON, as in `.zarray`.
 #[cfg(feature = "zarr")]
 pub(crate) fn json_dtype(json: &serde_json::Value) -> Result<DType, DescrError> {
     fn literal(json: &serde_json::Value) -> PyLiteral {
@@ -289,7 +289,7 @@ pub(crate) fn json_dtype(json: &serde_json::Value) -> Result<DType, DescrError> 
 /// The longest header text in bytes. The format allows 4 GiB; np.load's limit is 10000.
 pub(super) const MAX_HEADER: u64 = 16 << 20;
 
-/// What is wrong with a `.npy` header.
+/// A fault of a `.npy` header.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NpyError {
     #[error("version {0}.{1} of the format is unknown; 1.0, 2.0 and 3.0 are read")]
@@ -327,7 +327,7 @@ impl Fault for NpyError {
 /// The largest item in bytes: NumPy keeps sizes of strings and structures in a C int.
 pub(super) const MAX_ITEMSIZE: u64 = i32::MAX as u64;
 
-/// Why a `descr` is no element type that can be read.
+/// Why a `descr` is not an element type that can be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DescrError {
     #[error("arrays of Python objects (dtype {0}) are not read: their data is a pickle")]

@@ -1,4 +1,4 @@
-//! `.npy` as an output, and what may follow the array of an input.
+//! `.npy` as an output, and bytes after the array of an input.
 
 use crate::dtype::stored_by_numpy;
 use crate::formats::headed::{Header, PLAIN, behind_header};
@@ -21,8 +21,8 @@ pub(crate) static OUTPUT: OutputFormat = OutputFormat {
 };
 
 impl Input {
-    /// What follows the array of a `.npy`, as several np.save to one file leave it: how many bytes, and
-    /// whether they begin another array. np.load passes over them.
+    /// The bytes after the array of a `.npy`, as several calls of np.save to one file leave them: their
+    /// number, and whether they begin another array. np.load ignores them.
     pub fn following(&self) -> Option<(u64, bool)> {
         let source = self.random().filter(|_| self.contents.format == &npy::FORMAT)?;
         let end = self.contents.tensors.at(0).data().end;
