@@ -1,5 +1,5 @@
-//! The central directory at the end of an archive: its entries, the local headers that they lead to, and where both
-//! say the CRC-32 of a member.
+//! The central directory at the end of an archive: its entries, their local headers, and the two places of a
+//! member's CRC-32.
 //!
 //! ```text
 //! local header .. CRC │ data │ (descriptor: CRC) │ ..   central directory: .. entry .. CRC ..
@@ -21,7 +21,7 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Read its entries, each with its position.
+    /// Read the entries of the directory, each with its position.
     pub(super) fn entries(
         &self,
         archive: &dyn Source,
@@ -45,11 +45,11 @@ const LOCATOR: u64 = 20;
 const END64: u64 = 56;
 const LOCAL: u64 = 30;
 
-/// The number of the compression method that is not 0, stored.
+/// The number of the compression method deflate; stored is 0.
 pub(super) const DEFLATED: u16 = 8;
 
-/// Flags of a member: encrypted, strongly encrypted or with a masked header; sizes and CRC behind the data;
-/// a patch to another file; a name in UTF-8.
+/// Flags of a member: encrypted, strongly encrypted or with a masked header; sizes and CRC after the data; a patch
+/// to another file; a name in UTF-8.
 const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 const DESCRIPTOR: u16 = 1 << 3;
 const PATCH: u16 = 1 << 5;
@@ -59,7 +59,7 @@ pub(super) fn find_directory(archive: &dyn Source) -> Result<Directory, Cause> {
     let len = archive.len();
     let tail_start = len.saturating_sub(END + 0xffff);
     let tail = read_at(archive, tail_start, len - tail_start)?;
-    // a comment may follow it, so it is searched for backwards
+    // a comment may follow, so the search goes backwards
     let at = (0..=tail.len().saturating_sub(END as usize)).rev().find(|&at| {
         let end = &tail[at..];
         end.starts_with(b"PK\x05\x06")
@@ -100,10 +100,10 @@ pub(super) fn find_directory(archive: &dyn Source) -> Result<Directory, Cause> {
     }
 }
 
-/// What the local header of a member says of it.
+/// The local header of a member.
 pub(super) struct LocalHeader {
     pub(super) data: Range<u64>,
-    /// Its CRC-32; `None` where a descriptor behind the data has it.
+    /// The CRC-32; `None` where a descriptor after the data has it.
     pub(super) crc: Option<u32>,
 }
 
@@ -113,14 +113,14 @@ pub(super) struct DirectoryEntry {
     pub(super) method: u16,
     pub(super) refused: Option<MemberFault>,
     pub(super) crc: u32,
-    /// Compressed size in bytes.
+    /// The compressed size in bytes.
     stored: u64,
     pub(super) size: u64,
     pub(super) offset: u64,
 }
 
 impl MemberFault {
-    /// That of a member with these flags and this compression method, if there is one.
+    /// The fault of a member with these flags and this compression method, if any.
     fn of(flags: u16, method: u16) -> Option<MemberFault> {
         match (flags, method) {
             _ if flags & ENCRYPTED != 0 => Some(MemberFault::Encrypted),
@@ -132,7 +132,7 @@ impl MemberFault {
 }
 
 impl DirectoryEntry {
-    /// An entry by the fields from its flags on, which local headers have too.
+    /// An entry from its fields from the flags on, which local headers have too.
     fn of(name: String, fields: &[u8], offset: u32) -> DirectoryEntry {
         let flags = u16_at(fields, 0);
         let method = u16_at(fields, 2);
@@ -185,7 +185,7 @@ impl DirectoryEntry {
         Ok(entry)
     }
 
-    /// Replace the fields that are 0xffffffff by those of the zip64 extra field.
+    /// Replace fields of 0xffffffff by the fields of the zip64 extra field.
     fn widen(&mut self, mut extra: &[u8]) -> Result<(), MemberFault> {
         const FULL: u64 = u32::MAX as u64;
         while let Some((head, rest)) = extra.split_at_checked(4) {
@@ -207,8 +207,8 @@ impl DirectoryEntry {
         Ok(())
     }
 
-    /// The range of its bytes, which must end at or before `end`, by its local header, which must say
-    /// of the member what the directory says.
+    /// Find the range of the member's bytes by its local header, which must agree with the directory. The range
+    /// must end at or before `end`.
     pub(super) fn locate(&self, archive: &dyn Source, end: u64) -> Result<LocalHeader, Cause> {
         let misplaced = || Cause::from(MemberFault::LocalHeader);
         let after = self.offset.checked_add(LOCAL).filter(|&after| after <= end);
@@ -228,7 +228,7 @@ impl DirectoryEntry {
         Ok(LocalHeader { data: start..stop, crc })
     }
 
-    /// Compare it with the fixed fields of its local header, and the name and extra fields there; the
+    /// Compare the entry with the fixed fields, the name and the extra fields of its local header. Returns the
     /// CRC-32 there, where it is known.
     fn compare(&self, local: &[u8], name: &[u8], extra: &[u8]) -> Result<Option<u32>, MemberFault> {
         let mut there = DirectoryEntry::of(String::new(), &local[6..], 0);
@@ -237,7 +237,7 @@ impl DirectoryEntry {
             return Err(fault);
         }
         there.widen(extra)?;
-        // the encoding of a name is no part of it where all characters are the same in both
+        // the encoding of a name does not matter where all characters are equal in both
         let same_encoding = self.name.is_ascii() || (flags ^ self.flags) & UTF8 == 0;
         // where a descriptor follows the data, these were not known yet
         let known = flags & DESCRIPTOR == 0;
@@ -255,19 +255,19 @@ impl DirectoryEntry {
     }
 }
 
-/// Where an archive says the CRC-32 of a member.
+/// The places of a member's CRC-32 in an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberSums {
     /// The range of the member's bytes in the archive.
     pub data: Range<u64>,
-    /// Where its CRC-32 stands, in 4 bytes, low ones first.
+    /// The positions of the CRC-32s, each of 4 bytes, little-endian.
     pub places: Vec<u64>,
 }
 
-/// Where the CRC-32s of those members are that hold these positions of the archive, which ascend.
+/// The places of the CRC-32s of the members that hold these positions of the archive, which ascend.
 pub fn sums(archive: &dyn Source, positions: &[u64]) -> Result<Vec<MemberSums>, Cause> {
     let Members { mut places, .. } = members(archive)?;
-    // what cannot be read may be said to lie anywhere
+    // members that cannot be read may claim any place
     places.retain(|place| place.refused.is_none());
     let directory = find_directory(archive)?;
     let mut found = Vec::new();
@@ -289,7 +289,8 @@ pub fn sums(archive: &dyn Source, positions: &[u64]) -> Result<Vec<MemberSums>, 
 }
 
 impl DirectoryEntry {
-    /// The CRC-32s beside the data of a member, behind which the `next` one begins, or the directory.
+    /// The positions of the CRC-32s around the data of a member; `next` is the start of the next member, or of the
+    /// directory.
     fn local_sums(
         &self,
         archive: &dyn Source,
@@ -301,7 +302,7 @@ impl DirectoryEntry {
         let local = read_at(archive, offset, LOCAL)?;
         let mut places = Vec::new();
         let has_descriptor = u16_at(&local, 6) & DESCRIPTOR != 0;
-        // 0 where it was not known yet
+        // 0 where the CRC was not known yet
         if !has_descriptor || u32_at(&local, 14) != 0 {
             places.push(offset + 14);
         }
@@ -314,8 +315,8 @@ impl DirectoryEntry {
         Ok(places)
     }
 
-    /// Where the CRC-32 is in a descriptor, by the two sizes that follow it: they have 32 or 64 bits, and
-    /// a signature may stand before.
+    /// The offset of the CRC-32 in a descriptor, found by the two sizes after it, of 32 or 64 bits; a signature may
+    /// precede it.
     fn descriptor_sum(&self, behind: &[u8]) -> Option<u64> {
         let sizes = |at: usize| {
             let short = behind.len() >= at + 8

@@ -1,4 +1,4 @@
-//! NumPy's `.npz`: a zip archive of `.npy` files, one a tensor.
+//! NumPy's `.npz`: a zip archive of `.npy` files, one for each tensor.
 //!
 //! ```text
 //! local header, a.npy │ local header, b.npy │ .. │ central directory │ its end
@@ -9,17 +9,16 @@
 //! size is checked against the length of the file. Stored members are read in place, deflated ones
 //! must be inflated first.
 //!
-//! **Why no package.** `zip` 9 (by its source) wants `Seek`, which a map
-//! shared by threads has not, and keeps entries in a map by name, where a second member of one
-//! name replaces the first. `rawzip` 0.5 reads lazily, and a version of `npz::members` on top of
-//! it took 100 lines instead of 190. Both were run on 29,000 archives (each kind of lie once, and
-//! random changes to those). `rawzip` never panicked, but accepted 1,180 archives that are refused
-//! here: those that say they are one of several disks, those whose directory is longer or shorter
-//! than the end record says, and those with bytes before the first member, which it skips. It has no
-//! accessor for the disk numbers, the directory's size or the skipped bytes, so a caller cannot add
-//! these checks. It also refused 220 good archives, because it takes the last `PK\5\6` for the end record
-//! even inside a comment. Encrypted members, methods, names, local headers, overlaps and
-//! duplicates are the caller's checks either way.
+//! **Why no package.** `zip` 9 (by its source) requires `Seek`, which a map shared by threads lacks, and keeps
+//! entries in a map by name, where a second member of one name replaces the first. `rawzip` 0.5 reads lazily,
+//! and a version of `npz::members` on top of it took 100 lines instead of 190. Both were run on 29,000
+//! archives (each kind of lie once, and random changes to those). `rawzip` never panicked, but accepted 1,180
+//! archives that are refused here: those that say they are one of several disks, those whose directory is
+//! longer or shorter than the end record says, and those with bytes before the first member, which it skips.
+//! It has no accessor for the disk numbers, the directory's size or the skipped bytes, so a caller cannot add
+//! these checks. It also refused 220 good archives, because it takes the last `PK\5\6` for the end record even
+//! inside a comment. Encrypted members, methods, names, local headers, overlaps and duplicates are the
+//! caller's checks either way.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -39,7 +38,7 @@ pub(crate) use output::OUTPUT;
 
 pub use directory::{MemberSums, sums};
 
-/// NumPy's `.npz`: archives begin alike, and that one is of arrays is known when its members are.
+/// NumPy's `.npz`. All zip archives begin alike; the members show whether this one holds arrays.
 pub(crate) static FORMAT: Format = Format::new("npz", begins, archive::open);
 
 /// Whether a file that begins with these bytes is a zip archive.
@@ -51,14 +50,14 @@ pub(crate) fn begins(first: &[u8]) -> bool {
 pub struct Member<'a> {
     /// The name of the member, with `.npy`.
     pub name: &'a str,
-    /// The range of its (possibly compressed) bytes in the archive.
+    /// The range of the member's (possibly compressed) bytes in the archive.
     pub data: Range<u64>,
     pub len: u64,
     pub crc: u32,
     pub deflated: bool,
-    /// Whether its local header has another CRC-32 than the directory.
+    /// Whether the local header and the directory have different CRC-32s.
     pub two_sums: bool,
-    /// Why they cannot be read, while those of others can.
+    /// Why the member cannot be read.
     pub refused: Option<&'a MemberFault>,
 }
 
@@ -72,7 +71,7 @@ pub struct Members {
 
 /// A member without its name.
 struct MemberPlace {
-    /// Where its name begins in that of all.
+    /// The offset of the member's name in `names`.
     name: usize,
     name_len: u32,
     deflated: bool,
@@ -80,18 +79,19 @@ struct MemberPlace {
     refused: Option<Box<MemberFault>>,
     crc: u32,
     len: u64,
-    /// Where its local header begins, and the range of its bytes; an empty one where the header is not there.
+    /// The offset of the local header, and the range of the member's bytes; an empty range where the header is
+    /// missing.
     offset: u64,
     data: Range<u64>,
 }
 
-/// The members of an archive, in the order of their bytes. One that contradicts itself is among them, with the
-/// reason why it cannot be read.
+/// The members of an archive, in the order of their bytes. A member that contradicts itself is included, with
+/// the reason why it cannot be read.
 pub fn members(archive: &dyn Source) -> Result<Members, Cause> {
     let directory = find_directory(archive)?;
     let mut all = Members::default();
     directory.entries(archive, |_, mut entry| {
-        // what macOS keeps beside files of the same names
+        // macOS adds such members beside files of the same names
         if entry.name.starts_with("__MACOSX/") {
             return Ok(());
         }
@@ -109,7 +109,7 @@ pub fn members(archive: &dyn Source) -> Result<Members, Cause> {
     Ok(all)
 }
 
-/// Whether the name of a member says that it is an array.
+/// Whether the name of a member marks it as an array.
 pub(crate) fn is_array(name: &str) -> bool {
     name.ends_with(".npy")
 }
@@ -136,7 +136,7 @@ impl Members {
         self.places.is_empty()
     }
 
-    /// Whether one of them is an array.
+    /// Whether a member is an array.
     pub fn has_arrays(&self) -> bool {
         self.iter().any(|member| is_array(member.name))
     }
@@ -145,14 +145,14 @@ impl Members {
         self.places.iter().map(|place| place.member(&self.names))
     }
 
-    /// The member of this number; `None` if there are not that many.
+    /// Member `number`; `None` if there are fewer.
     pub fn get(&self, number: usize) -> Option<Member<'_>> {
         self.places.get(number).map(|place| place.member(&self.names))
     }
 
     fn push(&mut self, entry: &DirectoryEntry, data: Range<u64>, two_sums: bool) {
         let DirectoryEntry { ref name, method, refused, crc, size: len, offset, .. } = *entry;
-        // the directory says the length in 16 bits, and what is not UTF-8 is three times as long
+        // the directory has lengths of 16 bits, and text that is not UTF-8 becomes three times as long
         let name_len = name.len() as u32;
         let place = MemberPlace {
             name: self.names.len(),
@@ -169,8 +169,8 @@ impl Members {
         self.names.push_str(name);
     }
 
-    /// Put them in the order of their bytes. Of several with one name the last in the directory counts, as
-    /// for np.load; those that share bytes cannot be read.
+    /// Sort the members by their bytes. Of several with one name, the last in the directory counts, as for
+    /// np.load; members that share bytes cannot be read.
     fn sort(&mut self) {
         let Members { names, places, .. } = self;
         if first_repeated(places.iter().map(|place| place.name(names))).is_some() {
@@ -181,7 +181,7 @@ impl Members {
         places.sort_unstable_by_key(|place| (place.offset, place.data.end));
         let mut longest: Option<usize> = None;
         for at in 0..places.len() {
-            // without a local header it has no place
+            // a member without a local header has no place
             if places[at].data.start == places[at].offset {
                 continue;
             }
@@ -212,7 +212,7 @@ impl std::fmt::Debug for Members {
     }
 }
 
-/// Refuse the name of a member that would be extracted outside of the target folder.
+/// Refuse the name of a member that would be extracted outside the target folder.
 pub fn check_name(name: &str) -> Result<(), Cause> {
     if leads_out(name) { Err(of_member(name, MemberFault::Path)) } else { Ok(()) }
 }
@@ -223,18 +223,18 @@ fn leads_out(name: &str) -> bool {
 }
 
 impl Member<'_> {
-    /// The error of bytes whose CRC-32 is not what the directory says.
+    /// The error for bytes whose CRC-32 differs from the directory's.
     pub fn damaged(name: &str) -> Cause {
         of_member(name, MemberFault::Crc)
     }
 
-    /// Compare its size with that of the array in it (bytes, header included).
+    /// Compare the member's size with the size of the array in it, in bytes, header included.
     pub fn check_array(&self, array: u64) -> Result<(), MemberFault> {
         let size = self.len;
         if array == size { Ok(()) } else { Err(MemberFault::Array { array, size }) }
     }
 
-    /// The error of this member, if it cannot be read.
+    /// The error of a member that cannot be read.
     pub fn refusal(&self) -> Option<NpzError> {
         Some(NpzError::Member { name: self.name.to_owned(), fault: *self.refused? })
     }
@@ -260,7 +260,7 @@ impl Fault for NpzError {
     const OF: &'static str = "zip";
 }
 
-/// Why a member of an archive cannot be read. The others can.
+/// Why a member of an archive cannot be read. Other members can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemberFault {
     #[error("encrypted members are not read")]
@@ -307,7 +307,7 @@ pub enum MemberFault {
 
 impl Fault for MemberFault {}
 
-/// The name of a compression method in brackets, where it has one that is known.
+/// The name of a compression method in brackets, if it is known.
 fn method(number: u16) -> &'static str {
     match number {
         9 => " (deflate64)",
@@ -325,7 +325,7 @@ mod tests {
     use super::*;
     use crate::source::MemorySource;
 
-    /// An archive of stored members, each a name and its data.
+    /// An archive of stored members, from names and data.
     fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut directory = Vec::new();
@@ -379,7 +379,7 @@ mod tests {
         assert!(read(prefixed).unwrap_err().contains("not where it is said to be"));
     }
 
-    /// The comment may hold what looks like an end of the directory.
+    /// The comment may contain a false end record.
     #[test]
     fn the_end_is_the_one_whose_comment_ends_the_file() {
         let mut bytes = archive(&[("a.npy", b"x")]);

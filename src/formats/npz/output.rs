@@ -1,4 +1,4 @@
-//! NumPy's `.npz` as an output: a zip archive, a member each tensor, stored or deflated.
+//! NumPy's `.npz` as an output: a zip archive with one member for each tensor, stored or deflated.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) static OUTPUT: OutputFormat = OutputFormat {
 
 fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     let mut zip = ZipLayout::new(request.tensors.len(), request.forward);
-    // those of one dtype and shape are held once
+    // headers of one dtype and shape are held once
     let mut heads: HashSet<Arc<[u8]>> = HashSet::new();
     for tensor in request.tensors.iter() {
         let name = format!("{}.npy", tensor.name);
@@ -40,7 +40,7 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     Ok(Box::new(ZipMembers { zip: Arc::new(zip), deflate: request.deflate }))
 }
 
-/// Members as they are, or compressed on the way.
+/// Members that are stored, or compressed on the way.
 struct ZipMembers {
     zip: Arc<ZipLayout>,
     deflate: bool,
