@@ -1,4 +1,4 @@
-//! Hugging Face's `.safetensors`: named tensors behind one JSON header.
+//! Hugging Face's `.safetensors`: named tensors after one JSON header.
 //!
 //! ```text
 //! length of the JSON (8 bytes, little-endian)
@@ -8,7 +8,7 @@
 //!
 //! The rules are those of the format's document; where they are stricter than the `safetensors`
 //! package (which lets the last of two tensors of one name win), the document is followed. The tests
-//! hold this reader and writer, and the names of dtypes, against that package.
+//! compare this reader and writer, and the names of dtypes, with that package.
 //!
 //! **Why no package.** A tensor named twice, holes, and a file longer than its
 //! header says are errors of the format that must be found from the header alone.
@@ -42,13 +42,13 @@ pub use write::{HeaderText, header, longer, stored_dtype};
 pub static FORMAT: Format =
     Format { ends_with_data: true, ..Format::new("safetensors", begins, open_headed) };
 
-/// The longest JSON in bytes, as the format has it.
+/// The longest JSON that the format allows, in bytes.
 pub(super) const MAX_HEADER: u64 = 100_000_000;
 
-/// The one key that is no tensor.
+/// The one key that is not a tensor.
 pub(super) const METADATA: &str = "__metadata__";
 
-/// What is wrong with a `.safetensors` header.
+/// A fault of a `.safetensors` header.
 #[derive(Debug, thiserror::Error)]
 pub enum SafetensorsError {
     #[error("{0} bytes long, {MAX_HEADER} are allowed")]
@@ -86,7 +86,7 @@ impl Fault for SafetensorsError {
     const OF: &'static str = "safetensors header";
 }
 
-/// The texts of a JSON object, as `__metadata__` is one.
+/// The texts of a JSON object, such as `__metadata__`.
 pub fn metadata_of_json(json: &[u8]) -> Result<BTreeMap<String, String>, serde_json::Error> {
     texts_of_json(json).map(BTreeMap::from_iter)
 }
@@ -96,7 +96,7 @@ pub fn texts_of_json(json: &[u8]) -> Result<Vec<(String, String)>, serde_json::E
     serde_json::from_slice(json).map(|Texts(texts)| texts)
 }
 
-/// A map from text to text, no key twice.
+/// A map from text to text, without repeated keys.
 #[derive(Default)]
 struct Texts(Vec<(String, String)>);
 
@@ -129,7 +129,7 @@ impl<'de> Deserialize<'de> for Texts {
     }
 }
 
-/// The bytes that type, shape and offsets agree on.
+/// The number of bytes on which type, shape and offsets agree.
 fn checked_bytes(
     name: &str,
     scalar: Scalar,

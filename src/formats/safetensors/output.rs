@@ -26,20 +26,20 @@ pub(crate) static OUTPUT: OutputFormat = OutputFormat {
     ..PLAIN
 };
 
-/// The header of a `.safetensors`. Its text, which may be 100 MB long, is never in memory as a whole:
-/// it is made once to find its length, and once more when it is written.
+/// The header of a `.safetensors`. Its text, which may be 100 MB long, is never in memory as a whole: it is
+/// made once to find its length, and once more to write it.
 pub(crate) struct SafetensorsHeader {
     tensors: Arc<Entries>,
-    /// Those that are in the file.
+    /// The numbers of the tensors in the file.
     range: Range<usize>,
-    /// Their numbers in the order of the file; empty where that is the order in which they were given.
+    /// The numbers of the tensors in the order of the file; empty for the given order.
     pub(crate) order: Vec<u32>,
     metadata: BTreeMap<String, String>,
     pub(crate) len: u64,
 }
 
 impl SafetensorsHeader {
-    /// That of a file which holds these of the tensors.
+    /// The header of a file that holds the tensors in `range`.
     pub(crate) fn new(
         request: &Request<'_>,
         range: Range<usize>,
@@ -53,7 +53,7 @@ impl SafetensorsHeader {
         Ok(header)
     }
 
-    /// Make it longer by so many bytes. False if the format does not allow it.
+    /// Make the header `bytes` bytes longer. Returns false if the format does not allow it.
     pub(crate) fn grow(&mut self, bytes: u64) -> bool {
         let longer = safetensors::longer(self.len, bytes);
         self.len = longer.unwrap_or(self.len);
@@ -66,7 +66,7 @@ impl SafetensorsHeader {
         given.chain(self.order.iter().map(|&number| number as usize))
     }
 
-    /// Where each tensor begins behind the header, in the order in which they were given.
+    /// The offset of each tensor after the header, in the given order.
     pub(crate) fn starts(&self) -> Vec<u64> {
         let mut starts = vec![0; self.range.len()];
         let mut end = 0;
@@ -77,7 +77,7 @@ impl SafetensorsHeader {
         starts
     }
 
-    /// Hand on its text piece by piece, and return its length in bytes.
+    /// Pass on the text piece by piece, and return its length in bytes.
     pub(crate) fn pieces<E>(
         &self,
         failed: impl Fn(Cause) -> E,
@@ -97,8 +97,8 @@ impl SafetensorsHeader {
     }
 }
 
-/// An order of tensors in which each begins at a multiple of the size of its items; empty where they do as they
-/// stand. Else those of larger items come first.
+/// An order of tensors in which each begins at a multiple of its item size: larger items first. Empty where the
+/// given order does this already.
 fn aligned(tensors: &Entries, range: Range<usize>) -> Vec<u32> {
     let item_bits = |number: usize| tensors.at(number).dtype.item_bits();
     let mut end = 0u64;

@@ -1,4 +1,4 @@
-//! Headers that are read.
+//! Reading of headers.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,14 +24,14 @@ pub(crate) fn begins(first: &[u8]) -> bool {
     (2..=MAX_HEADER).contains(&u64::from_le_bytes(*length)) && rest.first() == Some(&b'{')
 }
 
-/// The length of the header in bytes, where these bytes, [`MAGIC_LEN`](crate::formats::MAGIC_LEN) of
-/// them, begin a `.safetensors`.
+/// The header's length in bytes, where `first`, of [`MAGIC_LEN`](crate::formats::MAGIC_LEN) bytes,
+/// begins a `.safetensors`.
 pub(crate) fn header_len(first: &[u8]) -> Option<u64> {
     let (length, _) = first.split_first_chunk::<8>()?;
     begins(first).then(|| 8 + u64::from_le_bytes(*length))
 }
 
-/// Read a header, its length included; `input` is left at the data.
+/// Read a header, its length included; `input` is then at the data.
 pub fn read(input: &mut dyn Read) -> Result<Contents, Cause> {
     let mut length = Vec::new();
     read_more(input, &mut length, 8)?;
@@ -73,10 +73,10 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, Cause> {
     Ok(header.contents()?)
 }
 
-/// The longest JSON that is read as a whole, in bytes, which takes less time.
+/// The longest JSON that is read as a whole, in bytes, which is faster.
 const SHORT: u64 = 4 << 20;
 
-/// The error of a text that follows its length.
+/// The error for a text that follows its length.
 fn behind_length(error: Cause) -> Cause {
     match error.downcast_ref() {
         Some(FormatError::HeaderCutShort { expected, found }) => {
@@ -86,26 +86,26 @@ fn behind_length(error: Cause) -> Cause {
     }
 }
 
-/// How far a header is looked for behind white space, in bytes.
+/// The most white space, in bytes, that may precede a header.
 const MAX_SPACE: u64 = 4096;
 
-/// Whether JSON takes a byte for white space.
+/// Whether a byte is white space in JSON.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// What the JSON of a header says.
+/// The parsed JSON of a header.
 #[derive(Default)]
 struct ParsedHeader {
     header_len: u64,
     metadata: Option<BTreeMap<String, String>>,
-    /// The tensors as they stand there.
+    /// The tensors in the order of the JSON.
     tensors: Tensors,
-    /// The first tensor, in the order of the data, with which something is wrong.
+    /// The first faulty tensor, in the order of the data.
     misfit: Option<Misfit>,
 }
 
-/// A tensor with which something is wrong.
+/// A faulty tensor.
 struct Misfit {
     name: String,
     data_offsets: (u64, u64),
@@ -121,7 +121,7 @@ impl ParsedHeader {
         json.end()
     }
 
-    /// Keep what is said of the tensor that is begun, or what is wrong with it.
+    /// Store the tensor that was begun, or its fault.
     fn end_tensor(&mut self, info: &HeaderInfo<'_>) {
         let name = self.tensors.begun();
         match self.described(name, info) {
@@ -138,7 +138,7 @@ impl ParsedHeader {
         }
     }
 
-    /// The dtype of a tensor, and where it begins in the file.
+    /// The dtype of a tensor, and its start in the file.
     fn described(
         &self,
         name: &str,
@@ -163,7 +163,7 @@ impl ParsedHeader {
         }
     }
 
-    /// The tensors in the order of their bytes, which must follow each other.
+    /// The tensors in the order of their bytes, which must be contiguous.
     fn contents(self) -> Result<Contents, SafetensorsError> {
         let ParsedHeader { header_len, metadata, mut tensors, misfit } = self;
         if let Some(name) = first_repeated(tensors.names().flatten()) {
@@ -226,7 +226,8 @@ impl<'de> Visitor<'de> for &mut ParsedHeader {
     }
 }
 
-/// A key of the header. That of a tensor, which may be as long as the header, begins one here.
+/// A key of the header. For a tensor, whose name may be as long as the header, it begins a tensor
+/// here.
 struct Key<'a>(&'a mut Tensors);
 
 #[derive(PartialEq, Eq)]
@@ -259,12 +260,12 @@ impl Visitor<'_> for Key<'_> {
     }
 }
 
-/// An error that is about a part of the header.
+/// An error with the part of the header that it is about.
 fn within<E: serde::de::Error>(part: fmt::Arguments<'_>, error: &E) -> E {
     E::custom(format_args!("{part}: {}", brief(&error.to_string())))
 }
 
-/// What a header says of one tensor.
+/// The entry of one tensor in a header.
 #[derive(Deserialize)]
 pub(super) struct HeaderInfo<'a> {
     #[serde(borrow)]
@@ -273,7 +274,7 @@ pub(super) struct HeaderInfo<'a> {
     pub(super) data_offsets: (u64, u64),
 }
 
-/// A shape, of which no more lengths are kept than a tensor can have.
+/// A shape; only as many lengths are stored as a tensor can have.
 pub(super) struct Shape {
     pub(super) lens: Vec<u64>,
     pub(super) ndim: usize,
@@ -306,24 +307,24 @@ impl<'de> Deserialize<'de> for Shape {
     }
 }
 
-/// How much is read at a time, in bytes.
+/// The bytes that are read at a time.
 const PIECE: usize = 64 << 10;
 
-/// A text of known length, of which only what is UTF-8 is handed on.
+/// A text of known length, of which only valid UTF-8 is passed on.
 struct Utf8Text<'r> {
     input: &'r mut dyn Read,
-    /// How long the text is, and how much of it was read, in bytes.
+    /// The length of the text, and the bytes of it that were read.
     len: u64,
     read: u64,
     buffer: Vec<u8>,
-    /// What of the buffer is valid, and not handed on yet; what follows is a character of which a
-    /// part is missing.
+    /// The valid part of the buffer that was not passed on yet; the rest is the beginning of a
+    /// character.
     at: usize,
     valid: usize,
     fault: Option<Utf8Fault>,
 }
 
-/// Why no more is handed on.
+/// Why no more is passed on.
 enum Utf8Fault {
     CutShort,
     Encoding(u64),
@@ -336,8 +337,8 @@ impl<'r> Utf8Text<'r> {
         Utf8Text { input, len, read: 0, buffer: Vec::new(), at: 0, valid: 0, fault: None }
     }
 
-    /// Read what is left, and say what is wrong with the text, if anything is. That it is cut short
-    /// is the reason for all else.
+    /// Read the rest, and return the fault of the text, if any. A text that is cut short is reported
+    /// first.
     fn finish(&mut self) -> Result<(), Cause> {
         loop {
             self.at = self.valid;
@@ -364,7 +365,7 @@ impl<'r> Utf8Text<'r> {
         FormatError::HeaderCutShort { expected: self.len, found: self.read }.into()
     }
 
-    /// Read more, where all that is valid was handed on. False at the end, or for a fault.
+    /// Read more, after all valid bytes were passed on. Returns false at the end, or for a fault.
     fn fill(&mut self) -> bool {
         self.buffer.drain(..self.valid);
         (self.at, self.valid) = (0, 0);
@@ -395,7 +396,7 @@ impl<'r> Utf8Text<'r> {
 impl Read for Utf8Text<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if self.at == self.valid && !self.fill() {
-            // the fault itself is told by `finish`
+            // `finish` reports the fault itself
             return if self.fault.is_some() { Err(ErrorKind::InvalidData.into()) } else { Ok(0) };
         }
         let count = buf.len().min(self.valid - self.at);
@@ -513,7 +514,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of offsets at random, no more are taken than the package takes.
+        /// Random offsets are accepted only if the package accepts them.
         #[test]
         fn we_are_as_strict_as_the_package(
             ends in prop::collection::vec((0u64..6, 0u64..6, 0u64..6), 1..4),

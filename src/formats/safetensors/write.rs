@@ -1,4 +1,4 @@
-//! Headers that are written.
+//! Writing of headers.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use crate::formats::FormatError;
 use crate::shape::MAX_NDIM;
 use crate::tensor::{brief, first_repeated};
 
-/// A header, its length included, is a multiple of this many bytes.
+/// The alignment of a header's length, its length field included, in bytes.
 const ALIGN: u64 = 8;
 
-/// The header of a file that holds these tensors, each a name, dtype, shape and number of bytes,
-/// one after the other in this order; the same bytes for the same arguments.
+/// The header of a file that holds these tensors in order, each given by name, dtype, shape and
+/// number of bytes; equal arguments give equal bytes.
 pub fn header(
     tensors: &[(&str, &DType, &[u64], u64)],
     metadata: &BTreeMap<String, String>,
@@ -36,33 +36,33 @@ pub fn header(
     Ok(header)
 }
 
-/// How long a header of `len` bytes is with so many bytes more, as spaces behind its JSON; `None` if
-/// the format does not allow it.
+/// The length of a header of `len` bytes after `bytes` spaces are added to its JSON; `None` if the
+/// format does not allow it.
 pub fn longer(len: u64, bytes: u64) -> Option<u64> {
     let longer = len.checked_add(bytes).filter(|&longer| json_len(longer) <= MAX_HEADER);
     longer.filter(|_| bytes.is_multiple_of(ALIGN))
 }
 
-/// Bytes of the JSON, spaces included, of a header of `len` bytes.
+/// The bytes of JSON, spaces included, in a header of `len` bytes.
 fn json_len(len: u64) -> u64 {
     len.saturating_sub(8)
 }
 
-/// A header that is written tensor by tensor, and handed on piece by piece. That no name comes twice
-/// is left to the caller.
+/// A header that is written tensor by tensor, and passed on piece by piece. The caller makes sure
+/// that names are unique.
 pub struct HeaderText {
     text: Vec<u8>,
     taken: u64,
-    /// How long it is to be, in bytes.
+    /// The intended length, in bytes.
     len: u64,
     is_first: bool,
-    /// Where the next tensor begins in the data, in bytes.
+    /// The start of the next tensor in the data, in bytes.
     begin: u64,
 }
 
 impl HeaderText {
-    /// A header without tensors, which is to be `len` bytes long, or as short as can be where that
-    /// is 0: then its length, which it begins with, is still wrong.
+    /// A header without tensors, of `len` bytes at the end, or as short as possible where `len` is
+    /// 0: then the length field at its beginning is still wrong.
     pub fn new(metadata: &BTreeMap<String, String>, len: u64) -> Result<HeaderText, Cause> {
         let mut text = json_len(len).to_le_bytes().to_vec();
         text.push(b'{');
@@ -74,7 +74,7 @@ impl HeaderText {
         Ok(HeaderText { text, taken: 0, len, is_first: metadata.is_empty(), begin: 0 })
     }
 
-    /// Add a tensor, which takes so many `bytes` behind those before it.
+    /// Add a tensor of `bytes` bytes after the previous ones.
     pub fn push(
         &mut self,
         name: &str,
@@ -112,7 +112,7 @@ impl HeaderText {
         Ok(())
     }
 
-    /// Add the end, and return how many bytes the header has.
+    /// Add the end, and return the header's length in bytes.
     pub fn finish(&mut self) -> Result<u64, Cause> {
         self.text.push(b'}');
         let len = self.taken + self.text.len() as u64;
@@ -124,12 +124,12 @@ impl HeaderText {
         Ok(len)
     }
 
-    /// How many bytes were not handed on yet.
+    /// The number of bytes that were not passed on yet.
     pub fn pending(&self) -> usize {
         self.text.len()
     }
 
-    /// Hand on what was not handed on yet.
+    /// Pass on the bytes that were not passed on yet.
     pub fn take(&mut self) -> Vec<u8> {
         self.taken += self.text.len() as u64;
         std::mem::take(&mut self.text)
@@ -143,33 +143,33 @@ fn write_json<T: Serialize + ?Sized>(
     Ok(serde_json::to_writer(text, value)?)
 }
 
-/// A size or position as the `safetensors` package counts it; an error on machines of 32 bits alone.
+/// A size or position as the `safetensors` package counts it; an error only on machines of 32 bits.
 fn in_memory(number: u64, name: &str) -> Result<usize, SafetensorsError> {
     let too_large =
         || SafetensorsError::TooLarge { tensor: brief(name), shape: format!("[.., {number}, ..]") };
     usize::try_from(number).map_err(|_| too_large())
 }
 
-/// A type that the format has, little-endian.
+/// The scalar of a dtype in the format, which is little-endian.
 fn known(dtype: &DType) -> Option<(Scalar, Dtype)> {
     let DType::Scalar(scalar, Endian::Little) = *dtype else { return None };
     Some((scalar, dtype_of(scalar)?))
 }
 
-/// The type as the `safetensors` package has it.
+/// The type in the `safetensors` package.
 pub(crate) fn dtype_of(scalar: Scalar) -> Option<Dtype> {
     let name = StrDeserializer::<NoDtype>::new(scalar.safetensors_name()?);
     Dtype::deserialize(name).ok()
 }
 
-/// The type in which elements of a `dtype` are stored, always little-endian; `None` where the
-/// format has none.
+/// The type in which elements of a `dtype` are stored, always little-endian; `None` where the format
+/// lacks the type.
 pub fn stored_dtype(dtype: &DType) -> Option<DType> {
     let DType::Scalar(scalar, _) = *dtype else { return None };
     scalar.safetensors_name().map(|_| DType::Scalar(scalar, Endian::Little))
 }
 
-/// The type of that name, as the format spells it.
+/// The type of a name, as the format spells it.
 pub(crate) fn scalar(name: &str) -> Option<Scalar> {
     Scalar::ALL.into_iter().find(|scalar| scalar.safetensors_name() == Some(name))
 }
