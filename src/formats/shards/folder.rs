@@ -1,4 +1,4 @@
-//! A checkpoint in a folder: its index, and its shards.
+//! A checkpoint in a folder: its index and its shards.
 
 use std::fs::OpenOptions;
 use std::io::Read;
@@ -12,12 +12,12 @@ use crate::formats::{Foreign, NotRead};
 use crate::input::{Notes, ShardIndex, UseOfIndex, names_in};
 use crate::source::NO_WAIT;
 
-/// A kind of checkpoint: the usual name of its index, and what stands in any such name.
+/// The usual name of an index, and the text that any name of such an index contains.
 type IndexNames = (&'static str, &'static str);
 const OF_SAFETENSORS: IndexNames = (INDEX, ".safetensors.index.");
 const OF_TORCH: IndexNames = (TORCH_INDEX, ".bin.index.");
 
-/// Whether a file with this name is the index of a checkpoint, whatever is in it.
+/// Whether a file with this name is the index of a checkpoint, whatever its content.
 pub(crate) fn is_index(name: &str) -> bool {
     [OF_SAFETENSORS, OF_TORCH].into_iter().any(|(_, part)| is_index_of(name, part))
 }
@@ -28,13 +28,13 @@ fn is_index_of(name: &str, part: &str) -> bool {
 
 /// The files of a checkpoint in a folder.
 pub(crate) enum CheckpointFiles {
-    /// A file that is all of it, or its index.
+    /// A single file: the whole checkpoint, or its index.
     One(PathBuf),
     /// Shards without an index.
     Shards(Vec<String>),
 }
 
-/// What a folder holds: `model.safetensors`, an index, or shards.
+/// Find the checkpoint in a folder: `model.safetensors`, an index, or shards.
 pub(crate) fn checkpoint_in(
     folder: &Path,
     index: UseOfIndex,
@@ -90,7 +90,7 @@ fn shards_among(folder: &Path, names: Vec<String>) -> Result<Vec<String>, Error>
     }
 }
 
-/// The index in a folder that names other files than `model.safetensors`, of which some are there.
+/// The index in a folder that names files other than `model.safetensors`, some of which exist.
 fn index_of_others(folder: &Path, names: &[String]) -> Option<PathBuf> {
     let index = index_among(folder, names, OF_SAFETENSORS)?.ok()?;
     let files = files_of(&index).ok()?;
@@ -98,16 +98,16 @@ fn index_of_others(folder: &Path, names: &[String]) -> Option<PathBuf> {
     (!files.iter().any(|file| file == ONE) && files.iter().any(is_there)).then_some(index)
 }
 
-/// The files that an index names; none where it is no valid one.
+/// The files that an index names; none where the index is invalid.
 fn files_of(index: &Path) -> io::Result<Vec<String>> {
     let mut json = Vec::new();
-    // nobody waits for the writer of a FIFO
+    // opening a FIFO must not wait for its writer
     let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(index)?;
     file.take(MAX_INDEX + 1).read_to_end(&mut json)?;
     Ok(ShardIndex::parse(&json).map(|index| index.files).unwrap_or_default())
 }
 
-/// The index among the names in a folder. Of several, that of the usual name counts.
+/// The index among the names in a folder; of several, the one with the usual name.
 fn index_among(
     folder: &Path,
     names: &[String],
@@ -126,7 +126,7 @@ fn index_among(
     }
 }
 
-/// The one file that a folder is read as; `None` for an index or several shards.
+/// The single file that a folder is read as; `None` for an index or several shards.
 pub(crate) fn single_file(path: &Path) -> Option<PathBuf> {
     match checkpoint_in(path, UseOfIndex::Followed, &Notes::default()).ok()? {
         CheckpointFiles::One(file) if file.extension().is_none_or(|it| it != "json") => Some(file),
@@ -134,7 +134,7 @@ pub(crate) fn single_file(path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// The index that is in a folder, and its shards: none where there is no index, or no valid one.
+/// The index in a folder, and its shards; none where there is no valid index.
 pub(crate) fn old_shards(folder: &Path) -> io::Result<Vec<String>> {
     if !found(folder)?.is_some_and(|folder| folder.is_dir()) {
         return Ok(Vec::new());
@@ -147,12 +147,12 @@ pub(crate) fn old_shards(folder: &Path) -> io::Result<Vec<String>> {
     }
     let files = files_of(&index)?;
     let name = index.file_name().map(|name| name.to_string_lossy().into_owned());
-    // an index may name anything
+    // an index may name any file
     let shards = files.into_iter().filter(|file| file.ends_with(".safetensors"));
     Ok(shards.chain(name).collect())
 }
 
-/// What stands under a name, if anything does.
+/// The metadata of a path; `None` where nothing exists there.
 fn found(path: &Path) -> io::Result<Option<fs::Metadata>> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -4,7 +4,7 @@
 //! {"metadata": {"total_size": 48}, "weight_map": {"embed": "model-00001-of-00002.safetensors", ..}}
 //! ```
 //!
-//! The format is that of the `transformers` library. An index may be hostile: file names in it must
+//! The format comes from the `transformers` library. An index may be hostile: file names in it must
 //! be plain names, so that they don't lead out of its folder.
 
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ pub use open::ShardsFault;
 pub(crate) use open::{FORMAT, OF_TORCH, open_folder};
 pub(crate) use output::OUTPUT;
 
-/// The name of a checkpoint of one file.
+/// The name of a checkpoint in a single file.
 pub(crate) const ONE: &str = "model.safetensors";
 
 /// The usual names of the index of a checkpoint, by the format of its shards.
@@ -62,7 +62,7 @@ impl ShardIndex {
         }
         let mut sorted: Vec<u32> = (0..listed.ends.len() as u32).collect();
         sorted.sort_by(|&one, &other| listed.name(one).cmp(listed.name(other)));
-        // of two with one name the later one comes second
+        // of two equal names, the later entry comes second
         let twice = sorted.windows(2).filter(|two| listed.name(two[0]) == listed.name(two[1]));
         if let Some(second) = twice.map(|two| two[1]).min() {
             return Err(ShardsError::DuplicateName(listed.name(second).to_owned()));
@@ -81,10 +81,10 @@ impl ShardIndex {
     }
 }
 
-/// The JSON of an index as `transformers` writes it: two spaces, tensors sorted by name.
+/// The JSON of an index as `transformers` writes it: indented by two spaces, tensors sorted by name.
 ///
-/// `metadata` is kept, with the new `total_size` (bytes of all tensors) and, where it has one, the
-/// new `total_parameters`.
+/// `metadata` is copied, with the new `total_size` (bytes of all tensors), and the new
+/// `total_parameters` where it has this key.
 pub fn index_json(
     tensors: &[(&str, &str)],
     mut metadata: Map<String, Value>,
@@ -111,7 +111,8 @@ fn check_file_name(name: &str) -> Result<(), ShardsError> {
     if leads_elsewhere { Err(ShardsError::FileName(name.to_owned())) } else { Ok(()) }
 }
 
-/// A JSON object that gives each tensor its file, in its own order, duplicate keys included.
+/// The weight map: a JSON object that gives each tensor its file, in file order, duplicate keys
+/// included.
 #[derive(Default)]
 struct WeightMap {
     listed: Listed,
@@ -154,10 +155,10 @@ impl<'de> Deserialize<'de> for WeightMap {
     }
 }
 
-/// The longest index in bytes: as long as the longest header of a `.safetensors`.
+/// The longest index in bytes: as long as the longest header of a `.safetensors` file.
 pub const MAX_INDEX: u64 = 100_000_000;
 
-/// How a message speaks of a tensor: by its name, if it has one.
+/// The words for a tensor in messages: its name, if it has one.
 fn tensor_named(name: &str) -> String {
     match name {
         "" => "a tensor without a name".to_owned(),

@@ -1,9 +1,9 @@
-//! A checkpoint of several files as one input: its index, and those of its files that are needed; or the
-//! files that are there, where it has no index.
+//! A checkpoint of several files as one input: its index, and the needed files of the index; or the files in
+//! the folder, where there is no index.
 //!
-//! An index may be wrong. What is there is read: a tensor that stands in several shards is that of the index;
-//! one that stands elsewhere, or that the index leaves out, is read where it is. What is nowhere is
-//! missing, which is an error for who asks for it.
+//! An index may be wrong. Tensors are read where they are: of several tensors with one name, the one in the
+//! shard that the index names; a tensor in another shard, or not in the index, is read from its shard. A
+//! tensor that no shard has is an error when it is asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -27,19 +27,19 @@ use crate::source::{
 };
 use crate::tensor::{Tensors, first_repeated, shortened};
 
-/// Of more shards each is opened when it is read, and few stay open.
+/// The number of shards above which each is opened only to be read, and few stay open.
 const POOLED: usize = 192;
 
 const NAMED: usize = 10;
 
-/// A checkpoint of several files, by its index.
+/// A checkpoint of several `.safetensors` files, by its index.
 pub(crate) static FORMAT: Format =
     Format { is_named: is_index, ..Format::new("sharded safetensors", shards::begins, open) };
 
 /// A checkpoint of several files of torch.save, by its index.
 pub(crate) static OF_TORCH: Format = Format::new("sharded pytorch", |_| false, open);
 
-/// Open the shards that an index names: those that hold tensors that are needed.
+/// Open the shards of an index that hold the needed tensors.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, mut bytes, options, .. } = file;
     if options.index == UseOfIndex::Ignored {
@@ -62,7 +62,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let mut opened = OpenShards::open(location, None, &index, &wanted.files, options)?;
     let all = index.files.len();
     if wanted.numbers.iter().any(|&number| !opened.found[number]) && wanted.files.len() < all {
-        // it may stand in another shard
+        // the tensor may be in another shard
         opened = OpenShards::open(location, None, &index, &(0..all).collect(), options)?;
     }
     if options.index == UseOfIndex::Strict {
@@ -80,7 +80,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     Ok(opened.into_input(location, index, name, false))
 }
 
-/// The tensors of shards in a folder, whatever an index says.
+/// Open the tensors of the shards in a folder, without an index.
 pub(crate) fn open_folder(
     location: &Location,
     folder: &Path,
@@ -97,9 +97,9 @@ pub(crate) fn open_folder(
 }
 
 struct Wanted {
-    /// The numbers of tensors of the index that patterns mean; none where all are needed.
+    /// The numbers of the index's tensors that the patterns match; none where all are needed.
     numbers: Vec<usize>,
-    /// The numbers of the files that are opened.
+    /// The numbers of the files to open.
     files: BTreeSet<usize>,
 }
 
@@ -110,20 +110,20 @@ impl Wanted {
         let names = index.tensors().map(|(name, _)| name);
         let mut numbers = match find(names.clone(), patterns) {
             _ if patterns.is_empty() => Vec::new(),
-            // the index may leave it out
+            // the index may lack the tensor
             Err(SelectFault::NotFound { .. }) => {
                 return Ok(Wanted { numbers: Vec::new(), files: all() });
             }
             found => found?,
         };
-        // what nobody has is told by who chooses tensors
+        // the selection of tensors reports names that no tensor has
         let of = |pattern| find(names.clone(), std::slice::from_ref(pattern));
         let excluded: BTreeSet<usize> = exclude.iter().flat_map(of).flatten().collect();
         numbers.retain(|number| !excluded.contains(number));
-        // of a glob there may be more than the index says, in any shard
+        // any shard may hold tensors for a glob that the index lacks
         let is_glob = |pattern: &String| index.number_of(pattern).is_none();
         let is_local = location.path().is_some();
-        // what is left out must be there, in whatever shard
+        // excluded tensors must exist, in whatever shard
         let needs_all = *rest
             || !exclude.is_empty()
             || options.index == UseOfIndex::Strict
@@ -137,9 +137,9 @@ impl Wanted {
     }
 }
 
-/// Shards that are open, and what is in them.
+/// The opened shards and their contents.
 struct OpenShards {
-    /// The numbers of the files that were to be opened.
+    /// The numbers of the files to open.
     files: BTreeSet<usize>,
     joined: ConcatSource,
     tensors: Tensors,
@@ -148,16 +148,16 @@ struct OpenShards {
     metadata: Vec<BTreeMap<String, String>>,
     parts: Vec<PartFile>,
     format: &'static Format,
-    /// Whether each tensor of the index was found.
+    /// For each tensor of the index, whether it was found.
     found: Vec<bool>,
     faults: BTreeMap<usize, Error>,
     left_out: SomeNames,
     elsewhere: SomeNames,
-    /// The first tensor that the index leaves out, that stands elsewhere, or in several shards.
+    /// The first disagreement: a tensor that the index lacks, or that is in another shard, or in several.
     disagreement: Option<ShardsError>,
 }
 
-/// How many names there are, and the first few.
+/// The number of names, and the first few of them.
 #[derive(Default)]
 struct SomeNames {
     count: usize,
@@ -173,7 +173,7 @@ impl SomeNames {
     }
 }
 
-/// A tensor that the index places in another shard than it was found in.
+/// A tensor in another shard than the index says.
 struct Elsewhere {
     tensor: usize,
     listed: usize,
@@ -199,7 +199,7 @@ impl OpenShards {
         }
     }
 
-    /// Open these files of an index; in a folder, or beside the index.
+    /// Open the given files of an index, in a folder, or beside the index.
     fn open(
         location: &Location,
         folder: Option<&Path>,
@@ -275,7 +275,7 @@ impl OpenShards {
         Ok(())
     }
 
-    /// Find out which of several tensors of one name are meant; those that are not are to be dropped.
+    /// Choose among tensors of one name; returns the tensors to drop.
     fn settle_elsewhere(
         &mut self,
         index: &ShardIndex,
@@ -306,7 +306,7 @@ impl OpenShards {
         Ok(dropped)
     }
 
-    /// Take the tensors that the index leaves out, of which two may not have one name.
+    /// Accept the tensors that the index lacks; two of them must not share a name.
     fn settle_left_out(&mut self, left_out: &[usize]) -> Result<(), ShardsError> {
         let names = left_out.iter().map(|&at| self.name(at));
         if let Some(twice) = first_repeated(names.clone()) {
@@ -328,7 +328,7 @@ impl OpenShards {
         Ok(())
     }
 
-    /// Refuse an index that does not agree with its shards in any way.
+    /// Refuse an index that disagrees with its shards in any way.
     fn refuse_disagreement(&mut self, index: &ShardIndex) -> Result<(), Error> {
         if let Some((_, error)) = self.faults.pop_first() {
             return Err(error);
@@ -342,7 +342,7 @@ impl OpenShards {
         }
     }
 
-    /// Say what the index leaves out, and what stands elsewhere.
+    /// Note the tensors that the index lacks, and the tensors in other shards.
     fn note(&self, location: &Location, index: &ShardIndex, options: &OpenOptions) {
         let said = |names: &SomeNames, what: &str| {
             let more = names.count - names.first.len();
@@ -393,7 +393,7 @@ impl OpenShards {
     }
 }
 
-/// The fault of an index that places a tensor in a shard where it is not.
+/// The fault of an index that names the wrong shard for a tensor.
 fn missing(index: &ShardIndex, number: usize) -> ShardsError {
     let (tensor, file) = index.tensor(number);
     ShardsError::Missing { file: index.files[file].clone(), tensor: tensor.to_owned() }
@@ -429,8 +429,8 @@ fn open_shard(
 
 type OpenSource = (Location, Box<dyn Source>);
 
-/// Open so many shards that have these names, in a folder or beside an index: each when it is asked for, or
-/// all at once where they are remote.
+/// Open the shards with these names, in a folder or beside an index: lazily, or all at once where they are
+/// remote.
 fn open_sources<'a>(
     location: &'a Location,
     folder: Option<&'a Path>,
@@ -471,7 +471,7 @@ fn open_sources<'a>(
 }
 
 fn read_index(bytes: &mut Opened) -> Result<ShardIndex, Error> {
-    // as long as it is, since growing would hold it twice
+    // allocate the length at once: a growing buffer would take twice the memory
     let len = match bytes {
         Opened::Random(source) => source.len().min(MAX_INDEX),
         Opened::Forward(_) => 0,
@@ -490,7 +490,7 @@ fn read_index(bytes: &mut Opened) -> Result<ShardIndex, Error> {
     Ok(ShardIndex::parse(&json).map_err(|error| -> Cause {
         match error {
             ShardsError::NoIndex => NotRead(Foreign::JsonObject).into(),
-            // one object is whole, and something stands behind it
+            // the first object is complete, and more text follows
             ShardsError::Json(fault) if fault.to_string().starts_with("trailing characters") => {
                 NotRead(Foreign::JsonLines).into()
             }
@@ -499,14 +499,14 @@ fn read_index(bytes: &mut Opened) -> Result<ShardIndex, Error> {
     })?)
 }
 
-/// The folder of the index: the one that it was found in, and the one that it really lies in.
+/// The folders of the index: the folder of its path, and the folder that its link leads to.
 fn folders(path: &Path) -> std::io::Result<[PathBuf; 2]> {
     let parent = folder_of(path);
     let real = fs::canonicalize(path)?;
     Ok([fs::canonicalize(parent)?, real.parent().unwrap_or(parent).to_owned()])
 }
 
-/// The path of a shard, unless it is a link out of the folder.
+/// The path of a shard; an error for a link out of the folder.
 fn locate(index: &Path, file: &str, folders: &[PathBuf]) -> Result<PathBuf, Error> {
     let path = index.with_file_name(file);
     let real = fs::canonicalize(&path).map_err(|error| Error::file(path.as_path(), error))?;

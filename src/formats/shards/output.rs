@@ -1,5 +1,5 @@
-//! A checkpoint as an output: a folder with `model.safetensors`; or with shards and a new index. There each tensor
-//! stays in the file that it came from, or shards have a size, each of as many tensors as follow each other and fit.
+//! A checkpoint as an output: a folder with `model.safetensors`, or with shards and a new index. Each tensor stays
+//! in its file, or shards have a size limit and take consecutive tensors while they fit.
 
 use std::ops::Range;
 
@@ -23,18 +23,18 @@ pub(crate) static OUTPUT: OutputFormat = OutputFormat {
     ..PLAIN
 };
 
-/// Files one after the other, as they are to lie in one folder.
+/// The files of a folder, laid out one after the other.
 struct ShardFiles {
     /// Shards, other files, and the index.
     files: Vec<ShardFile>,
-    /// Whether they take the place of the shards of an index that is there, whatever their names.
+    /// Whether the files replace the shards of an existing index, whatever their names.
     replaces: bool,
 }
 
 struct ShardFile {
     name: String,
     first: usize,
-    /// What stands before its elements, and the bytes of those.
+    /// The bytes before the elements, and the length of the elements.
     header: Header,
     bytes: u64,
 }
@@ -46,7 +46,7 @@ impl ShardFile {
 }
 
 impl ShardFiles {
-    /// The files, and the position of the first byte of each.
+    /// The files, each with the position of its first byte.
     fn placed(&self) -> impl Iterator<Item = (&ShardFile, u64)> {
         self.files.iter().scan(0, |start, file| {
             let at = *start;
@@ -56,15 +56,15 @@ impl ShardFiles {
     }
 }
 
-/// Tensors that follow each other, and are one file.
+/// Consecutive tensors that form one file.
 struct Shard {
     tensors: Range<usize>,
     bytes: u64,
-    /// The file of the input that they come from, where those stay.
+    /// The input file of the tensors, where tensors stay in their files.
     part: usize,
 }
 
-/// Cut the tensors into shards. They stand in the order of those of the input, where these stay.
+/// Divide the tensors into shards: by size, or by their input file. Tensors are ordered by input file then.
 fn shards_of(tensors: &Entries, size: Option<u64>) -> Result<Vec<Shard>, LayoutFault> {
     let mut shards: Vec<Shard> = Vec::new();
     for (number, OutputTensor { bytes, part, .. }) in tensors.iter().enumerate() {
@@ -128,7 +128,7 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     Ok(Box::new(ShardFiles { files, replaces: size.is_some() }))
 }
 
-/// The name of a shard or an index of PyTorch as one of safetensors.
+/// The `.safetensors` name for a shard or index of PyTorch.
 fn of_safetensors(name: &str) -> String {
     let renamed = |stem: &str, end: &str| {
         let stem = stem.strip_prefix("pytorch_").unwrap_or(stem);
