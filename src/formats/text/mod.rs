@@ -9,8 +9,8 @@ pub(super) mod output;
 pub(crate) use open::{CSV, JSON, TSV, TXT, open, open_integers};
 pub use open::{CellRemedy, IntegersFault, ROUNDED, TextFault, TextPlace};
 
-/// The dtype that elements must have to be written as text: numbers in little-endian order. `None`
-/// for dtypes without a text form.
+/// The dtype of elements that are written as text: numbers in little-endian order. `None` for
+/// dtypes without a text form.
 pub fn stored_dtype(dtype: &DType) -> Option<DType> {
     let stored = match dtype {
         DType::Scalar(scalar, _) => DType::Scalar(*scalar, Endian::Little),
@@ -32,7 +32,7 @@ fn has_text(dtype: &DType) -> bool {
     }
 }
 
-/// How many columns of csv or txt an element takes: one for each value of each field.
+/// The number of columns of an element in csv or txt: one for each value of each field.
 pub fn columns(dtype: &DType) -> u64 {
     let Some(structure) = dtype.structure() else { return 1 };
     let columns = |field: &Field| field.count().saturating_mul(columns(&field.dtype));

@@ -1,24 +1,24 @@
-//! The columns of a table that are asked for.
+//! The chosen columns of a table.
 
 use std::collections::VecDeque;
 
 use super::{MAX_ROW, TextPlace};
 use crate::formats::text::TextFault;
 
-/// The columns that are asked for, and what a row has in them.
+/// The chosen columns, and their cells in the current row.
 #[derive(Clone)]
 pub(super) struct ChosenColumns {
-    /// Their numbers in the order asked for; negative ones count from the end of a row.
+    /// The numbers of the columns, in the given order; negative ones count from the end of a row.
     numbers: Vec<i64>,
-    /// Those that count from the beginning, ascending, each with its place in that order.
+    /// The columns that count from the beginning, ascending, each with its index in `numbers`.
     ascending: Vec<(u64, usize)>,
-    /// How many of these the row has passed.
+    /// The number of these columns that the row has passed.
     passed: usize,
     cells: Vec<String>,
-    /// The last cells of the row, as many as negative numbers reach back.
+    /// The last cells of the row, as many as negative numbers may mean.
     last: VecDeque<String>,
     reach: u64,
-    /// Bytes of all cells that are held.
+    /// The bytes of all cells held in memory.
     held: usize,
 }
 
@@ -45,7 +45,7 @@ impl ChosenColumns {
         self.numbers.len()
     }
 
-    /// A cell of the row, which come one after the other.
+    /// Take the next cell of the row.
     pub(super) fn hold(&mut self, place: TextPlace, text: &str) -> Result<(), TextFault> {
         while let Some(&(number, at)) = self.ascending.get(self.passed)
             && number < place.column
@@ -65,7 +65,7 @@ impl ChosenColumns {
         if self.held > MAX_ROW { Err(TextFault::LongCells { place }) } else { Ok(()) }
     }
 
-    /// The columns, from 1 on, of a row with so many cells.
+    /// The chosen columns, from 1, in a row of `found` cells.
     pub(super) fn columns(&self, line: u64, found: u64) -> Result<Vec<u64>, TextFault> {
         let column = |&number: &i64| {
             let start = if number < 0 { found } else { 0 };
@@ -75,7 +75,7 @@ impl ChosenColumns {
         self.numbers.iter().map(column).collect()
     }
 
-    /// What stands in them, in the same order, where the row has them all.
+    /// The cells of the chosen columns, in the given order; the row must have them all.
     pub(super) fn cells(&self) -> impl Iterator<Item = &str> {
         self.cells.iter().zip(&self.numbers).map(|(cell, &number)| {
             let back = if number < 0 { number.unsigned_abs() as usize } else { 0 };
@@ -91,7 +91,7 @@ impl ChosenColumns {
     }
 }
 
-/// What a cell of its own takes.
+/// The memory of a cell that is a string of its own.
 fn held(text: &str) -> usize {
     text.len() + size_of::<String>()
 }

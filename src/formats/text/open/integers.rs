@@ -6,8 +6,8 @@
 //! 47, -1
 //! ```
 //!
-//! The text is read once, from beginning to end, and kept as 64-bit integers: in memory where
-//! there are few, in an unnamed temporary file where there are many.
+//! The text is read once, from beginning to end, and stored as 64-bit integers: in memory where
+//! there are few, in a scratch file where there are many.
 
 use super::{MARK, TXT, TextParser, keep};
 use crate::dtype::{DType, Endian, Scalar};
@@ -22,7 +22,7 @@ use crate::tensor::{TensorInfo, Tensors};
 /// The longest number, in characters.
 const LONGEST: usize = 64;
 
-/// Read all of a text, which a file can be whose first bytes these are.
+/// Read a whole text; `first` are the first bytes of the file.
 pub(crate) fn open_integers(file: RecognisedFile<'_>, first: &[u8]) -> Result<Input, Error> {
     let RecognisedFile { location, mut bytes, options, progress } = file;
     let first = first.strip_prefix(MARK).unwrap_or(first);
@@ -38,7 +38,7 @@ pub(crate) fn open_integers(file: RecognisedFile<'_>, first: &[u8]) -> Result<In
     Ok(Input::of_file(location, Opened::Random(integers), contents))
 }
 
-/// Where a text stands between two of its bytes.
+/// The state of the parser between two bytes of a text.
 #[derive(Debug, Default)]
 pub(crate) struct IntegersParser {
     word: Vec<u8>,
@@ -46,7 +46,7 @@ pub(crate) struct IntegersParser {
     lines: u64,
     in_comment: bool,
     found: u64,
-    /// Numbers in the first line that holds any.
+    /// The number of integers in the first line that has any.
     columns: u64,
     rows: u64,
 }
@@ -62,7 +62,7 @@ enum Before {
 impl TextParser for IntegersParser {
     type Fault = IntegersFault;
 
-    /// 8 bytes an integer, little-endian.
+    /// Parse text, and append each integer in 8 bytes, little-endian.
     fn parse(&mut self, text: &[u8], out: &mut Vec<u8>) -> Result<(), IntegersFault> {
         for &byte in text {
             match byte {
@@ -114,7 +114,7 @@ impl TextParser for IntegersParser {
     fn fork(&self, _lines: &[u8]) -> Option<IntegersParser> {
         let is_in_line = !self.word.is_empty() || self.found > 0 || self.in_comment;
         let knows_columns = self.rows > 0 && !is_in_line;
-        // the row that all others are like
+        // the first row decides the length of all rows
         let known = IntegersParser { rows: 1, columns: self.columns, ..IntegersParser::default() };
         knows_columns.then_some(known)
     }
@@ -160,7 +160,7 @@ impl IntegersParser {
     }
 }
 
-/// Why a text is no index tensor.
+/// Why a text is not an index tensor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IntegersFault {
     #[error("line {line}: '{text}' is not an integer")]
@@ -179,7 +179,7 @@ impl Fault for IntegersFault {}
 mod tests {
     use super::*;
 
-    /// Read a text in chunks of some bytes.
+    /// Read a text in chunks of `chunk` bytes.
     fn read_by(text: &[u8], chunk: usize) -> Result<(Vec<u64>, Vec<i64>), IntegersFault> {
         let mut parser = IntegersParser::default();
         let mut out = Vec::new();

@@ -1,8 +1,8 @@
 //! Nested lists of JSON.
 //!
-//! A list is read once. As long as all of its numbers are integers or booleans, they are kept as 64-bit
-//! integers, with a sign or without; from the first other number on, all are kept as doubles. What the first ones are to become
-//! is known at the end ([`Recoder`]).
+//! A list is read once. While all numbers are integers or booleans, they are stored as 64-bit integers,
+//! signed or unsigned; from the first other number on, all are stored as doubles. The dtype of the
+//! first ones is known at the end, when they are converted ([`Recoder`]).
 
 use super::{MAX_CELL, TextParser, TextPlace, is_wide};
 use crate::dtype::{DType, Endian, NumberKind, Scalar};
@@ -11,15 +11,15 @@ use crate::formats::text::TextFault;
 use crate::shape::MAX_NDIM;
 use crate::tensor::shortened;
 
-/// Where JSON stands between two of its bytes.
+/// The state of the parser between two bytes of JSON.
 pub(super) struct JsonParser {
-    /// How elements are read, where their dtype is known beforehand.
+    /// The reader of elements, where their dtype is given.
     cells: Option<CellReader>,
-    /// How many items the lists have that have begun.
+    /// The number of items so far in each open list.
     counts: Vec<u64>,
-    /// How many items the lists of each depth have, as far as one has ended.
+    /// The number of items in lists of each depth, once a list of this depth has ended.
     lengths: Vec<Option<u64>>,
-    /// How many lists are around each number, once there is one.
+    /// The number of lists around each number, once a number was found.
     depth: Option<usize>,
     expected: Expected,
     token: Vec<u8>,
@@ -38,28 +38,28 @@ enum Expected {
     Nothing,
 }
 
-/// What has been found where the dtype is not known beforehand.
+/// The numbers found so far, where the dtype is not given.
 #[derive(Default)]
 struct FoundNumbers {
     booleans: u64,
     integers: u64,
     floats: u64,
-    /// Elements that are kept as integers: the first ones.
+    /// The number of elements stored as integers: the first ones.
     kept_as_integers: u64,
-    /// Whether these have no sign, as one of them needs 64 bits.
+    /// Whether these are unsigned, as one of them needs 64 bits.
     kept_unsigned: bool,
-    /// Whether one of the integers is negative, and whether one needs 64 bits without a sign.
+    /// Whether an integer is negative, and whether an integer needs 64 unsigned bits.
     has_negative: bool,
     is_unsigned: bool,
-    /// The first integer past 64 bits with a sign, and whether one is past 64 bits without one, too.
+    /// The first integer beyond 64 signed bits, and whether an integer is even beyond 64 unsigned bits.
     too_large: Option<TextFault>,
     has_larger: bool,
-    /// Whether one is an integer that not every double holds.
+    /// Whether an integer is not exact as a double.
     has_wide: bool,
 }
 
 impl JsonParser {
-    /// For elements that are read so, or of the dtype that the numbers tell.
+    /// A parser that reads elements by `cells`, or finds the dtype from the numbers.
     pub(super) fn new(cells: Option<CellReader>) -> JsonParser {
         let place = TextPlace { line: 1, column: 1 };
         JsonParser {
@@ -80,7 +80,7 @@ impl JsonParser {
         self.lengths.iter().map(|length| length.unwrap_or(0)).collect()
     }
 
-    /// The dtype that the numbers tell, and what is to be done with those that were kept.
+    /// The dtype of the numbers, and the conversion of the numbers stored as integers.
     pub(super) fn dtype(&mut self) -> Result<(DType, Option<Recoder>), TextFault> {
         let little = |scalar| DType::Scalar(scalar, Endian::Little);
         let FoundNumbers { booleans, integers, floats, kept_as_integers, kept_unsigned, .. } =
@@ -103,7 +103,7 @@ impl JsonParser {
         Ok((little(Scalar::F64), recoder))
     }
 
-    /// Whether one of the numbers is an integer that not every double holds.
+    /// Whether an integer is not exact as a double.
     pub(super) fn has_wide(&self) -> bool {
         self.found.has_wide
     }
@@ -162,7 +162,7 @@ impl JsonParser {
         })
     }
 
-    /// Something begins that is an item of the list.
+    /// Begin an item of the list.
     fn begin_value(&mut self) -> Result<(), TextFault> {
         if !matches!(self.expected, Expected::Value | Expected::First) {
             return Err(self.unexpected());
@@ -174,7 +174,7 @@ impl JsonParser {
         Ok(())
     }
 
-    /// What is expected behind an item.
+    /// Set the expectation after an item.
     fn end_value(&mut self) {
         self.expected =
             if self.counts.is_empty() { Expected::Nothing } else { Expected::CommaOrEnd };
@@ -191,7 +191,7 @@ impl JsonParser {
             return Err(self.failed("a list stands where a number does in those before it"));
         }
         if depth > self.lengths.len() {
-            // an empty list before it has no lists in it
+            // an earlier empty list has no lists in it
             if self.lengths.last().is_some_and(Option::is_some) {
                 return Err(self.failed("a list stands where there is none in those before it"));
             }
@@ -228,7 +228,7 @@ impl JsonParser {
         Ok(())
     }
 
-    /// A number, or what stands for one, has ended.
+    /// End a number, or a word in its place.
     fn value(&mut self, is_text: bool, out: &mut Vec<u8>) -> Result<(), TextFault> {
         let place = self.token_place;
         let depth = self.counts.len();
@@ -262,7 +262,7 @@ impl JsonParser {
                 out,
             ),
         };
-        // the allocation is kept for the next one
+        // keep the allocation for the next token
         self.token = token;
         self.token.clear();
         pushed
@@ -270,7 +270,7 @@ impl JsonParser {
 }
 
 impl FoundNumbers {
-    /// Keep a number whose dtype is not known yet.
+    /// Append a number whose dtype is not known yet.
     fn push(
         &mut self,
         place: TextPlace,
@@ -367,13 +367,13 @@ fn is_number(text: &str) -> bool {
     }
 }
 
-/// Makes other elements of the first 64-bit integers, and leaves what follows them.
+/// A converter of the first elements, 64-bit integers; later elements pass unchanged.
 pub(super) struct Recoder {
     kind: NumberKind,
-    /// Whether they have no sign.
+    /// Whether the integers are unsigned.
     is_unsigned: bool,
     left: u64,
-    /// The bytes of an element that has begun.
+    /// The first bytes of an incomplete element.
     begun: Vec<u8>,
 }
 

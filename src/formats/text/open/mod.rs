@@ -1,8 +1,7 @@
 //! Text as an input: tables (csv, tsv, txt) by the rules of np.loadtxt, and nested lists of JSON.
 //!
-//! The text is read once, in pieces, and its elements are kept as bytes ([`kept`]):
-//! what is opened is a tensor like that of raw bytes. Nothing in the first bytes of a text tells that it is
-//! one: its name does, or who opens it.
+//! The text is read once, in pieces, and its elements are stored as bytes ([`kept`]): the result is a tensor
+//! like one of raw bytes. A text is recognised by its name, or by the caller, not by its first bytes.
 
 use std::io::{ErrorKind, Read};
 use std::sync::OnceLock;
@@ -38,17 +37,17 @@ const MAX_CELL: usize = 1 << 20;
 /// The most bytes of all names of columns.
 const MAX_NAMES: usize = 256 << 10;
 
-/// The most bytes of the cells of a row that are held until it ends.
+/// The most bytes of a row's cells that are held until the row ends.
 const MAX_ROW: usize = 16 << 20;
 
-/// The end of the note on integers that not every float64 holds.
+/// The end of the note on integers that are not exact as float64.
 pub const ROUNDED: &str = "integers beyond 2^53 are read as float64";
 
-/// A place in a text, from 1 on.
+/// A position in a text; lines and columns count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextPlace {
     pub line: u64,
-    /// The column: of a table the number of the cell, of JSON that of the byte.
+    /// The column: the number of the cell in a table, the number of the byte in JSON.
     pub column: u64,
 }
 
@@ -58,18 +57,18 @@ impl fmt::Display for TextPlace {
     }
 }
 
-/// What reads a table with a cell that is no number.
+/// A way to read a table with a cell that is not a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CellRemedy {
     /// Another character between columns.
     Delimiter(char),
-    /// Points in place of decimal commas.
+    /// Decimal points in place of commas.
     Points,
     /// This word as NaN.
     Missing(String),
-    /// Booleans as the dtype.
+    /// Boolean as the dtype.
     Booleans,
-    /// The other ones of so many columns.
+    /// A choice of other columns, out of so many.
     OtherColumns(u64),
 }
 
@@ -129,7 +128,7 @@ struct ReadTensor {
     dtype: DType,
     shape: Vec<u64>,
     elements: Box<dyn Source>,
-    /// Whether some were integers that not every float64 holds.
+    /// Whether integers were read that are not exact as float64.
     rounds: bool,
 }
 
@@ -163,7 +162,7 @@ fn format_of(form: TextFormat) -> &'static Format {
     }
 }
 
-/// Read all of a text as elements of the dtype that is said; without one, as np.loadtxt does, or as JSON tells.
+/// Read a whole text as elements of the given dtype; without one, as by np.loadtxt, or by the numbers in JSON.
 pub(crate) fn open(file: RecognisedFile<'_>, format: TextFormat) -> Result<Input, Error> {
     let RecognisedFile { location, mut bytes, options, progress } = file;
     let looks = foreign(location, &mut bytes, LOOK_LEN);
@@ -210,7 +209,7 @@ fn json(
 ) -> Result<ReadTensor, Error> {
     let workers = &options.workers;
     let dtype = options.raw.dtype.as_ref();
-    // a complex number is a list of two, as it is written
+    // a complex number is a list of two numbers, as in outputs
     let part = match dtype {
         Some(DType::Scalar(scalar, endian)) => {
             scalar.part().map(|part| DType::Scalar(part, *endian))
@@ -245,49 +244,49 @@ fn json(
     Ok(ReadTensor { dtype, shape, elements, rounds })
 }
 
-/// Whether a text is an integer that is larger than those which all have a float64.
+/// Whether a text is an integer beyond those that are exact as float64.
 fn is_wide(text: &str) -> bool {
     let is_long = text.len() > 15;
     is_long
         && text.parse().is_ok_and(|value: i128| value.unsigned_abs() > 1 << f64::MANTISSA_DIGITS)
 }
 
-/// Bytes of elements that are kept in memory.
+/// The bytes of elements up to which they stay in memory.
 const FEW: u64 = 256 << 10;
 
-/// Bytes of text that are read at a time for each thread.
+/// The bytes of text that are read at a time for each thread.
 const CHUNK: usize = 256 << 10;
 
-/// Bytes of text that a thread parses at a time.
+/// The bytes of text that a thread parses at a time.
 const PIECE: usize = 32 << 10;
 
-/// Bytes at the beginning of a text by which its encoding is known.
+/// The bytes at the beginning of a text that show its encoding.
 const LOOK: u64 = 64;
 
 /// The byte order mark that some programs write before UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Makes elements of a text that comes in pieces, cut anywhere.
+/// A parser of text that comes in pieces, cut anywhere.
 trait TextParser: Sized + Send + Sync {
-    /// Why a text is none of those that it reads.
+    /// The error for a text that is invalid for the parser.
     type Fault: Fault + 'static;
 
-    /// Take the next piece, and append the bytes of elements that are complete.
+    /// Take the next piece, and append the bytes of complete elements.
     fn parse(&mut self, text: &[u8], out: &mut Vec<u8>) -> Result<(), Self::Fault>;
 
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Self::Fault>;
 
-    /// A parser of whole lines that follow, which another thread can parse before those in front of them; `None`
-    /// where that depends on them.
+    /// A parser of the next whole lines, which another thread can parse before the lines in front of them;
+    /// `None` where they depend on these.
     fn fork(&self, _lines: &[u8]) -> Option<Self> {
         None
     }
 
-    /// Go on behind the lines of a fork.
+    /// Continue after the lines of a fork.
     fn join(&mut self, _fork: Self) {}
 }
 
-/// Read all of a text, without the mark that it may begin with, and keep its elements.
+/// Read a whole text, without the byte order mark, and store its elements.
 fn keep<P: TextParser>(
     bytes: &mut Opened,
     parser: &mut P,
@@ -303,7 +302,7 @@ fn keep<P: TextParser>(
         Opened::Random(source) if source.is_empty() => Err(FormatError::Empty.into()),
         Opened::Random(source) => {
             let kept = keep_all(&mut Reader::new(source.as_ref()), source.len());
-            // a file cut short in the meantime is the reason for whatever is wrong with the text
+            // a file cut short in the meantime is the reason for any fault of the text
             source.verify()?;
             kept
         }
@@ -311,7 +310,7 @@ fn keep<P: TextParser>(
     }
 }
 
-/// What follows the mark that a text may begin with.
+/// The text after a byte order mark, if any.
 fn without_mark(mut text: impl Read) -> Result<impl Read, Error> {
     let mut first = Vec::new();
     text.by_ref().take(LOOK).read_to_end(&mut first).map_err(SourceError::from)?;
@@ -326,7 +325,7 @@ fn without_mark(mut text: impl Read) -> Result<impl Read, Error> {
     Ok(io::Cursor::new(first).chain(text))
 }
 
-/// The byte order of a text that begins as one in UTF-16: every other byte is 0 of most characters.
+/// The byte order of a text that looks like UTF-16: every other byte is 0 in most characters.
 fn utf16(first: &[u8]) -> Option<Endian> {
     let pairs = first.len() / 2;
     let zeros = |at: usize| first.chunks_exact(2).filter(|pair| pair[at] == 0).count();
@@ -338,7 +337,7 @@ fn utf16(first: &[u8]) -> Option<Endian> {
     }
 }
 
-/// Keep the elements that a parser makes of all that is left of a text.
+/// Parse the rest of a text, and store its elements.
 fn parse<P: TextParser>(
     text: impl Read,
     parser: &mut P,
@@ -366,14 +365,14 @@ fn parse<P: TextParser>(
     }
 }
 
-/// A reader of text as a reader of its elements.
+/// A reader of elements from a reader of text.
 struct ElementReader<'p, R, P: TextParser> {
     text: R,
     parser: &'p mut P,
     workers: &'p Workers,
     chunk: Vec<u8>,
     out: Vec<u8>,
-    /// How much of `out` has been handed on.
+    /// The number of bytes of `out` that were passed on.
     given: usize,
     ended: bool,
     fault: Option<P::Fault>,
@@ -411,7 +410,7 @@ impl<R: Read, P: TextParser> Read for ElementReader<'_, R, P> {
     }
 }
 
-/// Parse text of which threads parse the whole lines, where they can.
+/// Parse text; threads parse the whole lines where possible.
 fn parse_lines<P: TextParser>(
     parser: &mut P,
     text: &[u8],
@@ -432,17 +431,17 @@ fn parse_lines<P: TextParser>(
     parser.parse(&text[parsed..], out)
 }
 
-/// Where the first line of a text ends.
+/// The end of the first line of a text.
 fn line_end(text: &[u8]) -> Option<usize> {
     text.iter().position(|&byte| byte == b'\n').map(|at| at + 1)
 }
 
-/// Where the last line that has ended does so.
+/// The end of the last complete line of a text.
 fn last_line_end(text: &[u8]) -> Option<usize> {
     text.iter().rposition(|&byte| byte == b'\n').map(|at| at + 1)
 }
 
-/// The whole lines of a text in pieces.
+/// Divide the whole lines of a text into pieces.
 fn lines_in_pieces(mut text: &[u8]) -> Vec<&[u8]> {
     let mut pieces = Vec::new();
     while !text.is_empty() {
@@ -456,8 +455,8 @@ fn lines_in_pieces(mut text: &[u8]) -> Vec<&[u8]> {
     pieces
 }
 
-/// Parse pieces of whole lines at the same time. `None` where one depends on those before it, and where
-/// one has a fault, whose place in the text only a parser that has seen all lines knows.
+/// Parse pieces of whole lines at the same time. `None` where a piece depends on earlier ones, and where one has
+/// a fault: only a parser that has seen all lines knows its position in the text.
 fn parse_pieces<P: TextParser>(
     parser: &P,
     pieces: &[&[u8]],
@@ -474,10 +473,10 @@ fn parse_pieces<P: TextParser>(
             let done =
                 fork.and_then(|mut fork| fork.parse(lines, &mut elements).ok().map(|()| fork));
             let Some(fork) = done else {
-                // the others are of no use
+                // the other pieces are useless
                 return next.store(pieces.len(), Ordering::Relaxed);
             };
-            // nobody else has this number
+            // each number is taken once
             let _ = parsed[number].set((fork, elements));
         }
     };
@@ -491,7 +490,7 @@ mod tests {
     use super::*;
     use crate::input::TextOptions;
 
-    /// Lines by their numbers, enough for several pieces.
+    /// Numbered lines, enough for several pieces.
     fn lines(line: impl Fn(u64) -> String) -> String {
         (0..)
             .map(line)
@@ -502,7 +501,7 @@ mod tests {
             .collect()
     }
 
-    /// Parse a text by pieces, and as a whole; whether threads did.
+    /// Parse a text by pieces, and as a whole; returns whether threads did.
     fn check<P: TextParser>(
         make: impl Fn() -> P,
         text: &str,
@@ -554,7 +553,7 @@ mod tests {
         let plain = |n| row(n).replace('"', "");
         assert!(check(table(None), &lines(plain), shape));
         assert!(check(table(Some(vec![-1, 0])), &lines(plain), shape));
-        // the quote is in a comment, but who begins there does not know
+        // the quote is in a comment, but a parser that begins there does not know this
         assert!(!check(table(None), &lines(row), shape));
         let last = format!("{}1,2", lines(plain));
         for fault in ["1,x,2\n", "1,2\n", "1,2,3,4\n", "\"1\n\",2,3\n"] {

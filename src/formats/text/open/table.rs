@@ -26,30 +26,30 @@ enum Kind {
     Comment,
     NewLine,
     Return,
-    /// A double quote, of tables whose cells may stand in such.
+    /// A double quote, in tables whose cells may be quoted.
     Quote,
 }
 
-/// Whether what is read stands in quotes.
+/// The position of the parser relative to quotes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quoting {
     Outside,
     Inside,
-    /// Right behind the quote that ends them, or that is the first of two which stand for one.
+    /// After the quote that ends the quoted text, or begins a pair of quotes for one.
     Behind,
 }
 
-/// What the lines with cells are, as far as is known.
+/// The kind of the lines with cells, as far as it is known.
 #[derive(Clone, Copy)]
 enum TablePhase {
-    /// The first one is not known yet: only empty cells so far.
+    /// The kind of the first line is not known yet: it has only empty cells so far.
     Unknown,
-    /// This line is that of the names.
+    /// The current line holds the names.
     Names,
     Rows,
 }
 
-/// Where a table stands between two of its bytes.
+/// The state of the parser between two bytes of a table.
 pub(super) struct TableParser {
     cells: CellReader,
     kinds: [Kind; 256],
@@ -58,41 +58,41 @@ pub(super) struct TableParser {
     skip: u64,
     phase: TablePhase,
     fields: Option<String>,
-    /// The columns that are read, where they are not all.
+    /// The chosen columns, unless all are read.
     chosen: Option<ChosenColumns>,
     /// The cells of the first line, where names are wanted.
     first: Vec<String>,
     first_len: usize,
-    /// The names in comments before it, each with its line.
+    /// The names in comments before the first line, each with its line.
     comments: Vec<(u64, Vec<String>)>,
-    /// The comment that has begun, where it may hold names.
+    /// The open comment, where it may hold names.
     comment: Option<Vec<u8>>,
     comments_len: usize,
     names: Vec<String>,
     names_len: usize,
     seen: HashSet<String>,
-    /// The cell that has begun, as far as it lies in an earlier piece.
+    /// The beginning of an open cell, from earlier pieces of the text.
     cell: Vec<u8>,
     column: u64,
-    /// Whether this line has cells that have not ended: after a delimiter there always is one.
+    /// Whether the line has an open cell: after a delimiter there always is one.
     is_open: bool,
     in_comment: bool,
     after_return: bool,
     quoting: Quoting,
-    /// Whether this cell has begun with a quote.
+    /// Whether the cell began with a quote.
     was_quoted: bool,
-    /// The first cell of the first line that looks like a number: the line holds no names.
+    /// The first cell of the first line that looks like a number: then the line holds no names.
     suspect: Option<(TextPlace, String)>,
     missing: Vec<String>,
     delimiter: Option<u8>,
     lines: u64,
     rows: u64,
     columns: Option<u64>,
-    /// Whether a cell is an integer that not every float64 holds.
+    /// Whether a cell is an integer that is not exact as float64.
     has_wide: bool,
 }
 
-/// What each byte is of a table with this delimiter, or white space.
+/// The kind of each byte, in a table with this delimiter, or white space.
 fn kinds(delimiter: Option<u8>, is_quoted: bool) -> [Kind; 256] {
     let mut kinds = [Kind::Plain; 256];
     if is_quoted {
@@ -111,7 +111,7 @@ fn kinds(delimiter: Option<u8>, is_quoted: bool) -> [Kind; 256] {
 }
 
 impl TableParser {
-    /// For a table with this delimiter, or white space, whose first lines are skipped.
+    /// A parser of a table with this delimiter, or white space, which skips the first lines.
     pub(super) fn new(
         cells: CellReader,
         delimiter: Option<u8>,
@@ -120,7 +120,7 @@ impl TableParser {
     ) -> Self {
         let skip = options.skip_rows.unwrap_or(0);
         let with_names = options.names || options.fields.is_some();
-        // any cell is a string: only who says so has names
+        // any cell is a valid string: only the options say that there are names
         let has_rows_only = cells.are_strings() && !with_names;
         let phase = if has_rows_only { TablePhase::Rows } else { TablePhase::Unknown };
         TableParser {
@@ -156,7 +156,7 @@ impl TableParser {
         }
     }
 
-    /// The dtype and the shape, where all has been read: axes of length 1 are left out.
+    /// The dtype and the shape, after all was read: axes of length 1 are dropped.
     pub(super) fn found(&self) -> Result<(DType, Vec<u64>), TextFault> {
         if self.rows == 0 {
             return Err(TextFault::NoRows { strings: self.cells.are_strings() });
@@ -169,7 +169,7 @@ impl TableParser {
         Ok((dtype, [self.rows, columns].into_iter().filter(|&len| len != 1).collect()))
     }
 
-    /// Whether integers were read as floats that do not hold them all.
+    /// Whether integers were read as floats that are not exact.
     pub(super) fn rounds(&self) -> bool {
         self.has_wide && self.cells.hold_nan()
     }
@@ -197,10 +197,10 @@ impl TableParser {
         TextPlace { line: self.lines + 1, column }
     }
 
-    /// A quote behind this part of a cell: it begins a cell in quotes, ends it, or is one of its
+    /// Handle a quote after this part of a cell: it begins quoted text, ends it, or is one of the cell's
     /// characters.
     fn quote(&mut self, part: &[u8]) -> Result<(), TextFault> {
-        // blanks are no part of a number, and part of a string
+        // blanks belong to a string, but not to a number
         let is_blank = |byte: &u8| !self.cells.are_strings() && matches!(byte, b' ' | b'\t');
         let is_first = self.cell.iter().chain(part).all(is_blank);
         match self.quoting {
@@ -227,7 +227,7 @@ impl TableParser {
         Ok(())
     }
 
-    /// Keep the beginning of a cell.
+    /// Store the beginning of a cell.
     fn hold(&mut self, part: &[u8]) -> Result<(), TextFault> {
         if self.cell.len() + part.len() > MAX_CELL {
             return Err(TextFault::TooLong { place: self.place(self.column + 1) });
@@ -248,7 +248,7 @@ impl TableParser {
         Ok(())
     }
 
-    /// Take a cell, or several that Unicode's white space parts where no other delimiter does.
+    /// Take a cell; without a delimiter, Unicode's white space may divide it into several.
     fn take(&mut self, cell: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
         match str::from_utf8(cell) {
             Ok(text) if self.delimiter.is_none() && !text.is_ascii() => {
@@ -292,7 +292,7 @@ impl TableParser {
         text: &str,
         out: &mut Vec<u8>,
     ) -> Result<(), TextFault> {
-        // where NaN is none of the elements, the cell itself is what is refused
+        // where NaN is not an element, the cell itself is refused
         if self.is_missing(text) && self.cells.push("nan", out).is_some() {
             return Ok(());
         }
@@ -312,7 +312,7 @@ impl TableParser {
         !is_text && self.missing.iter().any(|word| word == trimmed(text))
     }
 
-    /// The error of a cell that is no element.
+    /// The error for a cell that is not an element.
     fn refused(&self, place: TextPlace, text: &str) -> TextFault {
         let error = self.cells.refusal(text, &shortened(text));
         let is_word = matches!(error, ElementError::NotANumber(_));
@@ -320,7 +320,7 @@ impl TableParser {
         TextFault::Cell { place, error, remedy }
     }
 
-    /// What reads the table in which this cell is no number.
+    /// A way to read the table in which this cell is not a number.
     fn remedy(&self, place: TextPlace, text: &str) -> Option<CellRemedy> {
         let parted = |delimiter: &char| {
             let mut parts = text.split(*delimiter).map(trimmed).filter(|part| !part.is_empty());
@@ -330,7 +330,7 @@ impl TableParser {
         let others = [';', '\t', ',', ' ', '|'].into_iter();
         let is_boolean = ["TRUE", "FALSE"].iter().any(|word| text.eq_ignore_ascii_case(word));
         match others.filter(|other| own != Some(*other)).find(parted) {
-            // what another delimiter parts has commas, on both sides or within
+            // where another delimiter splits the cell, commas are decimal commas: around the cell or in it
             Some(_) if own == Some(',') && place.column > 1 => Some(CellRemedy::Points),
             Some(',') if own.is_some() && text.matches(',').count() == 1 => {
                 Some(CellRemedy::Points)
@@ -350,19 +350,19 @@ impl TableParser {
         !self.cells.are_strings() && (self.cells.is_number(text) || is_missing())
     }
 
-    /// Whether a cell of the first line is a number, or begins as one, or stands for a missing one.
+    /// Whether a cell of the first line is a number, begins like one, or stands for a missing one.
     fn is_suspect(&self, text: &str) -> bool {
         let digits = trimmed(text).trim_start_matches(['+', '-', '.']);
         let begins_as_one = digits.starts_with(|char: char| char.is_ascii_digit());
         begins_as_one || stands_for_none(trimmed(text)) || self.holds_number(text)
     }
 
-    /// A cell of the first line, which has names, that are left out, if none of its cells is a number.
+    /// Take a cell of the first line. The line holds names, which are skipped, if no cell is a number.
     fn name(&mut self, place: TextPlace, text: &str, out: &mut Vec<u8>) -> Result<(), TextFault> {
         match (self.holds_number(text), &self.phase) {
             (true, TablePhase::Unknown) => {
                 self.phase = TablePhase::Rows;
-                // those before it are empty
+                // the earlier cells are empty
                 for column in 1..self.column {
                     self.element(self.place(column), "", out)?;
                 }
@@ -384,8 +384,8 @@ impl TableParser {
         }
     }
 
-    /// The first line has ended, and names are wanted: they stand in it, or in a comment before it that has
-    /// as many, where it is a row.
+    /// End the first line, where names are wanted: they are in this line, or in an earlier comment with as
+    /// many names, where the line is a row.
     fn end_first_line(&mut self, found: u64, out: &mut Vec<u8>) -> Result<(), TextFault> {
         let cells = mem::take(&mut self.first);
         let mut columns = match &self.chosen {
@@ -434,7 +434,7 @@ impl TableParser {
         Ok(())
     }
 
-    /// A line has ended of which only some columns are read.
+    /// End a line of which only some columns are read.
     fn end_chosen(
         &mut self,
         chosen: &ChosenColumns,
@@ -473,7 +473,7 @@ impl TableParser {
         Ok(())
     }
 
-    /// The cells of a line have ended.
+    /// End the cells of a line.
     fn end_cells(&mut self, last: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
         self.quoting = Quoting::Outside;
         if self.is_open || !self.cell.is_empty() || !last.is_empty() {
@@ -518,7 +518,7 @@ impl TableParser {
         Ok(())
     }
 
-    /// A line ends with this part of a cell, or of what is left out.
+    /// End a line after this part of a cell, or of skipped text.
     fn new_line(&mut self, last: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
         if self.skip > 0 {
             self.skip -= 1;
@@ -534,7 +534,7 @@ impl TableParser {
         self.end_line(out)
     }
 
-    /// A comment begins, which may hold names where it has a line of its own before the first one.
+    /// Begin a comment, which may hold names if it has a line of its own before the first line.
     fn begin_comment(&mut self) {
         self.in_comment = true;
         let is_row = matches!(self.phase, TablePhase::Rows);
@@ -556,7 +556,7 @@ impl TableParser {
         }
     }
 
-    /// How many bytes of a text end no cell: of a comment and of lines that are skipped, no line.
+    /// The number of bytes that end no cell; in a comment or skipped line, no line.
     fn plain(&self, text: &[u8]) -> Option<usize> {
         let ends = |byte: &u8| self.kinds[usize::from(*byte)];
         if self.quoting == Quoting::Inside {
@@ -609,7 +609,7 @@ impl TextParser for TableParser {
                 }
                 Kind::NewLine | Kind::Return | Kind::Plain => {
                     self.new_line(cell, out)?;
-                    // nothing is left to parse, and the next piece may begin with the rest of this end
+                    // the text is used up, and the next piece may begin with the rest of this line end
                     self.after_return = kind == Kind::Return;
                     if text.is_empty() {
                         return Ok(());
@@ -638,7 +638,7 @@ impl TextParser for TableParser {
         let is_in_rows = matches!(self.phase, TablePhase::Rows) && knows_rows;
         let is_in_line = self.is_open || self.column > 0 || !self.cell.is_empty();
         let is_outside = self.quoting == Quoting::Outside && !self.in_comment && self.skip == 0;
-        // a cell in quotes may go on in the next piece
+        // a quoted cell may continue in the next piece
         if !is_in_rows || is_in_line || !is_outside || is_quoted && lines.contains(&b'"') {
             return None;
         }
@@ -656,7 +656,7 @@ impl TextParser for TableParser {
     }
 }
 
-/// Whether a word stands where there is no number, or none that fits into its columns.
+/// Whether a word stands for a missing number, or one that does not fit in its column.
 fn stands_for_none(text: &str) -> bool {
     let is_of = |char: char| !text.is_empty() && text.chars().all(|it| it == char);
     matches!(text, "NA" | "N/A" | "n/a" | "NULL" | "null" | "?") || is_of('-') || is_of('*')

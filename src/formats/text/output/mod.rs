@@ -69,11 +69,11 @@ fn lay_out(form: TextFormat, request: &Request<'_>) -> Result<Box<dyn Frame>, Ca
     Ok(Box::new(TextLayout { form, tensor: only, is_shown }))
 }
 
-/// Elements that become text on the way.
+/// The layout of an output whose elements become text.
 struct TextLayout {
     form: TextFormat,
     tensor: OutputTensor,
-    /// Whether a terminal shows it, which would obey codes in strings.
+    /// Whether a terminal shows the text, which would obey codes in strings.
     is_shown: bool,
 }
 
@@ -94,7 +94,7 @@ impl Frame for TextLayout {
         let inner = sink::create(target, options)?;
         let OutputTensor { dtype, shape, .. } = &self.tensor;
         let text = TextSink::new(inner, self.form, dtype, shape, self.is_shown);
-        // the dtype is one that `stored_dtype` gave
+        // `stored_dtype` has chosen the dtype
         let unfit = || SinkError::Io(io::ErrorKind::InvalidInput.into());
         Ok(Box::new(text.ok_or_else(unfit)?))
     }
@@ -103,7 +103,7 @@ impl Frame for TextLayout {
 #[derive(Clone, Copy)]
 struct Style {
     format: TextFormat,
-    /// Whether a line holds but one value.
+    /// Whether a line holds a single value.
     alone: bool,
 }
 
@@ -153,7 +153,7 @@ fn write_element(
     Ok(())
 }
 
-/// The brackets, names and separators of json.
+/// Append the brackets, names and separators of json.
 fn punctuate(step: Step<'_>, parted: bool, text: &mut String) -> Result<(), TextError> {
     let separator = if parted { ", " } else { "" };
     match step {
@@ -199,13 +199,13 @@ fn write_value(
 /// The most bytes of a string that are written at a time.
 const CHUNK: usize = 16 << 10;
 
-/// Write a string, without the zeros at its end: in json in quotes, elsewhere where it asks for them.
+/// Write a string, without the zeros at its end: quoted in json, elsewhere only where needed.
 fn write_string(text: &str, style: Style, out: &mut Out<'_>) -> Result<(), TextError> {
     let unpadded = text.trim_end_matches('\0');
     let shown = if out.is_shown { printable(unpadded) } else { unpadded.into() };
     let mut rest = shown.as_ref();
     let is_json = style.format == TextFormat::Json;
-    // as Python's csv: a row of one empty string is not an empty line
+    // as in Python's csv: a row of one empty string is not an empty line
     let is_lost = rest.is_empty() && (style.alone || style.format != TextFormat::Csv);
     let quote = if is_json || is_lost || needs_quotes(style.format, rest) { "\"" } else { "" };
     out.text.push_str(quote);
@@ -224,16 +224,16 @@ fn write_string(text: &str, style: Style, out: &mut Out<'_>) -> Result<(), TextE
     Ok(())
 }
 
-/// Whether a string of csv or txt that holds this stands in quotes.
+/// Whether a string in csv or txt must be quoted.
 fn needs_quotes(format: TextFormat, text: &str) -> bool {
     text.contains(|char: char| match format {
-        // what follows a bare '#' would be read as a comment
+        // a bare '#' would begin a comment
         TextFormat::Csv => matches!(char, ',' | '"' | '#' | '\n' | '\r'),
         _ => char.is_whitespace() || matches!(char, '"' | '#'),
     })
 }
 
-/// The characters of code points; `None` where one of them is invalid.
+/// The characters of code points; `None` where one is invalid.
 fn code_points(bytes: &[u8], endian: Endian) -> Option<String> {
     let points = bytes.as_chunks::<4>().0.iter().map(|&point| match endian {
         Endian::Little => u32::from_le_bytes(point),

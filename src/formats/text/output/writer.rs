@@ -1,13 +1,12 @@
 //! A sink that writes elements as text: `.csv`, `.tsv`, `.txt` and `.json`.
 //!
-//! Numbers have the fewest digits that keep their value in their own type. An element is written when all
-//! of its bytes have arrived. In csv, tsv and txt a line is a row of the last axis; a tensor of one axis
-//! has one element a line, as np.savetxt writes it.
+//! Numbers have the fewest digits that keep their value in their own type. An element is written when all its
+//! bytes have come. In csv, tsv and txt a line is a row of the last axis; a tensor of one axis has one element a
+//! line, as by np.savetxt.
 //!
-//! A structure is an object in json. In csv, tsv and txt each of its values has a column, those of nested
-//! fields and of subarrays too, in the order in which np.loadtxt reads them; there is no line of names.
-//! A point in time is a text in ISO 8601, as np.datetime_as_string has it, a length of time the number
-//! of its units.
+//! A structure is an object in json. In csv, tsv and txt each value of a structure has a column, including values
+//! in nested fields and subarrays, in the order in which np.loadtxt reads them; there is no line of names. A point
+//! in time is a text in ISO 8601, as by np.datetime_as_string, a length of time the number of its units.
 //!
 //! ```text
 //! csv   1.5,2.0      txt   1.5 2.0      json   [[1.5, 2.0],
@@ -30,26 +29,25 @@ pub(super) struct TextSink {
     format: TextFormat,
     dtype: DType,
     shape: Vec<u64>,
-    /// What elements are that are numbers or times.
+    /// The meaning of elements that are numbers or times.
     meaning: Option<Meaning>,
     /// Whether a terminal shows the text, which would obey codes in strings.
     is_shown: bool,
     state: Mutex<TextState>,
 }
 
-/// How far the text has been written.
+/// The progress of the text.
 #[derive(Default)]
 struct TextState {
     taken: u64,
-    /// The first bytes of an element whose last ones have not arrived yet.
+    /// The first bytes of an incomplete element.
     begun: Vec<u8>,
     count: u64,
     written: u64,
 }
 
 impl TextSink {
-    /// Write a tensor as text to `inner`; `None` for a dtype other than those that
-    /// [`stored_dtype`] gives for text.
+    /// A sink that writes a tensor as text to `inner`; `None` for a dtype that [`stored_dtype`] does not return.
     pub(super) fn new(
         inner: Box<dyn Draft>,
         format: TextFormat,
@@ -72,7 +70,8 @@ impl TextSink {
         })
     }
 
-    /// The text of whole numbers or times, with the brackets and separators around each; `None` of other elements.
+    /// The text of whole numbers or times, with the brackets and separators around each; `None` for other
+    /// elements.
     fn numbers(&self, offset: u64, bytes: &[u8]) -> Option<String> {
         let meaning = self.meaning.as_ref()?;
         let size = self.dtype.item_bits() / 8;
@@ -85,7 +84,7 @@ impl TextSink {
         Some(text)
     }
 
-    /// Write the text of so many bytes of elements in its turn.
+    /// Write the text of `bytes` bytes of elements, in order.
     fn write_numbers(&self, offset: u64, bytes: u64, text: &str) -> Result<(), SinkError> {
         let mut state = self.in_turn(offset)?;
         state.taken += bytes;
@@ -95,7 +94,7 @@ impl TextSink {
         Ok(())
     }
 
-    /// Write any elements, and parts of them, one by one.
+    /// Write any elements, or parts of elements, one by one.
     fn write_elements(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         let mut state = self.in_turn(offset)?;
         let TextState { taken, begun, count, written } = &mut *state;
@@ -121,7 +120,7 @@ impl TextSink {
         Err(SinkError::OutOfOrder { expected: state.taken, offset })
     }
 
-    /// Write the elements that bytes are, with the brackets and separators around each.
+    /// Write elements, with the brackets and separators around each.
     fn elements(
         &self,
         count: &mut u64,
@@ -152,7 +151,7 @@ impl TextSink {
         Ok(())
     }
 
-    /// Append what stands between element `at` and the next one.
+    /// Append the text between element `at` and the next one.
     fn end_element(&self, text: &mut String, at: u64) {
         let end = at + 1;
         match self.format {
@@ -164,7 +163,7 @@ impl TextSink {
         }
     }
 
-    /// Elements in a row of csv or txt.
+    /// The number of elements in a row of csv or txt.
     fn columns(&self) -> u64 {
         match self.shape.as_slice() {
             [_, columns] => *columns,
@@ -172,7 +171,7 @@ impl TextSink {
         }
     }
 
-    /// How many JSON lists begin at element `at` (as many end before it).
+    /// The number of JSON lists that begin at element `at` (as many end before it).
     fn edges(&self, at: u64) -> usize {
         let mut inner = 1;
         let ends = self.shape.iter().rev().take_while(|&&len| {
@@ -182,7 +181,7 @@ impl TextSink {
         ends.count()
     }
 
-    /// Append what json has before element `at`: the separator and the opening brackets.
+    /// Append the JSON before element `at`: the separator and the opening brackets.
     fn begin_element(&self, text: &mut String, at: u64) {
         if self.format != TextFormat::Json {
             return;
@@ -286,22 +285,22 @@ impl Draft for TextSink {
     }
 }
 
-/// How much text is collected before it is written, in bytes.
+/// The bytes of text that are collected before a write.
 const COLLECTED: usize = 256 << 10;
 
-/// Text that is collected, and where it goes.
+/// Collected text, and its destination.
 pub(super) struct Out<'a> {
     pub(super) text: String,
     sink: &'a dyn Sink,
     written: &'a mut u64,
-    /// Whether a terminal shows it.
+    /// Whether a terminal shows the text.
     pub(super) is_shown: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum TextError {
     NotText,
-    /// The sink, or a temporary file, failed.
+    /// The sink, or a scratch file, failed.
     Sink(SinkError),
 }
 
@@ -329,7 +328,7 @@ impl<'a> Out<'a> {
         Ok(())
     }
 
-    /// Write what has been collected, once it is worth a write.
+    /// Write the collected text, once it is worth a write.
     pub(super) fn pass_long(&mut self) -> Result<(), SinkError> {
         if self.text.len() >= COLLECTED { self.pass() } else { Ok(()) }
     }
@@ -342,7 +341,7 @@ mod tests {
     use super::*;
     use crate::dtype::{Endian, Scalar};
 
-    /// What was written, and in how many writes.
+    /// The written bytes, and the number of writes.
     #[derive(Clone, Default)]
     struct Written(Arc<Mutex<(Vec<u8>, usize)>>);
 
@@ -399,7 +398,7 @@ mod tests {
         assert!(writes < 100, "{writes}");
     }
 
-    /// The text of elements that arrive in portions of so many bytes.
+    /// The text of elements that come in portions of `portion` bytes.
     fn by(portion: usize, format: TextFormat, dtype: &DType, bytes: &[u8]) -> String {
         let written = Written::default();
         let count = bytes.len() as u64 / (dtype.item_bits() / 8);
@@ -430,7 +429,7 @@ mod tests {
         }
     }
 
-    /// The text of elements that are written in portions which may divide them.
+    /// The text of elements that are written in portions, which may divide elements.
     fn written(
         format: TextFormat,
         dtype: &DType,
