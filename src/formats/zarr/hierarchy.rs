@@ -1,4 +1,4 @@
-//! The arrays of a hierarchy, wherever its values lie.
+//! The arrays of a hierarchy, wherever its values are stored.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,14 +18,14 @@ use crate::input::{Container, Contents, Input, Location, MissingChunks, OpenOpti
 use crate::source::{Source, SourceError, memory_bytes};
 use crate::tensor::{Annotated, Annotations, TensorInfo, Tensors, spare_bytes};
 
-/// The longest metadata of an array or a group, in bytes: as long as the header of a `.safetensors` may be.
+/// The longest metadata of an array or a group, in bytes: as for the header of a `.safetensors`.
 const MAX_METADATA: u64 = 100_000_000;
 
 const MAX_DEPTH: usize = 100;
 
-/// Where the values of a hierarchy lie under their keys.
+/// The store of a hierarchy's values, by their keys.
 pub(super) trait Hierarchy: Send + Sync {
-    /// A value; `None` where there is none of that key.
+    /// The value of a key; `None` where there is none.
     fn value<'a>(&'a self, key: &str) -> Result<Option<Box<dyn StoredValue + 'a>>, SourceError>;
 
     fn whole(&self, key: &str) -> Result<Option<Vec<u8>>, SourceError> {
@@ -33,12 +33,12 @@ pub(super) trait Hierarchy: Send + Sync {
         value.map(|value| value.read(0..fits(value.len())?)).transpose()
     }
 
-    /// All of a value will be read soon, of which a chunk of so many bytes is made.
+    /// Announce that a whole value will be read soon; it decodes to a chunk of `bytes` bytes.
     fn expect(&self, key: &str, bytes: u64) {
         let _ = (key, bytes);
     }
 
-    /// Whether it takes a short time to find out that there is a value.
+    /// Whether it takes little time to find out if a value exists.
     fn is_local(&self) -> bool {
         true
     }
@@ -46,13 +46,13 @@ pub(super) trait Hierarchy: Send + Sync {
     /// The names below a group, in order.
     fn children(&self, group: &str) -> Result<Vec<String>, SourceError>;
 
-    /// Why a value below an array cannot be read, though it is there, where that is known without reading it.
+    /// Why an existing value below an array cannot be read, where this is known without reading it.
     fn refused(&self, path: &str) -> Option<String> {
         let _ = path;
         None
     }
 
-    /// What lies below an array.
+    /// The store of the values below an array.
     fn array(&self, path: &str) -> ArrayStore;
 }
 
@@ -75,13 +75,13 @@ impl StoredValue for Arc<dyn Source> {
     }
 }
 
-/// So many bytes, where memory holds them.
+/// Check that memory has room for `bytes` bytes.
 pub(super) fn fits(bytes: u64) -> Result<u64, SourceError> {
     let too_many = || io::Error::other(format!("its {bytes} bytes are more than the memory has"));
     Some(bytes).filter(|bytes| *bytes <= memory_bytes()).ok_or_else(|| too_many().into())
 }
 
-/// A hierarchy as `zarrs` reads it.
+/// A hierarchy as a store of `zarrs`.
 pub(super) struct Values<H>(pub(super) H);
 
 impl<H: Hierarchy> ReadableStorageTraits for Values<H> {
@@ -127,7 +127,7 @@ fn failed(error: SourceError) -> StorageError {
     StorageError::Other(error.to_string())
 }
 
-/// The input whose arrays a hierarchy has.
+/// The input with the arrays of a hierarchy.
 pub(super) fn input(
     location: &Location,
     hierarchy: &dyn Hierarchy,
@@ -146,7 +146,7 @@ pub(super) fn input(
                 arrays.insert(path, TensorInfo { name, ..*tensor });
             }
             Node::Unfit(error) => {
-                // it may be that of a group
+                // the metadata may belong to a group
                 let below = match error {
                     ZarrError::Value(_) => named_below(location, hierarchy, &path)?,
                     _ => Vec::new(),
@@ -178,7 +178,7 @@ pub(super) fn input(
     Ok(Input { container, ..Input::of_source(location, bytes, contents) })
 }
 
-/// The paths just below a group.
+/// The paths directly below a group.
 fn paths_below(
     location: &Location,
     hierarchy: &dyn Hierarchy,
@@ -188,7 +188,7 @@ fn paths_below(
     Ok(names.into_iter().map(|name| below(group, &name)).collect())
 }
 
-/// The paths just below a group that have metadata of their own.
+/// The paths directly below a group that have metadata of their own.
 fn named_below(
     location: &Location,
     hierarchy: &dyn Hierarchy,
@@ -206,7 +206,8 @@ enum Node {
     Group(Annotations),
 }
 
-/// What is at a path, where an array may refuse chunks that are not there: a group too where there are no metadata, since others may lie below.
+/// Read the node at a path; an array there may refuse missing chunks. A path without metadata is a group,
+/// since other nodes may lie below.
 fn read(
     location: &Location,
     hierarchy: &dyn Hierarchy,
@@ -222,7 +223,7 @@ fn read(
         }
         let read = |value: Box<dyn StoredValue + '_>| value.read(0..value.len());
         match value.and_then(|value| value.map(read).transpose()) {
-            // damaged, while what lies beside it may be whole
+            // damaged, while its neighbours may be whole
             Err(SourceError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
                 Err(Unread::Unfit(ZarrError::Value(format!("{name}: {error}"))))
             }
@@ -262,7 +263,7 @@ fn read(
     }
 }
 
-/// Why there is nothing known of a path.
+/// Why a path has no readable node.
 enum Unread {
     Unfit(ZarrError),
     Failed(Error),
@@ -274,7 +275,7 @@ impl From<ZarrError> for Unread {
     }
 }
 
-/// The range of a value of that length which is asked for: an index of a shard may say any.
+/// The requested range of a value of `len` bytes: the index of a shard may name any range.
 fn range(asked: ByteRange, len: u64) -> Result<Range<u64>, StorageError> {
     let range = match asked {
         ByteRange::FromStart(start, None) => Some(start..len),
@@ -285,7 +286,7 @@ fn range(asked: ByteRange, len: u64) -> Result<Range<u64>, StorageError> {
     range.ok_or_else(|| StorageError::Other("a part of it is beyond its end".to_owned()))
 }
 
-/// The key of a name at a path.
+/// The key of a name below a path.
 pub(super) fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
 }

@@ -1,8 +1,8 @@
-//! Arrays of Zarr as one input: a folder, here or behind a network, or a zip archive of one array, or of
-//! groups of them.
+//! Arrays of Zarr as one input: a folder, local or behind a network, or a zip archive; with one array, or
+//! groups of arrays.
 //!
-//! Arrays have their path below the input as their name. Only the feature `zarr` reads them; without it they
-//! are recognised, and refused by name.
+//! An array's name is its path below the input. Only the feature `zarr` reads arrays; without it they are
+//! recognised, and refused by name.
 
 use std::path::Path;
 
@@ -26,19 +26,19 @@ pub(crate) use output::OUTPUT;
 pub(crate) use stores::open_archive;
 use stores::{open_path, open_remote};
 
-/// Arrays of Zarr, in a folder or a zip archive: a file alone is none.
+/// Arrays of Zarr, in a folder or a zip archive: a single file is never one.
 pub(crate) static FORMAT: Format = Format {
     is_folder: true,
     ..Format::new("zarr", |_| false, |file| Err(unrecognised(file.location, file.bytes)))
 };
 
-/// The metadata of version 3; those of an array and of a group in version 2.
+/// The names of metadata: of version 3, and of an array and a group in version 2.
 const METADATA: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
 
 #[cfg(feature = "zarr")]
 const ATTRIBUTES: &str = ".zattrs";
 
-/// The arrays in the folder that a location is; `None` for one that is none of Zarr.
+/// Open the arrays in a folder; `None` for a folder that is not Zarr.
 pub(crate) fn open_folder(
     location: &Location,
     folder: &Path,
@@ -47,7 +47,7 @@ pub(crate) fn open_folder(
     if is_folder(folder) {
         return open_path(location, folder, options).map(Some);
     }
-    // the root too may be a group without metadata
+    // the root, too, may be a group without metadata
     if folder.extension().is_none_or(|it| it != "zarr") || cfg!(not(feature = "zarr")) {
         return Ok(None);
     }
@@ -56,12 +56,12 @@ pub(crate) fn open_folder(
     Ok(is_any.then_some(input))
 }
 
-/// Whether a path is that of a folder of Zarr.
+/// Whether a path is a folder of Zarr.
 pub(crate) fn is_folder(path: &Path) -> bool {
     METADATA.iter().any(|name| path.join(name).is_file())
 }
 
-/// The arrays in the folder behind a network that an address leads to; `None` where there are none of Zarr.
+/// Open the arrays in a remote folder; `None` where it is not Zarr.
 pub(crate) fn open_address(
     location: &Location,
     address: &Address,
@@ -70,13 +70,13 @@ pub(crate) fn open_address(
     if address.may_be_zarr() { open_remote(location, address, options) } else { Ok(None) }
 }
 
-/// Whether the members of an archive are those of such a folder.
+/// Whether the members of an archive form a folder of Zarr.
 pub(crate) fn is_archive(members: &Members) -> bool {
     let name = |path: &str| path.rsplit('/').next().is_some_and(|name| METADATA.contains(&name));
     members.iter().any(|member| name(member.name))
 }
 
-/// What a build does that does not read Zarr: it says which kind of Zarr an input is.
+/// The substitute in builds that do not read Zarr: it reports which kind of Zarr an input is.
 #[cfg(not(feature = "zarr"))]
 mod stores {
     use std::io::Read;

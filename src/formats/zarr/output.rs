@@ -49,20 +49,20 @@ mod with {
     };
     use crate::tensor::{Annotations, ChunkCodec, EncodeChunks};
 
-    /// Files one of which makes a folder one of Zarr: only such a folder is replaced.
+    /// Names of files that mark a folder of Zarr: only such a folder is replaced.
     const MARKS: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
 
     /// Arrays, one after the other in the positions of the output.
     struct ZarrFolder {
         tensors: Arc<Entries>,
         chunking: Chunking,
-        /// What is said of the arrays, by their numbers.
+        /// The annotations of arrays, by their numbers.
         annotations: BTreeMap<usize, Annotations>,
-        /// The paths of the groups that the arrays lie in, and what is said of these.
+        /// The paths of the groups around the arrays, and their annotations.
         groups: BTreeMap<String, Annotations>,
     }
 
-    /// Files of metadata: the name and the bytes of each.
+    /// Metadata files: the name and the bytes of each.
     type Files = Vec<(String, Vec<u8>)>;
 
     pub(crate) fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
@@ -92,14 +92,14 @@ mod with {
             annotations: request.annotations.clone(),
             groups,
         };
-        // what cannot be encoded is found before anything is made
+        // an array that cannot be encoded is found before anything is made
         for (number, tensor) in folder.tensors.iter().enumerate() {
             folder.array(number, &tensor)?;
         }
         Ok(Box::new(folder))
     }
 
-    /// Refuse a name that is no path of nodes, or lies in another array.
+    /// Refuse a name that is not a path of nodes, or lies inside another array.
     fn check_name(name: &str, names: &BTreeSet<&str>) -> Result<(), LayoutFault> {
         let part = |part: &str| match part {
             "" => Some("a part of its path is empty"),
@@ -125,7 +125,7 @@ mod with {
     }
 
     impl ZarrFolder {
-        /// The files of the metadata of groups and arrays.
+        /// The metadata files of groups and arrays.
         fn files(&self) -> Result<Files, Cause> {
             let groups = self.groups.iter();
             let groups = groups.map(|(path, said)| Ok((metadata_of(path), group_json(said))));
@@ -136,7 +136,7 @@ mod with {
             groups.chain(arrays).collect()
         }
 
-        /// A sink for the chunks in a range of positions, or all.
+        /// A sink for the chunks in a range of positions, or for all.
         fn sink(
             &self,
             folder: Box<dyn FileTree>,
@@ -154,7 +154,7 @@ mod with {
             Ok(Box::new(ChunkSink::new(folder, tensors, range.unwrap_or(0..start))?))
         }
 
-        /// The metadata of an array, and what makes its chunks.
+        /// The metadata of an array, and the encoder of its chunks.
         fn array(
             &self,
             number: usize,
@@ -208,7 +208,7 @@ mod with {
             Some(FixedFrame::Folder(self.files().ok()?.into()))
         }
 
-        /// Where the next slab of whole chunks begins, which is a range of positions.
+        /// The start of the next slab of whole chunks, which is a range of positions.
         fn cut(&self, at: u64) -> u64 {
             let mut start = 0;
             for tensor in self.tensors.iter() {
@@ -232,9 +232,10 @@ mod with {
         }
     }
 
-    /// The first byte from `at` on of a tensor's elements in C order before which whole chunks end.
+    /// The first byte, at or after `at`, of a tensor's elements in C order where a slab of whole
+    /// chunks ends.
     fn slab_from(shape: &[u64], chunk: &[u64], item: u64, at: u64) -> u64 {
-        // the first axis that chunks do not step along one by one
+        // the first axis along which chunks are longer than 1
         let Some(axis) = (0..chunk.len()).find(|&axis| chunk[axis] > 1 || axis + 1 == chunk.len())
         else {
             return if at == 0 { 0 } else { item };

@@ -1,4 +1,4 @@
-//! Where the values of a hierarchy lie: a folder, a zip archive, an address.
+//! The stores of a hierarchy's values: a folder, a zip archive, a remote address.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io::{self, ErrorKind, Read};
@@ -48,7 +48,7 @@ impl Hierarchy for ZarrFolder {
     }
 
     fn expect(&self, key: &str, _: u64) {
-        // what is wrong with it is said where it is read
+        // a fault of the file is reported when it is read
         if let Ok(file) = source::open_file(&self.0.join(key), IoMode::Read) {
             file.advise(0..file.len(), Advice::WillNeed);
         }
@@ -59,7 +59,7 @@ impl Hierarchy for ZarrFolder {
         let folder = self.0.join(group);
         for entry in folder.read_dir()? {
             let entry = entry?;
-            // what is no text is no name of a node
+            // a name that is not text names no node
             if let Ok(name) = entry.file_name().into_string()
                 && entry.path().is_dir()
                 && !(entry.file_type()?.is_symlink() && leads_up(&folder, &entry.path()))
@@ -76,7 +76,7 @@ impl Hierarchy for ZarrFolder {
     }
 }
 
-/// Whether a link leads to the folder that it lies in, or to one above that.
+/// Whether a link leads to its own folder, or to a folder above.
 fn leads_up(folder: &Path, link: &Path) -> bool {
     match (folder.canonicalize(), link.canonicalize()) {
         (Ok(folder), Ok(target)) => folder.starts_with(target),
@@ -139,8 +139,8 @@ impl StoredValue for ValueInZip<'_> {
         }
     }
 
-    /// One that is deflated is inflated as far as the end of the range. The CRC-32 is compared where all of it is
-    /// read, as zarr-python does.
+    /// Read a range. A deflated member is inflated up to the end of the range. The CRC-32 is compared where the
+    /// whole member is read, as by zarr-python.
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
         let len = range.end - range.start;
         match self.value {
@@ -173,7 +173,7 @@ impl StoredValue for ValueInZip<'_> {
     }
 }
 
-/// Bytes that are there, and are not what they should be.
+/// The error for bytes that exist but are invalid.
 fn invalid(error: impl std::error::Error + Send + Sync + 'static) -> SourceError {
     io::Error::new(ErrorKind::InvalidData, error).into()
 }
@@ -210,27 +210,26 @@ impl Hierarchy for Below {
     }
 }
 
-// A hierarchy behind a network: keys are addresses.
+// A hierarchy behind a network, whose keys are addresses.
 //
-// Servers of plain addresses list no folders. Which arrays there are is said by consolidated metadata, where a
-// group has them; they are taken for what they say, as zarr-python does, which also saves requests. A store is
-// asked otherwise.
+// Servers of plain addresses list no folders. The arrays are found by consolidated metadata, where a group has
+// them; their content is trusted, as by zarr-python, which also saves requests. Otherwise the store is asked.
 
 const SHARDS: usize = 64;
 
 struct ZarrAddress {
     address: Address,
-    /// What is known of metadata, by their keys: also that there are none.
+    /// The known metadata by their keys; `None` where it is known that there are none.
     known: BTreeMap<String, Option<Vec<u8>>>,
-    /// Whether no others are there.
+    /// Whether `known` is complete.
     is_consolidated: bool,
-    /// Values of which parts were read, the last ones first.
+    /// Values of which parts were read, the most recent first.
     shards: Mutex<VecDeque<(String, Arc<dyn Source>)>>,
-    /// Values that are on their way before they are read.
+    /// Values that are requested ahead.
     ahead: Arc<Ahead>,
 }
 
-/// The arrays behind an address; `None` where there are no metadata of Zarr.
+/// Open the arrays behind an address; `None` where there are no metadata of Zarr.
 pub(crate) fn open_remote(
     location: &Location,
     address: &Address,
@@ -262,7 +261,7 @@ pub(crate) fn open_remote(
 }
 
 impl ZarrAddress {
-    /// Take the metadata that a group has of all arrays and groups in it.
+    /// Take the consolidated metadata of a group, for all arrays and groups in it.
     fn consolidate(&mut self) -> Result<(), SourceError> {
         let [v3, _, group] = METADATA;
         let of_root = |name| self.known.get(name).and_then(Option::as_deref);
@@ -275,7 +274,7 @@ impl ZarrAddress {
         };
         let Some(all) = all else { return Ok(()) };
         for (key, metadata) in all {
-            // what the root says of itself was read
+            // the metadata of the root were read before
             self.known.entry(key).or_insert(Some(metadata));
         }
         self.is_consolidated = true;
@@ -353,7 +352,7 @@ impl Hierarchy for ZarrAddress {
     }
 }
 
-/// A value; `None` where there is none. What comes as a stream is kept in a temporary file.
+/// A value; `None` where there is none. A stream is copied to a scratch file.
 fn remote_value(opened: Result<Opened, OpenError>) -> Result<Option<Arc<dyn Source>>, SourceError> {
     match opened {
         Ok(Opened::Random(source)) => Ok(Some(source.into())),

@@ -1,10 +1,10 @@
-//! Codecs that make no more bytes than a chunk has.
+//! Codecs that decode no more bytes than a chunk has.
 //!
-//! Those of `zarrs` make as many as a stream goes on to, or says that it would: a hostile chunk of some kilobytes
-//! would fill the memory. These take their place under the same names, decode by themselves, and leave all else to
-//! them. Beside them stand those of numcodecs that `zarrs` has not, or not in all dtypes, which only decode: LZ4, a
-//! CRC-32, bits, differences of neighbours, and numbers with an offset and a scale. The latter three are filters of
-//! elements. Here they are filters of bytes: what they are given lies one element after the other, as they are stored.
+//! The codecs of `zarrs` decode a stream to its end, or trust the length that it names: a hostile chunk of some
+//! kilobytes would fill the memory. The codecs here have the same names, decode by themselves, and leave everything
+//! else to `zarrs`. Others, which only decode, come from numcodecs, and `zarrs` lacks them, or some of their dtypes:
+//! LZ4, a CRC-32, bits, differences of neighbours, and numbers with an offset and a scale. The last three are filters
+//! of elements. Here they are filters of bytes: their input is the stored elements, one after the other.
 
 use std::borrow::Cow;
 use std::io;
@@ -32,18 +32,18 @@ use crate::crc::PiecesCrc;
 use crate::formats::codecs::{self, InflateFault, Wanted, Wrapper, inflate, too_long};
 use crate::tensor::keep_spare;
 
-/// The name of blosc as the compressor of an array of version 2, where `zarrs` takes its own, whatever is registered
-/// under the usual name.
+/// The name of blosc as the compressor of a version 2 array, where `zarrs` ignores a codec registered under the usual
+/// name.
 const BLOSC_V2: &str = "tslice.blosc";
 
-/// Let an array of version 2 have these codecs.
+/// Name these codecs in the metadata of a version 2 array.
 pub(super) fn name_own(metadata: &mut Value) {
     if let Some(id) = metadata.pointer_mut("/compressor/id").filter(|id| **id == "blosc") {
         *id = BLOSC_V2.into();
     }
 }
 
-/// Let arrays that are opened from now on have these codecs.
+/// Register these codecs for arrays that are opened from now on.
 pub(super) fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -52,11 +52,11 @@ pub(super) fn register() {
         add::<Bz2Codec>(|bytes, wanted| codecs::bzip2(bytes, wanted.most).map(Some));
         add::<ZstdCodec>(|bytes, wanted| codecs::zstd(bytes, wanted).map(Some));
         add::<BloscCodec>(blosc);
-        // only whole chunks are decoded by these: parts of them, in shards, are cut by `zarrs` in other places
+        // these decode only whole chunks; `zarrs` takes parts of chunks in shards elsewhere
         add::<Adler32Codec>(|_, _| Ok(None));
         add::<Fletcher32Codec>(|_, _| Ok(None));
         OWN.into_iter().for_each(add_own);
-        // what `zarrs` has in version 3 alone
+        // a codec that `zarrs` has only in version 3
         register_codec_v2(CodecRuntimePluginV2::new(
             |name| name == "crc32c",
             |metadata| match metadata.configuration().get("location").and_then(Value::as_str) {
@@ -89,12 +89,12 @@ where
     }));
 }
 
-/// The names of the codecs that `zarrs` has not in version 2; in version 3 they follow [`PREFIX`].
+/// The names of the codecs that `zarrs` lacks in version 2; in version 3 they follow [`PREFIX`].
 const OWN: [&str; 5] = ["lz4", "delta", "packbits", "crc32", "fixedscaleoffset"];
 
 const PREFIX: &str = "numcodecs.";
 
-/// Whether a codec is a filter of elements that is undone as one of bytes: it must be the last one of its kind.
+/// Whether a codec is a filter of elements that is undone on bytes: it must be the last filter of elements.
 pub(super) fn is_filter(name: &str) -> bool {
     matches!(name.trim_start_matches(PREFIX), "delta" | "packbits" | "fixedscaleoffset")
 }
@@ -139,10 +139,10 @@ fn own(name: &'static str, said: &Map<String, Value>) -> Result<Codec, PluginCre
     Ok(BoundedCodec::Own { name, said: said.clone(), kind }.shared())
 }
 
-/// A codec that decodes by itself.
+/// A codec that decodes by itself, with a bounded length.
 #[derive(Debug)]
 enum BoundedCodec {
-    /// One of `zarrs`, and what decodes in its place.
+    /// A codec of `zarrs`, and the function that decodes instead.
     Zarrs(Arc<dyn BytesToBytesCodecTraits>, Decode),
     Own {
         name: &'static str,
@@ -153,19 +153,19 @@ enum BoundedCodec {
 
 #[derive(Debug)]
 enum OwnKind {
-    /// One block, behind the number of its bytes.
+    /// One block, after its decoded length.
     Lz4,
-    /// Bytes behind their CRC-32, or in front of it.
+    /// Bytes with their CRC-32 after them, or before.
     Crc { is_behind: bool },
-    /// Each element without the one before it.
+    /// The differences of consecutive elements.
     Differences(Numbers),
-    /// Elements without an offset, multiplied by a scale.
+    /// Elements less an offset, multiplied by a scale.
     Scaled(Numbers, f64, f64),
-    /// Booleans in a bit each, behind the number of bits that are left over.
+    /// Booleans as bits, after the number of unused bits.
     Bits,
 }
 
-/// Decodes as many bytes as are wanted; `None` where the codec of `zarrs` does no harm with these.
+/// A function that decodes the wanted bytes; `None` where the codec of `zarrs` can safely decode them.
 type Decode = fn(&[u8], Wanted) -> io::Result<Option<Vec<u8>>>;
 
 impl BoundedCodec {
@@ -182,7 +182,7 @@ impl BoundedCodec {
 }
 
 impl OwnKind {
-    /// The bytes of which these are made, no more than `most`.
+    /// Decode to at most `most` bytes.
     fn undo(&self, encoded: &[u8], most: u64) -> io::Result<Vec<u8>> {
         let early = || io::Error::other("it ends early");
         match self {
@@ -228,7 +228,7 @@ impl OwnKind {
         }
     }
 
-    /// How many bytes so many are stored in at most.
+    /// The most stored bytes of `len` decoded bytes.
     fn stored_len(&self, len: u64) -> u64 {
         match self {
             OwnKind::Lz4 => len.saturating_add(len / 255 + 20),
@@ -239,7 +239,7 @@ impl OwnKind {
     }
 }
 
-/// The bytes of a stream of blosc, as many as its header says and no more than `most`.
+/// Decode a stream of blosc to the length in its header, at most `most` bytes.
 #[cfg(feature = "hdf5")]
 pub(crate) fn blosc_bytes(encoded: &[u8], most: u64) -> io::Result<Vec<u8>> {
     let bytes = match blosc(encoded, Wanted { most, needed: most })? {
@@ -254,7 +254,7 @@ pub(crate) fn blosc_bytes(encoded: &[u8], most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The codec blosc: what a chunk was encoded by is in its own header.
+/// The codec blosc for decoding: the header of a chunk names its compressor.
 fn any_blosc() -> Result<BloscCodec, PluginCreateError> {
     let any = json!({ "cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "blocksize": 0 });
     let any = serde_json::from_value::<BloscCodecConfiguration>(any);
@@ -263,9 +263,9 @@ fn any_blosc() -> Result<BloscCodec, PluginCreateError> {
     )
 }
 
-/// Leave it to the codec of `zarrs` where the header says that it makes no more bytes than are wanted.
+/// Let the codec of `zarrs` decode where the header's length is within the wanted bytes.
 fn blosc(encoded: &[u8], wanted: Wanted) -> io::Result<Option<Vec<u8>>> {
-    // the number of bytes is the second word
+    // the second word is the number of bytes
     let len = encoded.get(4..8).and_then(|word| word.try_into().ok()).map(u32::from_le_bytes);
     match len {
         Some(len) if u64::from(len) <= wanted.most => Ok(None),
@@ -283,8 +283,8 @@ fn inflated(wrapper: Wrapper, encoded: &[u8], wanted: Wanted) -> io::Result<Opti
     }
 }
 
-/// The codec of a chain that does nothing but one of these, to elements as they are in memory: it decodes the first
-/// bytes of a chunk alone.
+/// The codec of a chain that applies only one of these codecs, to native elements: it can decode just the first bytes
+/// of a chunk.
 pub(super) fn only_codec(chain: &CodecChain) -> Option<Arc<dyn BytesToBytesCodecTraits>> {
     let [codec] = chain.bytes_to_bytes_codecs() else { return None };
     let elements = chain.array_to_bytes_codec();
@@ -303,7 +303,7 @@ pub(super) fn only_codec(chain: &CodecChain) -> Option<Arc<dyn BytesToBytesCodec
     (is_native && is_plain && is_bytes).then(|| Arc::clone(codec))
 }
 
-/// The first bytes of a chunk by such a codec: at least `needed` of `most`.
+/// The first bytes of a chunk by such a codec: at least `needed` bytes of `most`.
 pub(super) fn decode_front(
     codec: &dyn BytesToBytesCodecTraits,
     encoded: &[u8],

@@ -1,4 +1,4 @@
-//! The types of elements by their names in Zarr: in version 3 names of its own, in version 2 NumPy's.
+//! The element types of Zarr by their names: names of its own in version 3, NumPy's in version 2.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::tensor::{brief, number};
 /// The type of the elements of an array.
 pub(super) struct ElementType {
     pub(super) dtype: DType,
-    /// Whether `zarrs` has no such type, so that the elements are plain bytes to it.
+    /// Whether `zarrs` lacks the type, so that elements are plain bytes to it.
     pub(super) opaque: bool,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct ElementType {
 const MAX_ITEM: u64 = i32::MAX as u64;
 
 impl ElementType {
-    /// The type by the metadata of an array.
+    /// The element type in the metadata of an array.
     pub(super) fn of(metadata: &Value) -> Result<ElementType, ZarrError> {
         let (said, found) = match metadata.get("data_type") {
             Some(said) => (said, version3(said, 0)),
@@ -41,7 +41,7 @@ impl ElementType {
     }
 }
 
-/// NumPy's type strings, and lists of fields; of numbers that NumPy has not, the names that TensorStore writes.
+/// Parse NumPy's type strings and lists of fields; for numbers that NumPy lacks, TensorStore's names.
 fn version2(said: &Value) -> Option<ElementType> {
     let of_its_own = || {
         let name = said.as_str()?;
@@ -50,7 +50,7 @@ fn version2(said: &Value) -> Option<ElementType> {
     };
     let Ok(dtype) = npy::json_dtype(said) else { return of_its_own() };
     Some(match dtype {
-        // decoded in the order of this machine, whatever that of the file
+        // decoded to this machine's byte order, whatever the file's
         DType::Scalar(scalar, _) => known(scalar),
         dtype => ElementType { dtype, opaque: true },
     })
@@ -60,7 +60,7 @@ fn known(scalar: Scalar) -> ElementType {
     ElementType { dtype: DType::Scalar(scalar, Endian::Little), opaque: false }
 }
 
-/// The names of version 3 and of zarr-python.
+/// Parse the names of version 3 and of zarr-python.
 fn version3(said: &Value, depth: usize) -> Option<ElementType> {
     let name = said.as_str().or_else(|| said.get("name")?.as_str())?;
     let number = |key: &str| said.pointer(&format!("/configuration/{key}"))?.as_u64();
@@ -86,7 +86,7 @@ fn version3(said: &Value, depth: usize) -> Option<ElementType> {
             Some(bits) => of(true, NpyType::Void(bits / 8, None)),
             None => {
                 let scalar = Scalar::ALL.into_iter().find(|scalar| scalar.name() == name)?;
-                // of floats of a byte `zarrs` knows some, by some of their names
+                // `zarrs` knows some floats of one byte, by some of their names
                 let opaque = scalar.kind() == NumberKind::Float && scalar.bits() == 8;
                 Some(ElementType { opaque, ..known(scalar) })
             }
@@ -94,7 +94,7 @@ fn version3(said: &Value, depth: usize) -> Option<ElementType> {
     }
 }
 
-/// Fields one after the other, without gaps.
+/// Parse consecutive fields without gaps.
 fn structure(said: &[Value], depth: usize) -> Option<NpyType> {
     let mut fields: Vec<Field> = Vec::new();
     let mut itemsize = 0u64;
@@ -117,7 +117,7 @@ fn structure(said: &[Value], depth: usize) -> Option<NpyType> {
     (!fields.is_empty()).then(|| NpyType::Structure(Arc::new(Structure { fields, itemsize })))
 }
 
-/// The bytes of a fill value by its JSON, as zarr-python reads it; `None` for what is none of the dtype.
+/// The bytes of a fill value from its JSON, as zarr-python reads it; `None` where it does not fit the dtype.
 pub(super) fn bytes(fill: &Value, dtype: &DType) -> Option<Vec<u8>> {
     match dtype {
         DType::Scalar(scalar, endian) => {
@@ -135,7 +135,7 @@ pub(super) fn bytes(fill: &Value, dtype: &DType) -> Option<Vec<u8>> {
 /// The little-endian bytes of a number.
 fn of_scalar(fill: &Value, scalar: Scalar) -> Option<Vec<u8>> {
     if fill.is_null() {
-        // any value would do
+        // without a fill value, any value will do
         return Some(vec![0; (scalar.bits() / 8) as usize]);
     }
     let dtype = DType::Scalar(scalar, Endian::Little);
@@ -191,7 +191,7 @@ fn of_float(fill: &Value, scalar: Scalar) -> Option<Vec<u8>> {
     parse(&text, &dtype).ok()
 }
 
-/// The little-endian bytes that hexadecimal digits say, the highest ones first.
+/// The little-endian bytes of hexadecimal digits, which begin with the highest byte.
 fn of_digits(digits: &str, len: usize) -> Option<Vec<u8>> {
     let is_hex = digits.len() == 2 * len && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     let bits = is_hex.then(|| u64::from_str_radix(digits, 16).ok()).flatten()?;
@@ -232,16 +232,16 @@ fn in_order(mut bytes: Vec<u8>, endian: Endian) -> Vec<u8> {
     bytes
 }
 
-/// How a file says the little-endian bytes of an element, for any reader of version 3.
+/// The JSON of an element, from its little-endian bytes, for any reader of version 3.
 pub(super) fn said(bytes: &[u8], dtype: &DType) -> Value {
     let float = |bytes: &[u8]| {
         let value = match (bytes.try_into(), bytes.try_into()) {
             (Ok(single), _) => Some(f64::from(f32::from_le_bytes(single))),
             (_, Ok(double)) => Some(f64::from_le_bytes(double)),
-            // of shorter ones digits say all but the most common
+            // shorter floats are written as digits, except the most common
             _ => bytes.iter().all(|byte| *byte == 0).then_some(0.0),
         };
-        // digits say which NaN it is
+        // digits identify the NaN
         value.filter(|value| !value.is_nan() || is_common_nan(bytes)).map(number)
     };
     match dtype {
@@ -263,8 +263,8 @@ pub(super) fn said(bytes: &[u8], dtype: &DType) -> Value {
     }
 }
 
-/// How xarray says in version 3 which value stands for missing elements: a float by the bytes of a double, in base64.
-/// It opens no store that has a float, or a list as netCDF has it.
+/// The JSON of the value of missing elements, as xarray writes it in version 3: a float as the bytes of a double, in
+/// base64. xarray opens no store with a plain float, or with netCDF's list.
 pub(super) fn of_netcdf(value: &Value, dtype: &DType) -> Option<Value> {
     let value = match value {
         Value::Array(all) if let [only] = all.as_slice() => only,
@@ -282,7 +282,7 @@ fn is_common_nan(bytes: &[u8]) -> bool {
     bytes == f32::NAN.to_le_bytes() || bytes == f64::NAN.to_le_bytes()
 }
 
-/// How `zarrs` is told the little-endian bytes of an element of a type that it knows.
+/// The JSON of an element, from its little-endian bytes, for `zarrs`, which must know the type.
 pub(super) fn json(bytes: &[u8], dtype: &DType) -> Value {
     let digits = |bytes: &[u8]| {
         let digits: String = bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect();
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn values_of_missing_elements_are_those_that_xarray_reads() {
         let of = |value: Value, scalar| of_netcdf(&value, &DType::Scalar(scalar, Endian::Big));
-        // by xarray's FillValueCoder
+        // from xarray's FillValueCoder
         assert_eq!(of(json!([-9999.0]), Scalar::F32), Some(json!("AAAAAICHw8A=")));
         assert_eq!(of(json!("NaN"), Scalar::F64), Some(json!("AAAAAAAA+H8=")));
         assert_eq!(of(json!([-999]), Scalar::I16), Some(json!(-999)));

@@ -1,4 +1,5 @@
-//! Filters of elements of numcodecs, undone on bytes: differences of neighbours, numbers with an offset and a scale.
+//! Filters of elements from numcodecs, undone on bytes: differences of neighbours, numbers with an offset and a
+//! scale.
 
 use half::f16;
 use serde_json::{Map, Value};
@@ -6,11 +7,11 @@ use serde_json::{Map, Value};
 use crate::dtype::{DType, Endian, NumberKind, Scalar};
 use crate::formats::npy;
 
-/// The key of a filter's configuration that says the byte order in which its elements are stored, whatever its dtypes
-/// say: that of the codec `bytes`.
+/// The key of a filter's configuration with the byte order of the stored elements, from the codec `bytes`; it
+/// overrides the dtypes.
 pub(super) const STORED_ENDIAN: &str = "endian";
 
-/// The elements that a filter was given, and those as which they are stored.
+/// The types of a filter's elements: before encoding, and stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers {
     made: Number,
@@ -25,7 +26,7 @@ struct Number {
 }
 
 impl Numbers {
-    /// The elements by the configuration of a codec.
+    /// The types in the configuration of a codec.
     pub(super) fn of(codec: &str, said: &Map<String, Value>) -> Result<Numbers, String> {
         let number = |key: &str| said.get(key).and_then(Value::as_str);
         let parsed = |dtype: &str| {
@@ -42,24 +43,24 @@ impl Numbers {
         Ok(Numbers { made, stored })
     }
 
-    /// Whether elements are stored as floats of another type, or floats as others.
+    /// Whether the types differ and one of them is a float.
     pub(super) fn changes_floats(self) -> bool {
         let is_any =
             [self.made, self.stored].iter().any(|it| it.scalar.kind() == NumberKind::Float);
         is_any && self.made.scalar != self.stored.scalar
     }
 
-    /// How many bytes are made of so many stored ones.
+    /// The decoded length of `stored` bytes.
     pub(super) fn made_len(self, stored: usize) -> usize {
         stored / self.stored.bytes() * self.made.bytes()
     }
 
-    /// In how many bytes so many are stored.
+    /// The stored length of `made` decoded bytes.
     pub(super) fn stored_len(self, made: u64) -> u64 {
         (made / self.made.bytes() as u64).saturating_mul(self.stored.bytes() as u64)
     }
 
-    /// Elements of which each is stored without the one before it.
+    /// Decode differences to elements.
     pub(super) fn summed(self, encoded: &[u8]) -> Vec<u8> {
         let Numbers { made, stored } = self;
         let mut out = Vec::with_capacity(self.made_len(encoded.len()));
@@ -81,8 +82,7 @@ impl Numbers {
         out
     }
 
-    /// Elements that are stored without an offset, and multiplied. As in NumPy floats are computed in their own type,
-    /// integers in float64.
+    /// Decode scaled elements. As in NumPy, floats are computed in their own type, integers in float64.
     pub(super) fn scaled(self, encoded: &[u8], offset: f64, scale: f64) -> Vec<u8> {
         let Numbers { made, stored } = self;
         let [offset, scale] = [offset, scale].map(|value| stored.rounded(value));
@@ -96,7 +96,7 @@ impl Numbers {
 }
 
 impl Number {
-    /// A type by its name in NumPy, or its type string.
+    /// Parse the name of a type in NumPy, or its type string.
     fn parse(text: &str) -> Option<Number> {
         let named = Scalar::ALL.into_iter().find(|scalar| scalar.name() == text);
         let dtype = match named {
@@ -116,7 +116,7 @@ impl Number {
         (self.scalar.bits() / 8) as usize
     }
 
-    /// An element in 64 bits: of a signed one all higher bits are its sign.
+    /// An element in 64 bits; a signed element is sign-extended.
     fn bits(self, bytes: &[u8]) -> u64 {
         let add = |all: u64, byte: &u8| all << 8 | u64::from(*byte);
         let bits = match self.endian {
@@ -149,7 +149,7 @@ impl Number {
         }
     }
 
-    /// Put a value: an integer is cut towards zero.
+    /// Append a value; for integers it is rounded towards zero.
     fn put_float(self, value: f64, out: &mut Vec<u8>) {
         let bits = match self.scalar {
             Scalar::F16 => f16::from_f64(value).to_bits().into(),
@@ -161,7 +161,7 @@ impl Number {
         self.put(bits, out);
     }
 
-    /// A value as it is in floats of this type; of integers as it is.
+    /// A value rounded to this float type; unchanged for integers.
     fn rounded(self, value: f64) -> f64 {
         match self.scalar {
             Scalar::F16 => f16::from_f64(value).to_f64(),

@@ -1,7 +1,7 @@
-//! Metadata of arrays and groups, versions 2 and 3: attributes, names of dimensions, and all else in the words that
-//! `zarrs` knows.
+//! Metadata of arrays and groups, versions 2 and 3: attributes, names of dimensions, and the translation of
+//! everything else for `zarrs`.
 //!
-//! What zarr-python reads is read: numbers that JSON has not as bare words, fill values of another kind than the
+//! Whatever zarr-python reads is read: bare words for numbers that JSON lacks, fill values of another kind than the
 //! elements, codecs by their names in numcodecs.
 
 use std::iter::repeat;
@@ -14,13 +14,13 @@ use super::{ZarrError, codecs, dtype, unfit};
 use crate::dtype::DType;
 use crate::tensor::{Annotations, brief};
 
-/// What stands before a word that was a bare one.
+/// The prefix of a word that was bare.
 const BARE: char = '\0';
 
-/// The words for numbers that JSON has not, as Python writes them.
+/// The words for numbers that JSON lacks, as Python writes them.
 const WORDS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
 
-/// What the metadata of an array of version 3 may say; all else must say that it need not be understood.
+/// The keys that the metadata of a version 3 array may have; others must have `must_understand: false`.
 const ARRAY_KEYS: [&str; 11] = [
     "zarr_format",
     "node_type",
@@ -35,20 +35,20 @@ const ARRAY_KEYS: [&str; 11] = [
     "storage_transformers",
 ];
 
-/// What those of a group may say.
+/// The keys that the metadata of a group may have.
 const GROUP_KEYS: [&str; 4] = ["zarr_format", "node_type", "attributes", "consolidated_metadata"];
 
-/// What is at a path, by its metadata.
+/// The node at a path, from its metadata.
 pub(crate) enum ZarrNode {
     Array(ArrayMetadataJson),
-    /// Arrays and groups, and what their group says of itself.
+    /// A group, and its annotations.
     Group(Annotations),
 }
 
-/// The metadata of an array, as they are written.
+/// The metadata of an array in JSON.
 pub(crate) struct ArrayMetadataJson(pub(super) Value);
 
-/// What a `zarr.json` is about.
+/// Parse a `zarr.json`.
 pub(crate) fn node(json: &[u8]) -> Result<ZarrNode, ZarrError> {
     let mut metadata = parse(json)?;
     match metadata.get("node_type").and_then(Value::as_str) {
@@ -65,7 +65,7 @@ pub(crate) fn node(json: &[u8]) -> Result<ZarrNode, ZarrError> {
     }
 }
 
-/// The metadata of an array of version 2: `.zarray`, and `.zattrs` where that is there.
+/// The metadata of a version 2 array: `.zarray`, and `.zattrs` if it exists.
 pub(crate) fn array_v2(
     json: &[u8],
     attributes: Option<&[u8]>,
@@ -78,7 +78,7 @@ pub(crate) fn array_v2(
     Ok(ArrayMetadataJson(metadata))
 }
 
-/// What a group of version 2 says of itself in `.zattrs`.
+/// The annotations of a version 2 group, from `.zattrs`.
 pub(crate) fn group_v2(attributes: &[u8]) -> Result<Annotations, ZarrError> {
     Ok(of_attributes(parse(attributes)?))
 }
@@ -90,10 +90,10 @@ fn of_attributes(attributes: Value) -> Annotations {
     Annotations { attributes, reworded, ..Annotations::default() }
 }
 
-/// The attribute that names the axes of an array in version 2, by xarray; version 3 has `dimension_names` for that.
+/// xarray's attribute with the names of a version 2 array's axes; version 3 has `dimension_names`.
 const DIMENSION_NAMES_V2: &str = "_ARRAY_DIMENSIONS";
 
-/// What an array says of itself, taken from its metadata.
+/// Take the annotations of an array from its metadata.
 pub(super) fn annotations(metadata: &mut Value, fill_value: Option<Vec<u8>>) -> Annotations {
     let mut take = |key: &str| {
         let entries = metadata.as_object_mut();
@@ -111,9 +111,9 @@ pub(super) fn annotations(metadata: &mut Value, fill_value: Option<Vec<u8>>) -> 
     if let Some(names) = names(&dimension_names) {
         all.dimension_names = names;
     } else if let Some(names) = all.attributes.get(DIMENSION_NAMES_V2).and_then(names) {
-        // it would stay behind where axes change
+        // the attribute would be wrong once axes change
         all.attributes.remove(DIMENSION_NAMES_V2);
-        // these are the arrays of version 2 that xarray opens
+        // of version 2, xarray opens only arrays that name their axes
         all.fill_masks = metadata.get("zarr_format") == Some(&json!(2)) && all.fill_value.is_some();
         all.dimension_names = names;
     }
@@ -137,7 +137,7 @@ pub(super) fn chunk_shape(metadata: &Value) -> Result<Vec<u64>, ZarrError> {
     lens.ok_or_else(|| unfit("the shape of the chunks is not said"))
 }
 
-/// Let the chunks of an array without elements have a length where they have none.
+/// Give the chunks of an array without elements a length where they have none.
 pub(super) fn lengthen_empty_chunks(metadata: &mut Value) {
     let lens = metadata.get("shape").and_then(Value::as_array);
     if !lens.is_some_and(|lens| lens.iter().any(|len| *len == 0)) {
@@ -152,7 +152,7 @@ pub(super) fn lengthen_empty_chunks(metadata: &mut Value) {
     chunks.into_iter().flatten().filter(|len| **len == 0).for_each(|len| *len = 1.into());
 }
 
-/// JSON, in which numbers may be bare words: these become texts that [`reworded`] knows.
+/// Parse JSON in which numbers may be bare words: these become texts that [`reworded`] knows.
 fn parse(json: &[u8]) -> Result<Value, ZarrError> {
     serde_json::from_slice(json).or_else(|error| match quoted(json) {
         Some(json) => serde_json::from_slice(&json).map_err(unfit),
@@ -160,7 +160,7 @@ fn parse(json: &[u8]) -> Result<Value, ZarrError> {
     })
 }
 
-/// The same with bare words in quotes; `None` where there are none.
+/// JSON with bare words put in quotes; `None` where there are none.
 fn quoted(json: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut rest = json;
@@ -183,7 +183,7 @@ fn quoted(json: &[u8]) -> Option<Vec<u8>> {
     found.then_some(out)
 }
 
-/// Make words that were bare plain ones; whether there were any.
+/// Replace texts for bare words by the plain words; returns whether there were any.
 pub(super) fn reworded(value: &mut Value) -> bool {
     match value {
         Value::String(text) => match text.strip_prefix(BARE) {
@@ -201,7 +201,7 @@ pub(super) fn reworded(value: &mut Value) -> bool {
     }
 }
 
-/// Refuse metadata of version 3 of a group, or else of an array, that say what must be understood.
+/// Refuse version 3 metadata, of a group or an array, with keys that must be understood.
 fn refuse_unknown(metadata: &Value, is_group: bool) -> Result<(), ZarrError> {
     let known: &[&str] = if is_group { &GROUP_KEYS } else { &ARRAY_KEYS };
     let may_pass = |value: &Value| value.get("must_understand") == Some(&Value::Bool(false));
@@ -215,7 +215,7 @@ fn refuse_unknown(metadata: &Value, is_group: bool) -> Result<(), ZarrError> {
     }
 }
 
-/// Say in the words of `zarrs` what the metadata of an array say of its elements.
+/// Translate the metadata of an array's elements for `zarrs`. Returns the bytes of the fill value.
 pub(super) fn translate(
     metadata: &mut Value,
     elements: &ElementType,
@@ -242,7 +242,7 @@ pub(super) fn translate(
             if let (Some(Value::String(name)), DType::Scalar(_, _), 1) =
                 (entries.get_mut("dtype"), dtype, item)
             {
-                // a byte has no order, whatever is said
+                // a byte has no order, whatever the name says
                 *name = format!("|{}", name.trim_start_matches(['<', '>', '=', '|']));
             }
         }
@@ -269,7 +269,7 @@ pub(super) fn translate(
     Ok(fill)
 }
 
-/// Whether a codec of this name and configuration decodes to what it is given.
+/// Whether a codec of this name and configuration decodes to the type of its input.
 fn leaves_elements(name: Option<&Value>, configuration: Option<&Value>) -> bool {
     let said = |key: &str| configuration.and_then(|all| all.get(key)).filter(|it| !it.is_null());
     match name.and_then(Value::as_str).unwrap_or_default().trim_start_matches("numcodecs.") {
@@ -279,7 +279,7 @@ fn leaves_elements(name: Option<&Value>, configuration: Option<&Value>) -> bool 
     }
 }
 
-/// Refuse codecs of elements behind a filter that is undone as one of bytes: these would go first.
+/// Refuse codecs of elements after a filter that is undone on bytes: decoding would apply them first.
 fn check_filters<'a>(mut names: impl Iterator<Item = &'a str>) -> Result<(), ZarrError> {
     let Some(first) = names.find(|name| codecs::is_filter(name)) else { return Ok(()) };
     match names.find(|name| matches!(*name, "transpose" | "sharding_indexed")) {
@@ -296,7 +296,7 @@ fn codec_name(codec: &Value) -> Option<&str> {
     codec.get("name").unwrap_or(codec).as_str()
 }
 
-/// The deepest shard in another.
+/// The most levels of shards in shards.
 const MAX_SHARDS: usize = 8;
 
 fn translate_codecs(
@@ -311,7 +311,7 @@ fn translate_codecs(
     let order = if codecs.iter().any(swaps) { "big" } else { "little" };
     let has_filters = codecs.iter().any(is_filter);
     let has_no_order = has_no_order || has_filters;
-    // the codec bytes follows the last one
+    // the codec `bytes` follows the last filter
     let filters = codecs.iter_mut().rev().filter(|codec| is_filter(codec));
     for (filter, order) in filters.zip([order].into_iter().chain(repeat("little"))) {
         if let Some(said) = filter.get_mut("configuration").and_then(Value::as_object_mut) {
@@ -351,7 +351,7 @@ fn translate_codecs(
     Ok(())
 }
 
-/// The name under which `zarrs` knows a codec of numcodecs in version 3, where it is another one.
+/// The name in `zarrs` of a version 3 codec of numcodecs, where it differs.
 fn known_name(name: &str) -> Option<&'static str> {
     Some(match name {
         "numcodecs.zstd" => "zstd",
@@ -362,7 +362,7 @@ fn known_name(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Say what zarr-python takes for said of a codec.
+/// Add the defaults of zarr-python to a codec's configuration.
 fn complete(name: &str, configuration: &mut Map<String, Value>, item: u64) {
     let usual = match name {
         "zstd" => json!({ "level": 0, "checksum": false }),
@@ -388,13 +388,13 @@ fn complete(name: &str, configuration: &mut Map<String, Value>, item: u64) {
     }
 }
 
-/// Configure a codec of numcodecs to decode, whatever it was encoded by.
+/// Configure a codec of numcodecs for decoding, whatever encoded the chunk.
 fn configure(id: &str, configuration: &mut Map<String, Value>, item: u64) {
     let of_level = json!({ "level": 1 });
     let own = match id {
         "zstd" => json!({ "level": 1, "checksum": false }),
         "gzip" | "zlib" | "bz2" => of_level,
-        // what a chunk was encoded by is in its own header
+        // the header of a chunk names its compressor
         "blosc" => json!({ "cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "blocksize": 0 }),
         "crc32c" if configuration.get("location").is_none_or(|it| it == "end" || it.is_null()) => {
             json!({})
@@ -409,7 +409,7 @@ fn configure(id: &str, configuration: &mut Map<String, Value>, item: u64) {
     }
 }
 
-/// The same of a codec of version 2.
+/// Translate a version 2 codec.
 fn translate_v2(codec: &mut Value, item: u64) {
     let Some(codec) = codec.as_object_mut() else { return };
     let Some(Value::String(id)) = codec.get("id").cloned() else { return };
@@ -421,7 +421,7 @@ fn translate_v2(codec: &mut Value, item: u64) {
     }
 }
 
-/// Whether one of these codecs stores elements, those of the index of a shard aside, in big-endian order.
+/// Whether a codec stores elements in big-endian order; the codecs of a shard's index do not count.
 fn swaps(codecs: &Value) -> bool {
     let in_map = |map: &Map<String, Value>| {
         let is_big = map.get("endian").is_some_and(|endian| endian == "big");
@@ -434,16 +434,16 @@ fn swaps(codecs: &Value) -> bool {
     }
 }
 
-/// Metadata, and their keys below the group.
+/// Metadata with their keys below the group.
 type KeyedMetadata = Vec<(String, Vec<u8>)>;
 
-/// Those that the `zarr.json` of a group holds, if it does.
+/// The consolidated metadata in the `zarr.json` of a group, if any.
 pub(crate) fn consolidated(group: &[u8]) -> Option<KeyedMetadata> {
     let nodes = object(group, "/consolidated_metadata/metadata")?;
     Some(nodes.iter().map(|(path, node)| (format!("{path}/zarr.json"), bytes(node))).collect())
 }
 
-/// Those of a `.zmetadata`, which is how version 2 has them.
+/// The consolidated metadata in a `.zmetadata` of version 2.
 pub(crate) fn consolidated_v2(all: &[u8]) -> Option<KeyedMetadata> {
     let nodes = object(all, "/metadata")?;
     Some(nodes.into_iter().map(|(key, node)| (key, bytes(&node))).collect())

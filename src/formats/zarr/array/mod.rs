@@ -1,9 +1,8 @@
-//! Arrays of Zarr, versions 2 and 3: what their metadata say, and how their chunks are decoded.
+//! Arrays of Zarr, versions 2 and 3: their metadata, and the decoding of their chunks.
 //!
-//! The codecs are those of the `zarrs` package, which reads the metadata too. It is told what it does
-//! not know in words that it does: elements that only NumPy has a type for are plain bytes to it. Where
-//! the values of an array lie under their keys (`zarr.json`, `c/0/1`) is up to the caller, who brings a
-//! store; nothing here lists folders.
+//! The codecs come from the `zarrs` package, which also reads the metadata. Metadata that it does not know are
+//! translated: elements of a type that only NumPy has are plain bytes to it. The caller brings the store with the
+//! values of an array by their keys (`zarr.json`, `c/0/1`); nothing here lists folders.
 //!
 //! ```text
 //!   zarr.json, .zarray ─► shape, dtype, codecs ─► a tensor in chunks
@@ -48,8 +47,8 @@ pub(crate) use metadata::{
 };
 pub(crate) use write::{NewArray, group_json, stored_dtype};
 
-/// The tensor that an array is, by its metadata and the store of its chunks, which say what is
-/// wrong with one that is not there where it must be.
+/// The tensor of an array, from its metadata and the store of its chunks. `missing` is the error for a chunk that
+/// must exist and does not.
 pub(crate) fn array(
     store: ArrayStore,
     ArrayMetadataJson(mut metadata): ArrayMetadataJson,
@@ -68,7 +67,7 @@ pub(crate) fn array(
     }
     metadata::lengthen_empty_chunks(&mut metadata);
     let chunk_shape = metadata::chunk_shape(&metadata)?;
-    // one element is in either order; zarrs does without a check of the axes that it reverses
+    // one element is in either order; zarrs does not check the axes that it reverses
     if metadata.get("order").is_some() && chunk_shape.is_empty() {
         metadata["order"] = "C".into();
     }
@@ -110,7 +109,7 @@ pub(crate) fn array(
 struct OpenArray {
     array: Array<dyn ValueStore>,
     codecs: Arc<CodecChain>,
-    /// The shape of chunks in its shards, and these, where it has nothing else.
+    /// The shape of chunks in shards, and the shards, where the array consists of shards alone.
     shards: Option<(Vec<u64>, Shards)>,
 }
 
@@ -125,7 +124,7 @@ fn opened(
     let parsed: ArrayMetadata = serde_json::from_value(metadata).map_err(unfit)?;
     let array = Array::new_with_metadata(store, "/", parsed);
     let array = array.map_err(unfit)?;
-    // what is around a shard would have to be decoded before its index is found
+    // codecs around a shard would have to be decoded to find its index
     let inner = array.is_exclusively_sharded().then(|| array.subchunk_shape()).flatten();
     let Some(inner) = inner else {
         let codecs = array.codecs();
@@ -136,7 +135,7 @@ fn opened(
     Ok(OpenArray { array, codecs: Arc::new(codecs), shards: Some((inner, shards)) })
 }
 
-/// What is wrong with metadata, in one line.
+/// A fault of metadata, in one line.
 fn unfit(what: impl fmt::Display) -> ZarrError {
     ZarrError::Metadata(brief(&what.to_string()))
 }
@@ -160,48 +159,48 @@ impl Fault for ZarrError {
     const OF: &'static str = "zarr";
 }
 
-/// Where the values of an array lie under their keys, such as `zarr.json` and `c/0/1`.
+/// The store of an array's values, by keys such as `zarr.json` and `c/0/1`.
 pub(crate) type ArrayStore = Arc<dyn ValueStore>;
 
-/// How many chunks are looked for to count those that are stored.
+/// The most chunks that are looked up to count the stored ones.
 const MOST_COUNTED: u64 = 1_000_000;
 
-/// Values under keys, which may be read ahead.
+/// A store of values by keys, which may be read ahead.
 pub(crate) trait ValueStore: ReadableStorageTraits {
-    /// Whether it takes a short time to find out that there is a value.
+    /// Whether it takes little time to find out if a value exists.
     fn is_local(&self) -> bool;
 
-    /// All of a value will be read soon, of which a chunk of so many bytes is made.
+    /// Announce that a whole value will be read soon; it decodes to a chunk of `bytes` bytes.
     fn expect(&self, key: &StoreKey, bytes: u64);
 }
 
 struct ZarrChunks {
     array: Array<dyn ValueStore>,
-    /// The shape of a chunk, at the ends of axes too.
+    /// The shape of a chunk, even at the ends of axes.
     shape: Vec<u64>,
     item: usize,
     fill: Vec<u8>,
-    /// The shape of what is stored under a key.
+    /// The shape of the value stored under a key.
     stored_shape: Vec<u64>,
-    /// What is wrong with a chunk that is not there, where it must be.
+    /// The error for a chunk that must exist and does not.
     missing: Option<String>,
     /// The codecs of a chunk.
     codecs: Arc<CodecChain>,
-    /// The codec that alone makes elements of stored bytes, from front to back.
+    /// The codec that alone decodes stored bytes to elements, from front to back.
     front: Option<Arc<dyn BytesToBytesCodecTraits>>,
-    /// The shards that hold the chunks, of an array that has nothing else.
+    /// The shards of an array that consists of shards alone.
     shards: Option<Shards>,
 }
 
 impl ZarrChunks {
-    /// The shape of a chunk, which ends where the array does.
+    /// The shape of a chunk, cut to the array's shape.
     fn shape_of(&self, at: &[u64]) -> Vec<u64> {
         let lens = self.array.shape().iter().zip(&self.shape).zip(at);
         lens.map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk))).collect()
     }
 
-    /// The elements of a chunk: those of the whole shape, which are `whole` bytes, or at least `needed` of them, or
-    /// those of the shape that is `kept`, where no more are stored; `None` for a chunk that is not stored.
+    /// The elements of a chunk: all of its shape (`whole` bytes), or at least `needed` bytes of them, or the
+    /// elements of the cut shape `kept` where no more are stored; `None` for a chunk that is not stored.
     fn elements(
         &self,
         at: &[u64],
@@ -222,7 +221,7 @@ impl ZarrChunks {
             keep_spare(stored);
             return front.map(Some).map_err(|error| error.to_string());
         }
-        // what is not compressed may end where the array does
+        // an uncompressed chunk may end where the array does
         let kept_bytes = kept.iter().product::<u64>() * self.item as u64;
         let is_short =
             stored.len() as u64 == kept_bytes && self.codecs.bytes_to_bytes_codecs().is_empty();
@@ -230,7 +229,7 @@ impl ZarrChunks {
         let shape: Option<Vec<NonZeroU64>> =
             shape.iter().map(|len| NonZeroU64::new(*len)).collect();
         let shape = shape.ok_or("it has no elements")?;
-        // chunks are decoded by several threads, each of them by one
+        // several threads decode chunks; each chunk is decoded by one thread
         let options = CodecOptions::default().with_concurrent_target(1);
         let (data_type, fill) = (self.array.data_type(), self.array.fill_value());
         let decoded = self.codecs.decode(stored.into(), &shape, data_type, fill, &options);
@@ -244,7 +243,7 @@ impl ZarrChunks {
         }
     }
 
-    /// Refuse a chunk of which nothing is stored: of one in a shard, nothing of the shard.
+    /// Refuse a chunk that is not stored; for a chunk in a shard, a shard that is not stored.
     fn check_stored(&self, at: &[u64]) -> Result<(), String> {
         let Some(missing) = &self.missing else { return Ok(()) };
         let key = at.iter().zip(&self.shape).zip(&self.stored_shape);
@@ -275,7 +274,7 @@ impl Chunks for ZarrChunks {
             return Err(self.failed(at, "a chunk is larger than the memory"));
         };
         let kept = self.shape_of(at);
-        // what is cut is taken from anywhere
+        // a chunk that is cut needs all its bytes
         let needed = if kept == self.shape { needed.min(whole) } else { whole };
         let elements = || self.elements(at, needed, whole, &kept);
         let elements = guarded(|| self.check_stored(at).and_then(|()| elements())).flatten();
@@ -285,7 +284,7 @@ impl Chunks for ZarrChunks {
             return Ok(self.fill.repeat(count));
         };
         if bytes.len() as u64 != whole || needed < whole {
-            // who asked counts them
+            // the caller checks the number
             return Ok(bytes);
         }
         cut(&mut bytes, &self.shape, &kept, self.item);
@@ -318,11 +317,11 @@ impl Chunks for ZarrChunks {
     }
 
     fn needs(&self, at: &[u64], _: &mut dyn FnMut(Range<u64>)) {
-        // of a shard only a part is read
+        // only a part of a shard is read
         if self.shards.is_none() {
             let bytes =
                 self.shape.iter().fold(self.item as u64, |all, len| all.saturating_mul(*len));
-            // what is wrong with it is said where it is decoded
+            // a fault is reported when the chunk is decoded
             let _ = guarded(|| self.array.storage().expect(&self.array.chunk_key(at), bytes));
         }
     }

@@ -1,4 +1,4 @@
-//! Shards: values that hold many chunks, and an index that says which bytes of them each one is.
+//! Shards: values that hold many chunks, and an index with the byte range of each chunk.
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -13,23 +13,24 @@ use zarrs::storage::byte_range::ByteRange;
 use super::{ValueStore, ZarrError, unfit};
 use crate::source::memory_bytes;
 
-/// How many indexes are kept.
+/// The number of indexes held in memory.
 const KEPT: usize = 64;
 
-/// The shards of an array that has nothing else.
+/// The shards of an array that consists of shards alone.
 pub(super) struct Shards {
-    /// How many chunks a shard has along each axis.
+    /// The number of chunks in a shard along each axis.
     counts: Vec<u64>,
     index_codecs: CodecChain,
     index_shape: Vec<NonZeroU64>,
-    /// The bytes of a shard that are its index.
+    /// The byte range of the index in a shard.
     index_range: ByteRange,
-    /// Indexes by the places of their shards: an offset and a length for each chunk.
+    /// Indexes by the positions of their shards: an offset and a length for each chunk.
     kept: Mutex<HashMap<Vec<u64>, Arc<[u64]>>>,
 }
 
 impl Shards {
-    /// Shards of `shape`, with chunks of `inner`, and the codecs of a chunk, by the configuration of the codec.
+    /// Shards of `shape` with chunks of `inner`, and the codecs of a chunk, from the configuration of the
+    /// sharding codec.
     pub(super) fn new(
         said: &Value,
         shape: &[u64],
@@ -85,7 +86,7 @@ impl Shards {
         Ok(bytes.map_err(|error| error.to_string())?.map(Vec::from))
     }
 
-    /// The index of a shard; `None` for one that is not stored.
+    /// The index of a shard; `None` for a shard that is not stored.
     fn index(
         &self,
         array: &Array<dyn ValueStore>,

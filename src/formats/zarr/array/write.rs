@@ -1,4 +1,4 @@
-//! Arrays of Zarr that are written, as version 3.
+//! Writing of Zarr arrays, as version 3.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::dtype::{DType, Endian, NpyType, TimeKind};
 use crate::formats::codecs::guarded;
 use crate::tensor::{Annotations, ChunkCodec, ChunkFile, EncodeChunks, FILL_VALUE, brief};
 
-/// An array that is to be written.
+/// An array to be written.
 pub(crate) struct NewArray<'a> {
     pub(crate) path: &'a str,
     pub(crate) dtype: &'a DType,
     pub(crate) shape: &'a [u64],
-    /// The shape of a chunk and, where several of these are one file, that of a shard.
+    /// The shape of a chunk and, where several chunks share a file, of a shard.
     pub(crate) chunk: &'a [u64],
     pub(crate) shard: Option<&'a [u64]>,
     pub(crate) codec: ChunkCodec,
     pub(crate) said: Option<&'a Annotations>,
 }
 
-/// The dtype in which elements are stored; `None` where version 3 has none.
+/// The dtype in which elements are stored; `None` where version 3 lacks it.
 pub(crate) fn stored_dtype(dtype: &DType) -> Option<DType> {
     match dtype {
         DType::Scalar(scalar, _) if scalar.bits().is_multiple_of(8) => {
@@ -43,7 +43,7 @@ pub(crate) fn stored_dtype(dtype: &DType) -> Option<DType> {
     }
 }
 
-/// The metadata of a group of which this is said.
+/// The metadata of a group with these annotations.
 pub(crate) fn group_json(said: &Annotations) -> Vec<u8> {
     text(&json!({ "zarr_format": 3, "node_type": "group", "attributes": said.attributes }))
 }
@@ -55,7 +55,7 @@ fn text(json: &Value) -> Vec<u8> {
 }
 
 impl NewArray<'_> {
-    /// Its metadata, and what makes its chunks.
+    /// The metadata of the array, and the encoder of its chunks.
     pub(crate) fn encoder(&self) -> Result<(Vec<u8>, Box<dyn EncodeChunks>), ZarrError> {
         let json = self.json().ok_or_else(|| ZarrError::DType(self.dtype.to_string()))?;
         let mut known = json.clone();
@@ -167,12 +167,12 @@ fn data_type(dtype: &DType) -> Option<Value> {
     }
 }
 
-/// Encodes the chunks, or the shards, of an array.
+/// An encoder of the chunks, or the shards, of an array.
 struct ZarrEncoder {
     array: Array<dyn ReadableStorageTraits>,
     shape: Vec<u64>,
     lens: Vec<NonZeroU64>,
-    /// The path of the array, and a slash; nothing for the root.
+    /// The path of the array, with a slash after it; empty for the root.
     folder: String,
 }
 
@@ -185,14 +185,14 @@ impl EncodeChunks for ZarrEncoder {
         let array = &self.array;
         let data_type = array.data_type();
         let fill = array.fill_value();
-        // so are the elements of chunks that are not stored
+        // a chunk of fill values need not be stored
         let element = fill.as_ne_bytes();
         if elements.chunks(element.len().max(1)).all(|it| it == element) {
             return Ok(None);
         }
         let elements = ArrayBytes::new_flen(elements);
         let encode = || {
-            // chunks are encoded by several threads, each of them by one
+            // several threads encode chunks; each chunk is encoded by one thread
             let options = CodecOptions::default().with_concurrent_target(1);
             array.codecs().encode(elements, &self.lens, data_type, fill, &options)
         };
