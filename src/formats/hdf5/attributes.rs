@@ -1,4 +1,4 @@
-//! Attributes of datasets and groups: those that say how a dataset is read, MATLAB's above all, and all of them as
+//! Attributes of datasets and groups: those that change how a dataset is read, such as MATLAB's, and all of them as
 //! JSON.
 
 use std::sync::Arc;
@@ -15,43 +15,42 @@ use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::Order;
 use crate::tensor::{Annotated, Annotations, FILL_VALUE, TensorInfo, number};
 
-/// Attributes that the libraries of HDF5 and netCDF keep for themselves: names of axes, where in the file those are
-/// used, and identifiers.
+/// Internal attributes of the HDF5 and netCDF libraries: names of axes, back references, and identifiers.
 const OF_LIBRARIES: [&[u8]; 5] =
     [b"DIMENSION_LIST", b"DIMENSION_LABELS", b"REFERENCE_LIST", b"_NCProperties", b"_nc3_strict"];
 
-/// The attributes by which a dataset is a scale of axes, which are the library's too.
+/// The attributes that make a dataset a dimension scale; they are internal too.
 const OF_SCALES: [&[u8]; 2] = [b"CLASS", b"NAME"];
 
-/// What the names of further attributes of netCDF begin with.
+/// The prefix of other attributes of netCDF.
 const OF_NETCDF: &[u8] = b"_Netcdf4";
 
-/// The identifiers of the dimensions of a variable of netCDF, one for each axis.
+/// The attribute with the identifiers of a netCDF variable's dimensions, one for each axis.
 const DIMENSION_IDS: &[u8] = b"_Netcdf4Coordinates";
 
-/// What stands in front of the name of a variable of netCDF that a dimension has too.
+/// The prefix of a netCDF variable's name where a dimension has the name too.
 pub(super) const NON_COORDINATE: &str = "_nc4_non_coord_";
 
-/// What the NAME of a dimension of netCDF without a variable begins with.
+/// The beginning of NAME for a dimension of netCDF without a variable.
 const DIMENSION_ONLY: &str = "This is a netCDF dimension but not a netCDF variable";
 
-/// The most values and objects of heaps that are read for the attributes of one object.
+/// The most values and heap objects that are read for the attributes of one object.
 const MOST_STEPS: usize = 4_000_000;
 
-/// What the attributes of a dataset say of how it is read.
+/// The attributes that change how a dataset is read.
 #[derive(Default)]
 pub(super) struct Own {
     pub(super) matlab_class: Option<String>,
     pub(super) matlab_empty: bool,
-    /// Whether its integers are xarray's booleans.
+    /// Whether the integers are xarray's booleans.
     pub(super) is_bool: bool,
-    /// Whether it is a dimension of netCDF, and no variable.
+    /// Whether the dataset is a dimension of netCDF without a variable.
     pub(super) is_dimension: bool,
 }
 
 impl Own {
-    /// The attributes of the dataset at an address. A scale of axes is noted in the file with its name. What cannot
-    /// be read says nothing.
+    /// Read the attributes of the dataset at an address. A dimension scale is registered in the file with its name.
+    /// Attributes that cannot be read have no effect.
     pub(super) fn read(file: &H5File, address: u64, path: &str) -> Own {
         let mut own = Own::default();
         let mut scale = None;
@@ -90,12 +89,12 @@ impl Own {
     }
 }
 
-/// Whether a message says that an object has attributes elsewhere than in its header.
+/// Whether a message says that an object has attributes outside its header.
 pub(super) fn is_dense(file: &H5File, message: &[u8]) -> bool {
     matches!(dense(file, message), Ok((Some(_), Some(_))))
 }
 
-/// The addresses of the heap and of the tree of attributes.
+/// The addresses of the heap and the tree of attributes.
 fn dense(file: &H5File, message: &[u8]) -> Result<(Option<u64>, Option<u64>), Hdf5Error> {
     let mut input = file.cursor(message);
     let flags = input.skip(1).and_then(|()| input.u8())?;
@@ -103,10 +102,10 @@ fn dense(file: &H5File, message: &[u8]) -> Result<(Option<u64>, Option<u64>), Hd
     Ok((input.address()?, input.address()?))
 }
 
-/// What is done with an attribute: its name, and its message.
+/// A visitor of attributes, by name and message.
 type Visit<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<(), Hdf5Error>;
 
-/// Visit the attributes of an object: their names, and their messages.
+/// Visit the attributes of an object, by name and message.
 fn each(file: &H5File, address: u64, visit: Visit<'_>) -> Result<(), Hdf5Error> {
     let mut elsewhere = None;
     each_message(file, address, &mut |message, bytes| match message.kind {
@@ -134,14 +133,14 @@ fn each(file: &H5File, address: u64, visit: Visit<'_>) -> Result<(), Hdf5Error> 
     })
 }
 
-/// What an attribute begins with.
+/// The beginning of an attribute.
 struct Front<'a> {
     name: &'a [u8],
-    /// What follows the name.
+    /// The bytes after the name.
     rest: Cursor<'a>,
-    /// Whether its datatype is another object's, and its dataspace.
+    /// Whether the datatype and the dataspace belong to another object.
     is_shared: [bool; 2],
-    /// The bytes of its datatype and its dataspace.
+    /// The bytes of the datatype and of the dataspace.
     lengths: [usize; 2],
 }
 
@@ -166,7 +165,7 @@ fn front<'a>(file: &H5File, bytes: &'a [u8]) -> Result<Front<'a>, Hdf5Error> {
 
 struct Attribute {
     datatype: Datatype,
-    /// `None` for one without elements.
+    /// The shape; `None` for an attribute without elements.
     shape: Option<Vec<u64>>,
     data: Vec<u8>,
 }
@@ -190,13 +189,13 @@ impl Attribute {
     }
 }
 
-/// A text without what fills it up.
+/// A text without its padding.
 fn unpadded(bytes: &[u8]) -> Option<String> {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8(bytes[..end].to_vec()).ok()
 }
 
-/// What a dataset says of itself: read when it is asked for.
+/// The annotations of a dataset, read on demand.
 pub(super) fn annotated(
     file: &Arc<H5File>,
     address: u64,
@@ -218,13 +217,13 @@ pub(super) fn annotated(
     })
 }
 
-/// What a group says of itself.
+/// The annotations of a group, read on demand.
 pub(super) fn annotated_group(file: &Arc<H5File>, address: u64) -> Annotated {
     let file = Arc::clone(file);
     Annotated::by(move || all(&file, address, 0))
 }
 
-/// The attributes of an object, and the names of its axes. What is damaged is left out.
+/// The attributes of an object, and the names of its axes. Damaged attributes are left out.
 fn all(file: &H5File, address: u64, rank: usize) -> Annotations {
     let mut said = Annotations { is_hdf5: true, ..Annotations::default() };
     let mut reader = Reader { file, left: MOST_STEPS, is_reworded: false };
@@ -249,7 +248,7 @@ fn all(file: &H5File, address: u64, rank: usize) -> Annotations {
         let number = attribute.as_ref().ok().and_then(|it| H5Type::of(&it.datatype).ok());
         match attribute.ok().and_then(|attribute| reader.value(&attribute)) {
             Some(value) => {
-                // a Zarr has its own word for that one
+                // Zarr has its own word for the fill value
                 if reader.is_reworded && name != FILL_VALUE {
                     said.reworded.push(name.clone());
                 }
@@ -276,7 +275,7 @@ fn all(file: &H5File, address: u64, rank: usize) -> Annotations {
     said
 }
 
-/// The address of the scale of each axis of a dataset, as netCDF has it.
+/// The addresses of the dimension scales of a dataset's axes, as in netCDF.
 pub(super) fn scales_of(file: &H5File, address: u64) -> Vec<Option<u64>> {
     let mut reader = Reader { file, left: MOST_STEPS, is_reworded: false };
     let mut scales = vec![file.scale(address).map(|_| address)];
@@ -286,7 +285,7 @@ pub(super) fn scales_of(file: &H5File, address: u64) -> Vec<Option<u64>> {
             DIMENSION_IDS => {
                 let ids = reader.ids(&Attribute::parse(file, bytes)?);
                 scales = ids.into_iter().map(|id| file.scale_of_id(id)).collect();
-                // they say all
+                // they name all axes
                 return Err(Hdf5Error::Null);
             }
             _ => {}
@@ -296,16 +295,16 @@ pub(super) fn scales_of(file: &H5File, address: u64) -> Vec<Option<u64>> {
     scales
 }
 
-/// Values of attributes.
+/// A reader of attribute values.
 struct Reader<'a> {
     file: &'a H5File,
     left: usize,
-    /// Whether a number stands as a word.
+    /// Whether a word stands for a number.
     is_reworded: bool,
 }
 
 impl Reader<'_> {
-    /// The value of an attribute, where JSON can say it.
+    /// The value of an attribute; `None` where JSON cannot express it.
     fn value(&mut self, attribute: &Attribute) -> Option<Value> {
         let Attribute { datatype, shape, data } = attribute;
         let Some(shape) = shape else {
@@ -316,7 +315,7 @@ impl Reader<'_> {
         self.nested(datatype, shape, &mut data.as_slice())
     }
 
-    /// Elements in lists of a shape.
+    /// Elements in nested lists of a shape.
     fn nested(&mut self, datatype: &Datatype, shape: &[u64], data: &mut &[u8]) -> Option<Value> {
         let Some((len, inner)) = shape.split_first() else {
             let (element, rest) = data.split_at_checked(datatype.size as usize)?;
@@ -394,7 +393,7 @@ impl Reader<'_> {
         Some(number(float))
     }
 
-    /// The length of a list of any length, and its bytes.
+    /// The length and the bytes of a variable-length list.
     fn list(&mut self, bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
         let mut input = self.file.cursor(bytes);
         let count = input.u32().ok()?;
@@ -408,7 +407,7 @@ impl Reader<'_> {
             .map(|data| (count.into(), data))
     }
 
-    /// The scale of each axis, by the address of its header.
+    /// The dimension scale of each axis, by the address of its header.
     fn scales(&mut self, list: &Attribute) -> Vec<Option<u64>> {
         let each = list.data.chunks_exact((list.datatype.size as usize).max(1));
         let is_known = |base: &Datatype| base.class == Class::Reference { is_object: true };
@@ -440,7 +439,7 @@ impl Reader<'_> {
     }
 }
 
-/// The type of the elements of MATLAB's arrays of a class.
+/// The element type of MATLAB's arrays of a class.
 fn scalar_of_matlab(class: &str) -> Option<Scalar> {
     match class {
         "logical" => Some(Scalar::Bool),
@@ -459,8 +458,8 @@ fn scalar_of_matlab(class: &str) -> Option<Scalar> {
     }
 }
 
-/// Make of a tensor what its attributes say; notes tell what was made. `stored` are the elements of an empty array:
-/// its shape.
+/// Apply the attributes to a tensor, and note what they change. `stored` are the elements of an empty array, which
+/// hold its shape.
 pub(super) fn apply(
     tensor: &mut TensorInfo,
     own: &Own,

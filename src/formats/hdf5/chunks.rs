@@ -1,4 +1,4 @@
-//! Elements in chunks of a dataset: each is looked up when it is needed, by the index that its file has, and decoded.
+//! The chunks of a dataset: each is looked up on demand in the dataset's index, and decoded.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -18,33 +18,33 @@ use crate::tensor::{Chunks, brief, cut, spare_bytes};
 pub(super) struct H5Chunks {
     pub(super) file: Arc<H5File>,
     pub(super) shape: Vec<u64>,
-    /// The shape of the dataset, whose axes may be shorter than those of the tensor.
+    /// The shape of the dataset, whose axes may be shorter than the tensor's.
     pub(super) stored_shape: Vec<u64>,
-    /// The bytes of an element of the dataset behind its end; empty for zeros.
+    /// The bytes of an element beyond the end of the dataset; empty for zeros.
     pub(super) padding: Vec<u8>,
     /// The shape of a chunk along all axes of the tensor.
     pub(super) chunk: Vec<u64>,
-    /// The chunks along the axes of the dataset; elements that are arrays give the tensor more.
+    /// The chunks along the axes of the dataset; elements that are arrays give the tensor more axes.
     pub(super) grid: Grid,
-    /// Bytes of a stored element.
+    /// The bytes of a stored element.
     pub(super) item: u64,
     pub(super) filters: Vec<Filter>,
     pub(super) index: Index,
-    /// Whether no filter was applied to chunks that reach over the end of an axis.
+    /// Whether chunks that extend beyond the end of an axis are stored without filters.
     pub(super) partial_unfiltered: bool,
-    /// The bytes of an element of the dataset that was never written; empty for zeros.
+    /// The bytes of an element that was never written; empty for zeros.
     pub(super) fill: Box<[u8]>,
-    /// What is to be changed in each element of the dataset.
+    /// The changes to each element of the dataset.
     pub(super) repairs: Vec<Repair>,
-    /// How elements are made wider than they are stored.
+    /// The conversion of stored elements to wider ones, if any.
     pub(super) widening: Option<Widening>,
 }
 
-/// The longest chunk of a short dataset.
+/// The longest chunk of a short dataset, in bytes.
 const MOST_SHORT: u64 = 64 << 10;
 
 impl H5Chunks {
-    /// Check that there is an index that chunks of these axes may have.
+    /// Check that the index is possible for chunks of these axes.
     pub(super) fn check(&self) -> Result<(), Hdf5Error> {
         let growing = self.grid.counts.iter().filter(|count| count.is_none()).count();
         let is_sound = match self.index {
@@ -59,7 +59,7 @@ impl H5Chunks {
         }
     }
 
-    /// All elements of a dataset of one axis that has few of them.
+    /// All elements of a short dataset of one axis.
     pub(super) fn short(&self, file: &H5File) -> Result<Vec<u8>, Hdf5Error> {
         let ([len], [chunk]) = (&self.shape[..], &self.chunk[..]) else {
             return Err(damaged("a list in it has several axes"));
@@ -74,8 +74,8 @@ impl H5Chunks {
         Ok(decoded.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    /// The bytes of a chunk in the file, and the filters that were not applied to it, a bit each; `None` for one that was
-    /// never written.
+    /// The byte range of a chunk in the file, and a bit mask of the filters that were not applied; `None` for a chunk
+    /// that was never written.
     fn place(&self, at: &[u64], source: &dyn Source) -> Result<Option<(Range<u64>, u32)>, String> {
         let at = &at[..self.grid.counts.len()];
         if self.inside(at).contains(&0) {
@@ -104,7 +104,7 @@ impl H5Chunks {
     /// The elements of a chunk as they are stored.
     fn elements(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, String> {
         let kept = self.kept(at);
-        // pieces of what follows each other end where axes do
+        // pieces of contiguous elements end where axes do
         let is_piece = matches!(self.index, Index::Contiguous(_));
         let chunk = if is_piece { &kept } else { &self.chunk };
         let whole = chunk.iter().try_fold(self.item, |bytes, len| bytes.checked_mul(*len));
@@ -133,7 +133,7 @@ impl H5Chunks {
         let mut stored = spare_bytes(len as usize);
         let read = source.read(place, &mut Vec::new(), &mut stored);
         read.map_err(|error| error.to_string())?;
-        // what is cut is taken from anywhere
+        // a chunk that is cut needs all its bytes
         let needed = if is_partial { whole } else { needed.min(whole) };
         let wanted = needed as usize..whole as usize;
         let mut bytes = filters::undo(&self.filters, skipped, stored, wanted)?;
@@ -155,13 +155,13 @@ impl H5Chunks {
         Ok(bytes)
     }
 
-    /// How far a chunk lies within the axes of the dataset.
+    /// The shape of the part of a chunk that lies inside the dataset.
     fn inside(&self, at: &[u64]) -> Vec<u64> {
         let axes = self.stored_shape.iter().zip(&self.chunk).zip(at);
         axes.map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk))).collect()
     }
 
-    /// Pad the elements of a chunk of lengths `kept` that do not lie `inside` the dataset.
+    /// Fill the elements of a chunk of shape `kept` outside of `inside`.
     fn pad(&self, kept: &[u64], inside: &[u64], bytes: &mut [u8]) {
         let size = (self.inner().iter().product::<u64>() * self.item).max(1) as usize;
         for (number, element) in (0..).zip(bytes.chunks_exact_mut(size)) {
@@ -179,13 +179,13 @@ impl H5Chunks {
         }
     }
 
-    /// The lengths of a chunk, which ends where axes do.
+    /// The shape of a chunk, cut to the tensor's shape.
     fn kept(&self, at: &[u64]) -> Vec<u64> {
         let axes = self.shape.iter().zip(&self.chunk).zip(at);
         axes.map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk))).collect()
     }
 
-    /// The lengths of the axes that elements of the dataset have.
+    /// The lengths of the axes that the dataset's elements have themselves.
     fn inner(&self) -> &[u64] {
         &self.shape[self.grid.counts.len()..]
     }
@@ -209,7 +209,7 @@ impl Chunks for H5Chunks {
     }
 
     fn needs(&self, at: &[u64], visit: &mut dyn FnMut(Range<u64>)) {
-        // what is wrong with the places is said where the chunk is decoded
+        // a fault is reported when the chunk is decoded
         if let Ok(Ok(Some((stored, _)))) = guarded(|| self.place(at, self.file.source())) {
             visit(stored);
         }
@@ -223,25 +223,25 @@ impl fmt::Debug for H5Chunks {
 }
 
 pub(super) enum Index {
-    /// Nothing was written.
+    /// No chunk was written.
     Nothing,
-    /// All elements lie one after the other from an address on.
+    /// All elements are contiguous from an address.
     Contiguous(u64),
-    /// A tree of the old kind.
+    /// A version 1 B-tree.
     OldTree(u64),
-    /// One chunk, in as many bytes, with the filters that were not applied.
+    /// A single chunk at an address; if filtered, with its length and the mask of filters that were not applied.
     Single(u64, Option<(u64, u32)>),
-    /// All chunks one after the other.
+    /// All chunks are contiguous.
     Implicit(u64),
-    /// An array of as many places as there may be chunks.
+    /// An array with an entry for each possible chunk.
     Fixed(u64),
     /// An array that grows along an axis.
     Extensible(u64),
-    /// A tree of the new kind, whose header is read with the first chunk.
+    /// A version 2 B-tree, whose header is read with the first chunk.
     NewTree(u64, OnceLock<NewTree>),
 }
 
-/// The bytes of a chunk, by their address, and the filters that were not applied to it, a bit each.
+/// The address and the length of a chunk, and a bit mask of the filters that were not applied.
 pub(super) struct ChunkPlace {
     pub(super) address: u64,
     pub(super) len: u64,
@@ -251,14 +251,14 @@ pub(super) struct ChunkPlace {
 /// The chunks of a dataset along its axes.
 pub(super) struct Grid {
     pub(super) chunk: Vec<u64>,
-    /// How many there may be along each axis; `None` where it may grow.
+    /// The most chunks along each axis; `None` where an axis may grow.
     pub(super) counts: Vec<Option<u64>>,
     /// The bytes of a chunk before its filters.
     pub(super) bytes: u64,
 }
 
 impl Grid {
-    /// The number of a chunk in C order. An axis that may grow goes before the others.
+    /// The number of a chunk in C order, where an axis that may grow comes first.
     fn number(&self, at: &[u64]) -> Result<u64, Hdf5Error> {
         let growing = self.counts.iter().position(Option::is_none);
         let others = (0..at.len()).filter(|axis| Some(*axis) != growing);
@@ -272,7 +272,7 @@ impl Grid {
 }
 
 impl Index {
-    /// The place of a chunk; `None` for one that was never written.
+    /// Find a chunk; `None` for a chunk that was never written.
     pub(super) fn find(
         &self,
         file: &H5File,
@@ -331,7 +331,7 @@ fn old_tree(
         if node.level >= above {
             return Err(damaged("the tree of its chunks lies in itself"));
         }
-        // the last child whose first chunk is not behind it
+        // find the last child whose first chunk is not after this one
         let mut from = 0;
         let mut to = node.count;
         while from < to {
@@ -373,7 +373,7 @@ fn new_tree(
     place(&mut file.cursor(&record[..front]), grid)
 }
 
-/// What an index has for a chunk: its address, and its length and mask where it has filters.
+/// Read an index entry: the address of a chunk, and with filters its length and mask.
 fn place(input: &mut Cursor<'_>, grid: &Grid) -> Result<Option<ChunkPlace>, Hdf5Error> {
     let address = input.address()?;
     let mut len = grid.bytes;
@@ -385,10 +385,10 @@ fn place(input: &mut Cursor<'_>, grid: &Grid) -> Result<Option<ChunkPlace>, Hdf5
     Ok(address.map(|address| ChunkPlace { address, len, skipped }))
 }
 
-/// Entries of so many bytes in a block, or in pages of it.
+/// Entries of one length in a block, or in pages of a block.
 struct Entries {
     bytes: u64,
-    /// Entries of a page.
+    /// The entries of a page.
     page: u64,
 }
 
@@ -400,7 +400,7 @@ impl Entries {
         Ok(Entries { bytes: bytes.into(), page: 1 << page_bits })
     }
 
-    /// The entry of a number in a block of so many, which has `front` bytes in front of them.
+    /// Find an entry in a block of `count` entries, which follow `front` bytes.
     fn find(
         &self,
         file: &H5File,
@@ -415,7 +415,7 @@ impl Entries {
             let len = whole(count).and_then(|len| len.checked_add(front)).ok_or_else(too_long)?;
             (file.block(address, len, signature, true)?, front + number * self.bytes)
         } else {
-            // pages follow the front and its checksum, each with its own
+            // pages follow the front and its checksum; each page has a checksum
             let page = number / self.page;
             let length = whole(self.page.min(count - page * self.page)).ok_or_else(too_long)?;
             let behind = whole(self.page).and_then(|len| len.checked_mul(page));
@@ -429,7 +429,7 @@ impl Entries {
     }
 }
 
-/// Whether a bit is set; the first one is the highest of the first byte.
+/// Whether a bit is set; bit 0 is the highest bit of the first byte.
 fn is_set(bits: &[u8], number: u64) -> bool {
     bits.get((number / 8) as usize).is_some_and(|byte| byte << (number % 8) & 0x80 != 0)
 }
@@ -475,30 +475,30 @@ fn extensible(
     }
 }
 
-/// An array of chunks that grows, by its header. Its index has some entries and the addresses of the blocks of the
-/// first rows; of each further row it has the address of a block of blocks.
+/// The header of an array of chunks that grows. Its index block has some entries, the addresses of the data blocks in
+/// the first rows, and for each further row the address of a super block.
 struct ExtensibleArray {
     entries: Entries,
     index: u64,
-    /// How many entries are in the index itself.
+    /// The number of entries in the index block itself.
     in_index: u64,
     least: u64,
     rows: u32,
-    /// The rows whose blocks are in the index, and how many these blocks are.
+    /// The number of rows whose data blocks are in the index block, and the number of these data blocks.
     near_rows: u32,
     near: u64,
-    /// Bytes in front of what the index has, and of what the other blocks have.
+    /// The bytes before the content of the index block, and of other blocks.
     front: u64,
     block_front: u64,
 }
 
-/// A block of a row of an array, and the entry in it.
+/// The data block of an entry, in a row of blocks.
 struct RowPlace {
     row: u32,
-    /// How many blocks the row has, and which one it is.
+    /// The number of blocks in the row, and the number of this block.
     blocks: u64,
     block: u64,
-    /// How many entries the block has, and which one it is.
+    /// The number of entries in the block, and the number of this entry.
     count: u64,
     number: u64,
 }
@@ -558,7 +558,7 @@ impl ExtensibleArray {
         input.skip(inner as usize)?;
         let at = self.row_place(behind)?;
         if at.row < self.near_rows {
-            // those of the rows before it: 1, 1, 2, 2, 4, ...
+            // the number of blocks in earlier rows: 1, 1, 2, 2, 4, ...
             let before: u64 = (0..at.row).map(|row| 1 << (row / 2)).sum();
             input.skip(((before + at.block) * width) as usize)?;
             return match input.address()? {
@@ -586,9 +586,9 @@ impl ExtensibleArray {
         }
     }
 
-    /// Where the entry is that has so many before it, those in the index aside.
+    /// The place of the entry after `before` others, the entries in the index block aside.
     fn row_place(&self, before: u64) -> Result<RowPlace, Hdf5Error> {
-        // row r has 2^(r/2) blocks of 2^((r+1)/2) times as many entries as the least one
+        // row r has 2^(r/2) blocks, each with 2^((r+1)/2) times as many entries as the smallest block
         let row = (before / self.least).saturating_add(1).ilog2();
         if row >= self.rows {
             return Err(damaged("the array of its chunks is too short"));

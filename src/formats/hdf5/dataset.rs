@@ -1,4 +1,4 @@
-//! Messages of a dataset, and the tensor that it is.
+//! The messages of a dataset, and its tensor.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,14 +15,14 @@ use crate::tensor::{Storage, StorageKind, TensorInfo, brief};
 
 const MAX_RANK: u8 = 32;
 
-/// The most bytes of a shape that is stored.
+/// The most bytes of a stored shape.
 const MOST_SHAPE: u64 = 8 * MAX_RANK as u64;
 
-/// About how many bytes are made at once of elements that are no chunks in the file.
+/// About how many bytes a piece has, where elements are not in chunks.
 const PIECE: u64 = 1 << 20;
 
-/// The tensor that the dataset at an address is, whose header is read; `None` for a dimension of netCDF without a
-/// variable. `longer` are the lengths of axes that are longer than what is stored.
+/// The tensor of the dataset at an address, from its header; `None` for a dimension of netCDF without a variable.
+/// `longer` are the lengths of axes that are longer than the stored ones.
 pub(super) fn tensor(
     file: &Arc<H5File>,
     address: u64,
@@ -130,7 +130,7 @@ pub(super) fn tensor(
     Ok(Some(tensor))
 }
 
-/// What netCDF has where nothing was written, and no fill value is said; empty for zeros.
+/// netCDF's default fill value, for elements that were never written; empty for zeros.
 fn netcdf_fill(dtype: &DType) -> Vec<u8> {
     let DType::Scalar(scalar, endian) = *dtype else { return Vec::new() };
     let bits: u64 = match scalar {
@@ -151,8 +151,8 @@ fn netcdf_fill(dtype: &DType) -> Vec<u8> {
     bytes
 }
 
-/// The bytes that an element of a dataset repeats: elements that are arrays are one value each, if those are all the
-/// same.
+/// The value that an element repeats: an element that is an array is replaced by its value, if all its values are
+/// equal.
 fn repeated_item(element: &[u8], item: u64) -> Option<Vec<u8>> {
     let mut items = element.chunks_exact((item as usize).max(1));
     let first = items.next()?;
@@ -167,7 +167,7 @@ fn left_out_note(name: &str, error: &Hdf5Error) -> String {
     brief(&format!("without its field {name:?}, whose elements are {reason}"))
 }
 
-/// A piece of a shape, of about as many bytes as are made at once, which follow each other in C order.
+/// The shape of a piece with about [`PIECE`] bytes, contiguous in C order.
 fn piece(shape: &[u64], item: u64) -> Vec<u64> {
     let mut left = (PIECE / item.max(1)).max(1);
     let mut piece: Vec<u64> = shape
@@ -183,10 +183,10 @@ fn piece(shape: &[u64], item: u64) -> Vec<u64> {
     piece
 }
 
-/// The shape of a dataset or of an attribute, and how long its axes may become.
+/// The shape of a dataset or an attribute, and the maximum length of each axis.
 pub(super) struct Dataspace {
     pub(super) shape: Vec<u64>,
-    /// `None` for an axis that may grow without end.
+    /// The maximum length of each axis; `None` for an axis that may grow without end.
     most: Vec<Option<u64>>,
 }
 
@@ -217,23 +217,23 @@ impl Dataspace {
     }
 }
 
-/// Where the elements of a dataset are.
+/// The storage of a dataset's elements.
 enum Layout {
-    /// One after the other: at an address, of so many bytes where it is said.
+    /// Contiguous elements: at an address, with a length in bytes where it is given.
     Bytes { address: u64, len: Option<u64> },
-    /// `partial_unfiltered`: chunks at the ends of axes are stored as they are.
+    /// Chunks. `partial_unfiltered`: chunks at the ends of axes are stored without filters.
     Chunked { grid: Grid, index: Index, filters: Vec<Filter>, partial_unfiltered: bool },
 }
 
 impl Layout {
-    /// Elements that are no chunks in the file, in pieces of about as many bytes as are made at once.
+    /// A layout in pieces of about [`PIECE`] bytes, for elements that are not in chunks.
     fn pieces(space: &Dataspace, item: u64, index: Index) -> Layout {
         let counts = vec![Some(0); space.shape.len()];
         let grid = Grid { chunk: piece(&space.shape, item), counts, bytes: 0 };
         Layout::Chunked { grid, index, filters: Vec::new(), partial_unfiltered: false }
     }
 
-    /// The layout of a dataset whose elements have `item` bytes, as its header says.
+    /// The layout of a dataset from its header; elements have `item` bytes.
     fn of(
         file: &H5File,
         header: &Header,
@@ -249,15 +249,15 @@ impl Layout {
     }
 }
 
-/// The message of a header that says the layout, while it is read.
+/// The layout message of a header, being read.
 struct LayoutMessage<'a> {
     file: &'a H5File,
     header: &'a Header,
     space: &'a Dataspace,
-    /// Bytes of an element.
+    /// The bytes of an element.
     item: u64,
     input: Cursor<'a>,
-    /// The address behind the message.
+    /// The address after the message.
     end: u64,
 }
 
@@ -272,7 +272,7 @@ impl LayoutMessage<'_> {
         }
     }
 
-    /// What follows in versions 1 and 2.
+    /// Read the rest of versions 1 and 2.
     fn version_1(mut self) -> Result<Layout, Hdf5Error> {
         let rank = self.input.u8()?;
         let class = self.input.u8()?;
@@ -290,7 +290,7 @@ impl LayoutMessage<'_> {
         }
     }
 
-    /// What follows in versions 3 to 5.
+    /// Read the rest of versions 3 to 5.
     fn version_3(mut self, version: u8) -> Result<Layout, Hdf5Error> {
         match self.input.u8()? {
             0 => {
@@ -314,7 +314,7 @@ impl LayoutMessage<'_> {
         }
     }
 
-    /// Chunks as versions 4 and 5 describe them.
+    /// Read the chunked layout of versions 4 and 5.
     fn chunked_since_4(mut self) -> Result<Layout, Hdf5Error> {
         let flags = self.input.u8()?;
         let partial_unfiltered = flags & 1 != 0;
@@ -342,7 +342,7 @@ impl LayoutMessage<'_> {
         self.chunked(lengths, index, partial_unfiltered)
     }
 
-    /// Elements that lie in the message itself.
+    /// Elements inside the message.
     fn compact(&self, len: u64) -> Result<Layout, Hdf5Error> {
         let left = self.input.rest.len() as u64;
         if len > left {
@@ -351,7 +351,7 @@ impl LayoutMessage<'_> {
         Ok(Layout::Bytes { address: self.end - left, len: Some(len) })
     }
 
-    /// Elements at an address, or none that were ever written: chunks of which none is stored.
+    /// Elements at an address; without one, chunks that were never written.
     fn contiguous(&self, address: Option<u64>, len: Option<u64>) -> Layout {
         if let Some(address) = address {
             return Layout::Bytes { address, len };
@@ -359,7 +359,7 @@ impl LayoutMessage<'_> {
         Layout::pieces(self.space, self.item, Index::Nothing)
     }
 
-    /// Chunks of those lengths, behind which the bytes of an element stand.
+    /// Chunks of these lengths, of which the last is the bytes of an element.
     fn chunked(
         &self,
         mut lengths: Vec<u64>,
@@ -391,7 +391,7 @@ impl LayoutMessage<'_> {
     }
 }
 
-/// The fill value that was set: one element, in its bytes.
+/// The fill value that was set: the bytes of one element.
 fn fill(file: &H5File, header: &Header) -> Result<Option<Vec<u8>>, Hdf5Error> {
     if let Some(message) = header.find(file, kind::FILL)? {
         let mut input = file.cursor(&message);

@@ -1,4 +1,4 @@
-//! The datatypes of the format, as messages say them, and the dtypes as which h5py reads them.
+//! The datatypes of the format, parsed from messages, and the dtypes in which h5py reads them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,10 +24,10 @@ pub(super) struct Datatype {
     pub(super) class: Class,
 }
 
-/// What the bytes of an element are.
+/// The class of a datatype.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// A number of `precision` bits, with `offset` bits below it.
+    /// An integer of `precision` bits, with `offset` bits below it.
     Integer {
         is_signed: bool,
         order: ByteOrder,
@@ -40,7 +40,7 @@ pub(super) enum Class {
         tag: Vec<u8>,
     },
     Compound(Vec<Member>),
-    /// A reference to an object, or another one.
+    /// A reference to an object, or to a region.
     Reference {
         is_object: bool,
     },
@@ -48,7 +48,7 @@ pub(super) enum Class {
         base: Box<Datatype>,
         members: Vec<Enumerator>,
     },
-    /// A list of any length, or a text.
+    /// A variable-length list, or a variable-length text.
     List {
         is_text: bool,
         base: Box<Datatype>,
@@ -62,19 +62,19 @@ pub(super) enum Class {
     Other(u8),
 }
 
-/// Where a text of fixed length ends.
+/// The end of a fixed-length text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextEnd {
-    /// Before the first zero.
+    /// At the first zero.
     Zero,
-    /// Before the zeros that fill it up.
+    /// Before the zeros that pad it.
     Padded,
-    /// Before the blanks that fill it up.
+    /// Before the blanks that pad it.
     Blanks,
 }
 
 impl TextEnd {
-    /// Make zeros of what stands behind a text.
+    /// Fill the bytes after a text with zeros.
     pub(super) fn clear(self, text: &mut [u8]) {
         let end = match self {
             TextEnd::Zero => text.iter().position(|byte| *byte == 0),
@@ -89,7 +89,7 @@ impl TextEnd {
     }
 }
 
-/// The name of a value of an enumeration, and its bytes.
+/// The name of an enumeration's value, and the bytes of the value.
 pub(super) type Enumerator = (Vec<u8>, Vec<u8>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub(super) struct Member {
     pub(super) datatype: Datatype,
 }
 
-/// Where the parts of a float are.
+/// The bit fields of a float.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FloatLayout {
     pub(super) order: ByteOrder,
@@ -109,12 +109,12 @@ pub(super) struct FloatLayout {
     pub(super) mantissa: (u8, u8),
     pub(super) bias: u32,
     pub(super) sign: u8,
-    /// Whether the first bit of the mantissa is one, and not stored.
+    /// Whether the leading bit of the mantissa is one, and not stored.
     pub(super) is_implied: bool,
 }
 
 impl FloatLayout {
-    /// The layout of a float, of which the order and `bits` were read.
+    /// Read the layout of a float, after its byte order and `bits`.
     fn read(input: &mut Cursor<'_>, order: ByteOrder, bits: u32) -> Result<FloatLayout, Hdf5Error> {
         Ok(FloatLayout {
             order,
@@ -128,7 +128,7 @@ impl FloatLayout {
         })
     }
 
-    /// The value of a float by its bits.
+    /// The value of a float from its bits.
     pub(super) fn value(self, bits: u64) -> f64 {
         let part = |start: u8, len: u8| bits >> start.min(63) & ((1u64 << len.min(63)) - 1);
         let exponent = part(self.exponent.0, self.exponent.1);
@@ -139,7 +139,7 @@ impl FloatLayout {
         let size = match (is_last, mantissa) {
             (true, 0) => f64::INFINITY,
             (true, _) => f64::NAN,
-            // each factor is a float, where their product is one
+            // each factor is a normal float where the product is a float
             _ => {
                 (first + mantissa) as f64
                     * f64::powi(2.0, scale / 2)
@@ -210,7 +210,7 @@ impl Datatype {
     }
 }
 
-/// A name, which ends with a zero; before version 3 it has a multiple of 8 bytes with it.
+/// Read a name, which ends with a zero; before version 3 it is padded to a multiple of 8 bytes.
 fn name(input: &mut Cursor<'_>, version: u8) -> Result<Vec<u8>, Hdf5Error> {
     let name = input.until_zero()?;
     let is_padded = version < 3;
@@ -222,7 +222,7 @@ fn name(input: &mut Cursor<'_>, version: u8) -> Result<Vec<u8>, Hdf5Error> {
     Ok(name.to_vec())
 }
 
-/// The names and values of an enumeration: all names, then all values, of `size` bytes each.
+/// Read the names and values of an enumeration: all names, then all values, of `size` bytes each.
 fn enumerators(
     input: &mut Cursor<'_>,
     version: u8,
@@ -269,13 +269,13 @@ fn members(
     Ok(members)
 }
 
-/// The type of the elements of a dataset. Where they are arrays, those are more axes of the tensor.
+/// The element type of a dataset. Elements that are arrays give the tensor more axes.
 pub(super) struct H5Type {
     pub(super) dtype: DType,
     pub(super) axes: Vec<u64>,
-    /// The fields that have no counterpart, each with the reason: the structure is without them.
+    /// Fields that have no counterpart, each with the reason: the structure omits them.
     pub(super) left_out: Vec<(String, Hdf5Error)>,
-    /// How stored elements are made those of the dtype, where these have more bytes.
+    /// The conversion of stored elements to a dtype of more bytes, if any.
     pub(super) widening: Option<Widening>,
 }
 
@@ -287,7 +287,7 @@ impl H5Type {
     }
 }
 
-/// One element, or an array of them.
+/// A single element, or an array of elements.
 struct Subarray {
     dtype: DType,
     shape: Vec<u64>,
@@ -312,8 +312,8 @@ impl Subarray {
     }
 }
 
-/// The dtype of a type that is no array; fields without a counterpart are added to `left_out`, under their
-/// names after `within`.
+/// The dtype of a type that is not an array; fields without a counterpart are added to `left_out`, by their names
+/// below `within`.
 fn dtype(
     datatype: &Datatype,
     within: &str,
@@ -410,7 +410,7 @@ fn float(size: u32, layout: &FloatLayout, endian: Endian) -> Option<DType> {
     Some(DType::Scalar(scalar, endian))
 }
 
-/// The shortest float of at least as many bytes that has all values of one of another layout: as which h5py reads it.
+/// The shortest float of at least `size` bytes that has all values of a layout: h5py reads it as this type.
 pub(super) fn other_float(size: u32, layout: &FloatLayout) -> Option<Scalar> {
     let FloatLayout { exponent, mantissa, bias, sign, is_implied, order, .. } = *layout;
     let ends = |(start, len): (u8, u8)| u32::from(start) + u32::from(len);
@@ -434,7 +434,7 @@ pub(super) fn other_float(size: u32, layout: &FloatLayout) -> Option<Scalar> {
     floats.iter().find(|it| fits(it)).map(|(scalar, ..)| *scalar)
 }
 
-/// Plain bytes, or what h5py says in the tag that they are (`NUMPY:<M8[s]`).
+/// Plain bytes, or the type in h5py's tag (`NUMPY:<M8[s]`).
 fn opaque(size: u64, tag: &[u8]) -> DType {
     let named = || {
         let tag = std::str::from_utf8(tag).ok()?.trim_end_matches('\0');
@@ -444,13 +444,13 @@ fn opaque(size: u64, tag: &[u8]) -> DType {
     named.unwrap_or(DType::Npy(NpyType::Void(size, None)))
 }
 
-/// Whether the values are those of booleans, as h5py and R write them.
+/// Whether an enumeration is a boolean, as h5py and R write it.
 fn is_bool(members: &[Enumerator]) -> bool {
     let value = |name: &[u8]| members.iter().find(|it| it.0 == name).map(|it| it.1.as_slice());
     members.len() == 2 && value(b"FALSE") == Some(&[0]) && value(b"TRUE") == Some(&[1])
 }
 
-/// Two floats as one number.
+/// The complex type with two parts of this type.
 fn complex(part: &DType) -> Option<DType> {
     match *part {
         DType::Scalar(Scalar::F32, endian) => Some(DType::Scalar(Scalar::C64, endian)),
@@ -462,7 +462,7 @@ fn complex(part: &DType) -> Option<DType> {
     }
 }
 
-/// The number that two floats `r` and `i` are, if these are all fields of a structure.
+/// The complex type of a structure, if its only fields are two floats `r` and `i`.
 fn complex_of_fields(fields: &[Field], itemsize: u64) -> Option<DType> {
     let [real, imaginary] = fields else { return None };
     let is_complex = (real.name.as_str(), imaginary.name.as_str()) == ("r", "i")
@@ -474,7 +474,8 @@ fn complex_of_fields(fields: &[Field], itemsize: u64) -> Option<DType> {
     if is_complex { complex(&real.dtype) } else { None }
 }
 
-/// Fields at their places, but for those without a counterpart; two floats `r` and `i` are a complex number.
+/// A structure with the fields at their offsets, without fields that have no counterpart; two floats `r` and `i` are
+/// a complex number.
 fn structure(
     members: &[Member],
     itemsize: u64,

@@ -1,4 +1,4 @@
-//! The bytes of a file: its superblock, pieces that lie inside of it, numbers in them, and what may be wrong.
+//! The bytes of a file: its superblock, checked pieces, numbers in them, and faults.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,25 +8,25 @@ use crate::error::Fault;
 use crate::source::Source;
 use crate::tensor::brief;
 
-/// The first bytes of a file, at 0 or behind a user block of 512 bytes or a power of 2 times as many.
+/// The first bytes of a file, at 0, or after a user block of 512 bytes times a power of 2.
 pub(crate) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 
 /// The longest piece of metadata that is read at once.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// The most bytes of nodes and blocks that are kept for the next chunk or link.
+/// The most bytes of nodes and blocks that are cached for the next chunk or link.
 const MOST_KEPT: usize = 4 << 20;
 
-/// Among how many bytes at the beginning the name of a driver stands.
+/// The number of first bytes of a file that may contain a driver's name.
 const DRIVER: u64 = 2048;
 
-/// Bytes of pages in which files behind a network are read.
+/// The bytes of a page, in which remote files are read.
 const PAGE: u64 = 64 << 10;
 
-/// Bytes of the page at the beginning of such a file.
+/// The bytes of the first page of a remote file.
 const FIRST: u64 = 16 << 10;
 
-/// A file of HDF5, whose superblock has been read. Addresses count from the superblock on.
+/// A file of HDF5 with its superblock. Addresses count from the superblock.
 pub(super) struct H5File {
     source: Arc<dyn Source>,
     base: u64,
@@ -38,25 +38,25 @@ pub(super) struct H5File {
     collections: Mutex<Collections>,
 }
 
-/// The names of scales of axes.
+/// The names of dimension scales.
 #[derive(Default)]
 struct Scales {
-    /// By the address of their headers.
+    /// The names by the addresses of their headers.
     by_address: HashMap<u64, Box<str>>,
-    /// Their addresses by the identifiers that netCDF gives to dimensions.
+    /// The addresses by netCDF's dimension identifiers.
     by_id: HashMap<u64, u64>,
-    /// The lengths of those axes that may grow, for each axis of a dataset, by the address of its header.
+    /// The lengths of axes that may grow, for each axis of a dataset, by the address of its header.
     growing: BTreeMap<u64, Vec<Option<u64>>>,
 }
 
-/// How many bytes an address has, and a length.
+/// The bytes of an address, and of a length.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) address: usize,
     pub(super) length: usize,
 }
 
-/// Nodes and blocks by their address and length.
+/// A cache of nodes and blocks, by address and length.
 #[derive(Default)]
 struct Kept {
     blocks: HashMap<(u64, u64), Arc<[u8]>>,
@@ -111,18 +111,18 @@ impl H5File {
         })
     }
 
-    /// How many bytes there are from the superblock on.
+    /// The number of bytes from the superblock to the end.
     pub(super) fn len(&self) -> u64 {
         self.source.len().saturating_sub(self.base)
     }
 
-    /// The position in the file of so many bytes at an address.
+    /// The position in the file of `len` bytes at an address.
     pub(super) fn position(&self, address: u64, len: u64) -> Result<u64, Hdf5Error> {
         let end = address.checked_add(len).filter(|end| *end <= self.len());
         end.map(|_| self.base + address).ok_or(Hdf5Error::CutShort)
     }
 
-    /// So many bytes of metadata.
+    /// Read `len` bytes of metadata.
     pub(super) fn bytes(&self, address: u64, len: u64) -> Result<Vec<u8>, Hdf5Error> {
         if len > MOST_BYTES {
             return Err(damaged("a piece of its metadata has more than 16 MiB"));
@@ -157,7 +157,7 @@ impl H5File {
         read.map_err(|error| damaged(&error.to_string()))
     }
 
-    /// What was read before under that address and length, or is read now.
+    /// Return bytes from the cache, by address and length; otherwise read and cache them.
     fn kept(
         &self,
         address: u64,
@@ -178,8 +178,8 @@ impl H5File {
         Ok(block)
     }
 
-    /// A block that is kept for the next time: it begins with a signature, and ends with a checksum of
-    /// all before it where `is_summed`.
+    /// Read a block through the cache. It begins with a signature; with `is_summed`, it ends with a checksum
+    /// of all bytes before.
     pub(super) fn block(
         &self,
         address: u64,
@@ -200,18 +200,18 @@ impl H5File {
         })
     }
 
-    /// What is read from an address on, kept under that and a number.
+    /// Read bytes from an address through the cache, by address and a number.
     pub(super) fn kept_block(
         &self,
         address: u64,
         number: u64,
         read: impl FnOnce() -> Result<Vec<u8>, Hdf5Error>,
     ) -> Result<Arc<[u8]>, Hdf5Error> {
-        // under another number than a page that begins there
+        // a key other than a page's at this address
         self.kept(!address, number, read)
     }
 
-    /// Note that the dataset at an address is a scale of axes, of that name, and of that identifier in netCDF.
+    /// Register the dataset at an address as a dimension scale, with its name and netCDF's identifier.
     pub(super) fn add_scale(&self, address: u64, id: Option<u64>, name: &str) {
         let mut scales = lock(&self.scales);
         scales.by_address.entry(address).or_insert_with(|| name.into());
@@ -220,52 +220,52 @@ impl H5File {
         }
     }
 
-    /// The name of the scale of axes at an address.
+    /// The name of the dimension scale at an address.
     pub(super) fn scale(&self, address: u64) -> Option<String> {
         lock(&self.scales).by_address.get(&address).map(|name| name.to_string())
     }
 
-    /// The address of the scale of axes that netCDF gives an identifier.
+    /// The address of the dimension scale with netCDF's identifier.
     pub(super) fn scale_of_id(&self, id: u64) -> Option<u64> {
         lock(&self.scales).by_id.get(&id).copied()
     }
 
-    /// Note the lengths of those axes of the dataset at an address that may grow.
+    /// Register the lengths of axes that may grow, for the dataset at an address.
     pub(super) fn add_growing(&self, address: u64, lens: Vec<Option<u64>>) {
         lock(&self.scales).growing.insert(address, lens);
     }
 
-    /// Whether axes of the dataset at an address may grow.
+    /// Whether the dataset at an address has axes that may grow.
     pub(super) fn grows(&self, address: u64) -> bool {
         lock(&self.scales).growing.contains_key(&address)
     }
 
-    /// The lengths of axes that may grow, by the addresses of datasets, where the file is one of netCDF.
+    /// The lengths of axes that may grow, by the addresses of datasets, where the file is netCDF.
     pub(super) fn growing(&self) -> BTreeMap<u64, Vec<Option<u64>>> {
         let scales = lock(&self.scales);
         if scales.by_id.is_empty() { BTreeMap::new() } else { scales.growing.clone() }
     }
 
-    /// The collections of the shared heap that were read.
+    /// The collections of the global heap that were read.
     pub(super) fn collections(&self) -> MutexGuard<'_, Collections> {
         lock(&self.collections)
     }
 
-    /// Numbers of bytes of this file.
+    /// A cursor over bytes of this file.
     pub(super) fn cursor<'a>(&self, bytes: &'a [u8]) -> Cursor<'a> {
         Cursor::new(bytes, self.sizes)
     }
 }
 
-/// Whoever panicked before is passed over: what is kept was whole at any time.
+/// Lock a cache. A panic of another thread does not matter: the cache is always consistent.
 fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a file says of itself at its beginning.
+/// The superblock of a file.
 struct Superblock {
     sizes: Sizes,
-    /// Where the file ends.
+    /// The end of the file.
     end: Option<u64>,
     /// The address of the header of the root group.
     root: Option<u64>,
@@ -319,7 +319,7 @@ fn sizes_of(input: &mut Cursor<'_>) -> Result<Sizes, Hdf5Error> {
     }
 }
 
-/// Compare the checksum that bytes end with.
+/// Compare the checksum at the end of bytes.
 pub(super) fn check_sum(bytes: &[u8]) -> Result<(), Hdf5Error> {
     match bytes.split_last_chunk() {
         Some((bytes, sum)) if u32::from_le_bytes(*sum) == checksum(bytes) => Ok(()),
@@ -327,7 +327,7 @@ pub(super) fn check_sum(bytes: &[u8]) -> Result<(), Hdf5Error> {
     }
 }
 
-/// Bytes that are read from front to back; all numbers are little-endian.
+/// A cursor over bytes; all numbers are little-endian.
 #[derive(Clone)]
 pub(super) struct Cursor<'a> {
     pub(super) rest: &'a [u8],
@@ -372,7 +372,7 @@ impl<'a> Cursor<'a> {
         Ok(self.uint(4)? as u32)
     }
 
-    /// Some numbers of so many bytes each.
+    /// Read `count` numbers of `bytes` bytes each.
     pub(super) fn uints(&mut self, count: u8, bytes: usize) -> Result<Vec<u64>, Hdf5Error> {
         (0..count).map(|_| self.uint(bytes)).collect()
     }
@@ -381,13 +381,13 @@ impl<'a> Cursor<'a> {
         self.uint(self.sizes.length)
     }
 
-    /// An address; `None` for the one that stands for nothing.
+    /// Read an address; `None` for the undefined address.
     pub(super) fn address(&mut self) -> Result<Option<u64>, Hdf5Error> {
         let nothing = u64::MAX >> (64 - 8 * self.sizes.address);
         Ok(Some(self.uint(self.sizes.address)?).filter(|address| *address != nothing))
     }
 
-    /// Bytes up to a zero, which is passed over.
+    /// Read bytes up to a zero, which is skipped.
     pub(super) fn until_zero(&mut self) -> Result<&'a [u8], Hdf5Error> {
         let Some(end) = self.rest.iter().position(|byte| *byte == 0) else {
             return Err(damaged("a name of its metadata has no end"));
@@ -398,12 +398,12 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Fletcher's checksum of 16-bit words, as H5_checksum_fletcher32 has it.
+/// Fletcher's checksum of 16-bit words, as in H5_checksum_fletcher32.
 pub(super) fn fletcher32(bytes: &[u8]) -> u32 {
     let mut first = 0u32;
     let mut second = 0u32;
     let fold = |sum: u32| (sum & 0xffff) + (sum >> 16);
-    // so many words that the sums do not overflow
+    // few enough words that the sums do not overflow
     for words in bytes.chunks(720) {
         for word in words.chunks(2) {
             let low = word.get(1).copied().unwrap_or(0);
@@ -415,7 +415,7 @@ pub(super) fn fletcher32(bytes: &[u8]) -> u32 {
     fold(second) << 16 | fold(first)
 }
 
-/// Bob Jenkins' hash of bytes, `lookup3`, which begins at 0.
+/// Bob Jenkins' hash `lookup3` of bytes, with the initial value 0.
 pub(super) fn checksum(bytes: &[u8]) -> u32 {
     let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32);
     let [mut a, mut b, mut c] = [start; 3];
@@ -423,7 +423,7 @@ pub(super) fn checksum(bytes: &[u8]) -> u32 {
         let byte = |place: usize| u32::from(bytes.get(at + place).copied().unwrap_or(0));
         byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24
     };
-    // the last 1 to 12 bytes are mixed in another way
+    // the last 1 to 12 bytes are mixed differently
     let whole = bytes.len().saturating_sub(1) / 12 * 12;
     for block in bytes[..whole].chunks_exact(12) {
         a = a.wrapping_add(word(block, 0));
@@ -508,7 +508,7 @@ impl Fault for Hdf5Error {
     const OF: &'static str = "hdf5";
 }
 
-/// What is wrong with a file, in one line.
+/// The error for a fault of a file, in one line.
 pub(super) fn damaged(what: &str) -> Hdf5Error {
     Hdf5Error::Damaged(brief(what))
 }
@@ -520,7 +520,7 @@ mod tests {
     #[test]
     fn checksums_are_those_of_lookup3() {
         assert_eq!(checksum(b""), 0xdead_beef);
-        // by H5_checksum_lookup3
+        // from H5_checksum_lookup3
         assert_eq!(checksum(b"Four score and seven years ago"), 0x1777_0551);
     }
 }

@@ -1,4 +1,4 @@
-//! The filters of chunks, undone: deflate, shuffle, fletcher32, scale-offset and h5py's lzf, and those of plugins.
+//! The filters of chunks, undone: deflate, shuffle, fletcher32, scale-offset, h5py's lzf, and filters of plugins.
 
 use std::io;
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// The filters of a message, in the order in which they were applied.
+    /// Parse the filters of a message, in the order in which they were applied.
     pub(super) fn parse(file: &H5File, message: &[u8]) -> Result<Vec<Filter>, Hdf5Error> {
         let mut input = file.cursor(message);
         let version = input.u8()?;
@@ -35,7 +35,7 @@ impl Filter {
             let name = input.take(name_len)?.to_vec();
             let parameters = (0..parameters).map(|_| input.u32());
             let parameters = parameters.collect::<Result<Vec<u32>, _>>()?;
-            // padding, which the last one may lack
+            // padding, which the last filter may lack
             if is_old && parameters.len() % 2 == 1 {
                 input.skip(input.rest.len().min(4))?;
             }
@@ -72,7 +72,7 @@ const FLETCHER32: u16 = 3;
 const SCALE_OFFSET: u16 = 6;
 const LZF: u16 = 32000;
 
-/// Refuse filters that are not undone here.
+/// Refuse filters that cannot be undone here.
 pub(super) fn check(filters: &[Filter]) -> Result<(), Hdf5Error> {
     if filters.len() > 32 {
         return Err(Hdf5Error::Damaged("it has more than 32 filters".to_owned()));
@@ -89,8 +89,8 @@ pub(super) fn check(filters: &[Filter]) -> Result<(), Hdf5Error> {
     Ok(())
 }
 
-/// The elements of a chunk by its bytes in the file: as many bytes as `wanted` ends with, and those from where it
-/// begins may be left out. Filters whose bit is set in `skipped` were not applied to it.
+/// Decode the stored bytes of a chunk to `wanted.end` bytes; bytes after `wanted.start` may be omitted. Filters whose
+/// bit is set in `skipped` were not applied.
 pub(super) fn undo(
     filters: &[Filter],
     skipped: u32,
@@ -98,10 +98,10 @@ pub(super) fn undo(
     wanted: Range<usize>,
 ) -> Result<Vec<u8>, String> {
     let len = wanted.end;
-    // other filters need all of a stream
+    // other filters need the whole stream
     let is_part = filters.len() == 1 && wanted.start < len;
     let needed = if is_part { wanted.start } else { usize::MAX };
-    // no filter makes it much longer
+    // no filter makes a chunk much longer
     let most = len + len / 16 + 4096;
     let mut bytes = stored;
     for (number, filter) in filters.iter().enumerate().rev() {
@@ -138,14 +138,15 @@ fn used(bytes: Vec<u8>, made: Vec<u8>) -> Vec<u8> {
     made
 }
 
-/// First bytes of all elements, second bytes, ...: back to elements. What is left over stands at the end.
+/// Undo shuffle: from the first bytes of all elements, their second bytes, and so on, to elements. The rest stays at
+/// the end.
 fn unshuffle(bytes: Vec<u8>, item: usize) -> Vec<u8> {
     if item < 2 {
         return bytes;
     }
     let count = bytes.len() / item;
     let mut out = spare_bytes(bytes.len());
-    // as many elements at a time as stay in the nearest cache
+    // as many elements at a time as stay in the first cache
     for start in (0..count).step_by(BLOCK) {
         let end = (start + BLOCK).min(count);
         let block = &mut out[start * item..end * item];
@@ -160,7 +161,7 @@ fn unshuffle(bytes: Vec<u8>, item: usize) -> Vec<u8> {
 
 const BLOCK: usize = 1024;
 
-/// The bytes in front of their checksum.
+/// Check and remove the checksum at the end.
 fn checked(mut bytes: Vec<u8>) -> Result<Vec<u8>, &'static str> {
     let Some(at) = bytes.len().checked_sub(4) else { return Err("its checksum is missing") };
     let tail = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
@@ -172,7 +173,7 @@ fn checked(mut bytes: Vec<u8>) -> Result<Vec<u8>, &'static str> {
     if stored == sum || stored == swapped { Ok(bytes) } else { Err("its checksum is another one") }
 }
 
-/// LZF: runs of literal bytes, and copies of what stands so far behind.
+/// Decode LZF: runs of literal bytes, and copies of earlier output.
 fn unpack_lzf(bytes: &[u8], most: usize) -> Result<Vec<u8>, &'static str> {
     const DAMAGED: &str = "its lzf bytes are damaged";
     let mut out: Vec<u8> = Vec::new();
@@ -190,7 +191,7 @@ fn unpack_lzf(bytes: &[u8], most: usize) -> Result<Vec<u8>, &'static str> {
             };
             let behind = (control & 31) << 8 | usize::from(next()?);
             let from = out.len().checked_sub(behind + 1).ok_or(DAMAGED)?;
-            // it may go on in what it writes
+            // a copy may overlap its own output
             (from..from + count + 2).for_each(|at| out.push(out[at]));
         }
         if out.len() > most {
@@ -206,19 +207,19 @@ const LZ4: u16 = 32004;
 const BITSHUFFLE: u16 = 32008;
 const ZSTD: u16 = 32015;
 
-/// Whether a filter is undone by a build that has all codecs.
+/// Whether a build with all codecs can undo a filter.
 pub(super) fn is_known(id: u16) -> bool {
     matches!(id, BZIP2 | BLOSC | LZ4 | BITSHUFFLE | ZSTD)
 }
 
-/// Whether this build has no codec for a filter that others undo.
+/// Whether this build lacks the codec for a filter that other builds undo.
 pub(super) fn lacks(id: u16, parameters: &[u32]) -> bool {
     let needs = matches!(id, BZIP2 | BLOSC | ZSTD)
         || id == BITSHUFFLE && Packing::of(parameters) == Packing::Zstd;
     needs && cfg!(not(feature = "zarr"))
 }
 
-/// The bytes of which a filter made these: no more than `most`, and of some of them only the first `needed`.
+/// Undo a filter of a plugin: at most `most` bytes, for some filters only the first `needed` bytes.
 fn undo_plugin(
     id: u16,
     parameters: &[u32],
@@ -249,7 +250,7 @@ fn of_zarr(_: u16, _: &[u8], _: usize, _: usize) -> io::Result<Vec<u8>> {
     Err(io::Error::other("a filter whose codec this build has not"))
 }
 
-/// A number of so many bytes in front of others, which is big-endian.
+/// Take a big-endian number of `BYTES` bytes from the front.
 fn big_endian<const BYTES: usize>(bytes: &mut &[u8]) -> io::Result<usize> {
     let Some((number, rest)) = bytes.split_first_chunk::<BYTES>() else { return Err(early()) };
     *bytes = rest;
@@ -257,7 +258,7 @@ fn big_endian<const BYTES: usize>(bytes: &mut &[u8]) -> io::Result<usize> {
     usize::try_from(number).map_err(io::Error::other)
 }
 
-/// So many bytes in front of others, a number of them that is big-endian before these.
+/// Take bytes from the front, after their number, which is big-endian.
 fn counted<'a>(bytes: &mut &'a [u8]) -> io::Result<&'a [u8]> {
     let count = big_endian::<4>(bytes)?;
     let (taken, rest) = bytes.split_at_checked(count).ok_or_else(early)?;
@@ -269,7 +270,7 @@ fn early() -> io::Error {
     io::Error::other("it ends early")
 }
 
-/// The bytes of all blocks, and those of a block but the last one. They stand in front of blocks.
+/// Take the total length and the block length from the front, which precede the blocks.
 fn lengths(bytes: &mut &[u8], most: usize) -> io::Result<(usize, usize)> {
     let whole = big_endian::<8>(bytes)?;
     let block = big_endian::<4>(bytes)?;
@@ -282,7 +283,7 @@ fn lengths(bytes: &mut &[u8], most: usize) -> io::Result<(usize, usize)> {
     Ok((whole, block))
 }
 
-/// Blocks of LZ4, each behind its length. Those that it would not make shorter are stored as they are.
+/// Decode blocks of LZ4, each after its length. Blocks that LZ4 would not shorten are stored unchanged.
 fn unpack_lz4(bytes: &[u8], most: usize) -> io::Result<Vec<u8>> {
     let mut rest = bytes;
     let (whole, block) = lengths(&mut rest, most)?;
@@ -297,7 +298,7 @@ fn unpack_lz4(bytes: &[u8], most: usize) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// How blocks of bits in another order are stored.
+/// The compression of blocks of shuffled bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Packing {
     Nothing,
@@ -306,7 +307,7 @@ enum Packing {
 }
 
 impl Packing {
-    /// As the filter has it, of which all other numbers are no codec.
+    /// The compression in the filter's parameters; other numbers mean none.
     fn of(parameters: &[u32]) -> Packing {
         match parameters.get(4) {
             Some(2) => Packing::Lz4,
@@ -316,8 +317,8 @@ impl Packing {
     }
 }
 
-/// Blocks of elements whose first bits stand before all second ones; what is left over of eight elements is stored
-/// as it is.
+/// Decode blocks of bit-shuffled elements: the first bits of all elements, then all second bits, and so on. Elements
+/// beyond a multiple of eight are stored unchanged.
 fn unpack_bitshuffle(parameters: &[u32], bytes: &[u8], most: usize) -> io::Result<Vec<u8>> {
     let parameter = |number: usize| parameters.get(number).copied().unwrap_or(0) as usize;
     let item = parameter(2).max(1);
@@ -368,11 +369,11 @@ fn unpack_bitshuffle(parameters: &[u32], bytes: &[u8], most: usize) -> io::Resul
     Ok(out)
 }
 
-/// Put elements of so many bytes behind others: `planes` are the first bits of all of them, their second bits, ...
+/// Append elements of `item` bytes from bit planes: the first bits of all elements, their second bits, and so on.
 fn put_bits_back(planes: &[u8], item: usize, out: &mut Vec<u8>) {
     let at = out.len();
     out.resize(at + planes.len(), 0);
-    // bytes of a plane: each is one bit of eight elements
+    // the bytes of a plane: each is one bit of eight elements
     let len = planes.len() / item / 8;
     for (byte, rows) in planes.chunks_exact(8 * len).enumerate() {
         let groups = out[at..].chunks_exact_mut(8 * item);
@@ -387,7 +388,7 @@ fn put_bits_back(planes: &[u8], item: usize, out: &mut Vec<u8>) {
 
 /// Eight rows of eight bits as eight columns.
 fn transposed(bits: u64) -> u64 {
-    // halves of halves of blocks change their places
+    // exchange halves in blocks of growing size
     let steps =
         [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)];
     steps.into_iter().fold(bits, |bits, (shift, mask)| {
@@ -400,11 +401,11 @@ const HEADER: usize = 21;
 
 const DAMAGED: &str = "its bytes behind scale-offset are damaged";
 
-/// The filter scale-offset, undone: the elements of a chunk, of at most `most` bytes, by the parameters of the filter.
+/// Undo the filter scale-offset: the elements of a chunk, of at most `most` bytes, by the parameters of the filter.
 ///
-/// A chunk begins with 21 bytes, which say how many bits a number has, and the smallest element. The numbers
-/// follow, their highest bits first. Of integers they are added to the smallest one; of floats they count
-/// units of 10^-D above it. Where a dataset has a fill value, the highest number that these bits hold is that.
+/// A chunk begins with 21 bytes, which hold the number of bits of each number, and the smallest element. The numbers
+/// follow, their highest bits first. For integers they are added to the smallest element; for floats they count units
+/// of 10^-D above it. Where a dataset has a fill value, the highest number of so many bits stands for it.
 fn undo_scale_offset(
     parameters: &[u32],
     bytes: Vec<u8>,
@@ -418,7 +419,7 @@ fn undo_scale_offset(
         (1, 4 | 8, 0) => true,
         _ => return Err("a kind of scale-offset that is not known"),
     };
-    // as many bits were asked for as they have
+    // all bits were kept
     if !is_float && factor == size * 8 {
         return Ok(bytes);
     }
@@ -455,8 +456,8 @@ fn undo_scale_offset(
     Ok(out)
 }
 
-/// The element that a number above the smallest one stands for, of `size` bytes. Floats are rounded at each step, as by
-/// the library.
+/// A function from a number above the smallest element to the element, of `size` bytes. Floats are rounded at each
+/// step, as in the library.
 fn above_least(is_float: bool, size: usize, digits: i32, least: u64) -> impl Fn(u64) -> u64 {
     let units = 10f32.powf(digits as f32);
     let long_units = 10f64.powf(digits.into());
@@ -467,16 +468,16 @@ fn above_least(is_float: bool, size: usize, digits: i32, least: u64) -> impl Fn(
     }
 }
 
-/// The number of little-endian bytes, at most 8.
+/// A little-endian number of at most 8 bytes.
 fn number_of(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Numbers of less than 64 bits each.
+/// A reader of numbers of less than 64 bits each.
 struct PackedNumbers<'a> {
     packed: &'a [u8],
     bits: u32,
-    /// The last `count` bits of these were not used yet.
+    /// The bits read; the last `count` were not used yet.
     held: u128,
     count: u32,
 }
@@ -499,7 +500,7 @@ mod tests {
 
     #[test]
     fn lzf_copies_what_it_has_written() {
-        // abc, then six bytes from three behind
+        // abc, then six bytes copied from distance three
         assert_eq!(unpack_lzf(b"\x02abc\x80\x02", 100).unwrap(), b"abcabcabc");
         for damaged in [&b"\x05ab"[..], b"\x20\x00", b"\xe0", b"\x80"] {
             assert!(unpack_lzf(damaged, 100).is_err());
@@ -515,7 +516,7 @@ mod tests {
 
     #[test]
     fn checksums_are_those_of_the_library() {
-        // by H5_checksum_fletcher32
+        // from H5_checksum_fletcher32
         assert_eq!(fletcher32(b""), 0);
         assert_eq!(fletcher32(&[0, 1, 0, 2]), 0x0004_0003);
     }
@@ -524,7 +525,7 @@ mod tests {
     fn bits_go_back_to_their_elements() {
         let columns = transposed(u64::from_le_bytes([1, 0, 0, 0, 0, 0, 0, 0x81])).to_le_bytes();
         assert_eq!(columns, [0x81, 0, 0, 0, 0, 0, 0, 0x80]);
-        // nine elements of two bytes, by bitshuffle of hdf5plugin: 0, 1, ... 8
+        // nine elements of two bytes from hdf5plugin's bitshuffle: 0, 1, ... 8
         let mut planes = vec![0b1010_1010, 0b1100_1100, 0b1111_0000];
         planes.extend([0; 13]);
         planes.extend([8, 0]);

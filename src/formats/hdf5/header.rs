@@ -1,4 +1,4 @@
-//! Headers of objects: their messages, in blocks that follow each other anywhere in the file.
+//! Headers of objects: their messages, in a chain of blocks anywhere in the file.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ pub(super) mod kind {
 /// The bytes of a header that are read before its length is known.
 const FIRST: u64 = 512;
 
-/// The most bytes of messages of one object that are kept.
+/// The most bytes of one object's messages that are held in memory.
 const MOST_KEPT: usize = 32 << 20;
 
 /// The messages of an object, without its attributes.
@@ -35,7 +35,7 @@ pub(super) struct Header {
 
 pub(super) struct Message {
     pub(super) kind: u16,
-    /// Whether its data say where they are.
+    /// Whether the data only name the place of the message.
     pub(super) is_shared: bool,
     pub(super) address: u64,
     pub(super) data: Vec<u8>,
@@ -76,19 +76,19 @@ impl Header {
         self.all(kind).next().is_some()
     }
 
-    /// The message of a kind, which may stand in another object.
+    /// The message of a kind, which may be stored in another object.
     pub(super) fn find(&self, file: &H5File, kind: u16) -> Result<Option<Vec<u8>>, Hdf5Error> {
         let found = self.all(kind).next().map(|message| resolved(file, message, &message.data));
         found.transpose()
     }
 
-    /// The message of a kind, which must be there.
+    /// The message of a kind; an error where it is missing.
     pub(super) fn needed(&self, file: &H5File, kind: u16) -> Result<Vec<u8>, Hdf5Error> {
         self.find(file, kind)?.ok_or_else(|| damaged("its header lacks a message"))
     }
 }
 
-/// The bytes of a message, where it is another object's too.
+/// The bytes of a message, which may be shared with another object.
 pub(super) fn resolved(
     file: &H5File,
     message: &Message,
@@ -100,7 +100,7 @@ pub(super) fn resolved(
     shared(file, message.kind, &mut file.cursor(bytes))
 }
 
-/// The bytes of a message that another object has: a datatype with a name.
+/// The bytes of a message that another object holds: a named datatype.
 pub(super) fn shared(
     file: &H5File,
     kind: u16,
@@ -125,21 +125,21 @@ pub(super) fn shared(
     found.ok_or_else(|| damaged("a shared message is not where it should be"))
 }
 
-/// What is done with a message, whose data are given beside it.
+/// A visitor of messages; their data are the second argument.
 type Visit<'a> = &'a mut dyn FnMut(Message, &[u8]) -> Result<(), Hdf5Error>;
 
-/// What the beginning of a header says of the rest.
+/// The prefix of a header.
 struct HeaderPrefix {
-    /// The first block of messages: its address, its length, and how many bytes stand in front of the messages.
+    /// The first block of messages: its address, its length, and the bytes before the messages.
     block: (u64, u64, u64),
-    /// Whether messages say in which order they were made.
+    /// Whether messages hold their order of creation.
     has_order: bool,
-    /// Whether it is of version 2, which has checksums.
+    /// Whether the header has version 2, with checksums.
     is_new: bool,
 }
 
 impl HeaderPrefix {
-    /// The beginning of the header at an address, of which these are the first bytes.
+    /// Read the prefix of the header at an address from its first bytes.
     fn read(file: &H5File, address: u64, first: &[u8]) -> Result<HeaderPrefix, Hdf5Error> {
         let mut prefix = file.cursor(first);
         if first.starts_with(b"OHDR") {
@@ -168,7 +168,7 @@ impl HeaderPrefix {
     }
 }
 
-/// Visit all messages of the object at an address; their data are given beside them.
+/// Visit all messages of the object at an address, with their data.
 pub(super) fn each_message(file: &H5File, address: u64, visit: Visit<'_>) -> Result<(), Hdf5Error> {
     // most headers are not longer
     let first = file.bytes(address, file.len().saturating_sub(address).min(FIRST))?;

@@ -1,4 +1,4 @@
-//! The links of groups, and what they lead to.
+//! The links of groups, and their targets.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ const MAX_HOPS: usize = 32;
 /// The most bytes of the names of one group.
 const MOST_TEXT: usize = 256 << 20;
 
-/// The links of a group by their names, in order.
+/// The links of a group, sorted by name.
 #[derive(Default)]
 pub(super) struct Links {
     /// All names, and the paths of soft links.
@@ -21,23 +21,23 @@ pub(super) struct Links {
     links: Vec<Link>,
 }
 
-/// A link: its name and what it leads to, as places among the texts.
+/// A link: its name and its target, as positions in the text.
 #[derive(Clone, Copy)]
 struct Link {
     name: (u32, u32),
     target: Target<(u32, u32)>,
 }
 
-/// What a link leads to.
+/// The target of a link.
 #[derive(Clone, Copy)]
 pub(super) enum Target<Path> {
     /// The object at an address.
     Object(u64),
-    /// What has that path in this file.
+    /// A path in this file.
     Path(Path),
-    /// An object of another file: the name of that and, behind a zero, the path in it.
+    /// An object of another file: its name and, after a zero, the path in it.
     OtherFile(Path),
-    /// Nothing, or what only its writer knows.
+    /// Nothing, or a target of a user-defined link.
     Unknown,
 }
 
@@ -92,7 +92,7 @@ impl Links {
         Ok(())
     }
 
-    /// The links of an old group, below a node of its tree.
+    /// Add the links of an old group, below a node of its tree.
     fn old(
         &mut self,
         file: &H5File,
@@ -137,7 +137,7 @@ impl Links {
         Ok(())
     }
 
-    /// The links of a group that has many.
+    /// Add the links of a group that stores them in a heap.
     fn dense(&mut self, file: &H5File, message: &[u8]) -> Result<(), Hdf5Error> {
         let mut input = file.cursor(message);
         let flags = input.skip(1).and_then(|()| input.u8())?;
@@ -149,7 +149,7 @@ impl Links {
             return Err(damaged("the tree of a group is of another kind"));
         }
         tree.each(file, &mut |record| {
-            // a hash of the name stands in front
+            // a hash of the name comes first
             let link = heap.object(file, record.get(4..).unwrap_or_default())?;
             self.push_message(&mut file.cursor(&link))
         })
@@ -177,7 +177,7 @@ impl Links {
             }
             64 => {
                 let len = input.u16()?;
-                // a byte of flags stands in front
+                // a byte of flags comes first
                 let said = input.take(len.into())?.split_first().map_or(&[][..], |(_, said)| said);
                 self.push(name, Target::OtherFile(said))
             }
@@ -189,13 +189,13 @@ impl Links {
         self.links.len()
     }
 
-    /// A link: its name, and what it leads to.
+    /// The name and the target of a link.
     pub(super) fn at(&self, number: usize) -> (&[u8], Target<&[u8]>) {
         let Link { name, target } = self.links[number];
         (part(&self.text, name), target.map(|path| part(&self.text, path)))
     }
 
-    /// What the link of a name leads to.
+    /// The target of the link with a name.
     pub(super) fn find(&self, name: &[u8]) -> Option<Target<&[u8]>> {
         let found = self.links.binary_search_by(|link| part(&self.text, link.name).cmp(name));
         found.ok().map(|number| self.at(number).1)
@@ -206,22 +206,22 @@ fn part(text: &[u8], (start, end): (u32, u32)) -> &[u8] {
     &text[start as usize..end as usize]
 }
 
-/// Groups whose links are read: the last ones are kept for paths of soft links.
+/// A reader of groups; the last ones are cached for paths of soft links.
 pub(super) struct Groups<'a> {
     pub(super) file: &'a H5File,
     kept: Vec<(u64, Arc<Links>)>,
-    /// How many links may still be read.
+    /// The number of links that may still be read.
     left: usize,
     most: usize,
 }
 
 impl Groups<'_> {
-    /// Groups of a file, of which so many links are read at most.
+    /// A reader of a file's groups that reads at most `most` links.
     pub(super) fn new(file: &H5File, most: usize) -> Groups<'_> {
         Groups { file, kept: Vec::new(), left: most, most }
     }
 
-    /// Count so many steps.
+    /// Count steps; an error beyond the limit.
     pub(super) fn count(&mut self, steps: usize) -> Result<(), Hdf5Error> {
         let left = self.left.checked_sub(steps);
         self.left = left.ok_or(Hdf5Error::Endless(self.most))?;
@@ -243,7 +243,7 @@ impl Groups<'_> {
         Ok(links)
     }
 
-    /// The address of the object that a path leads to, from a group on; `None` where there is none in this file.
+    /// The address of the object at a path, relative to a group; `None` where this file has none.
     pub(super) fn resolve(&mut self, group: u64, path: &[u8]) -> Result<Option<u64>, Hdf5Error> {
         let mut at = group;
         let mut parts = vec![path.to_vec()];
@@ -258,7 +258,7 @@ impl Groups<'_> {
                 continue;
             }
             let end = path.iter().position(|byte| *byte == b'/').unwrap_or(path.len());
-            // what follows is relative to what comes before it, so that its slash is left out
+            // the rest is relative to the link's target, so its slash is removed
             let rest = path.get(end + 1..).unwrap_or_default();
             let rest =
                 rest[rest.iter().position(|byte| *byte != b'/').unwrap_or(rest.len())..].to_vec();

@@ -1,9 +1,9 @@
-//! Datasets of HDF5 files: what they are, where their bytes lie, and how their chunks are decoded.
+//! Datasets of HDF5 files: their types, the places of their bytes, and the decoding of their chunks.
 //!
-//! All of the format is read here, through the input's own [`Source`]: no library of C with a lock that all threads
-//! share, and no memory that a damaged file could reach. Whatever a file says is bounded by its length. Elements
-//! that lie one after the other are found by their offset in the file; a chunk is looked up in the index of its
-//! dataset when it is needed, so that an index takes no memory.
+//! All of the format is read here, through the input's own [`Source`]: without a C library, whose lock all threads
+//! would share, and whose memory a damaged file could reach. Every length in a file is checked against the file's
+//! length. Contiguous elements are found by their offset in the file; a chunk is looked up in the dataset's index
+//! on demand, so that an index takes no memory.
 //!
 //! ```text
 //!   file: superblock, checked pieces ─► header: messages of an object
@@ -40,7 +40,7 @@ mod tree;
 pub(crate) use file::{Hdf5Error, SIGNATURE};
 pub(crate) use open::FORMAT;
 
-/// The deepest group, and how many links are read and followed at most: groups may lie in several others.
+/// The deepest group, and the most links that are read and followed: a group may be in several others.
 const MAX_DEPTH: usize = 1000;
 const MAX_STEPS: usize = 3_000_000;
 
@@ -49,14 +49,14 @@ const MAX_PATH: usize = 1 << 16;
 
 #[derive(Default)]
 pub(crate) struct Hdf5Contents {
-    /// The datasets by their paths without the first `/`, in the order of these.
+    /// The datasets by their paths without the first `/`, sorted by path.
     pub(crate) tensors: Tensors,
-    /// Paths of what cannot be read, each with the reason.
+    /// The paths of objects that cannot be read, each with the reason.
     pub(crate) unreadable: Vec<(String, Hdf5Error)>,
 }
 
-/// All datasets of a file. A link inside of it, hard or soft, gives what it leads to another name; a group is not
-/// entered within itself. Links back to it, to other files and to nowhere are among what cannot be read.
+/// All datasets of a file. A link inside the file, hard or soft, gives its target another name; a group is not
+/// entered within itself. Links back to it, to other files and to nothing are reported as unreadable.
 pub(crate) fn contents(source: &Arc<dyn Source>) -> Result<Hdf5Contents, Hdf5Error> {
     let file = Arc::new(H5File::open(Arc::clone(source))?);
     let mut groups = Groups::new(&file, MAX_STEPS);
@@ -91,10 +91,10 @@ pub(crate) fn contents(source: &Arc<dyn Source>) -> Result<Hdf5Contents, Hdf5Err
 struct GroupWalk<'a> {
     file: &'a Arc<H5File>,
     groups: Groups<'a>,
-    /// The groups on the way from the root to here.
+    /// The groups on the path from the root to the current one.
     open: Vec<OpenGroup>,
     found: Hdf5Contents,
-    /// The numbers of the tensors found whose axes may grow, each with the address of its header.
+    /// The numbers of the tensors whose axes may grow, each with the address of its header.
     datasets: Vec<(usize, u64)>,
 }
 
@@ -110,7 +110,7 @@ impl GroupWalk<'_> {
         Ok(())
     }
 
-    /// Note what a link of the last open group leads to.
+    /// Follow a link of the last open group.
     fn follow(&mut self, links: &Links, number: usize) -> Result<(), Hdf5Error> {
         self.groups.count(1)?;
         let Some(group) = self.open.last_mut() else { return Ok(()) };
@@ -168,8 +168,8 @@ impl GroupWalk<'_> {
 }
 
 impl GroupWalk<'_> {
-    /// Make the variables of a netCDF as long as their dimensions that may grow: these are as long as the longest
-    /// variable along them. Behind the end of a variable are fill values.
+    /// Extend the variables of a netCDF to the length of their dimensions that may grow: the length of the longest
+    /// variable along them. The elements beyond the end of a variable are fill values.
     fn lengthen(&mut self) {
         let growing = self.file.growing();
         let scales_of = |address: &u64| attributes::scales_of(self.file, *address);
@@ -206,18 +206,18 @@ impl GroupWalk<'_> {
     }
 }
 
-/// A group whose links are gone through.
+/// A group whose links are being read.
 struct OpenGroup {
-    /// The path that its names follow.
+    /// The path before the names of the group.
     path: String,
     address: u64,
     links: Arc<Links>,
     next: usize,
-    /// Groups in it that were not entered yet, by their names with a `/`: paths are in order then.
+    /// Subgroups that were not entered yet, by their names with a trailing `/`, so that paths are sorted.
     inner: BTreeMap<String, u64>,
 }
 
-/// The next step of going through a group.
+/// The next step in reading a group.
 enum Step {
     Enter(String, u64),
     Link(usize),
@@ -245,8 +245,7 @@ impl OpenGroup {
     }
 }
 
-/// The name of a dataset, which a link of its group has: netCDF puts more in front of it where a dimension has the
-/// name of a variable.
+/// The name of a dataset, from its link: netCDF adds a prefix where a dimension has the name of a variable.
 fn variable<'a>(file: &Arc<H5File>, links: &Links, name: &'a str) -> &'a str {
     let Some(plain) = name.strip_prefix(NON_COORDINATE).filter(|plain| !plain.is_empty()) else {
         return name;
@@ -266,7 +265,7 @@ enum Object {
     Group {
         has_attributes: bool,
     },
-    /// A datatype with a name, a dimension of netCDF.
+    /// A named datatype, or a dimension of netCDF.
     Other,
 }
 

@@ -1,4 +1,4 @@
-//! A file of HDF5 as one input: datasets are tensors by their paths.
+//! A file of HDF5 as one input: datasets are tensors, named by their paths.
 
 use crate::error::Error;
 use crate::formats::hdf5;
@@ -13,10 +13,10 @@ pub(crate) static FORMAT: Format = Format {
     ..Format::new("hdf5", |first| first.starts_with(SIGNATURE), open)
 };
 
-/// Whether a file begins with a user block, and is one of HDF5 behind it.
+/// Whether a file begins with a user block, and HDF5 follows it.
 fn follows_user_block(source: &dyn Source) -> bool {
     if source.request_gap().is_some() {
-        // a request for each place is too many
+        // a request for each possible place is too much
         return false;
     }
     let starts = std::iter::successors(Some(512u64), |start| start.checked_mul(2));
@@ -26,12 +26,12 @@ fn follows_user_block(source: &dyn Source) -> bool {
     })
 }
 
-/// Read what datasets there are. A pipe is kept in a temporary file.
+/// Read the list of datasets. A pipe is copied to a scratch file.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, progress, .. } = file;
     let bytes = kept(bytes, progress)?;
     let found = hdf5::contents(&bytes);
-    // a file cut short in the meantime is the reason for whatever it seems to say
+    // a file cut short in the meantime is the reason for any fault of its content
     bytes.verify()?;
     let found = found?;
     let input = Input::of_source(location, bytes, Contents::of(&FORMAT, found.tensors));

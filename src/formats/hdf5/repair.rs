@@ -1,10 +1,10 @@
-//! Elements that are stored otherwise than a dtype has them, made such: texts that end before their last byte, numbers
-//! in a part of their bits, or in fewer bytes.
+//! Conversion of stored elements that differ from their dtype: texts with bytes after their end, numbers in a part of
+//! their bits, or in fewer bytes.
 
 use super::datatype::{ByteOrder, Class, Datatype, FloatLayout, TextEnd, other_float};
 use crate::dtype::Scalar;
 
-/// A part of an element to be changed: so many items of `size` bytes each, one after the other.
+/// A part of an element to be changed: consecutive items of `size` bytes each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Repair {
     offset: usize,
@@ -22,7 +22,7 @@ enum Kind {
 }
 
 impl Repair {
-    /// What is to be changed in elements of a type.
+    /// The changes to elements of a type.
     pub(super) fn of(datatype: &Datatype) -> Vec<Repair> {
         let size = datatype.size as usize;
         let one = |kind| vec![Repair { offset: 0, count: 1, size, kind }];
@@ -34,7 +34,7 @@ impl Repair {
             if parts.is_empty() { Vec::new() } else { vec![repair] }
         };
         match &datatype.class {
-            // the last byte of one is no end
+            // a text of one byte has no end
             Class::Text(TextEnd::Zero) if size < 2 => Vec::new(),
             Class::Text(TextEnd::Padded) => Vec::new(),
             Class::Text(end) => one(Kind::Text(*end)),
@@ -65,7 +65,7 @@ impl Repair {
         }
     }
 
-    /// Change all of these in one element.
+    /// Apply all changes to one element.
     pub(super) fn all(repairs: &[Repair], element: &mut [u8]) {
         for Repair { offset, count, size, kind } in repairs {
             let items = element.get_mut(*offset..).unwrap_or_default().chunks_exact_mut(*size);
@@ -94,17 +94,17 @@ impl Repair {
     }
 }
 
-/// Floats that have fewer bytes in a file than those as which h5py reads them.
+/// Floats that have fewer bytes in the file than in the dtype in which h5py reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Widening {
-    /// The bytes of one in the file.
+    /// The bytes of a float in the file.
     pub(super) stored: usize,
     layout: FloatLayout,
     to: Scalar,
 }
 
 impl Widening {
-    /// How elements of a type, or of arrays of it, become wider.
+    /// The widening of elements of a type, or of arrays of it, if needed.
     pub(super) fn of(datatype: &Datatype) -> Option<Widening> {
         match &datatype.class {
             Class::Array { base, .. } => Widening::of(base),
@@ -133,7 +133,7 @@ impl Widening {
     }
 }
 
-/// The bits of a float of a type. Of NaN the mantissa is all ones, as the library makes it.
+/// The bits of a value in a float type. The mantissa of NaN is all ones, as in the library.
 fn bits_as(scalar: Scalar, value: f64) -> u64 {
     if value.is_nan() {
         let all = u64::MAX >> (64 - scalar.bits());

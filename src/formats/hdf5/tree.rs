@@ -1,5 +1,5 @@
-//! B-trees of both kinds, and heaps. Old trees hold names of groups and chunks, new ones records of some bytes; heaps
-//! hold names of old groups, lists of any length, and links and attributes of new groups.
+//! B-trees of both versions, and heaps. Version 1 trees hold names of old groups, and chunks; version 2 trees hold
+//! records. Heaps hold names of old groups, variable-length data, and links and attributes of new groups.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -9,11 +9,11 @@ use super::file::{H5File, Hdf5Error, damaged};
 
 const MAX_DEPTH: u16 = 40;
 
-/// A node of an old tree: its level, and the key and the address of each child. A key follows the last child.
+/// A node of a version 1 tree: its level, and the key and the address of each child. A key follows the last child.
 pub(super) struct OldNode {
     pub(super) level: u8,
     bytes: std::sync::Arc<[u8]>,
-    /// The bytes in front of its first key.
+    /// The bytes before the first key.
     front: usize,
     /// The bytes of a key.
     key: usize,
@@ -21,7 +21,7 @@ pub(super) struct OldNode {
 }
 
 impl OldNode {
-    /// The node at an address, of a tree of that kind whose keys have so many bytes.
+    /// The node at an address, of a tree of kind `kind`, whose keys have `key` bytes.
     pub(super) fn read(
         file: &H5File,
         address: u64,
@@ -29,7 +29,7 @@ impl OldNode {
         key: usize,
     ) -> Result<OldNode, Hdf5Error> {
         let front = 8 + 2 * file.sizes.address;
-        // kept as one block, since each chunk is looked up in several nodes
+        // cached as one block, since each chunk is looked up in several nodes
         let bytes = file.kept_block(address, key as u64, || {
             let mut bytes = file.bytes(address, front as u64)?;
             let count = usize::from(u16::from_le_bytes([bytes[6], bytes[7]]));
@@ -56,7 +56,7 @@ impl OldNode {
         self.front + number * (self.key + file.sizes.address)
     }
 
-    /// The bytes of a key; there is one more than children.
+    /// The bytes of a key; there is one key more than children.
     pub(super) fn key(&self, file: &H5File, number: usize) -> &[u8] {
         let at = self.at(file, number);
         &self.bytes[at..at + self.key]
@@ -70,19 +70,19 @@ impl OldNode {
 }
 
 pub(super) struct NewTree {
-    /// What its records are.
+    /// The kind of the records.
     pub(super) kind: u8,
     pub(super) record: usize,
     depth: u16,
     root: Option<u64>,
     root_count: usize,
-    /// For each level, how many bytes the count of all records below has; of the leaves none.
+    /// For each level, the width in bytes of the count of all records below; 0 for leaves.
     totals: Vec<usize>,
-    /// How many bytes the count of the records of a node has.
+    /// The width in bytes of the count of a node's records.
     count: usize,
 }
 
-/// How many bytes numbers up to that one have.
+/// The width in bytes of numbers up to `number`.
 fn bytes_of(number: u64) -> usize {
     (number.max(1).ilog2() / 8 + 1) as usize
 }
@@ -100,7 +100,7 @@ impl NewTree {
         input.skip(2)?;
         let root = input.address()?;
         let root_count = usize::from(input.u16()?);
-        // what surrounds the records of a node
+        // the bytes around the records of a node
         const AROUND: u64 = 10;
         let record_bytes = u64::from(record);
         if record == 0 || depth > MAX_DEPTH || node < AROUND + record_bytes {
@@ -123,7 +123,7 @@ impl NewTree {
         Ok(NewTree { kind, record: record.into(), depth, root, root_count, totals, count })
     }
 
-    /// The records of a node, and the place and number of records of each of its children.
+    /// The records of a node, and the address and the number of records of each child.
     fn node(
         &self,
         file: &H5File,
@@ -153,13 +153,13 @@ impl NewTree {
         Ok((address, input.uint(self.count)? as usize))
     }
 
-    /// Visit all records, in their order.
+    /// Visit all records, in order.
     pub(super) fn each(
         &self,
         file: &H5File,
         visit: &mut dyn FnMut(&[u8]) -> Result<(), Hdf5Error>,
     ) -> Result<(), Hdf5Error> {
-        // no piece of a file is more than one node
+        // no bytes of a file belong to two nodes
         let mut left = file.len() / 10 + 1;
         self.root.map_or(Ok(()), |root| {
             self.below(file, root, self.root_count, self.depth, &mut left, visit)
@@ -190,7 +190,7 @@ impl NewTree {
         Ok(())
     }
 
-    /// The record that is equal to what is looked for; `order` says where a record stands beside that.
+    /// Find a record; `order` compares a record with it.
     pub(super) fn find(
         &self,
         file: &H5File,
@@ -231,10 +231,10 @@ impl NewNode {
     }
 }
 
-/// The longest name, path or attribute.
+/// The longest name, path or attribute, in bytes.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// The names of an old group.
+/// The heap with the names of an old group.
 pub(super) struct LocalHeap {
     address: u64,
     len: u64,
@@ -253,7 +253,7 @@ impl LocalHeap {
         Ok(LocalHeap { address, len })
     }
 
-    /// The text at a place, which ends with a zero.
+    /// The text at an offset, which ends with a zero.
     pub(super) fn text(&self, file: &H5File, at: u64) -> Result<Vec<u8>, Hdf5Error> {
         let mut len = 64;
         loop {
@@ -270,32 +270,32 @@ impl LocalHeap {
     }
 }
 
-/// The bytes of a collection that are read at once.
+/// The bytes of a collection that are read at a time.
 const COLLECTION_PAGE: u64 = 64 << 10;
 
-/// How many objects of all collections are found again without walking through these: 3 MiB.
+/// The number of objects, of all collections, whose places are cached: 3 MiB.
 const MOST_PLACED: usize = 1 << 16;
 
-/// The collections of the heap that all of a file share, by their addresses. Texts of neighbouring datasets may
-/// lie in different ones.
+/// The collections of a file's global heap, by their addresses. Texts of neighbouring datasets may be in different
+/// collections.
 #[derive(Default)]
 pub(super) struct Collections {
     by_address: HashMap<u64, Collection>,
-    /// How many objects have a place in them; a collection counts as one, too.
+    /// The number of cached places; a collection counts as one, too.
     placed: usize,
 }
 
-/// A collection: its objects follow each other, and say their numbers themselves.
+/// A collection: its objects follow each other, each with its number.
 struct Collection {
     address: u64,
     end: u64,
-    /// Where the objects are that have been passed, and their lengths, by their numbers.
+    /// The places and lengths of the objects passed so far, by their numbers.
     placed: HashMap<u32, (u64, u64)>,
-    /// How far it has been walked through.
+    /// The offset up to which the collection was read.
     at: u64,
 }
 
-/// The object of a collection of the heap that all of a file share. `left` is how many objects may still be passed.
+/// The object of a collection of the global heap. `left` is the number of objects that may still be passed.
 pub(super) fn global(
     file: &H5File,
     collection: u64,
@@ -322,8 +322,8 @@ pub(super) fn global(
 }
 
 impl Collection {
-    /// The object of a number. `left` is how many objects may still be passed, `placed` how many of all collections have
-    /// a place.
+    /// Find an object by its number. `left` is the number of objects that may still be passed, `placed` the number of
+    /// cached places of all collections.
     fn find(
         &mut self,
         file: &H5File,
@@ -378,8 +378,8 @@ impl Collection {
 
 /// A heap of the links or the attributes of an object.
 ///
-/// Its space is a table of blocks: `width` of each size in a row, whose size doubles from the third row on. A
-/// block that is larger than `largest` is a table of blocks itself.
+/// Its space is a table of blocks: each row has `width` blocks of one size, which doubles from the third row on. A
+/// block larger than `largest` is a table of blocks itself.
 pub(super) struct FractalHeap {
     id_len: usize,
     has_filters: bool,
@@ -388,10 +388,10 @@ pub(super) struct FractalHeap {
     width: u64,
     start: u64,
     largest: u64,
-    /// Bits of the size of its space.
+    /// The bits of an offset in the heap's space.
     bits: u16,
     root: Option<u64>,
-    /// The rows of the table at the root; 0 where it is a block.
+    /// The rows of the root table; 0 where the root is a block.
     rows: u16,
 }
 
@@ -402,7 +402,7 @@ impl FractalHeap {
         let front = file.bytes(address, 10)?;
         let filters = u64::from(u16::from_le_bytes([front[7], front[8]]));
         let len = (26 + 12 * length + 3 * offset) as u64;
-        // where its blocks are compressed: how long the root is, which filters were not applied, the filters
+        // where blocks are compressed: the length of the root, the mask of filters not applied, the filters
         let len = if filters > 0 { len + length as u64 + 4 + filters } else { len };
         let bytes = file.block(address, len, b"FRHP", true)?;
         let mut input = file.cursor(&bytes);
@@ -439,7 +439,7 @@ impl FractalHeap {
         })
     }
 
-    /// The object of a number, as links and attributes are found by.
+    /// The object of a heap ID, which links and attributes have.
     pub(super) fn object(&self, file: &H5File, id: &[u8]) -> Result<Vec<u8>, Hdf5Error> {
         if self.has_filters {
             return Err(damaged("its names are compressed, which is not read"));
@@ -467,7 +467,7 @@ impl FractalHeap {
         }
     }
 
-    /// An object with a place of its own.
+    /// An object outside the heap's blocks.
     fn huge(&self, file: &H5File, id: &[u8]) -> Result<Vec<u8>, Hdf5Error> {
         let mut input = file.cursor(id);
         let outside = || damaged("an object of a heap lies nowhere");
@@ -493,14 +493,14 @@ impl FractalHeap {
         file.bytes(address, len)
     }
 
-    /// The address of a byte of its space. A block is not read as a whole for one link in it, so that the
-    /// checksum of the block is not compared.
+    /// The address of a byte of the heap's space. A block is not read as a whole for one link, so the checksum of the
+    /// block is not compared.
     fn place(&self, file: &H5File, at: u64) -> Result<u64, Hdf5Error> {
         let outside = || damaged("an object of a heap lies outside of it");
         let mut table = self.root.ok_or_else(outside)?;
         let mut rows = self.rows;
         let mut at = at;
-        // rows of blocks that are no tables
+        // the rows of blocks that are not tables
         let direct = (self.largest.ilog2() - self.start.ilog2()) as u16 + 2;
         if rows == 0 {
             return table
@@ -527,7 +527,7 @@ impl FractalHeap {
             }
             let first_row = (self.start * self.width).ilog2();
             let inner = size.ilog2().checked_sub(first_row).ok_or_else(outside)? as u16 + 1;
-            // a table in a table is smaller
+            // an inner table is smaller
             if inner >= rows {
                 return Err(outside());
             }
@@ -535,7 +535,7 @@ impl FractalHeap {
         }
     }
 
-    /// The row of a byte, where in the table that begins, and the size of its blocks.
+    /// The row of a byte, the start of the row in the table, and the size of its blocks.
     fn row(&self, at: u64) -> (u16, u64, u64) {
         let first = self.start * self.width;
         let Some(doublings) = (at / first).checked_ilog2() else { return (0, 0, self.start) };
