@@ -41,7 +41,6 @@ impl AskedAxis {
     }
 }
 
-/// The axis with the name `name`.
 pub fn dimension(name: &str, names: &[Option<String>]) -> Result<usize, NoDimension> {
     let found = names.iter().position(|it| it.as_deref() == Some(name));
     found.ok_or_else(|| NoDimension {

@@ -285,7 +285,6 @@ impl Permutation {
         Permutation((0..ndim).collect())
     }
 
-    /// The permutation that reverses the axes.
     pub fn reversed(ndim: usize) -> Permutation {
         Permutation((0..ndim).rev().collect())
     }
