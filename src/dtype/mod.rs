@@ -60,7 +60,6 @@ pub struct Structure {
     pub itemsize: u64,
 }
 
-/// A field of a structure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
     /// The name; `f0`, `f1`, ... where the header gives none.
