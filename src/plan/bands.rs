@@ -2,8 +2,8 @@
 //!
 //! The first pass takes *bands* of the input, one after the other, each as long as a share of the memory allows, and
 //! writes each to a scratch file in the order of the output. The second pass takes ranges of the output, each as long
-//! as a share: such a range has one stretch in each band. For N items, and shares of S items, stretches have about S²
-//! / N items; in one pass they have about the root of S.
+//! as a share: such a range has one stretch in each band. For N items, and shares of S items, stretches have about
+//! S²/N items; in one pass they have about the root of S.
 //!
 //! ```text
 //!   input  a0 b0 c0 d0      scratch  a0 a1 b0 b1 c0 c1 d0 d1      output  a0 a1 a2 a3 a4

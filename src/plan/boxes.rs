@@ -285,7 +285,7 @@ fn common_bytes(axes: &[Axis], run: u64, order: &[usize]) -> u64 {
 /// The length of a stretch, in bytes, beyond which no disk is faster.
 const LONG: u64 = 128 << 10;
 
-/// The memory of a panel, in bytes, below which too few requests keep a disk busy.
+/// The memory of a panel, in bytes, below which there are too few requests to keep a disk busy.
 const SMALL: u64 = 32 << 20;
 
 /// The items of each axis in a panel, where `room` bytes of memory hold the input of all panels that are being read. A
