@@ -99,7 +99,6 @@ impl Block {
         }
     }
 
-    /// Whether one of the values is infinite.
     pub(super) fn has_infinite(&self) -> bool {
         self.least == f64::NEG_INFINITY || self.greatest == f64::INFINITY
     }
