@@ -95,7 +95,6 @@ impl Sheet {
         self.across.saturating_mul(self.tile_width.saturating_add(GAP)) - GAP
     }
 
-    /// The height in pixels.
     pub fn height(&self) -> u64 {
         let down = self.tiles.div_ceil(self.across);
         down.saturating_mul(self.tile_height.saturating_add(GAP)) - GAP
