@@ -40,7 +40,6 @@ impl Conversion {
         }
     }
 
-    /// The output bytes of one [unit](Conversion::unit).
     pub fn output_unit(self) -> u64 {
         match self {
             Conversion::Cast(cast) => cast.output_bytes() as u64,

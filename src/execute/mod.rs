@@ -161,7 +161,6 @@ pub enum ExecuteError {
     /// The operating system refused to start threads.
     #[error("cannot start {threads} threads: {message}")]
     Threads {
-        /// The number of threads.
         threads: usize,
         /// The message of the operating system.
         message: String,
@@ -255,7 +254,6 @@ pub enum BadPosition {
         /// The index of the number in the list.
         at: Vec<u64>,
         number: i128,
-        /// The indexed axis.
         axis: usize,
         /// The length of the indexed axis.
         len: u64,

@@ -171,7 +171,6 @@ pub(crate) fn unspooled(error: SinkError) -> SourceError {
 
 pub(crate) struct TwoPasses {
     bands: Bands,
-    /// The most bytes of a band.
     band_bytes: u64,
 }
 
