@@ -177,7 +177,6 @@ fn sync_file(file: &File, fsync: bool) -> SinkResult<()> {
     Ok(())
 }
 
-/// The result of writing.
 pub type SinkResult<T> = Result<T, SinkError>;
 
 /// Why an output could not be written. Messages don't name the output: the caller adds the path.

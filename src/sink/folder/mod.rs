@@ -203,7 +203,6 @@ fn replace(
     })
 }
 
-/// All names in a folder.
 pub(super) fn names_in(folder: &OwnedFd) -> OsResult<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in retry_on_intr(|| Dir::read_from(folder))? {

@@ -63,7 +63,6 @@ pub enum Begun {
     /// The part was complete already. The output is in place, if all parts are complete.
     Complete,
     Part(Box<PartSink>),
-    /// The part of a folder, to be written.
     Folder(Box<PartFolder>),
 }
 

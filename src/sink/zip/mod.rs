@@ -43,7 +43,6 @@ struct PlacedMember {
     head: Arc<[u8]>,
 }
 
-/// A member of a layout.
 struct ZipMember<'a> {
     name: &'a str,
     head: &'a [u8],
