@@ -139,7 +139,6 @@ pub trait Source: Send + Sync {
     }
 }
 
-/// A range of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRange {
     pub file: FileId,
@@ -196,7 +195,6 @@ pub enum SourceError {
         start: u64,
         /// The byte after the last one.
         end: u64,
-        /// The length of the source.
         len: u64,
     },
     /// A chunk of a tensor that cannot be decoded.

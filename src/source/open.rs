@@ -26,7 +26,6 @@ pub enum IoMode {
     Auto,
     /// Mapped.
     Mmap,
-    /// Read by position.
     Read,
 }
 
