@@ -51,7 +51,6 @@ pub trait EncodeChunks: Send + Sync {
     fn encode(&self, at: &[u64], elements: Vec<u8>) -> Result<Option<ChunkFile>, String>;
 }
 
-/// A stored chunk.
 pub struct ChunkFile {
     /// The name of the chunk's file, including its folders.
     pub name: String,

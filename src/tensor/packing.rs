@@ -136,7 +136,6 @@ impl Fills {
     }
 }
 
-/// The value of an element.
 pub(crate) fn element(bytes: &[u8], dtype: &DType) -> Option<Stated> {
     let DType::Scalar(scalar, endian) = *dtype else { return None };
     if bytes.len() as u64 * 8 != scalar.bits() {

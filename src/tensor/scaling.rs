@@ -23,7 +23,6 @@ pub struct Scaling {
 pub struct ScalingFault(pub DType);
 
 impl Scaling {
-    /// The tensor of the results.
     pub fn of(&self, tensor: &TensorInfo) -> Result<TensorInfo, ScalingFault> {
         let scaled = match tensor.dtype {
             DType::Scalar(scalar, _) => self.result(scalar),

@@ -102,7 +102,6 @@ impl Tensors {
         self.names.push_str(name.unwrap_or_default());
     }
 
-    /// The name of the tensor that was begun.
     pub(crate) fn begun(&self) -> &str {
         self.len().checked_sub(1).and_then(|last| self.name(last)).unwrap_or_default()
     }
@@ -113,7 +112,6 @@ impl Tensors {
         push_number(&mut self.entries, 0);
     }
 
-    /// Take back the tensor that was begun.
     pub(crate) fn take_back(&mut self) {
         self.by_name = OnceLock::new();
         let start = self.starts.pop().unwrap_or(0);
@@ -157,7 +155,6 @@ impl Tensors {
         &self.groups
     }
 
-    /// Replace a tensor by another one.
     pub(crate) fn replace(&mut self, number: usize, tensor: &TensorInfo) {
         let end = self.entries.len();
         self.push(tensor);
@@ -190,7 +187,6 @@ impl Tensors {
         (0..self.len()).map(|number| self.at(number))
     }
 
-    /// The name of tensor `number`, if it has one.
     pub fn name(&self, number: usize) -> Option<&str> {
         self.entry(self.starts[number]).name()
     }
