@@ -172,7 +172,6 @@ pub struct OutputTensor {
     pub dtype: DType,
     pub shape: Vec<u64>,
     pub bytes: u64,
-    /// The conversion of the elements.
     pub conversion: Conversion,
     /// The input's shard that holds the tensor.
     pub part: usize,
@@ -232,7 +231,6 @@ impl Entries {
         OutputTensor { conversion, ..OutputTensor::kept(tensors.at(at)) }
     }
 
-    /// The conversion of tensor `number`.
     pub(crate) fn conversion(&self, number: usize) -> Conversion {
         let (_, at, conversions) = self.find(number);
         conversions.map_or(Conversion::None, |conversions| conversions[at])

@@ -59,7 +59,6 @@ pub enum LayoutFault {
     /// The extension belongs to no output format.
     #[error("the extension .{0} names no format that can be written")]
     Extension(String),
-    /// There is no extension.
     #[error("the name has no extension that tells the format")]
     NoExtension,
     /// An option does not apply to the format.
@@ -284,7 +283,6 @@ pub struct Chunking {
     pub chunks: Option<Vec<u64>>,
     /// The shape of a shard, in elements: several chunks in one file.
     pub shards: Option<Vec<u64>>,
-    /// The compression of chunks.
     pub codec: Option<ChunkCodec>,
 }
 

@@ -30,7 +30,6 @@ pub struct Output {
 #[derive(Clone, Debug, Default)]
 pub struct Becomes {
     pub shape: Vec<u64>,
-    /// The cast of the elements.
     pub cast: Option<Cast>,
     /// For each axis of the result, the number of the tensor's axis that it is; `None` for other axes.
     pub axes: Vec<Option<usize>>,
@@ -168,7 +167,6 @@ impl Output {
         self.format
     }
 
-    /// Prepare an output for a single tensor of an input.
     pub fn prepare(
         &self,
         input: &Input,
