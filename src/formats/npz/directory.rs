@@ -100,7 +100,6 @@ pub(super) fn find_directory(archive: &dyn Source) -> Result<Directory, Cause> {
     }
 }
 
-/// The local header of a member.
 pub(super) struct LocalHeader {
     pub(super) data: Range<u64>,
     /// The CRC-32; `None` where a descriptor after the data has it.

@@ -136,7 +136,6 @@ impl Members {
         self.places.is_empty()
     }
 
-    /// Whether a member is an array.
     pub fn has_arrays(&self) -> bool {
         self.iter().any(|member| is_array(member.name))
     }
