@@ -94,7 +94,6 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// The parsed JSON of a header.
 #[derive(Default)]
 struct ParsedHeader {
     header_len: u64,
