@@ -26,11 +26,9 @@ fn is_index_of(name: &str, part: &str) -> bool {
     name.contains(part) && name.ends_with(".json")
 }
 
-/// The files of a checkpoint in a folder.
 pub(crate) enum CheckpointFiles {
     /// A single file: the whole checkpoint, or its index.
     One(PathBuf),
-    /// Shards without an index.
     Shards(Vec<String>),
 }
 

@@ -137,9 +137,7 @@ impl Wanted {
     }
 }
 
-/// The opened shards and their contents.
 struct OpenShards {
-    /// The numbers of the files to open.
     files: BTreeSet<usize>,
     joined: ConcatSource,
     tensors: Tensors,
