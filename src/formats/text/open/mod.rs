@@ -365,7 +365,6 @@ fn parse<P: TextParser>(
     }
 }
 
-/// A reader of elements from a reader of text.
 struct ElementReader<'p, R, P: TextParser> {
     text: R,
     parser: &'p mut P,
@@ -431,7 +430,6 @@ fn parse_lines<P: TextParser>(
     parser.parse(&text[parsed..], out)
 }
 
-/// The end of the first line of a text.
 fn line_end(text: &[u8]) -> Option<usize> {
     text.iter().position(|&byte| byte == b'\n').map(|at| at + 1)
 }

@@ -473,7 +473,6 @@ impl TableParser {
         Ok(())
     }
 
-    /// End the cells of a line.
     fn end_cells(&mut self, last: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
         self.quoting = Quoting::Outside;
         if self.is_open || !self.cell.is_empty() || !last.is_empty() {

@@ -107,7 +107,6 @@ struct Style {
     alone: bool,
 }
 
-/// Write the text of an element.
 fn write_element(
     dtype: &DType,
     style: Style,
