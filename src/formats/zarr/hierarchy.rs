@@ -56,7 +56,6 @@ pub(super) trait Hierarchy: Send + Sync {
     fn array(&self, path: &str) -> ArrayStore;
 }
 
-/// A value of a hierarchy.
 pub(super) trait StoredValue: Send + Sync {
     fn len(&self) -> u64;
 
@@ -178,7 +177,6 @@ pub(super) fn input(
     Ok(Input { container, ..Input::of_source(location, bytes, contents) })
 }
 
-/// The paths directly below a group.
 fn paths_below(
     location: &Location,
     hierarchy: &dyn Hierarchy,
@@ -286,7 +284,6 @@ fn range(asked: ByteRange, len: u64) -> Result<Range<u64>, StorageError> {
     range.ok_or_else(|| StorageError::Other("a part of it is beyond its end".to_owned()))
 }
 
-/// The key of a name below a path.
 pub(super) fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
 }

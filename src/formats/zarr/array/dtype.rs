@@ -14,7 +14,6 @@ use crate::element::parse;
 use crate::formats::npy;
 use crate::tensor::{brief, number};
 
-/// The type of the elements of an array.
 pub(super) struct ElementType {
     pub(super) dtype: DType,
     /// Whether `zarrs` lacks the type, so that elements are plain bytes to it.

@@ -41,11 +41,9 @@ const GROUP_KEYS: [&str; 4] = ["zarr_format", "node_type", "attributes", "consol
 /// The node at a path, from its metadata.
 pub(crate) enum ZarrNode {
     Array(ArrayMetadataJson),
-    /// A group, and its annotations.
     Group(Annotations),
 }
 
-/// The metadata of an array in JSON.
 pub(crate) struct ArrayMetadataJson(pub(super) Value);
 
 /// Parse a `zarr.json`.

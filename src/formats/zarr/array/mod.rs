@@ -184,7 +184,6 @@ struct ZarrChunks {
     stored_shape: Vec<u64>,
     /// The error for a chunk that must exist and does not.
     missing: Option<String>,
-    /// The codecs of a chunk.
     codecs: Arc<CodecChain>,
     /// The codec that alone decodes stored bytes to elements, from front to back.
     front: Option<Arc<dyn BytesToBytesCodecTraits>>,

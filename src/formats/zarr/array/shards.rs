@@ -22,7 +22,6 @@ pub(super) struct Shards {
     counts: Vec<u64>,
     index_codecs: CodecChain,
     index_shape: Vec<NonZeroU64>,
-    /// The byte range of the index in a shard.
     index_range: ByteRange,
     /// Indexes by the positions of their shards: an offset and a length for each chunk.
     kept: Mutex<HashMap<Vec<u64>, Arc<[u64]>>>,

@@ -14,7 +14,6 @@ use crate::dtype::{DType, Endian, NpyType, TimeKind};
 use crate::formats::codecs::guarded;
 use crate::tensor::{Annotations, ChunkCodec, ChunkFile, EncodeChunks, FILL_VALUE, brief};
 
-/// An array to be written.
 pub(crate) struct NewArray<'a> {
     pub(crate) path: &'a str,
     pub(crate) dtype: &'a DType,
