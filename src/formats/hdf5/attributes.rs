@@ -428,7 +428,6 @@ impl Reader<'_> {
         ids.as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
     }
 
-    /// The label of each axis.
     fn labels(&mut self, list: &Attribute) -> Vec<Option<String>> {
         let each = list.data.chunks_exact((list.datatype.size as usize).max(1));
         each.map(|bytes| match self.element(&list.datatype, bytes)? {

@@ -24,7 +24,6 @@ pub(super) struct Datatype {
     pub(super) class: Class,
 }
 
-/// The class of a datatype.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// An integer of `precision` bits, with `offset` bits below it.
@@ -128,7 +127,6 @@ impl FloatLayout {
         })
     }
 
-    /// The value of a float from its bits.
     pub(super) fn value(self, bits: u64) -> f64 {
         let part = |start: u8, len: u8| bits >> start.min(63) & ((1u64 << len.min(63)) - 1);
         let exponent = part(self.exponent.0, self.exponent.1);

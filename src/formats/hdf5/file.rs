@@ -262,10 +262,8 @@ fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The superblock of a file.
 struct Superblock {
     sizes: Sizes,
-    /// The end of the file.
     end: Option<u64>,
     /// The address of the header of the root group.
     root: Option<u64>,

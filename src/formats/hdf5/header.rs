@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use super::file::{Cursor, H5File, Hdf5Error, check_sum, damaged};
 
-/// Kinds of messages.
 pub(super) mod kind {
     pub(in super::super) const DATASPACE: u16 = 0x01;
     pub(in super::super) const LINK_INFO: u16 = 0x02;
@@ -128,7 +127,6 @@ pub(super) fn shared(
 /// A visitor of messages; their data are the second argument.
 type Visit<'a> = &'a mut dyn FnMut(Message, &[u8]) -> Result<(), Hdf5Error>;
 
-/// The prefix of a header.
 struct HeaderPrefix {
     /// The first block of messages: its address, its length, and the bytes before the messages.
     block: (u64, u64, u64),

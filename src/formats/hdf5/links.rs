@@ -28,10 +28,8 @@ struct Link {
     target: Target<(u32, u32)>,
 }
 
-/// The target of a link.
 #[derive(Clone, Copy)]
 pub(super) enum Target<Path> {
-    /// The object at an address.
     Object(u64),
     /// A path in this file.
     Path(Path),
@@ -189,13 +187,11 @@ impl Links {
         self.links.len()
     }
 
-    /// The name and the target of a link.
     pub(super) fn at(&self, number: usize) -> (&[u8], Target<&[u8]>) {
         let Link { name, target } = self.links[number];
         (part(&self.text, name), target.map(|path| part(&self.text, path)))
     }
 
-    /// The target of the link with a name.
     pub(super) fn find(&self, name: &[u8]) -> Option<Target<&[u8]>> {
         let found = self.links.binary_search_by(|link| part(&self.text, link.name).cmp(name));
         found.ok().map(|number| self.at(number).1)
@@ -228,7 +224,6 @@ impl Groups<'_> {
         Ok(())
     }
 
-    /// The links of the group at an address.
     pub(super) fn links(&mut self, address: u64) -> Result<Arc<Links>, Hdf5Error> {
         const KEPT: usize = 4;
         if let Some((_, links)) = self.kept.iter().find(|(kept, _)| *kept == address) {
