@@ -87,7 +87,7 @@ impl InPlaceFile {
         FileId::of(&self.file).map_err(SinkError::Io)
     }
 
-    /// Lock the file until it is closed, so that no other process changes it.
+    /// Lock the file until it is closed; no other process can lock it meanwhile.
     pub fn hold(&self) -> Hold {
         Hold::of(retry_on_intr(|| flock(&self.file, FlockOperation::NonBlockingLockExclusive)))
     }

@@ -148,7 +148,7 @@ pub trait Draft: Sink {
         Err(SinkError::NotRegularFile)
     }
 
-    /// Put a sealed output in place. With `old`, the replaced file is preserved, so that the output can be taken
+    /// Put a sealed output in place. With `Old::Kept`, the replaced file is preserved, so that the output can be taken
     /// back; an output that cannot be taken back, such as a stream, stays. On an error the old file is still in
     /// place.
     fn place(self: Box<Self>, old: Old) -> SinkResult<Placed>;
