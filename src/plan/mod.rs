@@ -1,8 +1,8 @@
 //! A plan: a coalesced view, and its output divided into pieces.
 //!
-//! The view's runs are made as long as they can be ([`Runs::coalesced`]). The *output* is divided
-//! into [`Piece`]s that fit a cache-sized buffer, so that workers never share a byte. A piece is
-//! computed from its number; a plan takes the same few bytes for any tensor.
+//! The view's runs are made as long as possible ([`Runs::coalesced`]). The *output* is divided into [`Piece`]s that
+//! fit a cache-sized buffer, so that workers never share a byte. A piece is computed from its number; a plan takes the
+//! same few bytes for any tensor.
 //!
 //! ```text
 //!   output   |piece 0       |piece 1       |piece 2   |     contiguous, ascending
