@@ -1,4 +1,4 @@
-//! Filling a piece's buffer through windows on the input.
+//! The filling of a piece's buffer through windows on the input.
 //!
 //! A mapped input lends all of a piece's byte bounds at once. An input that is read by position is asked for windows
 //! of bounded length, in its own order: a box that spans more, or has long gaps, is divided along its longest stride
