@@ -1,17 +1,16 @@
 //! A folder of files as one output: the bytes of each file follow those of the previous one.
 //!
-//! 1. The folder is found, and whatever stands under the names of the files in it: a name that
-//!    cannot be replaced is refused before anything is written (`place`).
-//! 2. Each file is created as any output is (`file`): without a name, allocated in full, with the
-//!    permissions of the file that it replaces. A symbolic link is followed, as for a single file.
+//! 1. The folder and the names of its files are examined: a name that cannot be replaced is refused before anything is
+//!    written (`place`).
+//! 2. Each file is created like a single output (`file`): without a name, allocated in full, with the permissions of
+//!    the file that it replaces. A symbolic link is followed, as for a single file.
 //! 3. `commit` checks that all files are complete before it names the first one.
-//! 4. If it can, it fills a folder whose own name begins with `.tslice-` and puts it in the place of
-//!    the other one by one system call (`whole`): the files appear together. Files of other names
-//!    are in the new folder too, as hard links.
-//! 5. Where that cannot be, for a folder with other folders, links to other places, or rights that
-//!    cannot be copied, the files are exchanged one by one (`one_by_one`). An error undoes what was
-//!    done. A kill in between leaves a folder without its last file: of a checkpoint that is the
-//!    index, without which nobody takes old and new files for one checkpoint.
+//! 4. If possible, it fills a folder whose name begins with `.tslice-`, and exchanges it with the old folder by one
+//!    system call (`whole`): the files appear together. The new folder also gets all other files of the old one, as
+//!    hard links.
+//! 5. Otherwise (the folder has subfolders, links to other places, or rights that cannot be copied) the files are
+//!    exchanged one by one. An error undoes all steps. A kill in between leaves a folder without its last file: for a
+//!    checkpoint this is the index, without which nobody takes old and new files for one checkpoint.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};

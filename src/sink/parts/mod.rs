@@ -4,48 +4,48 @@
 //!
 //! ```text
 //!   out.npy                      appears last, whole
-//!   .tslice-parts-out.npy/       there as long as the job is
+//!   .tslice-parts-out.npy/       exists as long as the job
 //!       job                      the job that the parts belong to
 //!       data                     the output, of its final length
 //!       part.3                   part 3 is complete
-//!   .tslice-ended-out.npy/       the folder, while it is removed
+//!   .tslice-ended-out.npy/       the folder during its removal
 //! ```
 //!
 //! The protocol, version 3:
 //!
-//! 1. **Begin.** The folder is made, unless it is there, and reached by an open descriptor from here on, so that
-//!    the folder of a later job is not mistaken for it. Where it has no `job`, `data` is made, and then `job`.
-//!    Each file of the folder is written under a temporary name, brought to the disk, and linked to its own
-//!    name: so a name stands for a whole file, and of several processes one gives it.
-//! 2. **Compare.** Where `job` names another job, the part is refused. Where `data` is gone or is the output, step 6
-//!    follows; where `data` has another length than it was made with, the part is refused. A part whose `part.I`
-//!    is there goes on with step 4.
-//! 3. **Write.** The part shares with the input what blocks of its range it can, allocates the range if it can
-//!    share none, and writes the rest by position. It writes no other byte, and the same bytes each time, as long
-//!    as the inputs are the same: so it may run twice, also at the same time. Then the inputs are looked at again,
-//!    `data` is brought to the disk, and `part.I` is made: how many bytes, and the sums that a zip archive needs.
-//! 4. **Finish.** The process whose part is the last one finds the records of all others. It writes what stands
-//!    around the elements (headers; the directory of an archive). Where the file system has extended attributes,
-//!    the file gets one that names the job, by which a part that is run once more knows that it is complete.
-//! 5. **Place.** `data` is renamed to the output's name, if that is free; with `force` in any case.
-//! 6. **Remove.** The folder is renamed, and then removed. Discarding a job is this step alone.
+//! 1. **Begin.** The folder is made, unless it exists. From here on the process uses an open descriptor of it, and so
+//!    never mistakes the folder of a later job for it. Where the folder has no `job`, `data` is made, and then `job`.
+//!    Each file of the folder is written under a temporary name, synced, and linked to its own name: so a name means a
+//!    whole file, and only one of several processes can give it.
+//! 2. **Compare.** Where `job` names another job, the part is refused. Where `data` is gone or has become the output,
+//!    step 6 follows; where `data` has another length than at first, the part is refused. A part with a `part.I`
+//!    continues with step 4.
+//! 3. **Write.** The part shares blocks of its range with the input where possible; if it can share none, it allocates
+//!    the range. It writes the other bytes of its range by position, and no byte outside. Equal inputs give equal
+//!    bytes: so a part may run twice, even at the same time. Then the inputs are checked for changes, `data` is synced,
+//!    and `part.I` is made, with the number of bytes, and the CRCs that a zip archive needs.
+//! 4. **Finish.** The process of the last part finds the records of all others. It writes the bytes around the elements
+//!    (headers; the directory of an archive). Where the file system has extended attributes, one of them names the job
+//!    in `data`: by it a part that is run again knows that it is complete.
+//! 5. **Place.** `data` is renamed to the output's name, if this is free; with `force` in any case.
+//! 6. **Remove.** The folder is renamed, and then removed. To discard a job is this step alone.
 //!
-//! **Why the output appears once, and only whole:** who finishes has read the records of all parts, and `data`
-//! is made once and renamed once. Two processes that complete the last two parts at the same time may both finish:
-//! they write the same bytes, and the second one finds `data` gone and the output in place. One that is killed in
-//! step 4, 5 or 6 leaves a part that is complete; running any part again goes on.
+//! **Why the output appears once, and only whole:** the process that finishes has read the records of all parts, and
+//! `data` is made once and renamed once. Two processes that complete the last two parts at the same time may both
+//! finish: they write equal bytes, and the second one finds `data` gone and the output in place. A process that is
+//! killed in step 4, 5 or 6 leaves its part complete; running any part again continues there.
 //!
-//! **What it relies on:** that of several links to one name the first succeeds and the others fail; that rename
-//! is atomic; that what was brought to the disk and then opened anew is seen by all (close-to-open). NFS gives that.
-//! A client may remember that a name is missing, but forgets it when it makes a name in the same folder, as step 3
-//! does before step 4. There are no locks, and no clock is compared with another.
+//! **What it relies on:** of several links to one name, the first succeeds and the others fail; rename is atomic;
+//! bytes that were synced are visible to all who open the file later (close-to-open). NFS guarantees this. A client
+//! may remember that a name is missing, but forgets it when it makes a name in the folder, as step 3 does before
+//! step 4. There are no locks, and clocks are never compared.
 //!
-//! **What it does not do:** a duplicate of a part that still runs when the output is in place has it open to write.
-//! It writes the bytes that are there, as long as neither its input nor the output is changed.
+//! **Limits:** a duplicate of a part that still runs when the output is in place has it open for writing. It writes
+//! the bytes that are there already, as long as neither its input nor the output is changed.
 //!
-//! **An output that is a folder** (of Zarr) goes the same steps, with a folder `data`: its files are written in
-//! the folder of the job and linked into `data`. A name that is taken is that of the same bytes, and is let be.
-//! `data` replaces no folder but an empty one, with `force` too.
+//! **A folder as an output** (Zarr) takes the same steps, with a folder `data`: its files are written in the folder
+//! of the job and linked into `data`. An existing name has equal bytes, and stays. `data` replaces only an empty
+//! folder, even with `force`.
 
 use std::fmt;
 use std::fmt::Write;

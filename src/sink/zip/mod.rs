@@ -5,7 +5,7 @@
 //! writes the members deflated.
 //!
 //! **Why no package.** `zip` and `rawzip` write members one after the other. Here several threads write the members'
-//! data at their final positions, the CRC of a member is combined from those of its pieces, and data begin at
+//! data at their final positions, the CRC of a member is combined from the CRCs of its pieces, and data begin at
 //! multiples of 64 bytes.
 
 use std::ops::Range;
