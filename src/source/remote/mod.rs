@@ -8,31 +8,28 @@
 //!   announced ranges ─► network (queue, blocks) ─► fetch (one range of one version) ─► stores, wire
 //! ```
 //!
-//! - Before a piece begins, `execute/feed.rs` asks it and the pieces behind it which ranges they need
-//!   (`Pieces::needs`), merges those, and announces them, as many as the source has use for. A dry run counts
-//!   the same steps.
-//! - *Needed* are the ranges of the selection in the order in which they are read, those at most 128 KiB
-//!   apart made one, cut at the ends of files and after 2 MiB. `tests/remote/check.py` computes that with
-//!   NumPy: a run makes at most 1.1 times as many requests, and as many bytes, besides its header. The
-//!   header is one request of 16 KiB, and a second one for the rest of a longer one.
-//! - One thread runs the network (`network.rs`), for all remote files that are open, and ends with the last.
-//!   It keeps 24 MiB on their way or unread, and makes at most 32 requests at a time. A worker that waits
-//!   for bytes that nobody announced asks for them itself; if it reads on from there, for more each time.
-//! - Each request carries the ETag of the first one (`If-Match`), and ETag, version, date and length of each
-//!   answer are compared (`fetch.rs`). A weak ETag is only compared.
-//! - Chunks of Zarr are files, whose lengths only their servers know: those that are needed soon are asked for as
-//!   wholes (`ahead.rs`), within limits of the same size.
-//! - `object_store` makes the requests of S3, Google and Azure, and reads the answers of all. Its client is
-//!   ours (`wire.rs`): one for all, which counts, follows redirects of URLs once, sends tokens to one host
-//!   only, and notes the status that the store's errors do not tell. It also bounds how long nothing may come.
-//!   `object_store` makes a request again, and continues an answer with an ETag that breaks off (`stores.rs` says
-//!   how often).
-//! - A server without ranges is a `Stream`: a thread writes the answer to a pipe (`file.rs`).
-//! - Secrets: an `Address` shows itself without them, errors of other packages are not printed but their
-//!   innermost cause, and `cli/report/failure.rs` masks what looks like an address with a query in any
-//!   message.
-//! - Index tensors that are remote are copied to a temporary file, since they are read more than once
-//!   (`Input::nearby`).
+//! - Before a piece begins, `execute/feed.rs` asks it and the next pieces for the ranges that they need
+//!   (`Pieces::needs`), merges these ranges, and announces as many as the source has use for. A dry run counts the same
+//!   steps.
+//! - *Needed* are the ranges of the selection in the order of the reads; ranges at most 128 KiB apart are joined, and
+//!   cut at the ends of files and after 2 MiB. `tests/remote/check.py` computes them with NumPy: besides its header, a
+//!   run makes at most 1.1 times as many requests, and reads at most 1.1 times as many bytes. The header takes one
+//!   request of 16 KiB, and a second one for the rest of a longer header.
+//! - One thread runs the network (`network.rs`), for all open remote files, and ends with the last of them. It holds 24
+//!   MiB that are on their way or unread, and makes at most 32 requests at a time. A worker that waits for bytes that
+//!   were not announced requests them itself; if it continues to read there, it requests more each time.
+//! - Each request carries the ETag of the first one (`If-Match`), and ETag, version, date and length of each response
+//!   are compared (`fetch.rs`). A weak ETag is only compared.
+//! - Chunks of Zarr are files, whose lengths only their servers know: chunks that are needed soon are requested as
+//!   whole files (`ahead.rs`), within the same limits.
+//! - `object_store` makes the requests of S3, Google and Azure, and reads all responses. Its HTTP client is ours
+//!   (`wire.rs`): one client for all, which counts, follows redirects of URLs once, sends tokens to one host only,
+//!   notes the status that the store's errors omit, and limits the time without bytes. `object_store` repeats a
+//!   request, and continues a response with an ETag that breaks off (`stores.rs` says how often).
+//! - A server without ranges is a `Stream`: a thread writes the response to a pipe (`file.rs`).
+//! - Secrets: an `Address` displays itself without them, errors of other packages are reduced to their innermost cause,
+//!   and `cli/report/failure.rs` masks any text in a message that looks like an address with a query.
+//! - Remote index tensors are copied to a scratch file, since they are read more than once (`Input::nearby`).
 
 use std::time::Duration;
 
