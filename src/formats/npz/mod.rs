@@ -12,13 +12,13 @@
 //! **Why no package.** `zip` 9 (by its source) requires `Seek`, which a map shared by threads lacks, and keeps
 //! entries in a map by name, where a second member of one name replaces the first. `rawzip` 0.5 reads lazily,
 //! and a version of `npz::members` on top of it took 100 lines instead of 190. Both were run on 29,000
-//! archives (each kind of lie once, and random changes to those). `rawzip` never panicked, but accepted 1,180
-//! archives that are refused here: those that say they are one of several disks, those whose directory is
-//! longer or shorter than the end record says, and those with bytes before the first member, which it skips.
-//! It has no accessor for the disk numbers, the directory's size or the skipped bytes, so a caller cannot add
-//! these checks. It also refused 220 good archives, because it takes the last `PK\5\6` for the end record even
-//! inside a comment. Encrypted members, methods, names, local headers, overlaps and duplicates are the
-//! caller's checks either way.
+//! archives (each kind of false field once, and random changes). `rawzip` never panicked, but accepted 1,180
+//! archives that are refused here: archives that claim to be one of several disks, archives whose directory is
+//! longer or shorter than the end record says, and archives with bytes before the first member, which it
+//! skips. It has no accessor for the disk numbers, the directory's size or the skipped bytes, so a caller
+//! cannot add these checks. It also refused 220 good archives, because it takes the last `PK\5\6` for the end
+//! record even inside a comment. Encrypted members, methods, names, local headers, overlaps and duplicates
+//! remain the caller's checks.
 
 use std::collections::HashSet;
 use std::ops::Range;
