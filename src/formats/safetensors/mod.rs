@@ -6,9 +6,9 @@
 //! data: the tensors without gap or overlap, little-endian, in C order
 //! ```
 //!
-//! The rules are those of the format's document; where they are stricter than the `safetensors`
-//! package (which lets the last of two tensors of one name win), the document is followed. The tests
-//! compare this reader and writer, and the names of dtypes, with that package.
+//! The rules come from the format's document; where they are stricter than the `safetensors` package
+//! (which lets the last of two tensors of one name win), the document is followed. The tests compare
+//! this reader and writer, and the names of dtypes, with that package.
 //!
 //! **Why no package.** A tensor named twice, holes, and a file longer than its
 //! header says are errors of the format that must be found from the header alone.
