@@ -80,7 +80,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     Ok(opened.into_input(location, index, name, false))
 }
 
-/// Open the tensors of the shards in a folder, without an index.
+/// Open the tensors of the shards in a folder; any index is ignored.
 pub(crate) fn open_folder(
     location: &Location,
     folder: &Path,
