@@ -25,6 +25,8 @@ pub(crate) fn write_files(folder: &Path) -> Result<(), Box<dyn Error>> {
     write_npy(&folder.join("photos.npy"), "'|u1'", false, "48, 48, 64, 4", pixels)?;
     let keep = (0..48).map(|number| u8::from(number % 3 != 0));
     write_npy(&folder.join("keep.npy"), "'|b1'", false, "48,", keep)?;
+    let labels = (0..48).map(|number| (number % 4) as u8);
+    write_npy(&folder.join("labels.npy"), "'|u1'", false, "48,", labels)?;
     let volume = (0..20 * 28 * 30).flat_map(|number| (f64::from(number) / 8.0).to_le_bytes());
     write_npy(&folder.join("volume.npy"), "'<f8'", true, "20, 28, 30", volume)?;
     let point = "[('id', '<i4'), ('pos', [('x', '<f8'), ('y', '<f8')])]";

@@ -10,7 +10,8 @@ use crate::formats::{
     shards, text, zarr,
 };
 use crate::input::{
-    Contents, Format, Input, Location, OpenOptions, RecognisedFile, TextFormat, open_bytes,
+    Contents, Format, Input, Location, OpenOptions, PlainText, RecognisedFile, TextFormat,
+    open_bytes,
 };
 use crate::source::{self, Advice, Opened, Reader, Source};
 
@@ -130,11 +131,12 @@ fn open_file(
         return raw::open(file);
     }
     // a list of integers has rules of its own, but for JSON
-    let is_list = options.integers && read_as != Some(TextFormat::Json);
+    let is_list = options.plain_text == PlainText::Integers && read_as != Some(TextFormat::Json);
     let mut input = match (read_as, format) {
         (Some(form), _) if !is_list => text::open(file, form)?,
         (_, Some(format)) => (format.open)(file)?,
         _ if is_list => return text::open_integers(file, &first),
+        _ if options.plain_text == PlainText::Numbers => return text::open_numbers(file),
         _ => return Err(unrecognised(location, file.bytes)),
     };
     layout.apply(&mut input, options)?;

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::GatherError;
 use super::block::RowBlock;
+use super::truth::Truth;
 use crate::execute::pack::{can_compress, compress};
 use crate::execute::{ExecuteError, FillError, Progress, ReadFrom, Workers, dense_window, look};
 use crate::runs::{Axis, Runs, byte_bounds, coalesce, distance};
@@ -38,25 +39,29 @@ pub struct Mask {
 pub(super) struct MaskBytes {
     runs: Runs,
     pub(super) len: u64,
-    /// Whether elements count as true that are false.
-    opposite: bool,
+    truth: Truth,
 }
 
 impl MaskBytes {
-    /// Elements of one byte each.
-    fn new(layout: &Layout<'_>, source: &dyn Source) -> Result<MaskBytes, SourceError> {
+    fn new(
+        layout: &Layout<'_>,
+        truth: Truth,
+        source: &dyn Source,
+    ) -> Result<MaskBytes, SourceError> {
         let axes = layout.axes().map_err(|_| {
             let start = layout.offset();
             let end = u64::MAX;
             let len = source.len();
             SourceError::OutOfBounds { start, end, len }
         })?;
-        let runs = Runs { offset: layout.offset() as i64, axes, run: 1 }.coalesced();
-        let len = runs.bytes();
-        Ok(MaskBytes { runs, len, opposite: false })
+        let run = truth.width;
+        let runs = Runs { offset: layout.offset() as i64, axes, run }.coalesced();
+        let len = runs.bytes() / run;
+        Ok(MaskBytes { runs, len, truth })
     }
 
-    /// Call `visit` with the elements of a range, piece by piece, until it returns false.
+    /// Call `visit` with a byte for each element of a range, 0 for those that are not true, piece by piece, until it
+    /// returns false.
     pub(super) fn each(
         &self,
         mut start: u64,
@@ -66,18 +71,13 @@ impl MaskBytes {
     ) -> Result<(), SourceError> {
         let mut scratch = Vec::new();
         let mut buffer = Vec::new();
-        let mut flipped = Vec::new();
+        let mut results = Vec::new();
+        let width = self.truth.width;
         while start < end {
             let stop = end.min(start + CHUNK);
-            let bytes = dense_window(&self.runs, start..stop, source, &mut scratch, &mut buffer)?;
-            let bytes = if self.opposite {
-                flipped.clear();
-                flipped.extend(bytes.iter().map(|&byte| u8::from(byte == 0)));
-                &flipped
-            } else {
-                bytes
-            };
-            if !visit(start, bytes) {
+            let range = start * width..stop * width;
+            let bytes = dense_window(&self.runs, range, source, &mut scratch, &mut buffer)?;
+            if !visit(start, self.truth.run(bytes, &mut results)) {
                 break;
             }
             start = stop;
@@ -88,7 +88,7 @@ impl MaskBytes {
 
 /// Whether all elements, of one byte each, are 0 or 1, as those of a mask are, and there are any.
 pub fn is_like_mask(layout: &Layout<'_>, source: &dyn Source) -> Result<bool, SourceError> {
-    let bytes = MaskBytes::new(layout, source)?;
+    let bytes = MaskBytes::new(layout, Truth::of_mask(), source)?;
     let mut is_like = bytes.len > 0;
     bytes.each(0, bytes.len, source, &mut |_, bytes| {
         is_like = bytes.iter().all(|byte| *byte <= 1);
@@ -98,15 +98,16 @@ pub fn is_like_mask(layout: &Layout<'_>, source: &dyn Source) -> Result<bool, So
 }
 
 impl Mask {
-    /// Count the true elements of a mask, of one byte each, with these workers. Another
+    /// Count the true elements of a mask, or of what a comparison makes a mask of, with these workers. Another
     /// thread may watch how far it is: [`Progress::keeping`].
     pub fn count(
         layout: &Layout<'_>,
+        truth: Truth,
         source: &dyn Source,
         workers: &Workers,
         progress: &Progress,
     ) -> Result<Mask, ExecuteError> {
-        let bytes = MaskBytes::new(layout, source)?;
+        let bytes = MaskBytes::new(layout, truth, source)?;
         let len = bytes.len;
         let block = BLOCK.max(len.div_ceil(BLOCKS).next_multiple_of(BLOCK));
         let counts: Vec<AtomicU64> = (0..len.div_ceil(block)).map(|_| AtomicU64::new(0)).collect();
@@ -140,7 +141,7 @@ impl Mask {
     }
 
     pub fn opposite(mut self) -> Mask {
-        self.bytes.opposite = !self.bytes.opposite;
+        self.bytes.truth = self.bytes.truth.opposite();
         let block = self.block;
         let len = self.bytes.len;
         let starts = (0..).map(|number: u64| len.min(number * block));
@@ -530,7 +531,7 @@ mod tests {
                 }
             }
             let source = MemorySource(file);
-            let mask = Mask::count(&Layout::new(&shape, 8, order, 5), &source, &Workers::new(2), &Progress::default()).unwrap();
+            let mask = Mask::count(&Layout::new(&shape, 8, order, 5), Truth::of_mask(), &source, &Workers::new(2), &Progress::default()).unwrap();
             prop_assert_eq!(mask.true_count(), expected.len() as u64);
             let axes = shape.iter().zip(params).map(|(&len, stride)| Axis { len, stride });
             let positions = MaskPositions::new(mask, &axes.collect::<Vec<_>>()).unwrap();
@@ -574,7 +575,7 @@ mod tests {
             let count: u64 = shape.iter().product();
             let source =
                 MemorySource((0..count).map(|at| u8::from(random(at / run) % 100 < percent)).collect());
-            let mask = Mask::count(&Layout::new(&shape, 8, Order::C, 0), &source, &Workers::new(2), &Progress::default()).unwrap();
+            let mask = Mask::count(&Layout::new(&shape, 8, Order::C, 0), Truth::of_mask(), &source, &Workers::new(2), &Progress::default()).unwrap();
             // of a tensor with more elements along each axis, behind 3 other bytes
             let params: Vec<u64> = shape.iter().map(|len| len + more).collect();
             let strides = contiguous_strides(&params, size, Order::C).unwrap();

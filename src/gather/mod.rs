@@ -35,6 +35,7 @@ mod ravel;
 mod rows;
 mod shuffle;
 mod stages;
+mod truth;
 
 pub(crate) use block::{RowBlock, RowOffsets};
 pub use distribution::Distribution;
@@ -47,6 +48,7 @@ pub use positions::{DROPPED, Indices, OutOfRange, count_batch_dims};
 pub use rows::BoundRows;
 pub(crate) use rows::Rows;
 pub(crate) use stages::{PlacedSlabs, Stages};
+pub use truth::Truth;
 
 #[derive(Clone, Debug)]
 pub struct Gather {

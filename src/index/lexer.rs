@@ -61,6 +61,10 @@ pub enum ParseErrorKind {
     Seed,
     #[error("behind a shuffle stands one slice: shuffle(42)[:8000]")]
     ShuffleSlice,
+    #[error("behind the sign of a comparison stands a number, True or False: @FILE==3")]
+    NotCompared,
+    #[error("nothing is equal to nan, less or greater: a comparison has another number")]
+    NanCompared,
     #[error("the quotation mark was never closed")]
     OpenQuote,
     #[error("slice indices must be integers or None")]
@@ -175,8 +179,8 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Parse a quoted text, or one that ends at white space or one of `delimiters`.
-    pub(super) fn text(&mut self, delimiters: &[u8]) -> Result<String, ParseError> {
+    /// Parse a quoted text, or one up to where `ends` is true of the rest.
+    pub(super) fn text(&mut self, ends: impl Fn(&[u8]) -> bool) -> Result<String, ParseError> {
         let start = self.at;
         let rest = self.rest();
         if rest.first().is_some_and(|byte| b"\"'".contains(byte)) {
@@ -188,8 +192,7 @@ impl<'a> Cursor<'a> {
             let inside = self.text.get(start + 1..start + len - 1).unwrap_or_default();
             return Ok(unescaped(inside, mark));
         }
-        let ends = |byte: &u8| byte.is_ascii_whitespace() || delimiters.contains(byte);
-        self.at += rest.iter().position(ends).unwrap_or(rest.len());
+        self.at += (0..rest.len()).position(|at| ends(&rest[at..])).unwrap_or(rest.len());
         match self.text.get(start..self.at) {
             Some(text) if !text.is_empty() => Ok(text.to_owned()),
             _ => Err(self.unexpected("a name")),
@@ -224,7 +227,7 @@ fn unescaped(inside: &str, mark: &str) -> String {
     text
 }
 
-fn magnitude(word: &[u8]) -> Result<u128, ParseErrorKind> {
+pub(super) fn magnitude(word: &[u8]) -> Result<u128, ParseErrorKind> {
     let (radix, name, digits) = match word {
         [b'0', b'x' | b'X', digits @ ..] => (16, "hexadecimal", digits),
         [b'0', b'o' | b'O', digits @ ..] => (8, "octal", digits),

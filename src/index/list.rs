@@ -14,10 +14,11 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::SliceItem;
+use super::comparison::Sign;
 use super::lexer::{Cursor, trim};
 pub use super::lexer::{ParseError, ParseErrorKind};
 use super::selection::{ListBlock, SelectedList};
+use super::{Comparison, SliceItem};
 use crate::shape::MAX_NDIM;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +64,8 @@ pub struct FileRef {
     pub name: Option<String>,
     /// Whether what it does not choose is meant (`~`): the opposite of a mask, all other positions.
     pub opposite: bool,
+    /// What makes a mask of its elements.
+    pub comparison: Option<Comparison>,
 }
 
 impl FileRef {
@@ -71,24 +74,30 @@ impl FileRef {
     }
 }
 
-/// Characters that, besides white space, end an unquoted word of a [`FileRef`].
-pub(super) const DELIMITERS: &[u8] = b",[]()#";
+/// Whether an unquoted word of a [`FileRef`] ends before this text.
+pub(super) fn ends_word(rest: &[u8]) -> bool {
+    let ends = |byte: &u8| byte.is_ascii_whitespace() || b",[]()#".contains(byte);
+    rest.first().is_none_or(ends) || Sign::begins(rest)
+}
 
 impl fmt::Display for FileRef {
-    /// `@FILE#NAME`, quoted where needed; `~@FILE` for an inverted mask.
+    /// `@FILE#NAME==3`, quoted where needed; `~@FILE` for an inverted mask.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.opposite { "~@" } else { "@" })?;
         word(f, &self.path)?;
-        match &self.name {
-            Some(name) => f.write_str("#").and_then(|()| word(f, name)),
-            None => Ok(()),
+        if let Some(name) = &self.name {
+            f.write_str("#")?;
+            word(f, name)?;
         }
+        self.comparison.map_or(Ok(()), |comparison| write!(f, "{comparison}"))
     }
 }
 
 fn word(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    let plain = |byte: u8| !byte.is_ascii_whitespace() && !DELIMITERS.contains(&byte);
-    if !text.is_empty() && !text.starts_with(['"', '\'']) && text.bytes().all(plain) {
+    // of one that ends so, a comparison would take the end
+    let is_marked = text.starts_with(['"', '\'']) || text.ends_with(['=', '!']);
+    let plain = |at: usize| !ends_word(&text.as_bytes()[at..]);
+    if !text.is_empty() && !is_marked && (0..text.len()).all(plain) {
         return f.write_str(text);
     }
     write!(f, "\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))

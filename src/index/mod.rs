@@ -11,6 +11,7 @@
 //! assert_eq!(selection.shape(), [5, 3]);
 //! ```
 
+mod comparison;
 mod lexer;
 pub mod list;
 pub mod numpy;
@@ -18,6 +19,7 @@ pub mod resolve;
 mod selection;
 pub mod strided_slice;
 
+pub use comparison::{Comparison, Number, Sign};
 pub use list::{Array, FileRef, List, Shuffle};
 
 /// One item of an index expression.
@@ -77,7 +79,9 @@ pub(crate) mod tests {
     use proptest::option;
     use proptest::prelude::*;
 
-    use super::{Array, FileRef, IndexExpr, Item, List, Shuffle, SliceItem};
+    use super::{
+        Array, Comparison, FileRef, IndexExpr, Item, List, Number, Shuffle, Sign, SliceItem,
+    };
 
     /// Integers near 0, near the ends of 64 bits, and anywhere.
     pub(crate) fn integers() -> impl Strategy<Value = i64> {
@@ -111,9 +115,26 @@ pub(crate) mod tests {
             prop::collection::vec(any::<bool>(), count)
                 .prop_map(move |values| List::Mask(Array { shape: shape.clone(), values }))
         });
-        let word = r#"[a-c,"'#\[\]() \\é.:/-]{1,5}"#;
-        let files = (word, option::of(word), any::<bool>())
-            .prop_map(|(path, name, opposite)| List::File(FileRef { path, name, opposite }));
+        let word = r#"[a-c,"'#\[\]() \\é.:/=!<>-]{1,5}"#;
+        let number = prop_oneof![
+            any::<i64>().prop_map(|value| Number::Integer(value.into())),
+            any::<f64>().prop_map(|value| Number::Float(value.to_bits())),
+        ];
+        let sign = prop_oneof![
+            Just(Sign::Equal),
+            Just(Sign::Different),
+            Just(Sign::Less),
+            Just(Sign::LessOrEqual),
+            Just(Sign::Greater),
+            Just(Sign::GreaterOrEqual),
+        ];
+        let comparison =
+            option::of((sign, number).prop_map(|(sign, number)| Comparison { sign, number }));
+        let files = (word, option::of(word), any::<bool>(), comparison).prop_map(
+            |(path, name, opposite, comparison)| {
+                List::File(FileRef { path, name, opposite, comparison })
+            },
+        );
         let shuffles = (any::<u64>(), slices())
             .prop_map(|(seed, slice)| List::Shuffle(Shuffle { seed, slice }));
         prop_oneof![2 => integers, 2 => masks, 1 => files, 1 => shuffles]

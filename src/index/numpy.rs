@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use super::lexer::{Cursor, Literal, closing, enclosed, trim};
 pub use super::lexer::{ParseError, ParseErrorKind};
-use super::list::DELIMITERS;
+use super::list::ends_word;
 use super::{FileRef, IndexExpr, Item, List, Malformed, Shuffle, SliceItem, SpannedExpr, list};
 
 /// Parse an index expression; an empty one selects everything.
@@ -242,7 +242,7 @@ impl Cursor<'_> {
         u64::try_from(literal.magnitude).ok().filter(|_| is_seed)
     }
 
-    /// Parse `@FILE` or `@FILE#NAME`, with an optional `~` before, or a list behind a `~`.
+    /// Parse `@FILE` or `@FILE#NAME`, with an optional `~` before and comparison behind, or a list behind a `~`.
     fn file(&mut self) -> Result<List, ParseError> {
         let start = self.at;
         let opposite = self.eat("~");
@@ -256,9 +256,11 @@ impl Cursor<'_> {
         if !self.eat("@") {
             return Err(ParseErrorKind::NotAnIndex.at(start..start + 1));
         }
-        let path = self.text(DELIMITERS)?;
-        let name = if self.eat("#") { Some(self.text(DELIMITERS)?) } else { None };
-        Ok(List::File(FileRef { path, name, opposite }))
+        let path = self.text(ends_word)?;
+        let name = if self.eat("#") { Some(self.text(ends_word)?) } else { None };
+        self.skip_space();
+        let comparison = self.comparison()?;
+        Ok(List::File(FileRef { path, name, opposite, comparison }))
     }
 }
 
@@ -301,7 +303,7 @@ mod tests {
     fn file(path: &str, name: Option<&str>) -> Item {
         let path = path.to_owned();
         let name = name.map(str::to_owned);
-        Item::List(List::File(FileRef { path, name, opposite: false }))
+        Item::List(List::File(FileRef { path, name, opposite: false, comparison: None }))
     }
 
     fn slice(start: Option<i64>, stop: Option<i64>, step: Option<i64>) -> Item {

@@ -37,7 +37,7 @@ pub(crate) use opened::Container;
 pub use opened::{
     Absent, BadMember, Checkpoint, Input, Missing, MissingTensor, PartFile, Unreadable,
 };
-pub use options::{Location, MissingChunks, Notes, OpenOptions, UseOfIndex};
+pub use options::{Location, MissingChunks, Notes, OpenOptions, PlainText, UseOfIndex};
 pub use raw::{Given, RawFault, RawLayout};
 pub use seen::{CutBlocks, Seen};
 pub use text_options::{TextFormat, TextOptions};

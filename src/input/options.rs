@@ -92,6 +92,18 @@ impl fmt::Display for Location {
     }
 }
 
+/// What a text is whose name or options do not say that it is a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlainText {
+    /// Not read.
+    #[default]
+    Unknown,
+    /// An index tensor of integers, also where its name says that it is a table.
+    Integers,
+    /// A table of numbers, its columns separated by commas or white space.
+    Numbers,
+}
+
 /// How an input is opened.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
@@ -106,8 +118,8 @@ pub struct OpenOptions {
     pub exclude: Vec<String>,
     /// Whether the other tensors are needed too.
     pub rest: bool,
-    /// Whether a text of integers is an index tensor.
-    pub integers: bool,
+    /// What a text is that nothing says to be a table.
+    pub plain_text: PlainText,
     /// Whether a pipe is read to its end where less of it is needed.
     pub drain: bool,
     /// What elements are read as that the input says to be something else.

@@ -16,13 +16,13 @@ use crate::dtype::{DType, Endian, Integers, Scalar};
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{Progress, Workers, dense_window};
 use crate::formats::open_watched;
-use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask, is_like_mask};
+use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask, Truth, is_like_mask};
 use crate::index::resolve::{
     ListPositions, ListShape, OtherPositions, ResolveError, Rules, SelectedList, Selection,
     Shuffled, resolve_with,
 };
-use crate::index::{FileRef, IndexExpr, Item, List};
-use crate::input::{CutBlocks, Input, Location, Notes, OpenOptions};
+use crate::index::{Comparison, FileRef, IndexExpr, Item, List};
+use crate::input::{CutBlocks, Input, Location, Notes, OpenOptions, PlainText};
 use crate::runs::Runs;
 use crate::shape::{Arrangement, AsTuple, MemoryAxes, Order, Permutation, Transposition};
 use crate::source::{MemorySource, Source};
@@ -81,7 +81,9 @@ impl OpenIndex<'_> {
         add(format!("{:?}", self.rules).as_bytes());
         for item in &self.expr.items {
             let item = match item {
-                Item::List(List::File(file)) => format!("{:?}", (&file.name, file.opposite)),
+                Item::List(List::File(file)) => {
+                    format!("{:?}", (&file.name, file.opposite, file.comparison))
+                }
                 item => format!("{item:?}"),
             };
             add(item.as_bytes());
@@ -402,16 +404,13 @@ fn open_list(
     let location = if file.is_stdin() { Location::Stdin } else { Location::of(path) };
     let chosen: Vec<String> = file.name.iter().cloned().collect();
     let tensors = chosen.clone();
-    let OpenOptions { io, unpack, workers, notes, .. } = options.clone();
-    let options = OpenOptions {
-        io,
-        unpack,
-        integers: true,
-        tensors,
-        workers,
-        notes,
-        ..OpenOptions::default()
+    let plain_text = match file.comparison {
+        Some(_) => PlainText::Numbers,
+        None => PlainText::Integers,
     };
+    let OpenOptions { io, unpack, workers, notes, .. } = options.clone();
+    let options =
+        OpenOptions { io, unpack, plain_text, tensors, workers, notes, ..OpenOptions::default() };
     let workers = &options.workers;
     let mut input = open_watched(&location, &options, progress)?;
     let stored = input.tensor(&chosen)?;
@@ -419,7 +418,7 @@ fn open_list(
     let source = input.nearby(&stored, workers, progress)?;
     let source = decoded_bytes(&stored, source, &name, workers, progress)?;
     let tensor = decoded_info(&stored);
-    let look = look_at(&tensor, source.as_ref(), file.opposite, workers, progress);
+    let look = look_at(&tensor, source.as_ref(), file, workers, progress);
     let (shape, kind) = look.map_err(|cause| Error::file(name.clone(), cause))?;
     let list = GatheredList { source, file: Some(name) };
     Ok((OpenList { item, tensor, kind, list, input: Some(input) }, shape))
@@ -429,14 +428,14 @@ fn open_list(
 fn look_at(
     tensor: &TensorInfo,
     source: &dyn Source,
-    opposite: bool,
+    &FileRef { opposite, comparison, .. }: &FileRef,
     workers: &Workers,
     progress: &Progress,
 ) -> Result<(ListShape, ListKind), Cause> {
     let dtype = &tensor.dtype;
     let shape = tensor.shape.clone();
-    if let DType::Scalar(Scalar::Bool, _) = dtype {
-        let counted = Mask::count(&layout(tensor)?, source, workers, progress);
+    if let Some(truth) = truth_of(dtype, comparison)? {
+        let counted = Mask::count(&layout(tensor)?, truth, source, workers, progress);
         source.verify()?;
         let mask = if opposite { counted?.opposite() } else { counted? };
         let shape = ListShape::Mask { shape, count: mask.true_count() };
@@ -458,6 +457,18 @@ fn look_at(
     let repeats = tensor.shape.iter().product::<u64>() > 2;
     let is_like_mask = is_bytes && repeats && is_like_mask(&layout(tensor)?, source)?;
     Ok((list_shape, ListKind::Integers { is_like_mask }))
+}
+
+/// Which elements of a list are true, where it is a mask or a comparison makes one of it.
+fn truth_of(dtype: &DType, comparison: Option<Comparison>) -> Result<Option<Truth>, ListFault> {
+    match (comparison, dtype) {
+        (Some(comparison), _) => match Truth::new(dtype, comparison) {
+            Some(truth) => Ok(Some(truth)),
+            None => Err(ListFault::NotCompared(dtype.clone())),
+        },
+        (None, DType::Scalar(Scalar::Bool, _)) => Ok(Some(Truth::of_mask())),
+        (None, _) => Ok(None),
+    }
 }
 
 /// The most positions that are left out: they are held in memory.
@@ -497,6 +508,8 @@ fn indices_of(tensor: &TensorInfo) -> Result<Indices<'_>, Cause> {
 pub enum ListFault {
     #[error("arrays used as indices must be of integer (or boolean) type, not {0}")]
     DType(DType),
+    #[error("only elements that are numbers or booleans are compared with a number, not {0}")]
+    NotCompared(DType),
     #[error(
         "'~' leaves out at most {MOST_LEFT_OUT} positions of a list, not {0}: a mask may have any number"
     )]

@@ -36,7 +36,13 @@ const MODULES: &[(&str, &[&str])] = &[
     ("picture", &[]),
     ("digest", &[]),
     ("execute", &["cast", "plan", "runs", "shape", "sink", "source"]),
-    ("gather", &["dtype", "execute", "index", "plan", "runs", "shape", "sink", "source", "view"]),
+    (
+        "gather",
+        &[
+            "cast", "dtype", "element", "execute", "index", "plan", "runs", "shape", "sink",
+            "source", "view",
+        ],
+    ),
     ("scatter", &["execute", "gather", "plan", "runs", "shape", "sink", "source", "view"]),
     ("join", &["execute", "plan", "runs", "source"]),
     ("chunked", &["execute", "plan", "runs", "shape", "sink", "source", "tensor", "view"]),

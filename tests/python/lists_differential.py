@@ -7,16 +7,19 @@ Every case is a random tensor of 0 to 6 axes and a random index with one to four
 typed or from files (.npy, .safetensors, .npz, text, standard input), shuffles, or all positions but some, beside integers,
 slices, an ellipsis and new axes. NumPy's outcome is the oracle, errors word for word; with --outer
 np.ix_ on the axes of lists; of a shuffle the positions are those of the Python in docs/index.md, of `~` those of np.delete. Every fourth case is an assignment, every tenth one of gather or scatter with
---elements, against np.take_along_axis and np.put_along_axis. A case is a function of (seed, number):
+--elements, against np.take_along_axis and np.put_along_axis. `--comparisons` takes masks by comparison alone,
+`@FILE==3`: every dtype of numbers and bool, against NumPy's `a == 3`; floats that NumPy lacks against ml_dtypes. A case is a function of (seed, number):
 `--only NUMBER` runs one again. Needs Python 3.9, NumPy 2.
 """
 
 import io
+import operator
 import os
 import random
 import re
 import sys
 
+import ml_dtypes
 import numpy as np
 
 import harness
@@ -29,7 +32,9 @@ INTEGERS = {"i1": "I8", "i2": "I16", "i4": "I32", "i8": "I64", "u1": "U8", "u2":
 DTYPES = ["<u1", "<i2", ">i4", "<f4", "<f8", ">f8", "<c16", "V3", "V12"]
 
 # a list of bytes that happens to look like a mask
-MASK_NOTE = re.compile(r"tslice: note: [^\n]* though it looks like a mask\nhint: [^\n]*\n")
+MASK_NOTE = re.compile(r"tslice: note: [^\n]* though it looks like a mask\nhint: [^\n]*\n"
+                       # or numbers in a text that are compared
+                       r"|tslice: note: [^\n]*: integers beyond 2\^53 are read as float64\nhint: [^\n]*\n")
 
 
 def tensor(rng, shape, dtype):
@@ -98,6 +103,59 @@ class Others(np.ndarray):
         array = np.delete(np.arange(length), left_out.ravel()).view(Others)
         array.left_out = left_out
         return array
+
+
+SIGNS = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+COMPARED = {"?": "BOOL", **INTEGERS, "f2": "F16", "f4": "F32", "f8": "F64", "c8": "C64", "c16": None}
+# float8_e8m0fnu has no sign and no 0
+OTHER_FLOATS = {"BF16": ml_dtypes.bfloat16, "F8_E4M3": ml_dtypes.float8_e4m3fn, "F8_E5M2": ml_dtypes.float8_e5m2,
+                "F8_E4M3FNUZ": ml_dtypes.float8_e4m3fnuz, "F8_E5M2FNUZ": ml_dtypes.float8_e5m2fnuz}
+ENDS = [k + d for k in (0, 2**7, 2**8, 2**11, 2**15, 2**16, 2**24, 2**31, 2**32, 2**53, 2**63, 2**64) for d in (-1, 0, 1)]
+
+
+class Compared(np.ndarray):
+    """What a comparison with a number is true of."""
+
+    @staticmethod
+    def of(rng, shape):
+        code, kind = rng.choice([*((c, k) for k, c in COMPARED.items()), *OTHER_FLOATS.items()])
+        dtype = np.dtype(kind)
+        count = int(np.prod(shape))
+        if dtype.kind in "iufc" and rng.random() < 0.5:
+            dtype = dtype.newbyteorder(">")
+        special = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, 0.5, 3.0, 1e300, 65504.0, 0.1, float(2**53)]
+        number = rng.choice([rng.choice(ENDS), -rng.choice(ENDS), rng.randint(-3, 9), rng.choice(special[1:]),
+                             rng.gauss(0, 2), float(rng.choice(ENDS)), True, False, 10**30])
+        if kind == "?" and abs(number) >= 2**63:
+            number = 1
+        near = [number, *special, rng.randint(-3, 9)]
+        with np.errstate(all="ignore"):
+            if dtype.kind == "b":
+                labels = np.array([rng.random() < 0.5 for _ in range(count)], bool)
+            elif dtype.kind in "iu":
+                info = np.iinfo(dtype)
+                ends = [number, number - 1, number + 1, info.min, info.max, *ENDS, rng.randint(-3, 9)]
+                ends = [int(n) for n in ends if abs(n) < 2**70]
+                labels = np.array([min(max(rng.choice(ends), info.min), info.max) for _ in range(count)], dtype)
+            elif dtype.kind == "c":
+                labels = np.array([complex(rng.choice(near), rng.choice([0, 0, 1, -1, np.nan])) for _ in range(count)], dtype)
+            elif rng.random() < 0.3:
+                labels = np.frombuffer(rng.randbytes(count * dtype.itemsize), dtype)
+            else:
+                labels = np.array([float(rng.choice(near)) for _ in range(count)], "f8").astype(dtype)
+            labels = labels.reshape(shape)
+            sign = rng.choice(list(SIGNS))
+            # ml_dtypes compares with a float as a double
+            other = number if kind in COMPARED else np.array(float(number)).astype(dtype)
+            array = np.asarray(SIGNS[sign](labels, other)).view(Compared)
+        blank = lambda: rng.choice(["", "", " "])
+        array.labels, array.code = labels, code
+        array.text = blank() + sign + blank() + repr(number)
+        array.opposite = rng.random() < 0.3
+        return ~array if array.opposite else array
+
+    def __array_finalize__(self, source):
+        self.__dict__.update(getattr(source, "__dict__", {}))
 
 
 def with_computed(rng, shape, items):
@@ -202,6 +260,8 @@ class Spelling:
             return array.text
         if isinstance(array, Others):
             return "~" + self.list(number, array.left_out)
+        if isinstance(array, Compared):
+            return ("~" if array.opposite else "") + self.file(number, array.labels, array.code) + array.text
         rng = self.case.rng
         is_mask, exact = array.dtype == bool, array
         # a typed list says its shape only if no axis but the last is empty
@@ -219,11 +279,27 @@ class Spelling:
         opposite = is_mask and rng.random() < 0.4
         if opposite:
             array = ~array
-        mark = "~" if opposite else ""
+        code = "BOOL" if is_mask else INTEGERS[array.dtype.str[1:]]
+        return ("~" if opposite else "") + self.file(number, array, code, exact)
+
+    def file(self, number, array, code, exact=None):
+        rng = self.case.rng
+        is_mask = array.dtype == bool
         way = rng.choice(["npy", "npy", "npy", "fortran", "safetensors", "npz", "stdin", "text"])
+        if code in OTHER_FLOATS:
+            way = "safetensors"
+        elif code is None and way == "safetensors":
+            way = "npz"
         path = os.path.join(self.case.dir, rng.choice([f"list{number}", f"my list,[{number}]", f"a'#{number}"]))
         name = None
-        if way == "text" and not is_mask and array.ndim in (1, 2) and array.size and array.shape[-1] > 1:
+        if exact is None and array.dtype.kind in "iuf":
+            exact = array
+            if way == "text" and not (array.dtype.kind in "iu" and array.size and max(abs(int(n)) for n in array.flat) > 2**53):
+                np.savetxt(path + ".csv", array.reshape(-1, 1), fmt="%.17g") if array.ndim == 1 and array.size > 1 else None
+                if os.path.exists(path + ".csv"):
+                    return self.quoted(path + ".csv", None)
+            way = "npy" if way == "text" else way
+        if way == "text" and not is_mask and array.dtype.kind in "iu" and array.ndim in (1, 2) and array.size and array.shape[-1] > 1:
             path += ".txt"
             if array.ndim == 2 and array.shape[0] > 1:
                 text = "\n".join(",".join(map(str, row)) for row in exact.tolist()) + "\n"
@@ -239,8 +315,7 @@ class Spelling:
         if way == "safetensors":
             path, name = path + ".safetensors", rng.choice(["val", "a,b", "x.y"])
             little = array.astype(array.dtype.newbyteorder("<"))
-            kind = "BOOL" if is_mask else INTEGERS[array.dtype.str[1:]]
-            tensors = {"other": ("U8", [3], b"abc"), name: (kind, list(array.shape), little.tobytes())}
+            tensors = {"other": ("U8", [3], b"abc"), name: (code, list(array.shape), little.tobytes())}
             contents.write(safetensors_file(tensors))
         elif way == "npz":
             path, name = path + ".npz", "mine"
@@ -250,10 +325,10 @@ class Spelling:
             path += ".npy"
         if way == "stdin" and self.stdin is None:
             self.stdin = contents.getvalue()
-            return mark + "@-"
+            return "@-"
         with open(path, "wb") as file:
             file.write(contents.getvalue())
-        return mark + self.quoted(path, name)
+        return self.quoted(path, name)
 
     @staticmethod
     def quoted(path, name):
@@ -392,8 +467,32 @@ def shuffled_axis(case):
         raise Failure(f"status {run.returncode}, {run.stderr!r}, or other elements")
 
 
+def compared(case):
+    """A mask by comparison among slices."""
+    rng = case.rng
+    outer = rng.random() < 0.2
+    axes = 1 if outer else rng.choice([0, 1, 1, 1, 2, 2, 3, 4])
+    lengths = [rng.choice([0, 1, 2, 5, 9]) if rng.random() < 0.2 else rng.choice([1, 2, 3, 5]) for _ in range(axes)]
+    if axes == 1 and rng.random() < 0.2:
+        lengths = [rng.choice([300, 5000, 70001])]
+    before = [rng.choice([1, 2, 3]) for _ in range(rng.choice([0, 0, 1, 2]))]
+    after = [rng.choice([1, 2, 3]) for _ in range(rng.choice([0, 0, 1, 2]))]
+    array = tensor(rng, before + lengths + after, rng.choice(DTYPES))
+    of = lengths if not lengths or rng.random() > 0.04 else [lengths[0] + 1, *lengths[1:]]
+    items = [*(random_slice(rng, n) for n in before), Compared.of(rng, of)]
+    items += [random_slice(rng, n) for n in after[:rng.randint(0, len(after))]]
+    path = os.path.join(case.dir, "in.npy")
+    np.save(path, np.array(array, order=rng.choice("CCF")))
+    spelling = Spelling(case)
+    text = spelling.index(items)
+    how = assignment if rng.random() < 0.25 else selection
+    how(case, array, [np.asarray(i) if isinstance(i, Compared) else i for i in items], path, text, spelling.stdin, outer)
+
+
 def random_case(case):
     rng = case.rng
+    if rng.random() < 0.05:
+        return compared(case)
     if rng.random() < 0.1:
         return elements(case)
     if rng.random() < 0.03:
@@ -513,11 +612,14 @@ def assignment(case, array, items, path, text, stdin, outer):
 
 def one(job):
     options, number = job
-    return harness.run_case(Case(random.Random(f"{options.seed} {number}")), random_case, number, options.keep)
+    test = compared if options.comparisons else random_case
+    return harness.run_case(Case(random.Random(f"{options.seed} {number}")), test, number, options.keep)
 
 
 def main():
-    options = harness.case_parser(__doc__.split("\n")[0], 500).parse_args()
+    parser = harness.case_parser(__doc__.split("\n")[0], 500)
+    parser.add_argument("--comparisons", action="store_true", help="masks by comparison alone")
+    options = parser.parse_args()
     harness.begin(options)
     return harness.run_cases("lists_differential", options, one)
 

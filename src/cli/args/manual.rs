@@ -32,6 +32,7 @@ Items of an index:
   @FILE#NAME        the tensor NAME of a file that holds several; quoted where
                     commas, brackets, spaces or # are in it: @\"a b.npz\"#\"x,y\"
   ~@FILE            the opposite of a mask from a file; of positions, all others
+  @FILE==3          a mask by comparison, with ==, !=, <, <=, > or >= and a number
   ~[3, 5]           all positions of the axis but these
   shuffle(42)       all positions of the axis in random order, which depends on
                     the seed and the length of the axis alone; a slice may

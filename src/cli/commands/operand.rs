@@ -5,7 +5,7 @@ use std::path::Path;
 use tslice::error::Error;
 use tslice::execute::Workers;
 use tslice::index::list::parse as parse_list;
-use tslice::input::OpenOptions;
+use tslice::input::{OpenOptions, PlainText};
 use tslice::job::Operand;
 use tslice::region::IndexTensor;
 use tslice::source::IoMode;
@@ -37,7 +37,7 @@ impl NamedTensor<'_> {
         quiet: bool,
     ) -> Result<Vec<Operand>, Failure> {
         if self.name.is_some() {
-            return Ok(vec![self.open(io, false, quiet)?; names.len()]);
+            return Ok(vec![self.open(io, PlainText::Unknown, quiet)?; names.len()]);
         }
         let workers = self.workers.clone();
         let unpack = self.unpack;
@@ -56,11 +56,15 @@ impl NamedTensor<'_> {
         scaled.map_err(of_flag(self.flag))
     }
 
-    /// Open the file; if `integers` are needed, those in a text become an index tensor.
-    pub(super) fn open(&self, io: IoMode, integers: bool, quiet: bool) -> Result<Operand, Failure> {
+    pub(super) fn open(
+        &self,
+        io: IoMode,
+        plain_text: PlainText,
+        quiet: bool,
+    ) -> Result<Operand, Failure> {
         let workers = self.workers.clone();
         let unpack = self.unpack;
-        let options = OpenOptions { io, integers, workers, unpack, ..OpenOptions::default() };
+        let options = OpenOptions { io, plain_text, workers, unpack, ..OpenOptions::default() };
         let opened = input::open_watched(&input::location(self.path), &options, quiet);
         let name = self.name.map_or(&[][..], std::slice::from_ref);
         let operand = opened.and_then(|input| {
@@ -98,6 +102,6 @@ impl NamedTensor<'_> {
         let list = list.filter(|list| parse_list(list).is_ok() && !self.path.exists());
         let hint =
             list.map(|list| format!("--indices names a file; a list has brackets: '{list}'"));
-        self.open(io, true, quiet).map_err(|failure| failure.hint_if(hint))
+        self.open(io, PlainText::Integers, quiet).map_err(|failure| failure.hint_if(hint))
     }
 }

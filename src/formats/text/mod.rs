@@ -6,7 +6,7 @@ use crate::element::{FloatFormat, Meaning};
 mod open;
 pub(super) mod output;
 
-pub(crate) use open::{CSV, JSON, TSV, TXT, open, open_integers};
+pub(crate) use open::{CSV, JSON, TSV, TXT, open, open_integers, open_numbers};
 pub use open::{CellRemedy, IntegersFault, ROUNDED, TextFault, TextPlace};
 
 /// The dtype of elements that are written as text: numbers in little-endian order. `None` for

@@ -7,7 +7,7 @@
 use proptest::prelude::*;
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
-use tslice::gather::{Gather, Indexed, Indices, ListTensor, Mask, Options};
+use tslice::gather::{Gather, Indexed, Indices, ListTensor, Mask, Options, Truth};
 use tslice::index::resolve::{AxisSelection, ListShape, Rules, Selection, resolve_with};
 use tslice::index::{FileRef, IndexExpr, Item, List, SliceItem};
 use tslice::shape::{Order, contiguous_strides};
@@ -103,8 +103,14 @@ fn item(shape: &[u64], common: &[u64], dice: &[u8]) -> (Item, Option<Listed>, us
         at.wrapping_add(seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40
     };
     let order = if third % 2 == 0 { Order::C } else { Order::F };
-    let file =
-        || Item::List(List::File(FileRef { path: String::new(), name: None, opposite: false }));
+    let file = || {
+        Item::List(List::File(FileRef {
+            path: String::new(),
+            name: None,
+            opposite: false,
+            comparison: None,
+        }))
+    };
     match kind % 6 {
         0 => (Item::NewAxis, None, 0),
         1 if len > 0 => (Item::Integer((u64::from(first) % len) as i64), None, 1),
@@ -261,7 +267,7 @@ proptest! {
         let dtypes: Vec<DType> = case.lists.iter().map(Listed::dtype).collect();
         let tensors = case.lists.iter().zip(&dtypes).zip(&sources).map(|((list, dtype), source)| {
             match list.is_mask {
-                true => ListTensor::Mask(Mask::count(&Layout::new(&list.shape, 8, list.order, 3), source, &Workers::new(2), &Progress::default()).unwrap()),
+                true => ListTensor::Mask(Mask::count(&Layout::new(&list.shape, 8, list.order, 3), Truth::of_mask(), source, &Workers::new(2), &Progress::default()).unwrap()),
                 false => {
                     let layout = Layout::new(&list.shape, dtype.item_bits(), list.order, 3);
                     ListTensor::Integers(Indices { dtype, layout })

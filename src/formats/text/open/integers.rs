@@ -25,9 +25,7 @@ const LONGEST: usize = 64;
 /// Read a whole text; `first` are the first bytes of the file.
 pub(crate) fn open_integers(file: RecognisedFile<'_>, first: &[u8]) -> Result<Input, Error> {
     let RecognisedFile { location, mut bytes, options, progress } = file;
-    let first = first.strip_prefix(MARK).unwrap_or(first);
-    let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\x0c' | b'\r' | b' '..=b'~');
-    if !first.iter().all(is_text) {
+    if !is_plain(first) {
         return Err(unknown(foreign(location, &mut bytes, LOOK_LEN)).into());
     }
     let mut parser = IntegersParser::default();
@@ -36,6 +34,12 @@ pub(crate) fn open_integers(file: RecognisedFile<'_>, first: &[u8]) -> Result<In
     let tensor = TensorInfo::new(dtype, parser.shape(), Order::C, 0);
     let contents = Contents::of(&TXT, Tensors::from_iter([tensor]));
     Ok(Input::of_file(location, Opened::Random(integers), contents))
+}
+
+/// Whether a text can begin so: with characters of ASCII, or a mark and these.
+pub(super) fn is_plain(first: &[u8]) -> bool {
+    let first = first.strip_prefix(MARK).unwrap_or(first);
+    first.iter().all(|byte| matches!(byte, b'\t' | b'\n' | b'\x0c' | b'\r' | b' '..=b'~'))
 }
 
 /// The state of the parser between two bytes of a text.

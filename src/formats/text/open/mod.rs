@@ -15,7 +15,7 @@ use crate::dtype::{DType, Endian, Scalar};
 use crate::element::{CellReader, ElementError};
 use crate::error::{Error, Fault};
 use crate::execute::{Progress, UNKNOWN, Workers};
-use crate::formats::open::foreign;
+use crate::formats::open::{foreign, unrecognised};
 use crate::formats::{Foreign, FormatError, LOOK_LEN, NotRead};
 use crate::input::{
     Contents, FieldFault, Format, Input, OpenOptions, RecognisedFile, TextFormat, Watched,
@@ -182,6 +182,23 @@ pub(crate) fn open(file: RecognisedFile<'_>, format: TextFormat) -> Result<Input
     let tensor = TensorInfo::new(dtype, shape, Order::C, 0);
     let contents = Contents::of(format_of(format), Tensors::from_iter([tensor]));
     Ok(Input::of_file(location, Opened::Random(elements), contents))
+}
+
+/// Read a text as a table, its columns separated by commas where there are any near its beginning.
+pub(crate) fn open_numbers(mut file: RecognisedFile<'_>) -> Result<Input, Error> {
+    let first = match &mut file.bytes {
+        Opened::Forward(stream) => stream.peek(LOOK_LEN)?,
+        Opened::Random(source) => {
+            let mut first = Vec::new();
+            let reader = Reader::new(source.as_ref()).take(LOOK_LEN as u64).read_to_end(&mut first);
+            reader.map_err(SourceError::from)?;
+            first
+        }
+    };
+    if !integers::is_plain(&first) {
+        return Err(unrecognised(file.location, file.bytes));
+    }
+    open(file, if first.contains(&b',') { TextFormat::Csv } else { TextFormat::Txt })
 }
 
 fn table(
