@@ -31,9 +31,8 @@ Items of an index:
                     or integers as text; @- is standard input
   @FILE#NAME        the tensor NAME of a file that holds several; quoted where
                     commas, brackets, spaces or # are in it: @\"a b.npz\"#\"x,y\"
-  ~@FILE            the opposite of a mask from a file; of positions, all others
-  @FILE==3          a mask by comparison, with ==, !=, <, <=, > or >= and a number
-  ~[3, 5]           all positions of the axis but these
+  @FILE==3          a mask: where ==, !=, <, <=, > or >= holds with a number
+  ~@FILE, ~[3, 5]   the opposite of a mask; of positions, all others
   shuffle(42)       all positions of the axis in random order, which depends on
                     the seed and the length of the axis alone; a slice may
                     follow: shuffle(42)[:800], shuffle(42)[800:]
