@@ -2,10 +2,10 @@
 //!
 //! To who selects, the elements stand one after the other in C order, at positions from 0 on: a
 //! selection is a view of those, as if they were bytes of a file. [`Chunked`] finds the chunks that a box
-//! of such positions touches, and takes the box from them. Three makers of pieces rest on it:
-//! [`ChunkPieces`], boxes of whole neighbouring chunks, which decodes each chunk once;
-//! [`InOrder`], ranges of the output, which keeps chunks for the ranges that follow; and
-//! [`Decoding`], pieces of any kind that read a few positions. Where many are read, the chunks that they lie in
+//! of such positions touches, and takes the box from them. Two makers of pieces rest on it:
+//! [`ChunkPieces`], boxes of whole neighbouring chunks in any order, which decodes each chunk once; and
+//! [`Decoding`], pieces of any kind that read elements as bytes of a source, which keeps chunks for the pieces that
+//! follow: ranges of the output, or a few rows of a gather. Where many rows are read, the chunks that they lie in
 //! ([`ChunkSet`]) are decoded to a temporary file first. The way back is [`ChunkSink`], which makes chunks of
 //! elements that come at such positions.
 //!
@@ -26,22 +26,25 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cache::{CACHE_BYTES, Cache, ChunkBytes};
-use pieces::{CellBoxes, Steps};
+use cells::{CellBoxes, Steps};
 
 use crate::execute::pack::pack;
-use crate::execute::{VisitRange, split_first, unpack};
+use crate::execute::{VisitRange, unpack};
 use crate::runs::{Axis, Runs, unravel_index};
 use crate::shape::{AsTuple, Order, byte_count, contiguous_strides};
 use crate::source::{Advice, Source, SourceError};
 use crate::tensor::Chunks;
 
 mod cache;
+mod cells;
+mod decoding;
 mod named;
 mod pieces;
 mod sink;
 
+pub use decoding::Decoding;
 pub use named::ChunkSet;
-pub use pieces::{ChunkPieces, Decoding, InOrder};
+pub use pieces::ChunkPieces;
 pub use sink::{ChunkSink, ChunkedTensor};
 
 /// The elements of a tensor in chunks, at the positions that they would have one after the other in C
@@ -220,27 +223,6 @@ impl Chunked {
         let steps = self.steps(runs);
         let cells = CellBoxes::new(&steps, &vec![1; steps.len()]);
         Touched { chunked: self, runs, steps, cells }
-    }
-
-    /// As [`needs`](Chunked::needs), with a range of the dense bytes of runs: chunks that will be decoded for a cache.
-    fn needs_range(&self, runs: &Runs, range: Range<u64>, cache: &Cache, visit: VisitRange<'_>) {
-        let boxes = runs.boxes(range);
-        boxes.iter().for_each(|part| self.needs(part, |at| cache.expect(at), visit));
-    }
-
-    /// As [`fill`](Chunked::fill), with a range of the dense bytes of runs.
-    fn fill_range(
-        &self,
-        runs: &Runs,
-        range: Range<u64>,
-        source: &dyn Source,
-        cache: &Cache,
-        out: &mut [u8],
-    ) -> Result<(), SourceError> {
-        let mut rest = out;
-        runs.boxes(range).iter().try_for_each(|part| {
-            self.fill(part, source, Some(cache), split_first(&mut rest, part.bytes()))
-        })
     }
 
     fn all(&self) -> Runs {

@@ -1,15 +1,16 @@
-//! Pieces of what a view takes of the elements in chunks.
+//! Pieces that are boxes of chunks, as far as a view takes them.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cache::{CACHE_BYTES, Cache};
+use super::cells::{CellBoxes, Steps};
 use super::{AHEAD, ChunkSet, Chunked, TouchedChunk};
 use crate::execute::{FillError, Pieces, ReadFrom, VisitRange};
 use crate::plan::PIECE_BYTES;
 use crate::runs::{Runs, unravel_index};
-use crate::source::{Source, SourceError};
+use crate::source::Source;
 use crate::view::View;
 
 /// Boxes of whole chunks, as far as they are selected, for outputs that take bytes in any order: no
@@ -28,6 +29,12 @@ pub struct ChunkPieces {
     cache: Cache,
     filled: Mutex<HashMap<u64, u64>>,
 }
+
+/// So many bytes are decoded in the time that it takes to write a row.
+const WRITTEN_ROW_WORTH: u64 = 16 << 10;
+
+/// So many bytes are decoded in the time that it takes to look at a row, besides its elements.
+const SEEN_ROW_WORTH: u64 = 1 << 10;
 
 const PART_BYTES: u64 = 4 * PIECE_BYTES;
 
@@ -201,297 +208,6 @@ impl Pieces for ChunkPieces {
     }
 }
 
-/// Ranges of the output in its order. The chunks of a range are kept for those that follow.
-pub struct InOrder<'a> {
-    chunked: Chunked,
-    runs: &'a Runs,
-    piece: u64,
-    cache: Cache,
-}
-
-impl<'a> InOrder<'a> {
-    /// What a view of the positions takes, in pieces that do not divide `unit` bytes.
-    pub fn new(chunked: &Chunked, view: &'a View, unit: u64) -> InOrder<'a> {
-        let piece = (PIECE_BYTES / unit.max(1) * unit).max(unit).max(1);
-        let runs = view.runs();
-        InOrder { chunked: chunked.used_by(runs), runs, piece, cache: Cache::of_last() }
-    }
-
-    /// Whether pieces one after the other decode no chunk twice: not where so many chunks would have to be kept that
-    /// it is better to put them in order in a file.
-    pub fn decodes_once(&self) -> bool {
-        // those must be kept that one step along the outermost axis of long cells needs: of two steps, since
-        // workers are not at the same one
-        let steps = self.chunked.steps(self.runs);
-        let inner = steps.iter().skip_while(|steps| steps.most() <= 1).skip(1);
-        let chunk = self.chunked.chunk_bytes();
-        let kept = inner.map(Steps::cells).fold(chunk, u64::saturating_mul).saturating_mul(2);
-        // where one chunk is needed at a time, that is how much memory it takes in any case
-        kept <= CACHE_BYTES.max(chunk.saturating_mul(2))
-    }
-
-    /// Fill `out` with the bytes from position `start` of the output on.
-    pub fn read(&self, start: u64, source: &dyn Source, out: &mut [u8]) -> Result<(), SourceError> {
-        let range = start..start + out.len() as u64;
-        self.chunked.fill_range(self.runs, range, source, &self.cache, out)
-    }
-}
-
-impl Pieces for InOrder<'_> {
-    fn bytes(&self) -> u64 {
-        self.runs.bytes()
-    }
-
-    fn count(&self) -> u64 {
-        self.bytes().div_ceil(self.piece)
-    }
-
-    fn output(&self, number: u64) -> Runs {
-        let start = number * self.piece;
-        Runs::contiguous(start, self.piece.min(self.bytes() - start))
-    }
-
-    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
-        self.read(number * self.piece, from.source, out)?;
-        self.cache.filled(self.count());
-        Ok(())
-    }
-
-    fn needs(&self, number: u64, _gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
-        let start = number * self.piece;
-        let range = start..self.bytes().min(start + self.piece);
-        self.chunked.needs_range(self.runs, range, &self.cache, visit);
-        Ok(())
-    }
-
-    fn work(&self) -> u64 {
-        self.chunked.work(self.runs)
-    }
-}
-
-/// Pieces that read positions, such as those of a gather, from a tensor in chunks. Chunks are kept for
-/// the pieces that follow.
-pub struct Decoding<'a> {
-    chunked: &'a Chunked,
-    pieces: Box<dyn Pieces + 'a>,
-    cache: Cache,
-}
-
-impl<'a> Decoding<'a> {
-    /// Let pieces read the elements of a tensor at their positions.
-    pub fn new(chunked: &'a Chunked, pieces: Box<dyn Pieces + 'a>) -> Decoding<'a> {
-        Decoding { chunked, pieces, cache: Cache::of_last() }
-    }
-}
-
-impl Pieces for Decoding<'_> {
-    fn bytes(&self) -> u64 {
-        self.pieces.bytes()
-    }
-
-    fn count(&self) -> u64 {
-        self.pieces.count()
-    }
-
-    fn output(&self, number: u64) -> Runs {
-        self.pieces.output(number)
-    }
-
-    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
-        let Decoding { chunked, pieces, cache } = self;
-        let source = &ElementPositions { chunked, source: from.source, cache };
-        pieces.fill(number, &mut ReadFrom { source, scratch: from.scratch }, out)?;
-        cache.filled(self.count());
-        Ok(())
-    }
-
-    fn needs(&self, number: u64, _gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
-        let Decoding { chunked, pieces, cache } = self;
-        let all = &chunked.all();
-        pieces.needs(number, 0, &mut |range| chunked.needs_range(all, range, cache, visit))
-    }
-
-    fn work(&self) -> u64 {
-        self.pieces.work()
-    }
-}
-
-/// The elements of a tensor in chunks, one after the other in C order.
-struct ElementPositions<'a> {
-    chunked: &'a Chunked,
-    source: &'a dyn Source,
-    cache: &'a Cache,
-}
-
-impl Source for ElementPositions<'_> {
-    fn len(&self) -> u64 {
-        self.chunked.bytes
-    }
-
-    fn window<'a>(
-        &'a self,
-        range: Range<u64>,
-        scratch: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], SourceError> {
-        let Range { start, end } = range;
-        let len = self.len();
-        if start > end || end > len {
-            return Err(SourceError::OutOfBounds { start, end, len });
-        }
-        scratch.resize((end - start) as usize, 0);
-        let ElementPositions { chunked, source, cache } = self;
-        chunked.fill_range(&chunked.all(), start..end, *source, cache, scratch)?;
-        Ok(scratch)
-    }
-
-    fn window_limit(&self) -> Option<u64> {
-        // what nobody uses may lie in another chunk
-        Some(1)
-    }
-}
-
-/// The items of an axis of a selection. They fall into *cells*, the items that lie in one chunk.
-#[derive(PartialEq, Eq)]
-pub(super) struct Steps {
-    pub(super) len: u64,
-    /// The axis of the tensor that they go along; `None` where they stay in their place.
-    pub(super) axis: Option<usize>,
-    /// The index of the first one on that axis.
-    pub(super) start: u64,
-    /// From an index to the next one.
-    pub(super) step: i64,
-    pub(super) chunk: u64,
-}
-
-impl Steps {
-    pub(super) fn cells(&self) -> u64 {
-        if self.axis.is_none() {
-            1
-        } else if self.step.unsigned_abs() >= self.chunk {
-            self.len
-        } else {
-            let last = self.start as i64 + self.step * (self.len as i64 - 1);
-            (self.start / self.chunk).abs_diff(last as u64 / self.chunk) + 1
-        }
-    }
-
-    pub(super) fn items(&self, cell: u64) -> Range<u64> {
-        let step = self.step.unsigned_abs();
-        if self.axis.is_none() {
-            return 0..self.len;
-        } else if step >= self.chunk {
-            return cell..cell + 1;
-        }
-        // from one chunk to the next it is `chunk` indices, the first one only in part
-        let within = self.start % self.chunk;
-        let first = if self.step > 0 { self.chunk - within } else { within + 1 };
-        let begun = |cell: u64| match cell {
-            0 => 0,
-            _ => (first + (cell - 1) * self.chunk).div_ceil(step).min(self.len),
-        };
-        begun(cell)..begun(cell + 1)
-    }
-
-    fn most(&self) -> u64 {
-        match self.axis {
-            Some(_) => self.chunk.div_ceil(self.step.unsigned_abs()).min(self.len),
-            None => self.len,
-        }
-    }
-}
-
-/// So many bytes are decoded in the time that it takes to write a row.
-const WRITTEN_ROW_WORTH: u64 = 16 << 10;
-
-/// So many bytes are decoded in the time that it takes to look at a row, besides its elements.
-const SEEN_ROW_WORTH: u64 = 1 << 10;
-
-/// So many bytes of chunks a box should have, so that there are not too many.
-const BOX_WORTH: u64 = 1 << 20;
-
-fn most(steps: &Steps, cells: u64) -> u64 {
-    steps.most().saturating_mul(cells).min(steps.len)
-}
-
-/// How many rows of the output boxes of so many cells are written as.
-fn rows(steps: &[Steps], cells: &[u64]) -> u64 {
-    let mut rows = 1u64;
-    let mut is_row = true;
-    for (steps, &cells) in steps.iter().zip(cells).rev() {
-        let items = most(steps, cells);
-        if !is_row {
-            rows = rows.saturating_mul(items);
-        }
-        // an axis that is not in the box as a whole ends the row
-        is_row &= items == steps.len;
-    }
-    rows
-}
-
-/// Boxes of neighbouring cells: so many along each axis.
-pub(super) struct CellBoxes {
-    /// The cells of a box, and how many boxes there are, along each axis.
-    boxes: Vec<(u64, u64)>,
-}
-
-impl CellBoxes {
-    pub(super) fn new(steps: &[Steps], cells: &[u64]) -> CellBoxes {
-        let boxes = steps.iter().zip(cells);
-        let boxes = boxes.map(|(steps, &cells)| (cells, steps.cells().div_ceil(cells)));
-        CellBoxes { boxes: boxes.collect() }
-    }
-
-    /// Boxes of whole cells, each of which is taken of a chunk of `chunk` bytes: of more cells than one,
-    /// along the last axes, where those of one would be few bytes or many short rows of the output, each of which
-    /// takes as long as decoding `row` bytes. A box takes at most `most` bytes of chunks, if not of one alone.
-    pub(super) fn of_long_rows(steps: &[Steps], chunk: u64, row: u64, most: u64) -> CellBoxes {
-        let mut cells = vec![1; steps.len()];
-        let mut bytes = chunk.max(1);
-        for (axis, steps_of_axis) in steps.iter().enumerate().rev() {
-            let wanted = rows(steps, &cells).saturating_mul(row).max(BOX_WORTH);
-            if wanted <= bytes {
-                break;
-            }
-            let all = steps_of_axis.cells().max(1);
-            let some = wanted.div_ceil(bytes).min(most / bytes).clamp(1, all);
-            // boxes of about the same length
-            cells[axis] = all.div_ceil(all.div_ceil(some));
-            bytes = bytes.saturating_mul(cells[axis]);
-            if cells[axis] < all {
-                break;
-            }
-        }
-        CellBoxes::new(steps, &cells)
-    }
-
-    pub(super) fn are_cells(&self) -> bool {
-        self.boxes.iter().all(|(cells, _)| *cells == 1)
-    }
-
-    pub(super) fn most(&self, steps: &[Steps]) -> Vec<u64> {
-        let axes = steps.iter().zip(&self.boxes);
-        axes.map(|(steps, (cells, _))| most(steps, *cells)).collect()
-    }
-
-    pub(super) fn count(&self) -> u64 {
-        self.boxes.iter().map(|(_, count)| count).product()
-    }
-
-    pub(super) fn items(&self, steps: &[Steps], number: u64) -> Vec<Range<u64>> {
-        let counts = self.boxes.iter().rev().map(|&(_, count)| count);
-        let numbers = unravel_index(counts, number);
-        let axes = steps.iter().zip(&self.boxes).rev().zip(numbers);
-        let mut items: Vec<Range<u64>> = axes
-            .map(|((steps, (cells, _)), number)| {
-                let last = ((number + 1) * cells).min(steps.cells()) - 1;
-                steps.items(number * cells).start..steps.items(last).end
-            })
-            .collect();
-        items.reverse();
-        items
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -499,11 +215,12 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::Decoding;
     use super::*;
     use crate::execute::pack::pack;
     use crate::runs::Axis;
     use crate::shape::{Order, contiguous_strides};
-    use crate::source::MemorySource;
+    use crate::source::{MemorySource, SourceError};
     use crate::tensor::Chunks;
 
     /// Elements in memory, in chunks. Each counts how often it is decoded.
@@ -636,35 +353,18 @@ mod tests {
             let decoded = (0..).zip(&counted.decoded).filter(|(_, times)| times.load(Ordering::Relaxed) > 0);
             let decoded: Vec<u64> = decoded.map(|(number, _)| number).collect();
             prop_assert_eq!(&needed_first, &decoded);
-            let in_order =
-                InOrder { chunked: chunked.clone(), runs: &runs, piece: item, cache: Cache::of_last() };
+            let in_order = Decoding::of_runs(&chunked, &runs, item, item);
             prop_assert_eq!(needed(&in_order), decoded);
+            let mut out = vec![0; expected.len()];
+            for (number, out) in (0..).zip(out.chunks_exact_mut(item as usize)) {
+                let from = &mut ReadFrom { source: &MemorySource::default(), scratch: &mut Vec::new() };
+                in_order.fill(number, from, out).unwrap();
+            }
+            prop_assert!(out == expected);
+            // once more than the boxes
+            prop_assert!(counted.decoded.iter().all(|times| times.load(Ordering::Relaxed) <= 2));
             // nothing is kept
             prop_assert!(pieces.cache.has_room(CACHE_BYTES));
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn cells_are_the_items_in_one_chunk(
-            (len, chunk, step) in (1u64..40, 1u64..12, prop_oneof![-15i64..0, 1i64..16]),
-            before in 0u64..30,
-        ) {
-            let reach = step.unsigned_abs() * (len - 1);
-            let start = if step > 0 { before } else { before + reach };
-            let steps = Steps { len, axis: Some(0), start, step, chunk };
-            let mut expected: Vec<(u64, Range<u64>)> = Vec::new();
-            for item in 0..len {
-                let at = (start as i64 + step * item as i64) as u64 / chunk;
-                match expected.last_mut() {
-                    Some((chunk, items)) if *chunk == at => items.end = item + 1,
-                    _ => expected.push((at, item..item + 1)),
-                }
-            }
-            let found: Vec<Range<u64>> = (0..steps.cells()).map(|cell| steps.items(cell)).collect();
-            prop_assert!(found.iter().all(|items| items.end - items.start <= steps.most()));
-            let expected: Vec<Range<u64>> = expected.into_iter().map(|(_, items)| items).collect();
-            prop_assert_eq!(found, expected);
         }
     }
 }

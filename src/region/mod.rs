@@ -10,7 +10,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::chunked::InOrder;
+use crate::chunked::Decoding;
 use crate::error::Error;
 use crate::execute::{
     Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, SHARED_BYTES, WINDOW_BYTES,
@@ -231,7 +231,7 @@ pub struct RegionReader<'a> {
 enum RegionBytes<'a> {
     Runs(Runs),
     /// Those of chunks, of which the last ones are kept.
-    Chunks(Box<InOrder<'a>>),
+    Chunks(Box<Decoding<'a>>),
     /// Positions that an index tensor names: whole pieces are gathered.
     Pieces(Box<dyn Pieces + 'a>),
     /// Those that are put in order first: of each range by itself.
@@ -253,7 +253,9 @@ impl<'a> RegionReader<'a> {
     ) -> Result<RegionReader<'a>, Error> {
         let bytes = match region.chunked().and_then(InChunks::parts) {
             _ if region.is_kept() => RegionBytes::Ranges(region),
-            Some((chunked, view)) => RegionBytes::Chunks(Box::new(InOrder::new(chunked, view, 1))),
+            Some((chunked, view)) => {
+                RegionBytes::Chunks(Box::new(Decoding::in_order(chunked, view, 1)))
+            }
             None => return RegionReader::new(input, region),
         };
         let source = input.spool()?;
@@ -275,7 +277,7 @@ impl<'a> RegionReader<'a> {
         };
         let location = location.clone();
         if let Some((chunked, view)) = follows.parts().filter(|_| leads.is_like(follows)) {
-            let bytes = RegionBytes::Chunks(Box::new(InOrder::new(chunked, view, 1)));
+            let bytes = RegionBytes::Chunks(Box::new(Decoding::in_order(chunked, view, 1)));
             return Ok(RegionReader { location, source, bytes });
         }
         let (conversion, unit, to) = (Conversion::None, 1, ReadFor::Position(0));

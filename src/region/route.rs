@@ -13,7 +13,7 @@ use super::computed::ComputedRegion;
 use super::ordered::Ordered;
 use super::strided::InChunks;
 use super::{Gathered, Region};
-use crate::chunked::{ChunkPieces, Decoding, InOrder};
+use crate::chunked::{ChunkPieces, Decoding};
 use crate::execute;
 use crate::execute::{
     Clipped, Conversion, ExecuteError, Pieces, Progress, TwoPasses, Workers, room_for_panels,
@@ -153,13 +153,13 @@ impl<'a> Route<'a> {
             // positions are those of decoded elements, not of the file
             let RegionPieces { pieces, .. } =
                 region.elements.pieces(&ReadBy { to: ReadFor::Memory, ..*by })?;
-            return Ok(Route::Direct(Box::new(Decoding::new(chunked, pieces))));
+            return Ok(Route::Direct(Box::new(Decoding::of(chunked, pieces))));
         };
         let in_any_order = |is_written| Box::new(ChunkPieces::new(chunked, view, is_written));
         if let ReadFor::Position(_) | ReadFor::Look = by.to {
             return Ok(Route::Direct(in_any_order(by.to != ReadFor::Look)));
         }
-        let in_order = InOrder::new(chunked, view, by.unit);
+        let in_order = Decoding::in_order(chunked, view, by.unit);
         if in_order.decodes_once() {
             return Ok(Route::Direct(Box::new(in_order)));
         }
