@@ -1,5 +1,6 @@
 //! All that is said: messages with carets and hints, tables, progress, the exit status.
 
+mod chosen;
 mod errors;
 mod failure;
 mod foreign;
@@ -9,7 +10,8 @@ mod peers;
 mod progress_bar;
 mod table;
 
-pub(crate) use errors::{choosing, of_flag};
+pub(crate) use chosen::choosing;
+pub(crate) use errors::of_flag;
 pub(crate) use failure::{
     Exit, Failure, Json, counted, fail_in_json, human_bytes, in_one_line, percent_encoded, plain,
     quoted,
