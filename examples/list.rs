@@ -1,4 +1,4 @@
-//! List the tensors of a file.
+//! Open a file, and list its tensors.
 //!
 //! `cargo run --example list -- model.safetensors`
 
@@ -13,11 +13,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// A line for each tensor: its name, dtype and shape.
+/// A line for each tensor: its name, dtype, shape and bytes.
 pub(crate) fn list(model: &str, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     for tensor in tslice::open(model)?.tensors() {
         let name = tensor.name().unwrap_or("-");
-        writeln!(out, "{name} {} {:?}", tensor.dtype(), tensor.shape())?;
+        let (dtype, shape) = (tensor.dtype(), tensor.shape());
+        writeln!(out, "{name} {dtype} {shape:?} {} bytes", tensor.nbytes())?;
     }
     Ok(())
 }

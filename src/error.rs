@@ -5,14 +5,14 @@ use std::{fmt, io};
 
 use crate::cast::CastError;
 use crate::element::ElementError;
-use crate::execute::ExecuteError;
+use crate::execute::{ExecuteError, FillError};
 use crate::gather::GatherError;
 use crate::index::numpy::ParseError;
 use crate::index::resolve::ResolveError;
 use crate::scatter::ScatterError;
 use crate::shape::{ArrangeError, PermutationError};
 use crate::sink::{Destination, SinkError};
-use crate::source::remote::Address;
+use crate::source::remote::{Address, RemoteError};
 use crate::source::{OpenError, SourceError};
 use crate::tensor::shortened;
 use crate::view::ViewError;
@@ -58,6 +58,7 @@ impl From<&Destination> for FileName {
 
 /// An error of the library: what went wrong, in which file, and with which tensor.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Error {
     /// `None` if no single file is at fault.
     pub file: Option<FileName>,
@@ -78,7 +79,40 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    /// The next error below the cause, whose words are those of this error; in the end the error of the operating
+    /// system, where there is one.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self.cause.downcast_ref::<io::Error>() {
+            Some(error) => Some(error),
+            None => self.cause.error.source(),
+        }
+    }
+}
+
+/// What is wrong, for programs that go on after some errors. More kinds may follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A file is not there, or one of several that are one input.
+    FileMissing,
+    /// An output exists, and was not to be replaced.
+    Exists,
+    /// No tensor has the name.
+    NoSuchTensor,
+    /// An index, a position or an axis that does not fit the shape, or a text that is no index.
+    Index,
+    /// A dtype that elements cannot be read, converted or written as.
+    DType,
+    /// A file is cut short, breaks the rules of its format, or was changed while it was read.
+    Damaged,
+    /// A file of a kind that is not read, or with something in it that is not read.
+    Unsupported,
+    /// The operating system or a server refused, or failed.
+    Io,
+    /// Any other thing that cannot be done with these inputs and options.
+    Invalid,
+}
 
 impl<C: Into<Cause>> From<C> for Error {
     fn from(cause: C) -> Error {
@@ -87,6 +121,11 @@ impl<C: Into<Cause>> From<C> for Error {
 }
 
 impl Error {
+    /// What is wrong, for programs that go on after some errors.
+    pub fn kind(&self) -> ErrorKind {
+        self.cause.kind
+    }
+
     pub(crate) fn file(file: impl Into<FileName>, cause: impl Into<Cause>) -> Error {
         let cause = match cause.into().downcast::<SinkError>() {
             // one of several files is at fault, and the error names it
@@ -138,6 +177,7 @@ impl Error {
 pub struct Cause {
     /// [`Fault::OF`] of the error.
     of: &'static str,
+    pub(crate) kind: ErrorKind,
     error: Box<dyn std::error::Error + Send + Sync>,
 }
 
@@ -147,21 +187,99 @@ pub(crate) trait Fault: std::error::Error + Send + Sync + 'static {
     /// What of a file is at fault, which messages say before the error, as in `npy header`; empty where the
     /// error says it.
     const OF: &'static str = "";
+
+    fn kind(&self) -> ErrorKind {
+        if Self::OF.is_empty() { ErrorKind::Invalid } else { ErrorKind::Damaged }
+    }
 }
 
-impl Fault for io::Error {}
-impl Fault for CastError {}
-impl Fault for ElementError {}
-impl Fault for ExecuteError {}
-impl Fault for GatherError {}
-impl Fault for OpenError {}
-impl Fault for ParseError {}
-impl Fault for PermutationError {}
-impl Fault for ArrangeError {}
-impl Fault for ResolveError {}
-impl Fault for ScatterError {}
-impl Fault for SinkError {}
-impl Fault for SourceError {}
+impl Fault for io::Error {
+    fn kind(&self) -> ErrorKind {
+        match self.kind() {
+            io::ErrorKind::NotFound => ErrorKind::FileMissing,
+            io::ErrorKind::AlreadyExists => ErrorKind::Exists,
+            _ => ErrorKind::Io,
+        }
+    }
+}
+
+impl Fault for RemoteError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            RemoteError::NotFound => ErrorKind::FileMissing,
+            RemoteError::NotBuilt | RemoteError::NotMappable => ErrorKind::Unsupported,
+            RemoteError::Address(_) | RemoteError::Configuration(_) => ErrorKind::Invalid,
+            RemoteError::Changed => ErrorKind::Damaged,
+            _ => ErrorKind::Io,
+        }
+    }
+}
+
+impl Fault for OpenError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            OpenError::Io(error) => Fault::kind(error),
+            OpenError::Remote(error) => error.kind(),
+            _ => ErrorKind::Invalid,
+        }
+    }
+}
+
+impl Fault for SourceError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            SourceError::Io(error) => Fault::kind(error),
+            SourceError::Remote(error) => error.kind(),
+            SourceError::File { error, .. } => error.kind(),
+            SourceError::Spool { .. } => ErrorKind::Io,
+            _ => ErrorKind::Damaged,
+        }
+    }
+}
+
+impl Fault for SinkError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            SinkError::AlreadyExists | SinkError::FolderNotEmpty | SinkError::OtherFolder => {
+                ErrorKind::Exists
+            }
+            SinkError::Truncated | SinkError::OriginalTruncated => ErrorKind::Damaged,
+            SinkError::File { error, .. } | SinkError::NotUndone { error, .. } => error.kind(),
+            SinkError::Io(error) | SinkError::Os { error, .. } => Fault::kind(error),
+            SinkError::BrokenPipe | SinkError::StdoutClosed => ErrorKind::Io,
+            _ => ErrorKind::Invalid,
+        }
+    }
+}
+
+impl Fault for ExecuteError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            ExecuteError::Fill { error, .. } => match error {
+                FillError::Source(error) | FillError::Indices { error, .. } => error.kind(),
+                FillError::Position(_) => ErrorKind::Index,
+            },
+            ExecuteError::Sink(error) => error.kind(),
+            ExecuteError::Threads { .. } => ErrorKind::Io,
+            ExecuteError::Panicked => ErrorKind::Invalid,
+        }
+    }
+}
+
+/// Errors that are all of one kind.
+macro_rules! faults {
+    ($kind:ident: $($fault:ty),*) => {$(
+        impl Fault for $fault {
+            fn kind(&self) -> ErrorKind {
+                ErrorKind::$kind
+            }
+        }
+    )*};
+}
+
+faults!(Index: ParseError, ResolveError, GatherError, ScatterError, PermutationError, ArrangeError);
+faults!(DType: CastError, ElementError);
+
 impl Fault for ViewError {}
 
 /// The output is the open descriptor of a file that is also read.
@@ -173,7 +291,7 @@ impl Fault for InputIsOutput {}
 
 impl<F: Fault> From<F> for Cause {
     fn from(fault: F) -> Cause {
-        Cause { of: F::OF, error: Box::new(fault) }
+        Cause { of: F::OF, kind: fault.kind(), error: Box::new(fault) }
     }
 }
 
@@ -192,8 +310,8 @@ impl Cause {
     /// # Errors
     /// This cause unchanged, if it is of another type.
     pub fn downcast<T: std::error::Error + 'static>(self) -> Result<T, Cause> {
-        let of = self.of;
-        self.error.downcast().map(|error| *error).map_err(|error| Cause { of, error })
+        let Cause { of, kind, error } = self;
+        error.downcast().map(|error| *error).map_err(|error| Cause { of, kind, error })
     }
 
     /// Whether the error is a `T`.

@@ -133,7 +133,7 @@ mod os;
 
 pub use cast::{CastError, Casting};
 pub use dtype::{BlockType, DType, Endian, Field, NpyType, Scalar, Structure};
-pub use error::{Cause, Error, FileName};
+pub use error::{Cause, Error, ErrorKind, FileName};
 pub use execute::{ExecuteError, FillError, Workers};
 pub use formats::{FormatError, NameError, outputs as output_formats, parse_dtype};
 pub use gather::{GatherError, Options as GatherOptions, OutOfRange};
@@ -142,7 +142,7 @@ pub use handle::tensor_of;
 pub use handle::{
     Change, ELLIPSIS, Editable, Element, HeldFault, IntoIndex, JoinedSlices, LoadedTensor,
     NEW_AXIS, ReadChunks, ReadFault, Slice, Tensor, TensorFile, concatenate, merge,
-    open_file as open, stack, step, tensor, write_all,
+    open_file as open, save, stack, step, tensor, write_all,
 };
 pub use index::numpy::{ParseError, parse as parse_index};
 pub use index::resolve::ResolveError;

@@ -54,6 +54,7 @@ pub struct Cast {
 
 /// Why elements cannot be cast.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CastError {
     /// The rule forbids the cast.
     #[error("cannot cast from {from} to {to} according to the rule '{casting}'")]

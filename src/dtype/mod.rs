@@ -23,6 +23,7 @@ pub use walk::{Step, Walk};
 
 /// The type of a tensor's elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum DType {
     Scalar(Scalar, Endian),
     /// A type that only `.npy` has.
@@ -341,6 +342,7 @@ pub enum NumberKind {
 /// The number types of NumPy and of the safetensors format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // each is named as in its format
+#[non_exhaustive]
 pub enum Scalar {
     Bool,
     I8,

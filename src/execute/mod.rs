@@ -30,6 +30,7 @@ mod flow;
 mod memory;
 pub mod pack;
 mod parallel;
+mod progress;
 mod relayout;
 
 pub(crate) use assign::write_range;
@@ -48,11 +49,12 @@ pub(crate) use memory::{
 pub use memory::{panel_bytes, tiling};
 #[doc(hidden)]
 pub use parallel::use_own_threads_only;
-pub(crate) use parallel::{NullSink, UNKNOWN, look};
-pub use parallel::{Progress, Workers, run};
-pub(crate) use relayout::{TwoPasses, fill_scratch, ordered, unspooled};
+pub(crate) use parallel::{NullSink, look};
+pub use parallel::{Workers, run};
+pub(crate) use progress::UNKNOWN;
+pub use progress::{Progress, Watcher};
+pub(crate) use relayout::{TwoPasses, fill_scratch, ordered, spool_sparse, unspooled};
 pub use relayout::{in_order, spool, spool_pieces};
-pub(crate) use relayout::{spool_all, spool_sparse};
 
 /// One part of a job: bytes of one source, and their offset in the output.
 pub struct Transfer<'a> {
@@ -147,12 +149,14 @@ pub trait Pieces: Sync {
 
 /// Why a job stopped.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ExecuteError {
     /// A piece could not be filled.
     #[error("{error}")]
     Fill {
         /// The number of the transfer in the job.
         transfer: usize,
+        #[source]
         error: FillError,
     },
     /// The output failed.
@@ -196,6 +200,7 @@ impl From<SourceError> for ExecuteError {
 
 /// Why a piece could not be filled.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FillError {
     /// The input failed.
     #[error(transparent)]
@@ -205,6 +210,7 @@ pub enum FillError {
     Indices {
         /// The number of the input, where there are several.
         list: usize,
+        #[source]
         error: SourceError,
     },
     /// An index is not a position of its axis.

@@ -22,7 +22,9 @@ use super::convert::{prepare_rows, write_rows};
 use super::feed::Feed;
 use super::fill::{Buffer, PiecePlaces};
 use super::flow::{Flow, HELPERS};
-use super::{Conversion, ExecuteError, FillError, POOL_BYTES, Pieces, ReadFrom, Transfer, share};
+use super::{
+    Conversion, ExecuteError, FillError, POOL_BYTES, Pieces, Progress, ReadFrom, Transfer, share,
+};
 use crate::runs::Runs;
 use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::source::{Advice, Source};
@@ -437,71 +439,6 @@ pub fn use_own_threads_only() {
 impl From<usize> for Workers {
     fn from(threads: usize) -> Workers {
         Workers::new(threads)
-    }
-}
-
-/// The progress of a job, to be watched from another thread.
-#[derive(Debug, Default)]
-pub struct Progress {
-    written: AtomicU64,
-    /// The bytes read before the job: pipes that are spooled, masks that are counted.
-    pub(crate) kept: Stage,
-    /// The bytes copied of a file that is then changed.
-    pub(crate) copied: Stage,
-}
-
-/// A stage before anything is written.
-#[derive(Debug, Default)]
-pub(crate) struct Stage {
-    done: AtomicU64,
-    /// The number of bytes; 0 while the stage is not running.
-    total: AtomicU64,
-}
-
-/// The total for a pipe of unknown length.
-pub(crate) const UNKNOWN: u64 = u64::MAX;
-
-impl Progress {
-    pub fn written(&self) -> u64 {
-        self.written.load(Ordering::Relaxed)
-    }
-
-    /// While a pipe is read to its end, or a mask is counted: the bytes read so far, and the total where it is
-    /// known.
-    pub fn keeping(&self) -> Option<(u64, Option<u64>)> {
-        let (done, total) = self.kept.now()?;
-        Some((done, (total != UNKNOWN).then_some(total)))
-    }
-
-    /// While a file is copied before it is changed: the bytes copied so far, and the total.
-    pub fn copying(&self) -> Option<(u64, u64)> {
-        self.copied.now()
-    }
-
-    pub(crate) fn add(&self, bytes: u64) {
-        self.written.fetch_add(bytes, Ordering::Relaxed);
-    }
-}
-
-impl Stage {
-    pub(crate) fn during<T>(&self, total: u64, work: impl FnOnce() -> T) -> T {
-        let begin = |total| {
-            self.done.store(0, Ordering::Relaxed);
-            self.total.store(total, Ordering::Relaxed);
-        };
-        begin(total);
-        let made = work();
-        begin(0);
-        made
-    }
-
-    pub(crate) fn add(&self, bytes: u64) {
-        self.done.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn now(&self) -> Option<(u64, u64)> {
-        let total = self.total.load(Ordering::Relaxed);
-        (total > 0).then(|| (self.done.load(Ordering::Relaxed), total))
     }
 }
 

@@ -35,7 +35,7 @@ pub fn in_order(
 ) -> Result<(Plan, Option<Box<dyn Source>>), ExecuteError> {
     let room = panel_bytes(source, runs);
     let (kept, plan) = ordered(source, runs, room, unit, expansion, workers);
-    let keep = |first: Plan| spool_pieces(source, &[&first], workers, &Progress::default());
+    let keep = |first: Plan| spool_pieces(&[(source, &first)], workers, &Progress::default());
     Ok((plan, kept.map(keep).transpose()?))
 }
 
@@ -73,23 +73,11 @@ pub fn spool(
     workers: &Workers,
 ) -> Result<Box<dyn Source>, ExecuteError> {
     let plan = spool_plan(source, runs, panel_bytes(source, runs), unit);
-    spool_pieces(source, &[&plan], workers, &Progress::default())
+    spool_pieces(&[(source, &plan)], workers, &Progress::default())
 }
 
 fn spool_plan(source: &dyn Source, runs: &Runs, panel_bytes: Option<u64>, unit: u64) -> Plan {
     Plan::tiled(runs, unit, Tiling { panel_bytes, ..tiling(source, runs.bytes()) })
-}
-
-/// Write the outputs of pieces of a source, one after the other, to a scratch file. Progress counts them as spooled
-/// bytes.
-pub fn spool_pieces(
-    source: &dyn Source,
-    pieces: &[&dyn Pieces],
-    workers: &Workers,
-    progress: &Progress,
-) -> Result<Box<dyn Source>, ExecuteError> {
-    let sourced = pieces.iter().map(|&pieces| (source, pieces));
-    spool_all(&Vec::from_iter(sourced), workers, progress)
 }
 
 /// Write the output of pieces to a scratch file with holes, for pieces some of which have no bytes.
@@ -105,8 +93,9 @@ pub(crate) fn spool_sparse(
     Ok(open_spooled(file, pieces.bytes())?)
 }
 
-/// Write the outputs of pieces of several sources, one after the other, to a scratch file.
-pub(crate) fn spool_all(
+/// Write the outputs of pieces, each of a source, one after the other to a scratch file. Progress counts them as
+/// spooled bytes.
+pub fn spool_pieces(
     pieces: &[(&dyn Source, &dyn Pieces)],
     workers: &Workers,
     progress: &Progress,

@@ -3,10 +3,11 @@
 
 use super::EXTENSIONS;
 use crate::dtype::DType;
-use crate::error::Fault;
+use crate::error::{ErrorKind, Fault};
 
 /// Why a header cannot be read or written, whatever its format.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FormatError {
     /// The file has no bytes.
     #[error("the file is empty")]
@@ -28,4 +29,12 @@ pub enum FormatError {
     Unsupported { dtype: DType, format: &'static str },
 }
 
-impl Fault for FormatError {}
+impl Fault for FormatError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            FormatError::Empty | FormatError::HeaderCutShort { .. } => ErrorKind::Damaged,
+            FormatError::Unrecognised => ErrorKind::Unsupported,
+            FormatError::Unsupported { .. } => ErrorKind::DType,
+        }
+    }
+}

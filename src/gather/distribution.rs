@@ -159,7 +159,7 @@ impl Distribution {
         let placing = Placing { of: self, bound, table: &table, count, origins: &origins };
         let one = Workers::new(1);
         let workers = if ordered { &one } else { workers };
-        let placed = spool_pieces(source, &[&placing], workers, progress)?;
+        let placed = spool_pieces(&[(source, &placing)], workers, progress)?;
         let table: Vec<u64> = table.into_iter().map(AtomicU64::into_inner).collect();
         Ok(PlacedRows {
             by_tensor: PlacedSlabs {
@@ -345,7 +345,7 @@ impl GatherPieces<'_> {
     ) -> Result<(Clipped<PlacedSlabs>, Box<dyn Source>), ExecuteError> {
         progress.kept.during(distribution.temporary_bytes(), || {
             let placed = distribution.place(&self.rows, false, source, workers, progress)?;
-            let kept = spool_pieces(source, &[&placed.by_tensor], workers, progress)?;
+            let kept = spool_pieces(&[(source, &placed.by_tensor)], workers, progress)?;
             let start = distribution.rows.start * self.gather.slab.bytes();
             let window = self.gather.window().unwrap_or(0..self.gather.bytes);
             let window = window.start - start..window.end - start;
@@ -433,7 +433,7 @@ mod tests {
                 let none = Progress::default();
                 let placed = of.place(bound, ordered, &params, &workers, &none);
                 let PlacedRows { by_tensor, by_list } = placed.unwrap();
-                let kept = spool_pieces(&params, &[&by_tensor], &workers, &none).unwrap();
+                let kept = spool_pieces(&[(&params, &by_tensor)], &workers, &none).unwrap();
                 assert!(
                     bytes(kept.as_ref(), &by_list) == expected,
                     "{:?}, {band_bits}, {range_rows}",

@@ -251,6 +251,7 @@ impl Default for Options {
 
 /// Why a gather is not possible.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum GatherError {
     /// The indices are of a type that is no integer.
     #[error("indices must be integers, not {0}")]

@@ -19,14 +19,14 @@ use crate::sink::Destination;
 
 /// What an index selects of a tensor that is to be changed.
 pub struct Editable {
-    tensor: Tensor,
-    index: IndexExpr,
+    pub(super) tensor: Tensor,
+    pub(super) index: IndexExpr,
     lists: Lists,
 }
 
 /// Values, and where they go in a file. Nothing has been written.
 pub struct Change {
-    tensor: Tensor,
+    pub(super) tensor: Tensor,
     place: ChangedPlace,
     values: IndexTensor,
 }
@@ -170,7 +170,7 @@ impl Change {
                 job.scatter(0, indices.clone().into(), values, &options)?;
             }
         }
-        let progress = Progress::default();
+        let progress = Progress::watched(&options.watcher);
         job.look(&progress)?;
         job.check()?;
         job.write(&progress)

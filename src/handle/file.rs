@@ -10,6 +10,7 @@ use crate::execute::Workers;
 use crate::formats::open as open_input;
 use crate::input::{Format, Input, Location, Missing, OpenOptions, read_as, take_fields};
 use crate::region::IndexTensor;
+use crate::shape;
 use crate::source::Source;
 use crate::tensor::TensorInfo;
 
@@ -56,6 +57,10 @@ impl TensorFile {
     #[must_use]
     pub fn threads(&self, count: usize) -> TensorFile {
         TensorFile { file: Arc::clone(&self.file), workers: Workers::new(count) }
+    }
+
+    pub(super) fn input(&self) -> &Input {
+        &self.file.input
     }
 
     /// The format of the file.
@@ -137,6 +142,21 @@ impl Tensor {
     /// The shape, in elements.
     pub fn shape(&self) -> &[u64] {
         &self.info().shape
+    }
+
+    /// The number of elements, of which a block counts as one.
+    pub fn len(&self) -> u64 {
+        shape::element_count(self.shape()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes of the elements, as they are read: those of a compressed tensor are fewer in its file.
+    pub fn nbytes(&self) -> u64 {
+        self.info().bytes()
     }
 
     /// The tensor of a field, where the elements are structures: `x`, `pos.x` for a field of a field; or

@@ -1,6 +1,8 @@
 //! Tensors whose elements are in memory, beside those of files; arrays of the package `ndarray`.
 
+use std::marker::PhantomData;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 #[cfg(feature = "ndarray")]
@@ -17,9 +19,10 @@ use crate::execute::Workers;
 use crate::formats::raw;
 use crate::handle::file::{File, Tensor};
 use crate::input::{Contents, Input, Location, OpenOptions};
+use crate::output::WriteOptions;
 use crate::shape;
 use crate::shape::Order;
-use crate::source::{Source, SourceError, checked_len};
+use crate::source::{MemorySource, Source, SourceError, checked_len};
 use crate::tensor::{TensorInfo, Tensors};
 
 /// A tensor of elements in memory, in C order: to be joined, merged or assigned beside tensors of files. The
@@ -46,30 +49,72 @@ pub fn tensor<T: Element + Sync>(
     shape: &[u64],
     elements: Vec<T>,
 ) -> Result<Tensor, Error> {
-    let given = elements.len() as u64;
+    let info = described::<T>(name, shape, elements.len())?;
+    let source = Arc::new(HeldElements(elements, PhantomData));
+    Ok(Tensor::held(&Location::Memory, info, source, Workers::default()))
+}
+
+/// Write elements in memory, in C order, to a new file, whose name tells the format: NumPy's `save`. They are not
+/// copied.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("a.npy");
+/// tslice::save(&path, &[2, 2], &[1f32, 2.0, 3.0, 4.0], &Default::default())?;
+/// assert_eq!(tslice::open(&path)?.only()?.slice(1)?.read::<f32>()?, [3.0, 4.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`HeldFault`]: another number of elements than the shape has; those of [`Slice::write_with`].
+pub fn save<T: Element + Sync>(
+    path: impl AsRef<Path>,
+    shape: &[u64],
+    elements: &[T],
+    options: &WriteOptions,
+) -> Result<(), Error> {
+    let info = described::<T>("", shape, elements.len())?;
+    let workers = options.workers.clone();
+    // the elements, which do not live as long, are given to the job alone
+    let nothing = Arc::new(MemorySource::default());
+    let tensor = Tensor::held(&Location::Memory, info, nothing, workers);
+    tensor.all().write_of(&HeldElements(elements, PhantomData), path.as_ref(), options)
+}
+
+fn described<T: Element>(name: &str, shape: &[u64], given: usize) -> Result<TensorInfo, Error> {
+    let given = given as u64;
     if shape::element_count(shape) != Some(given) {
         let fault = HeldFault { given, shape: shape.to_vec() };
         return Err(Error::file(FileName::Memory, fault));
     }
     let dtype = DType::Scalar(T::SCALAR, NATIVE);
-    let info = TensorInfo {
-        name: Some(name.to_owned()).filter(|name| !name.is_empty()),
-        ..TensorInfo::new(dtype, shape.to_vec(), Order::C, 0)
-    };
-    let mut tensors = Tensors::default();
-    tensors.push(&info);
-    let source: Arc<dyn Source> = Arc::new(HeldElements(elements));
-    let contents = Contents::of(&raw::FORMAT, tensors);
-    let input = Input::of_source(&Location::Memory, Arc::clone(&source), contents);
-    let file = Arc::new(File { input, source, options: OpenOptions::default() });
-    Ok(Tensor { file, info: Arc::new(info), workers: Workers::default() })
+    let name = Some(name.to_owned()).filter(|name| !name.is_empty());
+    Ok(TensorInfo { name, ..TensorInfo::new(dtype, shape.to_vec(), Order::C, 0) })
 }
 
-struct HeldElements<T>(Vec<T>);
+impl Tensor {
+    /// A tensor whose bytes are all of a source; `location` is named in errors.
+    pub(super) fn held(
+        location: &Location,
+        info: TensorInfo,
+        source: Arc<dyn Source>,
+        workers: Workers,
+    ) -> Tensor {
+        let mut tensors = Tensors::default();
+        tensors.push(&info);
+        let contents = Contents::of(&raw::FORMAT, tensors);
+        let input = Input::of_source(location, Arc::clone(&source), contents);
+        let file = Arc::new(File { input, source, options: OpenOptions::default() });
+        Tensor { file, info: Arc::new(info), workers }
+    }
+}
 
-impl<T: Element + Sync> Source for HeldElements<T> {
+/// Elements that are owned or borrowed.
+struct HeldElements<T, V>(V, PhantomData<T>);
+
+impl<T: Element + Sync, V: AsRef<[T]> + Send + Sync> Source for HeldElements<T, V> {
     fn len(&self) -> u64 {
-        T::bytes(&self.0).len() as u64
+        T::bytes(self.0.as_ref()).len() as u64
     }
 
     fn window<'a>(
@@ -79,7 +124,7 @@ impl<T: Element + Sync> Source for HeldElements<T> {
     ) -> Result<&'a [u8], SourceError> {
         let count = checked_len(&range, self.len())?;
         let start = range.start as usize;
-        Ok(&T::bytes(&self.0)[start..start + count])
+        Ok(&T::bytes(self.0.as_ref())[start..start + count])
     }
 }
 

@@ -7,6 +7,7 @@ use crate::output::{Output, WriteOptions};
 use crate::sink::Destination;
 
 mod change;
+mod debug;
 mod file;
 mod index;
 mod memory;
@@ -18,7 +19,7 @@ pub use file::{Tensor, TensorFile, open as open_file};
 pub use index::{ELLIPSIS, IntoIndex, NEW_AXIS, step};
 #[cfg(feature = "ndarray")]
 pub use memory::tensor_of;
-pub use memory::{HeldFault, tensor};
+pub use memory::{HeldFault, save, tensor};
 pub use read::{Element, LoadedTensor, ReadChunks, ReadFault};
 pub use slice::{JoinedSlices, Slice, concatenate, merge, stack, write_all};
 

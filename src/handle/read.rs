@@ -11,7 +11,7 @@ use sealed::InMemory;
 
 use crate::cast::{Cast, Casting};
 use crate::dtype::{DType, Endian, Scalar};
-use crate::error::{Error, Fault};
+use crate::error::{Error, ErrorKind, Fault};
 use crate::execute::pack::swap_bytes;
 use crate::execute::{Conversion, ExecuteError, Progress};
 use crate::formats::FormatError;
@@ -207,7 +207,7 @@ impl Slice {
 }
 
 /// More bytes are read by several threads, in pieces.
-const AT_ONCE: u64 = 256 << 10;
+pub(super) const AT_ONCE: u64 = 256 << 10;
 
 /// The bytes of the file that a take is, where one read brings them and nothing else is to be done: it is not worth
 /// planning more for a row.
@@ -223,7 +223,7 @@ fn plain(input: &Input, source: &dyn Source, take: &Take) -> Option<Range<u64>> 
 /// The chunks of a slice, one after the other: [`Slice::read_chunks`].
 pub struct ReadChunks<T> {
     chunks: Receiver<Result<Vec<T>, Error>>,
-    left: u64,
+    pub(super) left: u64,
 }
 
 impl<T> Iterator for ReadChunks<T> {
@@ -272,6 +272,7 @@ impl ::safetensors::View for LoadedTensor {
 
 /// Why a slice cannot be read into memory.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReadFault {
     /// The elements are of another type.
     #[error("the elements are of dtype {dtype}, and {asked} was asked for")]
@@ -293,7 +294,14 @@ pub enum ReadFault {
     TooLarge,
 }
 
-impl Fault for ReadFault {}
+impl Fault for ReadFault {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            ReadFault::DType { .. } => ErrorKind::DType,
+            ReadFault::Count { .. } | ReadFault::TooLarge => ErrorKind::Invalid,
+        }
+    }
+}
 
 /// Bytes under one lock: as many as a piece commonly has, so that threads don't wait for each other.
 const STRETCH: usize = 256 << 10;

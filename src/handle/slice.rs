@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::file::File;
 use super::output_at;
+use super::read::AT_ONCE;
 use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
 use crate::error::{Cause, Error, FileName};
@@ -14,7 +15,7 @@ use crate::gather::{self, GatherError};
 use crate::handle::file::Tensor;
 use crate::handle::index::IntoIndex;
 use crate::index::resolve::{Rules, Selection};
-use crate::input::OpenOptions;
+use crate::input::{Location, OpenOptions};
 use crate::job::{
     Along, Cuts, HeldSlice, OutputSet, PartNames, SplitFault, Writing, check_outputs, in_scratch,
     join_slices, merge_slices, write_outputs,
@@ -22,6 +23,7 @@ use crate::job::{
 use crate::output::{Becomes, Output, Prepared, WriteOptions};
 use crate::region::{GatheredTensor, IndexTensor, Lists, Region, Take, gathered_axes};
 use crate::shape::{self, Order, Permutation};
+use crate::source::{MemorySource, Source};
 use crate::tensor::{Storage, StorageKind, TensorInfo, Tensors};
 
 /// Part of a tensor: a shape, and where its elements come from. Nothing of it has been read.
@@ -285,24 +287,48 @@ impl Slice {
     /// # Errors
     /// As [`write`](Slice::write), and options that do not apply to the format.
     pub fn write_with(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<(), Error> {
-        let output = output_at(path.as_ref(), options)?;
-        let (prepared, takes) = self.prepare(&output)?;
-        let progress = Progress::default();
+        self.write_of(self.tensor.file.source.as_ref(), path.as_ref(), options)
+    }
+
+    /// Write the slice of a tensor whose bytes are those of `source`.
+    pub(super) fn write_of(
+        &self,
+        source: &dyn Source,
+        path: &Path,
+        options: &WriteOptions,
+    ) -> Result<(), Error> {
+        let (prepared, takes) = self.prepare(&output_at(path, options)?)?;
+        let progress = Progress::watched(&options.watcher);
         let input = &self.tensor.file.input;
         let job = Writing::begin(&prepared, input, &takes, &progress)?;
-        self.copy(&job, &takes)?;
+        let copied = job.copy_random(input, source, &takes);
+        copied.map_err(|error| self.tensor.named(error))?;
         job.commit()
     }
 
-    /// The slice in a temporary file, as a tensor of its own: for what is read more than once.
+    /// The slice as a tensor of its own, for what is read more than once: the tensor that it is, if that is in
+    /// memory and not cast, or a copy, in memory or, if it is large, in a temporary file.
     pub(crate) fn spooled(&self) -> Result<Tensor, Error> {
-        let takes = [self.take_as(self.conversion())?];
+        let Tensor { file, info, workers } = &self.tensor;
+        let is_whole = match &self.taken_by {
+            TakenBy::Selection(selection, _) => *selection == Selection::whole(&info.shape),
+            TakenBy::Gather(_) => false,
+        };
+        let location = &file.input.location;
+        let is_held = *location == Location::Memory && self.cast.is_none();
+        if is_held && is_whole && self.axes.is_identity() {
+            return Ok(self.tensor.clone());
+        }
         let own = TensorInfo::new(self.dtype.clone(), self.shape.clone(), Order::C, 0);
-        let tensor = TensorInfo { name: self.tensor.info().name.clone(), ..own };
+        let tensor = TensorInfo { name: info.name.clone(), ..own };
+        if self.nbytes() <= AT_ONCE {
+            let source = Arc::new(MemorySource(self.read_bytes()?));
+            return Ok(Tensor::held(location, tensor, source, workers.clone()));
+        }
+        let takes = [self.take_as(self.conversion())?];
         let mut tensors = Tensors::default();
         tensors.push(&tensor);
-        let location = &self.tensor.file.input.location;
-        let workers = self.tensor.workers.clone();
+        let workers = workers.clone();
         let copy = |job: &Writing<'_>| self.copy(job, &takes);
         let mut input = in_scratch(location, tensors, tensor.bytes(), &takes, &workers, copy)?;
         let source = input.spool()?;
@@ -375,11 +401,31 @@ impl Slice {
     pub(super) fn failed(&self, cause: impl Into<Cause>) -> Error {
         self.tensor.failed(cause)
     }
+
+    /// The name of the tensor that it is of, or the one that it was [given](Slice::named).
+    pub fn name(&self) -> Option<&str> {
+        self.tensor.name()
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> u64 {
+        shape::element_count(&self.shape).unwrap_or(u64::MAX)
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes of the elements, as they are [read](Slice::read_bytes).
+    pub fn nbytes(&self) -> u64 {
+        shape::byte_count(&self.shape, self.dtype.item_bits()).unwrap_or(u64::MAX)
+    }
 }
 
 /// Slices on their way to one file. Nothing of them has been read.
 pub struct JoinedSlices<'a> {
-    slices: &'a [Slice],
+    pub(super) slices: &'a [Slice],
     combined: Combined,
 }
 
@@ -510,7 +556,7 @@ pub fn write_all(
         .ok_or_else(|| Error::file(FileName::from(pattern.as_ref()), SplitFault::NoPlace))?;
     let mut outputs = Outputs { names, slices, options };
     check_outputs(&outputs)?;
-    write_outputs(&mut outputs, &Progress::default())
+    write_outputs(&mut outputs, &Progress::watched(&options.watcher))
 }
 
 struct Outputs<'a> {

@@ -46,6 +46,7 @@ pub struct StridedSlice {
 
 /// Arguments that are invalid for every tensor, or an index that StridedSlice cannot express.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StridedSliceError {
     /// The three lists have different lengths.
     #[error(

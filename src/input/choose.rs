@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::glob::{Pattern, PatternError};
 use super::opened::{BadMember, Input, MissingTensor, Unreadable};
 use super::seen::Seen;
-use crate::error::{Cause, Error, Fault};
+use crate::error::{Cause, Error, ErrorKind, Fault};
 use crate::tensor::{TensorInfo, shortened};
 
 impl Input {
@@ -315,7 +315,16 @@ pub enum SelectFault {
     SameNewName(String),
 }
 
-impl Fault for SelectFault {}
+impl Fault for SelectFault {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            SelectFault::NotFound { .. }
+            | SelectFault::Nameless { .. }
+            | SelectFault::NoTensors => ErrorKind::NoSuchTensor,
+            _ => ErrorKind::Invalid,
+        }
+    }
+}
 
 impl SelectFault {
     /// The same where tensors are chosen to be left out.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Format;
-use crate::error::Fault;
+use crate::error::{ErrorKind, Fault};
 use crate::tensor::Tensors;
 
 /// What the header of a file says.
@@ -61,4 +61,8 @@ pub enum LengthFault {
     TrailingBytes { expected: u64, found: u64 },
 }
 
-impl Fault for LengthFault {}
+impl Fault for LengthFault {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Damaged
+    }
+}

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::choose::positions;
 use super::opened::Input;
 use crate::dtype::{DType, Field, NpyType, Structure};
-use crate::error::{Error, Fault};
+use crate::error::{Error, ErrorKind, Fault};
 use crate::shape::{MAX_NDIM, Order, contiguous_strides};
 use crate::source::{Source, SourceError};
 use crate::tensor::{Annotated, Chunks, PackingFault, Storage, StorageKind, TensorInfo};
@@ -265,6 +265,7 @@ fn find<'a>(
 
 /// Why fields cannot be taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FieldFault {
     /// The elements have no fields.
     #[error("dtype {0} has no fields")]
@@ -283,7 +284,11 @@ pub enum FieldFault {
     TooManyAxes(usize),
 }
 
-impl Fault for FieldFault {}
+impl Fault for FieldFault {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::DType
+    }
+}
 
 /// What the elements of tensors are read as that the input says to be something else.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -312,7 +317,11 @@ pub struct ReadAsFault {
     pub theirs: DType,
 }
 
-impl Fault for ReadAsFault {}
+impl Fault for ReadAsFault {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::DType
+    }
+}
 impl Fault for PackingFault {}
 
 /// A dtype as which tensors of another one are to be read, of which there is none.

@@ -9,7 +9,7 @@ use super::bytes::Bytes;
 use super::checkpoint::ShardIndex;
 use super::members::{DeflatedMember, StoredMember};
 use super::options::{Location, Notes, OpenOptions, UseOfIndex};
-use crate::error::{Cause, Fault, FileName};
+use crate::error::{Cause, ErrorKind, Fault, FileName};
 use crate::input::Contents;
 use crate::source::Source;
 use crate::tensor::{TensorInfo, shortened};
@@ -86,7 +86,11 @@ pub struct BadMember {
     pub error: Arc<Cause>,
 }
 
-impl Fault for BadMember {}
+impl Fault for BadMember {
+    fn kind(&self) -> ErrorKind {
+        self.error.kind
+    }
+}
 
 /// The beginning of a message about a member; that which is the only one has no name.
 fn of_member(name: &str) -> String {
@@ -141,7 +145,11 @@ pub struct MissingTensor {
     pub(super) reason: String,
 }
 
-impl Fault for MissingTensor {}
+impl Fault for MissingTensor {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::FileMissing
+    }
+}
 
 /// The beginning of a message about what is missing: a tensor, or a file.
 fn of_missing(tensor: Option<&str>) -> String {

@@ -211,6 +211,7 @@ pub(super) fn write_slices(
     mut members: Members,
     steps: Vec<Step>,
     prepared: &mut Prepared,
+    progress: &Progress,
 ) -> Result<(), Error> {
     let mut inputs = Vec::new();
     for of_one in slices.chunk_by(|one, other| std::ptr::eq(one.input, other.input)) {
@@ -224,5 +225,5 @@ pub(super) fn write_slices(
     });
     let mut assembly = Assembly::of_held(inputs, members, Vec::from_iter(taken));
     assembly.align(prepared, |_| u64::MAX)?;
-    assembly.write(prepared, &Progress::default())
+    assembly.write(prepared, progress)
 }

@@ -11,7 +11,7 @@ use layout::OutputFormat;
 use crate::dtype::DType;
 use crate::element::LargeElement;
 use crate::error::Fault;
-use crate::execute::Workers;
+use crate::execute::{Watcher, Workers};
 use crate::shape::{AsTuple, Order};
 use crate::sink::SinkOptions;
 use crate::tensor::ChunkCodec;
@@ -55,6 +55,7 @@ pub const MAX_EMPTY_ROWS: u64 = 10_000_000;
 
 /// Why an output cannot hold the tensors.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LayoutFault {
     /// The extension belongs to no output format.
     #[error("the extension .{0} names no format that can be written")]
@@ -177,9 +178,17 @@ pub struct WriteOptions {
     pub chunking: Chunking,
     /// The threads for the job. Clones of these options share them, one job after the other.
     pub workers: Workers,
+    pub(crate) watcher: Watcher,
 }
 
 impl WriteOptions {
+    /// Call a function with the bytes of elements that are written so far, after every piece of some 256 KiB and in
+    /// any of the threads that write: for a progress bar.
+    #[must_use]
+    pub fn progress(self, watch: impl Fn(u64) + Send + Sync + 'static) -> WriteOptions {
+        WriteOptions { watcher: Watcher::new(watch), ..self }
+    }
+
     /// Write this format, whatever the name of the output.
     #[must_use]
     pub fn format(self, format: &'static OutputFormat) -> WriteOptions {

@@ -13,7 +13,7 @@ use super::indices::{Gathered, GatheredList};
 use super::ordered::Ordered;
 use super::strided::{decoded_bytes, decoded_info, layout};
 use crate::dtype::{DType, Endian, Integers, Scalar};
-use crate::error::{Cause, Error, Fault, FileName};
+use crate::error::{Cause, Error, ErrorKind, Fault, FileName};
 use crate::execute::{Progress, Workers, dense_window};
 use crate::formats::open_watched;
 use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask, Truth, is_like_mask};
@@ -159,7 +159,11 @@ pub struct ListError {
     pub error: Error,
 }
 
-impl Fault for ListError {}
+impl Fault for ListError {
+    fn kind(&self) -> ErrorKind {
+        self.error.kind()
+    }
+}
 
 impl Lists {
     /// Open the files that an expression names, and count their masks. Files may hold integers as text.
@@ -522,4 +526,8 @@ pub enum ListFault {
     NotOpened,
 }
 
-impl Fault for ListFault {}
+impl Fault for ListFault {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Index
+    }
+}

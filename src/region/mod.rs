@@ -284,7 +284,7 @@ impl<'a> RegionReader<'a> {
         let by = ReadBy { source: source.as_ref(), conversion, unit, to, workers, progress };
         let kept = region.pieces(&by).and_then(|RegionPieces { pieces, copied }| {
             let of = copied.as_deref().unwrap_or(source.as_ref());
-            spool_pieces(of, &[pieces.as_ref()], workers, progress)
+            spool_pieces(&[(of, pieces.as_ref())], workers, progress)
         });
         let source = Arc::from(kept.map_err(|error| region.failed(error))?);
         let bytes = RegionBytes::Runs(Runs::contiguous(0, region.bytes()));

@@ -17,7 +17,7 @@ use crate::chunked::{ChunkPieces, Decoding};
 use crate::execute;
 use crate::execute::{
     Clipped, Conversion, ExecuteError, Pieces, Progress, TwoPasses, Workers, room_for_panels,
-    spool_all, spool_pieces, spool_sparse,
+    spool_pieces, spool_sparse,
 };
 use crate::gather::{Distribution, Gather, GatherPieces, Relaid, scratch_has_room};
 use crate::plan::{PIECE_BYTES, Plan, Tiling};
@@ -288,8 +288,8 @@ impl<'a> Route<'a> {
         match self {
             Route::Direct(pieces) => Ok(RegionPieces { pieces, copied: None }),
             Route::Kept { first, then, temporary_bytes } => {
-                let first: Vec<&dyn Pieces> = first.iter().map(|pieces| &**pieces as _).collect();
-                let keep = || spool_pieces(source, &first, workers, progress);
+                let first = first.iter().map(|pieces| (source, pieces.as_ref() as _));
+                let keep = || spool_pieces(&Vec::from_iter(first), workers, progress);
                 let kept = progress.kept.during(temporary_bytes, keep)?;
                 Ok(RegionPieces { pieces: then, copied: Some(kept) })
             }
@@ -310,7 +310,7 @@ impl<'a> Route<'a> {
                 let sourced = opened.iter().map(|RegionPieces { pieces, copied }| {
                     (copied.as_deref().unwrap_or(source), pieces.as_ref())
                 });
-                let keep = || spool_all(&Vec::from_iter(sourced), workers, progress);
+                let keep = || spool_pieces(&Vec::from_iter(sourced), workers, progress);
                 let kept = progress.kept.during(bytes, keep)?;
                 drop(opened);
                 let laid = then.pieces(&ReadBy { source: kept.as_ref(), ..*by })?;

@@ -274,6 +274,6 @@ pub(crate) fn decoded_bytes(
     let to = ReadFor::Position(0);
     let by = ReadBy { source: source.as_ref(), conversion, unit, to, workers, progress };
     let RegionPieces { pieces, .. } = region.pieces(&by).map_err(failed)?;
-    let decoded = spool_pieces(source.as_ref(), &[pieces.as_ref()], workers, progress);
+    let decoded = spool_pieces(&[(source.as_ref(), pieces.as_ref())], workers, progress);
     Ok(Arc::from(decoded.map_err(failed)?))
 }

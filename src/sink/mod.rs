@@ -181,6 +181,7 @@ pub type SinkResult<T> = Result<T, SinkError>;
 
 /// Why an output could not be written. Messages don't name the output: the caller adds the path.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SinkError {
     /// The output exists, and [`SinkOptions::force`](SinkOptions::force) is not set.
     #[error("the file exists")]
@@ -258,12 +259,14 @@ pub enum SinkError {
     File {
         /// The path of the file.
         path: PathBuf,
+        #[source]
         error: Box<SinkError>,
     },
     /// The set of outputs could neither be completed nor taken back as a whole.
     #[error("{error}; {left}")]
     NotUndone {
         /// Why the set could not be completed.
+        #[source]
         error: Box<SinkError>,
         /// The files that are left, and their paths.
         left: String,
@@ -273,11 +276,12 @@ pub enum SinkError {
     Os {
         /// The failed step: "cannot be created".
         what: &'static str,
+        #[source]
         error: io::Error,
     },
     /// Writing failed.
     #[error("{0}")]
-    Io(io::Error),
+    Io(#[source] io::Error),
     /// A part of the output could not be written.
     #[error(transparent)]
     Parts(#[from] PartsError),

@@ -172,6 +172,7 @@ pub type SourceResult<T> = Result<T, SourceError>;
 
 /// Why an input could not be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SourceError {
     /// An error of the operating system.
     #[error("{0}")]
@@ -210,6 +211,7 @@ pub enum SourceError {
     File {
         /// The name of the file.
         name: String,
+        #[source]
         error: Box<SourceError>,
     },
     /// The scratch file for a pipe's bytes could not be written.
@@ -217,6 +219,7 @@ pub enum SourceError {
     Spool {
         /// The directory of the scratch file.
         dir: PathBuf,
+        #[source]
         error: io::Error,
     },
 }

@@ -59,6 +59,7 @@ pub struct ChunkFile {
 
 /// The compression of written chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ChunkCodec {
     None,
     /// Zstandard, with a level from 1 to 22.

@@ -44,6 +44,7 @@ pub struct Storage {
 
 /// How the elements of a tensor are stored in its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StorageKind {
     /// One after the other, in this order: the elements fill all bytes.
     Contiguous(Order),

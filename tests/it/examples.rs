@@ -1,14 +1,23 @@
 //! The programs of `examples/`, run on files whose elements are known.
 
-use std::fs;
+use std::error::Error as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fs, io};
 
 use half::{bf16, f16};
-use tslice::{DType, Error, GatherOptions, OutOfRange, WriteOptions};
+use tslice::{Casting, DType, Error, ErrorKind, GatherOptions, OutOfRange, WriteOptions};
 
 #[allow(dead_code)]
-#[path = "../../examples/gather.rs"]
-mod gather;
+#[path = "../../examples/convert.rs"]
+mod convert;
+#[allow(dead_code)]
+#[path = "../../examples/edit.rs"]
+mod edit;
+#[allow(dead_code)]
+#[path = "../../examples/join.rs"]
+mod join;
 #[allow(dead_code)]
 #[path = "../../examples/list.rs"]
 mod list;
@@ -16,8 +25,8 @@ mod list;
 #[path = "../../examples/read.rs"]
 mod read;
 #[allow(dead_code)]
-#[path = "../../examples/slice.rs"]
-mod slice;
+#[path = "../../examples/save.rs"]
+mod save;
 
 /// A `.safetensors` with `embed` (4, 3) of float32 0 to 11, and `half` and `brain` of 1, 2, 6.
 fn model(folder: &Path) -> String {
@@ -39,14 +48,62 @@ fn floats(path: &str) -> (Vec<u64>, Vec<f32>) {
 }
 
 #[test]
-fn slice_writes_part_of_a_tensor() {
+fn convert_casts_floats_and_keeps_the_others() {
     let folder = tempfile::tempdir().unwrap();
-    let (model, output) = (model(folder.path()), folder.path().join("out.npy"));
-    let output = output.to_str().unwrap();
-    for _ in 0..2 {
-        slice::slice(&model, "embed", "[1:3, ::-1]", output).unwrap();
-        assert_eq!(floats(output), (vec![2, 3], vec![5.0, 4.0, 3.0, 8.0, 7.0, 6.0]));
+    let output = folder.path().join("out.npz");
+    convert::convert(&model(folder.path()), "float64", output.to_str().unwrap()).unwrap();
+    let file = tslice::open(output).unwrap();
+    let embed = file.tensor("embed").unwrap().slice((1, ..)).unwrap();
+    assert_eq!(embed.read::<f64>().unwrap(), [3.0, 4.0, 5.0]);
+    assert_eq!(file.tensor("half").unwrap().dtype().to_string(), "float16");
+}
+
+#[test]
+fn join_puts_files_one_after_the_other_and_says_how_far_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let [a, b, both] = ["a.npy", "b.npy", "both.npy"].map(path);
+    tslice::save(&a, &[2, 3], &[0f32, 1.0, 2.0, 3.0, 4.0, 5.0], &WriteOptions::default()).unwrap();
+    tslice::save(&b, &[1, 3], &[6f32, 7.0, 8.0], &WriteOptions::default()).unwrap();
+    let most = Arc::new(AtomicU64::new(0));
+    let told = Arc::clone(&most);
+    let show = move |percent| {
+        told.fetch_max(percent, Ordering::Relaxed);
+    };
+    join::join(&[a, b], &both, show).unwrap();
+    assert_eq!(floats(&both), (vec![3, 3], (0..9u8).map(f32::from).collect()));
+    assert_eq!(most.load(Ordering::Relaxed), 100);
+}
+
+#[test]
+fn edit_scales_rows_where_they_lie() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = model(folder.path());
+    edit::scale(&model, "embed", &[3, 0], 2.0).unwrap();
+    let embed: Vec<f32> =
+        tslice::open(&model).unwrap().tensor("embed").unwrap().all().read().unwrap();
+    assert_eq!(embed, [0.0, 2.0, 4.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 18.0, 20.0, 22.0]);
+}
+
+#[test]
+fn save_writes_what_is_borrowed_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("squares.npy");
+    assert!(save::save(output.to_str().unwrap(), &[0, 1, 4]).unwrap());
+    assert!(!save::save(output.to_str().unwrap(), &[7]).unwrap());
+    let file = npyz::NpyFile::new(fs::File::open(&output).unwrap()).unwrap();
+    assert_eq!(file.into_vec::<u64>().unwrap(), [0, 1, 4]);
+    // in every format that is written, and with options of its own
+    for name in ["a.safetensors", "a.npz", "a.bin", "a.csv", "a.json"] {
+        let path = folder.path().join(name);
+        tslice::save(&path, &[2, 2], &[1i32, 2, 3, 4], &WriteOptions::default()).unwrap();
+        assert!(fs::metadata(path).unwrap().len() > 0);
     }
+    let fortran = WriteOptions::default().force(true).order(tslice::Order::F);
+    tslice::save(&output, &[2, 3], &[1u8, 2, 3, 4, 5, 6], &fortran).unwrap();
+    assert_eq!(fs::read(&output).unwrap()[128..], [1, 4, 2, 5, 3, 6]);
+    let misfit = tslice::save(&output, &[3], &[1u8, 2], &fortran).unwrap_err();
+    assert_eq!(misfit.kind(), ErrorKind::Invalid);
 }
 
 #[test]
@@ -55,7 +112,10 @@ fn list_shows_all_tensors() {
     let mut text = Vec::new();
     list::list(&model(folder.path()), &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
-    assert_eq!(text, "embed float32 [4, 3]\nhalf float16 [3]\nbrain bfloat16 [3]\n");
+    assert_eq!(
+        text,
+        "embed float32 [4, 3] 48 bytes\nhalf float16 [3] 6 bytes\nbrain bfloat16 [3] 6 bytes\n"
+    );
 }
 
 #[test]
@@ -68,16 +128,6 @@ fn read_takes_floats_of_all_sizes() {
     assert_eq!(mean("embed", "[3]"), 10.0);
     assert_eq!(mean("half", ":"), 3.0);
     assert_eq!(mean("brain", "[1:]"), 4.0);
-}
-
-#[test]
-fn gather_writes_rows_in_any_order() {
-    let folder = tempfile::tempdir().unwrap();
-    let (model, output) = (model(folder.path()), folder.path().join("out.npy"));
-    let output = output.to_str().unwrap();
-    gather::gather(&model, "embed", &[2, 0, 2], output).unwrap();
-    let rows = vec![6.0, 7.0, 8.0, 0.0, 1.0, 2.0, 6.0, 7.0, 8.0];
-    assert_eq!(floats(output), (vec![3, 3], rows));
 }
 
 /// Elements of the other byte order, of a Fortran-order file, and by indices from a file.
@@ -149,4 +199,70 @@ fn errors_say_which_file_and_why() {
     assert_eq!(said(refused.unwrap_err()), format!("{}: {why}", path.display()));
     let missing = tslice::open(folder.path().join("no.npy")).err().unwrap().to_string();
     assert!(missing.contains("no.npy: No such file or directory"), "{missing}");
+}
+
+#[test]
+fn errors_are_of_a_kind_and_lead_to_that_of_the_system() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let model = model(folder.path());
+    let file = tslice::open(&model).unwrap();
+    let embed = file.tensor("embed").unwrap();
+    let kind = |error: Option<Error>| error.unwrap().kind();
+
+    let missing = tslice::open(path("no.npy")).err().unwrap();
+    assert_eq!(missing.kind(), ErrorKind::FileMissing);
+    let source = missing.source().unwrap().downcast_ref::<io::Error>().unwrap();
+    assert_eq!(source.kind(), io::ErrorKind::NotFound);
+    let unwritable = embed.all().write(path("no/a.npy")).unwrap_err();
+    let mut source = unwritable.source();
+    while let Some(error) = source.filter(|error| !error.is::<io::Error>()) {
+        source = error.source();
+    }
+    assert!(source.is_some(), "{unwritable:?}");
+
+    assert_eq!(kind(file.tensor("nobody").err()), ErrorKind::NoSuchTensor);
+    assert_eq!(kind(embed.slice("[4]").err()), ErrorKind::Index);
+    assert_eq!(kind(embed.slice("[").err()), ErrorKind::Index);
+    assert_eq!(kind(embed.take([9, 1], 0).unwrap().read::<f32>().err()), ErrorKind::Index);
+    assert_eq!(kind(embed.all().split(2, &tslice::Cuts::Parts(2)).err()), ErrorKind::Index);
+    assert_eq!(kind(embed.all().read::<f64>().err()), ErrorKind::DType);
+    let narrow = tslice::parse_dtype("int8").unwrap();
+    assert_eq!(kind(embed.all().cast(&narrow, Casting::Safe).err()), ErrorKind::DType);
+    assert_eq!(kind(tslice::parse_dtype("int9").err().map(Into::into)), ErrorKind::DType);
+    assert_eq!(kind(embed.all().write(&model).err()), ErrorKind::Exists);
+    assert_eq!(kind(file.only().err()), ErrorKind::Invalid);
+
+    let whole = fs::read(&model).unwrap();
+    fs::write(path("short.safetensors"), &whole[..whole.len() - 1]).unwrap();
+    fs::write(path("broken.safetensors"), &whole[..40]).unwrap();
+    fs::write(path("a.parquet"), b"PAR1 and more").unwrap();
+    for (name, expected) in [
+        ("short.safetensors", ErrorKind::Damaged),
+        ("broken.safetensors", ErrorKind::Damaged),
+        ("a.parquet", ErrorKind::Unsupported),
+    ] {
+        assert_eq!(kind(tslice::open(path(name)).err()), expected, "{name}");
+    }
+}
+
+#[test]
+fn handles_say_what_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = tslice::open(model(folder.path())).unwrap();
+    let embed = file.tensor("embed").unwrap();
+    assert_eq!((embed.len(), embed.nbytes(), embed.is_empty()), (12, 48, false));
+    let slice = embed.slice("[1:3]").unwrap().named("rows");
+    assert_eq!((slice.name(), slice.len(), slice.nbytes()), (Some("rows"), 6, 24));
+    let shown = format!("{slice:?}");
+    assert!(shown.contains("\"rows\"") && shown.contains("[2, 3]"), "{shown}");
+    for shown in [
+        format!("{file:?}"),
+        format!("{:?}", embed.edit(0).unwrap()),
+        format!("{:?}", embed.edit(0).unwrap().fill(0).unwrap()),
+        format!("{:?}", tslice::concatenate(&[slice], 0)),
+        format!("{:?}", embed.all().read_chunks::<f32>(0, 2).unwrap()),
+    ] {
+        assert!(!shown.is_empty());
+    }
 }

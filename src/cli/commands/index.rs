@@ -142,10 +142,10 @@ impl Index {
     }
 
     /// Word an error of a job, with a caret if this index or a position of its lists does not fit.
-    pub(crate) fn failure(&self, error: Error) -> Failure {
-        let error = match error.cause.downcast() {
+    pub(crate) fn failure(&self, mut error: Error) -> Failure {
+        error.cause = match error.cause.downcast() {
             Ok(list) => return self.failed_list(list),
-            Err(cause) => Error { cause, ..error },
+            Err(cause) => cause,
         };
         let misfit = error.cause.downcast_ref::<ResolveError>();
         if let Some(misfit) = misfit
@@ -167,7 +167,8 @@ impl Index {
         let spelled = misfit.filter(|misfit| !fits(misfit));
         let spelled = spelled.and_then(|it| self.with_ellipsis(&it.before.source_shape));
         let file = misfit.and_then(|misfit| self.file_of(misfit));
-        let mut failure = Failure::from(Error { file: error.file.or(file), ..error });
+        error.file = error.file.or(file);
+        let mut failure = Failure::from(error);
         if let Some((item, value)) = place {
             failure = self.point(failure, item, value);
         }

@@ -78,7 +78,7 @@ fn parts_to<'a>(args: &'a SplitArgs, workers: &Workers) -> Result<PartsTo<'a>, F
             "--with-files is for a folder of shards, and split writes files",
         ));
     }
-    Ok(PartsTo::Files { names, write: output::options(to, workers)? })
+    Ok(PartsTo::Files { names, write: Box::new(output::options(to, workers)?) })
 }
 
 fn cuts(args: &SplitArgs, to: &PartsTo<'_>) -> Result<Cuts, Failure> {

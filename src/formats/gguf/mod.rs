@@ -18,7 +18,7 @@ use std::io::Read;
 
 use super::FormatError;
 use crate::dtype::{BlockType, DType, Endian, Scalar};
-use crate::error::{Cause, Fault};
+use crate::error::{Cause, ErrorKind, Fault};
 use crate::input::LengthFault;
 use crate::shape::{AsTuple, MAX_NDIM, Order};
 use crate::source::{Reader, Source};
@@ -175,6 +175,13 @@ pub enum GgufError {
 
 impl Fault for GgufError {
     const OF: &'static str = "gguf";
+
+    fn kind(&self) -> ErrorKind {
+        match self {
+            GgufError::Version(_) => ErrorKind::Unsupported,
+            _ => ErrorKind::Damaged,
+        }
+    }
 }
 
 /// Why a tensor cannot be as its header says.

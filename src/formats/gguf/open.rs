@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::dtype::Endian;
-use crate::error::{Error, Fault};
+use crate::error::{Error, ErrorKind, Fault};
 use crate::formats::gguf::{
     GgufError, GgufHeader, GgufMetadata, MetadataError, MetadataValue, SplitPlace,
 };
@@ -62,7 +62,11 @@ fn readable<'a>(
 #[error("gguf: {0}")]
 struct OfTensor(GgufError);
 
-impl Fault for OfTensor {}
+impl Fault for OfTensor {
+    fn kind(&self) -> ErrorKind {
+        self.0.kind()
+    }
+}
 
 fn read_header(source: &dyn Source) -> Result<GgufHeader, Error> {
     let header = GgufHeader::read(source);
@@ -232,4 +236,8 @@ pub enum GgufSplitFault {
     Tensors { said: u64, found: usize },
 }
 
-impl Fault for GgufSplitFault {}
+impl Fault for GgufSplitFault {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Damaged
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::tree::Collections;
-use crate::error::Fault;
+use crate::error::{ErrorKind, Fault};
 use crate::source::Source;
 use crate::tensor::brief;
 
@@ -504,6 +504,17 @@ pub(crate) enum Hdf5Error {
 
 impl Fault for Hdf5Error {
     const OF: &'static str = "hdf5";
+
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Hdf5Error::DType(_) => ErrorKind::DType,
+            Hdf5Error::Damaged(_) | Hdf5Error::Truncated { .. } | Hdf5Error::CutShort => {
+                ErrorKind::Damaged
+            }
+            Hdf5Error::DanglingLink(_) => ErrorKind::FileMissing,
+            _ => ErrorKind::Unsupported,
+        }
+    }
 }
 
 /// The error for a fault of a file, in one line.

@@ -20,7 +20,7 @@ use super::FormatError;
 use super::header::read_more;
 use crate::dtype;
 use crate::dtype::{DType, Endian, Scalar, stored_by_numpy};
-use crate::error::{Cause, Fault};
+use crate::error::{Cause, ErrorKind, Fault};
 use crate::formats::open::open_headed;
 use crate::input::{Contents, Format};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
@@ -322,6 +322,14 @@ pub enum NpyError {
 
 impl Fault for NpyError {
     const OF: &'static str = "npy header";
+
+    fn kind(&self) -> ErrorKind {
+        match self {
+            NpyError::Version(..) => ErrorKind::Unsupported,
+            NpyError::Descr(_) => ErrorKind::DType,
+            _ => ErrorKind::Damaged,
+        }
+    }
 }
 
 /// The largest item in bytes: NumPy keeps sizes of strings and structures in a C int.

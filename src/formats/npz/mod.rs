@@ -25,7 +25,7 @@ use std::ops::Range;
 
 use directory::{DEFLATED, DirectoryEntry, LocalHeader, find_directory};
 
-use crate::error::{Cause, Fault};
+use crate::error::{Cause, ErrorKind, Fault};
 use crate::formats::archive;
 use crate::input::Format;
 use crate::source::Source;
@@ -257,6 +257,14 @@ pub enum NpzError {
 
 impl Fault for NpzError {
     const OF: &'static str = "zip";
+
+    fn kind(&self) -> ErrorKind {
+        match self {
+            NpzError::MultiDisk => ErrorKind::Unsupported,
+            NpzError::Member { fault, .. } => fault.kind(),
+            NpzError::NoEnd | NpzError::Damaged(_) => ErrorKind::Damaged,
+        }
+    }
 }
 
 /// Why a member of an archive cannot be read. Other members can.
@@ -304,7 +312,16 @@ pub enum MemberFault {
     Array { array: u64, size: u64 },
 }
 
-impl Fault for MemberFault {}
+impl Fault for MemberFault {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            MemberFault::Encrypted | MemberFault::Patch | MemberFault::Method { .. } => {
+                ErrorKind::Unsupported
+            }
+            _ => ErrorKind::Damaged,
+        }
+    }
+}
 
 /// The name of a compression method in brackets, if it is known.
 fn method(number: u16) -> &'static str {

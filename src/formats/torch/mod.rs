@@ -34,7 +34,7 @@ use value::{PickleValue, TorchTensor};
 use super::FormatError;
 use super::npz::{Members, NpzError};
 use crate::dtype::Endian;
-use crate::error::{Cause, Fault};
+use crate::error::{Cause, ErrorKind, Fault};
 use crate::shape::AsTuple;
 use crate::source::{Reader, Source};
 use crate::tensor::{TensorInfo, Tensors, brief, first_repeated};
@@ -302,6 +302,14 @@ pub enum TorchError {
 
 impl Fault for TorchError {
     const OF: &'static str = "pytorch";
+
+    fn kind(&self) -> ErrorKind {
+        match self {
+            TorchError::DType(_) => ErrorKind::DType,
+            TorchError::Opcode(_) | TorchError::Lazy => ErrorKind::Unsupported,
+            _ => ErrorKind::Damaged,
+        }
+    }
 }
 
 /// Why a tensor cannot be where a pickle says.

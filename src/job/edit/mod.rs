@@ -56,6 +56,7 @@ pub use tensor_edit::{EditedSlice, ScatterOptions};
 
 /// Why a file cannot be changed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum EditFault {
     /// Not a regular file.
     #[error("only a regular file can be changed")]

@@ -13,7 +13,8 @@ use super::edit::conversion;
 use super::slice::{HeldSlice, write_slices};
 use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
-use crate::error::{Cause, Error, Fault};
+use crate::error::{Cause, Error, ErrorKind, Fault};
+use crate::execute::Progress;
 use crate::input::Location;
 use crate::output::{Becomes, Output};
 use crate::shape::AsTuple;
@@ -27,6 +28,7 @@ pub use super::assembly::members::Along;
 
 /// Why inputs do not fit together. The error names the file of the input at fault.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum JoinFault {
     /// There are no inputs.
     #[error("at least one input is needed")]
@@ -137,7 +139,15 @@ pub enum JoinFault {
     Changed,
 }
 
-impl Fault for JoinFault {}
+impl Fault for JoinFault {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            JoinFault::Axis { .. } => ErrorKind::Index,
+            JoinFault::DType { .. } => ErrorKind::DType,
+            _ => ErrorKind::Invalid,
+        }
+    }
+}
 
 /// What an input is called or, where tensors have names, that of the first or of the other one.
 fn called(number: usize, names: &Option<[String; 2]>) -> String {
@@ -203,7 +213,8 @@ pub(crate) fn join_slices(
     let mut prepared = output.prepare(first.input, first.tensor, becomes)?;
     let mut members = Members::default();
     members.push_joined(&Vec::from_iter((0..).take(slices.len())), Some(join));
-    write_slices(slices, members, steps, &mut prepared)
+    let progress = Progress::watched(&output.options.watcher);
+    write_slices(slices, members, steps, &mut prepared, &progress)
 }
 
 fn dtype(slice: &HeldSlice<'_>) -> DType {

@@ -15,6 +15,7 @@ use super::copying::Copying;
 use super::select::check_holds;
 use super::slice::{HeldSlice, write_slices};
 use crate::error::{Error, Fault, FileName};
+use crate::execute::Progress;
 use crate::input::{Location, SelectFault};
 use crate::output::{Output, Prepared};
 use crate::tensor::shortened;
@@ -90,7 +91,8 @@ pub(crate) fn merge_slices(slices: &[HeldSlice<'_>], output: &Output) -> Result<
     let mut members = Members::default();
     (0..).take(slices.len()).for_each(|number| members.push(number));
     let steps = vec![Step::AsFirst(1); slices.len()];
-    write_slices(slices, members, steps, &mut prepare(slices, output)?)
+    let progress = Progress::watched(&output.options.watcher);
+    write_slices(slices, members, steps, &mut prepare(slices, output)?, &progress)
 }
 
 /// Give the tensors of the output their places.

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use crate::error::Fault;
+use crate::error::{ErrorKind, Fault};
 
 mod by_name;
 mod outputs;
@@ -199,6 +199,7 @@ impl Cuts {
 
 /// Why an input cannot be split.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SplitFault {
     /// A name of files that has no place for their number.
     #[error("no place for the number of the part")]
@@ -279,7 +280,14 @@ pub enum SplitFault {
     },
 }
 
-impl Fault for SplitFault {}
+impl Fault for SplitFault {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            SplitFault::Axis { .. } => ErrorKind::Index,
+            _ => ErrorKind::Invalid,
+        }
+    }
+}
 
 /// A path with a place for the number of a part: `{}`, or `{:04}` for four digits with zeros before
 /// them. There may be several such places.

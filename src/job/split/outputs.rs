@@ -45,7 +45,7 @@ pub struct SplitOptions<'a> {
 /// What parts become.
 pub enum PartsTo<'a> {
     /// A file for each number of a part.
-    Files { names: PartNames, write: WriteOptions },
+    Files { names: PartNames, write: Box<WriteOptions> },
     /// Tensors of one output, with names of their own.
     Tensors { naming: Box<PartNaming<'a>>, output: Box<Output> },
 }
@@ -77,7 +77,7 @@ impl PartsTo<'_> {
     fn output(&self, number: u64) -> Result<Output, Error> {
         match self {
             PartsTo::Files { names, write } => {
-                Output::new(Destination::Path(names.path(number)), write.clone())
+                Output::new(Destination::Path(names.path(number)), write.as_ref().clone())
             }
             PartsTo::Tensors { output, .. } => Ok(output.as_ref().clone()),
         }

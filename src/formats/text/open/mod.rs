@@ -3,7 +3,7 @@
 //! The text is read once, in pieces, and its elements are stored as bytes ([`kept`]): the result is a tensor
 //! like one of raw bytes. A text is recognised by its name, or by the caller, not by its first bytes.
 
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fmt, io};
@@ -13,7 +13,7 @@ use table::TableParser;
 
 use crate::dtype::{DType, Endian, Scalar};
 use crate::element::{CellReader, ElementError};
-use crate::error::{Error, Fault};
+use crate::error::{Error, ErrorKind, Fault};
 use crate::execute::{Progress, UNKNOWN, Workers};
 use crate::formats::open::{foreign, unrecognised};
 use crate::formats::{Foreign, FormatError, LOOK_LEN, NotRead};
@@ -118,7 +118,16 @@ pub enum TextFault {
     TooLarge,
 }
 
-impl Fault for TextFault {}
+impl Fault for TextFault {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            TextFault::NoText(_) => ErrorKind::DType,
+            TextFault::Field(fault) => fault.kind(),
+            TextFault::NoColumn { .. } => ErrorKind::Invalid,
+            _ => ErrorKind::Damaged,
+        }
+    }
+}
 
 fn counted(cells: u64) -> String {
     if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
@@ -409,7 +418,7 @@ impl<R: Read, P: TextParser> ElementReader<'_, R, P> {
             if self.ended { parsed.and_then(|()| self.parser.end(&mut self.out)) } else { parsed };
         ended.map_err(|fault| {
             self.fault = Some(fault);
-            io::Error::from(ErrorKind::InvalidData)
+            io::Error::from(io::ErrorKind::InvalidData)
         })
     }
 }

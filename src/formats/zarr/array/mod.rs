@@ -25,7 +25,7 @@ use zarrs::array::{Array, ArrayMetadata, ArrayShardedExt, ArrayToBytesCodecTrait
 use zarrs::storage::{ReadableStorageTraits, StoreKey};
 
 use crate::dtype::{DType, Endian, Scalar};
-use crate::error::Fault;
+use crate::error::{ErrorKind, Fault};
 use crate::formats::codecs::guarded;
 use crate::shape::{AsTuple, Order};
 use crate::source::{Source, SourceError, memory_bytes};
@@ -157,6 +157,14 @@ pub(crate) enum ZarrError {
 
 impl Fault for ZarrError {
     const OF: &'static str = "zarr";
+
+    fn kind(&self) -> ErrorKind {
+        match self {
+            ZarrError::DType(_) => ErrorKind::DType,
+            ZarrError::Grid(_) => ErrorKind::Unsupported,
+            _ => ErrorKind::Damaged,
+        }
+    }
 }
 
 /// The store of an array's values, by keys such as `zarr.json` and `c/0/1`.
