@@ -1,16 +1,19 @@
-//! Formats whose files are a header and the elements behind it: `.npy`, `.safetensors`, and raw bytes, which have
-//! none.
+//! Formats whose files are a header and the elements behind it: `.npy`, `.safetensors`, `.gguf`, and raw bytes,
+//! which have none.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::iter;
 use std::ops::Range;
-use std::{io, iter};
+use std::sync::{Mutex, PoisonError};
 
-use super::safetensors::SafetensorsHeader;
 use crate::error::Cause;
 use crate::input::SmallFile;
 use crate::output::LayoutFault;
-use crate::output::layout::{Frame, OutputFormat, Request, WriteAt};
-use crate::sink::{self, Destination, Draft, SinkError, SinkOptions};
+use crate::output::layout::{Frame, MetadataKind, OutputFormat, Request, WriteAt};
+use crate::sink::{
+    self, Destination, Draft, Old, Placed, Sink, SinkError, SinkOptions, WriteOrder,
+};
 
 /// What a format is unless it says otherwise: the bytes of one tensor in C order, whatever its dtype.
 pub(crate) const PLAIN: OutputFormat = OutputFormat {
@@ -18,7 +21,7 @@ pub(crate) const PLAIN: OutputFormat = OutputFormat {
     about: "",
     extensions: &[],
     holds_several: false,
-    has_metadata: false,
+    metadata: MetadataKind::None,
     has_orders: false,
     has_deflate: false,
     has_chunks: false,
@@ -26,6 +29,7 @@ pub(crate) const PLAIN: OutputFormat = OutputFormat {
     is_raw: false,
     is_folder: false,
     is_text: false,
+    is_editable: true,
     stored_dtype: |dtype| Some(dtype.clone()),
     lay_out: lay_out_alone,
 };
@@ -37,7 +41,10 @@ fn lay_out_alone(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
 
 struct Headed {
     header: Header,
+    /// The bytes behind the header.
     bytes: u64,
+    /// Whether the output can only be written from its beginning to its end.
+    forward: bool,
 }
 
 impl Headed {
@@ -60,7 +67,14 @@ impl Frame for Headed {
         target: &Destination,
         options: SinkOptions,
     ) -> Result<Box<dyn Draft>, SinkError> {
-        sink::create(target, SinkOptions { len: self.size(), ..options })
+        let inner = sink::create(target, SinkOptions { len: self.size(), ..options })?;
+        let gaps: VecDeque<Range<u64>> =
+            if self.forward { self.header.gaps().collect() } else { VecDeque::new() };
+        Ok(if gaps.is_empty() {
+            inner
+        } else {
+            Box::new(PaddedStream { inner, gaps: Mutex::new(gaps) })
+        })
     }
 
     fn shared_files(&self) -> Vec<u64> {
@@ -78,8 +92,72 @@ impl Frame for Headed {
     }
 
     fn write_headers(&self, write: &WriteAt<'_>) -> Result<(), SinkError> {
-        self.header.write(0, write)
+        self.header.write(0, write)?;
+        if self.forward {
+            return Ok(());
+        }
+        self.header.gaps().try_for_each(|gap| write_zeros(gap, write))
     }
+}
+
+/// A stream that gets the bytes between tensors in their turn.
+struct PaddedStream {
+    inner: Box<dyn Draft>,
+    /// Those that are not written yet.
+    gaps: Mutex<VecDeque<Range<u64>>>,
+}
+
+impl PaddedStream {
+    /// Write those that begin before this position.
+    fn fill(&self, until: u64) -> Result<(), SinkError> {
+        let mut gaps = self.gaps.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(gap) = gaps.pop_front_if(|gap| gap.start < until) {
+            write_zeros(gap, &|at, bytes| self.inner.write_at(at, bytes))?;
+        }
+        Ok(())
+    }
+}
+
+impl Sink for PaddedStream {
+    fn order(&self) -> WriteOrder {
+        self.inner.order()
+    }
+
+    fn is_atomic(&self) -> bool {
+        self.inner.is_atomic()
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        if self.order() == WriteOrder::Ascending {
+            self.fill(offset)?;
+        }
+        self.inner.write_at(offset, bytes)
+    }
+}
+
+impl Draft for PaddedStream {
+    fn seal(&mut self) -> Result<(), SinkError> {
+        self.fill(u64::MAX)?;
+        self.inner.seal()
+    }
+
+    fn park(&mut self) -> Result<(), SinkError> {
+        self.inner.park()
+    }
+
+    fn place(self: Box<Self>, old: Old) -> Result<Placed, SinkError> {
+        self.inner.place(old)
+    }
+}
+
+fn write_zeros(mut range: Range<u64>, write: &WriteAt<'_>) -> Result<(), SinkError> {
+    const ZEROS: [u8; 4096] = [0; 4096];
+    while !range.is_empty() {
+        let len = (range.end - range.start).min(ZEROS.len() as u64);
+        write(range.start, &ZEROS[..len as usize])?;
+        range.start += len;
+    }
+    Ok(())
 }
 
 /// Put tensors one after the other behind a header.
@@ -87,14 +165,45 @@ pub(crate) fn behind_header(
     header: Header,
     request: &Request<'_>,
 ) -> Result<Box<dyn Frame>, Cause> {
-    let bytes = request.bytes;
-    header.len().checked_add(bytes).ok_or(LayoutFault::TooLarge)?;
-    Ok(Box::new(Headed { header, bytes }))
+    let mut len = header.len().checked_add(request.bytes).ok_or(LayoutFault::TooLarge)?;
+    for gap in header.gaps() {
+        len = len.checked_add(gap.end - gap.start).ok_or(LayoutFault::TooLarge)?;
+    }
+    let bytes = len - header.len();
+    Ok(Box::new(Headed { header, bytes, forward: request.forward }))
+}
+
+/// A header that is made each time that it is written.
+pub(crate) trait MadeHeader: Send + Sync {
+    /// Its length in bytes.
+    fn len(&self) -> u64;
+
+    /// Where each tensor begins behind it, in the order in which they were given; none where each begins where the
+    /// one before it ends.
+    fn starts(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    /// The bytes behind it that belong to no tensor, and are zeros, ascending.
+    fn gaps(&self) -> Box<dyn Iterator<Item = Range<u64>> + '_> {
+        Box::new(iter::empty())
+    }
+
+    /// Make it longer by so many bytes. False if the format does not allow it.
+    fn grow(&mut self, bytes: u64) -> bool {
+        let _ = bytes;
+        false
+    }
+
+    /// Hand it on piece by piece.
+    fn pieces(&self, take: &mut dyn FnMut(&[u8]) -> Result<(), SinkError>)
+    -> Result<(), SinkError>;
 }
 
 pub(crate) enum Header {
     Bytes(Vec<u8>),
-    Text(SafetensorsHeader),
+    /// One that is made piece by piece, as it may be long.
+    Made(Box<dyn MadeHeader>),
     /// Those of another file.
     Copy(SmallFile),
 }
@@ -103,9 +212,16 @@ impl Header {
     pub(crate) fn len(&self) -> u64 {
         match self {
             Header::Bytes(bytes) => bytes.len() as u64,
-            Header::Text(text) => text.len,
+            Header::Made(made) => made.len(),
             Header::Copy(file) => file.len,
         }
+    }
+
+    /// The bytes of a file that are zeros behind its header.
+    fn gaps(&self) -> Box<dyn Iterator<Item = Range<u64>> + '_> {
+        let Header::Made(made) = self else { return Box::new(iter::empty()) };
+        let data = made.len();
+        Box::new(made.gaps().map(move |gap| data + gap.start..data + gap.end))
     }
 
     /// The tensors that do not begin where the one before them ends, ascending, in a file that begins with tensor
@@ -116,42 +232,38 @@ impl Header {
         at: u64,
     ) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
         let data = at + self.len();
-        match self {
-            Header::Text(text) if !text.order.is_empty() => {
-                Box::new((first..).zip(text.starts().into_iter().map(move |start| data + start)))
-            }
-            _ => Box::new(iter::once((first, data))),
+        let starts = if let Header::Made(made) = self { made.starts() } else { Vec::new() };
+        if starts.is_empty() {
+            return Box::new(iter::once((first, data)));
         }
+        Box::new((first..).zip(starts.into_iter().map(move |start| data + start)))
     }
 
     /// The permissions of a file that is copied.
     pub(crate) fn mode(&self) -> Option<u32> {
         match self {
             Header::Copy(file) => Some(file.mode),
-            Header::Bytes(_) | Header::Text(_) => None,
+            Header::Bytes(_) | Header::Made(_) => None,
         }
     }
 
     /// Make it longer by so many bytes. False if the format does not allow it.
     pub(crate) fn grow(&mut self, bytes: u64) -> bool {
-        let Header::Text(text) = self else { return false };
-        text.grow(bytes)
+        let Header::Made(made) = self else { return false };
+        made.grow(bytes)
     }
 
     /// Write it at position `at` of an output.
     pub(crate) fn write(&self, at: u64, write: &WriteAt<'_>) -> Result<(), SinkError> {
         match self {
             Header::Bytes(bytes) => write(at, bytes),
-            Header::Text(text) => {
+            Header::Made(made) => {
                 let mut end = at;
-                // the text was made before, so that nothing is wrong with it
-                let failed = |error| SinkError::Io(io::Error::other(error));
-                let written = text.pieces(failed, |piece| {
-                    write(end, &piece)?;
+                made.pieces(&mut |piece| {
+                    write(end, piece)?;
                     end += piece.len() as u64;
                     Ok(())
-                });
-                written.map(|_| ())
+                })
             }
             Header::Copy(file) => {
                 let mut end = at;

@@ -39,6 +39,7 @@ pub mod shards;
 pub mod text;
 pub mod torch;
 pub(crate) mod zarr;
+mod zipped;
 
 pub use dtype_names::{NameError, dtype_names, parse_dtype};
 pub use error::FormatError;
@@ -60,6 +61,8 @@ static FORMATS: &[ReadWrite] = &[
     (Some(&npy::FORMAT), Some(&npy::OUTPUT)),
     (Some(&npz::FORMAT), Some(&npz::OUTPUT)),
     (Some(&safetensors::FORMAT), Some(&safetensors::OUTPUT)),
+    (Some(&torch::FORMAT), Some(&torch::OUTPUT)),
+    (Some(&gguf::FORMAT), Some(&gguf::OUTPUT)),
     (Some(&raw::FORMAT), Some(&raw::OUTPUT)),
     (Some(&text::CSV), Some(&text::output::CSV)),
     (Some(&text::TSV), Some(&text::output::TSV)),
@@ -68,8 +71,6 @@ static FORMATS: &[ReadWrite] = &[
     (Some(&zarr::FORMAT), Some(&zarr::OUTPUT)),
     (Some(&shards::FORMAT), Some(&shards::OUTPUT)),
     (Some(&shards::OF_TORCH), None),
-    (Some(&torch::FORMAT), None),
-    (Some(&gguf::FORMAT), None),
     #[cfg(feature = "hdf5")]
     (Some(&hdf5::FORMAT), None),
 ];
@@ -91,6 +92,6 @@ pub fn outputs() -> impl Iterator<Item = &'static OutputFormat> + Clone {
 /// other.
 pub(crate) fn of_plain(format: &Format) -> Option<&'static OutputFormat> {
     let written = FORMATS.iter().find(|(read, _)| *read == Some(format))?.1?;
-    let is_plain = !written.is_folder && !written.has_shards && !written.is_text;
+    let is_plain = written.is_editable && !written.has_shards && !written.is_text;
     is_plain.then_some(written)
 }

@@ -70,7 +70,7 @@ impl TensorFile {
 
     /// The `__metadata__` of a `.safetensors`; empty for other formats.
     pub fn metadata(&self) -> &BTreeMap<String, String> {
-        &self.file.input.contents.metadata
+        &self.file.input.contents.metadata.texts
     }
 
     /// All tensors that are there, in the order of the file. Of a checkpoint of several files some may be

@@ -1,6 +1,8 @@
 //! What the header of a file says: its format, its tensors and their metadata.
 
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use super::Format;
@@ -14,16 +16,54 @@ pub struct Contents {
     pub format: &'static Format,
     /// The tensors, in the order of their bytes in the file.
     pub tensors: Arc<Tensors>,
-    /// `__metadata__` of a `.safetensors`; empty elsewhere.
-    pub metadata: BTreeMap<String, String>,
+    pub metadata: Metadata,
     /// Bytes of the header; the data begin after it.
     pub header_len: u64,
+}
+
+/// What a file says of itself besides its tensors.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Metadata {
+    /// `__metadata__` of a `.safetensors`; empty elsewhere.
+    pub texts: BTreeMap<String, String>,
+    /// Metadata of another kind, such as the typed values of a `.gguf`.
+    pub(crate) typed: Option<TypedMetadata>,
+}
+
+/// Metadata that only the room of their format can read and write.
+#[derive(Clone)]
+pub(crate) struct TypedMetadata(pub(crate) Arc<dyn Any + Send + Sync>);
+
+impl fmt::Debug for TypedMetadata {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TypedMetadata")
+    }
+}
+
+/// Contents are the same whatever typed metadata they have.
+impl PartialEq for TypedMetadata {
+    fn eq(&self, _: &TypedMetadata) -> bool {
+        true
+    }
+}
+
+impl Eq for TypedMetadata {}
+
+impl From<BTreeMap<String, String>> for Metadata {
+    fn from(texts: BTreeMap<String, String>) -> Metadata {
+        Metadata { texts, typed: None }
+    }
 }
 
 impl Contents {
     /// Tensors of a file that has no header of its own.
     pub(crate) fn of(format: &'static Format, tensors: Tensors) -> Contents {
-        Contents { format, tensors: Arc::new(tensors), metadata: BTreeMap::new(), header_len: 0 }
+        Contents {
+            format,
+            tensors: Arc::new(tensors),
+            metadata: Metadata::default(),
+            header_len: 0,
+        }
     }
 
     /// The length of the file in bytes by its header.

@@ -1,6 +1,5 @@
 //! An opened input: what its header says, and the bytes of its tensors.
 
-use std::any::Any;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,8 +41,6 @@ pub(crate) struct Container {
     pub(crate) parts: Vec<PartFile>,
     /// Its files that cannot be opened.
     pub(crate) absent: Vec<Absent>,
-    /// What its opener keeps for what only inputs of its format are asked.
-    pub(crate) own: Option<Box<dyn Any + Send + Sync>>,
     /// The deflated members of an archive: tensors of part n are in number n - 1.
     pub(crate) deflated: Vec<DeflatedMember>,
     /// Its stored members that have elements, in the order of their bytes.

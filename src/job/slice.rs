@@ -157,7 +157,7 @@ impl Recipe for Vec<Taken> {
 /// Say of a checkpoint whose files differ in a text of their metadata that an output that is one file has the last.
 fn note_metadata(input: &Input, output: &Output) {
     let Some(checkpoint) = input.checkpoint().filter(|_| !output.is_of_folders()) else { return };
-    let all = &input.contents.metadata;
+    let all = &input.contents.metadata.texts;
     let mut texts = checkpoint.metadata.iter().flatten();
     if let Some((key, _)) =
         texts.find(|(key, text)| output.needs_metadata(key) && all.get(*key) != Some(text))

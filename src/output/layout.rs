@@ -10,13 +10,25 @@ use super::{Chunking, LayoutFault, MetadataChange};
 use crate::dtype::DType;
 use crate::error::Cause;
 use crate::execute::Conversion;
-use crate::input::{Checkpoint, SmallFile};
+use crate::input::{Checkpoint, Metadata, SmallFile};
 use crate::shape::{self, Order};
 use crate::sink::{self, Destination, Draft, FileTree, SinkError, SinkOptions, Targets};
 use crate::tensor::{Annotations, TensorInfo, Tensors};
 
 /// The block size, in bytes, to which the parts of a file are aligned.
 const PART_BLOCK: u64 = 4096;
+
+/// Which metadata a format has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetadataKind {
+    None,
+    /// None, and a note says of which keys the metadata of inputs are left out.
+    Noted,
+    /// Texts under keys, those of inputs among them.
+    Texts,
+    /// Values of several types under keys; of inputs those of its own format. A note says which texts are left out.
+    Typed,
+}
 
 /// A format that outputs are written in: a `static` in its room.
 pub struct OutputFormat {
@@ -28,7 +40,7 @@ pub struct OutputFormat {
     pub extensions: &'static [&'static str],
     /// Whether the format holds several tensors, each with a name.
     pub holds_several: bool,
-    pub has_metadata: bool,
+    pub metadata: MetadataKind,
     /// Whether elements may be in Fortran order.
     pub has_orders: bool,
     pub has_deflate: bool,
@@ -41,10 +53,32 @@ pub struct OutputFormat {
     pub is_folder: bool,
     /// Whether people read the output, which may go to a terminal.
     pub is_text: bool,
+    /// Whether a file of it can be changed, as itself or as a copy.
+    pub is_editable: bool,
     /// The type, with its byte order, in which elements are stored; `None` where the format lacks the type.
     pub stored_dtype: fn(&DType) -> Option<DType>,
     /// Find the place of each tensor, and everything else in the output.
     pub lay_out: fn(&Request<'_>) -> Result<Box<dyn Frame>, Cause>,
+}
+
+impl MetadataKind {
+    /// Whether a change of metadata has an effect, or nothing of it is lost.
+    pub(super) fn allows(self, change: &MetadataChange) -> bool {
+        match self {
+            MetadataKind::None => !change.is_any(),
+            MetadataKind::Noted => change.add.is_empty(),
+            MetadataKind::Texts | MetadataKind::Typed => true,
+        }
+    }
+
+    /// Whether a note says that it leaves out some of the metadata of inputs.
+    pub(super) fn leaves_out(self, metadata: &Metadata) -> bool {
+        match self {
+            MetadataKind::None | MetadataKind::Texts => false,
+            MetadataKind::Noted => !metadata.texts.is_empty() || metadata.typed.is_some(),
+            MetadataKind::Typed => !metadata.texts.is_empty(),
+        }
+    }
 }
 
 impl std::fmt::Debug for OutputFormat {
@@ -58,8 +92,8 @@ pub struct Request<'a> {
     pub tensors: &'a Arc<Entries>,
     /// The bytes of all tensors' elements.
     pub bytes: u64,
-    /// `__metadata__` of the inputs, where the format has it.
-    pub metadata: &'a BTreeMap<String, String>,
+    /// The metadata of the inputs.
+    pub metadata: &'a Metadata,
     pub change: &'a MetadataChange,
     pub order: Order,
     /// Whether tensors stay in the given order, wherever each begins.

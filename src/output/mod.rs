@@ -80,6 +80,12 @@ pub enum LayoutFault {
     /// The format forbids the name of a tensor.
     #[error("a tensor of format {format} cannot be named {name:?}: {reason}")]
     TensorName { format: &'static str, name: String, reason: &'static str },
+    /// A value of metadata that is none of its type.
+    #[error("metadata {key:?}: {reason}")]
+    Metadata { key: String, reason: String },
+    /// Blocks of elements that do not lie along the last axis.
+    #[error("blocks of {block} stay along the last axis in the {format} format")]
+    BlockAxis { block: &'static str, format: &'static str },
     /// The format lacks the dtype.
     #[error("dtype {dtype} has no counterpart in the {format} format")]
     DType { dtype: DType, format: &'static str },

@@ -9,8 +9,8 @@ use crate::cast::Cast;
 use crate::dtype::{DType, Endian};
 use crate::error::Error;
 use crate::execute::Conversion;
-use crate::input::{Checkpoint, Input, Location, SmallFile};
-use crate::output::layout::{Entries, Frame, OutputFormat, OutputTensor, Request};
+use crate::input::{Checkpoint, Input, Location, Metadata, SmallFile};
+use crate::output::layout::{Entries, Frame, MetadataKind, OutputFormat, OutputTensor, Request};
 use crate::output::{layout, packing};
 use crate::shape::Order;
 use crate::sink::{Destination, Draft, SinkError, SinkOptions, Targets};
@@ -54,6 +54,8 @@ pub enum Unsaid {
         /// The names of attributes with a word for a number.
         reworded: Vec<String>,
     },
+    /// Metadata of the inputs, by their keys; none of those that are no texts.
+    Metadata { keys: Vec<String> },
     /// The dtype of so many tensors: only the bytes of the elements are written.
     DType { dtype: DType, tensors: u64 },
     /// The packing of a tensor's values, in an output without attributes.
@@ -121,7 +123,7 @@ impl Output {
             (FormatOption::Name, options.name.is_some() && !format.holds_several),
             (FormatOption::Deflate, options.deflate && !format.has_deflate),
             (FormatOption::OrderF, options.order == Order::F && !format.has_orders),
-            (FormatOption::Metadata, options.metadata.is_any() && !format.has_metadata),
+            (FormatOption::Metadata, !format.metadata.allows(&options.metadata)),
             (FormatOption::ShardSize, options.shard_size.is_some() && !format.has_shards),
             (FormatOption::Chunking, options.chunking.is_any() && !format.has_chunks),
         ];
@@ -133,7 +135,7 @@ impl Output {
 
     /// Whether the output keeps the inputs' metadata under this key.
     pub(crate) fn needs_metadata(&self, key: &str) -> bool {
-        self.format.has_metadata && self.options.metadata.keeps(key)
+        self.format.metadata == MetadataKind::Texts && self.options.metadata.keeps(key)
     }
 
     /// Write shards of `bytes` bytes where the output is a folder and no shard size is given.
@@ -303,6 +305,12 @@ impl Preparation<'_> {
         let axes = becomes.axes.clone();
         let is_own = becomes.cast.is_none();
         let entry = self.output.entry(name, tensor, becomes)?;
+        let format = self.output.format;
+        if let (DType::Blocks(block), false) = (&entry.dtype, format.is_raw)
+            && axes.last() != Some(&tensor.shape.len().checked_sub(1))
+        {
+            return Err(LayoutFault::BlockAxis { block: block.name, format: format.name }.into());
+        }
         if let Some(annotated) = &tensor.annotated {
             let said = annotated.get();
             if self.output.format.has_chunks {
@@ -347,7 +355,7 @@ impl Preparation<'_> {
         self.unsaid.push(Unsaid::DType { dtype: lacking.clone(), tensors: 1 });
     }
 
-    pub fn finish(self, metadata: &BTreeMap<String, String>) -> Result<Prepared, Error> {
+    pub fn finish(self, metadata: &Metadata) -> Result<Prepared, Error> {
         let Preparation {
             output,
             checkpoint,
@@ -363,6 +371,9 @@ impl Preparation<'_> {
         let names = names.map(|(at, name)| (name.to_owned(), &annotations[&at]));
         let groups_said = groups.iter().map(|(path, said)| (path.clone(), said));
         unsaid.extend(names.chain(groups_said).filter_map(|(name, said)| of_said(name, said)));
+        if !output.options.metadata.drop && output.format.metadata.leaves_out(metadata) {
+            unsaid.push(Unsaid::Metadata { keys: metadata.texts.keys().cloned().collect() });
+        }
         if i64::try_from(bytes).is_err() {
             return Err(LayoutFault::TooLarge.into());
         }

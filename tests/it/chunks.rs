@@ -14,7 +14,7 @@ use tslice::execute::{self, Conversion, Pieces, Progress, StridedSink, Transfer,
 use tslice::formats::raw;
 use tslice::index::numpy;
 use tslice::index::resolve::{Rules, Selection, resolve};
-use tslice::input::{Contents, Input, Location, Seen};
+use tslice::input::{Contents, Input, Location, Metadata, Seen};
 use tslice::job::{
     self, Casts, Chosen, CompareOptions, Comparing, Copying, GatherOptions, Job, Operand, Reduced,
     Select, SliceOptions, SlicesOptions,
@@ -107,7 +107,7 @@ fn input(path: &Path, (tensor, source): (TensorInfo, Arc<dyn Source>)) -> Input 
     let named = TensorInfo { name: Some("a".to_owned()), ..tensor };
     let tensors = Arc::new([named].into_iter().collect());
     let contents =
-        Contents { format: &raw::FORMAT, tensors, metadata: BTreeMap::new(), header_len: 0 };
+        Contents { format: &raw::FORMAT, tensors, metadata: Metadata::default(), header_len: 0 };
     Input::of_source(&Location::Path(path.to_owned()), source, contents)
 }
 

@@ -336,3 +336,83 @@ fn headers_that_lie_are_refused() {
     fs::write(dir.path().join("h.gguf"), twice.bytes()).unwrap();
     fails(dir.path(), &["info", "h.gguf"], "two of its tensors are named \"w\"");
 }
+
+#[test]
+fn a_copy_is_the_file() {
+    let dir = folder();
+    let original = fs::read(dir.path().join("m.gguf")).unwrap();
+    let written = |name: &str| fs::read(dir.path().join(name)).unwrap();
+    prints(dir.path(), &["m.gguf", "-o", "c.gguf"], "");
+    assert_eq!(written("c.gguf"), original);
+    // bytes between tensors come in their turn
+    let piped = tslice(dir.path(), &["m.gguf", "--to", "gguf"]).assert().success();
+    assert_eq!(piped.get_output().stdout, original);
+    for part in ["0/2", "1/2"] {
+        prints(dir.path(), &["m.gguf", "--part", part, "-o", "p.gguf"], "");
+    }
+    assert_eq!(written("p.gguf"), original);
+    prints(dir.path(), &["split", "m.gguf", "-t", "q", "--parts", "2", "-o", "s{}.gguf"], "");
+    let join = ["concat", "s0.gguf", "s1.gguf", "-o", "j.gguf"];
+    prints(dir.path(), &join, "");
+    prints(dir.path(), &["diff", "m.gguf", "j.gguf", "-t", "q"], "");
+}
+
+#[test]
+fn metadata_keep_their_order_and_are_changed_in_place() {
+    let dir = folder();
+    let changed = File {
+        tensors: &[("q", &[32, 2], Q4_0, [&counted(108)[..18], &counted(108)[54..72]].concat())],
+        metadata: &[
+            pair("general.architecture", 8, &text("llama")),
+            pair("n", 4, &2u32.to_le_bytes()),
+            pair("eps", 6, &1e-5f32.to_le_bytes()),
+            pair("odd", 8, &text("none: a text")),
+            pair("on", 7, &[1]),
+            pair("list", 9, &[&5u32.to_le_bytes()[..], &9u64.to_le_bytes(), &[255; 36]].concat()),
+            pair("a", 0, &[200]),
+            pair("z", 8, &text("u32:1")),
+        ],
+    };
+    let change = ["n=u32:2", "odd=none: a text", "z=string:u32:1", "a=uint8:200"];
+    let flags = change.iter().flat_map(|it| ["--metadata", it]);
+    let args = ["m.gguf", "-t", "q", "[:, :32]", "-o", "c.gguf"];
+    prints(dir.path(), &args.into_iter().chain(flags).collect::<Vec<_>>(), "");
+    assert!(fs::read(dir.path().join("c.gguf")).unwrap() == changed.bytes());
+
+    let named = |architecture: &str| {
+        File { tensors: &[], metadata: &[pair("general.architecture", 8, &text(architecture))] }
+            .bytes()
+    };
+    let begins = |name: &str, with: &[u8]| {
+        let file = fs::read(dir.path().join(name)).unwrap();
+        assert!(file[16..].starts_with(&with[16..24 + 4 + 20 + 8 + 5]), "{name}");
+    };
+    prints(dir.path(), &["m.gguf", "--no-metadata", "-t", "w", "-o", "n.gguf"], "");
+    begins("n.gguf", &named("unknown"));
+    prints(dir.path(), &["m.gguf", "-t", "w", "-o", "w.npy", "-q"], "");
+    let llama = ["w.npy", "--metadata", "general.architecture=llama", "-o", "l.gguf"];
+    prints(dir.path(), &llama, "");
+    begins("l.gguf", &named("llama"));
+    // tensors begin at multiples of another number
+    let aligned = ["m.gguf", "--metadata", "general.alignment=u32:128", "-o", "a.gguf"];
+    prints(dir.path(), &aligned, "");
+    assert_eq!(fs::read(dir.path().join("a.gguf")).unwrap().len() % 128, 0);
+    prints(dir.path(), &["diff", "m.gguf", "a.gguf"], "");
+}
+
+#[test]
+fn what_a_file_cannot_hold_is_refused() {
+    let dir = folder();
+    fails(
+        dir.path(),
+        &["m.gguf", "-t", "q", "--transpose=", "-o", "x.gguf"],
+        "blocks of Q4_0 stay along the last axis in the gguf format",
+    );
+    fails(
+        dir.path(),
+        &["m.gguf", "-t", "w", "--cast", "bfloat16", "[None, None, None]", "-o", "x.gguf"],
+        "an output of format gguf has at most 4 axes, and the result has 5",
+    );
+    let cast = ["m.gguf", "-t", "w", "--cast", "uint8", "--casting", "unsafe", "-o", "x.gguf"];
+    fails(dir.path(), &cast, "dtype uint8 has no counterpart in the gguf format");
+}

@@ -445,3 +445,71 @@ fn other(tensor: &[u8]) -> Vec<u8> {
     tensor[at + 5] = b'1';
     tensor
 }
+
+/// A .safetensors with metadata: numbers, an empty tensor, 8-bit floats, and one without axes.
+fn safetensors() -> Vec<u8> {
+    let entry = |name: &str, dtype: &str, shape: &str, at: [u8; 2]| {
+        format!(r#""{name}":{{"dtype":"{dtype}","shape":{shape},"data_offsets":{at:?}}}"#)
+    };
+    let entries = [
+        r#""__metadata__":{"format":"pt"}"#.to_owned(),
+        entry("w", "F32", "[2,3]", [0, 24]),
+        entry("none", "I64", "[0,3]", [24, 24]),
+        entry("a.b", "F8_E4M3", "[2]", [24, 26]),
+        entry("x[0]", "BF16", "[]", [26, 28]),
+    ];
+    let text = format!("{{{}}}", entries.join(","));
+    let data = (0..28).collect::<Vec<u8>>();
+    [&(text.len() as u64).to_le_bytes()[..], text.as_bytes(), &data].concat()
+}
+
+#[test]
+fn files_are_written_as_pytorch_loads_them() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("m.safetensors"), safetensors()).unwrap();
+    let run = |args: &[&str]| tslice(dir.path(), args).assert().success();
+    let note = "tslice: note: the metadata of the input are left out (\"format\")\n\
+                hint: --no-metadata says that this is meant\n";
+    run(&["m.safetensors", "-o", "m.pt"]).stderr(note);
+    run(&["m.safetensors", "--no-metadata", "-o", "same.pth"]).stderr("");
+    run(&["diff", "m.safetensors", "m.pt"]).stdout("").stderr("");
+    let file = fs::read(dir.path().join("m.pt")).unwrap();
+    assert_eq!(fs::read(dir.path().join("same.pth")).unwrap(), file);
+
+    // elements begin at multiples of 64 bytes
+    let place = |bytes: &[u8]| file.windows(bytes.len()).position(|it| it == bytes);
+    for data in [(0..24).collect::<Vec<u8>>(), vec![24, 25], vec![26, 27]] {
+        assert_eq!(place(&data).unwrap() % 64, 0);
+    }
+    let pickle = [
+        &b"\x80\x02}(X\x01\0\0\0w"[..],
+        b"ctorch._utils\n_rebuild_tensor_v2\nq\0((X\x07\0\0\0storageq\x01",
+        b"ctorch\nFloatStorage\nq\x02X\x01\0\0\x000X\x03\0\0\0cpuq\x03K\x06tQ",
+        b"K\0K\x02K\x03\x86K\x03K\x01\x86\x89ccollections\nOrderedDict\nq\x04)RtR",
+        b"X\x04\0\0\0noneh\0((h\x01ctorch\nLongStorage\nq\x05X\x01\0\0\x001h\x03K\0tQ",
+        b"K\0K\0K\x03\x86K\x03K\x01\x86\x89h\x04)RtR",
+        b"X\x03\0\0\0a.bctorch._utils\n_rebuild_tensor_v3\nq\x06((h\x01",
+        b"ctorch.storage\nUntypedStorage\nq\x07X\x01\0\0\x002h\x03K\x02tQ",
+        b"K\0K\x02\x85K\x01\x85\x89h\x04)Rctorch\nfloat8_e4m3fn\nq\x08tR",
+        b"X\x04\0\0\0x[0]h\0((h\x01ctorch\nBFloat16Storage\nq\x09X\x01\0\0\x003h\x03K\x01tQ",
+        b"K\0))\x89h\x04)RtRu.",
+    ];
+    assert!(place(&pickle.concat()).is_some());
+    assert!(place(b"archive/byteorder").is_some() && place(b"archive/version").is_some());
+
+    // what is written to a pipe, or in parts, has the same tensors
+    let piped = run(&["m.safetensors", "--no-metadata", "--to", "pt"]);
+    fs::write(dir.path().join("piped.pt"), &piped.get_output().stdout).unwrap();
+    run(&["diff", "m.pt", "piped.pt"]).stdout("");
+    for part in ["0/2", "1/2"] {
+        run(&["m.safetensors", "--no-metadata", "--part", part, "-o", "parts.pt"]);
+    }
+    assert_eq!(fs::read(dir.path().join("parts.pt")).unwrap(), file);
+    run(&["m.pt", "-t", "w", "[:, 1]", "--keep-rest", "-o", "cut.pt"]).stderr("");
+    run(&["info", "cut.pt"]).stdout(contains("(2,)").and(contains("x[0]")));
+
+    tslice(dir.path(), &["m.pt", "-o", "n.pt", "--metadata", "a=b"])
+        .assert()
+        .code(2)
+        .stderr(contains("an output of format pt has no metadata"));
+}

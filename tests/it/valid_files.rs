@@ -55,7 +55,7 @@ fn files_hold_what_their_packages_say() {
 fn metadata_is_kept() {
     let (contents, _) = read("all-dtypes.safetensors");
     let expected = [("clé", "\n\"é\""), ("format", "pt")];
-    assert!(contents.metadata.iter().map(|(k, v)| (k.as_str(), v.as_str())).eq(expected));
+    assert!(contents.metadata.texts.iter().map(|(k, v)| (k.as_str(), v.as_str())).eq(expected));
     assert!(read("none.safetensors").0.tensors.is_empty());
-    assert_eq!(read("only-metadata.safetensors").0.metadata["a"], "b");
+    assert_eq!(read("only-metadata.safetensors").0.metadata.texts["a"], "b");
 }

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Differential test: GGUF files against the arrays that the `gguf` package reads; and hostile headers.
+"""Differential test: GGUF files against the `gguf` package, read and written; and hostile headers.
 
     python tests/python/gguf_differential.py --bin target/debug/tslice --count 1000 --seed 1
 
 Every case is a random file of all types that the package knows: written by the package, where it is there, or
 as it writes them, in either byte order, version 2 or 3, with other alignments, in several files. Slices of a
 tensor must be those of the package's reader (or NumPy's of the same bytes): of quantised types whole blocks of
-the last axis; anything else is an error. Every fifth case is a hostile file instead: it must be an error in one
+the last axis; anything else is an error. Two of five cases write a file: of tensors of a GGUF, of a split one or of a
+.npz, chosen, sliced, cast and renamed, with other metadata, and must write the bytes that this test writes, of which the
+package reads each field. Every fifth case is a hostile file instead: it must be an error in one
 line, or hold tensors that lie in it. `--only NUMBER` runs one again.
 """
 
@@ -22,7 +24,7 @@ import numpy as np
 
 import gguf_files as files
 import harness
-from cases import Case, check_hostile
+from cases import Case, check_hostile, compare, output_way
 from gguf_files import BLOCKS, NUMBERS
 from harness import Failure
 
@@ -232,6 +234,138 @@ def check_info(case, name, tensors, metadata):
             raise Failure(f"metadata {key}: {said['metadata'].get(key)!r} for {value!r}")
 
 
+# ---------------------------------------------------------------- files that are written
+
+
+GIVEN = {4: "u32", 5: "int32", 6: "f32", 7: "bool", 10: "u64", 11: "i64", 12: "float64", 0: "uint8", 3: "i16"}
+
+
+def random_change(rng, kept):
+    """Flags, and the metadata of the output where the input has these."""
+    if rng.random() < 0.15:
+        kept, flags = None, ["--no-metadata"]
+    else:
+        flags = []
+    added = {}
+    for key in rng.sample(["a.new", "test.k0", "test.k1", "general.architecture", files.ALIGNMENT, "z.text"], rng.choice([0, 0, 1, 3])):
+        if key == files.ALIGNMENT:
+            kind, value = 4, rng.choice([8, 16, 32, 128])
+        elif rng.random() < 0.4 or key == "general.architecture":
+            kind, value = files.TEXT, rng.choice(["llama", "x:1", "größe=2", ""])
+        else:
+            kind = rng.choice(list(GIVEN))
+            value = random_value(rng, kind)
+        shown = str(value).lower() if kind == 7 else repr(value) if kind != files.TEXT else value
+        plain = kind == files.TEXT and rng.random() < 0.8
+        flags += ["--metadata", f"{key}={shown}" if plain else f"{key}={GIVEN.get(kind, 'string')}:{shown}"]
+        added[key] = (key, kind, value)
+    result = [added.pop(key, (key, kind, value)) for key, kind, value in kept or []]
+    if kept is None:
+        result.append(added.pop("general.architecture", ("general.architecture", files.TEXT, "unknown")))
+    order = sorted(added, key=lambda key: (key != "general.architecture", key.encode()))
+    return flags, result + [added[key] for key in order]
+
+
+def written_input(case, tensors, metadata):
+    """Writes an input; returns its name, the metadata that a copy keeps, None for none, and its tensors in order."""
+    rng = case.rng
+    if all(it.kind in NUMBERS and it.kind != "BF16" for it in tensors) and rng.random() < 0.4:
+        np.savez(case.path("m.npz"), **{it.name: it.items() for it in tensors})
+        return "m.npz", None, tensors
+    big = all(it.kind in NUMBERS or it.kind in files.SWAPPED for it in tensors) and rng.random() < 0.2
+    order = ">" if big else "<"
+    if rng.random() < 0.25:
+        count = rng.choice([2, 3])
+        tensors, contents = files.split(tensors, count, metadata, order)
+        for number, content in enumerate(contents):
+            case.write(f"m-{number + 1:05}-of-{count:05}.gguf", content)
+        return f"m-00001-of-{count:05}.gguf", metadata, tensors
+    alignment = rng.choice([32, 32, 8, 64])
+    case.write("m.gguf", files.file(tensors, metadata, order, rng.choice([2, 3]), alignment))
+    return "m.gguf", metadata + ([(files.ALIGNMENT, 4, alignment)] if alignment != 32 else []), tensors
+
+
+def write_case(case):
+    rng = case.rng
+    tensors, metadata = random_tensors(rng), random_metadata(rng)
+    if rng.random() < 0.1:
+        tensors.append(files.Tensor("none", "F32", (0, 3), b""))
+    name, kept, tensors = written_input(case, tensors, metadata)
+    flags, result = random_change(rng, kept)
+    expected = {it.name: it for it in tensors}
+    names = list(expected)
+    line = [name]
+    if rng.random() < 0.5:
+        names = [it for it in names if rng.random() < 0.6] or names[:1]
+        for it in names:
+            line += ["-t", it.replace("[", "[[]") if "[" in it else it]
+    if len(names) == 1 and rng.random() < 0.7 and "none" not in names:
+        (it,) = (expected[it] for it in names)
+        index, theirs, fits = random_index(rng, it)
+        if fits:
+            line.append(index)
+            items = np.array(it.items()[theirs])
+            shape = items.shape
+            if it.kind in BLOCKS:
+                shape = (*shape[:-1], shape[-1] * it.block)
+            expected[it.name] = files.Tensor(it.name, it.kind, shape, items.tobytes())
+    if all(expected[it].kind in ("F32", "F16", "F64") for it in names) and rng.random() < 0.5:
+        kind = rng.choice(["F32", "F16", "F64"])
+        line += ["--cast", {"F32": "float32", "F16": "float16", "F64": "float64"}[kind], "--casting", "unsafe"]
+        for it in names:
+            with np.errstate(all="ignore"):
+                cast = expected[it].items().astype(NUMBERS[kind][1])
+            if np.isnan(cast).any() and kind != expected[it].kind:
+                return  # what becomes of the payload of a NaN is the processor's
+            expected[it] = files.Tensor(it, kind, expected[it].shape, cast.tobytes())
+    all_names = [it.name for it in tensors if it.name in names]
+    if rng.random() < 0.3:
+        old = rng.choice([it for it in all_names])
+        if not set(old) & set("{}[]*?=,\\ "):
+            line += ["--rename", f"{old}=new.{old}"]
+            expected[old].name = "new." + old
+    line += flags + rng.choice([[], ["--io", "read"]]) + ["-j", str(rng.randint(1, 3))]
+    groups, out_name, stdout = output_way(rng, "gguf")
+    for group in groups:
+        line += group
+    status, out, err = case.run(line, stdout=stdout)
+    if status or err:
+        raise Failure(f"status {status}, {err!r}")
+    if out_name:
+        with open(case.path(out_name), "rb") as file:
+            out = file.read()
+    written = [expected[it] for it in all_names]
+    for it in written:
+        if it.kind == "BF16" and not it.shape:
+            # which the package does not read
+            it.shape = (1,)
+    alignment = next((value for key, _, value in result if key == files.ALIGNMENT), 32)
+    compare(out, files.file(written, result, alignment=alignment), "the file")
+    module = package()
+    if module and not any(kind == files.LIST and not value[1] for _, kind, value in result):
+        case.write("again.gguf", out)
+        check_package(module, case.path("again.gguf"), written, result)
+
+
+def check_package(module, path, tensors, metadata):
+    """What the package reads in a file is this."""
+    reader = module.GGUFReader(path)
+    fields = [(key, field) for key, field in reader.fields.items() if not key.startswith("GGUF.")]
+    if [key for key, _ in fields] != [key for key, _, _ in metadata]:
+        raise Failure(f"the package reads the keys {[key for key, _ in fields]}")
+    for (key, field), (_, kind, value) in zip(fields, metadata):
+        types = [kind, value[0]] if kind == files.LIST else [kind]
+        if [int(it) for it in field.types] != types or field.contents() != as_json(kind, value):
+            raise Failure(f"the package reads {key}: {field.types} {field.contents()!r} for {value!r}")
+    found = [(it.name, it.tensor_type.name, [int(n) for n in it.shape][::-1]) for it in reader.tensors]
+    if found != [(it.name, it.kind, list(it.shape)) for it in tensors]:
+        raise Failure(f"the package reads {found}")
+    items = read_by_package(module, path)
+    for it in tensors:
+        if items[it.name].tobytes() != it.data:
+            raise Failure(f"the package reads other elements in {it.name}")
+
+
 # ---------------------------------------------------------------- hostile files
 
 
@@ -302,7 +436,7 @@ def hostile_case(case):
 
 def one(job):
     options, number = job
-    kind = hostile_case if number % 5 == 4 else slice_case
+    kind = hostile_case if number % 5 == 4 else write_case if number % 5 in (1, 3) else slice_case
     return harness.run_case(Case(random.Random(f"{options.seed} {number}")), kind, number, options.keep)
 
 

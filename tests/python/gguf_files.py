@@ -18,6 +18,7 @@ BLOCKS = {"Q4_0": (2, 32, 18), "Q4_1": (3, 32, 20), "Q5_0": (6, 32, 22), "Q5_1":
 # types of metadata: struct's letters
 LETTERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 TEXT, LIST = 8, 9
+ALIGNMENT = "general.alignment"
 
 
 class Tensor:
@@ -64,7 +65,9 @@ def value(kind, content, order="<"):
 
 def header(tensors, metadata=(), order="<", version=3, alignment=32):
     """The header up to the data; `metadata` is (key, type, value)."""
-    metadata = list(metadata) + ([("general.alignment", 4, alignment)] if alignment != 32 else [])
+    metadata = list(metadata)
+    if alignment != 32 and ALIGNMENT not in [key for key, _, _ in metadata]:
+        metadata.append((ALIGNMENT, 4, alignment))
     parts = [b"GGUF", struct.pack(order + "IQQ", version, len(tensors), len(metadata))]
     for key, kind, content in metadata:
         parts += [text(key, order), struct.pack(order + "I", kind), value(kind, content, order)]

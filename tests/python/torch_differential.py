@@ -8,7 +8,8 @@ of storages that several of them share: with strides and offsets, expanded, with
 by torch.save, where PyTorch is there, or as torch.save writes it (big-endian ones, deflated ones too), and slices of
 it must be those of PyTorch or NumPy. Objects of other classes hold tensors and stand beside them, and some files
 are those of torch.save before 1.6. Every fifth case is arrays and scalars of NumPy as pickles of protocols 2 to 5 hold
-them. Every tenth case is a hostile file instead: it must be an error in one
+them. Others write a `.pt` of a .safetensors, a .npz or a `.pt`: PyTorch must load it with `weights_only=True`, mapped too, and
+Python's pickle without PyTorch. Every tenth case is a hostile file instead: it must be an error in one
 line, and nothing in it may run; with `--hostile` all are, and the first 256 try each instruction of pickles.
 `--only NUMBER` runs one again.
 """
@@ -28,6 +29,7 @@ import struct
 import sys
 import uuid
 import warnings
+import zipfile
 from fractions import Fraction
 
 import ml_dtypes
@@ -35,7 +37,7 @@ import numpy as np
 
 import harness
 import torch_files as files
-from cases import Case, check_hostile
+from cases import Case, check_hostile, output_way
 from harness import Failure
 from torch_files import SIZES, View
 
@@ -243,6 +245,140 @@ def slice_case(case):
         # what NumPy lacks is little-endian
         if rest != (files.swapped(data, view.dtype) if big and view.dtype != "bfloat16" else data):
             raise Failure(f"wrong bytes: {rest[:64]!r} for {data[:64]!r}")
+
+
+# ---------------------------------------------------------------- files that are written
+
+SAFETENSORS = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64", "int32": "I32",
+               "int16": "I16", "int8": "I8", "uint8": "U8", "bool": "BOOL", "complex64": "C64", "uint16": "U16",
+               "uint32": "U32", "uint64": "U64", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
+               "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ", "float8_e8m0fnu": "F8_E8M0"}
+
+
+class Stub:
+    """What a pickle calls or names: the name of a class or function, and what it was given."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __call__(self, *given):
+        return (self.name, *given)
+
+
+class Unpickler(pickle.Unpickler):
+    """Reads the pickle of an archive without PyTorch."""
+
+    def find_class(self, module, name):
+        return dict if (module, name) == ("collections", "OrderedDict") else Stub(f"{module}.{name}")
+
+    def persistent_load(self, pid):
+        return pid
+
+
+def without_torch(path):
+    """The names, dtypes, shapes and bytes of a file that tslice wrote, by Python's own modules."""
+    found = []
+    with zipfile.ZipFile(path) as archive, open(path, "rb") as file:
+        if archive.testzip() or archive.namelist()[0] != "archive/data.pkl":
+            raise Failure(f"members {archive.namelist()}")
+        if (archive.read("archive/byteorder"), archive.read("archive/version")) != (b"little", b"3\n"):
+            raise Failure("another byte order or version")
+        for name, tensor in Unpickler(io.BytesIO(archive.read("archive/data.pkl"))).load().items():
+            made, storage, offset, shape, strides, grad, hooks, *rest = tensor
+            kind, stored, key, device, count = storage
+            if (kind, device, offset, grad, hooks) != ("storage", "cpu", 0, False, {}):
+                raise Failure(f"{name}: {tensor}")
+            if rest:
+                dtype = rest[0].name.removeprefix("torch.")
+                good = made.endswith("_v3") and stored.name == "torch.storage.UntypedStorage" and dtype in files.UNTYPED
+                size = 1
+            else:
+                dtype = next(it for it, of in files.STORAGES.items() if f"torch.{of}Storage" == stored.name)
+                good, size = made.endswith("_v2"), SIZES[dtype]
+            plain = [int(np.prod([max(n, 1) for n in shape[axis + 1:]], dtype=object)) for axis in range(len(shape))]
+            member = archive.getinfo(f"archive/data/{key}")
+            file.seek(member.header_offset + 26)
+            at = member.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
+            if not good or list(strides) != plain or at % 64 or member.compress_type or member.file_size != count * size:
+                raise Failure(f"{name}: {tensor} at {at}, {member}")
+            found.append((name, dtype, tuple(shape), archive.read(member)))
+    return found
+
+
+def with_torch(module, path, **how):
+    """The same, as PyTorch loads them."""
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loaded = module.load(path, weights_only=True, **how)
+    for name, tensor in loaded.items():
+        data = tensor.untyped_storage()
+        data = module.empty(0, dtype=module.uint8).set_(data, 0, (len(data),), (1,)).numpy().tobytes() if len(data) else b""
+        found.append((name, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), data))
+    return found
+
+
+def write_case(case):
+    rng = case.rng
+    tensors = {}
+    for name in rng.sample([key for key in KEYS if isinstance(key, str)], rng.choice([1, 1, 2, 3, 5])):
+        dtype = rng.choice(list(SIZES))
+        shape = [rng.choice([0, 1, 2, 3, 7] if rng.random() < 0.3 else [1, 2, 3]) for _ in range(rng.choice([0, 1, 2, 3, 5]))]
+        shape = [300, *shape] if rng.random() < 0.1 and len(shape) < 3 else shape
+        data = rng.randbytes(int(np.prod(shape, dtype=object)) * SIZES[dtype])
+        tensors[name] = View(bytes(b & 1 for b in data) if dtype == "bool" else data, dtype, 0, shape,
+                             [int(np.prod(shape[axis + 1:])) for axis in range(len(shape))])
+    says = None
+    if any(it.dtype == "complex128" for it in tensors.values()) or rng.random() < 0.3:
+        source = "m.pt"
+        files.pt(tensors, case.path(source), big=rng.random() < 0.3, deflated=rng.random() < 0.2)
+    else:
+        source, at, header = "m.safetensors", 0, {}
+        if rng.random() < 0.3:
+            says, header = "note: the metadata of the input are left out", {"__metadata__": {"format": "pt"}}
+        for name, it in tensors.items():
+            end = at + len(it.storage)
+            header[name] = {"dtype": SAFETENSORS[it.dtype], "shape": it.shape, "data_offsets": [at, end]}
+            at = end
+        text = json.dumps(header).encode()
+        case.write(source, struct.pack("<Q", len(text)) + text + b"".join(it.storage for it in tensors.values()))
+    expected = [(name, it.dtype, it.array()) for name, it in tensors.items()]
+    line = [source]
+    if rng.random() < 0.6:
+        at = rng.randrange(len(expected))
+        name, dtype, array = expected[at]
+        index = random_index(rng, array.shape)
+        line += ["-t", name.replace("[", "[[]"), spelled(index)]
+        taken = (name, dtype, np.array(array[(*index, Ellipsis) if Ellipsis not in index else index]))
+        if rng.random() < 0.5:
+            line.append("--keep-rest")
+            expected[at] = taken
+        else:
+            expected = [taken]
+    if says and rng.random() < 0.4:
+        line, says = [*line, "--no-metadata"], None
+    line += ["-j", str(rng.randint(1, 3))]
+    groups, out_name, stdout = output_way(rng, rng.choice(["pt", "pth"]))
+    line += [word if word != "pth" or "." in word else "pt" for group in groups for word in group]
+    status, out, err = case.run(line, stdout=stdout)
+    if status or bool(err) != bool(says) or says not in (None, *[err[8:8 + len(says or "")]]):
+        raise Failure(f"status {status}, {err!r}")
+    if out_name is None:
+        out_name = "again.pt"
+        case.write(out_name, out)
+    path = case.path(out_name)
+    expected = [(name, dtype, array.shape, array.tobytes()) for name, dtype, array in expected]
+    module = torch()
+    ways = {"without PyTorch": without_torch(path)}
+    if module:
+        ways["torch.load"] = with_torch(module, path)
+        ways["torch.load, mapped"] = with_torch(module, path, mmap=True)
+    for way, found in ways.items():
+        if found != expected:
+            raise Failure(f"{way}: {[(*it[:3], it[3][:20]) for it in found]}, expected {[(*it[:3], it[3][:20]) for it in expected]}")
+    run = harness.tslice("diff", source, out_name, "--exact", cwd=case.dir) if len(line) == 3 else None
+    if run and run.returncode:
+        raise Failure(f"diff: {run.stdout!r} {run.stderr!r}")
 
 
 # ---------------------------------------------------------------- arrays of NumPy
@@ -453,7 +589,7 @@ def hostile_case(case, code=None):
 
 def one(job):
     options, number = job
-    kind = hostile_case if options.hostile or number % 10 == 9 else arrays_case if number % 5 == 2 else slice_case
+    kind = hostile_case if options.hostile or number % 10 == 9 else [slice_case, write_case, arrays_case, write_case, slice_case][number % 5]
     if options.hostile and number < 256:
         kind = functools.update_wrapper(functools.partial(hostile_case, code=number), hostile_case)
     return harness.run_case(Case(random.Random(f"{options.seed} {number}")), kind, number, options.keep)

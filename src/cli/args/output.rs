@@ -70,7 +70,7 @@ pub(crate) struct FormatArgs {
     /// Compress the arrays of the output, as np.savez_compressed does (.npz)
     #[arg(long)]
     pub(crate) deflate: bool,
-    /// The shape of a chunk, in elements: 64,64,64 (.zarr) [default: about 1 MiB]
+    /// The shape of a chunk, in elements: 64,64,64 (.zarr) [about 1 MiB]
     #[arg(long, value_name = "N,N,...", value_parser = lengths, allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) chunks: Option<Lengths>,
     /// The shape of a shard, in elements: several chunks in one file (.zarr)
@@ -90,17 +90,15 @@ pub(crate) struct FormatArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct MetadataArgs {
-    /// Add a text of metadata, or replace that of the input (.safetensors)
+    /// Add or replace a text of metadata, or a number of a .gguf: llama.block_count=u32:16
     ///
     /// May be given again.
     #[arg(long, value_name = "KEY=VALUE", value_parser = metadata, hide_short_help = true)]
     pub(crate) metadata: Vec<MetadataArg>,
-    /// Add the texts of a JSON object to the metadata (.safetensors)
-    ///
-    /// Those of --metadata come after it.
+    /// Add the texts of a JSON object to the metadata, before those of --metadata
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) metadata_from: Option<PathBuf>,
-    /// Leave out the metadata of the input (.safetensors)
+    /// Leave out the metadata of the input (.safetensors, .gguf, .pt)
     #[arg(long, hide_short_help = true)]
     pub(crate) no_metadata: bool,
 }

@@ -30,7 +30,7 @@ pub(crate) struct SliceArgs {
     pub(crate) from: InputArgs,
     #[command(flatten)]
     pub(crate) to: OutputArgs,
-    /// Copy the tensors that -t does not choose as they are (.safetensors, .npz)
+    /// Copy the tensors that -t does not choose as they are
     #[arg(long, help_heading = "Output")]
     pub(crate) keep_rest: bool,
     /// Give a tensor another name in the output: 'model.layers.{l}.w=blk.{l}'

@@ -536,7 +536,7 @@ fn write_remarks(
         let opaque: Vec<_> = input.opaque().iter().map(|name| printable(name)).collect();
         writeln!(out, "  not understood: {}", opaque.join(", "))?;
     }
-    for (key, value) in &input.contents().metadata {
+    for (key, value) in &input.contents().metadata.texts {
         writeln!(out, "  metadata {key:?}: {value:?}")?;
     }
     input.visit_gguf(&mut |key, value| {
@@ -600,7 +600,7 @@ fn write_json(
     };
     let file = Value::from(file);
     let format = Value::from(contents.format.to_string());
-    let metadata = json!(contents.metadata);
+    let metadata = json!(contents.metadata.texts);
     let file = Json(&file);
     let format = Json(&format);
     write!(out, r#"{{"file":{file},"#)?;

@@ -55,6 +55,10 @@ pub(super) fn note_unsaid(all: &[Unsaid]) {
                 note_as_bytes(dtype, *tensors);
                 return None.into_iter().chain(None);
             }
+            Unsaid::Metadata { keys } => {
+                note_metadata(keys);
+                return None.into_iter().chain(None);
+            }
             Unsaid::Packed { .. } => return None.into_iter().chain(None),
             Unsaid::Dropped { name, attributes } => {
                 let all = attributes.join(", ");
@@ -78,6 +82,15 @@ pub(super) fn note_unsaid(all: &[Unsaid]) {
         left_out.into_iter().chain(reworded)
     });
     print_some(notes, None);
+}
+
+fn note_metadata(keys: &[String]) {
+    let shown: Vec<String> = keys.iter().take(MOST_NOTES).map(|it| format!("{it:?}")).collect();
+    let more = if keys.len() > shown.len() { ", ..." } else { "" };
+    let which =
+        if keys.is_empty() { String::new() } else { format!(" ({}{more})", shown.join(", ")) };
+    let note = Failure::new(format_args!("the metadata of the input are left out{which}"));
+    note.hint("--no-metadata says that this is meant").print_note();
 }
 
 fn note_as_bytes(dtype: &DType, tensors: u64) {

@@ -491,7 +491,7 @@ fn layout(fault: &LayoutFault, file: Option<&FileName>, failed: impl Fn() -> Fai
                 FormatOption::OrderF => ("--order F", None),
                 FormatOption::Metadata => (
                     "--metadata, --metadata-from or --no-metadata",
-                    Some("use it with .safetensors"),
+                    Some("use it with .safetensors or .gguf"),
                 ),
                 FormatOption::ShardSize => ("--shard-size", Some("a folder has shards: -o DIR/")),
                 FormatOption::Chunking => {
@@ -504,8 +504,9 @@ fn layout(fault: &LayoutFault, file: Option<&FileName>, failed: impl Fn() -> Fai
             Failure::usage(message).hint_if(hint)
         }
         LayoutFault::DType { dtype, .. } if dtype.blocks().is_some() => failed().hint(
-            "a .npy, .npz or .bin output holds the bytes of blocks; -t chooses other tensors",
+            "a .gguf output holds blocks, a .npy, .npz or .bin their bytes; -t chooses other tensors",
         ),
+        LayoutFault::Metadata { .. } => usage(),
         LayoutFault::Count { .. } => failed().hint(SEVERAL),
         _ => failed(),
     }

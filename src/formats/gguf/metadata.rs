@@ -1,14 +1,14 @@
 //! What a `.gguf` says besides its tensors: keys and values, which may be lists of millions of texts.
 //!
 //! Values are not held: they are passed over when the file is opened, and read again where somebody
-//! wants to see them.
+//! wants to see them, or an output is to have them.
 
 use std::collections::HashSet;
 use std::io;
 use std::io::Write;
 
 use super::{GgufError, HeaderReader};
-use crate::dtype::Endian;
+use crate::dtype::{DType, Endian, Scalar};
 use crate::error::Cause;
 use crate::source::Source;
 use crate::tensor::{shortened, write_printable_json};
@@ -20,11 +20,11 @@ const MOST_KEYS: u64 = 16 << 20;
 const MOST_DEPTH: u32 = 16;
 
 /// The key of the number that tensors begin at multiples of.
-const ALIGNMENT: &str = "general.alignment";
+pub(super) const ALIGNMENT: &str = "general.alignment";
 
 /// The keys of a file that is one of several: which one from 0 on, how many there are, and how many
 /// tensors all of them have.
-const SPLIT: [&str; 3] = ["split.no", "split.count", "split.tensors.count"];
+pub(super) const SPLIT: [&str; 3] = ["split.no", "split.count", "split.tensors.count"];
 
 /// A type of values, by its number.
 #[derive(Clone, Copy)]
@@ -35,6 +35,28 @@ enum ValueType {
     Bool,
     Text,
     List,
+}
+
+/// The type of texts.
+pub(super) const TEXT: u32 = 8;
+
+/// The type of values that are an element of this dtype.
+pub(super) fn type_of(dtype: &DType) -> Option<u32> {
+    let DType::Scalar(scalar, _) = dtype else { return None };
+    Some(match scalar {
+        Scalar::U8 => 0,
+        Scalar::I8 => 1,
+        Scalar::U16 => 2,
+        Scalar::I16 => 3,
+        Scalar::U32 => 4,
+        Scalar::I32 => 5,
+        Scalar::F32 => 6,
+        Scalar::Bool => 7,
+        Scalar::U64 => 10,
+        Scalar::I64 => 11,
+        Scalar::F64 => 12,
+        _ => return None,
+    })
 }
 
 impl ValueType {
@@ -48,7 +70,7 @@ impl ValueType {
             5 => ValueType::Signed(4),
             6 => ValueType::Float(4),
             7 => ValueType::Bool,
-            8 => ValueType::Text,
+            TEXT => ValueType::Text,
             9 => ValueType::List,
             10 => ValueType::Unsigned(8),
             11 => ValueType::Signed(8),
@@ -75,16 +97,12 @@ pub struct GgufMetadata {
     start: u64,
     count: u64,
     endian: Endian,
+    /// What tensors begin at multiples of.
+    pub(super) alignment: u64,
 }
 
-/// What of them says how the file is to be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct KnownValues {
-    /// Tensors begin at multiples of it.
-    pub(super) alignment: Option<u64>,
-    /// The values of [`SPLIT`].
-    pub(super) split: [Option<u64>; 3],
-}
+/// The values of [`SPLIT`].
+pub(super) type SplitValues = [Option<u64>; 3];
 
 /// Why metadata cannot be shown.
 #[derive(Debug, thiserror::Error)]
@@ -100,9 +118,10 @@ impl GgufMetadata {
     pub(super) fn read(
         reader: &mut HeaderReader<'_>,
         count: u64,
-    ) -> Result<(GgufMetadata, KnownValues), Cause> {
-        let metadata = GgufMetadata { start: reader.position(), count, endian: reader.endian };
-        let mut known = KnownValues::default();
+    ) -> Result<(GgufMetadata, SplitValues), Cause> {
+        let (start, endian) = (reader.position(), reader.endian);
+        let mut alignment = super::ALIGNMENT;
+        let mut split = SplitValues::default();
         let mut keys = HashSet::new();
         let mut bytes = 0;
         for _ in 0..count {
@@ -110,9 +129,9 @@ impl GgufMetadata {
             let number = reader.u32()?;
             let value = MetadataValue { reader, key: &key, number };
             if key == ALIGNMENT {
-                known.alignment = Some(value.alignment()?);
+                alignment = value.alignment()?;
             } else if let Some(at) = SPLIT.iter().position(|known| *known == key) {
-                known.split[at] = Some(value.count(SPLIT[at])?);
+                split[at] = Some(value.count(SPLIT[at])?);
             } else {
                 value.skip()?;
             }
@@ -124,7 +143,7 @@ impl GgufMetadata {
                 return Err(GgufError::Twice { what: "values of its metadata", name }.into());
             }
         }
-        Ok((metadata, known))
+        Ok((GgufMetadata { start, count, endian, alignment }, split))
     }
 
     /// Each key with its value, in the order of the file; `source` is what they were found in.
@@ -156,6 +175,12 @@ pub struct MetadataValue<'a, 's> {
 }
 
 impl<'s> MetadataValue<'_, 's> {
+    /// Hand on its type and the value itself, as they stand in a little-endian file; without an output, pass over it.
+    pub(super) fn copy(self, out: &mut Option<&mut dyn Write>) -> Result<(), MetadataError> {
+        hand_on(out, &self.number.to_le_bytes())?;
+        self.copy_several(1, 0, out)
+    }
+
     /// Write it as JSON: NaN and infinities as texts, bytes that are no UTF-8 replaced. With `most`, for
     /// people, no more than so many values of a list, and the beginning of a long text.
     pub fn write_json(self, out: &mut dyn Write, most: Option<u64>) -> Result<(), MetadataError> {
@@ -209,22 +234,34 @@ impl<'s> MetadataValue<'_, 's> {
         self.skip_several(1, 0)
     }
 
-    /// Pass over so many values of its type that follow each other.
-    fn skip_several(mut self, count: u64, depth: u32) -> Result<(), Cause> {
+    fn skip_several(self, count: u64, depth: u32) -> Result<(), Cause> {
+        self.copy_several(count, depth, &mut None).map_err(|error| match error {
+            MetadataError::Read(cause) => cause,
+            MetadataError::Write(error) => error.into(),
+        })
+    }
+
+    /// Hand on so many values of its type that follow each other.
+    fn copy_several(
+        mut self,
+        count: u64,
+        depth: u32,
+        out: &mut Option<&mut dyn Write>,
+    ) -> Result<(), MetadataError> {
         let kind = self.kind()?;
-        if let Some(bytes) = kind.bytes() {
-            return self.reader.skip(bytes.saturating_mul(count));
+        if let Some(width) = kind.bytes() {
+            return self.reader.copy(width.saturating_mul(count), width as usize, out);
         }
         for _ in 0..count {
-            match kind {
-                ValueType::List => {
-                    let (number, count) = self.list(depth)?;
-                    self.inner(number).skip_several(count, depth + 1)?;
-                }
-                _ => {
-                    let len = self.reader.u64()?;
-                    self.reader.skip(len)?;
-                }
+            if let ValueType::List = kind {
+                let (number, count) = self.list(depth)?;
+                hand_on(out, &number.to_le_bytes())?;
+                hand_on(out, &count.to_le_bytes())?;
+                self.inner(number).copy_several(count, depth + 1, out)?;
+            } else {
+                let len = self.reader.u64()?;
+                hand_on(out, &len.to_le_bytes())?;
+                self.reader.copy(len, 1, out)?;
             }
         }
         Ok(())
@@ -274,6 +311,10 @@ impl<'s> MetadataValue<'_, 's> {
         }
         Ok(())
     }
+}
+
+fn hand_on(out: &mut Option<&mut dyn Write>, bytes: &[u8]) -> io::Result<()> {
+    out.as_mut().map_or(Ok(()), |out| out.write_all(bytes))
 }
 
 /// Write a text as JSON, piece by piece: it may be as long as the file.

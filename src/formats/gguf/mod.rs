@@ -14,9 +14,10 @@
 //! index moves them as it moves other items of bytes. An index counts elements: `OpenIndex::resolve` applies it to the
 //! shape in elements, and makes of the last axis of the selection one of blocks, or an error.
 
-use std::io::Read;
+use std::io::{Read, Write};
 
 use super::FormatError;
+use super::headed::PIECE;
 use crate::dtype::{BlockType, DType, Endian, Scalar};
 use crate::error::{Cause, ErrorKind, Fault};
 use crate::input::LengthFault;
@@ -26,11 +27,13 @@ use crate::tensor::{TensorInfo, Tensors, brief, data_bytes, first_repeated};
 
 mod metadata;
 mod open;
+mod output;
 mod swapped;
 
 pub use metadata::{GgufMetadata, MetadataError, MetadataValue};
 pub(crate) use open::FORMAT;
 pub use open::GgufSplitFault;
+pub(crate) use output::OUTPUT;
 
 const MAGIC: &[u8] = b"GGUF";
 
@@ -81,8 +84,8 @@ impl GgufHeader {
         }
         let count = reader.u64()?;
         let metadata_count = reader.u64()?;
-        let (metadata, known) = GgufMetadata::read(&mut reader, metadata_count)?;
-        let alignment = known.alignment.unwrap_or(ALIGNMENT);
+        let (metadata, split) = GgufMetadata::read(&mut reader, metadata_count)?;
+        let alignment = metadata.alignment;
         let mut tensors = Tensors::default();
         let mut names = 0;
         for _ in 0..count {
@@ -104,7 +107,7 @@ impl GgufHeader {
             return Err(LengthFault::CutShort { expected, found: source.len() }.into());
         }
         placed.sort_by_place();
-        let split = match known.split {
+        let split = match split {
             [number, Some(count), tensors] if count > 1 => {
                 Some(SplitPlace { number: number.unwrap_or(0), count, tensors })
             }
@@ -230,10 +233,29 @@ impl<'s> HeaderReader<'s> {
         }
     }
 
-    /// Go on behind the next `len` bytes.
-    pub(super) fn skip(&mut self, len: u64) -> Result<(), Cause> {
+    /// Go on behind the next `len` bytes, numbers of `width` bytes each, and hand them on little-endian.
+    pub(super) fn copy(
+        &mut self,
+        len: u64,
+        width: usize,
+        out: &mut Option<&mut dyn Write>,
+    ) -> Result<(), MetadataError> {
         self.check(len)?;
-        self.reader.skip(len);
+        let Some(out) = out else {
+            self.reader.skip(len);
+            return Ok(());
+        };
+        let mut piece = vec![0; len.min(PIECE as u64) as usize];
+        let mut left = len;
+        while left > 0 {
+            let numbers = &mut piece[..left.min(PIECE as u64) as usize];
+            self.reader.read_exact(numbers).map_err(Cause::from)?;
+            if self.endian == Endian::Big {
+                numbers.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+            }
+            out.write_all(numbers)?;
+            left -= numbers.len() as u64;
+        }
         Ok(())
     }
 
@@ -312,6 +334,19 @@ static BLOCKS: [(u32, BlockType); 26] = [
 
 const fn block(name: &'static str, elements: u64, bytes: u64) -> BlockType {
     BlockType { name, elements, bytes }
+}
+
+/// The number of a type, if there is one.
+pub(super) fn type_number(dtype: &DType) -> Option<u32> {
+    match dtype {
+        DType::Blocks(block) => {
+            BLOCKS.iter().find(|(_, known)| known.name == block.name).map(|(number, _)| *number)
+        }
+        DType::Scalar(scalar, _) => {
+            NUMBERS.iter().find(|(_, known)| known == scalar).map(|(number, _)| *number)
+        }
+        DType::Npy(_) => None,
+    }
 }
 
 /// The type of this number in a file of that byte order, if there is one.

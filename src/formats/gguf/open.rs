@@ -9,8 +9,8 @@ use crate::formats::gguf::{
 };
 use crate::formats::{first_bytes, gguf};
 use crate::input::{
-    Absent, Container, Contents, Format, Input, Location, OpenOptions, PartFile, RecognisedFile,
-    Unreadable, UseOfIndex, kept, open_bytes,
+    Absent, Container, Contents, Format, Input, Location, Metadata, OpenOptions, PartFile,
+    RecognisedFile, TypedMetadata, Unreadable, UseOfIndex, kept, open_bytes,
 };
 use crate::source::{ConcatSource, IoMode, Opened, Source};
 use crate::tensor::{TensorInfo, Tensors, first_repeated};
@@ -28,9 +28,8 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     }
     let mut container = Container::default();
     let tensors = readable(header.endian, header.tensors.iter(), &mut container.unreadable);
-    let contents = Contents::of(&FORMAT, tensors.collect());
-    container.own =
-        Some(Box::new(GgufPart { metadata: header.metadata, source: Arc::clone(&source) }));
+    let metadata = typed(header.metadata, &source, false);
+    let contents = Contents { metadata, ..Contents::of(&FORMAT, tensors.collect()) };
     Ok(Input { container, ..Input::of_source(location, source, contents) })
 }
 
@@ -94,6 +93,7 @@ fn open_split(
     let mut joined = ConcatSource::default();
     let mut tensors = Tensors::default();
     let mut container = Container::default();
+    let mut metadata = Metadata::default();
     for number in 0..count {
         let name = format!("{stem}{}", end_of_name(number, count));
         let part = match opened.take_if(|_| number == own) {
@@ -115,9 +115,9 @@ fn open_split(
         let number = container.parts.len();
         let placed = header.tensors.iter().map(|it| it.placed(number, start));
         tensors.extend(readable(header.endian, placed, &mut container.unreadable));
-        container
-            .own
-            .get_or_insert_with(|| Box::new(GgufPart { metadata: header.metadata, source }));
+        if metadata.typed.is_none() {
+            metadata = typed(header.metadata, &source, true);
+        }
         container.parts.push(PartFile { name, start });
     }
     let said = said.filter(|_| container.absent.is_empty());
@@ -132,7 +132,7 @@ fn open_split(
     for Absent { file, reason, .. } in &container.absent {
         options.notes.add(format_args!("{location}: {file} is missing, and its tensors: {reason}"));
     }
-    let contents = Contents::of(&FORMAT, tensors);
+    let contents = Contents { metadata, ..Contents::of(&FORMAT, tensors) };
     Ok(Input { container, ..Input::of_source(location, Arc::new(joined), contents) })
 }
 
@@ -186,15 +186,27 @@ fn open_part(
 }
 
 /// The metadata of a `.gguf`, and the file that they are read from: the first of several.
-struct GgufPart {
-    metadata: GgufMetadata,
-    source: Arc<dyn Source>,
+pub(super) struct StoredMetadata {
+    pub(super) keys: GgufMetadata,
+    pub(super) source: Arc<dyn Source>,
+    /// Whether it is one of several files, as it says itself.
+    pub(super) is_split: bool,
+}
+
+fn typed(keys: GgufMetadata, source: &Arc<dyn Source>, is_split: bool) -> Metadata {
+    let stored = StoredMetadata { keys, source: Arc::clone(source), is_split };
+    Metadata { typed: Some(TypedMetadata(Arc::new(stored))), ..Metadata::default() }
+}
+
+/// Those of a `.gguf` among the metadata of an input.
+pub(super) fn stored(metadata: &Metadata) -> Option<&StoredMetadata> {
+    metadata.typed.as_ref()?.0.downcast_ref()
 }
 
 impl Input {
     /// Whether it is a `.gguf`, whose metadata have values of several types.
     pub fn has_gguf_metadata(&self) -> bool {
-        self.gguf_part().is_some()
+        stored(&self.contents.metadata).is_some()
     }
 
     /// Show each key of the metadata of a `.gguf` with its value, which is read now.
@@ -202,12 +214,8 @@ impl Input {
         &self,
         show: &mut dyn FnMut(&str, MetadataValue<'_, '_>) -> Result<(), MetadataError>,
     ) -> Result<(), MetadataError> {
-        let Some(GgufPart { metadata, source }) = self.gguf_part() else { return Ok(()) };
-        metadata.visit(source.as_ref(), show)
-    }
-
-    fn gguf_part(&self) -> Option<&GgufPart> {
-        self.container.own.as_ref()?.downcast_ref()
+        let stored = stored(&self.contents.metadata);
+        stored.map_or(Ok(()), |stored| stored.keys.visit(stored.source.as_ref(), show))
     }
 }
 

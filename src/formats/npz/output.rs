@@ -6,12 +6,11 @@ use std::sync::Arc;
 use crate::dtype::stored_by_numpy;
 use crate::error::Cause;
 use crate::formats::headed::PLAIN;
+use crate::formats::zipped::ZipMembers;
 use crate::formats::{npy, npz};
 use crate::output::LayoutFault;
 use crate::output::layout::{Frame, OutputFormat, Request};
-use crate::sink::{
-    self, DeflatedZipSink, Destination, Draft, SinkError, SinkOptions, ZipLayout, ZipSink,
-};
+use crate::sink::ZipLayout;
 
 pub(crate) static OUTPUT: OutputFormat = OutputFormat {
     name: "npz",
@@ -37,38 +36,5 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
         zip.push(&name, &head, tensor.bytes).ok_or(LayoutFault::TooLarge)?;
         heads.insert(head);
     }
-    Ok(Box::new(ZipMembers { zip: Arc::new(zip), deflate: request.deflate }))
-}
-
-/// Members that are stored, or compressed on the way.
-struct ZipMembers {
-    zip: Arc<ZipLayout>,
-    deflate: bool,
-}
-
-impl Frame for ZipMembers {
-    fn size(&self) -> Option<u64> {
-        (!self.deflate).then(|| self.zip.bytes())
-    }
-
-    fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
-        Box::new(self.zip.data().enumerate())
-    }
-
-    fn create(
-        &self,
-        target: &Destination,
-        options: SinkOptions,
-    ) -> Result<Box<dyn Draft>, SinkError> {
-        let zip = Arc::clone(&self.zip);
-        let inner = sink::create(target, SinkOptions { len: self.size(), ..options })?;
-        if self.deflate {
-            return Ok(Box::new(DeflatedZipSink::new(inner, zip)?));
-        }
-        Ok(Box::new(ZipSink::new(inner, zip)?))
-    }
-
-    fn fixed(&self) -> Option<sink::FixedFrame> {
-        (!self.deflate).then(|| sink::FixedFrame::Zip(Arc::clone(&self.zip)))
-    }
+    Ok(Box::new(ZipMembers { zip: Arc::new(zip), first: 0, deflate: request.deflate }))
 }

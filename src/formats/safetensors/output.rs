@@ -2,26 +2,28 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Cause;
-use crate::formats::headed::{Header, PIECE, PLAIN, behind_header};
+use crate::formats::headed::{Header, MadeHeader, PIECE, PLAIN, behind_header};
 use crate::formats::safetensors;
-use crate::output::layout::{Entries, OutputFormat, OutputTensor, Request};
+use crate::output::layout::{Entries, MetadataKind, OutputFormat, OutputTensor, Request};
+use crate::sink::SinkError;
 
 pub(crate) static OUTPUT: OutputFormat = OutputFormat {
     name: "safetensors",
     about: ".safetensors",
     extensions: &["safetensors"],
     holds_several: true,
-    has_metadata: true,
+    metadata: MetadataKind::Texts,
     stored_dtype: safetensors::stored_dtype,
     lay_out: |request| {
         let all = 0..request.tensors.len();
-        let metadata = request.change.of(request.metadata);
+        let metadata = request.change.of(&request.metadata.texts);
         let header = SafetensorsHeader::new(request, all, &metadata)?;
-        behind_header(Header::Text(header), request)
+        behind_header(Header::Made(Box::new(header)), request)
     },
     ..PLAIN
 };
@@ -33,9 +35,9 @@ pub(crate) struct SafetensorsHeader {
     /// The numbers of the tensors in the file.
     range: Range<usize>,
     /// The numbers of the tensors in the order of the file; empty for the given order.
-    pub(crate) order: Vec<u32>,
+    order: Vec<u32>,
     metadata: BTreeMap<String, String>,
-    pub(crate) len: u64,
+    len: u64,
 }
 
 impl SafetensorsHeader {
@@ -49,15 +51,8 @@ impl SafetensorsHeader {
         let order = if request.keeps_order { Vec::new() } else { aligned(&tensors, range.clone()) };
         let metadata = metadata.clone();
         let mut header = SafetensorsHeader { tensors, range, order, metadata, len: 0 };
-        header.len = header.pieces(|error| error, |_| Ok(()))?;
+        header.len = header.text(|error| error, |_| Ok(()))?;
         Ok(header)
-    }
-
-    /// Make the header `bytes` bytes longer. Returns false if the format does not allow it.
-    pub(crate) fn grow(&mut self, bytes: u64) -> bool {
-        let longer = safetensors::longer(self.len, bytes);
-        self.len = longer.unwrap_or(self.len);
-        longer.is_some()
     }
 
     /// The numbers of the tensors in the order of the file.
@@ -66,19 +61,8 @@ impl SafetensorsHeader {
         given.chain(self.order.iter().map(|&number| number as usize))
     }
 
-    /// The offset of each tensor after the header, in the given order.
-    pub(crate) fn starts(&self) -> Vec<u64> {
-        let mut starts = vec![0; self.range.len()];
-        let mut end = 0;
-        for number in self.in_order() {
-            starts[number - self.range.start] = end;
-            end += self.tensors.at(number).bytes;
-        }
-        starts
-    }
-
     /// Pass on the text piece by piece, and return its length in bytes.
-    pub(crate) fn pieces<E>(
+    fn text<E>(
         &self,
         failed: impl Fn(Cause) -> E,
         mut take: impl FnMut(Vec<u8>) -> Result<(), E>,
@@ -94,6 +78,40 @@ impl SafetensorsHeader {
         let len = text.finish().map_err(&failed)?;
         take(text.take())?;
         Ok(len)
+    }
+}
+
+impl MadeHeader for SafetensorsHeader {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn starts(&self) -> Vec<u64> {
+        if self.order.is_empty() {
+            return Vec::new();
+        }
+        let mut starts = vec![0; self.range.len()];
+        let mut end = 0;
+        for number in self.in_order() {
+            starts[number - self.range.start] = end;
+            end += self.tensors.at(number).bytes;
+        }
+        starts
+    }
+
+    fn grow(&mut self, bytes: u64) -> bool {
+        let longer = safetensors::longer(self.len, bytes);
+        self.len = longer.unwrap_or(self.len);
+        longer.is_some()
+    }
+
+    fn pieces(
+        &self,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), SinkError>,
+    ) -> Result<(), SinkError> {
+        // the text was made before, so that nothing is wrong with it
+        let failed = |error| SinkError::Io(io::Error::other(error));
+        self.text(failed, |piece| take(&piece)).map(|_| ())
     }
 }
 

@@ -193,7 +193,7 @@ impl ParsedHeader {
             let hole = hole.then_some(SafetensorsError::Hole(data_len, begin, name));
             return Err(hole.unwrap_or(error));
         }
-        let metadata = metadata.unwrap_or_default();
+        let metadata = metadata.unwrap_or_default().into();
         Ok(Contents { metadata, header_len, ..Contents::of(&FORMAT, tensors) })
     }
 }
@@ -436,7 +436,7 @@ mod tests {
         let names: Vec<_> = contents.tensors.names().flatten().collect();
         assert_eq!(names, ["a", "z", "y", "b"]);
         assert_eq!(contents.tensors.at(3).data().start, contents.header_len + 4);
-        assert_eq!(contents.metadata["format"], "pt");
+        assert_eq!(contents.metadata.texts["format"], "pt");
         assert_eq!(contents.expected_len(), bytes.len() as u64);
         assert_eq!(
             contents.check_len(bytes.len() as u64 + 3).unwrap_err().to_string(),

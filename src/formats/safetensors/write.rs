@@ -252,7 +252,7 @@ mod tests {
             bytes.resize(contents.expected_len() as usize, 0);
             let theirs = ::safetensors::SafeTensors::deserialize(&bytes).unwrap();
 
-            prop_assert_eq!(&contents.metadata, &metadata);
+            prop_assert_eq!(&contents.metadata.texts, &metadata);
             prop_assert_eq!(contents.tensors.len(), tensors.len());
             prop_assert_eq!(theirs.len(), tensors.len());
             for (name, dtype, shape, bytes) in &tensors {

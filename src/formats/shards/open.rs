@@ -258,7 +258,7 @@ impl OpenShards {
         let Bytes::Random(source) = bytes else { return Err(ShardsFault::NoShard.into()) };
         let base = self.joined.push(index.files[number].clone(), source)?;
         self.tensors.extend(contents.tensors.iter().map(|tensor| tensor.placed(number, base)));
-        self.metadata[number] = contents.metadata;
+        self.metadata[number] = contents.metadata.texts;
         self.parts[number].start = base;
         for member in container.unreadable {
             if let Some(listed) = index.number_of(&member.name) {
@@ -365,8 +365,8 @@ impl OpenShards {
         is_folder: bool,
     ) -> Input {
         let all = self.metadata.iter().flatten().map(|(key, value)| (key.clone(), value.clone()));
-        let contents =
-            Contents { metadata: all.collect(), ..Contents::of(self.format, self.tensors) };
+        let metadata = all.collect::<BTreeMap<String, String>>().into();
+        let contents = Contents { metadata, ..Contents::of(self.format, self.tensors) };
         let is_missing = |&number: &u32| {
             let file = index.tensor(number as usize).1;
             !self.found[number as usize] && self.files.contains(&file)

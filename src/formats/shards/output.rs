@@ -9,14 +9,16 @@ use crate::formats::safetensors::SafetensorsHeader;
 use crate::formats::shards::{INDEX, ONE, old_shards};
 use crate::formats::{safetensors, shards};
 use crate::output::LayoutFault;
-use crate::output::layout::{Entries, Frame, OutputFormat, OutputTensor, Request, WriteAt};
+use crate::output::layout::{
+    Entries, Frame, MetadataKind, OutputFormat, OutputTensor, Request, WriteAt,
+};
 use crate::shape;
 use crate::sink::{Destination, Draft, FolderSink, SinkError, SinkOptions, Targets};
 
 pub(crate) static OUTPUT: OutputFormat = OutputFormat {
     name: "sharded safetensors",
     holds_several: true,
-    has_metadata: true,
+    metadata: MetadataKind::Texts,
     has_shards: true,
     stored_dtype: safetensors::stored_dtype,
     lay_out,
@@ -98,13 +100,14 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
                 let metadata = request.change.of(&kept.metadata[*part]);
                 (of_safetensors(&kept.index.files[*part]), metadata)
             }
-            None if is_one => (ONE.to_owned(), request.change.of(request.metadata)),
+            None if is_one => (ONE.to_owned(), request.change.of(&request.metadata.texts)),
             None => {
                 let name = format!("model-{:05}-of-{:05}.safetensors", number + 1, shards.len());
-                (name, request.change.of(request.metadata))
+                (name, request.change.of(&request.metadata.texts))
             }
         };
-        let header = Header::Text(SafetensorsHeader::new(request, range.clone(), &metadata)?);
+        let header =
+            Header::Made(Box::new(SafetensorsHeader::new(request, range.clone(), &metadata)?));
         let file = ShardFile { name, first: range.start, header, bytes: *bytes };
         end = end.checked_add(file.len()).ok_or(LayoutFault::TooLarge)?;
         files.push(file);

@@ -44,9 +44,11 @@ mod machine;
 mod names;
 mod open;
 mod ops;
+mod output;
 mod value;
 
 pub(crate) use open::{FORMAT, open};
+pub(crate) use output::OUTPUT;
 
 /// The longest pickle that is read, in bytes, besides the elements in it. Of a million tensors, each has about a
 /// hundred beside its name.

@@ -457,24 +457,28 @@ fn element_type(name: &str) -> Option<ElementType> {
     ElementType::find(|(dtype, ..)| if small { *dtype == SMALL } else { *dtype == name })
 }
 
+/// How the classes of storages begin, and the types of their elements.
+pub(super) const STORAGES: [(&str, Scalar); 12] = [
+    ("Double", Scalar::F64),
+    ("Float", Scalar::F32),
+    ("Half", Scalar::F16),
+    ("BFloat16", Scalar::BF16),
+    ("Long", Scalar::I64),
+    ("Int", Scalar::I32),
+    ("Short", Scalar::I16),
+    ("Char", Scalar::I8),
+    ("Byte", Scalar::U8),
+    ("Bool", Scalar::Bool),
+    ("ComplexDouble", Scalar::C128),
+    ("ComplexFloat", Scalar::C64),
+];
+
 /// The type of the elements of a class of storages.
 fn storage_type(class: &str) -> Option<ElementType> {
     if let Some(unnamed) = ElementType::find(|(_, name, _)| *name == class) {
         return Some(unnamed);
     }
-    Some(ElementType::Known(match class.strip_suffix("Storage")? {
-        "Double" => Scalar::F64,
-        "Float" => Scalar::F32,
-        "Half" => Scalar::F16,
-        "BFloat16" => Scalar::BF16,
-        "Long" => Scalar::I64,
-        "Int" => Scalar::I32,
-        "Short" => Scalar::I16,
-        "Char" => Scalar::I8,
-        "Byte" => Scalar::U8,
-        "Bool" => Scalar::Bool,
-        "ComplexDouble" => Scalar::C128,
-        "ComplexFloat" => Scalar::C64,
-        _ => return None,
-    }))
+    let class = class.strip_suffix("Storage")?;
+    let (_, scalar) = STORAGES.iter().find(|(known, _)| *known == class)?;
+    Some(ElementType::Known(*scalar))
 }

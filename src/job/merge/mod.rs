@@ -113,5 +113,5 @@ fn prepare(slices: &[HeldSlice<'_>], output: &Output) -> Result<Prepared, Error>
         let contradiction = metadata.add(location, &input.contents.metadata, None, output);
         contradiction.map_or(Ok(()), Err)?;
     }
-    preparation.finish(&metadata.texts())
+    preparation.finish(&metadata.all())
 }

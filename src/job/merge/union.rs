@@ -11,7 +11,10 @@ use super::groups::GroupOptions;
 use crate::error::{Cause, Error, FileName};
 use crate::execute::Workers;
 use crate::index::resolve::Selection;
-use crate::input::{Grouping, Input, Location, OpenOptions, Seen, SelectFault, UseOfIndex, find};
+use crate::input::{
+    Grouping, Input, Location, Metadata, OpenOptions, Seen, SelectFault, TypedMetadata, UseOfIndex,
+    find,
+};
 use crate::job::assembly::members::Members;
 use crate::job::assembly::step::Step;
 use crate::job::assembly::{Assembly, Member, Recipe, Taken};
@@ -81,6 +84,8 @@ pub(super) struct Union<'a> {
 #[derive(Default)]
 pub(super) struct MetadataUnion<'a> {
     texts: BTreeMap<String, (String, &'a Location)>,
+    /// Those of the first input that has such.
+    typed: Option<TypedMetadata>,
 }
 
 impl<'a> MetadataUnion<'a> {
@@ -89,12 +94,13 @@ impl<'a> MetadataUnion<'a> {
     pub(super) fn add(
         &mut self,
         location: &'a Location,
-        metadata: &BTreeMap<String, String>,
+        metadata: &Metadata,
         wins: Option<Precedence>,
         output: &Output,
     ) -> Option<Error> {
         let mut contradiction = None;
-        for (key, value) in metadata {
+        self.typed = self.typed.take().or_else(|| metadata.typed.clone());
+        for (key, value) in &metadata.texts {
             match (self.texts.get(key), wins) {
                 (Some((other, first)), None) if other != value && output.needs_metadata(key) => {
                     contradiction.get_or_insert_with(|| {
@@ -112,10 +118,14 @@ impl<'a> MetadataUnion<'a> {
         contradiction
     }
 
-    pub(super) fn texts(&self) -> BTreeMap<String, String> {
-        self.texts.iter().map(|(key, (value, _))| (key.clone(), value.clone())).collect()
+    pub(super) fn all(&self) -> Metadata {
+        let texts = self.texts.iter().map(|(key, (value, _))| (key.clone(), value.clone()));
+        Metadata { texts: texts.collect(), typed: self.typed.clone() }
     }
 }
+
+/// Among how many inputs typed metadata are looked for: each that has such stays open.
+const MOST_TYPED: usize = 32;
 
 /// What has a name in an input, and cannot be read.
 struct UnreadableName {
@@ -127,7 +137,7 @@ struct UnreadableName {
 struct InputNames {
     tensors: Tensors,
     unreadable: Vec<UnreadableName>,
-    metadata: BTreeMap<String, String>,
+    metadata: Metadata,
 }
 
 impl InputNames {
@@ -149,7 +159,9 @@ impl InputNames {
         for (path, annotated) in readable.groups() {
             tensors.annotate_group(path.clone(), annotated.clone());
         }
-        InputNames { tensors, unreadable, metadata: input.contents.metadata.clone() }
+        let mut metadata = input.contents.metadata.clone();
+        metadata.typed.take_if(|_| number >= MOST_TYPED);
+        InputNames { tensors, unreadable, metadata }
     }
 }
 
@@ -476,7 +488,7 @@ impl<'a> Union<'a> {
             }
         }
         self.indexed_shapes = shapes;
-        preparation.finish(&self.metadata.texts())
+        preparation.finish(&self.metadata.all())
     }
 
     pub(super) fn assemble(self) -> Assembly<'a> {
