@@ -645,6 +645,6 @@ impl Dice<'_> {
                 }
             });
         }
-        IndexExpr { items }
+        IndexExpr::new(items)
     }
 }

@@ -66,7 +66,7 @@ impl IntoIndex for &IndexExpr {
 
 impl<T: Into<Item>> IntoIndex for T {
     fn into_index(self) -> Result<IndexExpr, Error> {
-        Ok(IndexExpr { items: vec![self.into()] })
+        Ok(IndexExpr::new(vec![self.into()]))
     }
 }
 
@@ -76,7 +76,7 @@ macro_rules! tuples {
             #[allow(non_snake_case)]
             fn into_index(self) -> Result<IndexExpr, Error> {
                 let ($($item,)*) = self;
-                Ok(IndexExpr { items: vec![$($item.into()),*] })
+                Ok(IndexExpr::new(vec![$($item.into()),*]))
             }
         }
     )*};

@@ -65,6 +65,12 @@ pub enum ParseErrorKind {
     NotCompared,
     #[error("nothing is equal to nan, less or greater: a comparison has another number")]
     NanCompared,
+    #[error("an item with the name of a dimension is an integer, a slice or a list")]
+    NamedItem,
+    #[error("either all items have names of dimensions, or none: [time=0, lat=10:20]")]
+    SomeNamed,
+    #[error("{0:?} has an item already")]
+    NamedTwice(String),
     #[error("the quotation mark was never closed")]
     OpenQuote,
     #[error("slice indices must be integers or None")]

@@ -14,6 +14,7 @@
 mod comparison;
 mod lexer;
 pub mod list;
+mod named;
 pub mod numpy;
 pub mod resolve;
 mod selection;
@@ -54,6 +55,20 @@ pub struct SliceItem {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexExpr {
     pub items: Vec<Item>,
+    /// The dimension that each item is for, where items have names (`time=0`); none where they stand in the order of
+    /// the axes.
+    pub names: Vec<String>,
+}
+
+impl IndexExpr {
+    /// Items in the order of the axes.
+    pub fn new(items: Vec<Item>) -> IndexExpr {
+        IndexExpr { items, names: Vec::new() }
+    }
+
+    pub fn is_named(&self) -> bool {
+        !self.names.is_empty()
+    }
 }
 
 /// An index expression with its NumPy text and the position of each item in it.
@@ -155,7 +170,7 @@ pub(crate) mod tests {
                 Item::Ellipsis => !std::mem::replace(&mut ellipsis, true),
                 _ => true,
             });
-            IndexExpr { items }
+            IndexExpr::new(items)
         })
     }
 }

@@ -34,13 +34,27 @@ use super::{FileRef, IndexExpr, Item, List, Malformed, Shuffle, SliceItem, Spann
 pub fn parse(text: &str) -> Result<SpannedExpr, ParseError> {
     let mut cursor = Cursor::new(text, unwrapped(text));
     let mut items = Vec::new();
+    let mut names = Vec::new();
     let mut spans = Vec::new();
     let mut has_ellipsis = false;
     cursor.skip_space();
     while cursor.peek().is_some() {
         let start = cursor.at;
+        let name = cursor.dimension().map(str::to_owned);
         let item = cursor.item()?;
         let span = trim(text, start..cursor.at);
+        if name.is_some() != (names.len() > 0) && !items.is_empty() {
+            return Err(ParseErrorKind::SomeNamed.at(span));
+        }
+        if let Some(name) = name {
+            if matches!(item, Item::NewAxis | Item::Ellipsis) {
+                return Err(ParseErrorKind::NamedItem.at(span));
+            }
+            if names.contains(&name) {
+                return Err(ParseErrorKind::NamedTwice(name).at(span));
+            }
+            names.push(name);
+        }
         if item == Item::Ellipsis && std::mem::replace(&mut has_ellipsis, true) {
             return Err(ParseErrorKind::Malformed(Malformed::SecondEllipsis).at(span));
         }
@@ -48,7 +62,7 @@ pub fn parse(text: &str) -> Result<SpannedExpr, ParseError> {
         spans.push(span);
         cursor.comma()?;
     }
-    Ok(SpannedExpr { expr: IndexExpr { items }, text: text.to_owned(), spans })
+    Ok(SpannedExpr { expr: IndexExpr { items, names }, text: text.to_owned(), spans })
 }
 
 /// The byte range of value `number`, in C order, of the typed list `item`; else that of the item.
@@ -56,7 +70,11 @@ pub fn value_span(spanned: &SpannedExpr, item: usize, number: usize) -> Option<R
     let span = spanned.spans.get(item)?.clone();
     match spanned.expr.items.get(item) {
         Some(Item::List(List::Integers(_) | List::Mask(_) | List::Others(_))) => {
-            list::value_span(&spanned.text, span.clone(), number).or(Some(span))
+            let start = match spanned.expr.names.get(item) {
+                Some(_) => span.start + spanned.text.get(span.clone())?.find('=')? + 1,
+                None => span.start,
+            };
+            list::value_span(&spanned.text, start..span.end, number).or(Some(span))
         }
         _ => Some(span),
     }
@@ -66,11 +84,15 @@ pub fn value_span(spanned: &SpannedExpr, item: usize, number: usize) -> Option<R
 pub fn format(expr: &IndexExpr) -> SpannedExpr {
     let mut text = String::from("[");
     let mut spans = Vec::with_capacity(expr.items.len());
-    for item in &expr.items {
+    for (number, item) in expr.items.iter().enumerate() {
         if !spans.is_empty() {
             text += ", ";
         }
         let start = text.len();
+        if let Some(name) = expr.names.get(number) {
+            text += name;
+            text += "=";
+        }
         text += &item.to_string();
         spans.push(start..text.len());
     }
@@ -110,6 +132,23 @@ enum Term {
     Integer(Literal),
     None,
     Ellipsis,
+}
+
+impl<'a> Cursor<'a> {
+    /// Step over the name of a dimension and a `=` that begin an item.
+    fn dimension(&mut self) -> Option<&'a str> {
+        let rest = std::str::from_utf8(self.rest()).ok()?;
+        let is_part = |char: char| char.is_alphanumeric() || "_-.".contains(char);
+        let name = &rest[..rest.find(|char| !is_part(char)).unwrap_or(rest.len())];
+        let behind = rest[name.len()..].trim_ascii_start();
+        let begins = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
+        if !begins || !behind.starts_with('=') || behind.starts_with("==") {
+            return None;
+        }
+        self.at += rest.len() - behind.len() + 1;
+        self.skip_space();
+        Some(name)
+    }
 }
 
 impl Cursor<'_> {
@@ -336,6 +375,28 @@ mod tests {
         assert_eq!(items("None:2:None"), [slice(None, Some(2), None)]);
         for text in [". . .", "..", "none", "numpy.newaxis", "np.", "np..newaxis", "np"] {
             assert_eq!(kind(text), ParseErrorKind::NotAnIndex, "{text}");
+        }
+    }
+
+    #[test]
+    fn items_may_have_the_names_of_dimensions() {
+        let spanned = parse("[time=0, lat = 10:20:2, lon.x=[0, -1], é-2=~@a.npy==3]").unwrap();
+        assert_eq!(spanned.expr.names, ["time", "lat", "lon.x", "é-2"]);
+        assert_eq!(spanned.expr.items[1], slice(Some(10), Some(20), Some(2)));
+        assert_eq!(&spanned.text[spanned.spans[1].clone()], "lat = 10:20:2");
+        assert_eq!(value_span(&spanned, 2, 1).map(|span| &spanned.text[span]), Some("-1"));
+        let formatted = format(&spanned.expr);
+        assert_eq!(formatted.text, "[time=0, lat=10:20:2, lon.x=[0, -1], é-2=~@a.npy==3]");
+        assert_eq!(parse(&formatted.text), Ok(formatted));
+        for text in ["time=0, 1", "0, time=1", "..., time=0"] {
+            assert_eq!(kind(text), ParseErrorKind::SomeNamed, "{text}");
+        }
+        for text in ["time=None", "time=..."] {
+            assert_eq!(kind(text), ParseErrorKind::NamedItem, "{text}");
+        }
+        assert_eq!(kind("a=0, a=1"), ParseErrorKind::NamedTwice("a".to_owned()));
+        for text in ["time=", "=0", "1x=0", "a==0", "a b=0", "a=b=0"] {
+            assert!(parse(text).is_err(), "{text}");
         }
     }
 

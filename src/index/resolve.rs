@@ -18,6 +18,7 @@
 use std::sync::Arc;
 
 use super::list::Placement;
+pub use super::named::resolve_named;
 use super::selection::{position, range, steps};
 use super::{IndexExpr, Item, List, Malformed, Shuffle, SliceItem};
 use crate::shape::MAX_NDIM;
@@ -34,6 +35,8 @@ pub struct Rules {
     pub keepdims: bool,
     /// Outer indexing, as np.ix_: each list is taken along its own axis. A mask must have one axis.
     pub outer: bool,
+    /// Whether items for dimensions that a tensor lacks are passed over, where items have names.
+    pub passes_over: bool,
     /// The elements per block of the last axis, where it is stored in blocks. The index counts
     /// elements and must take whole blocks; the selection counts blocks.
     pub block: Option<u64>,
@@ -69,6 +72,9 @@ pub fn resolve_with(
     rules: Rules,
     files: &[ListShape],
 ) -> Result<Selection, ResolveError> {
+    if expr.is_named() {
+        return resolve_named(expr, shape, &[], Rules { passes_over: false, ..rules }, files);
+    }
     let arrays = list_shapes(expr, rules, files)?;
     let ellipsis_len = ellipsis_len(expr, &arrays, shape.len())?;
     check_masks(expr, &arrays, shape, ellipsis_len)?;
@@ -428,7 +434,7 @@ mod tests {
             ([Item::NewAxis, step], Malformed::ZeroStep),
             ([Item::Ellipsis, Item::Ellipsis], Malformed::SecondEllipsis),
         ] {
-            let error = resolve(&IndexExpr { items: pair.into() }, &[2, 2], false).unwrap_err();
+            let error = resolve(&IndexExpr::new(pair.into()), &[2, 2], false).unwrap_err();
             assert_eq!(error, fault(1, malformed));
         }
     }

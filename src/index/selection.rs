@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Malformed, SliceItem};
-use crate::shape::{AsTuple, MAX_NDIM};
+use crate::shape::{AsTuple, MAX_NDIM, NoDimension};
 
 /// What an expression selects from a tensor of one shape; all known positions are in bounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -214,6 +214,13 @@ pub struct ResolveError {
     pub before: Box<Selection>,
 }
 
+impl ResolveError {
+    /// The error of an item for a dimension that is not there.
+    pub fn no_dimension(item: usize, fault: NoDimension) -> ResolveError {
+        ResolveError { item, value: None, kind: fault.into(), before: Box::default() }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveErrorKind {
     #[error("index {index} is out of bounds for axis {axis} with size {size}")]
@@ -252,6 +259,8 @@ pub enum ResolveErrorKind {
     Broadcast(Vec<Vec<u64>>),
     #[error("a mask of {0} axes is not for one axis: with each list along its own it needs 1")]
     OuterMask(usize),
+    #[error(transparent)]
+    NoDimension(#[from] NoDimension),
     #[error("the file of this list is not open: lists in files cannot be used here")]
     NotOpened,
     #[error(transparent)]

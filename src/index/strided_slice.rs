@@ -60,6 +60,9 @@ pub enum StridedSliceError {
         /// Items of `strides`.
         strides: usize,
     },
+    /// Items with names of dimensions.
+    #[error("begin, end and strides cannot say names of dimensions")]
+    Named,
     /// More items than a mask has bits.
     #[error("{0} items are more than the {MAX_ITEMS} that a mask can speak of")]
     TooManyItems(usize),
@@ -125,7 +128,7 @@ impl StridedSlice {
                 })
             })
         });
-        Ok(IndexExpr { items: items.collect::<Result<_, _>>()? })
+        Ok(IndexExpr::new(items.collect::<Result<_, _>>()?))
     }
 
     /// The arguments with the same meaning as an expression; unused numbers are 0.
@@ -135,6 +138,9 @@ impl StridedSlice {
     pub fn from_expr(expr: &IndexExpr) -> Result<StridedSlice, StridedSliceError> {
         if expr.items.len() > MAX_ITEMS {
             return Err(StridedSliceError::TooManyItems(expr.items.len()));
+        }
+        if expr.is_named() {
+            return Err(StridedSliceError::Named);
         }
         let mut flags = StridedSlice::default();
         for (i, item) in expr.items.iter().enumerate() {
@@ -349,7 +355,7 @@ mod tests {
         };
         assert_eq!(many(64).to_expr().unwrap().items, vec![Item::NewAxis; 64]);
         assert_eq!(many(65).to_expr(), Err(StridedSliceError::TooManyItems(65)));
-        let expr = IndexExpr { items: vec![Item::NewAxis; 65] };
+        let expr = IndexExpr::new(vec![Item::NewAxis; 65]);
         assert_eq!(StridedSlice::from_expr(&expr), Err(StridedSliceError::TooManyItems(65)));
         let expr = numpy::parse(":, [0]").unwrap().expr;
         assert_eq!(StridedSlice::from_expr(&expr), Err(StridedSliceError::List(1)));

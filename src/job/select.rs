@@ -8,10 +8,12 @@ use std::sync::Arc;
 use super::rename::{NewName, rename};
 use crate::cast::{Cast, CastError, Casting};
 use crate::dtype::{DType, NumberKind};
-use crate::error::{Error, Fault};
+use crate::error::{Cause, Error, Fault};
+use crate::index::resolve::AxisSelection;
 use crate::input::{Input, SelectFault, find};
 use crate::output::{Becomes, FormatOption, LayoutFault, Output, Preparation};
-use crate::shape::AskedAxis;
+use crate::region::OpenIndex;
+use crate::shape::{AskedAxis, NoDimension, dimension};
 use crate::tensor::TensorInfo;
 
 #[derive(Clone, Debug, Default)]
@@ -164,6 +166,70 @@ pub(super) fn select<'a>(
         Some(twice) if count > 1 => Err(SelectFault::SameName(twice).into()),
         _ => Ok(selection),
     }
+}
+
+/// The names of the tensors that have a dimension of one of these names; `missing` makes an error of a name that none
+/// has, and its number.
+pub(super) fn with_dimensions(
+    input: &Input,
+    names: &[String],
+    missing: impl Fn(usize, NoDimension) -> Cause,
+) -> Result<Vec<String>, Error> {
+    let excluded = input.excluded()?;
+    let mut all: Vec<Option<String>> = Vec::new();
+    let mut found = Vec::new();
+    for (number, tensor) in input.contents.tensors.iter().enumerate() {
+        let own = tensor.axis_names();
+        let is_taken = excluded.binary_search(&number).is_err();
+        if is_taken && names.iter().any(|name| dimension(name, &own).is_ok()) {
+            found.extend(tensor.name);
+        }
+        let new = own.into_iter().filter(|name| is_taken && !all.contains(name));
+        let new: Vec<_> = new.collect();
+        all.extend(new);
+    }
+    for (number, name) in names.iter().enumerate() {
+        let there = dimension(name, &all).map_err(|fault| missing(number, fault));
+        there.map_err(|cause| Error::file(&input.location, cause))?;
+    }
+    Ok(found)
+}
+
+/// All tensors, where there are several and an index takes something of axes of one length of each.
+pub(super) fn all_indexed_alike(input: &Input, index: &OpenIndex<'_>) -> Option<Vec<usize>> {
+    let count = input.contents.tensors.len();
+    if index.expr.is_named() || count < 2 || input.named_count() > count {
+        return None;
+    }
+    let mut lens: Option<Vec<u64>> = None;
+    for tensor in input.contents.tensors.iter() {
+        let selection = index.resolve(&tensor).ok()?;
+        let of_item = |pick: &AxisSelection| match *pick {
+            AxisSelection::Range { axis, start, step, len } => {
+                let is_whole =
+                    (start, step, Some(&len)) == (0, 1, selection.source_shape.get(axis));
+                (!is_whole).then_some(axis)
+            }
+            AxisSelection::Index { axis, .. } | AxisSelection::List { axis, .. } => Some(axis),
+            AxisSelection::NewAxis => None,
+        };
+        let axes = selection.axes.iter().filter_map(of_item);
+        let own: Vec<u64> = axes.map(|axis| selection.source_shape[axis]).collect();
+        if own.is_empty() || *lens.get_or_insert_with(|| own.clone()) != own {
+            return None;
+        }
+    }
+    let excluded = input.excluded().ok()?;
+    let all = (0..count).filter(|number| excluded.binary_search(number).is_err());
+    Some(all.collect()).filter(|all: &Vec<usize>| !all.is_empty())
+}
+
+/// Say that an index applies to all tensors, though none is named.
+pub(super) fn note_alike(input: &Input, count: usize) {
+    let location = &input.location;
+    input.notes.add(format_args!(
+        "{location}: the index applies to all {count} tensors: the axes that it indexes have one length in each"
+    ));
 }
 
 /// Leave out, with notes, tensors of dtypes that the output cannot hold. Those that are named themselves, or all that

@@ -1,6 +1,7 @@
 //! What is taken of one input: by an index of one tensor or several, by an index tensor of one; and slices that a
 //! program holds, of any number of inputs.
 
+use std::borrow::Cow;
 use std::iter;
 use std::sync::Arc;
 
@@ -9,12 +10,15 @@ use super::assembly::step::Step;
 use super::assembly::{Assembly, Member, Recipe, Taken};
 use super::copying::Copying;
 use super::inputs::InputRef;
-use super::select::{Casts, Choice, Select, Selected, select};
+use super::select::{
+    Casts, Choice, Select, Selected, all_indexed_alike, note_alike, select, with_dimensions,
+};
 use crate::error::{Cause, Error};
 use crate::execute::Progress;
 use crate::gather;
-use crate::index::resolve::Selection;
-use crate::input::{Input, Seen};
+use crate::index::IndexExpr;
+use crate::index::resolve::{ResolveError, Selection};
+use crate::input::{Input, Seen, SelectFault};
 use crate::output::{Becomes, Output, Prepared};
 use crate::region::{
     GatheredList, IndexTensor, OpenIndex, Region, arrange_axes, gathered_axes, gathered_shape,
@@ -32,6 +36,36 @@ pub struct SliceOptions<'a> {
     pub index: OpenIndex<'a>,
     pub transpose: Transposition,
     pub casts: Casts,
+}
+
+impl SliceOptions<'_> {
+    /// Which tensors are meant, where none are named: by an index whose items have names those that have one of the
+    /// dimensions, and all others are kept; by another one all, if it indexes axes of one length.
+    fn meant(&self, input: &Input, output: &Output) -> Result<Cow<'_, Select>, Error> {
+        let IndexExpr { names, .. } = self.index.expr;
+        let Select { patterns, whole, keep_rest, .. } = &self.select;
+        if !patterns.is_empty() || *whole {
+            return Ok(Cow::Borrowed(&self.select));
+        }
+        if names.is_empty() {
+            let may_be_all = !keep_rest && input.exclude.is_empty() && output.format.holds_several;
+            let all = may_be_all.then(|| all_indexed_alike(input, &self.index)).flatten();
+            return Ok(match all {
+                Some(_) => Cow::Owned(Select { whole: true, ..self.select.clone() }),
+                None => Cow::Borrowed(&self.select),
+            });
+        }
+        let count = input.named_count();
+        let format = output.format;
+        if count > 1 && !format.holds_several {
+            let fault = SelectFault::HoldsOne { count, keep_rest: false, format: format.name };
+            return Err(fault.into());
+        }
+        let missing = |item, fault| ResolveError::no_dimension(item, fault).into();
+        let patterns = with_dimensions(input, names, missing)?;
+        let keep_rest = self.select.keep_rest || count > 1;
+        Ok(Cow::Owned(Select { patterns, keep_rest, ..self.select.clone() }))
+    }
 }
 
 pub struct GatherOptions {
@@ -64,10 +98,15 @@ impl<'a> Copying<'a> {
         output: Output,
     ) -> Result<Copying<'a>, Error> {
         if !options.seen.is_plain() {
-            let sliced = select(&input, &options.select, &output)?.sliced_numbers();
+            let meant = options.meant(&input, &output)?;
+            let sliced = select(&input, &meant, &output)?.sliced_numbers();
             input.see(&options.seen, &sliced)?;
         }
-        let selected = select(&input, &options.select, &output)?;
+        let meant = options.meant(&input, &output)?;
+        let selected = select(&input, &meant, &output)?;
+        if meant.whole && !options.select.whole {
+            note_alike(&input, selected.sliced());
+        }
         let several = selected.sliced() > 1;
         let casts = options.casts.clone().of_several(several);
         let result = |of: &Selected| -> Result<Sliced, Error> {

@@ -264,7 +264,7 @@ mod tests {
     fn offsets(shape: &[u64], items: &[Item], order: Order, axes: &Permutation) -> Vec<u64> {
         let positions = |(item, len): (&Item, &u64)| -> Option<Vec<u64>> {
             let Item::Slice(slice) = item else { return None };
-            let expr = IndexExpr { items: vec![Item::Slice(*slice)] };
+            let expr = IndexExpr::new(vec![Item::Slice(*slice)]);
             let numbers = resolve(&expr, &[*len], false).unwrap();
             let crate::index::resolve::AxisSelection::Range { start, step, len, .. } =
                 numbers.axes[0]
@@ -299,7 +299,7 @@ mod tests {
         ) {
             let order = if fortran { Order::F } else { Order::C };
             let layout = Layout::new(&shape, itemsize * 8, order, 128);
-            let expr = IndexExpr { items: items.clone() };
+            let expr = IndexExpr::new(items.clone());
             let selection = resolve(&expr, &shape, false).unwrap();
             let axes = permutation(selection.shape().len(), number);
             let view = View::permuted(&layout, &selection, &axes).unwrap();

@@ -19,7 +19,7 @@ use crate::formats::open_watched;
 use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask, Truth, is_like_mask};
 use crate::index::resolve::{
     ListPositions, ListShape, OtherPositions, ResolveError, Rules, SelectedList, Selection,
-    Shuffled, resolve_with,
+    Shuffled, resolve_named, resolve_with,
 };
 use crate::index::{Comparison, FileRef, IndexExpr, Item, List};
 use crate::input::{CutBlocks, Input, Location, Notes, OpenOptions, PlainText};
@@ -75,10 +75,18 @@ pub struct OpenIndex<'a> {
     pub lists: &'a Lists,
 }
 
+/// A shape that an index is applied to, and the names of its axes where the index has names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct IndexedShape {
+    shape: Vec<u64>,
+    names: Vec<Option<String>>,
+}
+
 impl OpenIndex<'_> {
     /// Add all that decides what it takes, but for the bytes of files, which may have other paths elsewhere.
     pub(crate) fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
         add(format!("{:?}", self.rules).as_bytes());
+        add(format!("{:?}", self.expr.names).as_bytes());
         for item in &self.expr.items {
             let item = match item {
                 Item::List(List::File(file)) => {
@@ -97,7 +105,7 @@ impl OpenIndex<'_> {
 
     /// The shape in elements of what it selects of a tensor, also where that is stored in blocks.
     pub fn element_shape(&self, tensor: &TensorInfo) -> Result<Vec<u64>, Cause> {
-        Ok(self.lists.resolve(self.expr, &tensor.element_shape(), self.rules)?.shape())
+        Ok(self.lists.resolve_elements(self.expr, tensor, self.rules)?.shape())
     }
 
     /// What becomes of the axes of a selection of a tensor.
@@ -109,13 +117,20 @@ impl OpenIndex<'_> {
         arrange_axes(tensor, selection.shape(), &selection.source_axes(), how)
     }
 
+    /// What the selection of a tensor depends on besides the index.
+    pub(crate) fn indexed_shape(&self, tensor: &TensorInfo) -> IndexedShape {
+        let names = if self.expr.is_named() { tensor.axis_names() } else { Vec::new() };
+        IndexedShape { shape: tensor.shape.clone(), names }
+    }
+
     /// Look at all positions in the files of lists, for tensors of these shapes.
-    pub(crate) fn check_lists(&self, shapes: &BTreeSet<Vec<u64>>) -> Result<(), Error> {
+    pub(crate) fn check_lists(&self, shapes: &BTreeSet<IndexedShape>) -> Result<(), Error> {
         if self.lists.is_empty() {
             return Ok(());
         }
-        shapes.iter().try_for_each(|shape| {
-            let selection = self.lists.resolve(self.expr, shape, self.rules)?;
+        shapes.iter().try_for_each(|IndexedShape { shape, names }| {
+            let names = || names.clone();
+            let selection = self.lists.resolve_shape(self.expr, shape, names, self.rules)?;
             self.lists.check(&selection)
         })
     }
@@ -210,7 +225,33 @@ impl Lists {
         shape: &[u64],
         rules: Rules,
     ) -> Result<Selection, ResolveError> {
-        resolve_with(expr, shape, rules, &self.shapes).map_err(|mut error| {
+        self.resolve_shape(expr, shape, Vec::new, rules)
+    }
+
+    /// Apply it to the elements of a tensor, also where these are stored in blocks.
+    pub fn resolve_elements(
+        &self,
+        expr: &IndexExpr,
+        tensor: &TensorInfo,
+        rules: Rules,
+    ) -> Result<Selection, ResolveError> {
+        self.resolve_shape(expr, &tensor.element_shape(), || tensor.axis_names(), rules)
+    }
+
+    /// Apply it to a shape, whose axes have `names`.
+    fn resolve_shape(
+        &self,
+        expr: &IndexExpr,
+        shape: &[u64],
+        names: impl FnOnce() -> Vec<Option<String>>,
+        rules: Rules,
+    ) -> Result<Selection, ResolveError> {
+        let resolved = if expr.is_named() {
+            resolve_named(expr, shape, &names(), rules, &self.shapes)
+        } else {
+            resolve_with(expr, shape, rules, &self.shapes)
+        };
+        resolved.map_err(|mut error| {
             error.before.source_shape = shape.to_vec();
             error
         })
@@ -224,7 +265,7 @@ impl Lists {
         rules: Rules,
     ) -> Result<Selection, ResolveError> {
         let block = tensor.dtype.blocks().map(|block| block.elements);
-        let selection = self.resolve(expr, &tensor.element_shape(), Rules { block, ..rules })?;
+        let selection = self.resolve_elements(expr, tensor, Rules { block, ..rules })?;
         self.note_masks(&selection);
         Ok(selection)
     }

@@ -31,7 +31,7 @@ mod strided;
 
 pub use indices::{Gathered, GatheredList, IndexTensor, gathered_shape};
 pub(crate) use indices::{GatheredTensor, gathered_axes};
-pub(crate) use lists::arrange_axes;
+pub(crate) use lists::{IndexedShape, arrange_axes};
 pub use lists::{ListError, ListFault, Lists, MASK_MEANT, OpenIndex};
 pub use route::{ReadBy, ReadFor, RegionPieces, Route};
 pub use strided::{InChunks, layout as layout_of};

@@ -124,6 +124,11 @@ impl TensorInfo {
         said.map(|said| said.dimension_names).unwrap_or_default()
     }
 
+    /// The names of all of its axes.
+    pub fn axis_names(&self) -> Vec<Option<String>> {
+        self.dimension_names(&(0..self.shape.len()).map(Some).collect::<Vec<_>>())
+    }
+
     /// Whether the elements are computed from the file's bytes: decoded or unpacked.
     pub(crate) fn is_decoded(&self) -> bool {
         matches!(self.storage.kind, StorageKind::Chunks(_) | StorageKind::Packed(..))

@@ -43,6 +43,9 @@ PATTERNS = [
     ("{p:b,a}{e}.{l}", "{p}.{l}"),
     ("{p:a,,b}x{l}", "x.{l}.x"),
     ("opt[{e}].{l}", "opt.{l}"),
+    ("demo_{i:*}.{l}", "all.{l}"),
+    ("m.{l}.{i:*}.{p:up,down}", "m.{l}"),
+    ("m.{p:up,down}.{i:*}.{e}", "m.{p}"),
 ]
 
 
@@ -70,7 +73,7 @@ def regex(pattern):
     def one(before, key, texts):
         if key is None:
             return re.escape(before)
-        inside = ".*?" if key == "*" else "|".join(map(re.escape, texts)) if texts else r"[^.]+?"
+        inside = ".*?" if key == "*" else "[0-9]+" if texts == ["*"] else "|".join(map(re.escape, texts)) if texts else r"[^.]+?"
         return f"{re.escape(before)}({inside})"
     return re.compile("".join(one(*piece) for piece in pieces(pattern)), re.S)
 
@@ -98,7 +101,8 @@ def members(case, pattern, into, axis, stacks):
     texts = {key: listed for _, key, listed in pieces(pattern) if key}
     free = [key for key in keys(pattern) if key not in keys(into)]
     count = rng.choice([1, 2, 3, 11])
-    values = {key: listed or [str(number) for number in range(count)] if key in free
+    gaps = [str(number) for number in rng.sample(range(40), count)]
+    values = {key: gaps if listed == ["*"] else listed or [str(number) for number in range(count)] if key in free
               else rng.sample(listed or LAYERS, min(rng.choice([1, 2, 3]), len(listed or LAYERS)))
               for key, listed in texts.items()}
     tensors = {}
@@ -119,7 +123,7 @@ def damage(case, tensors, pattern):
     """One tensor is missing, extra, or does not fit."""
     rng = case.rng
     name = rng.choice(list(tensors))
-    numbered = [key for _, key, listed in pieces(pattern) if key and key != "*" and not listed]
+    numbered = [key for _, key, listed in pieces(pattern) if key and key != "*" and listed in ([], ["*"])]
     kind = rng.choice(["missing", "number", "text", "zeros", "shape", "dtype"])
     if kind == "missing":
         del tensors[name]
@@ -184,7 +188,7 @@ def chosen_names(case, names, options):
 
 def place(pattern, key, text):
     listed = next(texts for _, one, texts in pieces(pattern) if one == key)
-    if listed:
+    if listed and listed != ["*"]:
         return listed.index(text)
     if not re.fullmatch("[0-9]+", text):
         raise Refused("is no number")
@@ -207,7 +211,8 @@ def grouped(pattern, into, names):
     sets = [{where for where, _ in group} for group in groups.values()]
     listed = [dict((key, texts) for _, key, texts in pieces(pattern))[keys(pattern)[at]] for at in free]
     # a product of all numbers below the greatest, and of all texts
-    counts = [len(texts) or 1 + max(where[at] for where in sets[0]) for at, texts in enumerate(listed)]
+    counts = [len({where[at] for where in sets[0]}) if texts == ["*"]
+              else len(texts) or 1 + max(where[at] for where in sets[0]) for at, texts in enumerate(listed)]
     size = int(np.prod(counts, dtype=object))
     if any(len(group) != len(found) for group, found in zip(groups.values(), sets)):
         raise Refused("have one place in their group", "is missing", "is extra")

@@ -8,7 +8,7 @@ typed or from files (.npy, .safetensors, .npz, text, standard input), shuffles, 
 slices, an ellipsis and new axes. NumPy's outcome is the oracle, errors word for word; with --outer
 np.ix_ on the axes of lists; of a shuffle the positions are those of the Python in docs/index.md, of `~` those of np.delete. Every fourth case is an assignment, every tenth one of gather or scatter with
 --elements, against np.take_along_axis and np.put_along_axis. `--comparisons` takes masks by comparison alone,
-`@FILE==3`: every dtype of numbers and bool, against NumPy's `a == 3`; floats that NumPy lacks against ml_dtypes. A case is a function of (seed, number):
+`@FILE==3`, `--alike` indices of several tensors without -t: every dtype of numbers and bool, against NumPy's `a == 3`; floats that NumPy lacks against ml_dtypes. A case is a function of (seed, number):
 `--only NUMBER` runs one again. Needs Python 3.9, NumPy 2.
 """
 
@@ -489,8 +489,51 @@ def compared(case):
     how(case, array, [np.asarray(i) if isinstance(i, Compared) else i for i in items], path, text, spelling.stdin, outer)
 
 
+def alike(case):
+    """An index of several tensors, none of which is named: all, where the axes that it indexes have one length."""
+    rng = case.rng
+    length = rng.randint(1, 20)
+    tensors = {}
+    for name in "abcd"[:rng.randint(2, 4)]:
+        shape = [length, *(rng.randint(1, 3) for _ in range(rng.choice([0, 1, 2])))]
+        tensors[name] = tensor(rng, shape, rng.choice(["<u1", "<i2", "<f4", "<f8"]))
+    if rng.random() < 0.2:
+        tensors["odd"] = tensor(rng, rng.choice([[length + 1], [], [length + 3, 2]]), "<u1")
+    path = os.path.join(case.dir, "in.npz")
+    np.savez(path, **tensors)
+    seed = rng.randrange(2**64)
+    take = [rng.randrange(length) for _ in range(rng.randint(1, 5))]
+    text, index = rng.choice([(f"shuffle({seed})", shuffled(seed, length)), (f"[{take}]", take), ("::-1", slice(None, None, -1)),
+                              (str(take[0]), take[0])])
+    line, cut = [path, text], None
+    if isinstance(index, int) or rng.random() < 0.5:
+        line += ["-o", os.path.join(case.dir, "out.npz")]
+    else:
+        cut = rng.randint(0, 100)
+        line = ["split", *line, "--at", f"{cut}%", "-o", os.path.join(case.dir, "out{}.npz")]
+    case.story += ["tslice " + " ".join(line), str({name: one.shape for name, one in tensors.items()})]
+    run = harness.tslice(*line)
+    told = run.stderr.decode()
+    if "odd" in tensors:
+        if run.returncode != 1 or "has several tensors" not in told and "-t" not in told:
+            raise Failure(f"status {run.returncode}, {told!r}")
+        return
+    if run.returncode or f"the index applies to all {len(tensors)} tensors" not in told or told.count("\n") != 1:
+        raise Failure(f"status {run.returncode}, {told!r}")
+    for number in range(1 if cut is None else 2):
+        with np.load(os.path.join(case.dir, f"out{'' if cut is None else number}.npz")) as found:
+            for name, one in tensors.items():
+                expected = one[index]
+                if cut is not None:
+                    expected = np.split(expected, [len(expected) * cut // 100])[number]
+                if found[name].shape != expected.shape or found[name].tobytes() != expected.tobytes():
+                    raise Failure(f"{name}: {found[name]}, not {expected}")
+
+
 def random_case(case):
     rng = case.rng
+    if rng.random() < 0.02:
+        return alike(case)
     if rng.random() < 0.05:
         return compared(case)
     if rng.random() < 0.1:
@@ -612,13 +655,14 @@ def assignment(case, array, items, path, text, stdin, outer):
 
 def one(job):
     options, number = job
-    test = compared if options.comparisons else random_case
+    test = compared if options.comparisons else alike if options.alike else random_case
     return harness.run_case(Case(random.Random(f"{options.seed} {number}")), test, number, options.keep)
 
 
 def main():
     parser = harness.case_parser(__doc__.split("\n")[0], 500)
     parser.add_argument("--comparisons", action="store_true", help="masks by comparison alone")
+    parser.add_argument("--alike", action="store_true", help="an index of several tensors alone")
     options = parser.parse_args()
     harness.begin(options)
     return harness.run_cases("lists_differential", options, one)

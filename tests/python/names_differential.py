@@ -5,7 +5,8 @@
 
 The program must be built with the features `hdf5` and `zarr`, and xarray, netCDF4 and zarr be there. Every case is a
 random data set with coordinates, written as netCDF 4, Zarr 2 or Zarr 3, and a job that names dimensions: a transpose
-behind an index, a reduction, a gather, a split, a join of several files. `--only NUMBER` runs one again.
+behind an index, a reduction, a gather, a split, a join of several files, an index whose items have names, of one variable
+or of the whole data set (`--cuts`: these alone), against isel. `--only NUMBER` runs one again.
 """
 
 import json
@@ -138,7 +139,53 @@ def joined(case, data, name):
         xarray.testing.assert_equal(found.load(), expected)
 
 
-WAYS = [transposed, transposed, reduced, gathered, cut, missing, joined, joined]
+def item(case, number, length):
+    """What isel takes, and how it is spelled."""
+    rng = case.rng
+    kind = rng.choice(["slice", "slice", "integer", "list", "file", "mask", "compared"])
+    if kind == "integer":
+        at = rng.randrange(-length, length)
+        return at, str(at)
+    if kind == "list":
+        where = [rng.randrange(-length, length) for _ in range(rng.randint(1, 4))]
+        return where, str(where)
+    if kind == "file":
+        where = np.array([rng.randrange(-length, length) for _ in range(rng.randint(1, 4))])
+        np.save(case.path(f"list{number}.npy"), where)
+        return where, f"@list{number}.npy"
+    if kind in ("mask", "compared"):
+        labels = np.array([rng.randrange(2) for _ in range(length)])
+        np.save(case.path(f"list{number}.npy"), labels == 1 if kind == "mask" else labels)
+        return labels == 1, f"@list{number}.npy" + ("" if kind == "mask" else "==1")
+    bound = lambda: rng.choice([None, rng.randint(-length - 1, length + 1)])
+    where = slice(bound(), bound(), rng.choice([None, None, 1, 2, -1]))
+    return where, ":".join("" if it is None else str(it) for it in (where.start, where.stop, where.step))
+
+
+def named(case, data, name):
+    """An index whose items have names."""
+    rng = case.rng
+    whole = rng.random() < 0.7
+    sizes = dict(data.sizes if whole else data[name].sizes)
+    dims = rng.sample(list(sizes), rng.randint(1, len(sizes)))
+    items = {dim: item(case, number, sizes[dim]) for number, dim in enumerate(dims)}
+    blank = rng.choice(["", "", " "])
+    text = "[" + ", ".join(f"{dim}{blank}={blank}{items[dim][1]}" for dim in dims) + "]"
+    taken = {dim: where for dim, (where, _) in items.items()}
+    if not whole:
+        run(case, [case.path("s"), "-t", name, text, "-o", "o.npy"])
+        return check_same(made(case), data[name].isel(taken).values)
+    run(case, [case.path("s"), text, "-o", "o.zarr"])
+    with xarray.open_zarr(case.path("o.zarr"), consolidated=False, mask_and_scale=False) as found:
+        expected = data.isel(taken)
+        # what has no dimension of its name is a variable like others in a file
+        xarray.testing.assert_equal(found.load().reset_coords(), expected.reset_coords())
+    status, _, err = case.run([case.path("s"), text[:-1] + ", depth=0]", "-o", "x.zarr"])
+    if status != 1 or 'no dimension is named "depth"' not in err:
+        raise Failure(f"status {status}, {err!r}")
+
+
+WAYS = [named, named, transposed, transposed, reduced, gathered, cut, missing, joined, joined]
 
 
 def usual_case(case):
@@ -148,7 +195,7 @@ def usual_case(case):
     data = random_data(rng, rng.sizes, 0)
     write(data, case.path("s"), rng.kind)
     try:
-        return rng.choice(WAYS)(case, data, rng.choice(list(data.data_vars)))
+        return (named if rng.cuts else rng.choice(WAYS))(case, data, rng.choice(list(data.data_vars)))
     except AssertionError as error:
         raise Failure(str(error)) from error
 
@@ -158,11 +205,14 @@ def one(job):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         case = Case(Shapes(f"{options.seed} {number}"))
+        case.rng.cuts = options.cuts
         return harness.run_case(case, usual_case, number, options.keep)
 
 
 def main():
-    options = harness.case_parser(__doc__.split("\n")[0], 500).parse_args()
+    parser = harness.case_parser(__doc__.split("\n")[0], 500)
+    parser.add_argument("--cuts", action="store_true", help="indices whose items have names alone")
+    options = parser.parse_args()
     harness.begin(options)
     print("xarray", xarray.__version__)
     return harness.run_cases("names_differential", options, one)

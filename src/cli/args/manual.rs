@@ -33,9 +33,9 @@ Items of an index:
                     commas, brackets, spaces or # are in it: @\"a b.npz\"#\"x,y\"
   @FILE==3          a mask: where ==, !=, <, <=, > or >= holds with a number
   ~@FILE, ~[3, 5]   the opposite of a mask; of positions, all others
-  shuffle(42)       all positions of the axis in random order, which depends on
-                    the seed and the length of the axis alone; a slice may
-                    follow: shuffle(42)[:800], shuffle(42)[800:]
+  shuffle(42)       all positions of the axis in an order that the seed and the
+                    length of the axis decide; a slice may follow: shuffle(42)[:8]
+  time=0, lat=2:8   items for the dimensions of these names, in any order
 
 Integers are written as in Python: 1_000, 0x10, 0b1, 0o7. Several lists are
 broadcast against each other, as in NumPy, and integers beside lists count as

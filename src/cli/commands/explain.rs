@@ -73,7 +73,7 @@ fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> 
     let taken = tensor.as_ref().unwrap_or(&bytes);
     // reading may count in blocks, what is shown counts in elements
     let stored = index.resolve(taken)?;
-    let selection = index.resolve_shape(&shape)?;
+    let selection = index.resolve_elements(taken)?;
     let transpose = index::transposition(&args.transpose)?;
     let names = taken.dimension_names(&selection.source_axes());
     let arranged = transpose.of(&selection.shape(), &names).map_err(Error::from)?;
@@ -162,7 +162,7 @@ struct Explained {
 impl Explained {
     fn text(&self) -> String {
         let mut text = table(&self.rows(), [Align::Left; 2], 0);
-        let axes = axis_rows(&self.index.spanned, &self.selection);
+        let axes = axis_rows(&self.index.spanned, &self.selection, &self.names());
         if !axes.is_empty() {
             let cells = axes.iter().map(AxisRow::cells);
             let rows: Vec<_> = std::iter::once(AxisRow::heading()).chain(cells).collect();
@@ -225,6 +225,11 @@ impl Explained {
     fn equivalents(&self) -> Equivalents {
         let Index { spanned, rules, .. } = &self.index;
         Equivalents::new(&spanned.expr, rules.keepdims)
+    }
+
+    /// The names of the axes of the tensor.
+    fn names(&self) -> Vec<Option<String>> {
+        self.tensor.as_ref().map(TensorInfo::axis_names).unwrap_or_default()
     }
 
     fn transposed(&self) -> Option<Permutation> {
@@ -316,7 +321,7 @@ impl Explained {
                 value[name]["bytes"] = self.bytes(tensor, side).into();
             }
         }
-        let axes = axis_rows(&self.index.spanned, &self.selection);
+        let axes = axis_rows(&self.index.spanned, &self.selection, &self.names());
         value["axes"] = axes.iter().map(AxisRow::json).collect();
         if let Some(reading) = self.reading() {
             value["reading"] = json!({
@@ -373,8 +378,12 @@ struct ListOf<'a> {
     item: Option<&'a Item>,
 }
 
-fn axis_rows<'a>(spanned: &'a SpannedExpr, selection: &'a Selection) -> Vec<AxisRow<'a>> {
-    let items = items(spanned, selection);
+fn axis_rows<'a>(
+    spanned: &'a SpannedExpr,
+    selection: &'a Selection,
+    names: &[Option<String>],
+) -> Vec<AxisRow<'a>> {
+    let items = items(spanned, selection, names);
     let row = |(pick, item): (&'a AxisSelection, Option<usize>)| {
         let (axis, list) = match *pick {
             AxisSelection::NewAxis => (None, None),
@@ -393,7 +402,15 @@ fn axis_rows<'a>(spanned: &'a SpannedExpr, selection: &'a Selection) -> Vec<Axis
 }
 
 /// For each axis of a selection, the number of its item.
-fn items(spanned: &SpannedExpr, selection: &Selection) -> Vec<Option<usize>> {
+fn items(
+    spanned: &SpannedExpr,
+    selection: &Selection,
+    names: &[Option<String>],
+) -> Vec<Option<usize>> {
+    if spanned.expr.is_named() {
+        let item = |name: &String| spanned.expr.names.iter().position(|it| it == name);
+        return names.iter().map(|name| name.as_ref().and_then(item)).collect();
+    }
     let items = spanned.expr.items.iter().enumerate();
     let taken = |number: usize, item: &Item| match item {
         Item::Ellipsis => 0,

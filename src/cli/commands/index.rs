@@ -42,7 +42,7 @@ impl Index {
             }
             (None, None) => numpy::format(&Default::default()),
         };
-        let rules = Rules { keepdims: args.keepdims, outer: args.outer, block: None };
+        let rules = Rules { keepdims: args.keepdims, outer: args.outer, ..Rules::default() };
         Index::of_spanned(spanned, rules, text.is_some())
     }
 
@@ -125,18 +125,19 @@ impl Index {
         selection.map_err(|error| self.failure(error.into()))
     }
 
-    pub(crate) fn resolve_shape(&self, shape: &[u64]) -> Result<Selection, Failure> {
-        let selection = self.lists.resolve(&self.spanned.expr, shape, self.rules);
+    /// Apply it to the elements of a tensor, also where these are stored in blocks.
+    pub(crate) fn resolve_elements(&self, tensor: &TensorInfo) -> Result<Selection, Failure> {
+        let selection = self.lists.resolve_elements(&self.spanned.expr, tensor, self.rules);
         selection.map_err(|error| self.failure(error.into()))
     }
 
     fn with_ellipsis(&self, shape: &[u64]) -> Option<String> {
         let SpannedExpr { expr, text, spans } = &self.spanned;
-        if !self.is_typed || expr.items.contains(&Item::Ellipsis) {
+        if !self.is_typed || expr.is_named() || expr.items.contains(&Item::Ellipsis) {
             return None;
         }
         let items = [&[Item::Ellipsis], &expr.items[..]].concat();
-        self.lists.resolve(&IndexExpr { items }, shape, self.rules).ok()?;
+        self.lists.resolve(&IndexExpr::new(items), shape, self.rules).ok()?;
         let (before, items) = text.split_at_checked(spans.first()?.start)?;
         Some(format!("{before}..., {items}"))
     }

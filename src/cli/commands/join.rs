@@ -21,7 +21,7 @@ use crate::cli::report::{Failure, hint_in_append, hint_in_group};
 pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     let ThroughArgs { from, field, cast, to } = &args.through;
     let Some(share) = part::share(to)? else { return Ok(()) };
-    let rules = Rules { keepdims: args.keepdims, outer: args.outer, block: None };
+    let rules = Rules { keepdims: args.keepdims, outer: args.outer, ..Rules::default() };
     let index = Index::of_text(args.index.as_deref(), rules)?;
     if let Some(list) = &args.inputs.names.files_from {
         index.refuse_stdin("--files-from", list)?;

@@ -12,7 +12,9 @@ use crate::cli::report::Failure;
 
 pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let Some(share) = part::share(&args.to)? else { return Ok(()) };
-    let index = Index::parse(args.text.as_deref(), &args.index)?;
+    let mut index = Index::parse(args.text.as_deref(), &args.index)?;
+    // of all tensors, those are meant that have one of the dimensions
+    index.rules.passes_over = args.from.tensor.is_empty();
     let workers = output::workers(args.to.threads);
     let index = index.open(&args.from, &workers, args.to.quiet, "INPUT", &args.input)?;
     let options = SliceOptions {

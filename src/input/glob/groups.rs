@@ -82,6 +82,30 @@ struct Found {
     at: u32,
 }
 
+/// The places that a piece has in a group.
+enum Places {
+    /// From 0 on, so many.
+    Count(u64),
+    /// Those numbers that there are, ascending.
+    Numbers(Vec<u64>),
+}
+
+impl Places {
+    fn at(&self, rank: usize) -> Option<u64> {
+        match self {
+            Places::Count(count) => Some(rank as u64).filter(|place| place < count),
+            Places::Numbers(numbers) => numbers.get(rank).copied(),
+        }
+    }
+
+    fn has(&self, place: u64) -> bool {
+        match self {
+            Places::Count(count) => place < *count,
+            Places::Numbers(numbers) => numbers.binary_search(&place).is_ok(),
+        }
+    }
+}
+
 /// The same with its name and its place.
 struct Member<'n> {
     group: u32,
@@ -185,41 +209,49 @@ impl<'p> Grouping<'p> {
         let found: Vec<Member<'_>> = found.collect();
         let mut groups = found.chunk_by(|one, other| one.group == other.group);
         let Some(first) = groups.next() else { return Ok(0) };
-        let counts = self.places.iter().enumerate().map(|(at, &piece)| {
-            let last = first.iter().map(|member| member.place[at]).max().unwrap_or(0);
-            match self.members.pieces[piece].texts.len() {
-                0 => last.saturating_add(1),
-                listed => listed as u64,
+        let all = self.places.iter().enumerate().map(|(at, &piece)| {
+            let own = first.iter().map(|member| member.place[at]);
+            let piece = &self.members.pieces[piece];
+            match piece.texts.len() {
+                0 if piece.is_of_any_number() => {
+                    let mut numbers: Vec<u64> = own.collect();
+                    numbers.sort_unstable();
+                    numbers.dedup();
+                    Places::Numbers(numbers)
+                }
+                0 => Places::Count(own.max().unwrap_or(0).saturating_add(1)),
+                listed => Places::Count(listed as u64),
             }
         });
-        let counts: Vec<u64> = counts.collect();
-        self.check_group(first, None, &counts)?;
-        groups.try_for_each(|group| self.check_group(group, Some(first), &counts))?;
+        let all: Vec<Places> = all.collect();
+        self.check_group(first, None, &all)?;
+        groups.try_for_each(|group| self.check_group(group, Some(first), &all))?;
         Ok(first.len())
     }
 
-    /// Make sure that a group has a member at each place of so many for each piece, as the `first` one has.
+    /// Make sure that a group has a member at each of all places of each piece, as the `first` one has.
     fn check_group(
         &self,
         group: &[Member<'_>],
         first: Option<&[Member<'_>]>,
-        counts: &[u64],
+        all: &[Places],
     ) -> Result<(), GroupFault> {
-        let mut expected = Some(vec![0; counts.len()]);
+        let mut ranks = vec![0; all.len()];
+        let mut expected = places_at(&ranks, all);
         for (at, Member { name, place, .. }) in group.iter().enumerate() {
             let name = (*name).to_owned();
             let before = at.checked_sub(1).map(|before| &group[before]);
             if let Some(other) = before.filter(|before| before.place == *place) {
                 return Err(GroupFault::Twice { name, other: other.name.to_owned() });
             }
-            let is_extra = place.iter().zip(counts).any(|(place, count)| place >= count);
+            let is_extra = place.iter().zip(all).any(|(place, all)| !all.has(*place));
             if let Some(first) = first.filter(|_| is_extra) {
                 return Err(GroupFault::Extra { name, like: self.sibling(first[0].name, place) });
             }
             if expected.as_deref() != Some(*place) {
                 break;
             }
-            expected = expected.and_then(|place| next(place, counts));
+            expected = next(&mut ranks, all);
         }
         let Some(expected) = expected else { return Ok(()) };
         let like = first.and_then(|first| first.iter().find(|it| it.place == expected));
@@ -279,14 +311,19 @@ impl GroupFault {
     }
 }
 
-/// The place behind another one, where each piece has so many.
-fn next(mut place: Vec<u64>, counts: &[u64]) -> Option<Vec<u64>> {
-    for (at, count) in counts.iter().enumerate().rev() {
-        place[at] += 1;
-        if place[at] < *count {
-            return Some(place);
+/// The place of these ranks among all places of each piece.
+fn places_at(ranks: &[usize], all: &[Places]) -> Option<Vec<u64>> {
+    ranks.iter().zip(all).map(|(&rank, all)| all.at(rank)).collect()
+}
+
+/// Step to the place behind the one of these ranks.
+fn next(ranks: &mut [usize], all: &[Places]) -> Option<Vec<u64>> {
+    for (at, places) in all.iter().enumerate().rev() {
+        ranks[at] += 1;
+        if places.at(ranks[at]).is_some() {
+            return places_at(ranks, all);
         }
-        place[at] = 0;
+        ranks[at] = 0;
     }
     None
 }
@@ -328,6 +365,23 @@ mod tests {
         let (found, _) =
             groups("{p:a,b}.{n}", "all", &["a.007", "a.0", "b.7", "c.1"][3..]).unwrap();
         assert_eq!((found.members, found.size), (vec![], 0));
+    }
+
+    #[test]
+    fn numbers_that_there_are_may_have_gaps() {
+        let names = ["d.10.a", "d.2.a", "d.07.a", "d.2.b", "d.10.b", "d.7.b"];
+        let (found, wholes) = groups("d.{i:*}.{k}", "{k}", &names).unwrap();
+        assert_eq!((found.members, found.size), (vec![1, 2, 0, 3, 5, 4], 3));
+        assert_eq!(wholes, ["a", "b"]);
+        let any = |names: &[&str]| refused("{k}.{i:*}", "{k}", names);
+        assert_eq!(any(&["a.1", "a.3", "b.1"]), "\"b.3\" is missing: there is a \"a.3\"");
+        assert_eq!(any(&["a.1", "b.1", "b.3"]), "\"b.3\" is extra: there is no \"a.3\"");
+        assert_eq!(any(&["a.1", "a.01"]), "\"a.01\" and \"a.1\" have one place in their group");
+        let (found, _) = groups("{i:*}.{p:q,k}", "all", &["5.k", "3.q", "3.k", "5.q"]).unwrap();
+        assert_eq!(found.members, [1, 2, 3, 0]);
+        // other texts are none of it
+        let (found, _) = groups("{k}.{i:*}", "{k}", &["a.1", "a.q", "a.1.2", "a.3"]).unwrap();
+        assert_eq!(found.members, [0, 3]);
     }
 
     #[test]

@@ -64,6 +64,11 @@ struct Piece<'p> {
 }
 
 impl Piece<'_> {
+    /// Whether it stands for the numbers that there are: `{i:*}`.
+    fn is_of_any_number(&self) -> bool {
+        self.name.is_some_and(|name| self.whole == format!("{{{name}:*}}"))
+    }
+
     /// Whether both are one piece: of one name or, without names, written alike.
     fn is_same(&self, other: &Piece<'_>) -> bool {
         match (self.name, other.name) {

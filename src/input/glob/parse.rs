@@ -122,6 +122,11 @@ impl<'p> Parser<'p> {
                 self.regex.push_str("[^.]+?");
                 return Ok(Vec::new());
             }
+            if self.rest().starts_with("*}") {
+                self.at += 2;
+                self.regex.push_str("[0-9]+");
+                return Ok(Vec::new());
+            }
         }
         let mut texts = Vec::new();
         let mut words = 0;

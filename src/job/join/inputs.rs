@@ -15,11 +15,11 @@ use crate::job::assembly::step::{Step, check_meaning};
 use crate::job::assembly::{Assembly, Member, Recipe, Rest, Taken};
 use crate::job::inputs::Inputs;
 use crate::job::select::{
-    Axes, Casts, Choice, Select, UnusedCast, choices, leave_out_lacking, select,
+    Axes, Casts, Choice, Select, UnusedCast, choices, leave_out_lacking, select, with_dimensions,
 };
 use crate::output::{Becomes, Output, Prepared};
-use crate::region::{GatheredList, OpenIndex, Region};
-use crate::shape::{AskedAxis, Order, dimension};
+use crate::region::{GatheredList, IndexedShape, OpenIndex, Region};
+use crate::shape::{AskedAxis, Order};
 use crate::sink::Fingerprint;
 use crate::tensor::{TensorInfo, Tensors, shortened};
 
@@ -67,7 +67,7 @@ struct JoinRecipe<'a> {
     /// The tensors of the first input.
     first: Arc<Tensors>,
     /// The shapes that the index is applied to, where its lists are in files.
-    indexed_shapes: BTreeSet<Vec<u64>>,
+    indexed_shapes: BTreeSet<IndexedShape>,
 }
 
 /// What is joined of one tensor of one input.
@@ -85,7 +85,7 @@ struct Found {
     numbers: Vec<u32>,
     lens: Vec<u64>,
     other_dtypes: Vec<DType>,
-    shapes: Vec<Vec<u64>>,
+    shapes: Vec<IndexedShape>,
     note: Option<String>,
 }
 
@@ -105,7 +105,9 @@ impl<'a> Joined<'a> {
         let first = Arc::clone(&first.contents.tensors);
         let joins = tensors.iter().filter(|target| target.join.is_some());
         options.casts = options.casts.of_several(joins.clone().count() > 1);
-        let indexed_shapes = joins.clone().map(|target| first.at(target.number).shape).collect();
+        let index = options.index;
+        let shapes = joins.clone().map(|target| index.indexed_shape(&first.at(target.number)));
+        let indexed_shapes = shapes.collect();
         let numbers = joins.map(|target| target.number as u32).collect();
         let mut members = Members::default();
         members.add_input(first.len())?;
@@ -210,7 +212,7 @@ impl<'a> Joined<'a> {
             all.lens.push(chosen.len);
             all.other_dtypes.extend(chosen.step.other_dtype());
             if !self.recipe.options.index.lists.is_empty() {
-                all.shapes.push(chosen.selection.source_shape);
+                all.shapes.push(self.recipe.options.index.indexed_shape(tensor));
             }
         }
         Ok(all)
@@ -327,22 +329,8 @@ fn join_by_dimension(first: &Input, options: &mut JoinOptions<'_>) -> Result<(),
     if !options.open.tensors.is_empty() || first.is_nameless() {
         return Ok(());
     }
-    let excluded = first.excluded()?;
-    let mut all: Vec<Option<String>> = Vec::new();
-    for (number, tensor) in first.contents.tensors.iter().enumerate() {
-        let axes: Vec<Option<usize>> = (0..tensor.shape.len()).map(Some).collect();
-        let names = tensor.dimension_names(&axes);
-        let is_taken = excluded.binary_search(&number).is_err();
-        if is_taken && dimension(name, &names).is_ok() {
-            options.open.tensors.extend(tensor.name);
-        }
-        let is_new = |name: &Option<String>| !all.contains(name);
-        let new: Vec<_> = names.into_iter().filter(is_new).collect();
-        all.extend(new);
-    }
-    if options.open.tensors.is_empty() {
-        dimension(name, &all).map_err(|fault| Error::file(&first.location, fault))?;
-    }
+    options.open.tensors =
+        with_dimensions(first, std::slice::from_ref(name), |_, fault| fault.into())?;
     options.open.rest = true;
     Ok(())
 }

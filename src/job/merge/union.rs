@@ -22,7 +22,7 @@ use crate::job::inputs::Inputs;
 use crate::job::join::JoinFault;
 use crate::job::select::check_holds;
 use crate::output::{Becomes, Output, Prepared};
-use crate::region::{GatheredList, Region};
+use crate::region::{GatheredList, IndexedShape, Region};
 use crate::shape::{AskedAxis, Order};
 use crate::sink::Fingerprint;
 use crate::tensor::{TensorInfo, Tensors};
@@ -70,7 +70,7 @@ pub(super) struct Union<'a> {
     /// Along which axis each joined tensor is joined.
     pub(super) axes: Vec<AskedAxis>,
     /// The shapes that an index with lists in files is applied to.
-    pub(super) indexed_shapes: BTreeSet<Vec<u64>>,
+    pub(super) indexed_shapes: BTreeSet<IndexedShape>,
     /// New names, by the numbers of tensors; the first member of a group has that of the joined one.
     pub(super) renamed: HashMap<usize, String>,
     metadata: MetadataUnion<'a>,
@@ -469,7 +469,8 @@ impl<'a> Union<'a> {
                 join = self.join(members, &axis, group)?;
                 let of_lists = members.iter().filter(|_| !group.index.lists.is_empty());
                 for &number in of_lists {
-                    shapes.insert(self.tensor(number as usize)?.shape);
+                    let tensor = self.tensor(number as usize)?;
+                    shapes.insert(group.index.indexed_shape(&tensor));
                 }
             }
             let becomes = match &join {
@@ -503,7 +504,7 @@ struct MergeRecipe<'a> {
     options: MergeOptions<'a>,
     /// All of them, as they were first.
     tensors: Arc<Tensors>,
-    indexed_shapes: BTreeSet<Vec<u64>>,
+    indexed_shapes: BTreeSet<IndexedShape>,
 }
 
 impl Recipe for MergeRecipe<'_> {

@@ -14,7 +14,9 @@ use crate::execute::{Announced, Conversion, Progress, Workers};
 use crate::index::resolve::Selection;
 use crate::input::{Bytes, Input, Location, PartNaming, Seen};
 use crate::job::copy::{Writing, count_requests, forward};
-use crate::job::select::{Choice, Select, choices, leave_out_lacking, select};
+use crate::job::select::{
+    Choice, Select, all_indexed_alike, choices, leave_out_lacking, note_alike, select,
+};
 use crate::output::layout::Frame;
 use crate::output::{Becomes, LayoutFault, Output, Prepared, Unsaid, WriteOptions};
 use crate::region::{OpenIndex, Region, Take};
@@ -51,6 +53,20 @@ pub enum PartsTo<'a> {
 }
 
 impl SplitOptions<'_> {
+    /// Where no tensors are named, mean all if the index takes something of axes of one length of each.
+    fn mean_all(&mut self, input: &Input) -> Result<(), Error> {
+        let Select { patterns, keep_rest, .. } = &self.select;
+        let PartsTo::Files { .. } = &self.to else { return Ok(()) };
+        if !patterns.is_empty() || *keep_rest || !self.to.output(0)?.format.holds_several {
+            return Ok(());
+        }
+        if let Some(all) = all_indexed_alike(input, &self.index) {
+            note_alike(input, all.len());
+            self.select.patterns = vec!["*".to_owned()];
+        }
+        Ok(())
+    }
+
     /// The numbers of the tensors that are cut, ascending.
     fn cut(&self, input: &Input) -> Result<Vec<usize>, Error> {
         let patterns = &self.select.patterns;
@@ -181,6 +197,7 @@ impl<'a> Split<'a> {
     /// Find out what is cut, and into how many parts. What lists in the index choose is copied to a
     /// temporary file.
     pub fn new(mut input: Input, mut options: SplitOptions<'a>) -> Result<Split<'a>, Error> {
+        options.mean_all(&input)?;
         let mut cut = options.cut(&input)?;
         let mut choices = choices(&input, &cut, options.select.keep_rest)?;
         let output = options.to.output(0)?;

@@ -79,7 +79,7 @@ fn expression(shape: &[u64]) -> impl Strategy<Value = IndexExpr> + use<> {
             len => prop_oneof![3 => slice, 1 => (0..len as i64).prop_map(Item::Integer)].boxed(),
         }
     };
-    shape.iter().map(item).collect::<Vec<_>>().prop_map(|items| IndexExpr { items })
+    shape.iter().map(item).collect::<Vec<_>>().prop_map(|items| IndexExpr::new(items))
 }
 
 fn case() -> impl Strategy<Value = (Place, IndexExpr)> {
@@ -160,7 +160,7 @@ proptest! {
         for (start, stop) in [(None, Some(cut)), (Some(cut), None)] {
             let mut items = vec![Item::Slice(SliceItem::default()); axis];
             items.push(Item::Slice(SliceItem { start, stop, step: None }));
-            let selection = resolve(&IndexExpr { items }, &place.shape, false).unwrap();
+            let selection = resolve(&IndexExpr::new(items), &place.shape, false).unwrap();
             let half = View::new(&place.layout(), &selection).unwrap();
             let source = Bytes::new(slice(&half, file.clone()), None);
             let (to, from) = Runs::pair_in_memory_order(half.runs(), half.dense(0).runs());

@@ -187,7 +187,7 @@ fn cases() -> impl Strategy<Value = Case> {
                 lists.extend(list);
                 taken += axes;
             }
-            let expr = IndexExpr { items };
+            let expr = IndexExpr::new(items);
             Case { params, order, itemsize, expr, lists, outer, options }
         })
 }

@@ -117,7 +117,7 @@ fn case() -> impl Strategy<Value = Case> {
 fn bytes_read_for_each_needed(case: &Case) -> f64 {
     let layout = Layout::new(&case.shape, case.itemsize * 8, case.order, 128);
     let items = case.slices.iter().copied().map(Item::Slice).collect();
-    let selection = resolve(&IndexExpr { items }, &case.shape, false).unwrap();
+    let selection = resolve(&IndexExpr::new(items), &case.shape, false).unwrap();
     let axes = Permutation::new(&case.axes, case.shape.len()).unwrap();
     let view = View::permuted(&layout, &selection, &axes).unwrap();
     if view.bytes() == 0 {
@@ -181,7 +181,7 @@ fn each_byte_is_read_about_once() {
 fn is_asked(slices: [SliceItem; 2], reads_ahead: bool) -> bool {
     let shape = [64, 1 << 16];
     let items = slices.map(Item::Slice).to_vec();
-    let selection = resolve(&IndexExpr { items }, &shape, false).unwrap();
+    let selection = resolve(&IndexExpr::new(items), &shape, false).unwrap();
     let view = View::new(&Layout::new(&shape, 8, Order::C, 128), &selection).unwrap();
     let mut source = Bytes::new((0..128 + (64 << 16)).map(byte_at).collect(), None);
     (source.is_cached, source.reads_ahead) = (false, reads_ahead);

@@ -154,7 +154,7 @@ fn expression(shape: &[u64]) -> impl Strategy<Value = IndexExpr> + use<> {
                 all.push(item.clone());
             }
         }
-        IndexExpr { items: all }
+        IndexExpr::new(all)
     })
 }
 
