@@ -59,6 +59,7 @@ type ReadWrite = (Option<&'static Format>, Option<&'static OutputFormat>);
 /// All formats, in the order in which the help lists outputs. No file begins as those of two of them.
 static FORMATS: &[ReadWrite] = &[
     (Some(&npy::FORMAT), Some(&npy::OUTPUT)),
+    (Some(&npy::FOLDER), Some(&npy::FOLDER_OUTPUT)),
     (Some(&npz::FORMAT), Some(&npz::OUTPUT)),
     (Some(&safetensors::FORMAT), Some(&safetensors::OUTPUT)),
     (Some(&torch::FORMAT), Some(&torch::OUTPUT)),

@@ -6,8 +6,8 @@ use crate::error::{Cause, Error};
 use crate::execute::Progress;
 use crate::formats::shards::CheckpointFiles;
 use crate::formats::{
-    Foreign, FormatError, LOOK_LEN, MAGIC_LEN, NotRead, inputs, raw, read_contents, safetensors,
-    shards, text, zarr,
+    Foreign, FormatError, LOOK_LEN, MAGIC_LEN, NotRead, inputs, npy, raw, read_contents,
+    safetensors, shards, text, zarr,
 };
 use crate::input::{
     Contents, Format, Input, Location, OpenOptions, PlainText, RecognisedFile, TextFormat,
@@ -72,7 +72,10 @@ fn open_location(
     let folder = location.path().filter(|path| path.is_dir());
     let arrays = match (location, folder) {
         (Location::Remote(address), _) => zarr::open_address(location, address, options)?,
-        (_, Some(folder)) => zarr::open_folder(location, folder, options)?,
+        (_, Some(folder)) => match zarr::open_folder(location, folder, options)? {
+            None => npy::open_folder(location, folder, options)?,
+            opened => opened,
+        },
         _ => None,
     };
     let mut input = match (arrays, folder) {

@@ -26,6 +26,11 @@ impl Output {
             return Err(Error::file(FileName::Remote(address), LayoutFault::Remote));
         }
         let format = match (options.format, &destination) {
+            (Some(format), Destination::Path(path))
+                if format.name == npy::OUTPUT.name && (says_folder(path) || path.is_dir()) =>
+            {
+                &npy::FOLDER_OUTPUT
+            }
             (Some(format), _) => format,
             (None, Destination::Stdout) => OF_STREAMS,
             (None, Destination::Path(path)) => by_name(path, &destination, &options)
@@ -41,6 +46,10 @@ impl Output {
     }
 }
 
+fn says_folder(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
 /// The format that a file's name asks for; that of streams for pipes and devices.
 fn by_name(
     path: &Path,
@@ -50,7 +59,7 @@ fn by_name(
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     let format = extension.as_deref().and_then(by_extension);
     // a name like that of a file is a folder's only where it says so
-    let says_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let says_folder = says_folder(path);
     let is_of_folders = match format {
         Some(format) => says_folder && !format.is_folder,
         None => says_folder || path.is_dir(),

@@ -257,7 +257,8 @@ impl Output {
             None => "tensor".to_owned(),
         };
         let given = self.options.name.clone().filter(|_| sliced);
-        if sliced && given.is_none() && from.name.is_none() && self.format.is_folder {
+        let has_root = self.format.is_folder && self.format.has_chunks;
+        if sliced && given.is_none() && from.name.is_none() && has_root {
             return String::new();
         }
         given.or_else(|| from.name.clone()).unwrap_or_else(stem)

@@ -27,9 +27,11 @@ use crate::shape::{AsTuple, MAX_NDIM, Order};
 use crate::tensor::{TensorInfo, Tensors, data_bytes};
 
 mod descr;
+mod folder;
 mod literal;
 mod output;
 
+pub(crate) use folder::{FOLDER, FOLDER_OUTPUT, open_folder};
 pub(crate) use output::OUTPUT;
 
 pub(crate) use descr::names as dtype_names;

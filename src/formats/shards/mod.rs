@@ -27,7 +27,7 @@ pub(crate) use folder::{
 };
 pub use open::ShardsFault;
 pub(crate) use open::{FORMAT, OF_TORCH, open_folder};
-pub(crate) use output::OUTPUT;
+pub(crate) use output::{FolderFile, FolderFiles, OUTPUT, OldFiles};
 
 /// The name of a checkpoint in a single file.
 pub(crate) const ONE: &str = "model.safetensors";

@@ -2,6 +2,7 @@
 //! in its file, or shards have a size limit and take consecutive tensors while they fit.
 
 use std::ops::Range;
+use std::path::Path;
 
 use crate::error::Cause;
 use crate::formats::headed::{Header, PLAIN};
@@ -26,30 +27,39 @@ pub(crate) static OUTPUT: OutputFormat = OutputFormat {
 };
 
 /// The files of a folder, laid out one after the other.
-struct ShardFiles {
+pub(crate) struct FolderFiles {
     /// Shards, other files, and the index.
-    files: Vec<ShardFile>,
-    /// Whether the files replace the shards of an existing index, whatever their names.
-    replaces: bool,
+    pub(crate) files: Vec<FolderFile>,
+    pub(crate) old: OldFiles,
 }
 
-struct ShardFile {
-    name: String,
-    first: usize,
+/// The files of an existing folder that an output removes.
+pub(crate) enum OldFiles {
+    /// Those that it replaces.
+    Kept,
+    /// The shards of an index as well, whatever their names.
+    OfIndex,
+    /// All, in a folder of which this is true; another one is refused.
+    AllIf(fn(&Path) -> bool),
+}
+
+pub(crate) struct FolderFile {
+    pub(crate) name: String,
+    pub(crate) first: usize,
     /// The bytes before the elements, and the length of the elements.
-    header: Header,
-    bytes: u64,
+    pub(crate) header: Header,
+    pub(crate) bytes: u64,
 }
 
-impl ShardFile {
-    fn len(&self) -> u64 {
+impl FolderFile {
+    pub(crate) fn len(&self) -> u64 {
         self.header.len() + self.bytes
     }
 }
 
-impl ShardFiles {
+impl FolderFiles {
     /// The files, each with the position of its first byte.
-    fn placed(&self) -> impl Iterator<Item = (&ShardFile, u64)> {
+    fn placed(&self) -> impl Iterator<Item = (&FolderFile, u64)> {
         self.files.iter().scan(0, |start, file| {
             let at = *start;
             *start += file.len();
@@ -108,7 +118,7 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
         };
         let header =
             Header::Made(Box::new(SafetensorsHeader::new(request, range.clone(), &metadata)?));
-        let file = ShardFile { name, first: range.start, header, bytes: *bytes };
+        let file = FolderFile { name, first: range.start, header, bytes: *bytes };
         end = end.checked_add(file.len()).ok_or(LayoutFault::TooLarge)?;
         files.push(file);
     }
@@ -122,13 +132,14 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     let metadata = input.map(|input| input.index.metadata.clone()).unwrap_or_default();
     let json = shards::index_json(&listed, metadata, request.bytes, elements.sum());
     let index = Header::Bytes(json?);
-    let beside = |name: String, header| ShardFile { name, first: tensors.len(), header, bytes: 0 };
+    let beside = |name: String, header| FolderFile { name, first: tensors.len(), header, bytes: 0 };
     let others = request.files.iter().filter(|file| file.name != INDEX);
     files.extend(others.map(|file| beside(file.name.clone(), Header::Copy(file.clone()))));
     if !is_one {
         files.push(beside(of_safetensors(kept.map_or(INDEX, |kept| &kept.name)), index));
     }
-    Ok(Box::new(ShardFiles { files, replaces: size.is_some() }))
+    let old = if size.is_some() { OldFiles::OfIndex } else { OldFiles::Kept };
+    Ok(Box::new(FolderFiles { files, old }))
 }
 
 /// The `.safetensors` name for a shard or index of PyTorch.
@@ -144,9 +155,9 @@ fn of_safetensors(name: &str) -> String {
     }
 }
 
-impl Frame for ShardFiles {
+impl Frame for FolderFiles {
     fn size(&self) -> Option<u64> {
-        Some(self.files.iter().map(ShardFile::len).sum())
+        Some(self.files.iter().map(FolderFile::len).sum())
     }
 
     fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
@@ -160,9 +171,13 @@ impl Frame for ShardFiles {
         targets: &mut Targets,
     ) -> Result<(), SinkError> {
         match target {
-            Destination::Path(path) => {
-                FolderSink::check(path, self.files.iter().map(|file| &*file.name), options, targets)
-            }
+            Destination::Path(path) => match self.old {
+                OldFiles::AllIf(goes) => FolderSink::check_whole(path, goes, options, targets),
+                _ => {
+                    let names = self.files.iter().map(|file| &*file.name);
+                    FolderSink::check(path, names, options, targets)
+                }
+            },
             Destination::Stdout => Err(SinkError::IsADirectory),
         }
     }
@@ -176,7 +191,13 @@ impl Frame for ShardFiles {
         let files = self.files.iter();
         let files: Vec<_> =
             files.map(|file| (&*file.name, file.len(), file.header.mode())).collect();
-        let old = if self.replaces { old_shards(path) } else { Ok(Vec::new()) };
+        let old = match self.old {
+            OldFiles::Kept => Ok(Vec::new()),
+            OldFiles::OfIndex => old_shards(path),
+            OldFiles::AllIf(goes) => {
+                return Ok(Box::new(FolderSink::create_whole(path, &files, goes, options)?));
+            }
+        };
         let what = "its index cannot be read";
         let old = old.map_err(|error| SinkError::Os { what, error })?;
         Ok(Box::new(FolderSink::create(path, &files, &old, options)?))

@@ -43,6 +43,8 @@ pub struct FolderSink {
     path: PathBuf,
     files: Files<FileSink>,
     place: FolderPlace,
+    /// The folder whose place it takes as a whole.
+    replaced: Option<ExistingFolder>,
     /// The names of old files that are removed when the new files are in place.
     removed: Vec<String>,
     options: SinkOptions,
@@ -59,6 +61,29 @@ impl FolderSink {
         options: SinkOptions,
     ) -> SinkResult<Self> {
         let place = FolderPlace::find(path, options)?;
+        FolderSink::begin(path, files, old, place, options)
+    }
+
+    /// The same of a folder that takes the place of an existing one as a whole, if `goes` is true of that or it is
+    /// empty. Names are paths in it.
+    pub fn create_whole(
+        path: &Path,
+        files: &[(&str, u64, Option<u32>)],
+        goes: fn(&Path) -> bool,
+        options: SinkOptions,
+    ) -> SinkResult<Self> {
+        let (place, replaced) = whole_place(path, goes, options)?;
+        let sink = FolderSink::begin(path, files, &[], place, options)?;
+        Ok(FolderSink { replaced, ..sink })
+    }
+
+    fn begin(
+        path: &Path,
+        files: &[(&str, u64, Option<u32>)],
+        old: &[String],
+        place: FolderPlace,
+        options: SinkOptions,
+    ) -> SinkResult<Self> {
         let entries = place.entries(path, files.iter().map(|(name, ..)| *name))?;
         claim(path, &place, &entries, &mut Targets::default())?;
         let names: HashSet<&str> = files.iter().map(|(name, ..)| *name).collect();
@@ -83,7 +108,8 @@ impl FolderSink {
             let options = SinkOptions { len: Some(len), mode, ..options };
             all.push(name.into(), Box::new(FileSink::beside(entry, options, rights)?), len)?;
         }
-        Ok(FolderSink { path: path.to_owned(), files: all, place, removed, options })
+        let path = path.to_owned();
+        Ok(FolderSink { path, files: all, place, replaced: None, removed, options })
     }
 
     /// Make the checks of [`FolderSink::create`] without creating anything. `targets` holds the outputs that
@@ -98,6 +124,39 @@ impl FolderSink {
         let entries = place.entries(path, names)?;
         place.check_writable()?;
         claim(path, &place, &entries, targets)
+    }
+
+    /// The same for [`FolderSink::create_whole`].
+    pub fn check_whole(
+        path: &Path,
+        goes: fn(&Path) -> bool,
+        options: SinkOptions,
+        targets: &mut Targets,
+    ) -> SinkResult<()> {
+        let (place, _) = whole_place(path, goes, options)?;
+        place.check_writable()?;
+        targets.add(path, Resolved::File(place.at()?.clone()))
+    }
+}
+
+/// The place of a whole folder, and the folder that it takes it from.
+fn whole_place(
+    path: &Path,
+    goes: fn(&Path) -> bool,
+    options: SinkOptions,
+) -> SinkResult<(FolderPlace, Option<ExistingFolder>)> {
+    match FolderPlace::find(path, options)? {
+        FolderPlace::Existing(folder) if !folder.is_empty && !goes(path) => {
+            Err(SinkError::OtherFolder)
+        }
+        place @ FolderPlace::New(_) => Ok((place, None)),
+        place => {
+            let at = place.at()?.clone();
+            match place {
+                FolderPlace::Existing(folder) => Ok((FolderPlace::New(at), Some(folder))),
+                FolderPlace::New(_) => Ok((place, None)),
+            }
+        }
     }
 }
 
@@ -133,9 +192,9 @@ impl Draft for FolderSink {
     }
 
     fn place(self: Box<Self>, _: Old) -> SinkResult<Placed> {
-        let Self { path, files: Files { files, .. }, place, removed, options } = *self;
+        let Self { path, files: Files { files, .. }, place, replaced, removed, options } = *self;
         let folder = match place {
-            FolderPlace::New(at) => return whole::place_new(files, at, options),
+            FolderPlace::New(at) => return whole::place_new(files, at, replaced, options),
             FolderPlace::Existing(folder) => folder,
         };
         let linked = files.iter().any(|file| !Arc::ptr_eq(&file.sink.entry.dir, &folder.fd));

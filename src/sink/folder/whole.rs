@@ -10,7 +10,7 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, retry_on_intr};
 
-use super::ExistingFolder;
+use super::{ExistingFolder, Subfolders};
 use crate::os;
 use crate::os::FileId;
 use crate::sink::file::FileSink;
@@ -37,14 +37,31 @@ fn failed<E: Into<std::io::Error>>(error: E) -> SinkError {
 pub(super) fn place_new(
     files: Vec<FileInSpace<FileSink>>,
     at: FileAt,
+    replaced: Option<ExistingFolder>,
     options: SinkOptions,
 ) -> SinkResult<Placed> {
-    let names = files.iter().map(|file| file.name.clone().into()).collect();
+    let is_tree = replaced.is_some() || files.iter().any(|file| file.name.components().count() > 1);
+    let kind = match is_tree {
+        true => TempKind::Tree,
+        false => TempKind::Folder(files.iter().map(|file| file.name.clone().into()).collect()),
+    };
     let dir = Arc::clone(&at.dir);
-    let (temp_name, folder) =
-        make(&dir, TempKind::Folder(names), Mode::from_raw_mode(0o777)).map_err(failed)?;
+    let (temp_name, folder) = make(&dir, kind, Mode::from_raw_mode(0o777)).map_err(failed)?;
+    let subfolders = Subfolders::default();
+    for name in files.iter().filter_map(|file| file.name.to_str()) {
+        subfolders.make_for(&folder, name).map_err(failed)?;
+    }
     fill(files, &folder)?;
-    name_new(temp_name, &folder, at, options)
+    if options.fsync {
+        subfolders.sync(&folder).map_err(failed)?;
+    }
+    match replaced {
+        Some(old) if !old.is_empty => {
+            RightsOf::replaced(&dir, &at.name).give(&folder)?;
+            exchange(temp_name, &old.fd, at, None, options)
+        }
+        _ => name_new(temp_name, &folder, at, options),
+    }
 }
 
 /// Give a complete folder its name, which must be free or an empty folder's.
