@@ -7,15 +7,15 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Args, Command};
 
 use super::input::InputArgs;
+use super::join::InputsArgs;
 use super::output::threads;
 use super::parsers::{Choice, one_of, size};
 
 #[derive(Args, Clone, Debug)]
-#[command(mut_arg("columns", listing_columns))]
+#[command(mut_arg("columns", listing_columns), mut_arg("inputs", looked_at))]
 pub(crate) struct InfoArgs {
-    /// The files to look at; `-` is standard input
-    #[arg(required = true, value_name = "INPUT")]
-    pub(crate) inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) inputs: InputsArgs,
     #[command(flatten)]
     pub(crate) from: InputArgs,
     /// Write an index that agrees with the shards, and then look at the folder
@@ -72,6 +72,11 @@ pub(crate) struct InfoArgs {
 }
 
 impl InfoArgs {
+    /// The names of the inputs, after those of a list were read.
+    pub(crate) fn paths(&self) -> &[PathBuf] {
+        &self.inputs.names.inputs
+    }
+
     /// The columns of the listing that are named, and those of text inputs that are numbered.
     pub(crate) fn split_columns(&mut self) -> Vec<InfoColumn> {
         let words = self.from.text.columns.as_deref().unwrap_or_default();
@@ -85,6 +90,11 @@ impl InfoArgs {
         }
         columns
     }
+}
+
+/// The inputs of `info`.
+fn looked_at(arg: Arg) -> Arg {
+    arg.help("The files to look at; `-` is standard input")
 }
 
 /// `--columns` of `info`, where names are those of the listing.

@@ -17,7 +17,8 @@ use super::slice::{FieldArgs, IndexArgs, TransposeArgs};
 #[command(group = ArgGroup::new("work").multiple(true))]
 pub(crate) struct ViewArgs {
     /// The file to look at; `-` is standard input
-    pub(crate) input: PathBuf,
+    #[arg(required_unless_present = "files_from", conflicts_with = "files_from")]
+    pub(crate) input: Option<PathBuf>,
     /// What to look at, as in NumPy: '[0, ::-1]'
     ///
     /// Everything when left out. `tslice --help` says what may stand in it.
@@ -126,6 +127,14 @@ pub(crate) struct StatsArgs {
     /// Exit with 1 and name the tensors that have such elements: nan,inf,zero
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = one_of(FAULTS), requires = "measured")]
     pub(crate) fail_on: Vec<Column>,
+    /// Print one table of the tensors of many files, whose names are read from a file, one a line
+    ///
+    /// `-` is standard input. Without -t all tensors count.
+    #[arg(long, value_name = "FILE", requires = "stats", conflicts_with = "axis")]
+    pub(crate) files_from: Option<PathBuf>,
+    /// The names of --files-from end with NUL bytes, as find -print0 writes them
+    #[arg(short = '0', long, requires = "files_from")]
+    pub(crate) null: bool,
     /// Print the statistics as JSON, a line for each tensor or row
     #[arg(long, requires = "measured")]
     pub(crate) json: bool,

@@ -67,7 +67,7 @@ impl Digests<'_> {
         let name = input.contents().tensors.name(number);
         let file = input.location();
         match name {
-            _ if self.args.inputs.len() > 1 => match name {
+            _ if self.args.paths().len() > 1 => match name {
                 Some(name) => format!("{file}#{name}").into(),
                 None => file.to_string().into(),
             },
@@ -125,7 +125,10 @@ struct Expected {
 
 impl<'a> Check<'a> {
     pub(super) fn new(args: &'a InfoArgs, manifest: &Path) -> Result<Check<'a>, Failure> {
-        if manifest == Path::new("-") && args.inputs.iter().any(|path| path == manifest) {
+        let names = args.inputs.names.files_from.iter();
+        if manifest == Path::new("-")
+            && args.paths().iter().chain(names).any(|path| path == manifest)
+        {
             return Err(Failure::usage("standard input cannot be both INPUT and --check"));
         }
         let digests = Digests::new(args);
@@ -186,7 +189,7 @@ fn asked_for(args: &InfoArgs) -> Result<impl Fn(&str) -> bool, Failure> {
     let excluded = patterns(&args.from.exclude)?;
     Ok(move |name: &str| {
         let name = match name.split_once('#') {
-            Some((_, name)) if args.inputs.len() > 1 => name,
+            Some((_, name)) if args.paths().len() > 1 => name,
             _ => name,
         };
         let is_one = |patterns: &[Pattern<'_>]| patterns.iter().any(|one| one.is_match(name));

@@ -99,6 +99,7 @@ const MOST_HELD: usize = 64;
 /// Describe every file; one that cannot be read does not keep others from being shown.
 pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
     let mut args = args.clone();
+    args.inputs.names.inputs = input::paths(&args.inputs)?;
     let columns = args.split_columns();
     if args.json && !columns.is_empty() {
         return Err(Failure::usage("--json cannot be used with --columns"));
@@ -107,14 +108,14 @@ pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
     if let Some(manifest) = &args.check {
         let mut check = Check::new(&args, manifest)?;
         let mut held = Vec::new();
-        for path in &args.inputs {
+        for path in args.paths() {
             let opened = open(path, &options, &args)?;
             check.meet(&opened.0, &opened.1.tensors);
             let is_held = held.len() < MOST_HELD || path == Path::new("-");
             held.push(is_held.then_some(opened));
         }
         check.tell_missing()?;
-        for (path, opened) in args.inputs.iter().zip(held) {
+        for (path, opened) in args.paths().iter().zip(held) {
             let (mut input, shown) = opened.map_or_else(|| open(path, &options, &args), Ok)?;
             check.compare(&mut input, &shown.tensors)?;
         }
@@ -126,12 +127,12 @@ pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
         described: 0,
         uses_raw_flags: false,
         one_liners: OneLineFiles::default(),
-        are_one_liners: !args.json && !args.digest && !args.tree && args.inputs.len() > 1,
+        are_one_liners: !args.json && !args.digest && !args.tree && args.paths().len() > 1,
         failed: None,
         args: &args,
     };
-    args.inputs.iter().for_each(|path| note_will_read(path));
-    for path in &args.inputs {
+    args.paths().iter().for_each(|path| note_will_read(path));
+    for path in args.paths() {
         listing.describe(path)?;
     }
     listing.finish().map(|()| Exit::Done)

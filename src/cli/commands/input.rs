@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use tslice::error::Error;
@@ -37,13 +37,23 @@ pub(super) fn location(path: &Path) -> Location {
 }
 
 pub(super) fn locations(args: &InputsArgs) -> Result<Vec<Location>, Failure> {
-    let Some(list) = &args.names.files_from else {
-        return Ok(args.names.inputs.iter().map(|path| location(path)).collect());
-    };
+    Ok(paths(args)?.iter().map(|path| location(path)).collect())
+}
+
+/// The names of inputs, typed or in a list.
+pub(super) fn paths(args: &InputsArgs) -> Result<Vec<PathBuf>, Failure> {
+    match &args.names.files_from {
+        Some(list) => listed(list, args.null),
+        None => Ok(args.names.inputs.clone()),
+    }
+}
+
+/// The names in a list, which end with NUL bytes or are one a line.
+pub(super) fn listed(list: &Path, null: bool) -> Result<Vec<PathBuf>, Failure> {
     let text = read_text(list).map_err(|error| Failure::file(list, error))?;
-    let (end, ends) = if args.null { (0, "NUL") } else { (b'\n', "line") };
-    let text = if args.null { &text[..] } else { text.strip_prefix(BOM).unwrap_or(&text) };
-    if !args.null && text.contains(&0) {
+    let (end, ends) = if null { (0, "NUL") } else { (b'\n', "line") };
+    let text = if null { &text[..] } else { text.strip_prefix(BOM).unwrap_or(&text) };
+    if !null && text.contains(&0) {
         let failure = Failure::file(list, "its names end with NUL bytes, not with lines");
         return Err(failure.hint("-0 reads such a list"));
     }
@@ -51,21 +61,21 @@ pub(super) fn locations(args: &InputsArgs) -> Result<Vec<Location>, Failure> {
     if text.is_empty() {
         return Err(Failure::file(list, "no input is named in it"));
     }
-    let mut locations = Vec::new();
+    let mut paths = Vec::new();
     for (number, name) in text.split(|&byte| byte == end).enumerate() {
-        let name = if args.null { name } else { without_return(name) };
+        let name = if null { name } else { without_return(name) };
         if name.is_empty() {
             let number = number + 1;
             return Err(Failure::file(list, format_args!("{ends} {number} is empty")));
         }
-        let location = location(Path::new(&OsString::from_vec(name.to_vec())));
-        if location == Location::Stdin && list == Path::new("-") {
+        let path = PathBuf::from(OsString::from_vec(name.to_vec()));
+        if path == Path::new("-") && list == Path::new("-") {
             let words = "standard input holds the names, and cannot be one of the inputs";
             return Err(Failure::usage(words));
         }
-        locations.push(location);
+        paths.push(path);
     }
-    Ok(locations)
+    Ok(paths)
 }
 
 /// What editors of Windows begin a text with.

@@ -34,7 +34,7 @@ pub(super) fn run(
         as_text(chosen, &statistics)
     })?;
     let mut faults = Faults::default();
-    faults.look(&args.stats.fail_on, chosen.name.as_deref(), &statistics.summary);
+    faults.look(&args.stats.fail_on, None, chosen.name.as_deref(), &statistics.summary);
     faults.failure(input)
 }
 
@@ -213,7 +213,13 @@ pub(super) fn as_json(chosen: &Chosen, statistics: &Statistics) -> Value {
 pub(super) struct Faults(Vec<String>);
 
 impl Faults {
-    pub(super) fn look(&mut self, asked: &[Column], name: Option<&str>, summary: &Summary) {
+    pub(super) fn look(
+        &mut self,
+        asked: &[Column],
+        file: Option<&str>,
+        name: Option<&str>,
+        summary: &Summary,
+    ) {
         let counts = [
             (Column::Nan, summary.nan, "nan"),
             (Column::Infinite, summary.infinite, "inf"),
@@ -223,8 +229,14 @@ impl Faults {
         let found: Vec<String> = found.map(|(_, count, what)| format!("{count} {what}")).collect();
         if !found.is_empty() {
             let name = name.map(|name| format!("{name} ")).unwrap_or_default();
-            self.0.push(format!("{name}has {}", found.join(", ")));
+            let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
+            self.0.push(format!("{file}{name}has {}", found.join(", ")));
         }
+    }
+
+    /// The same where the tensors are those of many files, which are named.
+    pub(super) fn failure_of_files(self) -> Result<(), Failure> {
+        if self.0.is_empty() { Ok(()) } else { Err(Failure::new(self.0.join("; "))) }
     }
 
     pub(super) fn failure(self, input: &Input) -> Result<(), Failure> {

@@ -1,19 +1,22 @@
 //! `tslice view --stats` in rows: one per tensor, or along axes one per position of the other axes.
 
 use std::cmp::Ordering;
+use std::path::PathBuf;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tslice::dtype::DType;
 use tslice::execute::{Progress, Workers};
-use tslice::input::Input;
-use tslice::job::{AllSlices, Chosen, Slices, place};
+use tslice::input::{Input, OpenOptions};
+use tslice::job::{AllSlices, Chosen, Slices, SlicesOptions, place};
 use tslice::shape::{AsList, AsTuple};
 use tslice::statistics::{Extreme, Facts, Summary};
 use tslice::tensor::printable;
 
+use super::index::Index;
 use super::stats::{Faults, add_counts, as_json, shown, title, value};
+use super::{input, output, tensors};
 use crate::cli::args::{Column, StatsArgs, ViewArgs};
-use crate::cli::report::{Align, Failure, Json, SortKey, Table, print, table, watch};
+use crate::cli::report::{Align, Exit, Failure, Json, SortKey, Table, print, table, watch};
 
 const PRINTED_BYTES: usize = 1 << 20;
 
@@ -81,20 +84,20 @@ fn key(chosen: &Chosen, summary: Option<&Summary>, column: Column) -> SortKey<'s
 /// For tensors of strings, blocks or floats of 4 bits.
 const NO_NUMBERS: &str = "no numbers";
 
-fn without_numbers(chosen: &Chosen) -> String {
-    let record = json!({
+fn without_numbers(chosen: &Chosen) -> Value {
+    json!({
         "name": chosen.name,
         "shape": chosen.shape,
         "dtype": chosen.dtype.to_string(),
         "reason": NO_NUMBERS,
-    });
-    format!("{}\n", Json(&record))
+    })
 }
 
 impl TensorRow {
     fn new(
         chosen: &Chosen,
         summary: Option<&Summary>,
+        file: Option<&str>,
         sort: &[Column],
         json: Option<String>,
     ) -> TensorRow {
@@ -106,13 +109,14 @@ impl TensorRow {
                 || std::array::from_fn(|at| if at == 0 { NO_NUMBERS } else { "" }.to_owned());
             let cells = summary.map_or_else(empty, |summary| cells(&chosen.dtype, summary));
             let [nan, inf, zero, min, max, mean, std] = cells;
-            [name, dtype, shape, nan, inf, zero, min, max, mean, std].join("\n")
+            let file = printable(file.unwrap_or_default()).into_owned();
+            [file, name, dtype, shape, nan, inf, zero, min, max, mean, std].join("\n")
         });
         let keys = sort.iter().map(|&column| key(chosen, summary, column)).collect();
         TensorRow { text: text.into(), keys }
     }
 
-    fn cells(&self) -> [&str; 10] {
+    fn cells(&self) -> [&str; 11] {
         let mut cells = self.text.split('\n');
         std::array::from_fn(|_| cells.next().unwrap_or_default())
     }
@@ -123,8 +127,8 @@ impl TensorRow {
     }
 }
 
-const TENSORS: [&str; 10] =
-    ["name", "dtype", "shape", "nan", "inf", "zero", "min", "max", "mean", "std"];
+const TENSORS: [&str; 11] =
+    ["file", "name", "dtype", "shape", "nan", "inf", "zero", "min", "max", "mean", "std"];
 
 pub(super) fn of_tensors(
     input: &mut Input,
@@ -132,45 +136,131 @@ pub(super) fn of_tensors(
     args: &ViewArgs,
     workers: &Workers,
 ) -> Result<(), Failure> {
-    let StatsArgs { sort, fail_on, json, .. } = &args.stats;
-    let mut rows = Vec::new();
-    let mut faults = Faults::default();
-    let mut held = Printing::default();
-    watch_all(input, all, args.quiet, |input, slices, progress| {
-        let chosen = &slices.chosen;
-        if all.len() > 1 && slices.nothing(Facts::COUNTS).is_err() {
-            match json.then(|| without_numbers(chosen)) {
-                Some(text) if sort.is_empty() => held.push(&text)?,
-                text => rows.push(TensorRow::new(chosen, None, sort, text)),
-            }
-            return Ok(());
-        }
-        let (summary, text) = if *json {
-            let statistics = chosen.statistics(input, workers, progress)?;
-            let text = format!("{}\n", Json(&as_json(chosen, &statistics)));
-            (statistics.summary, Some(text))
-        } else {
-            (slices.summary(input, workers, progress)?, None)
-        };
-        faults.look(fail_on, chosen.name.as_deref(), &summary);
-        match text {
-            Some(text) if sort.is_empty() => held.push(&text)?,
-            text => rows.push(TensorRow::new(chosen, Some(&summary), sort, text)),
-        }
-        Ok(())
-    })?;
-    rows.sort_by(TensorRow::compare);
-    if *json {
-        rows.iter().try_for_each(|row| held.push(&row.text))?;
-    } else {
-        let mut align = [Align::Right; 10];
-        align[..3].fill(Align::Left);
-        let lines = || std::iter::once(TENSORS).chain(rows.iter().map(TensorRow::cells));
-        let columns = Table::of(lines(), align, 0);
-        lines().try_for_each(|line| held.push(&columns.line(&line)))?;
-    }
-    held.flush()?;
+    let mut table = TensorTable::new(args, None);
+    table.add(input, all, workers)?;
+    let faults = table.finish()?;
     faults.failure(input)
+}
+
+/// One table of the tensors of many files. One that cannot be read does not keep others from being shown.
+pub(super) fn of_files(
+    files: &[PathBuf],
+    options: &OpenOptions,
+    slices: &SlicesOptions<'_>,
+    index: &Index,
+    args: &ViewArgs,
+    workers: &Workers,
+) -> Result<(), Failure> {
+    let mut table = TensorTable::new(args, Some(String::new()));
+    let mut failed: Option<Failure> = None;
+    for path in files {
+        let location = input::location(path);
+        let mut add = || {
+            let mut input = input::open_watched(&location, options, args.quiet)?;
+            let numbers = if options.tensors.is_empty() && options.exclude.is_empty() {
+                (0..input.contents().tensors.len()).collect()
+            } else {
+                input.find(&options.tensors)?
+            };
+            tensors::note_packed(tensors::of_numbers(&input, &numbers));
+            if numbers.len() > 1 {
+                output::spool(&mut input, args.quiet)?;
+            }
+            let all = AllSlices::new(&mut input, &numbers, *slices);
+            let all = all.map_err(|error| index.failure(error))?;
+            table.file = Some(location.to_string());
+            table.add(&mut input, &all, workers)
+        };
+        if let Err(failure) = add()
+            && let Some(earlier) = failed.replace(failure)
+        {
+            earlier.print();
+        }
+    }
+    let faults = table.finish()?;
+    match failed {
+        None => faults.failure_of_files(),
+        Some(failure) => {
+            if let Err(faults) = faults.failure_of_files() {
+                faults.print();
+            }
+            Err(Failure { exit: Exit::Failed, ..failure })
+        }
+    }
+}
+
+/// The rows of tensors, held until the last one is known, where they are not printed as they come.
+struct TensorTable<'a> {
+    args: &'a ViewArgs,
+    rows: Vec<TensorRow>,
+    faults: Faults,
+    held: Printing,
+    /// The file of the tensors that come, where there are many.
+    file: Option<String>,
+}
+
+impl<'a> TensorTable<'a> {
+    fn new(args: &'a ViewArgs, file: Option<String>) -> TensorTable<'a> {
+        let (faults, held) = (Faults::default(), Printing::default());
+        TensorTable { args, rows: Vec::new(), faults, held, file }
+    }
+
+    fn add(
+        &mut self,
+        input: &mut Input,
+        all: &AllSlices<'_>,
+        workers: &Workers,
+    ) -> Result<(), Failure> {
+        let TensorTable { args, rows, faults, held, file } = self;
+        let StatsArgs { sort, fail_on, json, .. } = &args.stats;
+        let file = file.as_deref();
+        let line = |mut record: Value| {
+            if let Some(file) = file {
+                record["file"] = file.into();
+            }
+            format!("{}\n", Json(&record))
+        };
+        watch_all(input, all, args.quiet, |input, slices, progress| {
+            let chosen = &slices.chosen;
+            let is_one = all.len() == 1 && file.is_none();
+            let (summary, text) = if !is_one && slices.nothing(Facts::COUNTS).is_err() {
+                (None, json.then(|| line(without_numbers(chosen))))
+            } else if *json {
+                let statistics = chosen.statistics(input, workers, progress)?;
+                let text = line(as_json(chosen, &statistics));
+                (Some(statistics.summary), Some(text))
+            } else {
+                (Some(slices.summary(input, workers, progress)?), None)
+            };
+            if let Some(summary) = &summary {
+                faults.look(fail_on, file, chosen.name.as_deref(), summary);
+            }
+            match text {
+                Some(text) if sort.is_empty() => held.push(&text)?,
+                text => rows.push(TensorRow::new(chosen, summary.as_ref(), file, sort, text)),
+            }
+            Ok(())
+        })
+    }
+
+    /// Print the rows.
+    fn finish(self) -> Result<Faults, Failure> {
+        let TensorTable { args, mut rows, faults, mut held, file } = self;
+        rows.sort_by(TensorRow::compare);
+        if args.stats.json {
+            rows.iter().try_for_each(|row| held.push(&row.text))?;
+        } else {
+            let mut align = [Align::Right; 11];
+            align[..4].fill(Align::Left);
+            let lines = || std::iter::once(TENSORS).chain(rows.iter().map(TensorRow::cells));
+            let columns = Table::of(lines(), align, 0);
+            let first = usize::from(file.is_none());
+            let columns = columns.columns((first..TENSORS.len()).collect());
+            lines().try_for_each(|line| held.push(&columns.line(&line)))?;
+        }
+        held.flush()?;
+        Ok(faults)
+    }
 }
 
 const SLICES: [&str; 8] = ["position", "nan", "inf", "zero", "min", "max", "mean", "std"];
@@ -195,7 +285,7 @@ pub(super) fn of_slices(
         tensors += 1;
         if all.len() > 1 && slices.nothing(Facts::COUNTS).is_err() {
             return if *json {
-                held.push(&without_numbers(chosen))
+                held.push(&format!("{}\n", Json(&without_numbers(chosen))))
             } else {
                 held.push(&format!("  {NO_NUMBERS}\n"))
             };
@@ -216,7 +306,7 @@ pub(super) fn of_slices(
         if !json {
             table.finish(&mut held)?;
         }
-        faults.look(fail_on, chosen.name.as_deref(), &whole);
+        faults.look(fail_on, None, chosen.name.as_deref(), &whole);
         Ok(())
     })?;
     held.flush()?;

@@ -1,5 +1,7 @@
 //! `tslice view INPUT [INDEX]`: look at values.
 
+use std::path::{Path, PathBuf};
+
 use tslice::dtype::stored_by_numpy;
 use tslice::element::check_held;
 use tslice::execute::Workers;
@@ -24,15 +26,21 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     }
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let workers = output::workers(args.threads);
-    let index = index.open(&args.from, &workers, args.quiet, "INPUT", &args.input)?;
+    let files = match (&args.stats.files_from, &args.input) {
+        (Some(list), _) => {
+            index.refuse_stdin("--files-from", list)?;
+            input::listed(list, args.stats.null)?
+        }
+        (None, path) => path.iter().cloned().collect(),
+    };
+    if files.iter().any(|path| path == Path::new("-")) {
+        index.refuse_stdin("INPUT", Path::new("-"))?;
+    }
+    let index = index.open_lists(&args.from, &workers, args.quiet)?;
     let transpose = index::transposition(&args.transpose)?;
     let seen = index::seen(Some(&args.field), &args.index.reshape, None)?;
     let options = input::options(&args.from, seen.fields.as_deref(), &workers)?;
-    let mut input = input::open_watched(&input::location(&args.input), &options, args.quiet)?;
     let StatsArgs { stats, reduce, sort, axis, .. } = &args.stats;
-    let is_of_one = !args.draws();
-    let numbers = input.find(&args.from.tensor).map_err(|error| error.of_several(is_of_one))?;
-    tensors::note_packed(tensors::of_numbers(&input, &numbers));
     let axes = axis.as_deref().map(|text| index::axes("--axis", text)).transpose()?;
     let slices = SlicesOptions {
         seen: &seen,
@@ -41,6 +49,14 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
         axes: axes.as_deref(),
     };
     let failed = |error| index.failure(error);
+    if args.stats.files_from.is_some() {
+        return stats_tables::of_files(&files, &options, &slices, &index, args, &workers);
+    }
+    let path = files.first().map_or(Path::new("-"), PathBuf::as_path);
+    let mut input = input::open_watched(&input::location(path), &options, args.quiet)?;
+    let is_of_one = !args.draws();
+    let numbers = input.find(&args.from.tensor).map_err(|error| error.of_several(is_of_one))?;
+    tensors::note_packed(tensors::of_numbers(&input, &numbers));
     if let Some(how) = *reduce {
         return reduced(input, &numbers, &slices, how, &index, args, workers);
     }
