@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Malformed, SliceItem};
+use super::{IndexExpr, Item, Malformed, SliceItem};
 use crate::shape::{AsTuple, MAX_NDIM, NoDimension};
 
 /// What an expression selects from a tensor of one shape; all known positions are in bounds.
@@ -40,6 +40,18 @@ pub enum AxisSelection {
         axis: usize,
         list: usize,
     },
+}
+
+impl AxisSelection {
+    /// The source axis that it is of; `None` for a new axis.
+    pub fn axis(&self) -> Option<usize> {
+        match *self {
+            AxisSelection::Index { axis, .. }
+            | AxisSelection::Range { axis, .. }
+            | AxisSelection::List { axis, .. } => Some(axis),
+            AxisSelection::NewAxis => None,
+        }
+    }
 }
 
 /// A list or a mask applied to a shape: tuples of positions, one for each axis that it indexes.
@@ -154,6 +166,29 @@ impl Selection {
         axes
     }
 
+    /// For each of its axes the number of the item that it is of, in the expression that selects it, whose items have
+    /// no names; `None` for those that the expression does not mention.
+    pub fn items(&self, expr: &IndexExpr) -> Vec<Option<usize>> {
+        let items = expr.items.iter().enumerate();
+        let taken = |number: usize, item: &Item| match item {
+            Item::Ellipsis => 0,
+            Item::Integer(_) | Item::Slice(_) | Item::NewAxis => 1,
+            // an array without axes is an integer
+            Item::List(_) => {
+                let list = self.lists.iter().find(|list| list.item == number);
+                list.map_or(1, |list| list.axes.len())
+            }
+        };
+        let known: usize = items.clone().map(|(number, item)| taken(number, item)).sum();
+        let others = self.axes.len().saturating_sub(known);
+        let all = items.flat_map(|(number, item)| {
+            let count = if *item == Item::Ellipsis { others } else { taken(number, item) };
+            std::iter::repeat_n(Some(number), count)
+        });
+        // without an ellipsis, the index does not mention the last axes
+        all.chain(std::iter::repeat_n(None, others)).take(self.axes.len()).collect()
+    }
+
     /// Count the last axis in blocks of `block` elements; fails where a block would be cut.
     pub(super) fn count_blocks(&mut self, block: u64) -> Result<(), ResolveErrorKind> {
         let Some((last, len)) = self.source_shape.iter_mut().enumerate().last() else {
@@ -216,7 +251,7 @@ pub struct ResolveError {
 
 impl ResolveError {
     /// The error of an item for a dimension that is not there.
-    pub fn no_dimension(item: usize, fault: NoDimension) -> ResolveError {
+    pub(crate) fn no_dimension(item: usize, fault: NoDimension) -> ResolveError {
         ResolveError { item, value: None, kind: fault.into(), before: Box::default() }
     }
 }

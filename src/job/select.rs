@@ -10,6 +10,7 @@ use crate::cast::{Cast, CastError, Casting};
 use crate::dtype::{DType, NumberKind};
 use crate::error::{Cause, Error, Fault};
 use crate::index::resolve::AxisSelection;
+use crate::index::{Item, SliceItem};
 use crate::input::{Input, SelectFault, find};
 use crate::output::{Becomes, FormatOption, LayoutFault, Output, Preparation};
 use crate::region::OpenIndex;
@@ -204,16 +205,15 @@ pub(super) fn all_indexed_alike(input: &Input, index: &OpenIndex<'_>) -> Option<
     let mut lens: Option<Vec<u64>> = None;
     for tensor in input.contents.tensors.iter() {
         let selection = index.resolve(&tensor).ok()?;
-        let of_item = |pick: &AxisSelection| match *pick {
-            AxisSelection::Range { axis, start, step, len } => {
-                let is_whole =
-                    (start, step, Some(&len)) == (0, 1, selection.source_shape.get(axis));
-                (!is_whole).then_some(axis)
-            }
-            AxisSelection::Index { axis, .. } | AxisSelection::List { axis, .. } => Some(axis),
-            AxisSelection::NewAxis => None,
+        let of_item = |(pick, item): (&AxisSelection, Option<usize>)| {
+            let axis = pick.axis()?;
+            let is_whole = match index.expr.items.get(item?)? {
+                Item::Slice(slice) => *slice == SliceItem::default(),
+                item => *item == Item::Ellipsis,
+            };
+            (!is_whole).then_some(axis)
         };
-        let axes = selection.axes.iter().filter_map(of_item);
+        let axes = selection.axes.iter().zip(selection.items(index.expr)).filter_map(of_item);
         let own: Vec<u64> = axes.map(|axis| selection.source_shape[axis]).collect();
         if own.is_empty() || *lens.get_or_insert_with(|| own.clone()) != own {
             return None;

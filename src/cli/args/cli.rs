@@ -119,13 +119,20 @@ pub(crate) enum Command {
     )]
     Split(SplitArgs),
     /// Print values as NumPy prints them
-    #[command(override_usage = "tslice view INPUT [INDEX]", after_long_help = manual::VIEW)]
+    #[command(
+        override_usage = "tslice view INPUT [INDEX]\n       \
+                          tslice view --stats --files-from FILE",
+        after_long_help = manual::VIEW
+    )]
     View(ViewArgs),
     /// Tell whether two files hold the same, and where not
     #[command(override_usage = "tslice diff A B [INDEX]", after_long_help = manual::DIFF)]
     Diff(DiffArgs),
     /// Show what is in files: names, dtypes, shapes
-    #[command(after_long_help = manual::INFO)]
+    #[command(
+        override_usage = "tslice info INPUT...\n       tslice info --files-from FILE",
+        after_long_help = manual::INFO
+    )]
     Info(InfoArgs),
     /// Show what an index means, in NumPy's words and as StridedSlice's numbers
     #[command(

@@ -34,7 +34,7 @@ Items of an index:
   @FILE==3          a mask: where ==, !=, <, <=, > or >= holds with a number
   ~@FILE, ~[3, 5]   the opposite of a mask; of positions, all others
   shuffle(42)       all positions of the axis in an order that the seed and the
-                    length of the axis decide; a slice may follow: shuffle(42)[:8]
+                    length of the axis decide, or a slice: shuffle(42)[:800]
   time=0, lat=2:8   items for the dimensions of these names, in any order
 
 Integers are written as in Python: 1_000, 0x10, 0b1, 0o7. Several lists are

@@ -383,7 +383,11 @@ fn axis_rows<'a>(
     selection: &'a Selection,
     names: &[Option<String>],
 ) -> Vec<AxisRow<'a>> {
-    let items = items(spanned, selection, names);
+    let item_of = |name: &String| spanned.expr.names.iter().position(|it| it == name);
+    let items = match spanned.expr.is_named() {
+        true => names.iter().map(|name| name.as_ref().and_then(item_of)).collect(),
+        false => selection.items(&spanned.expr),
+    };
     let row = |(pick, item): (&'a AxisSelection, Option<usize>)| {
         let (axis, list) = match *pick {
             AxisSelection::NewAxis => (None, None),
@@ -399,35 +403,6 @@ fn axis_rows<'a>(
         AxisRow { pick, axis, size, asked, list }
     };
     selection.axes.iter().zip(items).map(row).collect()
-}
-
-/// For each axis of a selection, the number of its item.
-fn items(
-    spanned: &SpannedExpr,
-    selection: &Selection,
-    names: &[Option<String>],
-) -> Vec<Option<usize>> {
-    if spanned.expr.is_named() {
-        let item = |name: &String| spanned.expr.names.iter().position(|it| it == name);
-        return names.iter().map(|name| name.as_ref().and_then(item)).collect();
-    }
-    let items = spanned.expr.items.iter().enumerate();
-    let taken = |number: usize, item: &Item| match item {
-        Item::Ellipsis => 0,
-        Item::Integer(_) | Item::Slice(_) | Item::NewAxis => 1,
-        Item::List(_) => {
-            let list = selection.lists.iter().find(|list| list.item == number);
-            list.map_or(0, |list| list.axes.len())
-        }
-    };
-    let known: usize = items.clone().map(|(number, item)| taken(number, item)).sum();
-    let others = selection.axes.len().saturating_sub(known);
-    let all = items.flat_map(|(number, item)| {
-        let count = if matches!(item, Item::Ellipsis) { others } else { taken(number, item) };
-        std::iter::repeat_n(Some(number), count)
-    });
-    // without an ellipsis, the index does not mention the last axes
-    all.chain(std::iter::repeat_n(None, others)).take(selection.axes.len()).collect()
 }
 
 const MOST_CHARACTERS: usize = 40;
