@@ -43,7 +43,7 @@ pub fn parse(text: &str) -> Result<SpannedExpr, ParseError> {
         let name = cursor.dimension().map(str::to_owned);
         let item = cursor.item()?;
         let span = trim(text, start..cursor.at);
-        if name.is_some() != (names.len() > 0) && !items.is_empty() {
+        if name.is_some() == names.is_empty() && !items.is_empty() {
             return Err(ParseErrorKind::SomeNamed.at(span));
         }
         if let Some(name) = name {

@@ -294,7 +294,9 @@ class Spelling:
         name = None
         if exact is None and array.dtype.kind in "iuf":
             exact = array
-            if way == "text" and not (array.dtype.kind in "iu" and array.size and max(abs(int(n)) for n in array.flat) > 2**53):
+            # a text is float64, to which the number is compared
+            is_exact = array.dtype.kind in "iu" or array.dtype.itemsize == 8
+            if way == "text" and is_exact and not (array.dtype.kind in "iu" and array.size and max(abs(int(n)) for n in array.flat) > 2**53):
                 np.savetxt(path + ".csv", array.reshape(-1, 1), fmt="%.17g") if array.ndim == 1 and array.size > 1 else None
                 if os.path.exists(path + ".csv"):
                     return self.quoted(path + ".csv", None)
