@@ -79,7 +79,7 @@ fn expression(shape: &[u64]) -> impl Strategy<Value = IndexExpr> + use<> {
             len => prop_oneof![3 => slice, 1 => (0..len as i64).prop_map(Item::Integer)].boxed(),
         }
     };
-    shape.iter().map(item).collect::<Vec<_>>().prop_map(|items| IndexExpr::new(items))
+    shape.iter().map(item).collect::<Vec<_>>().prop_map(IndexExpr::new)
 }
 
 fn case() -> impl Strategy<Value = (Place, IndexExpr)> {
