@@ -266,16 +266,18 @@ impl Fault for ExecuteError {
     }
 }
 
-/// Errors that are all of one kind.
+/// Faults that are all of one kind.
 macro_rules! faults {
     ($kind:ident: $($fault:ty),*) => {$(
-        impl Fault for $fault {
-            fn kind(&self) -> ErrorKind {
-                ErrorKind::$kind
+        impl $crate::error::Fault for $fault {
+            fn kind(&self) -> $crate::error::ErrorKind {
+                $crate::error::ErrorKind::$kind
             }
         }
     )*};
 }
+
+pub(crate) use faults;
 
 faults!(Index: ParseError, ResolveError, GatherError, ScatterError, PermutationError, ArrangeError);
 faults!(DType: CastError, ElementError);

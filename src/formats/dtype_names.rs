@@ -15,7 +15,7 @@
 use super::npy::{self, DescrError};
 use super::safetensors;
 use crate::dtype::{DType, Endian, Scalar};
-use crate::error::{ErrorKind, Fault};
+use crate::error::faults;
 
 /// Why a text names no type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,11 +31,7 @@ pub enum NameError {
     Descr(DescrError),
 }
 
-impl Fault for NameError {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::DType
-    }
-}
+faults!(DType: NameError);
 
 /// The names with two meanings: the text, the type of so many bits, that of so many bytes.
 const AMBIGUOUS: [(&str, Scalar, &str); 3] =

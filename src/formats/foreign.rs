@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use crate::error::{ErrorKind, Fault};
+use crate::error::faults;
 
 /// How many bytes of a file [`Foreign::recognise`] looks at.
 pub const LOOK_LEN: usize = 1024;
@@ -211,11 +211,7 @@ impl fmt::Display for Foreign {
 #[error("{kind}, {why}", kind = .0, why = .0.not_read())]
 pub struct NotRead(pub Foreign);
 
-impl Fault for NotRead {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Unsupported
-    }
-}
+faults!(Unsupported: NotRead);
 
 fn is_bzip2(first: &[u8]) -> bool {
     matches!(first, [b'B', b'Z', b'h', b'1'..=b'9', block @ ..]

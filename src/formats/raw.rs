@@ -1,7 +1,7 @@
 //! Bytes without a header: an input of which the caller says all, and an output of nothing but elements.
 
 use crate::dtype::{DType, stored_by_numpy};
-use crate::error::{Error, ErrorKind, Fault};
+use crate::error::{Error, faults};
 use crate::formats::headed::PLAIN;
 use crate::formats::open::{foreign, unrecognised};
 use crate::formats::{Foreign, LOOK_LEN};
@@ -121,8 +121,4 @@ fn refuse_foreign(
 #[error("a dtype is for raw bytes, and the input is {0}")]
 pub struct ForeignBytes(pub Foreign);
 
-impl Fault for ForeignBytes {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Unsupported
-    }
-}
+faults!(Unsupported: ForeignBytes);

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Format;
-use crate::error::{ErrorKind, Fault};
+use crate::error::faults;
 use crate::tensor::Tensors;
 
 /// What the header of a file says.
@@ -101,8 +101,4 @@ pub enum LengthFault {
     TrailingBytes { expected: u64, found: u64 },
 }
 
-impl Fault for LengthFault {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Damaged
-    }
-}
+faults!(Damaged: LengthFault);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::choose::positions;
 use super::opened::Input;
 use crate::dtype::{DType, Field, NpyType, Structure};
-use crate::error::{Error, ErrorKind, Fault};
+use crate::error::{Error, Fault, faults};
 use crate::shape::{MAX_NDIM, Order, contiguous_strides};
 use crate::source::{Source, SourceError};
 use crate::tensor::{Annotated, Chunks, PackingFault, Storage, StorageKind, TensorInfo};
@@ -284,11 +284,7 @@ pub enum FieldFault {
     TooManyAxes(usize),
 }
 
-impl Fault for FieldFault {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::DType
-    }
-}
+faults!(DType: FieldFault);
 
 /// What the elements of tensors are read as that the input says to be something else.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -317,11 +313,7 @@ pub struct ReadAsFault {
     pub theirs: DType,
 }
 
-impl Fault for ReadAsFault {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::DType
-    }
-}
+faults!(DType: ReadAsFault);
 impl Fault for PackingFault {}
 
 /// A dtype as which tensors of another one are to be read, of which there is none.

@@ -8,7 +8,7 @@ use super::bytes::Bytes;
 use super::checkpoint::ShardIndex;
 use super::members::{DeflatedMember, StoredMember};
 use super::options::{Location, Notes, OpenOptions, UseOfIndex};
-use crate::error::{Cause, ErrorKind, Fault, FileName};
+use crate::error::{Cause, ErrorKind, Fault, FileName, faults};
 use crate::input::Contents;
 use crate::source::Source;
 use crate::tensor::{TensorInfo, shortened};
@@ -142,11 +142,7 @@ pub struct MissingTensor {
     pub(super) reason: String,
 }
 
-impl Fault for MissingTensor {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::FileMissing
-    }
-}
+faults!(FileMissing: MissingTensor);
 
 /// The beginning of a message about what is missing: a tensor, or a file.
 fn of_missing(tensor: Option<&str>) -> String {

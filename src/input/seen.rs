@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::field::take_fields;
 use super::opened::Input;
-use crate::error::{Cause, Error, ErrorKind, Fault};
+use crate::error::{Cause, Error, Fault, faults};
 use crate::runs::{Axis, reshaped};
 use crate::shape::{NewShape, NoDimension, Order, ReshapeError, contiguous_strides};
 use crate::tensor::{
@@ -36,11 +36,7 @@ pub struct Seen {
 pub struct CutBlocks(pub u64);
 
 impl Fault for ReshapeError {}
-impl Fault for NoDimension {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Index
-    }
-}
+faults!(Index: NoDimension);
 impl Fault for CutBlocks {}
 impl Fault for ScalingFault {}
 

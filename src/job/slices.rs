@@ -22,7 +22,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::statistics::{Chosen, each_tensor};
 use crate::dtype::DType;
-use crate::error::{Cause, Error, ErrorKind, Fault};
+use crate::error::{Cause, Error, faults};
 use crate::execute::{Progress, Workers};
 use crate::index::IndexExpr;
 use crate::index::resolve::Rules;
@@ -436,11 +436,7 @@ pub enum AxisFault {
     Dimension(#[from] NoDimension),
 }
 
-impl Fault for AxisFault {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Index
-    }
-}
+faults!(Index: AxisFault);
 
 /// The distance between neighbours on each axis, where it is known.
 fn strides(chosen: &Chosen) -> Option<Vec<u64>> {

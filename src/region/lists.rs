@@ -13,7 +13,7 @@ use super::indices::{Gathered, GatheredList};
 use super::ordered::Ordered;
 use super::strided::{decoded_bytes, decoded_info, layout};
 use crate::dtype::{DType, Endian, Integers, Scalar};
-use crate::error::{Cause, Error, ErrorKind, Fault, FileName};
+use crate::error::{Cause, Error, ErrorKind, Fault, FileName, faults};
 use crate::execute::{Progress, Workers, dense_window};
 use crate::formats::open_watched;
 use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask, Truth, is_like_mask};
@@ -567,8 +567,4 @@ pub enum ListFault {
     NotOpened,
 }
 
-impl Fault for ListFault {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Index
-    }
-}
+faults!(Index: ListFault);

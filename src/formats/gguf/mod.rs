@@ -180,10 +180,7 @@ impl Fault for GgufError {
     const OF: &'static str = "gguf";
 
     fn kind(&self) -> ErrorKind {
-        match self {
-            GgufError::Version(_) => ErrorKind::Unsupported,
-            _ => ErrorKind::Damaged,
-        }
+        if let GgufError::Version(_) = self { ErrorKind::Unsupported } else { ErrorKind::Damaged }
     }
 }
 

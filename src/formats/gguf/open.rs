@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::dtype::Endian;
-use crate::error::{Error, ErrorKind, Fault};
+use crate::error::{Error, ErrorKind, Fault, faults};
 use crate::formats::gguf::{
     GgufError, GgufHeader, GgufMetadata, MetadataError, MetadataValue, SplitPlace,
 };
@@ -244,8 +244,4 @@ pub enum GgufSplitFault {
     Tensors { said: u64, found: usize },
 }
 
-impl Fault for GgufSplitFault {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Damaged
-    }
-}
+faults!(Damaged: GgufSplitFault);

@@ -282,10 +282,7 @@ pub enum SplitFault {
 
 impl Fault for SplitFault {
     fn kind(&self) -> ErrorKind {
-        match self {
-            SplitFault::Axis { .. } => ErrorKind::Index,
-            _ => ErrorKind::Invalid,
-        }
+        if let SplitFault::Axis { .. } = self { ErrorKind::Index } else { ErrorKind::Invalid }
     }
 }
 

@@ -11,7 +11,7 @@
 
 use super::{MARK, TXT, TextParser, keep};
 use crate::dtype::{DType, Endian, Scalar};
-use crate::error::{Error, ErrorKind, Fault};
+use crate::error::{Error, faults};
 use crate::formats::LOOK_LEN;
 use crate::formats::open::{foreign, unknown};
 use crate::input::{Contents, Input, RecognisedFile};
@@ -177,11 +177,7 @@ pub enum IntegersFault {
     Ragged { line: u64, found: u64, expected: u64 },
 }
 
-impl Fault for IntegersFault {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Damaged
-    }
-}
+faults!(Damaged: IntegersFault);
 
 #[cfg(test)]
 mod tests {
