@@ -116,7 +116,7 @@ fn a_whole_file_is_converted_without_a_choice() {
     tslice(&dir, &args).write_stdin(piped).assert().success();
     assert_eq!(read(&out), all);
     // an index is for tensors that were chosen, and one format holds one tensor
-    let args = ["m.safetensors", "[0]", "-o", "o.npz"];
+    let args = ["m.safetensors", "[...]", "-o", "o.npz"];
     let hint = "hint: -t '*' chooses all; it holds model.layers.0.up, model.layers.0.down, head\n";
     let message = "m.safetensors: the file holds 3 tensors, choose one with -t NAME";
     tslice(&dir, &args).assert().code(1).stderr(format!("tslice: {message}\n{hint}"));
