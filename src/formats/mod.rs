@@ -72,6 +72,7 @@ static FORMATS: &[ReadWrite] = &[
     (Some(&zarr::FORMAT), Some(&zarr::OUTPUT)),
     (Some(&shards::FORMAT), Some(&shards::OUTPUT)),
     (Some(&shards::OF_TORCH), None),
+    (Some(&torch::DISTRIBUTED), None),
     #[cfg(feature = "hdf5")]
     (Some(&hdf5::FORMAT), None),
 ];

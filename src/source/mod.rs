@@ -25,6 +25,7 @@ mod concat;
 mod file;
 mod inflate;
 mod open;
+mod pieces;
 pub mod remote;
 mod stream;
 
@@ -33,6 +34,7 @@ pub use file::{MmapSource, PreadSource, open_spooled, spool};
 pub(crate) use file::{STEP, is_slow};
 pub use inflate::{DeflatedRange, InflateReader, InflatedSource};
 pub use open::{IoMode, OpenError, Opened, open, open_file, open_stdin, sample};
+pub(crate) use pieces::{OpenedPiece, PieceBox, PiecedTensors, PiecesSource, RangeSource};
 pub use stream::Stream;
 
 pub use crate::os::{

@@ -29,6 +29,9 @@ pub struct TensorInfo {
     pub annotated: Option<Annotated>,
 }
 
+/// The [part](Storage::part) of tensors whose bytes lie in several files: they have no position in one.
+pub(crate) const IN_PIECES: usize = u32::MAX as usize - 1;
+
 /// The bytes of an input that hold a tensor's elements, and their arrangement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Storage {
@@ -127,6 +130,11 @@ impl TensorInfo {
     /// The names of all of its axes.
     pub fn axis_names(&self) -> Vec<Option<String>> {
         self.dimension_names(&(0..self.shape.len()).map(Some).collect::<Vec<_>>())
+    }
+
+    /// Whether the elements lie in pieces of several files.
+    pub fn is_in_pieces(&self) -> bool {
+        self.storage.part == IN_PIECES
     }
 
     /// Whether the elements are computed from the file's bytes: decoded or unpacked.

@@ -65,6 +65,69 @@ fn prints(folder: &Path, args: &[&str], expected: &str) {
     tslice(folder, args).assert().success().stdout(expected.to_owned()).stderr("");
 }
 
+/// `fixtures/distributed.py` says what is in it.
+#[test]
+fn a_distributed_checkpoint_is_put_together_from_its_pieces() {
+    let dir = tempfile::tempdir().unwrap();
+    let saved = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/distributed");
+    fs::create_dir(dir.path().join("dcp")).unwrap();
+    let names = [".metadata", "__0_0.distcp", "__1_0.distcp"];
+    let file = |name: &str| dir.path().join("dcp").join(name);
+    let restore = || {
+        for name in names {
+            fs::copy(saved.join(name), file(name)).unwrap();
+        }
+    };
+    restore();
+    let csv = |first: u32, columns: u32, rows: u32| -> String {
+        let row = |row: u32| (0..columns).map(move |column| first + row * columns + column);
+        let cell = |number: &u32| format!("{number}.0");
+        let line = |row: Vec<u32>| row.iter().map(cell).collect::<Vec<_>>().join(",");
+        (0..rows).map(|at| line(row(at).collect()) + "\n").collect()
+    };
+    for (name, expected) in [("turned", csv(3, 4, 3)), ("columns", csv(1, 5, 4))] {
+        let name = format!("model.{name}");
+        prints(dir.path(), &["dcp", "-t", &name, "--cast", "float64", "--to", "csv"], &expected);
+    }
+    let taken = ["dcp", "-t", "model.rows", "[3:6, ::-5]", "--to", "json"];
+    prints(dir.path(), &taken, "[[23.0, 18.0],\n[29.0, 24.0],\n[35.0, 30.0]]\n");
+    tslice(dir.path(), &["dcp", "-t", "*", "-o", "all.safetensors"]).assert().success().stderr("");
+    prints(dir.path(), &["all.safetensors", "-t", "model.one", "--to", "csv"], "4.0\n");
+    let info = tslice(dir.path(), &["info", "dcp"]).assert().success();
+    info.stdout(contains("5 tensors").and(contains("not understood: model.step\n")));
+    // a piece that is missing is one for who needs it
+    fs::remove_file(file("__1_0.distcp")).unwrap();
+    let first = ["dcp", "-t", "model.rows", "[:2, 0]", "--to", "csv"];
+    prints(dir.path(), &first, "0.0\n6.0\n");
+    let fails = |says: &str| {
+        let taken = ["dcp", "-t", "*", "-fo", "out.npz"];
+        tslice(dir.path(), &taken).assert().code(1).stderr(contains(says.to_owned()));
+        assert!(!dir.path().join("out.npz").exists());
+    };
+    fails("__1_0.distcp: No such file");
+    restore();
+    let old = fs::read(file(".metadata")).unwrap();
+    let change = |from: &[u8], to: &[u8]| {
+        let mut new = old.clone();
+        let places = (0..new.len() - from.len()).filter(|&at| old[at..].starts_with(from));
+        places.for_each(|at| new[at..at + to.len()].copy_from_slice(to));
+        fs::write(file(".metadata"), new).unwrap();
+    };
+    change(b"__1_0.distcp", b"../_0.distcp");
+    fails("../_0.distcp: the file lies outside of the folder");
+    restore();
+    std::os::unix::fs::symlink("/dev/zero", file("__9_0.distcp")).unwrap();
+    change(b"__1_0.distcp", b"__9_0.distcp");
+    fails("__9_0.distcp: the file lies outside of the folder");
+    // the second piece begins at row 3, so that row 3 is there twice and row 6 nowhere
+    change(b"K\x04K\x00\x86", b"K\x03K\x00\x86");
+    fails("");
+    restore();
+    let cut = fs::read(file("__1_0.distcp")).unwrap();
+    fs::write(file("__1_0.distcp"), &cut[..cut.len() - 100]).unwrap();
+    fails("a piece ends at byte");
+}
+
 #[test]
 fn views_of_one_storage_are_tensors() {
     let inner = [b"](K\x07", tensor(1, &[2], &[5]).as_slice(), b"e"].concat();

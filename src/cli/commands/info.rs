@@ -567,6 +567,7 @@ fn row(input: &Input, number: usize) -> [Cow<'_, str>; 7] {
     let nowhere = match (tensor.chunk_shape(), input.contents().format) {
         (Some(chunks), _) => format!("chunks {}", AsTuple(chunks)).into(),
         (None, format) if format.is_text() => Cow::Borrowed("-"),
+        _ if tensor.is_in_pieces() => Cow::Borrowed("in pieces"),
         _ => Cow::Borrowed("deflated"),
     };
     [

@@ -8,6 +8,7 @@ use std::{fs, io};
 
 use super::{INDEX, MAX_INDEX, ONE, ShardsFault, TORCH_INDEX};
 use crate::error::Error;
+use crate::formats::torch::METADATA as DISTRIBUTED;
 use crate::formats::{Foreign, NotRead};
 use crate::input::{Notes, ShardIndex, UseOfIndex, names_in};
 use crate::source::NO_WAIT;
@@ -77,6 +78,7 @@ fn shards_among(folder: &Path, names: Vec<String>) -> Result<Vec<String>, Error>
     match shards.into_iter().find(|shards| !shards.is_empty()) {
         Some(shards) => Ok(shards),
         None if names.iter().any(|name| name == "model_index.json") => foreign(Foreign::Diffusers),
+        None if is_there(DISTRIBUTED) => Ok(vec![DISTRIBUTED.to_owned()]),
         None if names.iter().any(|name| name.ends_with(".distcp")) => foreign(Foreign::DcpFolder),
         None if ["_METADATA", "_CHECKPOINT_METADATA", "manifest.ocdbt"]
             .into_iter()

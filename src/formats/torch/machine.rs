@@ -77,9 +77,18 @@ pub(super) struct PickleMachine {
     opaque: BTreeSet<String>,
     /// The bytes of an element of each storage, where it is known.
     storages: HashMap<Rc<str>, Option<u64>>,
-    /// Whether those are kept.
-    keeps_storages: bool,
+    keeps: Keeps,
     decoded: Decoded,
+}
+
+/// What a machine keeps besides that in which tensors are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keeps {
+    Nothing,
+    /// The storages that are named.
+    Storages,
+    /// All values, the arguments and the state of objects among them.
+    Values,
 }
 
 pub(super) struct Made {
@@ -96,7 +105,7 @@ pub(super) struct Made {
 
 impl PickleMachine {
     /// A machine for a pickle of `len` bytes, or fewer, that asks for these numbers of its memo.
-    pub(super) fn new(len: u64, asked: HashSet<u32>, keeps_storages: bool) -> PickleMachine {
+    pub(super) fn new(len: u64, asked: HashSet<u32>, keeps: Keeps) -> PickleMachine {
         PickleMachine {
             stack: Vec::new(),
             marks: Vec::new(),
@@ -110,7 +119,7 @@ impl PickleMachine {
             weighed_at: WEIGHED_EVERY,
             opaque: BTreeSet::new(),
             storages: HashMap::new(),
-            keeps_storages,
+            keeps,
             decoded: Decoded::default(),
         }
     }
@@ -320,7 +329,12 @@ impl PickleMachine {
         }
     }
 
-    /// Keep an item of a list, a dict or an object, in which a tensor may be.
+    /// Whether an item of a list, a dict or an object is kept.
+    fn is_kept(&self, value: &PickleValue) -> bool {
+        self.keeps == Keeps::Values || value.has_tensors()
+    }
+
+    /// Keep an item of a list, a dict or an object.
     fn keep_item(&mut self, at: usize, key: Option<PickleValue>, value: PickleValue) {
         self.kept += 1;
         self.shared[at].keep(key, value);
@@ -334,7 +348,7 @@ impl PickleMachine {
             // a list may be a pair, of which a dict is made
             let is_key =
                 position == 0 && matches!(value, PickleValue::Text(_) | PickleValue::Int(_));
-            if value.has_tensors() || is_key {
+            if self.is_kept(&value) || is_key {
                 self.keep_item(list, Some(PickleValue::Int(position as i64)), value);
             }
         }
@@ -347,7 +361,7 @@ impl PickleMachine {
         while let Some(key) = items.next() {
             let value = items.next().ok_or_else(|| damaged("a key has no value"))?;
             self.shared[dict].len += 1;
-            if value.has_tensors() {
+            if self.is_kept(&value) {
                 self.keep_item(dict, Some(key), value);
             }
         }
@@ -387,7 +401,7 @@ impl PickleMachine {
                     self.keep_item(object, None, value.clone());
                 }
             }
-            _ if !state.has_tensors() => {}
+            _ if !self.is_kept(&state) => {}
             _ => {
                 let is_tensor =
                     matches!(state, PickleValue::Tensor(_) | PickleValue::Unreadable(_));
@@ -414,7 +428,11 @@ impl PickleMachine {
                     None => None,
                 }
             }
-            PickleValue::Global(Global::Plain) => Some(PickleValue::Plain),
+            PickleValue::Global(Global::Plain) => Some(match items {
+                // a torch.Size is a tuple
+                [sizes @ PickleValue::Tuple(_)] if self.keeps == Keeps::Values => sizes.clone(),
+                _ => PickleValue::Plain,
+            }),
             PickleValue::Global(Global::Encode) => Some(self.encoded(items, ops)?),
             PickleValue::Global(Global::Array(call)) => Some(arrays::call(*call, items)),
             PickleValue::Global(Global::Rebuild(rebuild)) => Some(self.rebuild(*rebuild, items)),
@@ -479,7 +497,7 @@ impl PickleMachine {
         let keys = (0..items.len()).map(|position| Some(PickleValue::Int(position as i64)));
         let held = [(None, function)].into_iter().chain(keys.zip(items));
         for (key, value) in held.chain(named.as_ref().map(|named| (None, named))) {
-            if value.has_tensors() {
+            if self.is_kept(value) {
                 self.keep_item(object, key, value.clone());
             }
         }
@@ -547,7 +565,7 @@ impl PickleMachine {
             return PickleValue::Plain;
         };
         let Some(storage) = storage(*elements, rest) else { return PickleValue::Plain };
-        if self.keeps_storages {
+        if self.keeps == Keeps::Storages {
             self.storages.insert(Rc::clone(&storage.key), elements.bytes());
         }
         PickleValue::Storage(Rc::new(storage))

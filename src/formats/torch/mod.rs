@@ -26,7 +26,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use arrays::BytesPlace;
-use machine::{Made, PickleMachine};
+use machine::{Keeps, Made, PickleMachine};
 use names::FoundTensor;
 use ops::{PickleOp, PickleOps};
 use value::{PickleValue, TorchTensor};
@@ -40,6 +40,7 @@ use crate::source::{Reader, Source};
 use crate::tensor::{TensorInfo, Tensors, brief, first_repeated};
 
 mod arrays;
+mod distributed;
 mod machine;
 mod names;
 mod open;
@@ -47,6 +48,7 @@ mod ops;
 mod output;
 mod value;
 
+pub(crate) use distributed::{FORMAT as DISTRIBUTED, METADATA};
 pub(crate) use open::{FORMAT, open};
 pub(crate) use output::OUTPUT;
 
@@ -148,7 +150,7 @@ pub fn read(
     let len = pickle.end.saturating_sub(pickle.start);
     let ops = || PickleOps::new(source, pickle.clone());
     let asked = machine::asked(&mut ops())?;
-    let made = machine::PickleMachine::new(len, asked, false).run(&mut ops())?;
+    let made = PickleMachine::new(len, asked, Keeps::Nothing).run(&mut ops())?;
     contents(made, endian, place)
 }
 
@@ -369,7 +371,7 @@ pub fn read_old(
     }
     let (_, object) = last_value(source, start)?;
     let (asked, keys) = reading(source, object, machine::asked)?;
-    let machine = PickleMachine::new(keys - object, asked, true);
+    let machine = PickleMachine::new(keys - object, asked, Keeps::Storages);
     let run = |ops: &mut PickleOps<'_>| machine.run(ops);
     let (mut made, keys) = reading(source, object, run)?;
     let (keys, storages) = reading(source, keys, texts)?;

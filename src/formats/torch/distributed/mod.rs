@@ -1,0 +1,244 @@
+//! Distributed checkpoints of PyTorch: a folder with `.metadata`, and files that hold pieces of tensors.
+//!
+//! ```text
+//! folder/.metadata │ folder/__0_0.distcp: piece, piece, .. │ folder/__1_0.distcp: piece, ..
+//! ```
+//!
+//! `.metadata` says of each tensor its dtype, its shape, and where each piece of it is stored. A piece is what
+//! torch.save writes of one tensor, and is opened when its elements are read.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use metadata::{DescribedTensor, Metadata, StoredPiece};
+
+use crate::dtype::DType;
+use crate::error::{Cause, Error, Fault};
+use crate::execute::Progress;
+use crate::formats::npz;
+use crate::input::{
+    Bytes, Container, Contents, Format, Input, Location, OpenOptions, RecognisedFile, Unreadable,
+    folder_of, kept,
+};
+use crate::shape::{AsTuple, Order, contiguous_strides};
+use crate::source::{
+    self, FilePool, IoMode, Opened, OpenedPiece, PieceBox, PiecedTensors, PiecesSource,
+    RangeSource, Source, SourceError, SourceResult,
+};
+use crate::tensor::{IN_PIECES, StorageKind, TensorInfo, Tensors, data_bytes};
+
+mod metadata;
+
+/// The name of the metadata in the folder.
+pub(crate) const METADATA: &str = ".metadata";
+
+/// Of more files each is opened when it is read, and few stay open.
+const POOLED: usize = 192;
+
+/// The most pieces that a tensor may have.
+const MAX_PIECES: usize = 1 << 14;
+
+/// A distributed checkpoint, by its metadata.
+pub(crate) static FORMAT: Format = Format {
+    is_named: |name| name == METADATA,
+    ..Format::new("distributed pytorch", |_| false, open)
+};
+
+/// What is wrong with a distributed checkpoint.
+#[derive(Debug, thiserror::Error)]
+enum DistributedFault {
+    #[error("a distributed checkpoint has to be opened by its folder")]
+    NoFolder,
+    #[error("the pieces of tensor {0:?} do not cover it")]
+    Uncovered(String),
+    #[error("tensor {0:?} has more than {MAX_PIECES} pieces")]
+    Many(String),
+    #[error("its tensors have 2^63 bytes or more")]
+    TooLarge,
+    #[error("a piece ends at byte {end} of the file, which has {len}")]
+    Short { end: u64, len: u64 },
+    #[error("the file lies outside of the folder of the checkpoint")]
+    Outside,
+    #[error("the piece at {start} is not what the metadata says: {dtype} of shape {}", AsTuple(.shape))]
+    Unlike { start: u64, dtype: String, shape: Vec<u64> },
+}
+
+impl Fault for DistributedFault {
+    const OF: &'static str = "pytorch";
+}
+
+fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
+    let RecognisedFile { location, bytes, progress, .. } = file;
+    let Some(path) = location.path() else { return Err(DistributedFault::NoFolder.into()) };
+    let bytes = kept(bytes, progress)?;
+    let metadata = metadata::read(bytes.as_ref());
+    bytes.verify()?;
+    let Metadata { tensors: described, objects, files } = metadata?;
+    let mut unreadable = Vec::new();
+    let mut infos = Tensors::default();
+    let mut tensors = PiecedTensors::default();
+    let mut pieces = Vec::new();
+    for tensor in described {
+        let DescribedTensor { name, dtype, shape, pieces: described } = tensor;
+        let dtype = match dtype {
+            Ok(dtype) => dtype,
+            Err(error) => {
+                unreadable.push(Unreadable::new(name, error));
+                continue;
+            }
+        };
+        if described.len() > MAX_PIECES {
+            return Err(DistributedFault::Many(name).into());
+        }
+        let bytes = data_bytes(&shape, dtype.item_bits()).ok_or(DistributedFault::TooLarge)?;
+        let places = || described.iter().map(|piece| piece.place.clone());
+        if bytes > 0 && !cover(&shape, places().collect()) {
+            return Err(DistributedFault::Uncovered(name).into());
+        }
+        let item = dtype.item_bits() / 8;
+        let boxes = places().map(|PieceBox { offset, shape }| PieceBox {
+            offset: [offset, vec![0]].concat(),
+            shape: [shape, vec![item]].concat(),
+        });
+        let in_bytes = [shape.as_slice(), &[item]].concat();
+        let start = tensors.push(&in_bytes, boxes.collect()).ok_or(DistributedFault::TooLarge)?;
+        pieces.extend(described.into_iter().map(|piece| ExpectedPiece {
+            stored: piece.stored,
+            dtype: dtype.clone(),
+            shape: piece.place.shape,
+        }));
+        let tensor = TensorInfo::new(dtype, shape, Order::C, start).placed(IN_PIECES, 0);
+        infos.push(&TensorInfo { name: Some(name), ..tensor });
+    }
+    let pieces = Pieces::new(folder_of(path).to_owned(), files, pieces);
+    let source = PiecesSource::new(tensors, move |number| pieces.open(number));
+    let input = Input::of_source(location, Arc::new(source), Contents::of(&FORMAT, infos));
+    Ok(Input { container: Container { unreadable, opaque: objects, ..input.container }, ..input })
+}
+
+/// Whether pieces cover a tensor, each element once.
+fn cover(shape: &[u64], mut pieces: Vec<PieceBox>) -> bool {
+    let is_inside = |piece: &PieceBox| {
+        let axes = piece.offset.iter().zip(&piece.shape).zip(shape);
+        piece.offset.len() == shape.len()
+            && piece.shape.len() == shape.len()
+            && axes
+                .into_iter()
+                .all(|((at, len), all)| at.checked_add(*len).is_some_and(|end| end <= *all))
+    };
+    if !pieces.iter().all(is_inside) {
+        return false;
+    }
+    let count = |shape: &[u64]| shape.iter().product::<u64>();
+    pieces.retain(|piece| count(&piece.shape) > 0);
+    pieces.sort_by(|one, other| one.offset.cmp(&other.offset));
+    let overlap = |one: &PieceBox, other: &PieceBox, axis: usize| {
+        let end = |piece: &PieceBox| piece.offset[axis] + piece.shape[axis];
+        one.offset[axis] < end(other) && other.offset[axis] < end(one)
+    };
+    let are_apart = |(at, one): (usize, &PieceBox)| {
+        let near = pieces[at + 1..].iter();
+        let mut near = near.take_while(|other| shape.is_empty() || overlap(one, other, 0));
+        near.all(|other| (0..shape.len()).any(|axis| !overlap(one, other, axis)))
+    };
+    let covered = pieces.iter().map(|piece| u128::from(count(&piece.shape))).sum::<u128>();
+    covered == u128::from(count(shape)) && pieces.iter().enumerate().all(are_apart)
+}
+
+/// A piece, and what has to be in it.
+struct ExpectedPiece {
+    stored: StoredPiece,
+    dtype: DType,
+    shape: Vec<u64>,
+}
+
+/// The pieces of all tensors, and their files.
+struct Pieces {
+    folder: PathBuf,
+    names: Vec<String>,
+    files: Vec<OnceLock<Arc<dyn Source>>>,
+    pool: Option<FilePool>,
+    stored: Vec<ExpectedPiece>,
+}
+
+impl Pieces {
+    fn new(folder: PathBuf, names: Vec<String>, stored: Vec<ExpectedPiece>) -> Pieces {
+        let mut files = Vec::new();
+        files.resize_with(names.len(), OnceLock::new);
+        let pool = (names.len() > POOLED).then(FilePool::default);
+        Pieces { folder, names, files, pool, stored }
+    }
+
+    fn open(&self, number: usize) -> SourceResult<OpenedPiece> {
+        let expected = &self.stored[number];
+        let file = expected.stored.file;
+        self.opened(file, expected).map_err(|error| {
+            let error = match error.cause.downcast::<SourceError>() {
+                Ok(error) => error,
+                Err(cause) => SourceError::Io(std::io::Error::other(cause.words())),
+            };
+            SourceError::File { name: self.names[file].clone(), error: Box::new(error) }
+        })
+    }
+
+    fn opened(&self, file: usize, expected: &ExpectedPiece) -> Result<OpenedPiece, Error> {
+        let source = match self.files[file].get() {
+            Some(source) => Arc::clone(source),
+            None => {
+                let path = below(&self.folder, &self.names[file])?;
+                let opened: Box<dyn Source> = match &self.pool {
+                    Some(pool) => pool.open(&path)?,
+                    None => source::open_file(&path, IoMode::Auto)?,
+                };
+                Arc::clone(self.files[file].get_or_init(|| opened.into()))
+            }
+        };
+        let range = expected.stored.bytes.clone();
+        if range.end > source.len() {
+            return Err(DistributedFault::Short { end: range.end, len: source.len() }.into());
+        }
+        let start = range.start;
+        let piece = (npz::FORMAT.open)(RecognisedFile {
+            location: &Location::Memory,
+            bytes: Opened::Random(Box::new(RangeSource { source, range })),
+            options: &OpenOptions::default(),
+            progress: &Progress::default(),
+        })?;
+        let contents = piece.contents;
+        let found = contents.tensors.get(0).filter(|_| contents.tensors.len() == 1);
+        let Some(tensor) =
+            found.filter(|it| it.dtype == expected.dtype && it.shape == expected.shape)
+        else {
+            let ExpectedPiece { dtype, shape, .. } = expected;
+            let (dtype, shape) = (dtype.to_string(), shape.clone());
+            return Err(DistributedFault::Unlike { start, dtype, shape }.into());
+        };
+        let Bytes::Random(source) = piece.bytes else {
+            return Err(DistributedFault::NoFolder.into());
+        };
+        let item = tensor.dtype.item_bits() / 8;
+        let strides = match &tensor.storage.kind {
+            StorageKind::Strided { strides, .. } => Some(strides.clone()),
+            StorageKind::Contiguous(order) => contiguous_strides(&tensor.shape, item, *order),
+            _ => None,
+        };
+        let strides = strides.unwrap_or_default().into_iter().map(i64::unsigned_abs);
+        let strides = strides.chain([1]).collect();
+        Ok(OpenedPiece { source, first: tensor.data().start, strides })
+    }
+}
+
+/// The path of a file below a folder, which no link leads out of.
+fn below(folder: &Path, name: &str) -> Result<PathBuf, Cause> {
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    let path = folder.join(name);
+    if !Path::new(name).components().all(is_plain) {
+        return Err(DistributedFault::Outside.into());
+    }
+    let real = fs::canonicalize(&path)?;
+    if real.starts_with(fs::canonicalize(folder)?) {
+        return Ok(path);
+    }
+    Err(DistributedFault::Outside.into())
+}
