@@ -34,6 +34,7 @@ pub(crate) fn write_files(folder: &Path) -> Result<(), Box<dyn Error>> {
     write_npy(&folder.join("ball.npy"), "'<f4'", false, "32, 64, 64", ball())?;
     write_gguf(&folder.join("tiny.gguf"))?;
     // the layouts of torch.save and of netCDF's library
+    fs::write(folder.join("tides.nc"), include_bytes!("files/tides.nc"))?;
     fs::write(folder.join("training.pt"), include_bytes!("files/training.pt"))?;
     fs::write(folder.join("weather.nc"), include_bytes!("files/weather.nc"))?;
     write_model(&folder.join("model.safetensors"))

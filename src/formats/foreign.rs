@@ -36,7 +36,6 @@ pub enum Foreign {
     Lz4,
     Matlab,
     Matlab73,
-    NetCdf3,
     Nifti,
     Nrrd,
     /// A text of numbers whose name does not say so, and what parts its columns, where it is not white
@@ -89,7 +88,6 @@ const KINDS: &[(Foreign, &str, &[&[u8]])] = &[
     (Foreign::Lz4, "an lz4 file", &[b"\x04\x22\x4d\x18"]),
     (Foreign::Matlab, "a MATLAB file", &[b"MATLAB 5.0 MAT-file"]),
     (Foreign::Matlab73, "a MATLAB 7.3 file (HDF5)", &[b"MATLAB 7.3 MAT-file"]),
-    (Foreign::NetCdf3, "a netCDF 3 file", &[b"CDF\x01", b"CDF\x02", b"CDF\x05"]),
     (Foreign::Nifti, "a NIfTI file", &[NIFTI2_LITTLE, NIFTI2_BIG]),
     (Foreign::Nrrd, "an NRRD file", &[b"NRRD000"]),
     (Foreign::Onnx, "an ONNX model", &[]),
@@ -357,7 +355,6 @@ mod tests {
             (b"\x89HDF\r\n\x1a\n\0", "bin", "an HDF5 file"),
             (b"II*\0\x08\0\0\0", "tif", "a TIFF picture"),
             (b"II+\0\x08\0\0\0\x10", "tif", "a TIFF picture"),
-            (b"CDF\x01\0\0\0\0", "nc", "a netCDF 3 file"),
             (&nifti, "nii", "a NIfTI file"),
             (b"MATLAB 5.0 MAT-file, Platform", "mat", "a MATLAB file"),
             (b"MATLAB 7.3 MAT-file, Platform", "mat", "a MATLAB 7.3 file (HDF5)"),

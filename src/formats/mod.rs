@@ -29,6 +29,7 @@ pub mod gguf;
 mod hdf5;
 mod headed;
 mod header;
+mod netcdf3;
 pub mod npy;
 pub mod npz;
 mod open;
@@ -73,6 +74,7 @@ static FORMATS: &[ReadWrite] = &[
     (Some(&shards::FORMAT), Some(&shards::OUTPUT)),
     (Some(&shards::OF_TORCH), None),
     (Some(&torch::DISTRIBUTED), None),
+    (Some(&netcdf3::FORMAT), None),
     #[cfg(feature = "hdf5")]
     (Some(&hdf5::FORMAT), None),
 ];

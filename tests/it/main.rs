@@ -42,6 +42,7 @@ mod lists;
 mod merges;
 mod messages;
 mod names;
+mod netcdf3;
 mod overwrite;
 mod raw_bytes;
 mod readme;

@@ -119,12 +119,13 @@ fn what_a_terminal_shows_is_true() {
 }
 
 /// The other pages that hold examples, and how many at least.
-const PAGES: [(&str, usize); 18] = [
+const PAGES: [(&str, usize); 19] = [
     ("docs/changing.md", 3),
     ("docs/checkpoints.md", 15),
     ("docs/dtypes.md", 8),
     ("docs/files.md", 4),
     ("docs/formats/gguf.md", 4),
+    ("docs/formats/netcdf3.md", 4),
     ("docs/formats/npy.md", 4),
     ("docs/formats/npz.md", 3),
     ("docs/formats/raw.md", 3),

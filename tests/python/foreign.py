@@ -127,17 +127,6 @@ def check_matlab():
     converted("m4.mat", "m4.npz", {"x": FLOATS.astype(float)})
 
 
-def check_netcdf():
-    file = package("scipy.io").netcdf_file("n.nc", "w")
-    for name, length in (("i", 3), ("j", 4)):
-        file.createDimension(name, length)
-    file.createVariable("x", "f4", ("i", "j"))[:] = FLOATS
-    # a variable without axes must not be in the way
-    file.createVariable("s", "f4", ()).data[...] = 2
-    file.close()
-    converted("n.nc", "n.npz", {"x": FLOATS})
-
-
 def check_pictures():
     package("PIL.Image").fromarray(BYTES).save("i.png")
     converted("i.png", "i.npy", {None: BYTES})

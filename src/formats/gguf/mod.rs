@@ -14,15 +14,15 @@
 //! index moves them as it moves other items of bytes. An index counts elements: `OpenIndex::resolve` applies it to the
 //! shape in elements, and makes of the last axis of the selection one of blocks, or an error.
 
-use std::io::{Read, Write};
+use std::io::Write;
 
-use super::FormatError;
 use super::headed::PIECE;
+use super::header::HeaderReader;
 use crate::dtype::{BlockType, DType, Endian, Scalar};
 use crate::error::{Cause, ErrorKind, Fault};
 use crate::input::LengthFault;
 use crate::shape::{AsTuple, MAX_NDIM, Order};
-use crate::source::{Reader, Source};
+use crate::source::Source;
 use crate::tensor::{TensorInfo, Tensors, brief, data_bytes, first_repeated};
 
 mod metadata;
@@ -201,52 +201,20 @@ pub enum GgufTensorFault {
     Unaligned { offset: u64, alignment: u64 },
 }
 
-/// A place in a header. No more is allocated than there are bytes in the file.
-pub(super) struct HeaderReader<'s> {
-    reader: Reader<'s>,
-    len: u64,
-    pub(super) endian: Endian,
-}
-
-impl<'s> HeaderReader<'s> {
-    pub(super) fn at(source: &'s dyn Source, position: u64, endian: Endian) -> HeaderReader<'s> {
-        HeaderReader { reader: Reader::at(source, position), len: source.len(), endian }
-    }
-
-    /// How many bytes of the file stand before it.
-    pub(super) fn position(&self) -> u64 {
-        self.len.saturating_sub(self.reader.remaining())
-    }
-
-    /// Make sure that so many more bytes are there.
-    fn check(&self, len: u64) -> Result<(), Cause> {
-        match self.reader.remaining() {
-            remaining if len <= remaining => Ok(()),
-            _ => Err(FormatError::HeaderCutShort {
-                expected: self.position().saturating_add(len),
-                found: self.len,
-            }
-            .into()),
-        }
-    }
-
-    /// Go on behind the next `len` bytes, numbers of `width` bytes each, and hand them on little-endian.
-    pub(super) fn copy(
+impl HeaderReader<'_> {
+    /// Skip `len` bytes, which are numbers of `width` bytes each; with an output, pass them on little-endian.
+    fn copy(
         &mut self,
         len: u64,
         width: usize,
         out: &mut Option<&mut dyn Write>,
     ) -> Result<(), MetadataError> {
-        self.check(len)?;
-        let Some(out) = out else {
-            self.reader.skip(len);
-            return Ok(());
-        };
+        let Some(out) = out else { return Ok(self.skip(len)?) };
         let mut piece = vec![0; len.min(PIECE as u64) as usize];
         let mut left = len;
         while left > 0 {
             let numbers = &mut piece[..left.min(PIECE as u64) as usize];
-            self.reader.read_exact(numbers).map_err(Cause::from)?;
+            self.read(numbers)?;
             if self.endian == Endian::Big {
                 numbers.chunks_exact_mut(width).for_each(<[u8]>::reverse);
             }
@@ -256,33 +224,22 @@ impl<'s> HeaderReader<'s> {
         Ok(())
     }
 
-    /// A number of as many bytes, up to 8.
-    pub(super) fn number(&mut self, bytes: usize) -> Result<u64, Cause> {
-        self.check(bytes as u64)?;
-        let mut all = [0; 8];
-        let number = &mut all[..bytes];
-        self.reader.read_exact(number)?;
-        Ok(self.endian.bits(number) as u64)
-    }
-
-    pub(super) fn u32(&mut self) -> Result<u32, Cause> {
+    fn u32(&mut self) -> Result<u32, Cause> {
         Ok(self.number(4)? as u32)
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, Cause> {
+    fn u64(&mut self) -> Result<u64, Cause> {
         self.number(8)
     }
 
     /// The bytes of a text, behind their number, which is at most `most`.
-    pub(super) fn text(&mut self, most: u64, what: &'static str) -> Result<Vec<u8>, Cause> {
+    fn text(&mut self, most: u64, what: &'static str) -> Result<Vec<u8>, Cause> {
         let len = self.u64()?;
         self.check(len)?;
         if len > most {
             return Err(GgufError::Long { what, most }.into());
         }
-        let mut text = Vec::new();
-        self.reader.by_ref().take(len).read_to_end(&mut text)?;
-        Ok(text)
+        self.bytes(len)
     }
 }
 
