@@ -66,7 +66,7 @@ impl IndexExpr {
         IndexExpr { items, names: Vec::new() }
     }
 
-    pub fn is_named(&self) -> bool {
+    pub(crate) fn is_named(&self) -> bool {
         !self.names.is_empty()
     }
 }

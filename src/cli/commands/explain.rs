@@ -384,9 +384,9 @@ fn axis_rows<'a>(
     names: &[Option<String>],
 ) -> Vec<AxisRow<'a>> {
     let item_of = |name: &String| spanned.expr.names.iter().position(|it| it == name);
-    let items = match spanned.expr.is_named() {
-        true => names.iter().map(|name| name.as_ref().and_then(item_of)).collect(),
-        false => selection.items(&spanned.expr),
+    let items = match spanned.expr.names.is_empty() {
+        true => selection.items(&spanned.expr),
+        false => names.iter().map(|name| name.as_ref().and_then(item_of)).collect(),
     };
     let row = |(pick, item): (&'a AxisSelection, Option<usize>)| {
         let (axis, list) = match *pick {

@@ -133,7 +133,7 @@ impl Index {
 
     fn with_ellipsis(&self, shape: &[u64]) -> Option<String> {
         let SpannedExpr { expr, text, spans } = &self.spanned;
-        if !self.is_typed || expr.is_named() || expr.items.contains(&Item::Ellipsis) {
+        if !self.is_typed || !expr.names.is_empty() || expr.items.contains(&Item::Ellipsis) {
             return None;
         }
         let items = [&[Item::Ellipsis], &expr.items[..]].concat();
