@@ -128,7 +128,7 @@ impl TensorInfo {
     }
 
     /// The names of all of its axes.
-    pub fn axis_names(&self) -> Vec<Option<String>> {
+    pub(crate) fn axis_names(&self) -> Vec<Option<String>> {
         self.dimension_names(&(0..self.shape.len()).map(Some).collect::<Vec<_>>())
     }
 

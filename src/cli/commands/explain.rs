@@ -229,7 +229,10 @@ impl Explained {
 
     /// The names of the axes of the tensor.
     fn names(&self) -> Vec<Option<String>> {
-        self.tensor.as_ref().map(TensorInfo::axis_names).unwrap_or_default()
+        let all = |tensor: &TensorInfo| {
+            tensor.dimension_names(&Vec::from_iter((0..tensor.shape.len()).map(Some)))
+        };
+        self.tensor.as_ref().map(all).unwrap_or_default()
     }
 
     fn transposed(&self) -> Option<Permutation> {
