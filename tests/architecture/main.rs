@@ -163,6 +163,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
         &[
             "formats/gguf/metadata.rs",
             "formats/hdf5/attributes.rs",
+            "formats/netcdf3/attributes.rs",
             "formats/safetensors/",
             "formats/npy/mod.rs",
             "formats/shards/",
