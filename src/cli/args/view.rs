@@ -130,10 +130,20 @@ pub(crate) struct StatsArgs {
     /// Print one table of the tensors of many files, whose names are read from a file, one a line
     ///
     /// `-` is standard input. Without -t all tensors count.
-    #[arg(long, value_name = "FILE", requires = "stats", conflicts_with = "axis")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "stats",
+        conflicts_with_all = ["axis", "edge", "precision", "reduce", "output", "image"]
+    )]
     pub(crate) files_from: Option<PathBuf>,
     /// The names of --files-from end with NUL bytes, as find -print0 writes them
-    #[arg(short = '0', long, requires = "files_from")]
+    #[arg(
+        short = '0',
+        long,
+        requires = "files_from",
+        conflicts_with_all = ["input", "axis", "edge", "precision", "reduce", "output", "image"]
+    )]
     pub(crate) null: bool,
     /// Print the statistics as JSON, a line for each tensor or row
     #[arg(long, requires = "measured")]
