@@ -192,25 +192,29 @@ impl Unpacking {
                 }
             }
         }
-        let fills: Vec<f64> =
-            fill.iter().chain(&missing).filter(|it| !it.is_nan()).map(|it| it.value()).collect();
         let is_scaled = scale.is_some() || offset.is_some();
-        if !is_scaled && fills.is_empty() && read == stored {
+        let masks = fill.iter().chain(&missing).any(|it| !it.is_nan());
+        if !is_scaled && !masks && read == stored {
             return Ok(None);
         }
-        let to = match (is_scaled, fills.is_empty()) {
+        let to = match (is_scaled, !masks) {
             (true, false) => scaled(read, said, true),
             (true, true) if !has_fills => scaled(read, said, false),
             (false, false) => masked(read),
             (_, true) => read,
         };
-        // a number in Zarr has no type of its own, and takes the type of the values
-        let rounded = |value: f64| match FloatFormat::of(to) {
-            Some(format) if !said.is_hdf5 && to != Scalar::F64 => {
-                format.value(format.round(value).into())
-            }
+        let to_float = |value: f64| match FloatFormat::of(to) {
+            Some(format) if to != Scalar::F64 => format.value(format.round(value).into()),
             _ => value,
         };
+        // a number in Zarr has no type of its own, and takes the type of the values
+        let rounded = |value: f64| if said.is_hdf5 { value } else { to_float(value) };
+        // nor has the fill value that `_Unsigned` changes, in xarray
+        let unsigned = |value: f64| if read == stored { value } else { to_float(value) };
+        let numbers = |stated: &[Stated]| -> Vec<f64> {
+            stated.iter().filter(|it| !it.is_nan()).map(|it| it.value()).collect()
+        };
+        let fills = numbers(&fill).into_iter().map(unsigned).chain(numbers(&missing)).collect();
         Ok(Some(Unpacking {
             from: DType::Scalar(read, endian),
             to: DType::Scalar(to, Endian::Little),
