@@ -16,9 +16,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::open::open_regular_file;
+use super::open::{open_file, open_regular_file};
 use super::{
-    Advice, FileRange, OpenError, PreadSource, Source, SourceError, SourceResult, WINDOW,
+    Advice, FileRange, IoMode, OpenError, PreadSource, Source, SourceError, SourceResult, WINDOW,
     checked_len, read_window,
 };
 use crate::os::FileId;
@@ -178,16 +178,39 @@ impl Source for ConcatSource {
 
 const OPEN: usize = 32;
 
+/// The number of files above which they are read through a pool.
+const POOLED: usize = 192;
+
+/// Opens the files of an input: each to be read as this mode says, or through a pool where there are many.
+pub(crate) struct FileOpener {
+    io: IoMode,
+    pool: Option<FilePool>,
+}
+
+impl FileOpener {
+    /// An opener for so many files.
+    pub(crate) fn new(count: usize, io: IoMode) -> FileOpener {
+        FileOpener { io, pool: (count > POOLED).then(FilePool::default) }
+    }
+
+    pub(crate) fn open(&self, path: &Path) -> Result<Box<dyn Source>, OpenError> {
+        match &self.pool {
+            Some(pool) => pool.open(path),
+            None => open_file(path, self.io),
+        }
+    }
+}
+
 type OpenFile = (Option<FileId>, Arc<PreadSource>);
 
 /// The open files, the last read one at the end.
 #[derive(Clone, Default)]
-pub struct FilePool {
+struct FilePool {
     open: Arc<Mutex<VecDeque<OpenFile>>>,
 }
 
 impl FilePool {
-    pub fn open(&self, path: &Path) -> Result<Box<dyn Source>, OpenError> {
+    fn open(&self, path: &Path) -> Result<Box<dyn Source>, OpenError> {
         let (file, len) = open_regular_file(path)?;
         let id = FileId::of(&file)?;
         let source = Arc::new(PreadSource::new(file, 0, len));

@@ -29,7 +29,8 @@ mod pieces;
 pub mod remote;
 mod stream;
 
-pub use concat::{ConcatSource, FilePool};
+pub use concat::ConcatSource;
+pub(crate) use concat::FileOpener;
 pub use file::{MmapSource, PreadSource, open_spooled, spool};
 pub(crate) use file::{STEP, is_slow};
 pub use inflate::{DeflatedRange, InflateReader, InflatedSource};

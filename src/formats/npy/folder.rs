@@ -14,15 +14,12 @@ use crate::formats::shards::{FolderFile, FolderFiles, OldFiles};
 use crate::input::{Container, Contents, Format, Input, Location, OpenOptions, PartFile, natural};
 use crate::output::LayoutFault;
 use crate::output::layout::{Frame, OutputFormat, Request};
-use crate::source::{self, ConcatSource, FilePool};
+use crate::source::{ConcatSource, FileOpener};
 use crate::tensor::{TensorInfo, Tensors};
 
 const NAME: &str = "folder of npy";
 
 const EXTENSION: &str = ".npy";
-
-/// Of more files each is opened when it is read, and few stay open.
-const POOLED: usize = 192;
 
 /// Folders in folders: what is deeper is no folder of arrays.
 const MAX_DEPTH: usize = 32;
@@ -53,17 +50,14 @@ pub(crate) fn open_folder(
         return Ok(None);
     }
     files.sort_by(|one, other| natural(one, other));
-    let pool = (files.len() > POOLED).then(FilePool::default);
+    let opener = FileOpener::new(files.len(), options.io);
     let mut joined = ConcatSource::default();
     let mut tensors = Tensors::default();
     let mut parts = Vec::with_capacity(files.len());
     for (number, name) in files.into_iter().enumerate() {
         let path = folder.join(&name);
         let open = || {
-            let source = match &pool {
-                Some(pool) => pool.open(&path)?,
-                None => source::open_file(&path, options.io)?,
-            };
+            let source = opener.open(&path)?;
             let contents = read_header(location, source.as_ref())?;
             if contents.format != &NPY {
                 return Err(Error::from(unknown(None)));

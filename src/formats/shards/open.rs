@@ -22,13 +22,8 @@ use crate::input::{
     RecognisedFile, SelectFault, ShardIndex, Unreadable, UseOfIndex, find, folder_of,
 };
 use crate::source::remote::{self, RemoteError};
-use crate::source::{
-    self, Advice, ConcatSource, FilePool, IoMode, OpenError, Opened, Reader, Source,
-};
+use crate::source::{Advice, ConcatSource, FileOpener, IoMode, OpenError, Opened, Reader, Source};
 use crate::tensor::{Tensors, first_repeated, shortened};
-
-/// The number of shards above which each is opened only to be read, and few stay open.
-const POOLED: usize = 192;
 
 const NAMED: usize = 10;
 
@@ -436,13 +431,9 @@ fn open_sources<'a>(
     count: usize,
     io: IoMode,
 ) -> Result<Box<dyn Iterator<Item = Result<OpenSource, Error>> + 'a>, Error> {
-    let pool = (count > POOLED).then(FilePool::default);
+    let opener = FileOpener::new(count, io);
     let open = move |path: PathBuf| {
-        let opened = match &pool {
-            Some(pool) => pool.open(&path),
-            None => source::open_file(&path, io),
-        };
-        let source = opened.map_err(|error| Error::file(path.as_path(), error))?;
+        let source = opener.open(&path).map_err(|error| Error::file(path.as_path(), error))?;
         Ok((Location::Path(path), source))
     };
     match (location, folder) {

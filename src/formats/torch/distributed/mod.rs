@@ -23,8 +23,8 @@ use crate::input::{
 };
 use crate::shape::{AsTuple, Order, contiguous_strides};
 use crate::source::{
-    self, FilePool, IoMode, Opened, OpenedPiece, PieceBox, PiecedTensors, PiecesSource,
-    RangeSource, Source, SourceError, SourceResult,
+    FileOpener, IoMode, Opened, OpenedPiece, PieceBox, PiecedTensors, PiecesSource, RangeSource,
+    Source, SourceError, SourceResult,
 };
 use crate::tensor::{IN_PIECES, StorageKind, TensorInfo, Tensors, data_bytes};
 
@@ -32,9 +32,6 @@ mod metadata;
 
 /// The name of the metadata in the folder.
 pub(crate) const METADATA: &str = ".metadata";
-
-/// Of more files each is opened when it is read, and few stay open.
-const POOLED: usize = 192;
 
 /// The most pieces that a tensor may have.
 const MAX_PIECES: usize = 1 << 14;
@@ -69,7 +66,7 @@ impl Fault for DistributedFault {
 }
 
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
-    let RecognisedFile { location, bytes, progress, .. } = file;
+    let RecognisedFile { location, bytes, options, progress } = file;
     let Some(path) = location.path() else { return Err(DistributedFault::NoFolder.into()) };
     let bytes = kept(bytes, progress)?;
     let metadata = metadata::read(bytes.as_ref());
@@ -111,7 +108,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
         let tensor = TensorInfo::new(dtype, shape, Order::C, start).placed(IN_PIECES, 0);
         infos.push(&TensorInfo { name: Some(name), ..tensor });
     }
-    let pieces = Pieces::new(folder_of(path).to_owned(), files, pieces);
+    let pieces = Pieces::new(folder_of(path).to_owned(), files, options.io, pieces);
     let source = PiecesSource::new(tensors, move |number| pieces.open(number));
     let input = Input::of_source(location, Arc::new(source), Contents::of(&FORMAT, infos));
     Ok(Input { container: Container { unreadable, opaque: objects, ..input.container }, ..input })
@@ -158,16 +155,16 @@ struct Pieces {
     folder: PathBuf,
     names: Vec<String>,
     files: Vec<OnceLock<Arc<dyn Source>>>,
-    pool: Option<FilePool>,
+    opener: FileOpener,
     stored: Vec<ExpectedPiece>,
 }
 
 impl Pieces {
-    fn new(folder: PathBuf, names: Vec<String>, stored: Vec<ExpectedPiece>) -> Pieces {
+    fn new(folder: PathBuf, names: Vec<String>, io: IoMode, stored: Vec<ExpectedPiece>) -> Pieces {
         let mut files = Vec::new();
         files.resize_with(names.len(), OnceLock::new);
-        let pool = (names.len() > POOLED).then(FilePool::default);
-        Pieces { folder, names, files, pool, stored }
+        let opener = FileOpener::new(names.len(), io);
+        Pieces { folder, names, files, opener, stored }
     }
 
     fn open(&self, number: usize) -> SourceResult<OpenedPiece> {
@@ -187,10 +184,7 @@ impl Pieces {
             Some(source) => Arc::clone(source),
             None => {
                 let path = below(&self.folder, &self.names[file])?;
-                let opened: Box<dyn Source> = match &self.pool {
-                    Some(pool) => pool.open(&path)?,
-                    None => source::open_file(&path, IoMode::Auto)?,
-                };
+                let opened = self.opener.open(&path)?;
                 Arc::clone(self.files[file].get_or_init(|| opened.into()))
             }
         };
