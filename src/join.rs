@@ -43,39 +43,39 @@ use crate::execute::{
 use crate::plan::{PIECE_BYTES, stretches};
 use crate::runs::{Axis, Runs, coalesce};
 
-/// What opening a part costs, as so many bytes that could be copied meanwhile.
+/// The cost of opening a part, in bytes that could be copied meanwhile.
 const OPEN_BYTES: u64 = 64 << 10;
 
-/// About how many parts a piece may touch, so that parts are opened by several workers.
+/// The approximate number of parts that a piece may touch, so that several workers open parts.
 const PARTS: u64 = 8;
 
 pub struct JoinPart<'a> {
     bytes: PartBytes<'a>,
-    /// Those of its bytes that are joined.
+    /// The range of the part's bytes that is joined.
     range: Range<u64>,
     swap_width: usize,
 }
 
-/// The bytes of a part, whose order is that of the output.
+/// The bytes of a part, in the order of the output.
 enum PartBytes<'a> {
     Runs(Runs),
-    /// Ranges of the output of other pieces, in its order.
+    /// Ranges of the output of other pieces, in order.
     Pieces(Box<dyn Pieces + 'a>),
 }
 
 impl<'a> JoinPart<'a> {
-    /// Strided bytes. Every `swap_width` bytes are reversed where that is more than 1: its byte order
+    /// Strided bytes. Every `swap_width` bytes are reversed if that is more than 1: the byte order
     /// is not that of the other parts.
     pub fn of_runs(runs: Runs, swap_width: usize) -> JoinPart<'a> {
         JoinPart { range: 0..runs.bytes(), bytes: PartBytes::Runs(runs.coalesced()), swap_width }
     }
 
-    /// What other pieces make, which must be ranges in the order of the output.
+    /// The bytes that other pieces make, which must be ranges in the order of the output.
     pub fn of_pieces(pieces: Box<dyn Pieces + 'a>) -> JoinPart<'a> {
         JoinPart { range: 0..pieces.bytes(), bytes: PartBytes::Pieces(pieces), swap_width: 1 }
     }
 
-    /// A range of its bytes, which divides none that are reversed together.
+    /// A range of the part's bytes, which divides no bytes that are reversed together.
     #[must_use]
     pub fn within(self, range: Range<u64>) -> JoinPart<'a> {
         JoinPart { range, ..self }
@@ -85,7 +85,7 @@ impl<'a> JoinPart<'a> {
         self.range.end - self.range.start
     }
 
-    /// The ranges of the source that a range of its dense bytes needs.
+    /// The ranges of the source that a range of the part's dense bytes needs.
     fn needs(&self, range: Range<u64>, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         match &self.bytes {
             PartBytes::Runs(runs) => runs.split(range, &mut |runs| {
@@ -100,7 +100,7 @@ impl<'a> JoinPart<'a> {
 /// Neighbouring parts of a joined tensor, as [`Pieces`].
 pub struct Join<'a> {
     parts: Vec<JoinPart<'a>>,
-    /// Where each part begins in a row, and the end of the last one, in bytes.
+    /// The position of each part in a row, and the end of the last one, in bytes.
     starts: Vec<u64>,
     rows: u64,
     row_stride: u64,
@@ -109,7 +109,7 @@ pub struct Join<'a> {
     buffers: Mutex<Vec<Vec<u8>>>,
 }
 
-/// How the output is divided into pieces.
+/// The division of the output into pieces.
 #[derive(Clone, Copy, Debug)]
 enum JoinPieces {
     Rows(u64),
@@ -117,11 +117,11 @@ enum JoinPieces {
 }
 
 impl<'a> Join<'a> {
-    /// Put parts of `rows` rows each beside each other, in rows of the output that begin
-    /// `row_stride` bytes apart. No piece divides `unit` bytes, nor those that are swapped.
+    /// Put parts of `rows` rows each side by side, in rows of the output that begin `row_stride`
+    /// bytes apart. No piece divides `unit` bytes, nor bytes that are swapped.
     ///
-    /// The bytes of each part must be a multiple of `rows`. Pieces come in the order of the
-    /// output where `row_stride` is the length of a row, and where there is one row.
+    /// The bytes of each part must be a multiple of `rows`. Pieces come in the order of the output
+    /// if `row_stride` is the length of a row, and if there is one row.
     pub fn new(parts: Vec<JoinPart<'a>>, rows: u64, row_stride: u64, unit: u64) -> Join<'a> {
         let mut starts = vec![0];
         let mut kept = Vec::with_capacity(parts.len());
@@ -134,7 +134,7 @@ impl<'a> Join<'a> {
         }
         let row = starts[kept.len()];
         let piece = match rows {
-            // as many pieces as it takes for all workers to open files
+            // as many pieces as all workers need to open files
             1 => (row / (kept.len() as u64).max(1) * PARTS).clamp(1, PIECE_BYTES),
             _ => PIECE_BYTES,
         };
@@ -200,7 +200,8 @@ impl<'a> Join<'a> {
         Ok(())
     }
 
-    /// Fill `out` with whole rows, each part's at once: to a buffer, and from there to their places.
+    /// Fill `out` with whole rows, each part's rows at once: to a buffer, and from there to their
+    /// positions.
     fn fill_rows(
         &self,
         rows: Range<u64>,
@@ -335,8 +336,8 @@ impl Pieces for Join<'_> {
     }
 }
 
-/// Put the items of a few blocks beside each other: channels that become pixels. False, and nothing
-/// done, for more blocks than that, or items of other sizes, for which [`pack`] is as fast.
+/// Interleave the items of a few blocks, as channels that become pixels. Returns false, with
+/// nothing done, for more blocks, or items of other sizes, for which [`pack`] is as fast.
 fn weave(parts: usize, item: usize, blocks: &[u8], out: &mut [u8]) -> bool {
     let weave = match (parts, item) {
         (2, 1) => weave_items::<2, 1>,
@@ -354,7 +355,7 @@ fn weave(parts: usize, item: usize, blocks: &[u8], out: &mut [u8]) -> bool {
     true
 }
 
-/// The items of `PARTS` blocks of equal length in turn, `SIZE` bytes each.
+/// Interleave the items of `PARTS` blocks of equal length, `SIZE` bytes each.
 fn weave_items<const PARTS: usize, const SIZE: usize>(blocks: &[u8], out: &mut [u8]) {
     let groups = out.as_chunks_mut::<SIZE>().0.as_chunks_mut::<PARTS>().0;
     let items = blocks.as_chunks::<SIZE>().0;
@@ -398,7 +399,7 @@ mod tests {
 
     proptest! {
         /// Parts of random row lengths, some swapped, some read backwards, the first rows left out:
-        /// against nested loops.
+        /// compared with nested loops.
         #[test]
         fn rows_stand_side_by_side(
             lens in prop::collection::vec((0u64..5, any::<bool>(), any::<bool>()), 1..7),

@@ -1,4 +1,4 @@
-//! Decoded chunks that are kept for the pieces that follow.
+//! A cache of decoded chunks, for the pieces that follow.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Deref;
@@ -8,20 +8,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::source::SourceError;
 use crate::tensor::{drop_spare, keep_spare};
 
-/// The bytes of the chunks that are kept. A chunk that is longer is kept alone.
+/// The bytes of the chunks that are cached. A longer chunk is cached alone.
 pub(super) const CACHE_BYTES: u64 = 48 << 20;
 
-/// The chunks that were decoded last. Workers that want the same one wait for the first of them.
+/// The chunks that were decoded last. Workers that want a chunk that is being decoded wait for it.
 pub(super) struct Cache {
     chunks: Mutex<DecodedChunks>,
-    /// The oldest ones are let go where there are more bytes than these.
+    /// The bytes above which the oldest chunks are dropped.
     most: u64,
     filled: AtomicU64,
 }
 
 type ChunkSlot = Arc<Mutex<Option<Arc<ChunkBytes>>>>;
 
-/// The elements of a chunk, in memory that others are decoded in afterwards.
+/// The elements of a chunk, in memory that is reused for other chunks.
 pub(super) struct ChunkBytes(pub(super) Vec<u8>);
 
 impl Deref for ChunkBytes {
@@ -41,10 +41,10 @@ impl Drop for ChunkBytes {
 #[derive(Default)]
 struct DecodedChunks {
     slots: HashMap<Vec<u64>, ChunkSlot>,
-    /// The chunks that were decoded, the oldest first, and the bytes of each.
+    /// The decoded chunks, the oldest first, and the bytes of each.
     oldest: VecDeque<(Vec<u64>, u64)>,
     bytes: u64,
-    /// Chunks that are read ahead, and were not decoded yet.
+    /// Chunks that are read ahead, and not decoded yet.
     expected: HashSet<Vec<u64>>,
 }
 
@@ -53,7 +53,7 @@ impl Cache {
         Cache::new(CACHE_BYTES)
     }
 
-    /// Keep chunks until they are [let go](Cache::let_go).
+    /// A cache that keeps chunks until they are [dropped](Cache::let_go).
     pub(super) fn of_all() -> Cache {
         Cache::new(u64::MAX)
     }
@@ -66,9 +66,9 @@ impl Cache {
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Decode a chunk that is not kept, if no other worker does so, and it `is_wanted` still: nobody lets go of
-    /// it before that is answered. One that is damaged is decoded again by who [gets](Cache::get) it, so that the
-    /// error is that of the first piece that needs it.
+    /// Decode a chunk that is not cached, if no other worker does so, and it still `is_wanted`:
+    /// nobody drops it before that is answered. A damaged chunk is decoded again by the worker that
+    /// [gets](Cache::get) it, so that the error is that of the first piece that needs it.
     pub(super) fn prepare(
         &self,
         at: &[u64],
@@ -87,13 +87,13 @@ impl Cache {
         drop(self.fill(at, &mut chunk, decode));
     }
 
-    /// Note that a chunk will be decoded; false if it is noted already, or kept.
+    /// Note that a chunk will be decoded; false if that was noted already, or it is cached.
     pub(super) fn expect(&self, at: &[u64]) -> bool {
         let mut chunks = self.lock();
         !chunks.slots.contains_key(at) && chunks.expected.insert(at.to_vec())
     }
 
-    /// Whether a chunk is kept, and no worker still decodes it.
+    /// Whether a chunk is cached, and not still being decoded.
     pub(super) fn is_ready(&self, at: &[u64]) -> bool {
         let slot = self.lock().slots.get(at).map(Arc::clone);
         slot.is_some_and(|slot| slot.try_lock().is_ok_and(|chunk| chunk.is_some()))
@@ -113,7 +113,7 @@ impl Cache {
         }
     }
 
-    /// A chunk that is kept or, if it is not, decoded now.
+    /// A chunk from the cache, or decoded now.
     pub(super) fn get(
         &self,
         at: &[u64],
@@ -139,7 +139,7 @@ impl Cache {
         Ok(chunk)
     }
 
-    /// Note that one of `count` pieces is filled; with the last one all chunks are let go.
+    /// Note that one of `count` pieces is filled; with the last one all chunks are dropped.
     pub(super) fn filled(&self, count: u64) {
         if self.filled.fetch_add(1, Ordering::AcqRel) + 1 == count {
             self.let_go_of_all();
@@ -159,7 +159,7 @@ impl Drop for Cache {
 }
 
 impl DecodedChunks {
-    /// Keep a chunk, and let go of the oldest ones where there are more bytes than `most`.
+    /// Cache a chunk, and drop the oldest ones as long as there are more than `most` bytes.
     fn keep(&mut self, at: &[u64], bytes: u64, most: u64) {
         self.expected.remove(at);
         self.oldest.push_back((at.to_vec(), bytes));

@@ -1,18 +1,18 @@
-//! Where the items of a selection lie in chunks.
+//! The positions of a selection's items in chunks.
 
 use std::ops::Range;
 
 use crate::runs::unravel_index;
 
-/// The items of an axis of a selection. They fall into *cells*, the items that lie in one chunk.
+/// The items of one axis of a selection. They fall into *cells*, the items in one chunk.
 #[derive(PartialEq, Eq)]
 pub(super) struct Steps {
     pub(super) len: u64,
-    /// The axis of the tensor that they go along; `None` where they stay in their place.
+    /// The axis of the tensor; `None` if all items have the same index.
     pub(super) axis: Option<usize>,
-    /// The index of the first one on that axis.
+    /// The index of the first item on that axis.
     pub(super) start: u64,
-    /// From an index to the next one.
+    /// The distance from an index to the next one.
     pub(super) step: i64,
     pub(super) chunk: u64,
 }
@@ -36,7 +36,7 @@ impl Steps {
         } else if step >= self.chunk {
             return cell..cell + 1;
         }
-        // from one chunk to the next it is `chunk` indices, the first one only in part
+        // the step from one chunk to the next is `chunk` indices, and less for the first one
         let within = self.start % self.chunk;
         let first = if self.step > 0 { self.chunk - within } else { within + 1 };
         let begun = |cell: u64| match cell {
@@ -54,14 +54,14 @@ impl Steps {
     }
 }
 
-/// So many bytes of chunks a box should have, so that there are not too many.
+/// The bytes of chunks that a box should have, so that there are not too many boxes.
 const BOX_WORTH: u64 = 1 << 20;
 
 pub(super) fn most(steps: &Steps, cells: u64) -> u64 {
     steps.most().saturating_mul(cells).min(steps.len)
 }
 
-/// How many rows of the output boxes of so many cells are written as.
+/// The number of rows of the output in which boxes of `cells` cells are written.
 fn rows(steps: &[Steps], cells: &[u64]) -> u64 {
     let mut rows = 1u64;
     let mut is_row = true;
@@ -70,15 +70,15 @@ fn rows(steps: &[Steps], cells: &[u64]) -> u64 {
         if !is_row {
             rows = rows.saturating_mul(items);
         }
-        // an axis that is not in the box as a whole ends the row
+        // an axis that the box does not cover ends the row
         is_row &= items == steps.len;
     }
     rows
 }
 
-/// Boxes of neighbouring cells: so many along each axis.
+/// Boxes of neighbouring cells: the same number along each axis.
 pub(super) struct CellBoxes {
-    /// The cells of a box, and how many boxes there are, along each axis.
+    /// The cells of a box, and the number of boxes, along each axis.
     boxes: Vec<(u64, u64)>,
 }
 
@@ -89,9 +89,10 @@ impl CellBoxes {
         CellBoxes { boxes: boxes.collect() }
     }
 
-    /// Boxes of whole cells, each of which is taken of a chunk of `chunk` bytes: of more cells than one,
-    /// along the last axes, where those of one would be few bytes or many short rows of the output, each of which
-    /// takes as long as decoding `row` bytes. A box takes at most `most` bytes of chunks, if not of one alone.
+    /// Boxes of whole cells, each of which is taken from a chunk of `chunk` bytes. A box has more
+    /// than one cell, along the last axes, if a single cell would be few bytes or many short rows
+    /// of the output, each of which takes as long as decoding `row` bytes. A box takes at most
+    /// `most` bytes of chunks, or one chunk.
     pub(super) fn of_long_rows(steps: &[Steps], chunk: u64, row: u64, most: u64) -> CellBoxes {
         let mut cells = vec![1; steps.len()];
         let mut bytes = chunk.max(1);

@@ -11,11 +11,11 @@ use crate::runs::Runs;
 use crate::source::{Source, SourceError, checked_len};
 use crate::view::View;
 
-/// Pieces that read decoded elements: ranges of what a view takes of them, or rows of a gather. The chunks of a piece
-/// are kept for the pieces that follow.
+/// Pieces that read decoded elements: ranges of a view of them, or rows of a gather. The chunks of
+/// a piece are cached for the pieces that follow.
 pub struct Decoding<'a> {
     chunked: Chunked,
-    /// The positions of the elements, which the pieces count one after the other from 0 on.
+    /// The positions of the elements that the pieces read, one after the other from 0 on.
     runs: Runs,
     pieces: Box<dyn Pieces + 'a>,
     work: u64,
@@ -23,7 +23,7 @@ pub struct Decoding<'a> {
 }
 
 impl<'a> Decoding<'a> {
-    /// What a view of the positions takes, in its order, in pieces that do not divide `unit` bytes.
+    /// Read a view of the positions in its order, in pieces that do not divide `unit` bytes.
     pub fn in_order(chunked: &Chunked, view: &View, unit: u64) -> Decoding<'a> {
         Decoding::of_runs(chunked, view.runs(), unit, PIECE_BYTES)
     }
@@ -42,16 +42,16 @@ impl<'a> Decoding<'a> {
         Decoding { chunked: chunked.clone(), runs, pieces, work, cache: Cache::of_last() }
     }
 
-    /// Whether ranges one after the other decode no chunk twice: not where so many chunks would have to be kept that
-    /// it is better to put them in order in a file.
+    /// Whether ranges one after the other decode no chunk twice: not if so many chunks would have
+    /// to be cached that putting them in order in a file is better.
     pub fn decodes_once(&self) -> bool {
-        // those must be kept that one step along the outermost axis of long cells needs: of two steps, since
-        // workers are not at the same one
+        // the chunks of one step along the outermost axis of long cells must be cached: of two
+        // steps, since workers are not at the same one
         let steps = self.chunked.steps(&self.runs);
         let inner = steps.iter().skip_while(|steps| steps.most() <= 1).skip(1);
         let chunk = self.chunked.chunk_bytes();
         let kept = inner.map(Steps::cells).fold(chunk, u64::saturating_mul).saturating_mul(2);
-        // where one chunk is needed at a time, that is how much memory it takes in any case
+        // if one chunk is needed at a time, it takes that memory in any case
         kept <= CACHE_BYTES.max(chunk.saturating_mul(2))
     }
 
@@ -127,7 +127,7 @@ impl Source for Elements<'_> {
     }
 
     fn window_limit(&self) -> Option<u64> {
-        // what nobody uses may lie in another chunk
+        // bytes that are not used may be in another chunk
         Some(1)
     }
 }

@@ -47,31 +47,30 @@ pub use named::ChunkSet;
 pub use pieces::ChunkPieces;
 pub use sink::{ChunkSink, ChunkedTensor};
 
-/// The elements of a tensor in chunks, at the positions that they would have one after the other in C
-/// order.
+/// The elements of a tensor in chunks, at the positions that they would have in C order.
 #[derive(Clone, Debug)]
 pub struct Chunked {
     chunks: Arc<dyn Chunks>,
     shape: Vec<u64>,
-    /// From an element to the next one along each axis, in bytes of the positions.
+    /// The distance from an element to the next one along each axis, in bytes of the positions.
     strides: Vec<i64>,
     item: u64,
     bytes: u64,
-    /// Where what is used ends along each axis, as an index.
+    /// The index along each axis where the used elements end.
     used: Vec<u64>,
-    /// The chunks that are used, where it is not all of them.
+    /// The chunks that are used, if not all.
     named: Option<Arc<ChunkSet>>,
 }
 
-/// So many chunks are read ahead of the one that is decoded.
+/// The number of chunks that are read ahead of the decoded one.
 const AHEAD: u64 = 2;
 
-/// The bytes of a chunk from which on it is worth it.
+/// The fewest bytes of a chunk that make reading ahead worthwhile.
 const AHEAD_BYTES: u64 = 128 << 10;
 
 impl Chunked {
-    /// Elements of `item` bytes each in chunks of a tensor of that shape; `None` where the chunks are
-    /// none of such a tensor.
+    /// Elements of `item` bytes in chunks of a tensor of that shape; `None` if the chunks do not
+    /// fit the tensor.
     pub fn new(chunks: Arc<dyn Chunks>, shape: &[u64], item: u64) -> Option<Chunked> {
         let bytes = byte_count(shape, item.checked_mul(8)?)?;
         let strides = contiguous_strides(shape, item, Order::C)?;
@@ -81,8 +80,8 @@ impl Chunked {
         fits.then_some(Chunked { chunks, used, shape, strides, item, bytes, named: None })
     }
 
-    /// The same elements, of which only those up to the last ones that runs of positions touch along each axis
-    /// are used.
+    /// The elements, of which only those up to the last ones that `runs` touch along each axis are
+    /// used.
     fn used_by(&self, runs: &Runs) -> Chunked {
         if runs.bytes() == 0 {
             return self.clone();
@@ -109,14 +108,14 @@ impl Chunked {
         index
     }
 
-    /// How each axis of runs of positions steps through the chunks; nothing of none.
+    /// The steps of each axis of `runs` through the chunks; empty if there are none.
     fn steps(&self, runs: &Runs) -> Vec<Steps> {
         if runs.bytes() == 0 {
             return Vec::new();
         }
         let first = self.index(runs.offset as u64);
         let steps = |&Axis { len, stride }: &Axis| {
-            // axes longer than 1 are told apart by their strides
+            // axes longer than 1 are identified by their strides
             let mut axes = (0..self.shape.len()).filter(|&axis| self.shape[axis] > 1);
             let axis = axes.find(|&axis| len > 1 && self.strides[axis] <= stride.abs());
             match axis.filter(|_| stride != 0) {
@@ -133,21 +132,22 @@ impl Chunked {
         runs.axes.iter().map(steps).collect()
     }
 
-    /// Whether runs of positions take of each chunk what others take of the same chunk of another tensor.
+    /// Whether `runs` take the same part of each chunk as `others` take of the same chunk of
+    /// another tensor.
     pub(crate) fn is_like(&self, runs: &Runs, other: &Chunked, others: &Runs) -> bool {
         let shapes = |of: &Chunked| (of.shape.clone(), of.chunks.chunk_shape().to_vec());
         let offsets = runs.offset / self.item as i64 == others.offset / other.item as i64;
         offsets && shapes(self) == shapes(other) && self.steps(runs) == other.steps(others)
     }
 
-    /// For each axis of runs of positions, the items that are the first ones of a chunk.
+    /// For each axis of `runs`, the items that are the first ones of a chunk.
     pub(crate) fn first_items(&self, runs: &Runs) -> Vec<Vec<u64>> {
         let first =
             |steps: &Steps| (0..steps.cells()).map(|cell| steps.items(cell).start).collect();
         self.steps(runs).iter().map(first).collect()
     }
 
-    /// From an item along each axis to the next one, in bytes of a chunk.
+    /// The distance from an item to the next one along each axis, in bytes of a chunk.
     fn steps_in_chunk(&self, steps: &[Steps]) -> Vec<u64> {
         let lens = self.shape.iter().zip(self.chunks.chunk_shape());
         let shape: Vec<u64> = lens.map(|(len, chunk)| *len.min(chunk)).collect();
@@ -156,8 +156,8 @@ impl Chunked {
         steps.iter().map(bytes).collect()
     }
 
-    /// Fill `out` with what runs of positions take of each chunk that they touch: of chunks that are
-    /// kept in a cache or, without one, of each after the other.
+    /// Fill `out` with what `runs` take of each chunk that they touch: of chunks that are in a
+    /// cache or, without one, of each after the other.
     fn fill(
         &self,
         runs: &Runs,
@@ -198,20 +198,20 @@ impl Chunked {
         Ok(())
     }
 
-    /// The bytes that are decoded for runs of positions, or copied, whatever is more.
+    /// The bytes that are decoded for `runs`, or copied, whichever is more.
     fn work(&self, runs: &Runs) -> u64 {
         runs.bytes().max(self.touched(runs).count().saturating_mul(self.chunk_bytes()))
     }
 
-    /// Where the chunks are stored that runs of positions touch and `is_wanted` of.
+    /// Visit the stored ranges of the chunks that `runs` touch, if `is_wanted`.
     fn needs(&self, runs: &Runs, is_wanted: impl Fn(&[u64]) -> bool, visit: VisitRange<'_>) {
         let touched = self.touched(runs);
         let wanted = touched.chunks().filter(|chunk| is_wanted(&chunk.at));
         wanted.for_each(|chunk| self.chunks.needs(&chunk.at, visit));
     }
 
-    /// Decode the chunks that runs of positions touch and that no other worker decodes, so that workers
-    /// that need the same ones share the work.
+    /// Decode the chunks that `runs` touch and that no other worker decodes, so that workers that
+    /// need the same chunks share the work.
     fn prepare(&self, runs: &Runs, source: &dyn Source, cache: &Cache) {
         let touched = self.touched(runs);
         for (TouchedChunk { at, .. }, number) in touched.chunks().zip(0..) {
@@ -231,7 +231,7 @@ impl Chunked {
         Runs { offset: 0, axes: axes.collect(), run: self.item }
     }
 
-    /// The chunk that a box of positions lies in, and the box in its bytes.
+    /// The chunk of a box of positions, and the box in the chunk's bytes.
     fn in_chunk(&self, taken: &Runs, steps: &[Steps]) -> (Vec<u64>, Runs) {
         let index = self.index(taken.offset as u64);
         let at: Vec<u64> =
@@ -248,7 +248,7 @@ impl Chunked {
         (at, Runs { offset, axes: axes.collect(), run: taken.run }.coalesced())
     }
 
-    /// Where what is used ends in the bytes of a chunk of that shape.
+    /// The end of the used bytes of a chunk of that shape.
     fn used_of(&self, at: &[u64], shape: &[u64]) -> u64 {
         let strides = contiguous_strides(shape, self.item, Order::C).unwrap_or_default();
         let starts = at.iter().zip(self.chunks.chunk_shape()).map(|(at, len)| at * len);
@@ -266,7 +266,7 @@ impl Chunked {
         at.iter().zip(lens).map(|(at, (len, chunk))| (*chunk).min(len - at * chunk)).collect()
     }
 
-    /// The elements of a chunk, at least those that are used in its first `needed` bytes.
+    /// The elements of a chunk, at least those used in its first `needed` bytes.
     fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError> {
         let shape = self.shape_of(at);
         let whole = shape.iter().product::<u64>() * self.item;
@@ -305,14 +305,14 @@ impl Touched<'_> {
         (0..self.count()).map(|number| self.chunk(number))
     }
 
-    /// The elements of chunk `number`, which is at `at`, while a later one is read ahead.
+    /// The elements of chunk `number`, which is at `at`; a later chunk is read ahead meanwhile.
     fn decode(&self, number: u64, at: &[u64], source: &dyn Source) -> Result<Vec<u8>, SourceError> {
         self.expect(number + AHEAD, source);
         self.chunked.decode(at, u64::MAX, source)
     }
 
-    /// Have one of the chunks read ahead, if there are as many. Where each must be asked for, pieces say what they
-    /// [need](crate::execute::Pieces::needs).
+    /// Have chunk `number` read ahead, if it exists. For sources with requests, pieces say what
+    /// they [need](crate::execute::Pieces::needs).
     fn expect(&self, number: u64, source: &dyn Source) {
         let is_worth_it = self.chunked.chunk_bytes() >= AHEAD_BYTES;
         if number >= self.count() || !is_worth_it || source.request_gap().is_some() {

@@ -1,4 +1,4 @@
-//! The chunks that hold what somebody names by its positions.
+//! The set of the chunks that hold given positions.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ pub struct ChunkSet {
 const MOST_CHUNKS: u64 = 1 << 27;
 
 impl ChunkSet {
-    /// None of the chunks of a tensor; `None` where there are too many.
+    /// An empty set of the chunks of a tensor; `None` if there are too many chunks.
     fn new(chunked: &Chunked) -> Option<ChunkSet> {
         let axes = chunked.shape.iter().zip(chunked.chunks.chunk_shape());
         let grid: Vec<u64> = axes.map(|(len, chunk)| len.div_ceil(*chunk)).collect();
@@ -32,14 +32,14 @@ impl ChunkSet {
         self.grid.iter().zip(at).fold(0, |number, (len, at)| number * len + at)
     }
 
-    /// Add all chunks between two of them, along each axis.
+    /// Add all chunks between two chunks, along each axis.
     fn add(&self, first: &[u64], last: &[u64]) {
         let mut at = first.to_vec();
         loop {
             let number = self.number(at.iter().copied());
             let bit = 1 << (number % 64);
             let word = &self.bits[(number / 64) as usize];
-            // most are added again and again
+            // most chunks are added repeatedly
             if word.load(Ordering::Relaxed) & bit == 0
                 && word.fetch_or(bit, Ordering::Relaxed) & bit == 0
             {
@@ -68,16 +68,17 @@ impl ChunkSet {
 }
 
 impl Chunked {
-    /// A set of its chunks with nothing in it; `None` where there are too many of them.
+    /// An empty set of its chunks; `None` if there are too many.
     pub fn no_chunks(&self) -> Option<ChunkSet> {
         ChunkSet::new(self).filter(|_| self.bytes > 0)
     }
 
-    /// Add the chunks of rows to a set: each has the bytes `row`, counted from its offset among the positions.
+    /// Add the chunks of rows to a set: each row has the bytes `row`, counted from its offset among
+    /// the positions.
     pub fn name(&self, offsets: &[u64], row: &Range<i64>, named: &ChunkSet) {
         let item = self.item as i64;
         let chunk = self.chunks.chunk_shape();
-        // offsets of rows that lie in the same chunks as the one before
+        // the offsets of rows in the same chunks as the row before
         let mut same = 0..0;
         for &offset in offsets {
             if same.contains(&(offset as i64)) {
@@ -97,7 +98,7 @@ impl Chunked {
         }
     }
 
-    /// The bytes of the chunks of a set, about.
+    /// The approximate bytes of the chunks of a set.
     pub fn bytes_of(&self, named: &ChunkSet) -> u64 {
         named.count().saturating_mul(self.chunk_bytes()).min(self.bytes)
     }

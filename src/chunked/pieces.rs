@@ -1,4 +1,4 @@
-//! Pieces that are boxes of chunks, as far as a view takes them.
+//! Pieces that are boxes of chunks, limited to the elements of a view.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,50 +13,51 @@ use crate::runs::{Runs, unravel_index};
 use crate::source::Source;
 use crate::view::View;
 
-/// Boxes of whole chunks, as far as they are selected, for outputs that take bytes in any order: no
-/// chunk is decoded twice.
+/// Boxes of whole chunks, limited to the selected elements, for outputs that take bytes in any
+/// order: no chunk is decoded twice.
 ///
-/// Of one chunk, a box is a piece. Where the output would get too short rows so, a box has several chunks, and
-/// is filled part after part, while its chunks are kept.
+/// A box of one chunk is one piece. If the output would get too short rows, a box has several
+/// chunks, and is filled part after part, while its chunks are cached.
 pub struct ChunkPieces {
     chunked: Chunked,
     runs: Runs,
     dense: Runs,
     steps: Vec<Steps>,
     boxes: CellBoxes,
-    /// The items of a part of a box, and how many parts there are, along each axis.
+    /// The items of a part of a box, and the number of parts, along each axis.
     parts: Vec<(u64, u64)>,
     cache: Cache,
     filled: Mutex<HashMap<u64, u64>>,
 }
 
-/// So many bytes are decoded in the time that it takes to write a row.
+/// The number of bytes that are decoded in the time of writing a row.
 const WRITTEN_ROW_WORTH: u64 = 16 << 10;
 
-/// So many bytes are decoded in the time that it takes to look at a row, besides its elements.
+/// The number of bytes that are decoded in the time of scanning a row, besides its elements.
 const SEEN_ROW_WORTH: u64 = 1 << 10;
 
 const PART_BYTES: u64 = 4 * PIECE_BYTES;
 
-/// The bytes of a chunk side by side that a part takes, if it takes any of them: two cache lines, which
-/// are loaded together.
+/// The adjacent bytes of a chunk that a part takes, if it takes any: two cache lines, which are
+/// loaded together.
 const LINES: u64 = 128;
 
 impl ChunkPieces {
-    /// What a view of the positions takes, to be written or, if not, looked at.
+    /// Pieces of a view of the positions, to be written or scanned.
     pub fn new(chunked: &Chunked, view: &View, is_written: bool) -> ChunkPieces {
         let row = if is_written { WRITTEN_ROW_WORTH } else { SEEN_ROW_WORTH };
         ChunkPieces::of(chunked, view.runs(), row, CACHE_BYTES, PART_BYTES)
     }
 
-    /// All elements of the chunks of a set, to be written; what those of others become does not matter.
+    /// All elements of the chunks of a set, to be written; what other elements become does not
+    /// matter.
     pub fn named(chunked: &Chunked, named: ChunkSet) -> ChunkPieces {
         let named = Some(Arc::new(named));
         let chunked = Chunked { named, ..chunked.clone() };
         ChunkPieces::of(&chunked, &chunked.all(), WRITTEN_ROW_WORTH, CACHE_BYTES, PART_BYTES)
     }
 
-    /// Whether a box of items has a chunk that is used.
+    /// Whether a box of items has a used chunk.
     fn is_used(&self, items: &[Range<u64>]) -> bool {
         if self.chunked.named.is_none() {
             return true;
@@ -65,8 +66,8 @@ impl ChunkPieces {
         self.chunked.touched(&taken).chunks().any(|chunk| self.chunked.is_named(&chunk.at))
     }
 
-    /// Boxes of chunks that have at most `most` bytes, in parts of about `part` bytes. A row of the output takes as
-    /// long as decoding `row` bytes.
+    /// Boxes of chunks that have at most `most` bytes, in parts of about `part` bytes. A row of the
+    /// output takes as long as decoding `row` bytes.
     fn of(chunked: &Chunked, runs: &Runs, row: u64, most: u64, part: u64) -> ChunkPieces {
         let steps = chunked.steps(runs);
         let boxes = CellBoxes::of_long_rows(&steps, chunked.chunk_bytes(), row, most);
@@ -89,7 +90,7 @@ impl ChunkPieces {
         self.parts.iter().map(|(_, count)| count).product()
     }
 
-    /// The items of a piece along each axis: none where a box is shorter than others.
+    /// The items of a piece along each axis: empty if a box is shorter than others.
     fn items(&self, number: u64) -> Vec<Range<u64>> {
         let mut items = self.boxes.items(&self.steps, number / self.parts());
         let counts = self.parts.iter().rev().map(|(_, count)| *count);
@@ -105,7 +106,7 @@ impl ChunkPieces {
         self.runs.part(&self.boxes.items(&self.steps, number))
     }
 
-    /// Begin with the chunks of the box that follows, while others decode what a part needs.
+    /// Begin to decode the chunks of the next box, while others decode what a part needs.
     fn look_ahead(&self, number: u64, taken: &Runs, source: &dyn Source) {
         if number + 1 == self.boxes.count() {
             return;
@@ -131,7 +132,7 @@ impl ChunkPieces {
         self.lock().get(&number) == Some(&self.parts())
     }
 
-    /// Note that a part of a box is filled; with the last one its chunks are let go.
+    /// Note that a part of a box is filled; with the last one its chunks are dropped.
     fn filled(&self, number: u64) {
         *self.lock().entry(number).or_default() += 1;
         if self.is_complete(number) {
@@ -141,8 +142,8 @@ impl ChunkPieces {
     }
 }
 
-/// How long parts of boxes of that many items are along each axis, from one of which to the next it is so many
-/// bytes in a chunk; parts have about `most` bytes.
+/// The length of parts of boxes along each axis: `lens` are the items of a box, `steps` the bytes
+/// in a chunk between neighbouring items; parts have about `most` bytes.
 fn part_lens(lens: &[u64], steps: &[u64], run: u64, most: u64) -> Vec<u64> {
     let least = |(&len, &step): (&u64, &u64)| LINES.div_ceil(step.max(1)).min(len).max(1);
     let mut parts: Vec<u64> = lens.iter().zip(steps).map(least).collect();
@@ -223,7 +224,7 @@ mod tests {
     use crate::source::{MemorySource, SourceError};
     use crate::tensor::Chunks;
 
-    /// Elements in memory, in chunks. Each counts how often it is decoded.
+    /// Elements in memory, in chunks that count how often they are decoded.
     #[derive(Debug)]
     struct Counted {
         shape: Vec<u64>,
@@ -263,7 +264,7 @@ mod tests {
         fn decode(&self, at: &[u64], needed: u64, _: &dyn Source) -> Result<Vec<u8>, SourceError> {
             let axes = || self.shape.iter().zip(&self.chunk).zip(at);
             self.decoded[self.number(at) as usize].fetch_add(1, Ordering::Relaxed);
-            // long enough for others to come
+            // long enough for other workers to come
             thread::yield_now();
             let items: Vec<Range<u64>> =
                 axes().map(|((len, chunk), at)| at * chunk..((at + 1) * chunk).min(*len)).collect();
@@ -290,7 +291,7 @@ mod tests {
         all
     }
 
-    /// A length, the length of a chunk, and the first index, the step and the count of what is taken.
+    /// A length, the length of a chunk, and the first index, the step and the count of a selection.
     fn axis() -> impl Strategy<Value = (u64, u64, u64, i64, u64)> {
         (1u64..14, 1u64..6, prop_oneof![-3i64..0, 1i64..4]).prop_flat_map(|(len, chunk, step)| {
             (0..len).prop_flat_map(move |first| {
@@ -361,9 +362,9 @@ mod tests {
                 in_order.fill(number, from, out).unwrap();
             }
             prop_assert!(out == expected);
-            // once more than the boxes
+            // once more than there are boxes
             prop_assert!(counted.decoded.iter().all(|times| times.load(Ordering::Relaxed) <= 2));
-            // nothing is kept
+            // no chunk is left in the cache
             prop_assert!(pieces.cache.has_room(CACHE_BYTES));
         }
     }

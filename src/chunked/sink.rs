@@ -1,8 +1,9 @@
-//! An output in chunks: a sink that takes elements at their positions, in any order, and writes each chunk
-//! when its last byte has come.
+//! An output in chunks: a sink that takes elements at their positions, in any order, and writes
+//! each chunk when its last byte has come.
 //!
-//! Elements wait in an unnamed file in `TMPDIR`, one after the other in C order. Whoever brings the last byte
-//! of a chunk encodes it, while its bytes are in the page cache: as many chunks at a time as there are workers.
+//! Elements wait in scratch, one after the other in C order. The worker that writes the last byte
+//! of a chunk encodes it, while its bytes are in the page cache: as many chunks at a time as there
+//! are workers.
 
 use std::cell::Cell;
 use std::io;
@@ -19,30 +20,31 @@ pub struct ChunkedTensor {
     encoder: Box<dyn EncodeChunks>,
     shape: Vec<u64>,
     item: u64,
-    /// The position of its first byte, and its bytes.
+    /// The position of the first byte, and the number of bytes.
     start: u64,
     bytes: u64,
-    /// The axes up to the last one that chunks divide, and the bytes of a step along that one.
+    /// The number of axes up to the last one that chunks divide, and the bytes of a step along that
+    /// one.
     divided: usize,
     run: u64,
-    /// The bytes that each chunk waits for.
+    /// The bytes of each chunk that are missing.
     missing: Vec<AtomicU64>,
 }
 
 pub struct ChunkSink {
     folder: Box<dyn FileTree>,
     tensors: Vec<ChunkedTensor>,
-    /// The positions that come: those of whole chunks.
+    /// The range of the positions: that of whole chunks.
     range: Range<u64>,
     came: AtomicU64,
-    /// What came, from the first of these positions on.
+    /// The written bytes, from the beginning of that range on.
     scratch: ScratchSink,
     kept: Box<dyn Source>,
 }
 
 impl ChunkedTensor {
-    /// A tensor of that shape, whose elements have `item` bytes and begin at position `start`; `None` where
-    /// chunks do not fit it.
+    /// A tensor of that shape, whose elements have `item` bytes and begin at position `start`;
+    /// `None` if the chunks do not fit it.
     pub fn new(
         encoder: Box<dyn EncodeChunks>,
         shape: &[u64],
@@ -86,13 +88,14 @@ impl ChunkedTensor {
         at
     }
 
-    /// How long a chunk is along each axis, which ends where the tensor does.
+    /// The length of a chunk along each axis, limited by the end of the tensor.
     fn lens(&self, at: &[u64]) -> Vec<u64> {
         let axes = self.shape.iter().zip(self.encoder.chunk_shape()).zip(at);
         axes.map(|((len, chunk), at)| (*chunk).min(len - at * chunk)).collect()
     }
 
-    /// Note that a range of its bytes has come; `complete` gets the number of each chunk that has all then.
+    /// Note that a range of its bytes was written; `complete` gets the number of each chunk that is
+    /// then complete.
     fn arrived(
         &self,
         range: Range<u64>,
@@ -101,7 +104,7 @@ impl ChunkedTensor {
         let mut position = range.start;
         let chunk = self.encoder.chunk_shape();
         while position < range.end {
-            // the chunk, and how far it goes from here on
+            // the chunk, and the bytes left in it from here on
             let mut rest = position / self.run;
             let mut number = 0;
             let mut step = 1;
@@ -128,7 +131,7 @@ impl ChunkedTensor {
 }
 
 impl ChunkSink {
-    /// Let these tensors, which follow each other, grow in a folder: those chunks of them that lie in a range
+    /// Write these tensors, which follow each other, in a folder: their chunks that lie in a range
     /// of positions.
     pub fn new(
         folder: Box<dyn FileTree>,
@@ -155,7 +158,7 @@ impl ChunkSink {
         let from = &mut ReadFrom { source: self.kept.as_ref(), scratch: &mut Vec::new() };
         read_runs(&runs, from, &mut bytes).map_err(failed)?;
         if lens != chunk {
-            // zeros stand behind the end of the tensor
+            // the rest of a chunk beyond the tensor is zeros
             let whole = in_order(chunk, tensor.item);
             let mut padded = vec![0; whole.bytes() as usize];
             let cells = Cell::from_mut(&mut padded[..]).as_slice_of_cells();

@@ -1,5 +1,5 @@
-//! Formats whose files are a header and the elements behind it: `.npy`, `.safetensors`, `.gguf`, and raw bytes,
-//! which have none.
+//! Formats whose files are a header, then the elements: `.npy`, `.safetensors`, `.gguf`, and raw
+//! bytes, which have no header.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use crate::sink::{
     self, Destination, Draft, Old, Placed, Sink, SinkError, SinkOptions, WriteOrder,
 };
 
-/// What a format is unless it says otherwise: the bytes of one tensor in C order, whatever its dtype.
+/// The defaults of a format: the bytes of one tensor in C order, whatever its dtype.
 pub(crate) const PLAIN: OutputFormat = OutputFormat {
     name: "",
     about: "",
@@ -34,14 +34,14 @@ pub(crate) const PLAIN: OutputFormat = OutputFormat {
     lay_out: lay_out_alone,
 };
 
-/// Put the elements at the beginning.
+/// The layout of elements at the beginning of the output.
 fn lay_out_alone(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     behind_header(Header::Bytes(Vec::new()), request)
 }
 
 struct Headed {
     header: Header,
-    /// The bytes behind the header.
+    /// The bytes after the header.
     bytes: u64,
     /// Whether the output can only be written from its beginning to its end.
     forward: bool,
@@ -100,15 +100,15 @@ impl Frame for Headed {
     }
 }
 
-/// A stream that gets the bytes between tensors in their turn.
+/// A stream that writes the bytes between tensors when their position is reached.
 struct PaddedStream {
     inner: Box<dyn Draft>,
-    /// Those that are not written yet.
+    /// The gaps that are not written yet.
     gaps: Mutex<VecDeque<Range<u64>>>,
 }
 
 impl PaddedStream {
-    /// Write those that begin before this position.
+    /// Write the gaps that begin before this position.
     fn fill(&self, until: u64) -> Result<(), SinkError> {
         let mut gaps = self.gaps.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(gap) = gaps.pop_front_if(|gap| gap.start < until) {
@@ -160,7 +160,7 @@ fn write_zeros(mut range: Range<u64>, write: &WriteAt<'_>) -> Result<(), SinkErr
     Ok(())
 }
 
-/// Put tensors one after the other behind a header.
+/// The layout of tensors one after the other, after a header.
 pub(crate) fn behind_header(
     header: Header,
     request: &Request<'_>,
@@ -173,38 +173,39 @@ pub(crate) fn behind_header(
     Ok(Box::new(Headed { header, bytes, forward: request.forward }))
 }
 
-/// A header that is made each time that it is written.
+/// A header that is made each time it is written.
 pub(crate) trait MadeHeader: Send + Sync {
-    /// Its length in bytes.
+    /// The length in bytes.
     fn len(&self) -> u64;
 
-    /// Where each tensor begins behind it, in the order in which they were given; none where each begins where the
-    /// one before it ends.
+    /// The position of each tensor after the header, in the order in which they were given; empty
+    /// if each begins at the end of the one before.
     fn starts(&self) -> Vec<u64> {
         Vec::new()
     }
 
-    /// The bytes behind it that belong to no tensor, and are zeros, ascending.
+    /// The bytes after the header that belong to no tensor and are zeros, ascending.
     fn gaps(&self) -> Box<dyn Iterator<Item = Range<u64>> + '_> {
         Box::new(iter::empty())
     }
 
-    /// Make it longer by so many bytes. False if the format does not allow it.
+    /// Make the header longer by this number of bytes. Returns false if the format does not allow
+    /// it.
     fn grow(&mut self, bytes: u64) -> bool {
         let _ = bytes;
         false
     }
 
-    /// Hand it on piece by piece.
+    /// Pass the header to `take` piece by piece.
     fn pieces(&self, take: &mut dyn FnMut(&[u8]) -> Result<(), SinkError>)
     -> Result<(), SinkError>;
 }
 
 pub(crate) enum Header {
     Bytes(Vec<u8>),
-    /// One that is made piece by piece, as it may be long.
+    /// A header that is made piece by piece, as it may be long.
     Made(Box<dyn MadeHeader>),
-    /// Those of another file.
+    /// A copy of another file's bytes.
     Copy(SmallFile),
 }
 
@@ -217,15 +218,15 @@ impl Header {
         }
     }
 
-    /// The bytes of a file that are zeros behind its header.
+    /// The bytes of the file after its header that are zeros.
     fn gaps(&self) -> Box<dyn Iterator<Item = Range<u64>> + '_> {
         let Header::Made(made) = self else { return Box::new(iter::empty()) };
         let data = made.len();
         Box::new(made.gaps().map(move |gap| data + gap.start..data + gap.end))
     }
 
-    /// The tensors that do not begin where the one before them ends, ascending, in a file that begins with tensor
-    /// `first` and at position `at` of an output: the number of each, and where it begins.
+    /// The tensors that do not begin at the end of the one before, ascending, as number and
+    /// position. The file begins with tensor `first`, at position `at` of an output.
     pub(crate) fn starts(
         &self,
         first: usize,
@@ -247,13 +248,14 @@ impl Header {
         }
     }
 
-    /// Make it longer by so many bytes. False if the format does not allow it.
+    /// Make the header longer by this number of bytes. Returns false if the format does not allow
+    /// it.
     pub(crate) fn grow(&mut self, bytes: u64) -> bool {
         let Header::Made(made) = self else { return false };
         made.grow(bytes)
     }
 
-    /// Write it at position `at` of an output.
+    /// Write the header at position `at` of an output.
     pub(crate) fn write(&self, at: u64, write: &WriteAt<'_>) -> Result<(), SinkError> {
         match self {
             Header::Bytes(bytes) => write(at, bytes),
@@ -277,7 +279,7 @@ impl Header {
         }
     }
 
-    /// All of it, where it is none of another file.
+    /// The whole header; empty for a copy of another file.
     fn bytes(&self) -> Result<Vec<u8>, SinkError> {
         let bytes = RefCell::new(Vec::new());
         self.write(0, &|_, piece| {
@@ -288,5 +290,5 @@ impl Header {
     }
 }
 
-/// How much is written at a time, in bytes.
+/// The number of bytes that are written at a time.
 pub(crate) const PIECE: usize = 256 << 10;

@@ -14,13 +14,13 @@ use super::DROPPED;
 use crate::execute::FillError;
 use crate::runs::{Axis, Runs};
 
-/// Stretches must have this many rows on average to be worth more than their rows.
+/// The fewest rows of a stretch, on average, that make stretches worthwhile.
 const FEW: usize = 4;
 
-/// Where rows lie that have numbers.
+/// The offsets of rows that have numbers.
 pub(crate) trait RowOffsets: Sync {
-    /// The first of `rows` with neighbours taken together: at least one row, and about `most` entries. Each row is
-    /// like `slab`.
+    /// The first of `rows`, with neighbours joined: at least one row, and about `most` entries.
+    /// Each row is like `slab`.
     fn block(
         &self,
         rows: Range<u64>,
@@ -32,14 +32,14 @@ pub(crate) trait RowOffsets: Sync {
     fn verify(&self) -> Result<(), FillError>;
 }
 
-/// Rows one after the other in the output, and where their slabs begin in the params' file.
+/// Adjacent rows of the output, and the offsets of their slabs in the params' file.
 #[derive(Debug, Default)]
 pub(crate) struct RowBlock {
-    /// Where each row begins, or the first one of each stretch; or [`DROPPED`].
+    /// The offset of each row, or of the first row of each stretch; or [`DROPPED`].
     offsets: Vec<u64>,
-    /// The rows of each stretch; empty where all are single rows.
+    /// The number of rows of each stretch; empty if all are single rows.
     lens: Vec<u64>,
-    /// How far apart the rows of a stretch are, in bytes.
+    /// The distance between the rows of a stretch, in bytes.
     step: u64,
     rows: u64,
 }
@@ -58,7 +58,7 @@ impl RowBlock {
         self.offsets.iter().copied().zip(lens)
     }
 
-    /// Begin anew with so many single rows, whose offsets are to be filled in.
+    /// Clear the block, then make room for `rows` single rows, whose offsets are to be filled in.
     pub(super) fn begin_rows(&mut self, rows: u64) -> &mut [u64] {
         self.lens.clear();
         self.rows = rows;
@@ -66,7 +66,7 @@ impl RowBlock {
         &mut self.offsets
     }
 
-    /// Begin anew with stretches of rows that are so far apart, in bytes.
+    /// Clear the block, which then takes stretches of rows at this distance, in bytes.
     pub(super) fn begin_stretches(&mut self, step: u64) {
         self.offsets.clear();
         self.lens.clear();
@@ -74,7 +74,7 @@ impl RowBlock {
         self.rows = 0;
     }
 
-    /// Add rows behind the others; how many stretches there are then.
+    /// Append rows. Returns the number of stretches.
     pub(super) fn push(&mut self, offset: u64, rows: u64) -> usize {
         self.rows += rows;
         match (self.offsets.last(), self.lens.last_mut()) {
@@ -89,8 +89,9 @@ impl RowBlock {
         self.lens.len()
     }
 
-    /// Take single rows together where enough of them are neighbours. Those of contiguous slabs are
-    /// where one ends and the next begins; those of others as far apart as rows in the middle are.
+    /// Join single rows to stretches, if enough of them are neighbours. The distance between
+    /// neighbours is the length of a contiguous slab, or, for other slabs, that between two rows in
+    /// the middle.
     pub(super) fn join_neighbours(&mut self, slab: &Runs) {
         let middle = self.offsets.len() / 2;
         let step = match (slab.axes.is_empty(), self.offsets.get(middle..middle + 2)) {
@@ -98,7 +99,7 @@ impl RowBlock {
             (false, Some(&[first, second])) => second.wrapping_sub(first),
             (false, _) => return,
         };
-        // rows that are the same, or descend, stay by themselves
+        // rows that are equal, or descend, stay single
         if !(1..1 << 62).contains(&step) {
             return;
         }
@@ -125,7 +126,7 @@ impl RowBlock {
         self.offsets.truncate(self.lens.len());
     }
 
-    /// The bytes of a stretch that begins at `offset`, each row of which is like `slab`.
+    /// The bytes of a stretch that begins at `offset`; each row is like `slab`.
     pub(crate) fn runs(&self, slab: &Runs, offset: u64, rows: u64) -> Runs {
         let at = slab.offset.wrapping_add_unsigned(offset);
         if slab.axes.is_empty() && (rows == 1 || self.step == slab.run) {
@@ -205,9 +206,9 @@ mod tests {
         };
         let slab = Runs::contiguous(0, 10);
         assert_eq!(joined(&[30, 40, 50, 60, 90, 100, 110, 120], &slab), [(30, 4), (90, 4)]);
-        // too few of them
+        // too few stretches
         assert_eq!(joined(&[30, 40, 90, 20], &slab).len(), 4);
-        // no place follows one that is dropped, though numbers wrap around
+        // a dropped row has no neighbour, though numbers wrap around
         let item = Runs::contiguous(0, 1);
         assert_eq!(
             joined(&[5, 6, 7, 8, 9, 10, 11, DROPPED, 0, 1, 2, 3], &item),

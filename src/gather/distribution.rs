@@ -42,33 +42,35 @@ use crate::runs::Runs;
 use crate::sink::{ScratchSink, Sink, scratch_fits};
 use crate::source::{PAGE, Source, SourceError, open_spooled};
 
-/// The most bands, and the most ranges: a number is held for each pair.
+/// The most bands, and the most ranges: each pair has a number in memory.
 const MOST: u64 = 2048;
 
 const TOGETHER: u64 = 1 << 16;
 
 pub struct Distribution {
     rows: Range<u64>,
-    /// The bytes of the tensor's file among which the rows lie.
+    /// The bytes of the tensor's file that contain the rows.
     tensor: Range<u64>,
     slab: Runs,
-    /// The bytes of a band are 2 to the power of this.
+    /// The binary logarithm of the bytes of a band.
     band_bits: u32,
     bands: usize,
     /// The rows of a range of the list.
     range_rows: u64,
 }
 
-/// What counting and placing make of rows: the same ones in two orders.
+/// The result of counting and placing the rows: the same rows in two orders.
 pub(crate) struct PlacedRows {
-    /// The rows as the temporary file has them, band by band: where each lies in the tensor.
+    /// The rows in the order of the temporary file, band by band: the position of each in the
+    /// tensor.
     pub(crate) by_tensor: PlacedSlabs,
-    /// The rows in the order of the list, range by range: where each lies in the temporary file.
+    /// The rows in the order of the list, range by range: the position of each in the temporary
+    /// file.
     pub(crate) by_list: PlacedSlabs,
 }
 
-/// Whether rows like `slab` of a tensor of so many bytes are moved sooner in passes than each by itself. Nothing
-/// is asked of the system.
+/// Whether rows like `slab` of a tensor of this range are moved faster in passes than one by one.
+/// The system is not asked.
 fn is_faster_in_passes(rows: &Range<u64>, tensor: &Range<u64>, slab: &Runs) -> bool {
     let len = tensor.end - tensor.start;
     let count = rows.end - rows.start;
@@ -81,15 +83,16 @@ fn is_faster_in_passes(rows: &Range<u64>, tensor: &Range<u64>, slab: &Runs) -> b
     scattered >= moved
 }
 
-/// Whether `TMPDIR` has room for temporary files of so many bytes in all, on a disk and not in memory.
+/// Whether `TMPDIR` has room for scratch of `bytes` bytes, on a disk and not in memory.
 pub(crate) fn scratch_has_room(bytes: u64) -> Result<bool, ExecuteError> {
     Ok(scratch_fits(bytes).map_err(SourceError::unspooled)?)
 }
 
 impl Distribution {
-    /// How to distribute rows like `slab` of a tensor that takes these bytes of its file, where that is faster than
-    /// each by itself and `TMPDIR` has room. `look` tells how far neighbours in the list are apart, where
-    /// they are neither in memory nor stay there; it is asked last, as that takes longer than a short copy.
+    /// The distribution of rows like `slab` of a tensor with these bytes of its file, if that is
+    /// faster than row by row and `TMPDIR` has room. `look` finds how far neighbours in the list
+    /// are apart, if they are not in memory nor stay there; it is called last, as it takes longer
+    /// than a short copy.
     pub(crate) fn choose(
         rows: Range<u64>,
         tensor: &Range<u64>,
@@ -106,7 +109,7 @@ impl Distribution {
         let band_bits = most.ilog2().max(len.div_ceil(MOST).next_power_of_two().ilog2());
         let range_rows = (most / slab.bytes()).max(count.div_ceil(MOST)).max(1);
         let bands = len.div_ceil(1 << band_bits) as usize;
-        // what is read for one of two neighbours does not serve the other
+        // bytes read for one of two neighbours do not serve the other
         let are_far_apart = look.spread > Memory::of_process().window().max(1 << band_bits);
         let tensor = tensor.clone();
         let slab = slab.clone();
@@ -135,8 +138,8 @@ impl Distribution {
         (offset.saturating_sub(self.tensor.start) >> self.band_bits) as usize
     }
 
-    /// Give each row its place, passes 1 and 2: those of a band in the order of the list where `ordered` is set.
-    /// `source` is read by what comes then.
+    /// Passes 1 and 2: find the position of each row in the temporary file. With `ordered`, the
+    /// rows of a band are in the order of the list. The next pass reads `source`.
     pub(crate) fn place(
         &self,
         bound: &BoundRows<'_>,
@@ -177,7 +180,8 @@ impl Distribution {
         })
     }
 
-    /// Turn counts into the first place of each range in each band; where bands begin, and end.
+    /// Turn counts into the first position of each range in each band. Returns the beginnings and
+    /// ends of bands.
     fn first_places(&self, table: &mut [AtomicU64]) -> Vec<u64> {
         let mut place = 0;
         let mut bands = vec![0];
@@ -191,7 +195,7 @@ impl Distribution {
         bands
     }
 
-    /// What of the tensor the places of each band need.
+    /// The bytes of the tensor that the rows of each band need.
     fn bands_ahead(&self, bands: &[u64]) -> Stages {
         let used: Vec<u64> = (0..self.bands)
             .filter(|&band| bands[band] < bands[band + 1])
@@ -211,7 +215,7 @@ impl Distribution {
         })
     }
 
-    /// What of the kept rows each range needs; `ends` are the ends of ranges in bands.
+    /// The temporary rows that each range needs; `ends` are the ends of ranges in bands.
     fn ranges_ahead(&self, bands: Vec<u64>, ends: Vec<u64>) -> Stages {
         let slab = self.slab.bytes();
         let width = self.bands;
@@ -227,7 +231,7 @@ impl Distribution {
         })
     }
 
-    /// Count the rows of a piece that lie in each band, and add them to those of its range.
+    /// Count the rows of a piece in each band, and add the counts to those of its range.
     fn count_piece(
         &self,
         number: u64,
@@ -260,22 +264,23 @@ impl Distribution {
     }
 }
 
-/// The rows of a piece: where each lies in the tensor, how many lie in each band, and what the cells of these had before.
+/// The rows of a piece: the position of each in the tensor, the number of rows in each band, and
+/// the counts before they were added.
 struct Counted {
     offsets: Vec<u64>,
     counts: Vec<u64>,
     before: Vec<u64>,
 }
 
-/// The second pass over the list, by which nothing is read of the params: the pieces of the file that holds the place
-/// of each row.
+/// The second pass over the list, which reads nothing of the params: its pieces are those of the
+/// file with the position of each row.
 struct Placing<'a> {
     of: &'a Distribution,
     bound: &'a BoundRows<'a>,
-    /// The next place for a row of each range in each band.
+    /// The next position for a row of each range in each band.
     table: &'a [AtomicU64],
     count: u64,
-    /// The file that holds for each place where the row lies in the params.
+    /// The file with the position of each temporary row in the params.
     origins: &'a ScratchSink,
 }
 
@@ -296,12 +301,12 @@ impl Pieces for Placing<'_> {
     fn fill(&self, number: u64, _: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
         let Counted { offsets, counts, before } =
             self.of.count_piece(number, self.bound, self.table)?;
-        // the list was changed meanwhile
+        // the list changed meanwhile
         let mut places = before.iter().zip(&counts);
         if places.any(|(place, count)| place.saturating_add(*count) > self.count) {
             return Err(SourceError::Changed.into());
         }
-        // those of a band after each other, in the order of the bands
+        // the rows of a band after each other, in the order of the bands
         let mut at = Vec::with_capacity(self.of.bands);
         let mut start = 0;
         for count in &counts {
@@ -334,8 +339,8 @@ impl Pieces for Placing<'_> {
 }
 
 impl GatherPieces<'_> {
-    /// Put the rows that hold what is wanted of the output in order in temporary files; `source` is that of the
-    /// params. The pieces are of the file that comes with them.
+    /// Put the rows of the wanted output in order in scratch; `source` is the source of the params.
+    /// The returned pieces read the returned file.
     pub(crate) fn distribute(
         &self,
         distribution: &Distribution,
@@ -395,7 +400,7 @@ mod tests {
         let row = 3;
         let count = 200_003;
         let params = MemorySource((0..8 + len * row).map(|at| random(at) as u8).collect());
-        // some are dropped, some are repeated
+        // some positions are dropped, some repeated
         let positions = (0..count).map(|at| (random(at) % (len + len / 50)) as i64);
         let list = MemorySource(positions.flat_map(i64::to_le_bytes).collect());
         let shape = [len, row];

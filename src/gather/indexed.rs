@@ -1,7 +1,7 @@
-//! What lists of positions take of a tensor: the axes of the result, and the lists.
+//! The slabs of a tensor that lists of positions name: the axes of the result, and the lists.
 //!
-//! Owns the shapes of gather_nd, gather, take_along_axis and NumPy's advanced indexing. What is
-//! indexed is read by a [`Gather`](super::Gather) and written by a scatter.
+//! Owns the shapes of gather_nd, gather, take_along_axis and NumPy's advanced indexing. A
+//! [`Gather`](super::Gather) reads the slabs, a scatter writes them.
 
 use std::cmp::Reverse;
 use std::{mem, slice};
@@ -24,9 +24,10 @@ pub struct Indexed {
 }
 
 impl Indexed {
-    /// TensorFlow's GatherNd: the slabs at the tuples on the last axis of `indices`, which index the axes behind the
-    /// batches; the result has shape `indices.layout.shape[:-1] + params.shape[batch_dims + N:]` for tuples of N
-    /// numbers. Tuples of no numbers and slabs of no elements are allowed.
+    /// TensorFlow's GatherNd: the slabs at the tuples on the last axis of `indices`, which index
+    /// the axes after the batches. The result has shape
+    /// `indices.layout.shape[:-1] + params.shape[batch_dims + N:]` for tuples of N numbers. Tuples
+    /// of no numbers and slabs of no elements are allowed.
     pub fn nd(
         params: &Layout<'_>,
         indices: &Indices<'_>,
@@ -134,7 +135,7 @@ impl Indexed {
         self.axes.iter().map(|axis| axis.len).collect()
     }
 
-    /// The same with each axis split into parts of these lengths, if any are given.
+    /// Split each axis into axes of these lengths, if any are given.
     pub(super) fn split(mut self, splits: &[Vec<u64>]) -> Result<Indexed, GatherError> {
         if splits.is_empty() {
             return Ok(self);
@@ -153,8 +154,8 @@ impl Indexed {
         Ok(self)
     }
 
-    /// How many of the first axes of the result count rows: all up to the last that goes along a
-    /// list. The others are the slab.
+    /// The number of leading axes of the result that count rows: all up to the last that goes along
+    /// a list. The other axes are the slab.
     pub(crate) fn row_axes(&self) -> usize {
         let moves = |axis: &OutputAxis| axis.len != 1 && axis.is_indexed();
         self.axes.iter().rposition(moves).map_or(0, |last| last + 1)
@@ -171,8 +172,8 @@ impl Indexed {
         Ok((Rows::new(params, offset, &axes, lists)?, slab))
     }
 
-    /// The order of the axes of the result in which its elements lie as near to each other in the params as
-    /// lists let them.
+    /// The order of the axes of the result that follows the order of the params as closely as the
+    /// lists allow.
     pub(super) fn params_order(&self, params: &Layout<'_>) -> Result<Permutation, ViewError> {
         let longest_stride = |list: &Tuples| {
             let strides = list.indexed().iter().map(|axis| axis.stride.unsigned_abs());
@@ -189,8 +190,7 @@ impl Indexed {
         Ok(Permutation::of_axes(order.into_iter().map(|(_, number)| number).collect()))
     }
 
-    /// Whether no element is named twice, as far as is known: each index on the axes of lists is
-    /// one of a mask, or computed.
+    /// Whether it is known that no element occurs twice: each list is from a mask, or computed.
     pub(crate) fn is_unique(&self) -> bool {
         let is_unique = |list: &Tuples| matches!(list, Tuples::Mask(_) | Tuples::Computed(_));
         let by_unique = |axis: &OutputAxis| {
@@ -202,7 +202,7 @@ impl Indexed {
     }
 }
 
-/// Each number of `indices` by itself, as a position on one axis of `params`.
+/// Take each number of `indices` as a position on one axis of `params`.
 fn along_axis(
     params: &Layout<'_>,
     indices: &Indices<'_>,
@@ -215,7 +215,7 @@ fn along_axis(
     Positions::new(layout, indices.integers()?, layout.shape, named, options, context)
 }
 
-/// A slab from its first byte on, of axes in elements.
+/// A slab, starting at its first byte, from axes in elements.
 pub(crate) fn slab_runs(params: &Layout<'_>, axes: &[Axis]) -> Result<Runs, ViewError> {
     let (mut axes, run) = coalesce(axes, params.item_units());
     for axis in &mut axes {
@@ -226,7 +226,7 @@ pub(crate) fn slab_runs(params: &Layout<'_>, axes: &[Axis]) -> Result<Runs, View
 
 #[derive(Clone, Debug)]
 pub enum ListTensor<'a> {
-    /// Tuples on the last axis, all in bounds: a list that was typed.
+    /// Tuples on the last axis, all in bounds: a list written in the index.
     Tuples(Indices<'a>),
     /// Integers, negative ones counting from the end.
     Integers(Indices<'a>),
@@ -236,7 +236,7 @@ pub enum ListTensor<'a> {
 }
 
 impl Indexed {
-    /// What a selection with lists takes; `lists` says where each of them is.
+    /// The slabs that a selection with lists names; `lists` are the lists' contents.
     pub fn select(
         params: &Layout<'_>,
         selection: &Selection,
@@ -268,15 +268,15 @@ impl Indexed {
                 }
             })
         };
-        // NumPy does not look at lists that are broadcast to nothing
+        // NumPy does not check lists that are broadcast to nothing
         let looked_at = if selection.lists_are_empty() { &[] } else { lists };
         let lists = looked_at.iter().enumerate().map(tuples).collect::<Result<_, GatherError>>()?;
         Ok(Indexed { first, axes: output_axes(selection, &kept), lists })
     }
 }
 
-/// List `number` of a selection as positions on axes of `params`, negative ones counting from the end. Tuples lie on
-/// its last axis, where there are; else each number is a position.
+/// List `number` of a selection as positions on axes of `params`; negative ones count from the end.
+/// Tuples are on its last axis, if it has tuples; otherwise each number is a position.
 fn listed(
     params: &Layout<'_>,
     selection: &Selection,
@@ -300,7 +300,7 @@ fn listed(
     Positions::new(layout, integers, shape, named, &options, context)
 }
 
-/// The axes of the result of a selection; `kept` are those that come from no list.
+/// The axes of the result of a selection; `kept` are the axes without a list.
 fn output_axes(selection: &Selection, kept: &[Axis]) -> Vec<OutputAxis> {
     let mut kept = kept.iter().map(|&axis| OutputAxis::plain(axis));
     let mut axes = Vec::new();

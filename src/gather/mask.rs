@@ -1,9 +1,8 @@
-//! Masks in files: counted once, in blocks, so that the place of any true element is found by its
-//! rank.
+//! Masks in files: counted once, in blocks, so that any true element is found by its rank.
 //!
-//! [`Mask::count`] reads the mask in parallel and keeps how many elements are true before each
-//! block. [`MaskPositions`] finds the block of the first tuple
-//! that is asked for, and goes on from there. A mask is never held in memory; the counts take 2 MiB at most.
+//! [`Mask::count`] reads the mask in parallel and keeps the number of true elements before each
+//! block. [`MaskPositions`] finds the block of the first wanted tuple, and goes on from there. A
+//! mask is never held in memory; the counts take 2 MiB at most.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +16,7 @@ use crate::runs::{Axis, Runs, byte_bounds, coalesce, distance};
 use crate::source::{Source, SourceError};
 use crate::view::{Layout, ViewError};
 
-/// Elements in a block, where there are not too many blocks.
+/// The elements in a block, unless that makes too many blocks.
 const BLOCK: u64 = 4 << 10;
 
 /// The most blocks: their counts take 2 MiB.
@@ -25,13 +24,13 @@ const BLOCKS: u64 = 1 << 18;
 
 const CHUNK: u64 = 64 << 10;
 
-/// A mask in a file, its true elements counted.
+/// A mask in a file, with its true elements counted.
 #[derive(Clone, Debug)]
 pub struct Mask {
     pub(super) bytes: MaskBytes,
     shape: Vec<u64>,
     pub(super) block: u64,
-    /// How many elements are true before each block, and in all.
+    /// The number of true elements before each block, then the total.
     pub(super) ranks: Arc<[u64]>,
 }
 
@@ -60,8 +59,8 @@ impl MaskBytes {
         Ok(MaskBytes { runs, len, truth })
     }
 
-    /// Call `visit` with a byte for each element of a range, 0 for those that are not true, piece by piece, until it
-    /// returns false.
+    /// Call `visit` with a byte for each element of a range, 0 for false ones, piece by piece,
+    /// until it returns false.
     pub(super) fn each(
         &self,
         mut start: u64,
@@ -86,7 +85,7 @@ impl MaskBytes {
     }
 }
 
-/// Whether all elements, of one byte each, are 0 or 1, as those of a mask are, and there are any.
+/// Whether all elements are one byte each, 0 or 1, as those of a mask, and there are any.
 pub fn is_like_mask(layout: &Layout<'_>, source: &dyn Source) -> Result<bool, SourceError> {
     let bytes = MaskBytes::new(layout, Truth::of_mask(), source)?;
     let mut is_like = bytes.len > 0;
@@ -98,8 +97,8 @@ pub fn is_like_mask(layout: &Layout<'_>, source: &dyn Source) -> Result<bool, So
 }
 
 impl Mask {
-    /// Count the true elements of a mask, or of what a comparison makes a mask of, with these workers. Another
-    /// thread may watch how far it is: [`Progress::keeping`].
+    /// Count the true elements of a mask, or of the mask that a comparison makes, with these
+    /// workers. Another thread may watch the progress: [`Progress::keeping`].
     pub fn count(
         layout: &Layout<'_>,
         truth: Truth,
@@ -158,12 +157,12 @@ impl Mask {
     }
 }
 
-/// Elements that are counted in a piece, at least.
+/// The fewest elements that are counted in a piece.
 const PIECE: u64 = 1 << 20;
 
 pub(super) fn true_count(bytes: &[u8]) -> u64 {
     const LANES: usize = 4;
-    // each byte of a sum counts at most as many words as it can hold
+    // each byte of a sum counts at most as many words as fit a byte
     bytes
         .chunks(8 * LANES * 255)
         .map(|part| {
@@ -176,7 +175,7 @@ pub(super) fn true_count(bytes: &[u8]) -> u64 {
                 }
             }
             for (sum, &word) in sums.iter_mut().zip(words) {
-                // not all sums have a word of each row: none counts more than 255
+                // not all sums have a word of each row: no count exceeds 255
                 *sum += ones(word);
             }
             let rest = rest.iter().filter(|&&byte| byte != 0).count() as u64;
@@ -194,19 +193,19 @@ pub(super) fn ones(word: [u8; 8]) -> u64 {
     (((word & LOW) + LOW) | word) >> 7 & u64::from_ne_bytes([1; 8])
 }
 
-/// The places of the true elements of a mask, in C order.
+/// The positions of the true elements of a mask, in C order.
 #[derive(Clone, Debug)]
 pub(crate) struct MaskPositions {
     mask: Mask,
-    /// The axes of the params that it takes, in bytes, with neighbours merged.
+    /// The axes of the params that the mask covers, in bytes, with neighbours merged.
     pub(super) axes: Vec<Axis>,
-    /// How far those of them that run backwards lead before the first element: offsets count from
+    /// The bytes that axes with negative strides reach before the first element: offsets count from
     /// there.
     pub(super) before: u64,
 }
 
 impl MaskPositions {
-    /// The places of the true elements of a mask on these axes of the params, in bytes.
+    /// The positions of the true elements of a mask on these axes of the params, in bytes.
     pub(super) fn new(mask: Mask, axes: &[Axis]) -> Result<MaskPositions, GatherError> {
         if !axes.iter().map(|axis| axis.len).eq(mask.shape().iter().copied()) {
             return Err(GatherError::View(ViewError::TooLarge));
@@ -220,8 +219,7 @@ impl MaskPositions {
         self.mask.true_count()
     }
 
-    /// The offset in bytes of true element number `first` and those after it, as many as `out`
-    /// holds.
+    /// Read the offsets in bytes of the true elements from rank `first` on, as many as `out` holds.
     pub(super) fn read(
         &self,
         first: u64,
@@ -236,9 +234,9 @@ impl MaskPositions {
         self.complete(read, found == out.len())
     }
 
-    /// The same as stretches of neighbours, which lie `base` bytes further: at most `rows` elements
-    /// in about `most` stretches. False where the first ones are scattered; then `block` means
-    /// nothing.
+    /// Read the true elements as stretches of neighbours, with `base` added to their offsets: at
+    /// most `rows` elements in about `most` stretches. Returns false if the first ones are
+    /// scattered; `block` is then meaningless.
     pub(super) fn read_stretches(
         &self,
         first: u64,
@@ -278,16 +276,16 @@ impl MaskPositions {
         }
     }
 
-    /// Whether items of so many bytes, one at each place, can be [compressed](Self::compress): those
-    /// on the innermost axis must be neighbours.
+    /// Whether items of this size, one at each position, can be [compressed](Self::compress): the
+    /// items on the innermost axis must be adjacent.
     pub(super) fn compresses(&self, size: u64) -> bool {
         let inner = self.axes.last();
         can_compress(size) && inner.is_some_and(|axis| axis.stride == size as i64)
     }
 
-    /// Copy the items of `size` bytes at the place of true element number `first` and those after it
-    /// to `out`, which they fill. `input` holds the bytes of the params' file, the item at place 0 is
-    /// at byte `base` of it, perhaps wrapped around.
+    /// Copy the items of `size` bytes at the true elements from rank `first` on to `out`, until it
+    /// is full. `input` holds the bytes of the params' file; the item at offset 0 is at byte `base`
+    /// of it, perhaps wrapped around.
     pub(super) fn compress(
         &self,
         first: u64,
@@ -313,8 +311,8 @@ impl MaskPositions {
         self.complete(read, rest.is_empty())
     }
 
-    /// Call `visit` with the elements from true one number `first` on, piece by piece, until it
-    /// returns false.
+    /// Call `visit` with the elements from the true one of rank `first` on, piece by piece, until
+    /// it returns false.
     fn each_from(
         &self,
         first: u64,
@@ -330,14 +328,14 @@ impl MaskPositions {
         })
     }
 
-    /// What reading came to, where all that were asked for should have been found.
+    /// The result of reading, which must have found all elements.
     fn complete(&self, read: Result<(), SourceError>, found_all: bool) -> Result<(), FillError> {
         read?;
-        // or the mask was changed since it was counted
+        // or the mask changed since it was counted
         if found_all { Ok(()) } else { Err(SourceError::Changed.into()) }
     }
 
-    /// Add `len` elements from element `at` on to a block; how many stretches it has then.
+    /// Add `len` elements from element `at` on to a block. Returns the number of stretches.
     fn push(&self, mut at: u64, mut len: u64, base: u64, block: &mut RowBlock) -> usize {
         let mut stretches = 0;
         while len > 0 {
@@ -349,7 +347,7 @@ impl MaskPositions {
         stretches
     }
 
-    /// The offset of an element, and how many lie along the innermost axis from there on.
+    /// The offset of an element, and the number of elements along the innermost axis from there on.
     fn place(&self, at: u64) -> (u64, u64) {
         let Some((inner, outer)) = self.axes.split_last() else { return (0, u64::MAX) };
         let within = at % inner.len;
@@ -357,8 +355,8 @@ impl MaskPositions {
         (self.before.wrapping_add_signed(offset), inner.len - within)
     }
 
-    /// The offsets of the true ones among `bytes`, which begin at element `at`; how many were found
-    /// before `out` was full.
+    /// The offsets of the true ones among `bytes`, which begin at element `at`. Returns how many
+    /// were found before `out` was full.
     fn places(&self, at: u64, bytes: &[u8], out: &mut [u64]) -> usize {
         let stride = self.axes.last().map_or(0, |inner| inner.stride as u64);
         let mut at = at;
@@ -375,8 +373,8 @@ impl MaskPositions {
     }
 }
 
-/// `base` plus `stride` for each byte before it, for every byte that is not 0; how many were found
-/// before `out` was full.
+/// The offsets of the bytes that are not 0: `base` plus `stride` for each byte before. Returns how
+/// many were found before `out` was full.
 fn places(bytes: &[u8], base: u64, stride: u64, out: &mut [u64]) -> usize {
     let mut found = 0;
     let mut offset = base;
@@ -390,7 +388,7 @@ fn places(bytes: &[u8], base: u64, stride: u64, out: &mut [u64]) -> usize {
             0 => offset = offset.wrapping_add(stride.wrapping_mul(8)),
             _ => {
                 for &byte in word {
-                    // written in any case, kept where it is true: no branch to mispredict
+                    // always written, counted only if true: no branch to mispredict
                     out[found] = offset;
                     found += usize::from(byte != 0);
                     offset = offset.wrapping_add(stride);
@@ -412,10 +410,10 @@ fn places(bytes: &[u8], base: u64, stride: u64, out: &mut [u64]) -> usize {
     found
 }
 
-/// Elements that tell whether the true ones among them are scattered.
+/// The number of elements that tell whether the true ones among them are scattered.
 const SAMPLE: usize = 256;
 
-/// Whether true elements stand alone, or nearly so.
+/// Whether nearly all true elements are isolated.
 fn is_scattered(bytes: &[u8]) -> bool {
     let mut is_true = 0;
     let mut ends = usize::from(bytes.last().is_some_and(|&last| last != 0));
@@ -434,7 +432,7 @@ fn leading_false(bytes: &[u8]) -> usize {
     leading(bytes, u64::from_le_bytes)
 }
 
-/// How many bytes there are before the first of which `marked` leaves a bit.
+/// The number of bytes before the first one in which `marked` leaves a bit.
 fn leading(bytes: &[u8], marked: impl Fn([u8; 8]) -> u64) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
     for (number, word) in words.iter().enumerate() {
@@ -447,7 +445,7 @@ fn leading(bytes: &[u8], marked: impl Fn([u8; 8]) -> u64) -> usize {
     words.len() * 8 + rest.iter().position(is_marked).unwrap_or(rest.len())
 }
 
-/// How many bytes to go until `skip` of them were not 0; `skip` becomes what is left of it.
+/// The number of bytes until `skip` of them were not 0; `skip` becomes the rest.
 fn skip_true(bytes: &[u8], skip: &mut u64) -> usize {
     let mut at = 0;
     for part in bytes.chunks(256) {
@@ -576,7 +574,7 @@ mod tests {
             let source =
                 MemorySource((0..count).map(|at| u8::from(random(at / run) % 100 < percent)).collect());
             let mask = Mask::count(&Layout::new(&shape, 8, Order::C, 0), Truth::of_mask(), &source, &Workers::new(2), &Progress::default()).unwrap();
-            // of a tensor with more elements along each axis, behind 3 other bytes
+            // of a tensor with more elements along each axis, after 3 other bytes
             let params: Vec<u64> = shape.iter().map(|len| len + more).collect();
             let strides = contiguous_strides(&params, size, Order::C).unwrap();
             let axes = shape.iter().zip(strides).map(|(&len, stride)| Axis { len, stride });

@@ -53,14 +53,14 @@ pub use truth::Truth;
 #[derive(Clone, Debug)]
 pub struct Gather {
     shape: Vec<u64>,
-    /// The bytes of the file that the params take.
+    /// The range of the file with the params.
     params: Range<u64>,
     rows: Rows,
     slab: Runs,
     bytes: u64,
     piece_bytes: u64,
     hold: u64,
-    /// The bytes of the output that are wanted, where not all are.
+    /// The wanted bytes of the output, if not all.
     window: Option<Range<u64>>,
     relaid: Option<Box<Relaid>>,
 }
@@ -79,7 +79,7 @@ pub struct Gather {
 #[derive(Clone, Debug)]
 pub(crate) struct Relaid {
     pub(crate) gather: Gather,
-    /// The bytes of those in the order of the output.
+    /// The bytes of the gathered rows, in the order of the output.
     pub(crate) view: View,
 }
 
@@ -106,7 +106,7 @@ impl Gather {
         let bytes = shape::byte_count(&shape, params.item_bits).ok_or(ViewError::TooLarge)?;
         let range = params.bounds()?;
         let (rows, slab, relaid) = if bytes == 0 || range.is_empty() {
-            // what is gathered from nothing is nothing, or an error, or the zeros of `Drop`: no tuple
+            // a gather from an empty tensor is empty, or an error, or the zeros of `Drop`: no tuple
             // is in range, so that the first one stands for all
             let rows = Rows::new(params, 0, &[], indexed.lists)?;
             (rows, Runs { offset: 0, axes: Vec::new(), run: bytes }, None)
@@ -126,7 +126,7 @@ impl Gather {
         &self.shape
     }
 
-    /// Bytes of the output, or of its [window](Gather::within).
+    /// The bytes of the output, or of its [window](Gather::within).
     pub fn bytes(&self) -> u64 {
         self.window.as_ref().map_or(self.bytes, |window| window.end - window.start)
     }
@@ -140,24 +140,25 @@ impl Gather {
         Gather { window: Some(window), ..self }
     }
 
-    /// The bytes of the output that are wanted, where not all are.
+    /// The wanted bytes of the output, if not all.
     pub fn window(&self) -> Option<Range<u64>> {
         self.window.clone()
     }
 
-    /// The same in two steps, where the output has another order than the params and all of it is wanted.
+    /// The gather in two steps, if the output has another order than the params and all of it is
+    /// wanted.
     pub(crate) fn relaid(&self) -> Option<&Relaid> {
         self.relaid.as_deref().filter(|_| self.window.is_none())
     }
 
-    /// Whether gathering alone finds a bad position, and the first one of a list first; where not,
-    /// [`check`](Gather::check) must come before it.
+    /// Whether gathering itself finds bad positions, the first one of a list first; if not,
+    /// [`check`](Gather::check) must be called before.
     pub fn checks_itself(&self) -> bool {
         self.bytes > 0 && self.rows.check_themselves()
     }
 
-    /// Read all lists, with these workers; `sources` are theirs. Of bad positions the first one of the first list is
-    /// reported, in the order of the indices.
+    /// Check all lists with these workers; `sources` are the lists' sources. The first bad position
+    /// of the first list is reported, in the order of the indices.
     pub fn check(&self, sources: &[&dyn Source], workers: &Workers) -> Result<(), ExecuteError> {
         self.rows.check(sources, workers)
     }
@@ -169,8 +170,8 @@ impl Gather {
 }
 
 impl Relaid {
-    /// The two steps to a result whose axes are `in_memory` in that order; `None` where it is the order of the
-    /// params.
+    /// The two steps to a result whose axes are `in_memory` in that order; `None` if that is the
+    /// order of the params.
     fn new(
         params: &Layout<'_>,
         indexed: &Indexed,
@@ -203,30 +204,31 @@ impl Relaid {
 
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many leading axes are batch axes, which params and indices share.
+    /// The number of leading batch axes that params and indices share.
     pub batch_dims: usize,
-    /// Along an axis: one element for each index, as np.take_along_axis has it, in place of a slab.
+    /// Whether each index names an element along an axis, as in np.take_along_axis, instead of a
+    /// slab.
     pub elements: bool,
-    /// Whether negative indices count from the end, as in NumPy and ONNX; only those further out
-    /// are out of range then. In TensorFlow all are.
+    /// Whether negative indices count from the end, as in NumPy and ONNX, so that only those below
+    /// -len are out of range. In TensorFlow all negative ones are.
     pub negative: bool,
-    /// What to do with indices out of range.
+    /// The treatment of indices out of range.
     pub out_of_range: OutOfRange,
-    /// The lengths of the parts that each axis of the result is split into; none where no axis is.
+    /// The lengths that each axis of the result is split into; empty if no axis is split.
     pub splits: Vec<Vec<u64>>,
-    /// The order of the axes of the result, of those that are split of their parts, where it is not that of the
-    /// gather itself.
+    /// The order of the axes of the result, after splitting; `None` for the order of the gather
+    /// itself.
     pub transpose: Option<Permutation>,
     /// The order of the output's elements.
     pub order: Order,
     /// The most bytes of a piece.
     pub piece_bytes: u64,
-    /// The most tuples of index tensors that are held in memory, as 8 bytes each.
+    /// The most tuples of index tensors that are held in memory, in 8 bytes each.
     pub hold: u64,
 }
 
 impl Options {
-    /// The same with the axes of the result split, and in this order in memory.
+    /// The options with the axes of the result split, and in this order in memory.
     pub(crate) fn arranged(self, axes: &MemoryAxes) -> Options {
         let splits = axes.splits().unwrap_or_default().to_vec();
         Options { splits, transpose: Some(axes.order().clone()), order: Order::C, ..self }
@@ -253,7 +255,7 @@ impl Default for Options {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GatherError {
-    /// The indices are of a type that is no integer.
+    /// Indices of a type that is not an integer type.
     #[error("indices must be integers, not {0}")]
     NotIntegers(String),
     /// Positions of elements that are stored in blocks.
@@ -278,7 +280,7 @@ pub enum GatherError {
         indices: Vec<u64>,
         /// The shape of the params.
         params: Vec<u64>,
-        /// How many axes are left to the batches.
+        /// The number of batch axes.
         batch_dims: usize,
     },
     /// More batch axes than one of the two tensors has.
@@ -287,27 +289,27 @@ pub enum GatherError {
         AsList(shape)
     )]
     BatchDims {
-        /// How many were asked for.
+        /// The requested number of batch axes.
         batch_dims: usize,
-        /// How many there can be.
+        /// The most batch axes.
         most: usize,
-        /// Whose shape it is.
+        /// The tensor with too few axes.
         what: &'static str,
         /// The shape.
         shape: Vec<u64>,
     },
-    /// A negative number of batch axes that goes beyond the axes of the indices.
+    /// A negative number of batch axes beyond the axes of the indices.
     #[error("{batch_dims} batch dims: indices of shape {} have {} axes", AsList(indices), indices.len())]
     NegativeBatchDims {
-        /// How many were asked for.
+        /// The requested number of batch axes.
         batch_dims: i64,
         /// The shape of the indices.
         indices: Vec<u64>,
     },
-    /// The gathered axis would be one of the batches'.
+    /// The gathered axis is one of the batch axes.
     #[error("{batch_dims} batch dims are too many: axis {axis} cannot be gathered among them")]
     BatchAxis {
-        /// How many were asked for.
+        /// The requested number of batch axes.
         batch_dims: usize,
         /// The axis to gather along.
         axis: usize,
@@ -326,15 +328,15 @@ pub enum GatherError {
         /// The first axis that differs.
         axis: usize,
     },
-    /// An axis that the params lack.
+    /// An axis that the params do not have.
     #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
     Axis {
         /// The axis.
         axis: i64,
-        /// How many the params have.
+        /// The number of axes of the params.
         ndim: usize,
     },
-    /// Indices of another rank than the params, one for each element.
+    /// Indices for single elements whose rank is not that of the params.
     #[error(
         "indices and params must have the same number of axes, but have {indices} and {params}"
     )]
@@ -344,7 +346,7 @@ pub enum GatherError {
         /// Axes of the indices.
         indices: usize,
     },
-    /// Shapes that are not broadcast to one.
+    /// Shapes that cannot be broadcast together.
     #[error(
         "indices of shape {} and params of shape {} are not broadcast to one shape along the axes \
          other than {axis}",
@@ -359,19 +361,19 @@ pub enum GatherError {
         /// The axis of the positions.
         axis: usize,
     },
-    /// Nothing to clip or wrap to.
+    /// An axis without positions to clip or wrap to.
     #[error("axis {0} of the params has length 0: it has no position to clip or wrap to")]
     EmptyAxis(usize),
-    /// A result that NumPy could not hold.
+    /// A result with more axes than NumPy allows.
     #[error("number of dimensions must be within [0, {MAX_NDIM}], the result would have {0}")]
     TooManyAxes(usize),
-    /// An axis that goes along a list, or along chunks, is to be split.
+    /// An axis along a list, or along chunks, cannot be split.
     #[error("an axis without strides cannot be split")]
     NoStrides,
-    /// The order of the axes is of another number of them.
+    /// A permutation of another number of axes.
     #[error(transparent)]
     Transpose(#[from] PermutationError),
-    /// Sizes past 63 bits, or slabs that would cut a byte.
+    /// Sizes beyond 63 bits, or slabs that do not begin on a whole byte.
     #[error(transparent)]
     View(#[from] ViewError),
 }

@@ -1,4 +1,4 @@
-//! A gather as [`Pieces`]: which rows of the output a piece holds, and how it is filled.
+//! A gather as [`Pieces`]: the rows of the output that a piece holds, and how it is filled.
 //!
 //! A piece is a number of whole rows, or a part of one slab where slabs are large. The tuples of a
 //! piece become offsets block by block, then their slabs are copied. Nothing else is held in
@@ -22,13 +22,13 @@ use crate::plan::{PieceCuts, Plan, stretches};
 use crate::runs::Runs;
 use crate::source::{Source, SourceError};
 
-/// Rows that are shown together to who only looks at their places.
+/// The rows in a block that is passed to visitors of row offsets.
 const VISITED_ROWS: u64 = 1 << 12;
 
-/// A prime number of blocks of them, which two that are shown one after the other lie apart.
+/// The distance between blocks that are visited one after the other: a prime number of blocks.
 const FAR: u64 = 1_000_003;
 
-/// Rows that are looked at together where slabs are read by position.
+/// The rows that are looked up together where slabs are read by position.
 const READ_ROWS: usize = 1 << 16;
 
 pub struct GatherPieces<'a> {
@@ -36,27 +36,27 @@ pub struct GatherPieces<'a> {
     pub(super) rows: BoundRows<'a>,
     partition: RowPartition,
     pub(super) page_cache: PageCache,
-    /// The bytes of small params that are read by position, read once.
+    /// The bytes of small params that are read by position: read once.
     held: Mutex<Option<Arc<Vec<u8>>>>,
 }
 
-/// Longer rows are not divided, in bytes.
+/// The length in bytes up to which rows are not divided.
 const SHORT_ROW: u64 = 16 << 10;
 
-/// So many bytes of params are held for each tuple that may be held.
+/// The bytes of params that are held for each tuple that may be held.
 const PARAMS_BYTES: u64 = 128;
 
 #[derive(Clone, Debug)]
 enum RowPartition {
     /// Ranges of bytes: whole rows, unless they were [divided](GatherPieces::divided).
     Cuts(PieceCuts),
-    /// Parts of one slab, whose offset is 0 in this plan.
+    /// Parts of one slab, at offset 0 in this plan.
     Slab(Box<Plan>),
 }
 
 impl Gather {
-    /// Bind the sources of its lists, in their order; `workers` put the numbers of those in
-    /// order, where they must be. No piece divides `unit` bytes, as in [`Plan::new`].
+    /// Bind the sources of its lists, in their order; `workers` put the lists' numbers in order, if
+    /// necessary. No piece divides `unit` bytes, as in [`Plan::new`].
     pub fn with<'a>(
         self,
         sources: &[&'a dyn Source],
@@ -79,8 +79,8 @@ impl Gather {
 
 impl GatherPieces<'_> {
     /// Cut pieces that may divide rows, to begin where a block of a file does: the first of
-    /// `first_bytes`, the others of `piece_bytes`. Rows longer than 16 KiB are not divided, since
-    /// both pieces [need](Pieces::needs) all of one.
+    /// `first_bytes`, the others of `piece_bytes`. Rows of up to 16 KiB are not divided, since both
+    /// pieces would [need](Pieces::needs) the whole row.
     #[must_use]
     pub fn divided(mut self, first_bytes: u64, piece_bytes: u64) -> Self {
         let is_short = self.gather.slab.bytes() <= SHORT_ROW;
@@ -151,7 +151,7 @@ impl Pieces for GatherPieces<'_> {
 }
 
 impl GatherPieces<'_> {
-    /// The rows that hold what is wanted of the output.
+    /// The rows that hold the wanted bytes of the output.
     pub(super) fn wanted_rows(&self) -> Range<u64> {
         let slab = self.gather.slab.bytes().max(1);
         let Range { start, end } = self.gather.window().unwrap_or(0..self.gather.bytes);
@@ -169,8 +169,8 @@ impl GatherPieces<'_> {
         bytes.start / slab..bytes.end.div_ceil(slab)
     }
 
-    /// Show `visit` where the wanted rows begin, and the bytes that each has from there on: many at a time, in no
-    /// order, until it returns false. A bad position is left out, and found where rows are gathered.
+    /// Call `visit` with the offsets of the wanted rows and the bytes of a row: many at a time, in
+    /// no order, until it returns false. A bad position is skipped; gathering reports it.
     pub(crate) fn visit_rows(
         &self,
         source: &dyn Source,
@@ -181,7 +181,7 @@ impl GatherPieces<'_> {
         let row = self.gather.slab.byte_bounds();
         let count = self.wanted_count();
         let blocks = count.div_ceil(VISITED_ROWS);
-        // from all over the rows, so that it is soon known if they are everywhere
+        // blocks from all over the rows, so that it is soon known if they are scattered
         let step = if blocks.is_multiple_of(FAR) { 1 } else { FAR };
         let is_over = AtomicBool::new(false);
         look(source, blocks, count.saturating_mul(8), workers, |number, _| {
@@ -200,8 +200,8 @@ impl GatherPieces<'_> {
         })
     }
 
-    /// All bytes of the params, where they are few and most of them are used: rows in another order
-    /// than theirs would read them again for each piece.
+    /// All bytes of the params, if they are few and most are used: rows in another order than the
+    /// params would read them again for each piece.
     fn held_params(&self, source: &dyn Source) -> Result<Option<Arc<Vec<u8>>>, FillError> {
         let Gather { params, bytes, hold, .. } = &self.gather;
         let len = params.end - params.start;
@@ -302,8 +302,8 @@ impl GatherPieces<'_> {
         Ok(())
     }
 
-    /// Copy the first of `rows` to the beginning of `out`, where they are items of a map that a mask
-    /// keeps; how many they are.
+    /// Copy the first of `rows` to the beginning of `out`, if they are items of a map that a mask
+    /// chooses. Returns their number.
     fn compress(
         &self,
         rows: Range<u64>,
@@ -329,16 +329,17 @@ impl GatherPieces<'_> {
     }
 }
 
-/// Neighbours closer than this are read together, in bytes.
+/// The distance in bytes below which neighbours are read together.
 const NEAR: u64 = 1024;
 
-/// How many rows of a source are looked at together: the more, the more lie near each other and are read once. Of
-/// a map they stay in a level-1 cache.
+/// The number of rows of a source that are looked up together: the more, the more are near each
+/// other and read once. For a map, they stay in a level-1 cache.
 pub(super) fn rows_at_once(source: &dyn Source) -> usize {
     if source.window_limit().is_some() { READ_ROWS } else { TUPLES_AT_ONCE }
 }
 
-/// Fill `out` with the rows of a block, which lie in the bytes `within` of the source: `held`, where these are in memory.
+/// Fill `out` with the rows of a block, which lie in the bytes `within` of the source; `held` are
+/// those bytes, if they are in memory.
 pub(super) fn copy_block(
     from: &mut ReadFrom<'_>,
     held: Option<&[u8]>,
@@ -358,7 +359,7 @@ pub(super) fn copy_block(
     Ok(())
 }
 
-/// Copy neighbours together. The bytes of the file from `start` on are `input`.
+/// Copy neighbours together; `input` is the file from position `start` on.
 fn copy_stretches(input: &[u8], start: u64, block: &RowBlock, slab: &Runs, out: &mut [u8]) {
     let slab_bytes = slab.bytes();
     let mut rest = out;
@@ -407,7 +408,7 @@ fn copy_single_rows(input: &[u8], start: u64, offsets: &[u64], slab: &Runs, out:
     }
 }
 
-/// Items whose size the compiler knows: moves instead of calls.
+/// Copy items whose size the compiler knows, with moves instead of calls.
 fn copy_items<const SIZE: usize>(input: &[u8], start: u64, offsets: &[u64], out: &mut [u8]) {
     for (item, &offset) in out.as_chunks_mut::<SIZE>().0.iter_mut().zip(offsets) {
         match offset {
@@ -417,7 +418,7 @@ fn copy_items<const SIZE: usize>(input: &[u8], start: u64, offsets: &[u64], out:
     }
 }
 
-/// Fill `out` with the rows of a block, each stretch read by itself.
+/// Fill `out` with the rows of a block, reading each stretch separately.
 fn read_long_rows(
     from: &mut ReadFrom<'_>,
     block: &RowBlock,
@@ -452,14 +453,14 @@ impl Stretch {
         block.runs(slab, self.offset, u64::from(self.rows))
     }
 
-    /// Where its bytes go, in those of the block.
+    /// The range in the block's bytes.
     fn place(&self, slab: &Runs) -> Range<usize> {
         let start = u64::from(self.first) * slab.bytes();
         start as usize..(start + u64::from(self.rows) * slab.bytes()) as usize
     }
 }
 
-/// The stretches of a block in the order of the file, but for dropped rows, which are filled with zeroes.
+/// The stretches of a block in the order of the file. Dropped rows are filled with zeros.
 fn stretches_by_offset(block: &RowBlock, slab: &Runs, out: &mut [u8]) -> Vec<Stretch> {
     let mut stretches = Vec::new();
     let mut first = 0;
@@ -476,8 +477,8 @@ fn stretches_by_offset(block: &RowBlock, slab: &Runs, out: &mut [u8]) -> Vec<Str
     stretches
 }
 
-/// Fill `out` with the rows of a block from a source that reads: each stretch by itself, but those near
-/// each other in the file are read together.
+/// Fill `out` with the rows of a block from a source that reads: each stretch separately, but
+/// stretches that are near each other in the file together.
 fn read_rows(
     from: &mut ReadFrom<'_>,
     block: &RowBlock,

@@ -1,14 +1,14 @@
 //! The positions that a list names, as byte offsets, read in pieces.
 //!
-//! A list is an index tensor ([`Positions`]), the places where a mask is true ([`MaskPositions`]), or a random order
-//! that is computed ([`ComputedPositions`]). Any range of
-//! its tuples becomes offsets from the first element; only those of a block are held in memory. Gather
-//! reads from these offsets, scatter writes to them. [`OutOfRange`] says what happens to a number that
-//! is no position of its axis.
+//! A list is an index tensor ([`Positions`]), the true elements of a mask ([`MaskPositions`]), or a
+//! random order that is computed ([`ComputedPositions`]). Any range of its tuples becomes offsets
+//! from the first element; only the offsets of a block are held in memory. Gather reads from these
+//! offsets, scatter writes to them. [`OutOfRange`] says what happens to a number that is not a
+//! position of its axis.
 //!
-//! Blocks follow the order in which tuples are numbered. Where the numbers lie in another order in
-//! a file that is read by position, each block would read most of the file: then the numbers are
-//! put in order in a temporary file first.
+//! Blocks follow the order in which tuples are numbered. If the numbers lie in another order in a
+//! file that is read by position, each block would read most of the file: then the numbers are put
+//! in order in scratch first.
 
 use std::fmt;
 use std::ops::Range;
@@ -26,10 +26,10 @@ use crate::shape::Permutation;
 use crate::source::{Source, SourceError};
 use crate::view::{Layout, ViewError};
 
-/// The offset of a tuple that names no position, where [`OutOfRange::Drop`] allows that.
+/// The offset of a tuple that names no position, if [`OutOfRange::Drop`] allows that.
 pub const DROPPED: u64 = u64::MAX;
 
-/// What becomes of a number that is no position of its axis, a negative one included.
+/// The treatment of a number that is not a position of its axis, also of a negative one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutOfRange {
     /// An error that names the first such number.
@@ -44,12 +44,12 @@ pub enum OutOfRange {
     Wrap,
 }
 
-/// An index tensor: where its numbers lie in a file.
+/// An index tensor: the numbers in a file.
 #[derive(Clone, Debug)]
 pub struct Indices<'a> {
     /// The type of the numbers, which must be integers.
     pub dtype: &'a DType,
-    /// The shape of the indices, and where each number lies.
+    /// The shape of the indices, and the location of each number.
     pub layout: Layout<'a>,
 }
 
@@ -59,7 +59,7 @@ impl Indices<'_> {
         Integers::new(dtype).ok_or_else(|| GatherError::NotIntegers(dtype.to_string()))
     }
 
-    /// The number of an index tensor without axes; `None` where it has some, or holds no integers.
+    /// The number of an index tensor without axes; `None` if it has axes, or no integers.
     pub fn only(&self, source: &dyn Source) -> Result<Option<i128>, SourceError> {
         let is_one = self.layout.shape.is_empty();
         let Some(integers) = Integers::new(self.dtype).filter(|_| is_one) else {
@@ -80,25 +80,25 @@ pub(crate) struct Positions {
     ravel: Ravel,
     /// The axes of the params that the numbers of a tuple index, in bytes.
     pub(super) indexed: Vec<Axis>,
-    /// How far those of them that run backwards lead before the first element: offsets count from
+    /// The bytes that axes with negative strides reach before the first element: offsets count from
     /// there, so that none is negative.
     pub(super) before: u64,
     out_of_range: OutOfRange,
     /// Whether -1 is the last position of an axis.
     negative: bool,
-    /// The shape along which the tuples lie.
+    /// The shape of the axes of the tuples.
     pub(super) shape: Vec<u64>,
-    /// The axes of the tuples from the slowest to the fastest, as tuples are numbered.
+    /// The axes of the tuples from the slowest to the fastest, in the order of numbering.
     numbering: Permutation,
     pub(super) count: u64,
-    /// The numbers, tuple after tuple in the order in which they are numbered: the axes of the
-    /// tuples and that of the numbers in one, not coalesced.
+    /// The numbers, tuple after tuple in the order of numbering: the axes of the tuples and the
+    /// axis of the numbers, not coalesced.
     numbers: Runs,
     pub(super) coalesced: Runs,
     context: ErrorContext,
 }
 
-/// All that tells positions apart, the same in every process: not the function.
+/// The fields that tell positions apart, the same in every process: without the function.
 impl fmt::Debug for Positions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Positions { integers, indexed, out_of_range, negative, numbering, numbers, .. } = self;
@@ -106,16 +106,16 @@ impl fmt::Debug for Positions {
     }
 }
 
-/// What the numbers index, for error messages.
+/// The indexed tensor or axes, for error messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ErrorContext {
-    /// A tensor of this shape, whose batch axes are indexed by the tuple's own place.
+    /// A tensor of this shape, whose batch axes are indexed by the tuple's own position.
     Params {
         shape: Vec<u64>,
         batch_dims: usize,
     },
     Axis(usize),
-    /// The axes from `axis` on, by list number `list` of an index, which is its item `item`.
+    /// The axes from `axis` on, by list number `list` of an index, which is item `item`.
     List {
         list: usize,
         item: usize,
@@ -133,8 +133,9 @@ impl ErrorContext {
 }
 
 impl Positions {
-    /// Tuples of numbers that index the axes `indexed` of the params, in bytes. They lie along `shape`, the first axes
-    /// of `layout`, and each on the axis behind these, where there is one.
+    /// Tuples of numbers that index the axes `indexed` of the params, in bytes. The tuples are
+    /// along `shape`, the first axes of `layout`; the numbers of each are along the next axis, if
+    /// there is one.
     pub(super) fn new(
         layout: &Layout<'_>,
         integers: Integers,
@@ -170,8 +171,7 @@ impl Positions {
         })
     }
 
-    /// The same positions, numbered with the axes of their shape in that order, the last one
-    /// fastest.
+    /// Number the positions with the axes of their shape in that order, the last one fastest.
     fn numbered(mut self, numbering: Permutation) -> Positions {
         let ndim = self.shape.len();
         let mut axes = self.numbers.axes.split_off(ndim);
@@ -211,7 +211,7 @@ impl Positions {
         Ok(())
     }
 
-    /// Ravel each tuple by itself: some number is no position.
+    /// Ravel each tuple separately, as some number is not a position.
     #[cold]
     fn read_each(&self, first: u64, raw: &[u8], out: &mut [u64]) -> Result<(), FillError> {
         for (at, tuple) in raw.chunks_exact(self.tuple_bytes()).enumerate() {
@@ -233,7 +233,7 @@ impl Positions {
         Ok(())
     }
 
-    /// A number on an axis of length `len`, counted from the beginning where it can be.
+    /// A number on an axis of length `len`, counted from the beginning if possible.
     fn counted(&self, number: i128, len: u64) -> i128 {
         let len = i128::from(len);
         if self.negative && (-len..0).contains(&number) { number + len } else { number }
@@ -280,7 +280,7 @@ impl Positions {
 }
 
 impl OutOfRange {
-    /// The position on an axis of length `len` that a number stands for.
+    /// The position on an axis of length `len` that a number names.
     fn position(self, number: i128, len: u64) -> Option<u64> {
         let exact = u64::try_from(number).ok().filter(|&position| position < len);
         let len = i128::from(len);
@@ -300,15 +300,15 @@ pub(super) fn indexed_axes(
     let strides = params.strides()?;
     let indexed = |axis: usize| {
         let len = params.shape[axis];
-        // where there is one position only, the stride does not matter
+        // with one position only, the stride does not matter
         let stride = if len > 1 { params.bytes(strides[axis])? } else { 0 };
         Ok(Axis { len, stride })
     };
     axes.map(indexed).collect()
 }
 
-/// How many batch axes a number means; a negative one counts from the rank of the indices, in a
-/// gather along an axis (TensorFlow's GatherV2).
+/// The number of batch axes; a negative one counts from the rank of the indices, in a gather along
+/// an axis (TensorFlow's GatherV2).
 pub fn count_batch_dims(batch_dims: i64, indices: &[u64]) -> Result<usize, GatherError> {
     let counted = if batch_dims < 0 { batch_dims + indices.len() as i64 } else { batch_dims };
     usize::try_from(counted)
@@ -370,7 +370,7 @@ impl Tuples {
         }
     }
 
-    /// The same, numbered with these axes of their shape from the slowest to the fastest, behind the others.
+    /// Number the tuples with these axes of their shape last, from the slowest to the fastest.
     pub(super) fn numbered(self, fastest: &[usize]) -> Tuples {
         let ndim = self.shape().len();
         let slowest = (0..ndim).filter(|dim| !fastest.contains(dim));
@@ -390,7 +390,7 @@ impl Tuples {
     }
 }
 
-/// Tuples whose offsets are computed at a time: they stay in a level-1 cache.
+/// The number of tuples whose offsets are computed at a time: they stay in a level-1 cache.
 pub(super) const TUPLES_AT_ONCE: usize = 2048;
 
 /// Tuples with the source of their list, read in blocks.
@@ -398,7 +398,7 @@ pub(super) struct TupleReader<'a> {
     list: usize,
     pub(super) tuples: Tuples,
     pub(super) given: &'a dyn Source,
-    /// The numbers in order, where they are not in the source.
+    /// The numbers in order, if they are not so in the source.
     spooled: Option<Box<dyn Source>>,
     pub(super) held: Option<Vec<u64>>,
 }
@@ -406,7 +406,7 @@ pub(super) struct TupleReader<'a> {
 const CHECKED_TUPLES: u64 = 1 << 14;
 
 impl<'a> TupleReader<'a> {
-    /// Read list number `list` from that source; `workers` put the numbers in order, if that is necessary.
+    /// Read list number `list` from that source; `workers` put the numbers in order, if necessary.
     pub(super) fn new(
         list: usize,
         tuples: Tuples,
@@ -433,7 +433,7 @@ impl<'a> TupleReader<'a> {
 
     pub(super) fn hold(&mut self, workers: &Workers) -> Result<(), FillError> {
         if !self.tuples.is_in_their_order() {
-            // in the order of the indices first, in which bad positions are reported
+            // first in the order of the indices, in which bad positions are reported
             let ordered = self.tuples.clone().numbered(&[]);
             TupleReader::new(self.list, ordered, self.given, workers)?.all()?;
         }
@@ -449,7 +449,7 @@ impl<'a> TupleReader<'a> {
         Ok(positions)
     }
 
-    /// Read all tuples and forget them, with these workers. Those of masks, and those that are computed, need no check.
+    /// Check all tuples with these workers. Those of masks, and computed ones, need no check.
     pub(super) fn check(&self, workers: &Workers) -> Result<(), ExecuteError> {
         let Tuples::Numbers(positions) = &self.tuples else { return Ok(()) };
         let count = positions.count;

@@ -18,15 +18,15 @@ use crate::plan::PIECE_BYTES;
 use crate::runs::{Runs, byte_bounds, span_bytes};
 use crate::source::{Advice, PAGE, Source};
 
-/// Rows with gaps up to this, in bytes, are prefetched in one call.
+/// The largest gap between rows, in bytes, that are prefetched in one call.
 const GAP: u64 = 4096;
 
 const CHUNK: u64 = 16 << 20;
 
-/// Rows are near each other within so many bytes.
+/// The distance in bytes within which rows are near each other.
 const NEAR: u64 = 256 << 10;
 
-/// How many rows are prefetched ahead of those that are copied, at most.
+/// The most rows that are prefetched before they are copied.
 const AHEAD: u64 = 1024;
 
 impl GatherPieces<'_> {
@@ -44,13 +44,13 @@ impl GatherPieces<'_> {
         }
     }
 
-    /// Prefetch `count` rows that lie as far ahead of row `first` as rows are prefetched.
+    /// Prefetch `count` rows, at the distance ahead of row `first` that rows are prefetched.
     pub(super) fn prefetch_ahead(&self, source: &dyn Source, first: u64, count: u64) {
         match self.page_cache.state.get() {
             Some(CacheState::Cold { ahead }) => {
                 self.prefetch(source, first.saturating_add(*ahead), count)
             }
-            // what was brought in may have gone again, where the params are larger than memory
+            // pages that were brought in may be gone again, if the params are larger than memory
             Some(CacheState::ColdDense) if !self.is_cached(source, first.saturating_add(AHEAD)) => {
                 self.prefetch(source, first.saturating_add(AHEAD), count);
             }
@@ -68,12 +68,12 @@ impl GatherPieces<'_> {
         self.page_cache.state.get() == Some(&CacheState::ColdLong)
     }
 
-    /// Whether rows that are shorter than a disk likes would be read again and again, as they do not fit in
+    /// Whether rows that are short for a disk would be read again and again, as they do not fit in
     /// memory and are not there.
     pub(crate) fn reads_rows_again(&self, source: &dyn Source) -> bool {
         let Gather { slab, params, bytes, .. } = &self.gather;
         let is_long = slab.axes.is_empty() && slab.run >= LONG_GATHERED_ROW;
-        // before anything is asked of the system, which takes longer than a short copy
+        // before the system is asked, which takes longer than a short copy
         let is_little = params.end - params.start < SHORT_PARAMS || *bytes < PIECE_BYTES;
         if is_long || is_little || source.request_gap().is_some() {
             return false;
@@ -85,7 +85,7 @@ impl GatherPieces<'_> {
         *self.page_cache.state.get_or_init(|| self.sample(source))
     }
 
-    /// Whether the params fit in memory, alone or with so many bytes of the output.
+    /// Whether the params fit in memory, alone or with `bytes` bytes of the output.
     pub(super) fn fits(&self, bytes: u64) -> bool {
         let Range { start, end } = self.gather.params;
         let memory = Memory::of_process();
@@ -103,7 +103,7 @@ impl GatherPieces<'_> {
             source.advise(params.clone(), Advice::Random);
             return CacheState::ColdLong;
         }
-        // rows that neighbours are near of are read by readahead, which reads them once
+        // readahead reads rows with near neighbours once
         let touched = count.saturating_mul(slab.bytes().max(PAGE));
         let near = if touched >= len { Memory::of_process().window() } else { 0 };
         if !fits && !cold.is_sorted && cold.spread <= near.max(NEAR) {
@@ -121,14 +121,14 @@ impl GatherPieces<'_> {
         CacheState::Cold { ahead }
     }
 
-    /// Look at a few of the rows, here and there, where they are not in memory; `None` where all are.
+    /// Sample a few of the rows, here and there, if they are not in memory; `None` if all are.
     pub(super) fn cold_look(&self, source: &dyn Source) -> Option<Sampled> {
         let is_cached = |at| source.is_cached(at);
         let look = || self.rows.look_around(self.wanted_rows(), &self.gather.slab, &is_cached);
         *self.page_cache.look.get_or_init(look)
     }
 
-    /// Read the params from beginning to end and map their pages; all workers that come here share
+    /// Read the params from beginning to end and map their pages; all workers that call this share
     /// the work.
     fn map(&self, source: &dyn Source) {
         let params = &self.gather.params;
@@ -175,11 +175,11 @@ impl GatherPieces<'_> {
     }
 }
 
-/// The sample: so many rows at each of so many places.
+/// The number of neighbouring rows in the sample at each of several places.
 const NEIGHBOURS: usize = 16;
 const PLACES: u64 = 16;
 
-/// Whether a slab has few bytes of what it spans. Those are left to the kernel's readahead.
+/// Whether a slab uses few bytes of its span. Such slabs are left to the kernel's readahead.
 pub(super) fn is_mostly_gaps(slab: &Runs) -> bool {
     span_bytes(&slab.axes, slab.run) > 4 * slab.bytes()
 }
@@ -187,7 +187,7 @@ pub(super) fn is_mostly_gaps(slab: &Runs) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct PageCache {
     pub(super) state: OnceLock<CacheState>,
-    /// What a look at some rows told, where they are not in memory.
+    /// The result of sampling rows that are not in memory.
     pub(super) look: OnceLock<Option<Sampled>>,
     pub(super) mapped: AtomicU64,
 }
@@ -195,28 +195,29 @@ pub(super) struct PageCache {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CacheState {
     Cached,
-    /// Some of it must be read from the disk: so many rows are prefetched ahead of those that are copied.
+    /// Some rows must be read from the disk: this number is prefetched before they are copied.
     Cold {
         ahead: u64,
     },
-    /// The same, and scattered rows touch nearly all pages of a map.
+    /// Some rows must be read from the disk, and scattered rows touch nearly all pages of a map.
     ColdDense,
-    /// The same of rows so long that each is read by itself, in params that do not fit in memory.
+    /// Some rows must be read from the disk, and are so long that each is read separately, in
+    /// params that do not fit in memory.
     ColdLong,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sampled {
     pub(super) is_cached: bool,
-    /// Whether they come in the order of the file.
+    /// Whether rows are in the order of the file.
     pub(super) is_sorted: bool,
-    /// How far apart the first and the last of neighbours in the file are, in bytes.
+    /// The distance of the first and the last of neighbours in the file, in bytes.
     pub(crate) spread: u64,
 }
 
 impl BoundRows<'_> {
-    /// Look at a few of these rows, each like `slab`, here and there, where they are not in memory; `None` where all
-    /// are. `is_cached` tells of a byte of the tensor's file.
+    /// Sample a few of these rows, each like `slab`, here and there, if they are not in memory;
+    /// `None` if all are. `is_cached` says whether a byte of the tensor's file is in memory.
     pub(crate) fn look_around(
         &self,
         rows: Range<u64>,
@@ -224,11 +225,11 @@ impl BoundRows<'_> {
         is_cached: &dyn Fn(u64) -> bool,
     ) -> Option<Sampled> {
         let count = rows.end - rows.start;
-        // one row is read when it is copied, as soon as if it were asked for
+        // a single row is copied as soon as it would be asked for
         if count == 1 && slab.bytes() < LONG_GATHERED_ROW {
             return None;
         }
-        // few rows are copied sooner than many are looked at
+        // copying few rows takes less time than sampling many
         let places = (count / NEIGHBOURS as u64).clamp(1, PLACES);
         let looks = (count / (places * NEIGHBOURS as u64)).clamp(1, NEIGHBOURS as u64) as usize;
         let part = |place| u128::from(count) * u128::from(place) / u128::from(places);
@@ -241,7 +242,8 @@ impl BoundRows<'_> {
         })
     }
 
-    /// Look at a few rows from row `first` on, and whether the first `looks` of them are in memory.
+    /// Sample a few rows from row `first` on, and find whether the first `looks` of them are in
+    /// memory.
     pub(super) fn look(
         &self,
         first: u64,
@@ -254,7 +256,7 @@ impl BoundRows<'_> {
         let offsets = &mut offsets[..count];
         let bounds = byte_bounds(&slab.axes, slab.run);
         let ends = [bounds.start, bounds.end - 1];
-        // where a row is short, both are on one page, or nearly
+        // both ends of a short row are on one page, or nearly
         let ends = if bounds.end - bounds.start > PAGE as i64 { &ends[..] } else { &ends[..1] };
         let is_cached =
             |offset: &u64| ends.iter().all(|end| is_cached(offset.wrapping_add_signed(*end)));
@@ -277,7 +279,7 @@ mod tests {
     use crate::source::{MemorySource, SourceResult};
     use crate::view::Layout;
 
-    /// Bytes that count how often it is asked whether some are in memory.
+    /// A source that counts how often it is asked whether bytes are in memory.
     struct Asked(MemorySource, AtomicU64);
 
     impl Source for Asked {

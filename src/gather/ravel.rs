@@ -1,20 +1,19 @@
 //! From raw index numbers to byte offsets: one multiplication and one comparison a number.
 //!
-//! What NumPy calls `ravel_multi_index`. A tuple of numbers lies together, one number for each axis
-//! that it indexes. The kernels are compiled for each width and byte order of the numbers and, up
-//! to four, for how many make a tuple; they only notice *that* a number is out of range. Which one,
-//! and what happens then, the caller finds out with `Integers::value`.
+//! NumPy calls it `ravel_multi_index`. A tuple is a sequence of numbers, one for each axis that it
+//! indexes. The kernels are compiled for each width and byte order of the numbers and for tuples of
+//! up to four; they only notice *that* a number is out of range. The caller finds the number, and
+//! what happens then, with `Integers::value`.
 
 use crate::dtype::{Endian, Integers};
 use crate::runs::Axis;
 
-/// Writes the offset of each tuple of `raw` to `out`, from the axes that its numbers index, of
-/// lengths below 2^63; those before the first element wrap around. False where some number is no
-/// position of its axis, and the offsets mean nothing then.
+/// A kernel that writes the offset of each tuple of `raw` to `out`. `axes` are the indexed axes,
+/// with lengths below 2^63; offsets before the first element wrap around. It returns false if some
+/// number is not a position of its axis; the offsets are then meaningless.
 pub(super) type Ravel = fn(raw: &[u8], axes: &[Axis], out: &mut [u64]) -> bool;
 
-/// The kernel for tuples of `count` numbers, of which negative ones count from the end where
-/// `negative` is set.
+/// The kernel for tuples of `count` numbers; negative ones count from the end if `negative` is set.
 pub(super) fn kernel(integers: Integers, count: usize, negative: bool) -> Ravel {
     if negative && integers.signed {
         chosen::<true>(integers, count)
@@ -52,7 +51,7 @@ fn by_count<W: RavelWord<B>, const B: usize, const NEGATIVE: bool>(count: usize)
     }
 }
 
-/// A number as a position: negative ones count from the end, without a branch.
+/// A number as a position; negative ones count from the end, without a branch.
 fn counted<const NEGATIVE: bool>(number: u64, len: u64) -> u64 {
     if NEGATIVE { number.wrapping_add(len & ((number as i64) >> 63) as u64) } else { number }
 }
@@ -70,7 +69,7 @@ fn ravel<W: RavelWord<B>, const B: usize, const N: usize, const NEGATIVE: bool>(
         for (&number, axis) in tuple.iter().zip(axes) {
             let number = counted::<NEGATIVE>(W::wide(number), axis.len);
             inside &= number < axis.len;
-            // the sum is right where all numbers are inside
+            // the sum is correct if all numbers are in range
             offset = offset.wrapping_add(number.wrapping_mul(axis.stride as u64));
         }
         *out = offset;
@@ -78,7 +77,7 @@ fn ravel<W: RavelWord<B>, const B: usize, const N: usize, const NEGATIVE: bool>(
     inside
 }
 
-/// The same for any count of numbers, 0 included.
+/// The kernel for tuples of any number of numbers, also 0.
 fn ravel_any<W: RavelWord<B>, const B: usize, const NEGATIVE: bool>(
     raw: &[u8],
     axes: &[Axis],
@@ -100,7 +99,7 @@ fn ravel_any<W: RavelWord<B>, const B: usize, const NEGATIVE: bool>(
 
 /// A number of `B` bytes as a file holds it.
 trait RavelWord<const B: usize> {
-    /// Its value in 64 bits; negative ones become larger than any length of an axis.
+    /// The value in 64 bits; negative ones become larger than any length of an axis.
     fn wide(bytes: [u8; B]) -> u64;
 }
 

@@ -30,8 +30,8 @@ use crate::view::{Layout, ViewError};
 pub(super) struct OutputAxis {
     pub(super) len: u64,
     pub(super) stride: i64,
-    /// For each list the axis of its tuples that this is; `None` where it is repeated along this
-    /// one. Empty for an axis of the params alone.
+    /// For each list, the axis of its tuples that this axis is; `None` if the list is repeated
+    /// along it. Empty for an axis of the params alone.
     pub(super) dims: Vec<Option<usize>>,
 }
 
@@ -44,7 +44,7 @@ impl OutputAxis {
         OutputAxis::plain(Axis { len: params.shape[axis], stride: strides[axis] })
     }
 
-    /// The same axis, which also goes along axis `dim` of the only list.
+    /// The axis, which also goes along axis `dim` of the only list.
     pub(super) fn along(self, dim: usize) -> OutputAxis {
         OutputAxis { dims: vec![Some(dim)], ..self }
     }
@@ -65,7 +65,7 @@ struct RowAxis {
 }
 
 impl RowAxis {
-    /// Whether this axis and the one outside of it are one: in the params and in all lists.
+    /// Whether this axis and the next outer one can be merged: in the params and in all lists.
     fn merges_with(&self, outer: &RowAxis) -> bool {
         let mut steps = self.steps.iter().zip(&outer.steps);
         self.axis.merges_with(outer.axis)
@@ -75,7 +75,7 @@ impl RowAxis {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
-    /// Where row 0 begins for the first positions in memory, in bytes of the params' file.
+    /// The position of row 0 for the first positions in memory, in bytes of the params' file.
     pub(super) offset: i64,
     /// The row axes, outermost first, in bytes; none of length 1.
     axes: Vec<Axis>,
@@ -85,11 +85,11 @@ pub(crate) struct Rows {
 #[derive(Clone, Debug)]
 pub(super) struct RowList {
     pub(super) tuples: Tuples,
-    /// So many rows after each other share a tuple.
+    /// The number of adjacent rows that share a tuple.
     repeat: u64,
-    /// So many tuples after each other are used one after the other.
+    /// The number of adjacent tuples that are used one after the other.
     run: u64,
-    /// How the runs lie, in tuples, outermost first.
+    /// The axes of the runs, in tuples, outermost first.
     outer: Vec<Axis>,
 }
 
@@ -102,7 +102,8 @@ impl Rows {
         lists: Vec<Tuples>,
     ) -> Result<Rows, ViewError> {
         let lists = lists.into_iter().enumerate().map(|(list, tuples)| {
-            // in the order in which rows use them, so that those of neighbouring rows are neighbours
+            // in the order in which rows use them, so that neighbouring rows use neighbouring
+            // tuples
             let used: Vec<usize> = axes.iter().filter_map(|axis| axis.dim(list)).collect();
             if used.is_sorted() { tuples } else { tuples.numbered(&used) }
         });
@@ -148,11 +149,10 @@ impl Rows {
         self.axes.iter().map(|axis| axis.len).product()
     }
 
-    /// Bind the sources of the lists, in their order; `workers` put numbers in order, where
-    /// they must be.
+    /// Bind the sources of the lists, in their order; `workers` put numbers in order, if necessary.
     ///
-    /// At most `hold` positions in all are held in memory, and 16 times as many where they are used
-    /// again and again: those of the lists that are short enough.
+    /// At most `hold` positions in all are held in memory, and 16 times as many if they are used
+    /// repeatedly: the positions of the lists that are short enough.
     pub(crate) fn with<'a>(
         self,
         sources: &[&'a dyn Source],
@@ -174,16 +174,17 @@ impl Rows {
         Ok(BoundRows { rows: self, lists })
     }
 
-    /// Whether reading the rows finds a bad position, and the first one of a list first.
+    /// Whether reading the rows finds bad positions, the first one of a list first.
     pub(super) fn check_themselves(&self) -> bool {
         self.lists.iter().all(|list| list.tuples.is_in_their_order())
     }
 
-    /// Look at all lists before anything is written, with these workers; `sources` are theirs. Of bad positions the
-    /// first one of the first list is reported, in the order of the indices.
+    /// Check all lists before anything is written, with these workers; `sources` are the lists'
+    /// sources. The first bad position of the first list is reported, in the order of the indices.
     ///
-    /// Needed where the output cannot be taken back (a pipe), where gathering would not read them (an
-    /// output of no elements), or in another order than theirs (Fortran's, transposed).
+    /// It is necessary if the output cannot be taken back (a pipe), if gathering would not read the
+    /// lists (an output of no elements), or would read them in another order (Fortran's,
+    /// transposed).
     pub(crate) fn check(
         &self,
         sources: &[&dyn Source],
@@ -197,7 +198,7 @@ impl Rows {
     }
 }
 
-/// How many times more tuples are worth holding where they are used again and again.
+/// The factor by which more tuples are worth holding if they are used repeatedly.
 const REUSE: u64 = 16;
 
 pub struct BoundRows<'a> {
@@ -208,10 +209,10 @@ pub struct BoundRows<'a> {
 pub(super) struct MaskRows<'a> {
     pub(super) positions: &'a MaskPositions,
     pub(super) source: &'a dyn Source,
-    /// The number of the true element of the first row.
+    /// The rank of the true element of the first row.
     pub(super) first: u64,
     pub(super) count: u64,
-    /// What is added to each place, in bytes, perhaps wrapped around.
+    /// The number of bytes added to each position, perhaps wrapped around.
     pub(super) base: u64,
 }
 
@@ -237,7 +238,7 @@ impl RowOffsets for BoundRows<'_> {
 }
 
 impl BoundRows<'_> {
-    /// Where the slabs of the rows from `row` on begin in the params' file, in bytes, or
+    /// The offsets of the slabs of the rows from `row` on in the params' file, in bytes, or
     /// [`DROPPED`]; as many as `out` holds.
     pub(crate) fn offsets(&self, row: u64, out: &mut [u64]) -> Result<(), FillError> {
         let lists = self.rows.lists.len();
@@ -260,7 +261,7 @@ impl BoundRows<'_> {
         Ok(())
     }
 
-    /// The first of `rows` as stretches, where they go along a mask.
+    /// The first of `rows` as stretches, if they go along a mask.
     fn mask_stretches(
         &self,
         rows: &Range<u64>,
@@ -274,7 +275,7 @@ impl BoundRows<'_> {
         read.map_err(|error| error.of_list(0))
     }
 
-    /// The first of `rows`, where they go along a mask that is read, and along nothing else.
+    /// The first of `rows`, if they go along a mask that is read, and along nothing else.
     pub(super) fn mask_rows(&self, rows: &Range<u64>) -> Option<MaskRows<'_>> {
         let Rows { offset, axes, lists } = &self.rows;
         let ([RowList { repeat: 1, run, outer, .. }], [reader]) = (&lists[..], &self.lists[..])
@@ -330,7 +331,7 @@ impl BoundRows<'_> {
     }
 }
 
-/// Add to the offsets of rows from number `row` on what the strides of `axes` add.
+/// Add the strides of `axes` to the offsets of rows from number `row` on.
 fn add_strides(axes: &[Axis], base: i64, mut row: u64, offsets: &mut [u64]) {
     let strided = axes.iter().rposition(|axis| axis.stride != 0);
     let Some(inner) = strided else {
@@ -357,7 +358,7 @@ fn add_strides(axes: &[Axis], base: i64, mut row: u64, offsets: &mut [u64]) {
     }
 }
 
-/// Add `base` to the first offset, `stride` more to each that follows.
+/// Add `base` to the first offset, and `stride` more to each next one.
 fn shift(offsets: &mut [u64], mut base: i64, stride: i64) {
     for offset in offsets {
         if *offset != DROPPED {

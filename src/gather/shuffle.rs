@@ -1,10 +1,10 @@
-//! Positions of an axis that are computed from their numbers: all in random order, of which nothing is held, and all
-//! but some.
+//! Positions of an axis that are computed from their numbers: all in random order, without a list
+//! in memory, and all but some.
 //!
-//! A Feistel network of eight rounds is a permutation of the numbers of an even number of bits. A number that it
-//! leads beyond the axis goes through it again until it lies inside (cycle walking), which is a permutation of the
-//! axis. The order depends on the seed and the length alone, and never changes: docs/index.md tells users how to
-//! compute it.
+//! A Feistel network of eight rounds is a permutation of the numbers of an even number of bits. A
+//! number beyond the axis goes through it again until it is inside (cycle walking), which is a
+//! permutation of the axis. The order depends on the seed and the length alone, and never changes:
+//! docs/index.md tells users how to compute it.
 //!
 //! **Why no package.** None promises that its next version has the same order.
 
@@ -13,7 +13,7 @@ use crate::runs::{Axis, byte_bounds};
 
 const ROUNDS: u64 = 8;
 
-/// Halves of fewer bits would need more rounds to be mixed as well.
+/// The fewest bits of a half: with fewer, more rounds would be needed to mix them as well.
 const LEAST_HALF: u32 = 4;
 
 /// A permutation of the numbers below `len`.
@@ -32,7 +32,7 @@ impl Feistel {
         Feistel { keys: std::array::from_fn(key), half: bits.div_ceil(2).max(LEAST_HALF), len }
     }
 
-    /// The position at place `number` of the order, which is less than the length.
+    /// The position with this number in the order.
     fn position(&self, number: u64) -> u64 {
         let mut at = self.permuted(number);
         while at >= self.len {
@@ -65,7 +65,8 @@ pub(crate) struct ComputedPositions {
     kind: Computed,
     /// The axis of the params, in bytes.
     pub(super) axis: Axis,
-    /// How far an axis that runs backwards leads before the first element: offsets count from there.
+    /// The bytes that an axis with a negative stride reaches before the first element: offsets
+    /// count from there.
     before: u64,
 }
 
@@ -97,7 +98,7 @@ impl ComputedPositions {
         }
     }
 
-    /// The offset in bytes of place `first` of those taken and those after it, as many as `out` holds.
+    /// Read the offsets in bytes of the positions from number `first` on, as many as `out` holds.
     pub(super) fn read(&self, first: u64, out: &mut [u64]) {
         let offset = |position: u64| {
             position.wrapping_mul(self.axis.stride as u64).wrapping_add(self.before)
@@ -122,7 +123,8 @@ impl ComputedPositions {
     }
 }
 
-/// How many positions of an ascending list stand before position `number` of those that are not in it.
+/// The number of positions of the ascending list `left_out` before position `number` of those not
+/// in it.
 fn left_out_before(left_out: &[u64], number: u64) -> usize {
     let mut low = 0;
     let mut high = left_out.len();
@@ -166,7 +168,7 @@ mod tests {
         }
     }
 
-    /// How far counts are from being all the same, in standard deviations of chi-square.
+    /// The deviation of counts from being all equal, in standard deviations of chi-square.
     fn unevenness(counts: &[u64]) -> f64 {
         let cells = counts.len() as f64;
         let expected = counts.iter().sum::<u64>() as f64 / cells;

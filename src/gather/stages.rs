@@ -1,8 +1,8 @@
 //! Rows in stages, each of which needs a few ranges of a source that fit a share of the memory.
 //!
-//! A stage is some rows after each other that lie, in any order, in these ranges. It is a
-//! panel: its ranges are read before its rows are copied, and let go behind them. So each byte is
-//! read from the disk once, in long stretches.
+//! A stage is a number of adjacent rows that lie, in any order, in these ranges. It is a panel: its
+//! ranges are read before its rows are copied, and released after them. So each byte is read from
+//! the disk once, in long ranges.
 
 use std::ops::Range;
 
@@ -14,23 +14,23 @@ use crate::plan::Panel;
 use crate::runs::Runs;
 use crate::source::{Source, SourceError};
 
-/// Bytes of a place in a file of places.
+/// The bytes of a position in a file of positions.
 pub(super) const PLACE: u64 = size_of::<u64>() as u64;
 
 type StageRanges = Box<dyn Fn(usize) -> Vec<Range<u64>> + Send + Sync>;
 
 pub(crate) struct Stages {
-    /// The first row of each stage, none of which is empty, and behind the last one.
+    /// The first row of each stage (none is empty), then the end of the last one.
     first_rows: Vec<u64>,
-    /// The first piece of each, and behind the last one.
+    /// The first piece of each stage, then the end of the last one.
     first_pieces: Vec<u64>,
     piece_rows: u64,
     ranges: StageRanges,
 }
 
 impl Stages {
-    /// Stages that begin at these rows, the last of which is behind all, in pieces of so many rows; `ranges`
-    /// says what each needs, in ascending ranges.
+    /// Stages that begin at these rows, the last of which is the end of all, in pieces of
+    /// `piece_rows` rows; `ranges` are the ascending ranges that each needs.
     pub(crate) fn new(
         first_rows: Vec<u64>,
         piece_rows: u64,
@@ -82,11 +82,11 @@ impl Stages {
 }
 
 pub(crate) struct PlacedSlabs {
-    /// Where each begins in their source, or [`DROPPED`]: numbers of the machine's own byte order, in a
-    /// temporary file.
+    /// The positions of the rows in their source, or [`DROPPED`]: numbers in the machine's byte
+    /// order, in scratch.
     pub(super) places: Box<dyn Source>,
     pub(super) slab: Runs,
-    /// The bytes of their source that they lie in.
+    /// The bytes of the source that contain the rows.
     pub(super) within: Range<u64>,
     pub(super) stages: Stages,
 }
@@ -103,7 +103,7 @@ impl PlacedSlabs {
         let last = self.within.end.saturating_sub(behind);
         for (place, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
             *place = u64::from_ne_bytes(*bytes);
-            // a list that was changed meanwhile
+            // a list that changed meanwhile
             if !(first..=last).contains(place) && *place != DROPPED {
                 return Err(SourceError::Changed);
             }
@@ -193,7 +193,7 @@ impl Pieces for PlacedSlabs {
     }
 
     fn sparse_range(&self) -> Option<Range<u64>> {
-        // what is needed is read ahead, panel by panel
+        // ranges are read ahead, panel by panel
         Some(self.within.clone())
     }
 }

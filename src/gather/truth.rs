@@ -1,8 +1,10 @@
-//! Which elements are true: all but 0, or those that satisfy a comparison with a number, the mask that NumPy's `a == 3` is.
+//! The test which elements are true: all but 0, or those that satisfy a comparison with a number,
+//! the mask that NumPy's `a == 3` is.
 //!
-//! Elements are tested as keys, which are integers in the order of the numbers: those that satisfy a comparison are
-//! an interval of them, or all others. A comparison is that of NumPy 2: integers and integers are compared exactly,
-//! integers and a float as doubles; of floats the number has their type.
+//! Elements are tested as keys, which are integers in the order of the numbers: those that satisfy
+//! a comparison are an interval of keys, or all others. A comparison follows NumPy 2: integers and
+//! integers are compared exactly, integers and a float as doubles; compared with floats, the number
+//! has their type.
 
 use std::cmp::Ordering;
 
@@ -11,38 +13,39 @@ use crate::dtype::{DType, Endian, Integers, Scalar};
 use crate::element::FloatFormat;
 use crate::index::{Comparison, Number, Sign};
 
-/// What tells true elements from false ones.
+/// A test that tells true elements from false ones.
 #[derive(Clone, Debug)]
 pub struct Truth {
     kind: Kind,
     endian: Endian,
-    /// Bytes of an element.
+    /// The bytes of an element.
     pub(super) width: u64,
-    /// Whether those are true that `kind` takes for false.
+    /// Whether the elements outside of `kind` are the true ones.
     opposite: bool,
 }
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// Keys from the first one on, and as many more.
+    /// The keys from `first` on, and `more` after it.
     Within {
         first: u64,
         more: u64,
         is_float: bool,
     },
-    /// What each byte is.
+    /// The result for each value of a byte.
     Bytes(Box<[bool; 256]>),
     Complex(Sign, f64),
 }
 
 impl Truth {
-    /// That of a mask's elements: everything but 0 is true.
+    /// The test of a mask's elements: everything but 0 is true.
     pub fn of_mask() -> Truth {
         let kind = Kind::Within { first: 0, more: 0, is_float: false };
         Truth { kind, endian: Endian::Little, width: 1, opposite: true }
     }
 
-    /// `None` for elements that are no numbers or booleans of whole bytes.
+    /// The test of a comparison; `None` for elements that are not numbers or booleans of whole
+    /// bytes.
     pub fn new(dtype: &DType, comparison: Comparison) -> Option<Truth> {
         let DType::Scalar(scalar, endian) = *dtype else { return None };
         let Comparison { sign, number } = comparison;
@@ -85,7 +88,7 @@ impl Truth {
         Truth { opposite: !self.opposite, ..self }
     }
 
-    /// Whether the bytes of elements are those of a mask, whose results they are themselves.
+    /// Whether elements are bytes of a mask, which are their own results.
     fn is_of_mask(&self) -> bool {
         self.opposite
             && matches!(self.kind, Kind::Within { first: 0, more: 0, is_float: false })
@@ -145,7 +148,7 @@ impl Truth {
     }
 }
 
-/// The number as a float of this type.
+/// The number rounded to a float of this type.
 fn rounded(number: f64, scalar: Scalar) -> f64 {
     match FloatFormat::of(scalar) {
         Some(format) if scalar != Scalar::F64 => format.value(format.round(number).into()),
@@ -153,7 +156,7 @@ fn rounded(number: f64, scalar: Scalar) -> f64 {
     }
 }
 
-/// How an integer, or a boolean as one, is ordered to a number.
+/// The order of an integer, or a boolean as one, relative to a number.
 fn integer_to_number(integer: i128, number: Number) -> Ordering {
     match number {
         Number::Integer(number) => integer.cmp(&number),
@@ -164,7 +167,7 @@ fn integer_to_number(integer: i128, number: Number) -> Ordering {
     }
 }
 
-/// The keys in a range that satisfy a comparison, of which `order` says how they are ordered to the number.
+/// The keys in a range that satisfy a comparison; `order` compares a key with the number.
 fn within(
     (least, greatest): (i128, i128),
     sign: Sign,
@@ -189,7 +192,7 @@ fn within(
     (Kind::Within { first: first as u64, more, is_float }, different)
 }
 
-/// The first key from `least` to `greatest` that is far enough; the one behind them where none is.
+/// The first key from `least` to `greatest` that is far enough, or the one after them.
 fn first_key(least: i128, greatest: i128, is_far: impl Fn(i128) -> bool) -> i128 {
     let (mut low, mut high) = (least, greatest + 1);
     while low < high {
@@ -203,7 +206,8 @@ fn first_key(least: i128, greatest: i128, is_far: impl Fn(i128) -> bool) -> i128
     low
 }
 
-/// NumPy orders complex numbers by their real parts, then by their imaginary ones, but for NaN.
+/// The comparison of complex numbers in NumPy: by real parts, then by imaginary ones, except for
+/// NaN.
 fn complex_holds(sign: Sign, real: f64, imaginary: f64, number: f64) -> bool {
     let imaginary_order = imaginary.partial_cmp(&0.0);
     match real.partial_cmp(&number) {

@@ -1,4 +1,4 @@
-//! Changes of files: what is assigned to a tensor, in place or in a copy.
+//! Changes of files: values assigned to a tensor, in place or in a copy.
 
 use std::path::Path;
 
@@ -17,14 +17,14 @@ use crate::output::WriteOptions;
 use crate::region::{IndexTensor, Lists, OpenIndex};
 use crate::sink::Destination;
 
-/// What an index selects of a tensor that is to be changed.
+/// The part of a tensor that an index selects, to be changed.
 pub struct Editable {
     pub(super) tensor: Tensor,
     pub(super) index: IndexExpr,
     lists: Lists,
 }
 
-/// Values, and where they go in a file. Nothing has been written.
+/// Values and their positions in a file. Nothing has been written.
 pub struct Change {
     pub(super) tensor: Tensor,
     place: ChangedPlace,
@@ -37,7 +37,7 @@ enum ChangedPlace {
 }
 
 impl Tensor {
-    /// What NumPy's indexing selects, to be changed.
+    /// Select the part of the tensor to change, by NumPy's indexing.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -87,12 +87,13 @@ impl Tensor {
 }
 
 impl Editable {
-    /// NumPy's `tensor[index] = value`: the value is broadcast, and cast within its kind. It is copied to
-    /// a temporary file now.
+    /// NumPy's `tensor[index] = value`: the value is broadcast, and cast within its kind. It is
+    /// copied to scratch now.
     ///
     /// # Errors
-    /// A value that cannot be read. One of another kind, or of a shape that does not fit, is an error of
-    /// writing.
+    ///
+    /// A value that cannot be read. A value of another kind, or of a shape that does not fit, is an
+    /// error of writing.
     pub fn assign(self, value: &Slice) -> Result<Change, Error> {
         let target = self.tensor.dtype();
         let value = match Cast::new(value.dtype(), target, Default::default()) {
@@ -104,10 +105,11 @@ impl Editable {
         Ok(self.of_values((&value).into()))
     }
 
-    /// One number everywhere: `0`, `1.5`, `true`, `"nan"`, `"1+2j"`.
+    /// Assign one number everywhere: `0`, `1.5`, `true`, `"nan"`, `"1+2j"`.
     ///
     /// # Errors
-    /// [`ElementError`](crate::element::ElementError): no number of the dtype of the tensor.
+    ///
+    /// [`ElementError`](crate::element::ElementError): not a number of the tensor's dtype.
     pub fn fill(self, number: impl ToString) -> Result<Change, Error> {
         let element = element::parse(&number.to_string(), self.tensor.dtype());
         let element = element.map_err(|error| self.tensor.failed(error))?;
@@ -122,23 +124,23 @@ impl Editable {
 }
 
 impl Change {
-    /// Write a copy of the file with the change in it, in the format of the file. It appears when it is
-    /// complete.
+    /// Write a changed copy of the file, in the format of the file. It appears when it is complete.
     ///
     /// # Errors
+    ///
     /// [`EditFault`], an index or indices that do not fit, a file that exists or cannot be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.write_with(path, &WriteOptions::default())
     }
 
-    /// Write a copy with options: of these `force`, `fsync` and the threads count.
+    /// Write a changed copy with options: `force`, `fsync` and the threads count.
     pub fn write_with(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<(), Error> {
         let copy = Destination::Path(path.as_ref().to_owned());
         self.make(Some(copy), options).map_err(|error| self.tensor.named(error))
     }
 
-    /// Change the file itself: only the bytes of what is selected are touched. All checks come first; a
-    /// run that was killed is completed by running it again.
+    /// Change the file itself: only the selected bytes are touched. All checks come first; a run
+    /// that was killed is completed by running it again.
     pub fn in_place(&self) -> Result<(), Error> {
         self.make(None, &WriteOptions::default()).map_err(|error| self.tensor.named(error))
     }

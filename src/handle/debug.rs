@@ -1,4 +1,4 @@
-//! What handles show of themselves to who debugs a program.
+//! The `Debug` output of handles.
 
 use std::fmt::{Debug, Formatter, Result};
 

@@ -21,7 +21,7 @@ pub struct TensorFile {
     workers: Workers,
 }
 
-/// What all handles of a file share.
+/// The data that all handles of a file share.
 pub(super) struct File {
     pub(super) input: Input,
     pub(super) source: Arc<dyn Source>,
@@ -51,9 +51,9 @@ impl TensorFile {
         Ok(TensorFile { file, workers: Workers::default() })
     }
 
-    /// This file, with slices that are read by at most so many threads together; 0 stands for one a core, as
-    /// files are opened. Reads of less than 2 MiB take no thread but the caller's; writing has
-    /// [an option](crate::WriteOptions::threads) of its own.
+    /// This file, with slices that are read by at most `count` threads together; 0 means one a
+    /// core, the default. Reads of less than 2 MiB use only the caller's thread; writing has [an
+    /// option](crate::WriteOptions::threads) of its own.
     #[must_use]
     pub fn threads(&self, count: usize) -> TensorFile {
         TensorFile { file: Arc::clone(&self.file), workers: Workers::new(count) }
@@ -73,21 +73,22 @@ impl TensorFile {
         &self.file.input.contents.metadata.texts
     }
 
-    /// All tensors that are there, in the order of the file. Of a checkpoint of several files some may be
+    /// All tensors of the file, in its order. Of a checkpoint of several files some may be
     /// [missing](TensorFile::missing).
     pub fn tensors(&self) -> impl Iterator<Item = Tensor> + '_ {
         (0..self.file.input.contents.tensors.len()).map(|number| self.handle(number))
     }
 
-    /// What an index names and is not there: tensors, and files of which no tensors are known. A program that must
-    /// have all tensors refuses a file that misses any.
+    /// Tensors that an index lists and that are missing, and missing files whose tensors are not
+    /// known. A program that must have all tensors refuses a file that misses any.
     pub fn missing(&self) -> impl Iterator<Item = Missing<'_>> {
         self.file.input.missing()
     }
 
-    /// The tensor of that name, or the one whose name matches that glob.
+    /// The tensor of that name, or the only tensor whose name matches that glob.
     ///
     /// # Errors
+    ///
     /// [`SelectFault`](crate::input::SelectFault): no such tensor, or several.
     pub fn tensor(&self, name: &str) -> Result<Tensor, Error> {
         let Input { contents, exclude, .. } = &self.file.input;
@@ -124,12 +125,12 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// What the header says of the tensor.
+    /// The description of the tensor in the header.
     pub fn info(&self) -> &TensorInfo {
         &self.info
     }
 
-    /// The name of the tensor, where the format has names.
+    /// The name of the tensor, if the format has names.
     pub fn name(&self) -> Option<&str> {
         self.info().name.as_deref()
     }
@@ -144,7 +145,7 @@ impl Tensor {
         &self.info().shape
     }
 
-    /// The number of elements, of which a block counts as one.
+    /// The number of elements, where a block counts as one.
     pub fn len(&self) -> u64 {
         shape::element_count(self.shape()).unwrap_or(u64::MAX)
     }
@@ -154,15 +155,16 @@ impl Tensor {
         self.len() == 0
     }
 
-    /// The bytes of the elements, as they are read: those of a compressed tensor are fewer in its file.
+    /// The bytes of the elements as they are read: a compressed tensor has fewer in its file.
     pub fn nbytes(&self) -> u64 {
         self.info().bytes()
     }
 
-    /// The tensor of a field, where the elements are structures: `x`, `pos.x` for a field of a field; or
-    /// several, `x,y`, as a structure without padding.
+    /// The tensor of a field of structures: `x`, `pos.x` for a field of a field; or several, `x,y`,
+    /// as a structure without padding.
     ///
     /// # Errors
+    ///
     /// [`FieldFault`](crate::input::FieldFault): no structured dtype, no such field.
     pub fn field(&self, names: &str) -> Result<Tensor, Error> {
         let info = take_fields(&self.info, names).map_err(|fault| self.failed(fault))?;
@@ -194,7 +196,7 @@ impl Tensor {
         self.file.input.failed_tensor(&self.info, true, cause)
     }
 
-    /// The error, which is about it where it names no other file.
+    /// The error, about this file unless it names another one.
     pub(super) fn named(&self, error: Error) -> Error {
         match error.file {
             Some(_) => error,

@@ -7,7 +7,7 @@ use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToIncl
 use crate::error::Error;
 use crate::index::{Array, IndexExpr, Item, List, SliceItem, numpy};
 
-/// What can index a tensor: a text in NumPy's notation, a parsed [`IndexExpr`], an item alone, or a tuple of up
+/// An index of a tensor: a text in NumPy's notation, a parsed [`IndexExpr`], an item alone, or a tuple of up
 /// to eight items. An item is, with NumPy's meaning of negative numbers and of bounds out of range,
 ///
 /// - an integer, which drops its axis;
@@ -108,7 +108,7 @@ impl From<&[bool]> for Item {
     }
 }
 
-/// The bound behind position `last`: none behind the last one of all.
+/// The bound after position `last`; `None` after the last possible one.
 fn behind(last: i64) -> Option<i64> {
     (last != -1).then(|| last.saturating_add(1))
 }
@@ -186,7 +186,8 @@ macro_rules! integers {
     )*};
 }
 
-/// A number as a bound: one past 64 bits is the nearest, which is beyond every axis.
+/// A number as a bound: a number beyond 64 bits becomes the nearest that fits, which is beyond
+/// every axis.
 fn bound(number: impl TryInto<i64>) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Tensors whose elements are in memory, beside those of files; arrays of the package `ndarray`.
+//! Tensors whose elements are in memory; arrays of the package `ndarray`.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -75,7 +75,7 @@ pub fn save<T: Element + Sync>(
 ) -> Result<(), Error> {
     let info = described::<T>("", shape, elements.len())?;
     let workers = options.workers.clone();
-    // the elements, which do not live as long, are given to the job alone
+    // the elements, which live shorter, are given to the job alone
     let nothing = Arc::new(MemorySource::default());
     let tensor = Tensor::held(&Location::Memory, info, nothing, workers);
     tensor.all().write_of(&HeldElements(elements, PhantomData), path.as_ref(), options)
@@ -93,7 +93,7 @@ fn described<T: Element>(name: &str, shape: &[u64], given: usize) -> Result<Tens
 }
 
 impl Tensor {
-    /// A tensor whose bytes are all of a source; `location` is named in errors.
+    /// A tensor whose bytes are the whole source; `location` is named in errors.
     pub(super) fn held(
         location: &Location,
         info: TensorInfo,
@@ -128,11 +128,11 @@ impl<T: Element + Sync, V: AsRef<[T]> + Send + Sync> Source for HeldElements<T, 
     }
 }
 
-/// Elements in memory that are no tensor of the shape.
+/// Elements in memory whose number does not fit the shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{given} elements are no tensor of shape {}", shape::AsTuple(shape))]
 pub struct HeldFault {
-    /// How many elements there are.
+    /// The number of elements.
     pub given: u64,
     /// The shape, in elements.
     pub shape: Vec<u64>,
@@ -206,7 +206,7 @@ mod tests {
             "a tensor in memory: 3 elements are no tensor of shape (2, 2)"
         );
         assert!(tensor("a", &[u64::MAX, 2], vec![1u8; 3]).is_err());
-        // it is not changed, and is no file
+        // a tensor in memory cannot be changed, and is not a file
         let held = tensor("a", &[1], vec![1u8]).unwrap();
         assert!(held.edit(0).unwrap().fill(0).unwrap().in_place().is_err());
         let bools = tensor("", &[2], vec![true, false]).unwrap();

@@ -26,10 +26,11 @@ use crate::sink::{Sink, SinkError};
 use crate::source::Source;
 
 impl Slice {
-    /// Read the elements into memory, in C order; bytes of the other order are swapped. Those of a void type of the size
-    /// of `T`, as bfloat16 has in a `.npy`, are taken for little-endian numbers.
+    /// Read the elements into memory, in C order and native byte order. Elements of a void type of
+    /// the size of `T`, as bfloat16 has in a `.npy`, are read as little-endian numbers.
     ///
     /// # Errors
+    ///
     /// [`ReadFault`] for a `T` that is not the dtype or for more elements than memory can hold,
     /// positions out of range, an input that fails or is cut short.
     pub fn read<T: Element>(&self) -> Result<Vec<T>, Error> {
@@ -74,7 +75,7 @@ impl Slice {
                     Conversion::Cast(cast.map_err(|error| self.failed(error))?)
                 }
             },
-            // as bfloat16 and 8-bit floats lie in a `.npy`, little-endian
+            // as a `.npy` stores bfloat16 and 8-bit floats, little-endian
             (void, None) if void.is_void() && void.item_bits() == 8 * size_of::<T>() as u64 => {
                 match NATIVE {
                     Endian::Little => Conversion::None,
@@ -174,7 +175,7 @@ impl Slice {
                 let Some(chunk) = whole.narrowed(at, range) else { return };
                 let chunk = chunk.read();
                 let is_last = chunk.is_err();
-                // nobody waits for it any more
+                // the receiver is gone
                 if sender.send(chunk).is_err() || is_last {
                     return;
                 }
@@ -206,11 +207,11 @@ impl Slice {
     }
 }
 
-/// More bytes are read by several threads, in pieces.
+/// The fewest bytes that several threads read, in pieces.
 pub(super) const AT_ONCE: u64 = 256 << 10;
 
-/// The bytes of the file that a take is, where one read brings them and nothing else is to be done: it is not worth
-/// planning more for a row.
+/// The range of the file that a take is, if one read is all that is needed: planning more for a row
+/// is not worth it.
 fn plain(input: &Input, source: &dyn Source, take: &Take) -> Option<Range<u64>> {
     let is_checked = !(input.container.stored.is_empty() && input.container.deflated.is_empty());
     if is_checked || take.conversion != Conversion::None || source.request_gap().is_some() {
@@ -220,7 +221,7 @@ fn plain(input: &Input, source: &dyn Source, take: &Take) -> Option<Range<u64>> 
     (range.end - range.start <= AT_ONCE).then_some(range)
 }
 
-/// The chunks of a slice, one after the other: [`Slice::read_chunks`].
+/// An iterator over the chunks of a slice: [`Slice::read_chunks`].
 pub struct ReadChunks<T> {
     chunks: Receiver<Result<Vec<T>, Error>>,
     pub(super) left: u64,
@@ -231,7 +232,7 @@ impl<T> Iterator for ReadChunks<T> {
 
     fn next(&mut self) -> Option<Result<Vec<T>, Error>> {
         self.left = self.left.checked_sub(1)?;
-        // who reads them ends early only where it panics
+        // the sender ends early only if it panics
         let chunk = self.chunks.recv().unwrap_or_else(|_| Err(ExecuteError::Panicked.into()));
         if chunk.is_err() {
             self.left = 0;
@@ -274,18 +275,18 @@ impl ::safetensors::View for LoadedTensor {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadFault {
-    /// The elements are of another type.
+    /// The elements have another type.
     #[error("the elements are of dtype {dtype}, and {asked} was asked for")]
     DType {
-        /// The type that was asked for.
+        /// The requested type.
         asked: &'static str,
-        /// The type that they have.
+        /// The dtype of the elements.
         dtype: DType,
     },
-    /// Memory for another number of elements.
+    /// The memory has room for another number of elements.
     #[error("there is memory for {given} elements, and the slice has {has}")]
     Count {
-        /// How many there is memory for.
+        /// The number of elements that the memory has room for.
         given: u64,
         has: u64,
     },
@@ -303,7 +304,8 @@ impl Fault for ReadFault {
     }
 }
 
-/// Bytes under one lock: as many as a piece commonly has, so that threads don't wait for each other.
+/// The bytes under one lock: as many as a piece usually has, so that threads do not wait for each
+/// other.
 const STRETCH: usize = 256 << 10;
 
 pub(super) struct MemorySink<'a> {
@@ -343,14 +345,14 @@ pub(crate) const NATIVE: Endian =
 
 /// A type of numbers that tensors hold, for [`Slice::read`](crate::Slice::read).
 pub trait Element: sealed::InMemory + Copy + Send + 'static {
-    /// The dtype of the numbers, but for the byte order.
+    /// The dtype of the numbers, without the byte order.
     const SCALAR: Scalar;
 }
 
 pub(super) mod sealed {
     /// Elements as bytes in the byte order of the machine.
     pub trait InMemory: Sized {
-        /// So many elements of zero; `None` where there is not that much memory.
+        /// `count` elements of zero; `None` if memory is too small.
         fn zeroes(count: usize) -> Option<Vec<Self>>;
 
         /// Let `fill` overwrite all bytes of elements.
@@ -397,7 +399,7 @@ impl sealed::InMemory for bool {
         <bool as zerocopy::FromZeros>::new_vec_zeroed(count).ok()
     }
 
-    /// Bytes of a file may be other ones than 0 and 1, which those of a `bool` must not be.
+    /// Bytes of a file may be other than 0 and 1, which bytes of a `bool` must not be.
     fn fill<R>(elements: &mut [bool], fill: impl FnOnce(&mut [u8]) -> R) -> R {
         let mut bytes = vec![0; elements.len()];
         let outcome = fill(&mut bytes);

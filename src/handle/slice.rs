@@ -26,14 +26,14 @@ use crate::shape::{self, Order, Permutation};
 use crate::source::{MemorySource, Source};
 use crate::tensor::{Storage, StorageKind, TensorInfo, Tensors};
 
-/// Part of a tensor: a shape, and where its elements come from. Nothing of it has been read.
+/// A part of a tensor: a shape, and the source of its elements. Nothing of it has been read.
 #[derive(Clone)]
 pub struct Slice {
     pub(super) tensor: Tensor,
     pub(super) shape: Vec<u64>,
-    /// The order of its axes, as they were before it was transposed.
+    /// The axes in their order before a transposition.
     axes: Permutation,
-    /// The type of its elements, and how they become that.
+    /// The type of its elements, and the conversion to it.
     dtype: DType,
     pub(super) cast: Option<Cast>,
     taken_by: TakenBy,
@@ -46,7 +46,7 @@ enum TakenBy {
     Gather(Box<GatherBy>),
 }
 
-/// Those that an index tensor names, along an axis or as tuples.
+/// Elements named by an index tensor, along an axis or as tuples.
 #[derive(Clone)]
 struct GatherBy {
     indices: IndexTensor,
@@ -58,12 +58,14 @@ struct GatherBy {
 }
 
 impl Tensor {
-    /// A slice by NumPy's indexing, as text or as numbers: `"[1, 2:4, None, ..., ::-1]"`, `"[[0, 2], :]"`,
-    /// `"[@train.npy]"`; `(1, 2..4, .., -1)`. The files of lists are opened now, and read when the slice is.
+    /// A slice by NumPy's indexing, as text or as numbers: `"[1, 2:4, None, ..., ::-1]"`,
+    /// `"[[0, 2], :]"`, `"[@train.npy]"`; `(1, 2..4, .., -1)`. The files of lists are opened now,
+    /// and read when the slice is.
     ///
     /// # Errors
-    /// [`ParseError`](crate::index::numpy::ParseError) for a text that is no index, [`ResolveError`](crate::index::resolve::ResolveError) for one that does not fit
-    /// the shape.
+    ///
+    /// [`ParseError`](crate::index::numpy::ParseError) for a text that is not an index,
+    /// [`ResolveError`](crate::index::resolve::ResolveError) for one that does not fit the shape.
     pub fn slice(&self, index: impl IntoIndex) -> Result<Slice, Error> {
         let selected = || {
             let index = index.into_index()?;
@@ -88,12 +90,13 @@ impl Tensor {
         Slice { tensor, shape, axes, dtype, cast: None, taken_by }
     }
 
-    /// NumPy's `take` along an axis: the slabs at these positions, a list of integers of any type, or another tensor.
-    /// Negative ones count from the end, as a negative `axis` does; positions out of range are an error of reading or
-    /// writing.
+    /// NumPy's `take` along an axis: the slabs at these positions, a list of integers of any type,
+    /// or another tensor. Negative positions count from the end, and so does a negative `axis`;
+    /// positions out of range are an error of reading or writing.
     ///
     /// # Errors
-    /// [`GatherError`](crate::gather::GatherError): indices that are no integers, no such axis.
+    ///
+    /// [`GatherError`](crate::gather::GatherError): indices that are not integers, no such axis.
     pub fn take(&self, indices: impl Into<IndexTensor>, axis: i64) -> Result<Slice, Error> {
         let indices = indices.into();
         match self.only_slab(&indices, axis) {
@@ -105,7 +108,8 @@ impl Tensor {
         }
     }
 
-    /// The slab at the one position of a list, as a range, which is read faster; `None` if it is not plainly inside.
+    /// The slab at the single position of a list, as a range, which is read faster; `None` if the
+    /// position is not in range from 0 on.
     fn only_slab(&self, indices: &IndexTensor, axis: i64) -> Option<Slice> {
         let at = shape::normalize_axis(axis, self.shape().len())?;
         let given = indices.only_value()?;
@@ -119,7 +123,9 @@ impl Tensor {
     /// result has shape `indices.shape[:-1] + shape[N:]` for tuples of N numbers.
     ///
     /// # Errors
-    /// [`GatherError`](crate::gather::GatherError): indices that are no integers, tuples longer than the shape.
+    ///
+    /// [`GatherError`](crate::gather::GatherError): indices that are not integers, tuples longer
+    /// than the shape.
     pub fn gather_nd(&self, indices: impl Into<IndexTensor>) -> Result<Slice, Error> {
         self.gather(indices, None, &gather::Options::default())
     }
@@ -155,7 +161,7 @@ impl Slice {
         &self.dtype
     }
 
-    /// This slice under another name, which it has in files of several tensors.
+    /// This slice under another name, for files of several tensors.
     #[must_use]
     pub fn named(&self, name: impl Into<String>) -> Slice {
         let info = TensorInfo { name: Some(name.into()), ..self.tensor.info().clone() };
@@ -167,7 +173,9 @@ impl Slice {
     /// of several casts the last one counts.
     ///
     /// # Errors
-    /// [`CastError`](crate::cast::CastError) for a cast that `casting` does not allow, and for types that are no numbers.
+    ///
+    /// [`CastError`](crate::cast::CastError) for a cast that `casting` does not allow, and for
+    /// types that are not numbers.
     pub fn cast(&self, dtype: &DType, casting: Casting) -> Result<Slice, Error> {
         let cast = Cast::new(self.tensor.dtype(), dtype, casting);
         let cast = cast.map_err(|error| self.failed(error))?;
@@ -195,11 +203,11 @@ impl Slice {
         self.of_own(|tensor| tensor.take(indices, axis))
     }
 
-    /// What `make` takes of the elements of the slice, which are a tensor with strides of its own where ranges made
-    /// it, and copied to a temporary file where that is not so.
+    /// The slice that `make` takes of this slice as a tensor: one with strides if this slice is
+    /// ranges, otherwise a copy in scratch.
     fn of_own(&self, make: impl FnOnce(&Tensor) -> Result<Slice, Error>) -> Result<Slice, Error> {
         if let Some(block) = self.dtype.blocks() {
-            // which axis they lie along is said of tensors only
+            // the axis of blocks is known for tensors only
             let axis = self.shape.len().saturating_sub(1);
             return Err(self.failed(GatherError::InBlocks { axis, block: block.elements }));
         }
@@ -242,14 +250,14 @@ impl Slice {
         }
     }
 
-    /// The number of an axis of which a negative one counts from the end.
+    /// The number of an axis; a negative axis counts from the end.
     pub(super) fn axis(&self, axis: i64) -> Result<usize, Error> {
         let ndim = self.shape.len();
         shape::normalize_axis(axis, ndim)
             .ok_or_else(|| self.failed(SplitFault::Axis { axis, ndim }))
     }
 
-    /// A range of positions on an axis; `None` of lists, and of an axis that is new.
+    /// A range of positions on an axis; `None` for lists, and for a new axis.
     pub(super) fn narrowed(&self, axis: usize, range: Range<u64>) -> Option<Slice> {
         let TakenBy::Selection(selection, lists) = &self.taken_by else { return None };
         let len = range.end - range.start;
@@ -265,7 +273,9 @@ impl Slice {
     /// from the end.
     ///
     /// # Errors
-    /// [`PermutationError`](crate::shape::PermutationError) for axes that are not those of the slice, each once.
+    ///
+    /// [`PermutationError`](crate::shape::PermutationError) for axes that are not those of the
+    /// slice, each once.
     pub fn transpose(&self, axes: &[i64]) -> Result<Slice, Error> {
         let axes = Permutation::new(axes, self.shape.len()).map_err(|error| self.failed(error))?;
         let shape = axes.permute(&self.shape);
@@ -306,8 +316,8 @@ impl Slice {
         job.commit()
     }
 
-    /// The slice as a tensor of its own, for what is read more than once: the tensor that it is, if that is in
-    /// memory and not cast, or a copy, in memory or, if it is large, in a temporary file.
+    /// The slice as a tensor, for repeated reading: the tensor itself, if it is in memory and not
+    /// cast, or a copy, in memory or, if it is large, in scratch.
     pub(crate) fn spooled(&self) -> Result<Tensor, Error> {
         let Tensor { file, info, workers } = &self.tensor;
         let is_whole = match &self.taken_by {
@@ -340,7 +350,7 @@ impl Slice {
         })
     }
 
-    /// The place of the slice in an output, and what is taken for it.
+    /// The layout of an output with the slice, and what is taken for it.
     fn prepare(&self, output: &Output) -> Result<(Prepared, Vec<Take>), Error> {
         let input = &self.tensor.file.input;
         let mut prepared = output.prepare(input, self.tensor.info(), self.becomes())?;
@@ -369,7 +379,7 @@ impl Slice {
         copied.map_err(|error| self.tensor.named(error))
     }
 
-    /// What elements go through on their way to memory or a file of their own.
+    /// The conversion of elements on their way to memory or a file of their own.
     pub(super) fn conversion(&self) -> Conversion {
         self.cast.map_or(Conversion::None, Conversion::Cast)
     }
@@ -379,7 +389,7 @@ impl Slice {
         Ok(Take::new(self.tensor.info().part(), region, conversion, 0))
     }
 
-    /// The bytes of the slice, in this memory order, before they are cast.
+    /// The region of the slice, in this memory order, before it is cast.
     pub(super) fn region(&self, order: Order) -> Result<Arc<dyn Region>, Cause> {
         let tensor = self.tensor.info();
         match &self.taken_by {
@@ -402,7 +412,7 @@ impl Slice {
         self.tensor.failed(cause)
     }
 
-    /// The name of the tensor that it is of, or the one that it was [given](Slice::named).
+    /// The name of its tensor, or the name that it was [given](Slice::named).
     pub fn name(&self) -> Option<&str> {
         self.tensor.name()
     }
@@ -423,14 +433,14 @@ impl Slice {
     }
 }
 
-/// Slices on their way to one file. Nothing of them has been read.
+/// Slices to be written to one file. Nothing of them has been read.
 pub struct JoinedSlices<'a> {
     pub(super) slices: &'a [Slice],
     combined: Combined,
 }
 
 enum Combined {
-    /// One tensor, in which they are side by side.
+    /// One tensor, in which the slices are side by side.
     Joined {
         axis: i64,
         along: Along,
@@ -497,18 +507,21 @@ pub fn merge(slices: &[Slice]) -> JoinedSlices<'_> {
 }
 
 impl JoinedSlices<'_> {
-    /// Write all to a new file, whose name tells the format. The file appears when it is complete.
+    /// Write all slices to a new file, whose name gives the format. The file appears when it is
+    /// complete.
     ///
     /// # Errors
+    ///
     /// [`JoinFault`](crate::job::JoinFault) for slices that do not fit together,
-    /// [`MergeFault`](crate::job::MergeFault) for two of one name; those of [`Slice::write`].
+    /// [`MergeFault`](crate::job::MergeFault) for two of one name; the errors of [`Slice::write`].
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.write_with(path, &WriteOptions::default())
     }
 
-    /// Write all with options: another format, a file that is replaced, a name.
+    /// Write all slices with options: another format, a file that is replaced, a name.
     ///
     /// # Errors
+    ///
     /// As [`write`](JoinedSlices::write), and options that do not apply to the format.
     pub fn write_with(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<(), Error> {
         let output = output_at(path.as_ref(), options)?;

@@ -1,11 +1,11 @@
-//! Comparisons of the tensor of a file with a number, which make a mask of it: `@labels.npy==3`.
+//! Comparisons of a file's tensor with a number, which make a mask: `@labels.npy==3`.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use super::lexer::{Cursor, ParseError, ParseErrorKind, magnitude};
 
-/// The right side of `@FILE==3`. NumPy's `a == 3` says which elements are true.
+/// The right side of `@FILE==3`. NumPy's `a == 3` defines which elements are true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comparison {
     pub sign: Sign,
@@ -30,7 +30,7 @@ pub enum Number {
     Float(u64),
 }
 
-/// As they are written; what begins as another does stands before it.
+/// The signs as they are written; a sign comes before those that it begins with.
 const SIGNS: [(&str, Sign); 6] = [
     ("==", Sign::Equal),
     ("!=", Sign::Different),
@@ -41,7 +41,8 @@ const SIGNS: [(&str, Sign); 6] = [
 ];
 
 impl Sign {
-    /// Whether a number that is so ordered to another (`None`: one is NaN) satisfies the comparison.
+    /// Whether a number with this order relative to another (`None`: one is NaN) satisfies the
+    /// comparison.
     pub fn holds(self, ordering: Option<Ordering>) -> bool {
         match self {
             Sign::Equal => ordering == Some(Ordering::Equal),
@@ -53,7 +54,7 @@ impl Sign {
         }
     }
 
-    /// Whether a text begins with one.
+    /// Whether a text begins with a sign.
     pub(super) fn begins(text: &[u8]) -> bool {
         SIGNS.iter().any(|(sign, _)| text.starts_with(sign.as_bytes()))
     }
@@ -80,7 +81,7 @@ impl fmt::Display for Comparison {
 }
 
 impl Cursor<'_> {
-    /// Parse a sign and a number, where a sign follows.
+    /// Parse a sign and a number, if a sign follows.
     pub(super) fn comparison(&mut self) -> Result<Option<Comparison>, ParseError> {
         let Some((_, sign)) = SIGNS.into_iter().find(|(text, _)| self.eat(text)) else {
             return Ok(None);
@@ -128,14 +129,14 @@ impl Cursor<'_> {
         let value: Option<f64> = word.replace('_', "").parse().ok().filter(|_| is_float);
         let is_integer = !word.contains(['.', 'e', 'E']);
         match value {
-            // no double, so that NumPy raises an error
+            // too large for a double: NumPy raises an error
             Some(value) if is_integer && value.is_infinite() => Err(ParseErrorKind::NotCompared),
             Some(value) => Ok(float(value)),
             None => Err(ParseErrorKind::NotCompared),
         }
     }
 
-    /// Letters, digits and what stands between them in a number.
+    /// Read the letters and digits of a number, with the signs inside it.
     fn numeral(&mut self) -> &str {
         let rest = self.rest();
         let is_prefixed =

@@ -1,4 +1,4 @@
-//! What the parsers of this module share: a cursor, Python's integer literals, errors with
+//! The shared base of this module's parsers: a cursor, Python's integer literals, errors with
 //! position.
 //!
 //! Text is read in one pass, in linear time. A [`Literal`] may have any number of digits; the
@@ -21,7 +21,7 @@ pub struct ParseError {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseErrorKind {
-    /// Another character than the grammar allows here.
+    /// A character that the grammar does not allow here.
     #[error("expected {expected}, found '{found}'")]
     Unexpected {
         expected: &'static str,
@@ -47,7 +47,7 @@ pub enum ParseErrorKind {
     LeadingZeros,
     #[error("{0} does not fit into 64 bits")]
     TooLarge(&'static str),
-    /// A Python expression that is no index: a float, a bool, a string, a name.
+    /// A Python expression that is not an index: a float, a bool, a string, a name.
     #[error(
         "only integers, slices (':'), ellipsis ('...'), None, lists and files ('@FILE') are valid \
          indices"
@@ -165,7 +165,7 @@ impl<'a> Cursor<'a> {
         Ok(Literal { negative, magnitude })
     }
 
-    /// Step over the brackets that open here, of this kind; a cursor on the text that they enclose.
+    /// Step over the brackets of this kind that open here; returns a cursor on the text inside.
     pub(super) fn brackets(&mut self, kind: [u8; 2]) -> Result<Cursor<'a>, ParseError> {
         let start = self.at;
         let [open, _] = kind.map(char::from);
@@ -185,7 +185,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Parse a quoted text, or one up to where `ends` is true of the rest.
+    /// Parse a quoted text, or an unquoted one that ends where `ends` is true of the rest.
     pub(super) fn text(&mut self, ends: impl Fn(&[u8]) -> bool) -> Result<String, ParseError> {
         let start = self.at;
         let rest = self.rest();

@@ -31,7 +31,7 @@ pub enum List {
     Others(Array<i64>),
     /// An integer or boolean tensor of a file.
     File(FileRef),
-    /// All positions of its axis in random order, or some of these.
+    /// All positions of an axis in random order, or some of these.
     Shuffle(Shuffle),
 }
 
@@ -39,7 +39,7 @@ pub enum List {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shuffle {
     pub seed: u64,
-    /// Which positions of the order are taken.
+    /// The positions in the order that are taken.
     pub slice: SliceItem,
 }
 
@@ -60,11 +60,12 @@ pub struct Array<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRef {
     pub path: String,
-    /// The name of the tensor, for files of several.
+    /// The name of the tensor, for files of several tensors.
     pub name: Option<String>,
-    /// Whether what it does not choose is meant (`~`): the opposite of a mask, all other positions.
+    /// Whether the opposite is meant (`~`): the false elements of a mask, all positions not in the
+    /// list.
     pub opposite: bool,
-    /// What makes a mask of its elements.
+    /// The comparison that makes a mask of its elements.
     pub comparison: Option<Comparison>,
 }
 
@@ -94,7 +95,7 @@ impl fmt::Display for FileRef {
 }
 
 fn word(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    // of one that ends so, a comparison would take the end
+    // a text that ends so would be read as part of a comparison
     let is_marked = text.starts_with(['"', '\'']) || text.ends_with(['=', '!']);
     let plain = |at: usize| !ends_word(&text.as_bytes()[at..]);
     if !text.is_empty() && !is_marked && (0..text.len()).all(plain) {
@@ -161,7 +162,7 @@ pub fn parse(text: &str) -> Result<Array<i64>, ParseError> {
     }
 }
 
-/// What the list behind a `~` leaves.
+/// The list that `~` makes of the list after it.
 pub(super) fn opposite_at(cursor: &mut Cursor<'_>) -> Result<List, ParseError> {
     Ok(match list_at(cursor)? {
         List::Mask(mut mask) => {
@@ -212,7 +213,7 @@ struct ArrayParser<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
     /// Booleans are 1 and 0.
     values: Vec<i64>,
-    /// The length of the lists at each depth; `None` until the first of them has ended.
+    /// The length of the lists at each depth; `None` until the first list there has ended.
     lens: Vec<Option<u64>>,
     /// Whether the values are booleans; `None` until the first one.
     is_mask: Option<bool>,
@@ -307,15 +308,15 @@ impl ArrayParser<'_, '_> {
     }
 }
 
-// NumPy's rules for lists: the shape to which they are broadcast, and where its axes stand in the
-// result.
+// NumPy's rules for lists: the shape to which they are broadcast, and the position of its axes in
+// the result.
 //
 // Source: NumPy, "Combining advanced and basic indexing". An integer beside a list counts as a list
-// without axes. Where all these items are adjacent, the axes of the lists stand in place of the
+// without axes. Where all these items are adjacent, the axes of the lists take the position of the
 // first item; where a slice, an ellipsis (even of no axes) or a new axis separates them, they come
-// first. With outer indexing (np.ix_, zarr's `oindex`) every list stands in its own place.
+// first. With outer indexing (np.ix_, zarr's `oindex`) every list keeps its own position.
 
-/// Tracks where the lists of an expression stand, item by item.
+/// The positions of the lists of an expression, found item by item.
 #[derive(Debug, Default)]
 pub(super) struct Placement {
     /// Axes of the result from ranges and new axes so far.
@@ -326,7 +327,7 @@ pub(super) struct Placement {
     first: Option<usize>,
     /// Whether another item has followed the first list or integer.
     gap: bool,
-    /// Whether a list or an integer has followed after such a gap.
+    /// Whether a list or an integer has followed after a gap.
     separated: bool,
 }
 
@@ -346,8 +347,8 @@ impl Placement {
         self.lists.push(self.kept);
     }
 
-    /// The blocks of axes that the lists become; with `outer`, one for each list. The error is the
-    /// number of the first list whose shape does not broadcast with those before it.
+    /// The blocks of axes of the lists; with `outer`, one for each list. The error is the number of
+    /// the first list whose shape cannot be broadcast with those before it.
     pub(super) fn blocks(
         &self,
         lists: &[SelectedList],
@@ -371,7 +372,7 @@ impl Placement {
     }
 }
 
-/// The broadcast shape of two (NumPy: `broadcast_shapes`); `None` where they do not fit.
+/// The broadcast shape of two shapes (NumPy: `broadcast_shapes`); `None` if they do not fit.
 fn broadcast(one: &[u64], other: &[u64]) -> Option<Vec<u64>> {
     let ndim = one.len().max(other.len());
     let len = |shape: &[u64], axis: usize| match (axis + shape.len()).checked_sub(ndim) {

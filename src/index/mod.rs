@@ -55,8 +55,8 @@ pub struct SliceItem {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexExpr {
     pub items: Vec<Item>,
-    /// The dimension that each item is for, where items have names (`time=0`); none where they stand in the order of
-    /// the axes.
+    /// The dimension of each item, if items have names (`time=0`); empty if they are in the order
+    /// of the axes.
     pub names: Vec<String>,
 }
 
@@ -110,7 +110,7 @@ pub(crate) mod tests {
             .prop_map(|(start, stop, step)| SliceItem { start, stop, step })
     }
 
-    /// Nested lists of one to three levels; without values there is no telling what they hold.
+    /// Nested lists of one to three levels; an empty list has no type.
     fn lists() -> impl Strategy<Value = List> {
         let shape = prop::collection::vec(1..4u64, 0..3).prop_flat_map(|outer| {
             (0..4u64).prop_map(move |inner| [outer.clone(), vec![inner]].concat())

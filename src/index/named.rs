@@ -1,12 +1,13 @@
-//! Items that stand at the names of dimensions: `[time=0, lat=10:20]`, as xarray's isel has them.
+//! Items with names of dimensions: `[time=0, lat=10:20]`, as in xarray's isel.
 
 use super::list::List;
 use super::resolve::{ListShape, ResolveError, Rules, Selection, resolve_with};
 use super::{IndexExpr, Item, SliceItem};
 use crate::shape::dimension;
 
-/// Apply an expression whose items have names to a shape whose axes have `names`: an item to the axis of its name, each
-/// list along its own, and all of the other axes. `files` says what the files of its lists hold, in order.
+/// Apply an expression whose items have names to a shape whose axes have `names`: each item to the
+/// axis of its name, each list along its own axis; other axes are taken whole. `files` are the
+/// contents of its lists' files, in order.
 pub fn resolve_named(
     expr: &IndexExpr,
     shape: &[u64],
@@ -14,7 +15,7 @@ pub fn resolve_named(
     rules: Rules,
     files: &[ListShape],
 ) -> Result<Selection, ResolveError> {
-    // the item of each axis, and what the file of its list holds
+    // the item of each axis, and the contents of its list's file
     let mut of_axes: Vec<Option<(usize, Option<&ListShape>)>> = vec![None; shape.len()];
     let mut files = files.iter();
     for (item, (name, wanted)) in expr.names.iter().zip(&expr.items).enumerate() {

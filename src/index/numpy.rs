@@ -274,14 +274,15 @@ impl Cursor<'_> {
         if inside.peek().is_some() { Err(misplaced()) } else { Ok(Shuffle { seed, slice }) }
     }
 
-    /// The seed that is all of a text.
+    /// The seed, if it is the whole text.
     fn seed(mut self) -> Option<u64> {
         let literal = self.integer().ok()?;
         let is_seed = !literal.negative && self.peek().is_none();
         u64::try_from(literal.magnitude).ok().filter(|_| is_seed)
     }
 
-    /// Parse `@FILE` or `@FILE#NAME`, with an optional `~` before and comparison behind, or a list behind a `~`.
+    /// Parse `@FILE` or `@FILE#NAME`, with an optional `~` before it and a comparison after it, or
+    /// a list after a `~`.
     fn file(&mut self) -> Result<List, ParseError> {
         let start = self.at;
         let opposite = self.eat("~");

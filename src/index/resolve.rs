@@ -35,14 +35,14 @@ pub struct Rules {
     pub keepdims: bool,
     /// Outer indexing, as np.ix_: each list is taken along its own axis. A mask must have one axis.
     pub outer: bool,
-    /// Whether items for dimensions that a tensor lacks are passed over, where items have names.
+    /// Whether items for dimensions that a tensor does not have are skipped, if items have names.
     pub passes_over: bool,
-    /// The elements per block of the last axis, where it is stored in blocks. The index counts
+    /// The number of elements in a block, if the last axis is stored in blocks. The index counts
     /// elements and must take whole blocks; the selection counts blocks.
     pub block: Option<u64>,
 }
 
-/// What must be known of a list to compute the shape of the result.
+/// The properties of a list that the shape of the result depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListShape {
     /// An array without axes, which is an integer to NumPy.
@@ -53,7 +53,7 @@ pub enum ListShape {
         count: u64,
     },
     Shuffle(Shuffle),
-    /// All positions but these.
+    /// All positions except these.
     Others(Arc<[i64]>),
 }
 
@@ -62,7 +62,7 @@ pub fn resolve(expr: &IndexExpr, shape: &[u64], keepdims: bool) -> Result<Select
     resolve_with(expr, shape, Rules { keepdims, ..Rules::default() }, &[])
 }
 
-/// Apply an expression to a shape; `files` says what the files of its lists hold, in order.
+/// Apply an expression to a shape; `files` are the contents of its lists' files, in order.
 ///
 /// Of several errors it reports the one that NumPy reports: first shapes of masks, then integers,
 /// then shapes of lists, then their positions.
@@ -182,7 +182,7 @@ fn list_shapes(
     expr.items.iter().enumerate().map(array).collect()
 }
 
-/// How many axes the ellipsis stands for. Also checks the rules of [`IndexExpr`].
+/// The number of axes of the ellipsis. Also checks the rules of [`IndexExpr`].
 fn ellipsis_len(
     expr: &IndexExpr,
     arrays: &[Option<ListShape>],
@@ -269,7 +269,7 @@ impl Resolver<'_> {
     }
 
     fn whole_axes(&mut self, count: usize) {
-        // an ellipsis of no axes stands between lists too
+        // an ellipsis of no axes separates lists too
         self.placement.keep(0);
         (0..count).for_each(|_| self.slice(SliceItem::default()));
     }

@@ -1,4 +1,4 @@
-//! What an expression selects from a tensor, as positions, and the errors where it does not fit.
+//! The positions that an expression selects from a tensor, and the errors if it does not fit.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{IndexExpr, Item, Malformed, SliceItem};
 use crate::shape::{AsTuple, MAX_NDIM, NoDimension};
 
-/// What an expression selects from a tensor of one shape; all known positions are in bounds.
+/// The selection of an expression from a tensor of one shape; all known positions are in bounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// One entry for each source axis and each new axis, in the order of the expression, with the
@@ -14,11 +14,11 @@ pub struct Selection {
     pub axes: Vec<AxisSelection>,
     pub source_shape: Vec<u64>,
     pub lists: Vec<SelectedList>,
-    /// The axes that the lists become, in the order of the result. Every list belongs to one block.
+    /// The axes of lists in the result, in its order. Every list belongs to one block.
     pub blocks: Vec<ListBlock>,
 }
 
-/// What is selected on one axis of the source, or a new axis.
+/// The selection on one axis of the source, or a new axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AxisSelection {
     /// One position; the result has no such axis.
@@ -43,7 +43,7 @@ pub enum AxisSelection {
 }
 
 impl AxisSelection {
-    /// The source axis that it is of; `None` for a new axis.
+    /// The source axis; `None` for a new axis.
     pub fn axis(&self) -> Option<usize> {
         match *self {
             AxisSelection::Index { axis, .. }
@@ -60,7 +60,8 @@ pub struct SelectedList {
     pub item: usize,
     /// The source axes that it indexes: one for integers, as many as it has for a mask.
     pub axes: Range<usize>,
-    /// The shape of an array of the tuples: that of integers; of a mask, the number of true values.
+    /// The shape of the array of tuples: that of a list of integers; the number of true values for
+    /// a mask.
     pub shape: Vec<u64>,
     pub positions: ListPositions,
 }
@@ -76,12 +77,12 @@ pub enum ListPositions {
     Others(OtherPositions),
 }
 
-/// All positions of an axis but some.
+/// All positions of an axis except some.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherPositions {
     /// The length of the axis.
     pub size: u64,
-    /// Those that are left out, ascending, each once.
+    /// The excluded positions, ascending, each once.
     pub left_out: Arc<[u64]>,
 }
 
@@ -112,7 +113,7 @@ pub struct Steps {
 /// Lists that are broadcast together and become neighbouring axes of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListBlock {
-    /// How many axes of the result from ranges and new axes come before it.
+    /// The number of axes of the result before the block that come from ranges and new axes.
     pub at: usize,
     pub shape: Vec<u64>,
     /// The indices in [`Selection::lists`].
@@ -144,7 +145,8 @@ impl Selection {
         shape
     }
 
-    /// For each axis of the result the source axis that it comes from; of lists, only that of a single one.
+    /// For each axis of the result, the source axis that it comes from; for an axis of lists, only
+    /// if it comes from a single list.
     pub fn source_axes(&self) -> Vec<Option<usize>> {
         let mut kept = self.axes.iter().filter_map(|axis| match axis {
             AxisSelection::Range { axis, .. } => Some(Some(*axis)),
@@ -166,8 +168,8 @@ impl Selection {
         axes
     }
 
-    /// For each of its axes the number of the item that it is of, in the expression that selects it, whose items have
-    /// no names; `None` for those that the expression does not mention.
+    /// For each axis of the selection, the number of its item in `expr`, whose items have no names;
+    /// `None` for axes that the expression does not mention.
     pub fn items(&self, expr: &IndexExpr) -> Vec<Option<usize>> {
         let items = expr.items.iter().enumerate();
         let taken = |number: usize, item: &Item| match item {
@@ -244,13 +246,13 @@ pub struct ResolveError {
     /// The number of the wrong value, in C order, where the item is a typed list.
     pub value: Option<usize>,
     pub kind: ResolveErrorKind,
-    /// For a wrong value of a typed list, what the lists in files before it select. NumPy checks
-    /// one list after the other, so a bad position in one of these is to be reported instead.
+    /// For a wrong value of a typed list, the selection of the lists in files before it. NumPy
+    /// checks one list after the other, so a bad position in one of these is reported instead.
     pub before: Box<Selection>,
 }
 
 impl ResolveError {
-    /// The error of an item for a dimension that is not there.
+    /// The error of an item for a dimension that does not exist.
     pub(crate) fn no_dimension(item: usize, fault: NoDimension) -> ResolveError {
         ResolveError { item, value: None, kind: fault.into(), before: Box::default() }
     }

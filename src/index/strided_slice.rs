@@ -36,7 +36,7 @@ pub struct StridedSlice {
     pub begin_mask: u64,
     /// Items that stop at the end of the axis, seen in the stride's direction.
     pub end_mask: u64,
-    /// The item that stands for all axes that no other item indexes.
+    /// The item that covers all axes that no other item indexes.
     pub ellipsis_mask: u64,
     /// Items that are new axes of length 1.
     pub new_axis_mask: u64,
@@ -60,7 +60,7 @@ pub enum StridedSliceError {
         /// Items of `strides`.
         strides: usize,
     },
-    /// Items with names of dimensions.
+    /// Items have names of dimensions.
     #[error("begin, end and strides cannot say names of dimensions")]
     Named,
     /// More items than a mask has bits.

@@ -1,4 +1,5 @@
-//! The bytes of an input: opened, kept in a temporary file where a pipe is read in any order, and finished with.
+//! The bytes of an input: opening them, storing a pipe that is read in any order in scratch, and
+//! closing.
 
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
@@ -34,14 +35,14 @@ impl From<Opened> for Bytes {
 pub(crate) fn open_bytes(location: &Location, io: IoMode) -> Result<Opened, OpenError> {
     match location {
         Location::Stdin => source::open_stdin(io),
-        // what lies there is a tensor already
+        // a name in memory is a tensor already
         Location::Memory => Err(io::Error::from(ErrorKind::NotFound).into()),
         Location::Path(path) => source::open(path, io),
         Location::Remote(address) => source::remote::open(address, io),
     }
 }
 
-/// The bytes of an input that is read in any order: what comes through a pipe is kept in a temporary file.
+/// The bytes of an input that is read in any order: a pipe is stored in scratch.
 pub(crate) fn kept(bytes: Opened, progress: &Progress) -> Result<Arc<dyn Source>, SourceError> {
     match bytes {
         Opened::Random(source) => Ok(source.into()),
@@ -49,7 +50,7 @@ pub(crate) fn kept(bytes: Opened, progress: &Progress) -> Result<Arc<dyn Source>
     }
 }
 
-/// Keep all that is left of a pipe, of which nobody knows how much that is.
+/// Store all that is left of a pipe of unknown length in scratch.
 pub(crate) fn spool_all(
     stream: impl Read,
     progress: &Progress,
@@ -57,7 +58,7 @@ pub(crate) fn spool_all(
     progress.kept.during(UNKNOWN, || source::spool(Watched::new(stream, progress)))
 }
 
-/// A stream that counts what is read of it, while somebody watches.
+/// A stream that counts the bytes read, for a watching thread.
 pub(crate) struct Watched<'a, R> {
     stream: R,
     progress: &'a Progress,
@@ -78,14 +79,13 @@ impl<R: Read> Read for Watched<'_, R> {
 }
 
 impl Input {
-    /// Make sure that its bytes can be read in any order: what is left of a pipe is copied to a
-    /// temporary file.
+    /// Make its bytes readable in any order: what is left of a pipe is copied to scratch.
     pub fn spool(&mut self) -> Result<Arc<dyn Source>, Error> {
         self.spool_watched(&Progress::default())
     }
 
-    /// The bytes of one of its tensors, at their positions, for who reads them more than once: those
-    /// of a remote file are copied to a temporary file too.
+    /// The bytes of one of its tensors, at their positions, for reading them more than once: those
+    /// of a remote file are copied to scratch, too.
     pub fn nearby(
         &mut self,
         tensor: &TensorInfo,
@@ -106,7 +106,7 @@ impl Input {
         self.at(start, copied)
     }
 
-    /// Its bytes, where they can be read in any order.
+    /// Its bytes, if they can be read in any order.
     pub(crate) fn random(&self) -> Option<Arc<dyn Source>> {
         match &self.bytes {
             Bytes::Random(source) => Some(Arc::clone(source)),
@@ -114,13 +114,13 @@ impl Input {
         }
     }
 
-    /// Bytes of which the first stands at position `start`.
+    /// Bytes that begin at position `start`.
     fn at(&self, start: u64, rest: Box<dyn Source>) -> Result<Arc<dyn Source>, Error> {
         let source = ConcatSource::at(start, rest.into());
         Ok(Arc::new(source.map_err(|error| Error::file(&self.location, error))?))
     }
 
-    /// Keep a tensor as [`spool`](Input::spool) does, where another thread watches how far it is:
+    /// Store a tensor as [`spool`](Input::spool) does, while another thread watches the progress:
     /// [`Progress::keeping`].
     pub fn spool_watched(&mut self, progress: &Progress) -> Result<Arc<dyn Source>, Error> {
         let stream = match &mut self.bytes {
@@ -138,9 +138,9 @@ impl Input {
     }
 }
 
-/// No more of a pipe is needed. One that [drains](Stream::drains) is read to the end of what its format
-/// promises, so that a short one is found out; of another one, whose writer would be waited for, only
-/// that nothing follows the last byte of the data is looked at, where that was needed.
+/// End the reading of a pipe. A pipe that [drains](Stream::drains) is read to the end that its
+/// header states, so that a short one is detected. For another one, whose writer would be waited
+/// for, it is only checked that nothing follows the last byte of the data, if that byte was read.
 pub(crate) fn finish(
     location: &Location,
     stream: &mut Stream,
@@ -153,7 +153,7 @@ pub(crate) fn finish(
     stream.skip(rest).map_err(|error| failed_stream(location, stream, contents, error))?;
     let io = |error| Error::file(location, source::SourceError::Io(error));
     if !contents.allows_trailing_bytes() && stream.read(&mut [0]).map_err(io)? > 0 {
-        // how many follow is known only to whoever reads them all
+        // the number of trailing bytes is known only after reading them all
         return check_len(location, stream.position(), contents);
     }
     Ok(())
@@ -163,7 +163,7 @@ fn check_len(location: &Location, len: u64, contents: &Contents) -> Result<(), E
     contents.check_len(len).map_err(|error| Error::file(location, error))
 }
 
-/// The error of a stream; of one that ended too early, the same as of a file that is cut short.
+/// The error of a stream; for one that ended too early, the same as for a truncated file.
 pub(crate) fn failed_stream(
     location: &Location,
     stream: &Stream,

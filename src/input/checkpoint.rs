@@ -4,11 +4,11 @@ use serde_json::{Map, Value};
 
 /// A parsed index with valid file names.
 ///
-/// An index may list millions of tensors: their names lie one after the other in one text, and
-/// everything else is a number for each.
+/// An index may list millions of tensors: their names are concatenated in one text, and all else is
+/// a number for each.
 #[derive(Clone, Debug, Default)]
 pub struct ShardIndex {
-    /// `metadata`, unchanged.
+    /// The index's `metadata` entry, unchanged.
     pub metadata: Map<String, Value>,
     pub files: Vec<String>,
     pub(crate) listed: Listed,
@@ -20,7 +20,7 @@ pub struct ShardIndex {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Listed {
     pub(crate) names: String,
-    /// Where each name ends in `names`.
+    /// The end of each name in `names`.
     pub(crate) ends: Vec<u32>,
     /// The number of each tensor's file.
     pub(crate) files: Vec<u32>,
@@ -35,18 +35,18 @@ impl Listed {
 }
 
 impl ShardIndex {
-    /// An index of these files, which lists no tensors.
+    /// An index of these files that lists no tensors.
     pub fn of_files(files: Vec<String>) -> ShardIndex {
         ShardIndex { files, ..ShardIndex::default() }
     }
 
-    /// Each tensor's name and its file's number in [`files`](ShardIndex::files), in the order of the
-    /// index.
+    /// The name of each tensor and the number of its file in [`files`](ShardIndex::files), in the
+    /// order of the index.
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = (&str, usize)> + Clone {
         (0..self.sorted.len()).map(|number| self.tensor(number))
     }
 
-    /// Number `number` of [`tensors`](ShardIndex::tensors).
+    /// The entry with this number in [`tensors`](ShardIndex::tensors).
     pub fn tensor(&self, number: usize) -> (&str, usize) {
         (self.listed.name(number as u32), self.listed.files[number] as usize)
     }

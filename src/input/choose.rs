@@ -1,7 +1,7 @@
-//! Choosing tensors of an input by name, and what is said of those that cannot be read.
+//! Choosing tensors of an input by name, and notes about those that cannot be read.
 //!
-//! A pattern that is the very name of a tensor means that tensor, whatever else it would match. A
-//! slash before it, as the tools of HDF5 print paths, is passed over where no name has it.
+//! A pattern that is the exact name of a tensor chooses that tensor, whatever else it would match.
+//! A leading slash, as the tools of HDF5 print paths, is ignored if no name has it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::error::{Cause, Error, ErrorKind, Fault};
 use crate::tensor::{TensorInfo, shortened};
 
 impl Input {
-    /// The one tensor that the patterns (names or globs) mean; without any, the only one.
+    /// The one tensor that the patterns (names or globs) choose; without patterns, the only tensor.
     pub fn tensor(&self, patterns: &[String]) -> Result<TensorInfo, Error> {
         Ok(self.contents.tensors.at(self.find_one(patterns)?))
     }
 
-    /// The one tensor that the patterns mean, as it is said to be seen.
+    /// The one tensor that the patterns choose, read as `seen` says.
     pub fn tensor_seen(&mut self, patterns: &[String], seen: &Seen) -> Result<TensorInfo, Error> {
         let number = self.find_one(patterns)?;
         self.see(seen, &[number])?;
@@ -39,15 +39,15 @@ impl Input {
         }
     }
 
-    /// The numbers of the tensors that the patterns mean, ascending; without any, the only one's. What
-    /// cannot be read is left out of several with a note.
+    /// The numbers of the tensors that the patterns choose, ascending; without patterns, the only
+    /// tensor's. If several are chosen, those that cannot be read are left out with a note.
     pub fn find(&self, patterns: &[String]) -> Result<Vec<usize>, Error> {
         let mut found = self.find_named(patterns)?;
         self.leave_out_unreadable(&mut found, patterns)?;
         Ok(found)
     }
 
-    /// Leave out of the tensors that these patterns mean, ascending numbers, what cannot be read.
+    /// Leave out what cannot be read of the tensors that these patterns choose (ascending numbers).
     pub(crate) fn leave_out_unreadable(
         &self,
         found: &mut Vec<usize>,
@@ -66,8 +66,8 @@ impl Input {
         }
     }
 
-    /// Say of what cannot be read that it is left out: of the first few with the reason. It is an error where the input
-    /// was asked to be read as a whole.
+    /// Note what is left out because it cannot be read: the first few with the reason. It is an
+    /// error if the input is to be read as a whole.
     pub(crate) fn note_unreadable(
         &self,
         numbers: impl IntoIterator<Item = usize>,
@@ -85,8 +85,8 @@ impl Input {
         Ok(())
     }
 
-    /// The numbers of the tensors with these names, where what cannot be read counts too: its numbers
-    /// follow those of the tensors. Without names, those of all but what is left out, or the only one's.
+    /// The numbers of the tensors with these names, and after them of entries that cannot be read.
+    /// Without names, the numbers of all but the excluded ones, or the only one's.
     pub fn find_named(&self, patterns: &[String]) -> Result<Vec<usize>, Error> {
         if self.exclude.is_empty() {
             return self.find_all_named(patterns);
@@ -104,7 +104,7 @@ impl Input {
         Ok(found)
     }
 
-    /// The numbers of the tensors that are left out, ascending.
+    /// The numbers of the excluded tensors, ascending.
     pub(crate) fn excluded(&self) -> Result<Vec<usize>, Error> {
         let is_here = |pattern: &&String| !self.may_lack_excluded || !self.lacks(pattern);
         let patterns: Vec<String> = self.exclude.iter().filter(is_here).cloned().collect();
@@ -120,7 +120,7 @@ impl Input {
         })
     }
 
-    /// Whether a name or glob means nothing here.
+    /// Whether a name or glob matches no tensor.
     pub(crate) fn lacks(&self, pattern: &str) -> bool {
         use SelectFault::{Nameless, NoTensors, NotFound};
         let found = self.find_all_named(&[pattern.to_owned()]);
@@ -128,12 +128,12 @@ impl Input {
         matches!(fault, Some(NotFound { .. } | NoTensors | Nameless { .. }))
     }
 
-    /// Whether it holds one tensor, without a name.
+    /// Whether the input is one tensor without a name.
     pub(crate) fn is_nameless(&self) -> bool {
         self.named_count() == 1 && self.contents.tensors.names().any(|name| name.is_none())
     }
 
-    /// All names: of tensors, and behind them of what cannot be read.
+    /// All names: of tensors, then of entries that cannot be read.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         let names = self.contents.tensors.names().map(|name| name.unwrap_or("-"));
         let names =
@@ -165,7 +165,7 @@ impl Input {
         }
     }
 
-    /// The error of one of its tensors, whose name is told where there are several.
+    /// The error of one of its tensors, whose name is given if there are several.
     pub(crate) fn failed_tensor(
         &self,
         tensor: &TensorInfo,
@@ -175,13 +175,13 @@ impl Input {
         Error::file(&self.location, cause).of_tensor(tensor.name.as_deref(), several)
     }
 
-    /// How many names there are, those of what cannot be read included.
+    /// The number of names, with those of entries that cannot be read.
     pub(crate) fn named_count(&self) -> usize {
         self.contents.tensors.len() + self.container.unreadable.len() + self.missing_count()
     }
 
-    /// The error of a number that is beyond those of the tensors: what cannot be read, and behind that what
-    /// is missing.
+    /// The error of a number beyond the tensors: first those of entries that cannot be read, then
+    /// of missing tensors.
     pub(crate) fn refuse_unreadable(&self, number: usize) -> Result<(), Error> {
         let beyond = number.checked_sub(self.contents.tensors.len());
         let missing = beyond.and_then(|at| at.checked_sub(self.container.unreadable.len()));
@@ -205,13 +205,13 @@ impl Input {
     }
 }
 
-/// The positions of the names that the patterns mean, ascending. Those of several files may hold a name
-/// more than once.
+/// The positions of the names that the patterns match, ascending. Several files may have the same
+/// name.
 pub(crate) fn positions<'n>(
     names: impl Iterator<Item = &'n str> + Clone,
     patterns: &[String],
 ) -> Result<Vec<usize>, SelectFault> {
-    // the names are gone through once for all patterns that are names
+    // the names are searched once for all patterns that are plain names
     let typed = patterns.iter().flat_map(|it| [it, it.strip_prefix('/').unwrap_or(it)]);
     let mut exact: BTreeMap<&str, Vec<usize>> = typed.map(|it| (it, Vec::new())).collect();
     for (at, name) in names.clone().enumerate() {
@@ -240,7 +240,7 @@ pub(crate) fn positions<'n>(
     Ok(found)
 }
 
-/// The positions of the names that a glob means.
+/// The positions of the names that a glob matches.
 fn matches<'n>(
     names: impl Iterator<Item = &'n str>,
     pattern: &str,
@@ -261,18 +261,18 @@ pub enum SelectFault {
     NotNamed {
         names: Vec<String>,
         holds_several: bool,
-        /// Whether some are left out, and all others would be meant if they were not to be kept besides.
+        /// Whether some are excluded, and all others would be chosen if they were not kept anyway.
         excludes: bool,
     },
     /// One tensor is needed, and several match.
     #[error("{} tensors match, and one is needed", names.len())]
     Several {
         names: Vec<String>,
-        /// Whether patterns say which are meant, and not only which are left out.
+        /// Whether there are patterns that choose, and not only patterns that exclude.
         chooses: bool,
         excludes: bool,
     },
-    /// A name was asked for in a file that has none.
+    /// A name was given for a file whose tensor has none.
     #[error("the tensor has no name")]
     Nameless { pattern: String },
     /// No tensor has that name or matches that glob.
@@ -280,37 +280,37 @@ pub enum SelectFault {
     NotFound {
         pattern: String,
         names: Vec<String>,
-        /// Whether a link could have that name: those of HDF5 are not followed.
+        /// Whether the name could be a link: those of HDF5 are not followed.
         links: bool,
     },
-    /// A text that is no name and no glob either.
+    /// A text that is not a valid pattern, nor a name.
     #[error("{pattern}: {error}")]
     Glob { pattern: String, error: PatternError },
-    /// Several tensors are to be written under one name.
+    /// Several tensors would be written under one name.
     #[error("one name is given, and several tensors are chosen")]
     OneName,
     /// More tensors than the output can hold.
     #[error("{count} tensors are chosen, and an output of format {format} holds one")]
     HoldsOne { count: usize, keep_rest: bool, format: &'static str },
-    /// What is to be left out cannot be chosen.
+    /// The tensors to be excluded cannot be found.
     #[error("to be left out: {0}")]
     Excluded(Box<SelectFault>),
-    /// All that is chosen is left out.
+    /// All chosen tensors are excluded.
     #[error("every tensor that is chosen is left out")]
     NothingLeft,
-    /// A new name that is not written `OLD=NEW`.
+    /// A rename that is not written `OLD=NEW`.
     #[error("{0}: OLD=NEW is needed")]
     NoRename(String),
-    /// An old name that is no pattern, or a new one that does not go with it.
+    /// An OLD that is not a pattern, or a NEW that does not fit it.
     #[error("{rename}: {reason}")]
     BadRename { rename: String, reason: String, hint: Option<String> },
-    /// A new name for a tensor that is not there.
+    /// A rename of a tensor that does not exist.
     #[error("{rename}: no tensor of the output is named {old:?} in the input")]
     RenameNotFound { rename: String, old: String, nameless: bool },
-    /// Two tensors would have one name.
+    /// Two tensors would have the same name.
     #[error("two tensors of the output would be named {:?}", shortened(.0))]
     SameName(String),
-    /// Two tensors of an input would have one name.
+    /// Two tensors of an input would have the same name.
     #[error("two tensors would be named {:?}", shortened(.0))]
     SameNewName(String),
 }
@@ -327,14 +327,14 @@ impl Fault for SelectFault {
 }
 
 impl SelectFault {
-    /// The same where tensors are chosen to be left out.
+    /// Turn the error into one about tensors that are excluded.
     pub(crate) fn of_excluded(self) -> SelectFault {
         SelectFault::Excluded(Box::new(self))
     }
 }
 
 impl Error {
-    /// Say whether several tensors may be chosen, where one has to be named.
+    /// Say whether several tensors may be chosen, where one must be named.
     #[must_use]
     pub fn of_several(mut self, holds_several: bool) -> Error {
         if let Some(SelectFault::NotNamed { holds_several: known, .. }) = self.cause.downcast_mut()

@@ -1,4 +1,4 @@
-//! What the header of a file says: its format, its tensors and their metadata.
+//! The contents of a file by its header: its format, its tensors and their metadata.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use super::Format;
 use crate::error::faults;
 use crate::tensor::Tensors;
 
-/// What the header of a file says.
+/// The contents of a file, by its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
     /// The format of the file.
@@ -21,7 +21,7 @@ pub struct Contents {
     pub header_len: u64,
 }
 
-/// What a file says of itself besides its tensors.
+/// Metadata of a file, besides its tensors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// `__metadata__` of a `.safetensors`; empty elsewhere.
@@ -30,7 +30,7 @@ pub struct Metadata {
     pub(crate) typed: Option<TypedMetadata>,
 }
 
-/// Metadata that only the room of their format can read and write.
+/// Metadata that only the code of their format can read and write.
 #[derive(Clone)]
 pub(crate) struct TypedMetadata(pub(crate) Arc<dyn Any + Send + Sync>);
 
@@ -40,7 +40,7 @@ impl fmt::Debug for TypedMetadata {
     }
 }
 
-/// Contents are the same whatever typed metadata they have.
+/// Typed metadata are not compared: contents are equal whatever they are.
 impl PartialEq for TypedMetadata {
     fn eq(&self, _: &TypedMetadata) -> bool {
         true
@@ -56,7 +56,7 @@ impl From<BTreeMap<String, String>> for Metadata {
 }
 
 impl Contents {
-    /// Tensors of a file that has no header of its own.
+    /// The contents of a file that has no header of its own.
     pub(crate) fn of(format: &'static Format, tensors: Tensors) -> Contents {
         Contents {
             format,
@@ -89,7 +89,7 @@ impl Contents {
     }
 }
 
-/// The length of a file is not the one that its header says.
+/// The length of a file differs from what its header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LengthFault {
     /// The file ends before its data does. Lengths in bytes.

@@ -1,8 +1,8 @@
-//! Fields of structured dtypes: one in place of the items, or several side by side; and elements that are read
-//! as another dtype of the same size, as by NumPy's `view`.
+//! Fields of structured dtypes, one in place of the structures or several packed together; and
+//! elements that are read as another dtype of the same size, as by NumPy's `view`.
 //!
-//! A tensor whose fields are taken is a tensor like any other, with the dtype of the field, its axes
-//! behind those of the items, and longer strides.
+//! A tensor made of fields has the dtype of the field, the axes of the field after those of the
+//! structures, and longer strides.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use crate::shape::{MAX_NDIM, Order, contiguous_strides};
 use crate::source::{Source, SourceError};
 use crate::tensor::{Annotated, Chunks, PackingFault, Storage, StorageKind, TensorInfo};
 
-/// The numbers, ascending, of those of several names that are asked for, as [`Seen::fields`](super::Seen::fields) says.
+/// The numbers, ascending, of the names in `asked`, which is written as
+/// [`Seen::fields`](super::Seen::fields) is.
 pub(crate) fn asked_names(names: &[String], asked: &str) -> Result<Vec<usize>, FieldFault> {
     let number = |asked: &str| {
         let found = names.iter().position(|name| name == asked);
@@ -26,7 +27,7 @@ pub(crate) fn asked_names(names: &[String], asked: &str) -> Result<Vec<usize>, F
         return Ok(vec![number]);
     }
     if !asked.contains(',') {
-        // what follows a dot is no field of a number
+        // a number has no fields after a dot
         return Ok(vec![number(asked.split('.').next().unwrap_or(asked))?]);
     }
     let several = asked.strip_suffix(',').unwrap_or(asked).split(',').map(str::trim);
@@ -36,7 +37,8 @@ pub(crate) fn asked_names(names: &[String], asked: &str) -> Result<Vec<usize>, F
     Ok(numbers)
 }
 
-/// The tensor that fields of another one are, as [`Seen::fields`](super::Seen::fields) names them.
+/// The tensor made of fields of another one, which are named as in
+/// [`Seen::fields`](super::Seen::fields).
 pub(crate) fn take_fields(tensor: &TensorInfo, names: &str) -> Result<TensorInfo, FieldFault> {
     let fields = structure(&tensor.dtype)?;
     let mut path = vec![];
@@ -56,7 +58,7 @@ pub(crate) fn take_fields(tensor: &TensorInfo, names: &str) -> Result<TensorInfo
     one(tensor, &path)
 }
 
-/// A field, reached through others.
+/// A field, reached through outer fields.
 fn one(tensor: &TensorInfo, path: &[&Field]) -> Result<TensorInfo, FieldFault> {
     let mut dtype = &tensor.dtype;
     let mut offset = 0;
@@ -94,7 +96,7 @@ fn one(tensor: &TensorInfo, path: &[&Field]) -> Result<TensorInfo, FieldFault> {
     Ok(with_elements(tensor, dtype.clone(), shape, kind))
 }
 
-/// A tensor with other elements, which are stored so in its bytes.
+/// A tensor with other elements, stored in the given way in the same bytes.
 fn with_elements(
     tensor: &TensorInfo,
     dtype: DType,
@@ -110,13 +112,12 @@ fn with_elements(
     }
 }
 
-/// Several fields of the outermost structure. As in NumPy, these have no other names than their
-/// own, and keep their titles.
+/// Several fields of the outermost structure. As in NumPy, they keep their own names and titles.
 fn several(tensor: &TensorInfo, fields: &[Field], names: &str) -> Result<TensorInfo, FieldFault> {
     let mut taken = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     let mut packed = Structure { fields: Vec::new(), itemsize: 0 };
-    // as in a tuple of Python, a comma makes one name a list
+    // as in a tuple of Python, a trailing comma makes one name a list
     for name in names.strip_suffix(',').unwrap_or(names).split(',').map(str::trim) {
         let field = find(fields, name, |field, name| field.name == name)?;
         if seen.contains(&name) {
@@ -146,7 +147,7 @@ fn several(tensor: &TensorInfo, fields: &[Field], names: &str) -> Result<TensorI
     Ok(with_elements(tensor, dtype, tensor.shape.clone(), kind))
 }
 
-/// How structures are stored, with their strides where they are not in chunks.
+/// The storage of structures, with their strides unless they are in chunks.
 fn items(tensor: &TensorInfo) -> Result<StorageKind, FieldFault> {
     match &tensor.storage.kind {
         StorageKind::Contiguous(order) => {
@@ -159,7 +160,7 @@ fn items(tensor: &TensorInfo) -> Result<StorageKind, FieldFault> {
     }
 }
 
-/// Where byte `offset` of a structure lies that is made of ranges, if there are any.
+/// The position of byte `offset` of a structure that is made of ranges, if there are any.
 fn place(ranges: &[Range<u64>], mut offset: u64) -> u64 {
     for range in ranges {
         let len = range.end - range.start;
@@ -171,27 +172,28 @@ fn place(ranges: &[Range<u64>], mut offset: u64) -> u64 {
     offset
 }
 
-/// Fields of structures that are stored in chunks.
+/// Fields of structures stored in chunks.
 #[derive(Debug)]
 struct FieldChunks {
     items: Arc<dyn Chunks>,
-    /// Bytes of a structure.
+    /// The bytes of a structure.
     item: u64,
     taken: Taken,
-    /// The shape of the chunks, with the axes of the field behind those of the structures.
+    /// The shape of the chunks, with the axes of the field after those of the structures.
     shape: Vec<u64>,
 }
 
-/// Which bytes of a structure are taken.
+/// The bytes taken of each structure.
 #[derive(Debug)]
 struct Taken {
     ranges: Vec<Range<u64>>,
-    /// The axes of arrays of structures that the ranges lie in: their lengths, and from one structure to the next.
+    /// The axes of arrays of structures that contain the ranges: the length of each, and the bytes
+    /// from one structure to the next.
     repeats: Vec<(u64, u64)>,
 }
 
 impl Taken {
-    /// How many bytes are taken of each structure.
+    /// The number of bytes taken of each structure.
     fn bytes(&self) -> u64 {
         let once: u64 = self.ranges.iter().map(|range| range.end - range.start).sum();
         self.repeats.iter().fold(once, |all, (len, _)| all * len)
@@ -276,30 +278,31 @@ pub enum FieldFault {
     /// A field is named twice.
     #[error("the field {0:?} is named twice")]
     Twice(String),
-    /// Structures have another shape than in the file.
+    /// Structures with another shape than in the file.
     #[error("fields are taken before the tensor is reshaped")]
     Reshaped,
-    /// The axes of the items and those of the field together are too many.
+    /// The structures and the field together have too many axes.
     #[error("the field would have {0} axes, and at most {max} are possible", max = crate::shape::MAX_NDIM)]
     TooManyAxes(usize),
 }
 
 faults!(DType: FieldFault);
 
-/// What the elements of tensors are read as that the input says to be something else.
+/// A dtype as which elements are read, instead of the dtype in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadAs {
     /// The dtype.
     pub dtype: DType,
-    /// The dtype of the tensors that are read so, in any byte order; without it those of all.
+    /// The dtype of the tensors that are read so, in any byte order; `None` for all.
     pub from: Option<DType>,
     /// Names or globs of the tensors; empty for all.
     pub tensors: Vec<String>,
-    /// Fields that are taken afterwards ([`Seen::fields`](super::Seen::fields)): the dtype is that of their elements.
+    /// Fields that are taken afterwards ([`Seen::fields`](super::Seen::fields)): the dtype is that
+    /// of the fields' elements.
     pub fields: Option<String>,
 }
 
-/// Elements cannot be read as another dtype, whose elements are not as long.
+/// Elements cannot be read as a dtype of another size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "as {given}: its elements have {} bits, those of the file's {theirs} {}",
@@ -309,14 +312,14 @@ pub struct ReadAs {
 pub struct ReadAsFault {
     /// The dtype that was given.
     pub given: DType,
-    /// The dtype of the file.
+    /// The dtype in the file.
     pub theirs: DType,
 }
 
 faults!(DType: ReadAsFault);
 impl Fault for PackingFault {}
 
-/// A dtype as which tensors of another one are to be read, of which there is none.
+/// A rule for a dtype that no tensor has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("as {name}:... has no effect: no tensor is {name}", name = .0.type_name())]
 pub struct UnusedReadAs(pub DType);
@@ -324,7 +327,8 @@ pub struct UnusedReadAs(pub DType);
 impl Fault for UnusedReadAs {}
 
 impl Input {
-    /// Read elements as what they are said to be; of `several` inputs one need not have the dtype.
+    /// Read elements as another dtype; of `several` inputs, some may not have the dtype that it is
+    /// for.
     pub(crate) fn read_as(&mut self, other: &ReadAs, several: bool) -> Result<(), Error> {
         let ReadAs { dtype, from, tensors, fields } = other;
         let count = self.contents.tensors.len();
@@ -348,7 +352,7 @@ impl Input {
         Ok(())
     }
 
-    /// Unpack the values of those of these tensors that are packed, of all without names.
+    /// Unpack the values of the packed tensors among `tensors` (names or globs; empty for all).
     pub(crate) fn unpack(&mut self, tensors: &[String]) -> Result<(), Error> {
         let count = self.contents.tensors.len();
         for number in self.meant(tensors) {
@@ -363,8 +367,8 @@ impl Input {
         Ok(())
     }
 
-    /// The numbers of the tensors that patterns mean, of all without any; a name that no tensor has is told by who
-    /// chooses tensors.
+    /// The numbers of the tensors that patterns choose, or of all without patterns. A name that no
+    /// tensor has is reported when tensors are chosen.
     fn meant(&self, tensors: &[String]) -> Vec<usize> {
         let own = &self.contents.tensors;
         let count = own.len();
@@ -397,8 +401,8 @@ fn viewed(theirs: &DType, given: &DType) -> Result<DType, ReadAsFault> {
     Ok(given.clone())
 }
 
-/// A structure in which the elements of fields are another dtype; fields that it lacks are told by who takes
-/// them.
+/// A structure with fields read as another dtype; missing fields are reported when fields are
+/// taken.
 fn fields_as(dtype: &DType, names: &str, given: &DType) -> Result<DType, ReadAsFault> {
     let Some(structure) = dtype.structure() else { return Ok(dtype.clone()) };
     let mut structure = structure.clone();
@@ -451,7 +455,7 @@ mod tests {
         let said = |first, ranges| StorageKind::Strided { first, strides: vec![10, 30], ranges };
         assert_eq!(taken(&["pos.y"]), said(6, vec![]));
         assert_eq!(taken(&["pos", "y"]), said(6, vec![]));
-        // of several that stand side by side
+        // several ranges side by side
         assert_eq!(taken(&["pos,a"]), said(0, vec![4..8, 0..2]));
         assert_eq!(taken(&["pos,a", "pos.y"]), said(6, vec![]));
         assert_eq!(taken(&["pos,b", "b"]), said(2, vec![]));

@@ -1,4 +1,4 @@
-//! What lies in a folder beside the tensors: small files; what lies in a folder of a store.
+//! Small files next to the tensors in a folder; entries of a folder in an object store.
 
 use std::cmp::Ordering;
 use std::fs::OpenOptions;
@@ -12,7 +12,7 @@ use crate::error::{Error, FileName};
 use crate::source::remote::{Address, FolderEntry};
 use crate::source::{NO_WAIT, remote};
 
-/// Files of more bytes are not small.
+/// The most bytes of a small file.
 const SMALL: u64 = 64 << 20;
 
 /// The extensions of files that hold tensors.
@@ -31,35 +31,35 @@ const OF_TENSORS: [&str; 12] = [
     "raw",
 ];
 
-/// A file beside those of the tensors, such as the configuration of a model.
+/// A file next to those of the tensors, such as the configuration of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmallFile {
     pub name: String,
     pub path: PathBuf,
-    /// How long it was when it was found, in bytes.
+    /// The length in bytes when the file was found.
     pub len: u64,
     pub mode: u32,
 }
 
-/// The small files beside an input, each list sorted by name.
+/// The small files next to an input, each list sorted by name.
 #[derive(Default)]
 pub struct SmallFiles {
-    /// Those that go with a copy of the tensors.
+    /// The files that are copied with the tensors.
     pub files: Vec<SmallFile>,
-    /// The names of those that are left out as they are hidden.
+    /// The names of hidden files, which are left out.
     pub hidden: Vec<String>,
     /// The names of links, which are left out.
     pub links: Vec<String>,
 }
 
 impl SmallFile {
-    /// Read it, so many bytes at a time, until `take` fails.
+    /// Read the file piece by piece, until `take` fails.
     pub(crate) fn pieces<E>(
         &self,
         most: usize,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> io::Result<Result<(), E>> {
-        // nobody waits for what became a FIFO
+        // does not wait, if the file became a FIFO
         let mut file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(&self.path)?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("is no regular file any more"));
@@ -83,7 +83,7 @@ impl SmallFile {
     }
 }
 
-/// What lies in a folder; opened again where a signal interrupts.
+/// The entries of a folder; opened again after a signal.
 fn read_dir(folder: &Path) -> io::Result<fs::ReadDir> {
     loop {
         match fs::read_dir(folder) {
@@ -93,7 +93,7 @@ fn read_dir(folder: &Path) -> io::Result<fs::ReadDir> {
     }
 }
 
-/// The names in a folder that are text, in natural order.
+/// The names in a folder that are valid text, in natural order.
 pub(crate) fn names_in(folder: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in read_dir(folder)? {
@@ -103,7 +103,7 @@ pub(crate) fn names_in(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The order of names in which numbers count: `2` before `10`.
+/// The order of names that compares numbers in them by value: `2` before `10`.
 pub(crate) fn natural(one: &str, other: &str) -> Ordering {
     let is_digit = |byte: &u8| byte.is_ascii_digit();
     let mut a = one.as_bytes();
@@ -130,14 +130,14 @@ pub(crate) fn natural(one: &str, other: &str) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| one.cmp(other))
 }
 
-/// What lies in a folder of a store.
+/// The entries of a folder in an object store.
 pub fn remote_folder(address: &Address) -> Result<Vec<FolderEntry>, Error> {
     remote::list(address).map_err(|error| Error::file(FileName::Remote(address.clone()), error))
 }
 
-/// The small files beside an input: all regular files of its folder but those that hold tensors, or their
-/// index. None of an input that lies in no folder. A link stands for a file only in a snapshot of a cache
-/// that keeps all its files in `blobs`; any other may lead anywhere.
+/// The small files next to an input: all regular files of its folder except those that hold tensors
+/// or their index. There are none for an input without a folder. A link counts as a file only in a
+/// snapshot of a cache that keeps all its files in `blobs`; any other may lead anywhere.
 pub fn small_files(location: &Location) -> Result<SmallFiles, Error> {
     let mut found = SmallFiles::default();
     let Some(path) = location.path() else { return Ok(found) };
@@ -152,7 +152,7 @@ pub fn small_files(location: &Location) -> Result<SmallFiles, Error> {
         }
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
         let metadata = match fs::metadata(&path) {
-            // one that leads nowhere
+            // a dangling link
             Err(_) if is_link => entry.metadata(),
             metadata => metadata,
         };
@@ -185,8 +185,8 @@ pub fn small_files(location: &Location) -> Result<SmallFiles, Error> {
     Ok(found)
 }
 
-/// The folder that holds all files of a cache of which `folder` is, or lies in, a snapshot: the `blobs` beside
-/// `snapshots`, as Hugging Face's programs make them.
+/// The folder with all files of a cache, where `folder` is a snapshot or in one: the `blobs` next
+/// to `snapshots`, as Hugging Face's programs make them.
 fn blobs_of(folder: &Path) -> Option<PathBuf> {
     let folder = fs::canonicalize(folder).ok()?;
     let snapshots =
@@ -195,7 +195,7 @@ fn blobs_of(folder: &Path) -> Option<PathBuf> {
     blobs.is_dir().then_some(blobs)
 }
 
-/// Whether small files of an input would be copied to the folder in which they are.
+/// Whether small files of an input would be copied to their own folder.
 pub fn is_in_folder(location: &Location, folder: &Path) -> bool {
     let of_input = location.path().and_then(|path| fs::canonicalize(folder_of(path)).ok());
     of_input.is_some() && of_input == fs::canonicalize(folder).ok()
@@ -228,7 +228,7 @@ mod tests {
         for (at, one) in sorted.iter().enumerate() {
             for (behind, other) in sorted.iter().enumerate() {
                 let order = natural(one, other);
-                // those that differ by zeros alone stand next to each other
+                // names that differ only in leading zeros are adjacent
                 if !(1..3).contains(&at) || !(1..3).contains(&behind) {
                     assert_eq!(order, at.cmp(&behind), "{one} {other}");
                 }

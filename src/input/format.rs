@@ -1,4 +1,4 @@
-//! A format that inputs are of, as far as an input is asked about it.
+//! A format of inputs, as far as an input needs to know it.
 
 use std::fmt;
 
@@ -7,27 +7,27 @@ use crate::error::Error;
 use crate::execute::Progress;
 use crate::source::{Opened, Source};
 
-/// A format that files are read from: a `static` in the room of the format.
+/// A format that files are read from: a `static` in the format's folder.
 pub struct Format {
     /// The name, in messages.
     pub name: &'static str,
-    /// Whether a file of it may begin with these bytes: the first 9, or all that it has.
+    /// Whether a file of the format may begin with these bytes: the first 9, or all that it has.
     pub(crate) begins: fn(&[u8]) -> bool,
-    /// Whether a file of this name is of it, whatever is in the file.
+    /// Whether a file of this name is of the format, whatever its contents.
     pub(crate) is_named: fn(&str) -> bool,
-    /// Whether a file is of it whose first bytes tell no format.
+    /// Whether a file whose first bytes say nothing is of the format.
     pub(crate) is_in: fn(&dyn Source) -> bool,
-    /// Open a file that is recognised.
+    /// Open a recognised file.
     pub(crate) open: fn(RecognisedFile<'_>) -> Result<Input, Error>,
-    /// Which text it is, if it is one.
+    /// The text format, if it is one.
     pub(crate) text: Option<TextFormat>,
-    /// Whether files are elements alone, of which the caller says what they are.
+    /// Whether files are elements alone, and the caller gives their dtype and shape.
     pub(crate) is_raw: bool,
-    /// Whether bytes behind the data are an error.
+    /// Whether bytes after the data are an error.
     pub(crate) ends_with_data: bool,
-    /// Whether an input may be a folder whose files are all of it.
+    /// Whether an input may be a folder of files of this format.
     pub(crate) is_folder: bool,
-    /// Whether a tensor may have other names by links.
+    /// Whether links may give a tensor other names.
     pub(crate) has_links: bool,
 }
 
@@ -78,11 +78,11 @@ impl fmt::Display for Format {
     }
 }
 
-/// A file that is recognised, and not yet opened.
+/// A recognised file that is not yet opened.
 pub(crate) struct RecognisedFile<'a> {
     pub(crate) location: &'a Location,
     pub(crate) bytes: Opened,
     pub(crate) options: &'a OpenOptions,
-    /// How far a pipe is read that must be kept.
+    /// The progress of storing a pipe in scratch.
     pub(crate) progress: &'a Progress,
 }

@@ -1,4 +1,4 @@
-//! Members of an archive whose bytes have CRC-32s, which are checked when all of a member is copied.
+//! Members of an archive with CRC-32s, which are checked when a member is copied completely.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ pub(crate) struct DeflatedMember {
     pub(crate) bytes: Arc<InflatedSource>,
 }
 
-/// A member that lies in the archive as it is.
+/// A stored member: its bytes in the archive are not compressed.
 pub(crate) struct StoredMember {
     /// The position of its first element in the archive.
     pub(crate) start: u64,
-    /// Bytes of its elements, at least 1.
+    /// The bytes of its elements, at least 1.
     pub(crate) bytes: u64,
-    /// The CRC-32 that they must have, if its header is what it was when it was read.
+    /// The expected CRC-32, if the header is unchanged since it was read.
     pub(crate) crc: u32,
 }
 
 impl StoredMember {
-    /// The one among members in the order of the archive whose elements are exactly this range.
+    /// The member whose elements are exactly this range; `members` are in the order of the archive.
     pub(crate) fn find<'m>(
         members: &'m [StoredMember],
         range: &Range<u64>,
@@ -38,8 +38,8 @@ impl StoredMember {
 
 /// Pieces that are a range of the input, and the CRC-32 of what passes through the buffers.
 ///
-/// Nothing is read for it. Bytes that the output shares with the archive don't pass, and there is a CRC only when
-/// all have.
+/// Nothing more is read for it. Bytes that the output shares with the archive do not pass; the
+/// CRC-32 exists only if all bytes have passed.
 pub(crate) struct Summed<'p> {
     pieces: &'p dyn Pieces,
     bytes: u64,
@@ -48,12 +48,12 @@ pub(crate) struct Summed<'p> {
 }
 
 impl<'p> Summed<'p> {
-    /// Pieces whose [range](Pieces::range) has so many bytes.
+    /// Pieces whose [range](Pieces::range) has `bytes` bytes.
     pub(crate) fn new(pieces: &'p dyn Pieces, bytes: u64) -> Summed<'p> {
         Summed { pieces, bytes, crc: PiecesCrc::default(), passed: AtomicU64::new(0) }
     }
 
-    /// The CRC-32 of the range, if all of it has passed.
+    /// The CRC-32 of the range, if all bytes have passed.
     pub(crate) fn crc(&self) -> Option<u32> {
         (self.passed.load(Ordering::Acquire) == self.bytes).then(|| self.crc.get())
     }
@@ -74,7 +74,7 @@ impl Pieces for Summed<'_> {
 
     fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
         self.pieces.fill(number, from, out)?;
-        // the output is the range, so that a piece has the same place in both
+        // the output is the range, so that a piece has the same position in both
         let at = self.pieces.output(number).offset as u64;
         let len = out.len() as u64;
         if let Some(follow) = self.bytes.checked_sub(at + len) {

@@ -1,7 +1,7 @@
-//! Files that hold tensors, whatever their format: what is said of them, and tensors chosen by name.
+//! Files that hold tensors, whatever their format: their contents, and choosing tensors by name.
 //!
-//! An [`Input`] is what a format opens: its [`Contents`] by the header, and its bytes, in a file or a pipe. It knows no
-//! format, and nothing of outputs.
+//! An [`Input`] is what a format opens: its [`Contents`] by the header, and its bytes, in a file or
+//! a pipe. It knows no format, and nothing of outputs.
 
 mod bytes;
 mod checkpoint;

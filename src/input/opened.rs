@@ -1,4 +1,4 @@
-//! An opened input: what its header says, and the bytes of its tensors.
+//! An opened input: the contents of its header, and the bytes of its tensors.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -22,36 +22,36 @@ pub struct Input {
     pub(crate) contents: Contents,
     pub(crate) bytes: Bytes,
     pub(crate) container: Container,
-    /// Names or globs of tensors that are left out of those that are chosen.
+    /// Names or globs of tensors that are excluded from those that are chosen.
     pub(crate) exclude: Vec<String>,
-    /// Whether it may lack them, as another input has them.
+    /// Whether an excluded name may be missing, as another input has it.
     pub(crate) may_lack_excluded: bool,
-    /// Whether tensors that are not chosen are kept beside them.
+    /// Whether tensors that are not chosen are kept as well.
     pub(crate) keeps_rest: bool,
     /// Whether it is an error to leave out what cannot be read.
     pub(crate) is_strict: bool,
     pub(crate) notes: Notes,
 }
 
-/// What an input is besides its tensors: an archive, files of a model, or neither.
+/// The container of the tensors: an archive, the files of a model, or neither.
 #[derive(Default)]
 pub(crate) struct Container {
     pub(crate) checkpoint: Option<Box<Checkpoint>>,
-    /// Its files, where there are several.
+    /// The files, if there are several.
     pub(crate) parts: Vec<PartFile>,
-    /// Its files that cannot be opened.
+    /// The files that cannot be opened.
     pub(crate) absent: Vec<Absent>,
     /// The deflated members of an archive: tensors of part n are in number n - 1.
     pub(crate) deflated: Vec<DeflatedMember>,
-    /// Its stored members that have elements, in the order of their bytes.
+    /// The stored members that have elements, in the order of their bytes.
     pub(crate) stored: Vec<StoredMember>,
     pub(crate) unreadable: Vec<Unreadable>,
-    /// The classes and functions of a pickle that are not known.
+    /// The unknown classes and functions of a pickle.
     pub(crate) opaque: Vec<String>,
 }
 
-/// What has a name and is no tensor that can be read, such as a member of an archive with Python objects.
-/// The others can still be read.
+/// An entry with a name that is not a readable tensor, such as a member of an archive with Python
+/// objects. Other entries can still be read.
 #[derive(Clone, Debug)]
 pub struct Unreadable {
     /// The name that the tensor would have.
@@ -68,7 +68,7 @@ impl Unreadable {
         found.into_iter().map(|(name, error)| Unreadable::new(name, error)).collect()
     }
 
-    /// Why it cannot be read, of a file whose format is said.
+    /// Why it cannot be read, for a message that has named the format.
     pub fn reason(&self) -> String {
         self.error.words()
     }
@@ -79,7 +79,7 @@ impl Unreadable {
 #[error("{}{error}", of_member(name))]
 pub struct BadMember {
     pub name: String,
-    /// What is wrong with it.
+    /// What is wrong with the header.
     pub error: Arc<Cause>,
 }
 
@@ -89,15 +89,15 @@ impl Fault for BadMember {
     }
 }
 
-/// The beginning of a message about a member; that which is the only one has no name.
+/// The beginning of a message about a member; an only member has no name.
 fn of_member(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!("member {:?}: ", shortened(name)) }
 }
 
 pub struct PartFile {
-    /// The name, in the folder of the input.
+    /// The name, relative to the folder of the input.
     pub name: String,
-    /// The position of its first byte; 0 for one that was not opened.
+    /// The position of its first byte; 0 for a file that was not opened.
     pub start: u64,
 }
 
@@ -107,33 +107,33 @@ pub struct Checkpoint {
     pub index: ShardIndex,
     /// The metadata of each file; empty for files that were not opened.
     pub metadata: Vec<BTreeMap<String, String>>,
-    /// How many tensors there are, in files that were not opened too.
+    /// The number of tensors, with those in files that were not opened.
     pub listed: usize,
     /// Whether the files were found in a folder without an index.
     pub(crate) is_folder: bool,
-    /// The numbers of the tensors of the index that are nowhere.
+    /// The numbers of the index's tensors that are in no file.
     pub(crate) missing: Vec<u32>,
 }
 
-/// A file that should be there, and cannot be opened.
+/// A file that is missing or cannot be opened.
 pub struct Absent {
-    /// Its number among the files; they ascend.
+    /// The number among the files, ascending.
     pub(crate) number: usize,
-    /// The name, in the folder of the input.
+    /// The name, relative to the folder of the input.
     pub file: String,
     pub reason: String,
 }
 
-/// What should be in an input of several files, and is not there.
+/// A tensor or file that is missing in an input of several files.
 pub struct Missing<'a> {
-    /// The tensor; of a file of which no tensors are known, none.
+    /// The tensor; `None` for a file whose tensors are not known.
     pub tensor: Option<&'a str>,
     pub file: &'a str,
-    /// Why the file cannot be opened; it can be, and does not hold the tensor, without one.
+    /// Why the file cannot be opened; `None` if it was opened and does not hold the tensor.
     pub reason: Option<&'a str>,
 }
 
-/// A tensor that is asked for, and is not there.
+/// A tensor that was chosen and is missing.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{}: {reason}", of_missing(tensor.as_deref()), shortened(file))]
 pub struct MissingTensor {
@@ -144,7 +144,7 @@ pub struct MissingTensor {
 
 faults!(FileMissing: MissingTensor);
 
-/// The beginning of a message about what is missing: a tensor, or a file.
+/// The beginning of a message about a missing tensor or file.
 fn of_missing(tensor: Option<&str>) -> String {
     match tensor {
         Some(tensor) => format!("tensor {:?} is missing: ", shortened(tensor)),
@@ -159,7 +159,7 @@ impl Absent {
 }
 
 impl<'a> Missing<'a> {
-    /// By what it can be asked for.
+    /// The name by which it can be chosen.
     pub(crate) fn name(&self) -> &'a str {
         self.tensor.unwrap_or(self.file)
     }
@@ -185,12 +185,12 @@ impl Input {
     }
 
     /// An input whose header was read by other means, for a format that is not recognised:
-    /// `contents` tells where in the bytes of `source` its tensors are.
+    /// `contents` says where its tensors are in the bytes of `source`.
     pub fn of_source(location: &Location, source: Arc<dyn Source>, contents: Contents) -> Input {
         Input::of_file(location, Bytes::Random(source), contents)
     }
 
-    /// Leave out of what is chosen what these options say.
+    /// Exclude from the chosen tensors what these options exclude.
     pub(crate) fn leave_out(&mut self, options: &OpenOptions) {
         self.keeps_rest = options.rest;
         self.is_strict = options.index == UseOfIndex::Strict;
@@ -205,18 +205,18 @@ impl Input {
         &self.contents
     }
 
-    /// The index of a sharded checkpoint, where it is one.
+    /// The index of a sharded checkpoint, if it is one.
     pub fn checkpoint(&self) -> Option<&Checkpoint> {
         self.container.checkpoint.as_deref()
     }
 
-    /// The files, where there are several: shards, or those of a split model.
+    /// The files, if there are several: shards, or the files of a split model.
     pub fn parts(&self) -> &[PartFile] {
         &self.container.parts
     }
 
-    /// The file that holds a tensor, where there are several, and where in it the tensor begins,
-    /// in bytes; no position for a tensor that is compressed, in chunks or text.
+    /// The file that holds a tensor, if there are several, and the tensor's offset in it, in bytes;
+    /// no offset for a tensor that is compressed, in chunks or text.
     pub fn whereabouts(&self, tensor: &TensorInfo) -> (Option<&str>, Option<u64>) {
         let file = self.container.parts.get(tensor.part()).map(|file| file.name.as_str());
         let is_there = !tensor.is_decoded();
@@ -225,7 +225,7 @@ impl Input {
         (file, position)
     }
 
-    /// A position of a part of the input in the file that holds it, in bytes; `None` where that is
+    /// The offset in its file of a position in a part of the input, in bytes; `None` if it is
     /// compressed or text.
     pub(crate) fn place_in_file(&self, part: usize, position: u64) -> Option<u64> {
         match self.container.parts.get(part) {
@@ -237,20 +237,20 @@ impl Input {
         }
     }
 
-    /// The file that holds the bytes of a tensor, where there are several one beside the input.
+    /// The file that holds the bytes of a tensor, if there are files next to the input.
     pub(crate) fn file_name(&self, tensor: &TensorInfo) -> FileName {
         let file = self.container.parts.get(tensor.part());
         let shard = file.and_then(|file| Some(FileName::from(&self.beside(&file.name)?)));
         shard.unwrap_or_else(|| (&self.location).into())
     }
 
-    /// The names of the classes and functions of a pickle that are not known: tensors in the arguments and
-    /// the state of what they make are found.
+    /// The names of a pickle's unknown classes and functions: tensors in the arguments and the
+    /// state of their objects are found.
     pub fn opaque(&self) -> &[String] {
         &self.container.opaque
     }
 
-    /// What should be there, and is not: tensors, and files of which no tensors are known.
+    /// Missing tensors, and missing files whose tensors are not known.
     pub fn missing(&self) -> impl Iterator<Item = Missing<'_>> {
         let named = (0..self.missing_count()).filter_map(|at| self.missing_named(at));
         let mut listed = HashSet::new();
@@ -266,8 +266,7 @@ impl Input {
         named.chain(files.map(Absent::missing))
     }
 
-    /// How many of these have a name by which they can be asked for: tensors, and where these are not known,
-    /// files.
+    /// The number of missing tensors, and of missing files whose tensors are not known.
     pub fn missing_count(&self) -> usize {
         self.container
             .checkpoint
@@ -275,7 +274,7 @@ impl Input {
             .map_or(self.container.absent.len(), |it| it.missing.len())
     }
 
-    /// One of those that have a name.
+    /// The missing tensor or file with this number.
     pub fn missing_named(&self, at: usize) -> Option<Missing<'_>> {
         let Some(checkpoint) = &self.container.checkpoint else {
             return self.container.absent.get(at).map(Absent::missing);
@@ -298,19 +297,19 @@ impl Input {
         }
     }
 
-    /// What has a name, and cannot be read.
+    /// The entries that have a name and cannot be read.
     pub fn unreadable(&self) -> &[Unreadable] {
         &self.container.unreadable
     }
 
-    /// The files whose headers were read; `None` for standard input, memory, and folders behind a network.
+    /// The files whose headers were read; `None` for standard input, memory, and remote folders.
     pub(crate) fn files(&self) -> Option<Vec<Location>> {
         let own = match &self.location {
             Location::Stdin | Location::Memory => return None,
             Location::Path(path) if self.contents.format.is_folder && path.is_dir() => {
                 return Some(all_files(path).ok()?.into_iter().map(Location::Path).collect());
             }
-            // its chunks are too many to ask for the version of each
+            // it has too many chunks to ask for the version of each
             Location::Remote(address)
                 if self.contents.format.is_folder && address.may_be_zarr() =>
             {
@@ -332,7 +331,7 @@ impl Input {
     }
 }
 
-/// All files of a folder and those below it, in the order of their names.
+/// All files of a folder and of the folders in it, in the order of their names.
 fn all_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];

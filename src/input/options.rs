@@ -1,4 +1,4 @@
-//! What is to be opened, and how.
+//! What is opened, and how.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -19,14 +19,14 @@ pub enum Location {
     Stdin,
     /// A file, a pipe or a device.
     Path(PathBuf),
-    /// A file behind a network.
+    /// A remote file.
     Remote(Address),
     /// The memory of the program.
     Memory,
 }
 
 impl Location {
-    /// Where a text leads: an address where it begins as one, else a path.
+    /// The location that a text names: an address if it begins as one, otherwise a path.
     pub fn of(path: &Path) -> Location {
         match path.to_str().and_then(Address::parse) {
             Some(address) => Location::Remote(address),
@@ -34,7 +34,7 @@ impl Location {
         }
     }
 
-    /// The path, where it is one.
+    /// The path, if it is one.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Location::Stdin | Location::Remote(_) | Location::Memory => None,
@@ -42,7 +42,7 @@ impl Location {
         }
     }
 
-    /// The path, or the address as one, without its secrets.
+    /// The path, or the address without its secrets.
     pub(crate) fn as_path(&self) -> PathBuf {
         match self {
             Location::Path(path) => path.clone(),
@@ -50,7 +50,7 @@ impl Location {
         }
     }
 
-    /// The last part of the path or address; none of standard input and of memory.
+    /// The last part of the path or address; `None` for standard input and memory.
     pub(crate) fn file_name(&self) -> Option<&OsStr> {
         match self {
             Location::Stdin | Location::Memory => None,
@@ -59,7 +59,7 @@ impl Location {
         }
     }
 
-    /// The extension of the name, in small letters.
+    /// The extension of the name, in lower case.
     pub(crate) fn extension(&self) -> String {
         let extension = self.file_name().map(Path::new).and_then(Path::extension);
         extension.unwrap_or_default().to_string_lossy().to_lowercase()
@@ -92,15 +92,15 @@ impl fmt::Display for Location {
     }
 }
 
-/// What a text is whose name or options do not say that it is a table.
+/// How a text is read whose name and options do not say that it is a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlainText {
     /// Not read.
     #[default]
     Unknown,
-    /// An index tensor of integers, also where its name says that it is a table.
+    /// An index tensor of integers, even if its name says that it is a table.
     Integers,
-    /// A table of numbers, its columns separated by commas or white space.
+    /// A table of numbers, with columns separated by commas or white space.
     Numbers,
 }
 
@@ -109,73 +109,74 @@ pub enum PlainText {
 pub struct OpenOptions {
     /// How its bytes are read.
     pub io: IoMode,
-    /// What is said of an input that does not say it itself.
+    /// The layout of raw bytes, where the input does not state it.
     pub raw: RawLayout,
-    /// Names or globs of the tensors that are needed: of a sharded checkpoint only the files that
+    /// Names or globs of the tensors that are needed: of a sharded checkpoint, only the files that
     /// hold them are opened. Empty for all.
     pub tensors: Vec<String>,
-    /// Names or globs of tensors that are left out of those that are chosen; without `tensors`, of all.
+    /// Names or globs of tensors that are excluded from `tensors` or, without those, from all.
     pub exclude: Vec<String>,
     /// Whether the other tensors are needed too.
     pub rest: bool,
-    /// What a text is that nothing says to be a table.
+    /// How a text is read that nothing says to be a table.
     pub plain_text: PlainText,
-    /// Whether a pipe is read to its end where less of it is needed.
+    /// Whether a pipe is read to its end even if less of it is needed.
     pub drain: bool,
-    /// What elements are read as that the input says to be something else.
+    /// The dtype as which elements are read, instead of the dtype in the file.
     pub read_as: Option<ReadAs>,
     /// Whether packed values are unpacked.
     pub unpack: bool,
     /// What an index of a checkpoint is used for.
     pub index: UseOfIndex,
-    /// What chunks of Zarr are that are not there.
+    /// The meaning of chunks of Zarr that do not exist.
     pub missing_chunks: MissingChunks,
     /// The threads that parse a text.
     pub workers: Workers,
-    /// Where notes of the input go.
+    /// The receiver of notes about the input.
     pub notes: Notes,
 }
 
 /// What an index of a checkpoint is used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UseOfIndex {
-    /// It says where tensors are; what it leaves out is read too.
+    /// It says where tensors are; tensors that it does not list are read too.
     #[default]
     Followed,
-    /// It says where tensors are; what it leaves out is left out.
+    /// It says where tensors are; tensors that it does not list are left out.
     Only,
     /// It must agree with its shards.
     Strict,
-    /// As `Followed`, and the shards that it does not name are read too.
+    /// As `Followed`; shards that it does not name are read too.
     Widened,
-    /// Nothing: the shards that are there are read.
+    /// It is ignored: all shards in the folder are read.
     Ignored,
 }
 
-/// What a chunk of an array of Zarr is that is not there.
+/// The meaning of a chunk of an array of Zarr that does not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissingChunks {
-    /// The fill value, as its format says.
+    /// The fill value, as the format says.
     #[default]
     Fill,
-    /// An error: of a copy that was cut short they are missing too.
+    /// An error: chunks are missing in an incomplete copy, too.
     Error,
 }
 
-/// What takes a note, a line of text.
+/// A function that gets a note, a line of text.
 type TakeNote = dyn Fn(&str) + Send + Sync;
 
-/// Where notes of inputs go; nowhere by default. An input that is opened again says the same again.
+/// The receiver of notes about inputs; nobody by default. An input that is opened again repeats its
+/// notes.
 #[derive(Clone, Default)]
 pub struct Notes(Option<Arc<TakeNote>>);
 
 impl Notes {
-    /// Hand every note to `take`.
+    /// Pass every note to `take`.
     pub fn to(take: impl Fn(&str) + Send + Sync + 'static) -> Notes {
         Notes(Some(Arc::new(take)))
     }
 
-    /// Say of each of several things why it is left out: of the first few, and how many others there are.
+    /// Note why things are left out: the first few, and the number of the others.
     pub(crate) fn add_left_out(&self, reasons: impl ExactSizeIterator<Item = impl fmt::Display>) {
         const MOST: usize = 10;
         let more = reasons.len().saturating_sub(MOST);

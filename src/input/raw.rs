@@ -1,9 +1,8 @@
-//! Bytes without a header, and what the caller says of them, or of a text.
+//! Raw bytes, whose dtype and shape the caller gives, and options of texts.
 //!
-//! For raw bytes that is all there is to know. Of a file with a header only the dtype can be
-//! named, and only where the header leaves open what the bytes of an element mean (`V2`). A file that
-//! is known to be something else is taken as raw bytes only where
-//! the caller says where they begin: numbers made of compressed or encoded bytes mean nothing.
+//! In a file with a header only the dtype can be given, and only if the header leaves open what the
+//! bytes of an element mean (`V2`). A file of a known other format is read as raw bytes only if an
+//! offset is given: numbers made of compressed or encoded bytes mean nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,43 +17,44 @@ use crate::input::{Format, TextFormat};
 use crate::shape::{AsTuple, Order};
 use crate::tensor::TensorInfo;
 
-/// What is said of an input that does not say it itself.
+/// The layout of an input that does not state its own.
 #[derive(Clone, Debug, Default)]
 pub struct RawLayout {
-    /// The type of the elements; without it the input tells its own.
+    /// The dtype of the elements; `None` if the input states its own.
     pub dtype: Option<DType>,
-    /// The shape; one length may be `None`, whatever the number of bytes makes of it. Without a
-    /// shape there is one axis.
+    /// The shape; one length may be `None`: it follows from the number of bytes. Without a shape
+    /// there is one axis.
     pub shape: Option<Vec<Option<u64>>>,
-    /// Where the elements begin, in bytes. With an offset the input is taken as raw bytes
-    /// whatever it is.
+    /// The offset of the elements, in bytes. With an offset the input is read as raw bytes whatever
+    /// its format.
     pub offset: Option<u64>,
     pub order: Option<Order>,
-    /// Whether this is said of several inputs: those that tell their own layout are left as they are,
-    /// also where there is an offset. See [`check_used`](RawLayout::check_used).
+    /// Whether the layout is for several inputs: those that state their own layout keep it, even if
+    /// there is an offset. See [`check_used`](RawLayout::check_used).
     pub several: bool,
-    /// What is said of a text, whose elements are of [`dtype`](RawLayout::dtype) too.
+    /// The options of a text, whose elements have [`dtype`](RawLayout::dtype), too.
     pub text: TextOptions,
 }
 
 impl RawLayout {
-    /// Whether the input is taken as raw bytes, whose own format `is_known` or not.
+    /// Whether the input is read as raw bytes; `is_known` says whether it has a format of its own.
     pub(crate) fn is_raw_bytes(&self, is_known: bool) -> bool {
         let forced = self.offset.is_some() && !self.several;
         self.dtype.is_some() && (!is_known || forced)
     }
 
-    /// The text format that an input is read as, whose own format `is_known` or not.
+    /// The text format that an input is read as; `is_known` says whether it has a format of its
+    /// own.
     pub(crate) fn text_format(&self, location: &Location, is_known: bool) -> Option<TextFormat> {
         match self.text.format {
             Some(format) if !is_known || !self.several => Some(format),
-            // an offset is for raw bytes, whatever their name
+            // an offset is for raw bytes, whatever the name
             _ if is_known || self.offset.is_some() && !self.several => None,
             _ => TextFormat::by_extension(&location.extension()),
         }
     }
 
-    /// What is said that an input of a format, or one of any with a header, does not leave open.
+    /// The first option that does not fit an input of a format (or of any format with a header).
     fn unfit(&self, format: Option<&Format>) -> Option<Given> {
         let is_raw = format.is_some_and(|format| format.is_raw);
         let is_table = format.and_then(|it| it.text).is_some_and(|text| text != TextFormat::Json);
@@ -72,8 +72,8 @@ impl RawLayout {
         said.into_iter().find(|(is_unfit, _)| *is_unfit).map(|(_, given)| given)
     }
 
-    /// Apply it to an input that tells its own layout: name the dtype of the tensors that are chosen, where
-    /// the header leaves it open, and refuse what applies to raw bytes only.
+    /// Apply the layout to an input that states its own: set the dtype of the chosen tensors, if
+    /// the header leaves it open, and refuse options for raw bytes.
     pub(crate) fn apply(&self, input: &mut Input, options: &OpenOptions) -> Result<(), Error> {
         input.leave_out(options);
         let format = input.contents.format;
@@ -81,7 +81,7 @@ impl RawLayout {
             return Err(RawFault::NotRaw { given, format }.into());
         }
         if format.is_raw || format.is_text() {
-            // it has been read so
+            // it was read with these options
             return Ok(());
         }
         let numbers = match (&self.dtype, self.several) {
@@ -102,7 +102,7 @@ impl RawLayout {
         Ok(())
     }
 
-    /// Whether it says something of this input.
+    /// Whether an option applies to this input.
     pub(crate) fn speaks_of(&self, input: &Input) -> bool {
         let tensors = &input.contents.tensors;
         let named = |dtype: &DType| tensors.iter().any(|tensor| tensor.dtype == *dtype);
@@ -111,15 +111,16 @@ impl RawLayout {
         says && self.unfit(Some(format)).is_none()
     }
 
-    /// Refuse a layout that speaks of none of several inputs.
+    /// Refuse a layout that applies to none of several inputs.
     ///
     /// # Errors
+    ///
     /// [`RawFault::NoneRaw`].
     pub fn check_used<'a>(&self, inputs: impl IntoIterator<Item = &'a Input>) -> Result<(), Error> {
         self.check_any(inputs.into_iter().any(|input| self.speaks_of(input)))
     }
 
-    /// The same, where it is known whether it speaks of any.
+    /// Refuse a layout that applies to no input; `speaks` is whether it applies to one.
     pub(crate) fn check_any(&self, speaks: bool) -> Result<(), Error> {
         let is_text = self.text.format.map(|_| Given::From);
         let dtype = self.dtype.as_ref().map(|_| Given::DType);
@@ -129,7 +130,7 @@ impl RawLayout {
         }
     }
 
-    /// Name the dtype of a tensor from a file with a header.
+    /// Set the dtype of a tensor from a file with a header.
     fn name_dtype(&self, tensor: &mut TensorInfo) -> Result<(), RawFault> {
         let Some(given) = self.dtype.as_ref().filter(|given| **given != tensor.dtype) else {
             return Ok(());
@@ -144,7 +145,7 @@ impl RawLayout {
     }
 }
 
-/// Why bytes cannot be what was said of them.
+/// Why options for raw bytes do not fit.
 #[derive(Debug, thiserror::Error)]
 pub enum RawFault {
     #[error("{given} is for {}, and the input is of format {format}", given.purpose())]
@@ -174,7 +175,7 @@ pub enum RawFault {
 
 impl Fault for RawFault {}
 
-/// What a caller can say about raw bytes.
+/// An option of raw bytes or texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     DType,
@@ -190,7 +191,7 @@ pub enum Given {
 }
 
 impl Given {
-    /// The inputs that it is for.
+    /// The inputs that the option is for.
     pub fn purpose(self) -> &'static str {
         match self {
             Given::DType | Given::Shape | Given::Order | Given::Offset => "raw bytes",

@@ -1,9 +1,9 @@
-//! Tensors of an input as they are seen before anything is taken of them: fields in place of structures, with
-//! scaled elements, in another shape.
+//! Changes to tensors before an index is applied: fields taken in place of structures, elements
+//! scaled, another shape.
 //!
-//! A tensor in another shape is one like any other, with other strides. Where no strides lead from each element
-//! to the next one in C order, as in a Fortran-order file whose axes are merged, it is said to be
-//! [reshaped](StorageKind::Reshaped): its elements are put in order in a temporary file before they are read.
+//! A tensor in another shape has other strides. If no strides give its elements in C order, as in a
+//! Fortran-order file whose axes are merged, it is [reshaped](StorageKind::Reshaped): its elements
+//! are put in order in scratch before they are read.
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ use crate::tensor::{
     Annotated, Annotations, Scaling, ScalingFault, Storage, StorageKind, TensorInfo,
 };
 
-/// What tensors are seen as; by default as they are.
+/// Changes to tensors before an index is applied; none by default.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// The field of a name or title in place of structures, `a.b` for a field of a field; or those of several
-    /// names, `x,y`, put side by side to a structure without padding, as NumPy's `repack_fields(a[['x', 'y']])`;
-    /// with a comma behind it, `x,`, one name makes such a structure too. A field whose own name holds a dot or a
-    /// comma comes first.
+    /// The field taken in place of structures, by name or title; `a.b` is a field of a field.
+    /// Several names, `x,y`, make a structure without padding, as NumPy's
+    /// `repack_fields(a[['x', 'y']])`; so does one name with a comma, `x,`. A field whose own name
+    /// has a dot or a comma comes first.
     pub fields: Option<String>,
-    /// What their elements are multiplied with, and what is added to them.
+    /// The number that elements are multiplied with, and the number that is added.
     pub scaling: Option<Scaling>,
-    /// The shape that they are seen in then, if another one.
+    /// The new shape, if it changes.
     pub shape: Option<NewShape>,
 }
 
-/// Axes that would cut blocks of elements.
+/// A reshape that would cut blocks of elements.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("elements are stored in blocks of {0}, which stay together on the last axis")]
 pub struct CutBlocks(pub u64);
@@ -41,7 +41,7 @@ impl Fault for CutBlocks {}
 impl Fault for ScalingFault {}
 
 impl Input {
-    /// See the tensors with these numbers as they are said to be seen.
+    /// Apply the changes to the tensors with these numbers.
     pub fn see(&mut self, seen: &Seen, numbers: &[usize]) -> Result<(), Error> {
         if seen.is_plain() {
             return Ok(());
@@ -63,7 +63,8 @@ impl Seen {
         self.fields.is_none() && self.scaling.is_none() && self.shape.is_none()
     }
 
-    /// The same for one of several tensors, where numbers alone are scaled, or for the only one.
+    /// The changes for one of several tensors, of which only numbers are scaled, or for the only
+    /// tensor.
     #[must_use]
     pub(crate) fn of_several(&self, several: bool) -> Seen {
         let scaling = self.scaling.clone();
@@ -71,7 +72,7 @@ impl Seen {
         Seen { scaling, ..self.clone() }
     }
 
-    /// What a tensor is seen as.
+    /// The changed tensor.
     pub fn of(&self, tensor: &TensorInfo) -> Result<TensorInfo, Cause> {
         let fields = self.fields.as_ref().map(|names| take_fields(tensor, names)).transpose()?;
         let tensor = fields.as_ref().unwrap_or(tensor);
@@ -81,7 +82,7 @@ impl Seen {
     }
 }
 
-/// A tensor in another shape, with its elements in C order. Its axes are new ones, which have no names.
+/// A tensor in another shape, with its elements in C order. Its axes have no names.
 fn in_shape(tensor: &TensorInfo, to: &NewShape) -> Result<TensorInfo, Cause> {
     let mut shape = to.of(&tensor.element_shape())?;
     if let Some(block) = tensor.dtype.blocks() {
@@ -112,7 +113,7 @@ fn in_shape(tensor: &TensorInfo, to: &NewShape) -> Result<TensorInfo, Cause> {
     })
 }
 
-/// How the elements of a tensor are stored as those of one of another shape.
+/// The storage of a tensor that has another shape.
 fn kind_in(tensor: &TensorInfo, shape: &[u64]) -> StorageKind {
     let item = tensor.dtype.item_bits() / 8;
     let (first, strides, ranges) = match &tensor.storage.kind {

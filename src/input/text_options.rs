@@ -1,26 +1,27 @@
-//! What is said of a text: its format, and how its columns are read.
+//! Options of texts: the format, and how columns are read.
 
 use std::fmt;
 
 use crate::shape::MAX_NDIM;
 
-/// What a caller can say about a text.
+/// Options of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextOptions {
-    /// The format; without it the name of the file tells it.
+    /// The format; `None` to take it from the name of the file.
     pub format: Option<TextFormat>,
-    /// The byte between the cells of a table; without it that of the format.
+    /// The byte between the cells of a table; `None` for the format's own.
     pub delimiter: Option<u8>,
-    /// How many lines of a table are skipped at its beginning.
+    /// The number of lines skipped at the beginning of a table.
     pub skip_rows: Option<u64>,
-    /// Cells of a table that are read as NaN; an empty one stands for the empty cell.
+    /// Cells of a table that are read as NaN; an empty text means an empty cell.
     pub missing: Vec<String>,
     /// Whether the first line of a table names the fields of a structured dtype.
     pub names: bool,
-    /// The fields that are to be taken, as [`Seen::fields`](crate::input::Seen::fields) has them: a
-    /// table has fields by the names in its first line, and only these are read.
+    /// The fields that are taken, written as in [`Seen::fields`](crate::input::Seen::fields): a
+    /// table has fields named in its first line, and only these are read.
     pub fields: Option<String>,
-    /// The columns of a table that are read, from 0 on, in this order; negative ones count from the end.
+    /// The columns of a table that are read, counted from 0, in this order; negative ones count
+    /// from the end.
     pub columns: Option<Vec<i64>>,
 }
 
@@ -38,7 +39,7 @@ impl TextFormat {
     pub const ALL: [TextFormat; 4] =
         [TextFormat::Csv, TextFormat::Tsv, TextFormat::Txt, TextFormat::Json];
 
-    /// The name, which files have as their extension.
+    /// The name, which is the extension of its files.
     pub fn name(self) -> &'static str {
         match self {
             TextFormat::Csv => "csv",
@@ -48,12 +49,12 @@ impl TextFormat {
         }
     }
 
-    /// The format of files with that extension, in small letters.
+    /// The format of files with that extension, in lower case.
     pub fn by_extension(extension: &str) -> Option<TextFormat> {
         TextFormat::ALL.into_iter().find(|format| format.name() == extension)
     }
 
-    /// What parts the columns: white space where there is none.
+    /// The byte between columns; `None` for white space.
     pub fn delimiter(self) -> Option<u8> {
         match self {
             TextFormat::Csv => Some(b','),
@@ -70,8 +71,8 @@ impl TextFormat {
         }
     }
 
-    /// How many rows, or lists, the text of a tensor without elements consists of; of one with
-    /// elements, 0.
+    /// The number of rows, or lists, in the text of a tensor without elements; 0 for a tensor with
+    /// elements.
     pub fn empty_rows(self, shape: &[u64]) -> u64 {
         match (self, shape.iter().position(|&len| len == 0)) {
             (_, None) => 0,

@@ -17,15 +17,15 @@ use crate::output::Prepared;
 use crate::region::Take;
 use crate::sink::BLOCK_BYTES;
 
-/// Headers stay multiples of this many bytes, as `.safetensors` has them.
+/// The unit of header lengths: `.safetensors` aligns headers so.
 const HEADER_BYTES: u64 = 8;
 
-/// What is gained must be so many bytes at least: a small file stays as short as it is.
+/// The fewest bytes that must be gained: a header is not made longer for less.
 pub(super) const MIN_BYTES: u64 = 1 << 20;
 
-/// A range of an input that goes to the output as it is.
+/// A range of an input that goes to the output unchanged.
 pub(super) struct PlacedRange {
-    /// Where it goes in the output, in bytes.
+    /// The position in the output, in bytes.
     pub(super) at: u64,
     place: u64,
     bytes: u64,
@@ -45,8 +45,9 @@ impl PlacedRange {
 }
 
 impl Prepared {
-    /// Make headers longer where the format has spaces behind them, so that as many bytes as can be
-    /// have the same place in a block as in the input; move the takes, which are all of the output.
+    /// Make headers longer where the format allows spaces after them, so that as many bytes as
+    /// possible have the same offset in a block as in the input; move the takes, which cover the
+    /// whole output.
     pub(crate) fn align(&mut self, input: &Input, takes: &mut [Take]) {
         let grown = self.grow(PlacedRange::of_takes(input, takes).collect());
         for take in takes {
@@ -55,16 +56,16 @@ impl Prepared {
         }
     }
 
-    /// The same for ranges of any number of inputs. Returns from which positions on everything has moved, and by how
-    /// much.
+    /// Make headers longer for ranges of any number of inputs. Returns the positions from which on
+    /// everything has moved, and by how much.
     pub(super) fn grow(&mut self, mut ranges: Vec<PlacedRange>) -> Vec<(u64, u64)> {
         ranges.sort_unstable_by_key(|range| range.at);
         self.frame.grow(&|file| missing(&ranges, file))
     }
 }
 
-/// By how much the elements of a file of the output (its range in the positions of the output) are
-/// to be moved.
+/// The number of bytes by which the elements of one file of the output (its range in the positions
+/// of the output) should move.
 fn missing(ranges: &[PlacedRange], file: &Range<u64>) -> u64 {
     let mut gains: BTreeMap<u64, u64> = BTreeMap::new();
     let first = ranges.partition_point(|range| range.at < file.start);
@@ -75,7 +76,7 @@ fn missing(ranges: &[PlacedRange], file: &Range<u64>) -> u64 {
         *gains.entry(missing as u64).or_default() += range.bytes;
     }
     gains.retain(|missing, gain| missing % HEADER_BYTES == 0 && *gain >= MIN_BYTES);
-    // of two that gain as much, the shorter
+    // the shorter of two that gain as much
     let best = gains.into_iter().rev().max_by_key(|(_, gain)| *gain);
     best.map_or(0, |(missing, _)| missing)
 }

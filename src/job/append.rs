@@ -1,8 +1,9 @@
-//! Rows put behind those of a `.npy`, where it lies.
+//! Appending rows to a `.npy` file, in place.
 //!
-//! The file is the first input of a join, and becomes its result. Elements are written first, behind those that are
-//! there, and a header in the room of the old one comes last. Who reads before that, or after a kill, finds the old
-//! array whole. An error, or a signal that can be caught, cuts the new bytes off again.
+//! The file is the first input of a join, and becomes its result. The new elements are written
+//! first, after the existing ones; the header is overwritten last by one of the same length. A
+//! reader before that, or after a kill, finds the old array whole. On an error, or a signal that
+//! can be caught, the new bytes are cut off again.
 
 use std::ops::Range;
 use std::path::Path;
@@ -22,11 +23,11 @@ use crate::tensor::TensorInfo;
 pub struct Appending<'a> {
     copying: Copying<'a>,
     path: &'a Path,
-    /// The file, held against others that append; `None` where nothing is written.
+    /// The file, locked against other runs that append; `None` for a dry run.
     file: Option<InPlaceFile>,
-    /// What is there.
+    /// The array before.
     old: TensorInfo,
-    /// The header of the result, as long as that of the file.
+    /// The header of the result, as long as the header of the file.
     header: Vec<u8>,
     fsync: bool,
 }
@@ -56,7 +57,7 @@ pub enum AppendFault {
 impl Fault for AppendFault {}
 
 impl<'a> Appending<'a> {
-    /// Open the file, and hold it until it is closed, so that what is read of it stays.
+    /// Open the file, and lock it until it is closed, so that its contents stay what was read.
     pub fn hold(path: &Path) -> Result<InPlaceFile, Error> {
         let file = InPlaceFile::open(path).map_err(|error| Error::file(path, error))?;
         match file.hold() {
@@ -65,8 +66,8 @@ impl<'a> Appending<'a> {
         }
     }
 
-    /// A join whose first input is the file `path`, along the first axis, into that file. With `force` bytes that
-    /// follow the array are written over.
+    /// A join along the first axis whose first input is the file `path`, and whose output is the
+    /// same file. With `force`, bytes that follow the array are overwritten.
     pub fn new(
         copying: Copying<'a>,
         path: &'a Path,
@@ -100,7 +101,7 @@ impl<'a> Appending<'a> {
         Ok(Appending { copying, path, file, old, header, fsync })
     }
 
-    /// What is new in the output, and where its elements begin.
+    /// The range of the output that is new, and the position where its elements begin.
     fn new_range(&self) -> (Range<u64>, u64) {
         let prepared = &self.copying.prepared;
         let start = prepared.places().next().map_or(0, |(_, start)| start);
@@ -120,7 +121,7 @@ impl<'a> Appending<'a> {
         assembly.copy(&OutputRange { prepared, range }, &job)
     }
 
-    /// Let the header tell of the rows.
+    /// Write the header with the new number of rows.
     fn write_header(&self, file: &InPlaceFile) -> SinkResult<()> {
         file.write_at(0, &self.header)?;
         file.cut(self.header.len() as u64 + self.copying.prepared.bytes)
@@ -128,7 +129,7 @@ impl<'a> Appending<'a> {
 }
 
 impl Copying<'_> {
-    /// The header of the result in the room of that of a file that it begins with.
+    /// The header of the result, as long as the header of the file that it replaces.
     fn header_in_place(&self, old: &TensorInfo) -> Result<Vec<u8>, AppendFault> {
         let result = self.prepared.tensors.only().ok_or(AppendFault::Axis)?;
         if result.dtype != old.dtype {
@@ -186,10 +187,11 @@ impl Job for Appending<'_> {
     }
 }
 
-/// A file that takes what is behind its array, at positions of an output with another header.
+/// A file that takes what follows its array, at positions of an output whose header has another
+/// length.
 struct Behind<'a> {
     file: &'a Growth<'a>,
-    /// Where the elements begin in the output, and in the file.
+    /// The positions where the elements begin in the output, and in the file.
     start: u64,
     place: u64,
 }

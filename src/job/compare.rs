@@ -1,9 +1,10 @@
 //! Comparing tensors of two inputs, in one pass over both.
 //!
-//! The bytes of the one are scanned, as the job that copies slices reads them, and the same elements of the other
-//! are read beside them. The one that leads is that whose bytes lie in the less convenient order: the engine cuts
-//! its pieces to suit it, and rows of the other are contiguous. Of two tensors in the same chunks the same chunk is
-//! decoded at about the same time; in other chunks the one that follows is put in order in a temporary file.
+//! One input leads: its bytes are scanned as the job that copies slices reads them, and the same
+//! elements of the other are read to compare them. The input whose bytes lie in the less convenient
+//! order leads, because the engine cuts its pieces to suit it; rows of the other are contiguous.
+//! Where both tensors have the same chunks, the same chunk is decoded at about the same time. Where
+//! chunks differ, the other tensor is put in order in scratch.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,20 +28,20 @@ pub(super) struct Comparison {
     chosen: [Chosen; 2],
     comparer: Comparer,
     count: u64,
-    /// For bytes in Fortran order, each axis from the last to the first: its length, and how many
-    /// elements a step along it is in C order.
+    /// For bytes in Fortran order, each axis from the last to the first: its length, and the number
+    /// of elements that a step along it is in C order.
     places: Vec<(u64, u64)>,
 }
 
 impl Comparison {
-    /// Compare selections of one shape, both with their bytes in this memory order.
+    /// Compare selections of the same shape, both read in this memory order.
     pub(super) fn new(chosen: [Chosen; 2], comparer: Comparer, order: Order) -> Comparison {
         let shape = &chosen[0].shape;
         let mut step = 1;
         let mut places: Vec<(u64, u64)> = Vec::new();
         for &len in shape.iter().rev() {
             places.push((len, step));
-            // of no use where an axis has length 0
+            // an axis of length 0 makes no use of it
             step = step.wrapping_mul(len);
         }
         if order == Order::C {
@@ -54,8 +55,8 @@ impl Comparison {
         self.chosen.get(side).map_or(0, Chosen::bytes)
     }
 
-    /// Readers of both, and the number of an element of which the findings name the place, in the
-    /// order of their bytes.
+    /// Readers of both tensors, and the function that numbers an element in C order by its number
+    /// in the order of the bytes, for the findings.
     pub(super) fn readers(
         &self,
         inputs: [&mut Input; 2],
@@ -73,12 +74,12 @@ impl Comparison {
         Ok(([first, second], number))
     }
 
-    /// Whether the bytes of its elements are not kept by its findings.
+    /// Whether elements are too large for the findings to keep their bytes.
     pub(super) fn is_large(&self) -> bool {
         self.comparer.is_large()
     }
 
-    /// The number of an element by that in the order of the bytes.
+    /// The number of an element in C order, by its number in the order of the bytes.
     fn place(&self, number: u64) -> u64 {
         if self.places.is_empty() {
             return number;
@@ -89,7 +90,7 @@ impl Comparison {
     }
 }
 
-/// Compare each pair, with these workers; whether the second input leads.
+/// Compare each pair, with these workers; `second_leads` is whether the second input leads.
 pub(super) fn compare(
     inputs: [&mut Input; 2],
     comparisons: &[Comparison],
@@ -121,7 +122,7 @@ pub(super) fn compare(
     Ok(found)
 }
 
-/// Compare large elements, of which one pair is held at a time.
+/// Compare large elements, with one pair in memory at a time.
 fn one_by_one(
     pair: &Comparison,
     readers: &[RegionReader<'_>; 2],
@@ -142,7 +143,7 @@ fn one_by_one(
     Ok(findings)
 }
 
-/// Compare pairs of elements that are no large ones.
+/// Compare pairs of elements that are not large.
 fn whole(
     inputs: [&mut Input; 2],
     comparisons: &[&Comparison],
@@ -158,7 +159,7 @@ fn whole(
         std::mem::swap(&mut leading, &mut following);
     }
     if comparisons.len() > 1 {
-        // the pairs may stand in another order than the tensors of a pipe
+        // the pairs may be in another order than the tensors of a pipe
         leading.spool_watched(progress)?;
     }
     let bytes = following.spool_watched(progress)?;
@@ -210,22 +211,22 @@ fn whole(
     Ok(pairs.into_iter().map(findings).collect())
 }
 
-/// The tensor that follows.
+/// The tensor of the input that does not lead.
 struct Other<'a> {
     pair: &'a Comparison,
     other: RegionReader<'a>,
-    /// Where its bytes begin among those of all pairs.
+    /// The position of its first byte among the bytes of all pairs.
     at: u64,
     findings: Mutex<Findings>,
 }
 
-/// Reads what is compared with bytes that are looked at, in buffers that no worker uses at the moment: for the bytes,
-/// and for reading them.
+/// A reader of what is compared with scanned bytes. It holds the buffers that no worker uses at the
+/// moment: one for the bytes, and one for reading them.
 #[derive(Default)]
 pub(super) struct Counterpart(Mutex<Vec<(Vec<u8>, Vec<u8>)>>);
 
 impl Counterpart {
-    /// Hand `len` bytes of a region, from position `start` of it on, to `compare`.
+    /// Pass `len` bytes of a region, from position `start` on, to `compare`.
     pub(super) fn read(
         &self,
         from: &RegionReader<'_>,
@@ -244,15 +245,15 @@ impl Counterpart {
 }
 
 pub struct CompareOptions<'a> {
-    /// Names or globs of the tensors; all without any.
+    /// Names or globs of the tensors; all if empty.
     pub tensors: Vec<String>,
-    /// What the tensors of both are seen as.
+    /// The dtypes, shapes or fields that the tensors of both inputs are read as.
     pub seen: Seen,
     pub index: OpenIndex<'a>,
     /// New names of tensors of the first input.
     pub renames: Vec<NewName>,
     pub rule: Rule,
-    /// Whether dtypes must be the same where the rule has a tolerance, too.
+    /// Whether dtypes must be the same even if the rule has a tolerance.
     pub dtypes: bool,
     pub workers: Workers,
 }
@@ -261,25 +262,26 @@ pub struct Comparing {
     inputs: [Input; 2],
     only: [Vec<Option<String>>; 2],
     tensors: Vec<Compared>,
-    /// Those tensors whose elements can be compared, in the same order.
+    /// The comparisons of tensors whose elements can be compared, in the same order.
     comparisons: Vec<Comparison>,
     workers: Workers,
 }
 
 pub struct Differences {
-    /// The names of the tensors that only one of them has.
+    /// The names of the tensors that only one input has.
     pub only: [Vec<Option<String>>; 2],
     pub tensors: Vec<Compared>,
 }
 
 pub struct Compared {
-    /// The name, where one of them has one.
+    /// The name, if either tensor has one.
     pub name: Option<String>,
     pub shapes: [Vec<u64>; 2],
     pub dtypes: [DType; 2],
-    /// What was found of the elements, where they could be compared.
+    /// The findings about the elements, if they could be compared.
     pub findings: Option<Findings>,
-    /// The places of those of the findings that are too large to be kept, and the beginnings of both elements.
+    /// The places of the findings whose elements are too large to be kept, and the beginnings of
+    /// both elements.
     pub large: Vec<(u64, [String; 2])>,
 }
 
@@ -299,13 +301,13 @@ impl Compared {
 const SHOWN: usize = 1000;
 
 impl Comparing {
-    /// Find the tensors that belong together: those of one name, once those of the first are renamed, or
-    /// the only ones of both inputs, where one has no name.
+    /// Pair the tensors of both inputs: those of the same name, after the first input's are
+    /// renamed, or the only tensor of each, where one has no name.
     pub fn new(inputs: [Input; 2], options: &CompareOptions<'_>) -> Result<Comparing, Error> {
         let [mut a, mut b] = inputs;
         rename_tensors(&mut a, &options.renames)?;
         if a.exclude.iter().any(|pattern| a.lacks(pattern) && b.lacks(pattern)) {
-            // names that neither input has are a mistake
+            // a name that neither input has is a mistake
             if a.is_nameless() { &b } else { &a }.excluded()?;
         }
         a.may_lack_excluded = true;
@@ -367,13 +369,14 @@ impl Comparing {
     }
 }
 
-/// The numbers of the tensors that belong together, and the names of the others of each input.
+/// The numbers of the tensors of each pair, and the names of the tensors of each input without a
+/// partner.
 type Paired = (Vec<[usize; 2]>, [Vec<Option<String>>; 2]);
 
-/// Pair the tensors that the patterns mean.
+/// Pair the tensors that the patterns choose.
 fn pair(a: &Input, b: &Input, patterns: &[String]) -> Result<Paired, Error> {
     let [of_a, of_b] = [find(a, patterns)?, find(b, patterns)?];
-    // names that neither input has are a mistake; the tensor without a name has none of them
+    // a name that neither input has is a mistake; the tensor without a name has none of them
     let has = |input: &Input, found: &[usize]| !input.is_nameless() && !found.is_empty();
     let chooses = !patterns.is_empty() || !a.exclude.is_empty();
     if chooses && !has(a, &of_a) && !has(b, &of_b) {
@@ -423,8 +426,7 @@ fn rename_tensors(input: &mut Input, renames: &[NewName]) -> Result<(), Error> {
     twice.map_or(Ok(()), |twice| Err(input.failed(SelectFault::SameNewName(twice.to_owned()))))
 }
 
-/// The tensors that the patterns mean, as far as there are any; the one without a name is meant by
-/// all.
+/// The tensors that the patterns choose, if any; a tensor without a name is chosen by all patterns.
 fn find(input: &Input, patterns: &[String]) -> Result<Vec<usize>, Error> {
     let tensors = &input.contents.tensors;
     if patterns.is_empty() || input.is_nameless() {
@@ -452,7 +454,8 @@ fn find(input: &Input, patterns: &[String]) -> Result<Vec<usize>, Error> {
     Ok(found)
 }
 
-/// The shapes of the selections and, where these are the same and elements comparable, what to compare.
+/// The shapes of the selections and, if these are the same and the elements comparable, the
+/// comparison.
 fn prepare(
     tensors: &[TensorInfo; 2],
     options: &CompareOptions<'_>,
@@ -464,7 +467,7 @@ fn prepare(
     let shapes = if same_dtype {
         [a.shape.clone(), b.shape.clone()]
     } else {
-        // one may count blocks, which the other has none of
+        // one may count blocks, and the other not
         let [a, b] = tensors;
         [options.index.element_shape(a)?, options.index.element_shape(b)?]
     };
@@ -475,7 +478,7 @@ fn prepare(
     let comparer = match Comparer::new(&a.dtype, &b.dtype, options.rule) {
         Some(comparer) => comparer,
         None if same_dtype && both.iter().all(Chosen::is_whole_bytes) => {
-            // elements that share bytes: these are compared
+            // elements that share bytes: the bytes are compared
             let byte = DType::Npy(NpyType::Void(1, None));
             let comparer = Comparer::new(&byte, &byte, Rule::default());
             let comparer = comparer.ok_or_else(|| CompareFault(a.dtype.clone()))?;
@@ -489,14 +492,14 @@ fn prepare(
     let fortran = tensors.iter().all(|tensor| tensor.order() == Order::F);
     let mut order = Order::C;
     if fortran && both.iter().all(|one| one.region.strided().is_some()) {
-        // both in the order of their files: contiguous where the selection is
+        // both in the order of their files: selections are contiguous where possible
         order = Order::F;
         both = [choose(&tensors[0], order)?, choose(&tensors[1], order)?];
     }
     Ok((shapes, Some(Comparison::new(both, comparer, order))))
 }
 
-/// Whether the second input leads: one that is read once does, or the one that is in chunks, or whose elements lie in
+/// Whether the second input leads: because it is read once, or has chunks, or its elements lie in
 /// another order.
 fn second_leads(a: &Input, b: &Input) -> bool {
     let is_pipe = |input: &Input| matches!(input.bytes, Bytes::Stream(_));

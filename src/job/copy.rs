@@ -1,7 +1,7 @@
-//! The copy job: regions of an input on their way to an output.
+//! The copy job: regions of an input are copied to an output.
 //!
-//! A pipe is read in one pass where its regions lie one after the other in it, and kept in a
-//! temporary file otherwise. So is a deflated member of an archive.
+//! A pipe is read in one pass if its regions lie one after the other in it, and stored in scratch
+//! otherwise. A deflated member of an archive is treated alike.
 
 use std::io::ErrorKind;
 use std::sync::{Mutex, PoisonError};
@@ -22,32 +22,33 @@ use crate::source::{Forward, PreadSource, Source};
 use crate::tensor::Tensors;
 use crate::{execute, source};
 
-/// How many takes go to the executor at once: each has some 300 bytes there.
+/// The number of takes given to the executor at once: each has some 300 bytes there.
 const RUN_TAKES: usize = 1 << 13;
 
 pub(super) enum WriteTarget<'a> {
     Draft(Box<dyn Draft + 'a>),
-    /// Elements alone are looked at, or written where somebody else puts them in place.
+    /// A sink for elements alone: they are scanned, or the caller puts the output in place.
     Sink(&'a dyn Sink),
 }
 
-/// An output that is being written. Dropping it leaves what stood there before.
+/// An output that is being written. If it is dropped, the previous file stays.
 pub(crate) struct Writing<'a> {
-    /// The output, where it is a file or a stream.
+    /// The name of the output, where it is a file or a stream.
     name: Option<FileName>,
     target: WriteTarget<'a>,
     workers: Workers,
     progress: &'a Progress,
-    /// What is not elements, where it is written at the end.
+    /// The bytes of the output that are not elements, where they are written at the end.
     frame: Option<&'a dyn Frame>,
-    /// The requests that it would make, where it only counts them; `None` in it where no source must be
-    /// asked.
+    /// The requests counted so far, where they are only counted; it holds `None` where no source
+    /// needs requests.
     counted: Option<&'a Mutex<Option<Announced>>>,
 }
 
 impl<'a> Writing<'a> {
-    /// Create the output, and write all of it that is not elements: at the end, where blocks of the
-    /// input may be shared, or it has holes, which must come before the first write.
+    /// Create the output, and write all bytes that are not elements. They are written at the end
+    /// where blocks of the input may be shared, or holes made, as that comes before the first
+    /// write.
     pub(crate) fn begin(
         prepared: &'a Prepared,
         input: &Input,
@@ -61,7 +62,7 @@ impl<'a> Writing<'a> {
         Writing::of_output(prepared, shares, takes, progress)
     }
 
-    /// The same for an output that is known to overwrite no input.
+    /// Create an output that is known to overwrite no input.
     pub(crate) fn of_output<'t>(
         prepared: &'a Prepared,
         shares: bool,
@@ -99,7 +100,7 @@ impl<'a> Writing<'a> {
         Ok(job)
     }
 
-    /// Write elements alone, to an output that has all else.
+    /// Write elements alone, to an output that has all other bytes.
     pub(super) fn elements(
         name: Option<FileName>,
         target: WriteTarget<'a>,
@@ -114,8 +115,8 @@ impl<'a> Writing<'a> {
         self.counted.is_some()
     }
 
-    /// Count the requests for what is taken of an input, where it must be asked for it: a remote file that can
-    /// be read in any order. What is inflated on the way is not counted.
+    /// Count the requests for what is taken of an input, where it is a remote file that can be read
+    /// in any order. Requests for inflated members are not counted.
     pub(super) fn count(&self, input: &Input, takes: &[Take]) -> Result<(), Error> {
         match input.random().filter(|source| source.request_gap().is_some()) {
             Some(source) => {
@@ -140,7 +141,8 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// Look at all indices first where copying would not, or where nothing can be taken back.
+    /// Check all indices first, where copying would not check them, or the output cannot be taken
+    /// back.
     pub(crate) fn check<'t>(&self, takes: impl IntoIterator<Item = &'t Take>) -> Result<(), Error> {
         let is_atomic = self.sink().is_atomic();
         takes.into_iter().try_for_each(|take| check_indices(take, &self.workers, is_atomic))
@@ -153,7 +155,7 @@ impl<'a> Writing<'a> {
         }
     }
 
-    /// Copy, and make sure that all of the input was there.
+    /// Copy, and check that the whole input was there.
     pub(crate) fn copy(&self, input: &mut Input, takes: &[Take]) -> Result<(), Error> {
         if self.is_counting() && matches!(input.bytes, Bytes::Stream(_)) {
             return Ok(()); // what comes in one answer was asked for
@@ -165,7 +167,7 @@ impl<'a> Writing<'a> {
         }
     }
 
-    /// The same where more is to come: a pipe is read no further than it is needed.
+    /// Copy a part of what is to be copied: a pipe is read no further than needed.
     pub(crate) fn copy_some(&self, input: &mut Input, takes: &[Take]) -> Result<(), Error> {
         if let Bytes::Stream(stream) = &mut input.bytes
             && let Some(plans) = forward(takes)
@@ -184,14 +186,14 @@ impl<'a> Writing<'a> {
         self.copy_random(input, source.as_ref(), takes)
     }
 
-    /// The same for an input whose bytes come in any order.
+    /// Copy from an input whose bytes come in any order.
     pub(crate) fn copy_random(
         &self,
         input: &Input,
         source: &dyn Source,
         takes: &[Take],
     ) -> Result<(), Error> {
-        // what can be inflated in one pass needs no temporary file
+        // what can be inflated in one pass needs no scratch
         let streamed = |take: &Take| {
             let member = input.container.deflated.get(take.part.checked_sub(1)?)?;
             Some((member, take.forward(member.start)?))
@@ -203,8 +205,8 @@ impl<'a> Writing<'a> {
                 rest = others;
                 continue;
             }
-            // the others in one run of the executor, or in some, so that not all are planned at once, nor in
-            // temporary files together
+            // the others in a few runs of the executor, so that not all are planned, nor in
+            // scratch, at once
             let together = rest.iter().take(RUN_TAKES).skip(1);
             let is_next = |take: &&Take| !take.region.is_kept() && streamed(take).is_none();
             let more =
@@ -272,8 +274,8 @@ impl<'a> Writing<'a> {
         });
         let transfers: Vec<Transfer<'_>> = transfers.collect();
         let outcome = self.execute(&transfers, sink);
-        // an input that was cut short is the reason for whatever else went wrong; where ranges are read by
-        // position, and nothing is put in place, each read has told
+        // a truncated input is the cause of any other error; where ranges are read by position and
+        // nothing is put in place, each read has reported it
         let is_read = |transfer: &Transfer<'_>| transfer.pieces.range().is_some();
         let is_told = outcome.is_ok() && transfers.iter().all(is_read);
         if !is_told || matches!(self.target, WriteTarget::Draft(_)) {
@@ -315,7 +317,7 @@ impl<'a> Writing<'a> {
         let to = match self.sink().order() {
             WriteOrder::Ascending => ReadFor::Stream,
             WriteOrder::Any if take.unit == take.conversion.unit() => ReadFor::Position(take.at),
-            // who looks at elements has no blocks
+            // a scan has no blocks to share
             WriteOrder::Any => ReadFor::Look,
         };
         let Take { conversion, unit, .. } = *take;
@@ -325,7 +327,7 @@ impl<'a> Writing<'a> {
         take.region.pieces(&by).map_err(|error| self.failed_take(location, take, error))
     }
 
-    /// The error of copying a take: of several lists the first one that has a bad position is told.
+    /// The error of copying a take: of several lists, the first one with a bad position is named.
     fn failed_take(&self, location: &Location, take: &Take, error: ExecuteError) -> Error {
         let ExecuteError::Fill { transfer, error } = error else {
             return self.failed(location, error);
@@ -357,7 +359,7 @@ impl<'a> Writing<'a> {
         committed.map_err(|error| failed_sink(name, error))
     }
 
-    /// The output, complete and not put in place; `None` where somebody else puts it in place.
+    /// The output, complete and not put in place; `None` where the caller puts it in place.
     pub(super) fn into_draft(mut self) -> Result<Option<Box<dyn Draft + 'a>>, Error> {
         self.write_headers()?;
         match self.target {
@@ -367,8 +369,8 @@ impl<'a> Writing<'a> {
     }
 }
 
-/// Look at the elements of takes, as `copy` brings them: `look` gets them in stretches that divide no element, each
-/// with its position, in this order.
+/// Scan the elements of takes, read as `copy` reads them: `look` gets ranges that divide no
+/// element, each with its position, in this order.
 pub(crate) fn scan(
     order: WriteOrder,
     takes: &[Take],
@@ -380,7 +382,7 @@ pub(crate) fn scan(
     let sink = LookSink { order, look, failed: Mutex::default() };
     let copied = Writing::into_sink(&sink, takes, workers, progress).and_then(|job| copy(&job));
     let failed = sink.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // it was the reason for the other one
+    // it was the cause of the other error
     failed.map_or(copied, Err)
 }
 
@@ -403,24 +405,24 @@ impl<F: Fn(u64, &[u8]) -> Result<(), Error> + Send + Sync> Sink for LookSink<F> 
     }
 }
 
-/// How all takes are read in one pass of a stream, where they can be.
+/// The plans that read all takes in one pass of a stream, if that is possible.
 pub(crate) fn forward(takes: &[Take]) -> Option<Vec<Plan>> {
     let plans: Option<Vec<Plan>> = takes.iter().map(|take| take.forward(0)).collect();
     plans.filter(|plans| ascend(plans))
 }
 
-/// Whether the bytes of each plan lie behind those of the plans before it.
+/// Whether the bytes of each plan lie after those of the plans before it.
 fn ascend(plans: &[Plan]) -> bool {
     let plans = plans.iter().filter(|plan| plan.bytes() > 0);
     plans.map(|plan| plan.input().byte_bounds()).is_sorted_by(|a, b| a.end <= b.start)
 }
 
-/// The requests that writing would make for elements of an input.
+/// The requests for elements of an input that writing would make.
 pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, Error> {
     count_requests(&Workers::new(1), |job| job.count(input, takes))
 }
 
-/// The requests that `copy` would make for elements; `None` where no source must be asked.
+/// The requests for elements that `copy` would make; `None` where no source needs requests.
 pub(super) fn count_requests(
     workers: &Workers,
     copy: impl FnOnce(&Writing<'_>) -> Result<(), Error>,
@@ -432,7 +434,7 @@ pub(super) fn count_requests(
     Ok(counted.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The bytes of temporary files by way of which takes of an input that is no pipe are copied to a file.
+/// The bytes of scratch needed to copy takes of an input that is not a pipe to a file.
 pub fn temporary_bytes(input: &Input, takes: &[Take], workers: &Workers) -> Result<u64, Error> {
     let Some(source) = input.random() else { return Ok(0) };
     let source = source.as_ref();
@@ -448,8 +450,8 @@ pub fn temporary_bytes(input: &Input, takes: &[Take], workers: &Workers) -> Resu
     Ok(all)
 }
 
-/// Look at all indices of a take; where the output `is_atomic`, only those that copying would not
-/// look at, or in another order.
+/// Check all indices of a take. Where the output `is_atomic`, check only those that copying would
+/// not check, or would check in another order.
 pub(super) fn check_indices(take: &Take, workers: &Workers, is_atomic: bool) -> Result<(), Error> {
     let Some(gathered) = take.region.gathered() else { return Ok(()) };
     if is_atomic && gathered.gather.checks_itself() {
@@ -478,14 +480,14 @@ pub(crate) fn failed_run(
 
 pub(crate) fn failed_sink(name: Option<FileName>, error: SinkError) -> Error {
     match (name, error) {
-        // one of several outputs, which is named better
+        // one of several outputs, whose own name is better
         (_, SinkError::File { path, error }) => Error::file(path.as_path(), *error),
         (Some(name), error) => Error::file(name, error),
         (None, error) => error.into(),
     }
 }
 
-/// An input of these tensors, which `copy` writes to a temporary file of so many bytes; `location` is
+/// An input of these tensors, which `copy` writes to a scratch file of `len` bytes; `location` is
 /// named in errors.
 pub(crate) fn in_scratch(
     location: &Location,
@@ -499,7 +501,7 @@ pub(crate) fn in_scratch(
     Ok(Input::of_file(location, bytes, Contents::of(&raw::FORMAT, tensors)))
 }
 
-/// What `copy` writes to a temporary file of so many bytes.
+/// The scratch file of `len` bytes that `copy` writes.
 pub(crate) fn written_to_scratch(
     bytes: u64,
     takes: &[Take],

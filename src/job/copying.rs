@@ -1,4 +1,4 @@
-//! The job that copies what an assembly is made of to one output: slices, gathers, joins and merges.
+//! The job that copies an assembly to one output: slices, gathers, joins and merges.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ impl<'a> OutputRange<'a> {
 pub struct Copying<'a> {
     pub(super) prepared: Prepared,
     pub(super) assembly: Assembly<'a>,
-    /// How many tensors a cast leaves as they are.
+    /// The number of tensors that a cast leaves unchanged.
     left_uncast: usize,
 }
 

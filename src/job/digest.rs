@@ -1,9 +1,10 @@
-//! Digests of tensors, the same in every format: BLAKE3 of dtype, shape and elements in C order, little-endian.
+//! Digests of tensors, the same in every format: BLAKE3 of dtype, shape and elements in C order,
+//! little-endian.
 //!
-//! Elements that lie so in the file are hashed where they are, in windows, by all threads. Those in another order of
-//! axes are put in order in a temporary file first, where there is room for one, as rows taken from all over the file
-//! are slow. All others are hashed as they come from the engine: chunks, other byte orders, members of archives,
-//! whose sums are checked.
+//! Elements stored in that form are hashed where they are, in windows, by all threads. Elements in
+//! another order of axes are put in order in scratch first, if there is room, as rows taken from
+//! all over the file are slow. All others are hashed as they come from the engine: chunks, other
+//! byte orders, and members of archives, whose checksums are verified.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +25,7 @@ use crate::sink::{WriteOrder, scratch_fits};
 use crate::source::Source;
 use crate::tensor::TensorInfo;
 
-/// The digests of the tensors with these numbers. A pipe is kept in a temporary file.
+/// The digests of the tensors with these numbers. A pipe is stored in scratch.
 pub fn digests(
     input: &mut Input,
     numbers: &[usize],
@@ -66,16 +67,16 @@ fn whole(tensor: &TensorInfo) -> Result<Arc<dyn Region>, Error> {
     Ok(<dyn Region>::of_selection(tensor, &Selection::whole(&tensor.shape), Order::C)?)
 }
 
-/// Scattered elements of fewer bytes stay in the caches of a processor.
+/// The size in bytes below which scattered elements stay in the caches of a processor.
 const SCATTERED: u64 = 4 << 20;
 
-/// What is hashed before the elements.
+/// The bytes that are hashed before the elements.
 fn head(tensor: &TensorInfo) -> Vec<u8> {
     let shape: Vec<String> = tensor.element_shape().iter().map(u64::to_string).collect();
     format!("{}\n{}\n", name(&tensor.dtype), shape.join(",")).into_bytes()
 }
 
-/// The name of a dtype without byte orders, those of fields too.
+/// The name of a dtype without byte orders, even those of fields.
 fn name(dtype: &DType) -> String {
     let name = dtype.type_name();
     match dtype {
@@ -86,7 +87,8 @@ fn name(dtype: &DType) -> String {
     }
 }
 
-/// The range of the source that is the elements as they are hashed, where it is one, and nothing has to be checked.
+/// The range of the source with the elements as they are hashed, if there is one and nothing must
+/// be checked.
 fn plain_range(input: &Input, tensor: &TensorInfo, region: &dyn Region) -> Option<Range<u64>> {
     let range = region.strided()?.range()?;
     let is_checked = StoredMember::find(&input.container.stored, &range).is_some();
@@ -94,7 +96,8 @@ fn plain_range(input: &Input, tensor: &TensorInfo, region: &dyn Region) -> Optio
     is_plain.then_some(range)
 }
 
-/// The bytes that are reversed together to make an item without fields little-endian; 1 where that changes nothing.
+/// The number of bytes that are reversed together to make an item without fields little-endian; 1
+/// if nothing changes.
 fn swap_width(dtype: &DType) -> usize {
     match dtype {
         DType::Scalar(_, Endian::Big) => dtype.swap_width(),
@@ -131,7 +134,7 @@ fn swap_fields(dtype: &DType, bytes: &mut [u8]) {
 struct Windowed<'a> {
     head: Vec<u8>,
     range: Range<u64>,
-    /// Over the head and the elements behind it.
+    /// Windows over the head and the elements after it.
     windows: Windows,
     progress: &'a Progress,
 }
@@ -142,7 +145,7 @@ impl Windowed<'_> {
         Windowed { head, range, windows, progress }
     }
 
-    /// The bytes of the head in a window, and the range of the source.
+    /// The bytes of the head in a window, and the range of the source after them.
     fn window(&self, number: u64) -> (&[u8], Range<u64>) {
         let Range { start, end } = self.windows.range(number);
         let head = self.head.len() as u64;
@@ -198,7 +201,7 @@ fn hash(
     outcome.map_err(|error| failed_run(error, Some(&(&input.location).into()), None))
 }
 
-/// A tensor whose elements are put in order.
+/// A tensor whose elements are put in order before they are hashed.
 struct InOrder<'a> {
     input: &'a Input,
     source: &'a dyn Source,
@@ -208,7 +211,7 @@ struct InOrder<'a> {
 }
 
 impl InOrder<'_> {
-    /// Whether neighbours lie far apart, so that a temporary file is worth it, and there is room for one.
+    /// Whether neighbours lie far apart, so that scratch is worth it, and there is room for it.
     fn is_scattered(&self, region: &dyn Region) -> bool {
         let is_scattered = region.strided().is_some_and(|view| view.range().is_none());
         is_scattered
@@ -243,7 +246,7 @@ impl InOrder<'_> {
         Ok(of.windows.finish())
     }
 
-    /// Hash elements as they come.
+    /// Hash elements in the order of the engine.
     fn coming(&self, region: Arc<dyn Region>) -> Result<Digest, Error> {
         let InOrder { input, source, tensor, workers, progress } = *self;
         let takes = [self.take(region)];

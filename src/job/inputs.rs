@@ -1,8 +1,8 @@
-//! The inputs of a job that has any number of them ([`Inputs`]), and tensors beside the one that a job is
-//! about ([`Operand`]): the indices of a gather, the value of an assignment.
+//! The inputs of a job that has any number of them ([`Inputs`]), and tensors beside the main one of
+//! a job ([`Operand`]): the indices of a gather, the value of an assignment.
 //!
-//! All headers are read once, several at a time, to find out whether the inputs fit together. What a
-//! job keeps of each is for it to say; of many inputs, only the first one and pipes stay open, and the
+//! All headers are read once, several at a time, to check whether the inputs fit together. The job
+//! decides what it keeps of each. Of many inputs, only the first one and pipes stay open; the
 //! others are opened again when they are copied.
 
 use std::borrow::Cow;
@@ -27,34 +27,36 @@ use crate::sink::Destination;
 use crate::source::{IoMode, Source, SourceError};
 use crate::tensor::{Scaling, ScalingFault, TensorInfo};
 
-/// As many descriptors as all inputs together may take to stay open, where there are twice as many.
+/// The most descriptors that all inputs together may take to stay open, where the limit is at least
+/// twice that.
 const HELD: usize = 96;
 
 fn held() -> usize {
     usize::try_from(open_file_limit() / 2).map_or(HELD, |half| half.min(HELD))
 }
 
-/// Files of fewer bytes are read rather than mapped, which costs more than reading them once.
+/// The size in bytes below which files are read rather than mapped, which costs more than one read.
 const SMALL: u64 = 1 << 20;
 
-/// As many inputs as are looked at between two checks for the first that does not fit.
+/// The number of inputs that are opened between two checks for the first that does not fit.
 const CHUNK: usize = 4096;
 
 pub(super) struct Inputs<'a> {
     pub(super) locations: Cow<'a, [Location]>,
     open: OpenOptions,
-    /// What chosen tensors are seen as.
+    /// The dtypes, shapes or fields that chosen tensors are read as.
     seen: Seen,
     keep: bool,
-    /// The first input, pipes, and where there are few, all others.
+    /// The inputs that stay open: the first one, pipes and, where there are few, all others.
     pub(super) held: BTreeMap<usize, InputRef<'a>>,
-    /// Whether one of them is such that what is said of raw bytes speaks of it.
+    /// Whether the options for raw bytes apply to one of the inputs.
     speaks: AtomicBool,
-    /// The files of those that are not the one file of their location; `None` where parts cannot read them again.
+    /// The files of inputs whose location is not a single file; `None` where parts cannot read them
+    /// again.
     files: HashMap<usize, Option<Vec<Location>>>,
 }
 
-/// An input that was looked at: what was found, and what is kept of it.
+/// An input that was opened once: what was found in it, and the input, if it stays open.
 pub(super) struct ScannedInput<T> {
     number: usize,
     found: T,
@@ -62,7 +64,7 @@ pub(super) struct ScannedInput<T> {
     kept: Option<Box<Input>>,
 }
 
-/// An input of somebody else's, or one that was opened for this job alone.
+/// An input of the caller, or one that was opened for this job alone.
 pub(crate) enum InputRef<'a> {
     Borrowed(&'a Input),
     Owned(Box<Input>),
@@ -101,7 +103,7 @@ impl<'a> Inputs<'a> {
         Ok(inputs)
     }
 
-    /// Inputs that are open and stay so.
+    /// Inputs that are open, and stay open.
     pub(super) fn held(inputs: Vec<InputRef<'a>>) -> Inputs<'a> {
         let locations = inputs.iter().map(|input| input.location.clone()).collect();
         Inputs {
@@ -119,7 +121,8 @@ impl<'a> Inputs<'a> {
         &self.held[&0]
     }
 
-    /// The numbers of all others, as many at a time as are [looked at](Inputs::look) together.
+    /// The numbers of all inputs after the first, in groups that are [opened](Inputs::look)
+    /// together.
     pub(super) fn others(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let count = self.locations.len();
         (1..count).step_by(CHUNK).map(move |start| start..count.min(start + CHUNK))
@@ -145,7 +148,7 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// Keep those that stay open, and return what was found in each.
+    /// Keep the inputs that stay open, and return what was found in each.
     pub(super) fn keep<T>(&mut self, looked: Vec<ScannedInput<T>>) -> impl Iterator<Item = T> {
         looked.into_iter().map(|ScannedInput { number, found, files, kept }| {
             if files.as_deref() != Some(std::slice::from_ref(&self.locations[number])) {
@@ -156,7 +159,7 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// All were looked at: leave open what the descriptors allow.
+    /// Finish after all inputs were opened once: keep as many open as the descriptors allow.
     pub(super) fn all_seen(&mut self) -> Result<(), Error> {
         self.open.raw.check_any(self.speaks.load(Ordering::Relaxed))?;
         if self.keep && self.held.values().map(|input| descriptors(input)).sum::<usize>() > held() {
@@ -165,7 +168,7 @@ impl<'a> Inputs<'a> {
         Ok(())
     }
 
-    /// Open an input, and see its tensors that are chosen as they are said to be seen.
+    /// Open an input, and read its chosen tensors as `seen` says.
     fn open_one(&self, number: usize, io: IoMode) -> Result<Input, Error> {
         let location = &self.locations[number];
         let io = if self.open.io == IoMode::Auto { io } else { self.open.io };
@@ -180,7 +183,7 @@ impl<'a> Inputs<'a> {
         Ok(input)
     }
 
-    /// The input with that number, opened again where it is not held.
+    /// The input with that number, opened again if it is not held.
     pub(super) fn lend(&self, number: usize) -> Result<InputRef<'_>, Error> {
         match self.held.get(&number) {
             Some(input) => Ok(InputRef::Borrowed(input)),
@@ -194,7 +197,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Whether an input is a pipe that was not kept in a temporary file yet.
+    /// Whether an input is a pipe that was not stored in scratch yet.
     pub(super) fn is_stream(&self, number: usize) -> bool {
         self.held.get(&number).is_some_and(|input| matches!(input.bytes, Bytes::Stream(_)))
     }
@@ -203,7 +206,7 @@ impl<'a> Inputs<'a> {
         self.held.keys().any(|&number| self.is_stream(number))
     }
 
-    /// Copy what is taken of an input that is held: of a pipe, to the end of what its header promises.
+    /// Copy what is taken of an input that is held: of a pipe, to the end that its header states.
     pub(super) fn copy(
         &mut self,
         number: usize,
@@ -228,7 +231,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Make sure that all that is held can be read in any order, and more than once.
+    /// Make all held inputs readable in any order, and more than once.
     pub(super) fn spool_all(&mut self, progress: &Progress) -> Result<(), Error> {
         self.held.values_mut().try_for_each(|input| match input {
             InputRef::Owned(input) => input.spool_watched(progress).map(drop),
@@ -249,7 +252,7 @@ impl<'a> Inputs<'a> {
         self.locations.iter().any(|location| matches!(location, Location::Remote(_)))
     }
 
-    /// All files, in order, and the names by which they are known on other machines.
+    /// All files, in order, and the names by which other machines know them.
     pub(super) fn files(&self) -> Result<Vec<(String, Location)>, Error> {
         let mut files = Vec::with_capacity(self.locations.len());
         for (number, location) in self.locations.iter().enumerate() {
@@ -261,7 +264,7 @@ impl<'a> Inputs<'a> {
             };
             files.extend(of_one.ok_or_else(|| Error::file(location, PartFault::NotAFile))?);
         }
-        // inputs of one name in several folders are told apart by what differs in their paths
+        // inputs of one name in several folders get names from what differs in their paths
         let paths: Vec<PathBuf> = files.iter().map(Location::as_path).collect();
         let common = common_folder(&paths);
         let name = |path: &Path| match path.strip_prefix(&common) {
@@ -272,7 +275,7 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// The bytes of an input that is no stream any more.
+/// The source of an input that is not a stream any more.
 pub(super) fn source_of(input: &Input) -> Result<Arc<dyn Source>, Error> {
     input.random().ok_or_else(|| Error::file(&input.location, SourceError::Truncated))
 }
@@ -281,12 +284,12 @@ fn is_stream(input: &Input) -> bool {
     matches!(input.bytes, Bytes::Stream(_)) || input.location == Location::Stdin
 }
 
-/// The descriptors that an input takes: a file, or several, and one for each inflated member.
+/// The descriptors that an input takes: for a file, or several, and for each inflated member.
 pub(super) fn descriptors(input: &Input) -> usize {
     1 + input.container.parts.len() + input.container.deflated.len()
 }
 
-/// The folder that all of these files are in, at whatever depth.
+/// The deepest folder that holds all of these files.
 fn common_folder(files: &[PathBuf]) -> PathBuf {
     let mut folders = files.iter().filter_map(|file| file.parent());
     let mut common = folders.next().unwrap_or(Path::new("")).to_owned();
@@ -302,8 +305,8 @@ fn common_folder(files: &[PathBuf]) -> PathBuf {
 }
 
 /// Call `work` with each number of `0..count`, from several threads, and return the results in the
-/// order of the numbers. After an error no further numbers are begun, but all before it are done,
-/// so that the first error is that of the lowest number.
+/// order of the numbers. After an error no further numbers are begun, but all smaller ones are
+/// completed, so that the first error is that of the smallest number.
 pub(crate) fn each<T: Send, E: Send>(
     count: usize,
     workers: &Workers,
@@ -323,7 +326,7 @@ pub(crate) fn each<T: Send, E: Send>(
         results.lock().unwrap_or_else(PoisonError::into_inner).push((number, result));
     };
     let threads = workers.count().min(count);
-    // without more threads this one does it all
+    // without more threads this one does all the work
     if threads <= 1 || workers.broadcast(threads, worker).is_err() {
         worker();
     }
@@ -342,7 +345,7 @@ pub struct Operand {
 
 #[derive(Clone)]
 enum OperandBytes {
-    /// Several tensors of a file may be read; this is the one as it is stored there.
+    /// A tensor of a file, as it is stored there; other tensors of the file may be read, too.
     File {
         input: Arc<Mutex<Input>>,
         stored: TensorInfo,
@@ -357,15 +360,16 @@ impl From<IndexTensor> for Operand {
 }
 
 impl Operand {
-    /// The tensor of an input that these patterns (names or globs) mean; without any, the only one.
+    /// The tensor of an input that these patterns (names or globs) choose; without patterns, the
+    /// only one.
     pub fn of_input(input: Input, patterns: &[String]) -> Result<Operand, Error> {
         let stored = input.tensor(patterns)?;
         let file = input.location().into();
         Ok(Operand::of_file(Arc::new(Mutex::new(input)), stored, file))
     }
 
-    /// For each of these names of tensors the tensor of an input that is meant for it: the one of that
-    /// name, or the only one that there is, unless that has the name of one of several.
+    /// For each of these names of tensors, a tensor of an input: the one of that name, or the only
+    /// one, unless it has the name of one of several.
     pub fn for_each(input: Input, names: &[Option<String>]) -> Result<Vec<Operand>, Error> {
         let number = |name: &Option<String>| input.contents.tensors.number_of(name.as_deref()?);
         if let ([None], _) | (_, 1) = (names, input.named_count()) {
@@ -393,7 +397,7 @@ impl Operand {
                         links: false,
                     }));
                 }
-                // one tensor is changed: which one is read has to be said
+                // one tensor is changed: a pattern must choose the tensor that is read
                 _ => return Ok(vec![Operand::of_input(input, &[])?]),
             }
         }
@@ -410,7 +414,7 @@ impl Operand {
         Operand { tensor, bytes: OperandBytes::File { input, stored }, file: Some(file) }
     }
 
-    /// What comes of its elements when they are multiplied and added to.
+    /// The tensor with its elements multiplied and added to.
     pub fn scaled(&self, scaling: &Scaling) -> Result<Operand, Error> {
         let OperandBytes::File { input, stored } = &self.bytes else {
             return Err(self.failed(ScalingFault(self.tensor.dtype.clone())));
@@ -427,7 +431,7 @@ impl Operand {
         &self.tensor
     }
 
-    /// The file that it lies in; `None` for one in memory.
+    /// The file that holds it; `None` for a tensor in memory.
     pub fn file(&self) -> Option<&FileName> {
         self.file.as_ref()
     }
@@ -436,7 +440,7 @@ impl Operand {
         Error::of_file(self.file.as_ref(), cause)
     }
 
-    /// The index tensor that it is; a pipe is read to its end, and so is a remote file.
+    /// The index tensor made of it; a pipe is read to its end, and so is a remote file.
     pub fn into_indices(
         self,
         workers: &Workers,
@@ -453,7 +457,7 @@ impl Operand {
         Ok(IndexTensor { info: self.tensor, bytes, file: self.file })
     }
 
-    /// Make sure that all of it is there, and stays as it is while `written`, bytes of a file, are
+    /// Check that all of it is there, and does not change while `written`, bytes of a file, are
     /// changed. A pipe is read to its end.
     pub(super) fn keep(
         &mut self,

@@ -1,9 +1,10 @@
 //! Jobs: what is done with inputs and outputs.
 //!
-//! A [`Job`] is checked, described, written, or divided in parts. [`Copying`] takes what an index or an
-//! index tensor names of one input to an output, or makes one output of many inputs (joins and merges),
-//! [`Split`] makes several of one; [`Editing`] changes a file, [`Reducing`] makes one element of each slice of one.
-//! Comparisons, statistics and pictures read a selection once. [`Parts`] divides an output among processes.
+//! A [`Job`] is checked, described, written, or divided in parts. [`Copying`] copies what an index
+//! or an index tensor selects of one input to an output, or makes one output of many inputs (joins
+//! and merges); [`Split`] makes several outputs of one input; [`Editing`] changes a file;
+//! [`Reducing`] makes one element of each slice. Comparisons, statistics and pictures read a
+//! selection once. [`Parts`] divides an output among processes.
 
 use crate::dtype::DType;
 use crate::error::{Error, FileName};
@@ -63,28 +64,29 @@ pub use split::{
 pub(crate) use split::{OutputSet, check_outputs, write_outputs};
 pub use statistics::{Chosen, StatisticsFault, place};
 
-// What a job is: outputs that are made of inputs.
+// The trait of a job: outputs that are made of inputs.
 //
-// Slices, gathers, joins and splits differ in what they take of their inputs. What a caller does
-// with them is one thing: have all checked, described, written, or divided in parts.
+// Slices, gathers, joins and splits differ in what they take of their inputs. Their callers do the
+// same with all of them: have a job checked, described, written, or divided in parts.
 
 /// Outputs that are made of inputs. Nothing is written before [`write`](Job::write).
 pub trait Job {
     fn bytes(&self) -> u64;
 
-    /// Bytes that [`look`](Job::look) reads.
+    /// The number of bytes that [`look`](Job::look) reads.
     fn looked_at(&self) -> Result<u64, Error> {
         Ok(0)
     }
 
-    /// Look at what must be known before anything is written, and would take long. Called once,
-    /// before [`describe`](Job::describe) and [`write`](Job::write).
+    /// Make the checks that take long, before anything is written. Called once, before
+    /// [`describe`](Job::describe) and [`write`](Job::write).
     fn look(&mut self, progress: &Progress) -> Result<(), Error> {
         let _ = progress;
         Ok(())
     }
 
-    /// How many tensors a cast of all leaves as they are, since they hold integers or booleans.
+    /// The number of tensors that a cast of all leaves unchanged, since they hold integers or
+    /// booleans.
     fn left_uncast(&self) -> usize {
         0
     }
@@ -96,18 +98,18 @@ pub trait Job {
 
     fn describe(&mut self) -> Result<Vec<Planned>, Error>;
 
-    /// What inputs say of tensors and groups that the outputs cannot say as they do.
+    /// Attributes and other annotations of inputs that the outputs do not store.
     fn unsaid(&self) -> Vec<Unsaid> {
         Vec::new()
     }
 
-    /// The requests that reading the elements would take, where an input is remote.
+    /// The number of requests for the elements, where an input is remote.
     fn requests(&mut self) -> Result<Option<Announced>, Error> {
         Ok(None)
     }
 
-    /// Write the outputs. They are put in place when all of them are written; on any error, what
-    /// stood there before stays.
+    /// Write the outputs. They are put in place when all are complete; on an error, the previous
+    /// files stay.
     fn write(&mut self, progress: &Progress) -> Result<(), Error>;
 
     /// The job in `count` parts, at least one, which several processes can write.
@@ -121,12 +123,12 @@ pub struct Planned {
     pub destination: FileName,
     pub kind: OutputKind,
     pub format: &'static OutputFormat,
-    /// The one tensor of the output, or how many there are.
+    /// The only tensor of the output, or the number of tensors.
     pub tensors: Result<PlannedTensor, usize>,
     pub bytes: u64,
-    /// Bytes of the file, where they are known before it is written.
+    /// The size of the file in bytes, if it is known before it is written.
     pub size: Option<u64>,
-    /// The bytes of temporary files by way of which it is written, at most.
+    /// The most bytes of scratch that are needed to write it.
     pub temporary_bytes: u64,
 }
 
@@ -144,7 +146,7 @@ pub struct PlannedTensor {
 }
 
 impl Planned {
-    /// An output whose tensors have their places.
+    /// The description of an output whose tensors are laid out.
     pub(super) fn new(prepared: &Prepared, temporary_bytes: u64) -> Planned {
         let tensor = prepared.tensors.only();
         let tensor = tensor.map(|only| PlannedTensor { shape: only.shape, dtype: only.dtype });

@@ -1,9 +1,9 @@
 //! Files that would be read while they are overwritten.
 //!
-//! An output that is a name appears when it is complete, and may replace its own input. Two kinds of
-//! outputs overwrite bytes as they go: a descriptor of a file (`>> a.npy`, `1<> a.npy`, `/dev/fd/3`),
-//! and a file that is changed in place. What is read must lie elsewhere then. Files are compared by
-//! device and inode, so that other names, hard links and standard input count.
+//! An output with a name appears when it is complete, and may replace its own input. Two kinds of
+//! outputs overwrite bytes as they are written: a descriptor of a file (`>> a.npy`, `1<> a.npy`,
+//! `/dev/fd/3`), and a file that is changed in place. They may not overlap what is read. Files are
+//! compared by device and inode, so that other names, hard links and standard input count.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -39,7 +39,7 @@ pub(crate) fn overwrites(destination: &Destination) -> Result<bool, Error> {
     overwritten(destination).map(|file| file.is_some())
 }
 
-/// Refuse an output that overwrites this file, where an input reads it.
+/// Refuse an output that overwrites this file, if an input reads it.
 pub(crate) fn check_input(output: FileId, input: &Input) -> Result<(), Error> {
     match &input.bytes {
         Bytes::Random(source) => check_source(output, source.as_ref(), || file_of(input, output)),
@@ -47,7 +47,7 @@ pub(crate) fn check_input(output: FileId, input: &Input) -> Result<(), Error> {
     }
 }
 
-/// The file whose bytes an output overwrites as it is written, if it does.
+/// The file whose bytes an output overwrites while it is written, if there is one.
 pub(crate) fn overwritten(destination: &Destination) -> Result<Option<FileId>, Error> {
     let found = sink::overwritten_file(destination);
     found.map_err(|error: SinkError| Error::file(destination, error))
@@ -66,7 +66,7 @@ fn check_source(
     Ok(())
 }
 
-/// The name of the file of an input that is `file`: of a sharded checkpoint, one of several.
+/// The name of the file of an input that is `file`: for a sharded checkpoint, one of several.
 fn file_of(input: &Input, file: FileId) -> FileName {
     let is_in = |tensor: &TensorInfo| {
         let Bytes::Random(source) = &input.bytes else { return false };
@@ -77,9 +77,9 @@ fn file_of(input: &Input, file: FileId) -> FileName {
     tensor.map_or((&input.location).into(), |tensor| input.file_name(&tensor))
 }
 
-/// Refuse to change bytes of `file` in place that are to be read as elements of `tensor`. Were such
-/// a run killed, what it leaves could not be completed by running it again. `written` is the range of
-/// the file that is changed.
+/// Refuse to change bytes of `file` in place that are to be read as elements of `tensor`: if the
+/// run were killed, it could not be completed by running it again. `written` is the range of the
+/// file that is changed.
 pub(crate) fn check_in_place(
     file: &InPlaceFile,
     written: &Range<u64>,
@@ -98,18 +98,18 @@ pub(crate) fn check_in_place(
 
 // Unmapping an input at the end of a job.
 //
-// To unmap many pages takes about half as long as to bring them in. At the end of the process one
+// Unmapping many pages takes about half as long as bringing them in. At the end of the process one
 // thread would do it; here all do.
 
-/// Fewer mapped pages are left to the end of the process.
+/// The number of mapped pages below which they are left to the end of the process.
 const MANY_PAGES: u64 = 16 << 10;
 
-/// What is unmapped in one call, in bytes; more, where that would take many calls.
+/// The bytes that are unmapped in one call; more, where that would take many calls.
 const RANGE_BYTES: u64 = 64 << 20;
 const MOST_RANGES: u64 = 256;
 
-/// Unmap the pages of a source, where they are many: with these workers.
-/// They come back if they are read again.
+/// Unmap the pages of a source with these workers, if there are many. Pages come back if they are
+/// read again.
 pub(crate) fn unmap(source: &dyn Source, workers: &Workers) {
     let len = source.len();
     if len <= RANGE_BYTES || mapped_pages() < MANY_PAGES {

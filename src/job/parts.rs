@@ -39,7 +39,7 @@ pub struct Parts<'a> {
     path: &'a Path,
     frame: FixedFrame,
     len: u64,
-    /// From the first element to the end of the last.
+    /// The range from the first element to the end of the last.
     span: Range<u64>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Parts<'a> {
                 PartFault::NotFixed(output.format.name)
             }));
         };
-        // of a folder, the elements count
+        // for a folder, the bytes of elements count
         let len = prepared.frame.size().unwrap_or(prepared.bytes);
         let start = prepared.places().map(|(_, start)| start).min().unwrap_or(0);
         let end = prepared.places().map(|(tensor, start)| start + tensor.bytes).max().unwrap_or(0);
@@ -70,7 +70,8 @@ impl<'a> Parts<'a> {
         Ok(Parts { prepared, assembly, count: count.max(1), path, frame, len, span })
     }
 
-    /// Where part `index` begins in the file; where the last one ends, for `index` = `count`.
+    /// The position of the file where part `index` begins; for `index` = `count`, where the last
+    /// one ends.
     fn cut(&self, index: u64) -> u64 {
         let Range { start, end } = self.span;
         match index {
@@ -102,13 +103,13 @@ impl<'a> Parts<'a> {
         self.assembly.reads(&self.part(index))
     }
 
-    /// The bytes of temporary files by way of which part `index` is written, at most.
+    /// The most bytes of scratch that are needed to write part `index`.
     pub fn temporary_bytes(&self, index: u64) -> Result<u64, Error> {
         self.assembly.temporary_bytes(&self.part(index))
     }
 
-    /// Write part `index`, unless it is complete. Whoever completes the last part puts the output
-    /// in place.
+    /// Write part `index`, unless it is complete. The process that completes the last part puts the
+    /// output in place.
     pub fn write(&mut self, index: u64, progress: &Progress) -> Result<(), Error> {
         let files = self.assembly.files()?;
         let inputs = self.inputs(files)?;
@@ -172,7 +173,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The name of a file without its folder, which may have another path elsewhere.
+/// The name of a file without its folder, whose path may differ on other machines.
 pub(crate) fn last_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
@@ -183,16 +184,16 @@ pub enum PartFault {
     /// Several outputs, or a file that is changed.
     #[error("only one output that is new can be written in parts")]
     NotOne,
-    /// The places of elements in the output depend on other elements.
+    /// The positions of elements in the output depend on other elements.
     #[error("cannot be written in parts: elements have no fixed place in an output of format {0}")]
     NotFixed(&'static str),
-    /// The places of compressed elements depend on those before them.
+    /// The positions of compressed elements depend on the ones before.
     #[error("cannot be written in parts: compressed elements have no fixed place")]
     Compressed,
     /// A pipe or a device, which other processes cannot read again.
     #[error("is no regular file, and parts are read by several processes")]
     NotAFile,
-    /// The output would replace what the other parts read.
+    /// The output would replace a file that the other parts read.
     #[error("is the output too, which the other parts would read when it is in place")]
     InputIsOutput,
     #[error("changed while a part of the output was made from it")]
@@ -201,30 +202,30 @@ pub enum PartFault {
 
 impl Fault for PartFault {}
 
-// Which version of an input the parts of an output are made from.
+// The version of an input that the parts of an output are made from.
 //
-// All machines must see the same: the name, the size, the time of the last change and a sample of the
-// bytes (`source::sample`). One machine sees more, the time of any change at all, by which it need not
-// read the sample again. Of a remote file it is the size, the date and the ETag or version that the server
-// tells, which costs a request.
+// All machines must see the same name, size, time of the last change, and sample of the bytes
+// (`source::sample`). The same machine also sees the time of any change, and then need not read the
+// sample again. A remote file has the size, the date and the ETag or version that the server
+// returns, which costs a request.
 
 struct InputFile {
     name: String,
     location: Location,
-    /// Of how many it is one.
+    /// The number of files in the list.
     count: usize,
-    /// What all machines see of it.
+    /// The identity of the file on all machines.
     id: InputId,
-    /// None of a remote file.
+    /// The version on this machine; `None` for a remote file.
     version: Option<FileVersion>,
 }
 
-/// What a file is to this machine; other machines may see the same one in another way.
+/// The identity of a file on this machine; another machine may have other numbers for it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct FileVersion {
     file: (u64, u64),
     size: u64,
-    /// Of the last change of its bytes, and of anything.
+    /// The times of the last change of its bytes, and of any change.
     mtime: (i64, i64),
     ctime: (i64, i64),
 }
@@ -241,7 +242,7 @@ impl FileVersion {
 }
 
 impl InputFile {
-    /// That it is what it was when the part was begun.
+    /// Check that the file is what it was when the part was begun.
     fn check_unchanged(&self) -> Result<(), Error> {
         let failed = |error| Error::file(&self.location, error);
         let found = self.location.path().and_then(|path| path.metadata().ok());
@@ -257,7 +258,7 @@ impl InputFile {
     }
 }
 
-/// What is known of one of so many files, on all machines and on this one.
+/// The identity and version of one of `count` files, on all machines and on this one.
 fn input_id(
     name: &str,
     location: &Location,

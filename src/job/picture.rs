@@ -21,18 +21,19 @@ use crate::sink::{Destination, Sink, SinkError, SinkOptions};
 
 const ELEMENTS_AT_ONCE: u64 = 1 << 16;
 
-/// Rows of pixels that are made at a time, in bytes.
+/// The size in bytes of the rows of pixels that are made at a time.
 const BAND_BYTES: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
     Value(f64),
-    /// The number that so many percent of the elements lie below.
+    /// The number that this percentage of the elements lie below.
     Percentile(f64),
 }
 
 impl Chosen {
-    /// The numbers at both ends of the colours; one pass over the elements where they decide.
+    /// The numbers at both ends of the colours; found in one pass over the elements, if they depend
+    /// on them.
     pub fn colour_range(
         &self,
         input: &mut Input,
@@ -89,12 +90,12 @@ impl<'a> Drawing<'a> {
         self.is_clipped.load(Ordering::Relaxed)
     }
 
-    /// Bytes a pixel: of RGB, or of RGBA.
+    /// The bytes of a pixel: of RGB, or of RGBA.
     pub fn pixel_bytes(&self) -> usize {
         self.sheet.pixel_bytes()
     }
 
-    /// Draw it: rows of pixels are made by several threads, and handed to `row` in their order.
+    /// Draw it: several threads make rows of pixels, which `row` gets in their order.
     pub fn draw(
         &self,
         progress: &Progress,
@@ -142,7 +143,8 @@ impl<'a> Drawing<'a> {
         })
     }
 
-    /// Write it as a `.png`, which appears when it is complete; `input` is what it shows.
+    /// Write it as a `.png`, which appears when it is complete; `input` is the location of the
+    /// tensor.
     pub fn write_png(
         &self,
         input: &Input,

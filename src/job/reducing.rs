@@ -20,10 +20,10 @@ use crate::tensor::{
     ADD_OFFSET, Annotated, Annotations, SCALE_FACTOR, TensorInfo, Tensors, UNSIGNED,
 };
 
-/// Slices whose elements are made by a thread at a time.
+/// The number of slices whose elements a thread makes at a time.
 const ROUNDED: usize = 1 << 10;
 
-/// Tensors of one input that are reduced, on their way to one output.
+/// Tensors of one input that are reduced, and written to one output.
 pub struct Reducing {
     input: Input,
     prepared: Prepared,
@@ -33,18 +33,18 @@ pub struct Reducing {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReduceFault {
-    /// The smallest or largest of no elements; the message is NumPy's.
+    /// The minimum or maximum of no elements; the message is NumPy's.
     #[error("zero-size array to reduction operation {0} which has no identity")]
     NoIdentity(&'static str),
-    /// Elements that the function is not for, or not here.
+    /// Elements that the function does not support, or not here.
     #[error("np.{} of dtype {dtype} is not computed", how.name())]
     DType { how: Reduction, dtype: DType },
 }
 
 impl Fault for ReduceFault {}
 
-/// What holds of the results of a reduction, of what is said of a tensor: of packed values, what makes of the result
-/// of stored elements that of their values.
+/// The annotations of a result, from those of the tensor; packing is changed to suit the result of
+/// stored elements.
 fn reduced(mut said: Annotations, how: Reduction) -> Annotations {
     let [scale, offset] = said.factors();
     let is_signed_otherwise = said.attributes.contains_key(UNSIGNED);
@@ -61,7 +61,7 @@ fn reduced(mut said: Annotations, how: Reduction) -> Annotations {
 }
 
 impl Reducing {
-    /// Reduce the tensors with these numbers; `keepdims` leaves the axes that are reduced, with length 1.
+    /// Reduce the tensors with these numbers; with `keepdims`, reduced axes stay with length 1.
     pub fn new(
         mut input: Input,
         numbers: &[usize],
@@ -73,7 +73,7 @@ impl Reducing {
         if numbers.len() > 1 && output.options.name.is_some() {
             return Err(SelectFault::OneName.into());
         }
-        // some outputs take elements in their order
+        // some outputs take elements in order only
         let in_order = output.destination().is_stream() || output.format().is_text;
         let order = match output.options.order {
             _ if !in_order && !output.options.deflate => SliceOrder::Memory,
@@ -97,12 +97,12 @@ impl Reducing {
             preparation.push(name, &tensor, at, Becomes { shape, cast: None, axes })?;
         }
         let mut prepared = preparation.finish(&input.contents.metadata)?;
-        // that values are packed is said of what is reduced
+        // packing does not apply to the reduced values
         prepared.unsaid.retain(|it| !matches!(it, Unsaid::Packed { .. }));
         Ok(Reducing { input, prepared, slices, how })
     }
 
-    /// Refuse an output that overwrites what is read, and indices that are bad.
+    /// Refuse an output that overwrites what is read, and bad indices.
     fn check_inputs(&self, takes: &[Take]) -> Result<(), Error> {
         let Output { destination, options, .. } = &self.prepared.output;
         overwrite::check(
@@ -126,7 +126,7 @@ fn check(slices: &Slices, how: Reduction, axes: Option<&[AskedAxis]>) -> Result<
     if let (Reduction::Mean | Reduction::Std, Some(&[AskedAxis::Number(axis)]), 0) =
         (how, axes, slices.reduced.len())
     {
-        // np.mean and np.std are stricter with arrays without axes than the others
+        // np.mean and np.std are stricter than other reductions with arrays without axes
         return Err(AxisFault::OutOfBounds { axis, ndim: 0 }.into());
     }
     nothing(slices, how)?;
@@ -136,13 +136,13 @@ fn check(slices: &Slices, how: Reduction, axes: Option<&[AskedAxis]>) -> Result<
     }
 }
 
-/// What is known of no elements.
+/// The result for no elements.
 fn nothing(slices: &Slices, how: Reduction) -> Result<Folded, ReduceFault> {
     let dtype = &slices.chosen.dtype;
     how.of(dtype).ok_or_else(|| ReduceFault::DType { how, dtype: dtype.clone() })
 }
 
-/// Tensors of one input that are reduced to be looked at.
+/// Tensors of one input that are reduced to be printed.
 pub struct Reduced {
     input: Input,
     slices: Vec<Slices>,
@@ -152,7 +152,7 @@ pub struct Reduced {
 }
 
 impl Reduced {
-    /// Reduce the tensors with these numbers; `keepdims` leaves the axes that are reduced, with length 1.
+    /// Reduce the tensors with these numbers; with `keepdims`, reduced axes stay with length 1.
     pub fn new(
         mut input: Input,
         numbers: &[usize],
@@ -179,7 +179,7 @@ impl Reduced {
         selected_bytes(&self.slices)
     }
 
-    /// The results, in a temporary file, as an input of their own.
+    /// The results, in scratch, as an input.
     pub fn into_input(self, workers: &Workers, progress: &Progress) -> Result<Input, Error> {
         let Reduced { mut input, slices, how, results, bytes } = self;
         let takes = takes(&slices);
@@ -201,13 +201,13 @@ impl Reduced {
     }
 }
 
-/// Where the elements of a result begin, and how many bytes each has.
+/// The position of the first element of a result, and the bytes of an element.
 struct Place {
     at: u64,
     itemsize: u64,
 }
 
-/// What becomes of slices, on its way to an output that has this order of elements.
+/// The results of slices for an output with this order of elements.
 struct Results<'a> {
     slices: &'a [Slices],
     how: Reduction,
@@ -277,7 +277,7 @@ impl Job for Reducing {
     }
 }
 
-/// Where the elements of slices go, in the order of the slices.
+/// The positions of the elements of slices, in the order of the slices.
 fn target(slices: &Slices, at: u64, itemsize: u64, order: Order) -> Runs {
     let strides = contiguous_strides(&slices.shape(false), itemsize, order).unwrap_or_default();
     let axis =

@@ -10,11 +10,11 @@ use crate::shape;
 use crate::sink::{self, Destination, SinkOptions};
 use crate::tensor::shortened;
 
-/// As many tensors of the old index alone are named.
+/// The most tensors that are named of those that only the old index has.
 const NAMED: usize = 10;
 
-/// Write the index of a checkpoint anew, beside its shards: whole or not at all. All shards that are there count,
-/// whatever the old index says; a note names what it alone has.
+/// Write the index of a checkpoint anew, next to its shards: whole or not at all. All shards in the
+/// folder count, whatever the old index says; a note names the tensors that only the old one has.
 pub fn reindex(location: &Location, options: &OpenOptions) -> Result<(), Error> {
     let path = location.path().ok_or_else(|| Error::file(location, ReindexFault::NoFolder))?;
     let mut options = OpenOptions { tensors: Vec::new(), exclude: Vec::new(), ..options.clone() };
@@ -22,7 +22,7 @@ pub fn reindex(location: &Location, options: &OpenOptions) -> Result<(), Error> 
     options.index = UseOfIndex::Widened;
     let input = open(location, &options).or_else(|error| {
         let is_no_index = error.cause.downcast_ref() == Some(&NotRead(Foreign::JsonObject));
-        // one that cannot be understood says nothing
+        // an index that cannot be parsed is ignored
         if is_no_index || error.cause.is::<ShardsError>() {
             options.index = UseOfIndex::Ignored;
             return open(location, &options);

@@ -21,9 +21,10 @@ use crate::input::{CarryError, Notes, Pattern, SelectFault};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewName {
     pub text: String,
-    /// How long OLD is in bytes; without, any `=` may be the one behind it.
+    /// The length of OLD in bytes; without it, any `=` may follow OLD.
     pub old: Option<usize>,
-    /// Whether it is of a table, which may hold names that no tensor has. Those of a table come first.
+    /// Whether the rename is from a table, whose names need not occur. The renames of a table come
+    /// first.
     pub in_table: bool,
 }
 
@@ -32,14 +33,14 @@ impl NewName {
         NewName { text: format!("{old}={new}"), old: Some(old.len()), in_table: false }
     }
 
-    /// OLD and NEW by each `=` that may stand between them.
+    /// OLD and NEW for each `=` that may separate them.
     fn pairs(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         let equals = self.text.match_indices('=').map(|(at, _)| at);
         let meant = equals.filter(|at| self.old.is_none_or(|old| old == *at));
         meant.map(|at| (&self.text[..at], &self.text[at + 1..]))
     }
 
-    /// OLD and NEW by the first of them.
+    /// OLD and NEW at the first `=`.
     fn first_pair(&self) -> Option<(&str, &str)> {
         self.pairs().next()
     }
@@ -57,8 +58,8 @@ pub(super) struct Rename<'r> {
     pub(super) name: &'r NewName,
 }
 
-/// The new name of each tensor that gets one, by its number; `names` are the old ones, of several files
-/// maybe more than one the same.
+/// The new names of tensors, by the numbers of those that change; `names` are the old ones, in
+/// which a name may repeat if they are of several files.
 pub(super) fn rename(
     names: &[Option<&str>],
     renames: &[NewName],
@@ -68,7 +69,7 @@ pub(super) fn rename(
     rename_some(names, &Vec::from_iter(renames.iter().map(of_all)), notes)
 }
 
-/// The same where each is for some of the tensors.
+/// The new names of tensors, where each rename applies to some of the tensors.
 pub(super) fn rename_some(
     names: &[Option<&str>],
     renames: &[Rename<'_>],
@@ -108,11 +109,11 @@ pub(super) fn rename_some(
 struct Names<'n> {
     old: &'n [Option<&'n str>],
     made: HashMap<usize, MadeName>,
-    /// The tensors that have or had a name that some rename may mean.
+    /// The tensors that have or had a name that a rename may apply to.
     asked: HashMap<&'n str, Vec<usize>>,
 }
 
-/// A name that was made, and by which rename.
+/// A new name, and the rename that made it.
 struct MadeName {
     name: String,
     by: usize,
@@ -144,7 +145,7 @@ impl<'n> Names<'n> {
         self.made.insert(number, MadeName { name, by });
     }
 
-    /// The tensors within a range that a new name is for, by their numbers, with that name.
+    /// The tensors within a range that a rename applies to, by their numbers, with their new names.
     fn apply(
         &self,
         range: &Range<usize>,
@@ -185,7 +186,7 @@ impl<'n> Names<'n> {
         })
     }
 
-    /// What a pattern makes of the names that it means.
+    /// The new names that a pattern gives to the names that it matches.
     fn carried(
         &self,
         range: &Range<usize>,
@@ -210,8 +211,8 @@ impl<'n> Names<'n> {
     }
 }
 
-/// The circle that each rename is in, if it is in one: there the NEW of each is the OLD of the next one. All of a
-/// table are one.
+/// The circle of each rename, if it is in one: there, the NEW of each is the OLD of the next one.
+/// All renames of a table are one circle.
 fn circles(renames: &[Rename<'_>]) -> Vec<Option<usize>> {
     let pairs = renames.iter().map(|it| it.name.first_pair().unwrap_or((&it.name.text, "")));
     let pairs = Vec::from_iter(pairs);
@@ -229,7 +230,7 @@ fn circles(renames: &[Rename<'_>]) -> Vec<Option<usize>> {
             seen_from[one] = Some(start);
             at = next(one);
         }
-        // back on the way of this very start: all from there on is a circle
+        // returned to a name of this same walk: all from there on is a circle
         let Some(first) = at.filter(|&at| seen_from[at] == Some(start)) else { continue };
         let mut one = first;
         while circles[one].is_none() {
@@ -274,7 +275,7 @@ mod tests {
         expect(&["model.layers.*=blk.*"], &blocks);
         expect(&["model.*.*.mlp.*=*/*/*"], &[(0, "layers/0/up"), (1, "layers/10/down")]);
         expect(&["mod*.up=*"], &[(0, "el.layers.0.mlp")]);
-        // exact names first, and the `=` that leads to one
+        // exact names first, then the `=` after a name that exists
         expect(&["x=a*=b"], &[(2, "b")]);
         expect(&["head=tail"], &[(3, "tail")]);
         expect(&["*=all"], &[(4, "all")]);

@@ -1,6 +1,6 @@
-//! Which tensors of an input go to an output, and what they are called there.
+//! Which tensors of an input go to an output, and their names there.
 //!
-//! Tensors come in the order of the file, however the patterns stand.
+//! Tensors come in the order of the file, whatever the order of the patterns.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,23 +19,23 @@ use crate::tensor::TensorInfo;
 
 #[derive(Clone, Debug, Default)]
 pub struct Select {
-    /// Names or globs of the tensors that the index applies to; without any, the only one.
+    /// Names or globs of the tensors that the index applies to; without any, the only tensor.
     pub patterns: Vec<String>,
-    /// Whether all tensors are meant where there are no patterns, and the output holds several.
+    /// Whether all tensors are chosen if there are no patterns, and the output holds several.
     pub whole: bool,
-    /// Whether the others are written too, as they are.
+    /// Whether the other tensors are written too, unchanged.
     pub keep_rest: bool,
     /// New names, applied one after the other.
     pub renames: Vec<NewName>,
 }
 
-/// A tensor on its way to the output.
+/// A tensor of an input that goes to the output.
 pub(super) struct Selected {
     pub(super) number: usize,
     pub(super) tensor: TensorInfo,
-    /// Whether the index applies to it; the others are kept whole.
+    /// Whether the index applies to it; other tensors are copied whole.
     pub(super) sliced: bool,
-    /// The name that it has in the output, if it has one there.
+    /// The name in the output, if the format has names.
     pub(super) name: String,
 }
 
@@ -43,14 +43,14 @@ pub(super) struct Selected {
 pub(super) struct SelectedTensors<'a> {
     input: &'a Input,
     output: &'a Output,
-    /// What becomes of each tensor of the input.
+    /// The choice for each tensor of the input.
     choices: Vec<Choice>,
     len: usize,
-    /// New names, by the place among those that go to the output.
+    /// New names, by the position among the tensors of the output.
     renamed: HashMap<usize, String>,
 }
 
-/// What becomes of a tensor of an input.
+/// Whether a tensor of an input is sliced, kept or left out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choice {
     LeftOut,
@@ -58,8 +58,8 @@ pub(super) enum Choice {
     Sliced,
 }
 
-/// What becomes of each tensor of an input, of which the `chosen` numbers, which ascend, are sliced. What cannot
-/// be read and would be kept is told in a note.
+/// The choice for each tensor of an input; the `chosen` ones (ascending) are sliced. A note names
+/// what would be kept and cannot be read.
 pub(super) fn choices(
     input: &Input,
     chosen: &[usize],
@@ -117,7 +117,7 @@ impl SelectedTensors<'_> {
         })
     }
 
-    /// Begin to give places in the output to what `becomes` of each.
+    /// Begin to lay out the output; `becomes` gives its tensors.
     pub(super) fn prepare(
         &self,
         mut becomes: impl FnMut(&Selected) -> Result<Becomes, Error>,
@@ -155,7 +155,7 @@ pub(super) fn select<'a>(
     let mut selection =
         SelectedTensors { input, output, choices, len: count, renamed: HashMap::new() };
     if select.renames.is_empty() && output.options.name.is_none() {
-        // the names of a file differ
+        // the names in a file are unique
         return Ok(selection);
     }
     let tensors = &input.contents.tensors;
@@ -169,8 +169,8 @@ pub(super) fn select<'a>(
     }
 }
 
-/// The names of the tensors that have a dimension of one of these names; `missing` makes an error of a name that none
-/// has, and its number.
+/// The names of the tensors that have a dimension of one of these names; `missing` makes the error
+/// for a name that no tensor has, from its number.
 pub(super) fn with_dimensions(
     input: &Input,
     names: &[String],
@@ -196,7 +196,8 @@ pub(super) fn with_dimensions(
     Ok(found)
 }
 
-/// All tensors, where there are several and an index takes something of axes of one length of each.
+/// All tensors, if there are several, and the index takes something of axes that have the same
+/// length in each.
 pub(super) fn all_indexed_alike(input: &Input, index: &OpenIndex<'_>) -> Option<Vec<usize>> {
     let count = input.contents.tensors.len();
     if index.expr.is_named() || count < 2 || input.named_count() > count {
@@ -224,7 +225,7 @@ pub(super) fn all_indexed_alike(input: &Input, index: &OpenIndex<'_>) -> Option<
     Some(all.collect()).filter(|all: &Vec<usize>| !all.is_empty())
 }
 
-/// Say that an index applies to all tensors, though none is named.
+/// Note that an index applies to all tensors, though none is named.
 pub(super) fn note_alike(input: &Input, count: usize) {
     let location = &input.location;
     input.notes.add(format_args!(
@@ -232,8 +233,8 @@ pub(super) fn note_alike(input: &Input, count: usize) {
     ));
 }
 
-/// Leave out, with notes, tensors of dtypes that the output cannot hold. Those that are named themselves, or all that
-/// there is, are refused later.
+/// Leave out, with notes, tensors of dtypes that the output cannot hold. Tensors that are named
+/// themselves, and the only ones, are refused later.
 pub(super) fn leave_out_lacking(
     input: &Input,
     patterns: &[String],
@@ -291,30 +292,31 @@ fn chosen(input: &Input, select: &Select, output: &Output) -> Result<Vec<usize>,
 /// The casts of a job: a dtype for all tensors, or for those of a dtype.
 #[derive(Clone, Debug, Default)]
 pub struct Casts {
-    /// The type that a rule is for, in any byte order, without one all others; and what it becomes.
+    /// The dtype that each rule applies to, in any byte order (`None`: all others), and the dtype
+    /// that it casts to.
     rules: Vec<(Option<DType>, DType)>,
     casting: Casting,
-    /// Whether the rule for all others is for integers and booleans among several tensors, too.
+    /// Whether the rule for all others applies to integers and booleans among several tensors, too.
     pub to_all: bool,
     several: bool,
 }
 
 impl Casts {
-    /// The casts that `casting` allows; of several rules for a type, the first counts, and one for
+    /// The casts that `casting` allows. Of several rules for a type, the first counts; a rule for
     /// all types comes last.
     pub fn new(mut rules: Vec<(Option<DType>, DType)>, casting: Casting) -> Casts {
         rules.sort_by_key(|(from, _)| from.is_none());
         Casts { rules, casting, to_all: false, several: false }
     }
 
-    /// The same for several tensors: a cast of all to a float dtype leaves integers and booleans as they
-    /// are.
+    /// The casts for several tensors: a cast of all to a float dtype leaves integers and booleans
+    /// unchanged.
     pub(crate) fn of_several(mut self, several: bool) -> Casts {
         self.several = several;
         self
     }
 
-    /// Whether elements of a dtype are left as they are, though there is a rule for all.
+    /// Whether elements of a dtype stay unchanged, though there is a rule for all.
     pub(crate) fn leaves(&self, dtype: &DType) -> bool {
         let kind = |dtype: &DType| match dtype {
             DType::Scalar(scalar, _) => Some(scalar.kind()),
@@ -332,7 +334,7 @@ impl Casts {
         }
     }
 
-    /// How many of these dtypes are left as they are.
+    /// The number of these dtypes that stay unchanged.
     pub(crate) fn count_left(&self, dtypes: impl Iterator<Item = DType>) -> usize {
         dtypes.filter(|dtype| self.leaves(dtype)).count()
     }
@@ -343,13 +345,13 @@ impl Casts {
         self.rules.iter().find(|(from, _)| applies(from))
     }
 
-    /// What becomes of elements of a dtype; `None` where no rule is for it.
+    /// The cast of elements of a dtype; `None` without a rule for it.
     pub fn of(&self, dtype: &DType) -> Result<Option<Cast>, CastError> {
         let rule = self.rule(dtype).filter(|_| !self.leaves(dtype));
         rule.map(|(_, to)| Cast::new(dtype, to, self.casting)).transpose()
     }
 
-    /// Refuse a rule for a type that none of `dtypes` is.
+    /// Refuse a rule for a type that is not in `dtypes`.
     pub fn refuse_unused(
         &self,
         dtypes: impl Iterator<Item = DType> + Clone,
@@ -367,17 +369,17 @@ pub struct UnusedCast(pub DType);
 
 impl Fault for UnusedCast {}
 
-/// The axes along which tensors are joined or cut; negative ones count from the end.
+/// The axes along which tensors are joined or cut; a negative axis counts from the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Axes {
-    /// The axis of all tensors that have no other.
+    /// The axis of all tensors without one in `named`.
     pub default: AskedAxis,
-    /// Names or globs of tensors, and their axis; of several that mean one tensor the last counts.
+    /// Names or globs of tensors, and their axis; the last one that matches counts.
     pub named: Vec<(String, AskedAxis)>,
 }
 
 impl Axes {
-    /// The first name of a dimension among them.
+    /// The first dimension name among them.
     pub fn name(&self) -> Option<&str> {
         let all = std::iter::once(&self.default).chain(self.named.iter().map(|(_, axis)| axis));
         all.filter_map(|axis| match axis {
@@ -398,7 +400,7 @@ impl Axes {
         axes.map_err(|fault| Error::file(&input.location, fault))
     }
 
-    /// The axis of each tensor of these names.
+    /// The axis of the tensor of each of these names.
     pub(crate) fn of_names<'n>(
         &self,
         names: impl Iterator<Item = &'n str> + Clone,

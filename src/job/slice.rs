@@ -1,5 +1,5 @@
-//! What is taken of one input: by an index of one tensor or several, by an index tensor of one; and slices that a
-//! program holds, of any number of inputs.
+//! Slices of one input: by an index of one tensor or several, or by an index tensor of one; and
+//! slices that a program holds, of any number of inputs.
 
 use std::borrow::Cow;
 use std::iter;
@@ -26,21 +26,22 @@ use crate::region::{
 use crate::shape::{Arrangement, Order, Transposition};
 use crate::tensor::{TensorInfo, shortened};
 
-/// What is taken of the tensors of an input, and what they become.
+/// What is taken of the tensors of an input, and how it is written.
 pub struct SliceOptions<'a> {
-    /// Which tensors, and what they are called in the output.
+    /// Which tensors are taken, and their names in the output.
     pub select: Select,
-    /// What tensors are seen as that are not kept as they are.
+    /// The dtypes, shapes or fields that sliced tensors are read as.
     pub seen: Seen,
-    /// What is taken of each tensor that is not kept as it is.
+    /// The index that is applied to each sliced tensor.
     pub index: OpenIndex<'a>,
     pub transpose: Transposition,
     pub casts: Casts,
 }
 
 impl SliceOptions<'_> {
-    /// Which tensors are meant, where none are named: by an index whose items have names those that have one of the
-    /// dimensions, and all others are kept; by another one all, if it indexes axes of one length.
+    /// The selection, with tensors chosen where none are named: for an index with names of
+    /// dimensions, the tensors that have one of these are sliced, and the others kept; another
+    /// index applies to all, if it indexes axes of equal lengths.
     fn meant(&self, input: &Input, output: &Output) -> Result<Cow<'_, Select>, Error> {
         let IndexExpr { names, .. } = self.index.expr;
         let Select { patterns, whole, keep_rest, .. } = &self.select;
@@ -69,7 +70,7 @@ impl SliceOptions<'_> {
 }
 
 pub struct GatherOptions {
-    /// The axis that the positions are on; without one, tuples name positions on the first axes.
+    /// The axis of the positions; without it, tuples name positions on the first axes.
     pub axis: Option<i64>,
     pub how: gather::Options,
     pub transpose: Transposition,
@@ -82,7 +83,7 @@ impl GatherOptions {
         self.arrange(tensor, indices).map(|_| ())
     }
 
-    /// What becomes of the axes of what is gathered.
+    /// The arrangement of the axes of the result.
     fn arrange(&self, tensor: &TensorInfo, indices: &TensorInfo) -> Result<Arrangement, Error> {
         let shape = gathered_shape(tensor, indices, self.axis, &self.how)?;
         let axes = gathered_axes(tensor, indices, self.axis, &self.how);
@@ -91,7 +92,7 @@ impl GatherOptions {
 }
 
 impl<'a> Copying<'a> {
-    /// Slice, convert, trim: what an index takes of one tensor or several.
+    /// Slice, convert, trim: write what an index selects of one tensor or several.
     pub fn slice(
         mut input: Input,
         options: &'a SliceOptions<'a>,
@@ -129,7 +130,7 @@ impl<'a> Copying<'a> {
         Ok(Copying::new(prepared, assembly, left))
     }
 
-    /// Gather: what an index tensor names of one tensor.
+    /// Gather: write what an index tensor names of one tensor.
     pub fn gather(
         input: Input,
         tensor: &TensorInfo,
@@ -158,11 +159,11 @@ impl<'a> Copying<'a> {
     }
 }
 
-/// What an index takes of the tensors of an input.
+/// The slices of the tensors of an input.
 struct SliceRecipe<'a> {
     options: &'a SliceOptions<'a>,
     casts: Casts,
-    /// What becomes of each tensor.
+    /// The choice for each tensor.
     choices: Vec<Choice>,
 }
 
@@ -182,7 +183,7 @@ impl Recipe for SliceRecipe<'_> {
     }
 }
 
-/// What was taken of each tensor before.
+/// Regions that were made before.
 impl Recipe for Vec<Taken> {
     fn taken(&self, _: &Input, member: &Member<'_>, _: Order) -> Result<Taken, Error> {
         Ok(self[member.number as usize].clone())
@@ -193,7 +194,8 @@ impl Recipe for Vec<Taken> {
     }
 }
 
-/// Say of a checkpoint whose files differ in a text of their metadata that an output that is one file has the last.
+/// Note, for a checkpoint whose files differ in a text of their metadata, that a single output file
+/// has the last one.
 fn note_metadata(input: &Input, output: &Output) {
     let Some(checkpoint) = input.checkpoint().filter(|_| !output.is_of_folders()) else { return };
     let all = &input.contents.metadata.texts;
@@ -214,7 +216,7 @@ struct Sliced {
     region: Arc<dyn Region>,
 }
 
-/// What becomes of a tensor that is sliced, or only kept.
+/// The description of a tensor after slicing, or of one that is only kept.
 fn sliced(
     tensor: &TensorInfo,
     is_sliced: bool,
@@ -235,7 +237,7 @@ fn sliced(
     Ok(Sliced { becomes: Becomes { shape, cast, axes }, region })
 }
 
-/// What a program takes of a tensor of an input that it holds.
+/// A slice of a tensor of an input, held by a program.
 pub(crate) struct HeldSlice<'a> {
     pub(crate) input: &'a Input,
     pub(crate) tensor: &'a TensorInfo,
@@ -244,7 +246,8 @@ pub(crate) struct HeldSlice<'a> {
     pub(crate) region: Arc<dyn Region>,
 }
 
-/// Write slices, which are the members of an output in their order, each with what its elements go through.
+/// Write slices, which are the members of an output in their order, each with the step of its
+/// elements.
 pub(super) fn write_slices(
     slices: &[HeldSlice<'_>],
     mut members: Members,

@@ -1,20 +1,21 @@
-//! A selection divided in slices along axes, and what is known of each slice.
+//! A selection divided in slices along axes, and the summary of each slice.
 //!
-//! A slice is what lies at one position of the axes that stay; the other axes are *reduced*. Elements
-//! are read with the axes that stay first, so that those of a slice follow each other. Summaries are
-//! held for a band of slices at a time, as many as bounded memory has room for, and any number of
-//! workers add to them: sums are exact, so that it does not matter who adds what.
+//! A slice holds the elements at one position of the axes that stay; the other axes are *reduced*.
+//! Elements are read with the axes that stay first, so that the elements of a slice are adjacent.
+//! Summaries are held for a band of slices at a time, as many as bounded memory has room for, and
+//! any number of workers add to them: sums are exact, so that the order of adding does not matter.
 //!
-//! Where the innermost axes stay, as when rows are added to rows, elements are read as they lie instead, and
-//! each worker has [columns](Columns) of its own, which it brings to the summaries at last.
+//! Where the innermost axes stay, as when rows are added to rows, elements are read in their stored
+//! order instead. Each worker then has [columns](Columns) of its own, and adds them to the
+//! summaries at the end.
 //!
-//! Of chunks, bands end where chunks do, so that each chunk is decoded for one band. Where there is no memory for such
-//! a band, the selection is put in order in a temporary file first.
+//! Bands of chunked tensors end where chunks do, so that each chunk is decoded for one band. If
+//! there is no memory for such a band, the selection is put in order in scratch first.
 //!
-//! Long stretches are summed up beside a summary first, so that workers of a few long slices do not wait for
-//! each other. The slices of a tensor that goes to a file are taken in the order of the
-//! memory, and their elements put where they belong by a `StridedSink`; streams and tables have them in the
-//! order of their positions.
+//! Long ranges are summed up separately first, so that workers of a few long slices do not wait for
+//! each other. The slices of a tensor that goes to a file are taken in the order of the memory, and
+//! a `StridedSink` writes the results where they belong; streams and tables get results in the
+//! order of positions.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -37,37 +38,39 @@ use crate::sink::WriteOrder;
 use crate::statistics::{Columns, Facts, Fold, Reach, Reduction, Summary};
 use crate::tensor::TensorInfo;
 
-/// Summaries take so many bytes at most while elements are added to them, and as many when they are complete.
+/// The most bytes of summaries while elements are added to them, and the most when they are
+/// complete.
 const BAND_BYTES: usize = 20 << 20;
 
-/// Elements that follow each other in a slice are summed up by themselves from so many on, so that
+/// The number of adjacent elements of a slice from which on they are summed up separately, so that
 /// workers do not wait for each other.
 const ALONE: u64 = 512;
 
-/// The columns of a worker have so many bytes at most.
+/// The most bytes of the columns of a worker.
 const COLUMN_BYTES: usize = 3 << 20;
 
-/// So many rows are worth columns.
+/// The fewest rows that make columns worthwhile.
 const ROWS: u64 = 16;
 
 pub struct Slices {
-    /// The selection: the axes that stay, and then the others; or between them, where there are columns.
+    /// The selection with the axes that stay first, or, with columns, the reduced axes in between.
     pub chosen: Chosen,
-    /// For each axis of the selection as it was, whether it is reduced.
+    /// For each axis of the original selection, whether it is reduced.
     pub reduced: Vec<bool>,
-    /// The axes of the selection as it was: those that stay, and then the others.
+    /// The axes of the original selection: those that stay, then the others.
     axes: Permutation,
-    /// The lengths of those that stay.
+    /// The lengths of the axes that stay.
     lens: Vec<u64>,
-    /// Where each axis of `chosen` was before it was brought there.
+    /// The original number of each axis of `chosen`.
     arranged: Permutation,
-    /// Slices whose elements alternate; 1 where those of each slice follow each other.
+    /// The number of slices whose elements alternate; 1 if the elements of each slice are adjacent.
     width: u64,
-    /// The selection as it was, where it is in chunks.
+    /// The original selection, if it is in chunks.
     in_chunks: Option<Chosen>,
 }
 
-/// Where bands of slices may end, so that none divides what chunks or columns hold: at these slices of each period.
+/// Where bands of slices may end without dividing a chunk or a group of columns: at these slices of
+/// each period.
 struct BandEnds {
     ends: Vec<u64>,
     period: u64,
@@ -80,7 +83,8 @@ impl BandEnds {
         self.ends.array_windows().map(|[end, next]| next - end).chain([last]).all(|it| it <= most)
     }
 
-    /// The end of the band of at most `most` slices that begins with slice `first`; `None` where there is none.
+    /// The end of the band of at most `most` slices that begins with slice `first`; `None` if there
+    /// is no such end.
     fn of_band(&self, first: u64, most: u64) -> Option<u64> {
         let last = first.saturating_add(most);
         let period = last / self.period * self.period;
@@ -92,27 +96,27 @@ impl BandEnds {
 
 #[derive(Clone, Copy)]
 pub struct SlicesOptions<'a> {
-    /// What tensors are seen as.
+    /// The dtypes, shapes or fields that tensors are read as.
     pub seen: &'a Seen,
     pub index: OpenIndex<'a>,
-    /// The order of the axes of what is taken.
+    /// The order of the axes of the selection.
     pub transpose: &'a Transposition,
-    /// The axes of the result that are reduced, negative ones counted from the end; without any, all.
+    /// The reduced axes of the result; a negative one counts from the end. `None` reduces all.
     pub axes: Option<&'a [AskedAxis]>,
 }
 
-/// In which order slices come, and the elements in them.
+/// The order of the slices, and of the elements in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SliceOrder {
     /// Ascending positions, the last axis fastest.
     Positions,
     /// Ascending positions, the first axis fastest.
     Reversed,
-    /// As they lie in memory, where that is known, so that each byte is read about once.
+    /// The order in memory, if it is known, so that each byte is read about once.
     Memory,
 }
 
-/// The slices of several tensors, made for each when it is its turn: of very many, all would take much memory.
+/// The slices of several tensors, made for each in turn, as all at once would take much memory.
 pub struct AllSlices<'a> {
     numbers: &'a [usize],
     options: SlicesOptions<'a>,
@@ -163,7 +167,7 @@ impl Slices {
         })
     }
 
-    /// The slices of a tensor; in columns, where those of `empty` may be.
+    /// The slices of a tensor; in columns, where the summary `empty` allows it.
     fn of(
         tensor: &TensorInfo,
         options: &SlicesOptions<'_>,
@@ -222,7 +226,7 @@ impl Slices {
     }
 
     pub fn count(&self) -> u64 {
-        // of a selection without elements there may be more than can be counted
+        // a selection without elements may have more slices than can be counted
         element_count(self.lens()).unwrap_or(u64::MAX)
     }
 
@@ -239,8 +243,8 @@ impl Slices {
         axes.filter(|(axis, _)| self.reduced[**axis]).map(|(_, &len)| len).collect()
     }
 
-    /// The shape of one element for each slice; `keepdims` leaves the axes that are reduced, with
-    /// length 1.
+    /// The shape of the results, one element for each slice; with `keepdims`, reduced axes stay
+    /// with length 1.
     pub(super) fn shape(&self, keepdims: bool) -> Vec<u64> {
         let mut shape = vec![1; self.reduced.len()];
         for (&axis, &len) in self.axes.axes().iter().zip(self.lens()) {
@@ -250,7 +254,8 @@ impl Slices {
         (0..shape.len()).filter(stays).map(|axis| shape[axis]).collect()
     }
 
-    /// For each axis of [`shape`](Slices::shape) the axis of the tensor that it is, where it is one.
+    /// For each axis of [`shape`](Slices::shape), the axis of the tensor that it comes from, if
+    /// any.
     pub(super) fn source_axes(&self, keepdims: bool) -> Vec<Option<usize>> {
         let mut axes = vec![None; self.reduced.len()];
         for (&axis, &source) in self.arranged.axes().iter().zip(&self.chosen.axes) {
@@ -260,7 +265,7 @@ impl Slices {
         (0..axes.len()).filter(stays).map(|axis| axes[axis]).collect()
     }
 
-    /// The axes that stay, by their number among those, in the order of the slices.
+    /// The axes that stay, in the order of the slices, as numbers among those.
     pub(super) fn staying(&self) -> impl Iterator<Item = usize> {
         let rank = |&axis: &usize| self.reduced[..axis].iter().filter(|it| !**it).count();
         self.axes.axes()[..self.lens.len()].iter().map(rank)
@@ -286,7 +291,7 @@ impl Slices {
         Ok(empty.ok_or_else(|| StatisticsFault(self.chosen.dtype.clone()))?)
     }
 
-    /// What is known of the first slice, of which there is at least one.
+    /// The summary of the first slice; there is at least one.
     pub fn summary(
         &self,
         input: &mut Input,
@@ -302,8 +307,8 @@ impl Slices {
         Ok(found)
     }
 
-    /// Read the input once: `visit` gets what becomes of the `empty` summary for each slice, in their
-    /// order, a band at a time, with the number of the first.
+    /// Read the input once: `visit` gets the summaries of the slices in order, each begun from
+    /// `empty`, a band at a time, with the number of the first.
     pub fn summaries<S: Fold, E: From<Error>>(
         &self,
         input: &mut Input,
@@ -331,7 +336,7 @@ impl Slices {
             // which positions are bad does not depend on the bands
             check_indices(&take, workers, false)?;
         }
-        // memory of so many bytes would else come from the system again for each band
+        // otherwise the system would allocate so much memory again for each band
         let mut adding = Vec::new();
         let mut complete = Vec::new();
         let mut first = 0;
@@ -361,7 +366,8 @@ impl Slices {
         Ok(())
     }
 
-    /// Where bands may end, so that none divides a chunk; `None` where it is not known which elements lie in one.
+    /// Where bands may end without dividing a chunk; `None` if it is not known which elements lie
+    /// in one.
     fn ends_of_chunks(&self) -> Option<BandEnds> {
         let (chunked, view) = self.chosen.region.chunked()?.parts()?;
         let firsts = chunked.first_items(view.runs());
@@ -370,19 +376,20 @@ impl Slices {
         }
         let axes = self.arranged.axes().iter().zip(&self.chosen.shape).zip(&firsts);
         let mut staying = axes.filter(|((axis, _), _)| !self.reduced[**axis]);
-        // chunks along axes outside of the first one along which they are long lie in one band in any case
+        // chunks along axes before the first one along which they are long are in one band in any
+        // case
         let long = staying.find(|((_, len), firsts)| (firsts.len() as u64) < **len);
         let inner: u64 = staying.map(|((_, len), _)| len).product();
         let (period, ends) = match long {
             Some(((_, len), firsts)) => (len * inner, firsts.iter().map(|it| it * inner).collect()),
             None => (1, vec![0]),
         };
-        // columns are in one band too
+        // a band does not divide columns either
         let of_columns = BandEnds { ends: vec![0], period: self.width };
         Some(if period > self.width { BandEnds { ends, period } } else { of_columns })
     }
 
-    /// The selection as it was, in a temporary file, and what is taken of it there.
+    /// The original selection in scratch, and what is taken of it there.
     fn keep(
         &self,
         plain: &Chosen,
@@ -411,7 +418,7 @@ impl Slices {
 /// Which of `ndim` axes are reduced, by the rules of NumPy's `axis`.
 fn reduced(axes: Option<&[i64]>, ndim: usize) -> Result<Vec<bool>, AxisFault> {
     let Some(axes) = axes else { return Ok(vec![true; ndim]) };
-    // an array without axes may be reduced along a first one alone, as in NumPy
+    // an array without axes may be reduced along axis 0, as in NumPy
     let counted_axes = if axes.len() == 1 { ndim.max(1) } else { ndim };
     let mut reduced = vec![false; counted_axes];
     for &axis in axes {
@@ -438,7 +445,7 @@ pub enum AxisFault {
 
 faults!(Index: AxisFault);
 
-/// The distance between neighbours on each axis, where it is known.
+/// The distance between neighbours on each axis, if it is known.
 fn strides(chosen: &Chosen) -> Option<Vec<u64>> {
     let region = chosen.region.as_ref();
     let in_chunks = || region.chunked()?.parts().map(|(_, view)| view);
@@ -447,7 +454,7 @@ fn strides(chosen: &Chosen) -> Option<Vec<u64>> {
     (axes.len() == chosen.shape.len()).then(|| strides.collect())
 }
 
-/// How many of the last axes that stay lie inside of all others that are reduced.
+/// The number of the last axes that stay that lie inside of all reduced ones.
 fn beside(staying: &[usize], others: &[usize], strides: &[u64]) -> usize {
     let innermost = others.iter().map(|&axis| strides[axis]).min().unwrap_or(0);
     staying.iter().rev().take_while(|&&axis| strides[axis] < innermost).count()
@@ -459,14 +466,14 @@ fn most_columns(empty: Option<impl Fold>) -> u64 {
     empty.by_columns().map_or(0, |(_, bytes)| of_band.min(COLUMN_BYTES / bytes) as u64)
 }
 
-/// Summaries of slices that follow each other, to which any number of workers add.
+/// Summaries of adjacent slices, to which any number of workers add.
 struct Band<'a, S> {
     itemsize: u64,
     len: u64,
     width: u64,
     empty: &'a S,
     slices: Vec<Mutex<S>>,
-    /// Columns that no worker adds to now, and the group of slices that they are of.
+    /// Columns that no worker uses now, and the group of slices of each.
     idle: Mutex<Vec<(u64, Columns)>>,
 }
 
@@ -499,7 +506,7 @@ impl<S: Fold> Band<'_, S> {
         })
     }
 
-    /// Add elements from number `element` of the band on.
+    /// Add elements, from element `element` of the band on.
     fn add(&self, mut element: u64, mut bytes: &[u8]) {
         if self.width > 1 {
             self.add_rows(element, bytes);
@@ -522,7 +529,7 @@ impl<S: Fold> Band<'_, S> {
         }
     }
 
-    /// Add elements of alternating slices from number `element` of the band on.
+    /// Add elements of alternating slices, from element `element` of the band on.
     fn add_rows(&self, mut element: u64, mut bytes: &[u8]) -> Option<()> {
         let group_len = self.len * self.width;
         let mut empty = self.empty.clone();
@@ -553,7 +560,7 @@ impl<S: Fold> Band<'_, S> {
         columns.flush(&|column, look| self.reach(group, column, each, look));
     }
 
-    /// Let a column be looked at, of which an element has so many: one for each of its numbers.
+    /// Call `look` for the values of a column, `each` of which belong to one element.
     fn reach(&self, group: u64, column: usize, each: usize, look: &mut dyn FnMut(&mut Summary)) {
         let slice = group as usize * self.width as usize + column / each;
         if let Some((numbers, _)) = locked(&self.slices[slice]).by_columns() {
@@ -561,7 +568,7 @@ impl<S: Fold> Band<'_, S> {
         }
     }
 
-    /// Take the summaries, which are complete.
+    /// Take the complete summaries.
     fn summaries(&mut self) -> impl Iterator<Item = S> {
         for (group, mut columns) in std::mem::take(&mut *locked(&self.idle)) {
             self.flush(group, &mut columns);

@@ -17,14 +17,14 @@ use crate::statistics::Statistics;
 use crate::tensor::TensorInfo;
 
 impl Chosen {
-    /// Whether it is a range of bytes, and nothing besides.
+    /// Whether it is a range of bytes, and nothing else.
     pub(super) fn is_whole_bytes(&self) -> bool {
         let bytes = shape::byte_count(&self.shape, self.dtype.item_bits());
         let range = self.region.strided().and_then(|view| view.range());
         range.is_some_and(|range| Some(range.end - range.start) == bytes)
     }
 
-    /// Take its bytes for elements.
+    /// Read its bytes as elements.
     pub(super) fn see_bytes(&mut self, byte: &DType) {
         self.shape = vec![self.region.bytes()];
         self.axes = vec![None];
@@ -44,7 +44,7 @@ impl Chosen {
         let empty = &empty.ok_or_else(|| StatisticsFault(self.dtype.clone()))?;
         let takes = [self.take(0)];
         let itemsize = self.dtype.item_bits() / 8;
-        // statistics that no worker is adding to now: as many as there are workers
+        // statistics that no worker uses now: at most one for each worker
         let idle = Mutex::new(Vec::new());
         let locked = || idle.lock().unwrap_or_else(PoisonError::into_inner);
         let look = |offset: u64, bytes: &[u8]| {
@@ -69,20 +69,20 @@ pub struct StatisticsFault(pub DType);
 
 impl Fault for StatisticsFault {}
 
-/// What an index takes of a tensor, to be looked at.
+/// The part of a tensor that an index selects, to be read once.
 pub struct Chosen {
     pub name: Option<String>,
     pub dtype: DType,
     pub shape: Vec<u64>,
-    /// For each axis the one of the tensor that it is, where it is one.
+    /// For each axis, the axis of the tensor that it comes from, if any.
     pub(super) axes: Vec<Option<usize>>,
     pub(super) region: Arc<dyn Region>,
     part: usize,
 }
 
 impl Chosen {
-    /// What an index takes of the tensors with these numbers, its axes transposed, in C order;
-    /// `seen` says what they are seen as.
+    /// The selections of an index in the tensors with these numbers, with their axes transposed, in
+    /// C order; `seen` says what the tensors are read as.
     pub fn all(
         input: &mut Input,
         numbers: &[usize],
@@ -103,7 +103,7 @@ impl Chosen {
         Chosen::all(input, &numbers, &Seen::default(), index, &Transposition::None)
     }
 
-    /// What an index takes of a tensor, its axes transposed, in this memory order.
+    /// The selection of an index in a tensor, with its axes transposed, in this memory order.
     pub(super) fn of(
         tensor: &TensorInfo,
         index: OpenIndex<'_>,
@@ -113,7 +113,8 @@ impl Chosen {
         Chosen::arranged(tensor, index, transpose, order, |axes| axes)
     }
 
-    /// The same, where `then` puts the axes of that in an order of its own.
+    /// The selection of an index in a tensor, with its axes transposed, then put in order by
+    /// `then`.
     pub(super) fn arranged(
         tensor: &TensorInfo,
         index: OpenIndex<'_>,
@@ -136,7 +137,8 @@ impl Chosen {
         self.region.bytes()
     }
 
-    /// Reads its [elements](crate::print::Elements), to print them. A pipe is copied to a temporary file.
+    /// A reader of its [elements](crate::print::Elements), to print them. A pipe is copied to
+    /// scratch.
     pub fn elements<'a, E: From<Error>>(
         &'a self,
         input: &mut Input,
@@ -146,14 +148,14 @@ impl Chosen {
         Ok(move |start: u64, out: &mut [u8]| Ok(reader.read(start, &mut scratch, out)?))
     }
 
-    /// Its bytes on their way to position `at`, where no piece divides elements.
+    /// The take of its bytes to position `at`; no piece divides elements.
     pub(super) fn take(&self, at: u64) -> Take {
         let take = Take::new(self.part, Arc::clone(&self.region), Conversion::None, at);
         Take { unit: (self.dtype.item_bits() / 8).max(1), ..take }
     }
 }
 
-/// Choose of each of these tensors, as they are said to be seen.
+/// Call `choose` for each of these tensors, read as `seen` says.
 pub(super) fn each_tensor<T>(
     input: &mut Input,
     numbers: &[usize],

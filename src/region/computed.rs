@@ -1,4 +1,4 @@
-//! What is taken of a tensor whose elements are computed from those that are stored: packed values.
+//! Regions of tensors whose elements are computed from the stored ones: packed values.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use crate::execute::{Clipped, Computed, Conversion, ExecuteError, Pieces};
 use crate::plan::{Plan, Reading};
 use crate::tensor::Unpacking;
 
-/// The pieces that are computed for who looks at elements, in bytes of what is stored.
+/// The pieces that are computed for scans, in bytes of stored elements.
 const LOOK_BYTES: u64 = 64 << 10;
 
-/// A region of stored elements, and what is computed of each.
+/// A region of stored elements, and the arithmetic that is applied to each.
 #[derive(Clone)]
 pub struct ComputedRegion {
     pub(super) stored: Arc<dyn Region>,
     pub(super) arithmetic: Arc<Arithmetic>,
-    /// The bytes that are taken, where it is a part of all that divides elements.
+    /// The range of the bytes that is taken, if it is a part that divides elements.
     pub(super) window: Option<Range<u64>>,
 }
 
-/// What unpacks elements.
+/// The arithmetic that unpacks elements.
 pub(super) fn arithmetic(unpacking: &Unpacking) -> Result<Arithmetic, CastError> {
     let Unpacking { from, to, fills, scale, offset, nan } = unpacking;
     let cast = Cast::new(from, to, Casting::Unsafe)?;
@@ -39,7 +39,7 @@ impl ComputedRegion {
         self.conversion().output_bytes(self.stored.bytes())
     }
 
-    /// How the stored elements are read.
+    /// The way to read the stored elements.
     fn read_stored<'a>(&self, by: &ReadBy<'a>) -> ReadBy<'a> {
         let to = if self.window.is_some() { ReadFor::Memory } else { by.to };
         let conversion = self.conversion();
@@ -101,7 +101,7 @@ impl Region for ComputedRegion {
 }
 
 impl ComputedRegion {
-    /// The pieces that are computed from those of the stored elements.
+    /// The pieces that are computed from pieces of the stored elements.
     pub(super) fn pieces<'a>(&'a self, of: Box<dyn Pieces + 'a>) -> Box<dyn Pieces + 'a> {
         let computed = Computed::new(of, &self.arithmetic);
         match &self.window {

@@ -22,15 +22,16 @@ use crate::view::Layout;
 /// Positions to gather from.
 #[derive(Clone)]
 pub struct IndexTensor {
-    /// The dtype, the shape, and the place in the bytes.
+    /// The dtype, the shape, and the location in the bytes.
     pub info: TensorInfo,
-    /// The bytes that it lies in.
+    /// The bytes that hold the positions.
     pub bytes: Arc<dyn Source>,
     /// The file, for errors; `None` for indices in memory.
     pub file: Option<FileName>,
 }
 
-/// Lists in memory as indices: positions past 64 bits are the nearest that fit, which are beyond every axis.
+/// Lists in memory as indices: positions beyond 64 bits become the nearest that fit, which are
+/// beyond every axis.
 macro_rules! lists {
     ($($integer:ty),*) => {$(
         lists!(of $integer, &[$integer], &Vec<$integer>, Vec<$integer>);
@@ -56,7 +57,7 @@ macro_rules! lists {
 lists!(i32, i64, isize, u32, u64, usize);
 
 impl IndexTensor {
-    /// Values in memory, in C order; as many as `shape` has elements.
+    /// Indices with values in memory, in C order; as many as `shape` has elements.
     pub fn new(values: &[i64], shape: Vec<u64>) -> IndexTensor {
         IndexTensor::of(values.iter().copied(), shape)
     }
@@ -85,7 +86,7 @@ impl IndexTensor {
         IndexTensor { info, bytes: Arc::new(MemorySource(bytes)), file: None }
     }
 
-    /// These indices where they lie one after the other: those in chunks are decoded to a temporary file.
+    /// The indices with their elements as plain bytes: those in chunks are decoded to scratch.
     pub(crate) fn decoded(
         self,
         workers: &Workers,
@@ -96,7 +97,7 @@ impl IndexTensor {
         Ok(IndexTensor { info: decoded_info(&self.info), bytes, file: self.file })
     }
 
-    /// These indices, and a copy of their bytes in a temporary file, where they lie in a file.
+    /// The indices with a copy of their bytes in scratch, if they are in a file.
     pub(crate) fn kept(self, workers: &Workers) -> Result<IndexTensor, Error> {
         if self.info.is_decoded() {
             return self.decoded(workers, &Progress::default());
@@ -111,7 +112,7 @@ impl IndexTensor {
         Ok(IndexTensor { bytes: Arc::new(source), ..self })
     }
 
-    /// What is gathered of a tensor, its axes as they are in the memory of the output.
+    /// The gathered region of a tensor, with its axes as they are in the memory of the output.
     pub(crate) fn arranged(
         &self,
         params: &TensorInfo,
@@ -125,7 +126,7 @@ impl IndexTensor {
         })
     }
 
-    /// What is gathered of a tensor: along an axis or, without one, by tuples.
+    /// The gather from a tensor: along an axis or, without one, by tuples.
     pub(crate) fn gathered(
         &self,
         params: &TensorInfo,
@@ -149,7 +150,7 @@ pub(crate) struct GatheredTensor {
     pub(crate) region: Arc<dyn Region>,
 }
 
-/// The shape of what is gathered of `params`: along an axis or, without one, by tuples.
+/// The shape of a gather from `params`: along an axis or, without one, by tuples.
 pub fn gathered_shape(
     params: &TensorInfo,
     indices: &TensorInfo,
@@ -160,8 +161,8 @@ pub fn gathered_shape(
     Ok(gather(&layouts(params).swap_remove(0), indices, axis, options)?.shape().to_vec())
 }
 
-/// For each axis of what is gathered, before it is transposed, the axis of the tensor that it is, where it is one: an
-/// axis of positions along an axis is that one.
+/// For each axis of a gather, before it is transposed, the axis of the tensor that it comes from,
+/// if any. In a gather along an axis, the axis of the positions comes from that one.
 pub(crate) fn gathered_axes(
     params: &TensorInfo,
     indices: &TensorInfo,
@@ -237,7 +238,7 @@ pub struct Gathered {
 #[derive(Clone)]
 pub struct GatheredList {
     pub source: Arc<dyn Source>,
-    /// The file that they lie in, for errors; `None` for indices that were typed.
+    /// The file that holds the list, for errors; `None` for a list in the index.
     pub file: Option<FileName>,
 }
 
@@ -252,18 +253,18 @@ impl GatheredList {
         lists.iter().map(|list| list.source.as_ref()).collect()
     }
 
-    /// Check that none of these was cut short while it was read.
+    /// Check that no list was truncated while it was read.
     pub(crate) fn verify_all(lists: &[GatheredList]) -> Result<(), Error> {
         lists.iter().try_for_each(|list| list.source.verify().map_err(|error| list.error(error)))
     }
 
-    /// The error of index tensors where they are bad, or could not be read; another one as it is.
+    /// The error of index tensors that are bad, or could not be read; another error unchanged.
     pub fn failed(lists: &[GatheredList], error: impl Into<ExecuteError>) -> Error {
         let error = match error.into() {
             ExecuteError::Fill { error, .. } => error,
             error => return error.into(),
         };
-        // a file that was cut short is the reason for whatever else is wrong with it
+        // a truncated file is the cause of any other error in it
         if let Err(error) = GatheredList::verify_all(lists) {
             return error;
         }
@@ -292,7 +293,7 @@ impl GatheredList {
         }
     }
 
-    /// Add all bytes of indices that have no file of their own.
+    /// Add to a fingerprint all bytes of indices that have no file of their own.
     pub(crate) fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
         if self.path().is_some() {
             return Ok(());

@@ -1,8 +1,8 @@
 //! The lists of an index that lie in files, opened.
 //!
 //! An index expression only names them. Here they are opened, and masks are counted, so that the
-//! expression can be applied to a shape; what it selects of a tensor is a gather with the lists as
-//! its positions. Their elements are read in pieces while the result is written.
+//! expression can be applied to a shape. Its selection of a tensor is a gather with the lists as
+//! positions. Their elements are read in pieces while the result is written.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -29,7 +29,7 @@ use crate::source::{MemorySource, Source};
 use crate::tensor::TensorInfo;
 use crate::view::{Layout, View};
 
-/// What a note ends with on positions that look like a mask.
+/// The end of a note about positions that look like a mask.
 pub const MASK_MEANT: &str = "though it looks like a mask";
 
 #[derive(Clone, Default)]
@@ -37,7 +37,7 @@ pub struct Lists {
     files: Vec<Arc<OpenList>>,
     shapes: Vec<ListShape>,
     workers: Workers,
-    /// Where it is said that positions may be meant as a mask.
+    /// The receiver of notes about positions that may be meant as a mask.
     notes: Notes,
 }
 
@@ -46,30 +46,30 @@ struct OpenList {
     tensor: TensorInfo,
     kind: ListKind,
     list: GatheredList,
-    /// The file that it lies in; `None` for one that was typed.
+    /// The file that holds the list; `None` for a list in the index.
     input: Option<Input>,
 }
 
-/// What the bytes of a list are.
+/// The meaning of the bytes of a list.
 enum ListKind {
-    /// Known positions, tuples of them on the last axis.
+    /// Known positions, in tuples on the last axis.
     Tuples,
     Integers {
         /// Whether all are bytes of 0 or 1.
         is_like_mask: bool,
     },
     Mask(Mask),
-    /// It has no bytes.
+    /// A random order, which has no bytes.
     Shuffle(Shuffled),
-    /// Its bytes are not needed any more.
+    /// The positions that are not in the list, whose bytes are not needed any more.
     Others(OtherPositions),
 }
 
-/// An index whose files are open, as it is applied to every tensor of a job.
+/// An index whose files are open, to be applied to every tensor of a job.
 #[derive(Clone, Copy)]
 pub struct OpenIndex<'a> {
     pub expr: &'a IndexExpr,
-    /// How it is applied, besides its text.
+    /// The rules by which the expression is applied.
     pub rules: Rules,
     /// The lists of the expression that lie in files.
     pub lists: &'a Lists,
@@ -83,7 +83,8 @@ pub(crate) struct IndexedShape {
 }
 
 impl OpenIndex<'_> {
-    /// Add all that decides what it takes, but for the bytes of files, which may have other paths elsewhere.
+    /// Add to a fingerprint all that decides the selection, except the bytes of files, which may
+    /// have other paths elsewhere.
     pub(crate) fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
         add(format!("{:?}", self.rules).as_bytes());
         add(format!("{:?}", self.expr.names).as_bytes());
@@ -103,12 +104,12 @@ impl OpenIndex<'_> {
         Ok(self.lists.resolve_of(self.expr, tensor, self.rules)?)
     }
 
-    /// The shape in elements of what it selects of a tensor, also where that is stored in blocks.
+    /// The shape in elements of its selection of a tensor, even if that is stored in blocks.
     pub fn element_shape(&self, tensor: &TensorInfo) -> Result<Vec<u64>, Cause> {
         Ok(self.lists.resolve_elements(self.expr, tensor, self.rules)?.shape())
     }
 
-    /// What becomes of the axes of a selection of a tensor.
+    /// The arrangement of the axes of its selection of a tensor.
     pub fn arrange(
         tensor: &TensorInfo,
         selection: &Selection,
@@ -117,13 +118,13 @@ impl OpenIndex<'_> {
         arrange_axes(tensor, selection.shape(), &selection.source_axes(), how)
     }
 
-    /// What the selection of a tensor depends on besides the index.
+    /// The properties of a tensor that its selection depends on.
     pub(crate) fn indexed_shape(&self, tensor: &TensorInfo) -> IndexedShape {
         let names = if self.expr.is_named() { tensor.axis_names() } else { Vec::new() };
         IndexedShape { shape: tensor.shape.clone(), names }
     }
 
-    /// Look at all positions in the files of lists, for tensors of these shapes.
+    /// Check all positions in the files of lists, for tensors of these shapes.
     pub(crate) fn check_lists(&self, shapes: &BTreeSet<IndexedShape>) -> Result<(), Error> {
         if self.lists.is_empty() {
             return Ok(());
@@ -135,7 +136,7 @@ impl OpenIndex<'_> {
         })
     }
 
-    /// The bytes of what it selects of a tensor, in the memory order of the output.
+    /// The region of its selection of a tensor, in the memory order of the output.
     pub(crate) fn region(
         &self,
         tensor: &TensorInfo,
@@ -147,8 +148,8 @@ impl OpenIndex<'_> {
     }
 }
 
-/// What becomes of axes of the lengths `shape`, of which `axes` says which ones of the tensor they are. Lengths of a
-/// pattern count elements, also where these are stored in blocks.
+/// The arrangement of axes of the lengths `shape`; `axes` are the tensor's axes that they come
+/// from. Lengths of a pattern count elements, even if these are stored in blocks.
 pub(crate) fn arrange_axes(
     tensor: &TensorInfo,
     mut shape: Vec<u64>,
@@ -166,7 +167,7 @@ pub(crate) fn arrange_axes(
     Ok(arranged.ok_or(CutBlocks(block.elements))?)
 }
 
-/// A list of an index that cannot be used, and its item.
+/// A list of an index that cannot be used, and the index's item.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct ListError {
@@ -187,9 +188,9 @@ impl Lists {
         lists.map_err(|fault| fault.error)
     }
 
-    /// Open the lists with the workers of `options`, which also check positions later, where another thread watches
-    /// how far counting is, or reading a pipe: [`Progress::keeping`]. Of the options those count that say how files
-    /// are read, and not what is taken of them.
+    /// Open the lists with the workers of `options`, which also check positions later. Another
+    /// thread may watch the progress of counting, or of reading a pipe: [`Progress::keeping`]. Of
+    /// the options, those count that say how files are read, not what is selected.
     pub fn open_watched(
         expr: &IndexExpr,
         options: &OpenOptions,
@@ -218,7 +219,7 @@ impl Lists {
         self.files.is_empty()
     }
 
-    /// Apply the expression that they are of to a shape.
+    /// Apply the expression of the lists to a shape.
     pub fn resolve(
         &self,
         expr: &IndexExpr,
@@ -228,7 +229,7 @@ impl Lists {
         self.resolve_shape(expr, shape, Vec::new, rules)
     }
 
-    /// Apply it to the elements of a tensor, also where these are stored in blocks.
+    /// Apply the expression to the elements of a tensor, even if these are stored in blocks.
     pub fn resolve_elements(
         &self,
         expr: &IndexExpr,
@@ -238,7 +239,7 @@ impl Lists {
         self.resolve_shape(expr, &tensor.element_shape(), || tensor.axis_names(), rules)
     }
 
-    /// Apply it to a shape, whose axes have `names`.
+    /// Apply the expression to a shape, whose axes have `names`.
     fn resolve_shape(
         &self,
         expr: &IndexExpr,
@@ -257,7 +258,8 @@ impl Lists {
         })
     }
 
-    /// Apply it to a tensor: the index counts elements, also where these are stored in blocks.
+    /// Apply the expression to a tensor: the index counts elements, even if these are stored in
+    /// blocks.
     pub fn resolve_of(
         &self,
         expr: &IndexExpr,
@@ -270,8 +272,8 @@ impl Lists {
         Ok(selection)
     }
 
-    /// Say of bytes of 0 and 1 that are positions along axes of the shape that they have that they may be meant as a
-    /// mask.
+    /// Note that positions may be meant as a mask: bytes of 0 and 1 whose shape is that of the axes
+    /// that they index.
     fn note_masks(&self, selection: &Selection) {
         let files = selection.lists.iter().filter_map(|list| {
             let file = self.files.iter().find(|file| file.item == list.item)?;
@@ -296,7 +298,7 @@ impl Lists {
         if self.files.is_empty() {
             return Ok(());
         }
-        // it does not matter what the positions are of
+        // the kind of elements does not matter here
         let layout = Layout::new(&selection.source_shape, 8, Order::C, 0);
         let (indexed, lists) = self.select(&layout, selection)?;
         let gather = Gather::new(&layout, indexed, &gather::Options::default())?;
@@ -304,13 +306,14 @@ impl Lists {
         checked.map_err(|error| GatheredList::failed(&lists, error))
     }
 
-    /// Look at the lists in files that stand before a wrong value of a typed list: NumPy looks at one
-    /// list after the other, and reports the first bad position.
+    /// Check the lists in files before the item of a typed list with a wrong value: NumPy checks
+    /// one list after the other, and reports the first bad position.
     pub fn check_before(&self, error: &ResolveError) -> Result<(), Error> {
         if error.before.lists.is_empty() { Ok(()) } else { self.check(&error.before) }
     }
 
-    /// The bytes of a selection of a tensor, its axes as they are in the memory of the output.
+    /// The region of a selection of a tensor, with its axes as they are in the memory of the
+    /// output.
     pub fn region(
         &self,
         tensor: &TensorInfo,
@@ -322,7 +325,7 @@ impl Lists {
         })
     }
 
-    /// The same of axes that are not split, or have strides.
+    /// The region of a selection whose axes are not split, or have strides.
     fn direct(
         &self,
         tensor: &TensorInfo,
@@ -340,7 +343,7 @@ impl Lists {
         })
     }
 
-    /// What a selection with lists names of a tensor, to be written to, and the bytes of its lists.
+    /// The elements that a selection with lists names, to be written, and the bytes of the lists.
     pub fn indexed(
         &self,
         tensor: &TensorInfo,
@@ -353,17 +356,18 @@ impl Lists {
         self.files.iter().map(|file| &file.list)
     }
 
-    /// The files of all of them, each with its item in the expression.
+    /// The files of all lists, each with its item in the expression.
     pub(crate) fn files(&self) -> impl Iterator<Item = (usize, &Input, &TensorInfo)> {
         self.files.iter().filter_map(|list| Some((list.item, list.input.as_ref()?, &list.tensor)))
     }
 
-    /// The tensors that they are.
+    /// The tensors of the lists.
     pub fn tensors(&self) -> impl Iterator<Item = &TensorInfo> {
         self.files.iter().map(|list| &list.tensor)
     }
 
-    /// What a selection with lists names of elements that lie so, and the bytes of its lists, typed ones too.
+    /// The elements that a selection with lists names in this layout, and the bytes of the lists,
+    /// typed ones too.
     fn select(
         &self,
         layout: &Layout<'_>,
@@ -395,8 +399,8 @@ impl Lists {
 }
 
 impl dyn Region {
-    /// The bytes of a selection whose lists were typed, its axes in the order `axes`, in the memory
-    /// order of the output.
+    /// The region of a selection whose lists were typed, with its axes in the order `axes`, in the
+    /// memory order of the output.
     pub fn of(
         tensor: &TensorInfo,
         selection: &Selection,
@@ -406,7 +410,7 @@ impl dyn Region {
         Lists::default().region(tensor, selection, &axes.in_memory(order).into())
     }
 
-    /// The same with the axes as they are.
+    /// The region of a selection with its axes in their order.
     pub(crate) fn of_selection(
         tensor: &TensorInfo,
         selection: &Selection,
@@ -469,7 +473,8 @@ fn open_list(
     Ok((OpenList { item, tensor, kind, list, input: Some(input) }, shape))
 }
 
-/// What the index needs to know of a list before it is applied, and a mask with its true elements counted.
+/// The properties of a list that the index needs before it is applied; the true elements of a mask
+/// are counted.
 fn look_at(
     tensor: &TensorInfo,
     source: &dyn Source,
@@ -504,7 +509,7 @@ fn look_at(
     Ok((list_shape, ListKind::Integers { is_like_mask }))
 }
 
-/// Which elements of a list are true, where it is a mask or a comparison makes one of it.
+/// The test of true elements, if the list is a mask or a comparison makes one of it.
 fn truth_of(dtype: &DType, comparison: Option<Comparison>) -> Result<Option<Truth>, ListFault> {
     match (comparison, dtype) {
         (Some(comparison), _) => match Truth::new(dtype, comparison) {
@@ -516,10 +521,10 @@ fn truth_of(dtype: &DType, comparison: Option<Comparison>) -> Result<Option<Trut
     }
 }
 
-/// The most positions that are left out: they are held in memory.
+/// The most positions that are excluded: they are held in memory.
 const MOST_LEFT_OUT: u64 = 1 << 21;
 
-/// All integers of a list whose other positions are meant.
+/// All integers of a list whose positions are excluded.
 fn integers_of(
     tensor: &TensorInfo,
     source: &dyn Source,

@@ -1,11 +1,10 @@
-//! What is taken of a tensor: which of its bytes, in the order of the output.
+//! Regions of a tensor: which of its bytes are taken, in the order of the output.
 //!
-//! A [`Region`] says how many bytes it has, by which [`Route`] they come, what a range of it is, and
-//! whether it runs forward. Its kinds are ranges of positions, fields side by side, and elements in chunks
-//! (`strided`), positions that index tensors name (`indices`), what is taken of those in a temporary file
-//! (`ordered`), and what is computed of elements (`computed`). A
-//! [`Take`] is a region on its way to its place in an output. The index tensors of an expression are
-//! opened here too ([`Lists`]).
+//! A [`Region`] knows the number of its bytes, the [`Route`] by which they are read, its parts, and
+//! whether it runs forward. Its kinds are ranges of positions, fields side by side, and elements in
+//! chunks (`strided`), positions that index tensors name (`indices`), regions of other regions'
+//! bytes in scratch (`ordered`), and computed elements (`computed`). A [`Take`] is a region with
+//! its position in an output. The index tensors of an expression are opened here too ([`Lists`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,10 +36,10 @@ pub use route::{ReadBy, ReadFor, RegionPieces, Route};
 pub use strided::{InChunks, layout as layout_of};
 pub(crate) use strided::{decoded_bytes, decoded_info};
 
-// What a region of a tensor answers, whatever kind it is.
+// The trait of a region of a tensor, whatever its kind.
 //
-// Copies, comparisons, statistics, parts and the library's handles know no more of a region than
-// this. A new way of finding the bytes of a tensor is one more implementation.
+// Copies, comparisons, statistics, parts and the library's handles use a region by this trait
+// alone. A new way to find the bytes of a tensor is one more implementation.
 
 /// Bytes of one tensor, in the order of the output.
 pub trait Region: Send + Sync {
@@ -55,38 +54,40 @@ pub trait Region: Send + Sync {
     /// A range of its bytes, in one region or in several that follow each other.
     fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>>;
 
-    /// Add all that decides which bytes of its tensor it is, but for the content of files.
+    /// Add to a fingerprint all that decides which bytes of its tensor it is, except the contents
+    /// of files.
     fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error>;
 
-    /// What can be said of how it is read; `None` where that is not known.
+    /// A description of how it is read; `None` if that is not known.
     fn reading(&self) -> Option<Reading> {
         None
     }
 
-    /// What is put in order in a temporary file first, whatever its size; nothing where that needs none.
+    /// The regions that are put in order in scratch first, whatever their size; empty if it needs
+    /// none.
     fn ordered_first(&self) -> &[Arc<dyn Region>] {
         &[]
     }
 
-    /// The ranges of positions that it is, where it is nothing else.
+    /// The view, if it is ranges of positions and nothing else.
     fn strided(&self) -> Option<&View> {
         None
     }
 
-    /// What it is of elements that are decoded from chunks.
+    /// The region in chunks, if its elements are decoded from chunks.
     fn chunked(&self) -> Option<&InChunks> {
         None
     }
 
-    /// What is gathered; of several fields, what is of the first, since the index tensors of all are
-    /// one.
+    /// The gather, if it is one; of several fields, that of the first, since all have the same
+    /// index tensors.
     fn gathered(&self) -> Option<&Gathered> {
         None
     }
 }
 
 impl dyn Region + '_ {
-    /// Whether it takes a temporary file, whatever its size.
+    /// Whether it needs scratch, whatever its size.
     pub(crate) fn is_kept(&self) -> bool {
         !self.ordered_first().is_empty()
     }
@@ -95,33 +96,33 @@ impl dyn Region + '_ {
         self.gathered().map_or(&[], |gathered| &gathered.lists)
     }
 
-    /// The error of its pieces: of index tensors that are bad, or could not be read, where these are the reason.
+    /// The error of its pieces: that of index tensors, if these are bad or could not be read.
     pub(crate) fn failed(&self, error: ExecuteError) -> Error {
         GatheredList::failed(self.lists(), error)
     }
 }
 
-/// A region on its way to its place in the output.
+/// A region with its position in the output.
 #[derive(Clone)]
 pub struct Take {
-    /// The part of the input that it is taken of.
+    /// The file of the input that holds it.
     pub part: usize,
     pub region: Arc<dyn Region>,
     pub conversion: Conversion,
     pub at: u64,
-    /// No piece divides so many bytes: an element, where it is converted or looked at.
+    /// The bytes that no piece divides: an element, if it is converted or scanned.
     pub unit: u64,
 }
 
 impl Take {
-    /// What is taken of a part of the input, on its way to position `at` of the output.
+    /// A region of a file of the input, to be written at position `at` of the output.
     pub fn new(part: usize, region: Arc<dyn Region>, conversion: Conversion, at: u64) -> Take {
         Take { part, region, conversion, at, unit: conversion.unit() }
     }
 
-    /// Add what is taken of the next tensor to `takes`: to the last of them, where both are one
-    /// range of bytes in the input and in the output. A range that stays alone, of which there may be
-    /// hundreds of thousands, keeps no axes.
+    /// Add the take to `takes`: joined with the last of them, if both are one range of bytes in the
+    /// input and in the output. A range that is not joined, of which there may be hundreds of
+    /// thousands, keeps no axes.
     pub fn push(self, takes: &mut Vec<Take>) {
         let joined = takes.last_mut().and_then(|last| Some((last.followed_by(&self)?, last)));
         match (joined, self.region.strided()) {
@@ -134,7 +135,7 @@ impl Take {
         }
     }
 
-    /// What this and the next one take, where that is one range.
+    /// The region of this take and the next one, if that is one range.
     fn followed_by(&self, next: &Take) -> Option<Arc<dyn Region>> {
         let plain = |take: &Take| take.conversion == Conversion::None;
         if !plain(self) || !plain(next) || self.part != next.part {
@@ -149,7 +150,8 @@ impl Take {
         }
     }
 
-    /// What the input is asked for: where elements are put in order first, for these.
+    /// The takes that are read from the input: those of the regions that are put in order first, if
+    /// there are such.
     pub(crate) fn asked(&self) -> Vec<Take> {
         let first = self.region.ordered_first();
         if first.is_empty() {
@@ -161,7 +163,7 @@ impl Take {
         first.iter().flat_map(take).collect()
     }
 
-    /// Whether its bytes may be shared with the file that they are in.
+    /// Whether its bytes may be shared with their file.
     pub(crate) fn may_share(&self, input: &Input) -> bool {
         let file = |range: &Range<u64>| match &input.bytes {
             Bytes::Random(source) => source.file(range.clone()).is_some(),
@@ -170,15 +172,16 @@ impl Take {
         self.range().is_some_and(|range| file(&range))
     }
 
-    /// The range of the input that goes to the output as it is, where it is one and long enough to
-    /// be shared.
+    /// The range of the input that goes to the output unchanged, if it is one and long enough to be
+    /// shared.
     pub(crate) fn range(&self) -> Option<Range<u64>> {
         let view = self.region.strided()?;
         let long = |range: &Range<u64>| range.end - range.start >= SHARED_BYTES;
         view.range().filter(long).filter(|_| self.conversion == Conversion::None)
     }
 
-    /// How it is read in one pass of a stream that begins at position `start`, where it can be.
+    /// The plan to read it in one pass of a stream that begins at position `start`, if that is
+    /// possible.
     pub(crate) fn forward(&self, start: u64) -> Option<Plan> {
         let view = self.region.strided()?.clone();
         let window = WINDOW_BYTES / self.conversion.expansion();
@@ -197,8 +200,8 @@ impl Take {
         })
     }
 
-    /// A range of the bytes that it is in the output, to be written from position `at` on. An element
-    /// that is converted on the way is not divided: it belongs to the range after the cut.
+    /// A range of its bytes in the output, to be written from position `at` on. A converted element
+    /// is not divided: it belongs to the range after the cut.
     pub(crate) fn window(&self, window: Range<u64>, mut at: u64) -> Vec<Take> {
         let window = self.input_bytes(window.start)..self.input_bytes(window.end);
         let regions = match &self.region {
@@ -221,7 +224,8 @@ impl Take {
     }
 }
 
-/// Reads ranges of the bytes that a copy of a region would write, and no more than they need.
+/// A reader of ranges of the bytes that a copy of a region would write. It reads no more than they
+/// need.
 pub struct RegionReader<'a> {
     location: Location,
     source: Arc<dyn Source>,
@@ -230,11 +234,11 @@ pub struct RegionReader<'a> {
 
 enum RegionBytes<'a> {
     Runs(Runs),
-    /// Those of chunks, of which the last ones are kept.
+    /// Elements in chunks; the last chunks are cached.
     Chunks(Box<Decoding<'a>>),
-    /// Positions that an index tensor names: whole pieces are gathered.
+    /// Positions named by an index tensor: whole pieces are gathered.
     Pieces(Box<dyn Pieces + 'a>),
-    /// Those that are put in order first: of each range by itself.
+    /// Elements that are put in order first: each range separately.
     Ranges(&'a dyn Region),
 }
 
@@ -245,8 +249,8 @@ impl<'a> RegionReader<'a> {
         RegionReader::of(input.location(), source, region)
     }
 
-    /// Prepare to read few of its bytes, or some near each other: no more than those are put in order in a
-    /// temporary file, and none of those in chunks.
+    /// Prepare to read few of its bytes, or some near each other: only these are put in order in
+    /// scratch, and chunks are not.
     pub(crate) fn of_few(
         input: &mut Input,
         region: &'a dyn Region,
@@ -262,8 +266,8 @@ impl<'a> RegionReader<'a> {
         Ok(RegionReader { location: input.location().clone(), source, bytes })
     }
 
-    /// Prepare to read a region of the input at a location, whose bytes are those of `source`, where what `leads`
-    /// takes of another input comes: in any order, if that is in chunks.
+    /// Prepare to read a region of the input at a location, with the bytes of `source`, in the
+    /// order of `leads`, a region of another input: in any order, if that is in chunks.
     pub(crate) fn beside(
         leads: &dyn Region,
         location: &Location,
@@ -291,7 +295,7 @@ impl<'a> RegionReader<'a> {
         Ok(RegionReader { location, source, bytes })
     }
 
-    /// Prepare to read a region of the input at a location, whose bytes are those of `source`.
+    /// Prepare to read a region of the input at a location, with the bytes of `source`.
     pub(crate) fn of(
         location: &Location,
         mut source: Arc<dyn Source>,
@@ -322,8 +326,8 @@ impl<'a> RegionReader<'a> {
         Ok(RegionReader { location: location.clone(), source, bytes })
     }
 
-    /// Fill `out` with the bytes from position `start` of the region on; `scratch` is for what must
-    /// be read.
+    /// Fill `out` with the bytes from position `start` of the region on; `scratch` is a buffer for
+    /// reading.
     pub fn read(&self, start: u64, scratch: &mut Vec<u8>, out: &mut [u8]) -> Result<(), Error> {
         let source = self.source.as_ref();
         let from = &mut ReadFrom { source, scratch };
@@ -336,7 +340,7 @@ impl<'a> RegionReader<'a> {
             RegionBytes::Pieces(pieces) => read_pieces(pieces.as_ref(), start, from, out),
             RegionBytes::Ranges(region) => return self.read_ordered(*region, start, scratch, out),
         };
-        // an input that was cut short is the reason for whatever else went wrong
+        // a truncated input is the cause of any other error
         source.verify().map_err(|error| Error::file(&self.location, error))?;
         outcome.map_err(|error| match error {
             FillError::Source(error) => Error::file(&self.location, error),

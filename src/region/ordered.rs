@@ -1,5 +1,5 @@
-//! What is taken of a region that is put in order in a temporary file first, as no view leads over its elements:
-//! of a tensor in another shape than its strides allow, of what lists or chunks give, its axes split.
+//! Regions that are put in order in scratch first, as no view covers their elements: of a tensor in
+//! another shape than its strides allow, or of lists or chunks whose axes are split.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::tensor::TensorInfo;
 use crate::view::{Layout, View};
 
 pub(super) struct Ordered {
-    /// Those that follow each other in the file, one after the other.
+    /// The regions that are put in scratch, one after the other.
     pub(super) first: Vec<Arc<dyn Region>>,
-    /// What is taken of their bytes, which it counts from 0 on.
+    /// The region of their bytes, which it counts from 0 on.
     pub(super) then: Arc<dyn Region>,
 }
 
@@ -26,8 +26,8 @@ impl Ordered {
         Ordered { first: vec![first], then }.cut()
     }
 
-    /// What `take` makes of a tensor for axes, of which `shape` has the lengths: for `axes`, or where these have no
-    /// strides, for all as they are, which are then put in order.
+    /// The region that `take` makes of a tensor for `axes` or, if these have no strides, for all
+    /// axes of the lengths `shape`, whose elements are then put in order.
     pub(super) fn unless_strided(
         tensor: &TensorInfo,
         shape: &[u64],
@@ -50,11 +50,11 @@ impl Ordered {
         }
     }
 
-    /// The same without what is before and behind all that is taken.
+    /// The region without the elements before and after those taken.
     fn cut(mut self) -> Ordered {
         let Some(view) = self.then.strided() else { return self };
         if view.bytes() == 0 {
-            // but for lists, which are looked at
+            // except for lists, which are checked
             self.first.retain(|region| region.gathered().is_some());
             return self;
         }

@@ -1,13 +1,14 @@
-//! The way by which the bytes of a region come, chosen once: a dry run [tells its temporary files](Route::temporary_bytes), a copy
-//! [opens](Route::open) it.
+//! The way by which the bytes of a region are read, chosen once: a dry run [reports its
+//! scratch](Route::temporary_bytes), a copy [opens](Route::open) it.
 //!
-//! Nothing is written before a route is opened, and nothing read but index tensors. What was found out on the
-//! way, such as whether rows are in the page cache, stays with its pieces.
+//! Nothing is written before a route is opened, and only index tensors are read. What was found
+//! meanwhile, such as whether rows are in the page cache, stays with its pieces.
 //!
-//! A gather goes through a temporary file, where that has room in `TMPDIR`, if its tensor neither fits in memory
-//! nor is there, and its rows are shorter than a disk likes ([`Route::of_gather`]): where the result has another
-//! order of axes than the tensor, rows are kept in that of the tensor first; else they are put in order by counting
-//! and two passes (`gather/distribution.rs`). What is read to memory goes through none.
+//! A gather goes through scratch, if `TMPDIR` has room, its tensor neither fits in memory nor is
+//! there, and its rows are short for a disk ([`Route::of_gather`]). If the result has another order
+//! of axes than the tensor, rows are first copied in the order of the tensor; otherwise they are
+//! put in order by counting and two passes (`gather/distribution.rs`). Reads into memory use no
+//! scratch.
 
 use super::computed::ComputedRegion;
 use super::ordered::Ordered;
@@ -30,32 +31,32 @@ use crate::view::View;
 pub struct ReadBy<'a> {
     pub source: &'a dyn Source,
     pub conversion: Conversion,
-    /// No piece divides so many bytes.
+    /// The number of bytes that no piece divides.
     pub unit: u64,
     pub to: ReadFor,
-    /// Who puts in order what must be in order first.
+    /// The workers that put in order what must be in order first.
     pub workers: &'a Workers,
     pub progress: &'a Progress,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadFor {
-    /// To this position of an output that takes bytes in any order.
+    /// To be written to this position of an output that takes bytes in any order.
     Position(u64),
-    /// To be looked at, all of it, in any order.
+    /// To be scanned completely, in any order.
     Look,
     Memory,
     Stream,
 }
 
-/// The pieces of a region, and the source that they are of, where that is not the tensor's own.
+/// The pieces of a region, and their source, if it is not that of the tensor.
 pub struct RegionPieces<'a> {
     pub pieces: Box<dyn Pieces + 'a>,
-    /// A temporary copy, in the order of the output.
+    /// Scratch with the elements in the order of the output.
     pub copied: Option<Box<dyn Source>>,
 }
 
-/// So many rows of so many bytes of chunks are taken from chunks that are kept in memory.
+/// The number of rows for each byte range of chunks up to which they are taken from cached chunks.
 const FEW_ROWS: u64 = 1 << 14;
 const FEW_BYTES: u64 = 32 << 20;
 
@@ -63,32 +64,32 @@ const FEW_BYTES: u64 = 32 << 20;
 pub enum Route<'a> {
     Direct(Box<dyn Pieces + 'a>),
     Kept {
-        /// What is put there, one after the other.
+        /// The pieces that fill the scratch, one after the other.
         first: Vec<Box<dyn Pieces + 'a>>,
         then: Box<dyn Pieces + 'a>,
-        /// The temporary files, where the bytes do not fit in memory.
+        /// The bytes of scratch, if they do not fit in memory.
         temporary_bytes: u64,
     },
-    /// The chunks that rows lie in, and what is taken of their elements then.
+    /// The chunks that hold the rows, and the pieces of their elements then.
     Named {
         chunks: Box<ChunkPieces>,
         bytes: u64,
         then: &'a dyn Region,
     },
-    /// Rows that are put in order in temporary files.
+    /// Rows that are put in order in scratch.
     Distributed {
         rows: Box<GatherPieces<'a>>,
         distribution: Distribution,
     },
-    /// What is kept, one after the other, and the result that is made of it: of rows in the order of the params,
-    /// of elements in C order.
+    /// The pieces that are copied to scratch one after the other (rows in the order of the params,
+    /// or elements in C order), and the result that is made of them.
     Relaid {
         first: Vec<Route<'a>>,
         bytes: u64,
         then: &'a dyn Region,
         temporary_bytes: u64,
     },
-    /// Elements that are computed from those that come by another route.
+    /// Elements that are computed from those of another route.
     Computed {
         of: Box<Route<'a>>,
         region: &'a ComputedRegion,
@@ -96,7 +97,8 @@ pub enum Route<'a> {
 }
 
 impl ReadBy<'_> {
-    /// The first of pieces of so many bytes, in an output where the others then begin at blocks of the file.
+    /// The size of the first of pieces of `piece_bytes`, so that the others begin at blocks of the
+    /// output's file.
     pub(super) fn first_bytes(&self, piece_bytes: u64) -> Option<u64> {
         match self.to {
             ReadFor::Position(at) => self.conversion.first_bytes(at, piece_bytes),
@@ -106,8 +108,8 @@ impl ReadBy<'_> {
 }
 
 impl<'a> Route<'a> {
-    /// Ranges of positions go through a temporary file where both the rows that are read and those that are
-    /// written would be too short, and to a stream where they are to be put in order.
+    /// The route of ranges of positions: through scratch if both the rows that are read and those
+    /// that are written would be too short, or if a stream needs them in another order.
     pub(super) fn of_view(view: &'a View, by: &ReadBy<'_>) -> Result<Route<'a>, ExecuteError> {
         let ReadBy { source, unit, to, workers, .. } = *by;
         let runs = view.runs();
@@ -140,7 +142,8 @@ impl<'a> Route<'a> {
         Ok(Route::Direct(Box::new(Plan::tiled(runs, unit, tiling))))
     }
 
-    /// Chunks go through a temporary file where they are decoded in another order than a stream takes them.
+    /// The route of chunks: through scratch if they are decoded in another order than a stream
+    /// takes them.
     pub(super) fn of_chunks(
         region: &'a InChunks,
         by: &ReadBy<'_>,
@@ -150,7 +153,7 @@ impl<'a> Route<'a> {
             if let Some(route) = Route::of_named(region, by)? {
                 return Ok(route);
             }
-            // positions are those of decoded elements, not of the file
+            // positions count decoded elements, not bytes of the file
             let RegionPieces { pieces, .. } =
                 region.elements.pieces(&ReadBy { to: ReadFor::Memory, ..*by })?;
             return Ok(Route::Direct(Box::new(Decoding::of(chunked, pieces))));
@@ -171,8 +174,8 @@ impl<'a> Route<'a> {
         })
     }
 
-    /// The chunks that rows lie in go to a temporary file, unless few of these are read of few chunks, or somebody
-    /// reads a range here and there.
+    /// The route of rows in chunks: the chunks that hold them go to scratch, unless few rows of few
+    /// chunks are read, or single ranges.
     fn of_named(region: &'a InChunks, by: &ReadBy<'_>) -> Result<Option<Route<'a>>, ExecuteError> {
         let InChunks { elements, chunked } = region;
         let Some(gathered) =
@@ -217,7 +220,7 @@ impl<'a> Route<'a> {
         }))
     }
 
-    /// The two steps to a result in another order than that of the params, where there is room for them.
+    /// The two steps to a result in another order than the params, if there is room for them.
     fn of_relaid(
         Relaid { gather, view }: &'a Relaid,
         gathered: &'a Gathered,
@@ -235,14 +238,14 @@ impl<'a> Route<'a> {
         Ok(Some(Route::Relaid { first: vec![rows], bytes, then: view, temporary_bytes }))
     }
 
-    /// The temporary bytes that a view of so many bytes that are kept takes, as of a file that is not in memory.
+    /// The scratch that a view of `bytes` copied bytes needs, as of a file that is not in memory.
     fn of_kept(bytes: u64, view: &View, by: &ReadBy<'_>) -> u64 {
         room_for_panels(bytes, view.runs())
             .and_then(|room| TwoPasses::choose(view.runs(), room, by.to == ReadFor::Stream))
             .map_or(0, |passes| passes.temporary_bytes())
     }
 
-    /// All that is taken of a region is put in order first.
+    /// The route of a region that is put in order first.
     pub(super) fn of_ordered(
         region: &'a Ordered,
         by: &ReadBy<'_>,
@@ -269,7 +272,7 @@ impl<'a> Route<'a> {
         Ok(Route::Relaid { first: routes, bytes, then: then.as_ref(), temporary_bytes })
     }
 
-    /// The bytes of temporary files that it takes, at most.
+    /// The most bytes of scratch that it needs.
     pub fn temporary_bytes(&self) -> u64 {
         match self {
             Route::Direct(_) => 0,
@@ -282,7 +285,7 @@ impl<'a> Route<'a> {
         }
     }
 
-    /// Make the temporary files that it needs; what is left is one pass.
+    /// Fill the scratch that it needs; the rest is one pass.
     pub(super) fn open(self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
         let ReadBy { source, workers, progress, .. } = *by;
         match self {

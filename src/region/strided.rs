@@ -1,4 +1,4 @@
-//! Ranges of positions, fields side by side, and either of a tensor in chunks.
+//! Regions that are ranges of positions, fields side by side, or either of a tensor in chunks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -48,8 +48,8 @@ impl Region for View {
     }
 }
 
-/// How the elements of a tensor lie in its input; where each is made of several ranges, how the first
-/// of these do.
+/// The layout of the elements of a tensor in its input; if each element is several ranges, the
+/// layout of the first ranges.
 pub fn layout(tensor: &TensorInfo) -> Result<Layout<'_>, ViewError> {
     match tensor.storage.kind {
         StorageKind::Chunks(_) | StorageKind::Packed(..) => Err(ViewError::InChunks),
@@ -57,8 +57,9 @@ pub fn layout(tensor: &TensorInfo) -> Result<Layout<'_>, ViewError> {
     }
 }
 
-/// How the elements lie, or each of the ranges that together are one: at least one layout. Those of
-/// chunks, and those that are put in order first, follow each other from position 0 on.
+/// The layout of the elements or, if each element is several ranges, of each of the ranges: at
+/// least one. Elements in chunks, and those that are put in order first, follow each other from
+/// position 0 on.
 pub(super) fn layouts(tensor: &TensorInfo) -> Vec<Layout<'_>> {
     let TensorInfo { dtype, shape, storage: Storage { data, kind, .. }, .. } = tensor;
     let bits = dtype.item_bits();
@@ -92,8 +93,8 @@ fn in_c_order(tensor: &TensorInfo) -> Result<Arc<dyn Region>, ViewError> {
 }
 
 impl dyn Region {
-    /// What `make` takes of a tensor or, where its elements are several ranges, of each of these, which
-    /// then stand side by side. The pieces of all are as many elements.
+    /// The region that `make` takes of a tensor or, if its elements are several ranges, of each of
+    /// these, side by side. All have the same number of elements.
     pub(super) fn of_fields<E: From<ViewError>>(
         tensor: &TensorInfo,
         options: &gather::Options,
@@ -139,7 +140,7 @@ impl dyn Region {
 pub(super) struct SideBySide {
     /// The bytes of an element of each region, and the region.
     parts: Vec<(u64, Arc<dyn Region>)>,
-    /// The bytes that are taken, where it is a part of all.
+    /// The range of the bytes that is taken, if not all.
     window: Option<Range<u64>>,
 }
 
@@ -187,20 +188,21 @@ impl Region for SideBySide {
     }
 }
 
-/// A region of the elements of a tensor, as if they followed each other from position 0 on, which are
-/// decoded from chunks.
+/// A region of the elements of a tensor that are decoded from chunks, as if they followed each
+/// other from position 0 on.
 pub struct InChunks {
     pub(super) elements: Arc<dyn Region>,
     pub(super) chunked: Arc<Chunked>,
 }
 
 impl InChunks {
-    /// The chunks, and the view of the elements that it is, where it is one.
+    /// The chunks, and the view of the elements, if it is one view.
     pub(crate) fn parts(&self) -> Option<(&Chunked, &View)> {
         Some((&self.chunked, self.elements.strided()?))
     }
 
-    /// Whether it takes of each chunk what another region takes of the same chunk of another tensor.
+    /// Whether it takes the same part of each chunk as another region takes of the same chunk of
+    /// another tensor.
     pub(super) fn is_like(&self, other: &InChunks) -> bool {
         let views = self.elements.strided().zip(other.elements.strided());
         views.is_some_and(|(own, theirs)| {
@@ -240,7 +242,7 @@ impl Region for InChunks {
     }
 }
 
-/// Where the elements of a tensor are to who reads them where they lie: those in chunks follow each other
+/// The description of a tensor for readers of its plain bytes: elements in chunks follow each other
 /// from position 0 on.
 pub(crate) fn decoded_info(tensor: &TensorInfo) -> TensorInfo {
     let TensorInfo { name, dtype, shape, annotated, .. } = tensor;
@@ -251,7 +253,7 @@ pub(crate) fn decoded_info(tensor: &TensorInfo) -> TensorInfo {
     TensorInfo { name: name.clone(), annotated: annotated.clone(), ..decoded }
 }
 
-/// The bytes that [`decoded_info`] speaks of.
+/// The bytes that [`decoded_info`] describes.
 pub(crate) fn decoded_bytes(
     tensor: &TensorInfo,
     source: Arc<dyn Source>,

@@ -6,10 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::source::{Source, SourceError};
 
-/// The chunks of a tensor. Chunk `at` holds the elements from index `at * chunk_shape()` along each axis; at the end
-/// of an axis chunks are cut to the tensor's shape.
+/// The chunks of a tensor. Chunk `at` holds the elements from index `at * chunk_shape()` along each
+/// axis; at the end of an axis chunks are cut to the tensor's shape.
 ///
-/// Implementations hold the place of each chunk in the input, and its compression.
+/// Implementations know the location of each chunk in the input, and its compression.
 pub trait Chunks: fmt::Debug + Send + Sync {
     /// The shape of a chunk, in elements: a length of 1 or more for each axis of the tensor.
     fn chunk_shape(&self) -> &[u64];

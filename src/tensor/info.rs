@@ -1,8 +1,8 @@
-//! One tensor of an input: its dtype, its shape, the place of its elements, and its annotations (attributes, names of
-//! axes, fill values).
+//! One tensor of an input: its dtype, its shape, the location of its elements, and its annotations
+//! (attributes, names of axes, fill values).
 //!
-//! Groups have annotations too ([`Tensors::annotate_group`](super::Tensors::annotate_group)). They are sparse: tensors
-//! without them take no memory.
+//! Groups have annotations too ([`Tensors::annotate_group`](super::Tensors::annotate_group)). They
+//! are sparse: tensors without them take no memory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use super::{Chunks, StoredChunks, Unpacking};
 use crate::dtype::{DType, Scalar};
 use crate::shape::{AskedAxis, NoDimension, Order, byte_count, contiguous_strides};
 
-/// A tensor of an input: its dtype, its shape, and the place of its elements.
+/// A tensor of an input: its dtype, its shape, and the location of its elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorInfo {
     /// The name of the tensor, if the format names tensors.
@@ -23,7 +23,7 @@ pub struct TensorInfo {
     pub dtype: DType,
     /// The shape, in elements; for a dtype in blocks, the last axis counts blocks.
     pub shape: Vec<u64>,
-    /// The place of the elements.
+    /// The location of the elements.
     pub storage: Storage,
     /// The tensor's annotations.
     pub annotated: Option<Annotated>,
@@ -216,7 +216,7 @@ pub struct Annotations {
     pub fill_masks: bool,
     /// The dtypes of attributes that are numbers, where the format has number types.
     pub types: BTreeMap<String, Scalar>,
-    /// The names of attributes that are left out, since JSON cannot express them.
+    /// The names of attributes that are omitted, since JSON cannot express them.
     pub unsaid: Vec<String>,
     /// The names of attributes with a [word](number) for a number that JSON lacks.
     pub reworded: Vec<String>,

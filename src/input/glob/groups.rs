@@ -1,9 +1,9 @@
-//! Groups of tensors by their names, as `layers.{l}.experts.{e}.up` makes them for the whole
+//! Groups of tensors by name, as `layers.{l}.experts.{e}.up` are for the whole tensor
 //! `layers.{l}.experts.up`.
 //!
-//! Names that agree in the pieces that the whole has are those of one group. The other pieces are the place
-//! of a member in it: numbers, or texts in the order in which they are listed. All groups have the same
-//! members, one for each combination.
+//! The names of a group agree in the pieces that the name of the whole has. The other pieces are
+//! the key of a member in its group: numbers, or texts in the order in which they are listed. All
+//! groups have the same keys: one member for each combination.
 
 use std::collections::HashMap;
 
@@ -14,25 +14,25 @@ use crate::tensor::shortened;
 /// The most texts that a hint lists.
 const MOST_TEXTS: usize = 20;
 
-/// The names of members and of the wholes that they make.
+/// The pattern of members' names, and the pattern of the names of wholes.
 pub(crate) struct Grouping<'p> {
     text: &'p str,
     members: Pattern<'p>,
     whole: Target,
-    /// The numbers of the pieces that only members have.
+    /// The numbers of the pieces that only members' names have.
     places: Vec<usize>,
 }
 
-/// The names of wholes and of the parts that each is cut into.
+/// The pattern of wholes' names, and the names of the parts that each whole is cut into.
 pub struct PartNaming<'p> {
     pub(crate) text: &'p str,
     wholes: Pattern<'p>,
     parts: Target,
-    /// The texts that tell the parts apart; without any, their numbers do.
+    /// The texts that name the parts; if empty, numbers do.
     texts: Vec<String>,
 }
 
-/// Groups of names, by their numbers among all that were looked at. All are as large.
+/// Groups of names, all of the same size, as numbers among the names searched.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Groups {
     /// The members of the group with the first name, in their order, then those of the next.
@@ -43,50 +43,50 @@ pub(crate) struct Groups {
 /// Why names make no groups.
 #[derive(Debug, thiserror::Error)]
 pub enum GroupFault {
-    /// A pattern, and the name of wholes, that do not go together.
+    /// The pattern of members and the name of wholes do not fit each other.
     #[error("{reason}")]
     Names { pattern: String, into: String, reason: String, hint: Option<String> },
-    /// A text that has no place among others.
+    /// A text that is not a number, in a piece that has no list of texts.
     #[error("{text:?} in {:?} is no number, and texts have no order of their own", shortened(name))]
     NoNumber {
         name: String,
         text: String,
-        /// The pattern with the texts that there are in their piece, where it has a name.
+        /// The pattern with the found texts listed in the piece, if the piece has a name.
         listed: Option<String>,
     },
-    /// A name that is not there.
+    /// A missing name.
     #[error("{:?} is missing: {}", shortened(name), match like {
         Some(like) => format!("there is a {:?}", shortened(like)),
         None => "a group has all numbers from 0 on, and all texts that are listed".to_owned(),
     })]
     Missing {
         name: String,
-        /// That which the first group has in its place.
+        /// The name with the same key in the first group, if it has one.
         like: Option<String>,
     },
-    /// A name that the first group has nothing like.
+    /// A name whose key does not occur in the first group.
     #[error("{:?} is extra: there is no {:?}", shortened(name), shortened(like))]
     Extra { name: String, like: String },
-    /// Two names of one place.
+    /// Two names with the same key in a group.
     #[error("{:?} and {:?} have one place in their group", shortened(name), shortened(other))]
     Twice { name: String, other: String },
 }
 
 impl Fault for GroupFault {}
 
-/// A name that is of a group.
+/// A name that belongs to a group.
 struct Found {
     group: u32,
-    /// Its number among all names, and among those that are of any group.
+    /// Its number among all names, and among the names that belong to groups.
     number: u32,
     at: u32,
 }
 
-/// The places that a piece has in a group.
+/// The values that a piece has in a group.
 enum Places {
-    /// From 0 on, so many.
+    /// All numbers below this one.
     Count(u64),
-    /// Those numbers that there are, ascending.
+    /// These numbers, ascending.
     Numbers(Vec<u64>),
 }
 
@@ -106,7 +106,7 @@ impl Places {
     }
 }
 
-/// The same with its name and its place.
+/// A found name with its key.
 struct Member<'n> {
     group: u32,
     name: &'n str,
@@ -114,7 +114,7 @@ struct Member<'n> {
 }
 
 impl<'p> Grouping<'p> {
-    /// Understand the names of members and the name of the whole that each group of them is.
+    /// Parse the pattern of members' names and the name of the whole that each group makes.
     pub(crate) fn new(text: &'p str, into: &str) -> Result<Grouping<'p>, GroupFault> {
         let unfit = |error| GroupFault::unfit(text, into, error);
         let members = Pattern::carrying(text).map_err(CarryError::Pattern).map_err(unfit)?;
@@ -132,16 +132,16 @@ impl<'p> Grouping<'p> {
         self.members.is_match(name)
     }
 
-    /// The name of the whole that a name is of.
+    /// The name of the whole that a member belongs to.
     pub(crate) fn whole(&self, name: &str) -> Option<String> {
         self.members.carry(&self.whole, name)
     }
 
-    /// The groups of those of these names that are of any, in the order of their first members.
+    /// The groups of the names that match the pattern, in the order of their first members.
     pub(crate) fn find(&self, names: &[&str]) -> Result<Groups, GroupFault> {
         let mut keys: HashMap<Vec<&str>, u32> = HashMap::new();
         let mut found = Vec::new();
-        // of each that is found, its place
+        // the keys of the found names, one after the other
         let mut places: Vec<u64> = Vec::new();
         for (number, name) in names.iter().enumerate() {
             let Some(spans) = self.members.spans(name) else { continue };
@@ -164,20 +164,20 @@ impl<'p> Grouping<'p> {
         Ok(Groups { members: found.iter().map(|found| found.number).collect(), size })
     }
 
-    /// Of the places of all, that of one.
+    /// The key of a found name, in the list of all keys.
     fn place_of<'s>(&self, places: &'s [u64], found: &Found) -> &'s [u64] {
         let width = self.places.len();
         &places[found.at as usize * width..][..width]
     }
 
-    /// The place that a text has among those of its piece.
+    /// The value of a text in a key, for a piece.
     fn place(&self, piece: usize, text: &str) -> Option<u64> {
         let texts = &self.members.pieces[piece].texts;
         if !texts.is_empty() {
             return texts.iter().position(|listed| listed == text).map(|at| at as u64);
         }
         let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        // one that is too large is far from those before it
+        // a number that is too large is far from all others
         is_number.then(|| text.parse().unwrap_or(u64::MAX))
     }
 
@@ -201,7 +201,7 @@ impl<'p> Grouping<'p> {
         GroupFault::NoNumber { name: name.to_owned(), text: text.to_owned(), listed }
     }
 
-    /// Make sure that each group has all members and no other, and return how many.
+    /// Check that each group has exactly the same members, and return their number.
     fn check(&self, names: &[&str], found: &[Found], places: &[u64]) -> Result<usize, GroupFault> {
         let found = found.iter().map(|it| (it.group, names[it.number as usize], it));
         let found =
@@ -229,7 +229,8 @@ impl<'p> Grouping<'p> {
         Ok(first.len())
     }
 
-    /// Make sure that a group has a member at each of all places of each piece, as the `first` one has.
+    /// Check that a group has a member for each combination of the pieces' values, as the `first`
+    /// one has.
     fn check_group(
         &self,
         group: &[Member<'_>],
@@ -259,7 +260,7 @@ impl<'p> Grouping<'p> {
         Err(GroupFault::Missing { name: self.sibling(group[0].name, &expected), like })
     }
 
-    /// The name of the member of the same group that has this place.
+    /// The name of the member of the same group with this key.
     fn sibling(&self, name: &str, place: &[u64]) -> String {
         let spans = self.members.spans(name).unwrap_or_default();
         let mut sibling = name.to_owned();
@@ -275,7 +276,7 @@ impl<'p> Grouping<'p> {
 }
 
 impl<'p> PartNaming<'p> {
-    /// Understand the names of wholes and the name of each part.
+    /// Parse the pattern of wholes' names and the names of their parts.
     pub fn new(text: &'p str, into: &str) -> Result<PartNaming<'p>, GroupFault> {
         let unfit = |error| GroupFault::unfit(text, into, error);
         let wholes = Pattern::carrying(text).map_err(CarryError::Pattern).map_err(unfit)?;
@@ -287,12 +288,12 @@ impl<'p> PartNaming<'p> {
         self.wholes.is_match(name)
     }
 
-    /// How many parts it has names for; `None` for any number.
+    /// The number of parts that it has names for; `None` for any number.
     pub fn count(&self) -> Option<u64> {
         (!self.texts.is_empty()).then_some(self.texts.len() as u64)
     }
 
-    /// The name of a part of the whole of that name.
+    /// The name of part `number` of the tensor `whole`.
     pub(crate) fn part(&self, whole: &str, number: u64) -> Option<String> {
         let text = self.texts.get(number as usize);
         let text = text.cloned().unwrap_or_else(|| number.to_string());
@@ -311,12 +312,12 @@ impl GroupFault {
     }
 }
 
-/// The place of these ranks among all places of each piece.
+/// The key at these ranks among the values of each piece.
 fn places_at(ranks: &[usize], all: &[Places]) -> Option<Vec<u64>> {
     ranks.iter().zip(all).map(|(&rank, all)| all.at(rank)).collect()
 }
 
-/// Step to the place behind the one of these ranks.
+/// Step to the next key after these ranks, and return it.
 fn next(ranks: &mut [usize], all: &[Places]) -> Option<Vec<u64>> {
     for (at, places) in all.iter().enumerate().rev() {
         ranks[at] += 1;
@@ -379,7 +380,7 @@ mod tests {
         assert_eq!(any(&["a.1", "a.01"]), "\"a.01\" and \"a.1\" have one place in their group");
         let (found, _) = groups("{i:*}.{p:q,k}", "all", &["5.k", "3.q", "3.k", "5.q"]).unwrap();
         assert_eq!(found.members, [1, 2, 3, 0]);
-        // other texts are none of it
+        // names with other texts are in no group
         let (found, _) = groups("{k}.{i:*}", "{k}", &["a.1", "a.q", "a.1.2", "a.3"]).unwrap();
         assert_eq!(found.members, [0, 3]);
     }

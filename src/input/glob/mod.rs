@@ -28,24 +28,25 @@ mod parse;
 pub use groups::{GroupFault, PartNaming};
 pub(crate) use groups::{Grouping, Groups};
 
-/// The longest pattern, in bytes. Its expression takes a multiple of that.
+/// The longest pattern, in bytes. Its expression takes a multiple of that memory.
 const MAX_LENGTH: usize = 16 << 10;
 
-/// The most pieces whose texts are carried over: each costs memory at every state of the expression.
+/// The most pieces whose texts are carried over: each takes memory in every state of the
+/// expression.
 const MAX_CARRIED: usize = 64;
 
-/// How large the expression of a pattern may be whose texts are carried over, in bytes.
+/// The largest expression of a pattern whose texts are carried over, in bytes.
 const MAX_CARRYING: usize = 256 << 10;
 
 pub struct Pattern<'p> {
     regex: Regex,
-    /// The pieces that are no text, from left to right.
+    /// The pieces that are not literal text, from left to right.
     pieces: Vec<Piece<'p>>,
-    /// Whether a backslash takes the meaning of a character.
+    /// Whether a backslash escapes a character.
     escapes: bool,
 }
 
-/// A text that is no pattern.
+/// A text that is not a valid pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct PatternError {
@@ -56,20 +57,21 @@ pub struct PatternError {
 /// A piece of a pattern that stands for several texts.
 #[derive(Clone, Debug)]
 struct Piece<'p> {
-    /// As it is written.
+    /// The piece as it is written.
     whole: &'p str,
     name: Option<&'p str>,
-    /// The texts that it stands for, where it is a list of texts and nothing else.
+    /// The texts that it matches, if it is a list of texts and nothing else.
     texts: Vec<String>,
 }
 
 impl Piece<'_> {
-    /// Whether it stands for the numbers that there are: `{i:*}`.
+    /// Whether it matches the numbers that occur: `{i:*}`.
     fn is_of_any_number(&self) -> bool {
         self.name.is_some_and(|name| self.whole == format!("{{{name}:*}}"))
     }
 
-    /// Whether both are one piece: of one name or, without names, written alike.
+    /// Whether two pieces are the same: they have the same name or, without names, are written
+    /// alike.
     fn is_same(&self, other: &Piece<'_>) -> bool {
         match (self.name, other.name) {
             (None, None) => self.whole == other.whole,
@@ -77,7 +79,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Refuse a piece of a target that is written with other texts than that of the pattern.
+    /// Refuse a piece of a target with another list of texts than that of the pattern.
     fn check_texts(&self, first: &Piece<'_>) -> Result<(), CarryError> {
         let is_name = |name| self.whole == format!("{{{name}}}");
         if self.whole == first.whole || self.name.is_some_and(is_name) {
@@ -88,13 +90,12 @@ impl Piece<'_> {
 }
 
 impl<'p> Pattern<'p> {
-    /// Understand a pattern that names are held against.
+    /// Parse a pattern that names are matched with.
     pub fn new(text: &'p str) -> Result<Pattern<'p>, PatternError> {
         Pattern::compile(text, false)
     }
 
-    /// Understand a pattern whose pieces stand for texts that are asked for, by
-    /// [`carry`](Pattern::carry).
+    /// Parse a pattern whose pieces' texts are carried over by [`carry`](Pattern::carry).
     pub(crate) fn carrying(text: &'p str) -> Result<Pattern<'p>, PatternError> {
         Pattern::compile(text, true)
     }
@@ -120,22 +121,22 @@ impl<'p> Pattern<'p> {
         self.regex.is_match(name)
     }
 
-    /// Whether it is more than a text.
+    /// Whether it has pieces that are not literal text.
     pub(crate) fn has_pieces(&self) -> bool {
         !self.pieces.is_empty() || self.escapes
     }
 
-    /// What each piece stands for in a name that the pattern means.
+    /// The range that each piece matches in a name, if the pattern matches it.
     pub(crate) fn spans(&self, name: &str) -> Option<Vec<Range<usize>>> {
         let mut captures = self.regex.create_captures();
         self.regex.captures(name, &mut captures);
-        // the first group is all of the name
+        // the first group is the whole name
         let groups = (1..=self.pieces.len()).map(|at| captures.get_group(at).map(Range::from));
         if captures.is_match() { groups.collect() } else { None }
     }
 
-    /// The same pieces in another text, where they carry over what they stand for in a name. What is none
-    /// of these pieces there is text. One that `adds` may say what is added to the number that a piece stands for,
+    /// Parse a target: a text with the same pieces, which stand for what they match in a name. All
+    /// else is literal text. With `adds`, a piece may add a number to the number that it matches,
     /// as `{l+4}` does.
     pub(crate) fn target(&self, text: &str, adds: bool) -> Result<Target, CarryError> {
         self.read_target(text, adds, |piece| match piece.name {
@@ -144,8 +145,8 @@ impl<'p> Pattern<'p> {
         })
     }
 
-    /// The same for the names of parts, which one piece tells apart that the pattern has not; and the texts of
-    /// that piece, where it lists some.
+    /// Parse a target for the names of parts, with one piece that the pattern does not have; return
+    /// it with the texts of that piece, if it lists some.
     pub(crate) fn target_of_parts(&self, text: &str) -> Result<(Target, Vec<String>), CarryError> {
         let mut own: Option<(String, Vec<String>)> = None;
         let target = self.read_target(text, false, |piece| {
@@ -167,7 +168,8 @@ impl<'p> Pattern<'p> {
         Ok((target, texts))
     }
 
-    /// `is_own` tells of a piece that the pattern has not whether it is one of the target's own, and no text.
+    /// Parse a target; `is_own` decides whether a piece that the pattern does not have is the
+    /// target's own piece, and not literal text.
     fn read_target(
         &self,
         text: &str,
@@ -226,12 +228,13 @@ impl<'p> Pattern<'p> {
         }
     }
 
-    /// What a name becomes, where the pattern means it, and numbers stand where something is added.
+    /// The name made by a target from a name that the pattern matches, if numbers are there to be
+    /// added to.
     pub(crate) fn carry(&self, target: &Target, name: &str) -> Option<String> {
         self.carry_part(target, name, "")
     }
 
-    /// The same with this text for the piece that only the target has.
+    /// The name made by a target, with the text `own` for the piece that only the target has.
     fn carry_part(&self, target: &Target, name: &str, own: &str) -> Option<String> {
         let spans = self.spans(name)?;
         let text = |part: &TargetPart| match part {
@@ -256,7 +259,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Whether it carries over what the piece of that number stands for.
+    /// Whether it carries over what the piece of that number matches.
     fn carries(&self, piece: usize) -> bool {
         self.parts.iter().any(|part| matches!(part, TargetPart::Piece(at) if *at == piece))
     }
@@ -264,37 +267,37 @@ impl Target {
 
 enum TargetPart {
     Text(String),
-    /// What the piece of that number stands for.
+    /// The text that the pattern's piece of that number matches.
     Piece(usize),
-    /// The number that the piece of that number stands for, and what is added to it.
+    /// The number that the pattern's piece of that number matches, and the number that is added.
     Sum(usize, i64),
     /// The piece that only the target has.
     Own,
 }
 
-/// Why texts cannot be carried over.
+/// Why a target does not fit a pattern.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CarryError {
-    /// The text that they are taken of is no pattern.
+    /// The pattern is not valid.
     Pattern(PatternError),
-    /// The numbers of `*` differ.
+    /// The pattern and the target have different numbers of `*`.
     Stars,
-    /// A piece of that name is not there.
+    /// The pattern has no piece of that name.
     Unknown(String),
-    /// A piece that is written as another list of texts, and how it is written first.
+    /// A piece with different lists of texts in the target and in the pattern.
     OtherTexts([String; 2]),
-    /// A name in which no number stands that something can be added to.
+    /// A name without a number to add to.
     NoSum(String),
-    /// Nothing tells parts apart.
+    /// No piece tells parts apart.
     NoOwn,
     /// Two pieces tell parts apart.
     SeveralOwn([String; 2]),
-    /// A piece that tells parts apart, and is neither numbers nor a list of texts.
+    /// The piece that tells parts apart is neither numbers nor a list of texts.
     NoTexts(String),
 }
 
 impl CarryError {
-    /// Say it of a pattern and a target that are called so.
+    /// The message, with `old` as the name of the pattern and `new` as the name of the target.
     pub(crate) fn worded(&self, old: &str, new: &str) -> String {
         match self {
             CarryError::Pattern(error) => error.to_string(),
@@ -318,7 +321,7 @@ impl CarryError {
         }
     }
 
-    /// A hint, where the pattern has one.
+    /// A hint, if the error has one.
     pub(crate) fn hint(self) -> Option<String> {
         match self {
             CarryError::Pattern(error) => error.hint,
@@ -337,7 +340,7 @@ fn is_special(char: char) -> bool {
     matches!(char, '*' | '?' | '[' | ']' | '{' | '}' | ',' | '\\')
 }
 
-/// The piece that a text begins with, and its length in bytes.
+/// The piece at the beginning of a text, and its length in bytes.
 fn piece_at(text: &str) -> (Option<Piece<'_>>, usize) {
     let len = match text.as_bytes().first() {
         Some(b'*' | b'?') => Some(1),
@@ -360,7 +363,7 @@ fn sum(whole: &str) -> Option<(&str, i64)> {
     Some((name, number.parse().ok().filter(|_| is_number && is_name)?))
 }
 
-/// Where the brace closes that a text begins with.
+/// The position of the brace that closes the one at the beginning of a text.
 fn closing_brace(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     for (at, byte) in text.bytes().enumerate() {
@@ -374,7 +377,7 @@ fn closing_brace(text: &str) -> Option<usize> {
     None
 }
 
-/// The name at the beginning of what stands in braces: `l}`, `p:q,k,v}`.
+/// The name at the beginning of the text inside braces: `l}`, `p:q,k,v}`.
 fn name_of(inside: &str) -> Option<&str> {
     let is_part = |char: char| char.is_ascii_alphanumeric() || char == '_';
     let name = &inside[..inside.find(|char| !is_part(char))?];

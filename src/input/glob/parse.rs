@@ -8,13 +8,13 @@ use super::{PatternError, Piece, closing_brace, name_of};
 /// The deepest nesting of braces.
 const MAX_BRACES: usize = 30;
 
-/// What is left of a pattern, and the regular expression of what was read.
+/// The unread rest of a pattern, and the regular expression of what was read.
 pub(super) struct Parser<'p> {
     text: &'p str,
     at: usize,
     pub(super) regex: String,
     pub(super) pieces: Vec<Piece<'p>>,
-    /// How many pieces there were, those within others included.
+    /// The number of pieces so far, with those within others.
     piece_count: usize,
     carries: bool,
     pub(super) escapes: bool,
@@ -31,8 +31,8 @@ impl<'p> Parser<'p> {
         &self.text[self.at..]
     }
 
-    /// Read to the end or, within braces, to the comma or brace that ends a pattern there. Returns the
-    /// text that it is, where it is nothing else.
+    /// Parse to the end or, within braces, to the comma or brace that ends a pattern there. Returns
+    /// its text, if it is literal text and nothing else.
     pub(super) fn sequence(&mut self, depth: usize) -> Result<Option<String>, PatternError> {
         let first_piece = self.piece_count;
         let mut text = String::new();
@@ -75,7 +75,7 @@ impl<'p> Parser<'p> {
         Ok((self.piece_count == first_piece).then_some(text))
     }
 
-    /// Read a piece that begins at `start`; `name` is what it is called.
+    /// Parse a piece that begins at `start`; `name` is the name of the piece.
     fn piece(
         &mut self,
         depth: usize,
@@ -113,8 +113,8 @@ impl<'p> Parser<'p> {
         self.regex.push(char);
     }
 
-    /// Read what stands in braces, behind the first one. Returns the texts that it is one of, where it is
-    /// nothing else.
+    /// Parse the text in braces, after the opening one. Returns its texts, if it is a list of texts
+    /// and nothing else.
     fn braces(&mut self, depth: usize, name: Option<&str>) -> Result<Vec<String>, PatternError> {
         if let Some(name) = name {
             self.at += name.len() + 1;
@@ -195,7 +195,7 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    /// The numbers between two of as many digits.
+    /// The numbers between two numbers with the same number of digits.
     fn of_one_length(&mut self, low: &[u8], high: &[u8]) {
         let ([first, low_rest @ ..], [last, high_rest @ ..]) = (low, high) else { return };
         let open = |byte: u8, rest: &[u8]| rest.iter().all(|&digit| digit == byte);
@@ -230,13 +230,13 @@ impl<'p> Parser<'p> {
         self.regex.push(')');
     }
 
-    /// Read a class of characters, behind its bracket.
+    /// Parse a class of characters, after its bracket.
     fn class(&mut self) -> Result<Vec<String>, PatternError> {
         let start = self.at - 1;
         let negated = self.rest().starts_with(['!', '^']);
         self.at += usize::from(negated);
         let inside = self.rest();
-        // a bracket that stands first is a character
+        // a bracket at the beginning is a character
         let first = inside.chars().next().map_or(0, char::len_utf8);
         let end = inside[first..].find(']').map(|at| first + at);
         let end = end.ok_or_else(|| PatternError::new("a '[' without a ']'"))?;
@@ -271,7 +271,8 @@ impl<'p> Parser<'p> {
     }
 }
 
-/// Whether brackets are themselves, by what follows the first one: an integer alone, a `*`, braces.
+/// Whether brackets are literal text, by what follows the first one: an integer alone, a `*`,
+/// braces.
 fn is_text_in_brackets(rest: &str) -> bool {
     let digits = rest.strip_prefix('-').unwrap_or(rest);
     let behind = digits.trim_start_matches(|char: char| char.is_ascii_digit());
@@ -281,7 +282,7 @@ fn is_text_in_brackets(rest: &str) -> bool {
     is_integer || rest.starts_with("*]") || is_in_braces
 }
 
-/// The pattern of numbers that is meant by a class such as `0-11` or `8,9`.
+/// The pattern of numbers that a class such as `0-11` or `8,9` was probably meant to be.
 fn meant_as_numbers(inside: &str) -> Option<String> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let mut words = Vec::new();

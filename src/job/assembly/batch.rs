@@ -1,8 +1,10 @@
-//! Copying the members of an assembly to the output: as many inputs at a time as may be open, read as one source.
+//! Copying the members of an assembly to the output: as many inputs at a time as may be open, read
+//! as one source.
 //!
-//! A tensor with one member is copied as any slice is. Small members of joined tensors are put together piece by piece
-//! ([`Join`]); a large one of a single row, one whose layout is another than the output's, one of an archive that has
-//! a sum of its bytes, and one that is gathered go by themselves.
+//! A tensor with one member is copied as a slice is. Small members of joined tensors are joined
+//! piece by piece ([`Join`]). Copied alone are a large member of a single row, a member whose
+//! layout is not that of the output, a member of an archive with a checksum, and a member that is
+//! gathered.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -25,32 +27,33 @@ use crate::sink::WriteOrder;
 use crate::source::{ConcatSource, Source};
 use crate::view::View;
 
-/// As many descriptors as the inputs of a batch may take.
+/// The most descriptors that the inputs of a batch may take.
 const BATCH: usize = 64;
 
-/// So many tensors of inputs that are opened for a batch count as a descriptor: their headers are in memory.
+/// The number of tensors in inputs opened for a batch that counts as one descriptor: their headers
+/// are in memory.
 const TENSORS: usize = 4096;
 
-/// Members of a single row of at least this many bytes are copied by themselves.
+/// The size in bytes from which a member of a single row is copied alone.
 const LARGE: u64 = 1 << 20;
 
-/// As many members as are put together in one run of the executor.
+/// The most members that are joined in one run of the executor.
 const RUN_PARTS: usize = 1 << 13;
 
-/// Inputs that are open at a time.
+/// Inputs that are open at the same time.
 #[derive(Default)]
 struct Batch<'a> {
-    /// By their numbers.
+    /// Open inputs by their numbers.
     inputs: BTreeMap<usize, OpenInput<'a>>,
     source: ConcatSource,
-    /// The descriptors of those that were opened for the batch, and what their headers count.
+    /// The descriptors of the inputs opened for the batch, and what their headers count.
     open: usize,
 }
 
 struct OpenInput<'a> {
     input: InputRef<'a>,
     bytes: Arc<dyn Source>,
-    /// Where its bytes begin in those of the batch.
+    /// The position in the batch's bytes where the input's bytes begin.
     base: u64,
 }
 
@@ -77,7 +80,7 @@ impl<'a> Batch<'a> {
 }
 
 impl Assembly<'_> {
-    /// Copy a range of the output. Pipes that are not kept yet are read once, each to its end.
+    /// Copy a range of the output. Pipes that were not stored yet are read once, each to its end.
     pub(crate) fn copy(&mut self, to: &OutputRange<'_>, job: &Writing<'_>) -> Result<(), Error> {
         if !self.inputs.any_stream() {
             return self.copy_wanted(to, job);
@@ -99,8 +102,8 @@ impl Assembly<'_> {
         Ok(())
     }
 
-    /// Copy what a range of the output has of all members, of inputs that can be read in any order; or count the
-    /// requests for it.
+    /// Copy what a range of the output needs of all members, from inputs that can be read in any
+    /// order; or count the requests for it.
     pub(super) fn copy_wanted(&self, to: &OutputRange<'_>, job: &Writing<'_>) -> Result<(), Error> {
         if self.is_of_one() {
             let takes = self.takes_of_one(to)?;
@@ -147,7 +150,8 @@ impl Assembly<'_> {
         Ok(())
     }
 
-    /// Whether a tensor can be put together in its order: all of its members are open, and can be joined.
+    /// Whether the members of a tensor can be joined in the order of the output: all are open, and
+    /// none must be copied alone.
     fn is_at_once(
         &self,
         to: &OutputRange<'_>,
@@ -168,8 +172,8 @@ impl Assembly<'_> {
         Ok(true)
     }
 
-    /// Copy what is wanted in this order, as many inputs at a time as may be open; in any order, where the output
-    /// takes bytes so.
+    /// Copy the wanted members in this order, as many inputs at a time as may be open; in any
+    /// order, where the output takes bytes in any order.
     fn copy_batches(
         &self,
         to: &OutputRange<'_>,
@@ -245,22 +249,22 @@ fn whole(bytes: u64) -> Join<'static> {
     Join::new(vec![JoinPart::of_runs(runs, 1)], 1, bytes, 1)
 }
 
-/// Cells that are put together: neighbours as one piece of work, and many of these in one run.
+/// Cells that are joined: neighbours as one piece of work, and many pieces in one run.
 struct Joins<'a> {
     job: &'a Writing<'a>,
     source: &'a ConcatSource,
-    /// Neighbours, with the one that comes next beside the last of them.
+    /// Neighbouring members, each with the next one beside it.
     parts: Vec<JoinPart<'static>>,
-    /// Where the first of them goes in bytes, and where the last one ends.
+    /// The positions in bytes where the first neighbour begins and where the last one ends.
     at: u64,
     end: u64,
-    /// How many rows they have, and the bytes from one to the next.
+    /// The number of rows of the neighbours, and the bytes from one row to the next.
     rows: u64,
     row: u64,
     conversion: Conversion,
-    /// Those that are complete, what their elements go through, and where they go.
+    /// Complete joins, the conversion of their elements, and their positions in the output.
     complete: Vec<(Join<'static>, Conversion, u64)>,
-    /// How many parts these have.
+    /// The number of members in the complete joins.
     count: usize,
 }
 
@@ -271,7 +275,7 @@ impl<'a> Joins<'a> {
         Joins { job, source, parts, at, end, rows, row, conversion, complete, count }
     }
 
-    /// Copy a cell of a member of which all is `take`.
+    /// Copy a cell of a member; `take` is the whole member.
     fn copy(
         &mut self,
         from: &OpenInput<'_>,
@@ -320,14 +324,14 @@ impl<'a> Joins<'a> {
         self.job.run(&sink, &from.input, from.bytes.as_ref(), &takes)
     }
 
-    /// Those that follow each other are complete.
+    /// End the current run of neighbours as a complete join.
     fn complete(&mut self) -> Result<(), Error> {
         if self.parts.is_empty() {
             return Ok(());
         }
         let Joins { conversion, at, rows, .. } = *self;
         self.count += self.parts.len();
-        // of the elements as they are before the conversion
+        // the bytes of a row before the conversion
         let row = conversion.input_bytes(self.row);
         let join = Join::new(mem::take(&mut self.parts), rows, row, conversion.unit());
         self.complete.push((join, conversion, at));
@@ -351,13 +355,13 @@ impl<'a> Joins<'a> {
         if self.complete.is_empty() { Ok(()) } else { self.run() }
     }
 
-    /// Copy them before others are copied by themselves, if the output takes bytes in order only.
+    /// Copy the joins before a member is copied alone, if the output takes bytes in order only.
     fn flush_before(&mut self) -> Result<(), Error> {
         if self.job.sink().order() == WriteOrder::Any { Ok(()) } else { self.flush() }
     }
 }
 
-/// Whether a range of a member is better copied by itself than together with its neighbours.
+/// Whether a range of a member is better copied alone than together with its neighbours.
 fn is_alone(view: &View, dense: &Range<u64>, rows: u64) -> bool {
     let transposed = || Plan::tiled(view.runs(), 1, Tiling::MAPPED).is_relayout();
     dense.end - dense.start >= LARGE && (rows == 1 || transposed())

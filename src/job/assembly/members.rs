@@ -1,4 +1,4 @@
-//! Which tensors of the inputs an output is made of, and where each of them stands in it.
+//! The tensors of the inputs that an output is made of, and the position of each in it.
 
 use std::ops::Range;
 
@@ -7,23 +7,25 @@ use crate::job::join::JoinFault;
 use crate::output::LayoutFault;
 use crate::shape::{Order, normalize_axis};
 
-/// The tensors of an output. Each has one member, or is joined of several, which are as many for all that are joined.
+/// The tensors of an output. Each has one member, or is joined of several; all joined tensors have
+/// the same number of members.
 ///
-/// Tensors of inputs are known by their numbers among those of all inputs, one input after the other.
+/// A tensor of an input is known by its number among the tensors of all inputs, one input after the
+/// other.
 #[derive(Default)]
 pub(crate) struct Members {
-    /// The number of the first tensor of each input, and how many there are.
+    /// The number of the first tensor of each input, then the total.
     firsts: Vec<u32>,
-    /// The numbers of the members: those of a tensor together, in the order of the output.
+    /// The numbers of the members, grouped by tensor, in the order of the output.
     numbers: Vec<u32>,
-    /// The tensors that are joined, ascending, and how.
+    /// The numbers of the joined tensors, ascending, and how each is joined.
     joined: Vec<(u32, Option<JoinedTensor>)>,
-    /// How many members a joined tensor has.
+    /// The number of members of a joined tensor.
     size: usize,
 }
 
 impl Members {
-    /// Add an input of so many tensors. Returns the number of the first.
+    /// Add an input with `tensors` tensors. Returns the number of the first.
     pub(crate) fn add_input(&mut self, tensors: usize) -> Result<u32, LayoutFault> {
         if self.firsts.is_empty() {
             self.firsts.push(0);
@@ -34,32 +36,32 @@ impl Members {
         Ok(first)
     }
 
-    /// Add a tensor that is taken as it is.
+    /// Add a tensor with one member.
     pub(crate) fn push(&mut self, number: u32) {
         self.numbers.push(number);
     }
 
-    /// Add a tensor that is joined of these, of which there are as many as of every other one. How may be said
-    /// [later](Members::set_join).
+    /// Add a tensor that is joined of `members`, as many as every joined tensor has. `join` may be
+    /// set [later](Members::set_join).
     pub(crate) fn push_joined(&mut self, members: &[u32], join: Option<JoinedTensor>) {
         self.joined.push((self.len() as u32, join));
         self.size = members.len();
         self.numbers.extend(members);
     }
 
-    /// Say how a tensor is joined.
+    /// Set how a tensor is joined.
     pub(crate) fn set_join(&mut self, tensor: usize, join: JoinedTensor) {
         if let Ok(at) = self.joined.binary_search_by_key(&(tensor as u32), |(joined, _)| *joined) {
             self.joined[at].1 = Some(join);
         }
     }
 
-    /// How many tensors all inputs have.
+    /// The number of tensors of all inputs.
     pub(crate) fn total(&self) -> u32 {
         self.firsts.last().copied().unwrap_or(0)
     }
 
-    /// How many tensors the output has.
+    /// The number of tensors of the output.
     pub(crate) fn len(&self) -> usize {
         self.numbers.len() - self.joined.len() * self.size + self.joined.len()
     }
@@ -78,7 +80,7 @@ impl Members {
         self.joined.binary_search_by_key(&(tensor as u32), |(joined, _)| *joined).is_ok()
     }
 
-    /// The tensors that are joined, ascending.
+    /// The numbers of the joined tensors, ascending.
     pub(crate) fn joined(&self) -> impl Iterator<Item = usize> + Clone + '_ {
         self.joined.iter().map(|(tensor, _)| *tensor as usize)
     }
@@ -88,7 +90,7 @@ impl Members {
         self.firsts[input]..self.firsts[input + 1]
     }
 
-    /// The input that a tensor is of, and its number there.
+    /// The input that holds a tensor, and the tensor's number in it.
     pub(crate) fn place(&self, number: u32) -> (usize, usize) {
         // inputs without tensors begin where the next one does
         let input = self.firsts.partition_point(|&first| first <= number) - 1;
@@ -99,27 +101,26 @@ impl Members {
 /// The kind of axis along which tensors are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Along {
-    /// One that they have (np.concatenate).
+    /// An axis of the members (np.concatenate).
     Existing,
-    /// A new one (np.stack).
+    /// A new axis (np.stack).
     New,
 }
 
-/// Where the members of a joined tensor stand in it, one after the other along an axis.
+/// The positions of the members in a joined tensor, one after the other along an axis.
 #[derive(Debug)]
 pub(crate) struct JoinedTensor {
-    /// The shape of the first member, after the index, and with the new axis of a stack.
+    /// The shape of the first member after the index, with the new axis of a stack.
     shape: Box<[u64]>,
     along: Along,
     axis: usize,
-    /// Where each member ends along that axis; empty where all are as long as the first one.
+    /// The end of each member along the joined axis; empty where all are as long as the first.
     ends: Vec<u64>,
     total: u64,
 }
 
 impl JoinedTensor {
-    /// The tensor whose first member has this shape, joined along an axis of which a negative one counts
-    /// from the end.
+    /// The joined tensor whose first member has this shape. A negative axis counts from the end.
     pub(crate) fn new(mut shape: Vec<u64>, asked: i64, along: Along) -> Result<Self, JoinFault> {
         let ndim = match along {
             Along::Existing if shape.is_empty() => return Err(JoinFault::NoAxes),
@@ -134,7 +135,8 @@ impl JoinedTensor {
         Ok(JoinedTensor { shape: shape.into(), along, axis, ends: Vec::new(), total })
     }
 
-    /// The length along the joined axis of a member of this shape, whose number is for the error.
+    /// The length along the joined axis of a member of this shape. `number` is the member's, for
+    /// the error.
     pub(crate) fn fit(&self, number: usize, shape: &[u64]) -> Result<u64, JoinFault> {
         let mut first = self.shape.to_vec();
         let (fits, len, axis) = match self.along {
@@ -156,7 +158,7 @@ impl JoinedTensor {
         Ok(len)
     }
 
-    /// Add a member of this length behind the others.
+    /// Add a member of this length after the others.
     pub(crate) fn push(&mut self, len: u64) -> Result<(), Cause> {
         let before = self.total;
         let first = self.shape[self.axis];
@@ -172,7 +174,8 @@ impl JoinedTensor {
         Ok(())
     }
 
-    /// Of `count` members, the first whose rows are not whole bytes, where elements are smaller.
+    /// The first of `count` members whose rows are not whole bytes, where elements are smaller than
+    /// a byte.
     pub(crate) fn cut_byte(&self, count: usize, item_bits: u64, order: Order) -> Option<usize> {
         let (_, inner) = self.rows_and_inner(order);
         let cuts = |number: &usize| {
@@ -182,7 +185,7 @@ impl JoinedTensor {
         (0..count).find(cuts)
     }
 
-    /// Where a member lies along the joined axis of the result.
+    /// The positions of a member along the joined axis.
     pub(crate) fn range(&self, number: usize) -> Range<u64> {
         let even = |number: usize| number as u64 * self.shape[self.axis];
         let end = |number: usize| self.ends.get(number).copied().unwrap_or(even(number + 1));
@@ -200,7 +203,8 @@ impl JoinedTensor {
         shape
     }
 
-    /// The axes of the result by those of a member, of which each is one of a tensor or a new one.
+    /// The axes of the result from the axes of a member, which are an axis of its tensor or a new
+    /// one each.
     pub(crate) fn axes(&self, mut axes: Vec<Option<usize>>) -> Vec<Option<usize>> {
         if self.along == Along::New {
             axes.insert(self.axis.min(axes.len()), None);
@@ -208,8 +212,9 @@ impl JoinedTensor {
         axes
     }
 
-    /// The number of rows of the result, one for each position on the axes before the joined one in
-    /// the order of the output; and how many elements each position on the joined axis has in a row.
+    /// The number of rows of the result (one for each position on the axes before the joined one in
+    /// the order of the output), and the number of elements in a row of each position on the joined
+    /// axis.
     pub(crate) fn rows_and_inner(&self, order: Order) -> (u64, u64) {
         let before = &self.shape[..self.axis];
         let after = &self.shape[self.axis + 1..];

@@ -53,70 +53,72 @@ pub(super) struct Assembly<'a> {
     pub(super) inputs: Inputs<'a>,
     pub(super) members: Members,
     pub(super) recipe: Box<dyn Recipe + 'a>,
-    /// Whether positions are looked at before anything is written, and other inputs, which must have the same tensors
-    /// that are taken of the first one alone.
+    /// Whether, before anything is written, positions are checked, and tensors that are taken of
+    /// the first input alone are compared with those of the others.
     pub(super) looks: bool,
     pub(super) rest: Option<Rest>,
 }
 
 /// What is taken of the members.
 pub(super) trait Recipe {
-    /// What is taken of a member, checked again, since its input may have been opened again.
+    /// The region taken of a member. It is checked again, since the input may have been opened
+    /// again.
     fn taken(&self, input: &Input, member: &Member<'_>, order: Order) -> Result<Taken, Error>;
 
     /// The index tensors by which elements are chosen.
     fn lists(&self) -> Vec<&GatheredList>;
 
-    /// Add what decides which elements are taken of members of a joined tensor, but for the first.
+    /// Add to the fingerprint what decides which elements are taken of members of a joined tensor
+    /// after the first.
     fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {
         let _ = work;
         Ok(())
     }
 
-    /// Look at all positions in the files of lists.
+    /// Check all positions in the files of lists.
     fn check_lists(&self) -> Result<(), Error> {
         Ok(())
     }
 }
 
-/// Is given each input in turn, with what is taken of it.
+/// A visitor that gets each input in turn, with what is taken of it.
 type VisitInput<'v> = &'v mut dyn FnMut(&Input, &[Take]) -> Result<(), Error>;
 
 /// A tensor of an input that is a member of a tensor of the output.
 pub(super) struct Member<'m> {
-    /// Its number among all tensors of the inputs, and in its input.
+    /// The tensor's number among all tensors of the inputs.
     pub(super) number: u32,
     pub(super) in_input: usize,
-    /// Its number among the members.
+    /// The member's number among the members of all output tensors.
     pub(super) at: usize,
-    /// The number of the first member.
+    /// The number of the first member of the output tensor.
     pub(super) first: u32,
-    /// How the members are joined; `None` where it is the only one.
+    /// How the members are joined; `None` for a single member.
     pub(super) join: Option<&'m JoinedTensor>,
 }
 
 #[derive(Clone)]
 pub(super) struct Taken {
-    /// The part of the input that it is taken of.
+    /// The file of the input that holds the tensor.
     pub(super) part: usize,
     pub(super) region: Arc<dyn Region>,
     pub(super) step: Step,
 }
 
-/// A member that something is wanted of.
+/// A member of which something is wanted.
 #[derive(Clone, Copy)]
 struct Wanted {
     tensor: u32,
     is_joined: bool,
-    /// Its number among the members of the tensor, and among all tensors of the inputs.
+    /// The member's number in its tensor, and the number among all tensors of the inputs.
     member: u32,
     number: u32,
-    /// Where the tensor begins in the output.
+    /// The position in the output where the tensor begins.
     start: u64,
 }
 
 impl<'a> Assembly<'a> {
-    /// What is made of inputs that are open.
+    /// The assembly of inputs that are open.
     pub(super) fn of_held(
         inputs: Vec<InputRef<'a>>,
         members: Members,
@@ -126,7 +128,7 @@ impl<'a> Assembly<'a> {
         Assembly { inputs, members, recipe: Box::new(recipe), looks: false, rest: None }
     }
 
-    /// The tensors of the output, each with what a range of that has of it.
+    /// The tensors that a range of the output covers, each with the covered part.
     fn places(&self, to: &OutputRange<'_>) -> impl Iterator<Item = (usize, Place<'_>)> {
         let order = to.prepared.output.options.order;
         to.prepared.places().enumerate().map(move |(tensor, (entry, start))| {
@@ -135,7 +137,7 @@ impl<'a> Assembly<'a> {
         })
     }
 
-    /// The members that a range of the output has something of, in the order of its tensors.
+    /// The members that a range of the output covers, in the order of its tensors.
     fn wanted(&self, to: &OutputRange<'_>) -> Vec<Wanted> {
         let mut wanted = Vec::new();
         for (tensor, place) in self.places(to) {
@@ -151,13 +153,13 @@ impl<'a> Assembly<'a> {
         wanted
     }
 
-    /// Whether there is one input, and no tensor is joined.
+    /// Whether there is a single input, and no tensor is joined.
     fn is_of_one(&self) -> bool {
         self.inputs.locations.len() == 1 && self.members.joined().next().is_none()
     }
 
-    /// What is taken of the only input for a range of the output, in its order. Nothing else is held of each tensor,
-    /// of which there may be a million.
+    /// What a range of the output takes of the only input, in the order of the output. Nothing else
+    /// is held for each tensor, of which there may be a million.
     fn takes_of_one(&self, to: &OutputRange<'_>) -> Result<Vec<Take>, Error> {
         let mut takes = Vec::new();
         for (tensor, place) in self.places(to) {
@@ -178,7 +180,7 @@ impl<'a> Assembly<'a> {
         self.members.place(wanted.number).0
     }
 
-    /// What is taken of a member as if it were all of its tensor, and what its elements go through.
+    /// What is taken of a member as if it were a whole tensor, and the conversion of its elements.
     fn part(
         &self,
         input: &Input,
@@ -196,8 +198,8 @@ impl<'a> Assembly<'a> {
         Ok((Take::new(part, region, step.conversion(place.conversion), place.start), step))
     }
 
-    /// Add what is taken of a member: neighbours as one, and of rows that others alternate with as if they followed
-    /// each other.
+    /// Add what is taken of a member: neighbours as one region, and rows between which other
+    /// members stand as if they were adjacent.
     fn push_takes(
         &self,
         input: &Input,
@@ -212,7 +214,7 @@ impl<'a> Assembly<'a> {
         }
         let (take, _) = self.part(input, to, place, tensor, member)?;
         if place.bytes == 0 {
-            // positions that choose nothing may be bad all the same
+            // positions are checked even where they choose nothing
             take.push(takes);
             return Ok(());
         }
@@ -227,7 +229,7 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
-    /// What is taken of members of one input for a range of the output.
+    /// What a range of the output takes of members of one input.
     fn takes(
         &self,
         input: &Input,
@@ -243,7 +245,7 @@ impl<'a> Assembly<'a> {
         Ok(takes)
     }
 
-    /// Visit the inputs of these members in their order, each with what is taken of it.
+    /// Visit the inputs of these members in the order of the inputs, each with what is taken of it.
     fn each_input_of(
         &self,
         to: &OutputRange<'_>,
@@ -258,8 +260,8 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
-    /// Make headers longer, so that as many bytes as can be have the same place in a block as in the input that they
-    /// are of. `bytes_of` tells how many bytes of elements an input has.
+    /// Lengthen headers so that as many bytes as possible have the same offset in a file system
+    /// block as in their input. `bytes_of` gives the bytes of elements of an input.
     pub(super) fn align(
         &self,
         prepared: &mut Prepared,
@@ -301,17 +303,17 @@ impl<'a> Assembly<'a> {
         self.members.len() == 1 && !self.members.of(0).1.is_some_and(alternates)
     }
 
-    /// Bytes that [`look`](Assembly::look) reads.
+    /// The number of bytes that [`look`](Assembly::look) reads.
     pub(super) fn looked_at(&self) -> Result<u64, Error> {
         self.rest_bytes()
     }
 
-    /// Look at what takes long to be known, before anything is written.
+    /// Make the checks that take long, before anything is written.
     pub(super) fn look(&mut self, prepared: &Prepared, progress: &Progress) -> Result<(), Error> {
         if !self.looks {
             return Ok(());
         }
-        // first what takes no time
+        // first the checks that take no time
         prepared.check()?;
         self.check_overwrite(&prepared.output.destination)?;
         self.recipe.check_lists()?;
@@ -335,8 +337,8 @@ impl<'a> Assembly<'a> {
         })
     }
 
-    /// The requests that reading the elements would take, where an input is remote: by the same steps as they are
-    /// copied, so that inputs that are opened again for it are opened here, too.
+    /// The number of requests for the elements, where an input is remote. It is found by the steps
+    /// of the copy, so that inputs that the copy opens again are opened here, too.
     pub(super) fn requests(&self, prepared: &Prepared) -> Result<Option<Announced>, Error> {
         if !self.inputs.any_remote() {
             return Ok(None);
@@ -345,8 +347,8 @@ impl<'a> Assembly<'a> {
         count_requests(&prepared.output.options.workers, |job| self.copy_wanted(&whole, job))
     }
 
-    /// All files that any part reads, in order, and the names by which they are known to parts on
-    /// other machines. An input that is given twice is there twice: which one is, decides on the output.
+    /// All files that any part reads, in order, and the names by which parts on other machines know
+    /// them. An input that is given twice is listed twice, as the output depends on it.
     pub(super) fn files(&self) -> Result<Vec<(String, Location)>, Error> {
         let mut named = self.inputs.files()?;
         let lists = self.recipe.lists().into_iter().filter_map(|list| list.path());
@@ -359,7 +361,7 @@ impl<'a> Assembly<'a> {
         self.places(to).map(window).map(|window| window.end - window.start).sum()
     }
 
-    /// Visit each input that gives something to a range of the output, with what is taken of it.
+    /// Visit each input that a range of the output needs, with what is taken of it.
     fn each_input(&self, to: &OutputRange<'_>, visit: VisitInput<'_>) -> Result<(), Error> {
         if self.is_of_one() {
             return visit(self.inputs.first(), &self.takes_of_one(to)?);
@@ -367,7 +369,7 @@ impl<'a> Assembly<'a> {
         self.each_input_of(to, self.wanted(to), visit)
     }
 
-    /// About how many bytes of elements are read for a range of the output, in whole cache lines.
+    /// About how many bytes of elements a range of the output reads, in whole cache lines.
     pub(super) fn reads(&self, to: &OutputRange<'_>) -> Result<u64, Error> {
         let mut reads = self.compared_reads(to)?;
         self.each_input(to, &mut |_, takes| {
@@ -377,7 +379,8 @@ impl<'a> Assembly<'a> {
         Ok(reads)
     }
 
-    /// Add all that decides the elements of the output, but for the bytes of the files.
+    /// Add to the fingerprint all that decides the elements of the output, except the bytes of the
+    /// files.
     pub(super) fn identify(
         &self,
         prepared: &Prepared,
@@ -398,13 +401,13 @@ impl<'a> Assembly<'a> {
         if self.is_of_one() {
             return self.each_input(&whole, &mut identify);
         }
-        // the first member of each, so that no other input of a join is opened for it
+        // the first member of each tensor, so that no other input of a join is opened for it
         let mut wanted = self.wanted(&whole);
         wanted.dedup_by_key(|wanted| wanted.tensor);
         self.each_input_of(&whole, wanted, &mut identify)
     }
 
-    /// The bytes of temporary files by way of which a range of the output is copied, one input after the other.
+    /// The bytes of scratch that copying a range of the output needs, one input after the other.
     pub(super) fn temporary_bytes(&self, to: &OutputRange<'_>) -> Result<u64, Error> {
         let workers = &to.prepared.output.options.workers;
         let is_of_one = self.is_of_one();
@@ -421,13 +424,13 @@ impl<'a> Assembly<'a> {
         Ok(most)
     }
 
-    /// Copy a range of the output by itself, from inputs of which none is a pipe.
+    /// Copy a range of the output alone, from inputs that are not pipes.
     pub(super) fn copy_part(&self, to: &OutputRange<'_>, job: &Writing<'_>) -> Result<(), Error> {
         self.check_rest(to, &Progress::default())?;
         self.copy_wanted(to, job)
     }
 
-    /// Write the output. It is put in place when all of it is written.
+    /// Write the output. It is put in place when it is complete.
     pub(super) fn write(&mut self, prepared: &Prepared, progress: &Progress) -> Result<(), Error> {
         let whole = OutputRange::whole(prepared);
         if self.is_of_one() {

@@ -1,5 +1,5 @@
-//! Where a tensor of the output goes, and which part of it is wanted of each of its members: all, or what lies in one
-//! part of the output.
+//! The place of a tensor in the output, and the part of each member that is wanted: all of it, or
+//! what lies in one part of the output.
 
 use std::ops::Range;
 
@@ -8,28 +8,28 @@ use crate::execute::Conversion;
 use crate::output::layout::OutputTensor;
 use crate::shape::Order;
 
-/// A tensor of the output: rows, in which the rows of its members stand one beside the other.
+/// A tensor of the output: rows, in which the rows of its members stand side by side.
 pub(crate) struct Place<'a> {
-    /// The position of its first element, in bytes.
+    /// The position of the first element, in bytes.
     pub(crate) start: u64,
     pub(crate) bytes: u64,
     pub(crate) conversion: Conversion,
     item_bits: u64,
-    /// How its members are joined; `None` for one member.
+    /// How the members are joined; `None` for a single member.
     join: Option<&'a JoinedTensor>,
-    /// The elements of a row that each position on the joined axis has.
+    /// The number of elements in a row of each position on the joined axis.
     inner: u64,
     rows: u64,
     /// The bytes of a row.
     pub(crate) row: u64,
-    /// The bytes that are wanted, whole elements.
+    /// The wanted bytes, whole elements.
     window: Range<u64>,
     pub(crate) bands: Vec<Band>,
 }
 
 impl<'a> Place<'a> {
-    /// The place of a tensor of the output that begins at `start`, of which a range of the output is wanted.
-    /// An element at the end of the range belongs to the next one.
+    /// The place of a tensor that begins at `start`, and what a range of the output wants of it. An
+    /// element at the end of the range belongs to the next range.
     pub(crate) fn new(
         tensor: &OutputTensor,
         start: u64,
@@ -52,12 +52,12 @@ impl<'a> Place<'a> {
         Place { start, bytes, conversion, item_bits, join, inner, rows, row, window, bands }
     }
 
-    /// The bytes that are wanted.
+    /// The wanted bytes.
     pub(crate) fn window(&self) -> Range<u64> {
         self.window.clone()
     }
 
-    /// Whether the rows of the members alternate in it.
+    /// Whether the rows of the members alternate in the tensor.
     pub(crate) fn alternates(&self) -> bool {
         self.rows > 1
     }
@@ -73,7 +73,7 @@ impl<'a> Place<'a> {
         band.cell(&(bytes(range.start)..bytes(range.end)), self.row)
     }
 
-    /// The cells of a member, one for each band that it gives something to.
+    /// The cells of a member, one for each band that it contributes to.
     pub(crate) fn cells(&self, member: usize) -> impl Iterator<Item = Cell> + '_ {
         self.bands.iter().filter_map(move |band| self.cell(member, band))
     }
@@ -100,14 +100,14 @@ pub(crate) struct Band {
     columns: Range<u64>,
 }
 
-/// What an input gives to a band.
+/// What an input contributes to a band.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
-    /// Of the input's own bytes, those of its rows one after the other.
+    /// The range of the input's bytes, with its rows one after the other.
     pub(crate) dense: Range<u64>,
-    /// Where its first row goes, from the beginning of the tensor.
+    /// The position of the first row, from the beginning of the tensor.
     pub(crate) at: u64,
-    /// How many rows it has there, and the bytes of each.
+    /// The number of rows, and the bytes of each.
     pub(crate) rows: u64,
     pub(crate) run: u64,
 }
@@ -140,7 +140,7 @@ fn bands(range: Range<u64>, row: u64) -> Vec<Band> {
 }
 
 impl Band {
-    /// What an input gives to it that takes these bytes of each row of `row` bytes; `None` for
+    /// What an input contributes that has these bytes of each row of `row` bytes; `None` for
     /// nothing.
     pub(crate) fn cell(&self, input: &Range<u64>, row: u64) -> Option<Cell> {
         let columns = self.columns.start.max(input.start)..self.columns.end.min(input.end);
@@ -175,7 +175,7 @@ mod tests {
             let row: u64 = lens.iter().sum();
             let cut = |end: u64| end.min(row * rows);
             let range = cut(ends.0.min(ends.1))..cut(ends.0.max(ends.1));
-            // input and its own byte, of each byte of the joined tensor
+            // for each byte of the joined tensor, the input and the position in it
             let mut joined = Vec::new();
             for number in 0..rows {
                 for (input, &len) in lens.iter().enumerate() {

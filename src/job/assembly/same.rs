@@ -1,4 +1,5 @@
-//! Tensors that are taken once of several inputs: they must be the same in all, byte for byte.
+//! Comparing the tensors that are taken once of several inputs: they must be the same in all, byte
+//! for byte.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -20,17 +21,18 @@ use crate::region::{Region, RegionReader, Take};
 use crate::sink::WriteOrder;
 use crate::tensor::TensorInfo;
 
-/// As many tensors as are compared in one run.
+/// The number of tensors that are compared in one run.
 const TOGETHER: usize = 4096;
 
-/// What every input must have but for the members of joined tensors: the tensors that are taken once.
+/// The tensors that are taken once: every input must have them, besides the members of joined
+/// tensors.
 pub(crate) struct Rest {
-    /// The names of tensors that are left out, since the output has no such dtype.
+    /// The names of tensors that are left out because the output has no such dtype.
     pub(crate) lacking: BTreeSet<String>,
 }
 
 impl Assembly<'_> {
-    /// How many bytes [`check_rest`](Assembly::check_rest) reads of the other inputs.
+    /// The number of bytes that [`check_rest`](Assembly::check_rest) reads of the other inputs.
     pub(super) fn rest_bytes(&self) -> Result<u64, Error> {
         if self.rest.is_none() {
             return Ok(0);
@@ -46,8 +48,8 @@ impl Assembly<'_> {
         Ok(sum.and_then(|sum| sum.checked_mul(others)).ok_or(LayoutFault::TooLarge)?)
     }
 
-    /// About how many bytes of all inputs are read to compare what is wanted of the rest, but for those of the first,
-    /// which are copied.
+    /// About how many bytes of all inputs are read to compare the wanted range, without those of
+    /// the first input, which are copied.
     pub(super) fn compared_reads(&self, to: &OutputRange<'_>) -> Result<u64, Error> {
         if self.rest.is_none() {
             return Ok(0);
@@ -58,8 +60,8 @@ impl Assembly<'_> {
         Ok(reads * (self.inputs.locations.len() as u64 - 1))
     }
 
-    /// Make sure that the tensors that are not joined are the same in all inputs, as far as their
-    /// bytes are wanted.
+    /// Check that tensors that are not joined are the same in all inputs, as far as their bytes are
+    /// wanted.
     pub(super) fn check_rest(
         &self,
         to: &OutputRange<'_>,
@@ -76,7 +78,7 @@ impl Assembly<'_> {
         for number in 1..self.inputs.locations.len() {
             let input = self.inputs.lend(number)?;
             if input.is_nameless() {
-                // it holds nothing else
+                // the first input has nothing else
                 continue;
             }
             let name = |number: usize| input.contents.tensors.name(number);
@@ -107,8 +109,8 @@ impl Assembly<'_> {
         Ok(())
     }
 
-    /// Find the tensor of an input that must be the same as tensor `ours` of the first, which is not among those
-    /// that stand `apart`.
+    /// Find the tensor of an input that must be the same as tensor `ours` of the first, without
+    /// those in `apart`.
     fn pair(
         &self,
         number: usize,
@@ -150,11 +152,11 @@ impl Assembly<'_> {
     }
 }
 
-/// A tensor of the first input, and the one of another input that must be the same.
+/// A tensor of the first input, and the tensor of another input that must be the same.
 struct Pair {
     ours: Arc<dyn Region>,
     theirs: Take,
-    /// The bytes that are compared.
+    /// The compared bytes.
     window: Range<u64>,
     name: String,
 }

@@ -1,4 +1,5 @@
-//! What the elements of a member go through on their way to a joined tensor, beside those of the first member.
+//! The conversion of a member's elements to those of the joined tensor, relative to the first
+//! member.
 
 use crate::cast::{Cast, CastError, Casting, result_type};
 use crate::dtype::DType;
@@ -9,18 +10,18 @@ use crate::job::join::JoinFault;
 use crate::job::select::Casts;
 use crate::tensor::{Annotated, Differing, TensorInfo, differing};
 
-/// What the elements of an input go through.
+/// The conversion of the elements of one input.
 #[derive(Clone, Copy)]
 pub(crate) enum Step {
-    /// What those of the first do, after so many bytes were reversed together: of the same type, in
-    /// another byte order at most.
+    /// The conversion of the first input, after groups of so many bytes are reversed: the type is
+    /// the same, the byte order may differ.
     AsFirst(usize),
-    /// A cast of their own, to the dtype that those of the first have afterwards.
+    /// A cast to the dtype that elements of the first input have after their conversion.
     Own(Cast),
 }
 
 impl Step {
-    /// What elements of a dtype go through that is that of the first input but for its byte order.
+    /// The step of a dtype that differs from that of the first input in byte order at most.
     pub(crate) fn as_first(dtype: &DType, first: &DType) -> Option<Step> {
         match conversion(dtype, first) {
             Ok(Conversion::SwapBytes { width }) => Some(Step::AsFirst(width)),
@@ -29,7 +30,7 @@ impl Step {
         }
     }
 
-    /// The dtype of elements that are of another type than those of the first input.
+    /// The dtype of elements whose type is not that of the first input.
     pub(crate) fn other_dtype(self) -> Option<DType> {
         match self {
             Step::AsFirst(_) => None,
@@ -37,13 +38,14 @@ impl Step {
         }
     }
 
-    /// A cast of its own, beside a first input whose elements are `first` in its file. It is to their
-    /// byte order, which what those go through may change, be it a cast to the other order.
+    /// The step of a cast, beside a first input whose elements are `first` in its file. The cast
+    /// keeps their byte order, so that the first input's conversion may change it, even if that is
+    /// a cast to the other order.
     pub(crate) fn own(cast: Cast, first: &DType) -> Step {
         Step::Own(cast.with_order_of(first))
     }
 
-    /// What its elements go through, where those of the first input go through `first`.
+    /// The conversion of the elements, where those of the first input have the conversion `first`.
     pub(crate) fn conversion(self, first: Conversion) -> Conversion {
         let cast = match (self, first) {
             (Step::AsFirst(1), _) => return first,
@@ -62,8 +64,9 @@ impl Step {
         }
     }
 
-    /// How the bytes of a part are read, where those of the first input go through `first`:
-    /// how many are reversed together, and what all parts that are copied with it go through.
+    /// How the bytes of a member are read, where the first input has the conversion `first`: the
+    /// size of the groups that are reversed, and the conversion that all members copied with it
+    /// share.
     pub(crate) fn part_conversion(self, first: Conversion) -> (usize, Conversion) {
         match self {
             Step::AsFirst(width) => (width, first),
@@ -73,7 +76,8 @@ impl Step {
 }
 
 impl Casts {
-    /// What elements of part `number` go through, beside a first part whose elements are `first`.
+    /// The step of the elements of member `number`, beside a first member whose elements are
+    /// `first`.
     pub(crate) fn step(&self, number: usize, dtype: &DType, first: &DType) -> Result<Step, Cause> {
         if let Some(step) = Step::as_first(dtype, first) {
             return Ok(step);
@@ -103,7 +107,7 @@ impl Casts {
     }
 }
 
-/// Refuse elements that mean other values than those of the first part.
+/// Refuse elements that mean other values than those of the first member.
 pub(crate) fn check_meaning(
     number: usize,
     tensor: &TensorInfo,

@@ -1,4 +1,4 @@
-//! Copies that are changed: the bytes of a file, or all tensors of a checkpoint in a folder.
+//! Copies that are changed: of the bytes of a file, or of all tensors of a checkpoint in a folder.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -23,9 +23,9 @@ use crate::{formats, sink};
 pub(super) struct CopiedFile {
     pub(super) destination: Destination,
     pub(super) file: File,
-    /// How long the file was when its header was read, in bytes.
+    /// The length of the file in bytes when its header was read.
     pub(super) len: u64,
-    /// The header of the copy, where it is another one.
+    /// The new header of the copy, if it changes.
     pub(super) header: Option<NewHeader>,
 }
 
@@ -61,10 +61,10 @@ impl CopiedFile {
 }
 
 impl CopiedFolder {
-    /// Give its place in a copy to each tensor of `input`, which has them there afterwards, each by the number of its
-    /// file and its position in that.
+    /// Lay out each tensor of `input` in a copy. Afterwards `input` describes the tensors there:
+    /// each by the number of its file and its position in that.
     pub(super) fn of(input: &mut Input, output: &Output) -> Result<CopiedFolder, Error> {
-        // a copy has what there is
+        // a copy has what the input has
         input.note_unreadable(input.contents.tensors.len()..input.named_count())?;
         let mut prepared = prepare_kept(input, output, false)?;
         let whole = |number: usize, to: &OutputTensor, at: u64| {
@@ -78,7 +78,7 @@ impl CopiedFolder {
         let mut takes = takes.collect::<Result<Vec<Take>, Error>>()?;
         takes.sort_by_key(|take| take.at);
         prepared.align(input, &mut takes);
-        // each tensor as it lies in its file of the copy
+        // each tensor by its place in its file of the copy
         let files = prepared.frame.shared_files();
         let placed = prepared.places().map(|(to, at)| {
             let file = files.partition_point(|&start| start <= at).saturating_sub(1);
@@ -104,7 +104,7 @@ impl CopiedFolder {
     }
 }
 
-/// An output with all tensors of an input, as they are.
+/// An output with all tensors of an input, unchanged.
 fn prepare_kept(input: &Input, output: &Output, keeps_order: bool) -> Result<Prepared, Error> {
     let tensors = &input.contents.tensors;
     let mut preparation = output.begin_preparing(Arc::clone(tensors), input.checkpoint())?;
@@ -117,16 +117,17 @@ fn prepare_kept(input: &Input, output: &Output, keeps_order: bool) -> Result<Pre
     preparation.finish(&input.contents.metadata)
 }
 
-/// The header of a copy that has other metadata than its original.
+/// The header of a copy whose metadata differ from those of the original.
 pub(super) struct NewHeader {
     prepared: Prepared,
-    /// Where the elements begin in the original, and in the copy.
+    /// The positions where the elements begin in the original, and in the copy.
     old: u64,
     new: u64,
 }
 
 impl NewHeader {
-    /// Make it for a copy of `input`, whose tensors get the places that they have in the copy.
+    /// Make the header for a copy of `input`, whose tensors get the places that they have in the
+    /// copy.
     pub(super) fn of(
         input: &mut Input,
         copy: &Destination,
@@ -137,7 +138,7 @@ impl NewHeader {
         let mut prepared = prepare_kept(input, &output, true)?;
         let old = input.contents.header_len;
         let start = |prepared: &Prepared| prepared.frame.starts().next().map_or(0, |(_, at)| at);
-        // the same place, or the same one in a later block, so that blocks are shared
+        // the same offset, or the same in a later block, so that blocks are shared
         let short = start(&prepared);
         let more = match old.checked_sub(short) {
             Some(more) => more,
@@ -152,7 +153,7 @@ impl NewHeader {
     }
 }
 
-/// The error of writing the file; a full disk is told as such, whatever step met it.
+/// The error of writing the file; a full disk is reported as such, whatever step met it.
 pub(super) fn failed_sink(name: FileName, error: SinkError) -> Error {
     let error = match error {
         SinkError::Os { error, .. } if error.kind() == ErrorKind::StorageFull => {

@@ -1,5 +1,5 @@
-//! A file that is changed, and all that is written into it: the elements, and then what a copy of an
-//! archive says of their bytes.
+//! A file that is changed, and all that is written into it: the elements, then the checksums in a
+//! copy of an archive.
 
 use super::super::{OutputKind, Planned};
 use crate::error::{Error, FileName};
@@ -11,7 +11,7 @@ use crate::job::edit::tensor_edit::TensorEdit;
 pub(super) struct EditedFile {
     pub(super) original: Original,
     pub(super) edits: Vec<TensorEdit>,
-    /// The members of an archive that are changed, once it was looked for them.
+    /// The changed members of an archive, once they were found.
     sums: Vec<MemberSums>,
 }
 
@@ -22,7 +22,7 @@ impl From<Original> for EditedFile {
 }
 
 impl EditedFile {
-    /// Bytes that are written, and read again for checksums.
+    /// The number of bytes that are written, and read again for checksums.
     pub(super) fn bytes(&self) -> u64 {
         let sums = self.sums.iter().map(|member| member.data.end - member.data.start);
         let copied = [self.original.copied_bytes()];
@@ -33,8 +33,8 @@ impl EditedFile {
         self.edits.iter().all(|edit| edit.kept.is_some())
     }
 
-    /// Make sure that all that is read is there and fits, and that what is to be written has a place,
-    /// while the file is only read. Tensors are named where there are `several`.
+    /// Check all that is read and where it is written, while the file is only read. Tensors are
+    /// named if there are `several`.
     pub(super) fn look(&mut self, several: bool, progress: &Progress) -> Result<(), Error> {
         for edit in &mut self.edits {
             let looked = edit.look(&self.original, progress);
@@ -76,7 +76,7 @@ impl EditedFile {
         };
         let bytes = edits.iter().map(TensorEdit::bytes).sum();
         let format = original.format();
-        // one tensor after the other
+        // tensors are written one after the other
         let temporary_bytes = edits.iter().map(TensorEdit::temporary_bytes).max().unwrap_or(0);
         Planned { destination, kind, format, tensors, bytes, size: None, temporary_bytes }
     }

@@ -67,43 +67,43 @@ pub enum EditFault {
     /// A file of a format that is not written.
     #[error("a file of format {0} cannot be changed, nor copied with a change")]
     ReadOnly(&'static Format),
-    /// A member of an archive that has other bytes than its elements.
+    /// A member of an archive whose bytes are not its elements, but compressed.
     #[error("an array that is deflated cannot be changed where it lies")]
     Deflated,
     /// An index of several files.
     #[error("a sharded checkpoint cannot be changed as a whole")]
     Sharded,
-    /// A text, whose elements are no bytes of the file.
+    /// A text file, whose elements are not bytes.
     #[error("a text cannot be changed")]
     Text,
-    /// What is to be changed is a field of a tensor, or the file is not what it was.
+    /// The tensor is a field of another, or the file changed after its header was read.
     #[error("the file does not hold this tensor: it is a field of one, or the file was changed")]
     OtherTensor,
-    /// A copy whose name tells another format than that of the file.
+    /// A copy whose name has the extension of another format than that of the file.
     #[error("the output is a copy of {original}, in the {} format", format.name)]
     CopyName {
-        /// The file that it is a copy of.
+        /// The file that is copied.
         original: FileName,
-        /// The format of both.
+        /// The format of the copy and of the file.
         format: &'static OutputFormat,
     },
-    /// An archive, which says what its bytes add up to.
+    /// An archive, which has checksums of its bytes.
     #[error("an .npz cannot be changed in place")]
     Archive,
-    /// What is written is read from the bytes that it overwrites.
+    /// The value is read from the bytes that it would overwrite.
     #[error(
         "its bytes are to be overwritten: a run that is killed could not be completed by running \
          it again"
     )]
     Overlap,
-    /// The only tensor that could be written has the name of one of several targets.
+    /// The only tensor of the value has the name of one of several targets.
     #[error(
         "its only tensor is {:?}, of the name of one target, and {:?} is a target too",
         shortened(name),
         shortened(other)
     )]
     OfOne { name: String, other: String },
-    /// The value has another dtype.
+    /// The value has a dtype other than that of the target.
     #[error("the value has dtype {value}, the target has {target}")]
     DType {
         /// The dtype of the value.
@@ -111,17 +111,17 @@ pub enum EditFault {
         /// The dtype of the target.
         target: DType,
     },
-    /// The value has another shape than the slice.
+    /// The value has a shape other than that of the slice.
     #[error("the value has shape {}, the slice has shape {}", AsTuple(value), AsTuple(slice))]
     Shape {
         /// The shape of the value.
         value: Vec<u64>,
         /// The shape of the slice.
         slice: Vec<u64>,
-        /// Whether NumPy would stretch the value to it.
+        /// Whether NumPy would broadcast the value to the slice.
         stretches: bool,
     },
-    /// The value cannot be broadcast to what is written.
+    /// The value cannot be broadcast to the written slice.
     #[error(
         "could not broadcast input array from shape {:#} into shape {:#}",
         AsTuple(value),
@@ -130,20 +130,21 @@ pub enum EditFault {
     NotBroadcast {
         /// The shape of the value.
         value: Vec<u64>,
-        /// The shape of what is written.
+        /// The shape of the written slice.
         written: Vec<u64>,
     },
     /// Values that share bytes are not broadcast.
     #[error("elements of dtype {0} cannot be broadcast")]
     BroadcastParts(DType),
-    /// Values that share bytes are not cast where they are assigned.
+    /// Values that share bytes are not cast when they are assigned.
     #[error("values of dtype {0} cannot be cast here: they are smaller than a byte")]
     PartsOfBytes(DType),
 }
 
 impl Fault for EditFault {}
 
-/// How elements of a value become those of a target, where one of `casts` may be for its dtype.
+/// The conversion of elements of a value to those of a target, where one of `casts` may apply to
+/// its dtype.
 pub(super) fn cast_conversion(
     value: &DType,
     target: &DType,
@@ -160,8 +161,8 @@ pub(super) fn cast_conversion(
     })
 }
 
-/// What makes elements of a value's dtype elements of the target's, where the two are one but for
-/// their byte order. What a `.npy` has as `<V2` is the bfloat16 that it was made of.
+/// The conversion between dtypes that differ in byte order at most. `<V2`, as which a `.npy` stores
+/// bfloat16, fits bfloat16.
 pub(in crate::job) fn conversion(value: &DType, target: &DType) -> Result<Conversion, EditFault> {
     let swap_width = match (value, target) {
         (DType::Scalar(ours, from), DType::Scalar(theirs, to)) => {
@@ -180,7 +181,7 @@ pub(in crate::job) fn conversion(value: &DType, target: &DType) -> Result<Conver
     conversion.ok_or_else(|| EditFault::DType { value: value.clone(), target: target.clone() })
 }
 
-/// Values on their way into tensors of files: of one file, or of shards of a checkpoint.
+/// Values to be written into tensors of files: of one file, or of shards of a checkpoint.
 pub struct Editing {
     files: Vec<EditedFile>,
     targets: Vec<Target>,
@@ -193,8 +194,8 @@ struct Target {
 }
 
 impl Editing {
-    /// Open the tensors that patterns mean, names or globs, in a file or in the shards of a checkpoint:
-    /// these are changed in place, or one file in a `copy`.
+    /// Open the tensors that patterns (names or globs) choose, in a file or in the shards of a
+    /// checkpoint. The files are changed in place, or one file in a `copy`.
     pub fn open(
         path: &Path,
         open: &OpenOptions,
@@ -218,8 +219,8 @@ impl Editing {
         }
     }
 
-    /// Open the tensors that patterns mean in a checkpoint, of which a copy is written into a folder: `output`
-    /// is one.
+    /// Open the tensors that patterns choose in a checkpoint, and write a changed copy of the
+    /// checkpoint into a folder, if `output` is one.
     pub fn in_folder(
         location: &Location,
         open: &OpenOptions,
@@ -241,7 +242,7 @@ impl Editing {
         Ok(Editing { files: vec![original.into()], targets })
     }
 
-    /// Open those shards of a checkpoint that hold the tensors that patterns mean.
+    /// Open the shards of a checkpoint that hold the tensors that patterns choose.
     fn of_shards(
         path: &Path,
         open: &OpenOptions,
@@ -283,7 +284,7 @@ impl Editing {
         Ok(Editing { files: vec![original.into()], targets: vec![Target { file: 0, tensor }] })
     }
 
-    /// See its tensors as they are said to be seen; the file keeps their shapes.
+    /// Read its tensors as `seen` says; the file keeps their shapes.
     pub fn see(&mut self, seen: &Seen) -> Result<(), Error> {
         let several = self.targets.len() > 1;
         self.targets.iter_mut().try_for_each(|Target { file, tensor }| {
@@ -298,18 +299,18 @@ impl Editing {
         self.targets.iter().map(|target| &target.tensor)
     }
 
-    /// What an index selects of the tensor of this number.
+    /// The slice of the tensor with this number that an index selects.
     ///
     /// # Panics
-    /// If there are not that many.
+    /// If there are not that many tensors.
     pub fn slice<'a>(&self, number: usize, index: OpenIndex<'a>) -> Result<EditedSlice<'a>, Error> {
         let tensor = self.targets[number].tensor.clone();
         let slice = EditedSlice::new(number, tensor, index);
         slice.map_err(|error| self.of_target(number, error))
     }
 
-    /// NumPy's `tensor[index] = value`; of values for one position the last one stands. The value has
-    /// the shape of the slice, unless it is `broadcast` as NumPy does.
+    /// NumPy's `tensor[index] = value`. If positions occur more than once, the last value stays.
+    /// The value has the shape of the slice, unless it is `broadcast` as NumPy does.
     pub fn assign(
         &mut self,
         slice: EditedSlice<'_>,
@@ -323,11 +324,12 @@ impl Editing {
         self.add(target, edit)
     }
 
-    /// TensorFlow's TensorScatterUpdate on the tensor of this number: slabs of `value` at the tuples on
-    /// the last axis of `indices`; or np.put_along_axis. Of values for one position the last one stands.
+    /// TensorFlow's TensorScatterUpdate on the tensor of this number: slabs of `value` at the
+    /// tuples on the last axis of `indices`; or np.put_along_axis. If positions occur more than
+    /// once, the last value stays.
     ///
     /// # Panics
-    /// If there are not that many.
+    /// If there are not that many tensors.
     pub fn scatter(
         &mut self,
         number: usize,
@@ -345,7 +347,7 @@ impl Editing {
         Ok(())
     }
 
-    /// An error of one of the tensors, which is named where there are several.
+    /// An error of one of the tensors, which is named if there are several.
     fn of_target(&self, target: usize, error: Error) -> Error {
         let name = self.targets[target].tensor.name.as_deref();
         error.of_tensor(name, self.targets.len() > 1)

@@ -1,7 +1,7 @@
-//! A file that is changed: itself, a copy of it, or a copy of all files of a checkpoint in a folder.
+//! A file that is changed: in place, in a copy of it, or in a copy of all files of a checkpoint in
+//! a folder.
 //!
-//! Everything is checked while the file is only read. [`Original::begin`] is the moment from
-//! which on bytes are written.
+//! Everything is checked while the file is only read. [`Original::begin`] starts the writing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,16 +26,16 @@ use crate::source::{FileId, NO_WAIT, PreadSource, SourceError};
 use crate::tensor::TensorInfo;
 use crate::{execute, formats, sink, source};
 
-/// The file that is to be changed, its header read.
+/// The file that is to be changed; its header was read.
 pub struct Original {
     input: Input,
     target: Target,
-    /// The file whose bytes the copy overwrites as it is written, if it does.
+    /// The file whose bytes are overwritten while the copy is written, if there is one.
     overwritten: Option<FileId>,
     options: WriteOptions,
 }
 
-/// What is changed.
+/// The changed file or files.
 enum Target {
     /// The file itself, opened for writing; taken when it is written.
     InPlace(Option<InPlaceFile>),
@@ -44,8 +44,8 @@ enum Target {
 }
 
 impl Original {
-    /// Open the file, as is needed for what is to be done with it: itself is changed, or a `copy`. Of how it is opened that counts
-    /// which says what raw bytes mean; of how it is written `force`, `fsync` and the threads.
+    /// Open the file to change it in place, or to change a `copy`. Of `open`, the meaning of raw
+    /// bytes counts; of the write options, `force`, `fsync` and the threads.
     pub fn open(
         path: &Path,
         open: &OpenOptions,
@@ -65,7 +65,7 @@ impl Original {
         };
         let file = match &patch {
             Some(patch) => patch.file().try_clone(),
-            // not to wait for the other end of a FIFO
+            // does not wait for the other end of a FIFO
             None => fs::OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path),
         };
         let file = file.map_err(failed)?;
@@ -97,7 +97,7 @@ impl Original {
                 Target::Copy(Box::new(CopiedFile { destination, file, len, header }))
             }
         };
-        // the header of the copy is that of the file, whatever elements are read as
+        // the header of the copy is the file's, whatever the elements are read as
         open.read_as.iter().try_for_each(|other| input.read_as(other, open.raw.several))?;
         let original = Original { input, target, overwritten, options };
         if let Some(output) = overwritten {
@@ -109,7 +109,7 @@ impl Original {
         Ok(original)
     }
 
-    /// Open a checkpoint, of which a copy is written into a folder: `output` is one.
+    /// Open a checkpoint whose changed copy is written into a folder, if `output` is one.
     pub fn open_folder(
         location: &Location,
         open: &OpenOptions,
@@ -132,7 +132,7 @@ impl Original {
         Ok(Original { input, target, overwritten: None, options: output.options.clone() })
     }
 
-    /// Where the copy goes, if one is changed.
+    /// The destination of the copy, if one is changed.
     pub(super) fn destination(&self) -> Option<&Destination> {
         match &self.target {
             Target::InPlace(_) => None,
@@ -141,7 +141,8 @@ impl Original {
         }
     }
 
-    /// Bytes of elements that are copied before they are changed, and counted as they are.
+    /// The bytes of elements that are copied before they are changed; they are counted as they are
+    /// copied.
     pub(super) fn copied_bytes(&self) -> u64 {
         match &self.target {
             Target::Folder(folder) => folder.prepared.bytes,
@@ -149,13 +150,13 @@ impl Original {
         }
     }
 
-    /// A copy has the format of what it is a copy of, and its name must not say another one.
+    /// Check that the name of the copy has no extension of another format than the file's.
     fn check_name(&self, copy: &Destination) -> Result<(), Error> {
         let Destination::Path(path) = copy else { return Ok(()) };
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         let format = self.format();
         let fits = if format.is_raw {
-            // raw bytes have any name that tells no other format
+            // the name of raw bytes may be any that has no extension of another format
             formats::by_extension(&extension).is_none_or(|it| it.name == format.name)
         } else {
             format.extensions.contains(&extension.as_str())
@@ -180,7 +181,8 @@ impl Original {
         &self.options.workers
     }
 
-    /// Refuse a tensor whose bytes are not in the file as they are; it is named where there are `several`.
+    /// Refuse a tensor whose elements are not plain bytes of the file; it is named if there are
+    /// `several`.
     pub(super) fn check_target(&self, tensor: &TensorInfo, several: bool) -> Result<(), Error> {
         match (tensor.part(), &self.target) {
             (0, _) | (_, Target::Folder(_)) => Ok(()),
@@ -188,8 +190,8 @@ impl Original {
         }
     }
 
-    /// Where the CRC-32s of those members of an archive stand whose elements begin at these positions,
-    /// which ascend; none in other files.
+    /// The positions of the CRC-32s of the members of an archive whose elements begin at `starts`
+    /// (ascending); empty for other files.
     pub(super) fn sums(&self, starts: &[u64]) -> Result<Vec<MemberSums>, Error> {
         let Target::Copy(copy) = &self.target else { return Ok(Vec::new()) };
         if self.input.contents.format != &npz::FORMAT || starts.is_empty() {
@@ -197,7 +199,7 @@ impl Original {
         }
         let location = self.input.location();
         let file = copy.file.try_clone().map_err(|error| Error::file(location, error))?;
-        // the archive alone, without what is inflated behind it
+        // the archive alone, without the members inflated after it
         let archive = PreadSource::new(file, 0, copy.len);
         npz::sums(&archive, starts).map_err(|error| Error::file(location, error))
     }
@@ -219,8 +221,8 @@ impl Original {
         }
     }
 
-    /// Make sure that all of a tensor that is read while `written` (bytes of the file) is changed is
-    /// there, and stays as it is. What lies in the bytes to be written is refused; its input is no
+    /// Check that all of a tensor is there, and that it does not change while `written` (bytes of
+    /// the file) is changed. A tensor in the bytes to be written is refused. Its input is not a
     /// pipe, or has been spooled.
     pub(in crate::job) fn keep(
         &self,
@@ -235,7 +237,7 @@ impl Original {
             && !input.container.deflated.is_empty()
             && start < end
         {
-            // inflated whole by the first byte that is asked for, its checksum included
+            // the first byte inflates the whole member, and checks its checksum
             let first = start..start + 1;
             let failed = |error| Error::file(&input.location, error);
             source.window(first, &mut Vec::new()).map_err(failed)?;
@@ -243,8 +245,8 @@ impl Original {
         Ok(())
     }
 
-    /// Refuse a tensor that lies in the bytes that are to be changed, or in the output. Its input is
-    /// no pipe, or has been spooled.
+    /// Refuse a tensor that lies in the bytes that are to be changed, or in the output. Its input
+    /// is not a pipe, or has been spooled.
     pub(super) fn check_kept(
         &self,
         input: &Input,
@@ -260,8 +262,8 @@ impl Original {
         }
     }
 
-    /// Begin to write into these files of the copy, by their numbers; another thread may watch how far a copy of
-    /// one file is: [`Progress::copying`].
+    /// Begin to write into these files of the copy, by their numbers; another thread may watch how
+    /// far the copy of one file is: [`Progress::copying`].
     pub(super) fn begin<'a>(
         &'a mut self,
         files: BTreeSet<usize>,
@@ -320,7 +322,7 @@ fn open_input(
     Ok(input)
 }
 
-/// A file that is being changed. Dropping it leaves what stood there before, but in place.
+/// A file that is being changed. If it is dropped, the previous file stays, except in place.
 pub(super) struct Edit<'a> {
     name: FileName,
     /// The files that are written, by their numbers in the copy.
@@ -336,7 +338,7 @@ impl Edit<'_> {
         patch.ok_or_else(|| Error::file(self.name.clone(), EditFault::OtherTensor))
     }
 
-    /// Compute the CRC-32 of a member of an archive from what was written, and put it where it stands.
+    /// Compute the CRC-32 of a member of an archive from what was written, and write it.
     pub(super) fn sum(&self, member: &MemberSums, progress: &Progress) -> Result<(), Error> {
         let Range { start, end } = member.data;
         let failed = |error: SinkError| failed_sink(self.name.clone(), error);
@@ -364,7 +366,7 @@ impl Edit<'_> {
     ) -> Result<(), Error> {
         let source = transfer.source;
         let outcome = execute::run(&[transfer], sink, &self.options.workers, progress);
-        // an input that was cut short is the reason for whatever else went wrong
+        // a truncated input is the cause of any other error
         source.verify().map_err(|error| Error::of_file(input, error))?;
         outcome.map_err(|error| match error.into_source() {
             Ok(error) => Error::of_file(input, error),
@@ -375,7 +377,7 @@ impl Edit<'_> {
 
     pub(super) fn finish(self) -> Result<(), Error> {
         let Edit { name, patches, copy, options } = self;
-        // a copy waits for the disk by itself
+        // the draft of a copy waits for the disk
         let fsync = options.fsync && copy.is_none();
         let finished = patches.into_values().try_for_each(|patch| patch.finish(fsync));
         let placed = finished.and_then(|()| copy.map_or(Ok(()), |copy| copy.commit()));

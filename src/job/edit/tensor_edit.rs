@@ -1,4 +1,4 @@
-//! Values on their way into a tensor: how they fit it, and how its bytes are written.
+//! Values to be written into a tensor: how they fit it, and how its bytes are written.
 
 use std::ops::Range;
 
@@ -23,14 +23,14 @@ use crate::source::Source;
 use crate::tensor::{StorageKind, TensorInfo, axis_number};
 use crate::view::View;
 
-/// What an index selects of a tensor that is to be changed.
+/// The slice of a tensor to be changed that an index selects.
 pub struct EditedSlice<'a> {
     /// The number of the tensor among those that are changed.
     pub(super) target: usize,
     tensor: TensorInfo,
     index: OpenIndex<'a>,
     selection: Selection,
-    /// Where its elements lie; `None` where lists name them.
+    /// The view of its elements; `None` where lists name them.
     view: Option<View>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct TensorEdit {
     value: Operand,
     conversion: Conversion,
     place: WrittenTo,
-    /// The bytes of the value, once they are known to stay.
+    /// The bytes of the value, once it is known that they do not change.
     pub(super) kept: Option<GatheredList>,
 }
 
@@ -49,26 +49,26 @@ enum WrittenTo {
     Listed(Box<Listed>),
 }
 
-/// Where values go that lists name a place for.
+/// The positions of values that are named by lists.
 struct Listed {
     scatter: Scatter,
-    /// The lists of positions, and an index tensor that becomes the only one.
+    /// The lists of positions, and an index tensor that becomes the only list.
     lists: Vec<GatheredList>,
     indices: Option<Operand>,
-    /// How the values are put in order first, where the tensor does not fit in memory.
+    /// The distribution that puts the values in order first, if the tensor does not fit in memory.
     distribution: Option<Distribution>,
 }
 
 pub struct ScatterOptions {
-    /// One position on this axis for each element, as np.put_along_axis; without one, tuples name
-    /// slabs.
+    /// The axis of the positions, one for each element, as in np.put_along_axis; without it, tuples
+    /// name slabs.
     pub axis: Option<AskedAxis>,
     pub out_of_range: OutOfRange,
     pub casts: Casts,
 }
 
 impl<'a> EditedSlice<'a> {
-    /// What an index selects of a tensor, the `target` of this number.
+    /// The slice that an index selects of a tensor, the `target` with this number.
     pub(super) fn new(
         target: usize,
         tensor: TensorInfo,
@@ -93,7 +93,7 @@ impl<'a> EditedSlice<'a> {
         let EditedSlice { tensor, index, selection, view: slice, .. } = self;
         let shape = selection.shape();
         let from = fit(&value, slice.as_ref(), &shape, broadcast)?;
-        // last: a cast helps where the shapes fit
+        // last, as a cast helps only where the shapes fit
         let conversion = conversion(&value, &tensor, casts)?;
         let place = match slice {
             Some(slice) => {
@@ -117,7 +117,7 @@ impl<'a> EditedSlice<'a> {
 }
 
 impl TensorEdit {
-    /// Fit values to positions that an index tensor names.
+    /// Fit values to the positions that an index tensor names.
     pub(super) fn scatter(
         tensor: TensorInfo,
         indices: Operand,
@@ -154,7 +154,7 @@ impl TensorEdit {
         Ok(TensorEdit { tensor, shape, value, conversion, place, kept: None })
     }
 
-    /// What is written: its shape, and the dtype of the tensor.
+    /// The written slice: its shape, and the dtype of the tensor.
     pub(super) fn planned(&self) -> PlannedTensor {
         PlannedTensor { shape: self.shape.clone(), dtype: self.tensor.dtype.clone() }
     }
@@ -166,7 +166,7 @@ impl TensorEdit {
         }
     }
 
-    /// Make sure that all that is read is there and fits, while `original` is only read.
+    /// Check that all that is read is there and fits, while `original` is only read.
     pub(super) fn look(&mut self, original: &Original, progress: &Progress) -> Result<(), Error> {
         let written = written(&self.tensor, self.bytes());
         let TensorEdit { value, place, kept, .. } = self;
@@ -182,7 +182,7 @@ impl TensorEdit {
         Ok(())
     }
 
-    /// The bytes of temporary files by way of which it is written.
+    /// The bytes of scratch needed to write it.
     pub(super) fn temporary_bytes(&self) -> u64 {
         match &self.place {
             WrittenTo::Slice { .. } => 0,
@@ -227,7 +227,7 @@ impl TensorEdit {
             let ordered = scatter
                 .distribute(distribution, &positions, source, conversion, workers, progress)
                 .map_err(failed)?;
-            // they are converted
+            // the values are converted already
             ordered.write(sink, |sink| {
                 run(ordered.source.as_ref(), &ordered.pieces, Conversion::None, sink)
             })
@@ -236,15 +236,14 @@ impl TensorEdit {
             let source = spooled.as_deref().unwrap_or(source);
             run(source, &pieces, conversion, &scatter.sink(sink, &positions))
         };
-        // they were read again: lists that were cut short are the reason for whatever else
-        // went wrong
+        // the lists were read again: truncated ones are the cause of any other error
         GatheredList::verify_all(lists)?;
         outcome.map_err(|error| of_positions(lists, error))
     }
 }
 
 impl Listed {
-    /// Look at all positions, and find out in which order the values are written.
+    /// Check all positions, and choose the order in which the values are written.
     fn look(&mut self, value: &Operand, workers: &Workers) -> Result<(), Error> {
         let sources = GatheredList::sources(&self.lists);
         let looked = self.scatter.check(&sources, workers);
@@ -259,7 +258,7 @@ fn conversion(value: &Operand, target: &TensorInfo, casts: &Casts) -> Result<Con
     cast_conversion(dtype, &target.dtype, casts).map_err(|cause| value.failed(cause))
 }
 
-/// The bytes of the target's file among which `bytes` are changed.
+/// The range of the target's file that an edit of `bytes` bytes may change.
 fn written(tensor: &TensorInfo, bytes: u64) -> Range<u64> {
     let data = tensor.data();
     if bytes > 0 { data } else { data.start..data.start }
@@ -269,8 +268,8 @@ fn whole(value: &TensorInfo) -> Result<View, Error> {
     Ok(View::new(&layout_of(value)?, &Selection::whole(&value.shape))?)
 }
 
-/// The elements of a value as they meet a slice of this shape, which is a view where the index has no
-/// lists.
+/// The elements of a value as they fit a slice of this shape, which is a view where the index has
+/// no lists.
 fn fit(
     operand: &Operand,
     slice: Option<&View>,
@@ -280,7 +279,7 @@ fn fit(
     let value = operand.tensor();
     let equal = value.shape == shape;
     if !value.dtype.item_bits().is_multiple_of(8) && (equal || broadcast) {
-        // runs of elements are the items here: axes don't match, but all lies in one order
+        // items are runs of elements here: axes do not match, but all elements are in one order
         return match slice {
             _ if !equal => Err(operand.failed(EditFault::BroadcastParts(value.dtype.clone()))),
             Some(slice) => Ok(slice.dense(value.data().start)),
@@ -299,12 +298,12 @@ fn fit(
     }
 }
 
-/// The elements of a value broadcast to the shape of what is written.
+/// The elements of a value, broadcast to the shape of the written slice.
 fn spread(operand: &Operand, shape: &[u64]) -> Result<View, Error> {
     let value = operand.tensor();
     let view = whole(value)?;
     if !value.dtype.item_bits().is_multiple_of(8) && value.shape == shape {
-        // their axes are runs of elements here; one after the other, only where they begin counts
+        // axes are runs of elements here; as one follows the other, only their start counts
         return Ok(view);
     }
     let fault = EditFault::NotBroadcast { value: value.shape.clone(), written: shape.to_vec() };
@@ -320,7 +319,7 @@ fn failed(value: &Operand, lists: &[GatheredList], error: ExecuteError) -> Error
     }
 }
 
-/// The error of lists that could not be read any more while the target was written, or another one.
+/// The error of lists that could no longer be read while the target was written, or `error`.
 fn of_positions(lists: &[GatheredList], error: Error) -> Error {
     let Error { file, tensor, cause } = error;
     let cause = match cause.downcast() {

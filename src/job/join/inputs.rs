@@ -26,16 +26,16 @@ use crate::tensor::{TensorInfo, Tensors, shortened};
 pub struct JoinOptions<'a> {
     pub along: Along,
     pub axes: Axes,
-    /// How the inputs are opened; names or globs of the tensors that are joined, and whether the
-    /// others are kept, stand here too.
+    /// How the inputs are opened, which tensors are joined (names or globs), and whether the others
+    /// are kept.
     pub open: OpenOptions,
-    /// What tensors that are joined are seen as.
+    /// The dtypes, shapes or fields that joined tensors are read as.
     pub seen: Seen,
-    /// What is taken of every tensor before it is joined.
+    /// The index that is applied to every tensor before it is joined.
     pub index: OpenIndex<'a>,
-    /// What the elements of joined tensors are cast to.
+    /// Casts of the elements of joined tensors.
     pub casts: Casts,
-    /// How many inputs are opened at a time.
+    /// The number of inputs that are opened at the same time.
     pub workers: Workers,
 }
 
@@ -48,16 +48,16 @@ pub(super) struct Joined<'a> {
     /// The numbers of the tensors that are joined, input after input.
     numbers: Vec<u32>,
     members: Members,
-    /// The names of tensors that are left out, since the output has no such dtype.
+    /// The names of tensors that are left out because the output has no such dtype.
     lacking: BTreeSet<String>,
-    /// The dtypes of tensors that are of another type than those of the first input.
+    /// The dtypes of tensors that differ from those of the first input.
     other_dtypes: Vec<DType>,
 }
 
 struct JoinTarget {
-    /// Its number in the first input.
+    /// The tensor's number in the first input.
     number: usize,
-    /// How it is joined; `None` for a tensor that is taken once.
+    /// How the tensor is joined; `None` for a tensor that is taken once.
     join: Option<JoinedTensor>,
 }
 
@@ -66,7 +66,7 @@ struct JoinRecipe<'a> {
     options: JoinOptions<'a>,
     /// The tensors of the first input.
     first: Arc<Tensors>,
-    /// The shapes that the index is applied to, where its lists are in files.
+    /// The shapes that an index with lists in files is applied to.
     indexed_shapes: BTreeSet<IndexedShape>,
 }
 
@@ -74,13 +74,13 @@ struct JoinRecipe<'a> {
 struct ChosenPart {
     selection: Selection,
     step: Step,
-    /// Its length along the joined axis.
+    /// The length along the joined axis.
     len: u64,
 }
 
-/// What was found in another input than the first.
+/// What was found in an input after the first.
 struct Found {
-    /// How many tensors it has, and the numbers of those that are joined.
+    /// The number of tensors of the input, and the numbers of those that are joined.
     count: usize,
     numbers: Vec<u32>,
     lens: Vec<u64>,
@@ -147,7 +147,7 @@ impl<'a> Joined<'a> {
         Ok(())
     }
 
-    /// What there is to say of an input whose only tensor has another name than the one that it is joined to.
+    /// The note about an input whose only tensor has another name than the one it is joined to.
     fn other_name(&self, input: &Input, chosen: usize) -> Option<String> {
         let [JoinTarget { number, .. }] = self.tensors.as_slice() else { return None };
         let first = self.recipe.first.name(*number)?;
@@ -164,18 +164,18 @@ impl<'a> Joined<'a> {
         self.joins().map(|(number, _)| self.recipe.first.at(number).dtype)
     }
 
-    /// Refuse a cast that no tensor needs. Returns how many tensors a cast leaves as they are.
+    /// Refuse a cast that no tensor needs. Returns how many tensors a cast leaves unchanged.
     pub(super) fn check_casts(&self) -> Result<usize, UnusedCast> {
         let casts = &self.recipe.options.casts;
         casts.refuse_unused(self.dtypes().chain(self.other_dtypes.iter().cloned()))?;
         Ok(casts.count_left(self.dtypes()))
     }
 
-    /// What is joined of an input, checked against the first one.
+    /// Find what is joined of an input, and check it against the first one.
     fn choose(&self, number: usize, input: &Input) -> Result<Found, Error> {
         let failed = |fault: JoinFault| Error::file(&input.location, fault);
         let several = self.joins().nth(1).is_some();
-        // an array without a name is the tensor that is joined, where that is one
+        // an input with a single unnamed array is joined by that array
         let by_name = self.recipe.chooses_by_name() && (several || !input.is_nameless());
         let open = &self.recipe.options.open;
         let mut ours = input.find(if by_name { &open.tensors } else { &[] })?;
@@ -280,7 +280,7 @@ impl JoinRecipe<'_> {
     ) -> Result<ChosenPart, Cause> {
         let selection = self.options.index.resolve(tensor)?;
         let len = join.fit(number, &selection.shape())?;
-        // last: unpacking and casts help where the shapes fit
+        // last, as unpacking and casts help only where the shapes fit
         check_meaning(number, tensor, theirs)?;
         let step = self.options.casts.step(number, &tensor.dtype, &theirs.dtype)?;
         Ok(ChosenPart { selection, step, len })
@@ -323,7 +323,8 @@ impl Recipe for JoinRecipe<'_> {
     }
 }
 
-/// Where a dimension is named, and no tensors are, join those that have it, and keep the others.
+/// Without chosen tensors and with a dimension named, join the tensors that have it, and keep the
+/// others.
 fn join_by_dimension(first: &Input, options: &mut JoinOptions<'_>) -> Result<(), Error> {
     let AskedAxis::Name(name) = &options.axes.default else { return Ok(()) };
     if !options.open.tensors.is_empty() || first.is_nameless() {
@@ -335,8 +336,8 @@ fn join_by_dimension(first: &Input, options: &mut JoinOptions<'_>) -> Result<(),
     Ok(())
 }
 
-/// The tensors of the output, by what the first input holds, and the names of those that the output has no dtype for;
-/// these are left out, but for those that are `named` themselves.
+/// The tensors of the output according to the first input, and the names of those without a dtype
+/// in the output's format. Those are left out, unless they are in `named`.
 fn targets(
     first: &Input,
     options: &mut JoinOptions<'_>,
@@ -373,7 +374,8 @@ fn targets(
     Ok((targets, lacking))
 }
 
-/// Say of inputs whose names differ in numbers alone that these do not ascend.
+/// Note that the numbers in the names of the inputs do not ascend, where the names differ in
+/// numbers alone.
 fn note_order(locations: &[Location], notes: &Notes) {
     let names = Vec::from_iter(locations.iter().map(Location::to_string));
     let outline = |name: &String| {

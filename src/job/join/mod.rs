@@ -47,7 +47,7 @@ pub enum JoinFault {
     /// A tensor without axes has none to be joined along.
     #[error("zero-dimensional arrays cannot be concatenated")]
     NoAxes,
-    /// Another shape than that of the first input.
+    /// An input's shape does not fit that of the first input.
     #[error(
         "{} has shape {}, which does not fit shape {} of {}: {}",
         called(*number, names), AsTuple(shape), AsTuple(first), called(0, names),
@@ -66,10 +66,10 @@ pub enum JoinFault {
         first: Vec<u64>,
         /// The axis along which they may differ.
         axis: Option<usize>,
-        /// The names of the two, where tensors are joined whatever input they are of.
+        /// The names of the two tensors, where tensors are joined across all inputs.
         names: Option<[String; 2]>,
     },
-    /// Another dtype than that of the first input.
+    /// An input's dtype is not that of the first input.
     #[error("{} has dtype {dtype}, {} has {first}", called(*number, names), called(0, names))]
     DType {
         /// The number of the input, from 0.
@@ -78,12 +78,12 @@ pub enum JoinFault {
         dtype: DType,
         /// The dtype of the first input.
         first: DType,
-        /// The dtype that both can be cast to (np.result_type), where there is one.
+        /// The dtype that both can be cast to (np.result_type), if there is one.
         common: Option<DType>,
-        /// The names of the two, where tensors are joined whatever input they are of.
+        /// The names of the two tensors, where tensors are joined across all inputs.
         names: Option<[String; 2]>,
     },
-    /// Elements that mean other values than those of the first input.
+    /// Elements mean other values than those of the first input.
     #[error(
         "{} has {attribute} {}, {} has {}",
         called(*number, names), values[1], called(0, names), values[0]
@@ -93,11 +93,11 @@ pub enum JoinFault {
         number: usize,
         /// What differs.
         attribute: &'static str,
-        /// What the first input says, and the other one.
+        /// The values of the first input and of the other one.
         values: Box<[String; 2]>,
         /// Whether unpacked values can be joined.
         is_packing: bool,
-        /// The names of the two, where tensors are joined whatever input they are of.
+        /// The names of the two tensors, where tensors are joined across all inputs.
         names: Option<[String; 2]>,
     },
     /// A tensor of the first input is missing.
@@ -122,7 +122,7 @@ pub enum JoinFault {
         /// The number of the input, from 0.
         number: usize,
     },
-    /// Elements smaller than a byte, and a part would not begin on a whole byte.
+    /// Elements are smaller than a byte, and a member would not begin on a whole byte.
     #[error(
         "{} has {item_bits}-bit elements that do not fill whole bytes here", called(*number, names)
     )]
@@ -131,10 +131,10 @@ pub enum JoinFault {
         number: usize,
         /// Bits an element.
         item_bits: u64,
-        /// Its name and that of the first, where tensors are joined whatever input they are of.
+        /// The names of the two tensors, where tensors are joined across all inputs.
         names: Option<[String; 2]>,
     },
-    /// An input is not what it was when its header was read first.
+    /// An input changed after its header was first read.
     #[error("the file was changed while it was being read")]
     Changed,
 }
@@ -149,7 +149,8 @@ impl Fault for JoinFault {
     }
 }
 
-/// What an input is called or, where tensors have names, that of the first or of the other one.
+/// The name of an input in a message or, where `names` are given, the name of the first tensor or
+/// the other one.
 fn called(number: usize, names: &Option<[String; 2]>) -> String {
     match (names, number) {
         (None, _) => format!("input {number}"),
@@ -159,7 +160,7 @@ fn called(number: usize, names: &Option<[String; 2]>) -> String {
 }
 
 impl JoinFault {
-    /// The same of tensors of one space of names: the first, and the one at fault.
+    /// Name the two tensors in the fault: the first one, and the one at fault.
     pub(crate) fn of_tensors(mut self, both: [&str; 2]) -> JoinFault {
         if let JoinFault::Shape { names, .. }
         | JoinFault::Meaning { names, .. }
@@ -173,8 +174,8 @@ impl JoinFault {
 }
 
 impl<'a> Copying<'a> {
-    /// NumPy's concatenate and stack: read the headers of all inputs, check that they fit together, and give
-    /// the tensors of the output their places.
+    /// Join as NumPy's concatenate and stack do: read the headers of all inputs, check that they
+    /// fit together, and lay out the tensors of the output.
     pub fn join(
         locations: &'a [Location],
         options: JoinOptions<'a>,
@@ -221,7 +222,7 @@ fn dtype(slice: &HeldSlice<'_>) -> DType {
     slice.becomes.cast.map_or_else(|| slice.tensor.dtype.clone(), Cast::to)
 }
 
-/// What the elements of a slice go through, beside those of the first one.
+/// The conversion of a slice's elements, relative to the first slice.
 fn step(number: usize, slice: &HeldSlice<'_>, first: &HeldSlice<'_>) -> Result<Step, Cause> {
     check_meaning(number, slice.tensor, first.tensor)?;
     let ours = dtype(slice);

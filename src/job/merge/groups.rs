@@ -1,7 +1,7 @@
 //! Tensors of a union that are joined: concatenate and stack by name.
 //!
-//! The members of a group come in the order of the pieces of their names, and the joined tensor stands where the
-//! first of them does among those that the output takes.
+//! The members of a group come in the order of the pieces of their names. The joined tensor takes
+//! the position of its first member among the tensors of the output.
 
 use std::collections::HashSet;
 
@@ -19,21 +19,22 @@ use crate::shape::AskedAxis;
 /// Which tensors are joined, and how.
 #[derive(Clone)]
 pub struct GroupOptions<'a> {
-    /// The names of those that are joined, with pieces.
+    /// The pattern of the names of members, with pieces.
     pub pattern: &'a str,
-    /// The names of the joined ones, with those pieces that the members of a group have in common.
+    /// The pattern of the names of joined tensors, with the pieces that members of a group share.
     pub into: &'a str,
     pub along: Along,
-    /// Along which axis, of joined tensors by their names.
+    /// The axis along which each tensor is joined, by the joined tensor's name.
     pub axes: Axes,
-    /// What is taken of every member before it is joined.
+    /// The index that is applied to every member before it is joined.
     pub index: OpenIndex<'a>,
     /// Whether the other tensors are taken as they are.
     pub keep_rest: bool,
 }
 
 impl<'a> Union<'a> {
-    /// The tensors of the output that casts are for: all, or where some are joined, those.
+    /// The tensors of the output that casts apply to: all, or only the joined ones, if there are
+    /// such.
     pub(super) fn cast_entries(&self) -> impl Iterator<Item = usize> + Clone {
         let all = if self.options.group.is_none() { 0..self.members.len() } else { 0..0 };
         all.chain(self.members.joined())
@@ -70,7 +71,7 @@ impl<'a> Union<'a> {
         Ok(())
     }
 
-    /// Take these tensors, those of groups together where the first of their group stands.
+    /// Add these tensors to the output, those of a group together at the position of the first.
     fn take_groups(
         &mut self,
         all: &[u32],
@@ -110,7 +111,7 @@ impl<'a> Union<'a> {
         }
     }
 
-    /// How these tensors are joined along an axis.
+    /// Set how these tensors are joined along an axis.
     pub(super) fn join(
         &self,
         members: &[u32],

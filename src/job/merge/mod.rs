@@ -1,8 +1,9 @@
-//! The tensors of several inputs as one output: a union by name, in which groups of tensors may be joined.
+//! The tensors of several inputs as one output: a union by name, in which groups of tensors may be
+//! joined.
 //!
-//! [`Union`](union::Union) reads the headers of all inputs, and finds out which tensors the output has: those
-//! that are chosen, with their new names, each at the place of the first of its name, and which of them are joined
-//! (`groups`).
+//! [`Union`](union::Union) reads the headers of all inputs, and finds the tensors of the output:
+//! the chosen ones, with their new names, each at the position of the first of its name, and those
+//! that are joined (`groups`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ fn tensor_named(name: &str) -> String {
 /// Why inputs have no union. The error names the file of the input at fault.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeFault {
-    /// Two inputs have a tensor of one name.
+    /// Two inputs have a tensor of the same name.
     #[error("{} is in {first} too", tensor_named(name))]
     Twice {
         /// The name, in the output.
@@ -44,7 +45,7 @@ pub enum MergeFault {
         /// The input that has it first.
         first: FileName,
     },
-    /// Two inputs have a text of metadata under one key.
+    /// Two inputs have different metadata texts under one key.
     #[error(
         "metadata {:?} is {:?}, and {:?} in {first}",
         shortened(key),
@@ -65,8 +66,7 @@ pub enum MergeFault {
 impl Fault for MergeFault {}
 
 impl<'a> Copying<'a> {
-    /// Merge: read the headers of all inputs, find out which tensors the output has, and give them their
-    /// places.
+    /// Merge: read the headers of all inputs, find the tensors of the output, and lay them out.
     pub fn merge(
         locations: &'a [Location],
         options: MergeOptions<'a>,
@@ -95,7 +95,7 @@ pub(crate) fn merge_slices(slices: &[HeldSlice<'_>], output: &Output) -> Result<
     write_slices(slices, members, steps, &mut prepare(slices, output)?, &progress)
 }
 
-/// Give the tensors of the output their places.
+/// Lay out the tensors of the output.
 fn prepare(slices: &[HeldSlice<'_>], output: &Output) -> Result<Prepared, Error> {
     let mut preparation = output.begin_preparing(Arc::default(), None)?;
     let mut names: HashMap<String, &Location> = HashMap::new();

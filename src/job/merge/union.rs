@@ -29,14 +29,15 @@ use crate::tensor::{TensorInfo, Tensors};
 
 #[derive(Default)]
 pub struct MergeOptions<'a> {
-    /// How the inputs are opened; names or globs of the tensors that are taken or joined (without any, all), and
-    /// of those that are left out, stand here too.
+    /// How the inputs are opened, which tensors are taken or joined (names or globs; without any,
+    /// all), and which are left out.
     pub open: OpenOptions,
     /// New names, applied one after the other.
     pub renames: Vec<NumberedRename>,
-    /// Which of several tensors of one name is taken; without, there may be one.
+    /// Which of several tensors of one name is taken; without it, a name may occur once.
     pub wins: Option<Precedence>,
-    /// What tensors are seen as; where some are joined, those alone.
+    /// The dtypes, shapes or fields that tensors are read as; where some are joined, only the
+    /// joined ones.
     pub seen: Seen,
     pub casts: Casts,
     /// Which tensors are joined; without it, all are taken as they are.
@@ -62,35 +63,36 @@ pub(super) struct Union<'a> {
     locations: &'a [Location],
     inputs: Inputs<'a>,
     pub(super) options: MergeOptions<'a>,
-    /// All of them, as they are in the inputs; the part of each is the number of its input. Arrays
-    /// without a name have the stem of their file.
+    /// The tensors of all inputs, as they are stored; the part of each is the number of its input.
+    /// An array without a name is named after its file.
     tensors: Arc<Tensors>,
-    /// Those that the output has.
+    /// The tensors of the output.
     pub(super) members: Members,
-    /// Along which axis each joined tensor is joined.
+    /// The axis along which each joined tensor is joined.
     pub(super) axes: Vec<AskedAxis>,
     /// The shapes that an index with lists in files is applied to.
     pub(super) indexed_shapes: BTreeSet<IndexedShape>,
-    /// New names, by the numbers of tensors; the first member of a group has that of the joined one.
+    /// New names, by the numbers of tensors; the first member of a group has the name of the joined
+    /// tensor.
     pub(super) renamed: HashMap<usize, String>,
     metadata: MetadataUnion<'a>,
     /// The first text that contradicts one of an earlier input.
     contradiction: Option<Error>,
-    /// What has a name in an input, and cannot be read.
+    /// Entries of inputs that have a name and cannot be read.
     unreadable: Vec<UnreadableName>,
 }
 
-/// The metadata of several inputs: texts, and where each is from.
+/// The merged metadata of several inputs: texts, and the input of each.
 #[derive(Default)]
 pub(super) struct MetadataUnion<'a> {
     texts: BTreeMap<String, (String, &'a Location)>,
-    /// Those of the first input that has such.
+    /// The typed metadata of the first input that has some.
     typed: Option<TypedMetadata>,
 }
 
 impl<'a> MetadataUnion<'a> {
-    /// Add those of the next input. Returns the error of the first text that the output has, and that
-    /// contradicts one of an earlier input, where no input `wins`.
+    /// Add the metadata of the next input. Returns the error of the first text for the output that
+    /// contradicts a text of an earlier input, where no input `wins`.
     pub(super) fn add(
         &mut self,
         location: &'a Location,
@@ -124,10 +126,10 @@ impl<'a> MetadataUnion<'a> {
     }
 }
 
-/// Among how many inputs typed metadata are looked for: each that has such stays open.
+/// The most inputs in which typed metadata are looked for: each that has some stays open.
 const MOST_TYPED: usize = 32;
 
-/// What has a name in an input, and cannot be read.
+/// An entry of an input that has a name and cannot be read.
 struct UnreadableName {
     name: String,
     is_missing: bool,
@@ -166,7 +168,7 @@ impl InputNames {
 }
 
 impl<'a> Union<'a> {
-    /// Read the headers of all inputs, and find out what the output has of them.
+    /// Read the headers of all inputs, and find the tensors of the output.
     pub(super) fn open(
         locations: &'a [Location],
         options: MergeOptions<'a>,
@@ -242,13 +244,13 @@ impl<'a> Union<'a> {
         Ok(())
     }
 
-    /// The names of all tensors, and behind them of what cannot be read.
+    /// The names of all tensors, then those of unreadable entries.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         let names = self.tensors.names().map(Option::unwrap_or_default);
         names.chain(self.unreadable.iter().map(|hidden| hidden.name.as_str()))
     }
 
-    /// One of them by its number.
+    /// The name of a tensor or unreadable entry by its number.
     pub(super) fn old_name(&self, number: usize) -> &str {
         match number.checked_sub(self.tensors.len()) {
             None => self.tensors.name(number).unwrap_or_default(),
@@ -256,7 +258,7 @@ impl<'a> Union<'a> {
         }
     }
 
-    /// The numbers of the tensors that are meant, ascending.
+    /// The numbers of the tensors that the patterns choose, ascending.
     pub(super) fn chosen(&self, patterns: &[String]) -> Result<Vec<usize>, Error> {
         let exclude = &self.options.open.exclude;
         let names = self.names();
@@ -276,8 +278,8 @@ impl<'a> Union<'a> {
         Ok(chosen)
     }
 
-    /// Leave out what is meant and cannot be read, whose numbers follow those of the tensors; refuse it
-    /// where it is named itself, `needed`, or all that is meant.
+    /// Leave out chosen entries that cannot be read, whose numbers follow those of the tensors. It
+    /// is an error if such an entry is named itself, is `needed`, or is all that is chosen.
     pub(super) fn leave_out_unreadable(
         &mut self,
         chosen: &mut Vec<usize>,
@@ -299,8 +301,8 @@ impl<'a> Union<'a> {
         Ok(())
     }
 
-    /// Leave out, with notes, what is meant and has a dtype that the output cannot hold, if it is not named itself, or
-    /// all that is `needed`, ascending numbers.
+    /// Leave out, with notes, chosen tensors whose dtype the output cannot hold, unless they are
+    /// named themselves or all that is `needed` (ascending numbers).
     pub(super) fn leave_out_lacking(
         &self,
         chosen: &mut Vec<usize>,
@@ -355,7 +357,8 @@ impl<'a> Union<'a> {
         }
     }
 
-    /// Of several tensors of one name, that of the input which is believed, at the place of the first.
+    /// Of several tensors of one name, the tensor of the input that has precedence, at the position
+    /// of the first.
     pub(super) fn winners(&self, chosen: &[usize]) -> Result<Vec<u32>, Error> {
         let number = |at: &u32| chosen[*at as usize];
         let name = |at: &u32| self.name_of(number(at));
@@ -393,7 +396,7 @@ impl<'a> Union<'a> {
         }
     }
 
-    /// Make sure that the output can hold what it is to have.
+    /// Check that the output can hold its tensors.
     fn check(&self, output: &Output) -> Result<(), Error> {
         let MergeOptions { renames, casts, group, .. } = &self.options;
         let count = self.members.len();
@@ -412,7 +415,7 @@ impl<'a> Union<'a> {
         Ok(casts.refuse_unused(dtypes.into_iter())?)
     }
 
-    /// How many tensors a cast leaves as they are.
+    /// The number of tensors that a cast leaves unchanged.
     pub(super) fn left_uncast(&self) -> usize {
         let firsts = self.cast_entries().filter_map(|entry| self.members.of(entry).0.first());
         let firsts = firsts.filter_map(|&number| self.tensor(number as usize).ok());
@@ -423,13 +426,13 @@ impl<'a> Union<'a> {
         self.members.place(number as u32).0
     }
 
-    /// How many bytes of elements the inputs have, each by its number.
+    /// The number of bytes of elements of an input.
     pub(super) fn bytes_of(&self, input: usize) -> u64 {
         let bytes = |number: u32| self.tensors.at(number as usize).bytes();
         self.members.of_input(input).map(bytes).fold(0, u64::saturating_add)
     }
 
-    /// A tensor as it is seen, by what its input said at first.
+    /// A tensor as it is read, by what its input said at first.
     pub(super) fn tensor(&self, number: usize) -> Result<TensorInfo, Error> {
         self.seen(number, &self.tensors.at(number))
     }
@@ -502,7 +505,7 @@ impl<'a> Union<'a> {
 /// What is taken of the tensors of all inputs.
 struct MergeRecipe<'a> {
     options: MergeOptions<'a>,
-    /// All of them, as they were first.
+    /// The tensors of all inputs, as they were at first.
     tensors: Arc<Tensors>,
     indexed_shapes: BTreeSet<IndexedShape>,
 }

@@ -1,4 +1,5 @@
-//! Parts that become tensors of one output, each under a name that its whole gives it.
+//! Parts that become tensors of one output, each under a name made from the name of its whole
+//! tensor.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use crate::input::{Input, PartNaming, SelectFault};
 use crate::job::select::check_holds;
 use crate::output::{Output, Preparation};
 
-/// The numbers of the tensors that are cut, ascending, among those that the patterns mean (without any, all).
+/// The numbers of the tensors that are cut, ascending, among the tensors that the patterns choose
+/// (without any, all).
 pub(super) fn wholes(
     input: &Input,
     patterns: &[String],
@@ -49,7 +51,7 @@ impl Split<'_> {
         naming.and_then(|naming| naming.part(&name, number)).unwrap_or(name)
     }
 
-    /// Make sure that one output can hold all parts, each under a name of its own.
+    /// Check that one output can hold all parts, each under a unique name.
     pub(super) fn check_names(&self) -> Result<(), Error> {
         let PartsTo::Tensors { output, .. } = &self.options.to else { return Ok(()) };
         let mut names = HashSet::new();
@@ -65,7 +67,7 @@ impl Split<'_> {
         check_holds(output, names.len(), self.options.select.keep_rest, false)
     }
 
-    /// Give the parts of all tensors, and those that are kept, their places in one output.
+    /// Lay out the parts of all tensors, and the kept tensors, in one output.
     pub(super) fn prepare_tensors<'o>(&self, output: &'o Output) -> Result<Preparation<'o>, Error> {
         let tensors = Arc::clone(&self.inputs[0].contents.tensors);
         let mut preparation = output.begin_preparing(tensors, None)?;

@@ -1,11 +1,13 @@
-//! One input as several outputs: NumPy's split and array_split, to files that appear together, or to tensors of one
-//! file (`by_name`).
+//! One input as several outputs: NumPy's split and array_split, to files that appear together, or
+//! to tensors of one file (`by_name`).
 //!
-//! 1. [`Cuts`] say where the axis is cut, [`PartNames`] what the files are called (`outputs`).
+//! 1. [`Cuts`] say where the axis is cut, [`PartNames`] how the files are named (`outputs`).
+//!
 //! 2. [`Split::check`] prepares every output and makes all the checks that writing would fail at,
-//!    before the first one is begun.
+//! before the first one is begun.
+//!
 //! 3. [`Split::write`] copies a slice for each part, all in one job, to outputs that are put in
-//!    place together at the end ([`SeveralSinks`](crate::sink::SeveralSinks)).
+//! place together at the end ([`SeveralSinks`](crate::sink::SeveralSinks)).
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -20,25 +22,26 @@ mod outputs;
 pub(crate) use outputs::{OutputSet, check_outputs, write_outputs};
 pub use outputs::{PartsTo, Split, SplitOptions};
 
-/// The most parts of an axis: each is a file, and takes memory as long as the set is not whole.
+/// The most parts of an axis: each is a file, and takes memory until the set is complete.
 pub const MAX_PARTS: u64 = 100_000;
 
 /// Where an axis is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cuts {
-    /// Into so many parts, at least 1, of lengths that differ by 1 at most: the first ones are the
-    /// longer ones (np.array_split).
+    /// Into this number of parts, at least 1, of lengths that differ by 1 at most, the longer ones
+    /// first (np.array_split).
     Parts(u64),
     /// Into parts of these lengths.
     Sizes(Vec<u64>),
-    /// Before these positions (np.split), which are those of Python's slices: negative ones count
+    /// Before these positions (np.split), with the rules of Python's slices: negative ones count
     /// from the end, and all are clamped.
     At(Vec<i64>),
     /// Into parts of this length, at least 1; the last one may be shorter.
     Every(u64),
-    /// Lengths as those of `Sizes`, of which some are shares of the axis; the last one takes what rounding leaves.
+    /// Into parts of these lengths, some of which are shares of the axis; the last part takes what
+    /// rounding leaves.
     SizesOfAxis(Vec<Extent>),
-    /// Positions as those of `At`, of which some are shares of the axis.
+    /// Before these positions, some of which are shares of the axis.
     AtOfAxis(Vec<Extent>),
 }
 
@@ -46,11 +49,11 @@ pub enum Cuts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     Elements(i64),
-    /// A share of the axis in millionths of a percent, at most all of it; rounded down to whole elements.
+    /// A share of the axis in millionths of a percent, rounded down to whole elements.
     Share(u64),
 }
 
-/// All of an axis, in millionths of a percent.
+/// The whole axis, in millionths of a percent.
 pub const WHOLE_AXIS: u64 = 100_000_000;
 
 impl Extent {
@@ -67,7 +70,7 @@ impl Extent {
 }
 
 impl Cuts {
-    /// The same cuts of an axis of this length in elements alone.
+    /// The same cuts in elements alone, for an axis of this length.
     pub(crate) fn of_len(&self, len: u64) -> Result<Cuts, SplitFault> {
         match self {
             Cuts::SizesOfAxis(sizes) => {
@@ -96,7 +99,7 @@ impl Cuts {
         }
     }
 
-    /// How many parts an axis is cut into.
+    /// The number of parts that an axis is cut into.
     pub(crate) fn count(&self, len: u64) -> Result<u64, SplitFault> {
         let count = match self {
             Cuts::Parts(count) => (*count).max(1),
@@ -108,7 +111,7 @@ impl Cuts {
                 sizes.len() as u64
             }
             Cuts::At(positions) => positions.len() as u64 + 1,
-            // np.split of no elements gives one part of none
+            // np.split of no elements gives one empty part
             Cuts::Every(size) => len.div_ceil((*size).max(1)).max(1),
             Cuts::SizesOfAxis(_) | Cuts::AtOfAxis(_) => return self.of_len(len)?.count(len),
         };
@@ -119,7 +122,7 @@ impl Cuts {
         }
     }
 
-    /// The same cuts of an axis that counts blocks of so many elements: numbers count elements, and must
+    /// The cuts of an axis that counts blocks of `block` elements: numbers count elements, and must
     /// be whole blocks.
     pub(crate) fn of_blocks(&self, block: u64) -> Result<Cuts, SplitFault> {
         let whole = |number: u64| match number.checked_div(block) {
@@ -145,14 +148,14 @@ impl Cuts {
         })
     }
 
-    /// The shortest and the longest part of `count` ones, where they are not equal.
+    /// The error that names the shortest and the longest of `count` parts, if the lengths differ.
     pub(crate) fn uneven(&self, len: u64, count: u64) -> Option<SplitFault> {
         let sized = |number| {
             let part = self.part(number, len);
             part.end - part.start
         };
         let lens: Vec<u64> = match self {
-            // of the others a part is known from its number alone
+            // the bounds of other parts follow from their numbers
             Cuts::Sizes(sizes) => sizes.clone(),
             _ => (0..count).map(sized).collect(),
         };
@@ -201,7 +204,7 @@ impl Cuts {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SplitFault {
-    /// A name of files that has no place for their number.
+    /// File names without a place for the part's number.
     #[error("no place for the number of the part")]
     NoPlace,
     /// The result has no such axis.
@@ -212,7 +215,7 @@ pub enum SplitFault {
         /// How many axes there are.
         ndim: usize,
     },
-    /// Lengths that do not add up to that of the axis.
+    /// Lengths that do not add up to the length of the axis.
     #[error("the sizes of the parts add up to {sum}, and the axis has size {len}")]
     Sizes {
         /// The sum of the lengths.
@@ -220,10 +223,10 @@ pub enum SplitFault {
         /// The length of the axis.
         len: u64,
     },
-    /// Lengths that are shares of the axis, and not all of it together.
+    /// Lengths that are all shares of the axis, and do not add up to it.
     #[error("the sizes of the parts add up to {0}% of the axis, not to 100%")]
     Shares(f64),
-    /// Blocks of elements that would be cut.
+    /// Cuts within blocks of elements.
     #[error(
         "the axis is stored in blocks of {block} elements, and {number} is no multiple of that"
     )]
@@ -233,7 +236,7 @@ pub enum SplitFault {
         /// Elements of a block.
         block: u64,
     },
-    /// More parts than files are made at a time.
+    /// More parts than can be made.
     #[error("it would be cut into {count} parts, and at most {most} are possible")]
     Parts {
         /// The number of parts.
@@ -241,7 +244,7 @@ pub enum SplitFault {
         /// How many there can be.
         most: u64,
     },
-    /// Parts of several lengths, where equal ones were asked for.
+    /// Parts of different lengths, where equal lengths are required.
     #[error(
         "the axis has size {len}, and its {count} parts have sizes from {shortest} to {longest}"
     )]
@@ -255,17 +258,17 @@ pub enum SplitFault {
         /// The length of the longest one.
         longest: u64,
     },
-    /// Another number of parts than there are names for.
+    /// A number of parts that is not the number of texts that name them.
     #[error("it would be cut into {count} parts, and {texts} texts name them")]
     Texts {
         /// The number of parts.
         count: u64,
         /// The number of texts.
         texts: u64,
-        /// Whether the number of parts is asked for, whatever is cut.
+        /// Whether the user asked for this number of parts, whatever is cut.
         is_asked: bool,
     },
-    /// A part that has not one position of the axis that is to be dropped.
+    /// The axis is to be dropped, but this part does not have exactly one position.
     #[error("a part has size {0} along the axis, and only one of size 1 can be dropped")]
     Squeeze(u64),
     /// Tensors that would be cut into different numbers of parts.
@@ -286,11 +289,11 @@ impl Fault for SplitFault {
     }
 }
 
-/// A path with a place for the number of a part: `{}`, or `{:04}` for four digits with zeros before
-/// them. There may be several such places.
+/// A path with a place for the number of a part: `{}`, or `{:04}` for four digits with leading
+/// zeros. There may be several such places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartNames {
-    /// What stands before each place, and the least number of digits there.
+    /// The text before each place, and the least number of digits there.
     places: Vec<(Vec<u8>, usize)>,
     rest: Vec<u8>,
 }
@@ -298,7 +301,7 @@ pub struct PartNames {
 const DIGITS: usize = 100;
 
 impl PartNames {
-    /// Understand a path; `None` where it has no place for a number.
+    /// Parse a path; `None` if it has no place for a number.
     pub fn parse(path: &Path) -> Option<PartNames> {
         let mut places = Vec::new();
         let mut rest = path.as_os_str().as_bytes();
@@ -321,8 +324,8 @@ impl PartNames {
         (!places.is_empty()).then_some(PartNames { places, rest: before })
     }
 
-    /// A place with as many digits as the greatest number of `count` parts has, where the first place has
-    /// fewer: names sort otherwise than parts there.
+    /// A place with as many digits as the greatest number of `count` parts, if the first place has
+    /// fewer: names would not sort as the parts do.
     pub(super) fn better_place(&self, count: u64) -> Option<String> {
         let needed = count.saturating_sub(1).to_string().len();
         let (_, digits) = self.places.first()?;

@@ -27,33 +27,34 @@ use crate::tensor::{TensorInfo, Tensors};
 
 pub struct SplitOptions<'a> {
     pub cuts: Cuts,
-    /// Whether parts of several lengths are an error.
+    /// Whether parts of different lengths are an error.
     pub equal: bool,
     /// The axis of the result of the index that is cut, for each tensor.
     pub axes: Axes,
-    /// Whether parts have not that axis, of which they must have one position.
+    /// Whether the parts drop the axis, of which they must have one position.
     pub squeeze: bool,
     pub to: PartsTo<'a>,
     /// Which tensors are cut, and whether the others go to every output.
     pub select: Select,
-    /// What tensors that are cut are seen as.
+    /// The dtypes, shapes or fields that tensors are read as before they are cut.
     pub seen: Seen,
-    /// What is taken of every tensor before it is cut.
+    /// The index that is applied to every tensor before it is cut.
     pub index: OpenIndex<'a>,
-    /// What the elements of cut tensors are cast to.
+    /// Casts of the elements of cut tensors.
     pub casts: Casts,
 }
 
-/// What parts become.
+/// Where parts are written.
 pub enum PartsTo<'a> {
     /// A file for each number of a part.
     Files { names: PartNames, write: Box<WriteOptions> },
-    /// Tensors of one output, with names of their own.
+    /// Tensors of one output, with their own names.
     Tensors { naming: Box<PartNaming<'a>>, output: Box<Output> },
 }
 
 impl SplitOptions<'_> {
-    /// Where no tensors are named, mean all if the index takes something of axes of one length of each.
+    /// Choose all tensors, if none are named, and the index takes something of axes that have the
+    /// same length in each.
     fn mean_all(&mut self, input: &Input) -> Result<(), Error> {
         let Select { patterns, keep_rest, .. } = &self.select;
         let PartsTo::Files { .. } = &self.to else { return Ok(()) };
@@ -81,7 +82,7 @@ impl SplitOptions<'_> {
 }
 
 impl PartsTo<'_> {
-    /// What parts are called, where they become tensors of one output.
+    /// The naming of parts that become tensors of one output.
     pub(super) fn naming(&self) -> Option<&PartNaming<'_>> {
         match self {
             PartsTo::Files { .. } => None,
@@ -89,7 +90,7 @@ impl PartsTo<'_> {
         }
     }
 
-    /// The output of parts of that number.
+    /// The output of the part with that number.
     fn output(&self, number: u64) -> Result<Output, Error> {
         match self {
             PartsTo::Files { names, write } => {
@@ -109,23 +110,23 @@ impl PartsTo<'_> {
 
 pub struct Split<'a> {
     pub(super) options: SplitOptions<'a>,
-    /// The input and, if there is any, what lists in the index choose, which is put together before it
-    /// is cut.
+    /// The input and, if the index has lists, the elements that they choose, which are copied to
+    /// scratch before they are cut.
     pub(super) inputs: Vec<Input>,
     /// The tensors of each output, in the order of the input.
     pub(super) tensors: Vec<PartTensor>,
-    /// How many outputs there are.
+    /// The number of outputs.
     count: u64,
-    /// Bytes of the elements of all outputs, once they were looked at.
+    /// The bytes of the elements of all outputs, once they were checked.
     bytes: u64,
-    /// What there is to say of the first tensor whose parts have several lengths.
+    /// The note about the first tensor whose parts have different lengths.
     uneven: Option<Error>,
-    /// How what is no view comes to a temporary file and to the outputs.
+    /// The bytes that are copied to scratch, and from there to the outputs.
     kept_bytes: u64,
 }
 
 pub(super) struct PartTensor {
-    /// Which of the inputs it is taken of, and its number in that.
+    /// The index of the input in `inputs`, and the number of the tensor in it.
     pub(super) source: usize,
     pub(super) number: usize,
     selection: Selection,
@@ -136,14 +137,14 @@ pub(super) struct PartTensor {
 pub(super) struct CutAxis {
     axis: usize,
     len: u64,
-    /// How many parts it is cut into.
+    /// The number of parts.
     count: u64,
-    /// Where: as was asked for or, where the axis counts blocks of elements, in blocks.
+    /// The cuts, in blocks where the axis counts blocks of elements.
     cuts: Arc<Cuts>,
 }
 
 impl CutAxis {
-    /// The axis of a selection of a tensor that is `asked` for, a negative one counted from the end.
+    /// The axis `asked` of a selection of a tensor; a negative one counts from the end.
     fn new(
         options: &SplitOptions<'_>,
         cuts: &Arc<Cuts>,
@@ -174,7 +175,7 @@ impl CutAxis {
         Ok(CutAxis { axis, len, count, cuts })
     }
 
-    /// Make sure that there are as many texts as parts, where texts name them.
+    /// Check that there are as many texts as parts, where texts name them.
     fn check_texts(&self, texts: Option<u64>) -> Result<(), SplitFault> {
         let count = self.count;
         let is_asked = !matches!(*self.cuts, Cuts::Every(_));
@@ -184,7 +185,7 @@ impl CutAxis {
 }
 
 impl PartTensor {
-    /// The parts of it that an output has, where that is all of them or the one of its number.
+    /// The parts of it that an output has: all, or the part with the output's number.
     pub(super) fn parts(&self, number: u64, has_all: bool) -> Range<u64> {
         match &self.axis {
             Some(cut) if has_all => 0..cut.count,
@@ -194,8 +195,8 @@ impl PartTensor {
 }
 
 impl<'a> Split<'a> {
-    /// Find out what is cut, and into how many parts. What lists in the index choose is copied to a
-    /// temporary file.
+    /// Find what is cut, and into how many parts. What lists in the index choose is copied to
+    /// scratch.
     pub fn new(mut input: Input, mut options: SplitOptions<'a>) -> Result<Split<'a>, Error> {
         options.mean_all(&input)?;
         let mut cut = options.cut(&input)?;
@@ -252,7 +253,7 @@ impl<'a> Split<'a> {
         Ok(split)
     }
 
-    /// The name of a part as it would have to be for names to sort as parts do, where they do not.
+    /// The place for a number with which names would sort as parts do, if they do not.
     pub fn better_place(&self) -> Option<String> {
         match &self.options.to {
             PartsTo::Files { names, .. } => names.better_place(self.count),
@@ -260,12 +261,12 @@ impl<'a> Split<'a> {
         }
     }
 
-    /// What there is to say of the first tensor whose parts have several lengths.
+    /// The note about the first tensor whose parts have different lengths.
     pub fn take_uneven(&mut self) -> Option<Error> {
         self.uneven.take()
     }
 
-    /// Put what lists choose, and what is no view, together in a temporary file, from which parts are slices.
+    /// Copy what lists choose, and all that is not a view, to scratch, from which parts are slices.
     fn choose(&mut self) -> Result<(), Error> {
         let mut takes = Vec::new();
         let mut contents = Tensors::default();
@@ -283,7 +284,7 @@ impl<'a> Split<'a> {
             let bytes = shape::byte_count(&shape, tensor.dtype.item_bits());
             let bytes = bytes.ok_or(LayoutFault::TooLarge)?;
             if region.is_kept() {
-                // once by itself, and once beside what lists choose
+                // once to scratch, and once from there to the output
                 kept_bytes = kept_bytes.saturating_add(bytes.saturating_mul(2));
             }
             takes.push(Take::new(tensor.part(), region, Conversion::None, end));
@@ -327,7 +328,7 @@ impl<'a> Split<'a> {
         preparation.finish(metadata)
     }
 
-    /// What becomes of a part of a tensor, or of one that is kept.
+    /// The description of a part of a tensor, or of a kept tensor.
     pub(super) fn becomes(
         &self,
         target: &PartTensor,
@@ -350,7 +351,7 @@ impl<'a> Split<'a> {
         Ok(Becomes { shape, cast, axes })
     }
 
-    /// What is taken for one output, each with the number of its input.
+    /// What is taken for one output, each with the index of its input.
     fn takes(&self, number: u64, prepared: &Prepared) -> Result<Vec<(usize, Take)>, Error> {
         let order = prepared.output.options.order;
         let mut takes = Vec::with_capacity(self.tensors.len());
@@ -366,7 +367,7 @@ impl<'a> Split<'a> {
                 None => Some(target.selection.clone()),
                 Some(CutAxis { axis, len, cuts, .. }) => {
                     let range = cuts.part(number, *len);
-                    // a part of length 0 takes nothing
+                    // an empty part takes nothing
                     if range.is_empty() {
                         continue;
                     }
@@ -428,7 +429,7 @@ impl Job for Split<'_> {
                 let mut takes = Vec::new();
                 for number in first..end {
                     let (_, of_one) = self.part(number)?;
-                    // what lists choose is there already
+                    // what lists choose is in scratch already
                     let remote = of_one.into_iter().filter(|(source, _)| *source == 0);
                     takes.extend(remote.map(|(_, take)| take));
                 }
@@ -496,10 +497,10 @@ pub(crate) trait OutputSet {
 
     fn workers(&self) -> &Workers;
 
-    /// One output, and what is taken for it, each with the number of its source.
+    /// One output, and what is taken for it, each with the index of its source.
     fn part(&self, number: u64) -> Result<(Prepared, Vec<(usize, Take)>), Error>;
 
-    /// Copy what is taken of a source; `is_last` where it is not read again.
+    /// Copy what is taken of a source; `is_last` if the source is not read again.
     fn copy(
         &mut self,
         job: &Writing<'_>,
@@ -548,9 +549,10 @@ pub(crate) fn write_outputs(outputs: &mut dyn OutputSet, progress: &Progress) ->
 }
 
 struct Batch {
-    /// What is taken for them, in their order: neighbours of one source together.
+    /// What is taken for the outputs, in their order; neighbours of one source are grouped.
     groups: Vec<(usize, Vec<Take>)>,
-    /// What is not elements of each, and where it begins in the job, where it is written last.
+    /// The layout of each output, with its position in the job, where bytes that are not elements
+    /// are written last.
     frames: Vec<(u64, Box<dyn Frame>)>,
 }
 
