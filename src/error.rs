@@ -90,7 +90,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// What is wrong, for programs that go on after some errors. More kinds may follow.
+/// A kind of error, for programs that go on after some errors. More kinds may follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -121,7 +121,7 @@ impl<C: Into<Cause>> From<C> for Error {
 }
 
 impl Error {
-    /// What is wrong, for programs that go on after some errors.
+    /// The kind, for programs that go on after some errors.
     pub fn kind(&self) -> ErrorKind {
         self.cause.kind
     }
@@ -184,8 +184,8 @@ pub struct Cause {
 /// An error that can be the [`Cause`] of an [`Error`]. `Error` itself cannot, so that no file is
 /// named twice.
 pub(crate) trait Fault: std::error::Error + Send + Sync + 'static {
-    /// What of a file is at fault, which messages say before the error, as in `npy header`; empty where the
-    /// error says it.
+    /// The part of a file at fault, which messages name before the error, as in `npy header`; empty
+    /// if the error names it.
     const OF: &'static str = "";
 
     fn kind(&self) -> ErrorKind {

@@ -295,7 +295,7 @@ impl Castable {
 pub enum Casting {
     /// Only casts that keep every value (and, as in NumPy, from integers of 64 bits to float64).
     Safe,
-    /// Also casts within a kind or to a wider kind: float64 to float32, int64 to float16.
+    /// Casts within a kind or to a wider kind, too: float64 to float32, int64 to float16.
     #[default]
     SameKind,
     /// Every cast.

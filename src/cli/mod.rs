@@ -1,8 +1,8 @@
-//! The command line: what was typed, what it means, and what is said about it.
+//! The command line: arguments, commands and messages.
 //!
-//! Everything that knows flags and terminals lives here: `args` is what can be typed, `commands`
-//! has a file for each subcommand, `report` is all that is said, and `complete` answers shells
-//! while a line is typed.
+//! Everything that knows flags and terminals is here: `args` defines the arguments, `commands` has
+//! a file for each subcommand, `report` prints, and `complete` answers shells while a line is
+//! typed.
 
 use std::ffi::OsString;
 

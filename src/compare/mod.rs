@@ -41,8 +41,8 @@ pub struct Comparer {
     leaves: Vec<(Leaf, Leaf)>,
     itemsizes: [usize; 2],
     same_dtype: bool,
-    /// Where equal bits are equal elements: the number of bytes of the second side to reverse together first, 1 for
-    /// none.
+    /// The number of bytes of the second side to reverse together first (1 for none), if equal bits
+    /// are equal elements.
     bits: Option<usize>,
     closeness: Option<Closeness>,
 }

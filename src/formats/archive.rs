@@ -1,7 +1,8 @@
-//! Zip archives, whose members tell what they are: a `.npz` (an array a member), PyTorch's `.pt`, or a `.zarr`.
+//! Zip archives, recognised by their members: a `.npz` (an array a member), PyTorch's `.pt`, or a
+//! `.zarr`.
 //!
-//! An archive is one space of positions: stored members lie where they are, and deflated ones follow the
-//! archive, as if it went on with the inflated bytes.
+//! An archive is one space of positions: stored members are where they are, and deflated members
+//! follow the archive, as if it went on with the inflated bytes.
 
 use std::collections::HashSet;
 use std::io::{self, ErrorKind, Read};
@@ -24,7 +25,7 @@ use crate::source::{
 };
 use crate::tensor::{TensorInfo, Tensors};
 
-/// Read what an archive holds. One that comes through a pipe is kept in a temporary file.
+/// Open an archive. An archive that comes through a pipe is stored in scratch.
 pub(crate) fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, options, progress } = file;
     if location.extension() == "distcp" {
@@ -34,7 +35,7 @@ pub(crate) fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let members = npz::members(bytes.as_ref())?;
     let archive = Archive::new(Arc::clone(&bytes))?;
     let opened = open_members(location, archive, members, options);
-    // a file cut short in the meantime is the reason for whatever its members seem to be
+    // a file truncated meanwhile is the cause of any other error
     bytes.verify()?;
     opened
 }
@@ -69,14 +70,14 @@ fn open_members(
     }
 }
 
-/// An archive, and as many of its deflated members as have been placed behind it.
+/// An archive, with the deflated members placed after it so far.
 pub(crate) struct Archive {
     pub(crate) bytes: Arc<dyn Source>,
     joined: ConcatSource,
     deflated: Vec<DeflatedMember>,
 }
 
-/// The part of the input that was decoded: no deflated member has this number.
+/// The part number of decoded bytes: no deflated member has it.
 const DECODED_PART: usize = u32::MAX as usize;
 
 #[derive(Clone, Copy)]
@@ -102,7 +103,8 @@ impl Archive {
         }
     }
 
-    /// The place of a member; a deflated one, whose bytes are `range`, is put behind the others.
+    /// The place of a member; a deflated member, whose bytes are `range`, is placed after the
+    /// others.
     pub(crate) fn place(
         &mut self,
         member: &Member<'_>,
@@ -118,7 +120,7 @@ impl Archive {
         Ok(MemberStart { part: self.deflated.len(), start })
     }
 
-    /// Put bytes that are in memory behind the members.
+    /// Place bytes in memory after the members.
     pub(crate) fn place_decoded(&mut self, bytes: Vec<u8>) -> Result<StoragePlace, Cause> {
         let len = bytes.len() as u64;
         let decoded = Arc::new(MemorySource(bytes));
@@ -137,9 +139,9 @@ impl Archive {
     }
 }
 
-/// Read the headers of the arrays in a `.npz`; one that cannot be read leaves the others. As for np.load, a member
-/// is an array if its name ends in `.npy` or its bytes begin as one; the others are left alone. A member of which the
-/// archive says two CRC-32s cannot be read.
+/// Read the headers of the arrays in a `.npz`; other arrays are read even if one cannot be. As in
+/// np.load, a member is an array if its name ends in `.npy` or its bytes begin as one; other
+/// members are ignored. A member with two different CRC-32s in the archive cannot be read.
 fn open_arrays(
     location: &Location,
     mut archive: Archive,
@@ -172,7 +174,7 @@ fn open_arrays(
             {
                 continue;
             }
-            // np.load looks at a member when it is asked for
+            // np.load reads a member when it is used
             Err(cause) if cause.is::<NpyError>() || cause.is::<MemberFault>() => {
                 unreadable.push(Unreadable::new(name, cause));
                 continue;
@@ -180,7 +182,7 @@ fn open_arrays(
             Err(cause) => return Err(cause.into()),
         };
         let MemberStart { part, start } = archive.place(&member, range)?;
-        // a deflated one is checked while it is inflated
+        // a deflated member is checked while it is inflated
         if range.is_none() && tensor.bytes() > 0 {
             let start = start + tensor.data().start;
             stored.push(StoredMember { start, bytes: tensor.bytes(), crc });
@@ -210,8 +212,8 @@ fn begins_as_array(
     read.is_ok() && npy::begins(&first)
 }
 
-/// The array in a member, by its header, and the CRC-32 that its elements must have, where the member is
-/// stored. A deflated one, whose bytes are `range`, is read by an inflater that is kept for the next.
+/// The array in a member, by its header, and the CRC-32 of its elements, if the member is stored. A
+/// deflated member, whose bytes are `range`, is read by an inflater that is kept for the next.
 fn read_array<'a>(
     archive: &dyn Source,
     member: &Member<'_>,
@@ -231,7 +233,7 @@ fn read_array<'a>(
         (Some(range), none) => npy::read(none.insert(range.stream())),
     };
     let contents = contents.map_err(|cause| {
-        // what inflates says so of damaged bytes
+        // the inflater reports damaged bytes so
         let is_invalid = |error: &io::Error| error.kind() == ErrorKind::InvalidData;
         match cause.downcast_ref() {
             Some(&FormatError::HeaderCutShort { expected, found }) => {

@@ -1,5 +1,5 @@
-//! Decoders of chunks that make no more bytes than there may be, whatever a stream says of itself, in memory that
-//! is used again.
+//! Decoders of chunks that make no more bytes than allowed, whatever a stream claims, in memory
+//! that is reused.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -19,7 +19,7 @@ use crate::tensor::{brief, spare_memory};
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) most: u64,
-    /// The first ones that are used. Others may be left out.
+    /// The number of first bytes that are used. Later bytes may be omitted.
     pub(super) needed: u64,
 }
 
@@ -38,9 +38,9 @@ pub(super) fn zstd(encoded: &[u8], wanted: Wanted) -> io::Result<Vec<u8>> {
     take(zstd::Decoder::new(encoded)?, encoded, wanted.most)
 }
 
-/// Put the bytes of a block of LZ4, which does not say how many they are, behind others.
+/// Append the bytes of a block of LZ4, which does not state their number.
 pub(super) fn lz4(encoded: &[u8], len: usize, out: &mut Vec<u8>) -> io::Result<()> {
-    // a byte stands for 255 at most
+    // a byte represents at most 255
     if len > encoded.len().saturating_mul(255) {
         return Err(too_short());
     }
@@ -50,8 +50,8 @@ pub(super) fn lz4(encoded: &[u8], len: usize, out: &mut Vec<u8>) -> io::Result<(
     if made.map_err(io::Error::other)? == len { Ok(()) } else { Err(too_short()) }
 }
 
-/// The bytes that are reserved for what so many become, before it is known how many that are: most streams
-/// become at most a thousand times as long.
+/// The bytes of memory reserved for decoded bytes of unknown number: most streams grow at most a
+/// thousand times.
 #[cfg(feature = "zarr")]
 fn reserved(encoded: &[u8], most: u64) -> u64 {
     most.min((encoded.len() as u64).saturating_mul(1 << 10))
@@ -64,11 +64,11 @@ fn take(decoder: impl Read, encoded: &[u8], most: u64) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > most { Err(too_long()) } else { Ok(bytes) }
 }
 
-/// So many bytes of Zstandard are decoded before it is asked whether they are enough.
+/// The bytes of Zstandard that are decoded between two checks whether they are enough.
 #[cfg(feature = "zarr")]
 const STEP: usize = 64 << 10;
 
-/// The bytes of Zstandard, in one call, which is faster; in steps where not all are needed.
+/// The bytes of Zstandard, in one call, which is faster; in steps if not all are needed.
 #[cfg(feature = "zarr")]
 fn unpacked(encoded: &[u8], wanted: Wanted) -> io::Result<Vec<u8>> {
     let mut bytes = spare_memory(wanted.most as usize);
@@ -78,7 +78,7 @@ fn unpacked(encoded: &[u8], wanted: Wanted) -> io::Result<Vec<u8>> {
     }
     let failed = |code| io::Error::other(zstd_safe::get_error_name(code));
     let mut decoder = DCtx::create();
-    // straight to its place, and not through memory of the decoder
+    // written to its final memory, not through memory of the decoder
     decoder.set_parameter(DParameter::StableOutBuffer(true)).map_err(failed)?;
     let mut to = OutBuffer::around(&mut bytes);
     let mut decoded = 0;
@@ -107,7 +107,7 @@ pub(super) fn too_long() -> io::Error {
     io::Error::other("it decodes to more than a chunk has")
 }
 
-/// What is around a stream.
+/// The format around a stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wrapper {
     #[cfg(feature = "zarr")]
@@ -116,7 +116,7 @@ pub(super) enum Wrapper {
 }
 
 impl Wrapper {
-    /// Whether what follows the stream is another member of it.
+    /// Whether another member of the stream follows.
     fn goes_on(self, rest: &[u8]) -> bool {
         match self {
             #[cfg(feature = "zarr")]
@@ -129,12 +129,11 @@ impl Wrapper {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InflateFault {
     Damaged,
-    /// It goes on behind the bytes that there may be.
+    /// The stream has more bytes than allowed.
     TooLong,
 }
 
-/// What a stream becomes: no more than `most` bytes, or its first ones, at least
-/// `needed`, where that is less.
+/// The inflated bytes: at most `most`, or at least the first `needed`, if that is less.
 pub(super) fn inflate(
     wrapper: Wrapper,
     deflated: &[u8],
@@ -148,7 +147,7 @@ pub(super) fn inflate(
     };
     let mut decoder = new_decoder();
     let mut rest = deflated;
-    // a stream becomes at most some thousand times as long: a short one reserves little
+    // a stream grows at most a thousand times: for a short one, little is reserved
     let mut bytes = spare_memory(needed.min(most).min(deflated.len().saturating_mul(1032)));
     loop {
         let read = decoder.total_in() as usize;
@@ -177,16 +176,18 @@ pub(super) fn inflate(
 }
 
 thread_local! {
-    /// Whether a panic of this thread will be an error.
+    /// Whether a panic of this thread becomes an error.
     static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What `work` returns, or what it panicked with, as one line of text. Nothing is printed then.
+/// The result of `work`, or the message of its panic, as one line of text. Nothing is printed then.
 ///
-/// For packages that read what others wrote: nothing that a file says may end the program, or the program that uses
-/// this library. These packages check what they read, and where they forget to, Rust's own checks panic.
+/// For packages that read files of others: no file may end the program, or the program that uses
+/// this library. These packages check what they read, and where they forget to, Rust's own checks
+/// panic.
 ///
-/// What panicked may be called again: it is as it was, or its locks are poisoned, and it panics again.
+/// Code that panicked may be called again: its state is unchanged, or its locks are poisoned, and
+/// it panics again.
 pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -241,7 +242,7 @@ mod tests {
         assert!(unpacked(&zstd, Wanted { most: 1 << 19, needed: 1 << 19 }).is_err());
         assert!(unpacked(&zstd, Wanted { most: 1 << 21, needed: (1 << 20) + 1 }).is_err());
         assert!(unpacked(&zstd[..20], Wanted { most: 1 << 20, needed: 1 << 19 }).is_err());
-        // what is not known to be short is not reserved
+        // nothing is reserved for a number that is not known to be small
         assert_eq!(reserved(&zstd, 1 << 60), zstd.len() as u64 * 1024);
     }
 
@@ -292,7 +293,7 @@ mod tests {
             error,
             "its reader failed: index out of bounds: the len is 2 but the index is 2"
         );
-        // also inside of another one, which goes on
+        // also within another guarded call, which continues
         assert_eq!(guarded(|| guarded(|| bytes[9]).is_err()), Ok(true));
         assert!(guarded(|| std::panic::panic_any(7)).unwrap_err().ends_with("that it gives"));
     }

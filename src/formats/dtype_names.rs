@@ -17,23 +17,24 @@ use super::safetensors;
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::faults;
 
-/// Why a text names no type.
+/// Why a text is not the name of a type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// It counts bits for some, and bytes for others.
+    /// A name that counts bits in one language, and bytes in another.
     #[error("'{name}' is the name of two dtypes")]
     TwoMeanings { name: &'static str, bits: &'static str, bytes: &'static str },
-    /// It is no name of a type.
+    /// A text that names no type.
     #[error("{0} is not the name of a dtype")]
     Unknown(String),
-    /// It means Python objects, or too many bytes.
+    /// A type of Python objects, or of too many bytes.
     #[error(transparent)]
     Descr(DescrError),
 }
 
 faults!(DType: NameError);
 
-/// The names with two meanings: the text, the type of so many bits, that of so many bytes.
+/// The names with two meanings: the text, the type by its number of bits, the type by its number of
+/// bytes.
 const AMBIGUOUS: [(&str, Scalar, &str); 3] =
     [("i8", Scalar::I8, "int64"), ("u8", Scalar::U8, "uint64"), ("f16", Scalar::F16, "float128")];
 
@@ -81,7 +82,7 @@ pub fn parse_dtype(text: &str) -> Result<DType, NameError> {
         return Ok(little(scalar));
     }
     npy::parse_dtype(text).or_else(|error| match error {
-        // `f8_e4m3`, which safetensors write in capitals
+        // `f8_e4m3`, which safetensors writes in capitals
         DescrError::Unknown(shown) => match safetensors::scalar(&text.to_ascii_uppercase()) {
             Some(scalar) => Ok(little(scalar)),
             None => Err(NameError::Unknown(shown)),
@@ -90,8 +91,8 @@ pub fn parse_dtype(text: &str) -> Result<DType, NameError> {
     })
 }
 
-/// The names of types, the usual one of each first; those that carry a length, a unit or an order
-/// (`U5`, `M8[s]`, `>i2`) only without it.
+/// The names of types, the usual one of each first; types with a length, a unit or an order (`U5`,
+/// `M8[s]`, `>i2`) are listed without it.
 pub fn dtype_names() -> Vec<String> {
     let mut names: Vec<String> = Scalar::ALL.iter().map(|scalar| scalar.name().into()).collect();
     let numpys = npy::dtype_names().filter(|(_, code)| *code != "O").map(|(name, _)| name);
@@ -130,7 +131,7 @@ mod tests {
             ("U64", Scalar::U64),
             ("F4", Scalar::F4),
             ("BOOL", Scalar::Bool),
-            // NumPy's bytes, where no bits are meant, or the order says so
+            // NumPy's number of bytes, if no number of bits can be meant, or a byte order is given
             ("<i8", Scalar::I64),
             ("|u8", Scalar::U64),
             ("f8", Scalar::F64),

@@ -1,5 +1,4 @@
-//! Why a header cannot be read or written, whatever its format. What else is wrong with one is an error of the
-//! format.
+//! Errors of headers of any format. Other errors of a header are errors of its format.
 
 use super::EXTENSIONS;
 use crate::dtype::DType;
@@ -20,11 +19,11 @@ pub enum FormatError {
         "the file is cut short inside its header: {expected} bytes are needed, {found} are there"
     )]
     HeaderCutShort {
-        /// Bytes that the header takes, as far as is known.
+        /// The bytes that the header needs, as far as known.
         expected: u64,
         found: u64,
     },
-    /// The format has no such type.
+    /// The format does not have this type.
     #[error("dtype {dtype} has no counterpart in the {format} format")]
     Unsupported { dtype: DType, format: &'static str },
 }

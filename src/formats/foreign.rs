@@ -1,18 +1,19 @@
-//! Kinds of files that are known by their looks, and not read: so that an error can name them, and
-//! nobody takes their bytes for raw numbers by mistake.
+//! Kinds of files that are recognised, and not read, so that an error can name them, and their
+//! bytes are not read as raw numbers by mistake.
 //!
-//! Most are told by their first bytes, some by these and the extension of the name (a `.onnx` has no
-//! magic). Text is told by what stands in it: a `.csv` full of numbers, a JSON list, a web page that
-//! was saved in place of a file. A kind that becomes readable gets an opener, and leaves this table.
+//! Most are recognised by their first bytes, some by these and the extension of the name (a `.onnx`
+//! has no magic). Texts are recognised by their contents: a `.csv` full of numbers, a JSON list, a
+//! web page that was saved instead of a file. A kind that becomes readable gets an opener, and
+//! leaves this table.
 
 use std::fmt;
 
 use crate::error::faults;
 
-/// How many bytes of a file [`Foreign::recognise`] looks at.
+/// The number of bytes of a file that [`Foreign::recognise`] reads.
 pub const LOOK_LEN: usize = 1024;
 
-/// A kind of file that is known, and not read.
+/// A kind of file that is recognised, and not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     Arrow,
@@ -38,8 +39,8 @@ pub enum Foreign {
     Matlab73,
     Nifti,
     Nrrd,
-    /// A text of numbers whose name does not say so, and what parts its columns, where it is not white
-    /// space.
+    /// A text of numbers whose name does not say so, and the separator of its columns, unless it is
+    /// white space.
     Numbers(Option<char>),
     Onnx,
     Orbax,
@@ -49,7 +50,7 @@ pub enum Foreign {
     Tar,
     TensorFlow,
     Text {
-        /// Whether its name says that it is one.
+        /// Whether its extension says that it is a pickle or text.
         named: bool,
     },
     Tiff,
@@ -59,13 +60,13 @@ pub enum Foreign {
     Xz,
     ZarrArray,
     ZarrGroup,
-    /// Nothing but zeros at its beginning.
+    /// Only zeros at the beginning.
     Zeros,
     Zip,
     Zstd,
 }
 
-/// The kinds, as messages name them, and the first bytes that tell those which these tell.
+/// The kinds, their names in messages, and the first bytes of those that have magic bytes.
 const KINDS: &[(Foreign, &str, &[&[u8]])] = &[
     (Foreign::Arrow, "an Arrow file", &[b"ARROW1\0\0", b"FEA1"]),
     (Foreign::Bzip2, "a bzip2 file", &[]),
@@ -112,23 +113,23 @@ const KINDS: &[(Foreign, &str, &[&[u8]])] = &[
 const GIT_LFS: &[u8] = b"version https://git-lfs.github.com/";
 const BIG_TIFF_LITTLE: &[u8] = b"II+\0\x08\0\0\0";
 const BIG_TIFF_BIG: &[u8] = b"MM\0+\0\x08\0\0";
-// the length of NIfTI-2's header, and its magic
+// the header length of NIfTI-2, and its magic
 const NIFTI2_LITTLE: &[u8] = b"\x1c\x02\0\0n+2\0\r\n\x1a\n";
 const NIFTI2_BIG: &[u8] = b"\0\0\x02\x1cn+2\0\r\n\x1a\n";
 const JSON_OBJECT: &str =
     "a JSON object that is no index of a checkpoint (it has no \"weight_map\")";
 
 impl Foreign {
-    /// What a file is, by its first [`LOOK_LEN`] bytes, or all if it has fewer, and the extension of
-    /// its name in small letters (`""` without one).
+    /// The kind of a file, by its first [`LOOK_LEN`] bytes, or all if it has fewer, and the
+    /// extension of its name in lower case (`""` without one).
     pub fn recognise(first: &[u8], extension: &str) -> Option<Foreign> {
         let begins = |magics: &[&[u8]]| magics.iter().any(|magic| first.starts_with(magic));
         let magic = KINDS.iter().find(|(.., magics)| begins(magics)).map(|(kind, ..)| *kind);
-        // a column of a table may be named so
+        // a column of a table may have this name
         let is_word = |kind| matches!(kind, Foreign::Arrow | Foreign::Parquet);
         let is_binary = || first.iter().any(|&byte| byte < b'\t');
         let magic = magic.filter(|&kind| !is_word(kind) || is_binary());
-        // raw bytes may be those of letters, and zeros
+        // raw bytes may be bytes of letters, and zeros
         let is_raw = matches!(extension, "" | "raw" | "bin" | "dat");
         let is_zero = !is_raw && first.len() >= 64 && first.iter().all(|&byte| byte == 0);
         let structured = || {
@@ -152,14 +153,14 @@ impl Foreign {
         magic.or_else(structured).or_else(|| text(first, extension).filter(|_| !is_raw))
     }
 
-    /// What a folder with this text in its `zarr.json` is.
+    /// The kind of a folder whose `zarr.json` has this text.
     pub fn of_zarr(json: &str) -> Foreign {
         let rest = json.split_once("\"node_type\"").map_or("", |(_, rest)| rest);
         let value = rest.trim_start_matches(|c: char| c == ':' || c.is_whitespace());
         if value.starts_with("\"group\"") { Foreign::ZarrGroup } else { Foreign::ZarrArray }
     }
 
-    /// The feature of a build that reads it, and what it is called.
+    /// The feature that a build needs to read it, and the name of the format.
     fn feature(self) -> Option<(&'static str, &'static str)> {
         match self {
             Foreign::Hdf5 | Foreign::Matlab73 => Some(("hdf5", "HDF5")),
@@ -178,14 +179,14 @@ impl Foreign {
         }
     }
 
-    /// Whether a file that is read as text is this instead.
+    /// Whether a file that is read as text has this kind instead.
     pub fn is_no_text(&self) -> bool {
         let is_text =
             matches!(self, Foreign::Numbers(_) | Foreign::JsonList | Foreign::Text { .. });
         !is_text
     }
 
-    /// Whether it is so sure that raw bytes of these looks must be asked for.
+    /// Whether the kind is so certain that such raw bytes need an offset.
     pub fn is_sure(self) -> bool {
         !matches!(self, Foreign::Text { named: false } | Foreign::Zeros)
     }
@@ -204,7 +205,7 @@ impl fmt::Display for Foreign {
     }
 }
 
-/// A file of a kind that is known, and not read.
+/// The error for a recognised kind of file that is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}, {why}", kind = .0, why = .0.not_read())]
 pub struct NotRead(pub Foreign);
@@ -216,7 +217,7 @@ fn is_bzip2(first: &[u8]) -> bool {
         if block.starts_with(b"1AY&SY") || block.starts_with(b"\x17\x72\x45\x38\x50\x90"))
 }
 
-/// A map of texts and what they name.
+/// Whether the bytes begin as a map of texts and values.
 fn is_msgpack(first: &[u8]) -> bool {
     matches!(first, [0x80..=0x8f | 0xde | 0xdf, ..])
 }
@@ -228,7 +229,7 @@ fn is_tensorflow_data(extension: &str) -> bool {
     numbers.is_some_and(|(number, count)| is_number(number) && is_number(count))
 }
 
-/// The length of the header first, and its magic at its end.
+/// NIfTI 1: the length of the header first, and the magic at its end.
 fn is_nifti1(first: &[u8]) -> bool {
     let begins = first.starts_with(b"\x5c\x01\0\0") || first.starts_with(b"\0\0\x01\x5c");
     begins && matches!(first.get(344..348), Some(b"n+1\0" | b"ni1\0"))
@@ -238,20 +239,20 @@ fn is_tar(first: &[u8]) -> bool {
     first.get(257..262) == Some(b"ustar")
 }
 
-/// The first member of the archives that torch.save wrote in versions 0.1.
+/// Whether the bytes begin as the tar archives that torch.save wrote in versions 0.1.
 fn is_torch_tar(first: &[u8]) -> bool {
     let members = [&b"sys_info\0"[..], b"pickle\0", b"storages\0", b"tensors\0"];
-    // the first tars of Python have no magic where it is looked for
+    // the first tars of Python have no magic at its usual offset
     is_tar(first) && members.iter().any(|member| first.starts_with(member))
 }
 
-/// A pickle of protocol 2 or 3, which begins with one of the opcodes of an object.
+/// A pickle of protocol 2 or 3 that begins with one of the opcodes of an object.
 fn is_old_pickle(first: &[u8]) -> bool {
     matches!(first, [0x80, 2 | 3, b'c' | b'}' | b']' | b'(' | b')', ..])
 }
 
-/// MATLAB 4: a number of four digits that tells byte order and type, rows, columns, 0 or 1, and the
-/// length of a name.
+/// MATLAB 4: a number of four digits for byte order and type, rows, columns, 0 or 1, and the length
+/// of a name.
 fn is_matlab4(first: &[u8]) -> bool {
     let Some(header) = first.first_chunk::<20>() else { return false };
     let fields = |number: fn([u8; 4]) -> u32| -> Vec<u32> {
@@ -295,7 +296,7 @@ fn text(first: &[u8], extension: &str) -> Option<Foreign> {
     }
 }
 
-/// How the numbers stand in a text, of which the last line may be cut, and how many there are.
+/// The separator of the numbers in a text, whose last line may be cut, and their count.
 fn table(text: &str, whole: bool) -> Option<(Option<char>, usize)> {
     let uncut = match text.rfind('\n') {
         Some(end) if !whole => &text[..end],
@@ -400,7 +401,7 @@ mod tests {
             ("3\n1\n4\n", table(None)),
             ("a b\nc d\n", Some(Foreign::Text { named: false })),
             ("a b\n", Some(Foreign::Text { named: false })),
-            // one number may be raw bytes
+            // a single number may be raw bytes
             ("12345678", Some(Foreign::Text { named: false })),
         ] {
             assert_eq!(recognised(text.as_bytes(), ""), expected, "{text:?}");

@@ -1,4 +1,4 @@
-//! What the readers of headers share.
+//! Helpers of the readers of headers.
 
 use crate::error::Cause;
 use std::io::Read;
@@ -74,7 +74,7 @@ impl<'s> HeaderReader<'s> {
     }
 }
 
-/// How many bytes tell a format.
+/// The number of bytes by which a format is recognised.
 pub const MAGIC_LEN: usize = 9;
 
 /// Read the header of a `.npy` or `.safetensors` from `input`, and nothing after it.

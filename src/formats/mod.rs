@@ -54,10 +54,11 @@ pub use raw::ForeignBytes;
 use crate::input::Format;
 use crate::output::layout::OutputFormat;
 
-/// A format: as it is read, and as it is written.
+/// A format: for reading, and for writing.
 type ReadWrite = (Option<&'static Format>, Option<&'static OutputFormat>);
 
-/// All formats, in the order in which the help lists outputs. No file begins as those of two of them.
+/// All formats, in the order in which the help lists outputs. No file begins like those of two
+/// formats.
 static FORMATS: &[ReadWrite] = &[
     (Some(&npy::FORMAT), Some(&npy::OUTPUT)),
     (Some(&npy::FOLDER), Some(&npy::FOLDER_OUTPUT)),
@@ -92,8 +93,8 @@ pub fn outputs() -> impl Iterator<Item = &'static OutputFormat> + Clone {
     FORMATS.iter().filter_map(|(_, written)| *written)
 }
 
-/// The format in which a file of this one is written, if its elements lie in it as they are, one tensor after the
-/// other.
+/// The format in which a file of this one is written, if its elements are plain bytes, one tensor
+/// after the other.
 pub(crate) fn of_plain(format: &Format) -> Option<&'static OutputFormat> {
     let written = FORMATS.iter().find(|(read, _)| *read == Some(format))?.1?;
     let is_plain = written.is_editable && !written.has_shards && !written.is_text;

@@ -27,7 +27,7 @@ pub(crate) fn first_bytes(source: &dyn Source) -> std::io::Result<Vec<u8>> {
     Ok(first)
 }
 
-/// Read the header of a file that is a header and the data behind it.
+/// Read the header of a file that is a header, then the data.
 pub(crate) fn open_headed(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, mut bytes, .. } = file;
     let contents = match &mut bytes {
@@ -37,14 +37,14 @@ pub(crate) fn open_headed(file: RecognisedFile<'_>) -> Result<Input, Error> {
     Ok(Input::of_file(location, bytes, contents))
 }
 
-/// Open an input, find out what it is, and read its header. A folder with the index of a sharded
-/// checkpoint in it is that checkpoint; one with the metadata of Zarr in it is its arrays. A text is one
-/// by its name, or because [`OpenOptions::raw`] says so; all of it is read.
+/// Open an input, recognise its format, and read its header. A folder with the index of a sharded
+/// checkpoint is that checkpoint; a folder with the metadata of Zarr is its arrays. A text is
+/// recognised by its name, or because [`OpenOptions::raw`] says so; all of it is read.
 pub fn open(location: &Location, options: &OpenOptions) -> Result<Input, Error> {
     open_watched(location, options, &Progress::default())
 }
 
-/// Open an input where another thread watches how far a pipe is read that must be kept:
+/// Open an input while another thread watches how far a pipe is read that must be stored:
 /// [`Progress::keeping`].
 pub fn open_watched(
     location: &Location,
@@ -68,7 +68,7 @@ fn open_location(
     options: &OpenOptions,
     progress: &Progress,
 ) -> Result<Input, Error> {
-    // a file is asked for once whether it is one
+    // the system is asked once whether it is a folder
     let folder = location.path().filter(|path| path.is_dir());
     let arrays = match (location, folder) {
         (Location::Remote(address), _) => zarr::open_address(location, address, options)?,
@@ -90,7 +90,7 @@ fn open_location(
                 shards::open_folder(location, folder, files, options)?
             }
             CheckpointFiles::One(path) => {
-                // nobody waits for the writer of a FIFO in a folder
+                // does not wait for the writer of a FIFO in a folder
                 let opened = source::open_file(&path, options.io).map_err(Error::from);
                 let file = Location::Path(path);
                 return opened
@@ -103,7 +103,7 @@ fn open_location(
     Ok(input)
 }
 
-/// Find out what a file is, and read its header.
+/// Recognise the format of a file, and read its header.
 fn open_file(
     location: &Location,
     mut bytes: Opened,
@@ -111,7 +111,7 @@ fn open_file(
     progress: &Progress,
 ) -> Result<Input, Error> {
     let first = match &mut bytes {
-        // still to be read afterwards
+        // not read yet
         Opened::Forward(stream) => {
             stream.drains = options.drain;
             stream.peek(MAGIC_LEN)?
@@ -133,7 +133,7 @@ fn open_file(
     if is_raw {
         return raw::open(file);
     }
-    // a list of integers has rules of its own, but for JSON
+    // a list of integers has rules of its own, except in JSON
     let is_list = options.plain_text == PlainText::Integers && read_as != Some(TextFormat::Json);
     let mut input = match (read_as, format) {
         (Some(form), _) if !is_list => text::open(file, form)?,
@@ -151,11 +151,11 @@ pub(crate) fn read_header(location: &Location, source: &dyn Source) -> Result<Co
     if source.request_gap().is_some()
         && let Some(len) = safetensors::header_len(&first_bytes(source)?)
     {
-        // one request for all of a long one
+        // one request for a whole long header
         source.advise(0..len.next_multiple_of(Reader::PAGE), Advice::Sequential);
     }
     let contents = read_contents(&mut Reader::new(source), Some(source.len()));
-    // a file cut short in the meantime is the reason for whatever its header seems to say
+    // a file truncated meanwhile is the cause of any other error
     source.verify()?;
     Ok(contents.map_err(|cause| match cause.downcast_ref() {
         Some(FormatError::Unrecognised) => unknown(foreign_in(location, source)),
@@ -163,9 +163,9 @@ pub(crate) fn read_header(location: &Location, source: &dyn Source) -> Result<Co
     })?)
 }
 
-/// The error of a file that begins as none of the formats.
+/// The error of a file that begins like none of the formats.
 pub(crate) fn unrecognised(location: &Location, mut bytes: Opened) -> Error {
-    // what is read of a pipe is gone: how it looks is found out before
+    // bytes read from a pipe are gone: its kind is found before
     let looks = match &bytes {
         Opened::Forward(_) => foreign(location, &mut bytes, LOOK_LEN),
         Opened::Random(_) => None,
@@ -175,7 +175,7 @@ pub(crate) fn unrecognised(location: &Location, mut bytes: Opened) -> Error {
         Opened::Forward(stream) => read_contents(stream, None).map_err(Error::from),
     };
     match read {
-        // a header that was begun says best what is wrong with it
+        // the error of a header that was begun is the most exact
         Err(error) if !is_unrecognised(&error) => error,
         _ => unknown(looks).into(),
     }
@@ -185,12 +185,12 @@ fn is_unrecognised(error: &Error) -> bool {
     matches!(error.cause.downcast_ref(), Some(FormatError::Unrecognised))
 }
 
-/// The error of a file of no format that is read, which may look like one of another program.
+/// The error of a file of an unknown format, which may have a recognised kind.
 pub(crate) fn unknown(looks: Option<Foreign>) -> Cause {
     looks.map_or_else(|| FormatError::Unrecognised.into(), |kind| NotRead(kind).into())
 }
 
-/// What a file is that is none of those that are read, by its first bytes, at most `most` of a pipe.
+/// The kind of a file of an unknown format, by its first bytes, at most `most` of a pipe.
 pub(crate) fn foreign(location: &Location, bytes: &mut Opened, most: usize) -> Option<Foreign> {
     match bytes {
         Opened::Random(source) => foreign_in(location, source.as_ref()),

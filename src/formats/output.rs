@@ -1,4 +1,4 @@
-//! By which format an output is written.
+//! The format of an output.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use crate::output::layout::OutputFormat;
 use crate::output::{LayoutFault, Output, WriteOptions};
 use crate::sink::Destination;
 
-/// The format of a folder, and that of pipes and devices, whose names tell none.
+/// The format of folders, and that of pipes and devices, whose names have no extension.
 pub(crate) const OF_FOLDERS: &OutputFormat = &shards::OUTPUT;
 pub(crate) const OF_STREAMS: &OutputFormat = &npy::OUTPUT;
 
-/// The format of files with that extension, in small letters.
+/// The format of files with that extension, in lower case.
 pub(crate) fn by_extension(extension: &str) -> Option<&'static OutputFormat> {
     outputs().find(|format| format.extensions.contains(&extension))
 }
@@ -50,7 +50,7 @@ fn says_folder(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-/// The format that a file's name asks for; that of streams for pipes and devices.
+/// The format by a file's name; the format of streams for pipes and devices.
 fn by_name(
     path: &Path,
     destination: &Destination,
@@ -58,7 +58,7 @@ fn by_name(
 ) -> Result<&'static OutputFormat, LayoutFault> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     let format = extension.as_deref().and_then(by_extension);
-    // a name like that of a file is a folder's only where it says so
+    // a name like a file's is a folder only if it ends in a slash
     let says_folder = says_folder(path);
     let is_of_folders = match format {
         Some(format) => says_folder && !format.is_folder,
@@ -70,7 +70,7 @@ fn by_name(
     match format {
         Some(format) => Ok(format),
         None if destination.is_stream() => Ok(OF_STREAMS),
-        // a folder that is not there yet
+        // a folder that does not exist yet
         None if options.shard_size.is_some() => Ok(OF_FOLDERS),
         None => Err(extension.map_or(LayoutFault::NoExtension, LayoutFault::Extension)),
     }

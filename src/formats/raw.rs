@@ -1,4 +1,4 @@
-//! Bytes without a header: an input of which the caller says all, and an output of nothing but elements.
+//! Raw bytes: an input whose dtype and shape the caller gives, and an output of elements alone.
 
 use crate::dtype::{DType, stored_by_numpy};
 use crate::error::{Error, faults};
@@ -26,10 +26,10 @@ pub(crate) static OUTPUT: OutputFormat = OutputFormat {
     ..PLAIN
 };
 
-/// Bytes without a header.
+/// Raw bytes, without a header.
 pub static FORMAT: Format = Format { is_raw: true, ..Format::new("raw", |_| false, open) };
 
-/// Open bytes of which the caller tells all.
+/// Open raw bytes with the layout that the caller gives.
 pub(crate) fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, options, progress } = file;
     let layout = &options.raw;
@@ -54,12 +54,12 @@ pub(crate) fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
 }
 
 impl RawLayout {
-    /// Whether the number of bytes must be known to know the shape.
+    /// Whether the shape depends on the number of bytes.
     fn needs_len(&self) -> bool {
         self.shape.as_ref().is_none_or(|shape| shape.contains(&None))
     }
 
-    /// The one tensor of a file of raw bytes, `file_len` bytes long.
+    /// The contents of a file of raw bytes, `file_len` bytes long: one tensor.
     fn contents(&self, dtype: &DType, file_len: Option<u64>) -> Result<Contents, RawFault> {
         let offset = self.offset.unwrap_or(0);
         let found = file_len.map(|len| len.saturating_sub(offset));
@@ -82,7 +82,7 @@ impl RawLayout {
     }
 }
 
-/// The length of an axis that is left open, by the number of bytes from `offset` on.
+/// The length of an axis that is not given, from the number of bytes after `offset`.
 fn missing(known: &[u64], dtype: &DType, bytes: u64, offset: u64) -> Result<u64, RawFault> {
     let bits = u128::from(shape::element_count(known).unwrap_or(0)) * u128::from(dtype.item_bits());
     match (u128::from(bytes) * 8).checked_div(bits) {
@@ -97,7 +97,7 @@ fn missing(known: &[u64], dtype: &DType, bytes: u64, offset: u64) -> Result<u64,
     })
 }
 
-/// Refuse what is known to be something else, unless it is said where its elements begin.
+/// Refuse a recognised file of another kind, unless an offset is given.
 fn refuse_foreign(
     location: &Location,
     bytes: &mut Opened,
@@ -107,7 +107,7 @@ fn refuse_foreign(
     if layout.offset.is_some() {
         return Ok(());
     }
-    // no more of a pipe than what is asked for: nobody waits for the rest
+    // only the needed bytes of a pipe are read: the rest is not waited for
     let asked = if layout.needs_len() { None } else { layout.contents(dtype, None).ok() };
     let asked = asked.map_or(LOOK_LEN as u64, |contents| contents.expected_len());
     match foreign(location, bytes, asked.min(LOOK_LEN as u64) as usize) {
@@ -116,7 +116,7 @@ fn refuse_foreign(
     }
 }
 
-/// A file that is known to be something else, and taken as raw bytes only where it is said where these begin.
+/// The error for a recognised file of another kind, which is read as raw bytes only with an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a dtype is for raw bytes, and the input is {0}")]
 pub struct ForeignBytes(pub Foreign);

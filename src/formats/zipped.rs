@@ -7,7 +7,7 @@ use crate::sink::{
     self, DeflatedZipSink, Destination, Draft, SinkError, SinkOptions, ZipLayout, ZipSink,
 };
 
-/// Members as they are, or compressed on the way.
+/// Members that are stored, or compressed while they are written.
 pub(crate) struct ZipMembers {
     pub(crate) zip: Arc<ZipLayout>,
     /// The number of members before those of the tensors.

@@ -30,7 +30,7 @@ pub enum ParseErrorKind {
     },
     #[error("expected {expected} at the end")]
     UnexpectedEnd {
-        /// What the grammar allows here.
+        /// The text that the grammar allows here.
         expected: &'static str,
     },
     /// A character that is valid nowhere; digits and spaces must be ASCII.

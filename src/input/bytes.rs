@@ -106,7 +106,7 @@ impl Input {
         self.at(start, copied)
     }
 
-    /// Its bytes, if they can be read in any order.
+    /// The bytes, if they can be read in any order.
     pub(crate) fn random(&self) -> Option<Arc<dyn Source>> {
         match &self.bytes {
             Bytes::Random(source) => Some(Arc::clone(source)),

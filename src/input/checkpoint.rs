@@ -1,4 +1,4 @@
-//! Which file of a checkpoint holds which tensor, as its index says.
+//! The index of a checkpoint: the file of each tensor.
 
 use serde_json::{Map, Value};
 

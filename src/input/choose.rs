@@ -13,12 +13,12 @@ use crate::error::{Cause, Error, ErrorKind, Fault};
 use crate::tensor::{TensorInfo, shortened};
 
 impl Input {
-    /// The one tensor that the patterns (names or globs) choose; without patterns, the only tensor.
+    /// Choose one tensor by patterns (names or globs); without patterns, the only tensor.
     pub fn tensor(&self, patterns: &[String]) -> Result<TensorInfo, Error> {
         Ok(self.contents.tensors.at(self.find_one(patterns)?))
     }
 
-    /// The one tensor that the patterns choose, read as `seen` says.
+    /// Choose one tensor by patterns, read as `seen` says.
     pub fn tensor_seen(&mut self, patterns: &[String], seen: &Seen) -> Result<TensorInfo, Error> {
         let number = self.find_one(patterns)?;
         self.see(seen, &[number])?;

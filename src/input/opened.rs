@@ -79,7 +79,7 @@ impl Unreadable {
 #[error("{}{error}", of_member(name))]
 pub struct BadMember {
     pub name: String,
-    /// What is wrong with the header.
+    /// The error in the header.
     pub error: Arc<Cause>,
 }
 

@@ -1,4 +1,4 @@
-//! What is opened, and how.
+//! Options for opening an input.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::execute::Workers;
 use crate::source::IoMode;
 use crate::source::remote::Address;
 
-/// Where an input comes from.
+/// The location of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
     /// Standard input.
@@ -126,7 +126,7 @@ pub struct OpenOptions {
     pub read_as: Option<ReadAs>,
     /// Whether packed values are unpacked.
     pub unpack: bool,
-    /// What an index of a checkpoint is used for.
+    /// The use of a checkpoint's index.
     pub index: UseOfIndex,
     /// The meaning of chunks of Zarr that do not exist.
     pub missing_chunks: MissingChunks,
@@ -136,19 +136,19 @@ pub struct OpenOptions {
     pub notes: Notes,
 }
 
-/// What an index of a checkpoint is used for.
+/// The use of a checkpoint's index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UseOfIndex {
-    /// It says where tensors are; tensors that it does not list are read too.
+    /// To find tensors; tensors that it does not list are read too.
     #[default]
     Followed,
-    /// It says where tensors are; tensors that it does not list are left out.
+    /// To find tensors; tensors that it does not list are left out.
     Only,
-    /// It must agree with its shards.
+    /// To find tensors; it is an error if it does not agree with its shards.
     Strict,
-    /// As `Followed`; shards that it does not name are read too.
+    /// To find tensors; shards that it does not name are read too.
     Widened,
-    /// It is ignored: all shards in the folder are read.
+    /// Not at all: all shards in the folder are read.
     Ignored,
 }
 

@@ -1,4 +1,4 @@
-//! Which tensors of an input go to an output, and their names there.
+//! The choice of an input's tensors for an output, and their names there.
 //!
 //! Tensors come in the order of the file, whatever the order of the patterns.
 

@@ -26,9 +26,9 @@ use crate::region::{
 use crate::shape::{Arrangement, Order, Transposition};
 use crate::tensor::{TensorInfo, shortened};
 
-/// What is taken of the tensors of an input, and how it is written.
+/// The options of a slice.
 pub struct SliceOptions<'a> {
-    /// Which tensors are taken, and their names in the output.
+    /// The selection of the tensors, and their names in the output.
     pub select: Select,
     /// The dtypes, shapes or fields that sliced tensors are read as.
     pub seen: Seen,

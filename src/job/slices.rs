@@ -69,8 +69,8 @@ pub struct Slices {
     in_chunks: Option<Chosen>,
 }
 
-/// Where bands of slices may end without dividing a chunk or a group of columns: at these slices of
-/// each period.
+/// The slices of each period after which bands may end, without dividing a chunk or a group of
+/// columns.
 struct BandEnds {
     ends: Vec<u64>,
     period: u64,
@@ -366,8 +366,7 @@ impl Slices {
         Ok(())
     }
 
-    /// Where bands may end without dividing a chunk; `None` if it is not known which elements lie
-    /// in one.
+    /// The ends of bands that divide no chunk; `None` if it is not known which elements lie in one.
     fn ends_of_chunks(&self) -> Option<BandEnds> {
         let (chunked, view) = self.chosen.region.chunked()?.parts()?;
         let firsts = chunked.first_items(view.runs());
@@ -415,7 +414,7 @@ impl Slices {
     }
 }
 
-/// Which of `ndim` axes are reduced, by the rules of NumPy's `axis`.
+/// For each of `ndim` axes, whether it is reduced, by the rules of NumPy's `axis`.
 fn reduced(axes: Option<&[i64]>, ndim: usize) -> Result<Vec<bool>, AxisFault> {
     let Some(axes) = axes else { return Ok(vec![true; ndim]) };
     // an array without axes may be reduced along axis 0, as in NumPy

@@ -18,7 +18,7 @@ use crate::tensor::{Annotations, TensorInfo, Tensors};
 /// The block size, in bytes, to which the parts of a file are aligned.
 const PART_BLOCK: u64 = 4096;
 
-/// Which metadata a format has.
+/// The metadata that a format has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetadataKind {
     None,

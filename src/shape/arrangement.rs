@@ -1,4 +1,4 @@
-//! What a transpose or einops' rearrange does to a shape: axes are split, reordered and merged.
+//! The effect of a transpose or einops' rearrange on a shape: axes are split, reordered and merged.
 //!
 //! Only splits and the order concern bytes: a split axis becomes two axes with other strides. Merged axes are
 //! neighbours already: merging changes only the shape of the result.
@@ -57,8 +57,8 @@ impl Arrangement {
         self.splits.iter().all(|parts| parts.len() == 1).then(|| Permutation::of_axes(axes))
     }
 
-    /// What is known of each axis of the result, where it is a whole axis of the source; `known` holds what is known
-    /// of each source axis, such as its number in a tensor.
+    /// The known facts of each axis of the result that is a whole axis of the source; `known` holds
+    /// them for each source axis, such as its number in a tensor.
     pub fn of_whole_axes<T: Clone>(&self, known: &[Option<T>]) -> Vec<Option<T>> {
         let mut first = 0;
         let mut wholes = Vec::with_capacity(self.splits.len());

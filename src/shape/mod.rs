@@ -194,7 +194,7 @@ impl fmt::Display for NewShape {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation(Vec<usize>);
 
-/// What a transposition does to the axes of any shape.
+/// A change of the order of axes, for any shape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Transposition {
     #[default]

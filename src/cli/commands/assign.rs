@@ -38,7 +38,7 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     perform(&mut job, &args.to, failed)
 }
 
-/// What is written to each tensor: elements of a file, or one number everywhere.
+/// The value of each tensor: elements of a file, or one number everywhere.
 fn values(args: &AssignArgs, job: &Editing, workers: &Workers) -> Result<Vec<Operand>, Failure> {
     if let Some(text) = &args.what.fill {
         if index::scaling(&args.cast).is_some() {

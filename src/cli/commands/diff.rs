@@ -1,4 +1,4 @@
-//! `tslice diff A B`: whether two files hold the same, and where not.
+//! `tslice diff A B`: compare two files, and show where they differ.
 
 use serde_json::{Value, json};
 use tslice::compare::{Findings, Largest, Rule, same_dtype};
@@ -52,7 +52,7 @@ fn differences(args: &DiffArgs) -> Result<Found, Failure> {
     options.raw.check_used([&a, &b])?;
     let compared = [&a, &b].map(|input| match args.from.tensor.as_slice() {
         [] => Vec::from_iter(0..input.contents().tensors.len()),
-        // a name that one of them lacks is told by who compares
+        // a name that one of them lacks is reported by the comparison
         patterns => input.find(patterns).unwrap_or_default(),
     });
     let both = tensors::of_numbers(&a, &compared[0]);
@@ -236,7 +236,7 @@ fn elements_as_text(tensor: &Compared) -> String {
     text
 }
 
-/// Labels for what is no difference of numbers.
+/// Labels for differences that are not numbers.
 const FIRST: &str = "first";
 const NOT_FINITE: &str = "nan or inf";
 

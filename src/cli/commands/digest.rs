@@ -1,6 +1,7 @@
-//! `tslice info --digest` and `--check`: digests of tensors, and whether they are those of a manifest.
+//! `tslice info --digest` and `--check`: print digests of tensors, or compare them with a manifest.
 //!
-//! A line is `DIGEST  NAME`, as of `sha256sum`: one that begins with a backslash has a name with escapes.
+//! A line is `DIGEST  NAME`, as of `sha256sum`: a line that begins with a backslash has a name with
+//! escapes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ use super::{output, tensors};
 use crate::cli::args::InfoArgs;
 use crate::cli::report::{Exit, Failure, print, watch};
 
-/// Tensors that are hashed before a line of them is printed: so many digests are held.
+/// The number of tensors that are hashed before their lines are printed.
 const TOGETHER: usize = 1 << 12;
 
 pub(super) struct Digests<'a> {
@@ -32,7 +33,7 @@ impl Digests<'_> {
         Digests { args, workers: output::workers(args.threads) }
     }
 
-    /// Hand each tensor's number and digest to `visit`, in order.
+    /// Pass each tensor's number and digest to `visit`, in order.
     pub(super) fn each(
         &self,
         input: &mut Input,
@@ -62,7 +63,7 @@ impl Digests<'_> {
         })
     }
 
-    /// The name of a tensor in a manifest: with that of its file where there are several.
+    /// The name of a tensor in a manifest: after the name of its file if there are several.
     fn name<'i>(&self, input: &'i Input, number: usize) -> Cow<'i, str> {
         let name = input.contents().tensors.name(number);
         let file = input.location();
@@ -72,14 +73,14 @@ impl Digests<'_> {
                 None => file.to_string().into(),
             },
             None => "-".into(),
-            // one that is the name of a tensor without one
+            // a tensor whose name is that of an unnamed one
             Some(name) if name.trim_start_matches("./") == "-" => format!("./{name}").into(),
             Some(name) => name.into(),
         }
     }
 }
 
-/// The mark of a line with escapes, and the name as it stands there.
+/// The mark of a line with escapes, and the name as it is written there.
 fn escaped(name: &str) -> (&'static str, Cow<'_, str>) {
     if !name.contains(['\\', '\n', '\r']) {
         return ("", name.into());
@@ -87,7 +88,7 @@ fn escaped(name: &str) -> (&'static str, Cow<'_, str>) {
     ("\\", name.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r").into())
 }
 
-/// The name that [`escaped`] made this of; `None` for other escapes.
+/// The name from which [`escaped`] made `text`; `None` for other escapes.
 fn unescaped(text: &str) -> Option<String> {
     let mut name = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -105,12 +106,13 @@ fn unescaped(text: &str) -> Option<String> {
     Some(name)
 }
 
-/// A name for people where a terminal shows it, and as it is for programs.
+/// A name: printable for a terminal, unchanged for programs.
 fn shown(name: &str) -> Cow<'_, str> {
     if io::stdout().is_terminal() { printable(name) } else { name.into() }
 }
 
-/// A manifest with which tensors are compared: what is missing is named first, then what is extra or another.
+/// A manifest with which tensors are compared: missing tensors are named first, then extra and
+/// different ones.
 pub(super) struct Check<'a> {
     digests: Digests<'a>,
     expected: HashMap<String, Expected>,
@@ -150,7 +152,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Name what is not there, as far as -t and --exclude ask for it.
+    /// Name the missing tensors, as far as -t and --exclude choose them.
     pub(super) fn tell_missing(&mut self) -> Result<(), Failure> {
         let is_asked_for = asked_for(self.digests.args)?;
         let missing = self.expected.extract_if(|name, it| !it.is_met && is_asked_for(name));
@@ -180,7 +182,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Whether -t and --exclude mean the tensor of a line.
+/// Whether -t and --exclude choose the tensor of a line.
 fn asked_for(args: &InfoArgs) -> Result<impl Fn(&str) -> bool, Failure> {
     fn patterns(texts: &[String]) -> Result<Vec<Pattern<'_>>, Failure> {
         texts.iter().map(|text| Pattern::new(text).map_err(Failure::usage)).collect()

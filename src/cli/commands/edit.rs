@@ -1,4 +1,4 @@
-//! What `assign` and `scatter` have in common: the file that is changed.
+//! The shared part of `assign` and `scatter`: the file that is changed.
 
 use std::path::Path;
 

@@ -1,10 +1,10 @@
-//! What an index is called in other libraries: calls of TensorFlow and MindSpore.
+//! Equivalents of an index in other libraries: calls of TensorFlow and MindSpore.
 
 use serde_json::{Value, json};
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{IndexExpr, Item, SliceItem};
 
-/// What other libraries call an index of a tensor `x`; `None` if they cannot express it.
+/// The equivalents of an index of a tensor `x`; `None` if a library cannot express it.
 pub(super) struct Equivalents {
     tensorflow: Option<String>,
     mindspore: Option<String>,

@@ -1,4 +1,4 @@
-//! `tslice explain`: what an index means, in the words of NumPy and of StridedSlice.
+//! `tslice explain`: the meaning of an index, in the words of NumPy and of StridedSlice.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> 
     let dtype = DType::Scalar(Scalar::U8, Endian::Little);
     let bytes = TensorInfo::new(dtype, shape.clone(), Order::C, 0);
     let taken = tensor.as_ref().unwrap_or(&bytes);
-    // reading may count in blocks, what is shown counts in elements
+    // reading may count in blocks; elements are shown
     let stored = index.resolve(taken)?;
     let selection = index.resolve_elements(taken)?;
     let transpose = index::transposition(&args.transpose)?;
@@ -153,7 +153,7 @@ struct Explained {
     arranged: Arrangement,
     /// The shape of the result, in blocks if elements are stored in blocks.
     stored: Vec<u64>,
-    /// The bytes that are taken; `None` if these cannot be told, for a bare shape or for fields.
+    /// The bytes that are read; `None` if these are not known, for a bare shape or for fields.
     region: Option<Arc<dyn Region>>,
     network: Option<String>,
     temporary_bytes: u64,
@@ -371,7 +371,8 @@ pub(super) struct AxisRow<'a> {
     axis: Option<usize>,
     /// `None` for a new axis.
     size: Option<u64>,
-    /// The item it belongs to, as it was typed; `None` if the index does not mention the axis.
+    /// The index's item for the axis, as it was typed; `None` if the index does not mention the
+    /// axis.
     asked: Option<&'a str>,
     list: Option<ListOf<'a>>,
 }

@@ -1,4 +1,5 @@
-//! `tslice gather [PARAMS] --indices FILE`: gather_nd, and with --axis gather; of a shuffle the slice that it is.
+//! `tslice gather [PARAMS] --indices FILE`: gather_nd, and with --axis gather; a shuffle is run as
+//! a slice.
 
 use std::path::Path;
 
@@ -58,7 +59,7 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let axis = args.axis.as_ref().map(|axis| axis_number(&tensor, axis)).transpose();
     let axis = axis.map_err(Error::from)?;
     let options = GatherOptions { axis, how, transpose, casts };
-    // shapes first: nobody should wait for a pipe to end to hear that they do not fit
+    // shapes first: a misfit is reported before a pipe has ended
     let shapes = options.check_shapes(&tensor, indices.tensor());
     shapes.map_err(|error| misfit(error, indices.file()))?;
     let indices = watch(0, args.to.quiet, |progress| indices.into_indices(&workers, progress))?;
@@ -98,7 +99,7 @@ fn shuffle(args: &GatherArgs) -> Result<Option<Shuffle>, Failure> {
     }
 }
 
-/// The main job with an index that is this shuffle along the axis.
+/// Run the main job with an index that is this shuffle along the axis.
 fn run_shuffle(args: &GatherArgs, shuffle: Shuffle) -> Result<(), Failure> {
     let axis = match &args.axis {
         None => 0,
@@ -147,7 +148,7 @@ fn misfit(error: Error, file: Option<&FileName>) -> Failure {
     }
 }
 
-/// A hint: what most people mean by a flat list of indices.
+/// A hint at the usual meaning of a flat list of indices.
 const ALONG: &str = "--axis 0 takes each number as a position on the first axis";
 
 /// Word the error of indices, with the flag that would make them right.

@@ -1,4 +1,4 @@
-//! From the index arguments to a selection, with carets under what does not fit.
+//! From the index arguments to a selection, with carets under items that do not fit.
 
 use std::path::Path;
 
@@ -61,7 +61,8 @@ impl Index {
         Ok(index)
     }
 
-    /// Open the files of its lists. `input`, which messages call `what`, is the file it applies to.
+    /// Open the files of its lists. `input` is the file that it applies to; messages call it
+    /// `what`.
     pub(crate) fn open(
         self,
         from: &InputArgs,
@@ -125,7 +126,7 @@ impl Index {
         selection.map_err(|error| self.failure(error.into()))
     }
 
-    /// Apply it to the elements of a tensor, also where these are stored in blocks.
+    /// Apply it to the elements of a tensor, even if these are stored in blocks.
     pub(crate) fn resolve_elements(&self, tensor: &TensorInfo) -> Result<Selection, Failure> {
         let selection = self.lists.resolve_elements(&self.spanned.expr, tensor, self.rules);
         selection.map_err(|error| self.failure(error.into()))
@@ -206,7 +207,8 @@ fn parsed(text: &str) -> Result<SpannedExpr, Failure> {
     })
 }
 
-/// An index with quotation marks around the name of a file in front of `end`, where the name has blanks in it.
+/// The index with quotation marks around the name of a file before `end`, if the name has blanks in
+/// it.
 fn with_quotes(text: &str, end: usize) -> Option<String> {
     let start = text.get(..end)?.rfind('@')? + 1;
     let (before, rest) = text.split_at(start);
@@ -305,14 +307,14 @@ fn castable(whole: &str, name: &str) -> Result<DType, Failure> {
     }
 }
 
-/// What elements are computed with.
+/// The scaling of elements that the arguments ask for.
 pub(super) fn scaling(args: &CastArgs) -> Option<Scaling> {
     let ScalingArgs { multiply, add, nan } = args.scaling;
     let is_any = multiply.or(add).or(nan).is_some();
     is_any.then_some(Scaling { multiply, add, nan, ..Scaling::default() })
 }
 
-/// What the tensors of an input are seen as.
+/// Changes to the tensors of an input that the arguments ask for.
 pub(super) fn seen(
     field: Option<&FieldArgs>,
     reshape: &ReshapeArgs,

@@ -1,4 +1,4 @@
-//! `tslice info INPUT...`: what is in these files.
+//! `tslice info INPUT...`: list the contents of files.
 
 use std::borrow::Cow;
 use std::io;
@@ -28,8 +28,8 @@ use crate::cli::report::{
     sort_rows,
 };
 
-/// Files of which no more is to be said than a line, and their total: held until all inputs are read,
-/// or until one needs more lines, when each gets all its lines.
+/// Files that need one line each, and their total: held until all inputs are read, or until one
+/// needs more lines, when each is printed in full.
 #[derive(Default)]
 struct OneLineFiles {
     rows: Vec<OneLine>,
@@ -39,7 +39,7 @@ struct OneLineFiles {
 struct OneLine {
     cells: [String; 7],
     key: Option<SortKey<'static>>,
-    /// What to print if another file needs more lines.
+    /// The full text, in case another file needs more lines.
     block: String,
 }
 
@@ -93,7 +93,7 @@ impl OneLineFiles {
     }
 }
 
-/// Inputs that stay open between two looks at them: of more, descriptors might not suffice.
+/// The most inputs that stay open until they are printed: of more, descriptors might not suffice.
 const MOST_HELD: usize = 64;
 
 /// Describe every file; one that cannot be read does not keep others from being shown.
@@ -150,7 +150,7 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// Keep this failure, and print the one before: the last of all is what the command ends with.
+    /// Store this failure, and print the one before: the command ends with the last one.
     fn fail(&mut self, failure: Failure) {
         if let Some(earlier) = self.failed.replace(failure) {
             earlier.print();
@@ -270,7 +270,7 @@ impl Listing<'_> {
     }
 }
 
-/// How many of its chunks a tensor has, where some are not stored: these are the fill value.
+/// The number of stored chunks of a tensor, if some are not stored: these have the fill value.
 fn lacking_chunks(tensor: &TensorInfo) -> Option<String> {
     let StoredChunks { stored, count } = tensor.stored_chunks()?;
     (stored < count).then(|| format!("{stored} of {} are stored", counted(count, "chunk")))
@@ -285,7 +285,7 @@ fn refuse_lacking_chunks(input: &Input, shown: &ShownFile) -> Option<Failure> {
     })
 }
 
-/// The most files that are named whose tensors are missing.
+/// The most files with missing tensors that are named.
 const MOST_SHARDS: usize = 3;
 
 fn incomplete(input: &Input, shown: &ShownFile) -> Option<Failure> {
@@ -323,7 +323,7 @@ fn incomplete(input: &Input, shown: &ShownFile) -> Option<Failure> {
     (!said.is_empty()).then(failure)
 }
 
-/// List what lies in a folder of a store; `described` is the number of inputs before it.
+/// List the entries of a folder in an object store; `described` is the number of inputs before it.
 fn list(address: &Address, described: usize, json: bool) -> Result<(), Failure> {
     let entries = remote_folder(address)?;
     print_by(|out| {
@@ -348,7 +348,7 @@ fn list(address: &Address, described: usize, json: bool) -> Result<(), Failure> 
     Ok(())
 }
 
-/// What is shown of a file, as numbers of tensors.
+/// The tensors of a file that are shown, as numbers.
 struct ShownFile {
     tensors: Vec<usize>,
     unreadable: Vec<usize>,
@@ -377,7 +377,7 @@ impl ShownFile {
         self.unreadable.iter().map(|&number| &input.unreadable()[number])
     }
 
-    /// What should be in the file and is not, as far as it is asked for.
+    /// Missing tensors and files, as far as they were asked for.
     fn missing<'a>(&'a self, input: &'a Input) -> Box<dyn Iterator<Item = Missing<'a>> + 'a> {
         match &self.missing {
             None => Box::new(input.missing()),
@@ -479,7 +479,7 @@ fn write_listing(
     Ok(())
 }
 
-/// Refuses every write, to find out whether there is anything to write.
+/// A writer that refuses every write, to find out whether there is anything to write.
 struct NoRoom;
 
 impl Write for NoRoom {

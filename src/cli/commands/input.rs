@@ -78,10 +78,11 @@ pub(super) fn listed(list: &Path, null: bool) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-/// What editors of Windows begin a text with.
+/// The byte order mark that editors of Windows put at the beginning of a text.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// A line without the carriage return that lines of Windows end with, unless it is the name of a file.
+/// A line without a carriage return at its end, as lines of Windows have, unless that is part of a
+/// file's name.
 fn without_return(line: &[u8]) -> &[u8] {
     match line.strip_suffix(b"\r") {
         Some(short) if !Path::new(OsStr::from_bytes(line)).exists() => short,
@@ -153,7 +154,7 @@ fn use_of_index(args: CheckpointArgs) -> UseOfIndex {
     }
 }
 
-/// Each is said once, on standard error.
+/// Print each note once, on standard error.
 pub(super) fn notes() -> Notes {
     let said = Mutex::new(HashSet::new());
     Notes::to(move |note| {
@@ -193,7 +194,7 @@ pub(super) fn axes(args: &[AxisArg]) -> Result<Axes, Failure> {
     Ok(Axes { default, named: named.collect() })
 }
 
-/// The new names of a file, `OLD=NEW` a line or a JSON object, and behind them those that are typed.
+/// The new names in a file, `OLD=NEW` a line or a JSON object, then those of the command line.
 pub(super) fn renames(typed: &[String], from: Option<&Path>) -> Result<Vec<NewName>, Failure> {
     let mut names = Vec::new();
     if let Some(path) = from {

@@ -1,4 +1,4 @@
-//! `tslice concat INPUT...` and `tslice stack INPUT...`: files into one.
+//! `tslice concat INPUT...` and `tslice stack INPUT...`: join files to one.
 
 use std::path::Path;
 
@@ -72,8 +72,8 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     output::run(&mut job, to, &share, failed)
 }
 
-/// The output; where it is a file that rows are appended to, that is the first input too, and held before anything
-/// is read of it.
+/// The output. A file that rows are appended to is the first input too, and locked before it is
+/// read.
 fn open_output(
     args: &JoinArgs,
     along: Along,
@@ -89,7 +89,7 @@ fn open_output(
     append_to(file, to, along, workers)
 }
 
-/// The output that a file becomes where it lies, and the file.
+/// The output for appending to a file in place, and the file.
 fn append_to(
     file: &Path,
     to: &OutputArgs,
@@ -104,7 +104,7 @@ fn append_to(
     Ok((Output::new(Destination::Path(file.to_owned()), options)?, held))
 }
 
-/// Word what keeps rows from being appended, with the flag that helps.
+/// Word the error of appending, with the flag that helps.
 fn advised(error: Error) -> Failure {
     let hint = match error.cause.downcast_ref() {
         Some(AppendFault::Following(_)) => Some("--force writes over them"),
@@ -119,5 +119,5 @@ fn advised(error: Error) -> Failure {
     Failure::from(error).hint_if(hint)
 }
 
-/// Bytes per shard of a folder without --shard-size: what save_pretrained writes.
+/// The bytes of a shard without --shard-size: the default of save_pretrained.
 pub(super) const SHARD_BYTES: u64 = 5_000_000_000;

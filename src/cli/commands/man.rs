@@ -35,7 +35,7 @@ pub(super) fn run(args: &TopicArgs) -> Result<(), Failure> {
     if through_man(page) { Ok(()) } else { print_raw(&help(topic, true)) }
 }
 
-/// Hand a page to man(1), which formats it and runs a pager; `false` if it has not been shown.
+/// Pass a page to man(1), which formats it and runs a pager; `false` if it was not shown.
 fn through_man(page: &str) -> bool {
     // Ctrl-C is for the pager. It does not inherit the handler, but would inherit that the signal
     // is ignored.

@@ -1,5 +1,5 @@
-//! A file for each subcommand, which reads as an outline of its job, and what these share: the
-//! index (`index`), inputs (`input`) and outputs (`output`).
+//! A file for each subcommand, an outline of its job; and shared code: the index (`index`), inputs
+//! (`input`) and outputs (`output`).
 
 use tslice::job::Along;
 

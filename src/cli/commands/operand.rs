@@ -1,4 +1,5 @@
-//! A tensor in another file than the one that a command is about: the value of `assign`, the indices of `gather`.
+//! A tensor in a file other than the command's main one: the value of `assign`, the indices of
+//! `gather`.
 
 use std::path::Path;
 
@@ -24,7 +25,7 @@ pub(super) struct NamedTensor<'a> {
     pub(super) workers: &'a Workers,
     /// Whether packed values are unpacked.
     pub(super) unpack: bool,
-    /// What elements are computed with then.
+    /// The scaling of elements afterwards.
     pub(super) scaling: Option<Scaling>,
 }
 

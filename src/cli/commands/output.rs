@@ -25,7 +25,7 @@ use super::{input, part, tensors};
 use crate::cli::args::{FormatArgs, Lengths, MetadataArg, MetadataArgs, OutputArgs, Part};
 use crate::cli::report::{Failure, counted, human_bytes, print, watch};
 
-/// Where a path of the command line leads; `-` is standard output.
+/// The destination that a path of the command line names; `-` is standard output.
 pub(super) fn target(path: &Path) -> Destination {
     match path.to_str() {
         Some("-") => Destination::Stdout,
@@ -158,7 +158,7 @@ impl Dry {
     }
 }
 
-/// Do a job or a part of it, or say what that would do. `advised` words its errors.
+/// Do a job or a part of it, or describe it for a dry run. `advised` words its errors.
 pub(super) fn perform(
     job: &mut dyn Job,
     share: &Share,
@@ -179,7 +179,7 @@ pub(super) fn perform(
     Ok(())
 }
 
-/// Do it without a note on tensors that are left as they are.
+/// Do a job without the note on tensors that a cast leaves unchanged.
 fn perform_quietly(
     job: &mut dyn Job,
     share: &Share,
@@ -226,7 +226,7 @@ fn described(job: &mut dyn Job, share: &Share, json: bool) -> Result<String, Err
     Ok(if json { as_json(&outputs, network) } else { as_text(&outputs, network) })
 }
 
-/// Word the requests for remote inputs that `count` announces and makes: a run makes these again.
+/// Word the requests for remote inputs that `count` announces and makes: the run makes them again.
 pub(super) fn network(
     count: impl FnOnce() -> Result<Option<Announced>, Error>,
 ) -> Result<Option<String>, Error> {
@@ -271,7 +271,7 @@ pub(super) fn as_json(outputs: &[Planned], network: Option<String>) -> String {
     format!("{}\n", Json(&value))
 }
 
-/// Word the temporary files of a copy; nothing where it has none.
+/// Word the scratch of a copy; `None` if it needs none.
 pub(super) fn temporary_files(bytes: u64) -> Option<String> {
     let folder = std::env::temp_dir();
     let folder = printable(&folder.display().to_string()).to_string();
@@ -316,13 +316,13 @@ fn output_as_text(output: &Planned) -> String {
     )
 }
 
-/// Where an output goes that is reached through a link.
+/// The target of a link through which an output is written.
 fn link_target(output: &Planned) -> Option<PathBuf> {
     let FileName::Path(path) = &output.destination else { return None };
     sink::link_target(&Destination::Path(path.clone()))
 }
 
-/// Describe an output; what is not known is left out.
+/// Describe an output; unknown facts are left out.
 fn output_as_json(output: &Planned) -> Value {
     let name = |file: &FileName| match file {
         FileName::Stdout => "-".to_owned(),

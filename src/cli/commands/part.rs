@@ -39,7 +39,8 @@ pub(super) enum Share {
     Plan(u64),
 }
 
-/// What the flags ask for. `None` if it is done: `--part status` and `--part discard` need no job.
+/// The part that the flags ask for. `None` if all is done: `--part status` and `--part discard`
+/// need no job.
 pub(super) fn share(args: &OutputArgs) -> Result<Option<Share>, Failure> {
     let Some(part) = args.part else { return Ok(Some(Share::Whole)) };
     let path = match args.output.as_deref() {
@@ -118,7 +119,7 @@ pub(super) fn describe(parts: &Parts<'_>, part: Part) -> String {
     )
 }
 
-/// What is said in JSON of a part, whether it is to be written or planned.
+/// The JSON about a part, whether it is to be written or planned.
 fn facts(parts: &Parts<'_>, part: Part) -> serde_json::Value {
     let Range { start, end } = parts.range(part.index);
     json!({
@@ -181,14 +182,15 @@ fn with_part(args: &[String], part: &str) -> Vec<String> {
 /// The variable that users set to the number of parts.
 const COUNT: &str = "TSLICE_PARTS";
 
-/// How a scheduler names its variables; a name is empty where it has none.
+/// The names of a scheduler's variables; a name is empty if there is no such variable.
 struct Scheduler {
     name: &'static str,
     task: &'static str,
-    /// Of an array, the numbers of the first task (1, without a variable) and the last one, and their distance.
+    /// For an array, the numbers of the first task (1, without a variable) and the last one, and
+    /// their distance.
     span: [&'static str; 3],
     count: &'static str,
-    /// Of an array, the number of part 0 where [`COUNT`] is set.
+    /// For an array, the task number of part 0 if [`COUNT`] is set.
     base: u64,
 }
 
@@ -236,7 +238,7 @@ fn scheduled(get: &dyn Fn(&str) -> Option<String>) -> Result<Part, Failure> {
             found.push((scheduler, part));
         }
     }
-    // those of one process say nothing beside others
+    // sources with one process do not count beside others
     let several = || found.iter().filter(|(_, part)| part.count > 1);
     let Some((first, part)) = several().next().or(found.first()) else {
         return Err(wrong("no variables of a scheduler are set").hint(HINT));

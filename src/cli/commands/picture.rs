@@ -72,8 +72,8 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The number that is the most of a channel, where elements may be colours: bytes, and floats of three axes that no
-/// colour map is asked for.
+/// The number at the upper end of a channel, if elements may be colours: bytes, and floats of three
+/// axes without a colour map.
 fn most_of_colours(chosen: &Chosen, args: &PictureArgs) -> Option<f64> {
     let is_mapped = args.colormap.is_some() || args.range.is_some();
     match chosen.dtype {

@@ -1,4 +1,5 @@
-//! `tslice scatter TARGET --indices FILE --values FILE`: slices written at positions of an index tensor.
+//! `tslice scatter TARGET --indices FILE --values FILE`: write slices at positions of an index
+//! tensor.
 
 use std::path::Path;
 

@@ -13,7 +13,7 @@ use crate::cli::report::Failure;
 pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let Some(share) = part::share(&args.to)? else { return Ok(()) };
     let mut index = Index::parse(args.text.as_deref(), &args.index)?;
-    // of all tensors, those are meant that have one of the dimensions
+    // of all tensors, those that have one of the dimensions are taken
     index.rules.passes_over = args.from.tensor.is_empty();
     let workers = output::workers(args.to.threads);
     let index = index.open(&args.from, &workers, args.to.quiet, "INPUT", &args.input)?;
@@ -52,11 +52,11 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
 enum Meant {
     /// Replaces the hint of the error.
     Instead(&'static str),
-    /// Follows the names of the tensors that there are.
+    /// Follows the names of the tensors in the file.
     Also(&'static str),
 }
 
-/// What may have been meant, if tensors of several cannot be chosen.
+/// The probable meaning, if tensors of several cannot be chosen.
 fn meant(error: &Error, select: &Select, to_npy: bool) -> Option<Meant> {
     let fault = error.cause.downcast_ref()?;
     match fault {

@@ -117,7 +117,7 @@ fn beside(statistics: &Statistics) -> String {
     text
 }
 
-/// The integer that a bar stands for, if it is only one.
+/// The integer of a bar that covers only one.
 fn single(bar: &Bar, statistics: &Statistics) -> Option<f64> {
     (!statistics.summary.is_float() && bar.to - bar.from == 1.0).then_some(bar.from)
 }
@@ -127,10 +127,10 @@ fn length(count: u64, most: u64) -> usize {
     (u128::from(count) * u128::from(BAR_WIDTH)).div_ceil(u128::from(most)) as usize
 }
 
-/// Round to the digits that tell a number from one that is `width` away.
+/// Round to the digits that distinguish a number from one that is `width` away.
 fn rounded(value: f64, width: f64) -> f64 {
     if value.abs() < width * 1e-9 {
-        // next to nothing, beside the others
+        // almost nothing, beside the others
         return 0.0;
     }
     if value == 0.0 || width.is_nan() || width <= 0.0 {
@@ -141,7 +141,7 @@ fn rounded(value: f64, width: f64) -> f64 {
     text.parse().unwrap_or(value)
 }
 
-/// Write a number with the fewest digits that tell it from others, and an exponent if it is long.
+/// Write a number with the fewest digits that distinguish it, and an exponent if it is long.
 pub(super) fn shown(value: f64) -> String {
     let dtype = DType::Scalar(tslice::dtype::Scalar::F64, Endian::Little);
     let text = print::element(&dtype, &value.to_le_bytes());
@@ -234,7 +234,7 @@ impl Faults {
         }
     }
 
-    /// The same where the tensors are those of many files, which are named.
+    /// The failure for tensors of many files, which are named.
     pub(super) fn failure_of_files(self) -> Result<(), Failure> {
         if self.0.is_empty() { Ok(()) } else { Err(Failure::new(self.0.join("; "))) }
     }

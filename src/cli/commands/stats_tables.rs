@@ -20,7 +20,8 @@ use crate::cli::report::{Align, Exit, Failure, Json, SortKey, Table, print, tabl
 
 const PRINTED_BYTES: usize = 1 << 20;
 
-/// Text that is printed when there is much of it, or at the end: a progress bar may be on the screen.
+/// Text that is collected, to be printed in large parts or at the end: a progress bar may be on the
+/// screen.
 #[derive(Default)]
 struct Printing(String);
 
@@ -49,7 +50,7 @@ fn cells(dtype: &DType, summary: &Summary) -> [String; 7] {
 /// A row of the table of tensors: its record, or its cells joined by line ends; small, for 100,000 of them.
 struct TensorRow {
     text: Box<str>,
-    /// What the row is sorted by, in the order of the columns asked for.
+    /// The keys for sorting, in the order of the requested columns.
     keys: Box<[SortKey<'static>]>,
 }
 
@@ -142,7 +143,8 @@ pub(super) fn of_tensors(
     faults.failure(input)
 }
 
-/// One table of the tensors of many files. One that cannot be read does not keep others from being shown.
+/// Print one table of the tensors of many files. One that cannot be read does not keep others from
+/// being shown.
 pub(super) fn of_files(
     files: &[PathBuf],
     options: &OpenOptions,
@@ -189,13 +191,13 @@ pub(super) fn of_files(
     }
 }
 
-/// The rows of tensors, held until the last one is known, where they are not printed as they come.
+/// The rows of tensors, held until the last one is known, unless they are printed one by one.
 struct TensorTable<'a> {
     args: &'a ViewArgs,
     rows: Vec<TensorRow>,
     faults: Faults,
     held: Printing,
-    /// The file of the tensors that come, where there are many.
+    /// The file of the next tensors, if there are many files.
     file: Option<String>,
 }
 
@@ -327,12 +329,12 @@ fn print_records(
     })
 }
 
-/// The table of the slices of a tensor; of many, only those at both ends are shown.
+/// The table of the slices of a tensor; if there are many, only those at both ends are shown.
 struct SlicesTable<'a> {
     slices: &'a Slices,
     /// The rows at both ends, with their numbers, if only these are shown.
     ends: Option<Vec<([String; 8], u64)>>,
-    /// Set by the first rows, which say how wide columns are.
+    /// The columns, whose widths the first rows decide.
     columns: Option<Table<8>>,
 }
 
@@ -388,7 +390,8 @@ impl<'a> SlicesTable<'a> {
     }
 }
 
-/// Rows to show in full without --full: so many elements of an array NumPy prints in full.
+/// The most rows that are shown in full without --full: NumPy prints that many elements of an array
+/// in full.
 const MOST_ROWS: u64 = 1000;
 
 /// Rows at each end of a shortened table, as many as NumPy shows of an axis.

@@ -1,5 +1,5 @@
-//! What is told of tensors besides dtype and shape: attributes, packed values, what an output cannot
-//! hold of them, and what the tensors of a listing add up to.
+//! Descriptions of tensors besides dtype and shape: attributes, packed values, facts that an output
+//! omits, and the totals of a listing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -21,7 +21,7 @@ pub(super) fn of_numbers(input: &Input, numbers: &[usize]) -> impl Iterator<Item
     numbers.iter().filter_map(|&number| input.contents().tensors.get(number))
 }
 
-/// Say of tensors that are looked at that their values are packed.
+/// Note that the values of tensors to be shown are packed.
 pub(super) fn note_packed(tensors: impl Iterator<Item = TensorInfo>) {
     let notes = tensors.filter_map(|tensor| {
         let packed = tensor.annotated?.get().packed(&tensor.dtype)?;
@@ -31,7 +31,7 @@ pub(super) fn note_packed(tensors: impl Iterator<Item = TensorInfo>) {
     print_some(notes.filter(|note| said.insert(note.clone())), Some(UNPACK));
 }
 
-/// The hint at values that are packed.
+/// The hint for packed values.
 const UNPACK: &str = "--unpack takes the values that they stand for";
 
 fn as_stored(name: &str, packed: &str) -> String {
@@ -133,7 +133,7 @@ pub(super) fn add_said(entry: &mut Value, dtype: &DType, said: Annotations) {
     }
 }
 
-/// An element: a number if JSON has it, or else its text.
+/// An element: a number if JSON has it, otherwise its text.
 fn element(dtype: &DType, bytes: &[u8]) -> Value {
     let text =
         if print::can_print(dtype) { print::element(dtype, bytes) } else { return Value::Null };
@@ -167,14 +167,14 @@ pub(super) fn packed_line(tensor: &TensorInfo, said: &Annotations) -> Option<Str
     Some(format!("  {name}has packed values: {}", printable(&packed)))
 }
 
-/// What the tensors of a listing add up to.
+/// The totals of the tensors of a listing.
 #[derive(Default)]
 pub(super) struct Totals {
     all: TensorCounts,
     dtypes: BTreeMap<String, TensorCounts>,
 }
 
-/// The sums of many members may need more than 64 bits together.
+/// Counts of tensors. The sums of many members may need more than 64 bits.
 #[derive(Clone, Copy, Default)]
 pub(super) struct TensorCounts {
     tensors: u64,
@@ -190,7 +190,8 @@ impl TensorCounts {
         self.bytes += u128::from(tensor.bytes());
     }
 
-    /// Add what so many copies of other tensors hold, which are no more than a file has.
+    /// Add the counts of `copies` copies of other tensors, of which there are no more than a file
+    /// has.
     pub(super) fn add_copies(&mut self, other: TensorCounts, copies: u64) {
         self.tensors += other.tensors * copies;
         self.elements += other.elements * u128::from(copies);

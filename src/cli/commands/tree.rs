@@ -1,4 +1,5 @@
-//! `tslice info --tree`: names as a tree by their dots, neighbours that hold alike on one line.
+//! `tslice info --tree`: names as a tree by their dots, with neighbours of equal contents on one
+//! line.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,19 +12,20 @@ use tslice::tensor::printable;
 use super::tensors::TensorCounts;
 use crate::cli::report::{Align, Table};
 
-/// Pieces of a name; what is behind the last of them belongs to it.
+/// The most pieces of a name; the rest of the name belongs to the last one.
 const DEEPEST: usize = 64;
 
-/// There may be a million tensors: what nodes hold is kept once for all that hold alike.
+/// A tree of names. There may be a million tensors: the contents of nodes are stored once for all
+/// nodes with equal contents.
 struct Tree<'a> {
     input: &'a Input,
     /// Nodes behind their parents; the first is the root.
     nodes: Vec<Node<'a>>,
-    /// What nodes of each kind hold.
+    /// The contents of the nodes of each kind.
     counts: Vec<TensorCounts>,
 }
 
-/// A name, and what is below it. Nodes are meant by their numbers.
+/// A name, and the nodes below it. Nodes are named by their numbers.
 struct Node<'a> {
     name: &'a str,
     /// The tensor of this name, if there is one.
@@ -33,11 +35,11 @@ struct Node<'a> {
     /// The last child, and the sibling before; the root is neither.
     last_child: u32,
     before: u32,
-    /// The same for nodes that hold alike.
+    /// The kind: nodes with equal contents have the same.
     kind: u32,
 }
 
-/// What nodes that hold alike have in common.
+/// The contents of a kind of nodes.
 #[derive(PartialEq, Eq, Hash)]
 struct Kind<'a> {
     tensor: Option<[String; 2]>,
@@ -76,7 +78,7 @@ impl<'a> Tree<'a> {
         name.splitn(DEEPEST, '.')
     }
 
-    /// Make the nodes of these tensors, those of one beginning one after the other.
+    /// Make the nodes of these tensors, those with a common beginning one after the other.
     fn plant(&mut self, numbers: &[usize]) {
         let mut places: Vec<u32> = (0..).take(numbers.len()).collect();
         let pieces = |place: u32| self.pieces(numbers[place as usize]);
@@ -104,7 +106,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Tell kinds apart, and add up what nodes of each hold.
+    /// Find the kinds, and count the contents of the nodes of each.
     fn find_kinds(&mut self) {
         let mut kinds: HashMap<Kind<'a>, u32> = HashMap::new();
         for at in (0..self.nodes.len()).rev() {
@@ -135,8 +137,8 @@ impl<'a> Tree<'a> {
         Some([tensor.dtype.to_string(), AsTuple(&tensor.element_shape()).to_string()])
     }
 
-    /// The children of a node in the order of the file, but for those whose names are numbers: they stand together,
-    /// ascending.
+    /// The children of a node in the order of the file, except those whose names are numbers: these
+    /// are together, ascending.
     fn children(&self, at: u32) -> Vec<u32> {
         let node = |at: u32| &self.nodes[at as usize];
         let next = |at: u32| Some(at).filter(|&at| at > 0);
@@ -153,7 +155,7 @@ impl<'a> Tree<'a> {
         ordered.into_iter().map(|(.., at)| at).collect()
     }
 
-    /// Visit the rows of what is below a node, of which there are `copies`.
+    /// Visit the rows below a node, of which there are `copies`.
     fn visit_rows(
         &self,
         at: u32,
@@ -185,13 +187,13 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Children, neighbours of one kind together.
+    /// Children, with adjacent ones of the same kind together.
     fn groups<'c>(&self, children: &'c [u32]) -> Vec<&'c [u32]> {
         let kind = |at: &u32| self.nodes[*at as usize].kind;
         children.chunk_by(|one, other| kind(one) == kind(other)).collect()
     }
 
-    /// The names of nodes, as patterns of names have them.
+    /// The names of nodes, as one pattern.
     fn label(&self, nodes: &[u32]) -> String {
         let names: Vec<&str> = nodes.iter().map(|&node| self.nodes[node as usize].name).collect();
         match &names[..] {
@@ -202,12 +204,12 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// The number that a name is, as numbers are written.
+/// The number that is written as `name`, in its usual spelling.
 fn number(name: &str) -> Option<u64> {
     name.parse().ok().filter(|number: &u64| number.to_string() == name)
 }
 
-/// Whether names are numbers that follow each other.
+/// Whether names are consecutive numbers.
 fn follow(names: &[&str]) -> bool {
     let next = |pair: &[&str]| Some(number(pair[0])?.checked_add(1)? == number(pair[1])?);
     names.windows(2).all(|pair| next(pair) == Some(true))

@@ -1,4 +1,4 @@
-//! `tslice view INPUT [INDEX]`: look at values.
+//! `tslice view INPUT [INDEX]`: print values.
 
 use std::path::{Path, PathBuf};
 
@@ -153,7 +153,7 @@ fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<
         );
     }
     check_held(dtype).map_err(Failure::new)?;
-    // blocks are printed as the bytes that NumPy would have of them
+    // blocks are printed as the bytes that NumPy would have for them
     let printed = dtype.blocks().and_then(|_| stored_by_numpy(dtype)).unwrap_or(dtype.clone());
     let mut options = PrintOptions::default();
     options.threshold = if args.full { u64::MAX } else { options.threshold };

@@ -1,5 +1,5 @@
-//! The line that is being typed, in a shell's quoting: its words, and how a completed one is put
-//! into it.
+//! The line that is being typed, in a shell's quoting: its words, and replacing one by a
+//! completion.
 
 use super::super::args::Shell;
 use super::values::{Candidate, CandidateKind};
@@ -9,10 +9,10 @@ pub(super) struct TypedWord {
     pub(super) raw: String,
     /// The word without quotes and backslashes.
     pub(super) text: String,
-    /// The quote still open at the end of the word, and where the text behind it begins in `raw`
+    /// The quote still open at the end of the word, and the offset of the text after it in `raw`
     /// and in `text`.
     open: Option<(char, usize, usize)>,
-    /// Bytes of `raw` before the piece that the shell replaces.
+    /// The bytes of `raw` before the piece that the shell replaces.
     kept: usize,
     /// Whether the word is the file of a redirection.
     redirected: bool,
@@ -26,7 +26,7 @@ pub(super) struct TypedLine {
 }
 
 impl TypedLine {
-    /// Divide the text before and behind the cursor, as sh, bash, zsh and fish do. `None` if the
+    /// Divide the text before and after the cursor, as sh, bash, zsh and fish do. `None` if the
     /// cursor is in the file of a redirection.
     pub(super) fn of_text(before: &str, after: &str) -> Option<TypedLine> {
         let mut words = words(before);
@@ -56,7 +56,7 @@ impl TypedLine {
     }
 }
 
-/// Divide the beginning of a line into words; behind white space the last one is empty.
+/// Divide the beginning of a line into words; after white space the last one is empty.
 fn words(line: &str) -> Vec<TypedWord> {
     let mut words = Vec::new();
     let mut word = TypedWord::default();
@@ -146,9 +146,9 @@ pub(crate) fn script(shell: Shell) -> &'static str {
     }
 }
 
-/// Read the line from what the script passes. Of bash, fish and zsh that is the text before the
-/// cursor, the text behind it, and the piece to replace, of the others words. `None` if no argument
-/// of the program stands at the cursor.
+/// Read the line from what the script passes: from bash, fish and zsh the text before the cursor,
+/// the text after it, and the piece to replace; from others the words. `None` if no argument of the
+/// program is at the cursor.
 pub(super) fn line(shell: Shell, mut args: Vec<String>) -> Option<TypedLine> {
     match shell {
         Shell::Bash | Shell::Fish | Shell::Zsh => {
@@ -158,7 +158,7 @@ pub(super) fn line(shell: Shell, mut args: Vec<String>) -> Option<TypedLine> {
             Some(line)
         }
         Shell::Elvish | Shell::Powershell => {
-            // a dot stands before the last word, since PowerShell drops an empty one
+            // a dot comes before the last word, since PowerShell drops an empty one
             let last = args.last_mut()?;
             *last = last.strip_prefix('.')?.to_owned();
             TypedLine::of_words(args)

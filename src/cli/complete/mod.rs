@@ -31,7 +31,7 @@ pub(crate) use line::script;
 /// The variable that makes the program complete a line instead of running it.
 pub(crate) const VARIABLE: &str = "TSLICE_COMPLETE";
 
-/// Answer a shell, which [`VARIABLE`] names; the line stands behind `--`, as the script passes it.
+/// Answer a shell, which [`VARIABLE`] names; the line follows `--`, as the script passes it.
 pub(crate) fn answer(
     shell: &OsStr,
     args: impl Iterator<Item = OsString>,

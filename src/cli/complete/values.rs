@@ -21,7 +21,7 @@ use super::line::TypedLine;
 
 const FILES: &str = "files";
 
-/// The id of a candidate that stands for any text, such as an index.
+/// The id of a candidate for any text, such as an index.
 pub(super) const TEXT: &str = "text";
 
 /// The id of a candidate that is only the beginning of a value.
@@ -147,7 +147,7 @@ pub(super) struct Candidate {
     pub(super) about: String,
 }
 
-/// The kind of a candidate, as the letter that the scripts know.
+/// The kind of a candidate, as the letter that the scripts use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum CandidateKind {
@@ -159,7 +159,7 @@ pub(super) enum CandidateKind {
     Part = b'p',
 }
 
-/// List what may stand at the cursor, in the order of the help.
+/// List the candidates at the cursor, in the order of the help.
 pub(super) fn candidates(line: &TypedLine) -> Result<Vec<Candidate>, Failure> {
     let mut definition = command();
     let mut words: Vec<OsString> = line.before.iter().map(OsString::from).collect();
@@ -194,7 +194,7 @@ pub(super) fn candidates(line: &TypedLine) -> Result<Vec<Candidate>, Failure> {
     Ok(found.into_iter().map(shown).collect())
 }
 
-/// List what clap knows to follow `words`, beginning with what is typed.
+/// List the words that clap allows after `words`, beginning with the typed text.
 fn engine(
     definition: &mut Command,
     words: &[OsString],
@@ -206,12 +206,12 @@ fn engine(
     engine::complete(definition, words, cursor, None).map_err(Failure::new)
 }
 
-/// The arguments in the line, as far as they can be understood.
+/// The arguments in the line, as far as they can be parsed.
 fn given(definition: &Command, before: &[OsString], after: &[String]) -> ArgMatches {
     if before.len() < 2 {
         return ArgMatches::default();
     }
-    // the cursor stands for something: the value of the flag before it, if any
+    // the word at the cursor is a value: of the flag before it, if there is one
     let words = before.iter().cloned().chain(["_".into()]);
     let words = normalize(definition, words.chain(after.iter().map(OsString::from)));
     let [_, name, words @ ..] = words.as_slice() else { return ArgMatches::default() };

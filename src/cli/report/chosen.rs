@@ -1,4 +1,5 @@
-//! What is said of tensors that are chosen by name: which there are, and which name may be meant.
+//! Messages about tensors that are chosen by name: the existing names, and the one that may be
+//! meant.
 
 use tslice::error::Error;
 use tslice::input::SelectFault;
@@ -97,15 +98,15 @@ fn named(flag: &str, name: &str) -> String {
     if flag.ends_with('#') { format!("{flag}{name}") } else { format!("{flag} {name}") }
 }
 
-/// Names to list: more, nobody reads. Of long ones a few.
+/// The most names that are listed; of long ones fewer.
 const MOST: usize = 20;
 const FEW: usize = 5;
 
 /// Bytes of names that are long together.
 const LONG: usize = 1000;
 
-/// List the names near to one that is not there, or a pattern for those that contain it, and all
-/// others too if they are few. `hold` is what the sentence begins with.
+/// List the names similar to a missing one, or a pattern for those that contain it, and all others
+/// too if they are few. `hold` begins the sentence.
 fn near_or_all(hold: &str, pattern: &str, names: &[String]) -> String {
     let near = did_you_mean(pattern, names.iter().map(String::as_str));
     let is_text = !pattern.is_empty() && !pattern.contains(['*', '?', '[', '{', '\\']);
@@ -118,7 +119,7 @@ fn near_or_all(hold: &str, pattern: &str, names: &[String]) -> String {
     }
 }
 
-/// List names, but not more than people read. `hold` is what the sentence begins with.
+/// List names, but not more than people read. `hold` begins the sentence.
 fn list(hold: &str, names: &[String]) -> String {
     let mut len = 0;
     let is_shown = |(at, name): &(usize, &String)| {

@@ -74,7 +74,7 @@ fn of_tensor(error: &Error, failure: Failure) -> Failure {
     }
 }
 
-/// What is wrong with the value of one flag, which is named first.
+/// The error in the value of one flag, which is named first.
 fn value_of_flag(error: &Error) -> Option<Failure> {
     let cause = &error.cause;
     if let Some(StatisticsFault(dtype)) = cause.downcast_ref() {
@@ -121,7 +121,7 @@ fn text(fault: &TextFault, failed: impl Fn(&dyn Display) -> Failure) -> Failure 
             };
             format!("`iconv -f UTF-16{order} -t UTF-8 FILE` converts it")
         }
-        // text stands beside numbers
+        // text next to numbers
         TextFault::NumberInNames { place, .. } if place.column > 1 => only_columns(&[place.column]),
         TextFault::EmptyCell { may_be_nan: true, .. } => {
             "--missing '' reads empty cells as NaN".to_owned()
@@ -163,7 +163,7 @@ fn only_columns(columns: &[u64]) -> String {
     format!("--columns {} reads only {these}, counted from 0", list.join(","))
 }
 
-/// What is wrong with a file that is to be opened, whatever its format.
+/// The error of opening a file of any format.
 fn opening(error: &Error, failed: impl Fn() -> Failure) -> Option<Failure> {
     let cause = &error.cause;
     if let Some(ShardsFault::Outside) = cause.downcast_ref() {
@@ -193,7 +193,7 @@ fn opening(error: &Error, failed: impl Fn() -> Failure) -> Option<Failure> {
     })
 }
 
-/// What breaks the rules of a format.
+/// The error of a file that breaks the rules of its format.
 fn format(error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Option<Failure> {
     let Error { file, cause, .. } = error;
     let remedy = |kind, is_input| remedy(kind, file.as_ref(), is_input);
@@ -394,7 +394,8 @@ fn sink(fault: &SinkError, failed: impl Fn() -> Failure) -> Failure {
     }
 }
 
-/// What was meant, if no such file exists and its name looks like a file and an index run together.
+/// The probable meaning, if no such file exists and its name looks like a file and an index in one
+/// word.
 fn with_index(file: &FileName) -> Option<String> {
     let FileName::Path(path) = file else { return None };
     let typed = path.to_str().filter(|typed| typed.ends_with(']'))?;
@@ -418,7 +419,8 @@ fn flag_of(given: Given) -> &'static str {
     }
 }
 
-/// The flags for raw bytes are about the input of a command, not about its values and indices.
+/// The hint at flags for raw bytes, which apply to the input of a command, not to its values and
+/// indices.
 fn raw_bytes(error: &Error, flag: &str) -> String {
     match &error.file {
         Some(FileName::Path(path)) if flag != "-t" => {

@@ -1,5 +1,5 @@
-//! What is said on standard error: one line, the item at fault under a caret, a hint; or with `--json`
-//! an object. JSON is for programs, and also safe to look at in a terminal.
+//! Failures on standard error: one line, the item at fault under a caret, a hint; or with `--json`
+//! an object. JSON is for programs, and also safe to print in a terminal.
 
 use std::io::Write;
 use std::ops::Range;
@@ -84,13 +84,14 @@ impl Failure {
         }
     }
 
-    /// Write it, or what it is in JSON, by one call: messages of runs that share a file do not mix then.
+    /// Write the failure, as text or JSON, by one call: messages of runs that share a file do not
+    /// mix then.
     fn say(&self, json: &Value) {
         let text = match IN_JSON.load(Ordering::Relaxed) {
             true => format!("{}\n", Json(json)),
             false => self.to_string(),
         };
-        // if standard error is gone, nobody is left to tell
+        // if standard error is closed, there is nobody to tell
         let _ = Waiting(io::stderr()).write_all(text.as_bytes());
     }
 }
@@ -151,7 +152,7 @@ fn failure_json(failure: &Failure) -> Value {
     value
 }
 
-/// Write a name as addresses do, with `%XX` for all bytes but ASCII letters, digits and `-._~/`;
+/// Write a name as addresses do, with `%XX` for all bytes except ASCII letters, digits and `-._~/`;
 /// `None` if it is UTF-8, and needs no such spelling.
 pub(crate) fn percent_encoded(path: &Path) -> Option<String> {
     if path.to_str().is_some() {

@@ -1,4 +1,4 @@
-//! What to do about a file of a kind that is known and not read.
+//! Hints for files of a recognised kind that is not read.
 
 use tslice::error::FileName;
 use tslice::formats::Foreign;

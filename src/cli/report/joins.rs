@@ -1,4 +1,5 @@
-//! What is said of tensors that do not fit together: in joins, merges and groups, and of their new names.
+//! Messages about tensors that do not fit together: in joins, merges and groups, and about their
+//! new names.
 
 use tslice::dtype::{DType, NpyType};
 use tslice::error::Error;
@@ -79,7 +80,7 @@ pub(super) fn split(fault: &SplitFault, failed: impl Fn() -> Failure) -> Failure
     }
 }
 
-/// The hint for rows that do not fit the file that they are to be put behind.
+/// The hint for rows that do not fit the file to which they are appended.
 pub(crate) fn hint_in_append(error: &Error) -> Option<String> {
     match error.cause.downcast_ref()? {
         // structures are not cast
@@ -91,7 +92,8 @@ pub(crate) fn hint_in_append(error: &Error) -> Option<String> {
     }
 }
 
-/// The hint of a union that is joined by names: where several have one name, nothing there decides.
+/// The hint for a union that is joined by names, where no flag decides between several tensors of
+/// one name.
 pub(crate) fn hint_in_group(error: &Error) -> Option<String> {
     Some(match error.cause.downcast_ref()? {
         MergeFault::Twice { .. } => {

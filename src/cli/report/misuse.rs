@@ -1,4 +1,4 @@
-//! What clap found wrong with a command line, in the program's own words.
+//! clap's errors about a command line, in the program's own words.
 //!
 //! clap's reports span several lines, with a heading, tips and a pointer to the help. Here they
 //! become like every other error: one line, and a hint or the usage if that helps.
@@ -15,8 +15,8 @@ use super::peers;
 use crate::cli::args::{COMMANDS, PartedList, Told, command, parted_list_of, unquoted};
 
 /// Word clap's error about `args` (program name first), and guess what was meant: a command, an
-/// index that the shell took apart, a file whose name begins with a dash. `Ok` if it is no error,
-/// but help or version were asked for.
+/// index that the shell took apart, a file whose name begins with a dash. `Ok` if it is not an
+/// error, but help or version were asked for.
 pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Result<Told, Failure> {
     let words = || args.iter().skip(1).filter_map(|word| word.to_str());
     if let (true, Some(list)) = (error.use_stderr(), parted_list_of(&command(), args)) {
@@ -48,7 +48,7 @@ pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Result<Told, Fa
     }
 }
 
-/// A list typed with blanks, so that its rest stands where an index should.
+/// The error of a list typed with blanks, whose rest was taken for an index.
 fn blanks(list: &PartedList) -> Failure {
     let PartedList { flag, word, whole, is_index } = list;
     let list = whole.as_ref().map(|whole| format!("a list is written {whole}"));
@@ -124,7 +124,7 @@ fn worded(error: &clap::Error, line: &[OsString]) -> Failure {
     }
 }
 
-/// Add what was meant, what is possible, or how the command is used.
+/// Add the probable meaning, the possible values, or the usage of the command.
 fn with_hint(failure: Failure, error: &clap::Error, line: &[OsString]) -> Failure {
     let args = shown(&texts_of(error, ContextKind::InvalidArg));
     let is_unknown = error.kind() == ErrorKind::UnknownArgument;

@@ -1,4 +1,4 @@
-//! All that is said: messages with carets and hints, tables, progress, the exit status.
+//! All that is printed: messages with carets and hints, tables, progress, the exit status.
 
 mod chosen;
 mod errors;

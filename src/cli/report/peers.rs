@@ -1,12 +1,12 @@
-//! Words of other programs, and those of tslice in their place: looked up when clap has refused a line.
+//! Words of other programs, and tslice's words for them: looked up when clap has refused a line.
 
 use std::ffi::OsString;
 
 use super::failure::quoted;
 use crate::cli::args::{COMMANDS, SLICE, command};
 
-/// Commands of other programs, and the line of tslice that does the same. Words in capitals are filled
-/// with what was typed, in its order.
+/// Commands of other programs, and the line of tslice that does the same. Words in capitals are
+/// filled with the typed words, in order.
 const LINES: &[(&[&str], &str)] = &[
     (&["version"], "tslice --version"),
     (
@@ -72,7 +72,7 @@ const LINES: &[(&[&str], &str)] = &[
     (&["combine", "zip"], "tslice merge INPUTS -o OUTPUT"),
 ];
 
-/// Flags of other programs, and those of tslice in their place: the first that the command has.
+/// Flags of other programs, and tslice's flags for them: the first that the command has.
 const FLAGS: &[(&[&str], &[&str])] = &[
     (&["--overwrite", "--replace", "--clobber", "--yes", "-y"], &["--force"]),
     (&["-i"], &["--in-place"]),
@@ -101,7 +101,7 @@ const FLAGS: &[(&[&str], &[&str])] = &[
     (&["--min", "--max", "--sum", "--mean", "--std", "--any", "--all"], &["--reduce"]),
 ];
 
-/// Flags of other programs for what is said without a flag, or by another command.
+/// Flags of other programs that tslice does not need, or for which it has a command.
 const WITHOUT: &[(&[&str], &str)] = &[
     (
         &["--rows", "--index", "--select", "--slice", "--slices", "--head", "--tail"],
@@ -150,7 +150,7 @@ pub(super) fn of_command(args: &[OsString]) -> Option<String> {
     Some(Vec::from_iter(line.split(' ').map(fill)).join(" "))
 }
 
-/// What stands here for a flag of another program.
+/// The hint for a flag of another program.
 pub(super) fn of_flag(flag: &str, args: &[OsString]) -> Option<String> {
     let named = args.get(1).and_then(|word| word.to_str()).filter(|word| COMMANDS.contains(word));
     let definition = command();

@@ -50,7 +50,7 @@ fn show(progress: &Progress, total: u64, over: &Receiver<()>) {
         if let Some((_, bytes)) = remote::traffic() {
             bar.set_message(format!(", {} received", human_bytes(bytes)));
         }
-        // nothing is counted while an input is opened, unless a pipe must be kept
+        // no bytes are counted while an input is opened, unless a pipe is stored
         let has_bytes = phase.total != Some(0);
         if bar.is_hidden() && has_bytes && start.elapsed() >= PATIENCE {
             bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -67,13 +67,13 @@ struct Phase {
     total: Option<u64>,
 }
 
-/// A pipe is kept in a temporary file, or a mask is counted, before anything is written.
+/// The bar while a pipe is stored in scratch, or a mask is counted, before anything is written.
 const READING: &str = "reading {wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
                        {decimal_bytes_per_sec}, {eta} left{msg}";
 
 const READING_PIPE: &str = "reading {decimal_bytes}, {decimal_bytes_per_sec}";
 
-/// A file is copied before the copy is changed.
+/// The bar while a file is copied before the copy is changed.
 const COPYING: &str = "copying {wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
                        {decimal_bytes_per_sec}, {eta} left";
 

@@ -87,7 +87,8 @@ impl<const N: usize> Table<N> {
 
 const MAX_WIDTH: usize = 200;
 
-/// What rows are sorted by: texts and plain shapes ascend, all else descends, `None` comes last.
+/// The key by which rows are sorted: texts and plain shapes ascend, all else descends, `None` comes
+/// last.
 pub(crate) enum SortKey<'a> {
     Text(Cow<'a, str>),
     Shape(Vec<u64>),
@@ -117,10 +118,10 @@ pub(crate) fn sort_rows<'a>(rows: &mut [usize], key: impl Fn(usize) -> SortKey<'
     rows.sort_by(|&one, &other| key(one).order(&key(other)));
 }
 
-/// Control characters that are not escaped: NumPy prints them as they are in a string without axes.
+/// Control characters that are not escaped: NumPy prints them unchanged in a string without axes.
 const ENDS: [char; 2] = ['\n', '\t'];
 
-/// Print lines on standard output, and escape what is not printable.
+/// Print lines on standard output, with escapes for characters that are not printable.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     if text.chars().all(|char| is_printable(char) || ENDS.contains(&char)) {
         return print_raw(text);
@@ -134,7 +135,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_raw(&shown)
 }
 
-/// Print on standard output as it is, for a terminal or a shell.
+/// Print on standard output unchanged, for a terminal or a shell.
 pub(crate) fn print_raw(text: &str) -> Result<(), Failure> {
     print_by(|out| out.write_all(text.as_bytes()))
 }

@@ -1,7 +1,7 @@
-//! What a `.gguf` says besides its tensors: keys and values, which may be lists of millions of texts.
+//! The metadata of a `.gguf`: keys and values, which may be lists of millions of texts.
 //!
-//! Values are not held: they are passed over when the file is opened, and read again where somebody
-//! wants to see them, or an output is to have them.
+//! Values are not held in memory: they are skipped when the file is opened, and read again to be
+//! shown or written.
 
 use std::collections::HashSet;
 use std::io;
@@ -19,11 +19,11 @@ const MOST_KEYS: u64 = 16 << 20;
 /// How deep lists may be nested; files in use have no nested ones.
 const MOST_DEPTH: u32 = 16;
 
-/// The key of the number that tensors begin at multiples of.
+/// The key of the alignment of tensors.
 pub(super) const ALIGNMENT: &str = "general.alignment";
 
-/// The keys of a file that is one of several: which one from 0 on, how many there are, and how many
-/// tensors all of them have.
+/// The keys of a file of a split model: its number from 0 on, the number of files, and the number
+/// of tensors in all of them.
 pub(super) const SPLIT: [&str; 3] = ["split.no", "split.count", "split.tensors.count"];
 
 /// A type of values, by its number.
@@ -40,7 +40,7 @@ enum ValueType {
 /// The type of texts.
 pub(super) const TEXT: u32 = 8;
 
-/// The type of values that are an element of this dtype.
+/// The type of values that are elements of this dtype.
 pub(super) fn type_of(dtype: &DType) -> Option<u32> {
     let DType::Scalar(scalar, _) = dtype else { return None };
     Some(match scalar {
@@ -79,7 +79,7 @@ impl ValueType {
         })
     }
 
-    /// The bytes of a value; `None` where they differ.
+    /// The bytes of a value; `None` if values differ in length.
     fn bytes(self) -> Option<u64> {
         match self {
             ValueType::Unsigned(bytes) | ValueType::Signed(bytes) | ValueType::Float(bytes) => {
@@ -91,13 +91,13 @@ impl ValueType {
     }
 }
 
-/// The keys and values of a file, where they stand in it.
+/// The positions of the keys and values in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GgufMetadata {
     start: u64,
     count: u64,
     endian: Endian,
-    /// What tensors begin at multiples of.
+    /// The alignment of tensors, in bytes.
     pub(super) alignment: u64,
 }
 
@@ -114,7 +114,7 @@ pub enum MetadataError {
 }
 
 impl GgufMetadata {
-    /// Pass over `count` keys with their values.
+    /// Skip `count` keys with their values.
     pub(super) fn read(
         reader: &mut HeaderReader<'_>,
         count: u64,
@@ -146,7 +146,7 @@ impl GgufMetadata {
         Ok((GgufMetadata { start, count, endian, alignment }, split))
     }
 
-    /// Each key with its value, in the order of the file; `source` is what they were found in.
+    /// Visit each key with its value, in the order of the file; `source` is the file.
     pub fn visit(
         &self,
         source: &dyn Source,
@@ -175,14 +175,15 @@ pub struct MetadataValue<'a, 's> {
 }
 
 impl<'s> MetadataValue<'_, 's> {
-    /// Hand on its type and the value itself, as they stand in a little-endian file; without an output, pass over it.
+    /// Pass its type and the value, in the bytes of a little-endian file, to `out`; without an
+    /// output, skip it.
     pub(super) fn copy(self, out: &mut Option<&mut dyn Write>) -> Result<(), MetadataError> {
         hand_on(out, &self.number.to_le_bytes())?;
         self.copy_several(1, 0, out)
     }
 
-    /// Write it as JSON: NaN and infinities as texts, bytes that are no UTF-8 replaced. With `most`, for
-    /// people, no more than so many values of a list, and the beginning of a long text.
+    /// Write it as JSON: NaN and infinities as texts, bytes that are not UTF-8 replaced. With
+    /// `most`, for people, only that many values of a list, and the beginning of a long text.
     pub fn write_json(self, out: &mut dyn Write, most: Option<u64>) -> Result<(), MetadataError> {
         self.write(out, most, 0)
     }
@@ -203,7 +204,7 @@ impl<'s> MetadataValue<'_, 's> {
         Ok(number.is_power_of_two().then_some(number).ok_or_else(unfit)?)
     }
 
-    /// The value of a key that counts something.
+    /// The value of a key that is a count.
     fn count(self, key: &'static str) -> Result<u64, Cause> {
         let unfit = || GgufError::Value { key, what: "a number of files or tensors" };
         let number = match self.kind()? {
@@ -241,7 +242,7 @@ impl<'s> MetadataValue<'_, 's> {
         })
     }
 
-    /// Hand on so many values of its type that follow each other.
+    /// Copy `count` adjacent values of its type.
     fn copy_several(
         mut self,
         count: u64,
@@ -335,7 +336,7 @@ fn write_text(out: &mut dyn Write, mut text: &str) -> io::Result<()> {
     out.write_all(b"\"")
 }
 
-/// A number of so many bytes, with its sign.
+/// A number of `bytes` bytes, with its sign.
 fn signed(number: u64, bytes: usize) -> i64 {
     let spare = 64 - 8 * bytes as u32;
     ((number << spare) as i64) >> spare

@@ -5,14 +5,13 @@
 //!   name, number of axes, lengths (the last axis first), type, offset ... │ padding │ data
 //! ```
 //!
-//! Tensors begin at multiples of the alignment behind the header. Those of quantised types are blocks of
-//! elements along the last axis ([`BlockType`](crate::dtype::BlockType)), of which nothing here says what is
-//! in them. The format is described in ggml's `docs/gguf.md`.
+//! Tensors begin at multiples of the alignment after the header. Tensors of quantised types are blocks of
+//! elements along the last axis ([`BlockType`](crate::dtype::BlockType)), whose contents are not decoded.
+//! The format is described in ggml's `docs/gguf.md`.
 //!
-//! The elements of a quantised tensor have no bytes of their own: so many neighbours along the last axis
-//! are a block (`BlockType`). Such a tensor has blocks for items, which its shape counts, so that everything behind the
-//! index moves them as it moves other items of bytes. An index counts elements: `OpenIndex::resolve` applies it to the
-//! shape in elements, and makes of the last axis of the selection one of blocks, or an error.
+//! The items of a quantised tensor are its blocks, and its shape counts blocks, so that everything after the
+//! index moves them like other items of bytes. An index counts elements: `OpenIndex::resolve` applies it to
+//! the shape in elements, and turns the last axis of the selection into one of blocks, or reports an error.
 
 use std::io::Write;
 
@@ -37,38 +36,38 @@ pub(crate) use output::OUTPUT;
 
 const MAGIC: &[u8] = b"GGUF";
 
-/// What tensors begin at multiples of, where the metadata say nothing.
+/// The alignment of tensors, if the metadata have none.
 const ALIGNMENT: u64 = 32;
 
-/// The most bytes of all names together: as long as the header of a `.safetensors` may be.
+/// The most bytes of all names together: the longest header of a `.safetensors`.
 const MOST_NAMES: u64 = 100_000_000;
 
-/// Whether a file that begins with these bytes is one. The name of a column may begin with the same
-/// letters, and has no version behind them.
+/// Whether a file that begins with these bytes is GGUF. A text may begin with the same letters, and
+/// has no version after them.
 pub(crate) fn begins(first: &[u8]) -> bool {
     let version = first.strip_prefix(MAGIC).and_then(|rest| rest.first_chunk::<4>());
     version.is_some_and(|version| version.contains(&0))
 }
 
-/// What the header of a file says.
+/// The contents of a file's header.
 #[derive(Clone, Debug)]
 pub struct GgufHeader {
     /// The tensors, in the order of their bytes.
     pub tensors: Tensors,
-    /// What else it says.
+    /// The metadata.
     pub metadata: GgufMetadata,
     pub endian: Endian,
-    /// Which of several files it is; `None` for one alone.
+    /// The place in a split model; `None` for a single file.
     pub split: Option<SplitPlace>,
 }
 
-/// One of several files that together are a model.
+/// The place of a file among those of a split model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitPlace {
-    /// Which one, from 0 on.
+    /// The number of the file, from 0 on.
     pub number: u64,
     pub count: u64,
-    /// How many tensors all of them have, where that is said.
+    /// The number of tensors in all files, if it is stated.
     pub tensors: Option<u64>,
 }
 
@@ -99,7 +98,7 @@ impl GgufHeader {
         if let Some(name) = first_repeated(tensors.names().map(Option::unwrap_or_default)) {
             return Err(GgufError::Twice { what: "of its tensors", name: name.to_owned() }.into());
         }
-        // the header lies in the file, so that its length has less than 64 bits
+        // the header is in the file, so that its length has less than 64 bits
         let data = reader.position().next_multiple_of(alignment);
         let mut placed: Tensors = tensors.iter().map(|tensor| tensor.placed(0, data)).collect();
         let end = placed.iter().map(|tensor| tensor.data().end).max();
@@ -117,7 +116,7 @@ impl GgufHeader {
     }
 }
 
-/// The next tensor, with its place behind the header.
+/// The next tensor, with its place after the header.
 fn tensor(reader: &mut HeaderReader<'_>, alignment: u64) -> Result<TensorInfo, Cause> {
     let name = String::from_utf8(reader.text(MOST_NAMES, "names of tensors")?);
     let name = name.map_err(|_| GgufError::NotUtf8("a tensor"))?;
@@ -139,7 +138,7 @@ fn tensor(reader: &mut HeaderReader<'_>, alignment: u64) -> Result<TensorInfo, C
         if !len.is_multiple_of(elements) || shape.is_empty() {
             return Err(failed(GgufTensorFault::PartOfBlock { len, block: elements, name }));
         }
-        // what may be too large is the shape in elements
+        // the shape in elements may be too large
         if data_bytes(&shape, 8).is_none() {
             return Err(failed(GgufTensorFault::TooLarge(shape)));
         }
@@ -155,7 +154,7 @@ fn tensor(reader: &mut HeaderReader<'_>, alignment: u64) -> Result<TensorInfo, C
     Ok(TensorInfo { name: Some(name), ..tensor })
 }
 
-/// What is wrong with the header of a `.gguf`.
+/// A fault of a `.gguf` header.
 #[derive(Debug, thiserror::Error)]
 pub enum GgufError {
     #[error("version {0} is not read, only 2 and 3 are")]
@@ -184,7 +183,7 @@ impl Fault for GgufError {
     }
 }
 
-/// Why a tensor cannot be as its header says.
+/// Why a tensor cannot be what its header says.
 #[derive(Debug, thiserror::Error)]
 pub enum GgufTensorFault {
     #[error("its elements are of type {0}, which is not known")]
@@ -232,7 +231,7 @@ impl HeaderReader<'_> {
         self.number(8)
     }
 
-    /// The bytes of a text, behind their number, which is at most `most`.
+    /// The bytes of a text, after their number, which is at most `most`.
     fn text(&mut self, most: u64, what: &'static str) -> Result<Vec<u8>, Cause> {
         let len = self.u64()?;
         self.check(len)?;
@@ -243,7 +242,7 @@ impl HeaderReader<'_> {
     }
 }
 
-/// Types of numbers, as `ggml.h` has them.
+/// The numbers of types, from `ggml.h`.
 const NUMBERS: [(u32, Scalar); 8] = [
     (0, Scalar::F32),
     (1, Scalar::F16),
@@ -255,8 +254,8 @@ const NUMBERS: [(u32, Scalar); 8] = [
     (30, Scalar::BF16),
 ];
 
-/// Types whose elements share blocks: the number, the name, how many elements have how many bytes. Numbers that
-/// are missing in both tables were taken back.
+/// Types of blocks: the number, the name, and the elements and bytes of a block. Numbers that are
+/// in neither table were withdrawn.
 static BLOCKS: [(u32, BlockType); 26] = [
     (2, block("Q4_0", 32, 18)),
     (3, block("Q4_1", 32, 20)),

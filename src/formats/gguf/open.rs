@@ -18,7 +18,7 @@ use crate::tensor::{TensorInfo, Tensors, first_repeated};
 /// llama.cpp's `.gguf`.
 pub(crate) static FORMAT: Format = Format::new("gguf", gguf::begins, open);
 
-/// Read the header of a file, and open the others of its model, if there are any.
+/// Read the header of a file, and open the other files of its model, if there are any.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, options, progress } = file;
     let source = kept(bytes, progress)?;
@@ -33,8 +33,8 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     Ok(Input { container, ..Input::of_source(location, source, contents) })
 }
 
-/// The tensors of a file in this byte order, at their places in the input; those that cannot be read are put among
-/// `unreadable`.
+/// The tensors of a file with this byte order, at their places in the input; those that cannot be
+/// read are added to `unreadable`.
 fn readable<'a>(
     endian: Endian,
     tensors: impl Iterator<Item = TensorInfo> + 'a,
@@ -56,7 +56,7 @@ fn readable<'a>(
     })
 }
 
-/// The error of one tensor of a file, which has the name of the format even where that is known.
+/// The error of one tensor of a file; the message names the format even where it is known.
 #[derive(Debug, thiserror::Error)]
 #[error("gguf: {0}")]
 struct OfTensor(GgufError);
@@ -69,7 +69,7 @@ impl Fault for OfTensor {
 
 fn read_header(source: &dyn Source) -> Result<GgufHeader, Error> {
     let header = GgufHeader::read(source);
-    // a file cut short in the meantime is the reason for whatever its header seems to say
+    // a file truncated meanwhile is the cause of any other error
     source.verify()?;
     Ok(header?)
 }
@@ -80,7 +80,7 @@ struct OpenPart {
     header: GgufHeader,
 }
 
-/// Open all files of a model that are there, of which one is open.
+/// Open all existing files of a split model; one of them is open.
 fn open_split(
     location: &Location,
     own_part: OpenPart,
@@ -136,7 +136,7 @@ fn open_split(
     Ok(Input { container, ..Input::of_source(location, Arc::new(joined), contents) })
 }
 
-/// How the names of all files of a model begin, of which one is the file `own` of `count`.
+/// The beginning of the names of a model's files; the open file is file `own` of `count`.
 fn stem_of_names(location: &Location, own: u64, count: u64) -> Result<String, GgufSplitFault> {
     let Some(name) = location.file_name().map(|name| name.to_string_lossy()) else {
         return Err(GgufSplitFault::NoFolder { own, count });
@@ -145,7 +145,8 @@ fn stem_of_names(location: &Location, own: u64, count: u64) -> Result<String, Gg
     let Some(stem) = name.strip_suffix(&end).filter(|_| own < count) else {
         return Err(GgufSplitFault::Name { own, count, end });
     };
-    // names may say anything: of what is not there no more is said than a folder may hold
+    // the number in a name may be anything: at most as many files are reported missing as a folder
+    // may hold
     let most = u64::from(u16::MAX);
     if count > most {
         return Err(GgufSplitFault::Many { count, most });
@@ -157,7 +158,7 @@ fn end_of_name(number: u64, count: u64) -> String {
     format!("-{:05}-of-{count:05}.gguf", number.saturating_add(1))
 }
 
-/// Open another file of a model, which must say that it is in this place.
+/// Open another file of a model, whose metadata must state this place.
 fn open_part(
     location: &Location,
     name: &str,
@@ -189,7 +190,7 @@ fn open_part(
 pub(super) struct StoredMetadata {
     pub(super) keys: GgufMetadata,
     pub(super) source: Arc<dyn Source>,
-    /// Whether it is one of several files, as it says itself.
+    /// Whether its metadata say that it is a file of a split model.
     pub(super) is_split: bool,
 }
 
@@ -198,7 +199,7 @@ fn typed(keys: GgufMetadata, source: &Arc<dyn Source>, is_split: bool) -> Metada
     Metadata { typed: Some(TypedMetadata(Arc::new(stored))), ..Metadata::default() }
 }
 
-/// Those of a `.gguf` among the metadata of an input.
+/// The metadata of a `.gguf`, if the input is one.
 pub(super) fn stored(metadata: &Metadata) -> Option<&StoredMetadata> {
     metadata.typed.as_ref()?.0.downcast_ref()
 }
@@ -209,7 +210,7 @@ impl Input {
         stored(&self.contents.metadata).is_some()
     }
 
-    /// Show each key of the metadata of a `.gguf` with its value, which is read now.
+    /// Visit each key of the metadata of a `.gguf` with its value, which is read now.
     pub fn visit_gguf(
         &self,
         show: &mut dyn FnMut(&str, MetadataValue<'_, '_>) -> Result<(), MetadataError>,

@@ -31,10 +31,10 @@ pub(crate) static OUTPUT: OutputFormat = OutputFormat {
     ..PLAIN
 };
 
-/// The most axes of a tensor, as `ggml.h` has it.
+/// The most axes of a tensor, from `ggml.h`.
 const MOST_AXES: usize = 4;
 
-/// The key that every file has, and its value where nothing says what the model is.
+/// The key that every file must have, and its value if none is given.
 const ARCHITECTURE: (&str, &str) = ("general.architecture", "unknown");
 
 fn little(dtype: &DType) -> DType {
@@ -47,14 +47,14 @@ fn little(dtype: &DType) -> DType {
 /// The header of a file. The metadata of the input, which may be long, are read when it is written.
 struct NewHeader {
     tensors: Arc<Entries>,
-    /// The metadata of the input, where they are kept.
+    /// The metadata of the input, if they are kept.
     kept: Option<Metadata>,
     /// Values that are added or changed, each with its type before it.
     added: BTreeMap<String, Vec<u8>>,
-    /// How many keys there are.
+    /// The number of keys.
     keys: u64,
     alignment: u64,
-    /// Where the data begin, in bytes.
+    /// The offset of the data, in bytes.
     len: u64,
 }
 
@@ -86,7 +86,7 @@ impl NewHeader {
         Ok(header)
     }
 
-    /// Write keys and values in the order of the input, new ones behind them; returns how many there are.
+    /// Write keys and values in the order of the input, then new ones; returns their number.
     fn write_metadata(&self, out: &mut dyn Write) -> Result<u64, MetadataError> {
         let mut keys = 0;
         let mut rest: BTreeMap<&str, &[u8]> =
@@ -108,7 +108,7 @@ impl NewHeader {
                 }
             })?;
         }
-        // what the model is comes first
+        // the architecture comes first
         let first = rest.remove_entry(ARCHITECTURE.0);
         for (key, value) in first.into_iter().chain(rest) {
             keys += 1;
@@ -118,7 +118,7 @@ impl NewHeader {
         Ok(keys)
     }
 
-    /// Write what describes the tensors.
+    /// Write the descriptions of the tensors.
     fn write_rest(&self, out: &mut dyn Write) -> io::Result<()> {
         for (OutputTensor { name, dtype, mut shape, .. }, range) in
             self.tensors.iter().zip(self.ranges())
@@ -127,7 +127,7 @@ impl NewHeader {
                 *last *= block.elements;
             }
             if shape.is_empty() && matches!(dtype, DType::Scalar(Scalar::BF16, _)) {
-                // gguf-py does not read one without axes
+                // gguf-py does not read a tensor without axes
                 shape.push(1);
             }
             write_text(out, &name)?;
@@ -150,7 +150,7 @@ impl NewHeader {
         Ok(self.write_rest(out)?)
     }
 
-    /// The bytes of each tensor behind the header.
+    /// The range of each tensor after the header.
     fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
         let mut end = 0u64;
         self.tensors.iter().map(move |tensor| {
@@ -197,7 +197,7 @@ impl MadeHeader for NewHeader {
     }
 }
 
-/// Hands on what is written, and keeps the error of who takes it.
+/// A writer that passes bytes on, and keeps the error of the receiver.
 struct Pieces<'a> {
     take: &'a mut dyn FnMut(&[u8]) -> Result<(), SinkError>,
     len: u64,
@@ -221,7 +221,7 @@ impl Write for Pieces<'_> {
     }
 }
 
-/// Counts what is written.
+/// A writer that counts bytes.
 struct Counted(u64);
 
 impl Write for Counted {
@@ -252,7 +252,7 @@ fn typed_text(text: &str) -> Vec<u8> {
     [&TEXT.to_le_bytes()[..], &len.to_le_bytes(), text.as_bytes()].concat()
 }
 
-/// A value that is given as a text, with the name of a type and a colon before it where it is none itself.
+/// A value given as text, with the name of a type and a colon before it unless its type is plain.
 fn value(key: &str, given: &str) -> Result<Vec<u8>, LayoutFault> {
     let refused = |reason| LayoutFault::Metadata { key: key.to_owned(), reason };
     let (name, text) = given.split_once(':').unwrap_or_default();

@@ -1,15 +1,16 @@
-//! Blocks of a big-endian file, whose numbers of several bytes are swapped when they are read: so a block has the same
-//! bytes in every file.
+//! Blocks of a big-endian file, whose numbers of several bytes are swapped when they are read: so a
+//! block has the same bytes in every file.
 
 use super::GgufTensorFault;
 use crate::dtype::{BlockType, DType};
 use crate::source::{Source, SourceError};
 use crate::tensor::{Chunks, StorageKind, TensorInfo};
 
-/// Numbers of several bytes in a block: where they begin and end, and the bytes of each.
+/// Numbers of several bytes in a block: their beginning and end, and the bytes of each.
 type Numbers = (usize, usize, usize);
 
-/// The numbers of several bytes in the blocks of each type, as `ggml-common.h` has them. Types are left out in which programs read the same bytes as numbers of several widths.
+/// The numbers of several bytes in the blocks of each type, from `ggml-common.h`. Types are left
+/// out in which programs read the same bytes as numbers of several widths.
 const NUMBERS: [(&str, &[Numbers]); 18] = [
     ("Q4_0", &[(0, 2, 2)]),
     ("Q4_1", &[(0, 4, 2)]),
@@ -34,12 +35,12 @@ const NUMBERS: [(&str, &[Numbers]); 18] = [
 /// The most bytes of a chunk of whole rows.
 const CHUNK: u64 = 256 << 10;
 
-/// Blocks that follow each other, in chunks of neighbours.
+/// Adjacent blocks, in chunks of several.
 #[derive(Debug)]
 struct SwappedBlocks {
     block: &'static BlockType,
     numbers: &'static [Numbers],
-    /// Where the first of them begins in the input.
+    /// The position of the first block in the input.
     start: u64,
     shape: Vec<u64>,
     chunk: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Attributes of a file and of its variables: passed over when it is opened, and read when they are asked for.
+//! Attributes of a file and of its variables: skipped when it is opened, and read on demand.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use crate::error::Cause;
 use crate::source::Source;
 use crate::tensor::{Annotated, Annotations, FILL_VALUE, Stated, element, number};
 
-/// The longest attribute that is read, and the most bytes of all that a variable has.
+/// The longest attribute that is read, and the most bytes of all attributes of a variable.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// A list of attributes, where it stands in a file.
+/// The position of a list of attributes in a file.
 pub(super) struct Attributes {
     source: Arc<dyn Source>,
     start: u64,
-    /// Whether one says that integers of 8 bits are xarray's booleans.
+    /// Whether an attribute declares integers of 8 bits as xarray's booleans.
     pub(super) is_bool: bool,
 }
 
 impl Header<'_> {
-    /// Pass over a list of attributes.
+    /// Skip a list of attributes.
     pub(super) fn attributes(&mut self, source: &Arc<dyn Source>) -> Result<Attributes, Cause> {
         let start = self.reader.position();
         let mut is_bool = false;
@@ -32,7 +32,7 @@ impl Header<'_> {
         Ok(Attributes { source: Arc::clone(source), start, is_bool })
     }
 
-    /// Visit attributes: the name, the dtype, and the bytes of the value, where it has no more than `most`.
+    /// Visit attributes: the name, the dtype, and the bytes of the value, if it has at most `most`.
     fn each_attribute(
         &mut self,
         most: u64,
@@ -54,7 +54,7 @@ impl Header<'_> {
 }
 
 impl Attributes {
-    /// What they say of a tensor whose axes have these names.
+    /// The annotations of a tensor whose axes have these names.
     pub(super) fn annotated(self, axes: Vec<Arc<str>>) -> Annotated {
         Annotated::by(move || {
             // damage was found when the file was opened
@@ -95,7 +95,7 @@ impl Attributes {
     }
 }
 
-/// Numbers as JSON, one alone without a list; and whether one of them has a word in its place.
+/// Numbers as JSON, a single one without a list; and whether a word replaces one of them.
 fn value(bytes: &[u8], dtype: &DType, scalar: Scalar) -> (Value, bool) {
     let mut is_reworded = false;
     let mut json = |bytes: &[u8]| match element(bytes, dtype) {

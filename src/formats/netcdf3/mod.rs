@@ -41,12 +41,12 @@ const MOST_NAMES: u64 = 16 << 20;
 /// Texts, values and pieces of records are padded to so many bytes.
 const PADDING: u64 = 4;
 
-/// Whether a file that begins with these bytes is one.
+/// Whether a file that begins with these bytes is netCDF 3.
 fn begins(first: &[u8]) -> bool {
     first.starts_with(b"CDF") && matches!(first.get(3), Some(1 | 2 | 5))
 }
 
-/// A dimension. The one that grows has length 0 in the header.
+/// A dimension. The record dimension has length 0 in the header.
 struct Dimension {
     name: Arc<str>,
     len: u64,
@@ -95,15 +95,15 @@ fn read(source: &Arc<dyn Source>) -> Result<Tensors, Cause> {
     Ok(tensors)
 }
 
-/// Where the pieces of variables lie that are in records.
+/// The layout of the variables in records.
 struct Records {
     count: u64,
-    /// From a record to the next one, in bytes.
+    /// The distance from a record to the next one, in bytes.
     stride: u64,
 }
 
 impl Records {
-    /// `unknown` stands for the number of records of a file that was written as a stream.
+    /// The layout; `unknown` is the count of records in a file that was written as a stream.
     fn new(variables: &[Variable], count: u64, unknown: u64, len: u64) -> Result<Records, Cause> {
         let mut stride = 0u64;
         let mut begin = u64::MAX;
@@ -148,29 +148,29 @@ impl Records {
     }
 }
 
-/// A place in a header.
+/// A position in a header.
 struct Header<'s> {
     reader: HeaderReader<'s>,
     version: u8,
-    /// How many bytes of names, and how many axes of variables, may still follow.
+    /// The bytes of names, and the axes of variables, that may still follow.
     names: u64,
     axes: u64,
 }
 
 impl<'s> Header<'s> {
-    /// Behind the version, which the file begins with.
+    /// The position after the version, with which the file begins.
     fn at(source: &'s dyn Source) -> Result<Header<'s>, Cause> {
         let mut reader = HeaderReader::at(source, 3, Endian::Big);
         let version = reader.number(1)? as u8;
         Ok(Header { reader, version, names: MOST_NAMES, axes: MOST })
     }
 
-    /// A number of things.
+    /// The number of entries.
     fn count(&mut self) -> Result<u64, Cause> {
         self.reader.number(if self.version == 5 { 8 } else { 4 })
     }
 
-    /// What stands for a number that is not known.
+    /// The number that stands for an unknown count.
     fn unknown(&self) -> u64 {
         if self.version == 5 { u64::MAX } else { u32::MAX.into() }
     }
@@ -195,7 +195,7 @@ impl<'s> Header<'s> {
         Ok(String::from_utf8_lossy(&name).into_owned())
     }
 
-    /// A name that is held.
+    /// A name that is held in memory.
     fn held_name(&mut self) -> Result<String, Cause> {
         let name = self.name()?;
         let left = self.names.checked_sub(name.len() as u64);
@@ -237,7 +237,7 @@ impl<'s> Header<'s> {
         let attributes = self.attributes(source)?;
         let kind = self.reader.number(4)? as u32;
         let dtype = dtype(kind).ok_or_else(|| NetCdfError::Type { name: name.clone(), kind })?;
-        // what it takes, which for large ones is not said
+        // the size, which is not correct for large variables
         self.count()?;
         let begin = self.reader.number(if self.version == 1 { 4 } else { 8 })?;
         let bytes = data_bytes(&shape, dtype.item_bits());
@@ -275,7 +275,7 @@ fn dtype(number: u32) -> Option<DType> {
     Some(DType::Scalar(scalar, endian))
 }
 
-/// What is wrong with the header of a file.
+/// A fault of a file's header.
 #[derive(Debug, thiserror::Error)]
 enum NetCdfError {
     #[error("its header is damaged: a list of {what} begins with the tag {found}")]

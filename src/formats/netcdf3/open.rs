@@ -4,15 +4,15 @@ use super::{begins, read};
 use crate::error::Error;
 use crate::input::{Contents, Format, Input, RecognisedFile, kept};
 
-/// netCDF 3, of all three versions.
+/// netCDF 3, in all three versions.
 pub(crate) static FORMAT: Format = Format::new("netcdf3", begins, open);
 
-/// Read what variables there are. A pipe is kept in a temporary file.
+/// Read the variables. A pipe is stored in scratch.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, progress, .. } = file;
     let bytes = kept(bytes, progress)?;
     let found = read(&bytes);
-    // a file cut short in the meantime is the reason for whatever it seems to say
+    // a file truncated meanwhile is the cause of any other error
     bytes.verify()?;
     Ok(Input::of_source(location, bytes, Contents::of(&FORMAT, found?)))
 }

@@ -21,7 +21,7 @@ const NAME: &str = "folder of npy";
 
 const EXTENSION: &str = ".npy";
 
-/// Folders in folders: what is deeper is no folder of arrays.
+/// The deepest folder within folders: deeper ones are not searched for arrays.
 const MAX_DEPTH: usize = 32;
 
 pub(crate) static FOLDER: Format = Format {
@@ -39,7 +39,8 @@ pub(crate) static FOLDER_OUTPUT: OutputFormat = OutputFormat {
     ..PLAIN
 };
 
-/// The tensors in a folder; `None` where not all of its files but hidden ones are `.npy`, or there are none.
+/// The tensors in a folder; `None` if one of its files is neither hidden nor a `.npy`, or there are
+/// none.
 pub(crate) fn open_folder(
     location: &Location,
     folder: &Path,
@@ -77,8 +78,8 @@ pub(crate) fn open_folder(
     Ok(Some(Input { container, ..Input::of_source(location, Arc::new(joined), contents) }))
 }
 
-/// Add the paths of the files in a folder and those below it, which is at `path` in the first one. False where one is
-/// no array.
+/// Add the paths of the files in a folder and in its folders; the folder is at `path` in the first
+/// one. Returns false if a file is not an array.
 fn add_arrays(
     folder: &Path,
     path: &str,
@@ -106,7 +107,7 @@ fn add_arrays(
     Ok(true)
 }
 
-/// Whether all files of a folder but hidden ones are `.npy`.
+/// Whether all files of a folder are hidden or `.npy`.
 fn is_of_arrays(folder: &Path) -> bool {
     let mut files = Vec::new();
     add_arrays(folder, "", 0, &mut files).unwrap_or(false)
@@ -127,7 +128,7 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     Ok(Box::new(FolderFiles { files, old }))
 }
 
-/// Refuse a name that is no path of files, or that of one which is not read again.
+/// Refuse a name that is not a path of files, or would not be read again.
 fn check_name(name: &str) -> Result<(), LayoutFault> {
     let part = |part: &str| match part {
         "" => Some("a part of its path is empty"),

@@ -64,7 +64,7 @@ pub struct Member<'a> {
 /// The members of an archive, each of which takes its name and some 50 bytes.
 #[derive(Default)]
 pub struct Members {
-    /// Their names, one after the other.
+    /// The names of the members, one after the other.
     names: String,
     places: Vec<MemberPlace>,
 }

@@ -45,7 +45,7 @@ pub static FORMAT: Format =
 /// The longest JSON that the format allows, in bytes.
 pub(super) const MAX_HEADER: u64 = 100_000_000;
 
-/// The one key that is not a tensor.
+/// The only key that is not a tensor.
 pub(super) const METADATA: &str = "__metadata__";
 
 /// A fault of a `.safetensors` header.

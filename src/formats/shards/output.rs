@@ -35,7 +35,7 @@ pub(crate) struct FolderFiles {
 
 /// The files of an existing folder that an output removes.
 pub(crate) enum OldFiles {
-    /// Those that it replaces.
+    /// Existing files with the names of new ones.
     Kept,
     /// The shards of an index as well, whatever their names.
     OfIndex,

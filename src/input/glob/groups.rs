@@ -77,7 +77,7 @@ impl Fault for GroupFault {}
 /// A name that belongs to a group.
 struct Found {
     group: u32,
-    /// Its number among all names, and among the names that belong to groups.
+    /// The number among all names, and among the names that belong to groups.
     number: u32,
     at: u32,
 }
@@ -86,7 +86,7 @@ struct Found {
 enum Places {
     /// All numbers below this one.
     Count(u64),
-    /// These numbers, ascending.
+    /// A list of numbers, ascending.
     Numbers(Vec<u64>),
 }
 

@@ -1,4 +1,5 @@
-//! What an output is made of: for each tensor its members, which are tensors of inputs, and where each stands in it.
+//! Assemblies: for each tensor of an output its members, which are tensors of inputs, and the position of
+//! each.
 //!
 //! ```text
 //!   concat a b     x: a.x b.x     y: a.y b.y
@@ -59,7 +60,7 @@ pub(super) struct Assembly<'a> {
     pub(super) rest: Option<Rest>,
 }
 
-/// What is taken of the members.
+/// The regions of an assembly's members.
 pub(super) trait Recipe {
     /// The region taken of a member. It is checked again, since the input may have been opened
     /// again.
@@ -158,8 +159,8 @@ impl<'a> Assembly<'a> {
         self.inputs.locations.len() == 1 && self.members.joined().next().is_none()
     }
 
-    /// What a range of the output takes of the only input, in the order of the output. Nothing else
-    /// is held for each tensor, of which there may be a million.
+    /// The takes of a range of the output from the only input, in the order of the output. Nothing
+    /// else is held for each tensor, of which there may be a million.
     fn takes_of_one(&self, to: &OutputRange<'_>) -> Result<Vec<Take>, Error> {
         let mut takes = Vec::new();
         for (tensor, place) in self.places(to) {
@@ -180,7 +181,7 @@ impl<'a> Assembly<'a> {
         self.members.place(wanted.number).0
     }
 
-    /// What is taken of a member as if it were a whole tensor, and the conversion of its elements.
+    /// The region of a member as if it were a whole tensor, and the conversion of its elements.
     fn part(
         &self,
         input: &Input,
@@ -229,7 +230,7 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
-    /// What a range of the output takes of members of one input.
+    /// The takes of a range of the output from members of one input.
     fn takes(
         &self,
         input: &Input,

@@ -62,7 +62,7 @@ impl<'a> Place<'a> {
         self.rows > 1
     }
 
-    /// What a member gives to a band.
+    /// The cell of a member in a band.
     pub(crate) fn cell(&self, member: usize, band: &Band) -> Option<Cell> {
         let Some(join) = self.join else { return band.cell(&(0..self.bytes), self.row) };
         let range = join.range(member);
@@ -100,7 +100,7 @@ pub(crate) struct Band {
     columns: Range<u64>,
 }
 
-/// What an input contributes to a band.
+/// The contribution of an input to a band.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
     /// The range of the input's bytes, with its rows one after the other.
@@ -140,7 +140,7 @@ fn bands(range: Range<u64>, row: u64) -> Vec<Band> {
 }
 
 impl Band {
-    /// What an input contributes that has these bytes of each row of `row` bytes; `None` for
+    /// The contribution of an input that has these bytes of each row of `row` bytes; `None` for
     /// nothing.
     pub(crate) fn cell(&self, input: &Range<u64>, row: u64) -> Option<Cell> {
         let columns = self.columns.start.max(input.start)..self.columns.end.min(input.end);

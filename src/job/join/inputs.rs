@@ -61,7 +61,7 @@ struct JoinTarget {
     join: Option<JoinedTensor>,
 }
 
-/// What is joined of every input.
+/// The recipe of a join.
 struct JoinRecipe<'a> {
     options: JoinOptions<'a>,
     /// The tensors of the first input.
@@ -70,7 +70,7 @@ struct JoinRecipe<'a> {
     indexed_shapes: BTreeSet<IndexedShape>,
 }
 
-/// What is joined of one tensor of one input.
+/// A tensor of one input that is joined.
 struct ChosenPart {
     selection: Selection,
     step: Step,
@@ -78,7 +78,7 @@ struct ChosenPart {
     len: u64,
 }
 
-/// What was found in an input after the first.
+/// The tensors found in an input after the first.
 struct Found {
     /// The number of tensors of the input, and the numbers of those that are joined.
     count: usize,

@@ -91,7 +91,7 @@ pub enum JoinFault {
     Meaning {
         /// The number of the input, from 0.
         number: usize,
-        /// What differs.
+        /// The attribute that differs.
         attribute: &'static str,
         /// The values of the first input and of the other one.
         values: Box<[String; 2]>,

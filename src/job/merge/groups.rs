@@ -16,7 +16,7 @@ use crate::output::{Becomes, Output};
 use crate::region::OpenIndex;
 use crate::shape::AskedAxis;
 
-/// Which tensors are joined, and how.
+/// Options of the tensors that are joined.
 #[derive(Clone)]
 pub struct GroupOptions<'a> {
     /// The pattern of the names of members, with pieces.

@@ -34,13 +34,13 @@ pub struct MergeOptions<'a> {
     pub open: OpenOptions,
     /// New names, applied one after the other.
     pub renames: Vec<NumberedRename>,
-    /// Which of several tensors of one name is taken; without it, a name may occur once.
+    /// The choice among several tensors of one name; `None` if a name may occur only once.
     pub wins: Option<Precedence>,
     /// The dtypes, shapes or fields that tensors are read as; where some are joined, only the
     /// joined ones.
     pub seen: Seen,
     pub casts: Casts,
-    /// Which tensors are joined; without it, all are taken as they are.
+    /// The tensors that are joined; `None` if all are taken unchanged.
     pub group: Option<GroupOptions<'a>>,
     pub workers: Workers,
 }
@@ -357,8 +357,8 @@ impl<'a> Union<'a> {
         }
     }
 
-    /// Of several tensors of one name, the tensor of the input that has precedence, at the position
-    /// of the first.
+    /// The tensors of the output: of several of one name, that of the input that has precedence, at
+    /// the position of the first.
     pub(super) fn winners(&self, chosen: &[usize]) -> Result<Vec<u32>, Error> {
         let number = |at: &u32| chosen[*at as usize];
         let name = |at: &u32| self.name_of(number(at));
@@ -502,7 +502,7 @@ impl<'a> Union<'a> {
     }
 }
 
-/// What is taken of the tensors of all inputs.
+/// The recipe of a merge.
 struct MergeRecipe<'a> {
     options: MergeOptions<'a>,
     /// The tensors of all inputs, as they were at first.

@@ -25,7 +25,7 @@ pub use outputs::{PartsTo, Split, SplitOptions};
 /// The most parts of an axis: each is a file, and takes memory until the set is complete.
 pub const MAX_PARTS: u64 = 100_000;
 
-/// Where an axis is cut.
+/// The cuts of an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cuts {
     /// Into this number of parts, at least 1, of lengths that differ by 1 at most, the longer ones
@@ -70,7 +70,7 @@ impl Extent {
 }
 
 impl Cuts {
-    /// The same cuts in elements alone, for an axis of this length.
+    /// The cuts of an axis of this length in elements alone.
     pub(crate) fn of_len(&self, len: u64) -> Result<Cuts, SplitFault> {
         match self {
             Cuts::SizesOfAxis(sizes) => {

@@ -34,7 +34,7 @@ pub struct SplitOptions<'a> {
     /// Whether the parts drop the axis, of which they must have one position.
     pub squeeze: bool,
     pub to: PartsTo<'a>,
-    /// Which tensors are cut, and whether the others go to every output.
+    /// The selection of the tensors that are cut; it says whether the others go to every output.
     pub select: Select,
     /// The dtypes, shapes or fields that tensors are read as before they are cut.
     pub seen: Seen,
@@ -44,7 +44,7 @@ pub struct SplitOptions<'a> {
     pub casts: Casts,
 }
 
-/// Where parts are written.
+/// The destination of parts.
 pub enum PartsTo<'a> {
     /// A file for each number of a part.
     Files { names: PartNames, write: Box<WriteOptions> },
@@ -351,7 +351,7 @@ impl<'a> Split<'a> {
         Ok(Becomes { shape, cast, axes })
     }
 
-    /// What is taken for one output, each with the index of its input.
+    /// The takes of one output, each with the index of its input.
     fn takes(&self, number: u64, prepared: &Prepared) -> Result<Vec<(usize, Take)>, Error> {
         let order = prepared.output.options.order;
         let mut takes = Vec::with_capacity(self.tensors.len());
@@ -549,7 +549,7 @@ pub(crate) fn write_outputs(outputs: &mut dyn OutputSet, progress: &Progress) ->
 }
 
 struct Batch {
-    /// What is taken for the outputs, in their order; neighbours of one source are grouped.
+    /// The takes of the outputs, in their order; neighbours of one source are grouped.
     groups: Vec<(usize, Vec<Take>)>,
     /// The layout of each output, with its position in the job, where bytes that are not elements
     /// are written last.

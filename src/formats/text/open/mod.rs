@@ -60,7 +60,7 @@ impl fmt::Display for TextPlace {
 /// A way to read a table with a cell that is not a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CellRemedy {
-    /// Another character between columns.
+    /// A character other than the expected one between columns.
     Delimiter(char),
     /// Decimal points in place of commas.
     Points,
