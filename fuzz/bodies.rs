@@ -11,8 +11,9 @@ use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
 use tslice::formats::gguf::{GgufHeader, MetadataValue};
 use tslice::formats::npz::{self, Member};
+use tslice::formats::pickle::{self, PickleContents, StoragePlace, StoredBytes};
 use tslice::formats::shards::index_json;
-use tslice::formats::torch::{self, StoragePlace, StoredBytes, TorchContents};
+use tslice::formats::torch;
 use tslice::formats::{npy, read_contents, safetensors};
 use tslice::index::resolve::{AxisSelection, ListPositions, Selection, resolve};
 use tslice::index::strided_slice::{StridedSlice, parse_list, parse_mask};
@@ -293,7 +294,7 @@ pub(crate) fn torch_pickle(data: &[u8]) {
         StoredBytes::Pickle => Ok(Some(place_of_arrays(len))),
         StoredBytes::Decoded(bytes) => Ok(Some(place_of_arrays(bytes.len() as u64))),
     };
-    assert_tensors(torch::read(&source, 0..len, Endian::Little, &mut place), 3 * STORAGE, STORAGE);
+    assert_tensors(pickle::read(&source, 0..len, Endian::Little, &mut place), 3 * STORAGE, STORAGE);
     // and as what follows the first pickles of an old file
     let old = [OLD_TORCH, data].concat();
     let len = old.len() as u64;
@@ -313,7 +314,7 @@ const OLD_TORCH: &[u8] =
     b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.\x80\x02}.";
 
 /// The tensors of a file lie before `end`, each within one storage of so many bytes.
-fn assert_tensors(found: Result<TorchContents, Cause>, end: u64, each: u64) {
+fn assert_tensors(found: Result<PickleContents, Cause>, end: u64, each: u64) {
     let found = match found {
         Ok(found) => found,
         Err(error) => return assert_one_short_line(&error.to_string()),

@@ -13,7 +13,8 @@ use crate::crc::{CrcReader, shifted};
 use crate::error::{Cause, Error};
 use crate::formats::npy::NpyError;
 use crate::formats::npz::{self, Member, MemberFault, Members, is_array};
-use crate::formats::torch::{StoragePlace, TorchFolder};
+use crate::formats::pickle::StoragePlace;
+use crate::formats::torch::TorchFolder;
 use crate::formats::{Foreign, FormatError, MAGIC_LEN, NotRead, npy};
 use crate::input::{
     Container, Contents, DeflatedMember, Input, Location, OpenOptions, RecognisedFile,

@@ -34,6 +34,7 @@ pub mod npy;
 pub mod npz;
 mod open;
 mod output;
+pub mod pickle;
 pub mod raw;
 pub mod safetensors;
 pub mod shards;

@@ -64,7 +64,9 @@ impl Unreadable {
         Unreadable { name, error: Arc::new(error.into()) }
     }
 
-    pub(crate) fn all<E: Into<Cause>>(found: Vec<(String, E)>) -> Vec<Unreadable> {
+    pub(crate) fn all<E: Into<Cause>>(
+        found: impl IntoIterator<Item = (String, E)>,
+    ) -> Vec<Unreadable> {
         found.into_iter().map(|(name, error)| Unreadable::new(name, error)).collect()
     }
 

@@ -15,7 +15,8 @@ use crate::formats::FormatError;
 use crate::formats::archive::{Archive, MemberStart};
 use crate::formats::npz::{Member, Members};
 use crate::formats::open::{foreign_in, unknown};
-use crate::formats::torch::{self, StoragePlace, StoredBytes, TorchContents, TorchFolder};
+use crate::formats::pickle::{self, PickleContents, StoragePlace, StoredBytes};
+use crate::formats::torch::{self, TorchError, TorchFolder, of_torch};
 use crate::input::{
     Container, Contents, Format, Input, Location, RecognisedFile, Unreadable, kept,
 };
@@ -80,7 +81,7 @@ pub(crate) fn open(
         };
         Ok(Some(StoragePlace { part, bytes: start..start + member.len }))
     };
-    let found = torch::read(source.as_ref(), range, endian, &mut place)?;
+    let found = pickle::read(source.as_ref(), range, endian, &mut place).map_err(of_torch)?;
     Ok(input_of(found, |contents| archive.into_input(location, contents)))
 }
 
@@ -116,7 +117,7 @@ fn open_old(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let mut archive = Archive::new(Arc::clone(&bytes))?;
     let found = torch::read_old(bytes.as_ref(), &mut |decoded| archive.place_decoded(decoded));
     bytes.verify()?;
-    match found {
+    match found.map_err(of_torch) {
         Ok(found) => Ok(input_of(found, |contents| archive.into_input(location, contents))),
         Err(cause) => Err(match cause.downcast_ref() {
             Some(FormatError::Unrecognised) => unknown(foreign_in(location, bytes.as_ref())),
@@ -127,9 +128,10 @@ fn open_old(file: RecognisedFile<'_>) -> Result<Input, Error> {
 }
 
 /// The input of what a file holds.
-fn input_of(found: TorchContents, input: impl FnOnce(Contents) -> Input) -> Input {
-    let TorchContents { tensors, unreadable, opaque } = found;
+fn input_of(found: PickleContents, input: impl FnOnce(Contents) -> Input) -> Input {
+    let PickleContents { tensors, unreadable, opaque } = found;
     let input = input(Contents::of(&FORMAT, tensors));
+    let unreadable = unreadable.into_iter().map(|(name, error)| (name, TorchError::from(error)));
     let unreadable = Unreadable::all(unreadable);
     Input { container: Container { unreadable, opaque, ..input.container }, ..input }
 }

@@ -10,10 +10,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::TorchFolder;
-use super::ops::STORAGES;
 use crate::dtype::{DType, Endian};
 use crate::error::Cause;
 use crate::formats::headed::PLAIN;
+use crate::formats::pickle::globals::STORAGES;
 use crate::formats::zipped::ZipMembers;
 use crate::output::LayoutFault;
 use crate::output::layout::{Frame, MetadataKind, OutputFormat, OutputTensor, Request};

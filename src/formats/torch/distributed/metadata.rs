@@ -16,10 +16,13 @@ use std::rc::Rc;
 
 use crate::dtype::{DType, Endian};
 use crate::error::Cause;
+use crate::formats::pickle::PickleError;
+use crate::formats::pickle::globals::{ElementType, Global};
+use crate::formats::pickle::items::{KeptItem, SharedKind, SharedValue};
+use crate::formats::pickle::machine::{self, Keeps, Made, PickleMachine};
+use crate::formats::pickle::ops::{PickleOps, damaged};
+use crate::formats::pickle::value::PickleValue;
 use crate::formats::torch::TorchError;
-use crate::formats::torch::machine::{self, Keeps, Made, PickleMachine};
-use crate::formats::torch::ops::{ElementType, Global, PickleOps, damaged};
-use crate::formats::torch::value::{KeptItem, PickleValue, SharedKind, SharedValue};
 use crate::source::{PieceBox, Source};
 
 /// What a checkpoint holds, by its metadata.
@@ -185,8 +188,8 @@ fn dtype(values: &Values, properties: Option<PickleValue>) -> Result<DType, Torc
             Ok(DType::Scalar(scalar, Endian::Little))
         }
         Some(PickleValue::Global(Global::DType(other))) => {
-            Err(TorchError::DType(other.unnamed().unwrap_or("unknown").into()))
+            Err(PickleError::DType(other.unnamed().unwrap_or("unknown").into()).into())
         }
-        _ => Err(TorchError::DType("none that is known".into())),
+        _ => Err(PickleError::DType("none that is known".into()).into()),
     }
 }

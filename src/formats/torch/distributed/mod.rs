@@ -17,6 +17,7 @@ use crate::dtype::DType;
 use crate::error::{Cause, Error, Fault};
 use crate::execute::Progress;
 use crate::formats::npz;
+use crate::formats::torch::of_torch;
 use crate::input::{
     Bytes, Container, Contents, Format, Input, Location, OpenOptions, RecognisedFile, Unreadable,
     folder_of, kept,
@@ -69,7 +70,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, options, progress } = file;
     let Some(path) = location.path() else { return Err(DistributedFault::NoFolder.into()) };
     let bytes = kept(bytes, progress)?;
-    let metadata = metadata::read(bytes.as_ref());
+    let metadata = metadata::read(bytes.as_ref()).map_err(of_torch);
     bytes.verify()?;
     let Metadata { tensors: described, objects, files } = metadata?;
     let mut unreadable = Vec::new();

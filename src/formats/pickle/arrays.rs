@@ -13,9 +13,10 @@ use std::cell::OnceCell;
 use std::io::BufRead;
 use std::rc::Rc;
 
-use super::ops::{ArrayCall, EARLY, ElementType, Global, damaged};
+use super::globals::{ArrayCall, ElementType, Global};
+use super::ops::{EARLY, damaged};
 use super::value::PickleValue;
-use super::{TensorFault, TorchError};
+use super::{PickleError, TensorFault};
 use crate::dtype::{DType, Endian};
 use crate::error::Cause;
 use crate::formats::npy;
@@ -27,16 +28,16 @@ const MAX_DECODED: usize = 64_000_000;
 
 /// Bytes of a pickle.
 #[derive(Debug)]
-pub(super) struct PickleBytes {
+pub(crate) struct PickleBytes {
     /// Where they are few, as the characters of Latin-1.
-    pub(super) key: Option<Box<str>>,
-    pub(super) place: BytesPlace,
-    pub(super) len: u64,
+    pub(crate) key: Option<Box<str>>,
+    pub(crate) place: BytesPlace,
+    pub(crate) len: u64,
 }
 
 /// Where bytes of a pickle are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BytesPlace {
+pub(crate) enum BytesPlace {
     /// In the pickle, from this position of its source on.
     Pickle(u64),
     /// Among those that were decoded, from this one on.
@@ -47,37 +48,37 @@ pub(super) enum BytesPlace {
 
 /// A dtype of NumPy, which gets its byte order after it was made.
 #[derive(Debug)]
-pub(super) struct ArrayDType {
+pub(crate) struct ArrayDType {
     name: PickleValue,
-    state: OnceCell<Result<DType, TorchError>>,
+    state: OnceCell<Result<DType, PickleError>>,
 }
 
 /// An array of NumPy, which may get its elements after it was made.
 #[derive(Debug, Default)]
-pub(super) struct ArrayCell(OnceCell<Result<NumpyArray, TorchError>>);
+pub(crate) struct ArrayCell(OnceCell<Result<NumpyArray, PickleError>>);
 
 #[derive(Debug)]
-pub(super) struct NumpyArray {
+pub(crate) struct NumpyArray {
     dtype: DType,
     shape: Box<[u64]>,
     order: Order,
-    pub(super) place: BytesPlace,
+    pub(crate) place: BytesPlace,
 }
 
 impl ArrayDType {
     /// Set the state, which is `(version, byte order, array, names, fields, size, alignment, flags[, unit])`.
-    pub(super) fn build(&self, state: &PickleValue) {
+    pub(crate) fn build(&self, state: &PickleValue) {
         // of one that is set twice the first state stays
         let _ = self.state.set(self.built(state.items().unwrap_or_default()));
     }
 
-    fn built(&self, state: &[PickleValue]) -> Result<DType, TorchError> {
+    fn built(&self, state: &[PickleValue]) -> Result<DType, PickleError> {
         let wrong = || ArrayCall::DType.wrong();
         let [_, PickleValue::Text(order), array, names, _, _, _, _, unit @ ..] = state else {
             return Err(wrong());
         };
         if !matches!((array, names), (PickleValue::None, PickleValue::None)) {
-            return Err(TorchError::DType("a structure".into()));
+            return Err(PickleError::DType("a structure".into()));
         }
         let name = match &self.name {
             PickleValue::Text(name) => name,
@@ -88,7 +89,7 @@ impl ArrayDType {
                     if is_big { Endian::Big } else { Endian::Little },
                 ));
             }
-            _ => return Err(TorchError::DType("a class of another package".into())),
+            _ => return Err(PickleError::DType("a class of another package".into())),
         };
         let unit = match unit {
             [] => String::new(),
@@ -107,22 +108,22 @@ impl ArrayDType {
             _ => return Err(wrong()),
         };
         let dtype = npy::parse_dtype(&format!("{order}{name}{unit}"));
-        dtype.map_err(|error| TorchError::Elements(error.to_string()))
+        dtype.map_err(|error| PickleError::Elements(error.to_string()))
     }
 
     /// The bytes that it takes in memory.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         size_of::<ArrayDType>() + self.name.bytes()
     }
 
-    fn get(&self) -> Result<DType, TorchError> {
+    fn get(&self) -> Result<DType, PickleError> {
         self.state.get().cloned().unwrap_or_else(|| Err(ArrayCall::DType.wrong()))
     }
 }
 
 impl ArrayCell {
     /// Set the state, which is `(version, shape, dtype, whether the order is Fortran's, bytes)`.
-    pub(super) fn build(&self, state: &PickleValue) {
+    pub(crate) fn build(&self, state: &PickleValue) {
         let made = match state.items() {
             Some([_, shape, dtype, PickleValue::Bool(is_fortran), bytes]) => {
                 let order = if *is_fortran { Order::F } else { Order::C };
@@ -135,12 +136,12 @@ impl ArrayCell {
     }
 
     /// The bytes that it takes in memory.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let axes = self.get().map_or(0, |made| made.shape.len());
         size_of::<ArrayCell>() + axes * size_of::<u64>()
     }
 
-    pub(super) fn get(&self) -> Result<&NumpyArray, TorchError> {
+    pub(crate) fn get(&self) -> Result<&NumpyArray, PickleError> {
         match self.0.get() {
             Some(made) => made.as_ref().map_err(Clone::clone),
             None => Err(ArrayCall::Reconstruct.wrong()),
@@ -149,7 +150,7 @@ impl ArrayCell {
 }
 
 /// What a call of such a function makes of its arguments.
-pub(super) fn call(call: ArrayCall, items: &[PickleValue]) -> PickleValue {
+pub(crate) fn call(call: ArrayCall, items: &[PickleValue]) -> PickleValue {
     let made = match (call, items) {
         (ArrayCall::DType, [name, ..]) => {
             let name = match name {
@@ -161,7 +162,7 @@ pub(super) fn call(call: ArrayCall, items: &[PickleValue]) -> PickleValue {
         }
         (ArrayCall::Reconstruct, _) => return PickleValue::Array(Rc::default()),
         // its state says which elements are masked
-        (ArrayCall::Masked, _) => Err(TorchError::DType("that of a masked array".into())),
+        (ArrayCall::Masked, _) => Err(PickleError::DType("that of a masked array".into())),
         (ArrayCall::Scalar, [dtype, bytes]) => {
             array(call, dtype, Some(Vec::new()), Order::C, bytes)
         }
@@ -180,7 +181,7 @@ fn array(
     shape: Option<Vec<u64>>,
     order: Order,
     bytes: &PickleValue,
-) -> Result<NumpyArray, TorchError> {
+) -> Result<NumpyArray, PickleError> {
     let PickleValue::ArrayDType(dtype) = dtype else { return Err(call.wrong()) };
     let dtype = dtype.get()?;
     let shape = shape.ok_or_else(|| call.wrong())?;
@@ -194,7 +195,7 @@ fn array(
         _ => return Err(call.wrong()),
     };
     match place {
-        BytesPlace::Undecoded => Err(TorchError::Undecoded(MAX_DECODED)),
+        BytesPlace::Undecoded => Err(PickleError::Undecoded(MAX_DECODED)),
         _ if found != said => Err(TensorFault::ShortStorage { said, found }.into()),
         _ => Ok(NumpyArray { dtype, shape: shape.into(), order, place }),
     }
@@ -202,14 +203,14 @@ fn array(
 
 impl NumpyArray {
     /// The tensor, without its name, whose first byte is at position `start`.
-    pub(super) fn at(&self, start: u64) -> TensorInfo {
+    pub(crate) fn at(&self, start: u64) -> TensorInfo {
         TensorInfo::new(self.dtype.clone(), self.shape.to_vec(), self.order, start)
     }
 }
 
 /// Bytes that were written as the characters of Latin-1.
 #[derive(Debug, Default)]
-pub(super) struct Decoded {
+pub(crate) struct Decoded {
     bytes: Vec<u8>,
     /// Whether there were more than are decoded.
     is_full: bool,
@@ -217,7 +218,7 @@ pub(super) struct Decoded {
 
 impl Decoded {
     /// Decode a text of so many bytes of UTF-8, and say where it is. What is no text of Latin-1 has no place.
-    pub(super) fn add(&mut self, text: &mut dyn BufRead, len: u64) -> Result<PickleBytes, Cause> {
+    pub(crate) fn add(&mut self, text: &mut dyn BufRead, len: u64) -> Result<PickleBytes, Cause> {
         let nowhere = PickleBytes { key: None, place: BytesPlace::Undecoded, len: 0 };
         // a character takes two bytes at most
         if self.is_full || len / 2 > (MAX_DECODED - self.bytes.len()) as u64 {
@@ -263,7 +264,7 @@ impl Decoded {
         Ok(PickleBytes { key: None, place: BytesPlace::Decoded(start as u64), len })
     }
 
-    pub(super) fn into_bytes(mut self) -> Vec<u8> {
+    pub(crate) fn into_bytes(mut self) -> Vec<u8> {
         self.bytes.shrink_to_fit();
         self.bytes
     }

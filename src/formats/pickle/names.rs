@@ -14,12 +14,12 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
-use super::TorchError;
+use super::PickleError;
 use super::arrays::NumpyArray;
+use super::items::{ItemsLeft, KeptItem, KeptItems, SharedValue};
 use super::machine::MAX_DEPTH;
-use super::value::{
-    ItemsLeft, KeptItem, KeptItems, PickleValue, SharedValue, TorchTensor, TupleValue,
-};
+use super::tensors::TorchTensor;
+use super::value::{PickleValue, TupleValue};
 use crate::dtype::write_str;
 use crate::error::Cause;
 
@@ -36,11 +36,11 @@ const OF_MODULES: [&str; 3] = ["_parameters", "_buffers", "_modules"];
 
 /// What is done with a tensor and its name; without one, it is the object itself. Of a tensor that cannot be
 /// read the reason is known.
-pub(super) type VisitTensor<'a> =
-    &'a mut dyn FnMut(Option<&str>, Result<FoundTensor<'_>, TorchError>) -> Result<(), Cause>;
+pub(crate) type VisitTensor<'a> =
+    &'a mut dyn FnMut(Option<&str>, Result<FoundTensor<'_>, PickleError>) -> Result<(), Cause>;
 
 /// A tensor of PyTorch, or an array of NumPy.
-pub(super) enum FoundTensor<'a> {
+pub(crate) enum FoundTensor<'a> {
     Torch(TorchTensor<'a>),
     Numpy(&'a NumpyArray),
 }
@@ -112,7 +112,7 @@ impl Unvisited {
 
 /// Visit all tensors in an object with these lists and dicts, in their order. What has been visited takes no memory
 /// any more.
-pub(super) fn visit_tensors(
+pub(crate) fn visit_tensors(
     object: PickleValue,
     shared: Vec<SharedValue>,
     visit: VisitTensor<'_>,
@@ -125,7 +125,7 @@ pub(super) fn visit_tensors(
     while let Some(value) = next {
         visits += 1;
         if visits > MAX_VISITS {
-            return Err(TorchError::Many(MAX_VISITS).into());
+            return Err(PickleError::Many(MAX_VISITS).into());
         }
         let tensor = match &value {
             PickleValue::Tensor(packed) => {
@@ -159,18 +159,18 @@ struct NameWalk {
 
 impl NameWalk {
     /// Enter the value, which has these items.
-    fn enter(&mut self, items: WalkItems) -> Result<(), TorchError> {
+    fn enter(&mut self, items: WalkItems) -> Result<(), PickleError> {
         let NameWalk { ref path, depth, is_state, .. } = *self;
         // what leaves no piece in the name counts, too
         if depth >= MAX_DEPTH || self.levels.len() >= 4 * MAX_DEPTH {
-            return Err(TorchError::Deep(MAX_DEPTH));
+            return Err(PickleError::Deep(MAX_DEPTH));
         }
         self.levels.push(WalkLevel { items, path: path.len(), depth, is_state });
         Ok(())
     }
 
     /// Go on to the next value; `None` at the end.
-    fn next(&mut self) -> Result<Option<PickleValue>, TorchError> {
+    fn next(&mut self) -> Result<Option<PickleValue>, PickleError> {
         loop {
             let Some(level) = self.levels.last_mut() else { return Ok(None) };
             self.path.truncate(level.path);
@@ -194,7 +194,7 @@ impl NameWalk {
 }
 
 /// Append a key to a path, of which it is the first one or not.
-fn push_key(path: &mut String, key: &PickleValue, is_first: bool) -> Result<(), TorchError> {
+fn push_key(path: &mut String, key: &PickleValue, is_first: bool) -> Result<(), PickleError> {
     if let PickleValue::Text(text) = key {
         path.push_str(if is_first { "" } else { "." });
         path.push_str(text);
@@ -207,12 +207,12 @@ fn push_key(path: &mut String, key: &PickleValue, is_first: bool) -> Result<(), 
 }
 
 /// Refuse names that are longer than all names may be.
-fn check_len(len: usize) -> Result<(), TorchError> {
-    if len > MAX_NAMES { Err(TorchError::Names(MAX_NAMES)) } else { Ok(()) }
+fn check_len(len: usize) -> Result<(), PickleError> {
+    if len > MAX_NAMES { Err(PickleError::Names(MAX_NAMES)) } else { Ok(()) }
 }
 
 /// Write a key that is no text as Python shows it.
-fn write_key(path: &mut String, key: &PickleValue, depth: usize) -> Result<(), TorchError> {
+fn write_key(path: &mut String, key: &PickleValue, depth: usize) -> Result<(), PickleError> {
     // tuples of the same tuples again may be of any length
     check_len(path.len())?;
     let written = match key {

@@ -1,0 +1,267 @@
+//! The items of lists, dicts and opaque objects, in few bytes each.
+
+use std::rc::Rc;
+
+use super::value::PickleValue;
+use crate::tensor::{push_number, take_number};
+
+/// A list, a dict or an opaque object. Of its items only those are kept in which tensors may be, and the
+/// key of a pair in a list of such.
+#[derive(Debug)]
+pub(crate) struct SharedValue {
+    pub(crate) kind: SharedKind,
+    pub(crate) len: u64,
+    /// Nothing for most of them, of which there may be many.
+    pub(crate) kept: Option<Box<KeptItems>>,
+    pub(crate) is_visited: bool,
+}
+
+impl SharedValue {
+    pub(crate) fn new(kind: SharedKind) -> SharedValue {
+        SharedValue { kind, len: 0, kept: None, is_visited: false }
+    }
+
+    pub(crate) fn keep(&mut self, key: Option<PickleValue>, value: PickleValue) {
+        self.kept.get_or_insert_default().push(key, value);
+    }
+
+    pub(crate) fn kept_len(&self) -> usize {
+        self.kept.as_ref().map_or(0, |kept| kept.len)
+    }
+
+    pub(crate) fn kept(&self) -> impl Iterator<Item = KeptItem> {
+        self.kept.iter().flat_map(|kept| kept.iter())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SharedKind {
+    List,
+    Dict,
+    /// What a class or a function makes that is not known: its arguments, its state, and what is put
+    /// into it.
+    Object,
+}
+
+/// An item of a list, with its position, or of a dict.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptItem {
+    /// Without one, `value` holds the attributes of an object.
+    pub(crate) key: Option<PickleValue>,
+    pub(crate) value: PickleValue,
+}
+
+/// Items as bytes, since a pickle may hold a million tensors: one of a dict takes its key and some 20 bytes.
+///
+/// ```text
+/// kinds of key and value, key, value
+/// ```
+///
+/// Texts and tensors stand behind their lengths. What has no kind of its own stands among `others`, by its place
+/// there.
+#[derive(Debug, Default)]
+pub(crate) struct KeptItems {
+    len: usize,
+    /// Blocks of whole items, each of which is let go of when its items have been visited.
+    full: Vec<Vec<u8>>,
+    last: Vec<u8>,
+    others: Vec<PickleValue>,
+}
+
+/// The length from which a block is full, a little less than what it has grown to. The allocator gives blocks of that
+/// length back to the system.
+const FULL_BLOCK: usize = 250_000;
+
+/// The longest text or tensor that is copied while others own it too: it takes no more than a place for it.
+const COPIED: usize = size_of::<PickleValue>();
+
+/// The kinds of keys, and of values, which are 16 times as much.
+const NO_KEY: u8 = 0;
+const INT: u8 = 1;
+const TEXT: u8 = 2;
+const OTHER: u8 = 3;
+const SHARED: u8 = 1;
+const TENSOR: u8 = 2;
+
+impl KeptItems {
+    fn push(&mut self, key: Option<PickleValue>, value: PickleValue) {
+        let start = self.last.len();
+        self.last.push(0);
+        let key = match key {
+            None => NO_KEY,
+            Some(PickleValue::Int(number)) => {
+                push_number(&mut self.last, number as u64);
+                INT
+            }
+            Some(PickleValue::Text(text)) if is_copied(&text) => {
+                self.push_bytes(text.as_bytes());
+                TEXT
+            }
+            Some(other) => self.push_other(other),
+        };
+        let value = match value {
+            PickleValue::Shared(at) => {
+                push_number(&mut self.last, at as u64);
+                SHARED
+            }
+            PickleValue::Tensor(packed) if is_copied(&packed) => {
+                self.push_bytes(&packed);
+                TENSOR
+            }
+            other => self.push_other(other),
+        };
+        self.last[start] = key | value << 4;
+        self.len += 1;
+        if self.last.len() >= FULL_BLOCK {
+            self.full.push(std::mem::take(&mut self.last));
+        }
+    }
+
+    fn push_bytes(&mut self, bytes: &[u8]) {
+        push_number(&mut self.last, bytes.len() as u64);
+        self.last.extend_from_slice(bytes);
+    }
+
+    fn push_other(&mut self, value: PickleValue) -> u8 {
+        push_number(&mut self.last, self.others.len() as u64);
+        self.others.push(value);
+        OTHER
+    }
+
+    fn iter(&self) -> impl Iterator<Item = KeptItem> {
+        let other = |at: usize| self.others[at].clone();
+        self.full.iter().chain([&self.last]).flat_map(move |block| {
+            let mut rest = block.as_slice();
+            std::iter::from_fn(move || (!rest.is_empty()).then(|| KeptItem::read(&mut rest, other)))
+        })
+    }
+
+    /// The values that are not bytes.
+    pub(crate) fn others(&self) -> &[PickleValue] {
+        &self.others
+    }
+
+    /// The bytes that it takes in memory, besides what `others` hold.
+    pub(crate) fn bytes(&self) -> usize {
+        let full = self.full.iter().map(Vec::capacity).sum::<usize>();
+        size_of::<KeptItems>()
+            + full
+            + self.last.capacity()
+            + self.others.capacity() * size_of::<PickleValue>()
+    }
+}
+
+/// Whether a text or a tensor is copied into the bytes of an item. One that others own too is not, where a copy takes
+/// more than a place for it: a short pickle may name it a million times.
+fn is_copied<T: ?Sized>(owned: &Rc<T>) -> bool {
+    Rc::strong_count(owned) == 1 || size_of_val::<T>(owned) <= COPIED
+}
+
+impl KeptItem {
+    /// Take an item off the front of a block, whose other values are handed out by their places.
+    fn read(rest: &mut &[u8], mut other: impl FnMut(usize) -> PickleValue) -> KeptItem {
+        let kinds = take_bytes(rest, 1)[0];
+        let mut other = |rest: &mut &[u8]| other(take_number(rest) as usize);
+        let key = match kinds & 0xf {
+            NO_KEY => None,
+            INT => Some(PickleValue::Int(take_number(rest) as i64)),
+            TEXT => {
+                let len = take_number(rest);
+                let text = std::str::from_utf8(take_bytes(rest, len));
+                Some(PickleValue::Text(text.expect("it was a text").into()))
+            }
+            _ => Some(other(rest)),
+        };
+        let value = match kinds >> 4 {
+            SHARED => PickleValue::Shared(take_number(rest) as usize),
+            TENSOR => {
+                let len = take_number(rest);
+                PickleValue::Tensor(take_bytes(rest, len).into())
+            }
+            _ => other(rest),
+        };
+        KeptItem { key, value }
+    }
+}
+
+/// Take bytes off the front of those that were written here.
+fn take_bytes<'a>(rest: &mut &'a [u8], len: u64) -> &'a [u8] {
+    let (taken, behind) = rest.split_at(len as usize);
+    *rest = behind;
+    taken
+}
+
+/// Items one after the other, of which those that were taken take no memory any more.
+pub(crate) struct ItemsLeft {
+    blocks: std::vec::IntoIter<Vec<u8>>,
+    block: Vec<u8>,
+    /// How many bytes of the block have been taken.
+    taken: usize,
+    others: Vec<PickleValue>,
+}
+
+impl IntoIterator for KeptItems {
+    type Item = KeptItem;
+    type IntoIter = ItemsLeft;
+
+    fn into_iter(mut self) -> ItemsLeft {
+        self.full.push(self.last);
+        let blocks = self.full.into_iter();
+        ItemsLeft { blocks, block: Vec::new(), taken: 0, others: self.others }
+    }
+}
+
+impl Iterator for ItemsLeft {
+    type Item = KeptItem;
+
+    fn next(&mut self) -> Option<KeptItem> {
+        while self.taken == self.block.len() {
+            self.block = self.blocks.next()?;
+            self.taken = 0;
+        }
+        let mut rest = &self.block[self.taken..];
+        let others = &mut self.others;
+        let other = |at: usize| std::mem::replace(&mut others[at], PickleValue::None);
+        let item = KeptItem::read(&mut rest, other);
+        self.taken = self.block.len() - rest.len();
+        Some(item)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_come_out_as_they_went_in() {
+        let shared: Rc<str> = "a text of more bytes than are copied".into();
+        let tensor: Rc<[u8]> = vec![7; 40].into();
+        let item = |number: i64| {
+            let key = match number % 4 {
+                0 => None,
+                1 => Some(PickleValue::Int(-number)),
+                2 => Some(PickleValue::Text(format!("w{number}").into())),
+                _ => Some(PickleValue::Text(Rc::clone(&shared))),
+            };
+            let value = match number % 3 {
+                0 => PickleValue::Shared(number as usize),
+                1 => PickleValue::Tensor(vec![number as u8; 20].into()),
+                _ => PickleValue::Tensor(Rc::clone(&tensor)),
+            };
+            KeptItem { key, value }
+        };
+        let mut items = SharedValue::new(SharedKind::Dict);
+        for number in 0..30_000 {
+            let KeptItem { key, value } = item(number);
+            items.keep(key, value);
+        }
+        assert_eq!(items.kept_len(), 30_000);
+        let expected = || (0..30_000).map(|number| format!("{:?}", item(number)));
+        assert!(items.kept().map(|item| format!("{item:?}")).eq(expected()));
+        let kept = items.kept.unwrap();
+        assert!(!kept.full.is_empty());
+        // what others own is not copied, however often it stands there
+        assert!(kept.bytes() < 30_000 * size_of::<KeptItem>());
+        assert!(kept.into_iter().map(|item| format!("{item:?}")).eq(expected()));
+    }
+}

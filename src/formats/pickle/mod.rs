@@ -1,0 +1,260 @@
+//! Pickles of Python, as far as tensors of PyTorch and arrays of NumPy are in them.
+//!
+//! A pickle is a program for a small machine, which makes the object that was saved. The machine here knows what makes
+//! tensors and arrays, and the dicts, lists and tuples that they are in. It runs and imports nothing: what any other
+//! class or function makes is opaque, and tensors in its arguments and its state are found.
+//!
+//! A pickle may be a file of its own, a member of PyTorch's `.pt`, or what follows the header of a `.npy`.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+
+use arrays::BytesPlace;
+use machine::{Keeps, Made, PickleMachine};
+use names::FoundTensor;
+use ops::PickleOps;
+use tensors::TorchTensor;
+
+use super::FormatError;
+use super::npz::NpzError;
+use crate::dtype::Endian;
+use crate::error::{Cause, ErrorKind, Fault};
+use crate::shape::AsTuple;
+use crate::source::Source;
+use crate::tensor::{TensorInfo, Tensors, brief, first_repeated};
+
+mod arrays;
+mod calls;
+pub(super) mod globals;
+pub(super) mod items;
+pub(super) mod machine;
+mod names;
+pub(super) mod ops;
+mod tensors;
+pub(super) mod value;
+
+/// The longest pickle that is read, in bytes, besides the elements in it. Of a million tensors, each has about a
+/// hundred beside its name.
+const MAX_PICKLE: u64 = 256_000_000;
+
+/// Where a storage lies in the input.
+#[derive(Clone, Debug)]
+pub struct StoragePlace {
+    /// The part of the input that holds it.
+    pub part: usize,
+    /// The range of the bytes, counted through all parts.
+    pub bytes: Range<u64>,
+}
+
+#[derive(Debug, Default)]
+pub struct PickleContents {
+    /// The tensors, in the order in which they stand in the object.
+    pub tensors: Tensors,
+    /// Those that cannot be read, by name, and why.
+    pub unreadable: Vec<(String, PickleError)>,
+    /// The classes and functions that are not known, by name.
+    pub opaque: Vec<String>,
+}
+
+/// Bytes that hold tensors.
+pub enum StoredBytes<'a> {
+    /// The storage of this name.
+    Storage(&'a str),
+    /// The source of the pickle.
+    Pickle,
+    /// These, which were decoded.
+    Decoded(Vec<u8>),
+}
+
+/// Where bytes lie in the input, if there are such; [`NpzError::Member`] of a storage that cannot be read.
+pub type PlaceBytes<'a> = &'a mut dyn FnMut(StoredBytes<'_>) -> Result<Option<StoragePlace>, Cause>;
+
+/// What is in the object of a pickle, which is the range `pickle` of `source`.
+pub fn read(
+    source: &dyn Source,
+    pickle: Range<u64>,
+    endian: Endian,
+    place: PlaceBytes<'_>,
+) -> Result<PickleContents, Cause> {
+    let len = pickle.end.saturating_sub(pickle.start);
+    let ops = || PickleOps::new(source, pickle.clone());
+    let asked = machine::asked(&mut ops())?;
+    let made = PickleMachine::new(len, asked, Keeps::Nothing).run(&mut ops())?;
+    contents(made, endian, place)
+}
+
+/// The tensors in what a pickle made.
+pub(super) fn contents(
+    made: Made,
+    endian: Endian,
+    place: PlaceBytes<'_>,
+) -> Result<PickleContents, Cause> {
+    let Made { object, shared, opaque, decoded, .. } = made;
+    let mut array_bytes = ArrayBytes { decoded: Some(decoded), places: [None, None] };
+    let mut tensors = Tensors::default();
+    let mut unreadable = Vec::new();
+    names::visit_tensors(object, shared, &mut |name, tensor| {
+        let placed = match tensor {
+            Ok(FoundTensor::Torch(tensor)) => {
+                placed(&tensor, endian, place)?.map_err(PickleError::from)
+            }
+            Ok(FoundTensor::Numpy(array)) => {
+                let (StoragePlace { part, bytes }, start) =
+                    array_bytes.place(array.place, place)?;
+                Ok(array.at(start).placed(part, bytes.start))
+            }
+            Err(error) => Err(error),
+        };
+        match placed {
+            Ok(tensor) => tensors.push(&TensorInfo { name: name.map(str::to_owned), ..tensor }),
+            Err(error) => unreadable.push((name.unwrap_or_default().to_owned(), error)),
+        }
+        Ok(())
+    })?;
+    let names = tensors.names().map(Option::unwrap_or_default);
+    let names = names.chain(unreadable.iter().map(|(name, _)| name.as_str()));
+    if first_repeated(names).is_some() {
+        (tensors, unreadable) = named_once(&tensors, unreadable);
+    }
+    Ok(PickleContents { tensors, unreadable, opaque: opaque.into_iter().collect() })
+}
+
+/// Where the elements of arrays lie in the input: those in the pickle, and those that were decoded.
+struct ArrayBytes {
+    decoded: Option<Vec<u8>>,
+    places: [Option<StoragePlace>; 2],
+}
+
+impl ArrayBytes {
+    /// Where such bytes lie, and the position of these among them.
+    fn place(
+        &mut self,
+        bytes: BytesPlace,
+        place: PlaceBytes<'_>,
+    ) -> Result<(StoragePlace, u64), Cause> {
+        let (number, start) = match bytes {
+            BytesPlace::Pickle(start) => (0, start),
+            BytesPlace::Decoded(start) => (1, start),
+            BytesPlace::Undecoded => return Err(ops::damaged("its elements are no text")),
+        };
+        let placed = match self.places[number].clone() {
+            Some(placed) => placed,
+            None => {
+                let stored = match number {
+                    0 => StoredBytes::Pickle,
+                    _ => StoredBytes::Decoded(self.decoded.take().unwrap_or_default()),
+                };
+                place(stored)?.ok_or(FormatError::Unrecognised)?
+            }
+        };
+        self.places[number] = Some(placed.clone());
+        Ok((placed, start))
+    }
+}
+
+/// A tensor of an object, where its storage lies.
+fn placed(
+    tensor: &TorchTensor<'_>,
+    endian: Endian,
+    place: PlaceBytes<'_>,
+) -> Result<Result<TensorInfo, TensorFault>, Cause> {
+    let key = tensor.key;
+    let place = match place(StoredBytes::Storage(key)) {
+        Err(cause) => match cause.downcast()? {
+            error @ NpzError::Member { .. } => return Ok(Err(error.into())),
+            error => return Err(error.into()),
+        },
+        Ok(place) => place,
+    };
+    Ok(match place {
+        Some(StoragePlace { part, bytes }) => tensor
+            .place(0..bytes.end.saturating_sub(bytes.start), endian)
+            .map(|it| it.placed(part, bytes.start)),
+        // nothing is stored of nothing
+        None if tensor.whole == 0 => tensor.place(0..0, endian),
+        None => Err(TensorFault::NoStorage(key.to_string())),
+    })
+}
+
+/// What is left of tensors, and of those that cannot be read, where several of one name become one that
+/// cannot be.
+fn named_once(
+    tensors: &Tensors,
+    unreadable: Vec<(String, PickleError)>,
+) -> (Tensors, Vec<(String, PickleError)>) {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    let names = tensors.names().map(Option::unwrap_or_default);
+    for name in names.chain(unreadable.iter().map(|(name, _)| name.as_str())) {
+        *counts.entry(name).or_default() += 1;
+    }
+    counts.retain(|_, count| *count > 1);
+    let is_one = |name: &str| !counts.contains_key(name);
+    let once = tensors.iter().filter(|it| is_one(it.name.as_deref().unwrap_or_default()));
+    let once: Tensors = once.collect();
+    let mut left: Vec<_> = unreadable.iter().filter(|(name, _)| is_one(name)).cloned().collect();
+    let twice = counts.iter().map(|(name, count)| ((*name).to_owned(), PickleError::Twice(*count)));
+    left.extend(twice);
+    left.sort_by(|(one, _), (other, _)| one.cmp(other));
+    (once, left)
+}
+
+/// What is wrong with a pickle, or with what is in it.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum PickleError {
+    #[error("its pickle is damaged: {0}")]
+    Damaged(&'static str),
+    #[error("its pickle has more than {0} bytes")]
+    Long(u64),
+    #[error("its pickle makes more than {0} objects")]
+    Many(usize),
+    #[error("its pickle makes objects that take more than {} MiB of memory", .0 >> 20)]
+    Large(usize),
+    #[error("its objects are nested deeper than {0} levels")]
+    Deep(usize),
+    #[error("opcode {0:#04x} of its pickle is not read")]
+    Opcode(u8),
+    #[error("the file calls `{0}` with arguments that it does not take")]
+    Arguments(&'static str),
+    #[error("it is marked as conjugated or negated, so that its elements are not those stored")]
+    Lazy,
+    #[error("its dtype is {0}, which is not read")]
+    DType(Cow<'static, str>),
+    /// What is no dtype, or one of objects.
+    #[error("{0}")]
+    Elements(String),
+    #[error("its elements are written as text, of which at most {0} bytes are decoded")]
+    Undecoded(usize),
+    #[error("{0} tensors of the file have this name")]
+    Twice(usize),
+    #[error("the names of its tensors have more than {0} bytes")]
+    Names(usize),
+    /// A tensor that is not in its storage.
+    #[error(transparent)]
+    Tensor(#[from] TensorFault),
+}
+
+impl Fault for PickleError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            PickleError::DType(_) => ErrorKind::DType,
+            PickleError::Opcode(_) | PickleError::Lazy => ErrorKind::Unsupported,
+            _ => ErrorKind::Damaged,
+        }
+    }
+}
+
+/// Why a tensor cannot be where a pickle says.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum TensorFault {
+    #[error("its storage, {:?}, is not in the file", brief(.0))]
+    NoStorage(String),
+    #[error("its storage cannot be read: {0}")]
+    Member(#[from] NpzError),
+    #[error("its storage is said to have {said} bytes, and has {found}")]
+    ShortStorage { said: u64, found: u64 },
+    #[error("its shape, strides and offset lead out of its storage of {0} bytes")]
+    Outside(u64),
+    #[error("shape {} has 2^63 bytes or more", AsTuple(.0))]
+    TooLarge(Vec<u64>),
+}

@@ -1,0 +1,182 @@
+//! What a pickle is made of, as far as tensors can be in it.
+//!
+//! Values that change after they were made, lists, dicts and opaque objects, are kept in one table and
+//! named by their place in it, so that a pickle that puts a list into itself makes no circle of owners.
+//! All others own what is in them, and are nested a bounded number of levels.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use super::PickleError;
+use super::arrays::{ArrayCell, ArrayDType, PickleBytes};
+use super::globals::Global;
+use super::items::SharedKind;
+use super::tensors::TorchStorage;
+use crate::shape::MAX_NDIM;
+
+/// A value on the stack, in the memo, in a list or in a dict.
+#[derive(Clone, Debug)]
+pub(crate) enum PickleValue {
+    None,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(Rc<str>),
+    /// A text that is too long for a name, by its bytes in the pickle's source.
+    LongText {
+        start: u64,
+        len: u64,
+    },
+    Bytes(Rc<PickleBytes>),
+    Tuple(Rc<TupleValue>),
+    /// A list, a dict or an opaque object, by its place in the table.
+    Shared(usize),
+    /// A list or a dict that is new: nothing is in it, and nothing else can put something there.
+    Empty(SharedKind),
+    Global(Global),
+    Storage(Rc<TorchStorage>),
+    /// A [`TorchTensor`](TorchTensor), packed.
+    Tensor(Rc<[u8]>),
+    Unreadable(Rc<PickleError>),
+    Array(Rc<ArrayCell>),
+    ArrayDType(Rc<ArrayDType>),
+    /// Anything that is passed over: a device, an integer of more than 64 bits.
+    Plain,
+}
+
+#[derive(Debug)]
+pub(crate) struct TupleValue {
+    pub(crate) items: Vec<PickleValue>,
+    /// How many tuples are nested in it, itself included.
+    pub(crate) depth: usize,
+    /// Whether a tensor may be in it.
+    pub(crate) has_tensors: bool,
+}
+
+impl PickleValue {
+    /// Whether a tensor is in it or may come into it, or it is a level by itself, of which only so many are read.
+    pub(crate) fn has_tensors(&self) -> bool {
+        match self {
+            PickleValue::Tensor(_) | PickleValue::Unreadable(_) | PickleValue::Array(_) => true,
+            PickleValue::Shared(_) | PickleValue::Empty(_) => true,
+            PickleValue::Tuple(tuple) => tuple.has_tensors,
+            _ => false,
+        }
+    }
+
+    /// The bytes of its own in memory, besides its place among others and what it holds of these.
+    pub(crate) fn bytes(&self) -> usize {
+        /// The counters of owners, and what the allocator adds.
+        const OWNED: usize = 24;
+        match self {
+            PickleValue::Text(text) => OWNED + text.len(),
+            PickleValue::Bytes(bytes) => {
+                OWNED + size_of::<PickleBytes>() + bytes.key.as_ref().map_or(0, |key| key.len())
+            }
+            PickleValue::Array(array) => OWNED + array.bytes(),
+            PickleValue::ArrayDType(dtype) => OWNED + dtype.bytes(),
+            PickleValue::Tuple(tuple) => {
+                let items = tuple.items.capacity() * size_of::<PickleValue>();
+                2 * OWNED + size_of::<TupleValue>() + items
+            }
+            PickleValue::Storage(storage) => {
+                2 * OWNED + size_of::<TorchStorage>() + storage.key.len()
+            }
+            PickleValue::Tensor(packed) => OWNED + packed.len(),
+            PickleValue::Unreadable(_) => OWNED + size_of::<PickleError>(),
+            _ => 0,
+        }
+    }
+
+    /// Where it is, if it may have other owners.
+    fn shared_place(&self) -> Option<*const u8> {
+        fn place<T: ?Sized>(owned: &Rc<T>) -> Option<*const u8> {
+            (Rc::strong_count(owned) > 1).then(|| Rc::as_ptr(owned).cast())
+        }
+        match self {
+            PickleValue::Text(text) => place(text),
+            PickleValue::Tuple(tuple) => place(tuple),
+            PickleValue::Storage(storage) => place(storage),
+            PickleValue::Tensor(tensor) => place(tensor),
+            PickleValue::Unreadable(error) => place(error),
+            PickleValue::Bytes(bytes) => place(bytes),
+            PickleValue::Array(array) => place(array),
+            PickleValue::ArrayDType(dtype) => place(dtype),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn items(&self) -> Option<&[PickleValue]> {
+        match self {
+            PickleValue::Tuple(tuple) => Some(&tuple.items),
+            _ => None,
+        }
+    }
+
+    /// A number that counts something.
+    pub(crate) fn count(&self) -> Option<u64> {
+        match self {
+            PickleValue::Int(number) => u64::try_from(*number).ok(),
+            _ => None,
+        }
+    }
+
+    /// Numbers that count something, one for each axis of a tensor.
+    pub(crate) fn axes(&self) -> Option<Vec<u64>> {
+        let items = self.items().filter(|items| items.len() <= MAX_NDIM)?;
+        items.iter().map(PickleValue::count).collect()
+    }
+
+    /// What stands in a name for a key that is no number, text or tuple.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            PickleValue::Tensor(_) | PickleValue::Unreadable(_) => "<tensor>",
+            PickleValue::Array(_) => "<array>",
+            PickleValue::Storage(_) => "<storage>",
+            PickleValue::Global(_) => "<class>",
+            PickleValue::Tuple(_) => "<tuple>",
+            _ => "<object>",
+        }
+    }
+}
+
+/// What values take in memory together, up to a limit; those of several owners once.
+pub(crate) struct ValueWeight {
+    left: usize,
+    seen: HashSet<*const u8>,
+}
+
+impl ValueWeight {
+    /// Nothing yet, of so many bytes.
+    pub(crate) fn new(most: usize) -> ValueWeight {
+        ValueWeight { left: most, seen: HashSet::new() }
+    }
+
+    /// Add bytes; whether they fit.
+    pub(crate) fn add(&mut self, bytes: usize) -> bool {
+        let left = self.left.checked_sub(bytes);
+        self.left = left.unwrap_or(0);
+        left.is_some() && self.left > 0
+    }
+
+    /// Add a value and what is in it; whether they fit.
+    pub(crate) fn add_value(&mut self, value: &PickleValue) -> bool {
+        let mut levels = vec![std::slice::from_ref(value).iter()];
+        while let Some(level) = levels.last_mut() {
+            let Some(value) = level.next() else {
+                levels.pop();
+                continue;
+            };
+            if value.shared_place().is_some_and(|place| !self.seen.insert(place)) {
+                continue;
+            }
+            if !self.add(value.bytes()) {
+                return false;
+            }
+            if let PickleValue::Tuple(tuple) = value {
+                levels.push(tuple.items.iter());
+            }
+        }
+        true
+    }
+}
