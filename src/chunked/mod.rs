@@ -5,8 +5,9 @@
 //! of such positions touches, and takes the box from them. Two makers of pieces rest on it:
 //! [`ChunkPieces`], boxes of whole neighbouring chunks in any order, which decodes each chunk once; and
 //! [`Decoding`], pieces of any kind that read elements as bytes of a source, which keeps chunks for the pieces that
-//! follow: ranges of the output, or a few rows of a gather. Where many rows are read, the chunks that they lie in
-//! ([`ChunkSet`]) are decoded to a temporary file first. The way back is [`ChunkSink`], which makes chunks of
+//! follow: ranges of the output, or a few rows of a gather. A sorted list along an axis takes of boxes what it names
+//! (`region/listed.rs`); where many other rows are read, the chunks that they lie in ([`ChunkSet`]) are decoded to a
+//! temporary file first. The way back is [`ChunkSink`], which makes chunks of
 //! elements that come at such positions.
 //!
 //! ```text
@@ -108,6 +109,11 @@ impl Chunked {
         index
     }
 
+    /// The chunk that has the element at an index.
+    fn chunk_of(&self, index: &[u64]) -> Vec<u64> {
+        index.iter().zip(self.chunks.chunk_shape()).map(|(at, len)| at / len).collect()
+    }
+
     /// The steps of each axis of `runs` through the chunks; empty if there are none.
     fn steps(&self, runs: &Runs) -> Vec<Steps> {
         if runs.bytes() == 0 {
@@ -199,7 +205,7 @@ impl Chunked {
     }
 
     /// The bytes that are decoded for `runs`, or copied, whichever is more.
-    fn work(&self, runs: &Runs) -> u64 {
+    pub fn work(&self, runs: &Runs) -> u64 {
         runs.bytes().max(self.touched(runs).count().saturating_mul(self.chunk_bytes()))
     }
 
@@ -225,7 +231,7 @@ impl Chunked {
         Touched { chunked: self, runs, steps, cells }
     }
 
-    fn all(&self) -> Runs {
+    pub fn all(&self) -> Runs {
         let axes = self.shape.iter().zip(&self.strides);
         let axes = axes.map(|(&len, &stride)| Axis { len, stride });
         Runs { offset: 0, axes: axes.collect(), run: self.item }
@@ -234,8 +240,7 @@ impl Chunked {
     /// The chunk of a box of positions, and the box in the chunk's bytes.
     fn in_chunk(&self, taken: &Runs, steps: &[Steps]) -> (Vec<u64>, Runs) {
         let index = self.index(taken.offset as u64);
-        let at: Vec<u64> =
-            index.iter().zip(self.chunks.chunk_shape()).map(|(at, len)| at / len).collect();
+        let at = self.chunk_of(&index);
         let shape = self.shape_of(&at);
         let strides = contiguous_strides(&shape, self.item, Order::C).unwrap_or_default();
         let inside = index.iter().zip(self.chunks.chunk_shape()).map(|(at, len)| (at % len) as i64);

@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Chunked;
+use super::cells::Steps;
+use crate::runs::Runs;
 
 /// A set of chunks, to which several threads add.
 #[derive(Debug)]
@@ -86,9 +88,7 @@ impl Chunked {
             }
             let ends =
                 [row.start, row.end - 1].map(|byte| self.index(offset.wrapping_add_signed(byte)));
-            let [first, last] = ends.each_ref().map(|index| -> Vec<u64> {
-                index.iter().zip(chunk).map(|(at, len)| at / len).collect()
-            });
+            let [first, last] = ends.each_ref().map(|index| self.chunk_of(index));
             named.add(&first, &last);
             let Some(len) = chunk.last() else { return };
             let within = ends.map(|index| index.last().map_or(0, |at| (at % len) as i64));
@@ -96,6 +96,27 @@ impl Chunked {
             let behind = *len as i64 - 1 - within[0].max(within[1]);
             same = offset as i64 - before * item..offset as i64 + behind * item + 1;
         }
+    }
+
+    /// The set of the chunks with listed items along one axis of `runs`; `None` if there are too many chunks.
+    pub fn with_items(&self, runs: &Runs, axis: usize, listed: &[u64]) -> Option<ChunkSet> {
+        let named = self.no_chunks()?;
+        let Range { start, end } = runs.byte_bounds();
+        let ends = [start, end - 1].map(|byte| self.chunk_of(&self.index(byte as u64)));
+        let Steps { axis, start, step, chunk, .. } = self.steps(runs).swap_remove(axis);
+        let Some(axis) = axis else {
+            named.add(&ends[0], &ends[1]);
+            return Some(named);
+        };
+        let mut chunks: Vec<u64> =
+            listed.iter().map(|item| (start + item * step.unsigned_abs()) / chunk).collect();
+        chunks.dedup();
+        let [mut first, mut last] = ends;
+        for at in chunks {
+            (first[axis], last[axis]) = (at, at);
+            named.add(&first, &last);
+        }
+        Some(named)
     }
 
     /// The approximate bytes of the chunks of a set.

@@ -11,7 +11,6 @@ use crate::execute::{FillError, Pieces, ReadFrom, VisitRange};
 use crate::plan::PIECE_BYTES;
 use crate::runs::{Runs, unravel_index};
 use crate::source::Source;
-use crate::view::View;
 
 /// Boxes of whole chunks, limited to the selected elements, for outputs that take bytes in any
 /// order: no chunk is decoded twice.
@@ -43,18 +42,17 @@ const PART_BYTES: u64 = 4 * PIECE_BYTES;
 const LINES: u64 = 128;
 
 impl ChunkPieces {
-    /// Pieces of a view of the positions, to be written or scanned.
-    pub fn new(chunked: &Chunked, view: &View, is_written: bool) -> ChunkPieces {
+    /// Pieces of `runs` of positions, to be written or scanned. With a set of `named` chunks, only the elements of
+    /// these are decoded, the others are undefined.
+    pub fn new(
+        chunked: &Chunked,
+        runs: &Runs,
+        named: Option<ChunkSet>,
+        is_written: bool,
+    ) -> ChunkPieces {
         let row = if is_written { WRITTEN_ROW_WORTH } else { SEEN_ROW_WORTH };
-        ChunkPieces::of(chunked, view.runs(), row, CACHE_BYTES, PART_BYTES)
-    }
-
-    /// All elements of the chunks of a set, to be written; what other elements become does not
-    /// matter.
-    pub fn named(chunked: &Chunked, named: ChunkSet) -> ChunkPieces {
-        let named = Some(Arc::new(named));
-        let chunked = Chunked { named, ..chunked.clone() };
-        ChunkPieces::of(&chunked, &chunked.all(), WRITTEN_ROW_WORTH, CACHE_BYTES, PART_BYTES)
+        let chunked = Chunked { named: named.map(Arc::new), ..chunked.clone() };
+        ChunkPieces::of(&chunked, runs, row, CACHE_BYTES, PART_BYTES)
     }
 
     /// Whether a box of items has a used chunk.
@@ -91,7 +89,7 @@ impl ChunkPieces {
     }
 
     /// The items of a piece along each axis: empty if a box is shorter than others.
-    fn items(&self, number: u64) -> Vec<Range<u64>> {
+    pub fn items(&self, number: u64) -> Vec<Range<u64>> {
         let mut items = self.boxes.items(&self.steps, number / self.parts());
         let counts = self.parts.iter().rev().map(|(_, count)| *count);
         let numbers = unravel_index(counts, number % self.parts());

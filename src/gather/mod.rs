@@ -27,6 +27,7 @@ use crate::view::{Layout, View, ViewError};
 mod block;
 mod distribution;
 mod indexed;
+mod listed;
 mod mask;
 mod pieces;
 mod positions;
@@ -42,8 +43,11 @@ pub use distribution::Distribution;
 pub(crate) use distribution::scratch_has_room;
 pub(crate) use indexed::slab_runs;
 pub use indexed::{Indexed, ListTensor};
+use listed::ListedAxis;
+pub(crate) use listed::SortedList;
 pub use mask::{Mask, is_like_mask};
 pub use pieces::GatherPieces;
+pub(crate) use pieces::copy_single_rows as copy_rows;
 pub use positions::{DROPPED, Indices, OutOfRange, count_batch_dims};
 pub use rows::BoundRows;
 pub(crate) use rows::Rows;
@@ -63,6 +67,7 @@ pub struct Gather {
     /// The wanted bytes of the output, if not all.
     window: Option<Range<u64>>,
     relaid: Option<Box<Relaid>>,
+    listed: Option<ListedAxis>,
 }
 
 /// A result in another order than the params', in two steps.
@@ -105,21 +110,22 @@ impl Gather {
         }
         let bytes = shape::byte_count(&shape, params.item_bits).ok_or(ViewError::TooLarge)?;
         let range = params.bounds()?;
-        let (rows, slab, relaid) = if bytes == 0 || range.is_empty() {
+        let (rows, slab, relaid, listed) = if bytes == 0 || range.is_empty() {
             // a gather from an empty tensor is empty, or an error, or the zeros of `Drop`: no tuple
             // is in range, so that the first one stands for all
             let rows = Rows::new(params, 0, &[], indexed.lists)?;
-            (rows, Runs { offset: 0, axes: Vec::new(), run: bytes }, None)
+            (rows, Runs { offset: 0, axes: Vec::new(), run: bytes }, None, None)
         } else {
             let relaid = Relaid::new(params, &indexed, &in_memory, options)?.map(Box::new);
             let axes = in_memory.permute(&indexed.axes);
+            let listed = ListedAxis::of(params, indexed.first, &axes, &indexed.lists)?;
             let (rows, slab) = Indexed { axes, ..indexed }.rows(params)?;
-            (rows, slab_runs(params, &slab)?, relaid)
+            (rows, slab_runs(params, &slab)?, relaid, listed)
         };
         let Options { piece_bytes, hold, .. } = *options;
         let params = range;
         let window = None;
-        Ok(Gather { shape, params, rows, slab, bytes, piece_bytes, hold, window, relaid })
+        Ok(Gather { shape, params, rows, slab, bytes, piece_bytes, hold, window, relaid, listed })
     }
 
     pub fn shape(&self) -> &[u64] {

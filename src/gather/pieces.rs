@@ -379,7 +379,14 @@ fn copy_stretches(input: &[u8], start: u64, block: &RowBlock, slab: &Runs, out: 
     }
 }
 
-fn copy_single_rows(input: &[u8], start: u64, offsets: &[u64], slab: &Runs, out: &mut [u8]) {
+/// Copy rows to `out`, one after the other: each has its offset in the file, whose bytes from `start` on are `input`.
+pub(crate) fn copy_single_rows(
+    input: &[u8],
+    start: u64,
+    offsets: &[u64],
+    slab: &Runs,
+    out: &mut [u8],
+) {
     let run = slab.run;
     if !slab.axes.is_empty() {
         let slab_bytes = out.len() / offsets.len().max(1);

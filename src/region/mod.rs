@@ -23,6 +23,7 @@ use crate::view::View;
 
 mod computed;
 mod indices;
+mod listed;
 mod lists;
 mod ordered;
 mod route;

@@ -11,6 +11,7 @@
 //! scratch.
 
 use super::computed::ComputedRegion;
+use super::listed::ListedPieces;
 use super::ordered::Ordered;
 use super::strided::InChunks;
 use super::{Gathered, Region};
@@ -158,7 +159,8 @@ impl<'a> Route<'a> {
                 region.elements.pieces(&ReadBy { to: ReadFor::Memory, ..*by })?;
             return Ok(Route::Direct(Box::new(Decoding::of(chunked, pieces))));
         };
-        let in_any_order = |is_written| Box::new(ChunkPieces::new(chunked, view, is_written));
+        let in_any_order =
+            |is_written| Box::new(ChunkPieces::new(chunked, view.runs(), None, is_written));
         if let ReadFor::Position(_) | ReadFor::Look = by.to {
             return Ok(Route::Direct(in_any_order(by.to != ReadFor::Look)));
         }
@@ -174,8 +176,8 @@ impl<'a> Route<'a> {
         })
     }
 
-    /// The route of rows in chunks: the chunks that hold them go to scratch, unless few rows of few
-    /// chunks are read, or single ranges.
+    /// The route of rows in chunks. The rows of a sorted list go straight to an output that takes bytes in any order.
+    /// The chunks of other rows go to scratch, unless few rows of few chunks are read, or single ranges.
     fn of_named(region: &'a InChunks, by: &ReadBy<'_>) -> Result<Option<Route<'a>>, ExecuteError> {
         let InChunks { elements, chunked } = region;
         let Some(gathered) =
@@ -183,6 +185,12 @@ impl<'a> Route<'a> {
         else {
             return Ok(None);
         };
+        if let ReadFor::Position(_) | ReadFor::Look = by.to
+            && let Some(list) = gathered.gather.sorted_list(&gathered.sources(), by.workers)
+            && let Some(pieces) = ListedPieces::new(chunked, list, by.to != ReadFor::Look)
+        {
+            return Ok(Some(Route::Direct(Box::new(pieces))));
+        }
         let Some(named) = chunked.no_chunks() else { return Ok(None) };
         let rows = gathered.gather.clone().with(&gathered.sources(), 1, by.workers)?;
         rows.visit_rows(by.source, by.workers, |offsets, row| {
@@ -193,7 +201,7 @@ impl<'a> Route<'a> {
         if bytes <= FEW_BYTES && rows.wanted_count() <= FEW_ROWS {
             return Ok(None);
         }
-        let chunks = Box::new(ChunkPieces::named(chunked, named));
+        let chunks = Box::new(ChunkPieces::new(chunked, &chunked.all(), Some(named), true));
         Ok(Some(Route::Named { chunks, bytes, then: elements.as_ref() }))
     }
 

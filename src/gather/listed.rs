@@ -1,0 +1,90 @@
+//! A list whose positions do not decrease, along one axis of the params.
+
+use super::positions::{DROPPED, TupleReader, Tuples};
+use super::rows::OutputAxis;
+use super::{Gather, Rows};
+use crate::execute::Workers;
+use crate::runs::{Axis, Runs};
+use crate::source::Source;
+use crate::view::{Layout, ViewError};
+
+/// The axes of a gather with one list, which one axis of the result goes along.
+#[derive(Clone, Debug)]
+pub(super) struct ListedAxis {
+    /// The items of the params, each axis with its stride; the one of the list has as many items as the list.
+    items: Runs,
+    axis: usize,
+}
+
+/// A gather by one list whose positions do not decrease.
+pub(crate) struct SortedList {
+    /// The items of the params from the first listed position to the last.
+    pub(crate) between: Runs,
+    /// The axis of the items that the list goes along.
+    pub(crate) axis: usize,
+    /// The listed items along this axis.
+    pub(crate) listed: Vec<u64>,
+}
+
+/// The longest list that is looked at.
+const MOST_LISTED: u64 = 1 << 20;
+
+impl ListedAxis {
+    /// The axes of a result in memory; `None` where not just one of them goes along the only list.
+    pub(super) fn of(
+        params: &Layout<'_>,
+        first: i64,
+        axes: &[OutputAxis],
+        lists: &[Tuples],
+    ) -> Result<Option<ListedAxis>, ViewError> {
+        let [list] = lists else { return Ok(None) };
+        let [indexed] = list.indexed() else { return Ok(None) };
+        let mut along = (0..axes.len()).filter(|&axis| axes[axis].is_indexed());
+        let (Some(axis), None) = (along.next(), along.next()) else { return Ok(None) };
+        let is_list = axes[axis].stride == 0 && axes[axis].len == list.count();
+        if !is_list || indexed.stride <= 0 || list.count() > MOST_LISTED {
+            return Ok(None);
+        }
+        let offset = params.start()? + params.bytes(first)?;
+        let strides = axes.iter().map(|axis| params.bytes(axis.stride));
+        let mut strides = strides.collect::<Result<Vec<i64>, _>>()?;
+        strides[axis] = indexed.stride;
+        let axes = axes.iter().zip(strides).map(|(axis, stride)| Axis { len: axis.len, stride });
+        let items = Runs {
+            offset,
+            axes: axes.collect(),
+            run: params.bytes(params.item_units() as i64)? as u64,
+        };
+        Ok(Some(ListedAxis { items, axis }))
+    }
+
+    fn sorted(&self, rows: &Rows, source: &dyn Source, workers: &Workers) -> Option<SortedList> {
+        let ListedAxis { mut items, axis } = self.clone();
+        let Axis { len, stride } = items.axes[axis];
+        let mut listed = vec![0; len as usize];
+        let list = rows.lists.first()?.tuples.clone();
+        let reader = TupleReader::new(0, list, source, workers).ok()?;
+        reader.read(0, &mut listed).ok()?;
+        let (first, last) = (*listed.first()?, *listed.last()?);
+        if last == DROPPED || !listed.is_sorted() {
+            return None;
+        }
+        listed.iter_mut().for_each(|offset| *offset = (*offset - first) / stride.unsigned_abs());
+        items.offset += first as i64;
+        items.axes[axis].len = listed.last()? + 1;
+        Some(SortedList { between: items, axis, listed })
+    }
+}
+
+impl Gather {
+    /// The only list, if its positions do not decrease; `sources` are those of the lists. `None` also if a position
+    /// is out of range: gathering finds the error.
+    pub(crate) fn sorted_list(
+        &self,
+        sources: &[&dyn Source],
+        workers: &Workers,
+    ) -> Option<SortedList> {
+        let listed = self.listed.as_ref().filter(|_| self.window.is_none())?;
+        listed.sorted(&self.rows, sources.first().copied()?, workers)
+    }
+}
