@@ -42,7 +42,12 @@ impl ListedAxis {
         let mut along = (0..axes.len()).filter(|&axis| axes[axis].is_indexed());
         let (Some(axis), None) = (along.next(), along.next()) else { return Ok(None) };
         let is_list = axes[axis].stride == 0 && axes[axis].len == list.count();
-        if !is_list || indexed.stride <= 0 || list.count() > MOST_LISTED {
+        // a mask of several axes may be one of positions along all of them
+        let mut of_params = params.shape.iter().zip(params.strides()?);
+        let is_axis = of_params.any(|(len, stride)| {
+            *len == indexed.len && params.bytes(*stride) == Ok(indexed.stride)
+        });
+        if !is_list || !is_axis || indexed.stride <= 0 || list.count() > MOST_LISTED {
             return Ok(None);
         }
         let offset = params.start()? + params.bytes(first)?;

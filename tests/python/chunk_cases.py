@@ -161,6 +161,27 @@ def outer(case, source, key, array, store_list):
     return [*source, "[" + ", ".join(items) + "]", "--outer"], taken
 
 
+@command("sorted")
+def sorted_list(case, source, key, array, store_list):
+    """A list that does not decrease, or a mask, along one axis, and slices of the others, perhaps in another order."""
+    if not array.ndim or 0 in array.shape:
+        return None
+    rng, axis = case.rng, case.rng.randrange(array.ndim)
+    length = array.shape[axis]
+    if rng.random() < 0.3:
+        places = np.array([rng.random() < 0.6 for _ in range(length)])
+    else:
+        places = np.sort(np.array(rng.choices(range(length), k=rng.choice([1, 3, length, 2 * length])), "<i4"))
+    items = [rng.choice([":", f"{rng.randrange(n)}:", "::2", "::-1", f"{rng.randrange(n)}::-2"]) for n in array.shape]
+    key = [slice(*[int(bound) if bound else None for bound in item.split(":")]) for item in items]
+    items[axis], key[axis] = store_list("sorted", places), places
+    line, taken = [*source, "[" + ", ".join(items) + "]"], array[tuple(key)]
+    if rng.random() < 0.3:
+        order = rng.sample(range(taken.ndim), taken.ndim)
+        line, taken = [*line, "--transpose", ",".join(map(str, order))], taken.transpose(order)
+    return line, taken
+
+
 @command("mask")
 def mask(case, source, key, array, store_list):
     """A mask of all axes, or of the first ones, or its opposite."""
