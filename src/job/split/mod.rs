@@ -4,10 +4,10 @@
 //! 1. [`Cuts`] say where the axis is cut, [`PartNames`] how the files are named (`outputs`).
 //!
 //! 2. [`Split::check`] prepares every output and makes all the checks that writing would fail at,
-//! before the first one is begun.
+//!    before the first one is begun.
 //!
 //! 3. [`Split::write`] copies a slice for each part, all in one job, to outputs that are put in
-//! place together at the end ([`SeveralSinks`](crate::sink::SeveralSinks)).
+//!    place together at the end ([`SeveralSinks`](crate::sink::SeveralSinks)).
 
 use std::ffi::OsString;
 use std::ops::Range;
