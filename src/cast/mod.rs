@@ -69,10 +69,10 @@ pub enum CastError {
     #[error("cannot cast to {0}: its elements are smaller than a byte")]
     ToPartsOfBytes(DType),
     /// Between strings of bytes and strings of code points.
-    #[error("cannot cast from {from} to {to}: only text in ASCII could be both, and it may not be")]
+    #[error("cannot cast from {from} to {to}: the text may not be ASCII")]
     Text { from: DType, to: DType },
     /// Strings of more than 64 KiB.
-    #[error("elements of dtype {0} are too long to be cast: at most {most} bytes can be", most = MOST_BYTES)]
+    #[error("elements of dtype {0} are too long to be cast: the limit is {most} bytes", most = MOST_BYTES)]
     TooLong(DType),
     /// Units of time between which NumPy has no factor, or none of 64 bits.
     #[error("cannot cast from {from} to {to}: there is no factor of 64 bits between their units")]

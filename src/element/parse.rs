@@ -8,7 +8,7 @@ use crate::dtype::{DType, Endian, Integers, Scalar};
 pub enum ElementError {
     #[error("'{0}' is not a number")]
     NotANumber(String),
-    #[error("'{text}' is not {kind}, which dtype {dtype} asks for")]
+    #[error("'{text}' is not {kind}, as dtype {dtype} requires")]
     Kind { text: String, kind: &'static str, dtype: String },
     #[error("{text} does not fit into dtype {dtype}{range}")]
     Range {

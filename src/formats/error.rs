@@ -15,16 +15,14 @@ pub enum FormatError {
     #[error("not a {EXTENSIONS} file, nor the index of a sharded checkpoint")]
     Unrecognised,
     /// The file ends before its header does. Lengths in bytes.
-    #[error(
-        "the file is cut short inside its header: {expected} bytes are needed, {found} are there"
-    )]
+    #[error("the file is cut short inside its header: {expected} bytes are needed, it has {found}")]
     HeaderCutShort {
         /// The bytes that the header needs, as far as known.
         expected: u64,
         found: u64,
     },
     /// The format does not have this type.
-    #[error("dtype {dtype} has no counterpart in the {format} format")]
+    #[error("dtype {dtype} has no equivalent in {format}")]
     Unsupported { dtype: DType, format: &'static str },
 }
 

@@ -72,7 +72,7 @@ const KINDS: &[(Foreign, &str, &[&[u8]])] = &[
     (Foreign::Bzip2, "a bzip2 file", &[]),
     (Foreign::Czi, "a CZI picture", &[b"ZISRAWFILE"]),
     (Foreign::DcpFolder, "a folder of PyTorch's distributed checkpoints (*.distcp)", &[]),
-    (Foreign::Diffusers, "a pipeline of diffusers, whose models have folders of their own", &[]),
+    (Foreign::Diffusers, "a pipeline of diffusers: each of its models has a folder", &[]),
     (Foreign::Distcp, "a part of a distributed checkpoint of PyTorch", &[]),
     (Foreign::Fits, "a FITS file", &[b"SIMPLE  ="]),
     (Foreign::Flac, "a FLAC file", &[b"fLaC"]),
@@ -117,7 +117,7 @@ const BIG_TIFF_BIG: &[u8] = b"MM\0+\0\x08\0\0";
 const NIFTI2_LITTLE: &[u8] = b"\x1c\x02\0\0n+2\0\r\n\x1a\n";
 const NIFTI2_BIG: &[u8] = b"\0\0\x02\x1cn+2\0\r\n\x1a\n";
 const JSON_OBJECT: &str =
-    "a JSON object that is no index of a checkpoint (it has no \"weight_map\")";
+    "a JSON object that is not an index of a checkpoint (it has no \"weight_map\")";
 
 impl Foreign {
     /// The kind of a file, by its first [`LOOK_LEN`] bytes, or all if it has fewer, and the

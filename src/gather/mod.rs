@@ -265,7 +265,9 @@ pub enum GatherError {
     #[error("indices must be integers, not {0}")]
     NotIntegers(String),
     /// Positions of elements that are stored in blocks.
-    #[error("axis {axis} is stored in blocks of {block} elements, of which none can be gathered")]
+    #[error(
+        "axis {axis} is stored in blocks of {block} elements: single elements cannot be gathered"
+    )]
     InBlocks {
         /// The axis.
         axis: usize,

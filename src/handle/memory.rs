@@ -130,7 +130,7 @@ impl<T: Element + Sync, V: AsRef<[T]> + Send + Sync> Source for HeldElements<T, 
 
 /// Elements in memory whose number does not fit the shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{given} elements are no tensor of shape {}", shape::AsTuple(shape))]
+#[error("{given} elements do not fit shape {}", shape::AsTuple(shape))]
 pub struct HeldFault {
     /// The number of elements.
     pub given: u64,

@@ -276,7 +276,7 @@ impl ::safetensors::View for LoadedTensor {
 #[non_exhaustive]
 pub enum ReadFault {
     /// The elements have another type.
-    #[error("the elements are of dtype {dtype}, and {asked} was asked for")]
+    #[error("the elements have dtype {dtype}, not {asked}")]
     DType {
         /// The requested type.
         asked: &'static str,

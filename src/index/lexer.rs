@@ -53,17 +53,17 @@ pub enum ParseErrorKind {
          indices"
     )]
     NotAnIndex,
-    #[error("a bare True or False is no index; in a list it is a mask: [True, False]")]
+    #[error("a bare True or False is not an index; in a list it is a mask: [True, False]")]
     BareBool,
     #[error("a list holds integers or booleans, not both")]
     MixedList,
     #[error("a shuffle has a seed, an integer from 0 to 2^64 - 1: shuffle(42)")]
     Seed,
-    #[error("behind a shuffle stands one slice: shuffle(42)[:8000]")]
+    #[error("only one slice may follow a shuffle: shuffle(42)[:8000]")]
     ShuffleSlice,
-    #[error("behind the sign of a comparison stands a number, True or False: @FILE==3")]
+    #[error("a comparison needs a number, True or False after its sign: @FILE==3")]
     NotCompared,
-    #[error("nothing is equal to nan, less or greater: a comparison has another number")]
+    #[error("a comparison with nan has the same result for all elements")]
     NanCompared,
     #[error("an item with the name of a dimension is an integer, a slice or a list")]
     NamedItem,

@@ -61,7 +61,7 @@ pub enum StridedSliceError {
         strides: usize,
     },
     /// Items have names of dimensions.
-    #[error("begin, end and strides cannot say names of dimensions")]
+    #[error("begin, end and strides have no names of dimensions")]
     Named,
     /// More items than a mask has bits.
     #[error("{0} items are more than the {MAX_ITEMS} that a mask can speak of")]
@@ -81,7 +81,7 @@ pub enum StridedSliceError {
         stride: i64,
     },
     /// A list or a mask, which StridedSlice does not have.
-    #[error("item {0} is a list, which begin, end and strides cannot say")]
+    #[error("item {0} is a list, which begin, end and strides cannot express")]
     List(usize),
 }
 

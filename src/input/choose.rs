@@ -257,7 +257,7 @@ pub enum SelectFault {
     #[error("the file holds no tensors")]
     NoTensors,
     /// One tensor is needed, and none was named.
-    #[error("the file holds {} tensors, and one has to be named", names.len())]
+    #[error("the file holds {} tensors, and one must be named", names.len())]
     NotNamed {
         names: Vec<String>,
         holds_several: bool,
@@ -293,10 +293,10 @@ pub enum SelectFault {
     #[error("{count} tensors are chosen, and an output of format {format} holds one")]
     HoldsOne { count: usize, keep_rest: bool, format: &'static str },
     /// The tensors to be excluded cannot be found.
-    #[error("to be left out: {0}")]
+    #[error("cannot exclude tensors: {0}")]
     Excluded(Box<SelectFault>),
     /// All chosen tensors are excluded.
-    #[error("every tensor that is chosen is left out")]
+    #[error("all chosen tensors are excluded")]
     NothingLeft,
     /// A rename that is not written `OLD=NEW`.
     #[error("{0}: OLD=NEW is needed")]

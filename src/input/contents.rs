@@ -93,10 +93,10 @@ impl Contents {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LengthFault {
     /// The file ends before its data does. Lengths in bytes.
-    #[error("the file is cut short: its header asks for {expected} bytes, {found} are there")]
+    #[error("the file is cut short: its header says {expected} bytes, it has {found}")]
     CutShort { expected: u64, found: u64 },
     /// The file goes on after its data. Lengths in bytes.
-    #[error("{} bytes follow the data: the header asks for {expected} bytes, {found} are there",
+    #[error("{} bytes follow the data: the header says {expected} bytes, the file has {found}",
         .found - .expected)]
     TrailingBytes { expected: u64, found: u64 },
 }

@@ -62,7 +62,7 @@ impl SmallFile {
         // does not wait, if the file became a FIFO
         let mut file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(&self.path)?;
         if !file.metadata()?.is_file() {
-            return Err(io::Error::other("is no regular file any more"));
+            return Err(io::Error::other("is not a regular file any more"));
         }
         let mut left = self.len;
         let mut piece = vec![0; most.min(usize::try_from(left).unwrap_or(most)).max(1)];

@@ -154,10 +154,10 @@ pub enum RawFault {
     NoneRaw { given: Given },
     #[error("shape: shape {} has 2^63 bytes or more", AsTuple(.0))]
     TooLarge(Vec<u64>),
-    #[error("{asked} bytes are asked for by shape and offset, {found} are there")]
+    #[error("shape and offset need {asked} bytes, the file has {found}")]
     Short { asked: u64, found: u64 },
     #[error(
-        "the {bytes} bytes{} are no whole number of {}",
+        "the {bytes} bytes{} are not a whole number of {}",
         if *offset > 0 { format!(" from byte {offset} on") } else { String::new() },
         if known.is_empty() { format!("{dtype} elements") }
         else { format!("slabs of shape {} and dtype {dtype}", AsTuple(known)) }

@@ -34,23 +34,21 @@ pub struct Appending<'a> {
 
 #[derive(Debug, thiserror::Error)]
 pub enum AppendFault {
-    #[error("rows are put behind those of a .npy, and this is of format {0}")]
+    #[error("rows can only be appended to a .npy, not to format {0}")]
     Format(&'static Format),
     #[error("another process is appending to the file")]
     Held,
     #[error("the file was replaced while it was being opened")]
     Replaced,
-    #[error("the array is in Fortran order, in which new rows are not behind the old ones")]
+    #[error("the array is in Fortran order: rows cannot be appended")]
     Fortran,
     #[error("rows are appended along axis 0")]
     Axis,
-    #[error("the array has dtype {old}, and would become one of {new}")]
+    #[error("the array has dtype {old}, the new rows have {new}")]
     DType { old: DType, new: DType },
-    #[error("{0} bytes follow the array, which a killed run or several np.save leave")]
+    #[error("{0} bytes follow the array, as after a killed run or several np.save")]
     Following(u64),
-    #[error(
-        "the header has no room for the new shape: it takes {0} bytes, of which NumPy leaves some free"
-    )]
+    #[error("the header of {0} bytes has no room for the new shape")]
     NoRoom(u64),
 }
 

@@ -185,16 +185,18 @@ pub enum PartFault {
     #[error("only one output that is new can be written in parts")]
     NotOne,
     /// The positions of elements in the output depend on other elements.
-    #[error("cannot be written in parts: elements have no fixed place in an output of format {0}")]
+    #[error(
+        "cannot be written in parts: elements have no fixed position in an output of format {0}"
+    )]
     NotFixed(&'static str),
     /// The positions of compressed elements depend on the ones before.
-    #[error("cannot be written in parts: compressed elements have no fixed place")]
+    #[error("cannot be written in parts: compressed elements have no fixed position")]
     Compressed,
     /// A pipe or a device, which other processes cannot read again.
-    #[error("is no regular file, and parts are read by several processes")]
+    #[error("is not a regular file, which several processes could read")]
     NotAFile,
     /// The output would replace a file that the other parts read.
-    #[error("is the output too, which the other parts would read when it is in place")]
+    #[error("is also the output: other parts would read the result")]
     InputIsOutput,
     #[error("changed while a part of the output was made from it")]
     InputChanged,

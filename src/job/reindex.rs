@@ -89,9 +89,9 @@ fn write(path: PathBuf, json: &[u8]) -> Result<(), Error> {
 pub enum ReindexFault {
     #[error("an index is written for the shards of a local folder")]
     NoFolder,
-    #[error("is no checkpoint of several files, and needs no index")]
+    #[error("is not a checkpoint of several files, and needs no index")]
     OneFile,
-    #[error("no shard that holds tensors is there")]
+    #[error("the folder has no shards that hold tensors")]
     NoShards,
 }
 

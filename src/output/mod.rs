@@ -87,7 +87,7 @@ pub enum LayoutFault {
     #[error("blocks of {block} stay along the last axis in the {format} format")]
     BlockAxis { block: &'static str, format: &'static str },
     /// The format lacks the dtype.
-    #[error("dtype {dtype} has no counterpart in the {format} format")]
+    #[error("dtype {dtype} has no equivalent in {format}")]
     DType { dtype: DType, format: &'static str },
     /// The tensor has more axes than the format allows.
     #[error("an output of format {format} has at most {most} axes, and the result has {ndim}")]
@@ -313,13 +313,13 @@ pub(crate) struct ChunkShapes {
 #[derive(Debug, thiserror::Error)]
 pub enum ChunkingFault {
     #[error(
-        "{what} of shape {} cannot cut a tensor of shape {}: their axes differ in number",
+        "{what} of shape {} do not fit a tensor of shape {}: the number of axes differs",
         AsTuple(asked),
         AsTuple(shape)
     )]
     Axes { what: &'static str, asked: Vec<u64>, shape: Vec<u64> },
     #[error(
-        "shards of shape {} are no whole number of chunks of shape {}",
+        "shards of shape {} are not a multiple of chunks of shape {}",
         AsTuple(shard),
         AsTuple(chunk)
     )]

@@ -558,7 +558,7 @@ fn indices_of(tensor: &TensorInfo) -> Result<Indices<'_>, Cause> {
 pub enum ListFault {
     #[error("arrays used as indices must be of integer (or boolean) type, not {0}")]
     DType(DType),
-    #[error("only elements that are numbers or booleans are compared with a number, not {0}")]
+    #[error("only numbers and booleans can be compared with a number, not {0}")]
     NotCompared(DType),
     #[error(
         "'~' leaves out at most {MOST_LEFT_OUT} positions of a list, not {0}: a mask may have any number"

@@ -54,7 +54,7 @@ pub enum ScatterError {
     Indices(#[from] GatherError),
     /// The values have another shape than the indices and the target require.
     #[error(
-        "the values have shape {}, but indices of shape {} into a target of shape {} ask for {}",
+        "the values have shape {}, but indices of shape {} into a target of shape {} need {}",
         AsList(values),
         AsList(indices),
         AsList(target),

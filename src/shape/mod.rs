@@ -130,7 +130,7 @@ pub struct NewShape(Vec<Option<u64>>);
 pub enum NewShapeError {
     #[error("can only specify one unknown dimension")]
     TwoUnknown,
-    #[error("a length is 0 or more, or -1 for the one that follows from the others, not {0}")]
+    #[error("a length is 0 or more, or -1 for one computed from the others, not {0}")]
     Negative(i64),
     #[error("maximum supported dimension is {MAX_NDIM}, found {0}")]
     TooManyAxes(usize),

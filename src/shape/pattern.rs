@@ -65,35 +65,35 @@ pub enum PatternErrorKind {
     UnexpectedEnd(&'static str),
     #[error("'(' was never closed")]
     NeverClosed,
-    #[error("a blank parts '...' from a name")]
+    #[error("a blank must separate '...' from a name")]
     TouchingEllipsis,
     #[error("unmatched ')'")]
     Unmatched,
-    #[error("parentheses stand inside parentheses")]
+    #[error("parentheses cannot be nested")]
     Nested,
-    #[error("{0:?} is no name: letters, digits and, between them, '_'")]
+    #[error("{0:?} is not a name: letters, digits and, between them, '_'")]
     BadName(String),
-    #[error("only 1 stands for an axis without a name; a length is written NAME={0}")]
+    #[error("only 1 can be an axis without a name; a length is written NAME={0}")]
     NotOne(String),
     #[error("a length is an integer below 2^63")]
     BadLength,
     #[error("lengths are written on the left")]
     LengthOnRight,
-    #[error("'{0}' stands twice on one side")]
+    #[error("'{0}' occurs twice on one side")]
     Twice(String),
-    #[error("'{0}' stands on one side only")]
+    #[error("'{0}' occurs on one side only")]
     OneSide(String),
-    #[error("an ellipsis stands once on a side")]
+    #[error("a side can have one ellipsis")]
     TwoEllipses,
-    #[error("on the left an ellipsis cannot stand in parentheses")]
+    #[error("an ellipsis on the left cannot be in parentheses")]
     SplitEllipsis,
-    #[error("the length of '{second}' does not follow, as that of '{first}' does not")]
+    #[error("the lengths of '{first}' and '{second}' are both unknown")]
     TwoUnknown { first: String, second: String },
     #[error("the pattern is for {}{wanted} ax{}, and there are {ndim}", if *more { "at least " } else { "" }, if *wanted == 1 { "is" } else { "es" })]
     Count { wanted: usize, more: bool, ndim: usize },
     #[error("axis {axis} has length {len}, not {wanted}")]
     Length { axis: usize, len: u64, wanted: u64 },
-    #[error("axis {axis} of length {len} is no multiple of {of}")]
+    #[error("axis {axis} of length {len} is not a multiple of {of}")]
     NoMultiple { axis: usize, len: u64, of: u64 },
     #[error("number of dimensions must be within [0, {MAX_NDIM}], the pattern makes {0}")]
     TooManyAxes(usize),

@@ -83,7 +83,7 @@ impl Stated {
 
 /// The error for an attribute that packs values but is not a number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("attribute {0} is {1}, which is no number")]
+#[error("attribute {0} is {1}, not a number")]
 pub struct PackingFault(pub &'static str, pub String);
 
 /// The numbers of an attribute, or of each item of a list. Words stand for numbers that JSON lacks; a base64 text holds

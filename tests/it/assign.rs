@@ -127,7 +127,7 @@ fn fill_takes_what_the_dtype_holds() {
     }
     for number in ["1.5", "nan", "-inf", "1e2", "1j"] {
         let message = format!(
-            "tslice: --fill {number}: '{number}' is not an integer, which dtype uint8 asks for\n"
+            "tslice: --fill {number}: '{number}' is not an integer, as dtype uint8 requires\n"
         );
         fails(&fill(number), 1, &message);
     }
@@ -249,7 +249,7 @@ fn scatter_names_what_does_not_fit() {
         &scatter("[[0], [2]]"),
         1,
         "tslice: the values have shape [3, 4], but indices of shape [2, 1] into a target of shape \
-         [3, 4] ask for [2, 4]\n",
+         [3, 4] need [2, 4]\n",
     );
     fails(
         &scatter("[[0, 0, 0]]"),
@@ -263,7 +263,7 @@ fn scatter_names_what_does_not_fit() {
 /// indices that lie in the bytes that are written are refused, whatever the name they come by.
 #[test]
 fn what_is_overwritten_in_place_is_not_read() {
-    let refused = "its bytes are to be overwritten: a run that is killed could not be completed by \
+    let refused = "its bytes would be overwritten: a killed run could not be completed by \
                    running it again\n\
                    hint: copy it first, or use -o FILE, with --force to replace the target\n";
     let dir = directory();
@@ -525,8 +525,8 @@ fn a_pipe_that_ends_early_changes_nothing() {
     let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(&value[..170]).unwrap();
     let output = child.wait_with_output().unwrap();
-    let message = "tslice: standard input: the file is cut short: its header asks for 176 bytes, \
-                   170 are there\n";
+    let message = "tslice: standard input: the file is cut short: its header says 176 bytes, \
+                   it has 170\n";
     assert!(String::from_utf8(output.stderr).unwrap().starts_with(message));
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(fs::read(dir.path().join("a.npy")).unwrap(), before);
@@ -614,7 +614,7 @@ fn all_tensors_are_checked_before_the_first_is_changed() {
     );
     refused(
         &["-t", "[xy]", "--value", "m.safetensors"],
-        "tslice: m.safetensors: tensor \"x\": its bytes are to be overwritten: a run that is killed \
+        "tslice: m.safetensors: tensor \"x\": its bytes would be overwritten: a killed run \
          could not be completed by running it again\n\
          hint: copy it first, or use -o FILE, with --force to replace the target\n",
     );

@@ -375,17 +375,17 @@ fn a_list_with_blanks_is_no_index() {
     };
     refused(
         &["view", "a.npy", "--reduce", "mean", "--axis", "0", "1", "-o", "m.npy"],
-        "tslice: --axis 0 1: a list has no blanks in it\n\
+        "tslice: --axis 0 1: a list must not contain blanks\n\
          hint: a list is written --axis 0,1; an index here in brackets, '[1]'\n",
     );
     refused(
         &["a.npy", "-T", "1,0", "-o", "m.npy"],
-        "tslice: -T 1,0: a list has no blanks in it\n\
+        "tslice: -T 1,0: a list must not contain blanks\n\
          hint: a list is written --transpose 1,0; an index here in brackets, '[1,0]'\n",
     );
     refused(
         &["split", "a.npy", "--at", "1", "2", "-o", "p{}.npy"],
-        "tslice: --at 1 2: a list has no blanks in it\n\
+        "tslice: --at 1 2: a list must not contain blanks\n\
          hint: a list is written --at 1,2; an index here in brackets, '[2]'\n",
     );
     let fine = ["a.npy", "-T", "[1]", "-o", "m.npy"];

@@ -169,7 +169,7 @@ fn elements_are_read_whatever_their_layout() {
     assert_eq!(columns.read::<i16>().unwrap(), [4, 5, 0, 1]);
 
     let wrong = a.all().read::<f32>().unwrap_err().to_string();
-    assert!(wrong.ends_with("the elements are of dtype >i2, and float32 was asked for"), "{wrong}");
+    assert!(wrong.ends_with("the elements have dtype >i2, not float32"), "{wrong}");
     let outside = a.take([2], 0).unwrap().read::<i16>().unwrap_err().to_string();
     assert!(outside.ends_with("a.npy: indices[0] = 2 is not in [-2, 2)"), "{outside}");
     let options = GatherOptions { out_of_range: OutOfRange::Clip, ..GatherOptions::default() };
@@ -187,7 +187,7 @@ fn errors_say_which_file_and_why() {
     assert_eq!(said(file.tensor("nobody").err().unwrap()), "MODEL: no tensor is named \"nobody\"");
     assert_eq!(
         said(file.only().err().unwrap()),
-        "MODEL: the file holds 3 tensors, and one has to be named"
+        "MODEL: the file holds 3 tensors, and one must be named"
     );
     let embed = file.tensor("emb*").unwrap();
     assert!(matches!(embed.dtype(), DType::Scalar(..)));

@@ -47,7 +47,7 @@ fn it_tells_how_an_index_is_read() {
         rows(&text, &["runs", "touched", "read"])
     };
     let (streaming, kept) =
-        ("from front to back, a pipe in one pass", "a pipe is kept in a file first");
+        ("from front to back, a pipe in one pass", "a pipe is first stored in a file");
     assert_eq!(
         read("3:5"),
         ["1 of 960000 bytes", "960000 bytes, all used", &format!("streaming: {streaming}")]

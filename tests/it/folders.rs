@@ -321,7 +321,7 @@ fn small_files_keep_their_rights_and_links_are_no_files() {
     let args = ["in", "-o", "new/", "--shard-size", "1GB", "--with-files"];
     let notes = "\
 tslice: note: .gitattributes is hidden, and not copied
-tslice: note: x.json and 1 more file are behind links, and not copied
+tslice: note: x.json and 1 more file are reached by links, and not copied
 hint: `cp -L` copies what a link leads to
 ";
     tslice(dir.path(), &args).assert().success().stdout("").stderr(notes);
@@ -346,7 +346,7 @@ fn small_files_of_a_snapshot_are_copied() {
     symlink("../../../other.json", snapshot.join("other.json")).unwrap();
     set_mode(&dir.path().join("hub/blobs/b2"), 0o640);
     let args = ["model", "-o", "new/", "--shard-size", "1GB", "--with-files"];
-    let note = "tslice: note: other.json is behind links, and not copied\n\
+    let note = "tslice: note: other.json is reached by links, and not copied\n\
                 hint: `cp -L` copies what a link leads to\n";
     tslice(dir.path(), &args).assert().success().stdout("").stderr(note);
     let config = dir.path().join("new/config.json");

@@ -162,7 +162,7 @@ fn other_commands_take_blocks_where_that_has_a_meaning() {
         [&counted(18)[..], &counted(72)[54..]].concat()
     );
     let cut = ["split", "m.gguf", "-t", "q", "--axis", "1", "--at", "33", "-o", "x{}.bin"];
-    fails(dir.path(), &cut, "blocks of 32 elements, and 33 is no multiple of that");
+    fails(dir.path(), &cut, "blocks of 32 elements, and 33 is not a multiple of it");
     fs::write(dir.path().join("i.txt"), "1 0").unwrap();
     run(&["gather", "m.gguf", "-t", "q", "--axis", "0", "--indices", "i.txt", "-o", "rows.bin"]);
     assert_eq!(
@@ -174,12 +174,12 @@ fn other_commands_take_blocks_where_that_has_a_meaning() {
     fails(
         dir.path(),
         &gather,
-        "axis 1 is stored in blocks of 32 elements, of which none can be gathered",
+        "axis 1 is stored in blocks of 32 elements: single elements cannot be gathered",
     );
     fails(
         dir.path(),
         &["m.gguf", "-t", "q", "-o", "q.safetensors"],
-        "dtype Q4_0 has no counterpart",
+        "dtype Q4_0 has no equivalent",
     );
     fails(dir.path(), &["m.gguf", "-t", "q", "--cast", "float32", "-o", "x.npy"], "Q4_0");
     fails(dir.path(), &["view", "m.gguf", "-t", "q", "--stats"], "the dtype is Q4_0");
@@ -249,23 +249,23 @@ fn files_of_one_model_are_one_input() {
     fails(
         dir.path(),
         &["info", "x.gguf"],
-        "is file 2 of 3 of a split model, so its name has to end in -00002-of-00003.gguf",
+        "is file 2 of 3 of a split model, so its name must end in -00002-of-00003.gguf",
     );
     let piped = tslice(dir.path(), &["info", "-"])
         .write_stdin(fs::read(dir.path().join(&names[1])).unwrap())
         .assert();
     piped
         .code(1)
-        .stderr(contains("is file 2 of 3 of a split model, which has to be opened by its name"));
+        .stderr(contains("is file 2 of 3 of a split model, which must be opened by its name"));
     fs::copy(dir.path().join(&names[0]), dir.path().join(&names[2])).unwrap();
     fails(
         dir.path(),
         &["info", &names[0]],
-        "m-00003-of-00003.gguf is missing, and its tensors: has to be file 3 of 3 of a split model, \
-         and does not say so",
+        "m-00003-of-00003.gguf is missing, and its tensors: should be file 3 of 3 of a split model \
+         by its metadata",
     );
     fs::write(dir.path().join(&names[2]), "no").unwrap();
-    fails(dir.path(), &["info", &names[0]], "a file of a split model has to be a .gguf");
+    fails(dir.path(), &["info", &names[0]], "a file of a split model must be a .gguf");
     fs::remove_file(dir.path().join(&names[2])).unwrap();
     // what is there is read
     let note = r#"{"note":"m-00001-of-00003.gguf: m-00003-of-00003.gguf is missing, and its tensors: No such file or directory","hint":null}"#;
@@ -311,20 +311,17 @@ fn headers_that_lie_are_refused() {
         (one(&[32, u64::MAX / 8, 0], Q4_0, &[]), "has 2^63 bytes or more"),
         (
             one(&[16, 3], Q4_0, &[]),
-            "its rows have 16 elements, which are no whole blocks of 32 (Q4_0)",
+            "its rows have 16 elements, not a multiple of the block size 32 of Q4_0",
         ),
-        (one(&[], Q4_0, &[]), "no whole blocks"),
+        (one(&[], Q4_0, &[]), "not a multiple of the block size"),
         (one(&[2], 4, &[]), "its elements are of type 4, which is not known"),
         (one(&[1; 65], F32, &[]), "it has 65 axes"),
         (one(&[1000], F32, &[]), "its header asks for 4064 bytes"),
-        (one(&[1], F32, &[alignment(48)]), "\"general.alignment\" has to be a power of two"),
+        (one(&[1], F32, &[alignment(48)]), "\"general.alignment\" must be a power of two"),
         (one(&[1], F32, &[alignment(8), alignment(8)]), "two values of its metadata are named"),
         (one(&[1], F32, &[pair("k", 13, &[])]), "metadata \"k\" has a value of type 13"),
         (one(&[1], F32, &[pair("k", 9, &nested)]), "lists nested deeper than 16 levels"),
-        (
-            one(&[1], F32, &[pair("split.count", 8, &text("3"))]),
-            "\"split.count\" has to be a number",
-        ),
+        (one(&[1], F32, &[pair("split.count", 8, &text("3"))]), "\"split.count\" must be a number"),
     ] {
         fs::write(dir.path().join("h.gguf"), file).unwrap();
         fails(dir.path(), &["info", "h.gguf"], says);
@@ -414,5 +411,5 @@ fn what_a_file_cannot_hold_is_refused() {
         "an output of format gguf has at most 4 axes, and the result has 5",
     );
     let cast = ["m.gguf", "-t", "w", "--cast", "uint8", "--casting", "unsafe", "-o", "x.gguf"];
-    fails(dir.path(), &cast, "dtype uint8 has no counterpart in the gguf format");
+    fails(dir.path(), &cast, "dtype uint8 has no equivalent in gguf");
 }

@@ -210,7 +210,7 @@ fn what_zarr_lacks_is_left_out_with_a_note() {
     let dir = write(file.whole(root));
     let note = |name: &str, dtype: &str, format: &str| {
         format!(
-            "tslice: note: in.h5: tensor \"{name}\": dtype {dtype} has no counterpart in the {format} format; left out\n"
+            "tslice: note: in.h5: tensor \"{name}\": dtype {dtype} has no equivalent in {format}; left out\n"
         )
     };
     let left_out = note("o", "|V2", "zarr");

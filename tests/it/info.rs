@@ -148,11 +148,11 @@ fn what_follows_an_array_is_said() {
     };
     assert!(!said(&one, &[]).contains("behind the array"));
     let two = [&one[..], &one].concat();
-    let line = "  176 bytes behind the array, which are not read; they begin another array\n";
+    let line = "  176 bytes after the array, which are not read; they begin another array\n";
     assert!(said(&two, &[]).contains(line), "{}", said(&two, &[]));
     assert!(said(&two, &["--json"]).contains(r#""following":{"bytes":176,"begins_array":true}"#));
     let odd = [&one[..], b"abc"].concat();
-    assert!(said(&odd, &[]).contains("  3 bytes behind the array, which are not read\n"));
+    assert!(said(&odd, &[]).contains("  3 bytes after the array, which are not read\n"));
 }
 
 /// Headers that NumPy refuses, though it is plain what they mean: the command that reads them works.

@@ -32,7 +32,8 @@ fn the_order_of_numbers_and_other_names_are_told() {
     for name in ["p_1.npy", "p_2.npy", "p_10.npy", "q.npy"] {
         fs::write(dir.path().join(name), npy(&[1], &[1])).unwrap();
     }
-    let note = "tslice: note: p_10.npy is joined before p_2.npy: inputs stand in the order given\n";
+    let note =
+        "tslice: note: p_10.npy is joined before p_2.npy: inputs are joined in the order given\n";
     for (inputs, note) in [
         (&["p_1.npy", "p_10.npy", "p_2.npy"][..], note),
         (&["p_1.npy", "p_2.npy", "p_10.npy"], ""),
@@ -161,7 +162,7 @@ fn a_join_is_written_in_parts() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
     let args = ["split", "a.npy", "--parts", "2", "-o", "{}.npy", "--part", "0/2"];
     let refused = "tslice: --part writes one output, and a split has several\n\
-                   hint: each of them can be written by itself, as a slice of the input\n";
+                   hint: write each part as a slice of the input\n";
     tslice(dir.path(), &args).assert().code(2).stderr(refused);
 }
 
@@ -332,7 +333,7 @@ fn what_does_not_fit_is_named() {
         &["concat", "a.npy", "scalar.npy"],
         1,
         "tslice: scalar.npy: input 1 has shape (), which does not fit shape (2, 3) of input 0: they \
-         need as many axes\n",
+         need the same number of axes\n",
     );
     fails(
         &["concat", "int.npy", "int.npy", "float.npy"],
@@ -527,7 +528,7 @@ fn tensors_have_axes_of_their_own() {
         &["--axis", "0", "--axis", "1"],
         2,
         "tslice: --axis is given twice for all tensors\n\
-         hint: --axis NAME=AXIS is for those of a name or glob\n",
+         hint: --axis NAME=AXIS is for the tensors of a name or glob\n",
     );
     fails(
         &["--axis", "1x"],

@@ -216,18 +216,18 @@ fn contradictions_are_errors() {
     fails(
         &["a.bin", "--dtype", "f8", "--offset", "3"],
         1,
-        "tslice: a.bin: the 45 bytes from byte 3 on are no whole number of float64 elements\n",
+        "tslice: a.bin: the 45 bytes from byte 3 on are not a whole number of float64 elements\n",
     );
     fails(
         &["a.bin", "--dtype", "f4", "--shape", "5,-1"],
         1,
-        "tslice: a.bin: the 48 bytes are no whole number of slabs of shape (5,) and dtype \
+        "tslice: a.bin: the 48 bytes are not a whole number of slabs of shape (5,) and dtype \
          float32\n",
     );
     fails(
         &["a.bin", "--dtype", "f4", "--shape", "5,5"],
         1,
-        "tslice: a.bin: 100 bytes are asked for by --shape and --offset, 48 are there\n",
+        "tslice: a.bin: --shape and --offset need 100 bytes, the file has 48\n",
     );
     fails(
         &["v2.npy", "--dtype", "float32"],
@@ -238,7 +238,7 @@ fn contradictions_are_errors() {
         &["v2.npy", "--dtype", "i2", "--shape", "6"],
         1,
         "tslice: v2.npy: --shape is for raw bytes, and the input is of format npy\n\
-         hint: the file says its shape itself: `tslice info v2.npy` shows it\n",
+         hint: the shape is in the file: `tslice info v2.npy` shows it\n",
     );
     fails(
         &["a.bin", "--dtype", "f3"],

@@ -174,7 +174,7 @@ fn one_language_of_patterns_chooses_and_renames() {
     for (class, range) in [("[0-11]", "{0..11}"), ("[8-15]", "{8..15}")] {
         run(&["-t", &format!("layers.{class}.*")]).code(2).stderr(format!(
             "tslice: -t layers.{class}.*: {class} is a class of characters, not of numbers\n\
-             hint: {range} stands for numbers: 'layers.{range}.*'\n"
+             hint: {range} matches numbers: 'layers.{range}.*'\n"
         ));
     }
     let names_of = |renames: &str| {

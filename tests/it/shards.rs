@@ -121,7 +121,7 @@ fn a_false_index_is_refused() {
     symlink("../1.safetensors", dir.path().join("in/1.safetensors")).unwrap();
     index(dir.path(), r#"{"a": "1.safetensors", "b": "1.safetensors"}"#);
     slice(dir.path(), &["-t", "a"]).assert().code(1).stderr(
-        "tslice: 1.safetensors: the shard lies outside of the folder of its index\n\
+        "tslice: 1.safetensors: the shard is outside of the folder of its index\n\
              hint: links out of the folder are not followed: `cp -rL FOLDER COPY` copies what they \
              lead to\n",
     );
@@ -323,7 +323,7 @@ fn of_an_index_that_does_not_agree_what_is_there_is_read() {
     );
     let notes = format!(
         "tslice: note: in/{INDEX}: tensors of its shards that the index leaves out: z\n\
-         tslice: note: in/{INDEX}: tensors in another shard than the index says: b\n"
+         tslice: note: in/{INDEX}: tensors in other shards than the index says: b\n"
     );
     let missing = format!("{notes}{JSON}1 tensor of 1.safetensors is missing\n");
     let lines = ["4 of 5 tensors", "one is missing: 1.safetensors: it does not hold it"];
@@ -335,7 +335,7 @@ fn of_an_index_that_does_not_agree_what_is_there_is_read() {
     }
     // what is missing is an error for who asks for it
     let says =
-        "checkpoint index: 1.safetensors does not hold tensor 'one', which the index places there";
+        "checkpoint index: 1.safetensors does not hold tensor 'one', although the index says so";
     shows(dir.path(), &["in", "-t", "one"], 1, &[], &format!("{JSON}{says}\n"));
     let says = "tensor \"one\" is missing: 1.safetensors: it does not hold it";
     let says = format!("{notes}{JSON}{says}\n");
@@ -370,7 +370,7 @@ fn a_damaged_index_is_named_as_one() {
                 says.starts_with(&format!("{JSON}checkpoint index: it is damaged: ")),
                 "{says}"
             );
-            assert!(says.contains("--no-index reads the shards"), "{says}");
+            assert!(says.contains("--no-index reads all shards"), "{says}");
         }
         shows(dir.path(), &["info", "in", "--no-index"], 0, &["3 tensors, 9 bytes"], "");
         shows(dir.path(), &["info", "in", "--reindex"], 0, &["3 tensors, 9 bytes"], "");
@@ -472,7 +472,7 @@ fn folders_are_inputs() {
     fs::create_dir(dir.path().join("dcp")).unwrap();
     fs::write(dir.path().join("dcp/__0_0.distcp"), "").unwrap();
     let says = "tslice: dcp: a folder of PyTorch's distributed checkpoints (*.distcp), which is not read\n\
-                hint: docs/files.md, \"Files of other programs\", says what converts it\n";
+                hint: docs/files.md, \"Files of other programs\", has a command that converts it\n";
     shows(dir.path(), &["info", "dcp"], 1, &[], says);
 }
 
@@ -502,7 +502,7 @@ fn a_json_object_is_no_index() {
         fs::write(dir.path().join(name), r#"{"hidden_size": 4096}"#).unwrap();
         let output = tslice(dir.path(), &["info", name]).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
-        let says = "a JSON object that is no index of a checkpoint (it has no \"weight_map\")";
+        let says = "a JSON object that is not an index of a checkpoint (it has no \"weight_map\")";
         assert_eq!(said, format!("tslice: {name}: {says}, which is not read\n"));
     }
 }
@@ -538,7 +538,7 @@ fn tensors_without_a_name_are_called_so() {
     shows(dir.path(), &["info", "in", "--reindex"], 1, &[], says);
     let merge = ["merge", "in/1.safetensors", "in/2.safetensors"];
     let says = "tslice: in/2.safetensors: a tensor without a name is in in/1.safetensors too\n\
-                hint: --first or --last says which is taken, --rename N:=NEW gives that of input N a name\n";
+                hint: --first or --last takes one, --rename N:=NEW names the tensor of input N\n";
     shows(dir.path(), &[&merge[..], &["-o", "all.safetensors"]].concat(), 1, &[], says);
     // what the hints say
     let renamed = ["--rename", "1:=w", "-o", "all.safetensors"];

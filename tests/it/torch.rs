@@ -299,7 +299,7 @@ fn tensors_in_and_beside_objects_are_found() {
 #[test]
 fn an_object_is_visited_once() {
     let one = tensor(11, &[], &[]);
-    // a cycle, and what stands twice
+    // a cycle, and what occurs twice
     let cycle = [&b"}q\x00("[..], &text("self"), b"h\x00", &text("w"), &one, b"u"].concat();
     let mut twice = [&b"]"[..], &one, b"aq\x00"].concat();
     for level in 0..200u8 {
@@ -532,7 +532,7 @@ fn files_are_written_as_pytorch_loads_them() {
     fs::write(dir.path().join("m.safetensors"), safetensors()).unwrap();
     let run = |args: &[&str]| tslice(dir.path(), args).assert().success();
     let note = "tslice: note: the metadata of the input are left out (\"format\")\n\
-                hint: --no-metadata says that this is meant\n";
+                hint: --no-metadata leaves them out without a note\n";
     run(&["m.safetensors", "-o", "m.pt"]).stderr(note);
     run(&["m.safetensors", "--no-metadata", "-o", "same.pth"]).stderr("");
     run(&["diff", "m.safetensors", "m.pt"]).stdout("").stderr("");

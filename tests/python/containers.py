@@ -168,7 +168,7 @@ def pairs(folder, rng):
                 lacking = (target == "safetensors" and safetensors_name(dtype) is None
                            or target in ("csv", "txt", "json") and not has_text(dtype))
                 if lacking:
-                    check(name, code_ == 1 and "no counterpart" in err, f"status {code_}, {err!r}")
+                    check(name, code_ == 1 and "no equivalent" in err, f"status {code_}, {err!r}")
                     continue
                 if code_ != 0 or err:
                     check(name, False, f"status {code_}, {err!r}")

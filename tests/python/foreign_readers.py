@@ -341,7 +341,7 @@ def read_torch(path):
     value = torch.load(path, map_location="cpu", pickle_module=careful_pickle(), weights_only=False)
     found = {}
     for name, tensor in tensors_in(torch, value, "", set()):
-        # within an opaque object, or a name that stands twice
+        # within an opaque object, or a name that occurs twice
         key = name if name not in found else f"?{name} {len(found)}"
         found[key] = attempt(lambda tensor=tensor: elements_of_torch(torch, tensor))
     return found

@@ -191,7 +191,7 @@ def place(pattern, key, text):
     if listed and listed != ["*"]:
         return listed.index(text)
     if not re.fullmatch("[0-9]+", text):
-        raise Refused("is no number")
+        raise Refused("is not a number")
     return int(text)
 
 
@@ -215,7 +215,7 @@ def grouped(pattern, into, names):
               else len(texts) or 1 + max(where[at] for where in sets[0]) for at, texts in enumerate(listed)]
     size = int(np.prod(counts, dtype=object))
     if any(len(group) != len(found) for group, found in zip(groups.values(), sets)):
-        raise Refused("have one place in their group", "is missing", "is extra")
+        raise Refused("have the same position in their group", "is missing", "is extra")
     if any(found != sets[0] for found in sets) or size != len(sets[0]):
         raise Refused("is missing", "is extra")
     wholes = {}

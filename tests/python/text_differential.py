@@ -144,7 +144,7 @@ def text_case(case):
     run = harness.tslice(path, "-o", out)
     told = run.stderr.decode()
     if columns(dtype) == 0:
-        if run.returncode != 1 or "no counterpart" not in told:
+        if run.returncode != 1 or "no equivalent" not in told:
             raise Failure(f"status {run.returncode}, {told!r}, of a dtype without values")
         return
     if run.returncode or told:

@@ -174,7 +174,7 @@ def read(case, rng, data, extension, args, expected, places=True):
     status, out, err = case.run([*args, "-o", "-", "--to", "npy"], **given)
     if expected is None:
         case.check_error(status, err, [1])
-        is_placed = re.search(r"line \d+, column \d+: |line \d+: there is no column|is empty|holds no row|a text of|lists of two", err)
+        is_placed = re.search(r"line \d+, column \d+: |line \d+: there is no column|is empty|has no row|a text of|lists of two", err)
         if places and not is_placed:
             raise Failure(f"no line and column: {err!r}")
     elif status != 0:

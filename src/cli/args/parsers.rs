@@ -37,7 +37,7 @@ pub(super) fn factor(text: &str) -> Result<f64, &'static str> {
     }
 }
 
-const TOO_LARGE: &str = "that is more than 64 bits of bytes";
+const TOO_LARGE: &str = "that does not fit into 64 bits";
 
 /// Digits behind the point that count: more could not change a number of bytes.
 const MOST_DIGITS: usize = 18;

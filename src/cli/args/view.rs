@@ -260,7 +260,7 @@ fn range(text: &str) -> Result<[Bound; 2], &'static str> {
         Some(
             [Bound::Value(low), Bound::Value(high)]
             | [Bound::Percentile(low), Bound::Percentile(high)],
-        ) if low >= high => Err("the first number has to be the smaller one"),
+        ) if low >= high => Err("the first number must be the smaller one"),
         Some(bounds) => Ok(bounds),
         None => Err("two numbers are needed, LO,HI, or percentiles, p1,p99"),
     }

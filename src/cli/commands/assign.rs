@@ -42,7 +42,7 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
 fn values(args: &AssignArgs, job: &Editing, workers: &Workers) -> Result<Vec<Operand>, Failure> {
     if let Some(text) = &args.what.fill {
         if index::scaling(&args.cast).is_some() {
-            let message = "--multiply, --add and --nan have no effect: --fill says the number";
+            let message = "--multiply, --add and --nan have no effect: --fill gives the number";
             return Err(Failure::usage(message));
         }
         let element = |tensor: &TensorInfo| {

@@ -50,7 +50,7 @@ pub(super) fn open(
             Editing::open(path, &open, copy, options).map_err(|error| {
                 let is_folder = matches!(error.cause.downcast_ref(), Some(OpenError::IsADirectory));
                 let hint = (is_folder && is_copy)
-                    .then_some("-o DIR/, with a slash behind it, writes a copy of a checkpoint");
+                    .then_some("-o DIR/, with a slash at the end, writes a copy of a checkpoint");
                 Failure::from(error).hint_if(hint)
             })?
         }

@@ -355,9 +355,11 @@ fn way(way: Way) -> String {
     let how = match way {
         Way::Nothing => return "nothing".to_owned(),
         Way::Streaming => "from front to back, a pipe in one pass",
-        Way::Strided => "by position, in the order of the output; a pipe is kept in a file first",
-        Way::Relayout => "in boxes, as the axes change their order; a pipe is kept in a file first",
-        Way::Gather => "by position, as the lists name them; a pipe is kept in a file first",
+        Way::Strided => "by position, in the order of the output; a pipe is first stored in a file",
+        Way::Relayout => {
+            "in boxes, as the axes change their order; a pipe is first stored in a file"
+        }
+        Way::Gather => "by position, as the lists name them; a pipe is first stored in a file",
     };
     format!("{}: {how}", way.name())
 }
@@ -509,7 +511,7 @@ impl ListOf<'_> {
         let last = axes.end - 1;
         if matches!(self.list.positions, ListPositions::Others(_)) {
             let file = file.replacen('~', "", 1);
-            format!("all positions but those of the list{file}")
+            format!("all positions except those in the list{file}")
         } else if !self.is_mask() {
             format!("positions of the list{file}")
         } else if first == last {

@@ -531,7 +531,7 @@ fn write_remarks(
     if let Some((bytes, is_array)) = input.following() {
         let bytes = counted(bytes, "byte");
         let what = if is_array { "; they begin another array" } else { "" };
-        writeln!(out, "  {bytes} behind the array, which are not read{what}")?;
+        writeln!(out, "  {bytes} after the array, which are not read{what}")?;
     }
     if !input.opaque().is_empty() {
         let opaque: Vec<_> = input.opaque().iter().map(|name| printable(name)).collect();

@@ -188,7 +188,7 @@ pub(super) fn axes(args: &[AxisArg]) -> Result<Axes, Failure> {
     let default = plain.next().map_or_else(AskedAxis::default, |arg| arg.axis.clone());
     if plain.next().is_some() {
         return Err(Failure::usage("--axis is given twice for all tensors")
-            .hint("--axis NAME=AXIS is for those of a name or glob"));
+            .hint("--axis NAME=AXIS is for the tensors of a name or glob"));
     }
     let named = args.iter().filter_map(|arg| Some((arg.pattern.clone()?, arg.axis.clone())));
     Ok(Axes { default, named: named.collect() })
@@ -287,7 +287,7 @@ fn parse_shape(text: &str) -> Result<Vec<Option<u64>>, Failure> {
 /// Check that a number is a length; messages name `flag`, and call the number `what`.
 pub(super) fn length(flag: &str, what: &str) -> impl Fn(i64) -> Result<u64, Failure> {
     move |len| {
-        let wrong = |_| Failure::usage(format_args!("{flag}: {len} is no length of {what}"));
+        let wrong = |_| Failure::usage(format_args!("{flag}: {len} is not a length of {what}"));
         u64::try_from(len).map_err(wrong)
     }
 }

@@ -107,7 +107,7 @@ fn append_to(
 /// Word the error of appending, with the flag that helps.
 fn advised(error: Error) -> Failure {
     let hint = match error.cause.downcast_ref() {
-        Some(AppendFault::Following(_)) => Some("--force writes over them"),
+        Some(AppendFault::Following(_)) => Some("--force overwrites them"),
         Some(AppendFault::NoRoom(_)) => Some(
             "-o FILE makes a new file, whose header has room: tslice concat FILE INPUT... -o FILE --force",
         ),

@@ -46,7 +46,7 @@ pub(super) fn open(
     let output = Output::new(destination(args), options(args, workers)?)?;
     match output.destination() {
         _ if args.with_files && input.path().is_none() => {
-            Err(Failure::usage("--with-files needs an input that lies in a folder"))
+            Err(Failure::usage("--with-files needs an input in a folder"))
         }
         _ if args.with_files => with_small_files(output, input),
         Destination::Path(path) if output.is_of_folders() && !is_in_folder(input, path) => {
@@ -70,7 +70,7 @@ pub(super) fn with_small_files(output: Output, input: &Location) -> Result<Outpu
         Failure::new(format_args!("{names} hidden, and not copied")).print_note();
     }
     if let Some(names) = and_more(&links) {
-        let note = Failure::new(format_args!("{names} behind links, and not copied"));
+        let note = Failure::new(format_args!("{names} reached by links, and not copied"));
         note.hint("`cp -L` copies what a link leads to").print_note();
     }
     Ok(output)

@@ -73,7 +73,7 @@ fn status(path: &Path) -> Result<(), Failure> {
         Some(status) => {
             let complete = status.count - status.missing.len() as u64;
             let rest = match status.missing.as_slice() {
-                [] => "it is put in place when they are run again".to_owned(),
+                [] => "it appears when they are run again".to_owned(),
                 missing => format!("missing {}", ranges(missing)),
             };
             let file = name(path);
@@ -300,7 +300,7 @@ impl Scheduler {
         }
         match index.filter(|&index| index < count) {
             Some(index) => Ok(Some(Part { index, count })),
-            None => Err(wrong(&format_args!("{} {task} is none of {count} parts", self.task))),
+            None => Err(wrong(&format_args!("{} {task} is not one of {count} parts", self.task))),
         }
     }
 }

@@ -18,10 +18,10 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     let ThroughArgs { from, field, cast, to } = &args.through;
     if to.part.is_some() {
         if args.group.is_some() {
-            return Err(Failure::usage("--part and split --group do not go together"));
+            return Err(Failure::usage("--part cannot be used with split --group"));
         }
         return Err(Failure::usage("--part writes one output, and a split has several")
-            .hint("each of them can be written by itself, as a slice of the input"));
+            .hint("write each part as a slice of the input"));
     }
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let workers = output::workers(to.threads);
@@ -127,7 +127,9 @@ fn extents(flag: &str, text: &str) -> Result<Vec<Extent>, Failure> {
     let all = text.split(',').map(|item| {
         extent(item.trim()).ok_or_else(|| {
             let item = item.trim();
-            Failure::usage(format_args!("{flag}: {item:?} is no number, nor one from 0% to 100%"))
+            Failure::usage(format_args!(
+                "{flag}: {item:?} is not a number, nor a share from 0% to 100%"
+            ))
         })
     });
     all.collect()

@@ -32,7 +32,7 @@ pub(super) fn note_packed(tensors: impl Iterator<Item = TensorInfo>) {
 }
 
 /// The hint for packed values.
-const UNPACK: &str = "--unpack takes the values that they stand for";
+const UNPACK: &str = "--unpack takes the unpacked values";
 
 fn as_stored(name: &str, packed: &str) -> String {
     format!("{}values are taken as they are stored: {packed}", of(name))
@@ -75,7 +75,7 @@ pub(super) fn note_unsaid(all: &[Unsaid]) {
             format!("{count} ({})", names.join(", "))
         };
         let left_out = (!left_out.is_empty())
-            .then(|| format!("{of}{} left out, which JSON cannot say", attributes(left_out)));
+            .then(|| format!("{of}{} left out, which JSON cannot express", attributes(left_out)));
         let reworded = (!reworded.is_empty()).then(|| {
             format!("{of}NaN or infinity is written as a word in {}", attributes(reworded))
         });
@@ -90,7 +90,7 @@ fn note_metadata(keys: &[String]) {
     let which =
         if keys.is_empty() { String::new() } else { format!(" ({}{more})", shown.join(", ")) };
     let note = Failure::new(format_args!("the metadata of the input are left out{which}"));
-    note.hint("--no-metadata says that this is meant").print_note();
+    note.hint("--no-metadata leaves them out without a note").print_note();
 }
 
 fn note_as_bytes(dtype: &DType, tensors: u64) {

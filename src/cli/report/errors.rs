@@ -137,7 +137,7 @@ fn cell_remedy(remedy: &CellRemedy, column: u64) -> String {
         CellRemedy::Delimiter(delimiter) => {
             format!("--delimiter '{delimiter}' separates columns by this character")
         }
-        CellRemedy::Points => "`tr , . < FILE` makes points of decimal commas".to_owned(),
+        CellRemedy::Points => "`tr , . < FILE` turns decimal commas into points".to_owned(),
         CellRemedy::Missing(word) => {
             let parting = if word.starts_with('-') { '=' } else { ' ' };
             format!("--missing{parting}{} reads it as NaN", quoted(word))
@@ -198,7 +198,7 @@ fn format(error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Option<Fai
     let Error { file, cause, .. } = error;
     let remedy = |kind, is_input| remedy(kind, file.as_ref(), is_input);
     if let Some(ForeignBytes(kind)) = cause.downcast_ref() {
-        let raw = "--offset 0 takes its bytes for numbers as they are";
+        let raw = "--offset 0 reads its bytes as numbers";
         let said = format!("--dtype is for raw bytes, and the input is {kind}");
         let remedy = remedy(*kind, true).map(|remedy| format!("{remedy}; {raw}"));
         let failure = Failure::new(of_place(error, &said));
@@ -222,7 +222,7 @@ fn format(error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Option<Fai
     }
     if let Some(ShardsError::Json(_)) = cause.downcast_ref() {
         return Some(failed().hint(
-            "--no-index reads the shards that are there; `tslice info DIR --reindex` writes a new index",
+            "--no-index reads all shards in the folder; `tslice info DIR --reindex` writes a new index",
         ));
     }
     let Some(FileName::Path(path)) = file else { return None };
@@ -268,12 +268,10 @@ fn raw(
                 .hint_if(match given {
                     Given::Shape => {
                         let name = file.map(|file| quoted(&file.to_string())).unwrap_or_default();
-                        Some(format!(
-                            "the file says its shape itself: `tslice info {name}` shows it"
-                        ))
+                        Some(format!("the shape is in the file: `tslice info {name}` shows it"))
                     }
-                    Given::Order => Some("the file says its order itself".to_owned()),
-                    Given::Offset => Some("the file says itself where elements begin".to_owned()),
+                    Given::Order => Some("the order is in the file".to_owned()),
+                    Given::Offset => Some("the offset of the elements is in the file".to_owned()),
                     _ => None,
                 })
         }
@@ -282,9 +280,9 @@ fn raw(
             let purpose = given.purpose();
             Failure::new(format_args!("{flag} is for {purpose}, and no input is {purpose}"))
         }
-        RawFault::Short { asked, found } => failed(&format_args!(
-            "{asked} bytes are asked for by --shape and --offset, {found} are there"
-        )),
+        RawFault::Short { asked, found } => {
+            failed(&format_args!("--shape and --offset need {asked} bytes, the file has {found}"))
+        }
         RawFault::NotWhole { .. } => failed(fault),
         RawFault::OtherDType { given, .. } => {
             let name = file.map(|file| quoted(&file.to_string())).unwrap_or_default();
@@ -324,9 +322,9 @@ fn edit(fault: &EditFault, flag: &str, failed: impl Fn() -> Failure) -> Failure 
                 if can_cast(*value, *to, Casting::SameKind) { "" } else { " --casting unsafe" };
             failed().hint(format_args!("--cast {}{casting} converts it", to.name()))
         }
-        EditFault::PartsOfBytes(_) => {
-            failed().hint("`tslice FILE --cast DTYPE -o OTHER` casts them to a file of their own")
-        }
+        EditFault::PartsOfBytes(_) => failed().hint(
+            "`tslice FILE --cast DTYPE -o OTHER` writes the converted elements to a new file",
+        ),
         EditFault::ReadOnly(_) => failed()
             .hint("take the tensor out with `tslice FILE -t NAME -o NAME.npy`, and change that"),
         EditFault::Text => {
@@ -364,7 +362,7 @@ fn cast(error: &CastError) -> Failure {
         CastError::Refused { .. } => Some("--casting unsafe allows every cast"),
         CastError::NotNumbers(dtype) if as_complex(dtype).is_some() => as_complex(dtype),
         CastError::NotNumbers(dtype) if dtype.is_void() => {
-            Some("--dtype says what the bytes of a void type mean: --dtype bfloat16")
+            Some("--dtype gives the bytes of a void type a meaning: --dtype bfloat16")
         }
         _ => None,
     })
@@ -385,7 +383,7 @@ fn sink(fault: &SinkError, failed: impl Fn() -> Failure) -> Failure {
             failed().hint("a new file takes its place, for which its folder must be writable")
         }
         SinkError::OtherFolder => {
-            failed().hint("--force replaces a folder of Zarr by another one, and no other folder")
+            failed().hint("--force replaces only a folder of Zarr by another")
         }
         SinkError::FolderNotEmpty => {
             failed().hint("--force replaces the checkpoint, or the arrays of Zarr, that it holds")
@@ -401,7 +399,7 @@ fn with_index(file: &FileName) -> Option<String> {
     let typed = path.to_str().filter(|typed| typed.ends_with(']'))?;
     let cuts = typed.match_indices('[').map(|(at, _)| typed.split_at(at));
     let (name, index) = cuts.into_iter().find(|(name, _)| Path::new(name).exists())?;
-    Some(format!("an index is a word of its own: {} {}", quoted(name), quoted(index)))
+    Some(format!("an index is a separate argument: {} {}", quoted(name), quoted(index)))
 }
 
 fn flag_of(given: Given) -> &'static str {

@@ -37,6 +37,8 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> 
         Foreign::Tar => format!("`tar tf {name}` lists what is in it"),
         Foreign::Zip => format!("`unzip -l {name}` lists what is in it"),
         Foreign::Text { .. } | Foreign::JsonObject => return None,
-        _ => "docs/files.md, \"Files of other programs\", says what converts it".to_owned(),
+        _ => {
+            "docs/files.md, \"Files of other programs\", has a command that converts it".to_owned()
+        }
     })
 }

@@ -14,7 +14,7 @@ pub(super) fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
         JoinFault::DType { common: Some(common), .. } => failed()
             .hint(format_args!("--cast {} casts all of them first", quoted(&common.to_string()))),
         JoinFault::Meaning { is_packing: true, .. } => {
-            failed().hint("--unpack joins the values that they stand for")
+            failed().hint("--unpack joins the unpacked values")
         }
         // this is how a .npy stores bfloat16
         JoinFault::DType { dtype: dtype @ DType::Npy(NpyType::Void(..)), first, .. }
@@ -33,9 +33,11 @@ pub(super) fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
 pub(super) fn merge(fault: &MergeFault, failed: impl Fn() -> Failure) -> Failure {
     failed().hint(match fault {
         MergeFault::Twice { name, .. } if name.is_empty() => {
-            "--first or --last says which is taken, --rename N:=NEW gives that of input N a name".to_owned()
+            "--first or --last takes one, --rename N:=NEW names the tensor of input N".to_owned()
         }
-        MergeFault::Twice { .. } => "--first or --last says which is taken, --rename N:OLD=NEW gives that of input N another name".to_owned(),
+        MergeFault::Twice { .. } => {
+            "--first or --last takes one, --rename N:OLD=NEW renames that of input N".to_owned()
+        }
         MergeFault::Metadata { key, .. } => {
             let text = quoted(&format!("{key}=VALUE"));
             format!("--metadata {text} decides, or --first or --last")
@@ -66,7 +68,7 @@ pub(super) fn group(fault: &GroupFault, failed: impl Fn() -> Failure) -> Failure
                 .hint_if(hint.as_ref())
         }
         GroupFault::NoNumber { listed, .. } => failed().hint(match listed {
-            Some(listed) => format!("--group {} gives them one", quoted(listed)),
+            Some(listed) => format!("--group {} gives them an order", quoted(listed)),
             None => "{p:a,b} lists texts in their order".to_owned(),
         }),
         _ => failed(),

@@ -54,7 +54,7 @@ fn blanks(list: &PartedList) -> Failure {
     let list = whole.as_ref().map(|whole| format!("a list is written {whole}"));
     let index = is_index.then(|| format!("an index here in brackets, '[{}]'", word.trim()));
     let hint = [list, index].into_iter().flatten().collect::<Vec<_>>().join("; ");
-    let failure = Failure::usage(format_args!("{flag} {word}: a list has no blanks in it"));
+    let failure = Failure::usage(format_args!("{flag} {word}: a list must not contain blanks"));
     failure.hint_if((!hint.is_empty()).then_some(hint))
 }
 
@@ -206,7 +206,7 @@ pub(crate) fn misplaced(failure: Failure, typed: &str) -> Failure {
     let path = Path::new(typed);
     if path.exists() && typed.chars().count() == 1 {
         return failure
-            .hint("that is a file: quote the index, so that the shell puts no names in its place");
+            .hint("that is a file: quote the index, so that the shell does not replace it");
     }
     if path.exists() {
         return failure.hint(

@@ -158,6 +158,6 @@ pub(super) fn of_flag(flag: &str, args: &[OsString]) -> Option<String> {
     let has =
         |flag: &&&str| own.get_arguments().any(|arg| arg.get_long() == flag.strip_prefix("--"));
     let meant = found(FLAGS, flag).and_then(|flags| flags.iter().find(has));
-    let said = meant.map(|own| format!("here that is {own}"));
+    let said = meant.map(|own| format!("use {own} here"));
     said.or_else(|| found(WITHOUT, flag).map(str::to_owned))
 }

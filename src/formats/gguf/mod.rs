@@ -165,11 +165,11 @@ pub enum GgufError {
     NotUtf8(&'static str),
     #[error("two {what} are named {:?}", brief(.name))]
     Twice { what: &'static str, name: String },
-    #[error("metadata {:?} has a value of type {number}, which there is not", brief(.key))]
+    #[error("metadata {:?} has a value of the unknown type {number}", brief(.key))]
     ValueType { key: String, number: u32 },
     #[error("metadata {:?} has lists nested deeper than {most} levels", brief(.key))]
     Deep { key: String, most: u32 },
-    #[error("metadata {key:?} has to be {what}")]
+    #[error("metadata {key:?} must be {what}")]
     Value { key: &'static str, what: &'static str },
     #[error("tensor {:?}: {fault}", brief(.name))]
     Tensor { name: String, fault: GgufTensorFault },
@@ -192,11 +192,11 @@ pub enum GgufTensorFault {
     Axes(u32),
     #[error("shape {} has 2^63 bytes or more", AsTuple(.0))]
     TooLarge(Vec<u64>),
-    #[error("its rows have {len} elements, which are no whole blocks of {block} ({name})")]
+    #[error("its rows have {len} elements, not a multiple of the block size {block} of {name}")]
     PartOfBlock { len: u64, block: u64, name: &'static str },
     #[error("blocks of {0} in big-endian order are not read")]
     BigEndian(&'static str),
-    #[error("it begins at byte {offset} of the data, which is no multiple of {alignment}")]
+    #[error("it begins at byte {offset} of the data, not a multiple of {alignment}")]
     Unaligned { offset: u64, alignment: u64 },
 }
 

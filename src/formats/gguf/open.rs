@@ -224,24 +224,24 @@ impl Input {
 #[derive(Debug, thiserror::Error)]
 pub enum GgufSplitFault {
     #[error(
-        "is file {} of {count} of a split model, which has to be opened by its name",
+        "is file {} of {count} of a split model, which must be opened by its name",
         .own.saturating_add(1)
     )]
     NoFolder { own: u64, count: u64 },
     #[error(
-        "is file {} of {count} of a split model, so its name has to end in {end}",
+        "is file {} of {count} of a split model, so its name must end in {end}",
         .own.saturating_add(1)
     )]
     Name { own: u64, count: u64, end: String },
     #[error("is of a split model of {count} files, and at most {most} are read")]
     Many { count: u64, most: u64 },
-    #[error("has to be file {} of {count} of a split model, and does not say so", .number + 1)]
+    #[error("should be file {} of {count} of a split model by its metadata", .number + 1)]
     Place { number: u64, count: u64 },
-    #[error("a file of a split model has to be a .gguf")]
+    #[error("a file of a split model must be a .gguf")]
     NotGguf,
     #[error("a file of a split model cannot be a pipe")]
     Pipe,
-    #[error("the files of the model should hold {said} tensors together, and hold {found}")]
+    #[error("the files of the split model should hold {said} tensors, and hold {found}")]
     Tensors { said: u64, found: usize },
 }
 

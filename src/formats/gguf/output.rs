@@ -267,8 +267,8 @@ fn value(key: &str, given: &str) -> Result<Vec<u8>, LayoutFault> {
         _ => return Ok(typed_text(given)),
     };
     let dtype = little(&dtype);
-    let number =
-        type_of(&dtype).ok_or_else(|| refused(format!("there are no values of type {dtype}")))?;
+    let number = type_of(&dtype)
+        .ok_or_else(|| refused(format!("values of type {dtype} are not supported")))?;
     let bytes = element::parse(text, &dtype).map_err(|error| refused(error.to_string()))?;
     let value = [&number.to_le_bytes()[..], &bytes].concat();
     let is_power = bytes.first_chunk().is_some_and(|it| u32::from_le_bytes(*it).is_power_of_two());

@@ -288,11 +288,11 @@ enum NetCdfError {
     Many(u64),
     #[error("variable {:?} has {ndim} axes, and at most {MAX_NDIM} are possible", brief(.name))]
     Axes { name: String, ndim: u64 },
-    #[error("variable {:?} has the dimension {id}, which there is not", brief(.name))]
+    #[error("variable {:?} has the unknown dimension {id}", brief(.name))]
     Dimension { name: String, id: u64 },
     #[error("variable {:?} grows along another axis than the first one", brief(.0))]
     NotFirst(String),
-    #[error("{:?} has elements of type {kind}, which there is not", brief(.name))]
+    #[error("{:?} has elements of the unknown type {kind}", brief(.name))]
     Type { name: String, kind: u32 },
     #[error("variable {:?} has 2^63 bytes or more", brief(.0))]
     TooLarge(String),

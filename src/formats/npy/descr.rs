@@ -168,7 +168,7 @@ fn item(descr: &PyLiteral) -> Result<Field, DescrError> {
             _ => return Err(DescrError::Structure("a subarray is not (base, shape)")),
         },
         PyLiteral::List(fields) => structure(fields)?,
-        _ => return Err(DescrError::Structure("a field's type is no string, tuple or list")),
+        _ => return Err(DescrError::Structure("a field's type is not a string, tuple or list")),
     };
     let name = String::new();
     let shape = Vec::new();
@@ -204,7 +204,7 @@ fn structure(literals: &[PyLiteral]) -> Result<DType, DescrError> {
     let mut paddings = 0;
     for literal in literals {
         let (PyLiteral::Tuple(parts) | PyLiteral::List(parts)) = literal else {
-            return Err(DescrError::Structure("a field is no tuple"));
+            return Err(DescrError::Structure("a field is not a tuple"));
         };
         let (name, base, shape) = match parts.as_slice() {
             [name, base] => (name, base, None),
@@ -261,7 +261,7 @@ fn names_of(name: &PyLiteral) -> Result<(Option<&PyLiteral>, &str), DescrError> 
             [title, PyLiteral::Str(name)] => Ok((Some(title), name)),
             _ => Err(DescrError::Structure("a field's names are not (title, name)")),
         },
-        _ => Err(DescrError::Structure("a field's name is no string")),
+        _ => Err(DescrError::Structure("a field's name is not a string")),
     }
 }
 
@@ -273,7 +273,7 @@ fn subarray_shape(shape: &PyLiteral) -> Result<Vec<u64>, DescrError> {
                 DescrError::Structure("a length of a subarray is negative or beyond 2147483647"),
             )
         }
-        _ => Err(DescrError::Structure("a length of a subarray is no integer")),
+        _ => Err(DescrError::Structure("a length of a subarray is not an integer")),
     };
     match shape {
         PyLiteral::Tuple(lengths) | PyLiteral::List(lengths) if lengths.len() > MAX_NDIM => {

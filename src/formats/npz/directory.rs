@@ -160,7 +160,7 @@ impl DirectoryEntry {
         };
         let fixed = more(46)?;
         if !fixed.starts_with(b"PK\x01\x02") {
-            return Err(damaged("an entry of its central directory is none"));
+            return Err(damaged("an entry of its central directory is damaged"));
         }
         let name = more(u16_at(&fixed, 28).into())?;
         let extra = more(u16_at(&fixed, 30).into())?;

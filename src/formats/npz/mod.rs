@@ -281,7 +281,7 @@ pub enum MemberFault {
     Name,
     #[error("the name leads out of the archive")]
     Path,
-    #[error("its bytes are those of another member too")]
+    #[error("its bytes overlap another member")]
     Overlap,
     #[error("its zip64 field is too short")]
     Zip64,
@@ -289,22 +289,20 @@ pub enum MemberFault {
     LocalHeader,
     #[error("its local header has another {0} than the central directory")]
     OtherHeader(&'static str),
-    #[error("its bytes are damaged: the CRC-32 is another one than was announced")]
+    #[error("its bytes are damaged: the CRC-32 does not match")]
     Crc,
     #[error(
         "zip: its local header has another CRC-32 than the central directory, as where a change of it was \
          killed: run that again"
     )]
     TwoSums,
-    #[error("the data descriptor is not behind its bytes")]
+    #[error("its data descriptor does not follow its bytes")]
     Descriptor,
     #[error("it is stored in {stored} bytes and said to have {size}")]
     Size { stored: u64, size: u64 },
     #[error("it is not a .npy file")]
     NoArray,
-    #[error(
-        "it ends inside the header of its array: {expected} bytes are needed, {found} are there"
-    )]
+    #[error("it ends inside the header of its array: {expected} bytes are needed, it has {found}")]
     Header { expected: u64, found: u64 },
     #[error("its compressed bytes are damaged")]
     Deflated,

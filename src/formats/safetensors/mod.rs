@@ -117,7 +117,7 @@ impl<'de> Deserialize<'de> for Texts {
                 while let Some((key, value)) = map.next_entry::<String, String>()? {
                     if !keys.insert(key.clone()) {
                         let key = brief(&key);
-                        return Err(A::Error::custom(format_args!("'{key}' stands there twice")));
+                        return Err(A::Error::custom(format_args!("'{key}' occurs twice")));
                     }
                     texts.push((key, value));
                 }

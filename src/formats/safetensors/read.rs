@@ -213,7 +213,7 @@ impl<'de> Visitor<'de> for &mut ParsedHeader {
                 let info = map.next_value().map_err(of_tensor)?;
                 self.end_tensor(&info);
             } else if self.metadata.is_some() {
-                return Err(A::Error::custom("'__metadata__' stands there twice"));
+                return Err(A::Error::custom("'__metadata__' occurs twice"));
             } else {
                 let of_metadata = |error| within(format_args!("'{METADATA}'"), &error);
                 let metadata = map.next_value::<Option<Texts>>().map_err(of_metadata)?;

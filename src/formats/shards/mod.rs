@@ -180,14 +180,14 @@ pub enum ShardsError {
     #[error("\"{}\" is not the name of a file in the folder of the index", brief(.0))]
     FileName(String),
     #[error(
-        "{} does not hold {}, which the index places there",
+        "{} does not hold {}, although the index says so",
         brief(.file), tensor_named(.tensor)
     )]
     Missing { file: String, tensor: String },
     #[error("{} is in both {} and {}", tensor_named(.tensor), brief(.first), brief(.second))]
     Several { tensor: String, first: String, second: String },
     #[error(
-        "{} holds {}, which the index leaves out",
+        "{} holds {}, which is not in the index",
         brief(.file), tensor_named(.tensor)
     )]
     Unlisted { file: String, tensor: String },

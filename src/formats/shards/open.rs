@@ -348,7 +348,7 @@ impl OpenShards {
         };
         if index.tensors().len() > 0 {
             said(&self.left_out, "tensors of its shards that the index leaves out");
-            said(&self.elsewhere, "tensors in another shard than the index says");
+            said(&self.elsewhere, "tensors in other shards than the index says");
         }
     }
 
@@ -515,11 +515,11 @@ pub enum ShardsFault {
     NoIndex,
     #[error("the folder holds several indexes: {}", .0.join(", "))]
     SeveralIndexes(Vec<String>),
-    #[error("the index of a sharded checkpoint has to be opened by its name")]
+    #[error("the index of a sharded checkpoint must be opened by its name")]
     NoFolder,
-    #[error("a shard has to be a .safetensors file, or one of torch.save")]
+    #[error("a shard must be a .safetensors or a file of torch.save")]
     NoShard,
-    #[error("the shard lies outside of the folder of its index")]
+    #[error("the shard is outside of the folder of its index")]
     Outside,
 }
 

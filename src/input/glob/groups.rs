@@ -47,7 +47,10 @@ pub enum GroupFault {
     #[error("{reason}")]
     Names { pattern: String, into: String, reason: String, hint: Option<String> },
     /// A text that is not a number, in a piece that has no list of texts.
-    #[error("{text:?} in {:?} is no number, and texts have no order of their own", shortened(name))]
+    #[error(
+        "{text:?} in {:?} is not a number, and texts have no order unless listed",
+        shortened(name)
+    )]
     NoNumber {
         name: String,
         text: String,
@@ -57,7 +60,7 @@ pub enum GroupFault {
     /// A missing name.
     #[error("{:?} is missing: {}", shortened(name), match like {
         Some(like) => format!("there is a {:?}", shortened(like)),
-        None => "a group has all numbers from 0 on, and all texts that are listed".to_owned(),
+        None => "a group has all numbers from 0 on, and all listed texts".to_owned(),
     })]
     Missing {
         name: String,
@@ -68,7 +71,11 @@ pub enum GroupFault {
     #[error("{:?} is extra: there is no {:?}", shortened(name), shortened(like))]
     Extra { name: String, like: String },
     /// Two names with the same key in a group.
-    #[error("{:?} and {:?} have one place in their group", shortened(name), shortened(other))]
+    #[error(
+        "{:?} and {:?} have the same position in their group",
+        shortened(name),
+        shortened(other)
+    )]
     Twice { name: String, other: String },
 }
 
@@ -122,7 +129,8 @@ impl<'p> Grouping<'p> {
         let all = 0..members.pieces.len();
         let places: Vec<usize> = all.filter(|&piece| !whole.carries(piece)).collect();
         if places.is_empty() {
-            let reason = "PATTERN has no piece that NAME has not, by which tensors are joined";
+            let reason =
+                "PATTERN needs a piece that NAME does not have: tensors are joined along it";
             return Err(GroupFault::names(text, into, reason.to_owned(), None));
         }
         Ok(Grouping { text, members, whole, places })
@@ -377,7 +385,10 @@ mod tests {
         let any = |names: &[&str]| refused("{k}.{i:*}", "{k}", names);
         assert_eq!(any(&["a.1", "a.3", "b.1"]), "\"b.3\" is missing: there is a \"a.3\"");
         assert_eq!(any(&["a.1", "b.1", "b.3"]), "\"b.3\" is extra: there is no \"a.3\"");
-        assert_eq!(any(&["a.1", "a.01"]), "\"a.01\" and \"a.1\" have one place in their group");
+        assert_eq!(
+            any(&["a.1", "a.01"]),
+            "\"a.01\" and \"a.1\" have the same position in their group"
+        );
         let (found, _) = groups("{i:*}.{p:q,k}", "all", &["5.k", "3.q", "3.k", "5.q"]).unwrap();
         assert_eq!(found.members, [1, 2, 3, 0]);
         // names with other texts are in no group
@@ -388,7 +399,7 @@ mod tests {
     #[test]
     fn each_group_has_all_members_and_no_other() {
         let experts = |names: &[&str]| refused("{l}.e{e}", "{l}", names);
-        let all = "a group has all numbers from 0 on, and all texts that are listed";
+        let all = "a group has all numbers from 0 on, and all listed texts";
         assert_eq!(experts(&["a.e0", "a.e2"]), format!("\"a.e1\" is missing: {all}"));
         assert_eq!(experts(&["a.e1"]), format!("\"a.e0\" is missing: {all}"));
         assert_eq!(experts(&["a.e00", "a.e02"]), format!("\"a.e01\" is missing: {all}"));
@@ -401,7 +412,7 @@ mod tests {
         assert_eq!(experts(&["a.e0", "b.e0", "b.e1"]), "\"b.e1\" is extra: there is no \"a.e1\"");
         assert_eq!(
             experts(&["a.e0", "a.e1", "a.e01"]),
-            "\"a.e01\" and \"a.e1\" have one place in their group"
+            "\"a.e01\" and \"a.e1\" have the same position in their group"
         );
         let both = |names: &[&str]| refused("{l}.{p:q,k}.{e}", "{l}", names);
         assert_eq!(both(&["a.q.0"]), format!("\"a.k.0\" is missing: {all}"));
@@ -412,7 +423,7 @@ mod tests {
     fn texts_without_an_order_ask_for_a_list() {
         let grouping = Grouping::new("h.{l}.{p}", "h.{l}").unwrap();
         let fault = grouping.find(&["h.0.1", "h.0.q", "h.1.k"]).unwrap_err();
-        let says = "\"q\" in \"h.0.q\" is no number, and texts have no order of their own";
+        let says = "\"q\" in \"h.0.q\" is not a number, and texts have no order unless listed";
         assert_eq!(fault.to_string(), says);
         let GroupFault::NoNumber { listed: Some(listed), .. } = fault else { panic!("{fault}") };
         assert_eq!(listed, "h.{l}.{p:1,q,k}");
@@ -424,7 +435,7 @@ mod tests {
         assert_eq!(says("h.{l}.{p}", "h.{m}"), "PATTERN has no {m}");
         assert_eq!(says("*.{p}", "h"), "PATTERN and NAME must have the same number of '*'");
         assert_eq!(says("{", "h"), "a '{' without a '}'");
-        let none = "PATTERN has no piece that NAME has not, by which tensors are joined";
+        let none = "PATTERN needs a piece that NAME does not have: tensors are joined along it";
         assert_eq!(says("h.{l}", "{l}"), none);
         assert_eq!(says("h", "h"), none);
     }

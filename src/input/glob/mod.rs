@@ -304,20 +304,20 @@ impl CarryError {
             CarryError::Stars => format!("{old} and {new} must have the same number of '*'"),
             CarryError::Unknown(piece) => format!("{old} has no {{{piece}}}"),
             CarryError::OtherTexts([one, other]) => {
-                format!("{one} in {new} is another piece than {other} in {old}")
+                format!("{one} in {new} differs from {other} in {old}")
             }
             CarryError::NoSum(name) => {
                 format!("{:?} has no number there that {new} can add to", shortened(name))
             }
             CarryError::NoOwn => {
-                format!("{new} has no piece that {old} has not, which would tell the parts apart")
+                format!("{new} needs a piece that {old} does not have: it names the parts")
             }
             CarryError::SeveralOwn([one, other]) => {
                 format!(
-                    "{old} has neither {{{one}}} nor {{{other}}}, and one tells the parts apart"
+                    "only one of {{{one}}} and {{{other}}} can name the parts: {old} must have the other"
                 )
             }
-            CarryError::NoTexts(piece) => format!("{piece} is no list of texts"),
+            CarryError::NoTexts(piece) => format!("{piece} is not a list of texts"),
         }
     }
 

@@ -91,11 +91,11 @@ impl<'p> Parser<'p> {
         let whole = &self.text[start..self.at];
         let piece = Piece { whole, name, texts };
         if name.is_some() && self.pieces.iter().any(|other| other.is_same(&piece)) {
-            return Err(PatternError::new(format!("{whole} stands twice")));
+            return Err(PatternError::new(format!("{whole} occurs twice")));
         }
         let mut seen = HashSet::new();
         if let Some(twice) = piece.texts.iter().find(|text| name.is_some() && !seen.insert(*text)) {
-            return Err(PatternError::new(format!("{twice:?} stands twice in {whole}")));
+            return Err(PatternError::new(format!("{twice:?} occurs twice in {whole}")));
         }
         if depth == 0 {
             self.pieces.push(piece);
@@ -148,7 +148,7 @@ impl<'p> Parser<'p> {
                 Some('}') if texts.len() < words => return Ok(Vec::new()),
                 Some('}') => return Ok(texts),
                 Some(_) => {
-                    let reason = format!("{word}: a range stands alone between commas");
+                    let reason = format!("{word}: a range must be alone between commas");
                     return Err(PatternError::new(reason));
                 }
                 None => return Err(PatternError::new("a '{' without a '}'")),
@@ -168,7 +168,7 @@ impl<'p> Parser<'p> {
             let mut error =
                 PatternError::new(format!("{word}: a range is of numbers, written {{0..11}}"));
             if is_letters(first) && is_letters(last) {
-                error.hint = Some(format!("[{first}-{last}] stands for letters"));
+                error.hint = Some(format!("[{first}-{last}] matches letters"));
             }
             return Err(error);
         };
@@ -246,7 +246,7 @@ impl<'p> Parser<'p> {
             let class = &self.text[start..self.at];
             let reason = format!("{class} is a class of characters, not of numbers");
             let meant = [&self.text[..start], &numbers, self.rest()].concat();
-            let hint = (!negated).then(|| format!("{numbers} stands for numbers: '{meant}'"));
+            let hint = (!negated).then(|| format!("{numbers} matches numbers: '{meant}'"));
             return Err(PatternError { hint, ..PatternError::new(reason) });
         }
         self.regex.push_str(if negated { "[^" } else { "[" });
@@ -261,7 +261,9 @@ impl<'p> Parser<'p> {
                 _ => low,
             };
             if low > high {
-                return Err(PatternError::new(format!("{low}-{high} is no range of characters")));
+                return Err(PatternError::new(format!(
+                    "{low}-{high} is not a range of characters"
+                )));
             }
             // writing to a string does not fail
             let _ = write!(self.regex, r"\x{{{:x}}}-\x{{{:x}}}", low as u32, high as u32);

@@ -68,7 +68,7 @@ pub enum EditFault {
     #[error("a file of format {0} cannot be changed, nor copied with a change")]
     ReadOnly(&'static Format),
     /// A member of an archive whose bytes are not its elements, but compressed.
-    #[error("an array that is deflated cannot be changed where it lies")]
+    #[error("a compressed array cannot be changed in place")]
     Deflated,
     /// An index of several files.
     #[error("a sharded checkpoint cannot be changed as a whole")]
@@ -92,8 +92,7 @@ pub enum EditFault {
     Archive,
     /// The value is read from the bytes that it would overwrite.
     #[error(
-        "its bytes are to be overwritten: a run that is killed could not be completed by running \
-         it again"
+        "its bytes would be overwritten: a killed run could not be completed by running it again"
     )]
     Overlap,
     /// The only tensor of the value has the name of one of several targets.

@@ -392,7 +392,9 @@ fn note_order(locations: &[Location], notes: &Notes) {
     if names.windows(2).all(|two| outline(&two[0]) == outline(&two[1]))
         && let Some([one, other]) = names.windows(2).find(|two| natural(&two[0], &two[1]).is_gt())
     {
-        notes.add(format_args!("{one} is joined before {other}: inputs stand in the order given"));
+        notes.add(format_args!(
+            "{one} is joined before {other}: inputs are joined in the order given"
+        ));
     }
 }
 

@@ -52,7 +52,7 @@ pub enum JoinFault {
         "{} has shape {}, which does not fit shape {} of {}: {}",
         called(*number, names), AsTuple(shape), AsTuple(first), called(0, names),
         match axis {
-            _ if shape.len() != first.len() => "they need as many axes".to_owned(),
+            _ if shape.len() != first.len() => "they need the same number of axes".to_owned(),
             Some(axis) => format!("they may differ along axis {axis} only"),
             None => "they must be equal".to_owned(),
         }

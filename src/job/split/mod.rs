@@ -228,7 +228,7 @@ pub enum SplitFault {
     Shares(f64),
     /// Cuts within blocks of elements.
     #[error(
-        "the axis is stored in blocks of {block} elements, and {number} is no multiple of that"
+        "the axis is stored in blocks of {block} elements, and {number} is not a multiple of it"
     )]
     PartOfBlock {
         /// A length or a position.
@@ -269,7 +269,7 @@ pub enum SplitFault {
         is_asked: bool,
     },
     /// The axis is to be dropped, but this part does not have exactly one position.
-    #[error("a part has size {0} along the axis, and only one of size 1 can be dropped")]
+    #[error("a part has size {0} along the axis, and only size 1 can be dropped")]
     Squeeze(u64),
     /// Tensors that would be cut into different numbers of parts.
     #[error("it would be cut into {count} parts, and tensor {first_name:?} into {first}")]

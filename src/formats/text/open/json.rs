@@ -119,7 +119,7 @@ impl JsonParser {
                     self.in_text = false;
                     self.value(true, out)
                 }
-                b'\n' => Err(self.failed("a string ends with its line")),
+                b'\n' => Err(self.failed("a string does not end on its line")),
                 _ => self.hold(byte),
             };
         }
@@ -158,7 +158,7 @@ impl JsonParser {
             Expected::Value => "a number or a list is expected",
             Expected::First => "a number, a list or ']' is expected",
             Expected::CommaOrEnd => "',' or ']' is expected",
-            Expected::Nothing => "something follows the end of the list",
+            Expected::Nothing => "text after the end of the list",
         })
     }
 
@@ -188,12 +188,12 @@ impl JsonParser {
             return Err(self.failed("the lists have too many axes: 64 are possible"));
         }
         if self.depth.is_some_and(|numbers| depth > numbers) {
-            return Err(self.failed("a list stands where a number does in those before it"));
+            return Err(self.failed("a list where the lists before have a number"));
         }
         if depth > self.lengths.len() {
             // an earlier empty list has no lists in it
             if self.lengths.last().is_some_and(Option::is_some) {
-                return Err(self.failed("a list stands where there is none in those before it"));
+                return Err(self.failed("a list where the lists before have no list"));
             }
             self.lengths.push(None);
         }
@@ -233,7 +233,7 @@ impl JsonParser {
         let place = self.token_place;
         let depth = self.counts.len();
         if self.lengths.len() > depth || self.depth.is_some_and(|it| it != depth) {
-            let what = "a number stands where a list does in those before it";
+            let what = "a number where the lists before have a list";
             return Err(TextFault::Json { place, what });
         }
         self.depth = Some(depth);
@@ -242,12 +242,14 @@ impl JsonParser {
         let text = str::from_utf8(&token).map_err(|_| TextFault::NotUtf8 { place })?;
         let text = match text {
             "NaN" | "Infinity" | "-Infinity" => text,
-            _ if is_text => return Err(TextFault::Json { place, what: "a string is no number" }),
+            _ if is_text => {
+                return Err(TextFault::Json { place, what: "a string is not a number" });
+            }
             "true" => "1",
             "false" => "0",
-            "null" => return Err(TextFault::Json { place, what: "null is no number" }),
+            "null" => return Err(TextFault::Json { place, what: "null is not a number" }),
             _ if is_number(text) => text,
-            _ => return Err(TextFault::Json { place, what: "no number of JSON" }),
+            _ => return Err(TextFault::Json { place, what: "not a number of JSON" }),
         };
         let pushed = match &self.cells {
             Some(cells) => cells.push(text, out).ok_or_else(|| TextFault::Cell {
@@ -308,7 +310,7 @@ impl FoundNumbers {
             return Ok(());
         }
         let float: f64 =
-            text.parse().map_err(|_| TextFault::Json { place, what: "no number of JSON" })?;
+            text.parse().map_err(|_| TextFault::Json { place, what: "not a number of JSON" })?;
         out.extend(float.to_le_bytes());
         Ok(())
     }

@@ -87,10 +87,10 @@ pub enum TextFault {
     EmptyCell { place: TextPlace, may_be_nan: bool },
     #[error("{place}: the bytes are not UTF-8")]
     NotUtf8 { place: TextPlace },
-    #[error("{place}: the row ends after {}, and those before it have {expected}",
+    #[error("{place}: the row has only {}, the rows before have {expected}",
         counted(place.column - 1))]
     ShortRow { place: TextPlace, expected: u64 },
-    #[error("{place}: the row has more cells than those before it, which have {expected}")]
+    #[error("{place}: the row has more cells than the rows before, which have {expected}")]
     LongRow { place: TextPlace, expected: u64 },
     #[error("{place}: '{text}' is a number in a line of names")]
     NumberInNames { place: TextPlace, text: String },
@@ -100,17 +100,17 @@ pub enum TextFault {
     LongNames { place: TextPlace },
     #[error("{place}: the chosen cells of the row have more than {} bytes", MAX_ROW)]
     LongCells { place: TextPlace },
-    #[error("line {line}: there is no column {number}: they count from 0, and the row has {}", counted(*.found))]
+    #[error("line {line}: there is no column {number}: columns count from 0, and the row has {}", counted(*.found))]
     NoColumn { line: u64, number: i64, found: u64 },
     #[error(transparent)]
     Field(#[from] FieldFault),
-    #[error("it holds no row of {}", if *.strings { "cells" } else { "numbers" })]
+    #[error("the text has no row of {}", if *.strings { "cells" } else { "numbers" })]
     NoRows { strings: bool },
     #[error("elements of dtype {0} are not read from text")]
     NoText(DType),
     #[error("{place}: {what}")]
     Json { place: TextPlace, what: &'static str },
-    #[error("{place}: a list of length {found} ends, and those before it have length {expected}")]
+    #[error("{place}: a list has length {found}, the lists before have length {expected}")]
     RaggedLists { place: TextPlace, found: u64, expected: u64 },
     #[error("complex numbers are lists of two: [real, imaginary]")]
     NotPairs,

@@ -105,7 +105,7 @@ impl TextSink {
         outcome.map_err(|error| match error {
             TextError::Sink(error) => error,
             TextError::NotText => {
-                let message = format!("element {count} is no text (S in UTF-8, U in code points)");
+                let message = format!("element {count} is not text (S in UTF-8, U in code points)");
                 SinkError::Io(Error::new(ErrorKind::InvalidData, message))
             }
         })?;

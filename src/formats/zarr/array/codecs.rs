@@ -122,7 +122,7 @@ fn own(name: &'static str, said: &Map<String, Value>) -> Result<Codec, PluginCre
             let numbers = Numbers::of(name, said).map_err(PluginCreateError::Other)?;
             let number = |key: &str| said.get(key).and_then(Value::as_f64);
             let (Some(offset), Some(scale)) = (number("offset"), number("scale")) else {
-                let reason = "the codec fixedscaleoffset does not say its offset and scale";
+                let reason = "the codec fixedscaleoffset has no offset or scale";
                 return Err(PluginCreateError::Other(reason.to_owned()));
             };
             OwnKind::Scaled(numbers, offset, scale)
@@ -205,7 +205,7 @@ impl OwnKind {
                 let crc = PiecesCrc::default();
                 crc.add(bytes, 0);
                 if crc.get() != u32::from_le_bytes(*sum) {
-                    return Err(io::Error::other("its CRC-32 is another one"));
+                    return Err(io::Error::other("its CRC-32 does not match"));
                 }
                 Ok(bytes.to_vec())
             }

@@ -33,7 +33,7 @@ impl Numbers {
             let unfit = || format!("the codec {codec} of elements {dtype:?} is not read");
             Number::parse(dtype).ok_or_else(unfit)
         };
-        let unsaid = || format!("the codec {codec} does not say its dtype");
+        let unsaid = || format!("the codec {codec} has no dtype");
         let mut made = parsed(number("dtype").ok_or_else(unsaid)?)?;
         let mut stored = number("astype").map_or(Ok(made), parsed)?;
         if let Some(order) = number(STORED_ENDIAN) {

@@ -332,7 +332,7 @@ fn translate_codecs(
                 configuration.insert("endian".to_owned(), "little".into());
             }
             "bytes" if !configuration.contains_key("endian") => {
-                return Err(unfit("the codec bytes says no endian of elements of several bytes"));
+                return Err(unfit("the codec bytes has no endian for elements of several bytes"));
             }
             "sharding_indexed" if depth < MAX_SHARDS => {
                 complete(&name, configuration, item);

@@ -147,11 +147,11 @@ pub(crate) enum ZarrError {
     Metadata(String),
     #[error("{0}")]
     Value(String),
-    #[error("dtype {0} has no counterpart here")]
+    #[error("dtype {0} is not supported")]
     DType(String),
-    #[error("the chunk grid {0} is not read: only regular ones are")]
+    #[error("the chunk grid {0} is not supported: only regular grids are")]
     Grid(String),
-    #[error("the fill value is none of dtype {0}")]
+    #[error("the fill value does not fit dtype {0}")]
     Fill(String),
 }
 

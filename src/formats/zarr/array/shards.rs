@@ -78,7 +78,7 @@ impl Shards {
             return Ok(None);
         }
         if offset.checked_add(len).is_none() {
-            return Err("the index of its shard says bytes that cannot be".to_owned());
+            return Err("the index of its shard has impossible ranges of bytes".to_owned());
         }
         let range = ByteRange::FromStart(offset, Some(len));
         let bytes = array.storage().get_partial(&array.chunk_key(&shard), range);
