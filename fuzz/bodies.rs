@@ -11,7 +11,7 @@ use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
 use tslice::formats::gguf::{GgufHeader, MetadataValue};
 use tslice::formats::npz::{self, Member};
-use tslice::formats::pickle::{self, PickleContents, StoragePlace, StoredBytes};
+use tslice::formats::pickle::{Pickle, PickleContents, StoragePlace, StoredBytes};
 use tslice::formats::shards::index_json;
 use tslice::formats::torch;
 use tslice::formats::{npy, read_contents, safetensors};
@@ -294,7 +294,7 @@ pub(crate) fn torch_pickle(data: &[u8]) {
         StoredBytes::Pickle => Ok(Some(place_of_arrays(len))),
         StoredBytes::Decoded(bytes) => Ok(Some(place_of_arrays(bytes.len() as u64))),
     };
-    assert_tensors(pickle::read(&source, 0..len, Endian::Little, &mut place), 3 * STORAGE, STORAGE);
+    assert_tensors(Pickle::new(&source, 0..len).read(&mut place), 3 * STORAGE, STORAGE);
     // and as what follows the first pickles of an old file
     let old = [OLD_TORCH, data].concat();
     let len = old.len() as u64;

@@ -4,8 +4,9 @@
 //! An archive is one space of positions: stored members are where they are, and deflated members
 //! follow the archive, as if it went on with the inflated bytes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::{torch, zarr};
@@ -13,7 +14,9 @@ use crate::crc::{CrcReader, shifted};
 use crate::error::{Cause, Error};
 use crate::formats::npy::NpyError;
 use crate::formats::npz::{self, Member, MemberFault, Members, is_array};
-use crate::formats::pickle::StoragePlace;
+use crate::formats::pickle::{
+    MAX_DECODED, Pickle, PickleContents, PickleError, StoragePlace, StoredBytes, named_once,
+};
 use crate::formats::torch::TorchFolder;
 use crate::formats::{Foreign, FormatError, MAGIC_LEN, NotRead, npy};
 use crate::input::{
@@ -104,6 +107,38 @@ impl Archive {
         }
     }
 
+    /// The bytes of a member, and their range in these.
+    pub(crate) fn whole(&self, member: &Member<'_>) -> (Arc<dyn Source>, Range<u64>) {
+        if member.deflated {
+            (Arc::new(InflatedSource::from(self.range(member))), 0..member.len)
+        } else {
+            (Arc::clone(&self.bytes), member.data.clone())
+        }
+    }
+
+    /// What is in a member that is an array of Python objects, whose pickle begins at position `start` of it.
+    fn objects(
+        &mut self,
+        member: &Member<'_>,
+        range: Option<&DeflatedRange>,
+        start: u64,
+        most_decoded: usize,
+    ) -> Result<PickleContents, Cause> {
+        let (source, Range { start: first, end }) = self.whole(member);
+        let pickle = Pickle::new(source.as_ref(), first + start..end);
+        let found =
+            Pickle { is_array: true, most_decoded, ..pickle }.read(&mut |stored| match stored {
+                StoredBytes::Storage(_) => Ok(None),
+                StoredBytes::Pickle => {
+                    let place = self.place(member, range).map_err(io::Error::from)?;
+                    let start = place.start - first;
+                    Ok(Some(StoragePlace { part: place.part, bytes: start..start + end }))
+                }
+                StoredBytes::Decoded(bytes) => self.place_decoded(bytes).map(Some),
+            })?;
+        Ok(found.with_tensors()?)
+    }
+
     /// The place of a member; a deflated member, whose bytes are `range`, is placed after the
     /// others.
     pub(crate) fn place(
@@ -156,7 +191,10 @@ fn open_arrays(
     let compressed: Vec<DeflatedRange> = compressed.map(|it| archive.range(&it)).collect();
     let mut ranges = compressed.iter();
     let mut inflater = None;
-    let mut unreadable = Vec::new();
+    let mut unreadable: Vec<Unreadable> = Vec::new();
+    // of Python objects in members
+    let mut opaque = BTreeSet::new();
+    let mut most_decoded = MAX_DECODED;
     let mut stored = Vec::with_capacity(members.len() - compressed.len());
     let mut tensors = Tensors::default();
     for member in members.iter() {
@@ -170,6 +208,36 @@ fn open_arrays(
         };
         let (tensor, crc) = match read {
             Ok(read) => read,
+            Err(cause) if let Some(&NpyError::Objects { start, .. }) = cause.downcast_ref() => {
+                let found = match archive.objects(&member, range, start, most_decoded) {
+                    Ok(found) => found,
+                    // np.load reads a member when it is used
+                    Err(cause) if range.is_some() || cause.is::<PickleError>() => {
+                        unreadable.push(Unreadable::new(name, cause));
+                        continue;
+                    }
+                    Err(cause) => return Err(cause.into()),
+                };
+                most_decoded = most_decoded.saturating_sub(found.decoded_len);
+                let path = |inner: Option<&str>| match inner {
+                    Some(inner) if inner.starts_with('[') => format!("{name}{inner}"),
+                    Some(inner) => format!("{name}.{inner}"),
+                    None => name.clone(),
+                };
+                for tensor in found.tensors.iter() {
+                    let name = Some(path(tensor.name.as_deref()));
+                    tensors.push(&TensorInfo { name, ..tensor });
+                }
+                let bad = found.unreadable.into_iter();
+                unreadable.extend(bad.map(|(inner, error)| {
+                    Unreadable::new(
+                        path(Some(&inner).filter(|it| !it.is_empty()).map(String::as_str)),
+                        error,
+                    )
+                }));
+                opaque.extend(found.opaque);
+                continue;
+            }
             Err(_)
                 if !is_array(member.name) && !begins_as_array(bytes.as_ref(), &member, range) =>
             {
@@ -190,8 +258,15 @@ fn open_arrays(
         }
         tensors.push(&TensorInfo { name: Some(name), ..tensor.placed(part, start) });
     }
+    (tensors, unreadable) = named_once(
+        tensors,
+        unreadable,
+        |it| &it.name,
+        |name, count| Unreadable::new(name, PickleError::Twice(count)),
+    );
+    let opaque = opaque.into_iter().collect();
     let input = archive.into_input(location, Contents::of(&npz::FORMAT, tensors));
-    let container = Container { stored, unreadable, ..input.container };
+    let container = Container { stored, unreadable, opaque, ..input.container };
     Ok(Input { container, ..input })
 }
 

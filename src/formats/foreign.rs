@@ -45,7 +45,6 @@ pub enum Foreign {
     Onnx,
     Orbax,
     Parquet,
-    Pickle,
     Png,
     Tar,
     TensorFlow,
@@ -94,7 +93,6 @@ const KINDS: &[(Foreign, &str, &[&[u8]])] = &[
     (Foreign::Onnx, "an ONNX model", &[]),
     (Foreign::Orbax, "a folder of an Orbax checkpoint", &[]),
     (Foreign::Parquet, "a Parquet file", &[b"PAR1"]),
-    (Foreign::Pickle, "a pickle", &[b"\x80\x04\x95", b"\x80\x05\x95"]),
     (Foreign::Png, "a PNG picture", &[b"\x89PNG\r\n\x1a\n"]),
     (Foreign::Tar, "a tar archive", &[]),
     (Foreign::TensorFlow, "a part of a TensorFlow checkpoint", &[]),
@@ -133,13 +131,12 @@ impl Foreign {
         let is_raw = matches!(extension, "" | "raw" | "bin" | "dat");
         let is_zero = !is_raw && first.len() >= 64 && first.iter().all(|&byte| byte == 0);
         let structured = || {
-            let looks: [(bool, Foreign); 12] = [
+            let looks: [(bool, Foreign); 11] = [
                 (is_torch_tar(first), Foreign::TorchTar),
                 (is_tar(first), Foreign::Tar),
                 (extension == "distcp", Foreign::Distcp),
                 (is_bzip2(first), Foreign::Bzip2),
                 (is_nifti1(first), Foreign::Nifti),
-                (is_old_pickle(first), Foreign::Pickle),
                 (extension == "mat" && is_matlab4(first), Foreign::Matlab),
                 (extension == "msgpack" && is_msgpack(first), Foreign::Flax),
                 (extension == "index" && is_binary(), Foreign::TensorFlow),
@@ -244,11 +241,6 @@ fn is_torch_tar(first: &[u8]) -> bool {
     let members = [&b"sys_info\0"[..], b"pickle\0", b"storages\0", b"tensors\0"];
     // the first tars of Python have no magic at its usual offset
     is_tar(first) && members.iter().any(|member| first.starts_with(member))
-}
-
-/// A pickle of protocol 2 or 3 that begins with one of the opcodes of an object.
-fn is_old_pickle(first: &[u8]) -> bool {
-    matches!(first, [0x80, 2 | 3, b'c' | b'}' | b']' | b'(' | b')', ..])
 }
 
 /// MATLAB 4: a number of four digits for byte order and type, rows, columns, 0 or 1, and the length
@@ -361,8 +353,6 @@ mod tests {
             (b"MATLAB 7.3 MAT-file, Platform", "mat", "a MATLAB 7.3 file (HDF5)"),
             (&matlab4, "mat", "a MATLAB file"),
             (b"\x08\x08\x12\x07pytorch", "onnx", "an ONNX model"),
-            (b"\x80\x04\x95\x10\0\0\0\0\0\0\0", "pkl", "a pickle"),
-            (b"\x80\x02}q\0.", "", "a pickle"),
             (&tar("sys_info"), "pth", "a PyTorch file of version 0.1 (a tar archive)"),
             (&tar("model.ckpt"), "nemo", "a tar archive"),
             (b"PK\x03\x04", "distcp", "a part of a distributed checkpoint of PyTorch"),

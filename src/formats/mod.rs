@@ -76,6 +76,7 @@ static FORMATS: &[ReadWrite] = &[
     (Some(&shards::FORMAT), Some(&shards::OUTPUT)),
     (Some(&shards::OF_TORCH), None),
     (Some(&torch::DISTRIBUTED), None),
+    (Some(&pickle::FORMAT), None),
     (Some(&netcdf3::FORMAT), None),
     #[cfg(feature = "hdf5")]
     (Some(&hdf5::FORMAT), None),

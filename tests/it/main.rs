@@ -44,6 +44,7 @@ mod messages;
 mod names;
 mod netcdf3;
 mod overwrite;
+mod pickle;
 mod raw_bytes;
 mod readme;
 mod remote;

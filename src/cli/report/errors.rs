@@ -10,9 +10,10 @@ use tslice::dtype::{DType, Endian, NpyType, Scalar};
 use tslice::error::{Cause, Error, FileName, InputIsOutput};
 use tslice::execute::ExecuteError;
 use tslice::formats::npy::{DescrError, NpyError};
+use tslice::formats::pickle::PickleError;
 use tslice::formats::shards::{ShardsError, ShardsFault};
 use tslice::formats::text::{CellRemedy, TextFault};
-use tslice::formats::{Foreign, ForeignBytes, FormatError, NotRead, outputs};
+use tslice::formats::{ForeignBytes, FormatError, NotRead, outputs};
 use tslice::input::{FieldFault, Given, LengthFault, RawFault, ReadAsFault, UnusedReadAs};
 use tslice::job::{AxisFault, EditFault, StatisticsFault, UnusedCast};
 use tslice::output::{FormatOption, LayoutFault};
@@ -24,7 +25,7 @@ use tslice::tensor::shortened;
 
 use super::chosen::{SEVERAL, select};
 use super::failure::{Failure, plain, quoted};
-use super::foreign::remedy;
+use super::foreign::{CONVERTED, remedy};
 use super::joins::{group, join, merge, split};
 
 impl From<Error> for Failure {
@@ -210,8 +211,12 @@ fn format(error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Option<Fai
     if let Some(FormatError::Unrecognised) = cause.downcast_ref() {
         return Some(failed().hint(raw_bytes(error, flag)));
     }
-    if let Some(NpyError::Descr(DescrError::Object(_))) = cause.downcast_ref() {
-        return Some(failed().hint_if(remedy(Foreign::Pickle, flag == "-t")));
+    let has_objects = matches!(
+        cause.downcast_ref(),
+        Some(NpyError::Descr(DescrError::Object(_)) | NpyError::Objects { .. })
+    );
+    if has_objects || matches!(cause.downcast_ref(), Some(PickleError::NoTensors(_))) {
+        return Some(failed().hint(CONVERTED));
     }
     if let (Some(LengthFault::CutShort { .. }), Some(FileName::Stdin)) =
         (cause.downcast_ref(), file)

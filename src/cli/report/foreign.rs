@@ -5,6 +5,10 @@ use tslice::formats::Foreign;
 
 use super::failure::quoted;
 
+/// The hint at a page of the docs.
+pub(super) const CONVERTED: &str =
+    "docs/files.md, \"Files of other programs\", has a command that converts it";
+
 /// The hint for a file of this kind; `is_input` if the flags for inputs are about it.
 pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> Option<String> {
     let name = match file {
@@ -37,8 +41,6 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> 
         Foreign::Tar => format!("`tar tf {name}` lists what is in it"),
         Foreign::Zip => format!("`unzip -l {name}` lists what is in it"),
         Foreign::Text { .. } | Foreign::JsonObject => return None,
-        _ => {
-            "docs/files.md, \"Files of other programs\", has a command that converts it".to_owned()
-        }
+        _ => CONVERTED.to_owned(),
     })
 }

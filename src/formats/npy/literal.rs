@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 200;
 const MAX_VALUES: usize = 1_000_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum PyLiteral {
+pub(crate) enum PyLiteral {
     Str(String),
     Bytes(Vec<u8>),
     Int(i128),

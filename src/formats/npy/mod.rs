@@ -15,13 +15,11 @@
 use std::fmt::Write;
 use std::io::Read;
 
-use self::literal::PyLiteral;
 use super::FormatError;
 use super::header::read_more;
 use crate::dtype;
 use crate::dtype::{DType, Endian, Scalar, stored_by_numpy};
 use crate::error::{Cause, ErrorKind, Fault};
-use crate::formats::open::open_headed;
 use crate::input::{Contents, Format};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
 use crate::tensor::{TensorInfo, Tensors, data_bytes};
@@ -29,6 +27,7 @@ use crate::tensor::{TensorInfo, Tensors, data_bytes};
 mod descr;
 mod folder;
 mod literal;
+mod objects;
 mod output;
 
 pub(crate) use folder::{FOLDER, FOLDER_OUTPUT, open_folder};
@@ -36,6 +35,7 @@ pub(crate) use output::OUTPUT;
 
 pub(crate) use descr::names as dtype_names;
 pub use literal::LiteralError;
+pub(crate) use literal::PyLiteral;
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
@@ -46,7 +46,7 @@ const ALIGN: usize = 64;
 const GROWTH_DIGITS: usize = 21;
 
 /// NumPy's `.npy`.
-pub static FORMAT: Format = Format::new("npy", begins, open_headed);
+pub static FORMAT: Format = Format::new("npy", begins, objects::open);
 
 /// Whether a file that begins with `first` (8 bytes, or all it has) claims to be a `.npy`.
 pub(crate) fn begins(first: &[u8]) -> bool {
@@ -149,7 +149,12 @@ fn parse_entries(
         return Err(NpyError::Keys);
     };
 
-    let dtype = descr::parse(descr)?;
+    let dtype = match (descr::parse(descr), descr) {
+        (Err(DescrError::Object(dtype)), PyLiteral::Str(_)) => {
+            return Err(NpyError::Objects { dtype, start });
+        }
+        (dtype, _) => dtype?,
+    };
     let order = match fortran_order {
         PyLiteral::Bool(true) => Order::F,
         PyLiteral::Bool(false) => Order::C,
@@ -275,6 +280,11 @@ pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
     }
 }
 
+/// The dtype of a `descr` entry.
+pub(crate) fn literal_dtype(descr: &PyLiteral) -> Result<DType, DescrError> {
+    descr::parse(descr)
+}
+
 /// Parse a type string or a list of fields in JSON, as in `.zarray`.
 #[cfg(feature = "zarr")]
 pub(crate) fn json_dtype(json: &serde_json::Value) -> Result<DType, DescrError> {
@@ -318,6 +328,9 @@ pub enum NpyError {
         "an array of shape {shape} with {itemsize} bytes an item is larger than 2^63 - 1 bytes"
     )]
     TooLarge { shape: String, itemsize: u64 },
+    /// An array of Python objects, whose pickle begins at position `start`.
+    #[error("arrays of Python objects (dtype {dtype}) are not read: their data is a pickle")]
+    Objects { dtype: String, start: u64 },
     #[error(transparent)]
     Descr(#[from] DescrError),
 }
@@ -328,7 +341,7 @@ impl Fault for NpyError {
     fn kind(&self) -> ErrorKind {
         match self {
             NpyError::Version(..) => ErrorKind::Unsupported,
-            NpyError::Descr(_) => ErrorKind::DType,
+            NpyError::Descr(_) | NpyError::Objects { .. } => ErrorKind::DType,
             _ => ErrorKind::Damaged,
         }
     }

@@ -6,8 +6,9 @@ use std::rc::Rc;
 use super::globals::{ElementType, Global, Rebuild};
 use super::items::{KeptItem, SharedKind, SharedValue};
 use super::machine::{Keeps, PickleMachine};
-use super::ops::{MAX_KEY_BYTES, PickleOps, damaged};
+use super::ops::{PickleOps, damaged};
 use super::tensors::{TorchStorage, TorchTensor};
+use super::texts::TextForm;
 use super::value::PickleValue;
 use super::{PickleError, arrays};
 use crate::error::Cause;
@@ -34,8 +35,18 @@ impl PickleMachine {
                 [sizes @ PickleValue::Tuple(_)] if self.keeps == Keeps::Values => sizes.clone(),
                 _ => PickleValue::Plain,
             }),
+            // (class, class that it derives from, an instance of that)
+            PickleValue::Global(Global::Reconstructor) => match items {
+                [class, _, base] => {
+                    self.push_opaque(class, &[], Some(base.clone()));
+                    return Ok(());
+                }
+                _ => None,
+            },
             PickleValue::Global(Global::Encode) => Some(self.encoded(items, ops)?),
-            PickleValue::Global(Global::Array(call)) => Some(arrays::call(*call, items)),
+            PickleValue::Global(Global::Array(call)) => {
+                Some(arrays::call(*call, items, &mut |bytes| self.bytes_of(bytes, ops))?)
+            }
             PickleValue::Global(Global::Rebuild(rebuild)) => Some(self.rebuild(*rebuild, items)),
             // (function, class, arguments, attributes)
             PickleValue::Global(Global::FromType) => match items {
@@ -60,7 +71,7 @@ impl PickleMachine {
         Ok(())
     }
 
-    /// The bytes of a text.
+    /// The bytes of a text that a call of `encode` makes.
     fn encoded(
         &mut self,
         items: &[PickleValue],
@@ -70,19 +81,32 @@ impl PickleMachine {
         if !matches!(&**encoding, "latin1" | "latin-1") {
             return Ok(PickleValue::Plain);
         }
-        let mut bytes = match text {
-            PickleValue::Text(text) => self.decoded.add(&mut text.as_bytes(), text.len() as u64)?,
-            &PickleValue::LongText { start, len } => {
-                self.decoded.add(&mut ops.text_at(start), len)?
-            }
-            _ => return Ok(PickleValue::Plain),
-        };
-        if let PickleValue::Text(text) = text
-            && text.len() as u64 <= MAX_KEY_BYTES
-        {
-            bytes.key = Some((&**text).into());
+        match text {
+            PickleValue::Text(text) => self.decoded(text, TextForm::Utf8),
+            PickleValue::LongText { .. } => self.bytes_of(text, ops),
+            _ => Ok(PickleValue::Plain),
         }
+    }
+
+    fn decoded(&mut self, text: &str, form: TextForm) -> Result<PickleValue, Cause> {
+        let bytes = self.decoded.add(&mut text.as_bytes(), text.len() as u64, form)?;
         Ok(PickleValue::Bytes(Rc::new(bytes)))
+    }
+
+    /// A value, where it is a text of Python 2, as bytes.
+    pub(super) fn bytes_of(
+        &mut self,
+        value: &PickleValue,
+        ops: &PickleOps<'_>,
+    ) -> Result<PickleValue, Cause> {
+        Ok(match value {
+            PickleValue::Text(text) if ops.is_python2 => self.decoded(text, TextForm::Bytes)?,
+            &PickleValue::LongText { start, len, form } => {
+                let bytes = self.decoded.add(&mut ops.text_at(start), len, form)?;
+                PickleValue::Bytes(Rc::new(bytes))
+            }
+            other => other.clone(),
+        })
     }
 
     /// An object of a class that is not known, or what such a function makes.

@@ -19,6 +19,8 @@ pub(crate) enum Global {
     Dict,
     /// Makes a list, a tuple or a set of what it is given.
     List,
+    /// Makes an instance of a class, of a list or a dict (protocols 0 and 1).
+    Reconstructor,
     /// Makes bytes of a text.
     Encode,
     Array(ArrayCall),
@@ -177,6 +179,7 @@ impl Global {
                 "bool" | "bytearray" | "bytes" | "complex" | "float" | "int" | "object" | "range"
                 | "slice" | "str",
             ) => Global::Plain,
+            ("copy_reg" | "copyreg", "_reconstructor") => Global::Reconstructor,
             ("_codecs", "encode") => Global::Encode,
             ("numpy", "ndarray") | ("numpy.ma", "MaskedArray") => Global::Plain,
             ("ml_dtypes", dtype) => element_type(dtype).map_or(Global::Opaque, Global::DType),

@@ -8,10 +8,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::arrays::Decoded;
 use super::globals::Global;
 use super::items::{KeptItem, KeptItems, SharedKind, SharedValue};
 use super::ops::{Operands, PickleOp, PickleOps, damaged};
+use super::texts::Decoded;
 use super::value::{PickleValue, TupleValue, ValueWeight};
 use super::{MAX_PICKLE, PickleError};
 use crate::error::Cause;
@@ -102,7 +102,12 @@ pub(crate) struct Made {
 
 impl PickleMachine {
     /// A machine for a pickle of `len` bytes, or fewer, that asks for these numbers of its memo.
-    pub(crate) fn new(len: u64, asked: HashSet<u32>, keeps: Keeps) -> PickleMachine {
+    pub(crate) fn new(
+        len: u64,
+        asked: HashSet<u32>,
+        keeps: Keeps,
+        decoded: Decoded,
+    ) -> PickleMachine {
         PickleMachine {
             stack: Vec::new(),
             marks: Vec::new(),
@@ -117,7 +122,7 @@ impl PickleMachine {
             opaque: BTreeSet::new(),
             storages: HashMap::new(),
             keeps,
-            decoded: Decoded::default(),
+            decoded,
         }
     }
 
@@ -212,8 +217,24 @@ impl PickleMachine {
             PickleOp::Memoize => self.keep(self.memoized)?,
             PickleOp::Global { module, name } => self.push_global(&module, &name),
             PickleOp::StackGlobal => self.stack_global()?,
+            PickleOp::Instance { module, name } => {
+                let items = self.pop_mark()?;
+                self.push_global(&module, &name);
+                self.push_tuple(items)?;
+                self.call(false, ops)?;
+            }
+            PickleOp::Object => {
+                let mut items = self.pop_mark()?;
+                if items.is_empty() {
+                    return Err(damaged("an object has no class"));
+                }
+                let arguments = items.split_off(1);
+                self.stack.append(&mut items);
+                self.push_tuple(arguments)?;
+                self.call(false, ops)?;
+            }
             PickleOp::Call { keywords } => self.call(keywords, ops)?,
-            PickleOp::Build => self.build()?,
+            PickleOp::Build => self.build(ops)?,
             PickleOp::Persistent => {
                 let id = self.pop()?;
                 let value = self.persistent(id.items().unwrap_or_default());
@@ -367,15 +388,17 @@ impl PickleMachine {
 
     /// Set the state of what stands before it: the attributes of an opaque object. Those of a dict or of a
     /// tensor are passed over.
-    fn build(&mut self) -> Result<(), Cause> {
+    fn build(&mut self, ops: &PickleOps<'_>) -> Result<(), Cause> {
         let state = self.pop()?;
         let object = match self.last()? {
             PickleValue::Array(array) => {
-                array.build(&state);
-                return Ok(());
+                let array = Rc::clone(array);
+                return array.build(&state, &mut |bytes| self.bytes_of(bytes, ops));
             }
             PickleValue::ArrayDType(dtype) => {
-                dtype.build(&state);
+                let dtype = Rc::clone(dtype);
+                self.kept += dtype.build(&state, &self.shared);
+                self.made_bytes += dtype.bytes();
                 return Ok(());
             }
             &PickleValue::Shared(at) if self.shared[at].kind == SharedKind::Object => at,

@@ -10,11 +10,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use arrays::BytesPlace;
+use arrays::ArrayObjects;
 use machine::{Keeps, Made, PickleMachine};
 use names::FoundTensor;
 use ops::PickleOps;
 use tensors::TorchTensor;
+use texts::{BytesPlace, Decoded};
+use value::PickleValue;
 
 use super::FormatError;
 use super::npz::NpzError;
@@ -26,17 +28,25 @@ use crate::tensor::{TensorInfo, Tensors, brief, first_repeated};
 
 mod arrays;
 mod calls;
+mod dtypes;
 pub(super) mod globals;
 pub(super) mod items;
 pub(super) mod machine;
 mod names;
+mod open;
 pub(super) mod ops;
 mod tensors;
+pub(super) mod texts;
 pub(super) mod value;
+
+pub(crate) use open::{FORMAT, input_of, open_all, open_objects};
 
 /// The longest pickle that is read, in bytes, besides the elements in it. Of a million tensors, each has about a
 /// hundred beside its name.
 const MAX_PICKLE: u64 = 256_000_000;
+
+/// The most bytes of elements that are decoded.
+pub(super) const MAX_DECODED: usize = 64_000_000;
 
 /// Where a storage lies in the input.
 #[derive(Clone, Debug)]
@@ -55,7 +65,34 @@ pub struct PickleContents {
     pub unreadable: Vec<(String, PickleError)>,
     /// The classes and functions that are not known, by name.
     pub opaque: Vec<String>,
+    /// What the object is, in words.
+    what: String,
+    /// How many bytes of elements were decoded.
+    pub(super) decoded_len: usize,
+    /// The position behind the pickle.
+    end: u64,
 }
+
+impl PickleContents {
+    /// The same, or an error that says what the object is, if nothing in it is an array or a tensor.
+    pub(super) fn with_tensors(self) -> Result<PickleContents, PickleError> {
+        if !self.tensors.is_empty() || !self.unreadable.is_empty() {
+            return Ok(self);
+        }
+        let PickleContents { mut what, opaque, .. } = self;
+        for (number, name) in opaque.iter().take(MAX_NAMED).enumerate() {
+            what += if number == 0 { "; it names " } else { ", " };
+            what += name;
+        }
+        if let Some(more) = opaque.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
+            what += &format!(" and {more} more");
+        }
+        Err(PickleError::NoTensors(what))
+    }
+}
+
+/// The most classes and functions that an error names.
+const MAX_NAMED: usize = 3;
 
 /// Bytes that hold tensors.
 pub enum StoredBytes<'a> {
@@ -70,31 +107,72 @@ pub enum StoredBytes<'a> {
 /// Where bytes lie in the input, if there are such; [`NpzError::Member`] of a storage that cannot be read.
 pub type PlaceBytes<'a> = &'a mut dyn FnMut(StoredBytes<'_>) -> Result<Option<StoragePlace>, Cause>;
 
-/// What is in the object of a pickle, which is the range `pickle` of `source`.
-pub fn read(
-    source: &dyn Source,
-    pickle: Range<u64>,
-    endian: Endian,
-    place: PlaceBytes<'_>,
-) -> Result<PickleContents, Cause> {
-    let len = pickle.end.saturating_sub(pickle.start);
-    let ops = || PickleOps::new(source, pickle.clone());
-    let asked = machine::asked(&mut ops())?;
-    let made = PickleMachine::new(len, asked, Keeps::Nothing).run(&mut ops())?;
-    contents(made, endian, place)
+/// A pickle in a range of a source.
+pub struct Pickle<'s> {
+    pub source: &'s dyn Source,
+    pub range: Range<u64>,
+    /// The byte order of storages.
+    pub endian: Endian,
+    /// Whether its object is one that np.save wrote: tensors in an array of Python objects are found.
+    pub is_array: bool,
+    /// The most bytes of elements that are decoded.
+    pub most_decoded: usize,
+}
+
+impl<'s> Pickle<'s> {
+    pub fn new(source: &'s dyn Source, range: Range<u64>) -> Pickle<'s> {
+        let endian = Endian::Little;
+        Pickle { source, range, endian, is_array: false, most_decoded: MAX_DECODED }
+    }
+
+    /// What is in the object of it.
+    pub fn read(self, place: PlaceBytes<'_>) -> Result<PickleContents, Cause> {
+        let Pickle { source, range, endian, is_array, most_decoded } = self;
+        let len = range.end.saturating_sub(range.start);
+        let ops = || PickleOps::new(source, range.clone());
+        let asked = machine::asked(&mut ops())?;
+        let decoded = Decoded::new(most_decoded);
+        let machine = PickleMachine::new(len, asked, Keeps::Nothing, decoded);
+        let mut ops = ops();
+        let mut made = machine.run(&mut ops)?;
+        let end = ops.position();
+        let what = made.object.described(&made.shared);
+        let axes = if is_array { made.enter_array() } else { Vec::new() };
+        Ok(PickleContents { what, end, ..contents(made, axes, endian, place)? })
+    }
+}
+
+impl Made {
+    /// Go from an array of Python objects to these, and return its axes; from one without axes to its only object.
+    fn enter_array(&mut self) -> Vec<u64> {
+        let PickleValue::Array(array) = &self.object else { return Vec::new() };
+        let Some(ArrayObjects { shape, list }) = array.objects() else { return Vec::new() };
+        let axes = shape.to_vec();
+        let inner = match list {
+            PickleValue::Shared(at) if axes.is_empty() => {
+                let first = self.shared.get(*at).and_then(|list| list.kept().next());
+                first.map_or(PickleValue::Plain, |item| item.value)
+            }
+            list => list.clone(),
+        };
+        self.object = inner;
+        axes
+    }
 }
 
 /// The tensors in what a pickle made.
 pub(super) fn contents(
     made: Made,
+    axes: Vec<u64>,
     endian: Endian,
     place: PlaceBytes<'_>,
 ) -> Result<PickleContents, Cause> {
     let Made { object, shared, opaque, decoded, .. } = made;
+    let decoded_len = decoded.len();
     let mut array_bytes = ArrayBytes { decoded: Some(decoded), places: [None, None] };
     let mut tensors = Tensors::default();
     let mut unreadable = Vec::new();
-    names::visit_tensors(object, shared, &mut |name, tensor| {
+    names::visit_tensors(object, axes, shared, &mut |name, tensor| {
         let placed = match tensor {
             Ok(FoundTensor::Torch(tensor)) => {
                 placed(&tensor, endian, place)?.map_err(PickleError::from)
@@ -112,12 +190,10 @@ pub(super) fn contents(
         }
         Ok(())
     })?;
-    let names = tensors.names().map(Option::unwrap_or_default);
-    let names = names.chain(unreadable.iter().map(|(name, _)| name.as_str()));
-    if first_repeated(names).is_some() {
-        (tensors, unreadable) = named_once(&tensors, unreadable);
-    }
-    Ok(PickleContents { tensors, unreadable, opaque: opaque.into_iter().collect() })
+    let twice = |name, count| (name, PickleError::Twice(count));
+    let (tensors, unreadable) = named_once(tensors, unreadable, |(name, _)| name, twice);
+    let opaque = opaque.into_iter().collect();
+    Ok(PickleContents { tensors, unreadable, opaque, decoded_len, ..PickleContents::default() })
 }
 
 /// Where the elements of arrays lie in the input: those in the pickle, and those that were decoded.
@@ -179,24 +255,31 @@ fn placed(
 
 /// What is left of tensors, and of those that cannot be read, where several of one name become one that
 /// cannot be.
-fn named_once(
-    tensors: &Tensors,
-    unreadable: Vec<(String, PickleError)>,
-) -> (Tensors, Vec<(String, PickleError)>) {
-    let mut counts: HashMap<&str, usize> = HashMap::new();
-    let names = tensors.names().map(Option::unwrap_or_default);
-    for name in names.chain(unreadable.iter().map(|(name, _)| name.as_str())) {
-        *counts.entry(name).or_default() += 1;
+pub(super) fn named_once<U>(
+    tensors: Tensors,
+    mut unreadable: Vec<U>,
+    name_of: impl Fn(&U) -> &str,
+    twice: impl Fn(String, usize) -> U,
+) -> (Tensors, Vec<U>) {
+    let names = || {
+        let names = tensors.names().map(Option::unwrap_or_default);
+        names.chain(unreadable.iter().map(&name_of))
+    };
+    if first_repeated(names()).is_none() {
+        return (tensors, unreadable);
+    }
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for name in names() {
+        *counts.entry(name.to_owned()).or_default() += 1;
     }
     counts.retain(|_, count| *count > 1);
     let is_one = |name: &str| !counts.contains_key(name);
     let once = tensors.iter().filter(|it| is_one(it.name.as_deref().unwrap_or_default()));
     let once: Tensors = once.collect();
-    let mut left: Vec<_> = unreadable.iter().filter(|(name, _)| is_one(name)).cloned().collect();
-    let twice = counts.iter().map(|(name, count)| ((*name).to_owned(), PickleError::Twice(*count)));
-    left.extend(twice);
-    left.sort_by(|(one, _), (other, _)| one.cmp(other));
-    (once, left)
+    unreadable.retain(|it| is_one(name_of(it)));
+    unreadable.extend(counts.into_iter().map(|(name, count)| twice(name, count)));
+    unreadable.sort_by(|one, other| name_of(one).cmp(name_of(other)));
+    (once, unreadable)
 }
 
 /// What is wrong with a pickle, or with what is in it.
@@ -212,17 +295,24 @@ pub enum PickleError {
     Large(usize),
     #[error("its objects are nested deeper than {0} levels")]
     Deep(usize),
+    /// What its object is.
+    #[error("its pickle holds no array of NumPy and no tensor, but {0}")]
+    NoTensors(String),
     #[error("opcode {0:#04x} of its pickle is not read")]
     Opcode(u8),
+    #[error("its arrays lie in buffers outside of the pickle (protocol 5, out of band)")]
+    OutOfBand,
     #[error("the file calls `{0}` with arguments that it does not take")]
     Arguments(&'static str),
     #[error("it is marked as conjugated or negated, so that its elements are not those stored")]
     Lazy,
     #[error("its dtype is {0}, which is not read")]
     DType(Cow<'static, str>),
-    /// What is no dtype, or one of objects.
+    /// What is no dtype.
     #[error("{0}")]
     Elements(String),
+    #[error("arrays of Python objects are not read")]
+    Objects,
     #[error("its elements are written as text, of which at most {0} bytes are decoded")]
     Undecoded(usize),
     #[error("{0} tensors of the file have this name")]
@@ -238,7 +328,10 @@ impl Fault for PickleError {
     fn kind(&self) -> ErrorKind {
         match self {
             PickleError::DType(_) => ErrorKind::DType,
-            PickleError::Opcode(_) | PickleError::Lazy => ErrorKind::Unsupported,
+            PickleError::NoTensors(_)
+            | PickleError::Opcode(_)
+            | PickleError::OutOfBand
+            | PickleError::Lazy => ErrorKind::Unsupported,
             _ => ErrorKind::Damaged,
         }
     }

@@ -110,15 +110,17 @@ impl Unvisited {
     }
 }
 
-/// Visit all tensors in an object with these lists and dicts, in their order. What has been visited takes no memory
+/// Visit all tensors in an object with these lists and dicts, in their order. If it is the list of the objects in an
+/// array, this has the lengths `axes`. What has been visited takes no memory
 /// any more.
 pub(crate) fn visit_tensors(
     object: PickleValue,
+    axes: Vec<u64>,
     shared: Vec<SharedValue>,
     visit: VisitTensor<'_>,
 ) -> Result<(), Cause> {
     let mut unvisited = Unvisited { shared, tuples: HashMap::new() };
-    let mut walk = NameWalk::default();
+    let mut walk = NameWalk { axes, ..NameWalk::default() };
     let mut visits = 0;
     let mut names = 0;
     let mut next = Some(object);
@@ -150,6 +152,7 @@ pub(crate) fn visit_tensors(
 /// Where a walk through an object is: at the value to which the path leads.
 #[derive(Default)]
 struct NameWalk {
+    axes: Vec<u64>,
     levels: Vec<WalkLevel>,
     path: String,
     depth: usize,
@@ -185,12 +188,35 @@ impl NameWalk {
                 _ => false,
             };
             if let Some(key) = key.filter(|key| !level.is_state || !of_module(key)) {
-                push_key(&mut self.path, &key, self.depth == 0)?;
+                let is_first = self.depth == 0;
+                match key {
+                    PickleValue::Int(at) if is_first && self.axes.len() > 1 => {
+                        let index = position(at as u64, &self.axes);
+                        self.path.push_str(&format!("{index:?}"));
+                    }
+                    key => push_key(&mut self.path, &key, is_first)?,
+                }
                 self.depth += 1;
             }
             return Ok(Some(value));
         }
     }
+}
+
+/// The place of an object in an array of these lengths, by its number in C order.
+fn position(number: u64, axes: &[u64]) -> Vec<u64> {
+    let mut left = number;
+    let mut position: Vec<u64> = axes
+        .iter()
+        .rev()
+        .map(|&len| {
+            let at = left % len.max(1);
+            left /= len.max(1);
+            at
+        })
+        .collect();
+    position.reverse();
+    position
 }
 
 /// Append a key to a path, of which it is the first one or not.

@@ -1,15 +1,12 @@
 //! The instructions of a pickle, one after the other, as the documentation of Python's `pickletools` lists
-//! them: those that torch.save writes in protocols 1 to 5. The others are refused by their number.
-//!
-//! The functions and classes that they name are names here: nothing is imported, and what a call of a known one makes
-//! is written out in `machine`. What any other makes is opaque.
+//! them: those of protocols 0 to 5. Extensions and buffers that lie outside of the pickle are refused.
 
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::arrays::{BytesPlace, PickleBytes};
 use super::items::SharedKind;
+use super::texts::{BytesPlace, Characters, PickleBytes, TextForm};
 use super::value::PickleValue;
 use super::{MAX_PICKLE, PickleError};
 use crate::error::Cause;
@@ -47,6 +44,13 @@ pub(crate) enum PickleOp {
     },
     /// A global whose module and name are the last values.
     StackGlobal,
+    /// Call a class of Python 2 with what stands behind the mark.
+    Instance {
+        module: String,
+        name: String,
+    },
+    /// The same, where the class stands there first.
+    Object,
     /// Call a function; `keywords` where a dict of these is the last value.
     Call {
         keywords: bool,
@@ -63,6 +67,9 @@ pub(crate) enum PickleOp {
 /// The longest text that can be a key, or a name, in bytes.
 const MAX_TEXT: u64 = 1 << 20;
 
+/// The longest text of Python 2 that can be a key, or a name, in bytes: longer ones are elements.
+const MAX_BYTE_TEXT: usize = 256;
+
 /// The most bytes that can be a key.
 pub(crate) const MAX_KEY_BYTES: u64 = 64;
 
@@ -73,12 +80,14 @@ pub(crate) struct PickleOps<'s> {
     end: u64,
     /// How many bytes may be read, besides those that are passed over.
     left: u64,
+    /// Whether Python 2 wrote it, by one of the instructions read so far: bytes may be texts.
+    pub(crate) is_python2: bool,
 }
 
 impl<'s> PickleOps<'s> {
     pub(crate) fn new(source: &'s dyn Source, range: Range<u64>) -> PickleOps<'s> {
         let reader = Reader::at(source, range.start);
-        PickleOps { source, reader, end: range.end, left: MAX_PICKLE }
+        PickleOps { source, reader, end: range.end, left: MAX_PICKLE, is_python2: false }
     }
 
     /// The position in the source of the next instruction.
@@ -93,6 +102,7 @@ impl<'s> PickleOps<'s> {
 
     pub(crate) fn next_op(&mut self) -> Result<PickleOp, Cause> {
         let code = self.bytes::<1>()?[0];
+        self.is_python2 |= matches!(code, b'S' | b'T' | b'U');
         Ok(match code {
             0x80 => self.nothing(1)?,
             0x95 => self.nothing(8)?,
@@ -105,18 +115,10 @@ impl<'s> PickleOps<'s> {
                 PickleOp::Push(PickleValue::Float(float))
             }
             b'G' => PickleOp::Push(PickleValue::Float(f64::from_be_bytes(self.bytes()?))),
-            b'X' | b'T' | 0x8c | b'U' | 0x8d => PickleOp::Push(self.text(code)?),
-            b'B' | b'C' | 0x8e | 0x96 => {
-                let len = self.len(code)?;
-                let place = BytesPlace::Pickle(self.position());
-                let key = if len <= MAX_KEY_BYTES {
-                    Some(self.take(len)?.into_iter().map(char::from).collect::<String>().into())
-                } else {
-                    self.skip(len)?;
-                    None
-                };
-                PickleOp::Push(PickleValue::Bytes(Rc::new(PickleBytes { key, place, len })))
-            }
+            b'X' | 0x8c | 0x8d => PickleOp::Push(self.text(code)?),
+            b'V' => PickleOp::Push(self.text_line(TextForm::Escaped)?),
+            b'S' => PickleOp::Push(self.text_line(TextForm::Quoted)?),
+            b'T' | b'U' | b'B' | b'C' | 0x8e | 0x96 => PickleOp::Push(self.byte_values(code)?),
             b')' => PickleOp::Tuple(Operands::Last(0)),
             b']' | 0x8f => PickleOp::Push(PickleValue::Empty(SharedKind::List)),
             b'}' => PickleOp::Push(PickleValue::Empty(SharedKind::Dict)),
@@ -134,15 +136,24 @@ impl<'s> PickleOps<'s> {
             b'u' => PickleOp::SetItems(Operands::ToMark),
             b'h' => PickleOp::Get(self.bytes::<1>()?[0].into()),
             b'j' => PickleOp::Get(u32::from_le_bytes(self.bytes()?)),
+            b'g' => PickleOp::Get(self.number()?),
+            b'p' => PickleOp::Put(self.number()?),
             b'q' => PickleOp::Put(self.bytes::<1>()?[0].into()),
             b'r' => PickleOp::Put(u32::from_le_bytes(self.bytes()?)),
             0x94 => PickleOp::Memoize,
             b'c' => PickleOp::Global { module: self.line()?, name: self.line()? },
+            b'i' => PickleOp::Instance { module: self.line()?, name: self.line()? },
+            b'o' => PickleOp::Object,
             0x93 => PickleOp::StackGlobal,
             b'R' | 0x81 => PickleOp::Call { keywords: false },
             0x92 => PickleOp::Call { keywords: true },
             b'b' => PickleOp::Build,
             b'Q' => PickleOp::Persistent,
+            b'P' => {
+                self.line()?;
+                PickleOp::Push(PickleValue::Plain)
+            }
+            0x97 | 0x98 => return Err(PickleError::OutOfBand.into()),
             b'.' => PickleOp::Stop,
             other => return Err(PickleError::Opcode(other).into()),
         })
@@ -186,10 +197,57 @@ impl<'s> PickleOps<'s> {
         if len > MAX_TEXT {
             let start = self.position();
             self.skip(len)?;
-            return Ok(PickleValue::LongText { start, len });
+            return Ok(PickleValue::LongText { start, len, form: TextForm::Utf8 });
         }
         let text = String::from_utf8(self.take(len)?);
         Ok(text.map_or(PickleValue::Plain, |text| PickleValue::Text(Rc::from(text))))
+    }
+
+    /// Bytes; those that Python 2 wrote are a text where they can be a name.
+    fn byte_values(&mut self, code: u8) -> Result<PickleValue, Cause> {
+        let len = self.len(code)?;
+        let place = BytesPlace::Pickle(self.position());
+        let is_text = matches!(code, b'T' | b'U');
+        let most = if is_text { MAX_BYTE_TEXT as u64 } else { MAX_KEY_BYTES };
+        let key = if len <= most {
+            let bytes = self.take(len)?;
+            if let Some(text) = std::str::from_utf8(&bytes).ok().filter(|_| is_text) {
+                return Ok(PickleValue::Text(text.into()));
+            }
+            let is_key = len <= MAX_KEY_BYTES;
+            is_key.then(|| bytes.into_iter().map(char::from).collect())
+        } else {
+            self.skip(len)?;
+            None
+        };
+        Ok(PickleValue::Bytes(Rc::new(PickleBytes { key, place, len })))
+    }
+
+    /// A text of protocol 0, which ends with its line; one of Python 2 stands in quotes.
+    fn text_line(&mut self, form: TextForm) -> Result<PickleValue, Cause> {
+        let mut start = self.position();
+        let (line, mut len) = self.any_line()?;
+        let is_quoted = form == TextForm::Quoted;
+        if is_quoted {
+            start += 1;
+            len = len.checked_sub(2).ok_or_else(|| damaged("a text has no quotes"))?;
+        }
+        let long = PickleValue::LongText { start, len, form };
+        let Some(line) = line else { return Ok(long) };
+        let mut text = &line[usize::from(is_quoted)..];
+        let mut characters = Characters::new(&mut text, len, form);
+        let mut whole = Vec::new();
+        while let Some(character) = characters.next()? {
+            match (form, char::from_u32(character), u8::try_from(character)) {
+                (TextForm::Quoted, _, Ok(byte)) if whole.len() < MAX_BYTE_TEXT => whole.push(byte),
+                (TextForm::Quoted, ..) => return Ok(long),
+                (_, Some(character), _) => {
+                    whole.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+                (_, None, _) => return Ok(PickleValue::Plain),
+            }
+        }
+        Ok(String::from_utf8(whole).map_or(long, |text| PickleValue::Text(text.into())))
     }
 
     /// The length of a text or of bytes, by the instruction.
@@ -226,16 +284,40 @@ impl<'s> PickleOps<'s> {
         Ok(())
     }
 
-    /// A text that ends with its line.
+    /// A name or a number that ends with its line.
     fn line(&mut self) -> Result<String, Cause> {
+        let line = self.any_line()?.0.ok_or_else(|| damaged("a name is too long"))?;
+        String::from_utf8(line).map_err(|_| damaged("a name is not UTF-8"))
+    }
+
+    /// What ends with its line, unless it is too long for a name, and its length.
+    fn any_line(&mut self) -> Result<(Option<Vec<u8>>, u64), Cause> {
         let mut line = Vec::new();
-        let most = MAX_TEXT.min(self.end.saturating_sub(self.position()));
-        (&mut self.reader).take(most).read_until(b'\n', &mut line)?;
+        let start = self.position();
+        let room = self.end.saturating_sub(start);
+        (&mut self.reader).take(MAX_TEXT.min(room)).read_until(b'\n', &mut line)?;
         self.left = self.left.saturating_sub(line.len() as u64);
-        match line.pop() {
-            Some(b'\n') => String::from_utf8(line).map_err(|_| damaged("a name is not UTF-8")),
-            _ => Err(damaged(EARLY)),
+        if line.pop_if(|last| *last == b'\n').is_some() {
+            let len = line.len() as u64;
+            return Ok((Some(line), len));
         }
+        loop {
+            let left = room.saturating_sub(self.position() - start);
+            let piece = self.reader.fill_buf()?;
+            let most = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            let end = piece[..most].iter().position(|&byte| byte == b'\n');
+            self.reader.consume(end.map_or(most, |end| end + 1));
+            match end {
+                Some(_) => return Ok((None, self.position() - start - 1)),
+                None if most == 0 => return Err(damaged(EARLY)),
+                None => {}
+            }
+        }
+    }
+
+    /// A number of the memo.
+    fn number(&mut self) -> Result<u32, Cause> {
+        self.line()?.parse().map_err(|_| damaged("a number of the memo is none"))
     }
 
     /// Count bytes that are read.

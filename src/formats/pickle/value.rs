@@ -8,11 +8,13 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::PickleError;
-use super::arrays::{ArrayCell, ArrayDType, PickleBytes};
+use super::arrays::ArrayCell;
+use super::dtypes::ArrayDType;
 use super::globals::Global;
-use super::items::SharedKind;
+use super::items::{SharedKind, SharedValue};
 use super::tensors::TorchStorage;
-use crate::shape::MAX_NDIM;
+use super::texts::{PickleBytes, TextForm};
+use crate::shape::{MAX_NDIM, element_count};
 
 /// A value on the stack, in the memo, in a list or in a dict.
 #[derive(Clone, Debug)]
@@ -22,10 +24,11 @@ pub(crate) enum PickleValue {
     Int(i64),
     Float(f64),
     Text(Rc<str>),
-    /// A text that is too long for a name, by its bytes in the pickle's source.
+    /// A text that is too long for a name, or no UTF-8, by its bytes in the pickle's source.
     LongText {
         start: u64,
         len: u64,
+        form: TextForm,
     },
     Bytes(Rc<PickleBytes>),
     Tuple(Rc<TupleValue>),
@@ -59,6 +62,8 @@ impl PickleValue {
         match self {
             PickleValue::Tensor(_) | PickleValue::Unreadable(_) | PickleValue::Array(_) => true,
             PickleValue::Shared(_) | PickleValue::Empty(_) => true,
+            // it may be that of a field of a structure
+            PickleValue::ArrayDType(_) => true,
             PickleValue::Tuple(tuple) => tuple.has_tensors,
             _ => false,
         }
@@ -125,6 +130,34 @@ impl PickleValue {
     pub(crate) fn axes(&self) -> Option<Vec<u64>> {
         let items = self.items().filter(|items| items.len() <= MAX_NDIM)?;
         items.iter().map(PickleValue::count).collect()
+    }
+
+    /// What it is, in words.
+    pub(crate) fn described(&self, shared: &[SharedValue]) -> String {
+        let several = |what: &str, len: u64| format!("{what} of {len} items");
+        match self {
+            PickleValue::None => "None".to_owned(),
+            PickleValue::Bool(_) | PickleValue::Int(_) | PickleValue::Float(_) => {
+                "a number".to_owned()
+            }
+            PickleValue::Text(_) | PickleValue::LongText { .. } => "a text".to_owned(),
+            PickleValue::Bytes(_) => "bytes".to_owned(),
+            PickleValue::Tuple(tuple) => several("a tuple", tuple.items.len() as u64),
+            PickleValue::Empty(SharedKind::List) => several("a list", 0),
+            PickleValue::Empty(_) => several("a dict", 0),
+            PickleValue::Shared(at) => match shared.get(*at) {
+                Some(SharedValue { kind: SharedKind::List, len, .. }) => several("a list", *len),
+                Some(SharedValue { kind: SharedKind::Dict, len, .. }) => several("a dict", *len),
+                _ => "an object".to_owned(),
+            },
+            PickleValue::Global(_) => "a class or a function".to_owned(),
+            PickleValue::Array(array) => {
+                let shape = array.objects().map(|objects| &objects.shape);
+                let count = shape.map_or(0, |shape| element_count(shape).unwrap_or(u64::MAX));
+                format!("an array of {count} Python objects")
+            }
+            _ => "a value".to_owned(),
+        }
     }
 
     /// What stands in a name for a key that is no number, text or tuple.

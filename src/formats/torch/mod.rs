@@ -26,8 +26,11 @@ use super::FormatError;
 use super::npz::Members;
 use super::pickle::machine::{self, Keeps, Made, PickleMachine};
 use super::pickle::ops::{PickleOp, PickleOps};
+use super::pickle::texts::Decoded;
 use super::pickle::value::PickleValue;
-use super::pickle::{PickleContents, PickleError, StoragePlace, StoredBytes, contents};
+use super::pickle::{
+    MAX_DECODED, PickleContents, PickleError, StoragePlace, StoredBytes, contents,
+};
 use crate::dtype::Endian;
 use crate::error::{Cause, ErrorKind, Fault};
 use crate::source::{Reader, Source};
@@ -163,13 +166,14 @@ pub fn read_old(
     }
     let (_, object) = last_value(source, start)?;
     let (asked, keys) = reading(source, object, machine::asked)?;
-    let machine = PickleMachine::new(keys - object, asked, Keeps::Storages);
+    let machine =
+        PickleMachine::new(keys - object, asked, Keeps::Storages, Decoded::new(MAX_DECODED));
     let run = |ops: &mut PickleOps<'_>| machine.run(ops);
     let (mut made, keys) = reading(source, object, run)?;
     let (keys, storages) = reading(source, keys, texts)?;
     let places = places(source, &keys, &mut made, storages)?;
     let file = |bytes| StoragePlace { part: 0, bytes };
-    contents(made, Endian::Little, &mut |stored| match stored {
+    contents(made, Vec::new(), Endian::Little, &mut |stored| match stored {
         StoredBytes::Storage(key) => Ok(places.get(key).cloned().map(file)),
         StoredBytes::Pickle => Ok(Some(file(0..source.len()))),
         StoredBytes::Decoded(bytes) => decode(bytes).map(Some),

@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read};
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::dtype::Endian;
@@ -14,13 +13,10 @@ use crate::error::{Cause, Error};
 use crate::formats::FormatError;
 use crate::formats::archive::{Archive, MemberStart};
 use crate::formats::npz::{Member, Members};
-use crate::formats::open::{foreign_in, unknown};
-use crate::formats::pickle::{self, PickleContents, StoragePlace, StoredBytes};
+use crate::formats::pickle::{self, Pickle, StoragePlace, StoredBytes, input_of};
 use crate::formats::torch::{self, TorchError, TorchFolder, of_torch};
-use crate::input::{
-    Container, Contents, Format, Input, Location, RecognisedFile, Unreadable, kept,
-};
-use crate::source::{Advice, InflatedSource, Reader, Source};
+use crate::input::{Format, Input, Location, RecognisedFile, kept};
+use crate::source::{Advice, Reader};
 
 /// The longest text that says a byte order, in bytes; one that is longer says none.
 const BYTE_ORDER: u64 = 100;
@@ -46,8 +42,8 @@ pub(crate) fn open(
         // older versions were written on little-endian machines, or torch.load takes them as such
         None => Endian::Little,
     };
-    let pickle = needed(&folder.pickle())?.ok_or(FormatError::Unrecognised)?;
-    let (source, range) = whole(&archive, &pickle);
+    let member = needed(&folder.pickle())?.ok_or(FormatError::Unrecognised)?;
+    let (source, range) = archive.whole(&member);
     if source.request_gap().is_some() {
         source.advise(range.clone(), Advice::Sequential);
     }
@@ -56,10 +52,10 @@ pub(crate) fn open(
     let mut place = |stored: StoredBytes<'_>| {
         let member = match stored {
             StoredBytes::Storage(key) => by_name.find(&folder.storage(key)),
-            StoredBytes::Pickle if pickle.deflated => by_name.find(pickle.name),
+            StoredBytes::Pickle if member.deflated => by_name.find(member.name),
             // it is read where it lies
             StoredBytes::Pickle => {
-                return Ok(Some(StoragePlace { part: 0, bytes: 0..pickle.data.end }));
+                return Ok(Some(StoragePlace { part: 0, bytes: 0..member.data.end }));
             }
             StoredBytes::Decoded(bytes) => return archive.place_decoded(bytes).map(Some),
         };
@@ -81,8 +77,11 @@ pub(crate) fn open(
         };
         Ok(Some(StoragePlace { part, bytes: start..start + member.len }))
     };
-    let found = pickle::read(source.as_ref(), range, endian, &mut place).map_err(of_torch)?;
-    Ok(input_of(found, |contents| archive.into_input(location, contents)))
+    let pickle = Pickle { endian, ..Pickle::new(source.as_ref(), range) };
+    let found = pickle.read(&mut place).map_err(of_torch)?;
+    Ok(input_of(&FORMAT, found, TorchError::from, |contents| {
+        archive.into_input(location, contents)
+    }))
 }
 
 /// The members of an archive, found by their names. There may be a million.
@@ -112,41 +111,24 @@ impl<'a> MembersByName<'a> {
 pub(crate) static FORMAT: Format = Format::new("pytorch", torch::begins_old, open_old);
 
 fn open_old(file: RecognisedFile<'_>) -> Result<Input, Error> {
-    let RecognisedFile { location, bytes, progress, .. } = file;
+    let RecognisedFile { location, bytes, options, progress } = file;
     let bytes = kept(bytes, progress)?;
     let mut archive = Archive::new(Arc::clone(&bytes))?;
     let found = torch::read_old(bytes.as_ref(), &mut |decoded| archive.place_decoded(decoded));
     bytes.verify()?;
-    match found.map_err(of_torch) {
-        Ok(found) => Ok(input_of(found, |contents| archive.into_input(location, contents))),
-        Err(cause) => Err(match cause.downcast_ref() {
-            Some(FormatError::Unrecognised) => unknown(foreign_in(location, bytes.as_ref())),
-            _ => cause,
+    let found = match found.map_err(of_torch) {
+        // it begins as one, and is another pickle
+        Err(cause) if matches!(cause.downcast_ref(), Some(FormatError::Unrecognised)) => {
+            return pickle::open_all(location, bytes, options);
         }
-        .into()),
-    }
-}
-
-/// The input of what a file holds.
-fn input_of(found: PickleContents, input: impl FnOnce(Contents) -> Input) -> Input {
-    let PickleContents { tensors, unreadable, opaque } = found;
-    let input = input(Contents::of(&FORMAT, tensors));
-    let unreadable = unreadable.into_iter().map(|(name, error)| (name, TorchError::from(error)));
-    let unreadable = Unreadable::all(unreadable);
-    Input { container: Container { unreadable, opaque, ..input.container }, ..input }
-}
-
-/// The bytes of a member, and their range in these.
-fn whole(archive: &Archive, member: &Member<'_>) -> (Arc<dyn Source>, Range<u64>) {
-    if member.deflated {
-        (Arc::new(InflatedSource::from(archive.range(member))), 0..member.len)
-    } else {
-        (Arc::clone(&archive.bytes), member.data.clone())
-    }
+        found => found?,
+    };
+    let into_input = |contents| archive.into_input(location, contents);
+    Ok(input_of(&FORMAT, found, TorchError::from, into_input))
 }
 
 fn byte_order(archive: &Archive, member: &Member<'_>) -> Result<Endian, Cause> {
-    let (source, range) = whole(archive, member);
+    let (source, range) = archive.whole(member);
     let mut text = Vec::new();
     let len = member.len.min(BYTE_ORDER);
     Reader::at(source.as_ref(), range.start).take(len).read_to_end(&mut text)?;

@@ -16,12 +16,13 @@ use std::rc::Rc;
 
 use crate::dtype::{DType, Endian};
 use crate::error::Cause;
-use crate::formats::pickle::PickleError;
 use crate::formats::pickle::globals::{ElementType, Global};
 use crate::formats::pickle::items::{KeptItem, SharedKind, SharedValue};
 use crate::formats::pickle::machine::{self, Keeps, Made, PickleMachine};
 use crate::formats::pickle::ops::{PickleOps, damaged};
+use crate::formats::pickle::texts::Decoded;
 use crate::formats::pickle::value::PickleValue;
+use crate::formats::pickle::{MAX_DECODED, PickleError};
 use crate::formats::torch::TorchError;
 use crate::source::{PieceBox, Source};
 
@@ -93,7 +94,7 @@ impl Values {
 pub(super) fn read(source: &dyn Source) -> Result<Metadata, Cause> {
     let ops = || PickleOps::new(source, 0..source.len());
     let asked = machine::asked(&mut ops())?;
-    let machine = PickleMachine::new(source.len(), asked, Keeps::Values);
+    let machine = PickleMachine::new(source.len(), asked, Keeps::Values, Decoded::new(MAX_DECODED));
     let Made { object, shared, .. } = machine.run(&mut ops())?;
     let values = Values(shared);
     let [tensors, stored] = values.attributes(&object, ["state_dict_metadata", "storage_data"]);
