@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::chunks::{Grid, H5Chunks, Index};
+use super::chunks::H5Chunks;
 use super::datatype::{Datatype, H5Type};
 use super::file::{Cursor, H5File, Hdf5Error, damaged};
 use super::filters::Filter;
 use super::header::{Header, kind};
+use super::index::{Grid, Index};
 use super::repair::Repair;
 use super::{attributes, filters};
 use crate::dtype::{DType, Endian, Scalar};

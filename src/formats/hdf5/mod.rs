@@ -32,6 +32,7 @@ mod datatype;
 mod file;
 mod filters;
 mod header;
+mod index;
 mod links;
 mod open;
 mod repair;
