@@ -12,7 +12,7 @@ use crate::tensor::{drop_spare, keep_spare};
 pub(super) const CACHE_BYTES: u64 = 48 << 20;
 
 /// The chunks that were decoded last. Workers that want a chunk that is being decoded wait for it.
-pub(super) struct Cache {
+pub(crate) struct Cache {
     chunks: Mutex<DecodedChunks>,
     /// The bytes above which the oldest chunks are dropped.
     most: u64,
@@ -50,15 +50,16 @@ struct DecodedChunks {
 
 impl Cache {
     pub(super) fn of_last() -> Cache {
-        Cache::new(CACHE_BYTES)
+        Cache::of_bytes(CACHE_BYTES)
     }
 
     /// A cache that keeps chunks until they are [dropped](Cache::let_go).
     pub(super) fn of_all() -> Cache {
-        Cache::new(u64::MAX)
+        Cache::of_bytes(u64::MAX)
     }
 
-    fn new(most: u64) -> Cache {
+    /// A cache of so many bytes.
+    pub(crate) fn of_bytes(most: u64) -> Cache {
         Cache { chunks: Mutex::default(), most, filled: AtomicU64::new(0) }
     }
 

@@ -22,10 +22,12 @@
 //! memory that earlier chunks had (`format/chunks.rs`). Of a chunk, only what is in front of the last byte that a slice
 //! takes of it is decoded, where the codec goes from front to back. Chunks that come next are read ahead.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub(crate) use cache::Cache as ChunkCache;
 use cache::{CACHE_BYTES, Cache, ChunkBytes};
 use cells::{CellBoxes, Steps};
 
@@ -57,10 +59,12 @@ pub struct Chunked {
     strides: Vec<i64>,
     item: u64,
     bytes: u64,
-    /// The index along each axis where the used elements end.
-    used: Vec<u64>,
+    /// The range of indexes along each axis that holds the used elements.
+    used: Vec<Range<u64>>,
     /// The chunks that are used, if not all.
     named: Option<Arc<ChunkSet>>,
+    /// The number of the tensor in a cache of several tensors.
+    number: Option<u64>,
 }
 
 /// The number of chunks that are read ahead of the decoded one.
@@ -77,21 +81,23 @@ impl Chunked {
         let strides = contiguous_strides(shape, item, Order::C)?;
         let fits = chunks.chunk_shape().len() == shape.len() && !chunks.chunk_shape().contains(&0);
         let shape = shape.to_vec();
-        let used = shape.clone();
-        fits.then_some(Chunked { chunks, used, shape, strides, item, bytes, named: None })
+        let used = shape.iter().map(|len| 0..*len).collect();
+        let named = None;
+        fits.then_some(Chunked { chunks, used, shape, strides, item, bytes, named, number: None })
     }
 
-    /// The elements, of which only those up to the last ones that `runs` touch along each axis are
-    /// used.
+    /// The elements, of which only those between the first and the last ones that `runs` touch along
+    /// each axis are used.
     fn used_by(&self, runs: &Runs) -> Chunked {
         if runs.bytes() == 0 {
             return self.clone();
         }
-        let mut used: Vec<u64> = self.index(runs.offset as u64).iter().map(|at| at + 1).collect();
+        let first = self.index(runs.offset as u64);
+        let mut used: Vec<Range<u64>> = first.iter().map(|at| *at..at + 1).collect();
         for Steps { len, axis, step, .. } in self.steps(runs) {
-            if let Some(axis) = axis.filter(|_| step > 0) {
-                used[axis] += (len - 1) * step.unsigned_abs();
-            }
+            let Some(axis) = axis else { continue };
+            let far = (len - 1) * step.unsigned_abs();
+            if step > 0 { used[axis].end += far } else { used[axis].start -= far }
         }
         Chunked { used, ..self.clone() }
     }
@@ -162,6 +168,24 @@ impl Chunked {
         steps.iter().map(bytes).collect()
     }
 
+    /// Read the elements at `runs`. With a cache of several tensors, decoded chunks are kept under the
+    /// number of this tensor.
+    pub(crate) fn read(
+        &self,
+        runs: &Runs,
+        source: &dyn Source,
+        cache: Option<(&ChunkCache, u64)>,
+        out: &mut [u8],
+    ) -> Result<(), SourceError> {
+        match cache {
+            None => self.used_by(runs).fill(runs, source, None, out),
+            Some((cache, number)) => {
+                let chunked = Chunked { number: Some(number), ..self.clone() };
+                chunked.fill(runs, source, Some(cache), out)
+            }
+        }
+    }
+
     /// Fill `out` with what `runs` take of each chunk that they touch: of chunks that are in a
     /// cache or, without one, of each after the other.
     fn fill(
@@ -188,7 +212,7 @@ impl Chunked {
                     let needed = inside.byte_bounds().end as u64;
                     Arc::new(ChunkBytes(self.decode(&at, needed, source)?))
                 }
-                Some(cache) => cache.get(&at, || self.decode(&at, u64::MAX, source))?,
+                Some(cache) => cache.get(&self.key(&at), || self.decode(&at, u64::MAX, source))?,
             };
             let from = inside.offset as usize;
             let Runs { axes, run, .. } = &inside;
@@ -221,7 +245,7 @@ impl Chunked {
     fn prepare(&self, runs: &Runs, source: &dyn Source, cache: &Cache) {
         let touched = self.touched(runs);
         for (TouchedChunk { at, .. }, number) in touched.chunks().zip(0..) {
-            cache.prepare(&at, || true, || touched.decode(number, &at, source));
+            cache.prepare(&self.key(&at), || true, || touched.decode(number, &at, source));
         }
     }
 
@@ -258,8 +282,14 @@ impl Chunked {
         let strides = contiguous_strides(shape, self.item, Order::C).unwrap_or_default();
         let starts = at.iter().zip(self.chunks.chunk_shape()).map(|(at, len)| at * len);
         let ends = self.used.iter().zip(starts).zip(shape);
-        let last = ends.map(|((end, start), len)| end.saturating_sub(start).clamp(1, *len) - 1);
+        let last =
+            ends.map(|((used, start), len)| used.end.saturating_sub(start).clamp(1, *len) - 1);
         last.zip(&strides).map(|(at, stride)| at * stride.unsigned_abs()).sum::<u64>() + self.item
+    }
+
+    /// The key of a chunk in a cache.
+    fn key<'a>(&self, at: &'a [u64]) -> Cow<'a, [u64]> {
+        self.number.map_or(at.into(), |number| [&[number], at].concat().into())
     }
 
     fn is_named(&self, at: &[u64]) -> bool {
@@ -279,7 +309,7 @@ impl Chunked {
             return Ok(vec![0; whole as usize]);
         }
         let needed = needed.min(self.used_of(at, &shape));
-        let chunk = self.chunks.decode(at, needed, source)?;
+        let chunk = self.chunks.decode_used(at, &self.used, needed, source)?;
         if !(needed.min(whole)..=whole).contains(&(chunk.len() as u64)) {
             let reason = "it has another number of elements".to_owned();
             return Err(SourceError::Chunk { at: AsTuple(at).to_string(), reason });

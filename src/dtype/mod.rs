@@ -155,6 +155,18 @@ impl DType {
         }
     }
 
+    /// The number of bytes to reverse together in a conversion to `other`, if the types differ at most in byte
+    /// order; `None` for any other pair of types.
+    pub(crate) fn swap_width_to(&self, other: &DType) -> Option<usize> {
+        match (self, other) {
+            (DType::Scalar(ours, from), DType::Scalar(theirs, to)) => {
+                (ours == theirs).then(|| if from == to { 1 } else { self.swap_width() })
+            }
+            (DType::Npy(ours), DType::Npy(theirs)) if ours != theirs => ours.swap_width_to(theirs),
+            _ => (self == other).then_some(1),
+        }
+    }
+
     /// The name of the type without its byte order.
     pub fn type_name(&self) -> String {
         match self {

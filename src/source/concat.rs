@@ -91,7 +91,7 @@ impl ConcatSource {
 impl Segment {
     fn name_error(&self, error: SourceError) -> SourceError {
         match &self.name {
-            Some(name) => SourceError::File { name: name.clone(), error: Box::new(error) },
+            Some(name) => error.of_file(name),
             None => error,
         }
     }
@@ -182,6 +182,7 @@ const OPEN: usize = 32;
 const POOLED: usize = 192;
 
 /// Opens the files of an input: each to be read as this mode says, or through a pool where there are many.
+#[derive(Clone)]
 pub(crate) struct FileOpener {
     io: IoMode,
     pool: Option<FilePool>,

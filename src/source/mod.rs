@@ -25,6 +25,7 @@ mod concat;
 mod file;
 mod inflate;
 mod open;
+mod piece_folder;
 mod pieces;
 pub mod remote;
 mod stream;
@@ -35,6 +36,7 @@ pub use file::{MmapSource, PreadSource, open_spooled, spool};
 pub(crate) use file::{STEP, is_slow};
 pub use inflate::{DeflatedRange, InflateReader, InflatedSource};
 pub use open::{IoMode, OpenError, Opened, open, open_file, open_stdin, sample};
+pub(crate) use piece_folder::PieceFolder;
 pub(crate) use pieces::{OpenedPiece, PieceBox, PiecedTensors, PiecesSource, RangeSource};
 pub use stream::Stream;
 
@@ -217,6 +219,9 @@ pub enum SourceError {
         #[source]
         error: Box<SourceError>,
     },
+    /// A file that an input names is not below its folder.
+    #[error("the file lies outside of the folder of the one that names it")]
+    Outside,
     /// The scratch file for a pipe's bytes could not be written.
     #[error("the input cannot be kept in {}: {error}", dir.display())]
     Spool {
@@ -228,6 +233,11 @@ pub enum SourceError {
 }
 
 impl SourceError {
+    /// This error in one of several files.
+    pub(crate) fn of_file(self, name: &str) -> SourceError {
+        SourceError::File { name: name.to_owned(), error: Box::new(self) }
+    }
+
     /// The error of a scratch file in `TMPDIR`.
     pub(crate) fn unspooled(error: io::Error) -> SourceError {
         SourceError::Spool { dir: std::env::temp_dir(), error }

@@ -22,6 +22,22 @@ pub trait Chunks: fmt::Debug + Send + Sync {
     /// memory.
     fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError>;
 
+    /// The elements of a chunk of which only those at indices in `used`, along each axis of the tensor, are looked at:
+    /// others may be anything.
+    ///
+    /// # Errors
+    /// Those of [`decode`](Chunks::decode).
+    fn decode_used(
+        &self,
+        at: &[u64],
+        used: &[Range<u64>],
+        needed: u64,
+        source: &dyn Source,
+    ) -> Result<Vec<u8>, SourceError> {
+        let _ = used;
+        self.decode(at, needed, source)
+    }
+
     /// The number of stored chunks, and of all chunks; `None` where it takes long to find out.
     fn stored(&self) -> Option<StoredChunks> {
         None

@@ -1,7 +1,9 @@
 //! HDF5 as other programs write it: files that are put together here, byte by byte.
 
 use std::fs;
+use std::path::Path;
 
+use predicates::str::starts_with;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -618,4 +620,70 @@ fn values_of_missing_elements_are_written_as_xarray_reads_them() {
     let given = [0, 1].map(|number| &found["tensors"][number]["attributes"]["_FillValue"][0]);
     assert_eq!([given[0].as_str(), given[1].as_str()], [Some("NaN"), None]);
     assert_eq!(given[1].as_i64(), Some(-999));
+}
+
+/// A copy of the folder that `fixtures/virtual.py` writes, which says what is in it.
+fn virtual_folder() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let saved = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/virtual");
+    fs::create_dir(dir.path().join("sub")).unwrap();
+    for name in ["a.h5", "n0.h5", "n1.h5", "raw.bin", "sub/b.h5", "v.h5"] {
+        fs::copy(saved.join(name), dir.path().join(name)).unwrap();
+    }
+    dir
+}
+
+fn prints(dir: &TempDir, args: &[&str], expected: &str) {
+    let args = [&["v.h5", "-t"], args, &["--to", "csv"]].concat();
+    tslice(dir, &args).assert().success().stdout(expected.to_owned()).stderr("");
+}
+
+fn fails(dir: &TempDir, args: &[&str], expected: &str) {
+    let args = [&["v.h5", "-t"], args, &["-fo", "o.npy"]].concat();
+    let expected = format!("tslice: v.h5: {expected}");
+    tslice(dir, &args).assert().code(1).stderr(starts_with(expected));
+}
+
+#[test]
+fn pieces_in_other_files_are_read() {
+    let dir = virtual_folder();
+    let a = "0,1,2,3\n4,5,6,7\n8,9,10,11\n";
+    let whole = format!("{a}104,105,106,107\n-7,-7,-7,-7\n-7,-7,-7,-7\n");
+    prints(&dir, &["all"], &whole);
+    prints(&dir, &["nested"], &whole);
+    prints(&dir, &["turns", "[1:, 1::3]"], "104,6,107\n108,10,111\n");
+    prints(&dir, &["grows", "[:, :2]"], "0,1\n4,5\n");
+    prints(&dir, &["raw"], a);
+    prints(&dir, &["link"], a);
+    prints(&dir, &["group/d", "[[2, 0], 0]"], "108\n100\n");
+    fs::copy(dir.path().join("n0.h5"), dir.path().join("n2.h5")).unwrap();
+    prints(&dir, &["grows", "[:, 0]"], "0\n4\n0\n");
+    tslice(&dir, &["v.h5", "-t", "all", "-o", "o.zarr"]).assert().success();
+    tslice(&dir, &["diff", "v.h5", "o.zarr", "-t", "all"]).assert().success();
+}
+
+#[test]
+fn missing_pieces_are_errors_that_name_them() {
+    let dir = virtual_folder();
+    let found = serde_json::from_slice::<Value>(
+        &tslice(&dir, &["info", "--json", "v.h5"]).output().unwrap().stdout,
+    );
+    let lost = found.unwrap()[0]["unreadable"].to_string();
+    let outside = "the file lies outside of the folder of the one that names it";
+    assert!(lost.contains(&format!("/a.h5: {outside}")), "{lost}");
+    assert!(lost.contains(&format!("../a.h5: {outside}")), "{lost}");
+    fails(&dir, &["self"], "self: more than 8 virtual datasets are made of each other");
+    fs::remove_file(dir.path().join("sub/b.h5")).unwrap();
+    prints(&dir, &["all", "[2]"], "8,9,10,11\n");
+    prints(&dir, &["all", "[4:, 1]"], "-7\n-7\n");
+    fails(&dir, &["all"], "sub/b.h5: No such file");
+    fails(&dir, &["nested", "[3]"], "all: sub/b.h5: No such file");
+    fs::copy(dir.path().join("n0.h5"), dir.path().join("sub/b.h5")).unwrap();
+    fails(&dir, &["all"], "sub/b.h5: its shape (4,) is not that");
+    fs::write(dir.path().join("raw.bin"), [1; 20]).unwrap();
+    prints(&dir, &["raw", "[0]"], "257,257,257,257\n");
+    fails(&dir, &["raw"], "chunk (0, 0): raw.bin: ");
+    fs::remove_file(dir.path().join("a.h5")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", dir.path().join("a.h5")).unwrap();
+    fails(&dir, &["all", "[0]"], &format!("a.h5: {outside}"));
 }

@@ -565,9 +565,9 @@ fn row(input: &Input, number: usize) -> [Cow<'_, str>; 7] {
     let tensor = tensors.at(number);
     let (file, offset) = input.whereabouts(&tensor);
     let nowhere = match (tensor.chunk_shape(), input.contents().format) {
+        _ if tensor.is_in_pieces() => Cow::Borrowed("in pieces"),
         (Some(chunks), _) => format!("chunks {}", AsTuple(chunks)).into(),
         (None, format) if format.is_text() => Cow::Borrowed("-"),
-        _ if tensor.is_in_pieces() => Cow::Borrowed("in pieces"),
         _ => Cow::Borrowed("deflated"),
     };
     [
@@ -658,7 +658,7 @@ fn tensor_entry(input: &Input, tensor: &TensorInfo) -> Value {
     if let Some(file) = file {
         entry["file"] = file.into();
     }
-    if let Some(chunks) = tensor.chunk_shape() {
+    if let Some(chunks) = tensor.chunk_shape().filter(|_| !tensor.is_in_pieces()) {
         entry["chunk_shape"] = chunks.into();
     }
     if let Some(StoredChunks { stored, count }) = tensor.stored_chunks() {

@@ -80,13 +80,16 @@ impl H5Chunks {
         if self.inside(at).contains(&0) {
             return Ok(None);
         }
-        if let Index::Contiguous(address) = self.index {
+        if let Index::Contiguous(_) | Index::External(_) = self.index {
             let kept = self.kept(at);
             let len = kept.iter().chain(self.inner()).product::<u64>() * self.item;
             let axes = self.shape.iter().zip(&self.chunk).zip(at);
             let before = axes.fold(0, |before, ((len, chunk), at)| before * len + at * chunk);
-            let start = address + before * self.inner().iter().product::<u64>() * self.item;
-            let start = self.file.position(start, len).map_err(|error| error.to_string())?;
+            let mut start = before * self.inner().iter().product::<u64>() * self.item;
+            if let Index::Contiguous(address) = self.index {
+                let found = self.file.position(address + start, len);
+                start = found.map_err(|error| error.to_string())?;
+            }
             return Ok(Some((start..start + len, 0)));
         }
         let found = self.index.find(&self.file, &self.grid, at);
@@ -103,8 +106,12 @@ impl H5Chunks {
     /// The elements of a chunk as they are stored.
     fn elements(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, String> {
         let kept = self.kept(at);
+        let source = match &self.index {
+            Index::External(source) => source.as_ref(),
+            _ => source,
+        };
         // pieces of contiguous elements end where axes do
-        let is_piece = matches!(self.index, Index::Contiguous(_));
+        let is_piece = matches!(self.index, Index::Contiguous(_) | Index::External(_));
         let chunk = if is_piece { &kept } else { &self.chunk };
         let whole = chunk.iter().try_fold(self.item, |bytes, len| bytes.checked_mul(*len));
         let Some(whole) = whole.filter(|whole| *whole <= memory_bytes()) else {
@@ -125,15 +132,16 @@ impl H5Chunks {
         };
         let is_partial = kept != *chunk || ends_inside || !self.repairs.is_empty();
         let skipped = if is_partial && self.partial_unfiltered { u32::MAX } else { skipped };
+        // a chunk that is cut needs all its bytes
+        let needed = if is_partial { whole } else { needed.min(whole) };
         let len = place.end - place.start;
+        let len = if self.filters.is_empty() && len == whole { needed } else { len };
         if len > memory_bytes() {
             return Err("a chunk is larger than the memory".to_owned());
         }
         let mut stored = spare_bytes(len as usize);
-        let read = source.read(place, &mut Vec::new(), &mut stored);
+        let read = source.read(place.start..place.start + len, &mut Vec::new(), &mut stored);
         read.map_err(|error| error.to_string())?;
-        // a chunk that is cut needs all its bytes
-        let needed = if is_partial { whole } else { needed.min(whole) };
         let wanted = needed as usize..whole as usize;
         let mut bytes = filters::undo(&self.filters, skipped, stored, wanted)?;
         if needed < whole && bytes.len() as u64 >= needed {
@@ -208,6 +216,9 @@ impl Chunks for H5Chunks {
     }
 
     fn needs(&self, at: &[u64], visit: &mut dyn FnMut(Range<u64>)) {
+        if matches!(self.index, Index::External(_)) {
+            return;
+        }
         // a fault is reported when the chunk is decoded
         if let Ok(Ok(Some((stored, _)))) = guarded(|| self.place(at, self.file.source())) {
             visit(stored);

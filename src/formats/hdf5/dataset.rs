@@ -4,11 +4,14 @@ use std::sync::{Arc, OnceLock};
 
 use super::chunks::H5Chunks;
 use super::datatype::{Datatype, H5Type};
+use super::elsewhere::{in_pieces, raw_data};
 use super::file::{Cursor, H5File, Hdf5Error, damaged};
 use super::filters::Filter;
 use super::header::{Header, kind};
 use super::index::{Grid, Index};
+use super::mappings::Mappings;
 use super::repair::Repair;
+use super::virtuals::VirtualChunks;
 use super::{attributes, filters};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::shape::{Order, byte_count};
@@ -39,96 +42,157 @@ pub(super) fn tensor(
     if own.is_dimension {
         return Ok(None);
     }
-    if header.has(kind::EXTERNAL) {
-        return Err(Hdf5Error::External);
-    }
-    let space = Dataspace::parse(file, &header.needed(file, kind::DATASPACE)?)?;
-    let datatype = Datatype::parse(file, &header.needed(file, kind::DATATYPE)?)?;
-    let H5Type { mut dtype, axes, left_out, widening } = H5Type::of(&datatype)?;
-    if own.is_bool && matches!(dtype, DType::Scalar(Scalar::I8 | Scalar::U8, _)) {
-        dtype = DType::Scalar(Scalar::Bool, Endian::Little);
-    }
-    if header.has_attributes && space.most.contains(&None) {
-        let axes = space.shape.iter().zip(&space.most);
-        let growing = axes.map(|(len, most)| Some(*len).filter(|_| most.is_none()));
-        file.add_growing(address, growing.collect());
-    }
-    let stored_shape = space.shape.clone();
-    let longer = longer.iter().copied().chain(std::iter::repeat(None));
-    let mut shape: Vec<u64> =
-        space.shape.iter().zip(longer).map(|(len, longer)| longer.unwrap_or(*len)).collect();
-    shape.extend(&axes);
-    let fill = fill(file, header)?;
-    let item = widening.map_or(dtype.item_bits() / 8, |widening| widening.stored as u64);
-    let bytes = byte_count(&shape, item * 8).ok_or(Hdf5Error::TooLarge)?;
-    byte_count(&shape, dtype.item_bits()).ok_or(Hdf5Error::TooLarge)?;
-    let item_len = u64::from(datatype.size);
-    if item_len != axes.iter().product::<u64>().saturating_mul(item) && !axes.contains(&0) {
-        return Err(damaged("its elements have another number of bytes than their datatype"));
-    }
-    let mut element = fill.filter(|fill| fill.len() as u64 == item_len).unwrap_or_default();
-    let repairs = Repair::of(&datatype);
-    Repair::all(&repairs, &mut element);
-    let mut tensor = TensorInfo::new(dtype, shape.clone(), Order::C, 0);
-    let has_stored_shape = own.matlab_empty && bytes <= MOST_SHAPE;
-    let mut stored = Vec::new();
-    let mut layout = Layout::of(file, header, &space, item_len)?;
-    if let Layout::Bytes { address, len } = layout
-        && (!repairs.is_empty() || widening.is_some())
-    {
-        file.position(address, len.unwrap_or(bytes).max(bytes))?;
-        layout = Layout::pieces(&space, item_len, Index::Contiguous(address));
-    }
-    match layout {
-        Layout::Bytes { address, len } => {
-            let position = file.position(address, len.unwrap_or(bytes).max(bytes))?;
-            if len.is_some_and(|len| len < bytes) {
-                return Err(Hdf5Error::CutShort);
-            }
-            tensor.storage.data = position..position + bytes;
-            if has_stored_shape {
-                stored = file.bytes(address, bytes)?;
-            }
-        }
-        Layout::Chunked { grid, index, filters, partial_unfiltered } => {
-            let file = Arc::clone(file);
-            let fill = element.as_slice().into();
-            let padding =
-                if element.is_empty() { netcdf_fill(&tensor.dtype) } else { element.clone() };
-            let inner = axes.iter().map(|len| (*len).max(1));
-            let chunk = grid.chunk.iter().copied().chain(inner).collect();
-            let chunks = H5Chunks {
-                file,
-                shape,
-                stored_shape,
-                padding,
-                chunk,
-                grid,
-                item,
-                filters,
-                index,
-                partial_unfiltered,
-                fill,
-                repairs,
-                widening,
-            };
-            chunks.check()?;
-            if has_stored_shape {
-                stored = chunks.short(&chunks.file)?;
-            }
-            let kind = StorageKind::Chunks(Arc::new(chunks));
-            tensor.storage = Storage { part: 0, data: 0..0, kind };
-        }
-    }
-    let one = repeated_item(&element, item);
-    let one = one.map(|one| widening.map_or(one.clone(), |widening| widening.run(&one)));
-    let left_out = left_out.into_iter().map(|(name, error)| left_out_note(&name, &error));
-    let mut notes: Vec<String> = left_out.collect();
+    let Elements { mut tensor, stored, fill, mut notes } =
+        Elements::read(file, (address, header), &own, longer, 0)?;
     attributes::apply(&mut tensor, &own, &stored, &mut notes)?;
-    if header.has_attributes || one.is_some() || !notes.is_empty() {
-        tensor.annotated = Some(attributes::annotated(file, address, &tensor, one, notes));
+    if header.has_attributes || fill.is_some() || !notes.is_empty() {
+        tensor.annotated = Some(attributes::annotated(file, address, &tensor, fill, notes));
     }
     Ok(Some(tensor))
+}
+
+/// The tensor of the dataset at an address, whose elements are read for another one: in chunks, without its
+/// attributes. It lies so deep in virtual datasets.
+pub(super) fn source(
+    file: &Arc<H5File>,
+    address: u64,
+    depth: usize,
+) -> Result<TensorInfo, Hdf5Error> {
+    let header = Header::read(file, address)?;
+    let read = Elements::read(file, (address, &header), &attributes::Own::default(), &[], depth);
+    read.map(|elements| elements.tensor)
+}
+
+/// The elements of a dataset.
+struct Elements {
+    tensor: TensorInfo,
+    /// The bytes of a short dataset that says the shape of an empty array of MATLAB.
+    stored: Vec<u8>,
+    fill: Option<Vec<u8>>,
+    notes: Vec<String>,
+}
+
+impl Elements {
+    fn read(
+        file: &Arc<H5File>,
+        (address, header): (u64, &Header),
+        own: &attributes::Own,
+        longer: &[Option<u64>],
+        depth: usize,
+    ) -> Result<Elements, Hdf5Error> {
+        let space = Dataspace::parse(file, &header.needed(file, kind::DATASPACE)?)?;
+        let datatype = Datatype::parse(file, &header.needed(file, kind::DATATYPE)?)?;
+        let H5Type { mut dtype, axes, left_out, widening } = H5Type::of(&datatype)?;
+        let stored_dtype = dtype.clone();
+        if own.is_bool && matches!(dtype, DType::Scalar(Scalar::I8 | Scalar::U8, _)) {
+            dtype = DType::Scalar(Scalar::Bool, Endian::Little);
+        }
+        if header.has_attributes && space.most.contains(&None) {
+            let axes = space.shape.iter().zip(&space.most);
+            let growing = axes.map(|(len, most)| Some(*len).filter(|_| most.is_none()));
+            file.add_growing(address, growing.collect());
+        }
+        let stored_shape = space.shape.clone();
+        let longer = longer.iter().copied().chain(std::iter::repeat(None));
+        let mut shape: Vec<u64> =
+            space.shape.iter().zip(longer).map(|(len, longer)| longer.unwrap_or(*len)).collect();
+        shape.extend(&axes);
+        let fill = fill(file, header)?;
+        let item = widening.map_or(dtype.item_bits() / 8, |widening| widening.stored as u64);
+        let bytes = byte_count(&shape, item * 8).ok_or(Hdf5Error::TooLarge)?;
+        byte_count(&shape, dtype.item_bits()).ok_or(Hdf5Error::TooLarge)?;
+        let item_len = u64::from(datatype.size);
+        if item_len != axes.iter().product::<u64>().saturating_mul(item) && !axes.contains(&0) {
+            return Err(damaged("its elements have another number of bytes than their datatype"));
+        }
+        let mut element = fill.filter(|fill| fill.len() as u64 == item_len).unwrap_or_default();
+        let repairs = Repair::of(&datatype);
+        Repair::all(&repairs, &mut element);
+        let mut tensor = TensorInfo::new(dtype, shape.clone(), Order::C, 0);
+        let has_stored_shape = own.matlab_empty && bytes <= MOST_SHAPE;
+        let mut stored = Vec::new();
+        let is_external = header.has(kind::EXTERNAL);
+        let needs_chunks =
+            file.others.are_of_another() || !repairs.is_empty() || widening.is_some();
+        let mut layout = Layout::of(file, header, &space, item_len)?;
+        if let Some(message) = header.find(file, kind::EXTERNAL)? {
+            let source = raw_data(file, &mut file.cursor(&message), bytes)?;
+            layout = Layout::pieces(&space, item_len, Index::External(source));
+        }
+        if let Layout::Bytes { address, len } = layout
+            && needs_chunks
+        {
+            file.position(address, len.unwrap_or(bytes).max(bytes))?;
+            layout = Layout::pieces(&space, item_len, Index::Contiguous(address));
+        }
+        match layout {
+            Layout::Bytes { address, len } => {
+                let position = file.position(address, len.unwrap_or(bytes).max(bytes))?;
+                if len.is_some_and(|len| len < bytes) {
+                    return Err(Hdf5Error::CutShort);
+                }
+                tensor.storage.data = position..position + bytes;
+                if has_stored_shape {
+                    stored = file.bytes(address, bytes)?;
+                }
+            }
+            Layout::Chunked { grid, index, filters, partial_unfiltered } => {
+                let file = Arc::clone(file);
+                let fill = element.as_slice().into();
+                let padding =
+                    if element.is_empty() { netcdf_fill(&tensor.dtype) } else { element.clone() };
+                let inner = axes.iter().map(|len| (*len).max(1));
+                let chunk = grid.chunk.iter().copied().chain(inner).collect();
+                let chunks = H5Chunks {
+                    file,
+                    shape,
+                    stored_shape,
+                    padding,
+                    chunk,
+                    grid,
+                    item,
+                    filters,
+                    index,
+                    partial_unfiltered,
+                    fill,
+                    repairs,
+                    widening,
+                };
+                chunks.check()?;
+                if has_stored_shape {
+                    stored = chunks.short(&chunks.file)?;
+                }
+                tensor.storage = if is_external {
+                    in_pieces(chunks)
+                } else {
+                    Storage { part: 0, data: 0..0, kind: StorageKind::Chunks(Arc::new(chunks)) }
+                };
+            }
+            Layout::Virtual(heap) => {
+                let mappings = Mappings::read(file, heap, &space.shape, depth)?;
+                let mut shape = mappings.shape.clone();
+                shape.extend(&axes);
+                byte_count(&shape, tensor.dtype.item_bits()).ok_or(Hdf5Error::TooLarge)?;
+                tensor = TensorInfo::new(tensor.dtype, shape.clone(), Order::C, 0);
+                tensor.storage = in_pieces(VirtualChunks {
+                    file: Arc::clone(file),
+                    heap,
+                    stored_shape: space.shape.clone(),
+                    depth,
+                    shape,
+                    dtype: stored_dtype,
+                    fill: widening.map_or(element.clone(), |widening| widening.run(&element)),
+                    cuts: mappings.cuts(),
+                    shape_of_boxes: OnceLock::new(),
+                });
+            }
+        }
+        let one = repeated_item(&element, item);
+        let one = one.map(|one| widening.map_or(one.clone(), |widening| widening.run(&one)));
+        let left_out = left_out.into_iter().map(|(name, error)| left_out_note(&name, &error));
+        let notes = left_out.collect();
+        Ok(Elements { tensor, stored, fill: one, notes })
+    }
 }
 
 /// netCDF's default fill value, for elements that were never written; empty for zeros.
@@ -169,7 +233,7 @@ fn left_out_note(name: &str, error: &Hdf5Error) -> String {
 }
 
 /// The shape of a piece with about [`PIECE`] bytes, contiguous in C order.
-fn piece(shape: &[u64], item: u64) -> Vec<u64> {
+pub(super) fn piece(shape: &[u64], item: u64) -> Vec<u64> {
     let mut left = (PIECE / item.max(1)).max(1);
     let mut piece: Vec<u64> = shape
         .iter()
@@ -222,6 +286,8 @@ impl Dataspace {
 enum Layout {
     /// Contiguous elements: at an address, with a length in bytes where it is given.
     Bytes { address: u64, len: Option<u64> },
+    /// Elements of other datasets, by the list at this place of the global heap.
+    Virtual((u64, u32)),
     /// Chunks. `partial_unfiltered`: chunks at the ends of axes are stored without filters.
     Chunked { grid: Grid, index: Index, filters: Vec<Filter>, partial_unfiltered: bool },
 }
@@ -310,7 +376,11 @@ impl LayoutMessage<'_> {
                 self.chunked(lengths, address.map(Index::OldTree), false)
             }
             2 => self.chunked_since_4(),
-            3 => Err(Hdf5Error::Virtual),
+            3 => {
+                let heap = self.input.address()?;
+                let heap = heap.ok_or_else(|| damaged("the list of its sources lies nowhere"))?;
+                Ok(Layout::Virtual((heap, self.input.u32()?)))
+            }
             _ => Err(damaged("its layout is of no known class")),
         }
     }

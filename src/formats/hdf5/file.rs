@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::elsewhere::OtherFiles;
 use super::tree::Collections;
 use crate::error::{ErrorKind, Fault};
 use crate::source::Source;
@@ -36,6 +37,7 @@ pub(super) struct H5File {
     kept: Mutex<Kept>,
     scales: Mutex<Scales>,
     collections: Mutex<Collections>,
+    pub(super) others: OtherFiles,
 }
 
 /// The names of dimension scales.
@@ -65,7 +67,7 @@ struct Kept {
 
 impl H5File {
     /// Read the superblock.
-    pub(super) fn open(source: Arc<dyn Source>) -> Result<H5File, Hdf5Error> {
+    pub(super) fn open(source: Arc<dyn Source>, others: OtherFiles) -> Result<H5File, Hdf5Error> {
         let mut file = H5File {
             source,
             base: 0,
@@ -74,6 +76,7 @@ impl H5File {
             kept: Mutex::default(),
             scales: Mutex::default(),
             collections: Mutex::default(),
+            others,
         };
         file.base = file.start().ok_or_else(|| damaged("it has no superblock"))?;
         let most = file.len().min(128);
@@ -97,6 +100,10 @@ impl H5File {
 
     pub(super) fn source(&self) -> &dyn Source {
         self.source.as_ref()
+    }
+
+    pub(super) fn shared_source(&self) -> Arc<dyn Source> {
+        Arc::clone(&self.source)
     }
 
     fn start(&self) -> Option<u64> {
@@ -471,14 +478,26 @@ pub(crate) enum Hdf5Error {
     Null,
     #[error("it is a MATLAB structure without fields, which has no elements")]
     NoFields,
-    #[error("virtual datasets are not read")]
-    Virtual,
-    #[error("its elements lie in other files, which are not read")]
-    External,
+    #[error("a part of it is {0}, which is not read as a virtual dataset")]
+    Mapping(&'static str),
+    #[error("its shape is that of its sources: {0}")]
+    Source(String),
+    #[error("a part of it is elsewhere: {0}")]
+    Outside(String),
+    #[error("it has no dataset {0:?}")]
+    NoDataset(String),
+    #[error(
+        "it is {found}, and a part of a virtual dataset of {wanted}, to which it is not converted"
+    )]
+    SourceDType { found: String, wanted: String },
+    #[error("its shape {0} is not that which the virtual dataset was made for")]
+    SourceShape(String),
+    #[error("more than {0} virtual datasets are made of each other")]
+    Nested(usize),
     #[error("it is a link to {0:?}, which is not in this file")]
     DanglingLink(String),
-    #[error("it is a link to {path:?} in another file, {file:?}, which is not followed")]
-    ExternalLink { file: String, path: String },
+    #[error("it is a link to {path:?} in another file: {reason}")]
+    ExternalLink { path: String, reason: String },
     #[error("it is a link back to a group that it lies in")]
     CyclicLink,
     #[error("it is a link to nothing that is known")]

@@ -1,16 +1,19 @@
 //! The indexes of chunks: where each chunk of a dataset is stored.
 
 use std::cmp::Ordering;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::file::{Cursor, H5File, Hdf5Error, damaged};
 use super::tree::{NewTree, OldNode};
+use crate::source::Source;
 
 pub(super) enum Index {
     /// No chunk was written.
     Nothing,
     /// All elements are contiguous from an address.
     Contiguous(u64),
+    /// All elements are contiguous from the beginning of a source of their own.
+    External(Arc<dyn Source>),
     /// A version 1 B-tree.
     OldTree(u64),
     /// A single chunk at an address; if filtered, with its length and the mask of filters that were not applied.
@@ -64,7 +67,7 @@ impl Index {
         at: &[u64],
     ) -> Result<Option<ChunkPlace>, Hdf5Error> {
         match *self {
-            Index::Nothing | Index::Contiguous(_) => Ok(None),
+            Index::Nothing | Index::Contiguous(_) | Index::External(_) => Ok(None),
             Index::OldTree(address) => old_tree(file, address, grid, at),
             Index::Single(address, filtered) => {
                 let (len, skipped) = filtered.unwrap_or((grid.bytes, 0));

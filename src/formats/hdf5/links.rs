@@ -202,19 +202,18 @@ fn part(text: &[u8], (start, end): (u32, u32)) -> &[u8] {
     &text[start as usize..end as usize]
 }
 
-/// A reader of groups; the last ones are cached for paths of soft links.
-pub(super) struct Groups<'a> {
-    pub(super) file: &'a H5File,
-    kept: Vec<(u64, Arc<Links>)>,
+/// A reader of groups; the last ones are cached for paths of links.
+pub(super) struct Groups {
+    kept: Vec<(Arc<H5File>, u64, Arc<Links>)>,
     /// The number of links that may still be read.
     left: usize,
     most: usize,
 }
 
-impl Groups<'_> {
-    /// A reader of a file's groups that reads at most `most` links.
-    pub(super) fn new(file: &H5File, most: usize) -> Groups<'_> {
-        Groups { file, kept: Vec::new(), left: most, most }
+impl Groups {
+    /// A reader that reads at most `most` links.
+    pub(super) fn new(most: usize) -> Groups {
+        Groups { kept: Vec::new(), left: most, most }
     }
 
     /// Count steps; an error beyond the limit.
@@ -224,28 +223,40 @@ impl Groups<'_> {
         Ok(())
     }
 
-    pub(super) fn links(&mut self, address: u64) -> Result<Arc<Links>, Hdf5Error> {
+    pub(super) fn links(
+        &mut self,
+        file: &Arc<H5File>,
+        address: u64,
+    ) -> Result<Arc<Links>, Hdf5Error> {
         const KEPT: usize = 4;
-        if let Some((_, links)) = self.kept.iter().find(|(kept, _)| *kept == address) {
+        let mut kept = self.kept.iter();
+        let known = kept.find(|(of, kept, _)| *kept == address && Arc::ptr_eq(of, file));
+        if let Some((.., links)) = known {
             return Ok(Arc::clone(links));
         }
-        let links = Arc::new(Links::read(self.file, address)?);
+        let links = Arc::new(Links::read(file, address)?);
         self.count(links.len() + 1)?;
         if self.kept.len() == KEPT {
             self.kept.remove(0);
         }
-        self.kept.push((address, Arc::clone(&links)));
+        self.kept.push((Arc::clone(file), address, Arc::clone(&links)));
         Ok(links)
     }
 
-    /// The address of the object at a path, relative to a group; `None` where this file has none.
-    pub(super) fn resolve(&mut self, group: u64, path: &[u8]) -> Result<Option<u64>, Hdf5Error> {
+    /// The object at a path, relative to a group: its file and its address; `None` where there is none.
+    pub(super) fn resolve(
+        &mut self,
+        file: &Arc<H5File>,
+        group: u64,
+        path: &[u8],
+    ) -> Result<Option<(Arc<H5File>, u64)>, Hdf5Error> {
+        let mut file = Arc::clone(file);
         let mut at = group;
         let mut parts = vec![path.to_vec()];
         let mut hops = 0;
         while let Some(mut path) = parts.pop() {
             if path.first() == Some(&b'/') {
-                at = self.file.root;
+                at = file.root;
             }
             let start = path.iter().position(|byte| *byte != b'/').unwrap_or(path.len());
             path.drain(..start);
@@ -265,7 +276,7 @@ impl Groups<'_> {
             if path == b"." {
                 continue;
             }
-            let links = match self.links(at) {
+            let links = match self.links(&file, at) {
                 Ok(links) => links,
                 Err(error @ Hdf5Error::Endless(_)) => return Err(error),
                 Err(_) => return Ok(None),
@@ -276,9 +287,28 @@ impl Groups<'_> {
                     hops += 1;
                     parts.push(path.to_vec());
                 }
+                Some(Target::OtherFile(said)) if hops < MAX_HOPS => {
+                    hops += 1;
+                    let (other, path) = other_file(&file, said)?;
+                    at = other.root;
+                    file = other;
+                    parts.push(path);
+                }
                 _ => return Ok(None),
             }
         }
-        Ok(Some(at))
+        Ok(Some((file, at)))
     }
+}
+
+/// The file of an external link, and the path in it: both end with a zero.
+pub(super) fn other_file(file: &H5File, said: &[u8]) -> Result<(Arc<H5File>, Vec<u8>), Hdf5Error> {
+    let mut parts = said.split(|byte| *byte == 0);
+    let mut next = || parts.next().unwrap_or_default();
+    let (name, path) = (String::from_utf8_lossy(next()), next());
+    let other = file.other(&name).map_err(|error| {
+        let path = String::from_utf8_lossy(path).into_owned();
+        Hdf5Error::ExternalLink { path, reason: error.to_string() }
+    })?;
+    Ok((other, path.to_vec()))
 }

@@ -9,34 +9,41 @@
 //!   file: superblock, checked pieces ─► header: messages of an object
 //!     ─► links (tree): names of a group ─► dataset (datatype): dtype, shape, layout
 //!                                           ─► contiguous, compact: an offset in the file
-//!                                           ─► chunks (tree, filters): looked up and decoded
+//!                                           ─► chunks (index, tree, filters): looked up and decoded
+//!                                           ─► in other datasets and files (virtuals, elsewhere)
 //!     ─► attributes (tree): what datasets and groups say of themselves
 //! ```
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use attributes::NON_COORDINATE;
+use elsewhere::OtherFiles;
 use file::H5File;
 use header::{Header, kind};
-use links::{Groups, Links, Target};
+use links::{Groups, Links, Target, other_file};
 
 use super::codecs::guarded;
-use crate::source::Source;
+use crate::source::{IoMode, Source};
 use crate::tensor::{TensorInfo, Tensors};
 
 mod attributes;
 mod chunks;
 mod dataset;
 mod datatype;
+mod elsewhere;
 mod file;
 mod filters;
 mod header;
 mod index;
 mod links;
+mod mappings;
 mod open;
 mod repair;
+mod selection;
 mod tree;
+mod virtuals;
 
 pub(crate) use file::{Hdf5Error, SIGNATURE};
 pub(crate) use open::FORMAT;
@@ -56,24 +63,30 @@ pub(crate) struct Hdf5Contents {
     pub(crate) unreadable: Vec<(String, Hdf5Error)>,
 }
 
-/// All datasets of a file. A link inside the file, hard or soft, gives its target another name; a group is not
-/// entered within itself. Links back to it, to other files and to nothing are reported as unreadable.
-pub(crate) fn contents(source: &Arc<dyn Source>) -> Result<Hdf5Contents, Hdf5Error> {
-    let file = Arc::new(H5File::open(Arc::clone(source))?);
-    let mut groups = Groups::new(&file, MAX_STEPS);
+/// All datasets of a file, which lies at this path. A link gives its target another name; a group is not entered
+/// within itself. Links back to it, out of the folder and to nothing are reported as unreadable.
+pub(crate) fn contents(
+    source: &Arc<dyn Source>,
+    path: Option<&Path>,
+    io: IoMode,
+) -> Result<Hdf5Contents, Hdf5Error> {
+    let others = OtherFiles::of_input(path, io);
+    let file = Arc::new(H5File::open(Arc::clone(source), others)?);
+    let mut groups = Groups::new(MAX_STEPS);
     let root = Header::read(&file, file.root)?;
     let mut found = Hdf5Contents::default();
     if root.has_attributes {
         let annotated = attributes::annotated_group(&file, file.root);
         found.tensors.annotate_group(String::new(), annotated);
     }
-    let open = vec![OpenGroup::new(String::new(), file.root, groups.links(file.root)?)];
+    let links = groups.links(&file, file.root)?;
+    let open = vec![OpenGroup::new(String::new(), (Arc::clone(&file), file.root), links)];
     let mut walk = GroupWalk { file: &file, groups, open, found, datasets: Vec::new() };
     while let Some(group) = walk.open.last_mut() {
         match group.next() {
-            Step::Enter(name, address) => {
+            Step::Enter(name, object) => {
                 let path = format!("{}{name}", group.path);
-                walk.enter(path, address)?;
+                walk.enter(path, object)?;
             }
             Step::Leave => {
                 walk.open.pop();
@@ -91,7 +104,7 @@ pub(crate) fn contents(source: &Arc<dyn Source>) -> Result<Hdf5Contents, Hdf5Err
 /// A walk through all groups of a file.
 struct GroupWalk<'a> {
     file: &'a Arc<H5File>,
-    groups: Groups<'a>,
+    groups: Groups,
     /// The groups on the path from the root to the current one.
     open: Vec<OpenGroup>,
     found: Hdf5Contents,
@@ -100,9 +113,9 @@ struct GroupWalk<'a> {
 }
 
 impl GroupWalk<'_> {
-    fn enter(&mut self, path: String, address: u64) -> Result<(), Hdf5Error> {
-        match self.groups.links(address) {
-            Ok(links) => self.open.push(OpenGroup::new(path, address, links)),
+    fn enter(&mut self, path: String, object: Place) -> Result<(), Hdf5Error> {
+        match self.groups.links(&object.0, object.1) {
+            Ok(links) => self.open.push(OpenGroup::new(path, object, links)),
             Err(error @ Hdf5Error::Endless(_)) => return Err(error),
             Err(error) => {
                 self.found.unreadable.push((path.trim_end_matches('/').to_owned(), error));
@@ -117,26 +130,35 @@ impl GroupWalk<'_> {
         let Some(group) = self.open.last_mut() else { return Ok(()) };
         let (name, target) = links.at(number);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let (address, fault) = match target {
-            Target::Object(address) => (Some(address), Hdf5Error::Link),
+        let (of, at) = &group.object;
+        let dangling = |path: &[u8]| Hdf5Error::DanglingLink(text(path));
+        let found = match target {
+            Target::Object(address) => Ok((Arc::clone(of), address)),
             Target::Path(path) => {
-                let found = self.groups.resolve(group.address, path)?;
-                (found, Hdf5Error::DanglingLink(text(path)))
+                let found = self.groups.resolve(of, *at, path);
+                found.and_then(|found| found.ok_or_else(|| dangling(path)))
             }
-            Target::OtherFile(said) => {
-                let mut parts = said.split(|byte| *byte == 0).map(text);
-                let mut next = || parts.next().unwrap_or_default();
-                (None, Hdf5Error::ExternalLink { file: next(), path: next() })
-            }
-            Target::Unknown => (None, Hdf5Error::Link),
+            Target::OtherFile(said) => other_file(of, said).and_then(|(other, path)| {
+                let found = self.groups.resolve(&other, other.root, &path)?;
+                found.ok_or_else(|| dangling(&path))
+            }),
+            Target::Unknown => Err(Hdf5Error::Link),
         };
         let name = String::from_utf8_lossy(name);
         let path = format!("{}{name}", group.path);
-        let Some(address) = address else {
-            self.found.unreadable.push((path, fault));
-            return Ok(());
+        let (file, address) = match found {
+            Ok(found) => found,
+            Err(error @ Hdf5Error::Endless(_)) => return Err(error),
+            Err(error) => {
+                self.found.unreadable.push((path, error));
+                return Ok(());
+            }
         };
-        match Object::read(self.file, address, &path) {
+        match Object::read(&file, address, &path) {
+            Ok(Object::Dataset(tensor)) if file.others.are_of_another() => {
+                let tensor = TensorInfo { name: Some(path), ..*tensor };
+                self.found.tensors.push(&elsewhere::linked(self.file, &file, address, tensor));
+            }
             Ok(Object::Dataset(tensor)) => {
                 let path = format!("{}{}", group.path, variable(self.file, links, &name));
                 if self.file.grows(address) {
@@ -145,7 +167,8 @@ impl GroupWalk<'_> {
                 self.found.tensors.push(&TensorInfo { name: Some(path), ..*tensor });
             }
             Ok(Object::Group { has_attributes }) => {
-                if self.open.iter().any(|outer| outer.address == address) {
+                let is_same = |(of, at): &Place| *at == address && of.is_same(&file);
+                if self.open.iter().any(|outer| is_same(&outer.object)) {
                     self.found.unreadable.push((path, Hdf5Error::CyclicLink));
                     return Ok(());
                 }
@@ -154,11 +177,11 @@ impl GroupWalk<'_> {
                     return Ok(());
                 }
                 if has_attributes {
-                    let annotated = attributes::annotated_group(self.file, address);
+                    let annotated = attributes::annotated_group(&file, address);
                     self.found.tensors.annotate_group(path, annotated);
                 }
                 if let Some(group) = self.open.last_mut() {
-                    group.inner.insert(format!("{name}/"), address);
+                    group.inner.insert(format!("{name}/"), (file, address));
                 }
             }
             Ok(Object::Other) => {}
@@ -207,27 +230,30 @@ impl GroupWalk<'_> {
     }
 }
 
+/// An object: its file, and the address of its header.
+type Place = (Arc<H5File>, u64);
+
 /// A group whose links are being read.
 struct OpenGroup {
     /// The path before the names of the group.
     path: String,
-    address: u64,
+    object: Place,
     links: Arc<Links>,
     next: usize,
     /// Subgroups that were not entered yet, by their names with a trailing `/`, so that paths are sorted.
-    inner: BTreeMap<String, u64>,
+    inner: BTreeMap<String, Place>,
 }
 
 /// The next step in reading a group.
 enum Step {
-    Enter(String, u64),
+    Enter(String, Place),
     Link(usize),
     Leave,
 }
 
 impl OpenGroup {
-    fn new(path: String, address: u64, links: Arc<Links>) -> OpenGroup {
-        OpenGroup { path, address, links, next: 0, inner: BTreeMap::new() }
+    fn new(path: String, object: Place, links: Arc<Links>) -> OpenGroup {
+        OpenGroup { path, object, links, next: 0, inner: BTreeMap::new() }
     }
 
     fn next(&mut self) -> Step {
@@ -235,8 +261,8 @@ impl OpenGroup {
         if let Some(first) = self.inner.first_entry()
             && next.is_none_or(|name| first.key().as_bytes() < name)
         {
-            let (name, address) = first.remove_entry();
-            return Step::Enter(name, address);
+            let (name, object) = first.remove_entry();
+            return Step::Enter(name, object);
         }
         if next.is_none() {
             return Step::Leave;

@@ -28,9 +28,9 @@ fn follows_user_block(source: &dyn Source) -> bool {
 
 /// Read the list of datasets. A pipe is copied to a scratch file.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
-    let RecognisedFile { location, bytes, progress, .. } = file;
+    let RecognisedFile { location, bytes, options, progress } = file;
     let bytes = kept(bytes, progress)?;
-    let found = hdf5::contents(&bytes);
+    let found = hdf5::contents(&bytes, location.path(), options.io);
     // a file cut short in the meantime is the reason for any fault of its content
     bytes.verify()?;
     let found = found?;

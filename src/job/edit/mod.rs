@@ -164,17 +164,13 @@ pub(super) fn cast_conversion(
 /// bfloat16, fits bfloat16.
 pub(in crate::job) fn conversion(value: &DType, target: &DType) -> Result<Conversion, EditFault> {
     let swap_width = match (value, target) {
-        (DType::Scalar(ours, from), DType::Scalar(theirs, to)) => {
-            (ours == theirs).then(|| if from == to { 1 } else { target.swap_width() })
-        }
-        (DType::Npy(ours), DType::Npy(theirs)) if ours == theirs => Some(1),
-        (DType::Npy(ours), DType::Npy(theirs)) => ours.swap_width_to(theirs),
+        (DType::Npy(_), DType::Npy(_)) => value.swap_width_to(target),
         (stored @ DType::Npy(_), other) | (other, stored @ DType::Npy(_)) => {
             let is_stored = stored_by_numpy(other).as_ref() == Some(stored);
             let is_big = matches!(other, DType::Scalar(_, Endian::Big));
             is_stored.then(|| if is_big { other.swap_width() } else { 1 })
         }
-        (ours, theirs) => (ours == theirs).then_some(1),
+        _ => value.swap_width_to(target),
     };
     let conversion = swap_width.map(Conversion::swap_bytes);
     conversion.ok_or_else(|| EditFault::DType { value: value.clone(), target: target.clone() })

@@ -7,14 +7,13 @@
 //! `.metadata` says of each tensor its dtype, its shape, and where each piece of it is stored. A piece is what
 //! torch.save writes of one tensor, and is opened when its elements are read.
 
-use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use metadata::{DescribedTensor, Metadata, StoredPiece};
 
 use crate::dtype::DType;
-use crate::error::{Cause, Error, Fault};
+use crate::error::{Error, Fault};
 use crate::execute::Progress;
 use crate::formats::npz;
 use crate::formats::torch::of_torch;
@@ -24,8 +23,8 @@ use crate::input::{
 };
 use crate::shape::{AsTuple, Order, contiguous_strides};
 use crate::source::{
-    FileOpener, IoMode, Opened, OpenedPiece, PieceBox, PiecedTensors, PiecesSource, RangeSource,
-    Source, SourceError, SourceResult,
+    FileOpener, IoMode, Opened, OpenedPiece, PieceBox, PieceFolder, PiecedTensors, PiecesSource,
+    RangeSource, Source, SourceError, SourceResult,
 };
 use crate::tensor::{IN_PIECES, StorageKind, TensorInfo, Tensors, data_bytes};
 
@@ -56,8 +55,6 @@ enum DistributedFault {
     TooLarge,
     #[error("a piece ends at byte {end} of the file, which has {len}")]
     Short { end: u64, len: u64 },
-    #[error("the file lies outside of the folder of the checkpoint")]
-    Outside,
     #[error("the piece at {start} is not what the metadata says: {dtype} of shape {}", AsTuple(.shape))]
     Unlike { start: u64, dtype: String, shape: Vec<u64> },
 }
@@ -109,7 +106,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
         let tensor = TensorInfo::new(dtype, shape, Order::C, start).placed(IN_PIECES, 0);
         infos.push(&TensorInfo { name: Some(name), ..tensor });
     }
-    let pieces = Pieces::new(folder_of(path).to_owned(), files, options.io, pieces);
+    let pieces = Pieces::new(folder_of(path), files, options.io, pieces);
     let source = PiecesSource::new(tensors, move |number| pieces.open(number));
     let input = Input::of_source(location, Arc::new(source), Contents::of(&FORMAT, infos));
     Ok(Input { container: Container { unreadable, opaque: objects, ..input.container }, ..input })
@@ -153,87 +150,71 @@ struct ExpectedPiece {
 
 /// The pieces of all tensors, and their files.
 struct Pieces {
-    folder: PathBuf,
+    folder: PieceFolder,
     names: Vec<String>,
     files: Vec<OnceLock<Arc<dyn Source>>>,
-    opener: FileOpener,
     stored: Vec<ExpectedPiece>,
 }
 
 impl Pieces {
-    fn new(folder: PathBuf, names: Vec<String>, io: IoMode, stored: Vec<ExpectedPiece>) -> Pieces {
+    fn new(folder: &Path, names: Vec<String>, io: IoMode, stored: Vec<ExpectedPiece>) -> Pieces {
         let mut files = Vec::new();
         files.resize_with(names.len(), OnceLock::new);
-        let opener = FileOpener::new(names.len(), io);
-        Pieces { folder, names, files, opener, stored }
+        let folder = PieceFolder::new(folder, FileOpener::new(names.len(), io));
+        Pieces { folder, names, files, stored }
     }
 
     fn open(&self, number: usize) -> SourceResult<OpenedPiece> {
         let expected = &self.stored[number];
         let file = expected.stored.file;
-        self.opened(file, expected).map_err(|error| {
+        let name = &self.names[file];
+        let source = match self.files[file].get() {
+            Some(source) => source,
+            None => {
+                let opened = self.folder.open(name)?;
+                self.files[file].get_or_init(|| opened.into())
+            }
+        };
+        opened(Arc::clone(source), expected).map_err(|error| {
             let error = match error.cause.downcast::<SourceError>() {
                 Ok(error) => error,
                 Err(cause) => SourceError::Io(std::io::Error::other(cause.words())),
             };
-            SourceError::File { name: self.names[file].clone(), error: Box::new(error) }
+            error.of_file(name)
         })
-    }
-
-    fn opened(&self, file: usize, expected: &ExpectedPiece) -> Result<OpenedPiece, Error> {
-        let source = match self.files[file].get() {
-            Some(source) => Arc::clone(source),
-            None => {
-                let path = below(&self.folder, &self.names[file])?;
-                let opened = self.opener.open(&path)?;
-                Arc::clone(self.files[file].get_or_init(|| opened.into()))
-            }
-        };
-        let range = expected.stored.bytes.clone();
-        if range.end > source.len() {
-            return Err(DistributedFault::Short { end: range.end, len: source.len() }.into());
-        }
-        let start = range.start;
-        let piece = (npz::FORMAT.open)(RecognisedFile {
-            location: &Location::Memory,
-            bytes: Opened::Random(Box::new(RangeSource { source, range })),
-            options: &OpenOptions::default(),
-            progress: &Progress::default(),
-        })?;
-        let contents = piece.contents;
-        let found = contents.tensors.get(0).filter(|_| contents.tensors.len() == 1);
-        let Some(tensor) =
-            found.filter(|it| it.dtype == expected.dtype && it.shape == expected.shape)
-        else {
-            let ExpectedPiece { dtype, shape, .. } = expected;
-            let (dtype, shape) = (dtype.to_string(), shape.clone());
-            return Err(DistributedFault::Unlike { start, dtype, shape }.into());
-        };
-        let Bytes::Random(source) = piece.bytes else {
-            return Err(DistributedFault::NoFolder.into());
-        };
-        let item = tensor.dtype.item_bits() / 8;
-        let strides = match &tensor.storage.kind {
-            StorageKind::Strided { strides, .. } => Some(strides.clone()),
-            StorageKind::Contiguous(order) => contiguous_strides(&tensor.shape, item, *order),
-            _ => None,
-        };
-        let strides = strides.unwrap_or_default().into_iter().map(i64::unsigned_abs);
-        let strides = strides.chain([1]).collect();
-        Ok(OpenedPiece { source, first: tensor.data().start, strides })
     }
 }
 
-/// The path of a file below a folder, which no link leads out of.
-fn below(folder: &Path, name: &str) -> Result<PathBuf, Cause> {
-    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
-    let path = folder.join(name);
-    if !Path::new(name).components().all(is_plain) {
-        return Err(DistributedFault::Outside.into());
+fn opened(source: Arc<dyn Source>, expected: &ExpectedPiece) -> Result<OpenedPiece, Error> {
+    let range = expected.stored.bytes.clone();
+    if range.end > source.len() {
+        return Err(DistributedFault::Short { end: range.end, len: source.len() }.into());
     }
-    let real = fs::canonicalize(&path)?;
-    if real.starts_with(fs::canonicalize(folder)?) {
-        return Ok(path);
-    }
-    Err(DistributedFault::Outside.into())
+    let start = range.start;
+    let piece = (npz::FORMAT.open)(RecognisedFile {
+        location: &Location::Memory,
+        bytes: Opened::Random(Box::new(RangeSource { source, range })),
+        options: &OpenOptions::default(),
+        progress: &Progress::default(),
+    })?;
+    let contents = piece.contents;
+    let found = contents.tensors.get(0).filter(|_| contents.tensors.len() == 1);
+    let Some(tensor) = found.filter(|it| it.dtype == expected.dtype && it.shape == expected.shape)
+    else {
+        let ExpectedPiece { dtype, shape, .. } = expected;
+        let (dtype, shape) = (dtype.to_string(), shape.clone());
+        return Err(DistributedFault::Unlike { start, dtype, shape }.into());
+    };
+    let Bytes::Random(source) = piece.bytes else {
+        return Err(DistributedFault::NoFolder.into());
+    };
+    let item = tensor.dtype.item_bits() / 8;
+    let strides = match &tensor.storage.kind {
+        StorageKind::Strided { strides, .. } => Some(strides.clone()),
+        StorageKind::Contiguous(order) => contiguous_strides(&tensor.shape, item, *order),
+        _ => None,
+    };
+    let strides = strides.unwrap_or_default().into_iter().map(i64::unsigned_abs);
+    let strides = strides.chain([1]).collect();
+    Ok(OpenedPiece { source, first: tensor.data().start, strides })
 }
