@@ -5,7 +5,7 @@
 
 Every fourth of the cases is saved by 1, 2, 4 and 8 processes. A checkpoint holds tensors that are sharded along axes of
 meshes of one or two axes, evenly or not, replicated ones, plain ones of random dtypes and strides, and objects. Slices of
-each and copies of all must be what was saved. Then the folder is damaged: a file is cut short, removed or changed, or
+each and copies of all must be what was saved. Then the folder is damaged, in five ways: a file is cut short, removed or changed, or
 the metadata are; what is still read must be right, and all else an error in one line.
 """
 
@@ -195,8 +195,8 @@ def one(folders, job):
     ranks = RANKS[number % len(RANKS)]
     count = number // len(RANKS)
     folder = os.path.join(folders[ranks], str(count))
-    for kind in (slices, whole, damaged):
-        case = Case(random.Random(f"{options.seed}/{number}/{kind.__name__}"))
+    for again, kind in enumerate([slices, whole] + [damaged] * 5):
+        case = Case(random.Random(f"{options.seed}/{number}/{again}"))
         judged = functools.partial(kind, number=count, folder=folder, seed=options.seed, ranks=ranks)
         judged.__name__ = kind.__name__
         problem = harness.run_case(case, judged, number, options.keep)

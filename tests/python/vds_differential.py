@@ -11,6 +11,7 @@ must be what h5py reads. Then a source is removed: what lies in it is an error t
 tenth case is a damaged file, in little memory: an error in one line, or elements. `--only NUMBER` runs one again.
 """
 
+import json
 import os
 import sys
 
@@ -391,8 +392,13 @@ def damaged_case(case):
             file.seek(0)
             file.write(data)
             file.truncate()
-    for line in [["info", "s.h5"], ["s.h5", "-t", "v", "-o", "o.npy", "--force"], ["s.h5", "-t", "v", "[..., :1]", "-o", "o.npy", "--force"]]:
-        check_damaged(case, line)
+    check_damaged(case, ["info", "s.h5"])
+    _, out, _ = case.run(["info", "s.h5", "--json"])
+    # of a damaged shape there may be any number of fill values
+    if out and any(it["bytes"] > 100 << 20 for it in json.loads(out)[0]["tensors"]):
+        return
+    for index in ([], ["[..., :1]"]):
+        check_damaged(case, ["s.h5", "-t", "v", *index, "-o", "o.npy", "--force"])
 
 
 def sum_again(data, heap):

@@ -227,23 +227,29 @@ impl MappedSource {
         out: &mut [u8],
     ) -> SourceResult<()> {
         let count: u64 = of_place.iter().map(|range| range.end - range.start).product();
-        let mut dense = vec![0; (count * self.item) as usize];
+        let bytes = (count * self.item) as usize;
+        let fills_box = bytes == out.len();
+        let mut own = vec![0; if fills_box { 0 } else { bytes }];
+        let dense = if fills_box { &mut *out } else { &mut own[..] };
         let mut part = Vec::new();
         let origin = vec![0; self.taken.0.len()];
         let source = (&origin[..], &self.source.shape[..]);
         let mut read = |StridedPart { there, dense: place }: StridedPart| {
             if there.bytes() == dense.len() as u64 {
-                return self.source.read(&there, &mut dense);
+                return self.source.read(&there, dense);
             }
             part.resize(there.bytes() as usize, 0);
             self.source.read(&there, &mut part)?;
             let place = place.coalesced();
-            let cells = Cell::from_mut(&mut dense[..]).as_slice_of_cells();
+            let cells = Cell::from_mut(&mut *dense).as_slice_of_cells();
             unpack(&place.axes, place.run, &part, cells, place.offset as usize);
             Ok(())
         };
         self.taken.each_part(of_source, source, self.item, &mut read)?;
-        swap_bytes(&mut dense, self.swap_width);
+        swap_bytes(dense, self.swap_width);
+        if fills_box {
+            return Ok(());
+        }
         let cells = Cell::from_mut(out).as_slice_of_cells();
         self.place.each_part(
             of_place,
@@ -252,7 +258,7 @@ impl MappedSource {
             &mut |StridedPart { there, dense: place }| {
                 let place = place.coalesced();
                 part.resize(place.bytes() as usize, 0);
-                pack(&place.axes, place.run, &dense, place.offset as usize, &mut part);
+                pack(&place.axes, place.run, &own, place.offset as usize, &mut part);
                 let there = there.coalesced();
                 unpack(&there.axes, there.run, &part, cells, there.offset as usize);
                 Ok(())
