@@ -161,8 +161,8 @@ pub use sink::SinkError;
 pub use source::{IoMode, SourceError};
 pub use tensor::{ChunkCodec, Chunks, Storage, StorageKind, StoredChunks, TensorInfo};
 
-#[cfg(not(unix))]
-compile_error!("tslice needs a Unix system: on Windows, build and run it inside WSL");
+#[cfg(not(any(unix, windows)))]
+compile_error!("tslice needs a Unix system or Windows");
 
 /// Compiles the program in docs/library.md.
 #[cfg(doctest)]

@@ -22,6 +22,7 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
         }
         None => run_command(args),
     };
+    tslice::sink::remove_unused();
     match outcome {
         Ok(exit) => exit,
         Err(Failure { quiet: true, exit, .. }) => closed_pipe(exit),
@@ -48,9 +49,9 @@ fn run_command(args: impl Iterator<Item = OsString>) -> Result<Exit, Failure> {
     outcome.map_err(|failure| report::with_blanks(failure, &args))
 }
 
-/// End as a program does that writes to a pipe nobody reads: silently, by SIGPIPE.
+/// End as a program does that writes to a pipe nobody reads: silently.
 fn closed_pipe(exit: Exit) -> Exit {
     // does not return, unless the signal is blocked: then the status alone must tell
-    let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
+    tslice::sink::end_by_closed_pipe();
     exit
 }

@@ -1,16 +1,14 @@
 //! Small files next to the tensors in a folder; entries of a folder in an object store.
 
 use std::cmp::Ordering;
-use std::fs::OpenOptions;
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::options::Location;
 use crate::error::{Error, FileName};
 use crate::source::remote::{Address, FolderEntry};
-use crate::source::{NO_WAIT, remote};
+use crate::source::{open_at_once, permissions, remote};
 
 /// The most bytes of a small file.
 const SMALL: u64 = 64 << 20;
@@ -60,7 +58,7 @@ impl SmallFile {
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> io::Result<Result<(), E>> {
         // does not wait, if the file became a FIFO
-        let mut file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(&self.path)?;
+        let mut file = open_at_once(&self.path, false)?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("is not a regular file any more"));
         }
@@ -176,7 +174,7 @@ pub fn small_files(location: &Location) -> Result<SmallFiles, Error> {
                 }
             }
         }
-        let mode = metadata.mode() & 0o777;
+        let mode = permissions(&metadata);
         found.files.push(SmallFile { name, path, len: metadata.len(), mode });
     }
     found.files.sort_unstable_by(|one, other| one.name.cmp(&other.name));

@@ -14,10 +14,8 @@
 //! An [`Assembly`] can fill any range of the output by itself.
 
 use std::fmt::Write;
-use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::error::{Error, Fault, FileName};
@@ -26,6 +24,8 @@ use crate::input::Location;
 use crate::job::assembly::Assembly;
 use crate::job::copy::{WriteTarget, Writing, failed_sink};
 use crate::job::copying::OutputRange;
+use crate::os::fs::stat;
+use crate::os::{FileId, FileVersion};
 use crate::output::Prepared;
 use crate::sink::{
     Begun, Destination, Draft, Fingerprint, FixedFrame, InputId, JobRecord, PartJob, PartsError,
@@ -150,7 +150,7 @@ impl<'a> Parts<'a> {
     }
 
     fn inputs(&self, files: Vec<(String, Location)>) -> Result<Vec<InputFile>, Error> {
-        let output = self.path.metadata().ok();
+        let output = stat(self.path).ok().as_ref().map(FileId::any);
         let count = files.len();
         let input = |(name, location): (String, Location)| {
             let failed = |fault| Error::file(&location, fault);
@@ -161,10 +161,7 @@ impl<'a> Parts<'a> {
                 }
                 error => Error::file(&location, error),
             })?;
-            let is_output = |output: &Metadata| {
-                version.is_some_and(|it| it.file == (output.dev(), output.ino()))
-            };
-            if output.as_ref().is_some_and(is_output) {
+            if output.is_some() && version.map(|it| it.file) == output {
                 return Err(failed(PartFault::InputIsOutput));
             }
             Ok(InputFile { name, location, count, id, version })
@@ -222,32 +219,11 @@ struct InputFile {
     version: Option<FileVersion>,
 }
 
-/// The identity of a file on this machine; another machine may have other numbers for it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct FileVersion {
-    file: (u64, u64),
-    size: u64,
-    /// The times of the last change of its bytes, and of any change.
-    mtime: (i64, i64),
-    ctime: (i64, i64),
-}
-
-impl FileVersion {
-    fn of(found: &Metadata) -> FileVersion {
-        FileVersion {
-            file: (found.dev(), found.ino()),
-            size: found.size(),
-            mtime: (found.mtime(), found.mtime_nsec()),
-            ctime: (found.ctime(), found.ctime_nsec()),
-        }
-    }
-}
-
 impl InputFile {
     /// Check that the file is what it was when the part was begun.
     fn check_unchanged(&self) -> Result<(), Error> {
         let failed = |error| Error::file(&self.location, error);
-        let found = self.location.path().and_then(|path| path.metadata().ok());
+        let found = self.location.path().and_then(|path| stat(path).ok());
         if found.is_some_and(|found| Some(FileVersion::of(&found)) == self.version) {
             return Ok(());
         }

@@ -1,24 +1,14 @@
 //! Open files: identity, limits, advice on reading; whether standard output is an input; which standard
 //! streams there are.
 
-#![allow(unsafe_code)]
-
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering};
 
-use rustix::fs::{FileType, Stat, fstat, stat};
-#[cfg(not(any(target_os = "netbsd", target_os = "openbsd")))]
-use rustix::fs::{SeekFrom, seek};
-#[cfg(any(target_os = "netbsd", target_os = "openbsd"))]
-use rustix::io::Errno;
-use rustix::io::Result;
-#[cfg(not(any(target_os = "netbsd", target_os = "openbsd")))]
-use rustix::io::retry_on_intr;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use super::fd::AsFd;
+use super::fs::{FileType, Stat, fstat, stat};
+use super::next_hole;
 
 /// A regular file or a block device, the same for all its links and descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,26 +40,27 @@ impl FileId {
     }
 }
 
-/// The start of the first data at or after a position; `ENXIO` where only a hole follows.
-#[cfg(not(any(target_os = "netbsd", target_os = "openbsd")))]
-pub(crate) fn next_data(file: &File, at: u64) -> Result<u64> {
-    retry_on_intr(|| seek(file, SeekFrom::Data(at)))
+/// The identity of a file on this machine, until anything of it changes; another machine may have other numbers for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileVersion {
+    pub(crate) file: FileId,
+    pub(crate) size: u64,
+    /// The times of the last change of its bytes, and of any change.
+    pub(crate) mtime: (i64, i64),
+    ctime: (i64, i64),
 }
 
-/// The start of the first hole at or after a position; the end of the file counts as one.
-#[cfg(not(any(target_os = "netbsd", target_os = "openbsd")))]
-pub(crate) fn next_hole(file: &File, at: u64) -> Result<u64> {
-    retry_on_intr(|| seek(file, SeekFrom::Hole(at)))
-}
-
-#[cfg(any(target_os = "netbsd", target_os = "openbsd"))]
-pub(crate) fn next_data(_: &File, _: u64) -> Result<u64> {
-    Err(Errno::NOSYS)
-}
-
-#[cfg(any(target_os = "netbsd", target_os = "openbsd"))]
-pub(crate) fn next_hole(_: &File, _: u64) -> Result<u64> {
-    Err(Errno::NOSYS)
+impl FileVersion {
+    pub(crate) fn of(stat: &Stat) -> FileVersion {
+        // types differ between systems
+        #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
+        FileVersion {
+            file: FileId::any(stat),
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            mtime: (stat.st_mtime.into(), stat.st_mtime_nsec as i64),
+            ctime: (stat.st_ctime.into(), stat.st_ctime_nsec as i64),
+        }
+    }
 }
 
 /// A file with so many bytes that are not stored counts as a file with holes.
@@ -104,32 +95,6 @@ pub enum Advice {
     DontNeed,
     /// No longer, where the input does not fit in memory: drop the pages from the page cache too.
     Evict,
-}
-
-/// An open flag for `custom_flags`: an opened terminal does not become the process's controlling terminal.
-pub(crate) const NO_TERMINAL: i32 = libc::O_NOCTTY;
-
-/// Open flags for `custom_flags`: [`NO_TERMINAL`], and opening a FIFO does not wait for its other end.
-pub(crate) const NO_WAIT: i32 = libc::O_NOCTTY | libc::O_NONBLOCK;
-
-/// Raise the soft limit on open files to the hard limit. The soft limit, mostly 1,024, is meant for
-/// programs that use `select`; a checkpoint of 700 files that is written as 700 others needs more. Only
-/// programs call this: a library must not change the limits of its process.
-pub fn raise_open_files() {
-    let limit = getrlimit(Resource::Nofile);
-    if limit.current.is_some() && limit.current != limit.maximum {
-        // where the limit stays, opening one file too many will fail and say so
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
-    }
-}
-
-pub(crate) fn open_file_limit() -> u64 {
-    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
-}
-
-/// Whether an error says that the process has too many open files.
-pub fn is_too_many_open_files(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(libc::EMFILE)
 }
 
 // Whether standard output is a file that this run reads.
@@ -167,44 +132,9 @@ pub(crate) fn read_from_stdout() -> Option<&'static str> {
     READ.get().map(String::as_str)
 }
 
-// Which standard streams were closed when the process began.
-//
-// Rust's runtime opens `/dev/null` in place of a closed descriptor 0, 1 or 2 before `main`: writing to it
-// would lose all output and still succeed. To look for that `/dev/null` later is not exact: Python's
-// `subprocess.DEVNULL` and many daemons open it read-write too, as the runtime does. So a function in
-// `.init_array`, which the loader calls before the runtime, asks the kernel.
-
 /// A standard stream that the program uses for data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StdStream {
     Input = 0,
     Output = 1,
-}
-
-pub(crate) const STDIN: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
-
-pub(crate) fn closed_at_start(stream: StdStream) -> bool {
-    // A use of the entry keeps the linker from leaving it out of a program.
-    std::hint::black_box(&ENTRY);
-    CLOSED.load(Ordering::Relaxed) & (1 << stream as u8) != 0
-}
-
-static CLOSED: AtomicU8 = AtomicU8::new(0);
-
-// SAFETY: the section holds pointers to C functions that the loader calls once, on the only thread, with
-// arguments that a C function is free to ignore.
-#[used]
-#[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
-#[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
-static ENTRY: extern "C" fn() = note_closed;
-
-/// Note the closed streams. Runs before Rust's runtime, so it must use nothing of it: no allocation, no
-/// panic.
-extern "C" fn note_closed() {
-    for stream in [StdStream::Input, StdStream::Output] {
-        // SAFETY: `F_GETFD` only asks, whatever the descriptor is; `EBADF` is its one error.
-        if unsafe { libc::fcntl(stream as libc::c_int, libc::F_GETFD) } == -1 {
-            CLOSED.fetch_or(1 << stream as u8, Ordering::Relaxed);
-        }
-    }
 }

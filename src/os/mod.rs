@@ -1,23 +1,25 @@
-//! System calls beyond the standard library and POSIX.
+//! System calls beyond the standard library, on every system by the same names.
 //!
-//! `linux` holds the calls that only Linux has, and `macos` their counterparts on macOS. In `other`
-//! these calls fail, and callers fall back as on old kernels and simple file systems. The other
-//! files serve all systems: open files, standard streams, signals, the handler for lost pages of
-//! maps. Nothing here knows the user's files by path.
+//! `unix` hands out the calls of POSIX as `rustix` names them, and `windows` has calls of the same names that do the
+//! same. `linux` holds the calls that only Linux has, and `macos` their counterparts on macOS. In `other` these calls
+//! fail, and callers fall back as on old kernels and simple file systems; Windows takes most of them from there.
+//! Nothing here knows the user's files by path.
 //!
 //! `RUSTFLAGS="--cfg tslice_other_system"` selects `other` on Linux too, to test the fallbacks.
-
-use std::io::{self, Write};
-use std::os::fd::AsFd;
 
 #[cfg(all(target_os = "linux", not(tslice_other_system)))]
 use linux as system;
 #[cfg(all(target_os = "macos", not(tslice_other_system)))]
 use macos as system;
-#[cfg(any(not(any(target_os = "linux", target_os = "macos")), tslice_other_system))]
+#[cfg(all(
+    unix,
+    any(not(any(target_os = "linux", target_os = "macos")), tslice_other_system)
+))]
 use other as system;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
+#[cfg(unix)]
+use unix as host;
+#[cfg(windows)]
+use windows::{self as host, self as system};
 
 #[cfg(all(any(target_os = "linux", target_os = "macos"), not(tslice_other_system)))]
 mod attributes;
@@ -28,21 +30,31 @@ mod linux;
 mod macos;
 #[cfg(any(not(target_os = "linux"), tslice_other_system))]
 mod other;
-pub(crate) mod sigbus;
+#[cfg(unix)]
+mod sigbus;
+#[cfg(unix)]
 mod signals;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
 
 /// The smallest page of memory, and of a file in memory, in bytes; other page sizes are multiples
 /// of it. No read of a disk is shorter.
 pub(crate) const PAGE: u64 = 4096;
 
-pub use files::{
-    Advice, FileId, is_too_many_open_files, note_read, note_will_read, raise_open_files,
+pub use files::{Advice, FileId, note_read, note_will_read};
+pub(crate) use files::{FileVersion, StdStream, has_holes, read_from_stdout};
+pub(crate) use host::{
+    FileExt, STDIN, Watch, advise_map, appends, before_end, closed_at_start, duplicate,
+    expect_anywhere, fd, forget, fs, io, link_aside, link_text, lock, names_in, next_data,
+    next_hole, open_at_once, open_file_limit, open_to_read, path, permissions, survive_file_limit,
+    wait_to_read,
 };
-pub(crate) use files::{
-    NO_TERMINAL, NO_WAIT, STDIN, StdStream, closed_at_start, has_holes, next_data, next_hole,
-    open_file_limit, read_from_stdout,
+pub use host::{
+    Waiting, end_by_closed_pipe, expanded, is_too_many_open_files, name_of, note_interrupts,
+    raise_open_files, remove_unused, terminal_columns, words,
 };
-pub(crate) use signals::{end_by, ending_signals};
 #[cfg(feature = "remote")]
 pub(crate) use system::machine_vendor;
 pub use system::{EXCHANGES_NAMES, UNNAMED_FILES};
@@ -60,33 +72,4 @@ pub(crate) enum Attributes {
     All,
     /// Access lists alone.
     Lists,
-}
-
-/// Wait until a non-blocking descriptor is ready.
-pub(crate) fn wait(fd: impl AsFd, ready: PollFlags) -> io::Result<()> {
-    match poll(&mut [PollFd::new(&fd, ready)], None) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// A writer to a descriptor that waits where a non-blocking descriptor is not ready.
-#[derive(Debug)]
-pub struct Waiting<Fd>(pub Fd);
-
-impl<Fd: AsFd> Write for Waiting<Fd> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // systems other than Linux refuse longer writes
-        let some = &bytes[..bytes.len().min(1 << 30)];
-        loop {
-            match rustix::io::write(&self.0, some) {
-                Err(Errno::AGAIN) => wait(&self.0, PollFlags::OUT)?,
-                written => return Ok(written?),
-            }
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -1,23 +1,22 @@
 //! A system with nothing but POSIX: the calls fail or say no, and callers fall back.
 
 #![allow(unsafe_code)]
-// macOS uses a part of this file
-#![cfg_attr(target_os = "macos", allow(dead_code, unreachable_pub))]
+// macOS and Windows use a part of this file
+#![cfg_attr(any(target_os = "macos", windows), allow(dead_code, unreachable_pub))]
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
-use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use memmap2::{Mmap, MmapRaw};
-use rustix::fs::{Mode, OFlags, fstat, openat, stat};
-use rustix::io::{Errno, Result, retry_on_intr};
-use rustix::path::Arg;
-
+use super::fd::{AsFd, OwnedFd};
 use super::files::Advice;
+use super::fs::{Mode, OFlags, fstat, openat, stat};
+use super::io::{Errno, Result, retry_on_intr};
+use super::path::Arg;
 use super::{Attributes, FileId};
+use memmap2::{Mmap, MmapRaw};
 
 /// Whether the system has files without names, on file systems that have them.
 pub const UNNAMED_FILES: bool = false;
@@ -25,6 +24,7 @@ pub const UNNAMED_FILES: bool = false;
 /// Whether the system can exchange two names, on file systems that can.
 pub const EXCHANGES_NAMES: bool = false;
 
+#[cfg(unix)]
 pub(crate) fn memory_bytes() -> u64 {
     // SAFETY: the call takes a number and touches no memory.
     let known = |name| u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0);
@@ -130,7 +130,7 @@ pub(crate) fn populate(_: &Mmap, _: usize, _: usize) -> io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 
-pub(crate) const UNRESERVED: libc::c_int = 0;
+pub(crate) const UNRESERVED: std::ffi::c_int = 0;
 
 pub(crate) const LOADED: Option<u64> = None;
 

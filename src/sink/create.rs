@@ -3,8 +3,6 @@
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{Access, AtFlags, accessat, statat};
-
 use super::file::FileSink;
 use super::resolve::{Resolved, resolve};
 use super::scratch::SpooledSink;
@@ -13,6 +11,7 @@ use super::{
     Destination, Draft, InPlaceFile, SinkError, SinkOptions, SinkResult, StreamSink, Targets,
 };
 use crate::os::FileId;
+use crate::os::fs::{Access, AtFlags, accessat, statat};
 use crate::os::{StdStream, closed_at_start};
 
 impl Destination {

@@ -22,15 +22,9 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use rustix::fs::{
-    AtFlags, Mode, OFlags, RawMode, fchmod, fstat, ftruncate, openat, renameat, statat,
-};
-use rustix::io::{Errno, Result as OsResult, retry_on_intr};
 
 use super::in_place::InPlaceFile;
 use super::placed::{Old, Placed, move_to_free, no_folder, open_to_sync};
@@ -42,6 +36,11 @@ use super::{
     Draft, Sink, SinkError, SinkOptions, SinkResult, end_within, ignore_sigxfsz, sync_file,
 };
 use crate::os;
+use crate::os::fd::AsFd;
+use crate::os::fs::{
+    AtFlags, Mode, OFlags, RawMode, fchmod, fstat, ftruncate, openat, renameat, statat,
+};
+use crate::os::io::{Errno, Result as OsResult, retry_on_intr};
 use crate::os::{Advice, FileId};
 
 #[derive(Debug)]

@@ -7,21 +7,18 @@
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
-use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::{Errno, retry_on_intr};
+use memmap2::{MmapOptions, MmapRaw};
 
 use super::temp_name::{GROWING, Growing, watch, without_signals};
 use super::{Sink, SinkError, SinkResult, ignore_sigxfsz, resolve, sync_file};
-use crate::os::sigbus::Watch;
-use crate::os::{self, FileId, PAGE, load_to_write, populate_to_write};
+use crate::os::io::Errno;
+use crate::os::{self, FileExt, FileId, PAGE, Watch, load_to_write, populate_to_write};
 
 /// The length, in bytes, from which runs are written by `pwrite`; shorter runs go through the map.
 const LONG: u64 = 64 << 10;
@@ -58,8 +55,7 @@ impl InPlaceFile {
     /// their content.
     pub fn open(path: &Path) -> SinkResult<InPlaceFile> {
         resolve::check_in_place(path)?;
-        let opened = OpenOptions::new().read(true).write(true).custom_flags(os::NO_WAIT).open(path);
-        let file = opened.map_err(|error| match error.kind() {
+        let file = os::open_at_once(path, true).map_err(|error| match error.kind() {
             ErrorKind::IsADirectory => SinkError::IsADirectory,
             _ => SinkError::Io(error),
         })?;
@@ -89,7 +85,7 @@ impl InPlaceFile {
 
     /// Lock the file until it is closed; no other process can lock it meanwhile.
     pub fn hold(&self) -> Hold {
-        Hold::of(retry_on_intr(|| flock(&self.file, FlockOperation::NonBlockingLockExclusive)))
+        Hold::of(os::lock(&self.file))
     }
 
     pub fn file(&self) -> &File {
@@ -271,7 +267,7 @@ impl WritableMap {
 
     /// Advise the kernel of random writes: pages around them are not to be read.
     pub(super) fn expect_anywhere(&self) {
-        let _ = self.map.advise(Advice::Random);
+        os::expect_anywhere(&self.map);
     }
 
     /// Read a range into memory before scattered writes to it. A hint: other pages are read when they are written.
@@ -284,9 +280,7 @@ impl WritableMap {
     /// Drop the pages of a range from this map; written bytes stay written.
     pub(super) fn forget(&self, range: &Range<u64>) {
         if let Some((start, count)) = self.inside(range) {
-            // SAFETY: the map is shared with the page cache, so that a page comes back with the written bytes.
-            let _ =
-                unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, count) };
+            os::forget(&self.map, start, count);
         }
     }
 

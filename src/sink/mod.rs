@@ -17,11 +17,9 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, Once};
+use std::sync::Once;
 
-use signal_hook::consts::SIGXFSZ;
-
-use crate::os::{is_network, read_from_stdout};
+use crate::os::{is_network, read_from_stdout, survive_file_limit};
 
 mod create;
 mod file;
@@ -58,7 +56,10 @@ pub use stream::StreamSink;
 pub use zip::{DeflatedZipSink, ZipLayout, ZipSink};
 
 #[doc(hidden)]
-pub use crate::os::{EXCHANGES_NAMES, UNNAMED_FILES, Waiting};
+pub use crate::os::{
+    EXCHANGES_NAMES, UNNAMED_FILES, Waiting, end_by_closed_pipe, expanded, name_of,
+    note_interrupts, remove_unused, terminal_columns, words,
+};
 
 /// The order in which a sink takes its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,13 +160,10 @@ pub trait Draft: Sink {
     }
 }
 
-/// Turn SIGXFSZ (file size limit, `ulimit -f`) into an error of `write`: with any handler installed, even an empty
-/// one, the process is not killed.
+/// Let writing beyond the file size limit (`ulimit -f`) fail, and not end the process.
 fn ignore_sigxfsz() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
-    });
+    ONCE.call_once(survive_file_limit);
 }
 
 /// With `fsync`, and on network file systems, wait for the disk: these may report errors only at `close`, whose

@@ -16,24 +16,21 @@
 //! stay. An old file whose name is lost retains its temporary name. Even SIGKILL leaves no worse than old
 //! files under such names.
 
-use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
-
-use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, Stat, fsync, linkat, mkdirat, openat, renameat, statat,
-    unlinkat,
-};
-use rustix::io::{Errno, Result as OsResult, retry_on_intr};
-use rustix::path::Arg;
 
 use super::resolve::FileAt;
 use super::rights::RightsOf;
 use super::temp_name::{PREFIX, TempKind, TempName};
 use super::{SinkError, SinkOptions, SinkResult};
+use crate::os::fd::{AsFd, OwnedFd};
+use crate::os::fs::{
+    AtFlags, FileType, Mode, OFlags, Stat, fsync, linkat, mkdirat, openat, renameat, statat,
+    unlinkat,
+};
+use crate::os::io::{Errno, Result as OsResult, retry_on_intr};
+use crate::os::path::Arg;
 use crate::os::{self, FileId, path_of};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +118,7 @@ impl Placed {
         new: NewFile,
         before_removal: Option<BeforeRemoval>,
     ) -> io::Result<Placed> {
-        let link = |old: &str| linkat(&at.dir, &at.name, &at.dir, old, AtFlags::empty());
+        let link = |old: &str| os::link_aside(&at.dir, &at.name, old);
         let linked = TempName::create(&at.dir, link).ok().map(|(old, ())| old);
         let is_covered = linked.is_some();
         let old = linked.map_or_else(|| move_aside(&at, temp.kind()), Ok)?;
@@ -308,11 +305,7 @@ fn empty_aside(at: &FileAt) -> io::Result<TempName> {
 
 /// Move the content of a folder to another one; subfolders that cannot be renamed are made anew there.
 fn move_all(from: &OwnedFd, to: &OwnedFd) -> OsResult<()> {
-    let entries: Vec<_> = Dir::read_from(from)?.collect::<OsResult<_>>()?;
-    for name in entries.iter().map(|entry| entry.file_name()) {
-        if matches!(name.to_bytes(), b"." | b"..") {
-            continue;
-        }
+    for name in &os::names_in(from)? {
         match renameat(from, name, to, name) {
             Err(Errno::XDEV | Errno::NOTEMPTY | Errno::EXIST) => {
                 match mkdirat(to, name, Mode::RWXU) {
@@ -321,7 +314,7 @@ fn move_all(from: &OwnedFd, to: &OwnedFd) -> OsResult<()> {
                 }
                 let new = open_folder(to, name)?;
                 move_all(&open_folder(from, name)?, &new)?;
-                let _ = RightsOf::replaced(from, OsStr::from_bytes(name.to_bytes())).give(&new);
+                let _ = RightsOf::replaced(from, name).give(&new);
                 unlinkat(from, name, AtFlags::REMOVEDIR)?;
             }
             moved => moved?,

@@ -8,17 +8,15 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, is_separator};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-
-use rustix::fs::{AtFlags, CWD, FileType, Mode, Stat, fstat, readlinkat, statat};
-use rustix::io::Errno;
 
 use super::{Destination, SinkError, SinkOptions, SinkResult};
 use crate::os;
 use crate::os::FileId;
+use crate::os::fd::{AsFd, OwnedFd};
+use crate::os::fs::{AtFlags, CWD, FileType, Mode, Stat, fstat, statat};
+use crate::os::io::Errno;
 
 /// The most links that are followed, as in the kernel.
 const LINKS: usize = 40;
@@ -148,8 +146,7 @@ fn follow(from: impl AsFd, path: &Path) -> SinkResult<Resolved> {
             }
             FileType::Symlink if os::is_descriptors(&dir) => return descriptor(dir, name),
             FileType::Symlink => {
-                let link = readlinkat(&dir, &name, Vec::new()).map_err(&failed)?;
-                let link = PathBuf::from(OsString::from_vec(link.into_bytes()));
+                let link = os::link_text(&dir, &name).map_err(&failed)?;
                 (dir, name) = step(dir, &link)?;
             }
             _ => return Ok(Resolved::Special { dir, name }),
@@ -161,12 +158,13 @@ fn follow(from: impl AsFd, path: &Path) -> SinkResult<Resolved> {
 /// Open the parent directory of `path`, which is relative to `from`; return the directory and the last name.
 fn step(from: impl AsFd, path: &Path) -> SinkResult<(OwnedFd, OsString)> {
     let failed = SinkError::os("cannot be created");
-    let bytes = path.as_os_str().as_bytes();
+    let bytes = path.as_os_str().as_encoded_bytes();
     if bytes.is_empty() {
         return Err(failed(Errno::NOENT));
     }
     // `Path` ignores a trailing slash or dot, the kernel does not.
-    if bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
+    let end = bytes.strip_suffix(b".").unwrap_or(bytes).last();
+    if end.is_some_and(|&end| is_separator(end.into())) {
         return Err(SinkError::IsADirectory);
     }
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {

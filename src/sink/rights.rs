@@ -5,12 +5,11 @@
 //! set-group-ID bit is taken over only with its owner or group.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, OwnedFd};
-
-use rustix::fs::{AtFlags, Gid, Mode, RawMode, Uid, fchmod, fchown, fstat, statat};
-use rustix::io::Errno;
 
 use super::{SinkError, SinkResult};
+use crate::os::fd::{AsFd, OwnedFd};
+use crate::os::fs::{AtFlags, Gid, Mode, RawMode, Uid, fchmod, fchown, fstat, statat};
+use crate::os::io::Errno;
 use crate::os::{self, Attributes};
 
 /// The file or folder whose rights are taken over.

@@ -3,16 +3,14 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
-
-use rustix::fs::fstatvfs;
 
 use super::file::reserve;
 use super::sharing::{COPYING, CopiedRange, copy_file, in_pieces};
 use super::{
     Draft, InPlaceFile, Old, Placed, Sink, SinkError, SinkResult, StreamSink, ignore_sigxfsz,
 };
-use crate::os::{is_in_memory, settle};
+use crate::os::fs::fstatvfs;
+use crate::os::{FileExt, is_in_memory, settle};
 
 /// A scratch file that takes bytes in any order. It vanishes with the last handle on it.
 #[derive(Debug)]

@@ -18,16 +18,14 @@ use std::io;
 use std::io::ErrorKind;
 use std::iter;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{fstatvfs, ftruncate};
-use rustix::io::{Errno, retry_on_intr};
-
 use super::{SinkError, SinkResult};
 use crate::os;
-use crate::os::clone_range;
+use crate::os::fs::{fstatvfs, ftruncate};
+use crate::os::io::{Errno, retry_on_intr};
+use crate::os::{FileExt, clone_range};
 
 pub(super) const COPYING: &str = "cannot be copied";
 
@@ -207,7 +205,7 @@ fn is_zero(bytes: &[u8]) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Space {
     /// The result of the allocation, once it was made or skipped.
-    made: OnceLock<rustix::io::Result<()>>,
+    made: OnceLock<os::io::Result<()>>,
     block: OnceLock<u64>,
     refused: AtomicBool,
     keeps_holes: AtomicBool,
@@ -215,7 +213,7 @@ pub(super) struct Space {
 
 impl Space {
     /// Allocate the space by `reserve`, unless this was done or blocks are shared.
-    pub(super) fn make(&self, reserve: impl FnOnce() -> rustix::io::Result<()>) -> SinkResult<()> {
+    pub(super) fn make(&self, reserve: impl FnOnce() -> os::io::Result<()>) -> SinkResult<()> {
         let made = self.made.get_or_init(reserve);
         made.map_err(SinkError::os("cannot be made room for"))
     }

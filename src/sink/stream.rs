@@ -9,19 +9,17 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
-
-use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, openat, statat};
-use rustix::io::retry_on_intr;
 
 use super::{
     Draft, Old, Placed, Sink, SinkError, SinkOptions, SinkResult, WriteOrder, end_within,
     ignore_sigxfsz, sync_file,
 };
 use crate::os;
-use crate::os::{StdStream, Waiting, closed_at_start};
+use crate::os::fd::OwnedFd;
+use crate::os::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, statat};
+use crate::os::io::retry_on_intr;
+use crate::os::{FileExt, StdStream, Waiting, closed_at_start};
 
 /// An output that cannot be taken back.
 #[derive(Debug)]
@@ -39,27 +37,26 @@ impl StreamSink {
             return Err(SinkError::StdoutClosed);
         }
         SinkError::refuse_input()?;
-        let fd = io::stdout().as_fd().try_clone_to_owned().map_err(SinkError::Io)?;
-        Ok(Self::new(fd, options))
+        let file = os::duplicate(io::stdout()).map_err(SinkError::Io)?;
+        Ok(Self::new(file, options))
     }
 
     pub(super) fn open(dir: &OwnedFd, name: &OsStr, options: SinkOptions) -> SinkResult<Self> {
         let failed = SinkError::os("cannot be opened");
         let mut flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let stat = statat(dir, name, rustix::fs::AtFlags::empty());
+        let stat = statat(dir, name, AtFlags::empty());
         // Only /dev/fd/3 and the like can be a regular file here. Opening it again loses the
         // offset of descriptor 3, which is nearly always the end.
         if stat.is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::RegularFile) {
             flags |= OFlags::APPEND;
         }
         let fd = retry_on_intr(|| openat(dir, name, flags, Mode::empty()));
-        Ok(Self::new(fd.map_err(failed)?, options))
+        Ok(Self::new(fd.map_err(failed)?.into(), options))
     }
 
-    fn new(fd: OwnedFd, options: SinkOptions) -> Self {
+    fn new(file: File, options: SinkOptions) -> Self {
         ignore_sigxfsz();
-        os::enlarge_pipe(&fd);
-        let file = File::from(fd);
+        os::enlarge_pipe(&file);
         let start = positional(&file);
         Self { file, options, position: Mutex::new(0), start }
     }
@@ -90,9 +87,11 @@ impl StreamSink {
 
 /// The current offset of a file that can be written by position.
 fn positional(mut file: &File) -> Option<u64> {
-    let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
-    let appends = fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::APPEND));
-    if regular && !appends { file.stream_position().ok() } else { None }
+    if is_regular(file) && !os::appends(file) { file.stream_position().ok() } else { None }
+}
+
+fn is_regular(file: &File) -> bool {
+    fstat(file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_file())
 }
 
 impl Sink for StreamSink {
@@ -133,7 +132,7 @@ impl Draft for StreamSink {
             (&self.file).seek(SeekFrom::Start(start + written)).map_err(SinkError::Io)?;
         }
         // only regular files can be synced
-        if self.file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        if is_regular(&self.file) {
             sync_file(&self.file, self.options.fsync)?;
         }
         Ok(Placed::default())

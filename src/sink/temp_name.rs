@@ -16,16 +16,15 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::BuildHasher;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, unlinkat};
-use rustix::io::Errno;
-use signal_hook::iterator::Signals;
+use crate::os::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
+use crate::os::io::Errno;
 
-use crate::os::{end_by, ending_signals};
+use crate::os::{self, before_end, names_in};
+
+use crate::os::fd::OwnedFd;
 
 pub(super) const PREFIX: &str = ".tslice-";
 
@@ -70,7 +69,7 @@ impl Named {
     }
 }
 
-pub(super) fn remove_tree(dir: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
+pub(super) fn remove_tree(dir: &OwnedFd, name: &OsStr) -> os::io::Result<()> {
     empty_tree(dir, name);
     unlinkat(dir, name, AtFlags::REMOVEDIR)
 }
@@ -79,14 +78,11 @@ pub(super) fn remove_tree(dir: &OwnedFd, name: &OsStr) -> rustix::io::Result<()>
 fn empty_tree(dir: &OwnedFd, name: &OsStr) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(folder) = openat(dir, name, flags, Mode::empty()) else { return };
-    let Ok(entries) = Dir::read_from(&folder) else { return };
-    for entry in entries.flatten() {
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if name == "." || name == ".." || unlinkat(&folder, name, AtFlags::empty()).is_ok() {
-            continue;
+    for name in names_in(&folder).unwrap_or_default() {
+        if unlinkat(&folder, &name, AtFlags::empty()).is_err() {
+            empty_tree(&folder, &name);
+            let _ = unlinkat(&folder, &name, AtFlags::REMOVEDIR);
         }
-        empty_tree(&folder, name);
-        let _ = unlinkat(&folder, name, AtFlags::REMOVEDIR);
     }
 }
 
@@ -104,7 +100,7 @@ impl TempName {
     /// Call `make` with a random name to create in `dir`; again with another name if the first exists.
     pub(super) fn create<T>(
         dir: &Arc<OwnedFd>,
-        make: impl Fn(&str) -> rustix::io::Result<T>,
+        make: impl Fn(&str) -> os::io::Result<T>,
     ) -> io::Result<(Self, T)> {
         Self::create_as(dir, PREFIX, TempKind::File, make)
     }
@@ -114,7 +110,7 @@ impl TempName {
         dir: &Arc<OwnedFd>,
         prefix: &str,
         kind: TempKind,
-        make: impl Fn(&str) -> rustix::io::Result<T>,
+        make: impl Fn(&str) -> os::io::Result<T>,
     ) -> io::Result<(Self, T)> {
         watch()?;
         let mut names = lock(&NAMES);
@@ -156,7 +152,7 @@ impl TempName {
     /// temporary.
     pub(super) fn persist(
         &self,
-        place: impl FnOnce(&OwnedFd, &str) -> rustix::io::Result<()>,
+        place: impl FnOnce(&OwnedFd, &str) -> os::io::Result<()>,
     ) -> io::Result<()> {
         let mut names = lock(&NAMES);
         place(&self.named.dir, &self.name)?;
@@ -234,16 +230,14 @@ pub(super) fn watch() -> io::Result<()> {
     if *started {
         return Ok(());
     }
-    let mut signals = Signals::new(ending_signals())?;
-    std::thread::Builder::new().name("signals".into()).spawn(move || {
-        let Some(signal) = signals.forever().next() else { return };
+    before_end(|end| {
         let _placing = PLACING.lock().unwrap_or_else(PoisonError::into_inner);
         let names = lock(&NAMES);
         names.iter().for_each(|(name, named)| named.unlink(name));
         let growing = GROWING.write().unwrap_or_else(PoisonError::into_inner);
         growing.iter().for_each(|file| file.cut());
         // with the locks still held
-        end_by(signal)
+        end()
     })?;
     *started = true;
     Ok(())

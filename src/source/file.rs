@@ -17,16 +17,15 @@ use std::fs::File;
 use std::io;
 use std::io::{ErrorKind, Read, Write};
 use std::ops::{Range, RangeInclusive};
-use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
-use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
-use rustix::io::Errno;
+use memmap2::{Mmap, MmapOptions};
 
 use super::open::{IoMode, open_regular};
 use super::{Advice, FileRange, PAGE, Source, SourceError, SourceResult, WINDOW, checked_len};
 use crate::os;
-use crate::os::sigbus::Watch;
+use crate::os::io::Errno;
+use crate::os::{FileExt, Watch};
 
 /// A mapped file, or its tail.
 #[derive(Debug)]
@@ -113,8 +112,6 @@ impl Source for MmapSource {
         let count = (range.end - range.start) as usize;
         // Errors are ignored: pages are then read when they are accessed.
         let _ = match advice {
-            Advice::Sequential => self.map.advise_range(memmap2::Advice::Sequential, start, count),
-            Advice::Random => self.map.advise_range(memmap2::Advice::Random, start, count),
             // the kernel does the same for a map
             Advice::WillNeed => return self.read.advise(range, advice),
             Advice::Populate => os::populate(&self.map, start, count),
@@ -122,11 +119,9 @@ impl Source for MmapSource {
                 Ok(()) => Ok(()),
                 Err(_) => return self.read.advise(range, Advice::WillNeed),
             },
-            // SAFETY: the map is shared with the page cache and never written, so that a page comes back
-            // with the file's bytes; the addresses of lent slices stay mapped.
-            Advice::DontNeed | Advice::Evict => unsafe {
-                self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, count)
-            },
+            Advice::Sequential | Advice::Random | Advice::DontNeed | Advice::Evict => {
+                os::advise_map(&self.map, start, count, advice)
+            }
         };
         if advice == Advice::Evict {
             // a page that is mapped stays in the cache

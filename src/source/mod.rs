@@ -35,7 +35,8 @@ pub(crate) use concat::FileOpener;
 pub use file::{MmapSource, PreadSource, open_spooled, spool};
 pub(crate) use file::{STEP, is_slow};
 pub use inflate::{DeflatedRange, InflateReader, InflatedSource};
-pub use open::{IoMode, OpenError, Opened, open, open_file, open_stdin, sample};
+pub(crate) use open::sample;
+pub use open::{IoMode, OpenError, Opened, open, open_file, open_stdin};
 pub(crate) use piece_folder::PieceFolder;
 pub(crate) use pieces::{OpenedPiece, PieceBox, PiecedTensors, PiecesSource, RangeSource};
 pub use stream::Stream;
@@ -43,7 +44,7 @@ pub use stream::Stream;
 pub use crate::os::{
     Advice, FileId, is_too_many_open_files, note_read, note_will_read, raise_open_files,
 };
-pub(crate) use crate::os::{NO_WAIT, PAGE, mapped_pages, memory_bytes};
+pub(crate) use crate::os::{PAGE, mapped_pages, memory_bytes, open_at_once, permissions};
 
 pub trait Source: Send + Sync {
     fn len(&self) -> u64;

@@ -4,18 +4,17 @@
 //! terminal or a socket is a stream. Standard input is treated as the file it was redirected from,
 //! from its current offset on.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::io::{ErrorKind, Seek, SeekFrom};
 use std::ops::Range;
-use std::os::fd::AsFd;
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use super::remote::RemoteError;
 use super::{MmapSource, PreadSource, Source, Stream};
 use crate::os;
-use crate::os::{Advice, NO_TERMINAL, NO_WAIT, advise_file, note_read};
+use crate::os::fs::{FileType, Stat, fstat};
+use crate::os::{Advice, FileExt, advise_file, note_read};
 use crate::os::{STDIN, StdStream, closed_at_start};
 
 /// How to read a regular file (`--io`).
@@ -66,7 +65,7 @@ pub fn open(path: &Path, io: IoMode) -> Result<Opened, OpenError> {
     if STDIN.iter().any(|name| path == Path::new(name)) {
         return open_stdin(io);
     }
-    let file = OpenOptions::new().read(true).custom_flags(NO_TERMINAL).open(path)?;
+    let file = os::open_to_read(path)?;
     note_read(&file, || path.display().to_string());
     classify(file, io)
 }
@@ -79,7 +78,7 @@ pub fn open_file(path: &Path, io: IoMode) -> Result<Box<dyn Source>, OpenError> 
 }
 
 pub(super) fn open_regular_file(path: &Path) -> Result<(File, u64), OpenError> {
-    let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
+    let file = os::open_at_once(path, false)?;
     note_read(&file, || path.display().to_string());
     let metadata = file.metadata()?;
     match metadata.file_type() {
@@ -96,18 +95,18 @@ pub fn open_stdin(io: IoMode) -> Result<Opened, OpenError> {
         return Err(OpenError::StdinClosed);
     }
     note_read(io::stdin(), || "standard input".to_owned());
-    classify(File::from(io::stdin().as_fd().try_clone_to_owned()?), io)
+    classify(os::duplicate(io::stdin())?, io)
 }
 
 fn classify(mut file: File, io: IoMode) -> Result<Opened, OpenError> {
-    let metadata = file.metadata()?;
-    let kind = metadata.file_type();
+    let stat = fstat(&file).map_err(io::Error::from)?;
+    let kind = FileType::from_raw_mode(stat.st_mode);
     if kind.is_dir() {
         return Err(OpenError::IsADirectory);
     }
     if kind.is_file() {
         let base = file.stream_position()?;
-        let len = metadata.len().saturating_sub(base);
+        let len = u64::try_from(stat.st_size).unwrap_or(0).saturating_sub(base);
         return Ok(Opened::Random(open_regular(file, base, len, io)?));
     }
     if io == IoMode::Mmap {
@@ -152,14 +151,14 @@ const LEAST_BLOCKS: u64 = 4;
 /// Pass on a sample of a file that is one of `files`: the first 64 KiB, and 64 blocks of 4 KiB, the last
 /// of which is the end of the file. Several files share these numbers, with at least 4 KiB and 4 blocks
 /// each: a job reads each header anyway. The sample depends only on the number of files and the size.
-/// Returns the metadata of the file.
-pub fn sample(path: &Path, files: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Metadata> {
-    let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
-    let found = file.metadata()?;
-    if !found.is_file() {
+/// Returns the status of the file.
+pub(crate) fn sample(path: &Path, files: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Stat> {
+    let file = os::open_at_once(path, false)?;
+    let found = fstat(&file)?;
+    if !FileType::from_raw_mode(found.st_mode).is_file() {
         return Err(ErrorKind::InvalidInput.into());
     }
-    let ranges = ranges(found.len(), files as u64);
+    let ranges = ranges(u64::try_from(found.st_size).unwrap_or(0), files as u64);
     // all at once, so that a disk need not wait for each block
     for range in ranges.iter().skip(1) {
         advise_file(&file, range.clone(), Advice::WillNeed);

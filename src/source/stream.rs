@@ -7,11 +7,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::sync::{Arc, OnceLock};
 
-use rustix::event::PollFlags;
-use rustix::io::Errno;
-
 use super::{Forward, SourceError, SourceResult};
 use crate::os;
+use crate::os::io::Errno;
 
 const PIECE: usize = 256 << 10;
 
@@ -114,7 +112,7 @@ impl Read for Stream {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    os::wait(&self.file, PollFlags::IN)?;
+                    os::wait_to_read(&self.file)?;
                 }
                 Err(error) => return Err(error),
             }

@@ -1,12 +1,10 @@
 //! From the arguments of an input to an opened one.
 
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs::File;
 use std::io;
 use std::io::Read;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -21,6 +19,7 @@ use tslice::job::{Axes, NewName};
 use tslice::region::MASK_MEANT;
 use tslice::shape;
 use tslice::shape::AskedAxis;
+use tslice::sink::{expanded, name_of};
 use tslice::source::note_read;
 
 use super::index;
@@ -44,7 +43,7 @@ pub(super) fn locations(args: &InputsArgs) -> Result<Vec<Location>, Failure> {
 pub(super) fn paths(args: &InputsArgs) -> Result<Vec<PathBuf>, Failure> {
     match &args.names.files_from {
         Some(list) => listed(list, args.null),
-        None => Ok(args.names.inputs.clone()),
+        None => Ok(args.names.inputs.iter().flat_map(|path| expanded(path)).collect()),
     }
 }
 
@@ -68,7 +67,7 @@ pub(super) fn listed(list: &Path, null: bool) -> Result<Vec<PathBuf>, Failure> {
             let number = number + 1;
             return Err(Failure::file(list, format_args!("{ends} {number} is empty")));
         }
-        let path = PathBuf::from(OsString::from_vec(name.to_vec()));
+        let path = PathBuf::from(name_of(name.to_vec()));
         if path == Path::new("-") && list == Path::new("-") {
             let words = "standard input holds the names, and cannot be one of the inputs";
             return Err(Failure::usage(words));
@@ -85,7 +84,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// file's name.
 fn without_return(line: &[u8]) -> &[u8] {
     match line.strip_suffix(b"\r") {
-        Some(short) if !Path::new(OsStr::from_bytes(line)).exists() => short,
+        Some(short) if !Path::new(&name_of(line.to_vec())).exists() => short,
         _ => line,
     }
 }

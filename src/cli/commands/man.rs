@@ -2,10 +2,9 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use signal_hook::consts::{SIGINT, SIGQUIT};
+use tslice::sink::note_interrupts;
 
 use crate::cli::args::{TopicArgs, help};
 use crate::cli::report::{Failure, print_raw};
@@ -39,10 +38,7 @@ pub(super) fn run(args: &TopicArgs) -> Result<(), Failure> {
 fn through_man(page: &str) -> bool {
     // Ctrl-C is for the pager. It does not inherit the handler, but would inherit that the signal
     // is ignored.
-    let interrupted: Arc<AtomicBool> = Arc::default();
-    for signal in [SIGINT, SIGQUIT] {
-        let _ = signal_hook::flag::register(signal, Arc::clone(&interrupted));
-    }
+    let interrupted = note_interrupts();
     let mut man = Command::new("man");
     man.args(["-l", "-"]).stdin(Stdio::piped()).stderr(Stdio::null());
     let Ok(mut run) = man.spawn() else { return false };

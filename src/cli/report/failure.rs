@@ -3,7 +3,6 @@
 
 use std::io::Write;
 use std::ops::Range;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +10,7 @@ use std::{fmt, io};
 
 use serde_json::{Value, json};
 use tslice::dtype::is_printable;
-use tslice::sink::Waiting;
+use tslice::sink::{Waiting, words};
 use tslice::source::remote::mask_secrets;
 use tslice::tensor::{printable, shortened, write_printable_json};
 
@@ -158,7 +157,7 @@ pub(crate) fn percent_encoded(path: &Path) -> Option<String> {
     if path.to_str().is_some() {
         return None;
     }
-    let encoded = path.as_os_str().as_bytes().iter().map(|&byte| match byte {
+    let encoded = path.as_os_str().as_encoded_bytes().iter().map(|&byte| match byte {
         b'-' | b'.' | b'_' | b'~' | b'/' => char::from(byte).to_string(),
         byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
         byte => format!("%{byte:02X}"),
@@ -205,11 +204,17 @@ fn floor_char(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// Take the number off an error of the operating system, `(os error 2)`.
+/// Take the number off an error of the operating system, `(os error 2)`, and word it alike on every system.
 pub(crate) fn plain(error: impl fmt::Display) -> String {
+    const NUMBER: &str = " (os error ";
     let mut text = error.to_string();
-    let number = text.rfind(" (os error ").filter(|_| text.ends_with(')'));
-    text.truncate(number.unwrap_or(text.len()));
+    let Some(at) = text.rfind(NUMBER).filter(|_| text.ends_with(')')) else { return text };
+    let number = text[at + NUMBER.len()..text.len() - 1].parse().ok();
+    if let Some((number, words)) = number.and_then(|it| Some((it, words(it)?))) {
+        let own = io::Error::from_raw_os_error(number).to_string();
+        return text.strip_suffix(&own).unwrap_or(&text).to_owned() + words;
+    }
+    text.truncate(at);
     text
 }
 
@@ -276,7 +281,7 @@ pub(crate) fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsStr;
+    use tslice::sink::name_of;
 
     use super::*;
 
@@ -318,7 +323,7 @@ mod tests {
 
     #[test]
     fn only_what_is_not_utf_8_is_encoded() {
-        let encoded = |name: &[u8]| percent_encoded(Path::new(OsStr::from_bytes(name)));
+        let encoded = |name: &[u8]| percent_encoded(name_of(name.to_vec()).as_ref());
         assert_eq!(encoded("é a.npy".as_bytes()), None);
         assert_eq!(encoded(b"d/\xe9 100%.npy").as_deref(), Some("d/%E9%20100%25.npy"));
     }

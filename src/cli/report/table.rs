@@ -157,9 +157,9 @@ pub(crate) fn print_by(
 /// The width of the terminal on standard output, or else what `COLUMNS` says, or 80.
 pub(crate) fn terminal_columns() -> u64 {
     let asked = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
-    match rustix::termios::tcgetwinsize(io::stdout()) {
-        Ok(size) if size.ws_col > 0 => u64::from(size.ws_col),
-        _ => asked().unwrap_or(80),
+    match sink::terminal_columns() {
+        0 => asked().unwrap_or(80),
+        columns => columns,
     }
 }
 

@@ -1,8 +1,6 @@
 //! A checkpoint in a folder: its index and its shards.
 
-use std::fs::OpenOptions;
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -11,7 +9,7 @@ use crate::error::Error;
 use crate::formats::torch::METADATA as DISTRIBUTED;
 use crate::formats::{Foreign, NotRead};
 use crate::input::{Notes, ShardIndex, UseOfIndex, names_in};
-use crate::source::NO_WAIT;
+use crate::source::open_at_once;
 
 /// The usual name of an index, and the text that any name of such an index contains.
 type IndexNames = (&'static str, &'static str);
@@ -102,7 +100,7 @@ fn index_of_others(folder: &Path, names: &[String]) -> Option<PathBuf> {
 fn files_of(index: &Path) -> io::Result<Vec<String>> {
     let mut json = Vec::new();
     // opening a FIFO must not wait for its writer
-    let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(index)?;
+    let file = open_at_once(index, false)?;
     file.take(MAX_INDEX + 1).read_to_end(&mut json)?;
     Ok(ShardIndex::parse(&json).map(|index| index.files).unwrap_or_default())
 }

@@ -4,9 +4,7 @@
 //! Everything is checked while the file is only read. [`Original::begin`] starts the writing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use super::EditFault;
@@ -22,7 +20,7 @@ use crate::output::{Output, WriteOptions};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::Runs;
 use crate::sink::{Destination, Draft, InPlaceFile, Sink, SinkError};
-use crate::source::{FileId, NO_WAIT, PreadSource, SourceError};
+use crate::source::{FileId, PreadSource, SourceError};
 use crate::tensor::TensorInfo;
 use crate::{execute, formats, sink, source};
 
@@ -66,7 +64,7 @@ impl Original {
         let file = match &patch {
             Some(patch) => patch.file().try_clone(),
             // does not wait for the other end of a FIFO
-            None => fs::OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path),
+            None => source::open_at_once(path, false),
         };
         let file = file.map_err(failed)?;
         source::note_read(&file, || path.display().to_string());

@@ -9,12 +9,11 @@
 //! 3. [`Split::write`] copies a slice for each part, all in one job, to outputs that are put in
 //!    place together at the end ([`SeveralSinks`](crate::sink::SeveralSinks)).
 
-use std::ffi::OsString;
 use std::ops::Range;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::{ErrorKind, Fault};
+use crate::os::name_of;
 
 mod by_name;
 mod outputs;
@@ -304,7 +303,7 @@ impl PartNames {
     /// Parse a path; `None` if it has no place for a number.
     pub fn parse(path: &Path) -> Option<PartNames> {
         let mut places = Vec::new();
-        let mut rest = path.as_os_str().as_bytes();
+        let mut rest = path.as_os_str().as_encoded_bytes();
         let mut before = Vec::new();
         while let Some(at) = rest.iter().position(|&byte| byte == b'{') {
             let (literal, from) = rest.split_at(at);
@@ -339,7 +338,7 @@ impl PartNames {
             path.extend(format!("{number:0digits$}").into_bytes());
         }
         path.extend(&self.rest);
-        PathBuf::from(OsString::from_vec(path))
+        PathBuf::from(name_of(path))
     }
 }
 

@@ -13,16 +13,11 @@
 //!    checkpoint this is the index, without which nobody takes old and new files for one checkpoint.
 
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, is_separator};
 use std::sync::Arc;
-
-use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, Mode, accessat, statat};
-use rustix::io::{Errno, Result as OsResult, retry_on_intr};
 
 use super::file::FileSink;
 use super::placed::open_dir;
@@ -31,6 +26,10 @@ use super::rights::RightsOf;
 use super::several::{FileInSpace, Files};
 use super::temp_name::without_signals;
 use super::{Draft, InPlaceFile, Old, Placed, Sink, SinkError, SinkOptions, SinkResult, Targets};
+use crate::os::fd::OwnedFd;
+use crate::os::fs::{Access, AtFlags, CWD, FileType, Mode, accessat, statat};
+use crate::os::io::Errno;
+use crate::os::{name_of, names_in};
 
 mod tree;
 mod whole;
@@ -261,21 +260,6 @@ fn replace(
     })
 }
 
-pub(super) fn names_in(folder: &OwnedFd) -> OsResult<Vec<OsString>> {
-    let mut names = Vec::new();
-    for entry in retry_on_intr(|| Dir::read_from(folder))? {
-        let entry = match entry {
-            Err(Errno::INTR) => continue,
-            entry => entry?,
-        };
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if name != "." && name != ".." {
-            names.push(name.to_owned());
-        }
-    }
-    Ok(names)
-}
-
 #[derive(Debug)]
 pub(super) enum FolderPlace {
     /// A name in an open directory that is free.
@@ -304,7 +288,7 @@ impl FolderPlace {
                 Ok(FolderPlace::Existing(folder))
             }
             // a link that leads nowhere is followed, as for a single file
-            Err(Errno::NOENT) => match resolve(without_slash(path))? {
+            Err(Errno::NOENT) => match resolve(&without_slash(path))? {
                 Resolved::File(at) if at.old_mode.is_none() => Ok(FolderPlace::New(at)),
                 _ => Err(failed(Errno::NOTDIR)),
             },
@@ -375,7 +359,7 @@ impl ExistingFolder {
     }
 
     pub(super) fn names(&self) -> SinkResult<Vec<OsString>> {
-        names_in(&self.fd).map_err(SinkError::os("cannot be created"))
+        names_in(&*self.fd).map_err(SinkError::os("cannot be created"))
     }
 
     /// The place of a file in the folder: where a symbolic link of that name leads.
@@ -409,8 +393,8 @@ pub(super) fn folder_at(path: &Path) -> SinkResult<FileAt> {
 }
 
 /// A path without trailing slashes, which may end the name of a folder that does not exist yet.
-fn without_slash(path: &Path) -> &Path {
-    let bytes = path.as_os_str().as_bytes();
-    let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
-    Path::new(OsStr::from_bytes(&bytes[..end]))
+fn without_slash(path: &Path) -> PathBuf {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let end = bytes.iter().rposition(|&byte| !is_separator(byte.into()));
+    name_of(bytes[..end.map_or(0, |last| last + 1)].to_vec()).into()
 }

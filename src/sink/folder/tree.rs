@@ -7,15 +7,14 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{Mode, OFlags, fchmod, mkdirat, openat};
-use rustix::io::{Errno, retry_on_intr};
-
 use super::super::placed::{open_dir, sync_dir};
 use super::{FolderPlace, whole};
+use crate::os::fd::{AsFd, OwnedFd};
+use crate::os::fs::{Mode, OFlags, fchmod, mkdirat, openat};
+use crate::os::io::{Errno, Result as OsResult, retry_on_intr};
 use crate::sink::resolve::Resolved;
 use crate::sink::rights::RightsOf;
 use crate::sink::temp_name::{TempKind, TempName};
@@ -133,7 +132,7 @@ pub(in crate::sink) struct Subfolders(Mutex<BTreeSet<String>>);
 
 impl Subfolders {
     /// Make the missing folders on the path of a file.
-    pub(in crate::sink) fn make_for(&self, fd: impl AsFd, name: &str) -> rustix::io::Result<()> {
+    pub(in crate::sink) fn make_for(&self, fd: impl AsFd, name: &str) -> OsResult<()> {
         let Some((folder, _)) = name.rsplit_once('/') else { return Ok(()) };
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if made.contains(folder) {
@@ -163,7 +162,7 @@ impl Subfolders {
     }
 
     /// Sync the subfolders, and their parent folder.
-    pub(in crate::sink) fn sync(&self, fd: impl AsFd) -> rustix::io::Result<()> {
+    pub(in crate::sink) fn sync(&self, fd: impl AsFd) -> OsResult<()> {
         let made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut paths = made.iter().map(String::as_str).chain(["."]);
         paths.try_for_each(|path| open_dir(&fd, Path::new(path)).and_then(sync_dir))

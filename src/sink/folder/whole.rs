@@ -1,18 +1,17 @@
 //! A folder that is exchanged as a whole.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, linkat, mkdirat, openat, renameat, statat,
-};
-use rustix::io::{Errno, retry_on_intr};
 
 use super::{ExistingFolder, Subfolders};
 use crate::os;
 use crate::os::FileId;
+use crate::os::fd::OwnedFd;
+use crate::os::fs::{
+    AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, linkat, mkdirat, openat, renameat, statat,
+};
+use crate::os::io::{Errno, retry_on_intr};
 use crate::sink::file::FileSink;
 use crate::sink::placed::{BeforeRemoval, Placed, move_to_free, open_to_sync};
 use crate::sink::resolve::FileAt;
@@ -198,7 +197,7 @@ impl PreparedFolder {
 }
 
 /// Hide a folder from all other users; returns its mode, to be restored.
-pub(super) fn hide(folder: &OwnedFd) -> rustix::io::Result<Mode> {
+pub(super) fn hide(folder: &OwnedFd) -> os::io::Result<Mode> {
     let mode = Mode::from_raw_mode(fstat(folder)?.st_mode & 0o7777);
     fchmod(folder, (mode - Mode::RWXG - Mode::RWXO) | Mode::RWXU)?;
     Ok(mode)

@@ -3,21 +3,20 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, fstat, ftruncate, linkat, mkdirat, openat, renameat, statat,
-};
-use rustix::io::{Errno, Result as OsResult, retry_on_intr};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{JobRecord, PartsError};
-use crate::os::FileId;
-use crate::sink::folder::{folder_at, names_in};
+use crate::os::fd::{AsFd, OwnedFd};
+use crate::os::fs::{
+    AtFlags, FileType, Mode, OFlags, fstat, ftruncate, linkat, mkdirat, openat, renameat, statat,
+};
+use crate::os::io::{Errno, Result as OsResult, retry_on_intr};
+use crate::os::{FileId, names_in};
+use crate::sink::folder::folder_at;
 use crate::sink::placed::{open_dir, open_folder, sync_dir};
 use crate::sink::resolve::{FileAt, Resolved, resolve};
 use crate::sink::temp_name::{TempName, remove_tree};
@@ -244,9 +243,7 @@ impl Folder {
     /// The numbers of the parts that are not complete, ascending.
     pub(super) fn missing(&self, count: u64) -> SinkResult<Vec<u64>> {
         let names = unless_gone(names_in(&self.dir), READING)?.unwrap_or_default();
-        let number = |name: &OsString| {
-            std::str::from_utf8(name.as_bytes()).ok()?.strip_prefix("part.")?.parse().ok()
-        };
+        let number = |name: &OsString| name.to_str()?.strip_prefix("part.")?.parse().ok();
         let mut complete: Vec<u64> = names.iter().filter_map(number).collect();
         complete.sort_unstable();
         Ok((0..count).filter(|index| complete.binary_search(index).is_err()).collect())

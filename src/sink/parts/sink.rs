@@ -2,13 +2,9 @@
 
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, renameat, statat};
-use rustix::io::{Errno, retry_on_intr};
 
 use super::folder::{
     DATA, Data, Folder, TRIES, any_output_at, damaged, failed, is_gone, output_at, part_name,
@@ -16,7 +12,9 @@ use super::folder::{
 };
 use super::{JobRecord, PartRecord, PartsError};
 use crate::os;
-use crate::os::{Advice, FileId, advise_file, rename_to_free, settle};
+use crate::os::fs::{AtFlags, Mode, OFlags, fstat, openat, renameat, statat};
+use crate::os::io::{Errno, retry_on_intr};
+use crate::os::{Advice, FileExt, FileId, advise_file, rename_to_free, settle};
 use crate::sink::file::allocate;
 use crate::sink::folder::Subfolders;
 use crate::sink::placed::move_to_free;

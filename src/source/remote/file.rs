@@ -208,5 +208,5 @@ fn open_stream(
         drop(kept);
     };
     thread::Builder::new().name("download".to_owned()).spawn(pass_on).map_err(failed)?;
-    Ok(Stream::watched(File::from(std::os::fd::OwnedFd::from(reader)), fault))
+    Ok(Stream::watched(File::from(crate::os::fd::OwnedFd::from(reader)), fault))
 }
