@@ -67,8 +67,8 @@ const MODULES: &[(&str, &[&str])] = &[
     (
         "formats",
         &[
-            "chunked", "crc", "dtype", "element", "error", "execute", "input", "output", "shape",
-            "sink", "source", "tensor",
+            "chunked", "crc", "dtype", "element", "error", "execute", "input", "output", "runs",
+            "shape", "sink", "source", "tensor",
         ],
     ),
     (
