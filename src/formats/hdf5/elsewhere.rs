@@ -35,6 +35,9 @@ const CACHED: u64 = 16 << 20;
 /// The most virtual datasets that are made of each other.
 const MAX_NESTED: usize = 8;
 
+/// The most sources that are opened to find the length of one dataset.
+const MOST_SIZED: u64 = 1 << 20;
+
 /// The way from a file to those that it names.
 pub(super) struct OtherFiles {
     /// `None` for an input that is no local file.
@@ -54,6 +57,8 @@ struct OpenedFiles {
     groups: Mutex<Groups>,
     chunks: ChunkCache,
     count: AtomicU64,
+    /// The sources that were opened to find the length of a dataset.
+    sized: AtomicU64,
 }
 
 /// The values that were used last.
@@ -99,6 +104,7 @@ impl OtherFiles {
             groups: Mutex::new(Groups::new(usize::MAX)),
             chunks: ChunkCache::of_bytes(CACHED),
             count: AtomicU64::new(0),
+            sized: AtomicU64::new(0),
         });
         let opener = FileOpener::new(usize::MAX, io);
         let folder = path.as_deref().and_then(Path::parent);
@@ -189,6 +195,30 @@ impl H5File {
         let missing = || in_file(said, &Hdf5Error::NoDataset(path.to_owned()));
         let (file, address) = found.ok_or_else(missing)?;
         opened.dataset(&file, address, depth).map_err(|error| in_file(said, &error))
+    }
+
+    /// Open a source to find the length of a dataset, which lies so deep in virtual datasets.
+    pub(super) fn sized_source(
+        &self,
+        name: &str,
+        path: &str,
+        depth: usize,
+    ) -> Result<SourceResult<Arc<SourceDataset>>, Hdf5Error> {
+        if let Ok(opened) = self.others.opened()
+            && opened.sized.fetch_add(1, Ordering::Relaxed) > MOST_SIZED
+        {
+            return Err(Hdf5Error::Mapping(
+                "one of more than 1048576 whose sources say its length",
+            ));
+        }
+        Ok(self.source_dataset(name, path, depth + 1))
+    }
+
+    /// Begin to find the length of a dataset that is in no other one.
+    pub(super) fn begin_sizing(&self) {
+        if let Ok(opened) = self.others.opened() {
+            opened.sized.store(0, Ordering::Relaxed);
+        }
     }
 
     /// The mappings of the virtual dataset whose list is this object of the global heap.

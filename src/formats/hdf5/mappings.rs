@@ -69,6 +69,9 @@ impl Mappings {
         shape: &[u64],
         depth: usize,
     ) -> Result<Mappings, Hdf5Error> {
+        if depth == 0 {
+            file.begin_sizing();
+        }
         let bytes = tree::global(file, collection, index, &mut MOST_PASSED.clone())?;
         check_sum(&bytes)?;
         let mut input = file.cursor(&bytes[..bytes.len() - 4]);
@@ -215,7 +218,7 @@ impl MappingReader<'_> {
         (mut taken, along): (Selection, usize),
     ) -> Result<(), Hdf5Error> {
         let [file, dataset] = name;
-        let source = self.file.source_dataset(&file.plain, &dataset.plain, self.depth + 1);
+        let source = self.file.sized_source(&file.plain, &dataset.plain, self.depth)?;
         let source = source.map_err(|error| Hdf5Error::Source(error.to_string()))?;
         let len = source.shape.get(along).copied().unwrap_or_default();
         let count = taken.0[along].before(len);
@@ -238,7 +241,7 @@ impl MappingReader<'_> {
         self.longer[axis] = self.longer[axis].max(Some(0));
         for number in 0.. {
             let [file, dataset] = [file, dataset].map(|name| numbered(&name.stored, number));
-            if self.file.source_dataset(&file, &dataset, self.depth + 1).is_err() {
+            if self.file.sized_source(&file, &dataset, self.depth)?.is_err() {
                 break;
             }
             let block = place.0[axis].block(number).ok_or(Hdf5Error::TooLarge)?;
