@@ -234,7 +234,12 @@ def read(case, name, path):
     os.chdir(case.path("."))
     try:
         with h5py.File(name, "r") as file:
-            return file[path][...]
+            dataset = file[path]
+            # the library fills no gaps where parts that overlap have as many elements as the whole
+            array = np.full(dataset.shape, dataset.fillvalue, dataset.dtype)
+            if array.size:
+                dataset.read_direct(array)
+            return array
     finally:
         os.chdir(before)
 
@@ -395,7 +400,7 @@ def damaged_case(case):
     check_damaged(case, ["info", "s.h5"])
     _, out, _ = case.run(["info", "s.h5", "--json"])
     # of a damaged shape there may be any number of fill values
-    if out and any(it["bytes"] > 100 << 20 for it in json.loads(out)[0]["tensors"]):
+    if out.startswith(b"[") and any(it["bytes"] > 100 << 20 for it in json.loads(out)[0]["tensors"]):
         return
     for index in ([], ["[..., :1]"]):
         check_damaged(case, ["s.h5", "-t", "v", *index, "-o", "o.npy", "--force"])
