@@ -257,7 +257,7 @@ mod tests {
             error("300").to_string(),
             "300 does not fit into dtype uint8, which holds 0 to 255"
         );
-        assert_eq!(error("1.5").to_string(), "'1.5' is not an integer, which dtype uint8 asks for");
+        assert_eq!(error("1.5").to_string(), "'1.5' is not an integer, as dtype uint8 requires");
         assert_eq!(error("two").to_string(), "'two' is not a number");
     }
 

@@ -102,14 +102,14 @@ mod tests {
             crate::formats::npy::header(&little(Scalar::F4), &[2], Order::C)
                 .unwrap_err()
                 .to_string(),
-            "dtype float4_e2m1fn has no counterpart in the npy format"
+            "dtype float4_e2m1fn has no equivalent in npy"
         );
         let tensors = [("a", &little(Scalar::C128), &[1][..], 16)];
         assert_eq!(
             crate::formats::safetensors::header(&tensors, &Default::default())
                 .unwrap_err()
                 .to_string(),
-            "dtype complex128 has no counterpart in the safetensors format"
+            "dtype complex128 has no equivalent in safetensors"
         );
     }
 

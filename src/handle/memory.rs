@@ -201,10 +201,7 @@ mod tests {
     #[test]
     fn what_is_no_tensor_is_told() {
         let error = tensor("a", &[2, 2], vec![1u8; 3]).map(drop).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "a tensor in memory: 3 elements are no tensor of shape (2, 2)"
-        );
+        assert_eq!(error.to_string(), "a tensor in memory: 3 elements do not fit shape (2, 2)");
         assert!(tensor("a", &[u64::MAX, 2], vec![1u8; 3]).is_err());
         // a tensor in memory cannot be changed, and is not a file
         let held = tensor("a", &[1], vec![1u8]).unwrap();

@@ -316,10 +316,13 @@ fn headers_that_lie_are_refused() {
         (one(&[], Q4_0, &[]), "not a multiple of the block size"),
         (one(&[2], 4, &[]), "its elements are of type 4, which is not known"),
         (one(&[1; 65], F32, &[]), "it has 65 axes"),
-        (one(&[1000], F32, &[]), "its header asks for 4064 bytes"),
+        (one(&[1000], F32, &[]), "its header says 4064 bytes"),
         (one(&[1], F32, &[alignment(48)]), "\"general.alignment\" must be a power of two"),
         (one(&[1], F32, &[alignment(8), alignment(8)]), "two values of its metadata are named"),
-        (one(&[1], F32, &[pair("k", 13, &[])]), "metadata \"k\" has a value of type 13"),
+        (
+            one(&[1], F32, &[pair("k", 13, &[])]),
+            "metadata \"k\" has a value of the unknown type 13",
+        ),
         (one(&[1], F32, &[pair("k", 9, &nested)]), "lists nested deeper than 16 levels"),
         (one(&[1], F32, &[pair("split.count", 8, &text("3"))]), "\"split.count\" must be a number"),
     ] {

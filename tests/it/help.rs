@@ -73,7 +73,7 @@ fn the_examples_of_every_help_run() {
         let (about, commands): (Vec<&str>, Vec<&str>) =
             lines.into_iter().partition(|line| line.starts_with("# "));
         assert_eq!(about.len(), commands.len(), "{command}");
-        assert!(commands.len() >= 2, "{command}");
+        assert!((2..=3).contains(&commands.len()) || command == "completions", "{command}");
         for example in commands {
             let line = format!("set -euo pipefail; {example}");
             let run = bash(&folder, &line).env("HOME", folder.path()).output().unwrap();
@@ -88,7 +88,8 @@ fn the_short_help_is_shorter_and_fits_a_terminal() {
     let folder = tempfile::tempdir().unwrap();
     for command in COMMANDS {
         let (short, long) = (help(&folder, command, "-h"), help(&folder, command, "--help"));
-        assert!(short.lines().count() < 80, "{command}");
+        let most = if command.is_empty() { 50 } else { 60 };
+        assert!(short.lines().count() <= most, "{command}: {}", short.lines().count());
         assert!(short.lines().count() * 3 < long.lines().count() * 2, "{command}");
         assert!(!short.contains("Examples:"), "{command}");
         assert!(long.lines().all(|line| line.chars().count() <= 100), "{command}");
@@ -163,7 +164,7 @@ fn help_is_a_command_too() {
 
 /// The order in which people need it: examples, the daily flags, what few need, the environment.
 #[test]
-fn what_few_people_need_comes_last() {
+fn rarely_needed_flags_come_last() {
     let folder = tempfile::tempdir().unwrap();
     let long = help(&folder, "", "--help");
     let at = |text: &str| long.find(text).unwrap_or_else(|| panic!("{text}"));
@@ -185,7 +186,7 @@ fn what_few_people_need_comes_last() {
     ];
     assert!(places.map(at).is_sorted(), "{:?}", places.map(at));
     assert!(long.lines().count() < 310);
-    // those of schedulers stand in the manual page
+    // the variables of schedulers are in the manual page
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("man/tslice.1");
     let page = fs::read_to_string(page).unwrap();
     assert!(!long.contains("SLURM") && page.contains("SLURM_ARRAY_TASK_ID"));

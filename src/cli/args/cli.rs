@@ -34,21 +34,8 @@ use super::view::ViewArgs;
     subcommand_negates_reqs = true,
     disable_help_subcommand = true,
     max_term_width = 100,
-    override_usage = "tslice INPUT [INDEX] [-o OUTPUT]\n       \
-                      tslice gather [PARAMS] --indices FILE [-o OUTPUT]\n       \
-                      tslice assign TARGET [INDEX] --value FILE [-o OUTPUT | --in-place]\n       \
-                      tslice scatter TARGET --indices FILE --values FILE [-o OUTPUT | --in-place]\n       \
-                      tslice concat INPUT... [--axis A] [-o OUTPUT]\n       \
-                      tslice stack INPUT... [--axis A] [-o OUTPUT]\n       \
-                      tslice merge INPUT... -o OUTPUT\n       \
-                      tslice split INPUT [INDEX] --parts N -o PATTERN\n       \
-                      tslice view INPUT [INDEX]\n       \
-                      tslice diff A B [INDEX]\n       \
-                      tslice info INPUT...\n       \
-                      tslice explain INPUT [INDEX]\n       tslice explain INDEX --shape 5,6,7\n       \
-                      tslice completions SHELL\n       \
-                      tslice help|man [COMMAND]",
-    after_help = "Values, more flags and examples: --help",
+    override_usage = "tslice INPUT [INDEX] [-o OUTPUT]\n       tslice COMMAND ...",
+    after_help = "More flags (--to, --reshape, --rearrange, --field, --unpack, ...) and examples: --help",
     after_long_help = manual::SLICE
 )]
 pub(crate) struct Cli {
@@ -63,7 +50,7 @@ pub(crate) enum Command {
     /// Write the selected elements of a tensor to a new file (the default)
     #[command(name = SLICE, hide = true, override_usage = "tslice INPUT [INDEX] [-o OUTPUT]", after_long_help = manual::SLICE)]
     Slice(SliceArgs),
-    /// Take the slices that an index tensor names (gather_nd; with --axis gather)
+    /// Take slices at the positions of an index tensor (gather_nd; with --axis gather)
     #[command(
         override_usage = "tslice gather [PARAMS] --indices FILE [-o OUTPUT]",
         after_long_help = manual::GATHER
@@ -76,13 +63,13 @@ pub(crate) enum Command {
         after_long_help = manual::ASSIGN
     )]
     Assign(AssignArgs),
-    /// Write slices at the positions that an index tensor names (TensorScatterUpdate)
+    /// Write slices at the positions of an index tensor (TensorScatterUpdate)
     #[command(
         override_usage = "tslice scatter TARGET --indices FILE --values FILE [-o OUTPUT | --in-place]",
         after_long_help = manual::SCATTER
     )]
     Scatter(ScatterArgs),
-    /// Join tensors along an axis that they have (np.concatenate)
+    /// Join tensors along one of their axes (np.concatenate)
     #[command(
         override_usage = "tslice concat INPUT... [--axis A] [-o OUTPUT]\n       \
                           tslice concat --files-from FILE [--axis A] [-o OUTPUT]\n       \
@@ -114,7 +101,7 @@ pub(crate) enum Command {
         mut_arg("output", |output| {
             output
                 .value_name("PATTERN")
-                .help("The files to write: {} stands for the number of the part, from 0 on, {:04} for four digits")
+                .help("The files to write: {} is the number of the part, from 0 on, {:04} with four digits")
         })
     )]
     Split(SplitArgs),
@@ -125,16 +112,16 @@ pub(crate) enum Command {
         after_long_help = manual::VIEW
     )]
     View(ViewArgs),
-    /// Tell whether two files hold the same, and where not
+    /// Compare two files, and show where they differ
     #[command(override_usage = "tslice diff A B [INDEX]", after_long_help = manual::DIFF)]
     Diff(DiffArgs),
-    /// Show what is in files: names, dtypes, shapes
+    /// List the tensors of files: names, dtypes, shapes
     #[command(
         override_usage = "tslice info INPUT...\n       tslice info --files-from FILE",
         after_long_help = manual::INFO
     )]
     Info(InfoArgs),
-    /// Show what an index means, in NumPy's words and as StridedSlice's numbers
+    /// Explain an index, in NumPy's words and as StridedSlice's numbers
     #[command(
         override_usage = "tslice explain INPUT [INDEX]\n       tslice explain INDEX --shape 5,6,7",
         after_long_help = manual::EXPLAIN,
@@ -165,7 +152,7 @@ pub(crate) enum Command {
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TopicArgs {
-    /// The command; tslice itself when left out
+    /// The command; tslice itself if omitted
     #[arg(value_name = "COMMAND", value_parser = PossibleValuesParser::new(COMMANDS))]
     pub(crate) topic: Option<String>,
 }

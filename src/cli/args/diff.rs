@@ -53,7 +53,7 @@ pub(crate) struct DiffArgs {
 
 /// When elements count as the same.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Tolerance")]
+#[command(next_help_heading = "Tolerate differences")]
 pub(crate) struct RuleArgs {
     /// Elements are the same up to this difference
     ///

@@ -7,7 +7,7 @@ use clap::Args;
 use super::output::MetadataArgs;
 
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Output")]
+#[command(next_help_heading = "Write the output")]
 pub(crate) struct EditArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArgs,

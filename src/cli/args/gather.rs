@@ -55,7 +55,7 @@ pub(crate) struct GatherArgs {
     #[command(flatten)]
     pub(crate) from: InputArgs,
     /// The tensor of the indices, in a file of several
-    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    #[arg(long, value_name = "NAME", help_heading = "Choose and name tensors")]
     pub(crate) indices_tensor: Option<String>,
     #[command(flatten)]
     pub(crate) to: OutputArgs,

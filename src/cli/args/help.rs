@@ -1,8 +1,7 @@
-//! What `-h`, `--help` and `--version` print.
+//! The texts of `-h`, `--help` and `--version`.
 //!
-//! `--help` is laid out as clap lays out `-h`, a flag on a line or two, but with all flags and all
-//! that is known of them; examples and the items of an index come first, what few people need comes
-//! last.
+//! `--help` has the layout of clap's `-h`, a flag on a line or two, but with all flags and their full
+//! help; examples and the items of an index come first, rarely needed flags last.
 
 use std::ffi::OsString;
 
@@ -78,8 +77,19 @@ const FIRST: [&str; 15] = [
 /// The flags that all commands have, to be listed behind their own.
 const LAST: [&str; 5] = ["force", "dry_run", "json", "threads", "quiet"];
 
-/// The headings to list last: few people need their flags.
-const LAST_HEADINGS: [&str; 3] = ["Text", "Raw bytes", "StridedSlice (in place of INDEX)"];
+/// The headings that several commands have, in the order of the help.
+const HEADINGS: [&str; 10] = [
+    "Choose and name tensors",
+    "Select elements",
+    "Change shape and axes",
+    "Convert elements",
+    "Write the output",
+    "Read the input",
+    "Read a checkpoint",
+    "Read text",
+    "Read raw bytes",
+    "StridedSlice (in place of INDEX)",
+];
 
 fn ordered(command: Command) -> Command {
     let id = |arg: &Arg| arg.get_id().to_string();
@@ -95,9 +105,9 @@ fn ordered(command: Command) -> Command {
         })
     });
     // headings come in the order of their first flags, and a changed flag goes to the end
-    LAST_HEADINGS.iter().fold(command, |command, heading| {
-        let stands_below = |arg: &&Arg| arg.get_help_heading() == Some(heading);
-        let ids: Vec<String> = command.get_arguments().filter(stands_below).map(id).collect();
+    HEADINGS.iter().fold(command, |command, heading| {
+        let is_below = |arg: &&Arg| arg.get_help_heading() == Some(heading);
+        let ids: Vec<String> = command.get_arguments().filter(is_below).map(id).collect();
         ids.iter().fold(command, |command, id| command.mut_arg(id, |arg| arg))
     })
 }

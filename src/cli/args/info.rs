@@ -22,7 +22,7 @@ pub(crate) struct InfoArgs {
     ///
     /// Beside the shards, in place of an index that is there; whole or not at all. Where shards that the index
     /// names are not there, those that are there count, whatever it says of them.
-    #[arg(long, conflicts_with_all = ["tensor", "strict"], help_heading = "Checkpoint")]
+    #[arg(long, conflicts_with_all = ["tensor", "strict"], help_heading = "Read a checkpoint")]
     pub(crate) reindex: bool,
     /// Print JSON
     ///
@@ -34,7 +34,7 @@ pub(crate) struct InfoArgs {
     ///
     /// BLAKE3 of the dtype, the shape and the elements in C order: the same for a tensor in every format, byte order
     /// and memory order. With --json in the field `digest`.
-    #[arg(long, group = "hashes", conflicts_with = "columns", help_heading = "Digests")]
+    #[arg(long, group = "hashes", conflicts_with = "columns", help_heading = "Compute digests")]
     pub(crate) digest: bool,
     /// Compare the tensors with the digests in a file that --digest has printed
     ///
@@ -45,7 +45,7 @@ pub(crate) struct InfoArgs {
         value_name = "MANIFEST",
         group = "hashes",
         conflicts_with_all = ["columns", "json", "sort", "min_bytes"],
-        help_heading = "Digests"
+        help_heading = "Compute digests"
     )]
     pub(crate) check: Option<PathBuf>,
     /// Show the names as a tree by their dots
@@ -54,20 +54,20 @@ pub(crate) struct InfoArgs {
     #[arg(
         long,
         conflicts_with_all = ["columns", "json", "sort", "hashes"],
-        help_heading = "Listing"
+        help_heading = "List tensors"
     )]
     pub(crate) tree: bool,
     /// Number of threads [default: one a core]
-    #[arg(short = 'j', long, value_name = "N", value_parser = threads, requires = "hashes", help_heading = "Digests")]
+    #[arg(short = 'j', long, value_name = "N", value_parser = threads, requires = "hashes", help_heading = "Compute digests")]
     pub(crate) threads: Option<u16>,
     /// Show no progress
-    #[arg(short, long, requires = "hashes", help_heading = "Digests")]
+    #[arg(short, long, requires = "hashes", help_heading = "Compute digests")]
     pub(crate) quiet: bool,
     /// The order of the tensors: bytes descend, the others ascend
-    #[arg(long, value_name = "COLUMN", value_parser = one_of(SORTED), help_heading = "Listing")]
+    #[arg(long, value_name = "COLUMN", value_parser = one_of(SORTED), help_heading = "List tensors")]
     pub(crate) sort: Option<InfoColumn>,
     /// Leave out tensors of fewer bytes: 4096, 5GB, 500MiB
-    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Listing")]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "List tensors")]
     pub(crate) min_bytes: Option<u64>,
 }
 
@@ -106,7 +106,7 @@ fn listing_columns(arg: Arg) -> Arg {
         )
         .value_parser(ColumnParser)
         .hide_short_help(false)
-        .help_heading("Listing")
+        .help_heading("List tensors")
 }
 
 /// Reads the names of columns, and numbers.

@@ -9,47 +9,50 @@ use super::parsers::{Choice, one_of};
 
 /// How an input is read.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Input")]
+#[command(next_help_heading = "Read the input")]
 pub(crate) struct InputArgs {
     /// The tensor to take, in a file of several: a name or a glob
     ///
-    /// May be given again. docs/checkpoints.md tells what a glob may hold, under "Patterns and new names":
-    /// *, ?, {0..11}, {q,k,v}, [a-c].
+    /// May be given again. Globs: *, ?, {0..11}, {q,k,v}, [a-c] (docs/checkpoints.md, "Patterns and new names").
     #[arg(short, long, value_name = "NAME")]
     pub(crate) tensor: Vec<String>,
     /// Leave out the tensors of this name or glob
     ///
     /// Without -t all others are chosen. May be given again.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Choose and name tensors")]
     pub(crate) exclude: Vec<String>,
     /// Read the elements as another dtype of the same size
     ///
-    /// No byte is changed: --as bfloat16 is for the V2 of a .npy. Of the tensors that -t names, or of all; with
-    /// FROM:TO only of those of one dtype, V2:bfloat16. With --field it is the dtype of the field. Casts come after
-    /// it.
-    #[arg(long = "as", value_name = "DTYPE", hide_short_help = true)]
+    /// No byte is changed: --as bfloat16 is for the V2 of a .npy. It applies to the tensors that -t names, or to all;
+    /// with FROM:TO (V2:bfloat16) only to those of dtype FROM. With --field it is the dtype of the field. Casts come
+    /// after it.
+    #[arg(
+        long = "as",
+        value_name = "DTYPE",
+        hide_short_help = true,
+        help_heading = "Convert elements"
+    )]
     pub(crate) read_as: Option<String>,
-    /// Take the values that packed elements stand for, as xarray does
+    /// Unpack values, as xarray does
     ///
     /// By the attributes scale_factor, add_offset, _FillValue, missing_value and _Unsigned of Zarr, HDF5 and
-    /// netCDF: missing elements become NaN, the dtype is float32 or float64. Of the tensors that -t names, or of
-    /// all. Casts come after it.
-    #[arg(long)]
+    /// netCDF: missing elements become NaN, the dtype is float32 or float64. It applies to the tensors that -t
+    /// names, or to all. Casts come after it.
+    #[arg(long, help_heading = "Convert elements", hide_short_help = true)]
     pub(crate) unpack: bool,
     /// How to read
     #[arg(long, value_parser = one_of(HOW), default_value = "auto", value_name = "HOW", hide_short_help = true)]
     pub(crate) io: IoMode,
-    /// What to read where a chunk of Zarr is missing
+    /// What to read for a missing chunk of Zarr
     ///
-    /// Zarr need not store chunks that are the fill value as a whole; of a copy that was cut short, others are
-    /// missing too.
+    /// Zarr need not store chunks that hold the fill value alone; an incomplete copy lacks others, too.
     #[arg(long, value_parser = one_of(MISSING), default_value = "fill", value_name = "WHAT", hide_short_help = true)]
     pub(crate) missing_chunks: MissingChunks,
     /// Read a pipe to its end
     ///
-    /// Otherwise it is closed after the last byte that is needed, as head does, and so is the connection to
-    /// a server that sends whole files only. Read to the end, a pipe that is shorter than its header says is
-    /// an error, and its writer is not stopped.
+    /// Without it the pipe, or the connection to a server without ranges, is closed after the last byte that is
+    /// needed, as by head. Read to its end, a pipe that is shorter than its header says is an error, and its writer
+    /// is not stopped.
     #[arg(long, hide_short_help = true)]
     pub(crate) drain: bool,
     #[command(flatten)]
@@ -62,18 +65,17 @@ pub(crate) struct InputArgs {
 
 /// How a checkpoint of several files is read.
 #[derive(Args, Clone, Copy, Debug, Default)]
-#[command(next_help_heading = "Checkpoint")]
+#[command(next_help_heading = "Read a checkpoint")]
 pub(crate) struct CheckpointArgs {
     /// Refuse a checkpoint whose index does not agree with its shards
     ///
-    /// Without it what is there is read: a tensor in several shards is that of the index, one that the index
-    /// leaves out is read too, with a note, and one that is missing is an error where it is asked for. With it, what
-    /// cannot be read is not left out either.
+    /// Without it, a tensor in several shards is read as the index says, one that is not in the index is read with a
+    /// note, and a missing one is an error if it is chosen. With it, a tensor that cannot be read is an error, too.
     #[arg(long, conflicts_with = "no_index", hide_short_help = true)]
     pub(crate) strict: bool,
-    /// Read the shards that are there, whatever an index says
+    /// Read all shards in the folder, whatever an index says
     ///
-    /// A tensor that two of them hold is an error.
+    /// A tensor in two of them is an error.
     #[arg(long, hide_short_help = true)]
     pub(crate) no_index: bool,
     /// Leave out the tensors of shards that the index does not name
@@ -83,13 +85,13 @@ pub(crate) struct CheckpointArgs {
 
 /// What there is to say of a text.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Text")]
+#[command(next_help_heading = "Read text")]
 pub(crate) struct TextArgs {
-    /// Take the input as text, whatever its name
+    /// Read the input as text, whatever its name
     ///
-    /// Files whose names end in .csv, .tsv, .txt and .json are text without it. Of several inputs, those
-    /// that are of no other format. The elements are float64 unless --dtype says otherwise; of JSON, int64
-    /// or bool where all are.
+    /// Files whose names end in .csv, .tsv, .txt and .json are text without it. Of several inputs, it applies to
+    /// those of no other format. Elements are float64 unless --dtype says otherwise; in JSON, int64 or bool if all
+    /// are.
     #[arg(long = "from", value_parser = one_of(TEXTS), ignore_case = true, value_name = "FORMAT", hide_short_help = true)]
     pub(crate) from_text: Option<TextFormat>,
     /// The character between the columns of csv, tsv and txt
@@ -99,23 +101,23 @@ pub(crate) struct TextArgs {
     pub(crate) delimiter: Option<String>,
     /// Read cells of these texts as NaN: NA,-
     ///
-    /// An empty word among them, as in 'NA,', is the empty cell. Integers have no NaN, and refuse them.
+    /// An empty text among them, as in 'NA,', is the empty cell. Integers have no NaN: they are an error.
     #[arg(long, value_name = "TEXTS", allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) missing: Option<String>,
     /// Number of lines to skip at the beginning
     ///
-    /// One line of names without any number is left out by itself, as are comments (#) and empty lines.
+    /// A line of names without a number, comments (#) and empty lines are skipped anyway.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) skip_rows: Option<u64>,
     /// Make fields of the columns, named by the first line
     ///
-    /// So does --field by itself.
+    /// --field implies it.
     #[arg(long = "names", hide_short_help = true)]
     pub(crate) names_columns: bool,
     /// Read only these columns, in this order: 1,3
     ///
-    /// Numbers as np.loadtxt's usecols: from 0 on, negative ones from the end. Other columns may hold any text,
-    /// and rows may differ in length as long as they have these. With --names the columns that are fields.
+    /// Numbers as np.loadtxt's usecols: from 0 on, negative ones from the end. Other columns may hold any text, and
+    /// rows may have any length that includes these. With --names, the columns that become fields.
     #[arg(
         long,
         value_name = "LIST",
@@ -128,7 +130,7 @@ pub(crate) struct TextArgs {
 
 /// What there is to say of an input that does not say it itself.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Raw bytes")]
+#[command(next_help_heading = "Read raw bytes")]
 pub(crate) struct RawArgs {
     /// The dtype of raw bytes or text: float32 or f32, '>i2', bfloat16 or bf16, ...
     ///

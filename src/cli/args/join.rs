@@ -13,7 +13,7 @@ pub(crate) struct InputsArgs {
     #[command(flatten)]
     pub(crate) names: NamesArgs,
     /// The names of --files-from end with NUL bytes, as find -print0 writes them
-    #[arg(short = '0', long, requires = "list", help_heading = "Input")]
+    #[arg(short = '0', long, requires = "list", help_heading = "Read the input")]
     pub(crate) null: bool,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct NamesArgs {
     /// Read the names of the inputs from a file, one a line
     ///
     /// `-` is standard input.
-    #[arg(long, value_name = "FILE", help_heading = "Input", group = "list")]
+    #[arg(long, value_name = "FILE", help_heading = "Read the input", group = "list")]
     pub(crate) files_from: Option<PathBuf>,
 }
 
@@ -88,15 +88,15 @@ pub(crate) struct JoinArgs {
     /// Take each list of --index along its own axis, as np.ix_ does
     #[arg(long, requires = "index")]
     pub(crate) outer: bool,
-    /// Put the inputs behind the rows of this .npy, where it lies
+    /// Append the inputs to the rows of this .npy, in place
     ///
-    /// Along axis 0; its header must have room for the new shape. An interrupted run leaves the old array, with bytes
-    /// behind it that --force writes over.
+    /// Along axis 0; its header must have room for the new shape. An interrupted run leaves the old array, followed
+    /// by bytes that --force overwrites.
     #[arg(
         long,
         value_name = "FILE.npy",
         conflicts_with_all = APPENDED_ELSEWHERE,
-        help_heading = "Output"
+        help_heading = "Write the output"
     )]
     pub(crate) append_to: Option<PathBuf>,
     #[command(flatten)]
@@ -106,6 +106,6 @@ pub(crate) struct JoinArgs {
     /// Take the tensors that -t or --group do not choose once
     ///
     /// Without --group they must be the same in all inputs.
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, help_heading = "Choose and name tensors")]
     pub(crate) keep_rest: bool,
 }

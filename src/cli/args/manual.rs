@@ -1,9 +1,9 @@
-//! What `--help` and the man pages say behind the flags: notes, and examples that a test runs.
+//! Notes and examples of `--help` and the man pages; a test runs the examples.
 //!
-//! Lines have at most 80 columns, since they are shown as they are. Notes are paragraphs and
+//! Lines have at most 80 columns, since they are not wrapped again. Notes are paragraphs and
 //! sections; a section is a title that ends with a colon, then indented entries, each a term and,
-//! from column 20 on, its meaning. Examples begin behind the line `Examples:`; a line with `#`
-//! explains the command below it.
+//! from column 20 on, its meaning. Examples follow the line `Examples:`; a line with `#` explains
+//! the command below it.
 //!
 //! A test compares the pages under `man/` with the definition; with `TSLICE_WRITE_MAN=1` it writes
 //! them.
@@ -11,9 +11,9 @@
 pub(super) const SLICE: &str = "\
 INDEX is written as in NumPy: items separated by commas, with or without [...]
 or (...) around them. An empty one selects everything. Put it in single quotes,
-so that the shell leaves it alone. White space is ignored. The format of an
-input is read from its first bytes, that of a text (.csv, .tsv, .txt, .json)
-from its name.
+so that the shell does not change it. White space is ignored. The format of an
+input is recognised by its first bytes, that of a text (.csv, .tsv, .txt, .json)
+by its name.
 
 Items of an index:
   3, -1             one position, from the front or from the end; the axis is
@@ -29,12 +29,12 @@ Items of an index:
                     several axes
   @FILE             a list or a mask from a file: a tensor in any input format,
                     or integers as text; @- is standard input
-  @FILE#NAME        the tensor NAME of a file that holds several; quoted where
-                    commas, brackets, spaces or # are in it: @\"a b.npz\"#\"x,y\"
+  @FILE#NAME        the tensor NAME of a file that holds several; quoted if it
+                    contains commas, brackets, spaces or #: @\"a b.npz\"#\"x,y\"
   @FILE==3          a mask: where ==, !=, <, <=, > or >= holds with a number
   ~@FILE, ~[3, 5]   the opposite of a mask; of positions, all others
-  shuffle(42)       all positions of the axis in an order that the seed and the
-                    length of the axis decide, or a slice: shuffle(42)[:800]
+  shuffle(42)       all positions of the axis in random order, by the seed and
+                    the length of the axis; or a slice: shuffle(42)[:800]
   time=0, lat=2:8   items for the dimensions of these names, in any order
 
 Integers are written as in Python: 1_000, 0x10, 0b1, 0o7. Several lists are
@@ -51,15 +51,13 @@ Exit status:
   130, 143          stopped by SIGINT or SIGTERM, after cleaning up
 
 Environment:
-  TMPDIR            the folder for temporary files, which have no names there;
-                    /tmp when unset
+  TMPDIR            the folder for unnamed temporary files; /tmp if unset
   NO_COLOR          when set and not empty: no colours; view --image draws in
                     characters
   COLUMNS           the width of view --image and of this help, off a terminal
-  TSLICE_PARTS      the number of parts for --part auto, where the variables of
-                    the scheduler do not tell it
-  TSLICE_COMPLETE   set by the completion scripts; nothing but completions is
-                    printed then
+  TSLICE_PARTS      the number of parts for --part auto, if the variables of the
+                    scheduler do not state it
+  TSLICE_COMPLETE   set by the completion scripts: only completions are printed
 
 Environment of schedulers:
   SLURM_ARRAY_TASK_ID, SLURM_PROCID
@@ -78,41 +76,27 @@ Environment of schedulers:
 Environment of remote inputs, in builds that read them:
   TSLICE_REMOTE_TIMEOUT
                     the seconds for which a server may send nothing, from 1 to
-                    3600; 30 when unset
+                    3600; 30 if unset
   HF_TOKEN          sent to huggingface.co, and to no other host
-  AWS_*             credentials, region and endpoint of s3://; AWS_PROFILE, or
-                    the default one, of ~/.aws where they are not set
+  AWS_*             credentials, region and endpoint of s3://; if unset, the
+                    profile AWS_PROFILE, or the default, of ~/.aws
   GOOGLE_*          credentials of gs://, such as
                     GOOGLE_APPLICATION_CREDENTIALS
   AZURE_*           account and credentials of az://, such as
                     AZURE_STORAGE_ACCOUNT_NAME
   HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY
-                    proxies, and hosts that are reached without
+                    proxies, and hosts that need none
   SSL_CERT_FILE, SSL_CERT_DIR
-                    certificates to trust, in place of the system's
+                    certificates to trust, instead of the system's
 
 Examples:
   # a crop of every image in a batch
   tslice photos.npy '[:, 16:32, 20:44]' -o crops.npy
-  # all that NumPy's slices can say
-  tslice photos.npy '[1, 2:4, None, ..., :-3:-1]' -o piece.npy
   # the first rows of one tensor, all others as they are
   tslice model.safetensors -t embed.weight '[:500]' --keep-rest \\
       -o small.safetensors
-  # the images whose numbers a file holds
-  tslice photos.npy '[@train.txt]' -o train.npy
   # another format and another dtype
-  tslice volume.npy --cast float32 -o density.safetensors
-  # channels first
-  tslice photos.npy '[..., :3]' --transpose 0,3,1,2 -o channels-first.npy
-  # all images as rows and columns of one
-  tslice photos.npy --rearrange '(y=6 x) h w c -> (y h) (x w) c' -o sheet.npy
-  # the second and the eighth month of each of four years
-  tslice photos.npy '[:, [1, 7]]' --reshape 4,12,48,64,4 -o months.npy
-  # in a pipeline
-  cat photos.npy | tslice - '[::4]' | tslice - '[..., 0]' > red.npy
-  # check everything, write nothing
-  tslice photos.npy '[:8]' -o first.npy --dry-run";
+  tslice volume.npy --cast float32 -o density.safetensors";
 
 pub(super) const GATHER: &str = "\
 With indices of shape (..., N) the output has shape indices.shape[:-1] +
@@ -127,19 +111,16 @@ Examples:
       --indices tokens.txt -o vectors.npy
   # two pixels, by tuples, as gather_nd
   tslice gather photos.npy --indices '[[0, 5, 5], [47, 0, 63]]' \\
-      -o two-pixels.npy
-  # from a pipe, with positions that count from the end
-  tslice photos.npy '[::2]' | tslice gather --axis 0 --indices '[0, -1]' \\
-      --negative > ends.npy";
+      -o two-pixels.npy";
 
 pub(super) const ASSIGN: &str = "\
-With -o the output is TARGET, all its bytes, but for the slice; it appears when
-it is complete. With --in-place the bytes of the slice are written where they
-stand, after all checks, and no others are touched: processes may write disjoint
-slices of one file at a time. A run that was killed is completed by running it
-again; so a value that lies in these bytes is refused.
+With -o the output is a copy of TARGET with the slice changed; it appears when
+it is complete. With --in-place only the bytes of the slice are written, after
+all checks: processes may write disjoint slices of one file at the same time. A
+killed run is completed by running it again; so a value in these bytes is
+refused.
 
-Several tensors that -t means are changed at once, each by the tensor of its
+Several tensors that -t names are changed at once, each by the tensor of its
 name in the value file, or all by the only one there. All are checked before the
 first is written. In place TARGET may be a sharded checkpoint.
 
@@ -148,21 +129,15 @@ Examples:
   tslice assign photos.npy '[..., 3]' --fill 255 -o opaque.npy
   # one image in place
   tslice assign photos.npy '[-1]' --value image.npy --in-place
-  # the same image at all positions that a mask chooses
-  tslice assign photos.npy '[@keep.npy]' --value image.npy --broadcast \\
-      -o marked.npy
   # one tensor of a checkpoint
   tslice assign model.safetensors -t head.weight '[:8]' --fill 0 \\
-      -o patched.safetensors
-  # the first column of several tensors
-  tslice assign model.safetensors -t '*.weight' '[:, 0]' --fill 0 \\
-      -o zeroed.safetensors";
+      -o patched.safetensors";
 
 pub(super) const SCATTER: &str = "\
 With indices of shape (..., N) the values have shape indices.shape[:-1] +
-target.shape[N:]. With a position given twice the last one wins. All positions
-are checked before the first byte is written. In place, indices and values that
-lie in the bytes to be written are refused, so that a run that was killed can be
+target.shape[N:]. If a position occurs twice, the last value stays. All
+positions are checked before the first byte is written. In place, indices and
+values in the bytes to be written are refused, so that a killed run can be
 completed by running it again.
 
 Examples:
@@ -174,33 +149,27 @@ Examples:
       --out-of-range skip --in-place";
 
 pub(super) const CONCAT: &str = "\
-All shapes must agree but along the axis, and all dtypes but for the byte order,
-which is that of the first input; --cast makes several dtypes one. In files of
+Shapes may differ along the axis only, and dtypes in byte order only; the output
+has that of the first input. --cast converts different dtypes. In files of
 several tensors -t chooses, and those of one name are joined; an array without a
-name is put behind the one tensor that -t names. With --group tensors are joined
-by their names, whatever file they are in.
+name follows the one tensor that -t names. With --group tensors are joined by
+their names, whatever file they are in.
 
 Examples:
   # files in the order of their names
   tslice concat part-*.npy -o all.npy
-  # side by side
-  tslice concat early.npy late.npy --axis -1 -o wide.npy
-  # rows behind those of a file, where it lies
-  tslice concat --append-to all.npy late.npy
   # tensor-parallel shards become one checkpoint
   tslice concat rank-?.safetensors -t '*.weight' --axis 'head.weight=1' \\
       --keep-rest -o whole.safetensors
-  # in the order of the numbers in their names
-  tslice concat part-*.npy --group 'part-{e}' --into parts -o parts.npz
   # any number of files
   find . -name 'part-*.npy' -print0 | sort -z | tslice concat \\
       --files-from - -0 -o found.npy";
 
 pub(super) const STACK: &str = "\
-All shapes must be equal, and all dtypes but for the byte order, which is that
-of the first input; --cast makes several dtypes one. In files of several tensors
--t chooses, and those of one name are joined; with --group tensors are joined by
-their names, 'layers.{l}.experts.{e}.up' into 'layers.{l}.experts.up'.
+All shapes must be equal; dtypes may differ in byte order, and the output has
+that of the first input. --cast converts different dtypes. In files of several
+tensors -t chooses, and those of one name are joined; with --group tensors are
+joined by their names, 'layers.{l}.experts.{e}.up' into 'layers.{l}.experts.up'.
 
 Examples:
   # images become a batch
@@ -213,10 +182,9 @@ Examples:
 
 pub(super) const MERGE: &str = "\
 The output has the tensors of all inputs, in their order. A name that occurs in
-two inputs is an error, unless --first or --last says whose tensor is taken; it
-stands at the place of the first. -t and --exclude mean the names in the inputs,
-before --rename; arrays without a name have the stem of their file. Metadata are
-joined.
+two inputs is an error, unless --first or --last chooses one; it takes the
+position of the first. -t and --exclude apply to the names in the inputs, before
+--rename; an array without a name is named after its file. Metadata are joined.
 
 Examples:
   # arrays in one .npz
@@ -240,38 +208,23 @@ Examples:
   # a checkpoint for tensor parallelism
   tslice split model.safetensors -t '*.weight' --axis 'head.weight=1' \\
       --keep-rest --parts 4 \\
-      -o 'rank-{}.safetensors'
-  # a tensor into two of the same checkpoint
-  tslice split model.safetensors --group head.weight \\
-      --into '{p:q,k}.weight' --parts 2 --keep-rest -o cut.safetensors
-  # from a pipe
-  cat photos.npy | tslice split - --parts 8 -o 'shard-{}.npy'";
+      -o 'rank-{}.safetensors'";
 
 pub(super) const VIEW: &str = "\
 Values are printed as NumPy's print(a) does; below them the name, the shape and
 the dtype.
 
 Examples:
-  # values, the middle of long axes left out
-  tslice view photos.npy
   # a corner of a tensor, with three digits
   tslice view model.safetensors -t head.weight '[:4, :6]' --precision 3
-  # everything
-  tslice view photos.npy '[0, :, ::-1, 0]' --full | head -n 100
   # extremes, mean, deviation, quantiles, a histogram
   tslice view volume.npy --stats
-  # a row for each tensor, those with NaN first; status 1 where there are some
-  tslice view model.safetensors -t '*' --stats --sort nan,max --fail-on nan,inf
-  # the mean of all images, as a tensor
-  tslice view photos.npy --reduce mean --axis 0 -o mean.npy
   # slices through a volume as a sheet of pictures
-  tslice view volume.npy '[::4]' -o sheet.png --range p1,p99
-  # one of them in the terminal
-  tslice view volume.npy 10 --image";
+  tslice view volume.npy '[::4]' -o sheet.png --range p1,p99";
 
 pub(super) const DIFF: &str = "\
-Tensors of one name are compared with each other, and the only tensors of two
-files whatever their names, if one has none. Byte order, memory order and
+Tensors of the same name are compared, and the only tensors of two files, if one
+has no name. Byte order, memory order and
 container make no difference. Elements are compared by value, NaN equal to NaN
 of the same bits; with --atol or --rtol as np.allclose does, numbers of
 different dtypes by their exact values.
@@ -287,24 +240,16 @@ Examples:
   # nearly the same, in the first rows
   tslice diff volume.npy volume.safetensors '[:10]' --rtol 1e-5 --atol 1e-8 \\
       --equal-nan
-  # cast a checkpoint, and give its tensors other names
-  tslice model.safetensors -t '*.weight' --cast bfloat16 --rename '*=m.*' \\
-      -o cast.safetensors
-  # compare the two, within what the cast rounds
-  tslice diff model.safetensors cast.safetensors -t 'm.*' --rtol 0.01 \\
-      --rename '*.weight=m.*.weight'
   # one tensor of two checkpoints
   tslice diff model.safetensors model.safetensors -t embed.weight -q";
 
 pub(super) const INFO: &str = "\
-Only headers are read. The last line of a file says what the tensors that are
-shown add up to, of each dtype too.
+Only headers are read. The last line of a file is the total of the tensors that
+are shown, also of each dtype.
 
 Examples:
   # what is in some files
   tslice info photos.npy model.safetensors
-  # some tensors of many
-  tslice info model.safetensors -t '*.weight'
   # the largest tensors, and what they add up to
   tslice info model.safetensors --sort bytes --min-bytes 20kB
   # for programs
@@ -322,8 +267,8 @@ Examples:
   tslice explain --begin 1,0 --end 2,5 --shrink-axis-mask 1 --shape 4,6";
 
 pub(super) const COMPLETIONS: &str = "\
-The script asks tslice itself what may stand at the cursor: subcommands, flags,
-their values, and the names of the tensors in the file that stands in the line.
+The script asks tslice for what may follow: subcommands, flags, their values,
+and the names of the tensors in the file on the line.
 
 Examples:
   # for bash, in ~/.bashrc
@@ -343,9 +288,8 @@ Examples:
   tslice help gather";
 
 pub(super) const MAN: &str = "\
-The pages are those that packages install. man formats and shows them; where
-there is no man, --help is printed, which leaves out the variables of schedulers
-that --part auto reads.
+The pages are those that packages install. man formats and shows them; without
+man, --help is printed, without the variables of schedulers for --part auto.
 
 Examples:
   # the page of tslice itself
@@ -464,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_the_flags_fits_80_columns() {
+    fn notes_and_examples_fit_80_columns() {
         let definition = command();
         for part in std::iter::once(&definition).chain(definition.get_subcommands()) {
             let text = part.get_after_long_help().map(ToString::to_string).unwrap_or_default();

@@ -21,14 +21,13 @@ pub(crate) struct MergeArgs {
     pub(crate) through: ThroughArgs,
     /// Give a tensor another name in the output: 'model.layers.{l}.w=blk.{l}'
     ///
-    /// {l} stands for any text without a dot, {p:q,k} for one of these, * for any; NEW carries them over.
-    /// With a number before it, only in that input, from 0 on: '1:weight=adapter.weight'. May be given
-    /// again.
-    #[arg(long, value_name = "[N:]OLD=NEW", help_heading = "Output")]
+    /// {l} matches any text without a dot, {p:q,k} one of these, * any; NEW may use them. A number before it names
+    /// an input, from 0 on: '1:weight=adapter.weight'. May be given again.
+    #[arg(long, value_name = "[N:]OLD=NEW", help_heading = "Choose and name tensors")]
     pub(crate) rename: Vec<String>,
     /// Read new names from a file, before those of --rename: OLD=NEW a line, or a JSON object
     ///
     /// `-` is standard input.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE", help_heading = "Choose and name tensors")]
     pub(crate) rename_from: Option<PathBuf>,
 }

@@ -14,11 +14,11 @@ use super::parsers;
 use super::parsers::{PartArg, one_of, size};
 
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Output")]
+#[command(next_help_heading = "Write the output")]
 pub(crate) struct OutputArgs {
     /// The file to write, its format by its name
     ///
-    /// Standard output when left out or `-`.
+    /// Standard output if omitted or `-`.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
@@ -29,31 +29,30 @@ pub(crate) struct OutputArgs {
     /// Wait until the disk has the output
     #[arg(long, hide_short_help = true)]
     pub(crate) fsync: bool,
-    /// Cut the tensors into shards of at most so many bytes: 5GB, 500MiB (-o DIR/)
+    /// Write shards of at most this many bytes: 5GB, 500MiB (-o DIR/)
     ///
-    /// Each shard has as many tensors as follow each other and fit; a larger tensor has one of its own.
+    /// Tensors are not divided: a larger one has a shard of its own.
     #[arg(long, value_name = "SIZE", value_parser = shard_size, hide_short_help = true)]
     pub(crate) shard_size: Option<u64>,
-    /// Copy the other small files of the input's folder beside the shards, such as config.json
+    /// Copy other small files of the input's folder, too, such as config.json
     #[arg(long, hide_short_help = true)]
     pub(crate) with_files: bool,
     #[command(flatten)]
     pub(crate) metadata: MetadataArgs,
     /// Write one of N parts of the output: I/N, or auto; plan/N, status, discard
     ///
-    /// Several machines can share the work so. I counts from 0; auto takes it from the scheduler's
-    /// variables. plan/N prints all parts, status which are missing, discard removes what was
-    /// begun.
+    /// Several machines can share the work. I counts from 0; auto takes it from the scheduler's variables.
+    /// plan/N prints all parts, status the missing ones, discard removes unfinished ones.
     #[arg(long, value_parser = parsers::part, value_name = "I/N", hide_short_help = true)]
     pub(crate) part: Option<PartArg>,
-    /// Number of threads [default: one a core, at least eight for ranges that wait for the disk]
+    /// Number of threads [default: one a core; at least 8 if the disk is slow]
     #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<u16>,
     /// Check everything, print what would be written, write nothing
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
     /// With --dry-run: print JSON
-    #[arg(long, requires = "dry_run")]
+    #[arg(long, requires = "dry_run", hide_short_help = true)]
     pub(crate) json: bool,
     /// Show no progress
     #[arg(short, long)]
@@ -62,13 +61,13 @@ pub(crate) struct OutputArgs {
 
 /// The format of an output, and what only some formats have.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Output")]
+#[command(next_help_heading = "Write the output")]
 pub(crate) struct FormatArgs {
     /// The format of the output, whatever its name
-    #[arg(long, value_parser = formats(), value_name = "FORMAT")]
+    #[arg(long, value_parser = formats(), value_name = "FORMAT", hide_short_help = true)]
     pub(crate) to: Option<&'static OutputFormat>,
     /// Compress the arrays of the output, as np.savez_compressed does (.npz)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) deflate: bool,
     /// The shape of a chunk, in elements: 64,64,64 (.zarr) [about 1 MiB]
     #[arg(long, value_name = "N,N,...", value_parser = lengths, allow_hyphen_values = true, hide_short_help = true)]
@@ -83,12 +82,17 @@ pub(crate) struct FormatArgs {
     #[arg(long, value_parser = one_of(ORDERS), ignore_case = true, value_name = "ORDER", hide_short_help = true)]
     pub(crate) order: Option<Order>,
     /// The name of the tensor in the output (.safetensors)
-    #[arg(long, value_name = "NAME")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = "Choose and name tensors",
+        hide_short_help = true
+    )]
     pub(crate) name: Option<String>,
 }
 
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Output")]
+#[command(next_help_heading = "Write the output")]
 pub(crate) struct MetadataArgs {
     /// Add or replace a text of metadata, or a number of a .gguf: llama.block_count=u32:16
     ///

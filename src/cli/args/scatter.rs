@@ -38,10 +38,10 @@ pub(crate) struct ScatterArgs {
     #[arg(long, value_parser = one_of(BEYOND), default_value = "error", value_name = "WHAT")]
     pub(crate) out_of_range: OutOfRange,
     /// The tensor of the indices, in a file of several
-    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    #[arg(long, value_name = "NAME", help_heading = "Choose and name tensors")]
     pub(crate) indices_tensor: Option<String>,
     /// The tensor of the values, in a file of several
-    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    #[arg(long, value_name = "NAME", help_heading = "Choose and name tensors")]
     pub(crate) values_tensor: Option<String>,
     #[command(flatten)]
     pub(crate) reshape: ReshapeArgs,

@@ -15,7 +15,7 @@ pub(crate) struct SliceArgs {
     pub(crate) input: PathBuf,
     /// What to select, as in NumPy: '[1, 2:4, None, ..., ::-1]'
     ///
-    /// Everything when left out. Its items are listed below.
+    /// All elements if omitted. The items of an index are listed above.
     #[arg(value_name = "INDEX", conflicts_with = "begin")]
     pub(crate) text: Option<String>,
     #[command(flatten)]
@@ -30,19 +30,24 @@ pub(crate) struct SliceArgs {
     pub(crate) from: InputArgs,
     #[command(flatten)]
     pub(crate) to: OutputArgs,
-    /// Copy the tensors that -t does not choose as they are
-    #[arg(long, help_heading = "Output")]
+    /// Copy the tensors that -t does not choose, unchanged
+    #[arg(long, help_heading = "Choose and name tensors")]
     pub(crate) keep_rest: bool,
     /// Give a tensor another name in the output: 'model.layers.{l}.w=blk.{l}'
     ///
-    /// {l} stands for any text without a dot, {p:q,k} for one of these, * for any; NEW carries them over, {l+4} adds
-    /// to a number. Several are applied in turn.
-    #[arg(long, value_name = "OLD=NEW", help_heading = "Output")]
+    /// {l} matches any text without a dot, {p:q,k} one of these, * any; NEW may use them, {l+4} adds to a number.
+    /// Several are applied in turn.
+    #[arg(long, value_name = "OLD=NEW", help_heading = "Choose and name tensors")]
     pub(crate) rename: Vec<String>,
     /// Read new names from a file, before those of --rename: OLD=NEW a line, or a JSON object
     ///
-    /// A table is applied at once: each name by the first line that is for it. `-` is standard input.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    /// A table is applied at once: each name by the first line that matches it. `-` is standard input.
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Choose and name tensors",
+        hide_short_help = true
+    )]
     pub(crate) rename_from: Option<PathBuf>,
 }
 
@@ -66,23 +71,28 @@ pub(crate) struct IndexArgs {
     #[command(flatten)]
     pub(crate) strided: StridedArgs,
     /// Keep the axes that integers index, with length 1
-    #[arg(long, help_heading = "Result")]
+    #[arg(long, help_heading = "Select elements", hide_short_help = true)]
     pub(crate) keepdims: bool,
     /// Take each list along its own axis, as np.ix_ does
-    #[arg(long, help_heading = "Result", conflicts_with = "begin")]
+    #[arg(
+        long,
+        help_heading = "Select elements",
+        conflicts_with = "begin",
+        hide_short_help = true
+    )]
     pub(crate) outer: bool,
     #[command(flatten)]
     pub(crate) reshape: ReshapeArgs,
 }
 
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Result")]
+#[command(next_help_heading = "Change shape and axes")]
 pub(crate) struct ReshapeArgs {
-    /// See the tensor in this shape, as np.reshape, before the index is applied: 12,-1,64
+    /// Give the tensor this shape before the index is applied, as np.reshape: 12,-1,64
     ///
-    /// Elements are in C order, whatever the file's order is. One length may be -1, which follows from the others;
+    /// Elements are in C order, whatever the file's order. One length may be -1, which is computed from the others;
     /// `--reshape=` is the shape without axes.
-    #[arg(long, value_name = "SHAPE")]
+    #[arg(long, value_name = "SHAPE", hide_short_help = true)]
     pub(crate) reshape: Option<String>,
 }
 
@@ -96,7 +106,7 @@ pub(crate) struct StridedArgs {
     /// One past the last positions, as long as --begin
     #[arg(long, value_name = "LIST", requires = "begun", hide_short_help = true)]
     pub(crate) end: Option<String>,
-    /// Steps, as long as --begin; 1s when left out
+    /// Steps, as long as --begin; 1s if omitted
     #[arg(long, value_name = "LIST", requires_all = ["begun", "end"], hide_short_help = true)]
     pub(crate) strides: Option<String>,
     /// Bit i: ignore begin[i], take the fullest range
@@ -113,7 +123,7 @@ pub(crate) struct StridedArgs {
     /// Bit i: item i is a new axis of length 1
     #[arg(long, value_name = "MASK", requires_all = ["begun", "end"], hide_short_help = true)]
     pub(crate) new_axis_mask: Option<String>,
-    /// Bit i: item i is the integer begin[i], and its axis goes
+    /// Bit i: item i is the integer begin[i], and its axis is dropped
     #[arg(long, value_name = "MASK", requires_all = ["begun", "end"], hide_short_help = true)]
     pub(crate) shrink_axis_mask: Option<String>,
 }
@@ -133,7 +143,7 @@ pub(crate) struct ThroughArgs {
 }
 
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Result")]
+#[command(next_help_heading = "Change shape and axes")]
 pub(crate) struct TransposeArgs {
     /// Put the axes of the result in this order, as np.transpose does: 0,3,1,2
     ///
@@ -141,28 +151,27 @@ pub(crate) struct TransposeArgs {
     #[arg(long, value_name = "AXES")]
     pub(crate) transpose: Option<String>,
     /// Reverse the axes of the result, as NumPy's a.T does
-    #[arg(short = 'T', conflicts_with = "transpose")]
+    #[arg(short = 'T', conflicts_with = "transpose", hide_short_help = true)]
     pub(crate) reverse_axes: bool,
     /// Split, permute and merge the axes of the result, as einops' rearrange: '(h d) c -> h c d'
     ///
-    /// A length that does not follow is written at its name, (h=32 d); (a b) on the right merges, the last one
-    /// fastest; 1 or () is an axis of length 1, ... stands for any others.
+    /// Write a length that cannot be computed at its name: (h=32 d). (a b) on the right merges, the last one fastest;
+    /// 1 or () is an axis of length 1, ... is all other axes.
     #[arg(
         long,
         value_name = "PATTERN",
         allow_hyphen_values = true,
-        conflicts_with_all = ["transpose", "reverse_axes"]
-    )]
+        conflicts_with_all = ["transpose", "reverse_axes"], hide_short_help = true)]
     pub(crate) rearrange: Option<String>,
 }
 
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Result")]
+#[command(next_help_heading = "Convert elements")]
 pub(crate) struct CastArgs {
-    /// Convert elements to this dtype, as NumPy's astype does: bfloat16, '>i2', ...
+    /// Convert elements to this dtype, as NumPy's astype: bfloat16, '>i2', ...
     ///
-    /// With FROM only those of that dtype; may be given again. Of several tensors, a float dtype is for those
-    /// of floats, and all:DTYPE for integers and booleans, too. Names are those of NumPy, ml_dtypes and
+    /// With FROM, only elements of that dtype; may be given again. Of several tensors, a float dtype converts only
+    /// those of floats; all:DTYPE converts integers and booleans, too. Names are those of NumPy, ml_dtypes and
     /// PyTorch (float32, '<f4', half, bfloat16), of safetensors (BF16, F8_E4M3), and short ones that
     /// count bits (f32, bf16, i64); i8, u8 and f16 mean two dtypes without a byte order.
     #[arg(long, value_name = "[FROM:]DTYPE", group = "casts")]
@@ -176,42 +185,41 @@ pub(crate) struct CastArgs {
 
 /// Numbers that elements are computed with.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Result")]
+#[command(next_help_heading = "Convert elements")]
 pub(crate) struct ScalingArgs {
     /// Multiply elements, before a cast: 0.01, 1/255
     ///
     /// Integers become float64.
     #[arg(long, value_name = "F", value_parser = factor, allow_negative_numbers = true, hide_short_help = true)]
     pub(crate) multiply: Option<f64>,
-    /// Add a number to elements, behind --multiply: -273.15
+    /// Add a number to elements, after --multiply: -273.15
     #[arg(long, value_name = "N", value_parser = factor, allow_negative_numbers = true, hide_short_help = true)]
     pub(crate) add: Option<f64>,
-    /// Put a number in place of NaN, as np.nan_to_num does with its `nan`
+    /// Replace NaN by a number, as np.nan_to_num does with its `nan`
     #[arg(long, value_name = "N", value_parser = factor, allow_negative_numbers = true, hide_short_help = true)]
     pub(crate) nan: Option<f64>,
 }
 
 const RULES: [Choice<Casting>; 3] = [
-    ("safe", "Only those that keep every value", Casting::Safe),
+    ("safe", "Casts that keep every value", Casting::Safe),
     (
         "same-kind",
-        "Those and casts within a kind, such as float64 to float32 (the default)",
+        "Also casts within a kind, such as float64 to float32 (the default)",
         Casting::SameKind,
     ),
     (
         "unsafe",
-        "All: from float to integer the nearest end of the range where the number is out of it, \
-         0 for NaN",
+        "All: from float to integer, out of range becomes the nearest end of the range, NaN 0",
         Casting::Unsafe,
     ),
 ];
 
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Result")]
+#[command(next_help_heading = "Select elements")]
 pub(crate) struct FieldArgs {
     /// Take this field of a structured dtype before the index is applied
     ///
     /// `x`; `pos.x` for a field of a field; `x,y` for several, packed into a structure, `x,` for a structure of one.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) field: Option<String>,
 }

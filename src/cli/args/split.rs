@@ -49,7 +49,7 @@ pub(crate) struct SplitArgs {
     #[command(flatten)]
     pub(crate) through: ThroughArgs,
     /// Copy the tensors that -t or --group do not choose to every output (.safetensors, .npz)
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, help_heading = "Choose and name tensors")]
     pub(crate) keep_rest: bool,
 }
 

@@ -106,7 +106,7 @@ impl ViewArgs {
 
 /// Statistics in place of values.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Statistics")]
+#[command(next_help_heading = "Compute statistics")]
 pub(crate) struct StatsArgs {
     /// Print statistics: of one tensor with a histogram, of several as a table
     ///
@@ -148,10 +148,10 @@ pub(crate) struct StatsArgs {
     /// Print the statistics as JSON, a line for each tensor or row
     #[arg(long, requires = "measured")]
     pub(crate) json: bool,
-    /// One element for each position of the other axes, as NumPy's functions make them
+    /// Reduce axes as NumPy's functions do
     ///
-    /// Printed, or with -o written to a file of tensors or drawn to one that ends in .png. Sums and means
-    /// are exact, and rounded once. --keepdims leaves the axes, with length 1.
+    /// The result is printed, written (-o FILE) or drawn (-o x.png). Sums and means are exact, and rounded once.
+    /// --keepdims keeps the axes, with length 1.
     #[arg(long, value_name = "HOW", value_parser = one_of(REDUCTIONS), groups = ["work", "sliced"], conflicts_with_all = ["stats"])]
     pub(crate) reduce: Option<Reduction>,
 }
@@ -198,7 +198,7 @@ const REDUCTIONS: [Choice<Reduction>; 7] = [
 ];
 
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Values")]
+#[command(next_help_heading = "Print values")]
 pub(crate) struct ValuesArgs {
     /// Print all values, or with --stats --axis all rows
     ///
@@ -208,14 +208,14 @@ pub(crate) struct ValuesArgs {
     /// How many items to print at each end of a long axis [default: 3]
     #[arg(long, value_name = "N", conflicts_with = "full", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) edge: Option<u32>,
-    /// The most digits behind the point [default: 8]
+    /// The most digits after the point [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1000))]
     pub(crate) precision: Option<u16>,
 }
 
 /// A picture in place of values.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Picture")]
+#[command(next_help_heading = "Draw a picture")]
 pub(crate) struct PictureArgs {
     /// Write a picture, or what --reduce makes
     ///

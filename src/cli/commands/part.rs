@@ -425,7 +425,7 @@ mod tests {
             "by the PBS array this is part 1 of 3, by PMI part 1 of 2"
         );
         assert_eq!(found(&format!("{rank} PBS_ARRAY_INDEX=1 TSLICE_PARTS=2")), "1/2");
-        assert_eq!(found("PMI_RANK=2 PMI_SIZE=2"), "PMI: PMI_RANK 2 is none of 2 parts");
+        assert_eq!(found("PMI_RANK=2 PMI_SIZE=2"), "PMI: PMI_RANK 2 is not one of 2 parts");
         assert_eq!(found("LSB_JOBINDEX=2"), "LSB_JOBINDEX_END is not set");
         assert_eq!(found("PMI_RANK=x PMI_SIZE=2"), "PMI_RANK is 'x', and a number is needed");
         assert_eq!(

@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(
             contents.check_len(5).unwrap_err().to_string(),
             format!(
-                "the file is cut short: its header asks for {} bytes, 5 are there",
+                "the file is cut short: its header says {} bytes, it has 5",
                 contents.expected_len()
             )
         );
@@ -476,7 +476,7 @@ mod tests {
         lie[8..12].copy_from_slice(&0x00ff_ffff_u32.to_le_bytes());
         assert_eq!(
             read(&mut lie.as_slice()).unwrap_err().to_string(),
-            "the file is cut short inside its header: 16777227 bytes are needed, 13 are there"
+            "the file is cut short inside its header: 16777227 bytes are needed, it has 13"
         );
     }
 

@@ -441,7 +441,7 @@ mod tests {
         assert_eq!(
             contents.check_len(bytes.len() as u64 + 3).unwrap_err().to_string(),
             format!(
-                "3 bytes follow the data: the header asks for {} bytes, {} are there",
+                "3 bytes follow the data: the header says {} bytes, the file has {}",
                 bytes.len(),
                 bytes.len() + 3
             )
@@ -503,9 +503,9 @@ mod tests {
         bytes[..8].copy_from_slice(&MAX_HEADER.to_le_bytes());
         assert_eq!(
             read(&mut bytes.as_slice()).unwrap_err().to_string(),
-            "the file is cut short inside its header: 100000008 bytes are needed, 10 are there"
+            "the file is cut short inside its header: 100000008 bytes are needed, it has 10"
         );
-        assert!(read(&mut &bytes[..8]).unwrap_err().to_string().contains("8 are there"));
+        assert!(read(&mut &bytes[..8]).unwrap_err().to_string().contains("it has 8"));
         assert_eq!(
             message("[]"),
             "not a .npy, .npz, .safetensors, .pt or .gguf file, nor the index of a sharded checkpoint"

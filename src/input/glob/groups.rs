@@ -452,11 +452,11 @@ mod tests {
         assert_eq!(name("qkv", "{p:a\\,b,c}", "qkv", 0), named(Some(2), "a,b"));
         assert_eq!(name("qkv", "{p}", "q", 0), Ok((None, None)));
         let says = |pattern: &str, into: &str| name(pattern, into, "", 0).unwrap_err();
-        let none = "NAME has no piece that PATTERN has not, which would tell the parts apart";
+        let none = "NAME needs a piece that PATTERN does not have: it names the parts";
         assert_eq!(says("h.{l}", "x.{l}"), none);
         assert_eq!(says("h.{l}", "x"), none);
-        let two = "PATTERN has neither {a} nor {b}, and one tells the parts apart";
+        let two = "only one of {a} and {b} can name the parts: PATTERN must have the other";
         assert_eq!(says("h.{l}", "{l}.{a}.{b}"), two);
-        assert_eq!(says("h", "{p:0..3}"), "{p:0..3} is no list of texts");
+        assert_eq!(says("h", "{p:0..3}"), "{p:0..3} is not a list of texts");
     }
 }
